@@ -1,0 +1,113 @@
+// Times the kernels of one epoch from C++, each as a ratio to std::sort of as many random doubles.
+// Usage: bench_core [jobs] [repeats]. Instances (a) and (b) of benchmarks/instances.py in spirit: the
+// same distributions, drawn by the standard library's generator.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <random>
+#include <vector>
+
+#include "malleable/policy/flex.hpp"
+
+namespace {
+
+using namespace malleable;
+
+double median_ms(int repeats, const std::function<void()>& work) {
+  std::vector<double> times;
+  for (int k = 0; k < repeats; ++k) {
+    const auto start = std::chrono::steady_clock::now();
+    work();
+    times.push_back(
+        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+  }
+  std::nth_element(times.begin(), times.begin() + repeats / 2, times.end());
+  return times[static_cast<std::size_t>(repeats / 2)];
+}
+
+struct Instance {
+  std::vector<double> work, arrival, weight, deadline;
+  std::vector<std::int64_t> low, high, sla_offset;
+  std::int64_t slots = 0;
+};
+
+Instance make(std::size_t n, bool tight) {
+  std::mt19937_64 random(1);
+  std::lognormal_distribution<double> work(3.0, 1.5);
+  std::uniform_int_distribution<std::int64_t> cap(1, 64);
+  Instance instance;
+  instance.slots = static_cast<std::int64_t>(tight ? 2 * n : n / 10);
+  for (std::size_t j = 0; j < n; ++j) {
+    instance.work.push_back(work(random));
+    instance.low.push_back(tight ? 1 : 0);
+    instance.high.push_back(tight ? cap(random) : kAllSlots);
+  }
+  instance.arrival.assign(n, 0.0);
+  instance.weight.assign(n, 1.0);
+  instance.deadline.assign(n, kInfinity);
+  instance.sla_offset.assign(n + 1, 0);
+  return instance;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::size_t n = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 100000;
+  const int repeats = argc > 2 ? std::atoi(argv[2]) : 21;
+  std::mt19937_64 random(1);
+  std::uniform_real_distribution<double> uniform;
+  std::vector<double> numbers(n), copy;
+  for (double& x : numbers) x = uniform(random);
+  const double sort = median_ms(repeats, [&] {
+    copy = numbers;
+    std::sort(copy.begin(), copy.end());
+  });
+  std::printf("%zu jobs; std::sort of %zu doubles %.3f ms\n", n, n, sort);
+  for (const bool tight : {true, false}) {
+    const Instance data = make(n, tight);
+    const JobsView view{data.arrival, data.work,     data.low, data.high, data.weight,
+                        data.deadline, data.sla_offset, {},       {}};
+    Penalties penalties;
+    const Kind kind = Kind::kResponse;
+    penalties.build(view, data.work, {&kind, 1});
+    Problem problem;
+    ResourceAllocation allocation;
+    KeySort sorter;
+    MalleablePacking packing;
+    LowerBound bound;
+    Flex flex;
+    Plan plan;
+    std::vector<double> slots(n), completion(n);
+    std::vector<Index> order(n), waiting(n);
+    const auto report = [&](const char* name, double ms) {
+      std::printf("  (%c) %-32s %8.3f ms  %6.3f x std::sort\n", tight ? 'a' : 'b', name, ms,
+                  ms / sort);
+    };
+    report("instance", median_ms(repeats, [&] {
+             problem.build(data.work, data.arrival, data.low, data.high, data.slots, 0.0,
+                           MinMode::kGuarantee);
+           }));
+    sorter.sort(data.work, waiting);
+    report("resource allocation", median_ms(repeats, [&] {
+             allocation.run(problem, penalties, Aggregate::kSum, waiting, kKnapsackEffort, slots, nullptr,
+                            false);
+           }));
+    report("order (sort by key)", median_ms(repeats, [&] { sorter.sort(data.work, order); }));
+    report("packing", median_ms(repeats, [&] { packing.run(problem, order, completion); }));
+    const double value = evaluate(penalties, Aggregate::kSum, completion);
+    report("quick lower bound", median_ms(repeats, [&] {
+             bound.run(problem, penalties, Aggregate::kSum, completion, value, true);
+           }));
+    report("lower bound", median_ms(repeats, [&] {
+             bound.run(problem, penalties, Aggregate::kSum, completion, value);
+           }));
+    report("epoch (generic order)", median_ms(repeats, [&] {
+             flex.plan_generic(problem, penalties, Aggregate::kSum, false, plan);
+           }));
+    std::printf("      value %.8g, bound %.8g, gap %.2f %%\n", plan.value, plan.lower_bound,
+                100.0 * (plan.value / plan.lower_bound - 1.0));
+  }
+  return 0;
+}

@@ -1,0 +1,47 @@
+// The only NumPy policy: what comes in is read in place, what goes out owns its memory.
+#pragma once
+
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace malleable::bindings {
+
+namespace py = pybind11;
+
+// Contiguous and of exactly this type; anything else is a TypeError, never a silent copy. Python's side
+// converts once, where it validates.
+template <typename T>
+using Array = py::array_t<T, py::array::c_style>;
+
+template <typename T>
+std::span<const T> view(const Array<T>& array) {
+  return {array.data(), static_cast<std::size_t>(array.size())};
+}
+
+// Hands a vector's memory to NumPy.
+template <typename T>
+Array<T> to_numpy(std::vector<T>&& values) {
+  auto owner = std::make_unique<std::vector<T>>(std::move(values));
+  const auto* data = owner->data();
+  const auto size = static_cast<py::ssize_t>(owner->size());
+  py::capsule capsule(owner.get(), [](void* p) { delete static_cast<std::vector<T>*>(p); });
+  owner.release();
+  return Array<T>(size, data, capsule);
+}
+
+template <typename T>
+Array<T> copy(std::span<const T> values) {
+  return to_numpy(std::vector<T>(values.begin(), values.end()));
+}
+
+inline Array<std::int64_t> to_numpy(const std::vector<std::uint32_t>& values) {
+  return to_numpy(std::vector<std::int64_t>(values.begin(), values.end()));
+}
+
+}  // namespace malleable::bindings

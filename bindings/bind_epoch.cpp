@@ -1,0 +1,176 @@
+#include "malleable/policy/epoch.hpp"
+
+#include <pybind11/stl.h>
+
+#include <atomic>
+#include <optional>
+
+#include "arrays.hpp"
+#include "plan_dict.hpp"
+
+namespace malleable::bindings {
+namespace {
+
+using Doubles = Array<double>;
+using Integers = Array<std::int64_t>;
+
+template <typename T>
+std::span<const T> optional_view(const std::optional<Array<T>>& array) {
+  return array ? view(*array) : std::span<const T>();
+}
+
+// One epoch object serves one thread at a time; a second caller is told so instead of corrupting it.
+class Turn {
+ public:
+  explicit Turn(std::atomic_flag& busy) : busy_(busy) {
+    if (busy_.test_and_set(std::memory_order_acquire)) {
+      throw std::runtime_error("the epoch object is in use by another thread");
+    }
+  }
+  ~Turn() { busy_.clear(std::memory_order_release); }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  std::atomic_flag& busy_;
+};
+
+class PyEpoch {
+ public:
+  PyEpoch(std::int64_t slots, const EpochOptions& options) : epoch_(slots, options) {}
+
+  Integers add(const Doubles& arrival, const Doubles& work, const Integers& min_slots,
+               const Integers& max_slots, const Doubles& weight, const Doubles& deadline,
+               const Integers& sla_offset, const Doubles& sla_time, const Doubles& sla_penalty,
+               const Doubles& size) {
+    const JobsView jobs{view(arrival),  view(work),       view(min_slots),
+                        view(max_slots), view(weight),    view(deadline),
+                        view(sla_offset), view(sla_time), view(sla_penalty)};
+    std::int64_t first;
+    {
+      const Turn turn(busy_);
+      py::gil_scoped_release release;
+      first = epoch_.add(jobs, view(size));
+    }
+    std::vector<std::int64_t> ids(jobs.size());
+    for (std::size_t k = 0; k < ids.size(); ++k) ids[k] = first + static_cast<std::int64_t>(k);
+    return to_numpy(std::move(ids));
+  }
+
+  void update(const Integers& ids, const std::optional<Doubles>& work,
+              const std::optional<Integers>& min_slots, const std::optional<Integers>& max_slots,
+              const std::optional<Doubles>& weight, const std::optional<Doubles>& deadline) {
+    const Epoch::Changes changes{optional_view(work), optional_view(weight),
+                                 optional_view(deadline), optional_view(min_slots),
+                                 optional_view(max_slots)};
+    const Turn turn(busy_);
+    py::gil_scoped_release release;
+    epoch_.update(view(ids), changes);
+  }
+
+  void remove(const Integers& ids) {
+    const Turn turn(busy_);
+    py::gil_scoped_release release;
+    epoch_.remove(view(ids));
+  }
+
+  // (ids, slots, changed); ids are the same array while no job comes or goes.
+  py::tuple decide(double now, std::optional<std::int64_t> slots) {
+    const Turn turn(busy_);
+    if (slots) validate_slots(*slots);
+    const auto n = static_cast<py::ssize_t>(epoch_.size());
+    Integers given(n);
+    Array<bool> changed(n);
+    const bool same_jobs = ids_ && membership_ == epoch_.membership();
+    Integers ids = same_jobs ? *ids_ : Integers(n);
+    auto* given_data = given.mutable_data();
+    auto* changed_data = changed.mutable_data();
+    auto* ids_data = same_jobs ? nullptr : ids.mutable_data();
+    {
+      py::gil_scoped_release release;
+      if (slots) epoch_.set_slots(*slots);
+      epoch_.decide(now);
+      epoch_.copy(given_data, changed_data);
+      if (ids_data != nullptr) epoch_.copy_ids(ids_data);
+    }
+    if (!same_jobs) {
+      ids.attr("flags").attr("writeable") = false;
+      ids_ = ids;
+      membership_ = epoch_.membership();
+    }
+    return py::make_tuple(ids, given, changed);
+  }
+
+  // (plan, columns of the jobs that it is about)
+  py::tuple plan() {
+    const Turn turn(busy_);
+    Plan plan;
+    {
+      py::gil_scoped_release release;
+      plan = epoch_.plan();
+    }
+    const JobsView jobs = epoch_.planned_jobs();
+    py::dict columns;
+    columns["arrival"] = copy(jobs.arrival);
+    columns["work"] = copy(jobs.work);
+    columns["min_slots"] = copy(jobs.min_slots);
+    columns["max_slots"] = copy(jobs.max_slots);
+    columns["weight"] = copy(jobs.weight);
+    columns["deadline"] = copy(jobs.deadline);
+    columns["sla_offset"] = copy(jobs.sla_offset);
+    columns["sla_time"] = copy(jobs.sla_time);
+    columns["sla_penalty"] = copy(jobs.sla_penalty);
+    columns["size"] = copy(epoch_.planned_sizes());
+    return py::make_tuple(plan_dict(std::move(plan)), columns);
+  }
+
+  std::int64_t slots() const { return epoch_.slots(); }
+  std::size_t size() const { return epoch_.size(); }
+  std::uint64_t version() const { return epoch_.version(); }
+
+ private:
+  Epoch epoch_;
+  std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
+  std::optional<Integers> ids_;
+  std::uint64_t membership_ = 0;
+};
+
+EpochPolicy policy_of(const std::string& name) {
+  if (name == "flex") return EpochPolicy::kFlex;
+  if (name == "fair") return EpochPolicy::kFair;
+  if (name == "fifo") return EpochPolicy::kFifo;
+  if (name == "wdeq") return EpochPolicy::kWdeq;
+  throw std::invalid_argument("policy = '" + name + "': unknown");
+}
+
+}  // namespace
+
+void bind_epoch(py::module_& module) {
+  py::class_<PyEpoch>(module, "Epoch")
+      .def(py::init([](std::int64_t slots, Aggregate aggregate, std::uint8_t kind,
+                       const std::string& policy, bool gang, double hysteresis,
+                       std::optional<std::uint64_t> effort) {
+             return std::make_unique<PyEpoch>(
+                 slots, EpochOptions{aggregate, static_cast<Kind>(kind), policy_of(policy),
+                                     gang ? MinMode::kGang : MinMode::kGuarantee, hysteresis,
+                                     effort});
+           }),
+           py::arg("slots"), py::arg("aggregate"), py::arg("kind"), py::arg("policy"),
+           py::arg("gang"), py::arg("hysteresis"), py::arg("effort"))
+      .def("add", &PyEpoch::add, py::arg("arrival").noconvert(), py::arg("work").noconvert(),
+           py::arg("min_slots").noconvert(), py::arg("max_slots").noconvert(),
+           py::arg("weight").noconvert(), py::arg("deadline").noconvert(),
+           py::arg("sla_offset").noconvert(), py::arg("sla_time").noconvert(),
+           py::arg("sla_penalty").noconvert(), py::arg("size").noconvert())
+      .def("update", &PyEpoch::update, py::arg("ids").noconvert(), py::arg("work").noconvert(),
+           py::arg("min_slots").noconvert(), py::arg("max_slots").noconvert(),
+           py::arg("weight").noconvert(), py::arg("deadline").noconvert())
+      .def("remove", &PyEpoch::remove, py::arg("ids").noconvert())
+      .def("decide", &PyEpoch::decide, py::arg("now"), py::arg("slots"))
+      .def("plan", &PyEpoch::plan)
+      .def_property_readonly("slots", &PyEpoch::slots)
+      .def_property_readonly("version", &PyEpoch::version)
+      .def("__len__", &PyEpoch::size);
+}
+
+}  // namespace malleable::bindings

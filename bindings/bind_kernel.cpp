@@ -1,0 +1,111 @@
+#include <pybind11/stl.h>
+
+#include <optional>
+
+#include "arrays.hpp"
+#include "malleable/kernel/malleable_packing.hpp"
+#include "malleable/kernel/resource_allocation.hpp"
+#include "malleable/kernel/waterline.hpp"
+
+namespace malleable::bindings {
+namespace {
+
+using Doubles = Array<double>;
+using Integers = Array<std::int64_t>;
+
+Problem problem_of(const Doubles& work, const Integers& min_slots, const Integers& max_slots,
+                   std::int64_t slots, double now, bool gang) {
+  validate_slots(slots);
+  if (view(min_slots).size() != view(work).size() || view(max_slots).size() != view(work).size()) {
+    throw std::invalid_argument("work, min_slots and max_slots differ in length");
+  }
+  Problem problem;
+  const std::vector<double> ended(view(work).size(), now);
+  problem.build(view(work), ended, view(min_slots), view(max_slots), slots, now,
+                gang ? MinMode::kGang : MinMode::kGuarantee);
+  return problem;
+}
+
+std::vector<std::int64_t> integers(const std::vector<double>& slots) {
+  return {slots.begin(), slots.end()};
+}
+
+py::tuple resource_allocation(const Doubles& work, const Integers& min_slots,
+                              const Integers& max_slots, std::int64_t slots, double now, bool gang,
+                              const Penalties& penalties, Aggregate aggregate, std::size_t effort,
+                              const std::optional<Integers>& table_offset,
+                              const std::optional<Integers>& table_slots,
+                              const std::optional<Doubles>& table_duration) {
+  std::vector<double> chosen;
+  AllocationResult result;
+  {
+    const Problem problem = problem_of(work, min_slots, max_slots, slots, now, gang);
+    if (penalties.size() != problem.size()) {
+      throw std::invalid_argument("penalties and work differ in length");
+    }
+    SpeedupTable table;
+    const bool given = table_offset.has_value();
+    if (given) {
+      const auto offset = view(*table_offset), counts = view(*table_slots);
+      const auto duration = view(*table_duration);
+      table.offset.assign(offset.begin(), offset.end());
+      table.slots.assign(counts.begin(), counts.end());
+      table.duration.assign(duration.begin(), duration.end());
+    }
+    py::gil_scoped_release release;
+    if (given) table.complete();
+    chosen.resize(problem.size());
+    ResourceAllocation allocation;
+    result = allocation.run(problem, penalties, aggregate, {}, effort, chosen,
+                            given ? &table : nullptr);
+  }
+  return py::make_tuple(to_numpy(integers(chosen)), result.value, result.lower_bound, result.exact);
+}
+
+Doubles malleable_packing(const Doubles& work, const Integers& min_slots, const Integers& max_slots,
+                          std::int64_t slots, bool gang, const Integers& order) {
+  std::vector<double> completion;
+  {
+    const Problem problem = problem_of(work, min_slots, max_slots, slots, 0.0, gang);
+    const std::vector<Index> sequence(view(order).begin(), view(order).end());
+    completion.resize(problem.size());
+    py::gil_scoped_release release;
+    MalleablePacking().run(problem, sequence, completion);
+  }
+  return to_numpy(std::move(completion));
+}
+
+Integers waterline(const Integers& min_slots, const Integers& max_slots, std::int64_t slots,
+                   const Doubles& weight, bool gang) {
+  std::vector<double> given;
+  {
+    const auto n = view(min_slots).size();
+    const std::vector<double> some(n, 1.0);
+    const Problem problem =
+        problem_of(Doubles(static_cast<py::ssize_t>(n), some.data()), min_slots, max_slots, slots, 0.0, gang);
+    given.resize(n);
+    py::gil_scoped_release release;
+    Waterline().allocate(problem, view(weight), given);
+  }
+  return to_numpy(integers(given));
+}
+
+}  // namespace
+
+void bind_kernel(py::module_& module) {
+  module.attr("KNAPSACK_EFFORT") = kKnapsackEffort;
+  module.def("resource_allocation", &resource_allocation, py::arg("work").noconvert(),
+             py::arg("min_slots").noconvert(), py::arg("max_slots").noconvert(), py::arg("slots"),
+             py::arg("now"), py::arg("gang"), py::arg("penalties"), py::arg("aggregate"),
+             py::arg("effort"), py::arg("table_offset").noconvert() = py::none(),
+             py::arg("table_slots").noconvert() = py::none(),
+             py::arg("table_duration").noconvert() = py::none());
+  module.def("malleable_packing", &malleable_packing, py::arg("work").noconvert(),
+             py::arg("min_slots").noconvert(), py::arg("max_slots").noconvert(), py::arg("slots"),
+             py::arg("gang"), py::arg("order").noconvert());
+  module.def("waterline", &waterline, py::arg("min_slots").noconvert(),
+             py::arg("max_slots").noconvert(), py::arg("slots"), py::arg("weight").noconvert(),
+             py::arg("gang"));
+}
+
+}  // namespace malleable::bindings

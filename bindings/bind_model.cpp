@@ -1,0 +1,92 @@
+#include "arrays.hpp"
+#include "malleable/model/jobs.hpp"
+#include "malleable/model/penalties.hpp"
+#include "malleable/model/problem.hpp"
+
+namespace malleable::bindings {
+namespace {
+
+using Doubles = Array<double>;
+using Integers = Array<std::int64_t>;
+
+JobsView jobs_view(const Doubles& arrival, const Doubles& work, const Integers& min_slots,
+                   const Integers& max_slots, const Doubles& weight, const Doubles& deadline,
+                   const Integers& sla_offset, const Doubles& sla_time,
+                   const Doubles& sla_penalty) {
+  return {view(arrival),  view(work),       view(min_slots), view(max_slots),  view(weight),
+          view(deadline), view(sla_offset), view(sla_time),  view(sla_penalty)};
+}
+
+std::vector<Kind> kinds_of(const Array<std::uint8_t>& codes) {
+  std::vector<Kind> kinds;
+  for (const auto code : view(codes)) kinds.push_back(static_cast<Kind>(code));
+  return kinds;
+}
+
+}  // namespace
+
+void bind_model(py::module_& module) {
+  module.attr("ALL_SLOTS") = kAllSlots;
+  module.attr("MOST_SLOTS") = kMostSlots;
+
+  module.def(
+      "validate_jobs",
+      [](const Doubles& arrival, const Doubles& work, const Integers& min_slots,
+         const Integers& max_slots, const Doubles& weight, const Doubles& deadline,
+         const Integers& sla_offset, const Doubles& sla_time, const Doubles& sla_penalty) {
+        const JobsView jobs = jobs_view(arrival, work, min_slots, max_slots, weight, deadline,
+                                        sla_offset, sla_time, sla_penalty);
+        py::gil_scoped_release release;
+        validate(jobs);
+      },
+      py::arg("arrival").noconvert(), py::arg("work").noconvert(),
+      py::arg("min_slots").noconvert(), py::arg("max_slots").noconvert(),
+      py::arg("weight").noconvert(), py::arg("deadline").noconvert(),
+      py::arg("sla_offset").noconvert(), py::arg("sla_time").noconvert(),
+      py::arg("sla_penalty").noconvert());
+  module.def("validate_slots", &validate_slots, py::arg("slots"));
+
+  py::enum_<Aggregate>(module, "Aggregate")
+      .value("sum", Aggregate::kSum)
+      .value("max", Aggregate::kMax);
+
+  py::class_<Penalties>(module, "Penalties")
+      .def(py::init([](const Doubles& arrival, const Doubles& size, const Doubles& weight,
+                       const Doubles& deadline, const Integers& sla_offset, const Doubles& sla_time,
+                       const Doubles& sla_penalty, const Array<std::uint8_t>& kinds,
+                       std::uintptr_t custom) {
+             const JobsView jobs{view(arrival),    view(size), {},
+                                 {},               view(weight), view(deadline),
+                                 view(sla_offset), view(sla_time), view(sla_penalty)};
+             const auto kind_list = kinds_of(kinds);
+             auto penalties = std::make_unique<Penalties>();
+             py::gil_scoped_release release;
+             penalties->build(jobs, jobs.work, kind_list,
+                              reinterpret_cast<CustomPenalty>(custom));
+             return penalties;
+           }),
+           py::arg("arrival").noconvert(), py::arg("size").noconvert(),
+           py::arg("weight").noconvert(), py::arg("deadline").noconvert(),
+           py::arg("sla_offset").noconvert(), py::arg("sla_time").noconvert(),
+           py::arg("sla_penalty").noconvert(), py::arg("kinds").noconvert(), py::arg("custom") = 0)
+      .def("__len__", &Penalties::size)
+      .def(
+          "of_jobs",
+          [](const Penalties& penalties, const Doubles& completion) {
+            const auto times = view(completion);
+            if (times.size() != penalties.size()) {
+              throw std::invalid_argument("completion has " + std::to_string(times.size()) +
+                                          " entries but there are " +
+                                          std::to_string(penalties.size()) + " jobs");
+            }
+            std::vector<double> values(times.size());
+            {
+              py::gil_scoped_release release;
+              for (std::size_t j = 0; j < times.size(); ++j) values[j] = penalties(j, times[j]);
+            }
+            return to_numpy(std::move(values));
+          },
+          py::arg("completion").noconvert());
+}
+
+}  // namespace malleable::bindings

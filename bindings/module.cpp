@@ -1,0 +1,19 @@
+#include <pybind11/pybind11.h>
+
+namespace py = pybind11;
+
+namespace malleable::bindings {
+void bind_model(py::module_& module);
+void bind_kernel(py::module_& module);
+void bind_policy(py::module_& module);
+void bind_epoch(py::module_& module);
+}  // namespace malleable::bindings
+
+// No global state, and no object is shared between threads unless the caller does so.
+PYBIND11_MODULE(_core, module, py::mod_gil_not_used()) {
+  module.doc() = "Compiled core of malleable; use the package's own functions instead.";
+  malleable::bindings::bind_model(module);
+  malleable::bindings::bind_kernel(module);
+  malleable::bindings::bind_policy(module);
+  malleable::bindings::bind_epoch(module);
+}

@@ -1,0 +1,44 @@
+// A plan as a dictionary of NumPy arrays, without copying what can be handed over.
+#pragma once
+
+#include <utility>
+
+#include "arrays.hpp"
+#include "malleable/model/plan.hpp"
+
+namespace malleable::bindings {
+
+inline const char* status_name(Status status) {
+  switch (status) {
+    case Status::kOk:
+      return "ok";
+    case Status::kMinimaScaled:
+      return "minima_scaled";
+    case Status::kTruncated:
+      return "truncated";
+    case Status::kInfeasible:
+      return "infeasible";
+  }
+  return "ok";
+}
+
+inline py::dict plan_dict(Plan&& plan) {
+  py::dict pieces;
+  pieces["job"] = to_numpy(std::move(plan.pieces.job));
+  pieces["start"] = to_numpy(std::move(plan.pieces.start));
+  pieces["end"] = to_numpy(std::move(plan.pieces.end));
+  pieces["slots"] = to_numpy(std::move(plan.pieces.slots));
+  py::dict result;
+  result["status"] = status_name(plan.status);
+  result["value"] = plan.value;
+  result["lower_bound"] = plan.lower_bound;
+  result["order"] = to_numpy(plan.order);
+  result["start"] = to_numpy(std::move(plan.start));
+  result["completion"] = to_numpy(std::move(plan.completion));
+  result["allocation"] = to_numpy(std::move(plan.allocation));
+  result["pieces"] = pieces;
+  result["candidates"] = plan.candidates;
+  return result;
+}
+
+}  // namespace malleable::bindings

@@ -1,0 +1,70 @@
+// Local search over priority orders, each candidate packed and scored.
+//
+// Insertions and swaps, first improvement, from several starts and then from perturbations of the best
+// order. Step penalties leave plateaus; on them a secondary objective decides that falls as jobs come
+// closer to the steps that they miss. A candidate is given up as soon as the penalties of the jobs that
+// have ended exceed the best score. Deterministic: its own generator with a fixed seed.
+// O(J log J) per candidate; 10 jobs take less than a microsecond.
+//
+// Optima tend to share jobs' places (the "big valley"): hence perturbations of the best order rather
+// than fresh starts.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "malleable/kernel/malleable_packing.hpp"
+#include "malleable/model/penalties.hpp"
+
+namespace malleable {
+
+struct Score {
+  double value = kInfinity;
+  double secondary = kInfinity;
+};
+
+class OrderSearch {
+ public:
+  // Prepares to score orders of this instance; both must outlive the calls below.
+  void begin(const Problem& problem, const Penalties& penalties, Aggregate aggregate);
+
+  // Packs the order. Where the value would exceed `limit` it comes back as infinite.
+  Score score(std::span<const Index> order, const Score& limit = {});
+
+  static bool better(const Score& a, const Score& b);
+
+  // Tries up to `effort` candidates, starting from `starts` (best first), and leaves the best order in
+  // starts[0]. Ends early when the value reaches `bound`, or when stop() says so.
+  // Returns how many candidates it tried.
+  std::uint64_t improve(std::vector<std::vector<Index>>& starts, Score& best, std::uint64_t effort,
+                        double bound, const std::function<bool()>& stop);
+
+ private:
+  struct Move {
+    Index from, to;
+    bool swap;
+  };
+  std::uint64_t random();
+  Move random_move();
+  static void apply(const Move& move, std::vector<Index>& order);
+  void descend(std::vector<Index>& order, Score& score);
+  bool exhausted();
+
+  const Problem* problem_ = nullptr;
+  const Penalties* penalties_ = nullptr;
+  Aggregate aggregate_ = Aggregate::kSum;
+  double base_ = 0.0;     // what the jobs pay at least, together
+  double horizon_ = 1.0;  // length of the schedule, to scale the secondary objective
+  std::vector<double> earliest_;  // penalty that each job pays at least
+  MalleablePacking packing_;
+
+  std::vector<Index> trial_;
+  std::vector<Move> moves_;
+  std::size_t active_ = 0;  // jobs with work: the front of every order
+  std::uint64_t tried_ = 0, effort_ = 0, state_ = 0;
+  double goal_ = 0.0;
+  const std::function<bool()>* stop_ = nullptr;
+};
+
+}  // namespace malleable

@@ -1,0 +1,93 @@
+// The slots now, for priorities given as keys: selection instead of sorting.
+//
+// Packing needs only its first layer for a decision: minima to everybody, then slack in order of key until
+// it is used up. The jobs that get slack are those below a threshold key, found by one pass around the
+// last threshold (it moves little between epochs) and a partial sort of the few candidates near it.
+// O(J) expected with one pass over key and room; equal keys go to the lower index.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <vector>
+
+#include "malleable/model/problem.hpp"
+
+namespace malleable {
+
+class PrioritySelection {
+ public:
+  // Hands out `slack` in order of key: room[j] at most to each job. Calls give(j, slots) for every job
+  // that gets some, in no particular order. Keys may be infinite, not NaN. Jobs without room are ignored.
+  template <typename Give>
+  void run(std::span<const double> key, std::span<const double> room, double slack, Give give);
+
+  // Forget the threshold of the last call.
+  void reset() { threshold_ = -kInfinity; }
+
+ private:
+  struct Candidate {
+    double key;
+    Index job;
+    double room;
+  };
+  static bool before(const Candidate& a, const Candidate& b) {
+    return a.key != b.key ? a.key < b.key : a.job < b.job;
+  }
+  // Collects the jobs with room and key <= limit; returns their room together.
+  double collect(std::span<const double> key, std::span<const double> room, double limit);
+  double guess(std::span<const double> key, std::span<const double> room, double slack);
+
+  std::vector<Candidate> candidates_;
+  std::vector<Candidate> sample_;
+  double threshold_ = -kInfinity;
+};
+
+template <typename Give>
+void PrioritySelection::run(std::span<const double> key, std::span<const double> room, double slack,
+                            Give give) {
+  if (!(slack > 0.0) || key.empty()) return;
+  // A little beyond the last threshold; widened until the candidates can use all the slack.
+  double limit = threshold_ > -kInfinity ? threshold_ + 0.05 * std::fabs(threshold_)
+                                         : guess(key, room, slack);
+  double total = collect(key, room, limit);
+  while (total < slack && limit < kInfinity) {
+    const double next = guess(key, room, slack * 1.25);
+    limit = next > limit ? next : kInfinity;
+    total = collect(key, room, limit);
+  }
+  // Quickselect by room: everybody left of `first` fits.
+  std::size_t first = 0, end = candidates_.size();
+  while (total > slack && end - first > 32) {
+    const std::size_t middle = first + (end - first) / 2;
+    std::nth_element(candidates_.begin() + static_cast<std::ptrdiff_t>(first),
+                     candidates_.begin() + static_cast<std::ptrdiff_t>(middle),
+                     candidates_.begin() + static_cast<std::ptrdiff_t>(end), before);
+    double sum = 0.0;
+    for (std::size_t k = first; k < middle; ++k) sum += candidates_[k].room;
+    if (sum <= slack) {
+      for (std::size_t k = first; k < middle; ++k) give(candidates_[k].job, candidates_[k].room);
+      slack -= sum;
+      total -= sum;
+      first = middle;
+    } else {
+      end = middle;
+      total = sum;
+    }
+  }
+  if (total <= slack) {  // everybody left fits
+    for (std::size_t k = first; k < end; ++k) give(candidates_[k].job, candidates_[k].room);
+    threshold_ = limit < kInfinity ? limit : -kInfinity;
+    return;
+  }
+  std::sort(candidates_.begin() + static_cast<std::ptrdiff_t>(first),
+            candidates_.begin() + static_cast<std::ptrdiff_t>(end), before);
+  for (std::size_t k = first; k < end && slack > 0.0; ++k) {
+    const double slots = std::min(slack, candidates_[k].room);
+    give(candidates_[k].job, slots);
+    slack -= slots;
+    threshold_ = candidates_[k].key;
+  }
+}
+
+}  // namespace malleable

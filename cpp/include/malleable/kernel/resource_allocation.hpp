@@ -1,0 +1,71 @@
+// Separable resource allocation (FLEX, section 3.1): slots fixed for each job's life.
+//
+//   minimise  sum_j F_j(s_j)  or  max_j F_j(s_j)   over integers  m_j <= s_j <= M_j, sum_j s_j <= S,
+//
+// with F_j non-increasing. Giving job j its next slot has a price: minus the gain F_j(s) - F_j(s+1)
+// for convex sums, minus F_j(s) for every max objective (the current worst is served first). Prices of
+// one job never fall, so the cheapest units are a solution, and the task is one of selection, not
+// sorting: a price is bracketed on a sample, then on everybody, and only the units inside the bracket
+// are looked at one by one. Where F = w max(0, W/s - c) the number of units below a price has a closed
+// form and is counted with vector instructions. O(J) expected per pass, and log(M - m) more for other
+// functions. Equal prices go to the lower index.
+//
+// Sums whose first differences are not monotone go to the multiple-choice knapsack.
+//
+// Frederickson and Johnson 1982; Galil and Megiddo 1979; Fox 1966; Ibaraki and Katoh 1988.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "malleable/kernel/multiple_choice_knapsack.hpp"
+#include "malleable/model/penalties.hpp"
+#include "malleable/model/problem.hpp"
+
+namespace malleable {
+
+// Durations F(s) of one job as a table, for speed-ups that are not linear: slots increase, durations
+// follow the completion rule of section 2.3 once complete() has run.
+struct SpeedupTable {
+  std::vector<std::size_t> offset;  // jobs + 1
+  std::vector<double> slots, duration;
+  // F(s) = min over p in P, p <= s: makes durations non-increasing.
+  void complete();
+  // Duration with s slots: that of the largest table entry not above s; infinite below the first.
+  double at(std::size_t job, double s) const;
+};
+
+struct AllocationResult {
+  double value = 0.0;        // objective of the allocation; infinite when a job waits without end
+  double lower_bound = 0.0;  // equal to value when exact
+  bool exact = true;
+};
+
+class ResourceAllocation {
+ public:
+  // slots[j] for every job; 0 for a job that waits. Where not all jobs can have a slot, those early in
+  // `preference` (empty: index order) get theirs first. `effort` limits the states of the knapsack;
+  // when it runs out the lower convex envelope rounded to slots comes back with its certified bound.
+  // `table`, if given, replaces the linear speed-up W/s. Without `with_value` the closed form leaves
+  // value and bound at 0.
+  AllocationResult run(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
+                       std::span<const Index> preference, std::size_t effort,
+                       std::span<double> slots, const SpeedupTable* table = nullptr,
+                       bool with_value = true);
+
+ private:
+  bool run_closed(const Problem& problem, const Penalties& penalties, std::span<double> slots);
+  template <typename Cost>
+  void ranges(const Problem& problem, Cost cost, std::span<const Index> preference,
+              const SpeedupTable* table);
+
+  std::vector<double> low_, high_;
+  std::vector<double> scale_;  // F = scale / s + constant
+  std::vector<double> upper_;
+  MultipleChoiceKnapsack knapsack_;
+};
+
+// How many states the knapsack may visit unless the caller says otherwise.
+inline constexpr std::size_t kKnapsackEffort = 4'000'000;
+
+}  // namespace malleable

@@ -1,0 +1,45 @@
+// Integer waterlines: the fair scheduler's allocation (FLEX, section 1), with weights.
+//
+//   x_j = clamp(level w_j, m_j, M_j)  with  sum_j x_j = min(S, sum_j M_j),
+//
+// rounded down, the remaining slots one each to the largest fractions, ties to the lower index. The
+// level is found by Newton steps on a piecewise-linear function: O(J) each, few of them.
+// With minima 0 and weights this is WDEQ (Beaumont, Bonichon, Eyraud-Dubois, Marchal 2012), a
+// 2-approximation for weighted completion time that needs no sizes.
+#pragma once
+
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "malleable/model/plan.hpp"
+#include "malleable/model/problem.hpp"
+
+namespace malleable {
+
+class Waterline {
+ public:
+  // Slots now. `weight` may be empty (all 1). Jobs without work get none. Gangs are admitted by index
+  // while their minima fit. Allocates nothing once warm.
+  void allocate(const Problem& problem, std::span<const double> weight, std::span<double> slots);
+
+  // The whole schedule: a new waterline at every completion. O(J) a completion.
+  void plan(const Problem& problem, std::span<const double> weight, std::span<double> completion,
+            Plan& plan);
+
+ private:
+  struct Share {
+    double fraction;
+    Index job;
+  };
+  void fill(const Problem& problem, std::span<const double> weight, std::span<double> slots);
+  void fill_group(const Problem& problem, std::span<const double> weight,
+                  std::span<const Index> jobs, double slots_for_all, std::span<double> slots);
+
+  std::vector<Index> active_;
+  std::vector<double> low_;
+  std::vector<Share> shares_;
+  double level_ = 0.0;  // where the last search ended: levels only rise while jobs leave
+};
+
+}  // namespace malleable

@@ -1,0 +1,18 @@
+// Wrong input: which field, which row, what value, and what would have been right.
+#pragma once
+
+#include <cstddef>
+#include <stdexcept>
+#include <string>
+
+namespace malleable {
+
+// Thrown before anything changes. The message reads `work[3] = nan: must be finite and at least 0`.
+class FieldError : public std::invalid_argument {
+ public:
+  FieldError(const std::string& field, std::size_t index, double value, const std::string& reason);
+  FieldError(const std::string& field, std::size_t index, long long value,
+             const std::string& reason);
+};
+
+}  // namespace malleable

@@ -1,0 +1,99 @@
+// Penalties: one non-decreasing piecewise-linear function with jumps per job.
+//
+// Job j owns rows offset[j] .. offset[j+1]. Row r is the line value[r] + slope[r] (t - at[r]); the
+// first row reaches back to minus infinity, every later one applies to t > at[r]. A job without rows
+// uses the caller's own function. Every metric of the FLEX paper (section 2.1) has this form, so
+// kernels and policies ask about slopes, jumps and inverses, never about a metric's name.
+//
+// A time t meets a break point d when t <= d + 1e-9 max(1, |d|).
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "malleable/model/jobs.hpp"
+
+namespace malleable {
+
+enum class Aggregate : std::uint8_t { kSum, kMax };
+enum class Kind : std::uint8_t {
+  kResponse,
+  kCompletion,
+  kStretch,
+  kTardy,
+  kTardiness,
+  kLateness,
+  kSla,
+  kCustom
+};
+
+// Penalty of a job at an absolute completion time; non-decreasing, finite for finite times.
+using CustomPenalty = double (*)(std::int64_t job, double completion);
+
+inline double tolerance(double at) { return 1e-9 * std::fmax(1.0, std::fabs(at)); }
+
+class Penalties {
+ public:
+  Penalties() = default;
+
+  // `kinds` has one entry (for all jobs) or one per job. `size` is the jobs' original work, which
+  // stretch divides by; jobs.work is not read. Throws FieldError where lateness has no deadline and
+  // std::invalid_argument where a custom kind has no function. O(J + steps).
+  void build(const JobsView& jobs, std::span<const double> size, std::span<const Kind> kinds,
+             CustomPenalty custom = nullptr);
+
+  std::size_t size() const { return offset_.empty() ? 0 : offset_.size() - 1; }
+
+  // The penalty of job j when it completes at t (absolute; may be infinite).
+  double operator()(std::size_t j, double t) const {
+    if (single_row_) return line(j, t);
+    const std::size_t first = offset_[j], end = offset_[j + 1];
+    if (first == end) return custom_(static_cast<std::int64_t>(j), t);
+    std::size_t r = first;
+    while (r + 1 < end && t > at_[r + 1] + tolerance(at_[r + 1])) ++r;
+    return line(r, t);
+  }
+
+  // The latest time at which the penalty of job j is at most `level`: +infinity if it never exceeds
+  // it, -infinity if it always does. Break points come back exactly, without the tolerance.
+  double latest(std::size_t j, double level) const;
+
+  // The least value above `level` that the penalty of job j takes, in the limit from the right:
+  // `level` itself where the function is continuous there. +infinity if there is none.
+  double next_value(std::size_t j, double level) const;
+
+  // Every job has exactly one row, so the penalty is slope (t - at) + value.
+  bool linear() const { return single_row_; }
+  bool is_custom(std::size_t j) const { return !single_row_ && offset_[j] == offset_[j + 1]; }
+  // No jump and no falling slope between two times: the function is convex there.
+  bool convex(std::size_t j, double from, double to) const;
+  // Slopes are zero everywhere: a step function.
+  bool steps(std::size_t j) const;
+
+  std::span<const std::size_t> offset() const { return offset_; }
+  std::span<const double> at() const { return at_; }
+  std::span<const double> value() const { return value_; }
+  std::span<const double> slope() const { return slope_; }
+
+  double line(std::size_t r, double t) const {
+    return slope_[r] == 0.0 ? value_[r] : value_[r] + slope_[r] * (t - at_[r]);
+  }
+
+ private:
+  void row(double at, double value, double slope);
+
+  std::vector<std::size_t> offset_;
+  std::vector<double> at_, value_, slope_;
+  CustomPenalty custom_ = nullptr;
+  bool single_row_ = true;
+};
+
+// Sum or maximum of the penalties at these absolute completion times; 0 for no jobs. O(J), and the
+// order of additions is fixed.
+double evaluate(const Penalties& penalties, Aggregate aggregate, std::span<const double> completion);
+
+}  // namespace malleable

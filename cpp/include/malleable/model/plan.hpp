@@ -1,0 +1,45 @@
+// What a policy hands back: a schedule in compact form, its value, and a floor under every schedule.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "malleable/model/problem.hpp"
+
+namespace malleable {
+
+// Piecewise-constant allocations: job[k] holds slots[k] slots from start[k] to end[k] (absolute).
+// Pieces of one job may overlap and then add up.
+struct Pieces {
+  std::vector<std::int64_t> job, slots;
+  std::vector<double> start, end;
+
+  void add(Index j, double from, double to, double count) {
+    job.push_back(j);
+    start.push_back(from);
+    end.push_back(to);
+    slots.push_back(static_cast<std::int64_t>(count));
+  }
+  std::size_t size() const { return job.size(); }
+  void clear() {
+    job.clear();
+    slots.clear();
+    start.clear();
+    end.clear();
+  }
+};
+
+enum class Status : std::uint8_t { kOk, kMinimaScaled, kTruncated, kInfeasible };
+
+struct Plan {
+  Status status = Status::kOk;
+  double value = 0.0;
+  double lower_bound = -kInfinity;
+  std::vector<Index> order;               // priority list behind the schedule
+  std::vector<double> start, completion;  // absolute; infinite for a job that never runs
+  std::vector<std::int64_t> allocation;   // slots now
+  Pieces pieces;
+  std::uint64_t candidates = 0;  // tried after the fixed orders
+};
+
+}  // namespace malleable

@@ -1,0 +1,45 @@
+// One decision's instance in the form that the kernels read: what is left of each job and between how
+// many slots it may run, after minima were made feasible and maxima cut to the slots there are.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+namespace malleable {
+
+using Index = std::uint32_t;  // position of a job in its table, or of a job in an order
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+enum class MinMode : std::uint8_t { kGuarantee, kGang };
+
+// Slot counts are doubles with integer values (exact up to 2^50), so that kernels need no
+// conversions. A job without work has low = 0. Times inside kernels count from `now`.
+struct Problem {
+  double now = 0.0;
+  double slots = 0.0;
+  bool gang = false;
+  bool minima_scaled = false;
+  bool beyond_reach = false;  // a gang needs more slots than there are: it can never run
+  std::vector<double> work, low, high;
+  std::vector<double> idle_end;  // absolute completion of a job that has no work
+
+  std::size_t size() const { return work.size(); }
+
+  // Guaranteed minima that add up to more than the slots become floor(m S / sum m), what is left
+  // over by largest fraction, then index. Gang sizes are never scaled. Allocates nothing when the
+  // vectors are large enough already. O(J), and O(J log J) when minima are scaled.
+  void build(std::span<const double> remaining, std::span<const double> ended,
+             std::span<const std::int64_t> min_slots, std::span<const std::int64_t> max_slots,
+             std::int64_t slot_count, double time, MinMode mode);
+  // The same instance for a policy that obeys maxima only.
+  void drop_minima();
+};
+
+// floor(m S / sum m) with the remainder to the largest fractions, then to lower indices. `minima` add
+// up to more than `slots`. Exact in integers. O(J log J).
+void scale_minima(std::span<double> minima, double slots);
+
+}  // namespace malleable

@@ -1,0 +1,138 @@
+// The decision that a scheduler's loop asks for: slots now, from state that is kept between epochs.
+//
+// Jobs live in columns by rising id; removed ones leave a hole until a tenth of the rows are holes. With
+// one fixed order (the objective's own), priorities are kept up to date as jobs change; a decision is one
+// pass over them and a selection, O(J), rewrites only the rows that gain or lose slots, and allocates
+// nothing once warm. Orders without a key per job are built by sorting, O(J log J). With an
+// effort, FLEX plans in full. Value, bound and pieces are computed on request only.
+// Kernels: priority_selection, waterline, gang_packing; policies: flex, baseline.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "malleable/kernel/priority_selection.hpp"
+#include "malleable/model/jobs.hpp"
+#include "malleable/policy/baseline.hpp"
+#include "malleable/policy/flex.hpp"
+
+namespace malleable {
+
+enum class EpochPolicy : std::uint8_t { kFlex, kFair, kFifo, kWdeq };
+
+struct EpochOptions {
+  Aggregate aggregate = Aggregate::kSum;
+  Kind kind = Kind::kResponse;
+  EpochPolicy policy = EpochPolicy::kFlex;
+  MinMode min_mode = MinMode::kGuarantee;
+  // A job that holds more than its minimum is taken for (1 + hysteresis) times as urgent.
+  double hysteresis = 0.0;
+  // FLEX: candidates after all fixed orders; nothing: the objective's own order alone.
+  std::optional<std::uint64_t> effort;
+};
+
+class Epoch {
+ public:
+  Epoch(std::int64_t slots, const EpochOptions& options);
+
+  // Adds valid jobs (see validate()) with `size` as their original work; returns the first of their
+  // consecutive ids. O(jobs added).
+  std::int64_t add(const JobsView& jobs, std::span<const double> size);
+
+  // Overwrites what is given (the others empty) of the jobs `ids`. Throws before anything changes.
+  struct Changes {
+    std::span<const double> work, weight, deadline;
+    std::span<const std::int64_t> min_slots, max_slots;
+  };
+  void update(std::span<const std::int64_t> ids, const Changes& changes);
+
+  void remove(std::span<const std::int64_t> ids);
+
+  void set_slots(std::int64_t slots);
+  std::int64_t slots() const { return slots_; }
+
+  // Decides. Afterwards the decision can be copied out, size() entries each, by rising id.
+  void decide(double now);
+  void copy(std::int64_t* slots, bool* changed) const;
+  void copy_ids(std::int64_t* ids) const;
+
+  // The plan behind the last decision; the state must not have changed since. Rows of the plan are
+  // positions in the decision.
+  Plan plan();
+  // The jobs that plan() saw, and their original sizes.
+  JobsView planned_jobs() const {
+    return {live_arrival_, live_work_,   live_min_,  live_max_,    live_weight_,
+            live_deadline_, live_offset_, live_time_, live_penalty_};
+  }
+  std::span<const double> planned_sizes() const { return live_size_; }
+
+  std::size_t size() const { return live_; }
+  // Changes with every add, update, remove and change of slots.
+  std::uint64_t version() const { return version_; }
+  // Changes with every add and remove.
+  std::uint64_t membership() const { return membership_; }
+
+ private:
+  static constexpr Index kNoRow = ~Index{0};
+
+  std::size_t row_of(std::span<const std::int64_t> ids, std::size_t k) const;
+  void refresh(std::size_t row);
+  void compact();
+  bool keyed() const;
+  void decide_by_key();
+  void decide_by_instance();
+  void decide_by_order(std::span<const Index> order);
+  void reset(std::size_t row);
+  void give(std::size_t row, double slots);
+  void build_instance();  // problem_, penalties_ and live_rows_ from the live rows
+  void make_order();      // into order_, over positions of live_rows_
+
+  EpochOptions options_;
+  std::int64_t slots_;
+  double now_ = 0.0;
+  double latest_arrival_ = -kInfinity;
+  std::uint64_t version_ = 0, membership_ = 0;
+  std::size_t live_ = 0;
+
+  // Columns, one row per job that was ever added and not yet compacted away; id -1 marks a hole.
+  std::vector<std::int64_t> id_, min_slots_, max_slots_;
+  std::vector<double> work_, size_, arrival_, weight_, deadline_;
+  std::vector<std::size_t> sla_first_, sla_count_;
+  std::vector<double> sla_time_, sla_penalty_;
+  // Derived: the minimum while there is work (0 for FIFO), what it may get beyond that, its priority.
+  std::vector<double> low_, room_, key_;
+  double minima_ = 0.0;  // sum of low_; exact while it is at most 2^53, and useless beyond kMostSlots
+  bool minima_stale_ = false;
+  // The last decision, what it was before, and the rows where that may differ from the minimum.
+  std::vector<std::int64_t> given_, before_;
+  std::vector<std::uint8_t> changed_, marked_;
+  std::vector<Index> winners_, touched_, affected_;
+  bool all_touched_ = true;
+  bool by_key_ = false;  // how the last decision was made
+  // id -> row, in pages that are dropped when all their ids are gone.
+  static constexpr std::size_t kPage = 4096;
+  struct Page {
+    std::vector<Index> rows;
+    std::size_t live = 0;
+  };
+  std::vector<Page> pages_;
+  std::int64_t next_id_ = 0;
+
+  PrioritySelection selection_;
+  Waterline waterline_;
+  Flex flex_;
+  Baseline baseline_;
+  KeySort sorter_;
+  Problem problem_;
+  Penalties penalties_;
+  std::vector<double> share_, rank_;
+  std::vector<Index> order_, live_rows_;
+  std::vector<double> live_work_, live_size_, live_arrival_, live_weight_, live_deadline_, live_ended_;
+  std::vector<std::int64_t> live_min_, live_max_, live_offset_;
+  std::vector<double> live_time_, live_penalty_;
+  std::optional<Plan> planned_;
+};
+
+}  // namespace malleable

@@ -1,0 +1,74 @@
+// FLEX (Wolf, Rajan, Hildrum, Khandekar, Kumar, Parekh, Wu, Balmin: Middleware 2010): any penalty, sum
+// or max, on top of a fair scheduler's minima.
+//
+// Decides: a priority order for the malleable packing scheme. The generic order is that of completions
+// in the moldable optimum (resource allocation); specific orders follow from slopes and due dates; each
+// is packed, the best kept, then improved by local search (sums, gangs). For max objectives the exact
+// deadline test gives the optimum and, where no order attains it, water-filling a schedule that does.
+// Kernels: resource_allocation, priority_orders, malleable_packing, order_search, forced_work,
+// deadline_packing, lower_bound. O(J log J) per order or candidate.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "malleable/kernel/deadline_packing.hpp"
+#include "malleable/kernel/lower_bound.hpp"
+#include "malleable/kernel/order_search.hpp"
+#include "malleable/kernel/priority_orders.hpp"
+#include "malleable/kernel/resource_allocation.hpp"
+#include "malleable/model/plan.hpp"
+
+namespace malleable {
+
+// Candidates tried after the fixed orders unless the caller says otherwise.
+inline constexpr std::uint64_t kDefaultEffort = 4000;
+// Beyond this many jobs a max objective keeps its best order: water-filling may take O(J^2).
+inline constexpr std::size_t kMostDeadlinePacked = 5000;
+
+struct FlexOptions {
+  std::uint64_t effort = kDefaultEffort;
+  double budget = std::numeric_limits<double>::infinity();  // seconds, checked between candidates
+};
+
+class Flex {
+ public:
+  // The best plan found, with value and bound.
+  void plan(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
+            const FlexOptions& options, Plan& plan);
+
+  // The generic order alone: allocation problem, order, one packing, value and bound. `detail` adds
+  // the pieces and the stronger bound. This is the epoch of the paper.
+  void plan_generic(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
+                    bool detail, Plan& plan);
+
+  // Packs a given order, with value and bound.
+  void plan_order(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
+                  std::span<const Index> order, bool detail, Plan& plan);
+
+  // The one order to use when there is no time for several: Smith's for sums of linear penalties,
+  // modified due dates or the on-time set for other sums, deadlines of the optimal level for max.
+  void own_order(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
+                 std::span<Index> order);
+
+ private:
+  void generic_order(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
+                     std::span<const Index> waiting, std::span<Index> order);
+  void finish(const Problem& problem, const Penalties& penalties, Aggregate aggregate, Plan& plan,
+              bool quick_bound = false);
+  bool pack_deadlines(const Problem& problem, const Penalties& penalties, double bound, Plan& plan);
+
+  ResourceAllocation allocation_;
+  PriorityOrders orders_;
+  MalleablePacking packing_;
+  OrderSearch search_;
+  ForcedWork forced_work_;
+  DeadlinePacking deadline_packing_;
+  LowerBound lower_bound_;
+  std::vector<double> slots_, earliest_, due_, completion_;
+  std::vector<Index> order_, waiting_;
+};
+
+}  // namespace malleable

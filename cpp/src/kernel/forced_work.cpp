@@ -1,0 +1,289 @@
+#include "malleable/kernel/forced_work.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace malleable {
+
+void earliest_completions(const Problem& problem, std::span<double> earliest) {
+  const std::size_t n = problem.size();
+  double minima = 0.0;
+  for (std::size_t j = 0; j < n; ++j) {
+    earliest[j] = problem.work[j] > 0.0 ? problem.work[j] / problem.high[j] : 0.0;
+    minima += problem.gang ? 0.0 : problem.low[j];
+  }
+  // A job whose maximum fits beside the others' minima can run at it from the start.
+  const double slack = problem.slots - minima;
+  const auto fits = [&](std::size_t j) { return problem.high[j] - problem.low[j] <= slack; };
+  bool all_fit = true;
+  for (std::size_t j = 0; j < n; ++j) all_fit &= fits(j);
+  if (minima == 0.0 || all_fit) return;
+  // free(t) = S t - sum_i min(W_i, m_i t) is increasing and convex between the ends W_i / m_i.
+  std::vector<std::pair<double, double>> ends;
+  for (std::size_t j = 0; j < n; ++j) {
+    if (problem.low[j] > 0.0) ends.emplace_back(problem.work[j] / problem.low[j], problem.low[j]);
+  }
+  std::sort(ends.begin(), ends.end());
+  std::vector<double> free(ends.size());  // at ends[k].first
+  double rate = slack, at = 0.0, sum = 0.0;
+  for (std::size_t k = 0; k < ends.size(); ++k) {
+    sum += rate * (ends[k].first - at);
+    at = ends[k].first;
+    free[k] = sum;
+    rate += ends[k].second;
+  }
+  for (std::size_t j = 0; j < n; ++j) {
+    const double work = problem.work[j], low = problem.low[j];
+    if (work == 0.0 || fits(j)) continue;
+    // Job j may use its own minimum as well: first t with free(t) + min(W, m t) >= W.
+    const auto short_of = [&](std::size_t k) {
+      return free[k] + std::min(work, low * ends[k].first) < work;
+    };
+    std::size_t from = 0, to = ends.size();
+    while (from < to) {
+      const std::size_t middle = (from + to) / 2;
+      if (short_of(middle)) {
+        from = middle + 1;
+      } else {
+        to = middle;
+      }
+    }
+    const double t0 = from > 0 ? ends[from - 1].first : 0.0;
+    const double f0 = from > 0 ? free[from - 1] : 0.0;
+    double slope = problem.slots;
+    if (from < ends.size()) {
+      slope = ends[from].first > t0 ? (free[from] - f0) / (ends[from].first - t0) : kInfinity;
+    }
+    const double have = f0 + std::min(work, low * t0);
+    // Until its own minimum is used up the job gains `low` besides.
+    const double gain = slope + (low * t0 < work ? low : 0.0);
+    const double t = have >= work ? t0 : t0 + (work - have) / gain;
+    // Rounding must not make it later than it is.
+    earliest[j] = std::max(earliest[j], t * (1.0 - 1e-12));
+  }
+}
+
+ForcedWork::Peak ForcedWork::peak(const Problem& problem, std::span<const double> due) {
+  const std::size_t n = problem.size();
+  times_.clear();
+  rates_.clear();
+  double rate = -problem.slots;
+  Peak worst;
+  const auto turn = [&](double time, double change) {
+    times_.push_back(time);
+    rates_.push_back(change);
+  };
+  for (std::size_t j = 0; j < n; ++j) {
+    const double work = problem.work[j], high = problem.high[j], end = due[j];
+    if (work == 0.0) continue;
+    const double low = problem.gang ? 0.0 : problem.low[j];
+    // Missed whatever the others do (beyond rounding): no other time says it more clearly.
+    if (work - high * std::max(end, 0.0) > worst.excess + 1e-12 * work) {
+      worst = {0.0, work - high * std::max(end, 0.0)};
+    }
+    if (work <= low * end) {
+      rate += low;
+      turn(work / low, -low);
+    } else if (end < kInfinity) {
+      rate += low;
+      if (high > low) {
+        turn(std::max(0.0, (high * end - work) / (high - low)), high - low);
+      }
+      turn(end, -high);
+    }
+  }
+  if (worst.excess > 0.0) return worst;
+  order_.resize(times_.size());
+  sorter_.sort(times_, order_);
+  double time = 0.0, sum = 0.0;
+  for (const Index k : order_) {
+    sum += rate * (times_[k] - time);
+    time = times_[k];
+    if (sum > worst.excess) worst = {time, sum};
+    rate += rates_[k];
+  }
+  return worst;
+}
+
+void ForcedWork::deadlines(const Problem& problem, const Penalties& penalties, double level,
+                           double stretch, std::span<double> due) {
+  for (std::size_t j = 0; j < problem.size(); ++j) {
+    const double latest = penalties.latest(j, level);
+    due[j] = latest + stretch * tolerance(latest) - problem.now;
+    if (latest == kInfinity) due[j] = kInfinity;
+    if (latest == -kInfinity) due[j] = -kInfinity;
+  }
+}
+
+double ForcedWork::level(const Problem& problem, const Penalties& penalties, double from, double to,
+                         double stretch) {
+  const std::size_t n = problem.size();
+  due_.resize(n);
+  double total = 0.0;
+  for (const double work : problem.work) total += work;
+  const double slack = 1e-11 * total;  // what sums of this many terms may be off by
+  double low = from;
+  double fall = 0.0, next = kInfinity, kink = kInfinity;
+  // Work forced before t beyond S t when the level is x; how fast it falls with x, up to the next
+  // levels at which a penalty jumps or a deadline passes t.
+  const auto excess = [&](double t, double x) {
+    double sum = -problem.slots * t;
+    fall = 0.0;
+    next = kink = kInfinity;
+    deadlines(problem, penalties, x, stretch, due_);
+    const double step = std::max(std::fabs(x), 1e-300) * 1e-7;
+    for (std::size_t j = 0; j < n; ++j) {
+      const double work = problem.work[j], high = problem.high[j];
+      if (work == 0.0) continue;
+      const double head = std::min(work, (problem.gang ? 0.0 : problem.low[j]) * t);
+      const double tail = forced_work(work, 0.0, high, due_[j], t);
+      sum += std::max(head, tail);
+      if (tail <= head) continue;
+      const double above = penalties.next_value(j, x);
+      if (above > x) {
+        next = std::min(next, above);
+      } else if (due_[j] >= t) {
+        fall += high * (penalties.latest(j, x + step) - penalties.latest(j, x)) / step;
+      } else {
+        kink = x;
+      }
+    }
+    return sum;
+  };
+  for (int round = 0; round < 200 && low < to; ++round) {
+    deadlines(problem, penalties, low, stretch, due_);
+    const Peak top = peak(problem, due_);
+    if (top.excess <= slack) return low;
+    if (top.time == 0.0) {
+      // Some job cannot meet its deadline even alone: the level must reach its earliest penalty.
+      double alone = low;
+      for (std::size_t j = 0; j < n; ++j) {
+        if (problem.work[j] > 0.0) {
+          alone = std::max(alone, penalties(j, problem.now + problem.work[j] / problem.high[j]));
+        }
+      }
+      if (alone <= low) return low;
+      low = alone;
+      continue;
+    }
+    // Least level at which this one time is no longer overloaded: Newton steps while they stay on the
+    // overloaded side, the secant once both sides are known, bisection where neither helps. Steps from
+    // one jump to the next cannot miss anything while nothing else moves.
+    double high = to, x = low, over_low = 0.0, over_high = 0.0;
+    bool sure = false;
+    for (int step = 0; step < 200; ++step) {
+      const double over = excess(top.time, x);
+      if (over <= slack && (sure || over >= -slack)) {
+        low = x;
+        break;
+      }
+      if (over > slack) {
+        low = x;
+        over_low = over;
+        over_high /= 2.0;  // Illinois: a side that stays put loses weight
+      } else {
+        high = x;
+        over_high = over;
+        over_low /= 2.0;
+      }
+      if (high - low <= 1e-13 * std::max(std::fabs(low), std::fabs(high))) {
+        low = high;
+        break;
+      }
+      double further = kInfinity;
+      sure = false;
+      if (over > slack && fall == 0.0 && next < kInfinity && step < 40) {
+        further = next;
+        sure = next <= kink;
+      } else if (over > slack && fall > 0.0) {
+        further = std::min(x + over / fall, next > x ? next : kInfinity);
+      }
+      if (!(further > low && further < high)) {
+        further = over_high < 0.0 && step % 3 != 2
+                      ? low + (high - low) * over_low / (over_low - over_high)
+                      : low + (high - low) / 2.0;
+        sure = false;
+      }
+      x = further > low && further < high ? further : low + (high - low) / 2.0;
+    }
+  }
+  return std::min(low, to);
+}
+
+double ForcedWork::step_bound(const Problem& problem, const Penalties& penalties,
+                              std::span<const double> earliest, std::size_t tries) {
+  const std::size_t n = problem.size();
+  // Candidate times: quantiles of the break points.
+  times_.clear();
+  for (std::size_t j = 0; j < n; ++j) {
+    for (std::size_t r = penalties.offset()[j] + 1; r < penalties.offset()[j + 1]; ++r) {
+      const double t = penalties.at()[r] + tolerance(penalties.at()[r]) - problem.now;
+      if (t > 0.0 && problem.work[j] > 0.0) times_.push_back(t);
+    }
+  }
+  std::sort(times_.begin(), times_.end());
+  times_.erase(std::unique(times_.begin(), times_.end()), times_.end());
+  struct Edge {
+    double slope, size, cost;
+  };
+  struct Point {
+    double work, cost;
+  };
+  std::vector<Edge> edges;
+  std::vector<Point> points;
+  double best = -kInfinity;
+  const std::size_t count = std::min(tries, times_.size());
+  for (std::size_t k = 0; k < count; ++k) {
+    const double t = times_[count > 1 ? k * (times_.size() - 1) / (count - 1) : 0];
+    double sum = 0.0, used = 0.0;
+    edges.clear();
+    for (std::size_t j = 0; j < n; ++j) {
+      const double work = problem.work[j];
+      const std::size_t first = penalties.offset()[j], end = penalties.offset()[j + 1];
+      if (work == 0.0) {
+        sum += penalties(j, problem.idle_end[j]);
+        continue;
+      }
+      const double low = problem.gang ? 0.0 : problem.low[j];
+      // From the dearest step, which may end at any time, to the cheapest that can be reached.
+      points.clear();
+      for (std::size_t r = end; r-- > first;) {
+        const double due = r + 1 == end ? kInfinity
+                                        : penalties.at()[r + 1] + tolerance(penalties.at()[r + 1]) -
+                                              problem.now;
+        if (due < earliest[j]) break;
+        const Point p{forced_work(work, low, problem.high[j], due, t), penalties.value()[r]};
+        if (!points.empty() && p.work <= points.back().work) {
+          points.back() = p;  // cheaper for the same work
+          continue;
+        }
+        while (points.size() > 1) {
+          const Point &a = points[points.size() - 2], &b = points.back();
+          if ((b.cost - a.cost) * (p.work - b.work) < (p.cost - b.cost) * (b.work - a.work)) break;
+          points.pop_back();
+        }
+        points.push_back(p);
+      }
+      used += points.front().work;
+      sum += points.front().cost;
+      for (std::size_t i = 1; i < points.size(); ++i) {
+        const double size = points[i].work - points[i - 1].work;
+        const double cost = points[i].cost - points[i - 1].cost;
+        edges.push_back({cost / size, size, cost});
+      }
+    }
+    std::sort(edges.begin(), edges.end(),
+              [](const Edge& a, const Edge& b) { return a.slope < b.slope; });
+    double room = problem.slots * t - used;
+    for (const Edge& edge : edges) {
+      if (room <= 0.0) break;
+      const double part = std::min(1.0, room / edge.size);
+      sum += part * edge.cost;
+      room -= edge.size;
+    }
+    best = std::max(best, sum);
+  }
+  return best;
+}
+
+}  // namespace malleable

@@ -1,0 +1,39 @@
+#include "malleable/kernel/lower_bound.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace malleable {
+
+double LowerBound::run(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
+                       std::span<const double> completion, double value, bool quick) {
+  const std::size_t n = problem.size();
+  if (n == 0) return 0.0;
+  earliest_.resize(n);
+  absolute_.resize(n);
+  earliest_completions(problem, earliest_);
+  for (std::size_t j = 0; j < n; ++j) {
+    absolute_[j] = problem.work[j] > 0.0 ? problem.now + earliest_[j] : problem.idle_end[j];
+  }
+  double bound = evaluate(penalties, aggregate, absolute_);
+  if (!(value > bound)) return value;
+  if (aggregate == Aggregate::kMax) {
+    return forced_work_.level(problem, penalties, bound, value, 1.0);
+  }
+  if (quick && penalties.linear()) {
+    bound = std::max(bound, mean_busy_time_.quick_bound(problem, penalties, completion));
+    return std::min(bound, value);
+  }
+  const int rounds = std::clamp(static_cast<int>(3000 / n), 1, 60);
+  bound = std::max(bound, mean_busy_time_.bound(problem, penalties, completion, earliest_, rounds));
+  bool steps = !penalties.linear();
+  for (std::size_t j = 0; steps && j < n; ++j) steps = penalties.steps(j);
+  if (steps) {
+    const std::size_t tries = std::clamp<std::size_t>(4000 / n, 2, 64);
+    bound = std::max(bound, forced_work_.step_bound(problem, penalties, earliest_, tries));
+  }
+  // Rounding must not lift a bound above a schedule that exists.
+  return std::min(bound, value);
+}
+
+}  // namespace malleable

@@ -1,0 +1,325 @@
+#include "malleable/kernel/mean_busy_time.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+namespace malleable {
+namespace {
+
+// int_0^t min(work, rate x) dx
+double area_below(double work, double rate, double t) {
+  if (rate <= 0.0) return 0.0;
+  const double full = work / rate;
+  return t <= full ? rate * t * t / 2.0 : work * (t - full / 2.0);
+}
+
+// The line C >= c + q (B - g(c)) for a job that runs between m and M slots from the start.
+struct Tangent {
+  double completion, busy, slope;
+};
+
+Tangent tangent(double work, double low, double high, double c) {
+  if (low <= 0.0) return {work / high, work / (2.0 * high), 1.0};
+  if (high - low < 0.5) return {work / high, work / (2.0 * high), 0.0};  // it has no choice
+  c = std::clamp(c, work / high, work / low * (1.0 - 1e-3));
+  const double extra = work - low * c;  // runs at the end, at full rate, when B is largest
+  const double busy = (low * c * c / 2.0 + extra * (c - extra / (2.0 * (high - low)))) / work;
+  return {c, busy, work * (high - low) / (high * extra)};
+}
+
+}  // namespace
+
+void MeanBusyTime::sort_by_price(const Problem& problem) {
+  const std::size_t n = problem.size();
+  key_.resize(n);
+  order_.resize(n);
+  for (std::size_t j = 0; j < n; ++j) {
+    key_[j] = price_[j] > 0.0 ? problem.work[j] / price_[j] : kInfinity;
+  }
+  sorter_.sort(key_, order_);
+}
+
+double MeanBusyTime::relax(const Problem& problem) {
+  const std::size_t n = problem.size();
+  sort_by_price(problem);
+  double shortest = kInfinity, longest = 0.0, total = 0.0;
+  for (std::size_t j = 0; j < n; ++j) {
+    if (problem.work[j] == 0.0) continue;
+    shortest = std::min(shortest, problem.work[j] / problem.high[j]);
+    longest = std::max(longest, problem.work[j] / problem.high[j]);
+    total += problem.work[j];
+  }
+  const double horizon = total / problem.slots + longest;
+  upper_events_.reset(n, shortest, horizon);
+  lower_events_.reset(n, shortest, horizon);
+  busy_.assign(n, 0.0);
+
+  // Work done by the jobs before (upper limits) and behind (lower limits) the frontier grows at
+  // `rate`; `done` is its value at `time`.
+  double time = 0.0, done = 0.0, rate = 0.0, before = 0.0;
+  for (const double low : low_) rate += low;
+  double behind = rate;
+  for (Index p = 0; p < n; ++p) {
+    const Index j = order_[p];
+    before += problem.work[j];
+    if (low_[j] > 0.0) {
+      behind -= low_[j];
+      // The frontier has passed by the time in which all work up to here can be done.
+      const double passed = before / (problem.slots - behind) * (1.0 + 1e-9);
+      const double end = problem.work[j] / low_[j];
+      if (!(end > passed) && end < horizon) lower_events_.push(end, p);
+    }
+  }
+  Index frontier = 0;
+  double entered = 0.0;   // when the frontier came to its job
+  double integral = 0.0;  // of that job's work since then
+  bool opened = false;
+  const auto open = [&] {  // the frontier's job leaves the jobs behind
+    const Index j = order_[frontier];
+    if (low_[j] > 0.0) {
+      done -= std::min(problem.work[j], low_[j] * time);
+      if (problem.work[j] > low_[j] * time) rate -= low_[j];
+    }
+    entered = time;
+    integral = 0.0;
+    opened = true;
+  };
+  while (frontier < n) {
+    const Index j = order_[frontier];
+    const double work = problem.work[j], high = problem.high[j];
+    if (work == 0.0) {
+      ++frontier;
+      continue;
+    }
+    if (!opened) open();
+    // Next change of rate among the others.
+    double next = kInfinity;
+    bool upper = false;
+    if (const Event* event = upper_events_.top([](Index) { return true; })) {
+      next = event->time;
+      upper = true;
+    }
+    const Index after = frontier;
+    if (const Event* event = lower_events_.top([=](Index p) { return p > after; })) {
+      if (event->time < next) {
+        next = event->time;
+        upper = false;
+      }
+    }
+    // The frontier job's work now, S t - done, against its upper limit min(work, high t).
+    const double now_done = problem.slots * time - done;
+    const double speed = problem.slots - rate;
+    double cross = kInfinity;
+    if (now_done >= std::min(work, high * time) * (1.0 - 1e-15) && speed >= 0.0 &&
+        (time * high >= work || speed >= high)) {
+      cross = time;
+    } else if (speed > 0.0) {
+      const double to_work = time + (work - now_done) / speed;
+      cross = to_work * high >= work ? to_work : kInfinity;
+      if (speed > high) {
+        const double to_high = time + std::max(0.0, high * time - now_done) / (speed - high);
+        cross = std::min(cross, to_high);
+      }
+    }
+    const double until = std::min(cross, next);
+    assert(until < kInfinity);
+    if (until == kInfinity) break;
+    const double span = std::max(0.0, until - time);
+    integral += span * (now_done + speed * span / 2.0);
+    done += rate * span;
+    time += span;
+    if (cross <= next) {
+      // Behind it lower limits, before it upper ones: the job's whole history is known.
+      const double waited = area_below(work, low_[j], entered);
+      const double from_now = area_below(work, high, horizon) - area_below(work, high, time);
+      busy_[j] = horizon - (waited + integral + from_now) / work;
+      done += std::min(work, high * time);
+      if (work > high * time) {
+        rate += high;
+        upper_events_.push(work / high, frontier);
+      }
+      ++frontier;
+      opened = false;
+    } else if (upper) {
+      rate -= problem.high[order_[upper_events_.top([](Index) { return true; })->position]];
+      upper_events_.pop();
+    } else {
+      rate -= low_[order_[lower_events_.top([=](Index p) { return p > after; })->position]];
+      lower_events_.pop();
+    }
+  }
+  double sum = 0.0;
+  for (std::size_t j = 0; j < n; ++j) sum += price_[j] * busy_[j];
+  return sum;
+}
+
+// Least sum of price_j B_j when every job may do all its work at once: before the frontier comes to a
+// job it has its lower limit, afterwards nothing is left of it.
+double MeanBusyTime::relax_maxima(const Problem& problem) {
+  sort_by_price(problem);
+  double minima = 0.0;
+  sorted_.clear();
+  for (const Index j : order_) {
+    if (problem.work[j] == 0.0) continue;
+    sorted_.push_back({problem.work[j], low_[j], price_[j]});
+    minima += low_[j];
+  }
+  // A job that would end on its minimum before the frontier comes bends its lower limit; such limits
+  // are dropped, which only lowers the bound. Frontier times are no later without them.
+  double before = 0.0, behind = minima, kept = minima;
+  for (Sorted& job : sorted_) {
+    before += job.work;
+    behind -= job.low;
+    if (job.low > 0.0 && job.work * (problem.slots - behind) < before * job.low) {
+      kept -= job.low;
+      job.low = 0.0;
+    }
+  }
+  before = 0.0;
+  behind = kept;
+  double sum = 0.0, entered = 0.0;
+  for (const auto& [work, low, price] : sorted_) {
+    before += work;
+    behind -= low;
+    const double left = std::max(entered, before / (problem.slots - behind));
+    const double area = entered * (work - low * entered / 2.0) +
+                        (work - low * entered) * (left - entered) / 2.0;
+    sum += price * (area / work);
+    entered = left;
+  }
+  return sum;
+}
+
+double MeanBusyTime::quick_bound(const Problem& problem, const Penalties& penalties,
+                                 std::span<const double> start) {
+  const std::size_t n = problem.size();
+  low_.assign(n, 0.0);
+  if (!problem.gang) low_.assign(problem.low.begin(), problem.low.end());
+  price_.resize(n);
+  double constant = 0.0;
+  for (std::size_t j = 0; j < n; ++j) {
+    const double work = problem.work[j];
+    price_[j] = 0.0;
+    if (work == 0.0) {
+      constant += penalties(j, problem.idle_end[j]);
+      continue;
+    }
+    const Tangent line = tangent(work, low_[j], problem.high[j], start[j]);
+    price_[j] = penalties.slope()[j] * line.slope;
+    constant += penalties.line(j, problem.now) +
+                penalties.slope()[j] * (line.completion - line.slope * line.busy);
+  }
+  return constant + relax_maxima(problem);
+}
+
+MeanBusyTime::Support MeanBusyTime::support(const Problem& problem, const Penalties& penalties,
+                                            std::size_t j, double from, double to, double t) {
+  const double now = problem.now;
+  const std::size_t first = penalties.offset()[j], end = penalties.offset()[j + 1];
+  if (end == first + 1) {
+    return {penalties.line(first, now + t), penalties.slope()[first]};
+  }
+  // Lower convex hull of the points where the function may bend. Below a custom penalty nothing is
+  // known between samples but that it does not fall: hold each sample until the next one.
+  hull_t_.clear();
+  hull_v_.clear();
+  const auto point = [&](double x, double v) {
+    while (!hull_t_.empty() && hull_t_.back() == x) {
+      if (hull_v_.back() <= v) return;
+      hull_t_.pop_back();
+      hull_v_.pop_back();
+    }
+    while (hull_t_.size() > 1) {
+      const std::size_t k = hull_t_.size() - 1;
+      if ((hull_v_[k] - hull_v_[k - 1]) * (x - hull_t_[k]) <
+          (v - hull_v_[k]) * (hull_t_[k] - hull_t_[k - 1])) {
+        break;
+      }
+      hull_t_.pop_back();
+      hull_v_.pop_back();
+    }
+    hull_t_.push_back(x);
+    hull_v_.push_back(v);
+  };
+  point(from, penalties(j, now + from));
+  if (first == end) {
+    constexpr int kSamples = 32;
+    for (int k = 1; k <= kSamples; ++k) {
+      const double x = from + (to - from) * k / kSamples;
+      const double before = from + (to - from) * (k - 1) / kSamples;
+      point(x, penalties(j, now + before));
+    }
+  } else {
+    for (std::size_t r = first + 1; r < end; ++r) {
+      // A completion within the tolerance still meets the break point: it pays the row before.
+      const double x = penalties.at()[r] + tolerance(penalties.at()[r]) - now;
+      if (x > from && x < to) point(x, penalties.line(r - 1, penalties.at()[r]));
+    }
+    point(to, penalties(j, now + to));
+  }
+  const std::size_t k = static_cast<std::size_t>(
+      std::upper_bound(hull_t_.begin(), hull_t_.end(), t) - hull_t_.begin());
+  const std::size_t right = std::clamp<std::size_t>(k, 1, std::max<std::size_t>(hull_t_.size(), 2) - 1);
+  if (hull_t_.size() < 2) return {hull_v_[0], 0.0};
+  const double slope = std::max(
+      0.0, (hull_v_[right] - hull_v_[right - 1]) / (hull_t_[right] - hull_t_[right - 1]));
+  return {hull_v_[right] + slope * (t - hull_t_[right]), slope};
+}
+
+double MeanBusyTime::bound(const Problem& problem, const Penalties& penalties,
+                           std::span<const double> start, std::span<const double> earliest,
+                           int rounds) {
+  const std::size_t n = problem.size();
+  low_.assign(n, 0.0);
+  if (!problem.gang) low_.assign(problem.low.begin(), problem.low.end());
+  price_.resize(n);
+  constant_.resize(n);
+  double total = 0.0, longest = 0.0;
+  for (std::size_t j = 0; j < n; ++j) {
+    total += problem.work[j];
+    if (problem.work[j] > 0.0) longest = std::max(longest, problem.work[j] / problem.high[j]);
+  }
+  if (total == 0.0) return -kInfinity;
+  // Some optimal schedule leaves no usable slot idle and so ends by then.
+  const double horizon = (total / problem.slots + longest) * (1.0 + 1e-9);
+  point_.assign(start.begin(), start.end());
+  double best = -kInfinity;
+  for (int round = 0; round < rounds; ++round) {
+    double constant = 0.0;
+    for (std::size_t j = 0; j < n; ++j) {
+      const double work = problem.work[j];
+      if (work == 0.0) {
+        price_[j] = 0.0;
+        constant += penalties(j, problem.idle_end[j]);
+        continue;
+      }
+      const double t = std::min(point_[j], horizon);
+      const Tangent line = tangent(work, low_[j], problem.high[j], t);
+      const Support f = support(problem, penalties, j, earliest[j], horizon, t);
+      // f(C) >= f.value + f.slope (C - t) and C >= completion + slope (B - busy)
+      price_[j] = f.slope * line.slope;
+      constant += f.value + f.slope * (line.completion - line.slope * line.busy - t);
+    }
+    const double value = constant + relax(problem);
+    if (!(value > best + 1e-6 * std::fabs(value)) && round > 4) {
+      best = std::max(best, value);
+      if (round > 12) break;
+    }
+    best = std::max(best, value);
+    if (round + 1 == rounds) break;
+    // Towards the relaxation's own completions.
+    const double step = 2.0 / (round + 3.0);
+    for (std::size_t j = 0; j < n; ++j) {
+      const double work = problem.work[j];
+      if (work == 0.0) continue;
+      const Tangent line = tangent(work, low_[j], problem.high[j], std::min(point_[j], horizon));
+      const double there = line.completion + line.slope * (busy_[j] - line.busy);
+      const double towards = std::clamp(there, earliest[j], horizon);
+      point_[j] += step * (towards - point_[j]);
+    }
+  }
+  return best;
+}
+
+}  // namespace malleable

@@ -1,0 +1,55 @@
+#include "malleable/kernel/priority_selection.hpp"
+
+namespace malleable {
+
+double PrioritySelection::collect(std::span<const double> key, std::span<const double> room,
+                                  double limit) {
+  candidates_.clear();
+  double total = 0.0;
+  const std::size_t n = key.size();
+  // Few of many qualify: skip blocks by a comparison that vectorises.
+  constexpr std::size_t kBlock = 16;
+  std::size_t j = 0;
+  for (; j + kBlock <= n; j += kBlock) {
+    int hits = 0;
+    for (std::size_t k = 0; k < kBlock; ++k) hits |= key[j + k] <= limit;
+    if (hits == 0) continue;
+    for (std::size_t k = j; k < j + kBlock; ++k) {
+      if (key[k] <= limit && room[k] > 0.0) {
+        candidates_.push_back({key[k], static_cast<Index>(k), room[k]});
+        total += room[k];
+      }
+    }
+  }
+  for (; j < n; ++j) {
+    if (key[j] <= limit && room[j] > 0.0) {
+      candidates_.push_back({key[j], static_cast<Index>(j), room[j]});
+      total += room[j];
+    }
+  }
+  return total;
+}
+
+// A key below which jobs with about `slack` room lie, from a sample.
+double PrioritySelection::guess(std::span<const double> key, std::span<const double> room,
+                                double slack) {
+  constexpr std::size_t kSample = 1024;
+  const std::size_t n = key.size();
+  if (n <= 2 * kSample) return kInfinity;
+  sample_.clear();
+  double wanted = 0.0;
+  for (std::size_t k = 0; k < kSample; ++k) {
+    // Scattered, so that sorted or periodic tables are sampled fairly.
+    const auto j = static_cast<std::size_t>((k * 0x9e3779b97f4a7c15u >> 11) % n);
+    if (room[j] > 0.0) sample_.push_back({key[j], static_cast<Index>(j), room[j]});
+  }
+  std::sort(sample_.begin(), sample_.end(), before);
+  const double share = slack * 1.1 * static_cast<double>(kSample) / static_cast<double>(n);
+  for (const Candidate& candidate : sample_) {
+    wanted += candidate.room;
+    if (wanted > share) return candidate.key;
+  }
+  return kInfinity;
+}
+
+}  // namespace malleable

@@ -1,0 +1,391 @@
+#include "malleable/kernel/resource_allocation.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <cmath>
+
+// One binary, the machine's widest vectors: the loader picks the variant.
+#if defined(__x86_64__) && defined(__gnu_linux__) && defined(__GNUC__) && !defined(__clang__) && \
+    !defined(__SANITIZE_ADDRESS__)
+#define MALLEABLE_VECTOR_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define MALLEABLE_VECTOR_CLONES
+#endif
+
+namespace malleable {
+namespace {
+
+// Orders doubles as integers, so that bisection takes at most 64 steps whatever their scale.
+std::int64_t rank_of(double x) {
+  const auto bits = std::bit_cast<std::int64_t>(x + 0.0);
+  return bits >= 0 ? bits : std::int64_t{-0x7fffffffffffffff} - 1 - bits;
+}
+double of_rank(std::int64_t rank) {
+  return std::bit_cast<double>(rank >= 0 ? rank : std::int64_t{-0x7fffffffffffffff} - 1 - rank);
+}
+
+struct Unit {
+  double price;
+  Index job;
+};
+
+// Slots of job j when every unit priced at most x is bought: the largest s with (s - 1) s <= scale x,
+// inside its range. Rounding the root to the nearest integer is right up to one unit either way.
+inline double closed_count(double scale, double low, double high, double x) {
+  const double y = std::min(scale * x, 1e30);
+  constexpr double kRound = 6755399441055744.0;  // 1.5 * 2^52
+  double s = (std::sqrt(y + 0.25) + kRound) - kRound;
+  s += s * (s + 1.0) <= y ? 1.0 : 0.0;
+  s -= (s - 1.0) * s > y ? 1.0 : 0.0;
+  return std::max(low, std::min(s, high));
+}
+
+MALLEABLE_VECTOR_CLONES
+double closed_total(const double* scale, const double* low, const double* high, std::size_t n,
+                    double x) {
+  double total = 0.0;  // integers: exact in any order
+#pragma omp simd reduction(+ : total)
+  for (std::size_t j = 0; j < n; ++j) total += closed_count(scale[j], low[j], high[j], x);
+  return total;
+}
+
+MALLEABLE_VECTOR_CLONES
+void closed_counts(const double* scale, const double* low, const double* high, std::size_t n,
+                   double x, double* out) {
+#pragma omp simd
+  for (std::size_t j = 0; j < n; ++j) out[j] = closed_count(scale[j], low[j], high[j], x);
+}
+
+// F = scale/s - c up to a cut-off, where the last unit gains less and later ones nothing.
+class ClosedForm {
+ public:
+  ClosedForm(std::span<const double> scale, std::span<const double> low,
+             std::span<const double> high)
+      : scale_(scale), low_(low), high_(high) {}
+  double total(double x, std::size_t first, std::size_t end) const {
+    return closed_total(&scale_[first], &low_[first], &high_[first], end - first, x);
+  }
+  void counts(double x, std::span<double> out) const {
+    closed_counts(scale_.data(), low_.data(), high_.data(), out.size(), x, out.data());
+  }
+  double price(std::size_t j, double s) const { return s * (s + 1.0) / scale_[j]; }
+  double dearest() const { return 1e300; }
+
+ private:
+  std::span<const double> scale_, low_, high_;
+};
+
+// Any price that does not fall along a job's units, found by halving.
+template <typename Price>
+class ByHalving {
+ public:
+  ByHalving(Price price, double dearest, std::span<const double> low, std::span<const double> high)
+      : price_(price), dearest_(dearest), low_(low), high_(high) {}
+  double count(double x, std::size_t j) const {
+    double from = low_[j], to = high_[j];
+    while (from < to) {
+      const double middle = std::floor(from + (to - from) / 2.0);
+      if (price_(j, middle) <= x) {
+        from = middle + 1.0;
+      } else {
+        to = middle;
+      }
+    }
+    return from;
+  }
+  double total(double x, std::size_t first, std::size_t end) const {
+    double sum = 0.0;
+    for (std::size_t j = first; j < end; ++j) sum += count(x, j);
+    return sum;
+  }
+  void counts(double x, std::span<double> out) const {
+    for (std::size_t j = 0; j < out.size(); ++j) out[j] = count(x, j);
+  }
+  double price(std::size_t j, double s) const { return price_(j, s); }
+  double dearest() const { return dearest_; }
+
+ private:
+  Price price_;
+  double dearest_;
+  std::span<const double> low_, high_;
+};
+
+// Gives out `capacity` slots, cheapest units first, ties to the lower index. Units dearer than
+// cost.dearest() gain nothing and are not bought. `needed` are the lower ends of the ranges together,
+// `cheapest` a price that no unit undercuts.
+template <typename Cost>
+void select_units(const Cost& cost, std::span<const double> low, std::span<const double> high,
+                  double capacity, double needed, double cheapest, std::span<double> slots,
+                  std::vector<double>& upper) {
+  const std::size_t n = slots.size();
+  const auto total = [&](double x) { return cost.total(x, 0, n); };
+  if (needed >= capacity || cheapest >= cost.dearest()) {
+    std::copy(low.begin(), low.end(), slots.begin());
+    return;
+  }
+  double bought = needed, dearer = total(cost.dearest());
+  if (dearer <= capacity) {
+    cost.counts(cost.dearest(), slots);
+    return;
+  }
+  // total(below) <= capacity < total(above), and nothing is bought below the first price
+  std::int64_t below = rank_of(cheapest) - 1, above = rank_of(cost.dearest());
+  if (n > 4096) {
+    // A block sample, spread evenly, says where to look.
+    constexpr std::size_t kBlocks = 64, kBlock = 16;
+    const auto sampled = [&](double x) {
+      double sum = 0.0;
+      for (std::size_t b = 0; b < kBlocks; ++b) {
+        const std::size_t first = b * (n - kBlock) / (kBlocks - 1);
+        sum += cost.total(x, first, first + kBlock);
+      }
+      return sum;
+    };
+    const double share = capacity * static_cast<double>(kBlocks * kBlock) / static_cast<double>(n);
+    const std::int64_t lowest = below, highest = above;
+    while (above - below > (std::int64_t{1} << 44)) {  // to one part in 2^8
+      const std::int64_t middle = below + (above - below) / 2;
+      (sampled(of_rank(middle)) <= share ? below : above) = middle;
+    }
+    const std::int64_t guess = below;
+    below = lowest;
+    above = highest;
+    // Widen until everybody's totals bracket the capacity.
+    for (std::int64_t width = std::int64_t{1} << 47; width < (std::int64_t{1} << 60); width *= 8) {
+      for (const std::int64_t rank : {guess - width, guess + width}) {
+        if (rank <= below || rank >= above) continue;
+        const double sum = total(of_rank(rank));
+        (sum <= capacity ? below : above) = rank;
+        (sum <= capacity ? bought : dearer) = sum;
+      }
+      if (below > lowest && above < highest) break;
+    }
+  }
+  const double few = static_cast<double>(n) / 4.0 + 32.0;
+  while (dearer - bought > few && above - below > 1) {
+    const std::int64_t middle = below + (above - below) / 2;
+    const double sum = total(of_rank(middle));
+    if (sum <= capacity) {
+      below = middle;
+      bought = sum;
+    } else {
+      above = middle;
+      dearer = sum;
+    }
+  }
+  cost.counts(of_rank(below), slots);
+  upper.resize(n);
+  cost.counts(of_rank(above), upper);
+  double left = capacity - bought;
+  std::vector<Unit> units;
+  units.reserve(static_cast<std::size_t>(dearer - bought) + 1);
+  for (std::size_t j = 0; j < n; ++j) {
+    for (double s = slots[j]; s < upper[j]; ++s) {
+      units.push_back({cost.price(j, s), static_cast<Index>(j)});
+    }
+  }
+  const auto cheaper = [](const Unit& a, const Unit& b) {
+    return a.price != b.price ? a.price < b.price : a.job < b.job;
+  };
+  const auto keep = static_cast<std::ptrdiff_t>(std::min(left, static_cast<double>(units.size())));
+  std::nth_element(units.begin(), units.begin() + keep, units.end(), cheaper);
+  for (std::ptrdiff_t k = 0; k < keep; ++k) {
+    double& s = slots[units[static_cast<std::size_t>(k)].job];
+    if (s < high[units[static_cast<std::size_t>(k)].job]) s += 1.0;
+  }
+}
+
+}  // namespace
+
+void SpeedupTable::complete() {
+  for (std::size_t j = 0; j + 1 < offset.size(); ++j) {
+    for (std::size_t k = offset[j] + 1; k < offset[j + 1]; ++k) {
+      duration[k] = std::min(duration[k], duration[k - 1]);
+    }
+  }
+}
+
+double SpeedupTable::at(std::size_t job, double s) const {
+  const auto begin = slots.begin() + static_cast<std::ptrdiff_t>(offset[job]);
+  const auto end = slots.begin() + static_cast<std::ptrdiff_t>(offset[job + 1]);
+  const auto after = std::upper_bound(begin, end, s);
+  if (after == begin) return kInfinity;
+  return duration[static_cast<std::size_t>(after - slots.begin()) - 1];
+}
+
+// Ranges in which every cost is finite, as far as the slots reach: a job that never ends without slots
+// needs its first one. Where they do not reach, those who have to wait keep what they are guaranteed.
+template <typename Cost>
+void ResourceAllocation::ranges(const Problem& problem, Cost cost,
+                                std::span<const Index> preference, const SpeedupTable* table) {
+  const std::size_t n = problem.size();
+  low_.assign(problem.low.begin(), problem.low.end());
+  high_.assign(problem.high.begin(), problem.high.end());
+  double need = 0.0;
+  for (std::size_t j = 0; j < n; ++j) {
+    if (problem.work[j] == 0.0) {
+      low_[j] = high_[j] = 0.0;
+    } else if (problem.gang || !std::isfinite(cost(j, low_[j]))) {
+      low_[j] = std::max(low_[j], 1.0);
+      if (table != nullptr) low_[j] = std::max(low_[j], table->slots[table->offset[j]]);
+      if (low_[j] > high_[j]) low_[j] = high_[j] = problem.gang ? 0.0 : problem.low[j];
+    }
+    need += low_[j];
+  }
+  if (need <= problem.slots) return;
+  double left = problem.slots;
+  if (!problem.gang) {
+    for (std::size_t j = 0; j < n; ++j) left -= problem.work[j] > 0.0 ? problem.low[j] : 0.0;
+  }
+  for (std::size_t k = 0; k < n; ++k) {
+    const std::size_t j = preference.empty() ? k : preference[k];
+    const double given = problem.gang ? 0.0 : problem.low[j];
+    if (low_[j] > given) {
+      if (low_[j] - given <= left) {
+        left -= low_[j] - given;
+      } else {
+        low_[j] = high_[j] = given;
+      }
+    }
+  }
+}
+
+// The common case in three vectorised passes: linear penalties, linear speed-up, and a first slot for
+// everybody. False when that is not the case.
+bool ResourceAllocation::run_closed(const Problem& problem, const Penalties& penalties,
+                                    std::span<double> slots) {
+  const std::size_t n = problem.size();
+  if (problem.gang) return false;
+  scale_.resize(n);
+  low_.resize(n);
+  high_.resize(n);
+  const double *work = problem.work.data(), *slope = penalties.slope().data();
+  const double *minimum = problem.low.data(), *maximum = problem.high.data();
+  double needed = 0.0, dearest_first = 0.0;
+#pragma omp simd reduction(+ : needed) reduction(max : dearest_first)
+  for (std::size_t j = 0; j < n; ++j) {
+    const double scale = work[j] * slope[j];
+    // Without weight or work a job gains nothing by its first slot.
+    const double low = scale > 0.0 ? std::max(minimum[j], 1.0) : minimum[j];
+    scale_[j] = scale;
+    low_[j] = low;
+    high_[j] = work[j] > 0.0 ? maximum[j] : 0.0;
+    needed += low;
+    const double first = std::max(low, 1.0);
+    dearest_first = std::max(dearest_first, scale / (first * (first + 1.0)));
+  }
+  if (needed > problem.slots) return false;
+  const double cheapest = dearest_first > 0.0 ? 1.0 / dearest_first * (1.0 - 1e-12) : kInfinity;
+  select_units(ClosedForm(scale_, low_, high_), low_, high_, problem.slots, needed, cheapest, slots,
+               upper_);
+  return true;
+}
+
+AllocationResult ResourceAllocation::run(const Problem& problem, const Penalties& penalties,
+                                         Aggregate aggregate, std::span<const Index> preference,
+                                         std::size_t effort, std::span<double> slots,
+                                         const SpeedupTable* table, bool with_value) {
+  const std::size_t n = problem.size();
+  assert(slots.size() == n);
+  const auto cost = [&](std::size_t j, double s) {
+    if (problem.work[j] == 0.0) return penalties(j, problem.idle_end[j]);
+    const double duration = table != nullptr ? table->at(j, s)
+                            : s > 0.0        ? problem.work[j] / s
+                                             : kInfinity;
+    return penalties(j, problem.now + duration);
+  };
+  AllocationResult result;
+  const auto evaluate_allocation = [&] {
+    double sum = 0.0, worst = -kInfinity;
+    for (std::size_t j = 0; j < n; ++j) {
+      const double f = cost(j, slots[j]);
+      sum += f;
+      worst = std::max(worst, f);
+    }
+    return n == 0 ? 0.0 : aggregate == Aggregate::kSum ? sum : worst;
+  };
+  if (aggregate == Aggregate::kSum && table == nullptr && penalties.linear() &&
+      run_closed(problem, penalties, slots)) {
+    if (with_value) result.value = result.lower_bound = evaluate_allocation();
+    return result;
+  }
+  ranges(problem, cost, preference, table);
+
+  // Selection with prices found by halving.
+  const auto select = [&](const auto& price, double dearest) {
+    double needed = 0.0, cheapest = kInfinity;
+    for (std::size_t j = 0; j < n; ++j) {
+      needed += low_[j];
+      if (low_[j] < high_[j]) cheapest = std::min(cheapest, price(j, low_[j]));
+    }
+    select_units(ByHalving(price, dearest, low_, high_), low_, high_, problem.slots, needed,
+                 cheapest, slots, upper_);
+  };
+  if (aggregate == Aggregate::kMax) {
+    select([&](std::size_t j, double s) { return -cost(j, s); }, 1e300);
+    result.value = result.lower_bound = evaluate_allocation();
+    return result;
+  }
+  // Convex where the penalty is convex over the completions in reach (a non-decreasing convex function
+  // of the convex W/s); otherwise look at the first differences themselves.
+  const auto convex = [&](std::size_t j) {
+    if (low_[j] >= high_[j]) return true;
+    if (table == nullptr && !penalties.is_custom(j)) {
+      const double latest =
+          low_[j] > 0.0 ? problem.now + problem.work[j] / low_[j] : kInfinity;
+      if (penalties.convex(j, problem.now + problem.work[j] / high_[j], latest)) return true;
+    }
+    if (table == nullptr && penalties.steps(j)) return false;
+    double gain = kInfinity, f = cost(j, low_[j]);
+    for (double s = low_[j]; s < high_[j]; ++s) {
+      const double after = cost(j, s + 1.0);
+      if (f - after > gain * (1.0 + 1e-12) + 1e-300) return false;
+      gain = f - after;
+      f = after;
+    }
+    return true;
+  };
+  bool all_convex = true;
+  for (std::size_t j = 0; all_convex && j < n; ++j) all_convex = convex(j);
+  if (all_convex) {
+    select([&](std::size_t j, double s) { return cost(j, s + 1.0) - cost(j, s); }, -1e-300);
+    result.value = result.lower_bound = evaluate_allocation();
+    return result;
+  }
+  // Options of a job: the slot counts at which its penalty falls.
+  knapsack_.clear();
+  double waiting = 0.0;  // what jobs cost that are stuck at an infinite or single option
+  for (std::size_t j = 0; j < n; ++j) {
+    knapsack_.begin_class();
+    double s = low_[j], f = cost(j, s);
+    if (!std::isfinite(f)) {
+      waiting = kInfinity;
+      knapsack_.add(s, 0.0);
+      continue;
+    }
+    knapsack_.add(s, f);
+    const bool jumps = table == nullptr && penalties.steps(j);
+    while (s < high_[j]) {
+      double next = s + 1.0;
+      if (jumps) {  // straight to the next step that can be met
+        const double due = penalties.latest(j, std::nextafter(f, -kInfinity));
+        const double span = due + tolerance(due) - problem.now;
+        if (!(span > 0.0)) break;
+        next = std::max(next, std::floor(problem.work[j] / span) - 1.0);
+        while (next <= high_[j] && cost(j, next) >= f) next += 1.0;
+        if (next > high_[j]) break;
+      }
+      s = next;
+      const double after = cost(j, s);
+      if (after < f) knapsack_.add(s, f = after);
+    }
+  }
+  const auto answer = knapsack_.solve(problem.slots, effort, slots);
+  result.exact = answer.exact;
+  result.value = answer.value + waiting;
+  result.lower_bound = answer.lower_bound + waiting;
+  return result;
+}
+
+}  // namespace malleable

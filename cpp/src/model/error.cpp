@@ -1,0 +1,26 @@
+#include "malleable/model/error.hpp"
+
+#include <charconv>
+
+namespace malleable {
+namespace {
+
+template <typename Number>
+std::string describe(const std::string& field, std::size_t index, Number value,
+                     const std::string& reason) {
+  char text[64];
+  const auto end = std::to_chars(text, text + sizeof text, value).ptr;
+  return field + "[" + std::to_string(index) + "] = " + std::string(text, end) + ": " + reason;
+}
+
+}  // namespace
+
+FieldError::FieldError(const std::string& field, std::size_t index, double value,
+                       const std::string& reason)
+    : std::invalid_argument(describe(field, index, value, reason)) {}
+
+FieldError::FieldError(const std::string& field, std::size_t index, long long value,
+                       const std::string& reason)
+    : std::invalid_argument(describe(field, index, value, reason)) {}
+
+}  // namespace malleable

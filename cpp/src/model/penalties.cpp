@@ -1,0 +1,170 @@
+#include "malleable/model/penalties.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+
+#include "malleable/model/error.hpp"
+
+namespace malleable {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+// Latest t with f(t) <= level for a function known only by its values: double, then halve.
+double latest_of(CustomPenalty f, std::int64_t job, double level) {
+  double low = 0.0, high = 1.0;
+  if (f(job, 0.0) > level) {  // look to the left of zero
+    while (f(job, low = -high) > level) {
+      if ((high *= 2.0) > 1e18) return -kInf;
+    }
+    high = low == -1.0 ? 0.0 : low / 2.0;
+  } else {
+    while (f(job, high) <= level) {
+      low = high;
+      if ((high *= 2.0) > 1e18) return kInf;
+    }
+  }
+  for (int step = 0; step < 200; ++step) {
+    const double middle = low + (high - low) / 2.0;
+    if (middle <= low || middle >= high) break;
+    (f(job, middle) <= level ? low : high) = middle;
+  }
+  return low;
+}
+
+}  // namespace
+
+void Penalties::row(double at, double value, double slope) {
+  at_.push_back(at);
+  value_.push_back(value);
+  slope_.push_back(slope);
+}
+
+void Penalties::build(const JobsView& jobs, std::span<const double> size,
+                      std::span<const Kind> kinds, CustomPenalty custom) {
+  const std::size_t n = jobs.arrival.size();
+  if (kinds.size() != 1 && kinds.size() != n) {
+    throw std::invalid_argument("objective has " + std::to_string(kinds.size()) + " kinds for " +
+                                std::to_string(n) + " jobs");
+  }
+  const auto kind_of = [&](std::size_t j) { return kinds.size() == 1 ? kinds[0] : kinds[j]; };
+  for (std::size_t j = 0; j < n; ++j) {
+    const Kind kind = kind_of(j);
+    if (kind == Kind::kLateness && !std::isfinite(jobs.deadline[j])) {
+      throw FieldError("deadline", j, jobs.deadline[j], "lateness needs a deadline");
+    }
+    if (kind == Kind::kCustom && custom == nullptr) {
+      throw std::invalid_argument("objective custom needs a penalty function");
+    }
+  }
+  custom_ = custom;
+  offset_.clear();
+  offset_.reserve(n + 1);
+  for (auto* column : {&at_, &value_, &slope_}) {
+    column->clear();
+    column->reserve(2 * n);
+  }
+  offset_.push_back(0);
+  for (std::size_t j = 0; j < n; ++j) {
+    const double w = jobs.weight[j], due = jobs.deadline[j];
+    switch (kind_of(j)) {
+      case Kind::kResponse:
+        row(jobs.arrival[j], 0.0, w);
+        break;
+      case Kind::kCompletion:
+        row(0.0, 0.0, w);
+        break;
+      case Kind::kStretch:
+        row(jobs.arrival[j], 0.0, size[j] > 0.0 ? w / size[j] : 0.0);
+        break;
+      case Kind::kTardy:
+        row(std::isfinite(due) ? due : 0.0, 0.0, 0.0);
+        if (std::isfinite(due)) row(due, w, 0.0);
+        break;
+      case Kind::kTardiness:
+        row(std::isfinite(due) ? due : 0.0, 0.0, 0.0);
+        if (std::isfinite(due)) row(due, 0.0, w);
+        break;
+      case Kind::kLateness:
+        row(due, 0.0, w);
+        break;
+      case Kind::kSla: {
+        const auto first = static_cast<std::size_t>(jobs.sla_offset[j]);
+        const auto end = static_cast<std::size_t>(jobs.sla_offset[j + 1]);
+        row(first < end ? jobs.sla_time[first] : 0.0, 0.0, 0.0);
+        for (std::size_t k = first; k < end; ++k) row(jobs.sla_time[k], w * jobs.sla_penalty[k], 0.0);
+        break;
+      }
+      case Kind::kCustom:
+        break;
+    }
+    offset_.push_back(at_.size());
+  }
+  single_row_ = at_.size() == n;
+  for (std::size_t j = 0; single_row_ && j < n; ++j) single_row_ = offset_[j] == j;
+}
+
+double Penalties::latest(std::size_t j, double level) const {
+  const std::size_t first = offset_[j], end = offset_[j + 1];
+  if (first == end) return latest_of(custom_, static_cast<std::int64_t>(j), level);
+  double until = kInf;  // where the row under inspection ends
+  for (std::size_t r = end; r-- > first; until = at_[r]) {
+    // Just after its start the row has value_[r]; the first row has no start.
+    if (r > first && value_[r] > level) continue;
+    if (slope_[r] == 0.0) {
+      if (value_[r] <= level) return until;
+      continue;
+    }
+    return std::min(until, at_[r] + (level - value_[r]) / slope_[r]);
+  }
+  return -kInf;
+}
+
+double Penalties::next_value(std::size_t j, double level) const {
+  const double t = latest(j, level);
+  if (t == kInf) return kInf;
+  const std::size_t first = offset_[j], end = offset_[j + 1];
+  if (first == end) {
+    return std::max(level, custom_(static_cast<std::int64_t>(j), t + 2.0 * tolerance(t)));
+  }
+  if (t == -kInf) return slope_[first] > 0.0 ? level : value_[first];
+  // Several rows may start at t; the last one is what a later completion pays.
+  double value = level;
+  for (std::size_t r = first + 1; r < end && at_[r] <= t; ++r) value = std::max(level, value_[r]);
+  return value;
+}
+
+bool Penalties::convex(std::size_t j, double from, double to) const {
+  const std::size_t first = offset_[j], end = offset_[j + 1];
+  if (first == end) return false;
+  for (std::size_t r = first + 1; r < end; ++r) {
+    if (at_[r] < from || at_[r] >= to) continue;
+    if (slope_[r] < slope_[r - 1] || value_[r] > line(r - 1, at_[r])) return false;
+  }
+  return true;
+}
+
+bool Penalties::steps(std::size_t j) const {
+  for (std::size_t r = offset_[j]; r < offset_[j + 1]; ++r) {
+    if (slope_[r] != 0.0) return false;
+  }
+  return offset_[j] < offset_[j + 1];
+}
+
+double evaluate(const Penalties& penalties, Aggregate aggregate,
+                std::span<const double> completion) {
+  const std::size_t n = completion.size();
+  if (n == 0) return 0.0;
+  if (aggregate == Aggregate::kMax) {
+    double worst = -kInf;
+    for (std::size_t j = 0; j < n; ++j) worst = std::max(worst, penalties(j, completion[j]));
+    return worst;
+  }
+  // Four running sums hide the latency of the additions; their order never changes.
+  double sum[4] = {0.0, 0.0, 0.0, 0.0};
+  for (std::size_t j = 0; j < n; ++j) sum[j % 4] += penalties(j, completion[j]);
+  return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+}  // namespace malleable

@@ -1,0 +1,27 @@
+#include "malleable/policy/finish_plan.hpp"
+
+#include <algorithm>
+
+namespace malleable {
+
+void finish_plan(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
+                 std::span<const double> completion, LowerBound& lower_bound, Plan& plan,
+                 bool quick_bound) {
+  const std::size_t n = problem.size();
+  plan.completion.resize(n);
+  for (std::size_t j = 0; j < n; ++j) {
+    const bool idle = problem.work[j] == 0.0;
+    plan.completion[j] = idle ? problem.idle_end[j] : problem.now + completion[j];
+    if (idle && !plan.start.empty()) plan.start[j] = problem.idle_end[j];
+  }
+  plan.value = evaluate(penalties, aggregate, plan.completion);
+  plan.lower_bound = std::max(
+      plan.lower_bound, lower_bound.run(problem, penalties, aggregate, completion, plan.value, quick_bound));
+  plan.lower_bound = std::min(plan.lower_bound, plan.value);
+  plan.status = problem.beyond_reach                ? Status::kInfeasible
+                : plan.status == Status::kTruncated ? Status::kTruncated
+                : problem.minima_scaled             ? Status::kMinimaScaled
+                                                    : Status::kOk;
+}
+
+}  // namespace malleable

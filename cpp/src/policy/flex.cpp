@@ -1,0 +1,200 @@
+#include "malleable/policy/flex.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <numeric>
+
+#include "malleable/policy/finish_plan.hpp"
+
+namespace malleable {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// A value this close to the bound cannot be improved in a way that anybody could measure.
+bool reaches(double value, double bound) { return value <= bound + 2e-9 * std::fabs(bound); }
+
+constexpr OrderRule kLinearRules[] = {OrderRule::kSmith, OrderRule::kShortestPath};
+constexpr OrderRule kSumRules[] = {OrderRule::kSmith,       OrderRule::kShortestPath,
+                                   OrderRule::kDueDate,     OrderRule::kModifiedDue,
+                                   OrderRule::kApparentCost, OrderRule::kOnTimeSet,
+                                   OrderRule::kLeastSlack};
+
+}  // namespace
+
+void Flex::generic_order(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
+                         std::span<const Index> waiting, std::span<Index> order) {
+  slots_.resize(problem.size());
+  allocation_.run(problem, penalties, aggregate, waiting, kKnapsackEffort / 16, slots_,
+                  nullptr, false);
+  orders_.by_moldable(problem, slots_, waiting, order);
+}
+
+void Flex::own_order(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
+                     std::span<Index> order) {
+  const std::size_t n = problem.size();
+  earliest_.resize(n);
+  earliest_completions(problem, earliest_);
+  if (aggregate == Aggregate::kSum) {
+    bool steps = !penalties.linear();
+    for (std::size_t j = 0; steps && j < n; ++j) steps = penalties.steps(j);
+    const OrderRule rule = penalties.linear() ? OrderRule::kSmith
+                           : steps            ? OrderRule::kOnTimeSet
+                                              : OrderRule::kModifiedDue;
+    orders_.make(rule, problem, penalties, earliest_, order);
+    return;
+  }
+  // The level up to which some schedule exists, found without one: double until the test passes.
+  due_.resize(n);
+  double low = -kInfinity;
+  for (std::size_t j = 0; j < n; ++j) {
+    low = std::max(low, penalties(j, problem.work[j] > 0.0 ? problem.now + earliest_[j]
+                                                           : problem.idle_end[j]));
+  }
+  double total = 0.0, longest = 0.0, high = low;
+  for (std::size_t j = 0; j < n; ++j) {
+    total += problem.work[j];
+    longest = std::max(longest, earliest_[j]);
+  }
+  for (std::size_t j = 0; j < n; ++j) {
+    high = std::max(high, penalties(j, problem.now + total / problem.slots + longest));
+  }
+  const double level = forced_work_.level(problem, penalties, low, high, 1.0);
+  ForcedWork::deadlines(problem, penalties, level, 1.0, due_);
+  orders_.by_due(problem, due_, order);
+}
+
+void Flex::finish(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
+                  Plan& plan, bool quick_bound) {
+  finish_plan(problem, penalties, aggregate, completion_, lower_bound_, plan, quick_bound);
+}
+
+void Flex::plan_order(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
+                      std::span<const Index> order, bool detail, Plan& plan) {
+  completion_.resize(problem.size());
+  plan.status = Status::kOk;
+  plan.lower_bound = -kInfinity;
+  plan.candidates = 0;
+  plan.order.assign(order.begin(), order.end());
+  packing_.run(problem, order, completion_, detail ? &plan : nullptr);
+  finish(problem, penalties, aggregate, plan, !detail);
+}
+
+void Flex::plan_generic(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
+                        bool detail, Plan& plan) {
+  const std::size_t n = problem.size();
+  order_.resize(n);
+  waiting_.clear();
+  double needed = 0.0;
+  for (std::size_t j = 0; j < n; ++j) needed += std::max(problem.low[j], 1.0);
+  if (needed > problem.slots) {  // somebody may have to wait: in the metric's own order
+    waiting_.resize(n);
+    own_order(problem, penalties, aggregate, waiting_);
+  }
+  generic_order(problem, penalties, aggregate, waiting_, order_);
+  plan_order(problem, penalties, aggregate, order_, detail, plan);
+}
+
+// Replaces the plan by a schedule for the deadlines of the optimal level, if that is better.
+bool Flex::pack_deadlines(const Problem& problem, const Penalties& penalties, double bound,
+                          Plan& plan) {
+  const std::size_t n = problem.size();
+  due_.resize(n);
+  // Test at a quarter of the tolerance, schedule by half of it: what rounding needs lies between.
+  const double level = forced_work_.level(problem, penalties, bound, plan.value, 0.25);
+  ForcedWork::deadlines(problem, penalties, level, 0.5, due_);
+  Plan filled;
+  std::vector<double> completion(n);
+  order_.resize(n);
+  deadline_packing_.run(problem, due_, order_, completion, filled);
+  filled.completion.resize(n);
+  for (std::size_t j = 0; j < n; ++j) {
+    filled.completion[j] =
+        problem.work[j] == 0.0 ? problem.idle_end[j] : problem.now + completion[j];
+  }
+  if (evaluate(penalties, Aggregate::kMax, filled.completion) >= plan.value) return false;
+  completion_ = completion;
+  filled.order = order_;
+  filled.status = plan.status;
+  filled.lower_bound = plan.lower_bound;
+  filled.candidates = plan.candidates;
+  plan = std::move(filled);
+  return true;
+}
+
+void Flex::plan(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
+                const FlexOptions& options, Plan& plan) {
+  const std::size_t n = problem.size();
+  const auto began = Clock::now();
+  const bool timed = std::isfinite(options.budget);
+  const std::function<bool()> late = [&] {
+    return timed && std::chrono::duration<double>(Clock::now() - began).count() >= options.budget;
+  };
+  plan = Plan{};
+  plan.lower_bound = -kInfinity;
+  if (n == 0) {
+    plan.lower_bound = 0.0;
+    return;
+  }
+  completion_.resize(n);
+  earliest_.resize(n);
+  earliest_completions(problem, earliest_);
+  search_.begin(problem, penalties, aggregate);
+
+  // Fixed orders, each packed; `starts` stays sorted by score.
+  std::vector<std::vector<Index>> starts;
+  std::vector<Score> scores;
+  const auto consider = [&](std::vector<Index> order) {
+    const Score score = search_.score(order);
+    const auto at = std::upper_bound(scores.begin(), scores.end(), score, OrderSearch::better);
+    starts.insert(starts.begin() + (at - scores.begin()), std::move(order));
+    scores.insert(at, score);
+  };
+  std::vector<Index> order(n);
+  const bool max = aggregate == Aggregate::kMax;
+  if (max) {
+    own_order(problem, penalties, aggregate, order);
+    consider(order);
+    // due_ holds the deadlines of the optimal level; least slack first is the other classic.
+    for (std::size_t j = 0; j < n; ++j) due_[j] -= earliest_[j];
+    orders_.by_due(problem, due_, order);
+    consider(order);
+    generic_order(problem, penalties, aggregate, starts[0], order);
+    consider(order);
+  } else {
+    const std::span<const OrderRule> rules =
+        penalties.linear() ? std::span<const OrderRule>(kLinearRules) : kSumRules;
+    for (const OrderRule rule : rules) {
+      orders_.make(rule, problem, penalties, earliest_, order);
+      consider(order);
+    }
+    generic_order(problem, penalties, aggregate, starts[0], order);
+    consider(order);
+  }
+
+  // Local search, unless the bound says that there is nothing to gain. A max objective without gangs
+  // is solved exactly below.
+  if (options.effort > 0 && (!max || problem.gang)) {
+    packing_.run(problem, starts[0], completion_);
+    plan.lower_bound = lower_bound_.run(problem, penalties, aggregate, completion_, scores[0].value);
+    if (!reaches(scores[0].value, plan.lower_bound)) {
+      Score best = scores[0];
+      plan.candidates = search_.improve(starts, best, options.effort, plan.lower_bound, late);
+      if (plan.candidates < options.effort && late()) plan.status = Status::kTruncated;
+    }
+  }
+  packing_.run(problem, starts[0], completion_, &plan);
+  plan.order = starts[0];
+  finish(problem, penalties, aggregate, plan);
+  if (max && !problem.gang && !reaches(plan.value, plan.lower_bound) && n <= kMostDeadlinePacked &&
+      std::isfinite(plan.value)) {
+    if (late() && options.budget > 0.0) {
+      plan.status = Status::kTruncated;
+    } else if (pack_deadlines(problem, penalties, plan.lower_bound, plan)) {
+      finish(problem, penalties, aggregate, plan);
+    }
+  }
+}
+
+}  // namespace malleable

@@ -1,0 +1,292 @@
+"""The epoch object: kept by a scheduler's loop, asked for the slots now."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from malleable import _core
+from malleable.objectives import parse_objective
+from malleable.planning import POLICIES, Plan, check_effort, check_min_mode, check_slots, check_time
+from malleable.tables import ALL_SLOTS, Integers, Jobs, SlaSteps
+
+__all__ = ["Decision", "Epoch"]
+
+
+class Decision:
+    """Slots of every job now.
+
+    Attributes
+    ----------
+    ids : ndarray of int64, shape (J,)
+        Jobs by rising id, read-only.
+    slots : ndarray of int64, shape (J,)
+        What each of them gets.
+    changed : ndarray of bool, shape (J,)
+        Where that differs from the decision before (a new job had 0).
+    now : float
+        Time of the decision [s].
+    """
+
+    __slots__ = ("_epoch", "_version", "changed", "ids", "now", "slots")
+
+    def __init__(
+        self,
+        epoch: Epoch,
+        version: tuple[int, int],
+        now: float,
+        ids: Integers,
+        slots: Integers,
+        changed: npt.NDArray[np.bool_],
+    ) -> None:
+        self._epoch = epoch
+        self._version = version
+        self.now = now
+        self.ids = ids
+        self.slots = slots
+        self.changed = changed
+
+    def __repr__(self) -> str:
+        return (
+            f"Decision(now={self.now:g}, {len(self.ids)} jobs, {int(self.slots.sum())} slots, "
+            f"{int(self.changed.sum())} changed)"
+        )
+
+    def plan(self) -> Plan:
+        """The plan behind this decision, with value, bound and pieces; its rows are those of `ids`.
+
+        Raises
+        ------
+        RuntimeError
+            If jobs were added, updated or removed, or another decision was made, in the meantime.
+        """
+        return self._epoch._plan(self)
+
+
+class Epoch:
+    """Decides, epoch by epoch, how many slots each job gets.
+
+    Parameters
+    ----------
+    slots : int
+        Capacity, at least 1; `decide` can change it.
+    objective : str
+        ``sum:KIND`` or ``max:KIND`` as for `malleable.plan`, except custom.
+    policy : str
+        ``flex``, ``fair``, ``fifo`` or ``wdeq``.
+    hysteresis : float
+        FLEX: a job that holds more than its minimum counts as (1 + hysteresis) times as urgent, so that
+        slots move only when the gain is worth it. 0: they move freely.
+    min_mode : str
+        ``guarantee`` or ``gang``.
+    effort : int, optional
+        FLEX: None: the objective's own order, by selection; a number: every fixed order, then so many
+        candidates, as in `malleable.plan`.
+
+    Notes
+    -----
+    One thread at a time per object; several objects run side by side. `decide` is O(J) for fair and
+    for sums of response, completion, stretch and lateness, O(J log J) otherwise, and allocates only the
+    arrays that it returns. FLEX, section 2.2 (epochs).
+    """
+
+    def __init__(
+        self,
+        slots: int,
+        objective: str = "sum:response",
+        policy: str = "flex",
+        hysteresis: float = 0.0,
+        *,
+        min_mode: str = "guarantee",
+        effort: int | None = None,
+    ) -> None:
+        goal = parse_objective(objective)
+        if len(goal.kinds) != 1:
+            raise ValueError("objective: an epoch has one kind of penalty for all its jobs")
+        if policy not in POLICIES:
+            raise ValueError(f"policy = {policy!r}: expected one of {', '.join(POLICIES)}")
+        check_min_mode(min_mode)
+        self._goal = goal
+        self._policy = policy
+        self._min_mode = min_mode
+        self._decisions = 0
+        self._core = _core.Epoch(
+            check_slots(slots),
+            goal.core_aggregate,
+            int(goal.kinds[0]),
+            policy,
+            min_mode == "gang",
+            float(hysteresis),
+            None if effort is None else check_effort(effort),
+        )
+
+    def __len__(self) -> int:
+        return len(self._core)
+
+    @property
+    def slots(self) -> int:
+        """Capacity."""
+        return self._core.slots
+
+    @property
+    def objective(self) -> str:
+        """The objective, as text."""
+        return self._goal.text
+
+    def add(
+        self,
+        work: npt.ArrayLike | None = None,
+        *,
+        jobs: Jobs | None = None,
+        arrival: npt.ArrayLike = 0.0,
+        min_slots: npt.ArrayLike = 0,
+        max_slots: npt.ArrayLike | None = None,
+        weight: npt.ArrayLike = 1.0,
+        deadline: npt.ArrayLike | Sequence[float | None] | None = None,
+        sla: Sequence[SlaSteps | None] | None = None,
+        size: npt.ArrayLike | None = None,
+    ) -> Integers:
+        """Add jobs; the columns of `malleable.Jobs`, or a whole table.
+
+        ``size`` is the original work of jobs that have run already (default: their work). Returns
+        their ids (int64), which stay theirs until they are removed. O(jobs added) amortised.
+        """
+        if (work is None) == (jobs is None):
+            raise ValueError("add: give either work= and its columns or jobs=")
+        if jobs is None:
+            assert work is not None
+            jobs = Jobs(
+                work,
+                arrival=arrival,
+                min_slots=min_slots,
+                max_slots=max_slots,
+                weight=weight,
+                deadline=deadline,
+                sla=sla,
+                size=size,
+            )
+        return self._core.add(
+            jobs.arrival,
+            jobs.work,
+            jobs.min_slots,
+            jobs.max_slots,
+            jobs.weight,
+            jobs.deadline,
+            jobs.sla_offset,
+            jobs.sla_time,
+            jobs.sla_penalty,
+            jobs.size,
+        )
+
+    def update(
+        self,
+        ids: npt.ArrayLike,
+        *,
+        work: npt.ArrayLike | None = None,
+        min_slots: npt.ArrayLike | None = None,
+        max_slots: npt.ArrayLike | None = None,
+        weight: npt.ArrayLike | None = None,
+        deadline: npt.ArrayLike | None = None,
+    ) -> None:
+        """Change jobs; ``work`` is what remains. Arrival and original size stay as they were.
+
+        Contiguous arrays of the right type are read in place. Nothing changes if anything is wrong.
+        """
+        rows = _ids(ids)
+        self._core.update(
+            rows,
+            _floats("work", work, len(rows)),
+            _integers("min_slots", min_slots, len(rows)),
+            _integers("max_slots", max_slots, len(rows)),
+            _floats("weight", weight, len(rows)),
+            _floats("deadline", deadline, len(rows)),
+        )
+
+    def remove(self, ids: npt.ArrayLike) -> None:
+        """Forget jobs, finished or not. Nothing changes if an id is unknown."""
+        self._core.remove(_ids(ids))
+
+    def decide(self, now: float = 0.0, slots: int | None = None) -> Decision:
+        """Slots now.
+
+        Parameters
+        ----------
+        now : float
+            Absolute time [s]; no job may arrive later.
+        slots : int, optional
+            New capacity, kept from now on (nodes come and go).
+        """
+        moment = check_time("now", now)
+        capacity = None if slots is None else check_slots(slots)
+        ids, given, changed = self._core.decide(moment, capacity)
+        self._decisions += 1
+        return Decision(
+            self, (self._core.version, self._decisions), moment, ids, given, changed
+        )
+
+    def _plan(self, decision: Decision) -> Plan:
+        if decision._version != (self._core.version, self._decisions):
+            raise RuntimeError("the epoch has moved on since this decision; ask for the plan first")
+        began = time.perf_counter()
+        result, columns = self._core.plan()
+        took = time.perf_counter() - began
+        jobs = Jobs(
+            columns["work"],
+            arrival=columns["arrival"],
+            min_slots=columns["min_slots"],
+            max_slots=columns["max_slots"],
+            weight=columns["weight"],
+            deadline=columns["deadline"],
+            sla=_steps(columns),
+            name=[str(job) for job in decision.ids.tolist()],
+            size=columns["size"],
+        )
+        paid = self._goal.penalties(jobs).of_jobs(result["completion"])
+        return Plan(
+            jobs, self.slots, self._goal, self._policy, decision.now, self._min_mode, result, paid, took
+        )
+
+
+def _steps(columns: dict[str, Any]) -> list[list[tuple[float, float]]]:
+    steps = list(zip(columns["sla_time"].tolist(), columns["sla_penalty"].tolist(), strict=True))
+    offset = columns["sla_offset"].tolist()
+    return [steps[a:b] for a, b in zip(offset[:-1], offset[1:], strict=True)]
+
+
+def _ids(ids: npt.ArrayLike) -> Integers:
+    array = np.atleast_1d(np.asarray(ids))
+    if array.dtype.kind not in "iu" and array.size:
+        raise ValueError(f"ids: expected whole numbers, not {array.dtype}")
+    return np.ascontiguousarray(array, dtype=np.int64)
+
+
+def _floats(field: str, values: npt.ArrayLike | None, count: int) -> Any:
+    if values is None:
+        return None
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{field}: expected numbers") from None
+    if array.ndim == 0:
+        array = np.full(count, array)
+    return np.ascontiguousarray(array)
+
+
+def _integers(field: str, values: npt.ArrayLike | None, count: int) -> Any:
+    if values is None:
+        return None
+    array = np.asarray(values)
+    if array.dtype.kind not in "iu":
+        floats = _floats(field, values, count)
+        for bad in np.flatnonzero(~(np.isfinite(floats) & (floats == np.floor(floats))))[:1]:
+            raise ValueError(f"{field}[{bad}] = {floats[bad]}: must be a whole number")
+        array = np.clip(floats, -1, ALL_SLOTS)
+    if array.ndim == 0:
+        array = np.full(count, array)
+    return np.ascontiguousarray(array, dtype=np.int64)
+
+

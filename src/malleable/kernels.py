@@ -1,0 +1,150 @@
+"""Single kernels, for people who build schedulers of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from malleable import _core
+from malleable.objectives import ObjectiveLike, PenaltyLike, parse_objective
+from malleable.tables import Floats, Integers, Jobs
+
+__all__ = ["Allocation", "malleable_packing", "resource_allocation", "waterline"]
+
+
+class Allocation(NamedTuple):
+    """Slots fixed for each job's life, the objective, a floor under it, and whether they are equal."""
+
+    slots: Integers
+    value: float
+    lower_bound: float
+    exact: bool
+
+
+SpeedupTables = Sequence[Mapping[int, float]]
+
+
+def resource_allocation(
+    jobs: Jobs,
+    slots: int,
+    objective: ObjectiveLike = "sum:response",
+    *,
+    now: float = 0.0,
+    min_mode: str = "guarantee",
+    speedup: SpeedupTables | Callable[[int, int], float] | None = None,
+    effort: int | None = None,
+    penalty: PenaltyLike | None = None,
+) -> Allocation:
+    """Exact separable resource allocation: the moldable optimum.
+
+    Parameters
+    ----------
+    jobs, slots, objective, now, min_mode, penalty
+        As in `malleable.plan`.
+    speedup : sequence of {slots: seconds}, optional
+        Duration of each job for the slot counts that it may use, instead of work / slots. Counts
+        between two entries run like the lower one, and more slots never take longer.
+    effort : int, optional
+        States that the search for non-convex penalties may visit. When they do not suffice the lower
+        convex envelope, rounded to whole slots, comes back with its certified lower bound.
+
+    Returns
+    -------
+    Allocation
+        Slots (int64, shape (J,)); 0 for jobs that have to wait because there are more jobs than slots.
+
+    Notes
+    -----
+    FLEX, section 3.1. O(J) expected for convex sums with linear speed-up, a factor log(slots) more for
+    other convex sums and for max objectives; multiple-choice knapsack otherwise.
+    """
+    goal = parse_objective(objective, len(jobs))
+    penalties = goal.penalties(jobs, penalty=penalty)
+    table: tuple[Any, Any, Any] = (None, None, None)
+    if speedup is not None:
+        table = _flatten_tables(jobs, slots, speedup)
+    result = _core.resource_allocation(
+        jobs.work,
+        jobs.min_slots,
+        jobs.max_slots,
+        slots,
+        float(now),
+        min_mode == "gang",
+        penalties,
+        goal.core_aggregate,
+        _core.KNAPSACK_EFFORT if effort is None else int(effort),
+        *table,
+    )
+    return Allocation(*result)
+
+
+def _flatten_tables(
+    jobs: Jobs, slots: int, speedup: SpeedupTables | Callable[[int, int], float]
+) -> tuple[Integers, Integers, Floats]:
+    if callable(speedup):
+        rows = [
+            {s: speedup(j, s) for s in range(1, min(slots, int(jobs.max_slots[j])) + 1)}
+            for j in range(len(jobs))
+        ]
+    else:
+        rows = [dict(row) for row in speedup]
+    if len(rows) != len(jobs):
+        raise ValueError(f"speedup has {len(rows)} tables but there are {len(jobs)} jobs")
+    offset, counts, durations = [0], [], []
+    for row, entries in enumerate(rows):
+        if not entries:
+            raise ValueError(f"speedup[{row}]: an empty table")
+        for count, duration in sorted(entries.items()):
+            if int(count) != count or count < 1:
+                raise ValueError(f"speedup[{row}]: {count!r} is not a number of slots")
+            if not (np.isfinite(duration) and duration >= 0.0):
+                raise ValueError(f"speedup[{row}][{count}] = {duration}: not a duration")
+            counts.append(int(count))
+            durations.append(float(duration))
+        offset.append(len(counts))
+    return (
+        np.array(offset, dtype=np.int64),
+        np.array(counts, dtype=np.int64),
+        np.array(durations, dtype=np.float64),
+    )
+
+
+def malleable_packing(
+    jobs: Jobs, slots: int, order: npt.ArrayLike, *, min_mode: str = "guarantee"
+) -> Floats:
+    """Completions [s from now] of the malleable packing scheme for a priority order.
+
+    ``order`` is a permutation of the job rows. FLEX, figure 3. O(J) expected, O(J log J) at worst.
+    """
+    rows = np.ascontiguousarray(order, dtype=np.int64)
+    if not np.array_equal(np.sort(rows), np.arange(len(jobs))):
+        raise ValueError("order: expected every job row exactly once")
+    return _core.malleable_packing(
+        jobs.work, jobs.min_slots, jobs.max_slots, slots, min_mode == "gang", rows
+    )
+
+
+def waterline(
+    min_slots: npt.ArrayLike,
+    max_slots: npt.ArrayLike,
+    slots: int,
+    weight: npt.ArrayLike | None = None,
+    *,
+    min_mode: str = "guarantee",
+) -> Integers:
+    """Integer waterline: clamp(level * weight, min, max) that uses every slot somebody can use.
+
+    Remainders go to the largest fraction, then to the lower index. O(J) for a few passes.
+    """
+    low = np.atleast_1d(np.asarray(min_slots, dtype=np.int64))
+    high = np.atleast_1d(np.asarray(max_slots, dtype=np.int64))
+    low, high = (np.ascontiguousarray(a) for a in np.broadcast_arrays(low, high))
+    share = np.empty(0)
+    if weight is not None:
+        share = np.ascontiguousarray(np.broadcast_to(np.asarray(weight, float), low.shape))
+    if np.any(low < 0) or np.any(low > high) or np.any(high < 1) or np.any(~(share >= 0)):
+        raise ValueError("waterline: needs 0 <= min_slots <= max_slots, max_slots >= 1, weight >= 0")
+    return _core.waterline(low, high, slots, share, min_mode == "gang")

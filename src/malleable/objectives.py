@@ -1,0 +1,137 @@
+"""Objectives: how the penalties of single jobs are named and added up."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from malleable import _core
+from malleable.tables import Jobs
+
+__all__ = ["KINDS", "Objective", "parse_objective"]
+
+KINDS = (
+    "response",
+    "completion",
+    "stretch",
+    "tardy",
+    "tardiness",
+    "lateness",
+    "sla",
+    "custom",
+)
+"""Penalties of a job, in the order of the core's codes."""
+
+ObjectiveLike = str | Sequence[str]
+PenaltyLike = Callable[[int, float], float] | Any
+
+
+def _parse_one(text: object) -> tuple[str, int]:
+    if not isinstance(text, str):
+        raise ValueError(f"objective = {text!r}: expected text such as 'sum:response'")
+    aggregate, colon, kind = text.partition(":")
+    if not colon or aggregate not in ("sum", "max") or kind not in KINDS:
+        known = [f"{a}:{k}" for a in ("sum", "max") for k in KINDS]
+        near = difflib.get_close_matches(text, known, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise ValueError(
+            f"objective = {text!r}: expected sum: or max: and one of {', '.join(KINDS)}{hint}"
+        )
+    return aggregate, KINDS.index(kind)
+
+
+class Objective:
+    """A parsed objective: sum or max, and the kind of penalty of every job."""
+
+    __slots__ = ("aggregate", "kinds", "text")
+
+    def __init__(self, text: str, aggregate: str, kinds: np.ndarray[Any, np.dtype[np.uint8]]):
+        self.text = text
+        self.aggregate = aggregate
+        self.kinds = kinds
+
+    @property
+    def core_aggregate(self) -> _core.Aggregate:
+        """The core's enumeration value."""
+        return _core.Aggregate.sum if self.aggregate == "sum" else _core.Aggregate.max
+
+    def penalties(self, jobs: Jobs, penalty: PenaltyLike | None = None) -> _core.Penalties:
+        """The jobs' penalty functions.
+
+        Parameters
+        ----------
+        jobs : Jobs
+        penalty : numba.core.ccallback.CFunc or callable, optional
+            The caller's own penalty for kind ``custom``: ``float64(int64 job, float64 completion)``,
+            non-decreasing in the completion. A plain function is compiled by Numba.
+        """
+        custom = 0
+        if KINDS.index("custom") in self.kinds:
+            custom = _address(penalty)
+        elif penalty is not None:
+            raise ValueError("penalty: only the objective 'custom' takes a function")
+        return _core.Penalties(
+            jobs.arrival,
+            jobs.size,
+            jobs.weight,
+            jobs.deadline,
+            jobs.sla_offset,
+            jobs.sla_time,
+            jobs.sla_penalty,
+            self.kinds,
+            custom,
+        )
+
+
+def parse_objective(objective: ObjectiveLike, count: int | None = None) -> Objective:
+    """Parse ``'sum:KIND'``, ``'max:KIND'``, or one such text per job with a common aggregate.
+
+    Raises
+    ------
+    ValueError
+        For an unknown objective (the nearest known one is named) or mixed aggregates.
+    """
+    if isinstance(objective, str):
+        aggregate, kind = _parse_one(objective)
+        return Objective(objective, aggregate, np.array([kind], dtype=np.uint8))
+    try:
+        parsed = [_parse_one(text) for text in objective]
+    except TypeError:
+        raise ValueError(f"objective = {objective!r}: expected text or one text per job") from None
+    if count is not None and len(parsed) != count:
+        raise ValueError(f"objective has {len(parsed)} entries but there are {count} jobs")
+    aggregates = {aggregate for aggregate, _ in parsed} or {"sum"}
+    if len(aggregates) > 1:
+        raise ValueError("objective: sum and max cannot be mixed in one call")
+    aggregate = aggregates.pop()
+    kinds = np.array([kind for _, kind in parsed], dtype=np.uint8)
+    if len(kinds) == 1 or len(set(kinds.tolist())) == 1:
+        name = f"{aggregate}:{KINDS[int(kinds[0])]}"
+        return Objective(name, aggregate, kinds[:1].copy())
+    return Objective(f"{aggregate}:mixed", aggregate, kinds)
+
+
+def _address(penalty: PenaltyLike | None) -> int:
+    if penalty is None:
+        raise ValueError("objective custom needs penalty=, a function of (job, completion)")
+    address = getattr(penalty, "address", None)
+    if isinstance(address, int):
+        return address
+    if not callable(penalty):
+        raise ValueError("penalty: expected a Numba cfunc or a function of (job, completion)")
+    try:
+        import numba
+    except ImportError:
+        raise ImportError(
+            "a custom penalty needs numba: pip install 'malleable[custom]'"
+        ) from None
+    compiled = numba.cfunc("float64(int64, float64)", cache=False)(penalty)
+    _COMPILED.append(compiled)
+    return int(compiled.address)
+
+
+# The core holds bare addresses, so what was compiled here must not be collected.
+_COMPILED: list[Any] = []

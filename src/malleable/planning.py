@@ -1,0 +1,246 @@
+"""Plans: a whole schedule for a table of jobs, with its value, its lower bound and its reasons."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from malleable import _core, views
+from malleable.objectives import Objective, ObjectiveLike, PenaltyLike, parse_objective
+from malleable.schedule_check import check_schedule
+from malleable.tables import Floats, Integers, Jobs
+
+__all__ = ["DEFAULT_EFFORT", "POLICIES", "Plan", "plan"]
+
+DEFAULT_EFFORT: int = _core.DEFAULT_EFFORT
+"""Candidates that FLEX tries after its fixed orders unless told otherwise."""
+
+POLICIES = ("flex", "fair", "fifo", "wdeq")
+MIN_MODES = ("guarantee", "gang")
+
+
+class Plan:
+    """The schedule that a policy made for a job table.
+
+    Attributes
+    ----------
+    value, lower_bound : float
+        The objective, and a floor under every schedule that obeys the same limits: a snapshot bound,
+        for these estimates of work and without further arrivals.
+    gap : float or None
+        ``(value - lower_bound) / abs(lower_bound)``; 0 if equal, None if only the bound is 0.
+    status : str
+        ``ok``, ``minima_scaled`` (guaranteed minima added up to more than the slots), ``truncated``
+        (the budget cut the search short) or ``infeasible`` (a gang larger than the cluster).
+    allocation : ndarray of int64, shape (J,)
+        Slots of every job at ``now``.
+    start, completion, penalty : ndarray of float64, shape (J,)
+        Absolute times [s] and the penalty at completion.
+    order : ndarray of int64, shape (J,)
+        Job rows by priority.
+    pieces : dict of ndarray
+        ``job, start, end, slots``: the whole schedule; pieces of one job may overlap and add up.
+    timing : dict
+        Wall-clock seconds; the only part that differs from run to run.
+    """
+
+    def __init__(
+        self,
+        jobs: Jobs,
+        slots: int,
+        objective: Objective,
+        policy: str,
+        now: float,
+        min_mode: str,
+        result: Mapping[str, Any],
+        penalty: Floats,
+        seconds: float,
+    ) -> None:
+        self.jobs = jobs
+        self.slots = slots
+        self.objective = objective.text
+        self.policy = policy
+        self.now = now
+        self.min_mode = min_mode
+        self.status: str = result["status"]
+        self.value: float = result["value"]
+        self.lower_bound: float = result["lower_bound"]
+        self.candidates: int = result["candidates"]
+        self.order: Integers = result["order"]
+        self.start: Floats = result["start"]
+        self.completion: Floats = result["completion"]
+        self.allocation: Integers = result["allocation"]
+        self.pieces: dict[str, Any] = result["pieces"]
+        self.penalty = penalty
+        self.timing = {"seconds": seconds}
+
+    @property
+    def gap(self) -> float | None:
+        """Relative distance between value and bound."""
+        if self.value == self.lower_bound:
+            return 0.0
+        if self.lower_bound == 0.0:
+            return None
+        return (self.value - self.lower_bound) / abs(self.lower_bound)
+
+    def __repr__(self) -> str:
+        gap = "none" if self.gap is None else f"{self.gap:.2%}"
+        return (
+            f"Plan({self.policy}, {self.objective}: {self.value:.6g}, "
+            f"bound {self.lower_bound:.6g}, gap {gap}, {self.status})"
+        )
+
+    def validate(self) -> None:
+        """Check the schedule by code that shares nothing with the solvers.
+
+        Raises
+        ------
+        ValueError
+            Names what is violated, for which job and when. O(P log P) for P pieces.
+        """
+        check_schedule(self)
+
+    def explain(self) -> list[str]:
+        """One line per job: what it has now, what bound it, what comes next, when it will end."""
+        return list(views.present("explain", self))
+
+    def to_frame(self) -> Any:
+        """A pandas data frame, one row per job (needs pandas)."""
+        return views.present("frame", self)
+
+    def plot(self, path: str | Path | None = None, **options: Any) -> Any:
+        """Draw the packing; saved as an image if a path is given (needs matplotlib)."""
+        return views.present("gantt", self, path, **options)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan in its exchange format (JSON types; infinite numbers become None)."""
+        return dict(views.present("plan_dict", self))
+
+
+def plan(
+    jobs: Jobs,
+    slots: int,
+    objective: ObjectiveLike = "sum:response",
+    policy: str = "flex",
+    effort: int | None = None,
+    budget: float | None = None,
+    now: float = 0.0,
+    *,
+    min_mode: str = "guarantee",
+    penalty: PenaltyLike | None = None,
+) -> Plan:
+    """Plan a table of malleable jobs.
+
+    Parameters
+    ----------
+    jobs : Jobs
+        All of them have arrived by ``now``.
+    slots : int
+        Capacity, at least 1.
+    objective : str or sequence of str
+        ``sum:KIND`` or ``max:KIND`` with KIND one of response, completion, stretch, tardy, tardiness,
+        lateness, sla, custom; or one such text per job, with a common aggregate.
+    policy : str
+        ``flex``, ``fair``, ``fifo`` or ``wdeq``.
+    effort : int, optional
+        FLEX: candidates tried after the fixed orders; 0: none; default `DEFAULT_EFFORT`.
+    budget : float, optional
+        FLEX: ceiling in seconds of wall-clock time, checked between candidates; 0: fixed orders only.
+    now : float
+        Absolute time [s].
+    min_mode : str
+        ``guarantee``: a job has its minimum while it has work; ``gang``: none or at least that many.
+    penalty : numba cfunc or function, optional
+        For ``custom``: penalty of (job row, absolute completion), non-decreasing in the completion.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    ValueError
+        For wrong input, naming field, row and value.
+
+    Notes
+    -----
+    O(J log J) per order or candidate. FLEX: Wolf et al., Middleware 2010.
+    """
+    if not isinstance(jobs, Jobs):
+        raise ValueError(f"jobs: expected a Jobs table, not {type(jobs).__name__}")
+    goal = parse_objective(objective, len(jobs))
+    slots = check_slots(slots)
+    now = check_time("now", now)
+    tries = check_effort(effort)
+    seconds = np.inf if budget is None else float(budget)
+    if not seconds >= 0.0:
+        raise ValueError(f"budget = {budget}: must be at least 0 seconds")
+    if policy not in POLICIES:
+        raise ValueError(f"policy = {policy!r}: expected one of {', '.join(POLICIES)}")
+    check_min_mode(min_mode)
+    for row in np.flatnonzero(jobs.arrival > now)[:1]:
+        raise ValueError(
+            f"arrival[{row}] = {jobs.arrival[row]}: after now = {now}; "
+            "take a snapshot with jobs.at(now)"
+        )
+    penalties = goal.penalties(jobs, penalty=penalty)
+    began = time.perf_counter()
+    result = _core.plan(
+        jobs.work,
+        jobs.arrival,
+        jobs.min_slots,
+        jobs.max_slots,
+        jobs.weight,
+        slots,
+        now,
+        min_mode == "gang",
+        penalties,
+        goal.core_aggregate,
+        policy,
+        tries,
+        seconds,
+    )
+    took = time.perf_counter() - began
+    paid = penalties.of_jobs(result["completion"])
+    return Plan(jobs, slots, goal, policy, now, min_mode, result, paid, took)
+
+
+def check_slots(slots: Any) -> int:
+    """A capacity as an int; ValueError otherwise."""
+    if isinstance(slots, bool) or not isinstance(slots, (int, np.integer)):
+        if not (isinstance(slots, float) and slots.is_integer()):
+            raise ValueError(f"slots = {slots!r}: must be a whole number, at least 1")
+    count = int(slots)
+    if not 1 <= count <= _core.MOST_SLOTS:
+        raise ValueError(f"slots = {slots}: must be at least 1 and at most 2^50")
+    return count
+
+
+def check_time(field: str, value: Any) -> float:
+    """A finite time as a float; ValueError otherwise."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{field} = {value!r}: must be a time in seconds") from None
+    if not np.isfinite(number):
+        raise ValueError(f"{field} = {value}: must be finite")
+    return number
+
+
+def check_effort(effort: Any) -> int:
+    """A number of candidates; the default where None."""
+    if effort is None:
+        return DEFAULT_EFFORT
+    if isinstance(effort, bool) or not isinstance(effort, (int, np.integer)) or effort < 0:
+        raise ValueError(f"effort = {effort!r}: must be a whole number, at least 0")
+    return min(int(effort), 2**62)
+
+
+def check_min_mode(min_mode: str) -> None:
+    """ValueError unless the mode is known."""
+    if min_mode not in MIN_MODES:
+        raise ValueError(f"min_mode = {min_mode!r}: expected one of {', '.join(MIN_MODES)}")

@@ -1,0 +1,272 @@
+"""Job tables: the input of every policy, validated once and read-only afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from malleable import _core
+
+__all__ = ["ALL_SLOTS", "Floats", "Integers", "Jobs", "SlaSteps"]
+
+ALL_SLOTS: int = _core.ALL_SLOTS
+"""``max_slots`` of a job that may use every slot there is."""
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+SlaSteps = Sequence[tuple[float, float]]
+
+
+def _first_bad(field: str, values: Iterable[Any], kind: str) -> ValueError:
+    """The error for the first value that is not a number at all."""
+    for index, value in enumerate(values):
+        try:
+            float(value)
+        except (TypeError, ValueError, OverflowError):
+            return ValueError(f"{field}[{index}] = {value!r}: not {kind}")
+    return ValueError(f"{field}: not {kind}")
+
+
+def _column(field: str, values: Any, count: int | None) -> npt.NDArray[Any]:
+    """One-dimensional numbers, a scalar spread over all jobs."""
+    if isinstance(values, (str, bytes)):
+        raise ValueError(f"{field} = {values!r}: not a number")
+    if isinstance(values, Iterator):
+        values = list(values)
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError):
+        raise ValueError(f"{field}: entries differ in length or kind") from None
+    if array.dtype.kind not in "fiub":
+        try:
+            array = array.astype(np.float64)
+        except (TypeError, ValueError, OverflowError):
+            raise _first_bad(field, np.atleast_1d(array), "a number") from None
+    if array.ndim == 0 and count is not None:
+        array = np.full(count, array)
+    if array.ndim != 1:
+        raise ValueError(f"{field} has {array.ndim} dimensions, expected 1")
+    if count is not None and len(array) != count:
+        raise ValueError(f"{field} has {len(array)} entries but work has {count}")
+    return array
+
+
+def _floats(field: str, values: Any, count: int | None) -> Floats:
+    return np.array(_column(field, values, count), dtype=np.float64, order="C")
+
+
+def _integers(field: str, values: Any, count: int) -> Integers:
+    array = _column(field, values, count)
+    if array.dtype.kind == "f":
+        for bad in np.flatnonzero(~(np.isfinite(array) & (array == np.floor(array))))[:1]:
+            raise ValueError(f"{field}[{bad}] = {array[bad]}: must be a whole number")
+    # Anything above ALL_SLOTS means the same; clipped here it cannot wrap around in the cast.
+    low = -1 if array.dtype.kind != "u" else 0
+    return np.clip(array, low, ALL_SLOTS).astype(np.int64, order="C")
+
+
+def _deadlines(values: Any, count: int) -> Floats:
+    if values is None:
+        return np.full(count, np.inf)
+    if isinstance(values, (list, tuple)):
+        values = [np.inf if value is None else value for value in values]
+    return _floats("deadline", values, count)
+
+
+def _names(field: str, values: Any, count: int) -> tuple[str, ...]:
+    if isinstance(values, str):
+        raise ValueError(f"{field}: one entry per job, not a single text")
+    names = tuple(str(value) for value in values)
+    if len(names) != count:
+        raise ValueError(f"{field} has {len(names)} entries but work has {count}")
+    return names
+
+
+class Jobs:
+    """A table of malleable jobs.
+
+    Parameters
+    ----------
+    work : array_like, shape (J,)
+        Work of each job in slot-seconds, at least 0.
+    arrival : array_like or float
+        When each job came [s].
+    min_slots, max_slots : array_like or int
+        Limits of the slots that a job uses at once; ``max_slots=None``: all there are.
+    weight : array_like or float
+        At least 0.
+    deadline : array_like or float, optional
+        Absolute [s]; ``None`` or infinite entries: none.
+    sla : sequence of sequences of (time, penalty), optional
+        Steps of each job: absolute times [s], increasing; penalties cumulative.
+    name, user : sequence of str, optional
+        Names must be unique; ``job0``, ``job1``, ... by default.
+    size : array_like, optional
+        Original work of jobs that have run already; stretch divides by it. The work itself by
+        default. Not part of the exchange format.
+
+    Raises
+    ------
+    ValueError
+        Names the field, the first bad row (from 0) and its value.
+
+    Notes
+    -----
+    Scalars broadcast. The table copies its input once; its columns are read-only arrays. O(J).
+    """
+
+    __slots__ = (
+        "_name",
+        "arrival",
+        "deadline",
+        "max_slots",
+        "min_slots",
+        "sla_offset",
+        "sla_penalty",
+        "sla_time",
+        "size",
+        "user",
+        "weight",
+        "work",
+    )
+
+    work: Floats
+    arrival: Floats
+    min_slots: Integers
+    max_slots: Integers
+    weight: Floats
+    deadline: Floats
+    sla_offset: Integers
+    sla_time: Floats
+    sla_penalty: Floats
+    size: Floats
+    user: tuple[str, ...] | None
+    _name: tuple[str, ...] | None
+
+    def __init__(
+        self,
+        work: npt.ArrayLike,
+        *,
+        arrival: npt.ArrayLike = 0.0,
+        min_slots: npt.ArrayLike = 0,
+        max_slots: npt.ArrayLike | None = None,
+        weight: npt.ArrayLike = 1.0,
+        deadline: npt.ArrayLike | Sequence[float | None] | None = None,
+        sla: Sequence[SlaSteps | None] | None = None,
+        name: Sequence[str] | None = None,
+        user: Sequence[str] | None = None,
+        size: npt.ArrayLike | None = None,
+    ) -> None:
+        column = np.atleast_1d(_column("work", work, None))
+        self.work = _floats("work", column, None)
+        count = len(self.work)
+        self.arrival = _floats("arrival", arrival, count)
+        self.min_slots = _integers("min_slots", min_slots, count)
+        self.max_slots = _integers(
+            "max_slots", ALL_SLOTS if max_slots is None else max_slots, count
+        )
+        self.weight = _floats("weight", weight, count)
+        self.deadline = _deadlines(deadline, count)
+        self.sla_offset, self.sla_time, self.sla_penalty = _flatten_sla(sla, count)
+        self._name = None if name is None else _names("name", name, count)
+        if self._name is not None and len(set(self._name)) < count:
+            seen: set[str] = set()
+            for row, text in enumerate(self._name):
+                if text in seen:
+                    raise ValueError(f"name[{row}] = {text!r}: the name is taken")
+                seen.add(text)
+        self.user = None if user is None else _names("user", user, count)
+        self.size = self.work if size is None else _floats("size", size, count)
+        _core.validate_jobs(
+            self.arrival,
+            self.work,
+            self.min_slots,
+            self.max_slots,
+            self.weight,
+            self.deadline,
+            self.sla_offset,
+            self.sla_time,
+            self.sla_penalty,
+        )
+        for row in np.flatnonzero(~(np.isfinite(self.size) & (self.size >= 0.0)))[:1]:
+            raise ValueError(f"size[{row}] = {self.size[row]}: must be finite and at least 0")
+        for array in (
+            self.work,
+            self.size,
+            self.arrival,
+            self.min_slots,
+            self.max_slots,
+            self.weight,
+            self.deadline,
+            self.sla_offset,
+            self.sla_time,
+            self.sla_penalty,
+        ):
+            array.flags.writeable = False
+
+    def __len__(self) -> int:
+        return len(self.work)
+
+    def __repr__(self) -> str:
+        return f"Jobs({len(self)} jobs, {self.work.sum():.6g} slot-seconds)"
+
+    @property
+    def name(self) -> tuple[str, ...]:
+        """Unique names, one per job."""
+        if self._name is None:
+            self._name = tuple(f"job{row}" for row in range(len(self)))
+        return self._name
+
+    @property
+    def sla(self) -> list[list[tuple[float, float]]]:
+        """SLA steps of each job as (time, cumulative penalty)."""
+        steps = list(zip(self.sla_time.tolist(), self.sla_penalty.tolist(), strict=True))
+        offset = self.sla_offset.tolist()
+        return [steps[a:b] for a, b in zip(offset[:-1], offset[1:], strict=True)]
+
+    def take(self, index: npt.ArrayLike) -> Jobs:
+        """The jobs at these rows (integers or a mask), in that order."""
+        rows = np.arange(len(self))[np.asarray(index)]
+        chosen = rows.tolist()
+        sla = self.sla if len(self.sla_time) else None
+        return Jobs(
+            self.work[rows],
+            arrival=self.arrival[rows],
+            min_slots=self.min_slots[rows],
+            max_slots=self.max_slots[rows],
+            weight=self.weight[rows],
+            deadline=self.deadline[rows],
+            sla=None if sla is None else [sla[row] for row in chosen],
+            name=[self.name[row] for row in chosen],
+            user=None if self.user is None else [self.user[row] for row in chosen],
+            size=self.size[rows],
+        )
+
+    def at(self, now: float) -> Jobs:
+        """The jobs that have arrived by ``now`` [s]."""
+        return self.take(self.arrival <= now)
+
+
+def _flatten_sla(
+    sla: Sequence[SlaSteps | None] | None, count: int
+) -> tuple[Integers, Floats, Floats]:
+    if sla is None:
+        return np.zeros(count + 1, dtype=np.int64), np.empty(0), np.empty(0)
+    if len(sla) != count:
+        raise ValueError(f"sla has {len(sla)} entries but work has {count}")
+    times: list[float] = []
+    penalties: list[float] = []
+    offset = [0]
+    for row, steps in enumerate(sla):
+        for step in steps or ():
+            try:
+                time, penalty = step
+                times.append(float(time))
+                penalties.append(float(penalty))
+            except (TypeError, ValueError):
+                raise ValueError(f"sla[{row}] = {step!r}: not a (time, penalty) pair") from None
+        offset.append(len(times))
+    return np.array(offset, dtype=np.int64), np.array(times), np.array(penalties)

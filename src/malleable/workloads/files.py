@@ -1,0 +1,239 @@
+"""Opening what people hand us, and writing without ever spoiling what is there.
+
+Readers look at content, not at suffixes: gzip is known by its first two bytes. Whatever is wrong
+with the bytes themselves (truncated gzip, not UTF-8, binary) becomes a one-line ValueError that
+names the file. A file object stays the caller's: it is read from where it stands and left open.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import math
+import os
+import secrets
+import shutil
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any, BinaryIO, TextIO, TypeAlias
+
+Source: TypeAlias = "str | os.PathLike[str] | IO[str] | IO[bytes]"
+
+_GZIP = b"\x1f\x8b"
+_HEAD = 4096  # bytes that a caller may rely on seeing in the first peek()
+_SHOWN = 60  # characters of a bad value that an error message repeats
+
+
+def shown(value: object) -> str:
+    """``repr`` of a value, on one line and cut to a length that fits into a message."""
+    text = repr(value)
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
+
+
+def parse_number(text: str) -> float:
+    """``float(text)`` without Python's digit-grouping underscores; ValueError if not a number."""
+    if "_" in text:
+        raise ValueError("not a number")
+    return float(text)
+
+
+def checked_positive(field: str, value: float) -> float:
+    """``value`` as a float; ValueError naming ``field`` unless it is finite and above zero."""
+    number = float(value)
+    if not (math.isfinite(number) and number > 0):
+        raise ValueError(f"{field} = {shown(value)}: must be finite and above 0")
+    return number
+
+
+def checked_choice(field: str, value: str, choices: tuple[str, ...]) -> str:
+    """``value``; ValueError naming ``field`` unless it is one of ``choices``."""
+    if value not in choices:
+        raise ValueError(f"{field} = {shown(value)}: must be one of {', '.join(choices)}")
+    return value
+
+
+class _Relay(io.RawIOBase):
+    """Raw stream over a ``read(n)`` callable; closing it leaves what lies behind it open.
+
+    The head is fetched at once, in as many reads as it takes, so that a single ``peek`` shows it
+    even where the source hands out a few bytes at a time (pipes, sockets).
+    """
+
+    def __init__(self, read: Callable[[int], bytes], name: str) -> None:
+        super().__init__()
+        self.name = name
+        self._read = read
+        parts: list[bytes] = []
+        missing = _HEAD
+        while missing > 0 and (part := read(missing)):
+            parts.append(part)
+            missing -= len(part)
+        self._head = b"".join(parts)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        # What does not fit (a text source counts characters, not bytes) waits for the next call.
+        data = self._head or self._read(len(buffer))
+        data, self._head = data[: len(buffer)], data[len(buffer) :]
+        buffer[: len(data)] = data
+        return len(data)
+
+
+def _label(source: object) -> str:
+    if isinstance(source, (str, os.PathLike)):
+        return os.fspath(source)
+    name = getattr(source, "name", None)
+    return name if isinstance(name, str) else "<input>"
+
+
+def _byte_reader(source: IO[str] | IO[bytes]) -> Callable[[int], bytes]:
+    """A ``read(n)`` that gives bytes, whatever kind of file object ``source`` is."""
+
+    def read(size: int) -> bytes:
+        data = source.read(size) or b""
+        return data if isinstance(data, bytes) else data.encode()
+
+    return read
+
+
+@contextmanager
+def open_bytes(source: Source) -> Iterator[tuple[io.BufferedReader, str]]:
+    """Open a path or file object for reading, unzipped if it is gzip, with its name for messages.
+
+    Yields
+    ------
+    stream : io.BufferedReader
+        Its first ``peek()`` shows the first 4096 bytes (fewer only if there are no more), and its
+        ``name`` is the name below, so that it can be handed on to another reader.
+    where : str
+        Path, the file object's own name, or ``<input>``.
+
+    Raises
+    ------
+    OSError
+        The path cannot be opened.
+    ValueError
+        Raised here or inside the ``with`` body: damaged or truncated gzip, text that is not UTF-8.
+    TypeError
+        ``source`` is neither a path nor a file object.
+    """
+    where = _label(source)
+    with ExitStack() as stack:
+        if isinstance(source, (str, os.PathLike)):
+            handle: Any = stack.enter_context(Path(source).open("rb"))
+        elif hasattr(source, "read"):
+            handle = source
+        else:
+            raise TypeError(f"expected a path or a file object, got {type(source).__name__}")
+        try:
+            stream: Any = stack.enter_context(
+                io.BufferedReader(_Relay(_byte_reader(handle), where))
+            )
+            if stream.peek(2)[:2] == _GZIP:
+                unzipped = stack.enter_context(gzip.GzipFile(fileobj=stream, mode="rb"))
+                stream = stack.enter_context(io.BufferedReader(_Relay(unzipped.read, where)))
+            yield stream, where
+        except (UnicodeDecodeError, UnicodeEncodeError) as error:
+            raise ValueError(f"{where}: not UTF-8 text ({error.reason})") from None
+        except EOFError:
+            raise ValueError(f"{where}: gzip data end too early (truncated file)") from None
+        except (zlib.error, gzip.BadGzipFile) as error:
+            raise ValueError(f"{where}: damaged gzip data ({error})") from None
+
+
+@contextmanager
+def as_text(stream: BinaryIO, where: str) -> Iterator[TextIO]:
+    """View an unread stream of `open_bytes` as UTF-8 text; BOM dropped, newlines untranslated."""
+    peek = getattr(stream, "peek", None)
+    if peek is not None and b"\0" in peek(_HEAD)[:_HEAD]:
+        raise ValueError(f"{where}: binary data, not a text file")
+    text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
+    try:
+        yield text
+    finally:
+        text.detach()
+
+
+@contextmanager
+def open_text(source: Source) -> Iterator[tuple[TextIO, str]]:
+    """`open_bytes`, then `as_text`: yields the text stream and the name for messages."""
+    with open_bytes(source) as (stream, where), as_text(stream, where) as text:
+        yield text, where
+
+
+def _exists_error(path: str | os.PathLike[str]) -> FileExistsError:
+    return FileExistsError(f"{os.fspath(path)}: exists; say force=True (--force) to overwrite it")
+
+
+def _publish(temporary: Path, target: Path, path: str | os.PathLike[str], force: bool) -> None:
+    """Give a finished temporary file its name, in one step."""
+    if force:
+        if target.exists():
+            shutil.copymode(target, temporary)
+        temporary.replace(target)
+        return
+    try:
+        # A hard link fails if the name was taken meanwhile; a rename would replace that file.
+        target.hardlink_to(temporary)
+    except FileExistsError:
+        raise _exists_error(path) from None
+    except OSError:  # a file system without hard links
+        if os.path.lexists(target):
+            raise _exists_error(path) from None
+        temporary.replace(target)
+
+
+def write_text(path: str | os.PathLike[str], text: str, force: bool = False) -> None:
+    """Write a text file as a whole or not at all.
+
+    The text goes into a temporary file in the same folder, which then gets its name in one step;
+    an existing regular file is replaced only with ``force`` (its permissions stay, and a symbolic
+    link keeps pointing to it). A device or a pipe has nothing to lose and is written to directly.
+
+    Parameters
+    ----------
+    path : path
+        Where to write.
+    text : str
+        Written as UTF-8, newlines as they are.
+    force : bool
+        Allow replacing an existing file.
+
+    Raises
+    ------
+    FileExistsError
+        The file exists and ``force`` is false.
+    FileNotFoundError, IsADirectoryError, OSError
+        There is no such folder, or it cannot be written to.
+    ValueError
+        The text holds lone surrogates, which UTF-8 cannot hold.
+    """
+    where = os.fspath(path)
+    try:
+        data = text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"{where}: cannot be written as UTF-8 ({error.reason})") from None
+    target = Path(os.path.realpath(where))
+    if target.is_dir():
+        raise IsADirectoryError(f"{where}: is a folder")
+    if target.exists() and not target.is_file():
+        target.write_bytes(data)
+        return
+    if target.exists() and not force:
+        raise _exists_error(path)
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"{where}: its folder does not exist")
+    temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.tmp")
+    try:
+        with temporary.open("xb") as handle:
+            handle.write(data)
+            handle.flush()
+            os.fsync(handle.fileno())
+        _publish(temporary, target, path, force)
+    finally:
+        with suppress(FileNotFoundError):
+            temporary.unlink()

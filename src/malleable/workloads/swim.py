@@ -1,0 +1,140 @@
+"""SWIM traces: jobs of Facebook's Hadoop clusters, known by their bytes only.
+
+Source: Chen et al., "The case for evaluating MapReduce performance using workload suites"
+(MASCOTS 2011). Tab-separated lines without a header: name, submit time [s], gap to the previous
+submit [s], map input [bytes], shuffle [bytes], reduce output [bytes]; some samples append an
+input and an output path. There are no task counts and no run times, so the rates that turn bytes
+into tasks and slot-seconds are parameters, and choices.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from malleable.tables import Jobs
+from malleable.workloads.files import (
+    Source,
+    checked_choice,
+    checked_positive,
+    open_text,
+    parse_number,
+    shown,
+)
+
+_FIELDS = ("submit time", "gap", "map input", "shuffle", "reduce output")
+_MOST_FIELDS = 8
+
+
+def _parse(line: str) -> tuple[str, list[float]]:
+    """Name and the five numbers of a line; ValueError says what is wrong with it."""
+    cells = line.split("\t")
+    if not 1 + len(_FIELDS) <= len(cells) <= _MOST_FIELDS:
+        raise ValueError(f"{len(cells)} tab-separated fields, expected 6")
+    if not cells[0]:
+        raise ValueError("blank job name")
+    numbers: list[float] = []
+    for field, cell in zip(_FIELDS, cells[1:], strict=False):
+        try:
+            value = parse_number(cell)
+        except ValueError:
+            raise ValueError(f"{field} = {shown(cell)}: not a number") from None
+        if not (math.isfinite(value) and value >= 0):
+            raise ValueError(f"{field} = {shown(cell)}: must be finite and not negative")
+        numbers.append(value)
+    return cells[0], numbers
+
+
+def read_swim(
+    source: Source,
+    *,
+    phase: str = "map",
+    block_bytes: float = 64 * 2**20,
+    task_seconds: float = 20.0,
+    reduce_bytes: float = 1e9,
+    reduce_seconds: float = 300.0,
+    keep_zero: bool = True,
+) -> Jobs:
+    """Read one phase of a SWIM trace.
+
+    With ``bytes`` the map input (phase "map") or the shuffle (phase "reduce") of a job::
+
+        map:    work = bytes / block_bytes * task_seconds     max_slots = ceil(bytes / block_bytes)
+        reduce: work = bytes / reduce_bytes * reduce_seconds  max_slots = ceil(bytes / reduce_bytes)
+
+    and ``max_slots`` at least 1. The last block of a job counts by its size, and starting a task
+    costs nothing, so work is proportional to bytes.
+
+    Parameters
+    ----------
+    source : path or file object
+        Plain or gzip.
+    phase : {"map", "reduce"}
+        Which of the two to read.
+    block_bytes : float
+        Input of one map task [bytes]; 64 MiB is the file system block of Hadoop at the time.
+    task_seconds : float
+        Time of a map task with a whole block [s].
+    reduce_bytes : float
+        Shuffle bytes of one reduce task; 1e9 was Hive's default at the time.
+    reduce_seconds : float
+        Time of a reduce task with so many bytes [s]; 300 s is about the map tasks' rate.
+    keep_zero : bool
+        Keep jobs without bytes in this phase as jobs of zero work (they count as done at their
+        arrival). Both phases then have the same jobs. False leaves them out.
+
+    Returns
+    -------
+    Jobs
+        In order of arrival (submit time, in seconds since the trace's own origin); jobs that
+        arrive together stay in the order of the file.
+
+    Raises
+    ------
+    ValueError
+        One line that names the file and, for a malformed line, its number (from 1) and field; an
+        empty file; a parameter that is not above 0.
+    OSError
+        The file cannot be opened.
+
+    Notes
+    -----
+    The gap and the reduce output are checked to be numbers and not used further.
+    """
+    checked_choice("phase", phase, ("map", "reduce"))
+    block = checked_positive("block_bytes", block_bytes)
+    seconds = checked_positive("task_seconds", task_seconds)
+    if phase == "reduce":
+        block = checked_positive("reduce_bytes", reduce_bytes)
+        seconds = checked_positive("reduce_seconds", reduce_seconds)
+    names: list[str] = []
+    numbers: list[list[float]] = []
+    with open_text(source) as (text, where):
+        for index, line in enumerate(text, 1):
+            content = line.rstrip("\r\n")
+            if not content:
+                continue
+            try:
+                name, values = _parse(content)
+            except ValueError as error:
+                raise ValueError(f"{where}: line {index}: {error}") from None
+            names.append(name)
+            numbers.append(values)
+    if not names:
+        raise ValueError(f"{where}: empty; a SWIM trace has one line a job")
+    table = np.array(numbers, dtype=np.float64)
+    arrival = table[:, 0]
+    blocks = table[:, 2 if phase == "map" else 3] / block
+    order = np.argsort(arrival, kind="stable")
+    if not keep_zero:
+        order = order[blocks[order] > 0]
+    try:
+        return Jobs(
+            blocks[order] * seconds,
+            arrival=arrival[order],
+            max_slots=np.maximum(np.ceil(blocks[order]), 1).astype(np.int64),
+            name=[names[j] for j in order],
+        )
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None
