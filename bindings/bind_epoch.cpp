@@ -2,6 +2,7 @@
 
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <atomic>
 #include <optional>
 
@@ -74,29 +75,24 @@ class PyEpoch {
     epoch_.remove(view(ids));
   }
 
-  // (ids, slots, changed); ids are the same array while no job comes or goes.
+  // (ids, slots, changed)
   py::tuple decide(double now, std::optional<std::int64_t> slots) {
     const Turn turn(busy_);
     if (slots) validate_slots(*slots);
     const auto n = static_cast<py::ssize_t>(epoch_.size());
     Integers given(n);
     Array<bool> changed(n);
-    const bool same_jobs = ids_ && membership_ == epoch_.membership();
-    Integers ids = same_jobs ? *ids_ : Integers(n);
+    Integers ids(n);
     auto* given_data = given.mutable_data();
     auto* changed_data = changed.mutable_data();
-    auto* ids_data = same_jobs ? nullptr : ids.mutable_data();
+    auto* ids_data = ids.mutable_data();
     {
       py::gil_scoped_release release;
       if (slots) epoch_.set_slots(*slots);
       epoch_.decide(now);
-      epoch_.copy(given_data, changed_data);
-      if (ids_data != nullptr) epoch_.copy_ids(ids_data);
-    }
-    if (!same_jobs) {
-      ids.attr("flags").attr("writeable") = false;
-      ids_ = ids;
-      membership_ = epoch_.membership();
+      std::copy(epoch_.given().begin(), epoch_.given().end(), given_data);
+      std::copy(epoch_.changed().begin(), epoch_.changed().end(), changed_data);
+      std::copy(epoch_.ids().begin(), epoch_.ids().end(), ids_data);
     }
     return py::make_tuple(ids, given, changed);
   }
@@ -131,8 +127,6 @@ class PyEpoch {
  private:
   Epoch epoch_;
   std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
-  std::optional<Integers> ids_;
-  std::uint64_t membership_ = 0;
 };
 
 EpochPolicy policy_of(const std::string& name) {

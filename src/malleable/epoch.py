@@ -23,7 +23,7 @@ class Decision:
     Attributes
     ----------
     ids : ndarray of int64, shape (J,)
-        Jobs by rising id, read-only.
+        The jobs; removing some may change the order of the others.
     slots : ndarray of int64, shape (J,)
         What each of them gets.
     changed : ndarray of bool, shape (J,)

@@ -22,7 +22,8 @@ struct Tangent {
 Tangent tangent(double work, double low, double high, double c) {
   if (low <= 0.0) return {work / high, work / (2.0 * high), 1.0};
   if (high - low < 0.5) return {work / high, work / (2.0 * high), 0.0};  // it has no choice
-  c = std::clamp(c, work / high, work / low * (1.0 - 1e-3));
+  // Steeper lines, closer to work / low, are right for fewer jobs than they spoil.
+  c = std::clamp(c, work / high, std::max(work / high, 0.8 * work / low));
   const double extra = work - low * c;  // runs at the end, at full rate, when B is largest
   const double busy = (low * c * c / 2.0 + extra * (c - extra / (2.0 * (high - low)))) / work;
   return {c, busy, work * (high - low) / (high * extra)};

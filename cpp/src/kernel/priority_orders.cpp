@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
-#include <queue>
 
 namespace malleable {
 namespace {
@@ -94,69 +92,74 @@ void PriorityOrders::make(OrderRule rule, const Problem& problem, const Penaltie
 void PriorityOrders::on_time_set(const Problem& problem, const Penalties& penalties,
                                  std::span<const double> earliest, std::span<Index> order) {
   const std::size_t n = problem.size();
-  struct Entry {
-    double key;
-    Index job;
-    bool operator<(const Entry& other) const {  // std::priority_queue serves the largest
-      return key != other.key ? key > other.key : job > other.job;
-    }
-  };
-  std::priority_queue<Entry> by_target, by_loss;
+  const double end = end_of_work(problem);
   target_.assign(n, kInfinity);
-  // The cost per work of giving up `due`, and the target after that.
-  const auto next_target = [&](std::size_t j, double due, double& loss) {
-    const double paid = penalties(j, problem.now + due);
-    const double after = std::max(due * (1.0 + 4e-9), due + 4e-9);
-    const double level = std::max(penalties(j, problem.now + after + tolerance(problem.now + after)), paid);
-    loss = (level - paid) / problem.work[j];
-    return due_of(problem, penalties, j, level);
-  };
-  double used = 0.0;
+  key_.assign(n, kInfinity);
   for (std::size_t j = 0; j < n; ++j) {
     if (problem.work[j] == 0.0) continue;
     target_[j] = due_of(problem, penalties, j, penalties(j, problem.now + earliest[j]));
-    if (target_[j] < kInfinity) by_target.push({target_[j], static_cast<Index>(j)});
+    key_[j] = target_[j];
   }
-  std::vector<std::uint8_t> taken(n, 0);
-  std::size_t moves = 0;
-  while (!by_target.empty() && moves++ < 64 * n) {
-    const Entry entry = by_target.top();
-    by_target.pop();
-    const Index j = entry.job;
-    if (taken[j] || entry.key != target_[j]) continue;
-    taken[j] = 1;
+  first_.resize(n);
+  sorter_.sort(target_, first_);
+  // Jobs by target: the sorted list, merged with those that try again.
+  by_target_.clear();
+  by_loss_.clear();
+  std::size_t next = 0;
+  double used = 0.0;
+  for (std::size_t moves = 0; moves < 64 * n; ++moves) {
+    while (next < n && target_[first_[next]] != key_[first_[next]]) ++next;  // it tries again later
+    Index j;
+    if (!by_target_.empty() &&
+        (next == n || by_target_.front().key <= key_[first_[next]])) {
+      j = by_target_.front().job;
+      std::pop_heap(by_target_.begin(), by_target_.end());
+      by_target_.pop_back();
+    } else if (next < n && key_[first_[next]] < kInfinity) {
+      j = first_[next++];
+    } else {
+      break;
+    }
+    const double due = target_[j];
     used += problem.work[j];
-    double loss;
-    next_target(j, target_[j], loss);
-    by_loss.push({loss, j});
-    while (used > problem.slots * entry.key * (1.0 + 1e-12) && !by_loss.empty()) {
-      const Index dropped = by_loss.top().job;
-      by_loss.pop();
-      if (!taken[dropped]) continue;
-      taken[dropped] = 0;
+    // What giving up this target costs for the work that it frees.
+    const double paid = penalties(j, problem.now + due);
+    const double missed = problem.now + due + 4.0 * tolerance(problem.now + due);
+    const double level = std::max(penalties(j, missed), paid);
+    // A slope instead of a jump: charge what the job pays by the end of all work.
+    const double loss = level - paid > 1e-6 * std::fabs(level)
+                            ? level - paid
+                            : penalties(j, problem.now + std::max(end, due)) - paid;
+    by_loss_.push_back({loss / problem.work[j], j});
+    std::push_heap(by_loss_.begin(), by_loss_.end());
+    while (used > problem.slots * due * (1.0 + 1e-12) && !by_loss_.empty()) {
+      const Index dropped = by_loss_.front().job;
+      std::pop_heap(by_loss_.begin(), by_loss_.end());
+      by_loss_.pop_back();
       used -= problem.work[dropped];
-      target_[dropped] = next_target(dropped, target_[dropped], loss);
-      if (target_[dropped] < kInfinity) by_target.push({target_[dropped], dropped});
+      const double old = problem.now + target_[dropped];
+      const double more =
+          std::max(penalties(dropped, old + 4.0 * tolerance(old)), penalties(dropped, old));
+      double target = due_of(problem, penalties, dropped, more);
+      if (!(target > target_[dropped] * (1.0 + 1e-6))) target = kInfinity;  // a slope has no next step
+      target_[dropped] = target;
+      if (target < kInfinity) {
+        by_target_.push_back({target, dropped});
+        std::push_heap(by_target_.begin(), by_target_.end());
+      }
     }
   }
   // On time by target, the rest by Smith's ratio.
-  const double end = end_of_work(problem);
-  first_.clear();
-  second_.clear();
-  for (std::size_t j = 0; j < n; ++j) {
-    (target_[j] < kInfinity ? first_ : second_).push_back(static_cast<Index>(j));
-  }
-  key_.resize(n);
-  for (const Index j : second_) {
+  std::size_t on_time = 0;
+  sorter_.sort(target_, order);
+  while (on_time < n && target_[order[on_time]] < kInfinity) ++on_time;
+  for (std::size_t k = on_time; k < n; ++k) {
+    const Index j = order[k];
     const double r = rate(problem, penalties, j, earliest[j], end);
     key_[j] = r > 0.0 ? problem.work[j] / r : kInfinity;
   }
-  std::stable_sort(first_.begin(), first_.end(),
-                   [&](Index a, Index b) { return target_[a] < target_[b]; });
-  std::stable_sort(second_.begin(), second_.end(),
+  std::stable_sort(order.begin() + static_cast<std::ptrdiff_t>(on_time), order.end(),
                    [&](Index a, Index b) { return key_[a] < key_[b]; });
-  std::copy(second_.begin(), second_.end(),
-            std::copy(first_.begin(), first_.end(), order.begin()));
 }
 
 void PriorityOrders::by_due(const Problem& problem, std::span<const double> due,

@@ -41,6 +41,14 @@ inline double closed_count(double scale, double low, double high, double x) {
   return std::max(low, std::min(s, high));
 }
 
+// The same for F = slope max(0, W/s - c): prices are as above up to `top` slots, the last with F > 0, one
+// more unit costs `last`, and none after that is worth anything.
+inline double hinge_count(double scale, double top, double last, double low, double high, double x) {
+  const double free = closed_count(scale, 0.0, kInfinity, x);
+  const double s = free < top ? free : last <= x ? top + 1.0 : top;
+  return std::max(low, std::min(s, high));
+}
+
 MALLEABLE_VECTOR_CLONES
 double closed_total(const double* scale, const double* low, const double* high, std::size_t n,
                     double x) {
@@ -51,39 +59,78 @@ double closed_total(const double* scale, const double* low, const double* high, 
 }
 
 MALLEABLE_VECTOR_CLONES
+double hinge_total(const double* scale, const double* top, const double* last, const double* low,
+                   const double* high, std::size_t n, double x) {
+  double total = 0.0;
+#pragma omp simd reduction(+ : total)
+  for (std::size_t j = 0; j < n; ++j) {
+    total += hinge_count(scale[j], top[j], last[j], low[j], high[j], x);
+  }
+  return total;
+}
+
+MALLEABLE_VECTOR_CLONES
 void closed_counts(const double* scale, const double* low, const double* high, std::size_t n,
                    double x, double* out) {
 #pragma omp simd
   for (std::size_t j = 0; j < n; ++j) out[j] = closed_count(scale[j], low[j], high[j], x);
 }
 
-// F = scale/s - c up to a cut-off, where the last unit gains less and later ones nothing.
+// Prices with a closed form for the number of units below one. Without hinges `top` is empty.
 class ClosedForm {
  public:
-  ClosedForm(std::span<const double> scale, std::span<const double> low,
+  ClosedForm(std::span<const double> scale, std::span<const double> top,
+             std::span<const double> last, std::span<const double> low,
              std::span<const double> high)
-      : scale_(scale), low_(low), high_(high) {}
+      : scale_(scale), top_(top), last_(last), low_(low), high_(high) {}
   double total(double x, std::size_t first, std::size_t end) const {
-    return closed_total(&scale_[first], &low_[first], &high_[first], end - first, x);
+    return top_.empty() ? closed_total(&scale_[first], &low_[first], &high_[first], end - first, x)
+                        : hinge_total(&scale_[first], &top_[first], &last_[first], &low_[first],
+                                      &high_[first], end - first, x);
   }
   void counts(double x, std::span<double> out) const {
-    closed_counts(scale_.data(), low_.data(), high_.data(), out.size(), x, out.data());
+    if (top_.empty()) {
+      closed_counts(scale_.data(), low_.data(), high_.data(), out.size(), x, out.data());
+      return;
+    }
+    for (std::size_t j = 0; j < out.size(); ++j) {
+      out[j] = hinge_count(scale_[j], top_[j], last_[j], low_[j], high_[j], x);
+    }
   }
-  double price(std::size_t j, double s) const { return s * (s + 1.0) / scale_[j]; }
+  double price(std::size_t j, double s) const {
+    if (top_.empty() || s < top_[j]) return s * (s + 1.0) / scale_[j];
+    return s == top_[j] ? last_[j] : kInfinity;
+  }
   double dearest() const { return 1e300; }
 
  private:
-  std::span<const double> scale_, low_, high_;
+  std::span<const double> scale_, top_, last_, low_, high_;
 };
 
-// Any price that does not fall along a job's units, found by halving.
-template <typename Price>
+// Any price that does not fall along a job's units: a guess at the count, checked, or halving.
+template <typename Price, typename Guess>
 class ByHalving {
  public:
-  ByHalving(Price price, double dearest, std::span<const double> low, std::span<const double> high)
-      : price_(price), dearest_(dearest), low_(low), high_(high) {}
+  ByHalving(Price price, Guess guess, double dearest, std::span<const double> low,
+            std::span<const double> high)
+      : price_(price), guess_(guess), dearest_(dearest), low_(low), high_(high) {}
   double count(double x, std::size_t j) const {
     double from = low_[j], to = high_[j];
+    if (from >= to) return from;
+    const double near = guess_(j, x);  // NaN: no idea
+    if (near <= from) {
+      if (!(price_(j, from) <= x)) return from;
+    } else if (near >= to) {
+      if (price_(j, to - 1.0) <= x) return to;
+    } else if (near > from) {
+      if (price_(j, near) <= x) {
+        from = near + 1.0;
+      } else if (price_(j, near - 1.0) <= x) {
+        return near;
+      } else {
+        to = near - 1.0;
+      }
+    }
     while (from < to) {
       const double middle = std::floor(from + (to - from) / 2.0);
       if (price_(j, middle) <= x) {
@@ -107,6 +154,7 @@ class ByHalving {
 
  private:
   Price price_;
+  Guess guess_;
   double dearest_;
   std::span<const double> low_, high_;
 };
@@ -120,7 +168,7 @@ void select_units(const Cost& cost, std::span<const double> low, std::span<const
                   std::vector<double>& upper) {
   const std::size_t n = slots.size();
   const auto total = [&](double x) { return cost.total(x, 0, n); };
-  if (needed >= capacity || cheapest >= cost.dearest()) {
+  if (needed >= capacity || cheapest > cost.dearest()) {
     std::copy(low.begin(), low.end(), slots.begin());
     return;
   }
@@ -251,16 +299,44 @@ void ResourceAllocation::ranges(const Problem& problem, Cost cost,
   }
 }
 
-// The common case in three vectorised passes: linear penalties, linear speed-up, and a first slot for
-// everybody. False when that is not the case.
+// Fills top_ and last_ where every penalty is w max(0, C - d), or linear; false otherwise. `slope_` gets
+// the w.
+bool ResourceAllocation::hinges(const Problem& problem, const Penalties& penalties) {
+  const std::size_t n = problem.size();
+  const auto at = penalties.at(), value = penalties.value(), slope = penalties.slope();
+  slope_.resize(n);
+  top_.resize(n);
+  last_.resize(n);
+  for (std::size_t j = 0; j < n; ++j) {
+    const std::size_t first = penalties.offset()[j], end = penalties.offset()[j + 1];
+    const bool line = end == first + 1;
+    const bool hinge = end == first + 2 && slope[first] == 0.0 && value[end - 1] == value[first];
+    if (!line && !hinge) return false;
+    slope_[j] = slope[end - 1];
+    top_[j] = last_[j] = kInfinity;
+    const double span = at[end - 1] - problem.now, work = problem.work[j];
+    if (line || !(span > 0.0) || work == 0.0) continue;
+    const auto above = [&](double s) { return penalties(j, problem.now + work / s) - value[first]; };
+    double top = std::ceil(work / span) - 1.0;
+    while (top > 0.0 && above(top) <= 0.0) top -= 1.0;
+    while (above(top + 1.0) > 0.0) top += 1.0;
+    top_[j] = top;
+    last_[j] = top > 0.0 ? 1.0 / above(top) : 0.0;
+  }
+  return true;
+}
+
+// The common case in a few vectorised passes: penalties w max(0, C - d) or linear, linear speed-up, and a
+// first slot for everybody. False when that is not the case.
 bool ResourceAllocation::run_closed(const Problem& problem, const Penalties& penalties,
                                     std::span<double> slots) {
   const std::size_t n = problem.size();
-  if (problem.gang) return false;
+  if (problem.gang || (!penalties.linear() && !hinges(problem, penalties))) return false;
   scale_.resize(n);
   low_.resize(n);
   high_.resize(n);
-  const double *work = problem.work.data(), *slope = penalties.slope().data();
+  const double* work = problem.work.data();
+  const double* slope = penalties.linear() ? penalties.slope().data() : slope_.data();
   const double *minimum = problem.low.data(), *maximum = problem.high.data();
   double needed = 0.0, dearest_first = 0.0;
 #pragma omp simd reduction(+ : needed) reduction(max : dearest_first)
@@ -277,8 +353,9 @@ bool ResourceAllocation::run_closed(const Problem& problem, const Penalties& pen
   }
   if (needed > problem.slots) return false;
   const double cheapest = dearest_first > 0.0 ? 1.0 / dearest_first * (1.0 - 1e-12) : kInfinity;
-  select_units(ClosedForm(scale_, low_, high_), low_, high_, problem.slots, needed, cheapest, slots,
-               upper_);
+  const std::span<const double> top = penalties.linear() ? std::span<const double>() : top_;
+  select_units(ClosedForm(scale_, top, last_, low_, high_), low_, high_, problem.slots, needed,
+               cheapest, slots, upper_);
   return true;
 }
 
@@ -305,26 +382,40 @@ AllocationResult ResourceAllocation::run(const Problem& problem, const Penalties
     }
     return n == 0 ? 0.0 : aggregate == Aggregate::kSum ? sum : worst;
   };
-  if (aggregate == Aggregate::kSum && table == nullptr && penalties.linear() &&
-      run_closed(problem, penalties, slots)) {
+  if (aggregate == Aggregate::kSum && table == nullptr && run_closed(problem, penalties, slots)) {
     if (with_value) result.value = result.lower_bound = evaluate_allocation();
     return result;
   }
   ranges(problem, cost, preference, table);
 
   // Selection with prices found by halving.
-  const auto select = [&](const auto& price, double dearest) {
-    double needed = 0.0, cheapest = kInfinity;
+  const auto select = [&](const auto& price, const auto& guess, double dearest) {
+    double needed = 0.0, cheapest = kInfinity, last = -kInfinity;
     for (std::size_t j = 0; j < n; ++j) {
       needed += low_[j];
-      if (low_[j] < high_[j]) cheapest = std::min(cheapest, price(j, low_[j]));
+      if (low_[j] < high_[j]) {
+        cheapest = std::min(cheapest, price(j, low_[j]));
+        last = std::max(last, price(j, high_[j] - 1.0));
+      }
     }
-    select_units(ByHalving(price, dearest, low_, high_), low_, high_, problem.slots, needed,
-                 cheapest, slots, upper_);
+    select_units(ByHalving(price, guess, std::min(dearest, last), low_, high_), low_, high_,
+                 problem.slots, needed, cheapest, slots, upper_);
+    if (with_value) result.value = result.lower_bound = evaluate_allocation();
   };
+  const auto nothing = [](std::size_t, double) { return NAN; };
   if (aggregate == Aggregate::kMax) {
-    select([&](std::size_t j, double s) { return -cost(j, s); }, 1e300);
-    result.value = result.lower_bound = evaluate_allocation();
+    const auto price = [&](std::size_t j, double s) { return -cost(j, s); };
+    if (table != nullptr) {
+      select(price, nothing, 1e300);
+      return result;
+    }
+    // The job needs to end while its penalty is still below -x.
+    select(price,
+           [&](std::size_t j, double x) {
+             const double due = penalties.latest(j, std::nextafter(-x, -kInfinity));
+             return std::ceil(problem.work[j] / std::max(due + tolerance(due) - problem.now, 0.0));
+           },
+           1e300);
     return result;
   }
   // Convex where the penalty is convex over the completions in reach (a non-decreasing convex function
@@ -349,8 +440,22 @@ AllocationResult ResourceAllocation::run(const Problem& problem, const Penalties
   bool all_convex = true;
   for (std::size_t j = 0; all_convex && j < n; ++j) all_convex = convex(j);
   if (all_convex) {
-    select([&](std::size_t j, double s) { return cost(j, s + 1.0) - cost(j, s); }, -1e-300);
-    result.value = result.lower_bound = evaluate_allocation();
+    const auto price = [&](std::size_t j, double s) { return cost(j, s + 1.0) - cost(j, s); };
+    if (table != nullptr) {
+      select(price, nothing, -1e-300);
+      return result;
+    }
+    // As if the last slope went on for ever, but never past where the penalty is as low as it gets.
+    select(price,
+           [&](std::size_t j, double x) {
+             if (penalties.is_custom(j)) return static_cast<double>(NAN);
+             const std::size_t last = penalties.offset()[j + 1] - 1;
+             const double scale = problem.work[j] * penalties.slope()[last];
+             const double free = std::round(std::sqrt(scale / -x + 0.25));
+             const double span = penalties.at()[last] - problem.now;
+             return span > 0.0 ? std::min(free, std::ceil(problem.work[j] / span)) : free;
+           },
+           -1e-300);
     return result;
   }
   // Options of a job: the slot counts at which its penalty falls.

@@ -27,9 +27,7 @@ void Epoch::set_slots(std::int64_t slots) {
   if (slots == slots_) return;
   slots_ = slots;
   ++version_;
-  for (std::size_t r = 0; r < id_.size(); ++r) {
-    if (id_[r] >= 0) refresh(r);
-  }
+  for (std::size_t r = 0; r < id_.size(); ++r) refresh(r);
   selection_.reset();
 }
 
@@ -43,7 +41,7 @@ void Epoch::refresh(std::size_t row) {
     minima_ += low - low_[row];
     minima_stale_ |= std::max(low, low_[row]) > 4e9 || minima_ > 4e15;
     low_[row] = low;
-    touched_.push_back(static_cast<Index>(row));
+    touched_.push_back(id_[row]);
   }
   const double high = static_cast<double>(std::min(max_slots_[row], slots_));
   room_[row] = has_work ? std::max(0.0, high - low) : 0.0;
@@ -69,7 +67,6 @@ std::int64_t Epoch::add(const JobsView& jobs, std::span<const double> size) {
       throw FieldError("size", j, size[j], "must be finite and at least 0");
     }
   }
-  if (10 * (id_.size() - live_) > id_.size()) compact();
   const std::int64_t first_id = next_id_;
   const auto append = [](auto& column, const auto& values) {
     column.insert(column.end(), values.begin(), values.end());
@@ -95,31 +92,34 @@ std::int64_t Epoch::add(const JobsView& jobs, std::span<const double> size) {
       sla_time_.push_back(jobs.sla_time[k]);
       sla_penalty_.push_back(jobs.sla_penalty[k]);
     }
+    steps_ += end - begin;
     latest_arrival_ = std::max(latest_arrival_, jobs.arrival[j]);
     const auto page = static_cast<std::size_t>(next_id_) / kPage;
     if (page >= pages_.size()) pages_.resize(page + 1);
     if (pages_[page].rows.empty()) pages_[page].rows.assign(kPage, kNoRow);
-    pages_[page].rows[static_cast<std::size_t>(next_id_) % kPage] = static_cast<Index>(row);
     ++pages_[page].live;
+    slot_of(next_id_) = static_cast<Index>(row);
     id_.push_back(next_id_++);
     refresh(row);
   }
-  live_ += jobs.size();
   ++version_;
-  ++membership_;
   return first_id;
 }
 
+Index& Epoch::slot_of(std::int64_t id) {
+  return pages_[static_cast<std::size_t>(id) / kPage].rows[static_cast<std::size_t>(id) % kPage];
+}
+
+Index Epoch::find(std::int64_t id) const {
+  if (id < 0 || id >= next_id_) return kNoRow;
+  const Page& page = pages_[static_cast<std::size_t>(id) / kPage];
+  return page.rows.empty() ? kNoRow : page.rows[static_cast<std::size_t>(id) % kPage];
+}
+
 std::size_t Epoch::row_of(std::span<const std::int64_t> ids, std::size_t k) const {
-  const std::int64_t id = ids[k];
-  if (id >= 0 && id < next_id_) {
-    const Page& page = pages_[static_cast<std::size_t>(id) / kPage];
-    if (!page.rows.empty()) {
-      const Index row = page.rows[static_cast<std::size_t>(id) % kPage];
-      if (row != kNoRow) return row;
-    }
-  }
-  throw FieldError("ids", k, static_cast<long long>(id), "no such job");
+  const Index row = find(ids[k]);
+  if (row == kNoRow) throw FieldError("ids", k, static_cast<long long>(ids[k]), "no such job");
+  return row;
 }
 
 void Epoch::update(std::span<const std::int64_t> ids, const Changes& changes) {
@@ -174,65 +174,52 @@ void Epoch::update(std::span<const std::int64_t> ids, const Changes& changes) {
 
 void Epoch::remove(std::span<const std::int64_t> ids) {
   for (std::size_t k = 0; k < ids.size(); ++k) row_of(ids, k);
-  for (std::size_t k = 0; k < ids.size(); ++k) {
-    const auto id = static_cast<std::size_t>(ids[k]);
-    Page& page = pages_[id / kPage];
-    const Index row = page.rows.empty() ? kNoRow : page.rows[id % kPage];
+  for (const std::int64_t id : ids) {
+    const Index row = find(id);
     if (row == kNoRow) continue;  // named twice
-    page.rows[id % kPage] = kNoRow;
-    if (--page.live == 0 && (id / kPage + 1) * kPage <= static_cast<std::size_t>(next_id_)) {
-      page.rows = {};
-    }
-    work_[row] = 0.0;
-    refresh(row);
-    id_[row] = -1;
-    given_[row] = 0;
-    --live_;
+    slot_of(id) = kNoRow;
+    Page& page = pages_[static_cast<std::size_t>(id) / kPage];
+    const std::size_t next_page = (static_cast<std::size_t>(id) / kPage + 1) * kPage;
+    if (--page.live == 0 && next_page <= static_cast<std::size_t>(next_id_)) page.rows = {};
+    minima_ -= low_[row];
+    minima_stale_ |= low_[row] > 4e9;
+    steps_ -= sla_count_[row];
+    erase(row);
   }
+  if (id_.empty()) latest_arrival_ = -kInfinity;
+  if (sla_time_.size() > 2 * steps_ + 1024) tidy_steps();
   ++version_;
-  ++membership_;
 }
 
-// Closes the holes; rows stay in order of id.
-void Epoch::compact() {
-  std::size_t to = 0, steps = 0;
-  latest_arrival_ = -kInfinity;
-  for (std::size_t from = 0; from < id_.size(); ++from) {
-    if (id_[from] < 0) continue;
-    const std::size_t first = sla_first_[from];
-    sla_first_[to] = steps;
-    sla_count_[to] = sla_count_[from];
-    for (std::size_t k = 0; k < sla_count_[to]; ++k, ++steps) {
-      sla_time_[steps] = sla_time_[first + k];
-      sla_penalty_[steps] = sla_penalty_[first + k];
-    }
-    latest_arrival_ = std::max(latest_arrival_, arrival_[from]);
-    const auto id = static_cast<std::size_t>(id_[from]);
-    pages_[id / kPage].rows[id % kPage] = static_cast<Index>(to++);
-  }
+// The last row takes the place of this one.
+void Epoch::erase(std::size_t row) {
+  const std::size_t last = id_.size() - 1;
+  if (row != last) slot_of(id_[last]) = static_cast<Index>(row);
   const auto close = [&](auto& column) {
-    std::size_t kept = 0;
-    for (std::size_t r = 0; r < id_.size(); ++r) {
-      column[kept] = column[r];
-      kept += id_[r] >= 0;
-    }
-    column.resize(to);
+    column[row] = column[last];
+    column.pop_back();
   };
   for (auto* column : {&work_, &size_, &arrival_, &weight_, &deadline_, &low_, &room_, &key_}) {
     close(*column);
   }
-  for (auto* column : {&min_slots_, &max_slots_, &given_, &before_}) close(*column);
-  std::erase_if(id_, [](std::int64_t id) { return id < 0; });
-  changed_.assign(to, 0);
-  marked_.assign(to, 0);
-  sla_first_.resize(to);
-  sla_count_.resize(to);
-  sla_time_.resize(steps);
-  sla_penalty_.resize(steps);
-  winners_.clear();
-  touched_.clear();
-  affected_.clear();
-  all_touched_ = true;
+  for (auto* column : {&id_, &min_slots_, &max_slots_, &given_, &before_}) close(*column);
+  for (auto* column : {&sla_first_, &sla_count_}) close(*column);
+  for (auto* column : {&changed_, &marked_}) close(*column);
+}
+
+void Epoch::tidy_steps() {
+  std::vector<double> times, penalties;
+  times.reserve(steps_);
+  penalties.reserve(steps_);
+  for (std::size_t r = 0; r < id_.size(); ++r) {
+    const std::size_t first = std::exchange(sla_first_[r], times.size());
+    for (std::size_t k = first; k < first + sla_count_[r]; ++k) {
+      times.push_back(sla_time_[k]);
+      penalties.push_back(sla_penalty_[k]);
+    }
+  }
+  sla_time_.swap(times);
+  sla_penalty_.swap(penalties);
 }
 
 // A priority that is a number per job, whatever the others do.
@@ -251,74 +238,59 @@ void Epoch::reset(std::size_t row) {
     before_[row] = given_[row];
     affected_.push_back(static_cast<Index>(row));
   }
-  given_[row] = id_[row] >= 0 ? static_cast<std::int64_t>(low_[row]) : 0;
+  given_[row] = static_cast<std::int64_t>(low_[row]);
 }
 
 void Epoch::give(std::size_t row, double slots) {
   reset(row);
   given_[row] += static_cast<std::int64_t>(slots);
-  winners_.push_back(static_cast<Index>(row));
+  winners_.push_back(id_[row]);
 }
 
 void Epoch::decide_by_key() {
   if (all_touched_) {
     for (std::size_t r = 0; r < id_.size(); ++r) reset(r);
   } else {
-    for (const Index r : winners_) reset(r);
-    for (const Index r : touched_) reset(r);
+    for (const auto* ids : {&winners_, &touched_}) {
+      for (const std::int64_t id : *ids) {
+        if (const Index row = find(id); row != kNoRow) reset(row);
+      }
+    }
   }
-  winners_.swap(order_);  // who held more than the minimum until now
   winners_.clear();
   selection_.run(key_, room_, static_cast<double>(slots_) - minima_,
                  [&](Index r, double slots) { give(r, slots); });
   if (options_.hysteresis > 0.0) {
-    for (const Index r : order_) refresh(r);
-    for (const Index r : winners_) refresh(r);
+    for (const Index r : affected_) refresh(r);
   }
   all_touched_ = false;
 }
 
 void Epoch::build_instance() {
-  live_rows_.clear();
-  for (std::size_t r = 0; r < id_.size(); ++r) {
-    if (id_[r] >= 0) live_rows_.push_back(static_cast<Index>(r));
-  }
-  const std::size_t n = live_rows_.size();
-  const auto gather = [&](auto& to, const auto& from) {
-    to.resize(n);
-    for (std::size_t k = 0; k < n; ++k) to[k] = from[live_rows_[k]];
-  };
-  gather(live_work_, work_);
-  gather(live_size_, size_);
-  gather(live_arrival_, arrival_);
-  gather(live_weight_, weight_);
-  gather(live_deadline_, deadline_);
-  gather(live_min_, min_slots_);
-  gather(live_max_, max_slots_);
-  live_offset_.assign(1, 0);
-  live_time_.clear();
-  live_penalty_.clear();
-  live_ended_.resize(n);
-  for (std::size_t k = 0; k < n; ++k) {
-    const std::size_t r = live_rows_[k];
+  const std::size_t n = id_.size();
+  step_offset_.assign(1, 0);
+  step_time_.clear();
+  step_penalty_.clear();
+  ended_.resize(n);
+  for (std::size_t r = 0; r < n; ++r) {
     for (std::size_t s = sla_first_[r]; s < sla_first_[r] + sla_count_[r]; ++s) {
-      live_time_.push_back(sla_time_[s]);
-      live_penalty_.push_back(sla_penalty_[s]);
+      step_time_.push_back(sla_time_[s]);
+      step_penalty_.push_back(sla_penalty_[s]);
     }
-    live_offset_.push_back(static_cast<std::int64_t>(live_time_.size()));
+    step_offset_.push_back(static_cast<std::int64_t>(step_time_.size()));
     // A job that ran and has nothing left ends now at the latest; one that never had work, at once.
-    live_ended_[k] = size_[r] > 0.0 ? now_ : arrival_[r];
+    ended_[r] = size_[r] > 0.0 ? now_ : arrival_[r];
   }
-  penalties_.build(planned_jobs(), live_size_, {&options_.kind, 1});
-  problem_.build(live_work_, live_ended_, live_min_, live_max_, slots_, now_, options_.min_mode);
+  penalties_.build(planned_jobs(), size_, {&options_.kind, 1});
+  problem_.build(work_, ended_, min_slots_, max_slots_, slots_, now_, options_.min_mode);
   if (options_.policy == EpochPolicy::kFifo) problem_.drop_minima();
 }
 
 void Epoch::make_order() {
-  const std::size_t n = live_rows_.size();
+  const std::size_t n = id_.size();
   order_.resize(n);
   if (options_.policy == EpochPolicy::kFifo) {
-    sorter_.sort(live_arrival_, order_);
+    sorter_.sort(arrival_, order_);
   } else if (options_.effort) {
     planned_.emplace();
     flex_.plan(problem_, penalties_, options_.aggregate, {*options_.effort, kInfinity}, *planned_);
@@ -331,7 +303,7 @@ void Epoch::make_order() {
     rank_.resize(n);
     for (std::size_t p = 0; p < n; ++p) {
       const Index k = order_[p];
-      const bool holds = static_cast<double>(given_[live_rows_[k]]) > problem_.low[k];
+      const bool holds = static_cast<double>(given_[k]) > problem_.low[k];
       rank_[k] = static_cast<double>(p + 1) / (holds ? 1.0 + options_.hysteresis : 1.0);
     }
     planned_.reset();
@@ -361,10 +333,10 @@ void Epoch::decide_by_order(std::span<const Index> order) {
 // Any policy, by way of an instance of all jobs.
 void Epoch::decide_by_instance() {
   build_instance();
-  share_.assign(live_rows_.size(), 0.0);
+  share_.assign(id_.size(), 0.0);
   if (options_.policy == EpochPolicy::kFair || options_.policy == EpochPolicy::kWdeq) {
     const std::span<const double> weight =
-        options_.policy == EpochPolicy::kWdeq ? std::span<const double>(live_weight_)
+        options_.policy == EpochPolicy::kWdeq ? std::span<const double>(weight_)
                                               : std::span<const double>();
     waterline_.allocate(problem_, weight, share_);
   } else {
@@ -375,9 +347,9 @@ void Epoch::decide_by_instance() {
       decide_by_order(order_);
     }
   }
-  for (std::size_t r = 0; r < id_.size(); ++r) reset(r);
-  for (std::size_t k = 0; k < live_rows_.size(); ++k) {
-    given_[live_rows_[k]] = static_cast<std::int64_t>(share_[k]);
+  for (std::size_t r = 0; r < id_.size(); ++r) {
+    reset(r);
+    given_[r] = static_cast<std::int64_t>(share_[r]);
   }
   winners_.clear();
   all_touched_ = true;
@@ -387,7 +359,7 @@ void Epoch::decide(double now) {
   if (!std::isfinite(now)) throw std::invalid_argument("now must be finite");
   if (latest_arrival_ > now) {
     for (std::size_t r = 0; r < id_.size(); ++r) {
-      if (id_[r] >= 0 && arrival_[r] > now) {
+      if (arrival_[r] > now) {
         throw std::invalid_argument("arrival of job " + std::to_string(id_[r]) + " = " +
                                     std::to_string(arrival_[r]) + ": after now = " +
                                     std::to_string(now));
@@ -401,7 +373,7 @@ void Epoch::decide(double now) {
     for (const double low : low_) minima_ += low;
     minima_stale_ = minima_ > 4e15;
   }
-  for (const Index r : affected_) changed_[r] = 0;
+  std::fill(changed_.begin(), changed_.end(), 0);
   affected_.clear();
   by_key_ = keyed() && minima_ <= static_cast<double>(slots_);
   if (by_key_) {
@@ -416,43 +388,21 @@ void Epoch::decide(double now) {
   }
 }
 
-void Epoch::copy(std::int64_t* slots, bool* changed) const {
-  if (live_ == id_.size()) {
-    std::copy(given_.begin(), given_.end(), slots);
-    std::copy(changed_.begin(), changed_.end(), changed);
-    return;
-  }
-  std::size_t k = 0;
-  for (std::size_t r = 0; r < id_.size(); ++r) {
-    if (id_[r] < 0) continue;
-    slots[k] = given_[r];
-    changed[k++] = changed_[r] != 0;
-  }
-}
-
-void Epoch::copy_ids(std::int64_t* ids) const {
-  for (const std::int64_t id : id_) {
-    if (id >= 0) *ids++ = id;
-  }
-}
-
 Plan Epoch::plan() {
   if (planned_) return *planned_;
   Plan plan;
   if (by_key_) build_instance();
   if (options_.policy == EpochPolicy::kFair || options_.policy == EpochPolicy::kWdeq) {
     const std::span<const double> weight =
-        options_.policy == EpochPolicy::kWdeq ? std::span<const double>(live_weight_)
+        options_.policy == EpochPolicy::kWdeq ? std::span<const double>(weight_)
                                               : std::span<const double>();
     baseline_.waterline(problem_, penalties_, options_.aggregate, weight, plan);
     return plan;
   }
   if (by_key_) {
     // With hysteresis the keys already favour today's holders, as the next decision will.
-    rank_.resize(live_rows_.size());
-    for (std::size_t k = 0; k < live_rows_.size(); ++k) rank_[k] = key_[live_rows_[k]];
-    order_.resize(live_rows_.size());
-    sorter_.sort(rank_, order_);
+    order_.resize(id_.size());
+    sorter_.sort(key_, order_);
   }
   flex_.plan_order(problem_, penalties_, options_.aggregate, order_, true, plan);
   return plan;

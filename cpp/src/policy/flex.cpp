@@ -16,9 +16,9 @@ using Clock = std::chrono::steady_clock;
 bool reaches(double value, double bound) { return value <= bound + 2e-9 * std::fabs(bound); }
 
 constexpr OrderRule kLinearRules[] = {OrderRule::kSmith, OrderRule::kShortestPath};
-constexpr OrderRule kSumRules[] = {OrderRule::kSmith,       OrderRule::kShortestPath,
-                                   OrderRule::kDueDate,     OrderRule::kModifiedDue,
-                                   OrderRule::kApparentCost, OrderRule::kOnTimeSet,
+// Due dates alone are left out: the on-time set is at least as good, order by order.
+constexpr OrderRule kSumRules[] = {OrderRule::kOnTimeSet, OrderRule::kSmith,
+                                   OrderRule::kModifiedDue, OrderRule::kApparentCost,
                                    OrderRule::kLeastSlack};
 
 }  // namespace
@@ -31,8 +31,8 @@ void Flex::generic_order(const Problem& problem, const Penalties& penalties, Agg
   orders_.by_moldable(problem, slots_, waiting, order);
 }
 
-void Flex::own_order(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
-                     std::span<Index> order) {
+double Flex::own_order(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
+                       std::span<Index> order) {
   const std::size_t n = problem.size();
   earliest_.resize(n);
   earliest_completions(problem, earliest_);
@@ -43,7 +43,7 @@ void Flex::own_order(const Problem& problem, const Penalties& penalties, Aggrega
                            : steps            ? OrderRule::kOnTimeSet
                                               : OrderRule::kModifiedDue;
     orders_.make(rule, problem, penalties, earliest_, order);
-    return;
+    return -kInfinity;
   }
   // The level up to which some schedule exists, found without one: double until the test passes.
   due_.resize(n);
@@ -63,6 +63,7 @@ void Flex::own_order(const Problem& problem, const Penalties& penalties, Aggrega
   const double level = forced_work_.level(problem, penalties, low, high, 1.0);
   ForcedWork::deadlines(problem, penalties, level, 1.0, due_);
   orders_.by_due(problem, due_, order);
+  return level;
 }
 
 void Flex::finish(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
@@ -146,7 +147,8 @@ void Flex::plan(const Problem& problem, const Penalties& penalties, Aggregate ag
   std::vector<std::vector<Index>> starts;
   std::vector<Score> scores;
   const auto consider = [&](std::vector<Index> order) {
-    const Score score = search_.score(order);
+    // A later order is given up once it is worse than the best so far.
+    const Score score = search_.score(order, scores.empty() ? Score{} : scores[0]);
     const auto at = std::upper_bound(scores.begin(), scores.end(), score, OrderSearch::better);
     starts.insert(starts.begin() + (at - scores.begin()), std::move(order));
     scores.insert(at, score);
@@ -154,14 +156,18 @@ void Flex::plan(const Problem& problem, const Penalties& penalties, Aggregate ag
   std::vector<Index> order(n);
   const bool max = aggregate == Aggregate::kMax;
   if (max) {
-    own_order(problem, penalties, aggregate, order);
+    plan.lower_bound = own_order(problem, penalties, aggregate, order);
     consider(order);
-    // due_ holds the deadlines of the optimal level; least slack first is the other classic.
-    for (std::size_t j = 0; j < n; ++j) due_[j] -= earliest_[j];
-    orders_.by_due(problem, due_, order);
-    consider(order);
-    generic_order(problem, penalties, aggregate, starts[0], order);
-    consider(order);
+    if (!reaches(scores[0].value, plan.lower_bound)) {
+      // due_ holds the deadlines of the optimal level; least slack first is the other classic.
+      for (std::size_t j = 0; j < n; ++j) due_[j] -= earliest_[j];
+      orders_.by_due(problem, due_, order);
+      consider(order);
+    }
+    if (!reaches(scores[0].value, plan.lower_bound)) {
+      generic_order(problem, penalties, aggregate, starts[0], order);
+      consider(order);
+    }
   } else {
     const std::span<const OrderRule> rules =
         penalties.linear() ? std::span<const OrderRule>(kLinearRules) : kSumRules;

@@ -49,7 +49,16 @@ class PriorityOrders {
   void on_time_set(const Problem& problem, const Penalties& penalties,
                    std::span<const double> earliest, std::span<Index> order);
 
+  struct Entry {
+    double key;
+    Index job;
+    bool operator<(const Entry& other) const {  // heaps serve the largest: least key, lowest index
+      return key != other.key ? key > other.key : job > other.job;
+    }
+  };
+
   KeySort sorter_;
+  std::vector<Entry> by_target_, by_loss_;
   std::vector<double> key_, target_;
   std::vector<Index> first_, second_;
 };

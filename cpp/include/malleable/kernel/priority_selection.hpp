@@ -51,9 +51,10 @@ void PrioritySelection::run(std::span<const double> key, std::span<const double>
   double limit = threshold_ > -kInfinity ? threshold_ + 0.05 * std::fabs(threshold_)
                                          : guess(key, room, slack);
   double total = collect(key, room, limit);
-  while (total < slack && limit < kInfinity) {
-    const double next = guess(key, room, slack * 1.25);
-    limit = next > limit ? next : kInfinity;
+  for (double more = 1.25; total < slack && limit < kInfinity; more *= 2.0) {
+    const double next = guess(key, room, slack * more);
+    if (next <= limit) continue;
+    limit = next;
     total = collect(key, room, limit);
   }
   // Quickselect by room: everybody left of `first` fits.

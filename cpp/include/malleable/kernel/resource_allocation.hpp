@@ -54,13 +54,15 @@ class ResourceAllocation {
                        bool with_value = true);
 
  private:
+  bool hinges(const Problem& problem, const Penalties& penalties);
   bool run_closed(const Problem& problem, const Penalties& penalties, std::span<double> slots);
   template <typename Cost>
   void ranges(const Problem& problem, Cost cost, std::span<const Index> preference,
               const SpeedupTable* table);
 
   std::vector<double> low_, high_;
-  std::vector<double> scale_;  // F = scale / s + constant
+  // Closed form: F = scale / s + constant up to `top` slots; `last` is the price of one more.
+  std::vector<double> scale_, slope_, top_, last_;
   std::vector<double> upper_;
   MultipleChoiceKnapsack knapsack_;
 };

@@ -1,9 +1,8 @@
 // The decision that a scheduler's loop asks for: slots now, from state that is kept between epochs.
 //
-// Jobs live in columns by rising id; removed ones leave a hole until a tenth of the rows are holes. With
-// one fixed order (the objective's own), priorities are kept up to date as jobs change; a decision is one
-// pass over them and a selection, O(J), rewrites only the rows that gain or lose slots, and allocates
-// nothing once warm. Orders without a key per job are built by sorting, O(J log J). With an
+// Jobs live in dense columns; the last row moves to where one is removed. With one fixed order (the
+// objective's own), priorities are kept up to date as jobs change; a decision is one pass over them and a
+// selection, O(J), rewrites only the rows that gain or lose slots, and allocates nothing once warm. Orders without a key per job are built by sorting, O(J log J). With an
 // effort, FLEX plans in full. Value, bound and pieces are computed on request only.
 // Kernels: priority_selection, waterline, gang_packing; policies: flex, baseline.
 #pragma once
@@ -53,62 +52,63 @@ class Epoch {
   void set_slots(std::int64_t slots);
   std::int64_t slots() const { return slots_; }
 
-  // Decides. Afterwards the decision can be copied out, size() entries each, by rising id.
+  // Decides. Afterwards the decision is here, row by row.
   void decide(double now);
-  void copy(std::int64_t* slots, bool* changed) const;
-  void copy_ids(std::int64_t* ids) const;
+  std::span<const std::int64_t> ids() const { return id_; }
+  std::span<const std::int64_t> given() const { return given_; }
+  std::span<const std::uint8_t> changed() const { return changed_; }
 
-  // The plan behind the last decision; the state must not have changed since. Rows of the plan are
-  // positions in the decision.
+  // The plan behind the last decision, with the same rows; the state must not have changed since.
   Plan plan();
   // The jobs that plan() saw, and their original sizes.
   JobsView planned_jobs() const {
-    return {live_arrival_, live_work_,   live_min_,  live_max_,    live_weight_,
-            live_deadline_, live_offset_, live_time_, live_penalty_};
+    return {arrival_,  work_,        min_slots_, max_slots_,   weight_,
+            deadline_, step_offset_, step_time_, step_penalty_};
   }
-  std::span<const double> planned_sizes() const { return live_size_; }
+  std::span<const double> planned_sizes() const { return size_; }
 
-  std::size_t size() const { return live_; }
+  std::size_t size() const { return id_.size(); }
   // Changes with every add, update, remove and change of slots.
   std::uint64_t version() const { return version_; }
-  // Changes with every add and remove.
-  std::uint64_t membership() const { return membership_; }
 
  private:
   static constexpr Index kNoRow = ~Index{0};
 
+  Index find(std::int64_t id) const;  // its row, or kNoRow
   std::size_t row_of(std::span<const std::int64_t> ids, std::size_t k) const;
+  Index& slot_of(std::int64_t id);
   void refresh(std::size_t row);
-  void compact();
+  void erase(std::size_t row);
+  void tidy_steps();
   bool keyed() const;
   void decide_by_key();
   void decide_by_instance();
   void decide_by_order(std::span<const Index> order);
   void reset(std::size_t row);
   void give(std::size_t row, double slots);
-  void build_instance();  // problem_, penalties_ and live_rows_ from the live rows
-  void make_order();      // into order_, over positions of live_rows_
+  void build_instance();  // problem_ and penalties_
+  void make_order();      // into order_
 
   EpochOptions options_;
   std::int64_t slots_;
   double now_ = 0.0;
   double latest_arrival_ = -kInfinity;
-  std::uint64_t version_ = 0, membership_ = 0;
-  std::size_t live_ = 0;
+  std::uint64_t version_ = 0;
 
-  // Columns, one row per job that was ever added and not yet compacted away; id -1 marks a hole.
   std::vector<std::int64_t> id_, min_slots_, max_slots_;
   std::vector<double> work_, size_, arrival_, weight_, deadline_;
   std::vector<std::size_t> sla_first_, sla_count_;
-  std::vector<double> sla_time_, sla_penalty_;
+  std::vector<double> sla_time_, sla_penalty_;  // of all jobs, with gaps where some were removed
+  std::size_t steps_ = 0;                       // without the gaps
   // Derived: the minimum while there is work (0 for FIFO), what it may get beyond that, its priority.
   std::vector<double> low_, room_, key_;
   double minima_ = 0.0;  // sum of low_; exact while it is at most 2^53, and useless beyond kMostSlots
   bool minima_stale_ = false;
-  // The last decision, what it was before, and the rows where that may differ from the minimum.
+  // The last decision, what it was before, and the ids where that may differ from the minimum.
   std::vector<std::int64_t> given_, before_;
   std::vector<std::uint8_t> changed_, marked_;
-  std::vector<Index> winners_, touched_, affected_;
+  std::vector<std::int64_t> winners_, touched_;
+  std::vector<Index> affected_;
   bool all_touched_ = true;
   bool by_key_ = false;  // how the last decision was made
   // id -> row, in pages that are dropped when all their ids are gone.
@@ -128,10 +128,9 @@ class Epoch {
   Problem problem_;
   Penalties penalties_;
   std::vector<double> share_, rank_;
-  std::vector<Index> order_, live_rows_;
-  std::vector<double> live_work_, live_size_, live_arrival_, live_weight_, live_deadline_, live_ended_;
-  std::vector<std::int64_t> live_min_, live_max_, live_offset_;
-  std::vector<double> live_time_, live_penalty_;
+  std::vector<Index> order_;
+  std::vector<std::int64_t> step_offset_;
+  std::vector<double> step_time_, step_penalty_, ended_;
   std::optional<Plan> planned_;
 };
 

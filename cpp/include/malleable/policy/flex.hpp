@@ -50,8 +50,9 @@ class Flex {
 
   // The one order to use when there is no time for several: Smith's for sums of linear penalties,
   // modified due dates or the on-time set for other sums, deadlines of the optimal level for max.
-  void own_order(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
-                 std::span<Index> order);
+  // Returns that level, a lower bound; -infinity for sums.
+  double own_order(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
+                   std::span<Index> order);
 
  private:
   void generic_order(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
