@@ -96,6 +96,7 @@ int main(int argc, char** argv) {
            }));
     report("order (sort by key)", median_ms(repeats, [&] { sorter.sort(data.work, order); }));
     report("packing", median_ms(repeats, [&] { packing.run(problem, order, completion); }));
+    sorter.sort(data.work, order);
     const double value = evaluate(penalties, Aggregate::kSum, completion);
     report("quick lower bound", median_ms(repeats, [&] {
              bound.run(problem, penalties, Aggregate::kSum, completion, value, true);

@@ -14,14 +14,17 @@ using Doubles = Array<double>;
 using Integers = Array<std::int64_t>;
 
 Problem problem_of(const Doubles& work, const Integers& min_slots, const Integers& max_slots,
-                   std::int64_t slots, double now, bool gang) {
+                   std::int64_t slots, double now, bool gang, std::span<const double> arrival = {}) {
   validate_slots(slots);
   if (view(min_slots).size() != view(work).size() || view(max_slots).size() != view(work).size()) {
     throw std::invalid_argument("work, min_slots and max_slots differ in length");
   }
   Problem problem;
   const std::vector<double> ended(view(work).size(), now);
-  problem.build(view(work), ended, view(min_slots), view(max_slots), slots, now,
+  if (!arrival.empty() && arrival.size() != ended.size()) {
+    throw std::invalid_argument("arrival and work differ in length");
+  }
+  problem.build(view(work), arrival.empty() ? std::span<const double>(ended) : arrival, view(min_slots), view(max_slots), slots, now,
                 gang ? MinMode::kGang : MinMode::kGuarantee);
   return problem;
 }
@@ -30,7 +33,7 @@ std::vector<std::int64_t> integers(const std::vector<double>& slots) {
   return {slots.begin(), slots.end()};
 }
 
-py::tuple resource_allocation(const Doubles& work, const Integers& min_slots,
+py::tuple resource_allocation(const Doubles& arrival, const Doubles& work, const Integers& min_slots,
                               const Integers& max_slots, std::int64_t slots, double now, bool gang,
                               const Penalties& penalties, Aggregate aggregate, std::size_t effort,
                               const std::optional<Integers>& table_offset,
@@ -39,7 +42,7 @@ py::tuple resource_allocation(const Doubles& work, const Integers& min_slots,
   std::vector<double> chosen;
   AllocationResult result;
   {
-    const Problem problem = problem_of(work, min_slots, max_slots, slots, now, gang);
+    const Problem problem = problem_of(work, min_slots, max_slots, slots, now, gang, view(arrival));
     if (penalties.size() != problem.size()) {
       throw std::invalid_argument("penalties and work differ in length");
     }
@@ -94,7 +97,8 @@ Integers waterline(const Integers& min_slots, const Integers& max_slots, std::in
 
 void bind_kernel(py::module_& module) {
   module.attr("KNAPSACK_EFFORT") = kKnapsackEffort;
-  module.def("resource_allocation", &resource_allocation, py::arg("work").noconvert(),
+  module.def("resource_allocation", &resource_allocation, py::arg("arrival").noconvert(),
+             py::arg("work").noconvert(),
              py::arg("min_slots").noconvert(), py::arg("max_slots").noconvert(), py::arg("slots"),
              py::arg("now"), py::arg("gang"), py::arg("penalties"), py::arg("aggregate"),
              py::arg("effort"), py::arg("table_offset").noconvert() = py::none(),

@@ -67,6 +67,7 @@ def resource_allocation(
     if speedup is not None:
         table = _flatten_tables(jobs, slots, speedup)
     result = _core.resource_allocation(
+        jobs.arrival,
         jobs.work,
         jobs.min_slots,
         jobs.max_slots,

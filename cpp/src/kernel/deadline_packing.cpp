@@ -150,13 +150,14 @@ void DeadlinePacking::run(const Problem& problem, std::span<const double> due,
   for (std::size_t j = 0; j < n; ++j) {
     if (problem.work[j] == 0.0) continue;
     const auto& pieces = held_[j];
+    if (pieces.empty()) continue;  // so short that time does not show it
     plan.start[j] = problem.now + pieces.front().start;
     if (pieces.front().start == 0.0) {
       plan.allocation[j] = static_cast<std::int64_t>(pieces.front().slots);
     }
     for (const Held& piece : pieces) {
-      plan.pieces.add(static_cast<Index>(j), problem.now + piece.start, problem.now + piece.end,
-                      piece.slots);
+      const double start = problem.now + piece.start, end = problem.now + piece.end;
+      if (end > start) plan.pieces.add(static_cast<Index>(j), start, end, piece.slots);
     }
   }
 }

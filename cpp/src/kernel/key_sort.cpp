@@ -1,9 +1,10 @@
 #include "malleable/kernel/key_sort.hpp"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cassert>
+#include <numeric>
+#include <utility>
 
 namespace malleable {
 namespace {
@@ -15,7 +16,8 @@ constexpr std::size_t kRadix = std::size_t{1} << kDigit;
 // Order-preserving map of doubles to integers; adding zero merges -0.0 with 0.0.
 std::uint64_t ordered(double key) {
   const auto bits = std::bit_cast<std::uint64_t>(key + 0.0);
-  return bits >> 63 ? ~bits : bits | (std::uint64_t{1} << 63);
+  return bits ^ (static_cast<std::uint64_t>(static_cast<std::int64_t>(bits) >> 63) |
+                 (std::uint64_t{1} << 63));
 }
 
 }  // namespace
@@ -23,66 +25,81 @@ std::uint64_t ordered(double key) {
 void KeySort::sort(std::span<const double> keys, std::span<Index> order) {
   assert(keys.size() == order.size());
   const std::size_t n = keys.size();
+  if (n < kShort) {
+    std::iota(order.begin(), order.end(), Index{0});
+    std::sort(order.begin(), order.end(), [&](Index a, Index b) {
+      return keys[a] != keys[b] ? keys[a] < keys[b] : a < b;
+    });
+    return;
+  }
   if (from_.size() < n) {
     from_.resize(n);
     to_.resize(n);
   }
-  const auto earlier = [](const Entry& a, const Entry& b) {
-    return a.key != b.key ? a.key < b.key : a.index < b.index;
-  };
-  std::uint64_t least = ~std::uint64_t{0}, most = 0;
-  for (std::size_t i = 0; i < n; ++i) {
-    const std::uint64_t key = ordered(keys[i]);
-    from_[i] = {key, static_cast<Index>(i)};
-    least = std::min(least, key);
-    most = std::max(most, key);
+  // Infinite keys share a head of their own, lest they blur the differences among the others.
+  const std::uint64_t never = ordered(kInfinity);
+  std::uint64_t least = never - 1, most = 0;
+  for (const double key : keys) {
+    const std::uint64_t bits = ordered(key);
+    least = std::min(least, bits);
+    most = std::max(most, bits < never ? bits : 0);
   }
-  if (n < kShort) {
-    std::sort(from_.begin(), from_.begin() + static_cast<std::ptrdiff_t>(n), earlier);
-    for (std::size_t i = 0; i < n; ++i) order[i] = from_[i].index;
-    return;
-  }
-  const int width = std::bit_width(most - least);
-  const int shift = std::max(0, width - 3 * kDigit);
-  const int passes = (width - shift + kDigit - 1) / kDigit;
+  most = std::max(most, least);
+  const int width = std::bit_width(most - least + 1);
+  const int shift = std::max(0, width - 31);
+  const std::uint64_t last = ((most - least) >> shift) + 1;
+  const int passes = (static_cast<int>(std::bit_width(last)) + kDigit - 1) / kDigit;
   counts_.assign(kRadix * 3, 0);
   for (std::size_t i = 0; i < n; ++i) {
-    from_[i].key -= least;
-    const std::uint64_t head = from_[i].key >> shift;
-    for (int p = 0; p < passes; ++p) {
-      ++counts_[static_cast<std::size_t>(p) * kRadix + ((head >> (p * kDigit)) & (kRadix - 1))];
-    }
+    const std::uint64_t bits = ordered(keys[i]);
+    const auto head = static_cast<std::uint32_t>(bits < never ? (bits - least) >> shift : last);
+    from_[i] = {head, static_cast<Index>(i)};
+    ++counts_[head & (kRadix - 1)];
+    ++counts_[kRadix + ((head >> kDigit) & (kRadix - 1))];
+    ++counts_[2 * kRadix + (head >> (2 * kDigit))];
   }
   for (int p = 0; p < passes; ++p) {
     std::uint32_t* count = &counts_[static_cast<std::size_t>(p) * kRadix];
     std::uint32_t at = 0;
     for (std::size_t d = 0; d < kRadix; ++d) at += std::exchange(count[d], at);
+    const int down = p * kDigit;
     for (std::size_t i = 0; i < n; ++i) {
-      to_[count[((from_[i].key >> shift) >> (p * kDigit)) & (kRadix - 1)]++] = from_[i];
+      to_[count[(from_[i].head >> down) & (kRadix - 1)]++] = from_[i];
     }
     from_.swap(to_);
   }
-  if (shift > 0) sort_runs({from_.data(), n});
+  if (shift > 0) settle(keys, {from_.data(), n});
   for (std::size_t i = 0; i < n; ++i) order[i] = from_[i].index;
 }
 
-// The entries are sorted by their leading bits; put right what the trailing bits still disagree on.
-void KeySort::sort_runs(std::span<Entry> entries) const {
-  const auto begin = entries.begin();
+// The entries are sorted by their leading bits; put right what the keys still disagree on.
+void KeySort::settle(std::span<const double> keys, std::span<Entry> entries) const {
   for (std::size_t i = 1; i < entries.size(); ++i) {
-    if (entries[i].key >= entries[i - 1].key) continue;
-    const auto here = begin + static_cast<std::ptrdiff_t>(i);
-    // What lies before is sorted, so the misplaced entry's spot is found by halving.
-    const auto spot =
-        std::upper_bound(begin, here, entries[i].key, [](std::uint64_t key, const Entry& entry) {
-          return key < entry.key;
-        });
-    if (here - spot > 64) {  // many keys share their leading bits: sort the rest by comparison
-      std::stable_sort(spot, entries.end(),
-                       [](const Entry& a, const Entry& b) { return a.key < b.key; });
-      return;
+    if (entries[i].head != entries[i - 1].head) continue;
+    // A run of equal heads: its entries are in order of index.
+    std::size_t end = i + 1;
+    while (end < entries.size() && entries[end].head == entries[i].head) ++end;
+    const std::size_t first = i - 1;
+    if (end - first <= 32) {
+      for (std::size_t k = i; k < end; ++k) {
+        const Entry entry = entries[k];
+        std::size_t to = k;
+        for (; to > first && keys[entries[to - 1].index] > keys[entry.index]; --to) {
+          entries[to] = entries[to - 1];
+        }
+        entries[to] = entry;
+      }
+    } else {
+      const auto before = [&](const Entry& a, const Entry& b) {
+        const double x = keys[a.index], y = keys[b.index];
+        return x != y ? x < y : a.index < b.index;
+      };
+      const auto begin = entries.begin() + static_cast<std::ptrdiff_t>(first);
+      const auto stop = entries.begin() + static_cast<std::ptrdiff_t>(end);
+      // Equal keys, the usual reason for a long run, are in order already.
+      if (!std::is_sorted(begin, stop, before)) std::sort(begin, stop, before);
     }
-    std::rotate(spot, here, here + 1);
+    i = end;
   }
 }
 

@@ -9,6 +9,9 @@ double LowerBound::run(const Problem& problem, const Penalties& penalties, Aggre
                        std::span<const double> completion, double value, bool quick) {
   const std::size_t n = problem.size();
   if (n == 0) return 0.0;
+  if (quick && aggregate == Aggregate::kSum && penalties.linear()) {
+    return std::min(mean_busy_time_.quick_bound(problem, penalties, completion), value);
+  }
   earliest_.resize(n);
   absolute_.resize(n);
   earliest_completions(problem, earliest_);
@@ -19,10 +22,6 @@ double LowerBound::run(const Problem& problem, const Penalties& penalties, Aggre
   if (!(value > bound)) return value;
   if (aggregate == Aggregate::kMax) {
     return forced_work_.level(problem, penalties, bound, value, 1.0);
-  }
-  if (quick && penalties.linear()) {
-    bound = std::max(bound, mean_busy_time_.quick_bound(problem, penalties, completion));
-    return std::min(bound, value);
   }
   bool steps = !penalties.linear();
   for (std::size_t j = 0; steps && j < n; ++j) steps = penalties.steps(j);

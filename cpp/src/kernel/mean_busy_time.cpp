@@ -4,6 +4,8 @@
 #include <cassert>
 #include <cmath>
 
+#include "malleable/kernel/vector_clones.hpp"
+
 namespace malleable {
 namespace {
 
@@ -19,14 +21,45 @@ struct Tangent {
   double completion, busy, slope;
 };
 
-Tangent tangent(double work, double low, double high, double c) {
-  if (low <= 0.0) return {work / high, work / (2.0 * high), 1.0};
-  if (high - low < 0.5) return {work / high, work / (2.0 * high), 0.0};  // it has no choice
+inline Tangent tangent(double work, double low, double high, double c) {
+  const double alone = work / high;
   // Steeper lines, closer to work / low, are right for fewer jobs than they spoil.
-  c = std::clamp(c, work / high, std::max(work / high, 0.8 * work / low));
+  const double most = std::max(alone, 0.8 * work / low);  // infinite for low = 0
+  c = low > 0.0 ? std::min(std::max(c, alone), most) : alone;
+  const double room = high - low;
   const double extra = work - low * c;  // runs at the end, at full rate, when B is largest
-  const double busy = (low * c * c / 2.0 + extra * (c - extra / (2.0 * (high - low)))) / work;
-  return {c, busy, work * (high - low) / (high * extra)};
+  const double busy = (low * c * c / 2.0 + extra * (c - extra / (2.0 * room))) / work;
+  const double slope = work * room / (high * extra);
+  const bool choice = room > 0.5;  // otherwise it runs at `high` and ends when it ends
+  return {c, choice ? busy : alone / 2.0, choice ? slope : 0.0};
+}
+
+// Prices of mean busy times, and what the tangents and earliest completions add, job by job.
+MALLEABLE_VECTOR_CLONES
+void tangent_prices(const double* work, const double* low, const double* high, const double* slope,
+                    const double* start, std::size_t n, double* price, double* offset,
+                    double* alone) {
+#pragma omp simd
+  for (std::size_t j = 0; j < n; ++j) {
+    const Tangent line = tangent(work[j], low[j], high[j], start[j]);
+    const bool idle = work[j] == 0.0;
+    price[j] = idle ? 0.0 : slope[j] * line.slope;
+    offset[j] = idle ? 0.0 : slope[j] * (line.completion - line.slope * line.busy);
+    alone[j] = idle ? 0.0 : slope[j] * (work[j] / high[j]);
+  }
+}
+
+MALLEABLE_VECTOR_CLONES
+void smith_keys(const double* work, const double* price, std::size_t n, double* key) {
+#pragma omp simd
+  for (std::size_t j = 0; j < n; ++j) key[j] = price[j] > 0.0 ? work[j] / price[j] : kInfinity;
+}
+
+// Four running sums hide the latency of the additions; their order never changes.
+double sum_of(std::span<const double> terms) {
+  double sum[4] = {0.0, 0.0, 0.0, 0.0};
+  for (std::size_t j = 0; j < terms.size(); ++j) sum[j % 4] += terms[j];
+  return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
 }  // namespace
@@ -35,9 +68,7 @@ void MeanBusyTime::sort_by_price(const Problem& problem) {
   const std::size_t n = problem.size();
   key_.resize(n);
   order_.resize(n);
-  for (std::size_t j = 0; j < n; ++j) {
-    key_[j] = price_[j] > 0.0 ? problem.work[j] / price_[j] : kInfinity;
-  }
+  smith_keys(problem.work.data(), price_.data(), n, key_.data());
   sorter_.sort(key_, order_);
 }
 
@@ -72,6 +103,7 @@ double MeanBusyTime::relax(const Problem& problem) {
       if (!(end > passed) && end < horizon) lower_events_.push(end, p);
     }
   }
+  ended_.assign(n, 0);
   Index frontier = 0;
   double entered = 0.0;   // when the frontier came to its job
   double integral = 0.0;  // of that job's work since then
@@ -80,7 +112,7 @@ double MeanBusyTime::relax(const Problem& problem) {
     const Index j = order_[frontier];
     if (low_[j] > 0.0) {
       done -= std::min(problem.work[j], low_[j] * time);
-      if (problem.work[j] > low_[j] * time) rate -= low_[j];
+      if (!ended_[frontier]) rate -= low_[j];
     }
     entered = time;
     integral = 0.0;
@@ -95,19 +127,9 @@ double MeanBusyTime::relax(const Problem& problem) {
     }
     if (!opened) open();
     // Next change of rate among the others.
-    double next = kInfinity;
-    bool upper = false;
-    if (const Event* event = upper_events_.top([](Index) { return true; })) {
-      next = event->time;
-      upper = true;
-    }
-    const Index after = frontier;
-    if (const Event* event = lower_events_.top([=](Index p) { return p > after; })) {
-      if (event->time < next) {
-        next = event->time;
-        upper = false;
-      }
-    }
+    while (lower_events_.front().position <= frontier) lower_events_.pop();
+    const bool upper = upper_events_.front().time <= lower_events_.front().time;
+    const double next = upper ? upper_events_.front().time : lower_events_.front().time;
     // The frontier job's work now, S t - done, against its upper limit min(work, high t).
     const double now_done = problem.slots * time - done;
     const double speed = problem.slots - rate;
@@ -143,10 +165,11 @@ double MeanBusyTime::relax(const Problem& problem) {
       ++frontier;
       opened = false;
     } else if (upper) {
-      rate -= problem.high[order_[upper_events_.top([](Index) { return true; })->position]];
+      rate -= problem.high[order_[upper_events_.front().position]];
       upper_events_.pop();
     } else {
-      rate -= low_[order_[lower_events_.top([=](Index p) { return p > after; })->position]];
+      rate -= low_[order_[lower_events_.front().position]];
+      ended_[lower_events_.front().position] = 1;
       lower_events_.pop();
     }
   }
@@ -195,23 +218,17 @@ double MeanBusyTime::relax_maxima(const Problem& problem) {
 double MeanBusyTime::quick_bound(const Problem& problem, const Penalties& penalties,
                                  std::span<const double> start) {
   const std::size_t n = problem.size();
+  for (auto* column : {&price_, &constant_, &busy_}) column->resize(n);
   low_.assign(n, 0.0);
   if (!problem.gang) low_.assign(problem.low.begin(), problem.low.end());
-  price_.resize(n);
-  double constant = 0.0;
+  tangent_prices(problem.work.data(), low_.data(), problem.high.data(), penalties.slope().data(),
+                 start.data(), n, price_.data(), constant_.data(), busy_.data());
+  const double offset = sum_of(constant_), alone = sum_of(busy_);
   for (std::size_t j = 0; j < n; ++j) {
-    const double work = problem.work[j];
-    price_[j] = 0.0;
-    if (work == 0.0) {
-      constant += penalties(j, problem.idle_end[j]);
-      continue;
-    }
-    const Tangent line = tangent(work, low_[j], problem.high[j], start[j]);
-    price_[j] = penalties.slope()[j] * line.slope;
-    constant += penalties.line(j, problem.now) +
-                penalties.slope()[j] * (line.completion - line.slope * line.busy);
+    const bool idle = problem.work[j] == 0.0;
+    constant_[j] = penalties.line(j, idle ? problem.idle_end[j] : problem.now);
   }
-  return constant + relax_maxima(problem);
+  return sum_of(constant_) + std::max(alone, offset + relax_maxima(problem));
 }
 
 MeanBusyTime::Support MeanBusyTime::support(const Problem& problem, const Penalties& penalties,

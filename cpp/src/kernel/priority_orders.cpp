@@ -182,10 +182,9 @@ void PriorityOrders::by_moldable(const Problem& problem, std::span<const double>
   const std::size_t n = problem.size();
   key_.resize(n);
   bool somebody_waits = false;
+  // Work without slots divides to infinity; no work must not divide to NaN.
   for (std::size_t j = 0; j < n; ++j) {
-    key_[j] = problem.work[j] == 0.0 ? 0.0
-              : slots[j] > 0.0       ? problem.work[j] / slots[j]
-                                     : kInfinity;
+    key_[j] = problem.work[j] > 0.0 ? problem.work[j] / slots[j] : 0.0;
     somebody_waits |= key_[j] == kInfinity;
   }
   sorter_.sort(key_, order);

@@ -5,13 +5,7 @@
 #include <cassert>
 #include <cmath>
 
-// One binary, the machine's widest vectors: the loader picks the variant.
-#if defined(__x86_64__) && defined(__gnu_linux__) && defined(__GNUC__) && !defined(__clang__) && \
-    !defined(__SANITIZE_ADDRESS__)
-#define MALLEABLE_VECTOR_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define MALLEABLE_VECTOR_CLONES
-#endif
+#include "malleable/kernel/vector_clones.hpp"
 
 namespace malleable {
 namespace {
@@ -314,12 +308,15 @@ bool ResourceAllocation::hinges(const Problem& problem, const Penalties& penalti
     if (!line && !hinge) return false;
     slope_[j] = slope[end - 1];
     top_[j] = last_[j] = kInfinity;
-    const double span = at[end - 1] - problem.now, work = problem.work[j];
-    if (line || !(span > 0.0) || work == 0.0) continue;
+    const double due = at[end - 1];
+    const double span = due + tolerance(due) - problem.now, work = problem.work[j];
+    if (line || !(span > 0.0) || work == 0.0 || slope_[j] == 0.0) continue;
     const auto above = [&](double s) { return penalties(j, problem.now + work / s) - value[first]; };
+    // The division is off by one at most; where it is not, times are too coarse for a closed form.
     double top = std::ceil(work / span) - 1.0;
-    while (top > 0.0 && above(top) <= 0.0) top -= 1.0;
-    while (above(top + 1.0) > 0.0) top += 1.0;
+    if (top > 0.0 && above(top) <= 0.0) top -= 1.0;
+    if (above(top + 1.0) > 0.0) top += 1.0;
+    if ((top > 0.0 && above(top) <= 0.0) || above(top + 1.0) > 0.0) return false;
     top_[j] = top;
     last_[j] = top > 0.0 ? 1.0 / above(top) : 0.0;
   }

@@ -47,7 +47,8 @@ void Waterline::fill_group(const Problem& problem, std::span<const double> weigh
       const double w = weight_of(j), wanted = level * w;
       if (wanted < low_[j]) {
         sum += low_[j];
-        next = std::min(next, low_[j] / w);
+        // Rounding may put the kink at the level itself; the next level is above it all the same.
+        next = std::min(next, std::max(low_[j] / w, std::nextafter(level, kInfinity)));
       } else if (wanted >= problem.high[j]) {
         sum += problem.high[j];
       } else {
@@ -136,6 +137,7 @@ void Waterline::plan(const Problem& problem, std::span<const double> weight,
   allocate(rest, weight, slots);
   while (unfinished > 0) {
     double end = kInfinity;
+    std::size_t first = n;
     for (std::size_t j = 0; j < n; ++j) {
       if (rest.work[j] == 0.0) continue;
       if (slots[j] != held[j]) {
@@ -150,14 +152,18 @@ void Waterline::plan(const Problem& problem, std::span<const double> weight,
         held[j] = slots[j];
         since[j] = time;
       }
-      if (held[j] > 0.0) end = std::min(end, time + rest.work[j] / held[j]);
+      if (held[j] > 0.0 && time + rest.work[j] / held[j] < end) {
+        end = time + rest.work[j] / held[j];
+        first = j;
+      }
     }
     if (end == kInfinity) break;  // gangs that need more slots than there are
     const double span = end - time;
     for (std::size_t j = 0; j < n; ++j) {
       if (rest.work[j] == 0.0 || held[j] == 0.0) continue;
       const double left = rest.work[j] - held[j] * span;
-      if (left > 1e-12 * problem.work[j]) {
+      // Whoever ends first ends now, even if time is too coarse to show it.
+      if (j != first && left > 1e-12 * problem.work[j]) {
         rest.work[j] = left;
         continue;
       }

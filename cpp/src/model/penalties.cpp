@@ -163,6 +163,13 @@ double evaluate(const Penalties& penalties, Aggregate aggregate,
   }
   // Four running sums hide the latency of the additions; their order never changes.
   double sum[4] = {0.0, 0.0, 0.0, 0.0};
+  if (penalties.linear()) {
+    const auto at = penalties.at(), value = penalties.value(), slope = penalties.slope();
+    for (std::size_t j = 0; j < n; ++j) sum[j % 4] += value[j] + slope[j] * (completion[j] - at[j]);
+    const double total = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    if (!std::isnan(total)) return total;  // infinite completions at no charge need the other way
+    std::fill(sum, sum + 4, 0.0);
+  }
   for (std::size_t j = 0; j < n; ++j) sum[j % 4] += penalties(j, completion[j]);
   return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }

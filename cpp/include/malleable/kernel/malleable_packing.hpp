@@ -125,46 +125,36 @@ void MalleablePacking::simulate(const Problem& problem, Done& done, Tracer trace
 
   for (Index unfinished = n; unfinished > 0; --unfinished) {
     promote();
+    const Index first_minimal = extra > 0.0 ? frontier + 1 : frontier;
+    while (minimal_.front().position < first_minimal) minimal_.pop();  // promoted since
     // Ties go to the earlier position; a minimal job always stands behind the frontier.
-    double end = kInfinity;
-    Index who = n;
-    enum { kFull, kPartial, kMinimal } state = kFull;
-    if (const Event* event = full_.top([](Index) { return true; })) {
-      end = event->time;
-      who = event->position;
-    }
-    if (extra > 0.0 && (partial_end < end || (partial_end == end && frontier < who))) {
+    const Event full = full_.front(), minimal = minimal_.front();
+    double end = full.time;
+    Index who = full.position;
+    double freed = 0.0;
+    if (partial_end < end || (partial_end == end && frontier < who)) {
       end = partial_end;
       who = frontier;
-      state = kPartial;
     }
-    const Index first_minimal = extra > 0.0 ? frontier + 1 : frontier;
-    if (const Event* event = minimal_.top([=](Index p) { return p >= first_minimal; })) {
-      if (event->time < end || (event->time == end && event->position < who)) {
-        end = event->time;
-        who = event->position;
-        state = kMinimal;
-      }
+    if (minimal.time < end || (minimal.time == end && minimal.position < who)) {
+      who = minimal.position;
+      end = minimal.time;
+      minimal_.pop();
+      freed = rows_[who].low;
+    } else if (who == frontier) {
+      freed = rows_[who].low + extra;
+      extra = 0.0;
+      partial_end = kInfinity;
+    } else {
+      freed = rows_[who].high;
+      full_.pop();
+      if (full_.front().position < n) __builtin_prefetch(&rows_[full_.front().position]);
     }
     assert(who < n);
     Row& row = rows_[who];
     time = end > time ? end : time;
     row.done = true;
-    switch (state) {
-      case kFull:
-        full_.pop();
-        slack += row.high;
-        break;
-      case kPartial:
-        slack += row.low + extra;
-        extra = 0.0;
-        partial_end = kInfinity;
-        break;
-      case kMinimal:
-        minimal_.pop();
-        slack += row.low;
-        break;
-    }
+    slack += freed;
     trace.finish(who, row.job, time);
     if (!done(row.job, time)) return;
   }

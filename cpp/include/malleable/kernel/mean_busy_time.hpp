@@ -56,7 +56,7 @@ class MeanBusyTime {
   KeySort sorter_;
   EventCalendar upper_events_, lower_events_;
   std::vector<double> price_, busy_, point_, key_, low_, constant_;
-  std::vector<double> enters_, leaves_, inside_;  // frontier times and integrals, by position
+  std::vector<std::uint8_t> ended_;  // by position: its lower limit stopped growing
   std::vector<Index> order_;
   struct Sorted {
     double work, low, price;

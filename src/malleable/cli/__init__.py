@@ -1,0 +1,58 @@
+"""The command line: ``malleable plan | bench | reproduce | demo``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from malleable.cli.arguments import build_parser
+from malleable.cli.terminal import (
+    AbandonedError,
+    complain,
+    discard_output,
+    note,
+    prepare_streams,
+    wording,
+)
+
+__all__ = ["main"]
+
+_INTERRUPTED = 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Arguments without the program's name; those of the process by default.
+
+    Returns
+    -------
+    int
+        Exit status: 0, 1 (wrong input or output, one line on standard error that says what and
+        where) or 130 (interrupted). Wrong usage leaves by SystemExit with status 2.
+    """
+    prepare_streams()
+    try:
+        arguments = build_parser().parse_args(argv)
+        status: int = arguments.run(arguments)
+        sys.stdout.flush()
+    except AbandonedError:
+        # The core is still at work in a thread that cannot be stopped; leave without it.
+        note("interrupted")
+        sys.stderr.flush()
+        os._exit(_INTERRUPTED)
+    except KeyboardInterrupt:
+        note("interrupted")
+        return _INTERRUPTED
+    except BrokenPipeError:
+        discard_output()  # whoever reads has read enough
+        return 0
+    except (ValueError, OSError, ImportError, MemoryError) as error:
+        discard_output()
+        complain(wording(error))
+        return 1
+    return status

@@ -1,0 +1,123 @@
+"""Arguments of all commands."""
+
+from __future__ import annotations
+
+import argparse
+
+from malleable.cli import bench_command, demo_command, plan_command, reproduce_command
+from malleable.planning import DEFAULT_EFFORT, MIN_MODES, POLICIES
+
+__all__ = ["build_parser"]
+
+
+def _version() -> str:
+    from importlib.metadata import version
+
+    return version("malleable")
+
+
+class _Version(argparse.Action):
+    """Prints the version; looked up only when asked for."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        parser.exit(message=f"malleable {_version()}\n")
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser; the chosen command is the function ``run`` of what it returns."""
+    parser = argparse.ArgumentParser(
+        prog="malleable",
+        description="Decides how many slots each malleable job gets, and says how good that is.",
+        epilog="Exit status: 0; 1 wrong input; 2 usage; 130 interrupted.",
+    )
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    _plan(commands.add_parser("plan", help="plan a job table or a snapshot of a trace"))
+    _bench(commands.add_parser("bench", help="measure this machine's epoch latency"))
+    _reproduce(commands.add_parser("reproduce", help="a paper's figure beside its own numbers"))
+    _demo(commands.add_parser("demo", help="FLEX against FAIR and FIFO, with a picture"))
+    return parser
+
+
+def _output(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", metavar="FILE", help="the result as JSON (-: standard output)")
+    parser.add_argument("--force", action="store_true", help="overwrite existing files")
+
+
+def _plan(parser: argparse.ArgumentParser) -> None:
+    parser.description = "Plan the jobs of a table, or of a trace at one moment."
+    add = parser.add_argument
+    add("file", metavar="FILE", help="job table, SWIM or Rumen trace, plain or .gz (-: stdin)")
+    add("--slots", type=int, required=True, metavar="N", help="capacity")
+    add("--objective", default="sum:response", help="{sum,max}:KIND (default: %(default)s)")
+    add("--policy", choices=POLICIES, default="flex", help="default: %(default)s")
+    add(
+        "--effort",
+        type=int,
+        metavar="N",
+        help=f"flex: candidates after the fixed orders (default: {DEFAULT_EFFORT})",
+    )
+    add("--budget", type=float, metavar="S", help="flex: ceiling of wall-clock time [s]")
+    when = parser.add_mutually_exclusive_group()
+    when.add_argument("--now", type=float, metavar="S", help="time of the plan [s]")
+    when.add_argument(
+        "--at",
+        type=float,
+        metavar="SECONDS",
+        help="snapshot of what has arrived by then, planned at that time"
+        " (default for a trace: its last arrival)",
+    )
+    _phase(parser)
+    add("--min-mode", choices=MIN_MODES, default=MIN_MODES[0], help="default: %(default)s")
+    add("--explain", action="store_true", help="why, one line per job")
+    add("--pieces", metavar="FILE", help="the whole schedule as CSV (-: standard output)")
+    add("--plot", metavar="FILE", help="the packing as a picture (.png, .svg, .pdf)")
+    _output(parser)
+    parser.set_defaults(run=plan_command.run)
+
+
+def _phase(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--phase", choices=("map", "reduce"), default="map", help="of a trace (default: map)"
+    )
+
+
+def _bench(parser: argparse.ArgumentParser) -> None:
+    parser.description = "Time decisions while 1 % of the jobs come, go and change in between."
+    add = parser.add_argument
+    add("--jobs", type=int, default=100_000, metavar="N", help="default: %(default)s")
+    add("--epochs", type=int, default=2000, metavar="N", help="decisions (default: %(default)s)")
+    add("--objective", default="sum:response", help="default: %(default)s")
+    _output(parser)
+    parser.set_defaults(run=bench_command.run)
+
+
+def _reproduce(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "flex-fig5: the three panels of figure 5 of the FLEX paper, and the larger experiments of "
+        "its section 4.1."
+    )
+    add = parser.add_argument
+    add("name", choices=("flex-fig5",), metavar="NAME", help="flex-fig5")
+    add("--simulations", type=int, metavar="N", help="per point (default: 100)")
+    add("--quick", action="store_true", help="10 simulations, without the largest experiments")
+    add("--seed", type=int, default=0, help="of the first simulation (default: %(default)s)")
+    add("--plot", metavar="FILE", help="the panels as a picture (.png, .svg, .pdf)")
+    _output(parser)
+    parser.set_defaults(run=reproduce_command.run)
+
+
+def _demo(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "FLEX, FAIR and FIFO on a generated workload, and on a trace if one is named; the latency "
+        "of an epoch; a picture of the packings."
+    )
+    add = parser.add_argument
+    add("--trace", metavar="PATH", help="job table, SWIM or Rumen trace (empty: none)")
+    add("--at", type=float, metavar="SECONDS", help="time of the trace's snapshot")
+    _phase(parser)
+    add("--slots", type=int, metavar="N", help="for the trace (default: ten minutes' work)")
+    add("--seed", type=int, default=1, help="of the generated workload (default: %(default)s)")
+    add("--output", default="out", metavar="DIR", help="for pictures (default: %(default)s)")
+    _output(parser)
+    parser.set_defaults(run=demo_command.run)

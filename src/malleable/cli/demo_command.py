@@ -1,0 +1,170 @@
+"""``malleable demo``: FLEX against FAIR and FIFO, the latency of an epoch, and a picture."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from malleable.cli.snapshot import read_snapshot
+from malleable.cli.terminal import note, progress_bar, show
+from malleable.planning import check_slots, plan
+from malleable.report.comparison import compare, comparison_dicts, comparison_table
+from malleable.report.drawing import check_drawing, image_bytes
+from malleable.report.files import check_targets, write_bytes, write_text
+from malleable.report.latency import epoch_latency, latency_dict, latency_table
+from malleable.report.packing_picture import draw_packings
+from malleable.report.plan_views import json_text
+from malleable.report.text import counted, printable
+from malleable.tables import Jobs
+from malleable.workloads import section41
+
+_JOBS, _SLOTS = 15, 100
+_GENERATED = (
+    "sum:response",
+    "sum:stretch",
+    "sum:tardiness",
+    "sum:tardy",
+    "sum:sla",
+    "max:stretch",
+    "max:tardiness",
+)
+_TRACE = ("sum:response", "sum:stretch", "max:stretch")
+_PICTURE, _TRACE_PICTURE = "packing.png", "trace-packing.png"
+_POLICIES = ("flex", "fair", "fifo")
+_MOST_JOBS = 2000  # of a trace, unless a time is given
+_LASTS = 600.0  # seconds that a trace's work keeps all slots busy, unless slots are given
+_LATENCY_JOBS, _LATENCY_EPOCHS = 100_000, 1000
+
+
+class _Output:
+    """Where the parts of the demonstration go."""
+
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        self.folder = Path(arguments.output)
+        self.json = arguments.json
+        self.force = arguments.force
+        self.result: dict[str, Any] = {}
+        self.draws = _can_draw()
+        if self.folder.exists() and not self.folder.is_dir():
+            raise NotADirectoryError(f"--output {self.folder}: not a folder")
+        targets = {"--json": None if self.json == "-" else self.json}
+        if self.draws and self.folder.is_dir():
+            targets["--output"] = self.folder / _PICTURE
+            if arguments.trace:
+                targets["--output (trace)"] = self.folder / _TRACE_PICTURE
+        check_targets(targets, self.force, [arguments.trace] if arguments.trace else [])
+
+    def say(self, *parts: Any) -> None:
+        """Show to people, unless standard output is for machines."""
+        if self.json != "-":
+            show(*parts)
+
+    def save(self, figure: Any, name: str) -> None:
+        """Write a picture and name it."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path = self.folder / name
+        write_bytes(path, image_bytes(figure, path), self.force)
+        self.say(f"picture of the packings: {printable(str(path))}", "")
+
+    def finish(self) -> None:
+        """Write all results as JSON, if wanted."""
+        if self.json == "-":
+            sys.stdout.write(json_text(self.result))
+        elif self.json is not None:
+            write_text(self.json, json_text(self.result), self.force)
+
+
+class _Workload(NamedTuple):
+    """Jobs to plan with every policy under every objective."""
+
+    title: str
+    jobs: Jobs
+    slots: int
+    now: float
+    objectives: tuple[str, ...]
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Each part is shown as soon as it is done; after Ctrl-C what was done is kept."""
+    output = _Output(arguments)
+    trace = _trace(arguments) if arguments.trace else None
+    try:
+        output.result["generated"] = _compare(_generated(arguments.seed), _PICTURE, output)
+        if trace is not None:
+            output.result["trace"] = _compare(trace, _TRACE_PICTURE, output)
+        output.result["latency"] = _latency(output)
+    except KeyboardInterrupt:
+        output.finish()
+        raise
+    output.finish()
+    return 0
+
+
+def _can_draw() -> bool:
+    try:
+        check_drawing()
+    except ImportError as error:
+        note(f"no pictures: {error}")
+        return False
+    return True
+
+
+def _generated(seed: int) -> _Workload:
+    if seed < 0:
+        raise ValueError(f"--seed {seed}: must be at least 0")
+    title = f"Generated workload (section41, seed {seed})"
+    return _Workload(title, section41(_JOBS, _SLOTS, rng=seed), _SLOTS, 0.0, _GENERATED)
+
+
+def _trace(arguments: argparse.Namespace) -> _Workload:
+    jobs, now, told = read_snapshot(
+        arguments.trace, phase=arguments.phase, at=arguments.at, most=_MOST_JOBS
+    )
+    slots = arguments.slots
+    if slots is None:
+        slots = max(1, math.ceil(float(np.sum(jobs.work)) / _LASTS))
+    check_slots(slots)
+    if told is not None:
+        note(told)
+    return _Workload(f"{arguments.trace} at {now:.10g} s", jobs, slots, now, _TRACE)
+
+
+def _compare(workload: _Workload, picture: str, output: _Output) -> dict[str, Any]:
+    """Table and picture of one workload; returns the rows."""
+    title, jobs, slots, now, objectives = workload
+    with progress_bar("plans") as advance:
+        rows = compare(
+            jobs,
+            slots,
+            objectives,
+            _POLICIES,
+            now=now,
+            progress=lambda: advance("plans", len(objectives) * len(_POLICIES)),
+        )
+    title += f": {counted(len(jobs), 'job')}, {counted(slots, 'slot')}"
+    output.say(comparison_table(rows, title))
+    if output.draws:
+        # For the average response time, below each other.
+        plans = [plan(jobs, slots, policy=policy, now=now) for policy in _POLICIES]
+        output.save(draw_packings(plans), picture)
+    return {"jobs": len(jobs), "slots": slots, "now": now, "rows": comparison_dicts(rows)}
+
+
+def _latency(output: _Output) -> dict[str, Any]:
+    with progress_bar("decisions") as advance:
+        latencies = [
+            epoch_latency(
+                instance,
+                _LATENCY_JOBS,
+                epochs=_LATENCY_EPOCHS,
+                progress=lambda: advance("decisions", 2 * _LATENCY_EPOCHS),
+            )
+            for instance in ("a", "b")
+        ]
+    output.say(latency_table(latencies))
+    return latency_dict(latencies)

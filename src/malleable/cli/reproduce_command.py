@@ -1,0 +1,58 @@
+"""``malleable reproduce``: a paper's figure beside its own numbers."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from malleable.cli.terminal import note, progress_bar, show
+from malleable.report.drawing import check_drawing, image_bytes
+from malleable.report.files import check_targets, write_bytes, write_text
+from malleable.report.flex_figure5 import run_figure5
+from malleable.report.flex_figure5_view import (
+    draw_figure5,
+    figure5_dict,
+    figure5_notes,
+    figure5_tables,
+)
+from malleable.report.plan_views import json_text
+
+_SIMULATIONS, _QUICK = 100, 10
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the experiments; after Ctrl-C show and write what was finished."""
+    to_stdout = arguments.json == "-"
+    json_file = None if to_stdout else arguments.json
+    check_targets({"--json": json_file, "--plot": arguments.plot}, arguments.force)
+    if arguments.plot is not None:
+        check_drawing(arguments.plot)
+    simulations = arguments.simulations
+    if simulations is None:
+        simulations = _QUICK if arguments.quick else _SIMULATIONS
+    with progress_bar("simulations") as advance:
+        result = run_figure5(
+            simulations,
+            quick=arguments.quick,
+            seed=arguments.seed,
+            progress=advance,
+        )
+    if any(point.simulations for point in result.points):
+        text = json_text(figure5_dict(result))
+        picture = None
+        if arguments.plot is not None:
+            picture = image_bytes(draw_figure5(result), arguments.plot)
+        if json_file is not None:
+            write_text(json_file, text, arguments.force)
+        if picture is not None:
+            write_bytes(arguments.plot, picture, arguments.force)
+        if to_stdout:
+            sys.stdout.write(text)
+        else:
+            show(*figure5_tables(result), *figure5_notes(result))
+            if arguments.plot is None:
+                show("--plot FILE draws the panels.")
+    if not result.complete:
+        note("interrupted")
+        return 130
+    return 0

@@ -1,0 +1,70 @@
+"""Reading a workload for planning: which jobs, and at what time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from malleable.cli.terminal import rereadable
+from malleable.planning import check_time
+from malleable.tables import Jobs
+from malleable.workloads import detect, read_workload
+from malleable.workloads.files import open_bytes
+
+__all__ = ["read_snapshot"]
+
+
+def read_snapshot(
+    path: str,
+    *,
+    phase: str = "map",
+    at: float | None = None,
+    now: float | None = None,
+    most: int | None = None,
+) -> tuple[Jobs, float, str | None]:
+    """Jobs to plan, the time of the plan, and what to tell about a time that nobody asked for.
+
+    Parameters
+    ----------
+    path : str
+        A job table or trace; ``-``: standard input.
+    phase : {"map", "reduce"}
+        Of a trace.
+    at : float, optional
+        Snapshot: the jobs that have arrived by then [s]; the plan's time, too.
+    now : float, optional
+        Time of the plan without taking a snapshot.
+    most : int, optional
+        Without a time: the snapshot at the arrival of so many jobs, instead of the last one.
+
+    Notes
+    -----
+    Without a time, a trace is taken at its last arrival and a job table at 0.
+    """
+    source = rereadable(path)
+    if at is not None:
+        moment = check_time("--at", at)
+        return read_workload(source, phase=phase, at=moment), moment, None
+    jobs = read_workload(source, phase=phase)
+    if now is not None:
+        return jobs, check_time("--now", now), None
+    if not len(jobs) or not (_is_trace(source) or most is not None):
+        return jobs, 0.0, None
+    arrivals = np.sort(jobs.arrival)
+    last = len(jobs) if most is None else min(most, len(jobs))
+    moment = float(arrivals[last - 1])
+    which = "last arrival" if last == len(jobs) else f"arrival of job {last:,} of {len(jobs):,}"
+    told = f"now = {moment:.10g} s, the {which} (--at SECONDS: another time)"
+    return read_workload(_again(source), phase=phase, at=moment), moment, told
+
+
+def _again(source: Any) -> Any:
+    if hasattr(source, "seek"):
+        source.seek(0)
+    return source
+
+
+def _is_trace(source: Any) -> bool:
+    with open_bytes(_again(source)) as (stream, where):
+        return detect._format(stream.peek(), where) != "job table"

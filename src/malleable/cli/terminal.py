@@ -1,0 +1,150 @@
+"""What the commands share: streams, errors, tables, progress, input, and Ctrl-C."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from malleable.report.text import console_for, printable
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+Result = TypeVar("Result")
+
+
+class AbandonedError(KeyboardInterrupt):
+    """Interrupted while a thread was still computing."""
+
+
+def prepare_streams() -> None:
+    """Standard streams that take every character, and that exist."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, io.TextIOWrapper(io.BytesIO(), encoding="utf-8"))
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def discard_output() -> None:
+    """Write what is left, and let nothing fail again if that is impossible."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        with suppress(OSError):
+            target = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(target, sys.stdout.fileno())
+            os.close(target)
+
+
+def note(text: str) -> None:
+    """One line on standard error."""
+    with suppress(OSError):
+        print(f"malleable: {printable(' '.join(text.split()))}", file=sys.stderr)
+
+
+def complain(text: str) -> None:
+    """The one line that says what is wrong."""
+    note(f"error: {text}")
+
+
+def wording(error: BaseException) -> str:
+    """An exception in words: what is wrong and where."""
+    if isinstance(error, OSError) and error.strerror:
+        where = f"{os.fsdecode(error.filename)}: " if error.filename is not None else ""
+        return f"{where}{error.strerror}"
+    if isinstance(error, MemoryError):
+        return str(error) or "out of memory"
+    return str(error) or type(error).__name__
+
+
+def show(*parts: Table | str) -> None:
+    """Tables and lines on standard output, without trailing blanks where it is no terminal."""
+    console = console_for(sys.stdout)
+    for part in parts:
+        if console.is_terminal:
+            console.print(part)
+        else:
+            with console.capture() as captured:
+                console.print(part, soft_wrap=isinstance(part, str))
+            lines = captured.get().splitlines()
+            sys.stdout.write("".join(line.rstrip() + "\n" for line in lines))
+
+
+@contextmanager
+def progress_bar(what: str) -> Iterator[Callable[[str, int], None]]:
+    """A bar on standard error if it is a terminal.
+
+    Yields ``advance(label, total)``, which moves it on by one of ``total`` steps.
+    """
+    if not sys.stderr.isatty():
+        yield lambda label, total: None
+        return
+    from rich.progress import Progress
+
+    with Progress(console=console_for(sys.stderr), transient=True) as progress:
+        task = progress.add_task(what, total=None)
+
+        def advance(label: str, total: int) -> None:
+            progress.update(task, advance=1, total=total, description=label)
+
+        yield advance
+
+
+def interruptible(what: str, work: Callable[[], Result]) -> Result:
+    """Run one long call of the core so that Ctrl-C is heard meanwhile.
+
+    Raises
+    ------
+    AbandonedError
+        At Ctrl-C; the call goes on in its thread, and the process should end.
+    """
+    outcome: list[tuple[Result | None, BaseException | None]] = []
+
+    def run() -> None:
+        try:
+            outcome.append((work(), None))
+        except BaseException as error:  # raised again below
+            outcome.append((None, error))
+
+    thread = threading.Thread(target=run, daemon=True)
+    try:
+        thread.start()
+        if sys.stderr.isatty():
+            with console_for(sys.stderr).status(what):
+                thread.join()
+        else:
+            thread.join()
+    except KeyboardInterrupt:
+        raise AbandonedError from None
+    result, error = outcome[0]
+    if error is not None:
+        raise error
+    return result  # type: ignore[return-value]
+
+
+class StandardInput(io.BytesIO):
+    """All of a stream that cannot be read twice, under its name."""
+
+    def __init__(self, data: bytes, name: str) -> None:
+        super().__init__(data)
+        self.name = name
+
+
+def rereadable(path: str) -> Any:
+    """The path of a regular file or folder, or what a pipe or standard input (``-``) holds."""
+    if path == "-":
+        if sys.stdin is None:
+            raise ValueError("-: standard input is closed")
+        return StandardInput(sys.stdin.buffer.read(), "<stdin>")
+    place = Path(path)
+    if place.exists() and not place.is_file() and not place.is_dir():
+        return StandardInput(place.read_bytes(), path)
+    return path

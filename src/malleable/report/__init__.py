@@ -1,0 +1,26 @@
+"""What people see of a result: explanations, tables, pictures, files.
+
+Importing it gives plans their `explain`, `to_frame`, `plot` and `to_dict`.
+"""
+
+from malleable import views
+from malleable.report.comparison import ComparisonRow, compare, comparison_table
+from malleable.report.packing_picture import draw_packing, draw_packings
+from malleable.report.plan_explain import explain_lines
+from malleable.report.plan_views import plan_dict, plan_frame
+
+__all__ = [
+    "ComparisonRow",
+    "compare",
+    "comparison_table",
+    "draw_packing",
+    "draw_packings",
+    "explain_lines",
+    "plan_dict",
+    "plan_frame",
+]
+
+views.register("explain", explain_lines)
+views.register("frame", plan_frame)
+views.register("gantt", draw_packing)
+views.register("plan_dict", plan_dict)
