@@ -1,6 +1,6 @@
 // Times the kernels of one epoch from C++, each as a ratio to std::sort of as many random doubles.
-// Usage: bench_core [jobs] [repeats]. Instances (a) and (b) of benchmarks/instances.py in spirit: the
-// same distributions, drawn by the standard library's generator.
+// Usage: bench_core [jobs] [repeats]. Instances (a) and (b) of benchmarks/instances.py in spirit:
+// the same distributions, drawn by the standard library's generator.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -9,6 +9,8 @@
 #include <random>
 #include <vector>
 
+#include "malleable/kernel/priority_selection.hpp"
+#include "malleable/kernel/waterline.hpp"
 #include "malleable/policy/flex.hpp"
 
 namespace {
@@ -21,7 +23,8 @@ double median_ms(int repeats, const std::function<void()>& work) {
     const auto start = std::chrono::steady_clock::now();
     work();
     times.push_back(
-        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+            .count());
   }
   std::nth_element(times.begin(), times.begin() + repeats / 2, times.end());
   return times[static_cast<std::size_t>(repeats / 2)];
@@ -67,7 +70,7 @@ int main(int argc, char** argv) {
   std::printf("%zu jobs; std::sort of %zu doubles %.3f ms\n", n, n, sort);
   for (const bool tight : {true, false}) {
     const Instance data = make(n, tight);
-    const JobsView view{data.arrival, data.work,     data.low, data.high, data.weight,
+    const JobsView view{data.arrival,  data.work,       data.low, data.high, data.weight,
                         data.deadline, data.sla_offset, {},       {}};
     Penalties penalties;
     const Kind kind = Kind::kResponse;
@@ -91,8 +94,8 @@ int main(int argc, char** argv) {
            }));
     sorter.sort(data.work, waiting);
     report("resource allocation", median_ms(repeats, [&] {
-             allocation.run(problem, penalties, Aggregate::kSum, waiting, kKnapsackEffort, slots, nullptr,
-                            false);
+             allocation.run(problem, penalties, Aggregate::kSum, waiting, kKnapsackEffort, slots,
+                            nullptr, false);
            }));
     report("order (sort by key)", median_ms(repeats, [&] { sorter.sort(data.work, order); }));
     report("packing", median_ms(repeats, [&] { packing.run(problem, order, completion); }));
@@ -104,6 +107,31 @@ int main(int argc, char** argv) {
     report("lower bound", median_ms(repeats, [&] {
              bound.run(problem, penalties, Aggregate::kSum, completion, value);
            }));
+    Waterline waterline;
+    report("waterline", median_ms(repeats, [&] { waterline.allocate(problem, {}, slots); }));
+    PrioritySelection selection;
+    report("selection by key", median_ms(repeats, [&] {
+             double given = 0.0;
+             selection.run(problem.work, problem.high, problem.slots / 2.0,
+                           [&](Index, double s) { given += s; });
+           }));
+    Penalties stretch;
+    const Kind stretched = Kind::kStretch;
+    stretch.build(view, data.work, {&stretched, 1});
+    ForcedWork forced;
+    const double high = evaluate(stretch, Aggregate::kMax, completion);
+    double level = 0.0;
+    report("optimal level of max:stretch", median_ms(repeats, [&] {
+             level = forced.level(problem, stretch, 0.0, high, 1.0);
+           }));
+    if (n <= kMostDeadlinePacked) {
+      DeadlinePacking deadlines;
+      std::vector<double> due(n);
+      ForcedWork::deadlines(problem, stretch, level * (1.0 + 1e-9), 1.0, due);
+      report("water-filling for that level", median_ms(repeats, [&] {
+               deadlines.run(problem, due, order, completion, plan);
+             }));
+    }
     report("epoch (generic order)", median_ms(repeats, [&] {
              flex.plan_generic(problem, penalties, Aggregate::kSum, false, plan);
            }));

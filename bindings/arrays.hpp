@@ -14,8 +14,8 @@ namespace malleable::bindings {
 
 namespace py = pybind11;
 
-// Contiguous and of exactly this type; anything else is a TypeError, never a silent copy. Python's side
-// converts once, where it validates.
+// Contiguous and of exactly this type; anything else is a TypeError, never a silent copy. Python's
+// side converts once, where it validates.
 template <typename T>
 using Array = py::array_t<T, py::array::c_style>;
 

@@ -1,5 +1,3 @@
-#include "malleable/policy/epoch.hpp"
-
 #include <pybind11/stl.h>
 
 #include <algorithm>
@@ -7,6 +5,7 @@
 #include <optional>
 
 #include "arrays.hpp"
+#include "malleable/policy/epoch.hpp"
 #include "plan_dict.hpp"
 
 namespace malleable::bindings {
@@ -20,7 +19,8 @@ std::span<const T> optional_view(const std::optional<Array<T>>& array) {
   return array ? view(*array) : std::span<const T>();
 }
 
-// One epoch object serves one thread at a time; a second caller is told so instead of corrupting it.
+// One epoch object serves one thread at a time; a second caller is told so instead of corrupting
+// it.
 class Turn {
  public:
   explicit Turn(std::atomic_flag& busy) : busy_(busy) {
@@ -44,8 +44,8 @@ class PyEpoch {
                const Integers& max_slots, const Doubles& weight, const Doubles& deadline,
                const Integers& sla_offset, const Doubles& sla_time, const Doubles& sla_penalty,
                const Doubles& size) {
-    const JobsView jobs{view(arrival),  view(work),       view(min_slots),
-                        view(max_slots), view(weight),    view(deadline),
+    const JobsView jobs{view(arrival),    view(work),     view(min_slots),
+                        view(max_slots),  view(weight),   view(deadline),
                         view(sla_offset), view(sla_time), view(sla_penalty)};
     std::int64_t first;
     {
@@ -145,9 +145,9 @@ void bind_epoch(py::module_& module) {
                        const std::string& policy, bool gang, double hysteresis,
                        std::optional<std::uint64_t> effort) {
              return std::make_unique<PyEpoch>(
-                 slots, EpochOptions{aggregate, static_cast<Kind>(kind), policy_of(policy),
-                                     gang ? MinMode::kGang : MinMode::kGuarantee, hysteresis,
-                                     effort});
+                 slots,
+                 EpochOptions{aggregate, static_cast<Kind>(kind), policy_of(policy),
+                              gang ? MinMode::kGang : MinMode::kGuarantee, hysteresis, effort});
            }),
            py::arg("slots"), py::arg("aggregate"), py::arg("kind"), py::arg("policy"),
            py::arg("gang"), py::arg("hysteresis"), py::arg("effort"))

@@ -14,7 +14,8 @@ using Doubles = Array<double>;
 using Integers = Array<std::int64_t>;
 
 Problem problem_of(const Doubles& work, const Integers& min_slots, const Integers& max_slots,
-                   std::int64_t slots, double now, bool gang, std::span<const double> arrival = {}) {
+                   std::int64_t slots, double now, bool gang,
+                   std::span<const double> arrival = {}) {
   validate_slots(slots);
   if (view(min_slots).size() != view(work).size() || view(max_slots).size() != view(work).size()) {
     throw std::invalid_argument("work, min_slots and max_slots differ in length");
@@ -24,7 +25,8 @@ Problem problem_of(const Doubles& work, const Integers& min_slots, const Integer
   if (!arrival.empty() && arrival.size() != ended.size()) {
     throw std::invalid_argument("arrival and work differ in length");
   }
-  problem.build(view(work), arrival.empty() ? std::span<const double>(ended) : arrival, view(min_slots), view(max_slots), slots, now,
+  problem.build(view(work), arrival.empty() ? std::span<const double>(ended) : arrival,
+                view(min_slots), view(max_slots), slots, now,
                 gang ? MinMode::kGang : MinMode::kGuarantee);
   return problem;
 }
@@ -33,9 +35,10 @@ std::vector<std::int64_t> integers(const std::vector<double>& slots) {
   return {slots.begin(), slots.end()};
 }
 
-py::tuple resource_allocation(const Doubles& arrival, const Doubles& work, const Integers& min_slots,
-                              const Integers& max_slots, std::int64_t slots, double now, bool gang,
-                              const Penalties& penalties, Aggregate aggregate, std::size_t effort,
+py::tuple resource_allocation(const Doubles& arrival, const Doubles& work,
+                              const Integers& min_slots, const Integers& max_slots,
+                              std::int64_t slots, double now, bool gang, const Penalties& penalties,
+                              Aggregate aggregate, std::size_t effort,
                               const std::optional<Integers>& table_offset,
                               const std::optional<Integers>& table_slots,
                               const std::optional<Doubles>& table_duration) {
@@ -59,8 +62,8 @@ py::tuple resource_allocation(const Doubles& arrival, const Doubles& work, const
     if (given) table.complete();
     chosen.resize(problem.size());
     ResourceAllocation allocation;
-    result = allocation.run(problem, penalties, aggregate, {}, effort, chosen,
-                            given ? &table : nullptr);
+    result =
+        allocation.run(problem, penalties, aggregate, {}, effort, chosen, given ? &table : nullptr);
   }
   return py::make_tuple(to_numpy(integers(chosen)), result.value, result.lower_bound, result.exact);
 }
@@ -84,8 +87,8 @@ Integers waterline(const Integers& min_slots, const Integers& max_slots, std::in
   {
     const auto n = view(min_slots).size();
     const std::vector<double> some(n, 1.0);
-    const Problem problem =
-        problem_of(Doubles(static_cast<py::ssize_t>(n), some.data()), min_slots, max_slots, slots, 0.0, gang);
+    const Problem problem = problem_of(Doubles(static_cast<py::ssize_t>(n), some.data()), min_slots,
+                                       max_slots, slots, 0.0, gang);
     given.resize(n);
     py::gil_scoped_release release;
     Waterline().allocate(problem, view(weight), given);
@@ -98,10 +101,10 @@ Integers waterline(const Integers& min_slots, const Integers& max_slots, std::in
 void bind_kernel(py::module_& module) {
   module.attr("KNAPSACK_EFFORT") = kKnapsackEffort;
   module.def("resource_allocation", &resource_allocation, py::arg("arrival").noconvert(),
-             py::arg("work").noconvert(),
-             py::arg("min_slots").noconvert(), py::arg("max_slots").noconvert(), py::arg("slots"),
-             py::arg("now"), py::arg("gang"), py::arg("penalties"), py::arg("aggregate"),
-             py::arg("effort"), py::arg("table_offset").noconvert() = py::none(),
+             py::arg("work").noconvert(), py::arg("min_slots").noconvert(),
+             py::arg("max_slots").noconvert(), py::arg("slots"), py::arg("now"), py::arg("gang"),
+             py::arg("penalties"), py::arg("aggregate"), py::arg("effort"),
+             py::arg("table_offset").noconvert() = py::none(),
              py::arg("table_slots").noconvert() = py::none(),
              py::arg("table_duration").noconvert() = py::none());
   module.def("malleable_packing", &malleable_packing, py::arg("work").noconvert(),

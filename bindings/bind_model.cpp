@@ -39,11 +39,10 @@ void bind_model(py::module_& module) {
         py::gil_scoped_release release;
         validate(jobs);
       },
-      py::arg("arrival").noconvert(), py::arg("work").noconvert(),
-      py::arg("min_slots").noconvert(), py::arg("max_slots").noconvert(),
-      py::arg("weight").noconvert(), py::arg("deadline").noconvert(),
-      py::arg("sla_offset").noconvert(), py::arg("sla_time").noconvert(),
-      py::arg("sla_penalty").noconvert());
+      py::arg("arrival").noconvert(), py::arg("work").noconvert(), py::arg("min_slots").noconvert(),
+      py::arg("max_slots").noconvert(), py::arg("weight").noconvert(),
+      py::arg("deadline").noconvert(), py::arg("sla_offset").noconvert(),
+      py::arg("sla_time").noconvert(), py::arg("sla_penalty").noconvert());
   module.def("validate_slots", &validate_slots, py::arg("slots"));
 
   py::enum_<Aggregate>(module, "Aggregate")
@@ -55,14 +54,19 @@ void bind_model(py::module_& module) {
                        const Doubles& deadline, const Integers& sla_offset, const Doubles& sla_time,
                        const Doubles& sla_penalty, const Array<std::uint8_t>& kinds,
                        std::uintptr_t custom) {
-             const JobsView jobs{view(arrival),    view(size), {},
-                                 {},               view(weight), view(deadline),
-                                 view(sla_offset), view(sla_time), view(sla_penalty)};
+             const JobsView jobs{view(arrival),
+                                 view(size),
+                                 {},
+                                 {},
+                                 view(weight),
+                                 view(deadline),
+                                 view(sla_offset),
+                                 view(sla_time),
+                                 view(sla_penalty)};
              const auto kind_list = kinds_of(kinds);
              auto penalties = std::make_unique<Penalties>();
              py::gil_scoped_release release;
-             penalties->build(jobs, jobs.work, kind_list,
-                              reinterpret_cast<CustomPenalty>(custom));
+             penalties->build(jobs, jobs.work, kind_list, reinterpret_cast<CustomPenalty>(custom));
              return penalties;
            }),
            py::arg("arrival").noconvert(), py::arg("size").noconvert(),

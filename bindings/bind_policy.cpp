@@ -13,8 +13,8 @@ using Integers = Array<std::int64_t>;
 
 py::dict plan(const Doubles& work, const Doubles& arrival, const Integers& min_slots,
               const Integers& max_slots, const Doubles& weight, std::int64_t slots, double now,
-              bool gang, const Penalties& penalties, Aggregate aggregate,
-              const std::string& policy, std::uint64_t effort, double budget) {
+              bool gang, const Penalties& penalties, Aggregate aggregate, const std::string& policy,
+              std::uint64_t effort, double budget) {
   validate_slots(slots);
   const auto remaining = view(work);
   if (view(arrival).size() != remaining.size() || view(min_slots).size() != remaining.size() ||

@@ -1,6 +1,6 @@
 """malleable: which job gets how many slots now, and how good that is."""
 
-from malleable import kernels, workloads
+from malleable import kernels, report, workloads
 from malleable.epoch import Decision, Epoch
 from malleable.objectives import KINDS
 from malleable.planning import DEFAULT_EFFORT, POLICIES, Plan, plan
@@ -22,6 +22,7 @@ __all__ = [
     "read_rumen",
     "read_swim",
     "read_workload",
+    "report",
     "workloads",
     "write_jobs",
 ]

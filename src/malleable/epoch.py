@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -224,9 +225,7 @@ class Epoch:
         capacity = None if slots is None else check_slots(slots)
         ids, given, changed = self._core.decide(moment, capacity)
         self._decisions += 1
-        return Decision(
-            self, (self._core.version, self._decisions), moment, ids, given, changed
-        )
+        return Decision(self, (self._core.version, self._decisions), moment, ids, given, changed)
 
     def _plan(self, decision: Decision) -> Plan:
         if decision._version != (self._core.version, self._decisions):
@@ -247,14 +246,22 @@ class Epoch:
         )
         paid = self._goal.penalties(jobs).of_jobs(result["completion"])
         return Plan(
-            jobs, self.slots, self._goal, self._policy, decision.now, self._min_mode, result, paid, took
+            jobs,
+            self.slots,
+            self._goal,
+            self._policy,
+            decision.now,
+            self._min_mode,
+            result,
+            paid,
+            took,
         )
 
 
 def _steps(columns: dict[str, Any]) -> list[list[tuple[float, float]]]:
     steps = list(zip(columns["sla_time"].tolist(), columns["sla_penalty"].tolist(), strict=True))
     offset = columns["sla_offset"].tolist()
-    return [steps[a:b] for a, b in zip(offset[:-1], offset[1:], strict=True)]
+    return [steps[a:b] for a, b in pairwise(offset)]
 
 
 def _ids(ids: npt.ArrayLike) -> Integers:
@@ -288,5 +295,3 @@ def _integers(field: str, values: npt.ArrayLike | None, count: int) -> Any:
     if array.ndim == 0:
         array = np.full(count, array)
     return np.ascontiguousarray(array, dtype=np.int64)
-
-

@@ -147,5 +147,7 @@ def waterline(
     if weight is not None:
         share = np.ascontiguousarray(np.broadcast_to(np.asarray(weight, float), low.shape))
     if np.any(low < 0) or np.any(low > high) or np.any(high < 1) or np.any(~(share >= 0)):
-        raise ValueError("waterline: needs 0 <= min_slots <= max_slots, max_slots >= 1, weight >= 0")
+        raise ValueError(
+            "waterline: needs 0 <= min_slots <= max_slots, max_slots >= 1, weight >= 0"
+        )
     return _core.waterline(low, high, slots, share, min_mode == "gang")

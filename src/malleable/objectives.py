@@ -125,9 +125,7 @@ def _address(penalty: PenaltyLike | None) -> int:
     try:
         import numba
     except ImportError:
-        raise ImportError(
-            "a custom penalty needs numba: pip install 'malleable[custom]'"
-        ) from None
+        raise ImportError("a custom penalty needs numba: pip install 'malleable[custom]'") from None
     compiled = numba.cfunc("float64(int64, float64)", cache=False)(penalty)
     _COMPILED.append(compiled)
     return int(compiled.address)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from malleable import _core, views
 from malleable.objectives import Objective, ObjectiveLike, PenaltyLike, parse_objective
@@ -74,7 +75,7 @@ class Plan:
         self.start: Floats = result["start"]
         self.completion: Floats = result["completion"]
         self.allocation: Integers = result["allocation"]
-        self.pieces: dict[str, Any] = result["pieces"]
+        self.pieces: Mapping[str, npt.NDArray[Any]] = result["pieces"]
         self.penalty = penalty
         self.timing = {"seconds": seconds}
 
@@ -211,9 +212,9 @@ def plan(
 
 def check_slots(slots: Any) -> int:
     """A capacity as an int; ValueError otherwise."""
-    if isinstance(slots, bool) or not isinstance(slots, (int, np.integer)):
-        if not (isinstance(slots, float) and slots.is_integer()):
-            raise ValueError(f"slots = {slots!r}: must be a whole number, at least 1")
+    whole = isinstance(slots, (int, np.integer)) and not isinstance(slots, bool)
+    if not whole and not (isinstance(slots, float) and slots.is_integer()):
+        raise ValueError(f"slots = {slots!r}: must be a whole number, at least 1")
     count = int(slots)
     if not 1 <= count <= _core.MOST_SLOTS:
         raise ValueError(f"slots = {slots}: must be at least 1 and at most 2^50")

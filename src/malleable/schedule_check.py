@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
-if TYPE_CHECKING:
-    from malleable.planning import Plan
+from malleable.tables import Floats, Integers, Jobs
 
 __all__ = ["check_schedule"]
 
 _TOLERANCE = 1e-6
 
 
-def _scaled_minima(minima: np.ndarray, slots: int) -> np.ndarray:
+class Schedule(Protocol):
+    """What is read of a plan."""
+
+    jobs: Jobs
+    slots: int
+    now: float
+    policy: str
+    min_mode: str
+    completion: Floats
+    pieces: Mapping[str, npt.NDArray[Any]]
+
+
+def _scaled_minima(minima: Integers, slots: int) -> Integers:
     """floor(m S / sum m), the remainder to the largest fractions, then to lower rows."""
     exact = [int(m) * slots for m in minima]
     total = int(sum(int(m) for m in minima))
@@ -26,7 +39,7 @@ def _scaled_minima(minima: np.ndarray, slots: int) -> np.ndarray:
     return np.array(scaled, dtype=np.int64)
 
 
-def check_schedule(plan: Plan) -> None:
+def check_schedule(plan: Schedule) -> None:
     """Raise ValueError for the first thing that is wrong with the plan's schedule."""
     jobs, pieces = plan.jobs, plan.pieces
     count = len(jobs)
@@ -59,7 +72,9 @@ def check_schedule(plan: Plan) -> None:
     last = np.full(count, -np.inf)
     np.maximum.at(last, job, end)
     # A job too short for the resolution of time has no piece; its work was checked above.
-    for row in np.flatnonzero(np.isfinite(last) & (np.abs(last - plan.completion) > 1e-6 * scale))[:1]:
+    for row in np.flatnonzero(np.isfinite(last) & (np.abs(last - plan.completion) > 1e-6 * scale))[
+        :1
+    ]:
         fail(f"completion {plan.completion[row]} but the last piece ends at {last[row]}", row)
     empty = jobs.size == 0
     for row in np.flatnonzero(empty & (plan.completion != jobs.arrival))[:1]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -124,10 +125,10 @@ class Jobs:
         "deadline",
         "max_slots",
         "min_slots",
+        "size",
         "sla_offset",
         "sla_penalty",
         "sla_time",
-        "size",
         "user",
         "weight",
         "work",
@@ -225,7 +226,7 @@ class Jobs:
         """SLA steps of each job as (time, cumulative penalty)."""
         steps = list(zip(self.sla_time.tolist(), self.sla_penalty.tolist(), strict=True))
         offset = self.sla_offset.tolist()
-        return [steps[a:b] for a, b in zip(offset[:-1], offset[1:], strict=True)]
+        return [steps[a:b] for a, b in pairwise(offset)]
 
     def take(self, index: npt.ArrayLike) -> Jobs:
         """The jobs at these rows (integers or a mask), in that order."""

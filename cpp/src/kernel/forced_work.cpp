@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "malleable/kernel/vector_clones.hpp"
+
 namespace malleable {
 
 void earliest_completions(const Problem& problem, std::span<double> earliest) {
@@ -69,9 +71,11 @@ ForcedWork::Peak ForcedWork::peak(const Problem& problem, std::span<const double
   rates_.clear();
   double rate = -problem.slots;
   Peak worst;
-  const auto turn = [&](double time, double change) {
+  owners_.clear();
+  const auto turn = [&](double time, double change, Index owner) {
     times_.push_back(time);
     rates_.push_back(change);
+    owners_.push_back(owner);
   };
   for (std::size_t j = 0; j < n; ++j) {
     const double work = problem.work[j], high = problem.high[j], end = due[j];
@@ -79,17 +83,17 @@ ForcedWork::Peak ForcedWork::peak(const Problem& problem, std::span<const double
     const double low = problem.gang ? 0.0 : problem.low[j];
     // Missed whatever the others do (beyond rounding): no other time says it more clearly.
     if (work - high * std::max(end, 0.0) > worst.excess + 1e-12 * work) {
-      worst = {0.0, work - high * std::max(end, 0.0)};
+      worst = {0.0, work - high * std::max(end, 0.0), kNobody};
     }
     if (work <= low * end) {
       rate += low;
-      turn(work / low, -low);
+      turn(work / low, -low, kNobody);
     } else if (end < kInfinity) {
       rate += low;
       if (high > low) {
-        turn(std::max(0.0, (high * end - work) / (high - low)), high - low);
+        turn(std::max(0.0, (high * end - work) / (high - low)), high - low, kNobody);
       }
-      turn(end, -high);
+      turn(end, -high, static_cast<Index>(j));
     }
   }
   if (worst.excess > 0.0) return worst;
@@ -99,7 +103,7 @@ ForcedWork::Peak ForcedWork::peak(const Problem& problem, std::span<const double
   for (const Index k : order_) {
     sum += rate * (times_[k] - time);
     time = times_[k];
-    if (sum > worst.excess) worst = {time, sum};
+    if (sum > worst.excess) worst = {time, sum, owners_[k]};
     rate += rates_[k];
   }
   return worst;
@@ -115,6 +119,131 @@ void ForcedWork::deadlines(const Problem& problem, const Penalties& penalties, d
   }
 }
 
+namespace {
+
+struct LinearColumns {
+  const double *work, *low, *high, *at, *value, *slope;
+};
+
+// Sums over jobs with linear penalties of the work forced before t at a level (first) and of how
+// fast it falls (second), in eight lanes whose order of addition never changes.
+MALLEABLE_VECTOR_CLONES
+void linear_excess(const LinearColumns& jobs, std::size_t n, double now, double t, double level,
+                   double stretch, double* forced, double* fall) {
+  constexpr std::size_t kLanes = 8;
+  for (std::size_t lane = 0; lane < kLanes; ++lane) forced[lane] = fall[lane] = 0.0;
+  const auto add = [&](std::size_t j, std::size_t lane) {
+    const double work = jobs.work[j], high = jobs.high[j], slope = jobs.slope[j];
+    const double rise = level - jobs.value[j];
+    const double flat = rise >= 0.0 ? kInfinity : -kInfinity;
+    const double latest = slope > 0.0 ? jobs.at[j] + rise / slope : flat;
+    const double due = latest + stretch * tolerance(latest) - now;
+    const double left = due > t ? due - t : 0.0;
+    const double least = jobs.low[j] * t;
+    const double head = least < work ? least : work;
+    const double tail = work - high * left;
+    const bool bound = tail > head;
+    forced[lane] += bound ? tail : head;
+    fall[lane] += bound && due >= t ? high / slope : 0.0;
+  };
+  std::size_t j = 0;
+  for (; j + kLanes <= n; j += kLanes) {
+#pragma omp simd
+    for (std::size_t lane = 0; lane < kLanes; ++lane) add(j + lane, lane);
+  }
+  for (; j < n; ++j) add(j, j % kLanes);
+}
+
+double sum_lanes(const double* lanes) {
+  return ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) +
+         ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
+}
+
+}  // namespace
+
+// Work forced before t beyond S t at a level; how fast that falls with the level, up to the next
+// level at which a penalty jumps or a deadline reaches t.
+ForcedWork::Excess ForcedWork::excess(const Problem& problem, const Penalties& penalties, double t,
+                                      double level, double stretch) {
+  Excess result;
+  const std::size_t n = problem.size();
+  if (penalties.linear()) {
+    zeros_.resize(n, 0.0);
+    const LinearColumns jobs{
+        problem.work.data(),      problem.gang ? zeros_.data() : problem.low.data(),
+        problem.high.data(),      penalties.at().data(),
+        penalties.value().data(), penalties.slope().data()};
+    double forced[8], fall[8];
+    linear_excess(jobs, n, problem.now, t, level, stretch, forced, fall);
+    result.work = sum_lanes(forced) - problem.slots * t;
+    result.fall = sum_lanes(fall);
+    return result;
+  }
+  result.work = -problem.slots * t;
+  deadlines(problem, penalties, level, stretch, due_);
+  const double step = std::max(std::fabs(level), 1e-300) * 1e-7;
+  for (std::size_t j = 0; j < n; ++j) {
+    const double work = problem.work[j], high = problem.high[j];
+    if (work == 0.0) continue;
+    const double head = std::min(work, (problem.gang ? 0.0 : problem.low[j]) * t);
+    const double tail = forced_work(work, 0.0, high, due_[j], t);
+    result.work += std::max(head, tail);
+    if (tail <= head) continue;
+    const double above = penalties.next_value(j, level);
+    if (above > level) result.next = std::min(result.next, above);
+    if (due_[j] < t) {
+      result.kink = std::min(result.kink, penalties(j, problem.now + t));
+    } else if (above <= level) {
+      result.fall += high * (penalties.latest(j, level + step) - penalties.latest(j, level)) / step;
+    }
+  }
+  return result;
+}
+
+// A level at which the work forced before the deadline of top.job still exceeds what fits, but
+// hardly: at least `low`, where it does.
+double ForcedWork::follow(const Problem& problem, const Penalties& penalties, const Peak& top,
+                          double low, double to, double slack, double stretch) {
+  const auto over_at = [&](double x) {
+    const double latest = penalties.latest(top.job, x);
+    const double t = latest + stretch * tolerance(latest) - problem.now;
+    return excess(problem, penalties, t, x, stretch).work;
+  };
+  double high = to, over_low = top.excess, over_high = 0.0;
+  double a = low, over_a = over_low;
+  // From the worst time as it stands, as if it did not move.
+  const Excess now = excess(problem, penalties, top.time, low, stretch);
+  const double enough = std::max(slack, 0.02 * top.excess);
+  double x = now.fall > 0.0 ? low + now.work / now.fall : low + (to - low) / 2.0;
+  for (int step = 0; step < 60; ++step) {
+    if (!(x > low && x < high)) x = low + (high - low) / 2.0;
+    if (!(x > low && x < high)) break;
+    const double over = over_at(x);
+    const double before = a, over_before = over_a;
+    a = x;
+    over_a = over;
+    if (over > 0.0) {
+      low = x;
+      over_low = over;
+      if (over <= enough) break;
+      if (over_before > 0.0) over_high /= 2.0;  // Illinois: a side that stays put loses weight
+    } else {
+      high = x;
+      over_high = over;
+      if (over >= -slack) break;
+      if (over_before <= 0.0) over_low /= 2.0;
+    }
+    if (high - low <= 1e-14 * std::fabs(high)) break;
+    if (over_high < 0.0) {
+      x = low + (high - low) * over_low / (over_low - over_high);
+    } else {  // both on the overloaded side: go on along the line through them
+      x = over_before > over ? x + 1.001 * over * (x - before) / (over_before - over)
+                             : low + (high - low) / 2.0;
+    }
+  }
+  return low;
+}
+
 double ForcedWork::level(const Problem& problem, const Penalties& penalties, double from, double to,
                          double stretch) {
   const std::size_t n = problem.size();
@@ -123,34 +252,7 @@ double ForcedWork::level(const Problem& problem, const Penalties& penalties, dou
   for (const double work : problem.work) total += work;
   const double slack = 1e-11 * total;  // what sums of this many terms may be off by
   double low = from;
-  double fall = 0.0, next = kInfinity, kink = kInfinity;
-  // Work forced before t beyond S t when the level is x; how fast it falls with x, up to the next
-  // levels at which a penalty jumps or a deadline passes t.
-  const auto excess = [&](double t, double x) {
-    double sum = -problem.slots * t;
-    fall = 0.0;
-    next = kink = kInfinity;
-    deadlines(problem, penalties, x, stretch, due_);
-    const double step = std::max(std::fabs(x), 1e-300) * 1e-7;
-    for (std::size_t j = 0; j < n; ++j) {
-      const double work = problem.work[j], high = problem.high[j];
-      if (work == 0.0) continue;
-      const double head = std::min(work, (problem.gang ? 0.0 : problem.low[j]) * t);
-      const double tail = forced_work(work, 0.0, high, due_[j], t);
-      sum += std::max(head, tail);
-      if (tail <= head) continue;
-      const double above = penalties.next_value(j, x);
-      if (above > x) {
-        next = std::min(next, above);
-      } else if (due_[j] >= t) {
-        fall += high * (penalties.latest(j, x + step) - penalties.latest(j, x)) / step;
-      } else {
-        kink = x;
-      }
-    }
-    return sum;
-  };
-  for (int round = 0; round < 200 && low < to; ++round) {
+  for (int round = 0; round < 500 && low < to; ++round) {
     deadlines(problem, penalties, low, stretch, due_);
     const Peak top = peak(problem, due_);
     if (top.excess <= slack) return low;
@@ -166,37 +268,54 @@ double ForcedWork::level(const Problem& problem, const Penalties& penalties, dou
       low = alone;
       continue;
     }
-    // Least level at which this one time is no longer overloaded: Newton steps while they stay on the
-    // overloaded side, the secant once both sides are known, bisection where neither helps. Steps from
-    // one jump to the next cannot miss anything while nothing else moves.
+    // Raise the level until this one time is hardly overloaded any more, then look for the worst
+    // time again. Newton steps while they stay on the overloaded side, the secant once both sides
+    // are known, bisection where neither helps. A step to the next jump misses nothing while all
+    // else stands still.
+    const double enough = std::max(slack, 0.02 * top.excess);
+    if (penalties.linear() && top.job != kNobody) {
+      // The worst time is somebody's deadline and moves with the level. Follow it by secants.
+      const double raised = follow(problem, penalties, top, low, to, slack, stretch);
+      if (raised > low) {
+        low = raised;
+        continue;
+      }
+    }
     double high = to, x = low, over_low = 0.0, over_high = 0.0;
-    bool sure = false;
+    bool sure = false, was_over = true;
     for (int step = 0; step < 200; ++step) {
-      const double over = excess(top.time, x);
+      const Excess at_x = excess(problem, penalties, top.time, x, stretch);
+      const double over = at_x.work;
       if (over <= slack && (sure || over >= -slack)) {
         low = x;
         break;
       }
       if (over > slack) {
         low = x;
+        if (over <= enough) break;
         over_low = over;
-        over_high /= 2.0;  // Illinois: a side that stays put loses weight
+        if (was_over) over_high /= 2.0;  // Illinois: a side that stays put loses weight
       } else {
         high = x;
         over_high = over;
-        over_low /= 2.0;
+        if (!was_over) over_low /= 2.0;
       }
+      was_over = over > slack;
       if (high - low <= 1e-13 * std::max(std::fabs(low), std::fabs(high))) {
         low = high;
         break;
       }
       double further = kInfinity;
       sure = false;
-      if (over > slack && fall == 0.0 && next < kInfinity && step < 40) {
-        further = next;
-        sure = next <= kink;
-      } else if (over > slack && fall > 0.0) {
-        further = std::min(x + over / fall, next > x ? next : kInfinity);
+      if (over > slack && step < 60) {
+        const double event = std::min(at_x.next, at_x.kink);
+        if (at_x.fall > 0.0) {
+          further = x + over / at_x.fall;
+          if (at_x.next > x) further = std::min(further, at_x.next);
+        } else if (event > x && event < kInfinity) {
+          further = event;
+          sure = at_x.next <= at_x.kink;
+        }
       }
       if (!(further > low && further < high)) {
         further = over_high < 0.0 && step % 3 != 2
@@ -248,9 +367,9 @@ double ForcedWork::step_bound(const Problem& problem, const Penalties& penalties
       // From the dearest step, which may end at any time, to the cheapest that can be reached.
       points.clear();
       for (std::size_t r = end; r-- > first;) {
-        const double due = r + 1 == end ? kInfinity
-                                        : penalties.at()[r + 1] + tolerance(penalties.at()[r + 1]) -
-                                              problem.now;
+        const double due =
+            r + 1 == end ? kInfinity
+                         : penalties.at()[r + 1] + tolerance(penalties.at()[r + 1]) - problem.now;
         if (due < earliest[j]) break;
         const Point p{forced_work(work, low, problem.high[j], due, t), penalties.value()[r]};
         if (!points.empty() && p.work <= points.back().work) {

@@ -100,22 +100,24 @@ void GangPacking::run(const Problem& problem, std::span<const Index> order,
     if (running_.empty()) break;  // whoever is left needs more slots than there are
 
     double end = kInfinity;
-    std::size_t who = n;
-    for (const std::size_t p : running_) {
-      const double at = since_[p] + left_[p] / rate_[p];
-      if (at < end) {
-        end = at;
-        who = p;
-      }
-    }
+    for (const std::size_t p : running_) end = std::min(end, since_[p] + left_[p] / rate_[p]);
     time = std::max(time, end);
-    left_[who] = rate_[who] * (time - since_[who]);  // it ends here, whatever rounding says
-    set_rate(who, time, 0.0);
-    set_need(who, kInfinity);
-    running_.erase(std::find(running_.begin(), running_.end(), who));
-    redo = who;
-    --unfinished;
-    if (!done(order[who], time)) return;
+    // Jobs that end together leave together: served again, an earlier gang could take the slots of
+    // one that has nothing left to do.
+    ended_.clear();
+    std::erase_if(running_, [&](std::size_t p) {
+      if (since_[p] + left_[p] / rate_[p] > time * (1.0 + 1e-14)) return false;
+      ended_.push_back(p);
+      return true;
+    });
+    redo = ended_.front();
+    for (const std::size_t p : ended_) {
+      left_[p] = rate_[p] * (time - since_[p]);  // whatever rounding says
+      set_rate(p, time, 0.0);
+      set_need(p, kInfinity);
+      --unfinished;
+      if (!done(order[p], time)) return;
+    }
   }
   for (std::size_t p = 0; unfinished > 0 && p < n; ++p) {
     const Index j = order[p];

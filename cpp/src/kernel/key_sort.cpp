@@ -27,9 +27,8 @@ void KeySort::sort(std::span<const double> keys, std::span<Index> order) {
   const std::size_t n = keys.size();
   if (n < kShort) {
     std::iota(order.begin(), order.end(), Index{0});
-    std::sort(order.begin(), order.end(), [&](Index a, Index b) {
-      return keys[a] != keys[b] ? keys[a] < keys[b] : a < b;
-    });
+    std::sort(order.begin(), order.end(),
+              [&](Index a, Index b) { return keys[a] != keys[b] ? keys[a] < keys[b] : a < b; });
     return;
   }
   if (from_.size() < n) {

@@ -26,7 +26,8 @@ double LowerBound::run(const Problem& problem, const Penalties& penalties, Aggre
   bool steps = !penalties.linear();
   for (std::size_t j = 0; steps && j < n; ++j) steps = penalties.steps(j);
   if (steps) {
-    // The envelope of a step is so weak that the mean-busy-time program adds nothing here (measured).
+    // The envelope of a step is so weak that the mean-busy-time program adds nothing here
+    // (measured).
     const std::size_t tries = std::clamp<std::size_t>(8000 / n, 2, 64);
     bound = std::max(bound, forced_work_.step_bound(problem, penalties, earliest_, tries));
     return std::min(bound, value);

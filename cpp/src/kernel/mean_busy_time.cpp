@@ -178,8 +178,8 @@ double MeanBusyTime::relax(const Problem& problem) {
   return sum;
 }
 
-// Least sum of price_j B_j when every job may do all its work at once: before the frontier comes to a
-// job it has its lower limit, afterwards nothing is left of it.
+// Least sum of price_j B_j when every job may do all its work at once: before the frontier comes to
+// a job it has its lower limit, afterwards nothing is left of it.
 double MeanBusyTime::relax_maxima(const Problem& problem) {
   sort_by_price(problem);
   double minima = 0.0;
@@ -189,8 +189,8 @@ double MeanBusyTime::relax_maxima(const Problem& problem) {
     sorted_.push_back({problem.work[j], low_[j], price_[j]});
     minima += low_[j];
   }
-  // A job that would end on its minimum before the frontier comes bends its lower limit; such limits
-  // are dropped, which only lowers the bound. Frontier times are no later without them.
+  // A job that would end on its minimum before the frontier comes bends its lower limit; such
+  // limits are dropped, which only lowers the bound. Frontier times are no later without them.
   double before = 0.0, behind = minima, kept = minima;
   for (Sorted& job : sorted_) {
     before += job.work;
@@ -207,8 +207,8 @@ double MeanBusyTime::relax_maxima(const Problem& problem) {
     before += work;
     behind -= low;
     const double left = std::max(entered, before / (problem.slots - behind));
-    const double area = entered * (work - low * entered / 2.0) +
-                        (work - low * entered) * (left - entered) / 2.0;
+    const double area =
+        entered * (work - low * entered / 2.0) + (work - low * entered) * (left - entered) / 2.0;
     sum += price * (area / work);
     entered = left;
   }
@@ -278,10 +278,11 @@ MeanBusyTime::Support MeanBusyTime::support(const Problem& problem, const Penalt
   }
   const std::size_t k = static_cast<std::size_t>(
       std::upper_bound(hull_t_.begin(), hull_t_.end(), t) - hull_t_.begin());
-  const std::size_t right = std::clamp<std::size_t>(k, 1, std::max<std::size_t>(hull_t_.size(), 2) - 1);
+  const std::size_t right =
+      std::clamp<std::size_t>(k, 1, std::max<std::size_t>(hull_t_.size(), 2) - 1);
   if (hull_t_.size() < 2) return {hull_v_[0], 0.0};
-  const double slope = std::max(
-      0.0, (hull_v_[right] - hull_v_[right - 1]) / (hull_t_[right] - hull_t_[right - 1]));
+  const double slope =
+      std::max(0.0, (hull_v_[right] - hull_v_[right - 1]) / (hull_t_[right] - hull_t_[right - 1]));
   return {hull_v_[right] + slope * (t - hull_t_[right]), slope};
 }
 

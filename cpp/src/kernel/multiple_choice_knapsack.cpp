@@ -161,11 +161,11 @@ bool MultipleChoiceKnapsack::search(double capacity, double bound, double& best,
     }
     return high - low;
   };
-  std::stable_sort(core.begin(), core.end(), [&](const CoreClass& a, const CoreClass& b) {
-    return spread(a) > spread(b);
-  });
+  std::stable_sort(core.begin(), core.end(),
+                   [&](const CoreClass& a, const CoreClass& b) { return spread(a) > spread(b); });
 
-  // Suffix sums of the smallest sizes, for feasibility, and of the least priced costs, for the bound.
+  // Suffix sums of the smallest sizes, for feasibility, and of the least priced costs, for the
+  // bound.
   std::vector<double> rest_size(core.size() + 1, 0.0), rest_priced(core.size() + 1, 0.0);
   for (std::size_t k = core.size(); k-- > 0;) {
     double size = options_[core[k].kept[0]].size, least = priced(core[k].kept[0]);

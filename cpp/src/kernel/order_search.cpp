@@ -6,7 +6,7 @@
 namespace malleable {
 namespace {
 
-constexpr double kSame = 1e-12;            // relative difference that counts as none
+constexpr double kSame = 1e-12;             // relative difference that counts as none
 constexpr std::size_t kAllMoves = 1 << 12;  // up to this many moves are tried exhaustively
 
 }  // namespace
@@ -104,9 +104,11 @@ OrderSearch::Move OrderSearch::random_move() {
   const auto from = static_cast<Index>((r >> 8) % active_);
   std::uint64_t reach = 1;
   for (std::uint64_t bits = r & 63; reach < active_ && (bits & 1) != 0; bits >>= 1) reach *= 4;
-  const auto distance = static_cast<std::int64_t>(1 + random() % std::min<std::uint64_t>(4 * reach, active_ - 1));
+  const auto distance =
+      static_cast<std::int64_t>(1 + random() % std::min<std::uint64_t>(4 * reach, active_ - 1));
   std::int64_t to = static_cast<std::int64_t>(from) + ((r >> 6) & 1 ? distance : -distance);
-  if (to < 0 || to >= static_cast<std::int64_t>(active_)) to = static_cast<std::int64_t>(from) + (to < 0 ? distance : -distance);
+  if (to < 0 || to >= static_cast<std::int64_t>(active_))
+    to = static_cast<std::int64_t>(from) + (to < 0 ? distance : -distance);
   to = std::clamp<std::int64_t>(to, 0, static_cast<std::int64_t>(active_) - 1);
   return {from, static_cast<Index>(to), ((r >> 7) & 1) != 0};
 }
@@ -120,7 +122,8 @@ void OrderSearch::descend(std::vector<Index>& order, Score& score) {
     if (all && next == moves_.size()) {
       if (failures >= patience) return;  // a whole round without improvement
       failures = 0;
-      for (std::size_t k = moves_.size(); k > 1; --k) std::swap(moves_[k - 1], moves_[random() % k]);
+      for (std::size_t k = moves_.size(); k > 1; --k)
+        std::swap(moves_[k - 1], moves_[random() % k]);
       next = 0;
     } else if (failures >= patience) {
       return;

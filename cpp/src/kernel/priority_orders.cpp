@@ -110,8 +110,7 @@ void PriorityOrders::on_time_set(const Problem& problem, const Penalties& penalt
   for (std::size_t moves = 0; moves < 64 * n; ++moves) {
     while (next < n && target_[first_[next]] != key_[first_[next]]) ++next;  // it tries again later
     Index j;
-    if (!by_target_.empty() &&
-        (next == n || by_target_.front().key <= key_[first_[next]])) {
+    if (!by_target_.empty() && (next == n || by_target_.front().key <= key_[first_[next]])) {
       j = by_target_.front().job;
       std::pop_heap(by_target_.begin(), by_target_.end());
       by_target_.pop_back();
@@ -141,7 +140,8 @@ void PriorityOrders::on_time_set(const Problem& problem, const Penalties& penalt
       const double more =
           std::max(penalties(dropped, old + 4.0 * tolerance(old)), penalties(dropped, old));
       double target = due_of(problem, penalties, dropped, more);
-      if (!(target > target_[dropped] * (1.0 + 1e-6))) target = kInfinity;  // a slope has no next step
+      if (!(target > target_[dropped] * (1.0 + 1e-6)))
+        target = kInfinity;  // a slope has no next step
       target_[dropped] = target;
       if (target < kInfinity) {
         by_target_.push_back({target, dropped});

@@ -24,8 +24,8 @@ struct Unit {
   Index job;
 };
 
-// Slots of job j when every unit priced at most x is bought: the largest s with (s - 1) s <= scale x,
-// inside its range. Rounding the root to the nearest integer is right up to one unit either way.
+// Slots of job j when every unit priced at most x is bought: the largest s with (s - 1) s <= scale
+// x, inside its range. Rounding the root to the nearest integer is right up to one unit either way.
 inline double closed_count(double scale, double low, double high, double x) {
   const double y = std::min(scale * x, 1e30);
   constexpr double kRound = 6755399441055744.0;  // 1.5 * 2^52
@@ -35,9 +35,10 @@ inline double closed_count(double scale, double low, double high, double x) {
   return std::max(low, std::min(s, high));
 }
 
-// The same for F = slope max(0, W/s - c): prices are as above up to `top` slots, the last with F > 0, one
-// more unit costs `last`, and none after that is worth anything.
-inline double hinge_count(double scale, double top, double last, double low, double high, double x) {
+// The same for F = slope max(0, W/s - c): prices are as above up to `top` slots, the last with F >
+// 0, one more unit costs `last`, and none after that is worth anything.
+inline double hinge_count(double scale, double top, double last, double low, double high,
+                          double x) {
   const double free = closed_count(scale, 0.0, kInfinity, x);
   const double s = free < top ? free : last <= x ? top + 1.0 : top;
   return std::max(low, std::min(s, high));
@@ -154,8 +155,8 @@ class ByHalving {
 };
 
 // Gives out `capacity` slots, cheapest units first, ties to the lower index. Units dearer than
-// cost.dearest() gain nothing and are not bought. `needed` are the lower ends of the ranges together,
-// `cheapest` a price that no unit undercuts.
+// cost.dearest() gain nothing and are not bought. `needed` are the lower ends of the ranges
+// together, `cheapest` a price that no unit undercuts.
 template <typename Cost>
 void select_units(const Cost& cost, std::span<const double> low, std::span<const double> high,
                   double capacity, double needed, double cheapest, std::span<double> slots,
@@ -256,8 +257,9 @@ double SpeedupTable::at(std::size_t job, double s) const {
   return duration[static_cast<std::size_t>(after - slots.begin()) - 1];
 }
 
-// Ranges in which every cost is finite, as far as the slots reach: a job that never ends without slots
-// needs its first one. Where they do not reach, those who have to wait keep what they are guaranteed.
+// Ranges in which every cost is finite, as far as the slots reach: a job that never ends without
+// slots needs its first one. Where they do not reach, those who have to wait keep what they are
+// guaranteed.
 template <typename Cost>
 void ResourceAllocation::ranges(const Problem& problem, Cost cost,
                                 std::span<const Index> preference, const SpeedupTable* table) {
@@ -293,8 +295,8 @@ void ResourceAllocation::ranges(const Problem& problem, Cost cost,
   }
 }
 
-// Fills top_ and last_ where every penalty is w max(0, C - d), or linear; false otherwise. `slope_` gets
-// the w.
+// Fills top_ and last_ where every penalty is w max(0, C - d), or linear; false otherwise. `slope_`
+// gets the w.
 bool ResourceAllocation::hinges(const Problem& problem, const Penalties& penalties) {
   const std::size_t n = problem.size();
   const auto at = penalties.at(), value = penalties.value(), slope = penalties.slope();
@@ -311,7 +313,9 @@ bool ResourceAllocation::hinges(const Problem& problem, const Penalties& penalti
     const double due = at[end - 1];
     const double span = due + tolerance(due) - problem.now, work = problem.work[j];
     if (line || !(span > 0.0) || work == 0.0 || slope_[j] == 0.0) continue;
-    const auto above = [&](double s) { return penalties(j, problem.now + work / s) - value[first]; };
+    const auto above = [&](double s) {
+      return penalties(j, problem.now + work / s) - value[first];
+    };
     // The division is off by one at most; where it is not, times are too coarse for a closed form.
     double top = std::ceil(work / span) - 1.0;
     if (top > 0.0 && above(top) <= 0.0) top -= 1.0;
@@ -323,8 +327,8 @@ bool ResourceAllocation::hinges(const Problem& problem, const Penalties& penalti
   return true;
 }
 
-// The common case in a few vectorised passes: penalties w max(0, C - d) or linear, linear speed-up, and a
-// first slot for everybody. False when that is not the case.
+// The common case in a few vectorised passes: penalties w max(0, C - d) or linear, linear speed-up,
+// and a first slot for everybody. False when that is not the case.
 bool ResourceAllocation::run_closed(const Problem& problem, const Penalties& penalties,
                                     std::span<double> slots) {
   const std::size_t n = problem.size();
@@ -407,21 +411,21 @@ AllocationResult ResourceAllocation::run(const Problem& problem, const Penalties
       return result;
     }
     // The job needs to end while its penalty is still below -x.
-    select(price,
-           [&](std::size_t j, double x) {
-             const double due = penalties.latest(j, std::nextafter(-x, -kInfinity));
-             return std::ceil(problem.work[j] / std::max(due + tolerance(due) - problem.now, 0.0));
-           },
-           1e300);
+    select(
+        price,
+        [&](std::size_t j, double x) {
+          const double due = penalties.latest(j, std::nextafter(-x, -kInfinity));
+          return std::ceil(problem.work[j] / std::max(due + tolerance(due) - problem.now, 0.0));
+        },
+        1e300);
     return result;
   }
-  // Convex where the penalty is convex over the completions in reach (a non-decreasing convex function
-  // of the convex W/s); otherwise look at the first differences themselves.
+  // Convex where the penalty is convex over the completions in reach (a non-decreasing convex
+  // function of the convex W/s); otherwise look at the first differences themselves.
   const auto convex = [&](std::size_t j) {
     if (low_[j] >= high_[j]) return true;
     if (table == nullptr && !penalties.is_custom(j)) {
-      const double latest =
-          low_[j] > 0.0 ? problem.now + problem.work[j] / low_[j] : kInfinity;
+      const double latest = low_[j] > 0.0 ? problem.now + problem.work[j] / low_[j] : kInfinity;
       if (penalties.convex(j, problem.now + problem.work[j] / high_[j], latest)) return true;
     }
     if (table == nullptr && penalties.steps(j)) return false;
@@ -443,16 +447,17 @@ AllocationResult ResourceAllocation::run(const Problem& problem, const Penalties
       return result;
     }
     // As if the last slope went on for ever, but never past where the penalty is as low as it gets.
-    select(price,
-           [&](std::size_t j, double x) {
-             if (penalties.is_custom(j)) return static_cast<double>(NAN);
-             const std::size_t last = penalties.offset()[j + 1] - 1;
-             const double scale = problem.work[j] * penalties.slope()[last];
-             const double free = std::round(std::sqrt(scale / -x + 0.25));
-             const double span = penalties.at()[last] - problem.now;
-             return span > 0.0 ? std::min(free, std::ceil(problem.work[j] / span)) : free;
-           },
-           -1e-300);
+    select(
+        price,
+        [&](std::size_t j, double x) {
+          if (penalties.is_custom(j)) return static_cast<double>(NAN);
+          const std::size_t last = penalties.offset()[j + 1] - 1;
+          const double scale = problem.work[j] * penalties.slope()[last];
+          const double free = std::round(std::sqrt(scale / -x + 0.25));
+          const double span = penalties.at()[last] - problem.now;
+          return span > 0.0 ? std::min(free, std::ceil(problem.work[j] / span)) : free;
+        },
+        -1e-300);
     return result;
   }
   // Options of a job: the slot counts at which its penalty falls.

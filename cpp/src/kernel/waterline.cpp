@@ -90,8 +90,8 @@ void Waterline::fill_group(const Problem& problem, std::span<const double> weigh
     return a.fraction != b.fraction ? a.fraction > b.fraction : a.job < b.job;
   };
   for (double left = capacity - used; left > 0.5 && !shares_.empty();) {
-    const auto count = static_cast<std::ptrdiff_t>(
-        std::min(left, static_cast<double>(shares_.size())));
+    const auto count =
+        static_cast<std::ptrdiff_t>(std::min(left, static_cast<double>(shares_.size())));
     std::nth_element(shares_.begin(), shares_.begin() + count - 1, shares_.end(), first);
     for (std::ptrdiff_t k = 0; k < count; ++k) {
       slots[shares_[static_cast<std::size_t>(k)].job] += 1.0;
@@ -126,56 +126,44 @@ void Waterline::plan(const Problem& problem, std::span<const double> weight,
   plan.allocation.assign(n, 0);
   plan.pieces.clear();
   Problem rest = problem;
-  std::vector<double> slots(n, 0.0), held(n, 0.0), since(n, 0.0);
-  std::vector<std::uint8_t> started(n, 0);
-  std::size_t unfinished = 0;
+  // What a job holds, since when, what is left of it then, and when it ends at that rate.
+  std::vector<double> slots(n, 0.0), held(n, 0.0), since(n, 0.0), end(n, kInfinity);
+  std::vector<Index> unfinished;
   for (std::size_t j = 0; j < n; ++j) {
     completion[j] = 0.0;
-    unfinished += problem.work[j] > 0.0;
+    if (problem.work[j] > 0.0) unfinished.push_back(static_cast<Index>(j));
   }
+  const auto close = [&](Index j, double time) {
+    if (held[j] > 0.0 && problem.now + time > problem.now + since[j]) {
+      plan.pieces.add(j, problem.now + since[j], problem.now + time, held[j]);
+    }
+  };
   double time = 0.0;
   allocate(rest, weight, slots);
-  while (unfinished > 0) {
-    double end = kInfinity;
-    std::size_t first = n;
-    for (std::size_t j = 0; j < n; ++j) {
-      if (rest.work[j] == 0.0) continue;
-      if (slots[j] != held[j]) {
-        if (held[j] > 0.0) {
-          plan.pieces.add(static_cast<Index>(j), problem.now + since[j], problem.now + time, held[j]);
-        }
-        if (slots[j] > 0.0 && !started[j]) {
-          started[j] = 1;
-          plan.start[j] = problem.now + time;
-        }
-        if (time == 0.0) plan.allocation[j] = static_cast<std::int64_t>(slots[j]);
-        held[j] = slots[j];
-        since[j] = time;
-      }
-      if (held[j] > 0.0 && time + rest.work[j] / held[j] < end) {
-        end = time + rest.work[j] / held[j];
-        first = j;
-      }
+  while (!unfinished.empty()) {
+    for (const Index j : unfinished) {
+      if (slots[j] == held[j]) continue;
+      close(j, time);
+      if (held[j] == 0.0 && rest.work[j] == problem.work[j]) plan.start[j] = problem.now + time;
+      if (time == 0.0) plan.allocation[j] = static_cast<std::int64_t>(slots[j]);
+      rest.work[j] = std::max(rest.work[j] - held[j] * (time - since[j]), 1e-300);
+      held[j] = slots[j];
+      since[j] = time;
+      end[j] = held[j] > 0.0 ? time + rest.work[j] / held[j] : kInfinity;
     }
-    if (end == kInfinity) break;  // gangs that need more slots than there are
-    const double span = end - time;
-    for (std::size_t j = 0; j < n; ++j) {
-      if (rest.work[j] == 0.0 || held[j] == 0.0) continue;
-      const double left = rest.work[j] - held[j] * span;
-      // Whoever ends first ends now, even if time is too coarse to show it.
-      if (j != first && left > 1e-12 * problem.work[j]) {
-        rest.work[j] = left;
-        continue;
-      }
-      rest.work[j] = rest.low[j] = 0.0;
-      completion[j] = end;
-      if (problem.now + end > problem.now + since[j]) {
-        plan.pieces.add(static_cast<Index>(j), problem.now + since[j], problem.now + end, held[j]);
-      }
-      slots[j] = held[j] = 0.0;
-      --unfinished;
-    }
-    time = end;
+    double first = kInfinity;
+    for (const Index j : unfinished) first = std::min(first, end[j]);
+    if (first == kInfinity) break;  // gangs that need more slots than there are
+    time = std::max(time, first);
+    // Ends that differ by rounding only are one event.
+    const double until = time * (1.0 + 1e-14);
+    std::erase_if(unfinished, [&](Index j) {
+      if (end[j] > until) return false;
+      completion[j] = time;
+      close(j, time);
+      rest.work[j] = rest.low[j] = slots[j] = 0.0;
+      return true;
+    });
     if (problem.gang) {
       allocate(rest, weight, slots);
     } else {
@@ -183,9 +171,7 @@ void Waterline::plan(const Problem& problem, std::span<const double> weight,
       fill(rest, weight, slots);
     }
   }
-  for (std::size_t j = 0; j < n; ++j) {
-    if (rest.work[j] > 0.0) plan.start[j] = completion[j] = kInfinity;
-  }
+  for (const Index j : unfinished) plan.start[j] = completion[j] = kInfinity;
 }
 
 }  // namespace malleable

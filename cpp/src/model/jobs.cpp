@@ -80,9 +80,9 @@ void validate(const JobsView& jobs) {
         [](std::int64_t m) { return m >= 1 && m <= kAllSlots; });
   for (std::size_t j = 0; j < n; ++j) {
     if (jobs.min_slots[j] > jobs.max_slots[j]) {
-      throw FieldError("min_slots", j, static_cast<long long>(jobs.min_slots[j]),
-                       "above max_slots[" + std::to_string(j) +
-                           "] = " + std::to_string(jobs.max_slots[j]));
+      throw FieldError(
+          "min_slots", j, static_cast<long long>(jobs.min_slots[j]),
+          "above max_slots[" + std::to_string(j) + "] = " + std::to_string(jobs.max_slots[j]));
     }
   }
   validate_sla(jobs);

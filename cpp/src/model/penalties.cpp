@@ -93,7 +93,8 @@ void Penalties::build(const JobsView& jobs, std::span<const double> size,
         const auto first = static_cast<std::size_t>(jobs.sla_offset[j]);
         const auto end = static_cast<std::size_t>(jobs.sla_offset[j + 1]);
         row(first < end ? jobs.sla_time[first] : 0.0, 0.0, 0.0);
-        for (std::size_t k = first; k < end; ++k) row(jobs.sla_time[k], w * jobs.sla_penalty[k], 0.0);
+        for (std::size_t k = first; k < end; ++k)
+          row(jobs.sla_time[k], w * jobs.sla_penalty[k], 0.0);
         break;
       }
       case Kind::kCustom:

@@ -23,7 +23,8 @@ void scale_minima(std::span<double> minima, double slots) {
     return a.first != b.first ? a.first > b.first : a.second < b.second;
   };
   std::nth_element(fractions.begin(), fractions.begin() + left, fractions.end(), larger);
-  for (std::ptrdiff_t k = 0; k < left; ++k) minima[fractions[static_cast<std::size_t>(k)].second] += 1.0;
+  for (std::ptrdiff_t k = 0; k < left; ++k)
+    minima[fractions[static_cast<std::size_t>(k)].second] += 1.0;
 }
 
 void Problem::build(std::span<const double> remaining, std::span<const double> ended,

@@ -15,7 +15,8 @@ Epoch::Epoch(std::int64_t slots, const EpochOptions& options) : options_(options
     throw std::invalid_argument("hysteresis must be finite and at least 0");
   }
   if (options.kind == Kind::kCustom) {
-    throw std::invalid_argument("objective custom: an epoch has no place for the caller's function");
+    throw std::invalid_argument(
+        "objective custom: an epoch has no place for the caller's function");
   }
   if (options.policy != EpochPolicy::kFlex && (options.hysteresis > 0.0 || options.effort)) {
     throw std::invalid_argument("hysteresis and effort apply to the policy flex only");
@@ -158,7 +159,8 @@ void Epoch::update(std::span<const std::int64_t> ids, const Changes& changes) {
       throw FieldError("min_slots", k, static_cast<long long>(low),
                        "must be at least 0 and at most max_slots = " + std::to_string(high));
     }
-    if (high < 1) throw FieldError("max_slots", k, static_cast<long long>(high), "must be at least 1");
+    if (high < 1)
+      throw FieldError("max_slots", k, static_cast<long long>(high), "must be at least 1");
   }
   for (std::size_t k = 0; k < ids.size(); ++k) {
     const std::size_t row = row_of(ids, k);
@@ -335,9 +337,9 @@ void Epoch::decide_by_instance() {
   build_instance();
   share_.assign(id_.size(), 0.0);
   if (options_.policy == EpochPolicy::kFair || options_.policy == EpochPolicy::kWdeq) {
-    const std::span<const double> weight =
-        options_.policy == EpochPolicy::kWdeq ? std::span<const double>(weight_)
-                                              : std::span<const double>();
+    const std::span<const double> weight = options_.policy == EpochPolicy::kWdeq
+                                               ? std::span<const double>(weight_)
+                                               : std::span<const double>();
     waterline_.allocate(problem_, weight, share_);
   } else {
     make_order();
@@ -361,8 +363,8 @@ void Epoch::decide(double now) {
     for (std::size_t r = 0; r < id_.size(); ++r) {
       if (arrival_[r] > now) {
         throw std::invalid_argument("arrival of job " + std::to_string(id_[r]) + " = " +
-                                    std::to_string(arrival_[r]) + ": after now = " +
-                                    std::to_string(now));
+                                    std::to_string(arrival_[r]) +
+                                    ": after now = " + std::to_string(now));
       }
     }
   }
@@ -393,9 +395,9 @@ Plan Epoch::plan() {
   Plan plan;
   if (by_key_) build_instance();
   if (options_.policy == EpochPolicy::kFair || options_.policy == EpochPolicy::kWdeq) {
-    const std::span<const double> weight =
-        options_.policy == EpochPolicy::kWdeq ? std::span<const double>(weight_)
-                                              : std::span<const double>();
+    const std::span<const double> weight = options_.policy == EpochPolicy::kWdeq
+                                               ? std::span<const double>(weight_)
+                                               : std::span<const double>();
     baseline_.waterline(problem_, penalties_, options_.aggregate, weight, plan);
     return plan;
   }

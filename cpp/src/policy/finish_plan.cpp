@@ -15,8 +15,9 @@ void finish_plan(const Problem& problem, const Penalties& penalties, Aggregate a
     if (idle && !plan.start.empty()) plan.start[j] = problem.idle_end[j];
   }
   plan.value = evaluate(penalties, aggregate, plan.completion);
-  plan.lower_bound = std::max(
-      plan.lower_bound, lower_bound.run(problem, penalties, aggregate, completion, plan.value, quick_bound));
+  plan.lower_bound =
+      std::max(plan.lower_bound,
+               lower_bound.run(problem, penalties, aggregate, completion, plan.value, quick_bound));
   plan.lower_bound = std::min(plan.lower_bound, plan.value);
   plan.status = problem.beyond_reach                ? Status::kInfeasible
                 : plan.status == Status::kTruncated ? Status::kTruncated

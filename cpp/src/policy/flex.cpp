@@ -26,8 +26,8 @@ constexpr OrderRule kSumRules[] = {OrderRule::kOnTimeSet, OrderRule::kSmith,
 void Flex::generic_order(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
                          std::span<const Index> waiting, std::span<Index> order) {
   slots_.resize(problem.size());
-  allocation_.run(problem, penalties, aggregate, waiting, kKnapsackEffort / 16, slots_,
-                  nullptr, false);
+  allocation_.run(problem, penalties, aggregate, waiting, kKnapsackEffort / 16, slots_, nullptr,
+                  false);
   orders_.by_moldable(problem, slots_, waiting, order);
 }
 
@@ -179,11 +179,12 @@ void Flex::plan(const Problem& problem, const Penalties& penalties, Aggregate ag
     consider(order);
   }
 
-  // Local search, unless the bound says that there is nothing to gain. A max objective without gangs
-  // is solved exactly below.
+  // Local search, unless the bound says that there is nothing to gain. A max objective without
+  // gangs is solved exactly below.
   if (options.effort > 0 && (!max || problem.gang)) {
     packing_.run(problem, starts[0], completion_);
-    plan.lower_bound = lower_bound_.run(problem, penalties, aggregate, completion_, scores[0].value);
+    plan.lower_bound =
+        lower_bound_.run(problem, penalties, aggregate, completion_, scores[0].value);
     if (!reaches(scores[0].value, plan.lower_bound)) {
       Score best = scores[0];
       plan.candidates = search_.improve(starts, best, options.effort, plan.lower_bound, late);

@@ -116,7 +116,7 @@ def _demo(parser: argparse.ArgumentParser) -> None:
     add("--trace", metavar="PATH", help="job table, SWIM or Rumen trace (empty: none)")
     add("--at", type=float, metavar="SECONDS", help="time of the trace's snapshot")
     _phase(parser)
-    add("--slots", type=int, metavar="N", help="for the trace (default: ten minutes' work)")
+    add("--slots", type=int, metavar="N", help="for the trace (default: its own load)")
     add("--seed", type=int, default=1, help="of the generated workload (default: %(default)s)")
     add("--output", default="out", metavar="DIR", help="for pictures (default: %(default)s)")
     _output(parser)

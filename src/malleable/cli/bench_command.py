@@ -6,9 +6,10 @@ import argparse
 import sys
 
 from malleable.cli.terminal import note, progress_bar, show
-from malleable.report.files import check_targets, write_text
+from malleable.report.files import check_targets, write_file
 from malleable.report.latency import EpochLatency, epoch_latency, latency_dict, latency_table
 from malleable.report.plan_views import json_text
+from malleable.report.text import printable
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -39,7 +40,8 @@ def run(arguments: argparse.Namespace) -> int:
         else:
             show(latency_table(results))
             if arguments.json is not None:
-                write_text(arguments.json, text, arguments.force)
+                write_file(arguments.json, text, arguments.force)
+                show(f"wrote {printable(arguments.json)}")
     if interrupted:
         note("interrupted")
     return 130 if interrupted else 0

@@ -15,7 +15,7 @@ from malleable.cli.terminal import note, progress_bar, show
 from malleable.planning import check_slots, plan
 from malleable.report.comparison import compare, comparison_dicts, comparison_table
 from malleable.report.drawing import check_drawing, image_bytes
-from malleable.report.files import check_targets, write_bytes, write_text
+from malleable.report.files import check_targets, write_file
 from malleable.report.latency import epoch_latency, latency_dict, latency_table
 from malleable.report.packing_picture import draw_packings
 from malleable.report.plan_views import json_text
@@ -37,7 +37,7 @@ _TRACE = ("sum:response", "sum:stretch", "max:stretch")
 _PICTURE, _TRACE_PICTURE = "packing.png", "trace-packing.png"
 _POLICIES = ("flex", "fair", "fifo")
 _MOST_JOBS = 2000  # of a trace, unless a time is given
-_LASTS = 600.0  # seconds that a trace's work keeps all slots busy, unless slots are given
+_LEAST_SPAN = 60.0  # seconds
 _LATENCY_JOBS, _LATENCY_EPOCHS = 100_000, 1000
 
 
@@ -68,7 +68,7 @@ class _Output:
         """Write a picture and name it."""
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / name
-        write_bytes(path, image_bytes(figure, path), self.force)
+        write_file(path, image_bytes(figure, path), self.force)
         self.say(f"picture of the packings: {printable(str(path))}", "")
 
     def finish(self) -> None:
@@ -76,7 +76,7 @@ class _Output:
         if self.json == "-":
             sys.stdout.write(json_text(self.result))
         elif self.json is not None:
-            write_text(self.json, json_text(self.result), self.force)
+            write_file(self.json, json_text(self.result), self.force)
 
 
 class _Workload(NamedTuple):
@@ -127,7 +127,9 @@ def _trace(arguments: argparse.Namespace) -> _Workload:
     )
     slots = arguments.slots
     if slots is None:
-        slots = max(1, math.ceil(float(np.sum(jobs.work)) / _LASTS))
+        # As many as could have done the work while it arrived: a cluster at its limit.
+        span = max(_LEAST_SPAN, now - float(np.min(jobs.arrival, initial=now)))
+        slots = max(1, math.ceil(float(np.sum(jobs.work)) / span))
     check_slots(slots)
     if told is not None:
         note(told)

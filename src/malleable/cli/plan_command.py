@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 
+import numpy as np
+
 from malleable.cli.snapshot import read_snapshot
 from malleable.cli.terminal import interruptible, note, show
 from malleable.planning import Plan, plan
 from malleable.report.drawing import check_drawing, image_bytes
-from malleable.report.files import check_targets, write_bytes, write_text
+from malleable.report.files import check_targets, write_file
 from malleable.report.packing_picture import draw_packing
 from malleable.report.plan_views import json_text, pieces_csv, plan_dict
 from malleable.report.text import counted, number, percent, printable, table, wall_time
@@ -32,6 +34,11 @@ def run(arguments: argparse.Namespace) -> int:
     jobs, now, told = read_snapshot(
         arguments.file, phase=arguments.phase, at=arguments.at, now=arguments.now
     )
+    for row in np.flatnonzero(jobs.arrival > now)[:1]:
+        raise ValueError(
+            f"{arguments.file}: arrival[{row}] = {jobs.arrival[row]}: after now = {now}; "
+            "--at SECONDS takes a snapshot"
+        )
     made = interruptible(
         f"planning {counted(len(jobs), 'job')}",
         lambda: plan(
@@ -57,9 +64,9 @@ def run(arguments: argparse.Namespace) -> int:
     if told is not None:
         note(told)
     for option, path in files.items():
-        write_text(path, content[option], arguments.force)
+        write_file(path, content[option], arguments.force)
     if picture is not None:
-        write_bytes(arguments.plot, picture, arguments.force)
+        write_file(arguments.plot, picture, arguments.force)
     if to_stdout:
         sys.stdout.write(content[to_stdout[0]])
         if arguments.explain:
@@ -95,6 +102,6 @@ def _show(made: Plan, explain: bool) -> None:
     ]
     if rows:
         heads = ("job, by order", "slots now", "start [s]", "end [s]", "penalty")
-        show("", table("", heads, rows))
+        show(table("", heads, rows))
     if len(jobs) > _ROWS:
         show(f"and {len(jobs) - _ROWS:,} more (--json FILE has all)")

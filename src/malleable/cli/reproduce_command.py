@@ -7,7 +7,7 @@ import sys
 
 from malleable.cli.terminal import note, progress_bar, show
 from malleable.report.drawing import check_drawing, image_bytes
-from malleable.report.files import check_targets, write_bytes, write_text
+from malleable.report.files import check_targets, write_file
 from malleable.report.flex_figure5 import run_figure5
 from malleable.report.flex_figure5_view import (
     draw_figure5,
@@ -16,6 +16,7 @@ from malleable.report.flex_figure5_view import (
     figure5_tables,
 )
 from malleable.report.plan_views import json_text
+from malleable.report.text import printable
 
 _SIMULATIONS, _QUICK = 100, 10
 
@@ -43,13 +44,16 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.plot is not None:
             picture = image_bytes(draw_figure5(result), arguments.plot)
         if json_file is not None:
-            write_text(json_file, text, arguments.force)
+            write_file(json_file, text, arguments.force)
         if picture is not None:
-            write_bytes(arguments.plot, picture, arguments.force)
+            write_file(arguments.plot, picture, arguments.force)
         if to_stdout:
             sys.stdout.write(text)
         else:
             show(*figure5_tables(result), *figure5_notes(result))
+            written = [path for path in (json_file, arguments.plot) if path is not None]
+            if written:
+                show("wrote " + ", ".join(printable(path) for path in written))
             if arguments.plot is None:
                 show("--plot FILE draws the panels.")
     if not result.complete:

@@ -14,6 +14,8 @@ from malleable.workloads.files import open_bytes
 
 __all__ = ["read_snapshot"]
 
+_LOOKS = 8
+
 
 def read_snapshot(
     path: str,
@@ -36,11 +38,11 @@ def read_snapshot(
     now : float, optional
         Time of the plan without taking a snapshot.
     most : int, optional
-        Without a time: the snapshot at the arrival of so many jobs, instead of the last one.
+        Without a time: the fullest of some snapshots until so many jobs have arrived.
 
     Notes
     -----
-    Without a time, a trace is taken at its last arrival and a job table at 0.
+    Without a time and without ``most``, a trace is taken at its last arrival and a job table at 0.
     """
     source = rereadable(path)
     if at is not None:
@@ -52,11 +54,21 @@ def read_snapshot(
     if not len(jobs) or not (_is_trace(source) or most is not None):
         return jobs, 0.0, None
     arrivals = np.sort(jobs.arrival)
-    last = len(jobs) if most is None else min(most, len(jobs))
-    moment = float(arrivals[last - 1])
-    which = "last arrival" if last == len(jobs) else f"arrival of job {last:,} of {len(jobs):,}"
-    told = f"now = {moment:.10g} s, the {which} (--at SECONDS: another time)"
-    return read_workload(_again(source), phase=phase, at=moment), moment, told
+    if most is None:
+        moment = float(arrivals[-1])
+        told = f"now = {moment:.10g} s, the trace's last arrival (--at SECONDS: another time)"
+        return read_workload(_again(source), phase=phase, at=moment), moment, told
+    last = min(most, len(jobs))
+    moments = sorted(
+        {float(arrivals[max(last * k // _LOOKS, 1) - 1]) for k in range(1, _LOOKS + 1)}
+    )
+    snapshots = [read_workload(_again(source), phase=phase, at=moment) for moment in moments]
+    busiest = max(range(len(moments)), key=lambda k: (len(snapshots[k]), k))
+    told = (
+        f"now = {moments[busiest]:.10g} s, where of {len(moments)} moments most jobs are there "
+        "(--at SECONDS: another time)"
+    )
+    return snapshots[busiest], moments[busiest], told
 
 
 def _again(source: Any) -> Any:

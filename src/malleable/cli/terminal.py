@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from malleable.report.text import console_for, printable
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.table import Table
 
 Result = TypeVar("Result")
@@ -67,15 +68,25 @@ def wording(error: BaseException) -> str:
 
 def show(*parts: Table | str) -> None:
     """Tables and lines on standard output, without trailing blanks where it is no terminal."""
+    from rich.table import Table
+
     console = console_for(sys.stdout)
     for part in parts:
-        if console.is_terminal:
-            console.print(part)
-        else:
-            with console.capture() as captured:
-                console.print(part, soft_wrap=isinstance(part, str))
-            lines = captured.get().splitlines()
-            sys.stdout.write("".join(line.rstrip() + "\n" for line in lines))
+        if isinstance(part, Table) and part.title:
+            # As a line of its own, which may be wider than the table.
+            _print(console, str(part.title))
+            part.title = None
+        _print(console, part)
+
+
+def _print(console: Console, part: Table | str) -> None:
+    if console.is_terminal:
+        console.print(part)
+        return
+    with console.capture() as captured:
+        console.print(part, soft_wrap=isinstance(part, str))
+    lines = captured.get().splitlines()
+    sys.stdout.write("".join(line.rstrip() + "\n" for line in lines))
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from malleable.report.files import write_bytes
+from malleable.report.files import write_file
 
 __all__ = ["check_drawing", "image_bytes", "new_figure", "save_figure"]
 
@@ -57,4 +57,4 @@ def image_bytes(figure: Any, path: str | os.PathLike[str]) -> bytes:
 def save_figure(figure: Any, path: str | os.PathLike[str], force: bool = False) -> None:
     """Write the figure; an existing file only with ``force``."""
     check_drawing(path)
-    write_bytes(path, image_bytes(figure, path), force)
+    write_file(path, image_bytes(figure, path), force)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 
-from malleable.workloads.files import write_text
-
-__all__ = ["check_targets", "write_bytes", "write_text"]
+__all__ = ["check_targets", "write_file"]
 
 
 def check_targets(
@@ -39,12 +37,12 @@ def check_targets(
     for what, given in targets.items():
         if given is None:
             continue
+        where = f"{what} {os.fspath(given)}".lstrip()
+        if _is_special(Path(given)):
+            continue
         path = Path(os.path.realpath(given))
-        where = f"{what} {os.fspath(given)}"
         if path.is_dir():
             raise IsADirectoryError(f"{where}: is a folder")
-        if path.exists() and not path.is_file():
-            continue  # a device or a pipe has nothing to lose
         if str(path) in taken:
             raise ValueError(f"{where}: the same file as {taken[str(path)]}")
         taken[str(path)] = what
@@ -56,27 +54,60 @@ def check_targets(
             raise PermissionError(f"{where}: its folder cannot be written to")
 
 
-def write_bytes(path: str | os.PathLike[str], data: bytes, force: bool = False) -> None:
-    """Write a binary file as a whole or not at all; an existing one only with ``force``.
+def write_file(path: str | os.PathLike[str], content: str | bytes, force: bool = False) -> None:
+    """Write a file as a whole or not at all; an existing one is replaced only with ``force``.
+
+    Text is written as UTF-8. A device or a pipe is written to directly.
 
     Raises
     ------
     OSError
-        As `check_targets`.
+        As `check_targets`, or what went wrong while writing, with the path.
+    ValueError
+        Text that UTF-8 cannot hold.
     """
-    check_targets({"file": path}, force)
-    target = Path(os.path.realpath(path))
-    if target.exists() and not target.is_file():
-        target.write_bytes(data)
-        return
-    if not force:
-        with target.open("xb") as handle:  # fails if somebody else was faster
-            handle.write(data)
-        return
-    temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.tmp")
+    where = os.fspath(path)
     try:
-        temporary.write_bytes(data)
-        temporary.replace(target)
+        data = content if isinstance(content, bytes) else content.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"{where}: cannot be written as UTF-8 ({error.reason})") from None
+    check_targets({"": path}, force)
+    try:
+        if _is_special(Path(path)):
+            with Path(path).open("wb") as handle:
+                handle.write(data)
+            return
+        _write_regular(Path(os.path.realpath(path)), data, force)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        if error.strerror is None:
+            raise
+        raise OSError(error.errno, error.strerror, where) from None
+
+
+def _is_special(path: Path) -> bool:
+    """Whether it is a device or a pipe, which has nothing to lose."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def _write_regular(target: Path, data: bytes, force: bool) -> None:
+    if force:
+        temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.tmp")
+        created = temporary
+    else:
+        created = target
+    try:
+        with created.open("xb") as handle:  # fails if somebody else was faster
+            try:
+                handle.write(data)
+            except BaseException:
+                created.unlink()
+                raise
+        if force:
+            if target.exists():
+                shutil.copymode(target, created)
+            created.replace(target)
     finally:
-        with suppress(FileNotFoundError):
-            temporary.unlink()
+        if force:
+            created.unlink(missing_ok=True)

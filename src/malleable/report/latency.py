@@ -15,16 +15,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from malleable.epoch import Epoch
+from malleable.epoch import Decision, Epoch
 from malleable.planning import plan
 from malleable.report.text import table, wall_time
-from malleable.tables import Floats, Jobs
+from malleable.tables import Jobs
 from malleable.workloads import lognormal_jobs
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 __all__ = [
+    "DecisionStream",
     "EpochLatency",
     "epoch_latency",
     "instance_a",
@@ -101,16 +102,21 @@ def epoch_latency(
     ValueError
         For an unknown instance or objective, or fewer than 1 job or epoch.
     """
-    instances = {"a": instance_a, "b": instance_b}
-    if instance not in instances:
-        raise ValueError(f"instance = {instance!r}: expected a or b")
-    for field, count in (("jobs", jobs), ("epochs", epochs)):
-        if count < 1:
-            raise ValueError(f"{field} = {count}: must be at least 1")
-    table, slots = instances[instance](jobs)
-    decide, change = _decisions(table, slots, epochs, objective, progress)
+    if epochs < 1:
+        raise ValueError(f"epochs = {epochs}: must be at least 1")
+    stream = DecisionStream(instance, jobs, objective)
+    decide, change = np.empty(epochs), np.empty(epochs)
+    for k in range(epochs):
+        stream.change()
+        change[k] = stream.change_seconds
+        decide[k] = _seconds(stream.decide)
+        if progress is not None:
+            progress()
     full = np.array(
-        [plan(table, slots, objective, effort=0).timing["seconds"] for _ in range(_FULL_PLANS)]
+        [
+            plan(stream.jobs, stream.slots, objective, effort=0).timing["seconds"]
+            for _ in range(_FULL_PLANS)
+        ]
     )
     numbers = np.random.default_rng(_SEED).random(jobs)
     sorting = np.array([_seconds(lambda: np.sort(numbers)) for _ in range(_FULL_PLANS)])
@@ -118,7 +124,7 @@ def epoch_latency(
         instance,
         objective,
         jobs,
-        slots,
+        stream.slots,
         epochs,
         float(np.median(decide)),
         float(np.quantile(decide, 0.99)),
@@ -132,47 +138,58 @@ def epoch_latency(
     )
 
 
+class DecisionStream:
+    """An epoch on instance "a" or "b" whose jobs keep coming, going and changing.
+
+    `change` replaces and updates `SHARE` of the jobs and moves the clock on by a second; `decide`
+    asks for the slots then. ``change_seconds`` is the wall-clock time of the last change, without
+    what it took to draw it.
+    """
+
+    def __init__(self, instance: str, jobs: int, objective: str = "sum:response") -> None:
+        instances = {"a": instance_a, "b": instance_b}
+        if instance not in instances:
+            raise ValueError(f"instance = {instance!r}: expected a or b")
+        if jobs < 1:
+            raise ValueError(f"jobs = {jobs}: must be at least 1")
+        self.jobs, self.slots = instances[instance](jobs)
+        self.now = 0.0
+        self.change_seconds = 0.0
+        self._rng = np.random.default_rng(_SEED + 1)
+        self._each = min(max(1, round(jobs * SHARE / 3)), jobs)
+        self._work = self.jobs.work.copy()
+        self._epoch = Epoch(self.slots, objective)
+        self._ids = self._epoch.add(jobs=self.jobs)
+        self._epoch.decide(self.now)
+
+    def change(self) -> None:
+        """Let jobs leave, arrive and change."""
+        jobs, rng, each = self.jobs, self._rng, self._each
+        self.now += 1.0
+        rows = rng.permutation(len(jobs))
+        gone, changed = rows[:each], rows[each : 2 * each]
+        alike = rng.integers(0, len(jobs), each)  # those that come are like some that were there
+        work, low, high = jobs.work[alike], jobs.min_slots[alike], jobs.max_slots[alike]
+        self._work[gone] = work
+        self._work[changed] *= rng.uniform(0.5, 1.0, len(changed))
+        left, leaving, moving = self._work[changed], self._ids[gone], self._ids[changed]
+
+        began = time.perf_counter()
+        self._epoch.remove(leaving)
+        came = self._epoch.add(work, arrival=self.now, min_slots=low, max_slots=high)
+        self._epoch.update(moving, work=left)
+        self.change_seconds = time.perf_counter() - began
+        self._ids[gone] = came
+
+    def decide(self) -> Decision:
+        """The slots now."""
+        return self._epoch.decide(self.now)
+
+
 def _seconds(step: Callable[[], object]) -> float:
     began = time.perf_counter()
     step()
     return time.perf_counter() - began
-
-
-def _decisions(
-    jobs: Jobs, slots: int, epochs: int, objective: str, progress: Callable[[], None] | None
-) -> tuple[Floats, Floats]:
-    """Seconds of each decision, and of the changes before it."""
-    rng = np.random.default_rng(_SEED + 1)
-    count = len(jobs)
-    each = min(max(1, round(count * SHARE / 3)), count)
-    epoch = Epoch(slots, objective)
-    ids = epoch.add(jobs=jobs)
-    work = jobs.work.copy()
-    epoch.decide(0.0)
-    decide, change = np.empty(epochs), np.empty(epochs)
-    for k in range(epochs):
-        now = float(k + 1)
-        rows = rng.permutation(count)
-        gone, changed = rows[:each], rows[each : 2 * each]
-        alike = rng.integers(0, count, each)  # those that come are like some that were there
-        fresh = jobs.work[alike], jobs.min_slots[alike], jobs.max_slots[alike]
-        work[gone] = fresh[0]
-        work[changed] *= rng.uniform(0.5, 1.0, len(changed))
-        left, leaving, moving = work[changed], ids[gone], ids[changed]
-
-        began = time.perf_counter()
-        epoch.remove(leaving)
-        came = epoch.add(fresh[0], arrival=now, min_slots=fresh[1], max_slots=fresh[2])
-        epoch.update(moving, work=left)
-        between = time.perf_counter()
-        epoch.decide(now)
-        ended = time.perf_counter()
-
-        change[k], decide[k] = between - began, ended - between
-        ids[gone] = came
-        if progress is not None:
-            progress()
-    return decide, change
 
 
 def latency_dict(results: list[EpochLatency]) -> dict[str, Any]:

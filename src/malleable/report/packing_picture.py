@@ -17,7 +17,7 @@ import numpy.typing as npt
 from malleable.planning import Plan
 from malleable.report.drawing import check_drawing, new_figure, save_figure
 from malleable.report.plan_steps import Steps, slots_over_time
-from malleable.report.text import number, percent, printable
+from malleable.report.text import counted, number, percent, printable
 from malleable.tables import Floats, Integers
 
 __all__ = ["draw_packing", "draw_packings"]
@@ -49,6 +49,7 @@ def draw_packing(
     axes: Any = None,
     title: str | None = None,
     until: float | None = None,
+    colors_of: Plan | None = None,
     force: bool = False,
 ) -> Any:
     """Draw a plan's schedule.
@@ -64,6 +65,8 @@ def draw_packing(
         Instead of policy, objective, value, bound and gap.
     until : float, optional
         Right end of the time axis [s]; by default the end of the schedule.
+    colors_of : Plan, optional
+        Another plan of the same jobs, whose order the colours follow instead of this plan's.
     force : bool
         Allow replacing an existing file.
 
@@ -94,11 +97,12 @@ def draw_packing(
     axes.set_xlim(plan.now, plan.now + span)
     axes.set_ylim(0, plan.slots * 1.06)
     stack = _stack(plan)
-    colors = _draw_blocks(axes, plan, stack)
+    colors = _draw_blocks(axes, plan, stack, plan if colors_of is None else colors_of)
     axes.axhline(plan.slots, color="#222222", linewidth=0.8)
     _draw_deadlines(axes, plan, colors)
     axes.set_xlabel("time [s]")
     axes.set_ylabel("slots")
+    axes.yaxis.get_major_locator().set_params(integer=True)
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_title(_title(plan) if title is None else title, loc="left", fontsize=10)
     if path is not None:
@@ -107,12 +111,17 @@ def draw_packing(
 
 
 def draw_packings(plans: Sequence[Plan]) -> Any:
-    """Several plans of the same jobs below each other, on one time axis; returns the figure."""
+    """Several plans of the same jobs below each other, with one time axis and the first's colours.
+
+    Returns
+    -------
+    matplotlib Figure
+    """
     figure = new_figure(9.0, 3.2 * len(plans) + 0.6)
     until = max(float(np.max(plan.pieces["end"], initial=plan.now)) for plan in plans)
     rows = figure.subplots(len(plans), 1, squeeze=False)[:, 0]
     for axes, plan in zip(rows, plans, strict=True):
-        draw_packing(plan, axes=axes, until=until)
+        draw_packing(plan, axes=axes, until=until, colors_of=plans[0])
     return figure
 
 
@@ -120,7 +129,7 @@ def _title(plan: Plan) -> str:
     return (
         f"{plan.policy.upper()}, {plan.objective}: {number(plan.value)}, lower bound "
         f"{number(plan.lower_bound)}, gap {percent(plan.gap)} "
-        f"({len(plan.jobs):,} jobs, {plan.slots:,} slots)"
+        f"({counted(len(plan.jobs), 'job')}, {counted(plan.slots, 'slot')})"
     )
 
 
@@ -171,16 +180,17 @@ def _mean_slots(steps: Steps, bands: int, moments: Floats) -> Floats:
     return height
 
 
-def _draw_blocks(axes: Any, plan: Plan, stack: _Stack) -> npt.NDArray[Any]:
-    """Draw the bands; returns the colour of every job."""
+def _draw_blocks(axes: Any, plan: Plan, stack: _Stack, model: Plan) -> npt.NDArray[Any]:
+    """Draw the bands in colours by the model's order; returns the colour of every job."""
     from matplotlib.collections import PolyCollection
 
     jobs, bands = len(plan.jobs), len(stack.height)
-    colors = _job_colors(plan)
+    colors = _job_colors(model)
     if jobs > _NAMED:
-        # The mean of a band's jobs, a little darker in every other band to tell neighbours apart.
-        size = np.bincount(stack.band, minlength=bands)
-        mean = [np.bincount(stack.band, channel, bands) / size for channel in colors.T]
+        # The mean over a band's work, a little darker in every other band to tell them apart.
+        work = np.maximum(plan.jobs.work, 1e-9 * max(1.0, plan.jobs.work.max()))
+        total = np.bincount(stack.band, work, bands)
+        mean = [np.bincount(stack.band, channel * work, bands) / total for channel in colors.T]
         band_colors = np.column_stack(mean)
         band_colors[1::2, :3] *= 0.86
     else:
@@ -209,7 +219,7 @@ def _draw_blocks(axes: Any, plan: Plan, stack: _Stack) -> npt.NDArray[Any]:
     if jobs <= _NAMED:
         _name_blocks(axes, plan, stack, blocks, colors)
     else:
-        _draw_scale(axes, plan)
+        _draw_scale(axes, model)
     return colors
 
 
@@ -236,7 +246,7 @@ def _draw_scale(axes: Any, plan: Plan) -> None:
     shares = np.linspace(0.0, 1.0, 9)
     places = np.searchsorted(_work_before(plan, plan.order), shares, side="right")
     bar.set_ticks(shares, labels=[f"{max(place, 1):,}" for place in places])
-    bar.set_label("place in the order (colours spread by work)")
+    bar.set_label(f"place in {plan.policy.upper()}'s order (spread by work)")
     bar.ax.invert_yaxis()
 
 

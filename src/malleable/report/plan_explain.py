@@ -69,14 +69,13 @@ def _reason(plan: Plan, row: int, now: int, place: str, scaled: bool) -> str:
 
 def _next(own: Steps, now: int) -> str:
     """The next change of a job's slots."""
-    changes = own.start[1:] if now else own.start
-    if not len(changes):
-        return "keeps them"
-    at = 1 if now else 0
-    if now and own.start[1] > own.end[0]:
+    coming = own.between(1 if now else 0, len(own.job))
+    if not len(coming.job):
+        return "keeps them" if now else "runs for a moment only"
+    if now and coming.start[0] > own.end[0]:
         return f"pauses at {number(float(own.end[0]))} s"
-    text = f"{own.slots[at]:,} from {number(float(own.start[at]))} s"
-    more = len(own.job) - at - 1
+    more = len(coming.job) - 1
+    text = f"{coming.slots[0]:,} from {number(float(coming.start[0]))} s"
     return text + (f" and {counted(more, 'more change')}" if more else "")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from malleable.planning import Plan
 from malleable.tables import Floats, Integers
@@ -29,7 +30,7 @@ class Steps(NamedTuple):
 def slots_over_time(plan: Plan, group: Integers | None = None) -> Steps:
     """Add up the pieces of each job (or, with ``group``, of each group of jobs).
 
-    Times closer together than rounding are one. O(P log P) for P pieces.
+    Moments of one job that only rounding tells apart are one. O(P log P) for P pieces.
     """
     pieces = plan.pieces
     owner = np.asarray(pieces["job"])
@@ -40,10 +41,8 @@ def slots_over_time(plan: Plan, group: Integers | None = None) -> Steps:
     who = np.concatenate([owner, owner])
     rows = np.lexsort((times, who))
     times, change, who = times[rows], change[rows], who[rows]
-    eps = 1e-9 * max(1.0, float(np.abs(times).max(initial=0.0)))
-
     # One event per moment of a job, then one per change of what it holds.
-    first = np.flatnonzero(_differs(who) | _differs(times, eps))
+    first = np.flatnonzero(_differs(who) | _differs(times, 1e-12))
     held = np.cumsum(change)[np.append(first[1:], len(times)) - 1] if len(first) else change
     times, who = times[first], who[first]
     changed = np.flatnonzero(_differs(who) | _differs(held))
@@ -53,8 +52,7 @@ def slots_over_time(plan: Plan, group: Integers | None = None) -> Steps:
     return Steps(who[busy], times[busy], times[np.minimum(busy + 1, len(times) - 1)], held[busy])
 
 
-def _differs(
-    values: Floats | Integers, by: float = 0.0
-) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Where an entry is not what stands before it; the first always counts."""
-    return np.append(True, np.diff(values) > by if by else np.diff(values) != 0)[: len(values)]
+def _differs(values: Floats | Integers, by: float = 0.0) -> npt.NDArray[np.bool_]:
+    """Where an entry is not what stands before it (relatively); the first always counts."""
+    far = np.abs(np.diff(values)) > by * np.abs(values[1:])
+    return np.append(True, far)[: len(values)]

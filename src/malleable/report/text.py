@@ -57,7 +57,12 @@ def table(
     from rich.table import Table
     from rich.text import Text
 
-    made = Table(title=Text(title), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    made = Table(
+        title=Text(title) if title else None,
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+    )
     for index, column in enumerate(columns):
         words = index < left
         justify: Literal["left", "right"] = "left" if words else "right"

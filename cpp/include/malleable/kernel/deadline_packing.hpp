@@ -2,14 +2,14 @@
 //
 // Every job holds its minimum until min(W_j/m_j, D_j). Jobs that need more are poured, earliest
 // deadline first, into the lowest part of the profile of used slots on [0, D_j], at most M_j - m_j
-// high. The profile never rises with time. Where the water level would fall between two integers, the
-// first part of the filled stretch gets the higher one: capacities and maxima are integers, so this
-// costs later jobs nothing, and slots stay whole at all times. Filled stretches merge, so pouring is
-// O(1) amortised except for stretches that a maximum keeps apart.
+// high. The profile never rises with time. Where the water level would fall between two integers,
+// the first part of the filled stretch gets the higher one: capacities and maxima are integers, so
+// this costs later jobs nothing, and slots stay whole at all times. Filled stretches merge, so
+// pouring is O(1) amortised except for stretches that a maximum keeps apart.
 //
-// A second pass pulls every job forward, in the same order, into whatever slots are free: no slot that
-// someone can use now stays idle, and no completion gets later.
-// O(J (pieces per job)) typically, O(J^2) at worst.
+// A second pass pulls every job forward, in the same order, into whatever slots are free: no slot
+// that someone can use now stays idle, and no completion gets later. O(J (pieces per job))
+// typically, O(J^2) at worst.
 #pragma once
 
 #include <span>
@@ -23,8 +23,8 @@ namespace malleable {
 
 class DeadlinePacking {
  public:
-  // Schedules by `due` (from problem.now; infinite: after the others). The deadlines should pass the
-  // test of forced_work.hpp; what does not fit ends later than it should. Not for gangs. Fills
+  // Schedules by `due` (from problem.now; infinite: after the others). The deadlines should pass
+  // the test of forced_work.hpp; what does not fit ends later than it should. Not for gangs. Fills
   // completion (from problem.now) and the plan's start, allocation and pieces. `order` receives the
   // jobs by deadline.
   void run(const Problem& problem, std::span<const double> due, std::span<Index> order,
@@ -44,8 +44,8 @@ class DeadlinePacking {
   void pull_forward(const Problem& problem, Index job, double& completion);
 
   KeySort sorter_;
-  std::vector<Column> columns_;           // used slots over time; the last column never ends
-  std::vector<std::vector<Held>> held_;   // pieces of each job
+  std::vector<Column> columns_;          // used slots over time; the last column never ends
+  std::vector<std::vector<Held>> held_;  // pieces of each job
   std::vector<std::pair<double, double>> drops_;
 };
 

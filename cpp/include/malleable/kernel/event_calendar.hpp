@@ -1,9 +1,9 @@
 // A queue of future events whose times never fall behind the event taken last.
 //
 // Times are spread over buckets by the leading bits of their binary form, which is a logarithmic
-// scale with linear steps inside each power of two; a bucket is sorted only when its turn comes, and
-// what arrives in it after that waits in a binary heap. Push and pop take O(1) expected when times
-// spread and O(log n) always.
+// scale with linear steps inside each power of two; a bucket is sorted only when its turn comes,
+// and what arrives in it after that waits in a binary heap. Push and pop take O(1) expected when
+// times spread and O(log n) always.
 #pragma once
 
 #include <algorithm>
@@ -39,10 +39,10 @@ class EventCalendar {
     }
     base_ = std::bit_cast<std::uint64_t>(first);
     const std::uint64_t range = std::bit_cast<std::uint64_t>(last) - base_;
-    // More buckets than events: a bucket with one event needs no sorting (measured: 20 % faster than
-    // as many buckets as events).
-    shift_ = std::max(0, static_cast<int>(std::bit_width(range)) -
-                             static_cast<int>(std::bit_width(count)) - 4);
+    // More buckets than events: a bucket with one event needs no sorting (measured: 20 % faster
+    // than as many buckets as events).
+    shift_ = std::max(
+        0, static_cast<int>(std::bit_width(range)) - static_cast<int>(std::bit_width(count)) - 4);
     buckets_ = (range >> shift_) + 1;
     head_.resize(buckets_);
     occupied_.assign(buckets_ / 64 + 1, 0);

@@ -2,16 +2,17 @@
 //
 // If job j must end by D_j, then by time t at least
 //   f_j(t) = max( min(W_j, m_j t),  W_j - M_j max(0, D_j - t) )
-// of its work is done: its minimum forces the head, its maximum the tail. All deadlines can be met if and
-// only if W_j <= M_j D_j for all j and sum_j f_j(t) <= S t for all t. Necessity is plain. Sufficiency:
-// give every job its minimum until min(W_j/m_j, D_j) and pour the rest into what is left; a minimum cut
-// of that flow is always a prefix of time, because what others leave free never shrinks (and the pouring
-// of deadline_packing.hpp is a schedule). sum f_j - S t is piecewise linear, so one sweep over sorted
-// break points decides. O(J log J).
+// of its work is done: its minimum forces the head, its maximum the tail. All deadlines can be met
+// if and only if W_j <= M_j D_j for all j and sum_j f_j(t) <= S t for all t. Necessity is plain.
+// Sufficiency: give every job its minimum until min(W_j/m_j, D_j) and pour the rest into what is
+// left; a minimum cut of that flow is always a prefix of time, because what others leave free never
+// shrinks (and the pouring of deadline_packing.hpp is a schedule). sum f_j - S t is piecewise
+// linear, so one sweep over sorted break points decides. O(J log J).
 //
 // The least L whose deadlines D_j(L) = latest time with penalty <= L pass the test is therefore the
-// malleable optimum of a max objective: Newton steps on the most overloaded time, from below, so that
-// every step is a lower bound. (Lemma 1 of the FLEX paper fails for capped jobs; this takes its place.)
+// malleable optimum of a max objective: Newton steps on the most overloaded time, from below, so
+// that every step is a lower bound. (Lemma 1 of the FLEX paper fails for capped jobs; this takes
+// its place.)
 #pragma once
 
 #include <span>
@@ -30,23 +31,25 @@ inline double forced_work(double work, double low, double high, double due, doub
   return head > tail ? head : tail;
 }
 
-// Earliest conceivable completion of every job, from problem.now: alone at its maximum, and not before
-// the others' forced minima leave room for its work. Zero for jobs without work. O(J log J).
+// Earliest conceivable completion of every job, from problem.now: alone at its maximum, and not
+// before the others' forced minima leave room for its work. Zero for jobs without work. O(J log J).
 void earliest_completions(const Problem& problem, std::span<double> earliest);
 
 class ForcedWork {
  public:
+  static constexpr Index kNobody = ~Index{0};
   struct Peak {
     double time = 0.0;
     double excess = 0.0;  // positive: the deadlines cannot all be met
+    Index job = kNobody;  // whose deadline that time is, if anybody's
   };
   // The time at which `due` (from problem.now, may be infinite) demands most beyond S t. A gang's
   // minimum forces nothing.
   Peak peak(const Problem& problem, std::span<const double> due);
 
-  // Least level that passes the test, searched between `from` (none below it passes) and `to` (passes).
-  // Deadlines are stretched by `stretch` times the tolerance within which they count as met: 1 for a
-  // floor under every schedule, less for deadlines to schedule by.
+  // Least level that passes the test, searched between `from` (none below it passes) and `to`
+  // (passes). Deadlines are stretched by `stretch` times the tolerance within which they count as
+  // met: 1 for a floor under every schedule, less for deadlines to schedule by.
   double level(const Problem& problem, const Penalties& penalties, double from, double to,
                double stretch);
 
@@ -54,15 +57,26 @@ class ForcedWork {
   static void deadlines(const Problem& problem, const Penalties& penalties, double level,
                         double stretch, std::span<double> due);
 
-  // Floor under the sum of step penalties: for some times t, the cheapest fractional choice of steps
-  // whose forced work fits into S t. O(tries (steps log steps)).
+  // Floor under the sum of step penalties: for some times t, the cheapest fractional choice of
+  // steps whose forced work fits into S t. O(tries (steps log steps)).
   double step_bound(const Problem& problem, const Penalties& penalties,
                     std::span<const double> earliest, std::size_t tries);
 
  private:
+  struct Excess {
+    double work = 0.0;
+    double fall = 0.0;
+    double next = kInfinity, kink = kInfinity;
+  };
+  Excess excess(const Problem& problem, const Penalties& penalties, double t, double level,
+                double stretch);
+
+  double follow(const Problem& problem, const Penalties& penalties, const Peak& top, double low,
+                double to, double slack, double stretch);
+
   KeySort sorter_;
-  std::vector<double> times_, rates_, due_;
-  std::vector<Index> order_;
+  std::vector<double> times_, rates_, due_, zeros_;
+  std::vector<Index> order_, owners_;
 };
 
 }  // namespace malleable

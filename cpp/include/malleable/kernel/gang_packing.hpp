@@ -1,4 +1,5 @@
-// Packing of gangs: in priority order a job gets up to its maximum, but nothing unless its minimum fits.
+// Packing of gangs: in priority order a job gets up to its maximum, but nothing unless its minimum
+// fits.
 //
 // A completion changes nothing for the jobs before the finished one, so only those behind it are
 // served again; a tree over the minima of unfinished jobs finds the next that fits.
@@ -29,7 +30,7 @@ class GangPacking {
   std::vector<double> tree_;  // minima of needs over a complete binary tree
   std::size_t leaves_ = 0;
   std::vector<double> left_, since_, rate_;
-  std::vector<std::size_t> running_, next_running_;
+  std::vector<std::size_t> running_, next_running_, ended_;  // positions, rising
 };
 
 }  // namespace malleable

@@ -1,8 +1,8 @@
 // Sorts job indices by a key: ascending, ties by position in the input.
 //
-// A least-significant-digit radix sort over the leading 32 bits in which the keys differ, then every
-// run of neighbours that agree in those bits is settled by comparison. Short inputs use a comparison
-// sort. O(n) for keys that spread; O(n log n) when nearly all leading bits agree.
+// A least-significant-digit radix sort over the leading 32 bits in which the keys differ, then
+// every run of neighbours that agree in those bits is settled by comparison. Short inputs use a
+// comparison sort. O(n) for keys that spread; O(n log n) when nearly all leading bits agree.
 #pragma once
 
 #include <span>

@@ -1,14 +1,14 @@
 // Malleable Packing Scheme (FLEX, section 3.1, figure 3): a priority order becomes a schedule.
 //
-// At every completion each unfinished job holds its minimum and the slack goes down the order, filling
-// jobs to their maximum; at most one job is partly filled. As jobs leave, slack only grows, so the
-// frontier between full, partial and minimal jobs only moves forward and every job becomes partial
-// and full at most once. Full jobs wait in an event calendar, minimal ones in a second one that is
-// sorted lazily because most of them are promoted first.
-// O(J) expected beyond reading the order, O(J log J) worst; at most O(J) pieces.
+// At every completion each unfinished job holds its minimum and the slack goes down the order,
+// filling jobs to their maximum; at most one job is partly filled. As jobs leave, slack only grows,
+// so the frontier between full, partial and minimal jobs only moves forward and every job becomes
+// partial and full at most once. Full jobs wait in an event calendar, minimal ones in a second one
+// that is sorted lazily because most of them are promoted first. O(J) expected beyond reading the
+// order, O(J log J) worst; at most O(J) pieces.
 //
-// Gangs (none or at least `low` slots) break that invariant: after each completion the jobs behind the
-// finished one are served again in order, found through a tree over their minima.
+// Gangs (none or at least `low` slots) break that invariant: after each completion the jobs behind
+// the finished one are served again in order, found through a tree over their minima.
 #pragma once
 
 #include <span>
@@ -78,7 +78,8 @@ void MalleablePacking::simulate(const Problem& problem, Done& done, Tracer trace
   const double horizon = (total / problem.slots + longest) * (1.0 + 1e-9);
   full_.reset(n, shortest, horizon);
   minimal_.reset(n, shortest, horizon);
-  // A job is promoted at the latest when the work before it is done by what the minima behind leave.
+  // A job is promoted at the latest when the work before it is done by what the minima behind
+  // leave.
   double before = 0.0, behind = problem.slots - slack;
   for (Index p = 0; p < n; ++p) {
     const Row& row = rows_[p];

@@ -2,16 +2,16 @@
 //
 // Let A_j(t) be the work of job j done by time t. In every schedule
 //   min(W_j, m_j t) <= A_j(t) <= min(W_j, M_j t)   and   sum_j A_j(t) <= S t,
-// so at each t by itself sum_j rho_j A_j(t) is at most what a greedy filling by decreasing rho gives:
-// upper limits for jobs before a frontier, lower limits behind it. The frontier only moves forward in
-// t, so one sweep over the times where a limit is reached integrates the bound exactly and yields
-// B_j = (1/W_j) int (W_j - A_j) dt, the mean busy times of the relaxation.
+// so at each t by itself sum_j rho_j A_j(t) is at most what a greedy filling by decreasing rho
+// gives: upper limits for jobs before a frontier, lower limits behind it. The frontier only moves
+// forward in t, so one sweep over the times where a limit is reached integrates the bound exactly
+// and yields B_j = (1/W_j) int (W_j - A_j) dt, the mean busy times of the relaxation.
 //
-// A job that runs between m_j and M_j slots from the start until it ends at C has its mean busy time at
-// most g_j(C), with g_j concave and g_j(C) = C - W/(2M) for m = 0; hence C_j >= h_j(B_j), h_j convex.
-// Minimising sum f_j(h_j(B_j)) over the relaxed mean busy times by Frank and Wolfe's method gives a
-// valid bound in every round; f_j is the convex envelope of the job's penalty between its earliest
-// completion and the end of the longest sensible schedule. O(J log J) a round.
+// A job that runs between m_j and M_j slots from the start until it ends at C has its mean busy
+// time at most g_j(C), with g_j concave and g_j(C) = C - W/(2M) for m = 0; hence C_j >= h_j(B_j),
+// h_j convex. Minimising sum f_j(h_j(B_j)) over the relaxed mean busy times by Frank and Wolfe's
+// method gives a valid bound in every round; f_j is the convex envelope of the job's penalty
+// between its earliest completion and the end of the longest sensible schedule. O(J log J) a round.
 //
 // Goemans et al. 2002 (mean busy times); Beaumont et al. 2012 (caps); the use of minima is ours.
 #pragma once
@@ -29,9 +29,9 @@ namespace malleable {
 class MeanBusyTime {
  public:
   // Lower bound on the sum of penalties over all malleable schedules of `problem`. `start` holds
-  // completions (from problem.now) to linearise around, best those of a good schedule; `earliest` the
-  // earliest conceivable completions. At least one round. A gang's minimum may be unused, so gangs
-  // count as minimum 0.
+  // completions (from problem.now) to linearise around, best those of a good schedule; `earliest`
+  // the earliest conceivable completions. At least one round. A gang's minimum may be unused, so
+  // gangs count as minimum 0.
   double bound(const Problem& problem, const Penalties& penalties, std::span<const double> start,
                std::span<const double> earliest, int rounds);
 

@@ -1,12 +1,12 @@
 // Multiple-choice knapsack: one option per class, least total cost, total size within the capacity.
 //
 // The exact allocation for penalties that are not convex: a class is a job, its options the slot
-// counts at which its penalty falls. The Lagrangian multiplier of the capacity gives a lower bound and
-// a reduced cost for every option; a rounded solution gives an upper bound; options whose reduced cost
-// exceeds the difference are out, and dynamic programming over non-dominated states, pruned by the
-// same bound, settles the few classes that are left (after Pisinger 1995, Dyer, Kayal and Walker 1984).
-// O(options log) for bound and reduction; the core is small on all but contrived instances, and at most
-// `effort` states are visited.
+// counts at which its penalty falls. The Lagrangian multiplier of the capacity gives a lower bound
+// and a reduced cost for every option; a rounded solution gives an upper bound; options whose
+// reduced cost exceeds the difference are out, and dynamic programming over non-dominated states,
+// pruned by the same bound, settles the few classes that are left (after Pisinger 1995, Dyer, Kayal
+// and Walker 1984). O(options log) for bound and reduction; the core is small on all but contrived
+// instances, and at most `effort` states are visited.
 #pragma once
 
 #include <cstddef>
@@ -44,7 +44,7 @@ class MultipleChoiceKnapsack {
     std::uint32_t parent, option;
   };
   struct CoreClass {
-    std::size_t index;               // class
+    std::size_t index;                // class
     std::vector<std::uint32_t> kept;  // options still possible
   };
 

@@ -1,13 +1,13 @@
 // Local search over priority orders, each candidate packed and scored.
 //
-// Insertions and swaps, first improvement, from several starts and then from perturbations of the best
-// order. Step penalties leave plateaus; on them a secondary objective decides that falls as jobs come
-// closer to the steps that they miss. A candidate is given up as soon as the penalties of the jobs that
-// have ended exceed the best score. Deterministic: its own generator with a fixed seed.
-// O(J log J) per candidate; 10 jobs take less than a microsecond.
+// Insertions and swaps, first improvement, from several starts and then from perturbations of the
+// best order. Step penalties leave plateaus; on them a secondary objective decides that falls as
+// jobs come closer to the steps that they miss. A candidate is given up as soon as the penalties of
+// the jobs that have ended exceed the best score. Deterministic: its own generator with a fixed
+// seed. O(J log J) per candidate; 10 jobs take less than a microsecond.
 //
-// Optima tend to share jobs' places (the "big valley"): hence perturbations of the best order rather
-// than fresh starts.
+// Optima tend to share jobs' places (the "big valley"): hence perturbations of the best order
+// rather than fresh starts.
 #pragma once
 
 #include <functional>
@@ -34,9 +34,9 @@ class OrderSearch {
 
   static bool better(const Score& a, const Score& b);
 
-  // Tries up to `effort` candidates, starting from `starts` (best first), and leaves the best order in
-  // starts[0]. Ends early when the value reaches `bound`, or when stop() says so.
-  // Returns how many candidates it tried.
+  // Tries up to `effort` candidates, starting from `starts` (best first), and leaves the best order
+  // in starts[0]. Ends early when the value reaches `bound`, or when stop() says so. Returns how
+  // many candidates it tried.
   std::uint64_t improve(std::vector<std::vector<Index>>& starts, Score& best, std::uint64_t effort,
                         double bound, const std::function<bool()>& stop);
 
@@ -54,8 +54,8 @@ class OrderSearch {
   const Problem* problem_ = nullptr;
   const Penalties* penalties_ = nullptr;
   Aggregate aggregate_ = Aggregate::kSum;
-  double base_ = 0.0;     // what the jobs pay at least, together
-  double horizon_ = 1.0;  // length of the schedule, to scale the secondary objective
+  double base_ = 0.0;             // what the jobs pay at least, together
+  double horizon_ = 1.0;          // length of the schedule, to scale the secondary objective
   std::vector<double> earliest_;  // penalty that each job pays at least
   MalleablePacking packing_;
 

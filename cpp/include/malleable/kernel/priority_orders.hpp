@@ -1,9 +1,9 @@
-// Priority orders to pack by, built from the penalties' slopes, jumps and inverses rather than from a
-// metric's name (FLEX, section 3.1, "metric-specific schemes"; the paper leaves them out).
+// Priority orders to pack by, built from the penalties' slopes, jumps and inverses rather than from
+// a metric's name (FLEX, section 3.1, "metric-specific schemes"; the paper leaves them out).
 //
-// Each is a key per job, sorted; O(J log J). W is the remaining work, p its time on all slots W/S, e the
-// earliest completion, D the last time at which the penalty is still the least that can be had (infinite
-// if it never rises), r the rate at which it rises.
+// Each is a key per job, sorted; O(J log J). W is the remaining work, p its time on all slots W/S,
+// e the earliest completion, D the last time at which the penalty is still the least that can be
+// had (infinite if it never rises), r the rate at which it rises.
 #pragma once
 
 #include <span>
@@ -21,8 +21,9 @@ enum class OrderRule : std::uint8_t {
   kDueDate,       // D: earliest due date (Jackson 1955)
   kModifiedDue,   // max(D, p) / r: weighted modified due date
   kApparentCost,  // W / r, put off while there is slack: apparent tardiness cost
-  kOnTimeSet,     // Moore and Hodgson 1968 with weights and several steps: drop what costs least per work
-  kLeastSlack,    // D - e
+  kOnTimeSet,   // Moore and Hodgson 1968 with weights and several steps: drop what costs least per
+                // work
+  kLeastSlack,  // D - e
 };
 
 class PriorityOrders {
@@ -38,8 +39,8 @@ class PriorityOrders {
   void by_moldable(const Problem& problem, std::span<const double> slots,
                    std::span<const Index> waiting, std::span<Index> order);
 
-  // Rate at which the penalty rises, for Smith's ratio: the slope where there is only one, otherwise
-  // the mean slope between the earliest completion and the end of all work.
+  // Rate at which the penalty rises, for Smith's ratio: the slope where there is only one,
+  // otherwise the mean slope between the earliest completion and the end of all work.
   static double rate(const Problem& problem, const Penalties& penalties, std::size_t j,
                      double earliest, double end);
 

@@ -1,9 +1,10 @@
 // The slots now, for priorities given as keys: selection instead of sorting.
 //
-// Packing needs only its first layer for a decision: minima to everybody, then slack in order of key until
-// it is used up. The jobs that get slack are those below a threshold key, found by one pass around the
-// last threshold (it moves little between epochs) and a partial sort of the few candidates near it.
-// O(J) expected with one pass over key and room; equal keys go to the lower index.
+// Packing needs only its first layer for a decision: minima to everybody, then slack in order of
+// key until it is used up. The jobs that get slack are those below a threshold key, found by one
+// pass around the last threshold (it moves little between epochs) and a partial sort of the few
+// candidates near it. O(J) expected with one pass over key and room; equal keys go to the lower
+// index.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +18,9 @@ namespace malleable {
 
 class PrioritySelection {
  public:
-  // Hands out `slack` in order of key: room[j] at most to each job. Calls give(j, slots) for every job
-  // that gets some, in no particular order. Keys may be infinite, not NaN. Jobs without room are ignored.
+  // Hands out `slack` in order of key: room[j] at most to each job. Calls give(j, slots) for every
+  // job that gets some, in no particular order. Keys may be infinite, not NaN. Jobs without room
+  // are ignored.
   template <typename Give>
   void run(std::span<const double> key, std::span<const double> room, double slack, Give give);
 
@@ -48,8 +50,8 @@ void PrioritySelection::run(std::span<const double> key, std::span<const double>
                             Give give) {
   if (!(slack > 0.0) || key.empty()) return;
   // A little beyond the last threshold; widened until the candidates can use all the slack.
-  double limit = threshold_ > -kInfinity ? threshold_ + 0.05 * std::fabs(threshold_)
-                                         : guess(key, room, slack);
+  double limit =
+      threshold_ > -kInfinity ? threshold_ + 0.05 * std::fabs(threshold_) : guess(key, room, slack);
   double total = collect(key, room, limit);
   for (double more = 1.25; total < slack && limit < kInfinity; more *= 2.0) {
     const double next = guess(key, room, slack * more);

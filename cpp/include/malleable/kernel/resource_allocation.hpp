@@ -1,14 +1,15 @@
 // Separable resource allocation (FLEX, section 3.1): slots fixed for each job's life.
 //
-//   minimise  sum_j F_j(s_j)  or  max_j F_j(s_j)   over integers  m_j <= s_j <= M_j, sum_j s_j <= S,
+//   minimise  sum_j F_j(s_j)  or  max_j F_j(s_j)   over integers  m_j <= s_j <= M_j, sum_j s_j <=
+//   S,
 //
 // with F_j non-increasing. Giving job j its next slot has a price: minus the gain F_j(s) - F_j(s+1)
-// for convex sums, minus F_j(s) for every max objective (the current worst is served first). Prices of
-// one job never fall, so the cheapest units are a solution, and the task is one of selection, not
-// sorting: a price is bracketed on a sample, then on everybody, and only the units inside the bracket
-// are looked at one by one. Where F = w max(0, W/s - c) the number of units below a price has a closed
-// form and is counted with vector instructions. O(J) expected per pass, and log(M - m) more for other
-// functions. Equal prices go to the lower index.
+// for convex sums, minus F_j(s) for every max objective (the current worst is served first). Prices
+// of one job never fall, so the cheapest units are a solution, and the task is one of selection,
+// not sorting: a price is bracketed on a sample, then on everybody, and only the units inside the
+// bracket are looked at one by one. Where F = w max(0, W/s - c) the number of units below a price
+// has a closed form and is counted with vector instructions. O(J) expected per pass, and log(M - m)
+// more for other functions. Equal prices go to the lower index.
 //
 // Sums whose first differences are not monotone go to the multiple-choice knapsack.
 //
@@ -24,8 +25,8 @@
 
 namespace malleable {
 
-// Durations F(s) of one job as a table, for speed-ups that are not linear: slots increase, durations
-// follow the completion rule of section 2.3 once complete() has run.
+// Durations F(s) of one job as a table, for speed-ups that are not linear: slots increase,
+// durations follow the completion rule of section 2.3 once complete() has run.
 struct SpeedupTable {
   std::vector<std::size_t> offset;  // jobs + 1
   std::vector<double> slots, duration;
@@ -43,11 +44,11 @@ struct AllocationResult {
 
 class ResourceAllocation {
  public:
-  // slots[j] for every job; 0 for a job that waits. Where not all jobs can have a slot, those early in
-  // `preference` (empty: index order) get theirs first. `effort` limits the states of the knapsack;
-  // when it runs out the lower convex envelope rounded to slots comes back with its certified bound.
-  // `table`, if given, replaces the linear speed-up W/s. Without `with_value` the closed form leaves
-  // value and bound at 0.
+  // slots[j] for every job; 0 for a job that waits. Where not all jobs can have a slot, those early
+  // in `preference` (empty: index order) get theirs first. `effort` limits the states of the
+  // knapsack; when it runs out the lower convex envelope rounded to slots comes back with its
+  // certified bound. `table`, if given, replaces the linear speed-up W/s. Without `with_value` the
+  // closed form leaves value and bound at 0.
   AllocationResult run(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
                        std::span<const Index> preference, std::size_t effort,
                        std::span<double> slots, const SpeedupTable* table = nullptr,

@@ -1,5 +1,5 @@
-// Marks a loop to be compiled for several instruction sets; the loader picks the machine's widest. Such a
-// loop must give the same results in all of them: element by element, or sums of integers.
+// Marks a loop to be compiled for several instruction sets; the loader picks the machine's widest.
+// Such a loop must give the same results in all of them: element by element, or sums of integers.
 #pragma once
 
 #if defined(__x86_64__) && defined(__gnu_linux__) && defined(__GNUC__) && !defined(__clang__) && \

@@ -19,8 +19,8 @@ namespace malleable {
 
 class Waterline {
  public:
-  // Slots now. `weight` may be empty (all 1). Jobs without work get none. Gangs are admitted by index
-  // while their minima fit. Allocates nothing once warm.
+  // Slots now. `weight` may be empty (all 1). Jobs without work get none. Gangs are admitted by
+  // index while their minima fit. Allocates nothing once warm.
   void allocate(const Problem& problem, std::span<const double> weight, std::span<double> slots);
 
   // The whole schedule: a new waterline at every completion. O(J) a completion.

@@ -30,8 +30,9 @@ struct JobsView {
   std::size_t size() const { return work.size(); }
 };
 
-// Throws FieldError for the first value that makes no sense (NaN, infinite, negative, a minimum above
-// its maximum, SLA steps out of order) and std::invalid_argument for lengths that differ. O(J).
+// Throws FieldError for the first value that makes no sense (NaN, infinite, negative, a minimum
+// above its maximum, SLA steps out of order) and std::invalid_argument for lengths that differ.
+// O(J).
 void validate(const JobsView& jobs);
 
 // The capacity of a cluster: at least 1, at most kMostSlots.

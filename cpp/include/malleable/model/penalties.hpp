@@ -1,9 +1,9 @@
 // Penalties: one non-decreasing piecewise-linear function with jumps per job.
 //
 // Job j owns rows offset[j] .. offset[j+1]. Row r is the line value[r] + slope[r] (t - at[r]); the
-// first row reaches back to minus infinity, every later one applies to t > at[r]. A job without rows
-// uses the caller's own function. Every metric of the FLEX paper (section 2.1) has this form, so
-// kernels and policies ask about slopes, jumps and inverses, never about a metric's name.
+// first row reaches back to minus infinity, every later one applies to t > at[r]. A job without
+// rows uses the caller's own function. Every metric of the FLEX paper (section 2.1) has this form,
+// so kernels and policies ask about slopes, jumps and inverses, never about a metric's name.
 //
 // A time t meets a break point d when t <= d + 1e-9 max(1, |d|).
 #pragma once
@@ -34,7 +34,10 @@ enum class Kind : std::uint8_t {
 // Penalty of a job at an absolute completion time; non-decreasing, finite for finite times.
 using CustomPenalty = double (*)(std::int64_t job, double completion);
 
-inline double tolerance(double at) { return 1e-9 * std::fmax(1.0, std::fabs(at)); }
+inline double tolerance(double at) {
+  const double size = std::fabs(at);
+  return 1e-9 * (size > 1.0 ? size : 1.0);
+}
 
 class Penalties {
  public:
@@ -94,6 +97,7 @@ class Penalties {
 
 // Sum or maximum of the penalties at these absolute completion times; 0 for no jobs. O(J), and the
 // order of additions is fixed.
-double evaluate(const Penalties& penalties, Aggregate aggregate, std::span<const double> completion);
+double evaluate(const Penalties& penalties, Aggregate aggregate,
+                std::span<const double> completion);
 
 }  // namespace malleable

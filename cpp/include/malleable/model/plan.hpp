@@ -1,4 +1,5 @@
-// What a policy hands back: a schedule in compact form, its value, and a floor under every schedule.
+// What a policy hands back: a schedule in compact form, its value, and a floor under every
+// schedule.
 #pragma once
 
 #include <cstdint>

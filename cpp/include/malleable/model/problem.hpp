@@ -1,5 +1,5 @@
-// One decision's instance in the form that the kernels read: what is left of each job and between how
-// many slots it may run, after minima were made feasible and maxima cut to the slots there are.
+// One decision's instance in the form that the kernels read: what is left of each job and between
+// how many slots it may run, after minima were made feasible and maxima cut to the slots there are.
 #pragma once
 
 #include <cstddef>
@@ -38,8 +38,8 @@ struct Problem {
   void drop_minima();
 };
 
-// floor(m S / sum m) with the remainder to the largest fractions, then to lower indices. `minima` add
-// up to more than `slots`. Exact in integers. O(J log J).
+// floor(m S / sum m) with the remainder to the largest fractions, then to lower indices. `minima`
+// add up to more than `slots`. Exact in integers. O(J log J).
 void scale_minima(std::span<double> minima, double slots);
 
 }  // namespace malleable

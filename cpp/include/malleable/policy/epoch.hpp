@@ -1,10 +1,11 @@
 // The decision that a scheduler's loop asks for: slots now, from state that is kept between epochs.
 //
 // Jobs live in dense columns; the last row moves to where one is removed. With one fixed order (the
-// objective's own), priorities are kept up to date as jobs change; a decision is one pass over them and a
-// selection, O(J), rewrites only the rows that gain or lose slots, and allocates nothing once warm. Orders without a key per job are built by sorting, O(J log J). With an
-// effort, FLEX plans in full. Value, bound and pieces are computed on request only.
-// Kernels: priority_selection, waterline, gang_packing; policies: flex, baseline.
+// objective's own), priorities are kept up to date as jobs change; a decision is one pass over them
+// and a selection, O(J), rewrites only the rows that gain or lose slots, and allocates nothing once
+// warm. Orders without a key per job are built by sorting, O(J log J). With an effort, FLEX plans
+// in full. Value, bound and pieces are computed on request only. Kernels: priority_selection,
+// waterline, gang_packing; policies: flex, baseline.
 #pragma once
 
 #include <cstdint>
@@ -100,9 +101,11 @@ class Epoch {
   std::vector<std::size_t> sla_first_, sla_count_;
   std::vector<double> sla_time_, sla_penalty_;  // of all jobs, with gaps where some were removed
   std::size_t steps_ = 0;                       // without the gaps
-  // Derived: the minimum while there is work (0 for FIFO), what it may get beyond that, its priority.
+  // Derived: the minimum while there is work (0 for FIFO), what it may get beyond that, its
+  // priority.
   std::vector<double> low_, room_, key_;
-  double minima_ = 0.0;  // sum of low_; exact while it is at most 2^53, and useless beyond kMostSlots
+  double minima_ =
+      0.0;  // sum of low_; exact while it is at most 2^53, and useless beyond kMostSlots
   bool minima_stale_ = false;
   // The last decision, what it was before, and the ids where that may differ from the minimum.
   std::vector<std::int64_t> given_, before_;

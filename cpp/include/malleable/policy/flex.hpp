@@ -1,12 +1,13 @@
-// FLEX (Wolf, Rajan, Hildrum, Khandekar, Kumar, Parekh, Wu, Balmin: Middleware 2010): any penalty, sum
-// or max, on top of a fair scheduler's minima.
+// FLEX (Wolf, Rajan, Hildrum, Khandekar, Kumar, Parekh, Wu, Balmin: Middleware 2010): any penalty,
+// sum or max, on top of a fair scheduler's minima.
 //
-// Decides: a priority order for the malleable packing scheme. The generic order is that of completions
-// in the moldable optimum (resource allocation); specific orders follow from slopes and due dates; each
-// is packed, the best kept, then improved by local search (sums, gangs). For max objectives the exact
-// deadline test gives the optimum and, where no order attains it, water-filling a schedule that does.
-// Kernels: resource_allocation, priority_orders, malleable_packing, order_search, forced_work,
-// deadline_packing, lower_bound. O(J log J) per order or candidate.
+// Decides: a priority order for the malleable packing scheme. The generic order is that of
+// completions in the moldable optimum (resource allocation); specific orders follow from slopes and
+// due dates; each is packed, the best kept, then improved by local search (sums, gangs). For max
+// objectives the exact deadline test gives the optimum and, where no order attains it,
+// water-filling a schedule that does. Kernels: resource_allocation, priority_orders,
+// malleable_packing, order_search, forced_work, deadline_packing, lower_bound. O(J log J) per order
+// or candidate.
 #pragma once
 
 #include <cstdint>

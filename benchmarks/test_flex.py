@@ -1,0 +1,56 @@
+"""Speed of FLEX's kernels, plans and epochs from Python.
+
+Run `python -m pytest benchmarks --benchmark-only`; instances are those of benchmarks/instances.py. Ratios
+to std::sort in one process, from C++: `bench_core`. The yardsticks below (np.argsort, np.sort) are timed in
+the same run, so ratios of medians can be read from one table.
+"""
+
+import numpy as np
+import pytest
+
+import malleable as mb
+from benchmarks import instances
+
+OBJECTIVES = [f"{a}:{k}" for a in ("sum", "max") for k in mb.KINDS if k != "custom"]
+
+
+@pytest.mark.parametrize("name", ["argsort", "sort"])
+def test_yardstick(benchmark, name):
+    work = np.asarray(instances.instance_a(100_000)[0].work)
+    benchmark(getattr(np, name), work)
+
+
+@pytest.mark.parametrize("jobs", [1_000, 10_000, 100_000, 1_000_000])
+def test_resource_allocation(benchmark, jobs):
+    table, slots = instances.instance_a(jobs)
+    result = benchmark(mb.kernels.resource_allocation, table, slots)
+    assert result.slots.sum() == slots
+
+
+@pytest.mark.parametrize("kind", ["tardy", "sla"])
+def test_step_allocation(benchmark, kind):
+    table, slots = instances.step_instance()
+    result = benchmark(mb.kernels.resource_allocation, table, slots, f"sum:{kind}")
+    assert result.exact
+
+
+@pytest.mark.parametrize("jobs", [1_000, 10_000, 100_000, 1_000_000])
+@pytest.mark.parametrize("which", ["a", "b"])
+def test_packing(benchmark, jobs, which):
+    table, slots = getattr(instances, f"instance_{which}")(jobs)
+    order = np.argsort(table.work)
+    benchmark(mb.kernels.malleable_packing, table, slots, order)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_plan_of_1000_jobs_all_fixed_orders(benchmark, objective):
+    table, slots = instances.objectives_instance(1_000)
+    benchmark(mb.plan, table, slots, objective, effort=0)
+
+
+@pytest.mark.parametrize("jobs", [100_000, 1_000_000])
+@pytest.mark.parametrize("which", ["a", "b"])
+def test_decide(benchmark, jobs, which):
+    """One decision, with 1 % of the jobs arriving, leaving or changing before it (not timed)."""
+    stream = instances.decision_stream(which, jobs)
+    benchmark.pedantic(stream.decide, setup=stream.change, rounds=200 if jobs < 10**6 else 20)

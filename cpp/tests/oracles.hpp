@@ -1,0 +1,115 @@
+// Slow, obvious schedulers to compare with. They share no code with the kernels.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "instances.hpp"
+
+namespace malleable::check {
+
+// Slots of every job given who is unfinished: the packing rule by the letter (FLEX, figure 3), or
+// for gangs "none or at least the minimum".
+inline Doubles first_layer(const Problem& problem, const Doubles& left,
+                           std::span<const Index> order) {
+  Doubles slots(problem.size(), 0.0);
+  double slack = problem.slots;
+  if (!problem.gang) {
+    for (std::size_t j = 0; j < problem.size(); ++j) {
+      if (left[j] > 0.0) slots[j] = problem.low[j];
+      slack -= slots[j];
+    }
+  }
+  for (const Index j : order) {
+    if (left[j] <= 0.0 || (problem.gang && std::max(1.0, problem.low[j]) > slack)) continue;
+    const double more = std::min(slack, problem.high[j] - slots[j]);
+    slots[j] += more;
+    slack -= more;
+  }
+  return slots;
+}
+
+// Completions, from now, of a schedule that asks rule(left) for everybody's slots at every completion.
+template <typename Rule>
+Doubles schedule_by(const Problem& problem, Rule rule) {
+  const std::size_t n = problem.size();
+  Doubles left = problem.work, completion(n, 0.0);
+  std::size_t unfinished = 0;
+  for (const double work : left) unfinished += work > 0.0;
+  double time = 0.0;
+  while (unfinished > 0) {
+    const Doubles slots = rule(left);
+    double span = kInfinity;
+    for (std::size_t j = 0; j < n; ++j) {
+      if (slots[j] > 0.0) span = std::min(span, left[j] / slots[j]);
+    }
+    if (span == kInfinity) break;
+    time += span;
+    for (std::size_t j = 0; j < n; ++j) {
+      if (left[j] <= 0.0 || slots[j] == 0.0) continue;
+      // Jobs that end together do so within rounding.
+      left[j] = left[j] / slots[j] <= span * (1.0 + 1e-13) ? 0.0 : left[j] - slots[j] * span;
+      if (left[j] <= 1e-14 * problem.work[j]) {
+        left[j] = 0.0;
+        completion[j] = time;
+        --unfinished;
+      }
+    }
+  }
+  for (std::size_t j = 0; j < n; ++j) {
+    if (left[j] > 0.0) completion[j] = kInfinity;
+  }
+  return completion;
+}
+
+inline Doubles pack_slowly(const Problem& problem, std::span<const Index> order) {
+  return schedule_by(problem,
+                     [&](const Doubles& left) { return first_layer(problem, left, order); });
+}
+
+// Some schedule that keeps the limits: random slots, drawn anew at every completion.
+inline Doubles pack_at_random(const Problem& problem, Random& random) {
+  return schedule_by(problem, [&](const Doubles& left) {
+    Problem changed = problem;
+    for (std::size_t j = 0; j < problem.size(); ++j) {
+      if (problem.gang || left[j] <= 0.0) continue;
+      const auto low = static_cast<std::int64_t>(problem.low[j]);
+      const auto high = static_cast<std::int64_t>(problem.high[j]);
+      // Somebody must make progress: at least one slot.
+      changed.high[j] = static_cast<double>(std::max<std::int64_t>(integer(random, low, high), 1));
+    }
+    return first_layer(changed, left, shuffled(random, problem.size()));
+  });
+}
+
+inline Doubles absolute(const Problem& problem, const Doubles& completion) {
+  Doubles times(problem.size());
+  for (std::size_t j = 0; j < problem.size(); ++j) {
+    times[j] = problem.work[j] > 0.0 ? problem.now + completion[j] : problem.idle_end[j];
+  }
+  return times;
+}
+
+inline double value_of(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
+                       const Doubles& completion) {
+  const Doubles times = absolute(problem, completion);
+  double sum = 0.0, worst = -kInfinity;
+  for (std::size_t j = 0; j < times.size(); ++j) {
+    const double paid = penalties(j, times[j]);
+    sum += paid;
+    worst = std::max(worst, paid);
+  }
+  return times.empty() ? 0.0 : aggregate == Aggregate::kSum ? sum : worst;
+}
+
+// Least value over all packing orders.
+inline double best_of_all_orders(const Problem& problem, const Penalties& penalties,
+                                 Aggregate aggregate) {
+  double best = kInfinity;
+  all_orders(problem.size(), [&](const Order& order) {
+    best = std::min(best, value_of(problem, penalties, aggregate, pack_slowly(problem, order)));
+  });
+  return best;
+}
+
+}  // namespace malleable::check

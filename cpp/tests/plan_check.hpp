@@ -1,0 +1,125 @@
+// Checks a plan against everything that its instance promises: slots, limits, work, value, bound. Shares
+// no code with the policies.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "instances.hpp"
+#include "malleable/model/plan.hpp"
+
+namespace malleable::check {
+
+struct SlotChange {
+  double time;
+  Index job;
+  double slots;
+};
+
+// Walks through the pieces in time. Slots are whole, so the limits hold exactly but where two instants
+// differ by rounding only.
+inline void check_limits(const Problem& problem, const Plan& plan) {
+  const Pieces& pieces = plan.pieces;
+  std::vector<SlotChange> changes;
+  double last = problem.now;
+  for (std::size_t k = 0; k < pieces.size(); ++k) {
+    const auto job = static_cast<Index>(pieces.job[k]);
+    const auto slots = static_cast<double>(pieces.slots[k]);
+    CHECK(pieces.slots[k] >= 1);
+    CHECK(pieces.end[k] > pieces.start[k] && pieces.start[k] >= problem.now);
+    changes.push_back({pieces.start[k], job, slots});
+    changes.push_back({pieces.end[k], job, -slots});
+    last = std::max(last, pieces.end[k]);
+  }
+  const double blur = 1e-12 * std::max(std::fabs(last), last - problem.now);
+  std::sort(changes.begin(), changes.end(),
+            [](const SlotChange& a, const SlotChange& b) { return a.time < b.time; });
+  Doubles held(problem.size(), 0.0);
+  double used = 0.0;
+  Order touched = identity(problem.size());  // from the start on, minima are due
+  for (std::size_t k = 0; k < changes.size();) {
+    const double time = changes[k].time;
+    for (; k < changes.size() && changes[k].time <= time; ++k) {
+      held[changes[k].job] += changes[k].slots;
+      used += changes[k].slots;
+      touched.push_back(changes[k].job);
+    }
+    if (k < changes.size() && changes[k].time - time <= blur) continue;
+    CHECK_AT_MOST(used, problem.slots, 0.0);
+    for (const Index j : touched) {
+      CHECK_AT_MOST(held[j], problem.high[j], 0.0);
+      const bool unfinished = problem.work[j] > 0.0 && plan.completion[j] > time + blur;
+      const bool may_wait = problem.gang && held[j] == 0.0;
+      if (unfinished && !may_wait) CHECK_AT_MOST(problem.low[j], held[j], 0.0);
+    }
+    touched.clear();
+  }
+}
+
+// Every job's pieces do its work, and its start, completion and allocation say what they show.
+inline void check_jobs(const Problem& problem, const Plan& plan) {
+  const std::size_t n = problem.size();
+  Doubles done(n, 0.0), first(n, kInfinity), end(n, -kInfinity), now(n, 0.0);
+  for (std::size_t k = 0; k < plan.pieces.size(); ++k) {
+    const auto j = static_cast<std::size_t>(plan.pieces.job[k]);
+    const double from = plan.pieces.start[k], to = plan.pieces.end[k];
+    done[j] += static_cast<double>(plan.pieces.slots[k]) * (to - from);
+    first[j] = std::min(first[j], from);
+    end[j] = std::max(end[j], to);
+    if (from <= problem.now) now[j] += static_cast<double>(plan.pieces.slots[k]);
+  }
+  for (std::size_t j = 0; j < n; ++j) {
+    if (problem.work[j] == 0.0) {
+      CHECK_EQUAL(done[j], 0.0);
+      CHECK_EQUAL(plan.allocation[j], 0);
+      CHECK_EQUAL(plan.completion[j], problem.idle_end[j]);
+      CHECK_EQUAL(plan.start[j], problem.idle_end[j]);
+    } else if (problem.gang && problem.low[j] > problem.slots) {
+      CHECK_EQUAL(done[j], 0.0);
+      CHECK_EQUAL(plan.completion[j], kInfinity);
+      CHECK_EQUAL(plan.start[j], kInfinity);
+    } else {
+      // What rounding of an instant costs: every slot for one unit in the last place.
+      const double blur = 1e-15 * scale_of(plan.completion[j]);
+      CHECK_NEAR(done[j], problem.work[j],
+                 1e-9 * problem.work[j] + 8.0 * blur * problem.high[j]);
+      CHECK(plan.completion[j] >= plan.start[j] && plan.start[j] >= problem.now);
+      if (done[j] > 0.0) {
+        CHECK_NEAR(plan.completion[j], end[j], 1e-9 * scale_of(end[j]));
+        CHECK_EQUAL(plan.start[j], first[j]);
+        CHECK_EQUAL(static_cast<double>(plan.allocation[j]), now[j]);
+      }
+    }
+  }
+}
+
+// A plan of `problem` as its policy saw it (FIFO: without minima).
+inline void check_plan(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
+                       const Plan& plan) {
+  const std::size_t n = problem.size();
+  CHECK_EQUAL(plan.completion.size(), n);
+  CHECK_EQUAL(plan.order.size(), n);
+  CHECK(is_permutation_of_all(plan.order));
+  if (n > 0) {
+    CHECK_EQUAL(plan.start.size(), n);
+    CHECK_EQUAL(plan.allocation.size(), n);
+    check_limits(problem, plan);
+    check_jobs(problem, plan);
+  }
+  double sum = 0.0, worst = n > 0 ? -kInfinity : 0.0, magnitude = 0.0;
+  for (std::size_t j = 0; j < n; ++j) {
+    const double paid = penalties(j, plan.completion[j]);
+    sum += paid;
+    worst = std::max(worst, paid);
+    magnitude += std::fabs(paid);
+  }
+  CHECK(!std::isnan(plan.value) && !std::isnan(plan.lower_bound));
+  CHECK_NEAR(plan.value, aggregate == Aggregate::kSum ? sum : worst, 1e-9 * magnitude);
+  CHECK_AT_MOST(plan.lower_bound, plan.value, 0.0);
+  CHECK_EQUAL(plan.status == Status::kInfeasible, problem.beyond_reach);
+  if (plan.status == Status::kMinimaScaled) CHECK(problem.minima_scaled);
+  if (plan.status == Status::kOk) CHECK(!problem.minima_scaled && !problem.beyond_reach);
+}
+
+}  // namespace malleable::check

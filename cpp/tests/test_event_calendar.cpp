@@ -1,0 +1,133 @@
+#include "malleable/kernel/event_calendar.hpp"
+
+#include <set>
+#include <utility>
+
+#include "instances.hpp"
+
+namespace malleable::check {
+namespace {
+
+using Slow = std::multiset<std::pair<double, Index>>;
+
+void check_front(const EventCalendar& calendar, const Slow& slow) {
+  const Event& front = calendar.front();
+  if (slow.empty()) {
+    CHECK_EQUAL(front.time, kInfinity);
+    CHECK_EQUAL(front.position, EventCalendar::kNone);
+  } else {
+    CHECK_EQUAL(front.time, slow.begin()->first);
+    CHECK_EQUAL(front.position, slow.begin()->second);
+  }
+}
+
+// Random pushes and pops; every position waits at most once at a time, and no time falls behind the
+// last one taken. `gap` draws how far ahead of it an event lies.
+template <typename Gap>
+void compare(EventCalendar& calendar, Random& random, std::size_t count, double first, double last,
+             Gap gap) {
+  calendar.reset(count, first, last);
+  Slow slow;
+  Order free = shuffled(random, count);
+  double taken = 0.0;
+  check_front(calendar, slow);
+  const double busy = real(random, 0.3, 0.9);
+  for (std::size_t step = 0; step < 4 * count; ++step) {
+    if (!free.empty() && (slow.empty() || chance(random, busy))) {
+      const double time = taken + gap();
+      calendar.push(time, free.back());
+      slow.emplace(time, free.back());
+      free.pop_back();
+    } else if (!slow.empty()) {
+      taken = slow.begin()->first;
+      free.push_back(slow.begin()->second);
+      slow.erase(slow.begin());
+      calendar.pop();
+    }
+    check_front(calendar, slow);
+  }
+  while (!slow.empty()) {
+    slow.erase(slow.begin());
+    calendar.pop();
+    check_front(calendar, slow);
+  }
+}
+
+TEST(empty) {
+  EventCalendar calendar;
+  check_front(calendar, {});
+  calendar.pop();
+  check_front(calendar, {});
+  calendar.reset(1000, 1.0, 2.0);
+  check_front(calendar, {});
+  calendar.pop();
+  check_front(calendar, {});
+}
+
+TEST(spread_times) {
+  EventCalendar calendar;  // one for all: a reset must leave nothing behind
+  trials(1, 300, [&](Random& random) {
+    const auto count = static_cast<std::size_t>(integer(random, 1, 600));
+    const double first = std::pow(10.0, real(random, -6.0, 3.0));
+    const double last = first * std::pow(10.0, real(random, 0.1, 6.0));
+    compare(calendar, random, count, first, last, [&] { return real(random, first, last); });
+  });
+}
+
+TEST(times_outside_the_range_announced) {
+  EventCalendar calendar;
+  trials(2, 200, [&](Random& random) {
+    compare(calendar, random, 300, 1.0, 10.0, [&] {
+      const double some[] = {0.0, 1e-300, 0.5, 3.0, 9.999, 10.0, 1e6, 1e300};
+      return some[random() % 8] * (chance(random, 0.5) ? 1.0 : real(random, 0.5, 1.0));
+    });
+  });
+}
+
+TEST(equal_times_go_by_position) {
+  EventCalendar calendar;
+  trials(3, 200, [&](Random& random) {
+    const auto kinds = integer(random, 1, 4);
+    compare(calendar, random, 400, 1.0, 8.0,
+            [&] { return static_cast<double>(integer(random, 0, kinds)); });
+  });
+  // All at once, pushed in every direction.
+  for (const bool rising : {false, true}) {
+    calendar.reset(5000, 1.0, 100.0);
+    for (Index k = 0; k < 5000; ++k) calendar.push(50.0, rising ? k : 4999 - k);
+    for (Index k = 0; k < 5000; ++k) {
+      CHECK_EQUAL(calendar.front().position, k);
+      calendar.pop();
+    }
+  }
+}
+
+// Everything in one bucket of many: it is sorted once, and what comes later waits in a heap.
+TEST(times_that_hardly_differ) {
+  EventCalendar calendar;
+  trials(4, 100, [&](Random& random) {
+    compare(calendar, random, 500, 1e-9, 1e9,
+            [&] { return static_cast<double>(integer(random, 0, 20)) * 0x1p-50; });
+  });
+}
+
+TEST(ranges_without_sense_fall_back_to_a_heap) {
+  EventCalendar calendar;
+  trials(5, 50, [&](Random& random) {
+    const std::pair<double, double> ranges[] = {
+        {0.0, 1.0}, {-1.0, 1.0}, {2.0, 1.0}, {1.0, 1.0}, {kInfinity, 0.0}, {1.0, kInfinity}};
+    const auto [first, last] = ranges[random() % 6];
+    compare(calendar, random, 200, first, last, [&] { return real(random, 0.0, 2.0); });
+  });
+}
+
+TEST(neighbouring_ends_of_a_range) {
+  EventCalendar calendar;
+  trials(6, 20, [&](Random& random) {
+    compare(calendar, random, 200, 1.0, std::nextafter(1.0, 2.0),
+            [&] { return chance(random, 0.5) ? 1.0 : std::nextafter(1.0, 2.0); });
+  });
+}
+
+}  // namespace
+}  // namespace malleable::check

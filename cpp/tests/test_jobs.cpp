@@ -1,0 +1,104 @@
+#include "malleable/model/jobs.hpp"
+
+#include <limits>
+
+#include "instances.hpp"
+#include "malleable/model/error.hpp"
+
+namespace malleable::check {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+Table sound() {
+  Table table;
+  table.add(3.0, 1, 4, 2.0, 10.0, -5.0);
+  table.step(1.0, 0.0);
+  table.step(2.0, 0.5);
+  table.add(0.0);
+  table.add(1e300, kAllSlots, kAllSlots, 0.0, -1.0);
+  table.step(-7.0, 3.0);
+  return table;
+}
+
+// The message for a table in which one thing was changed.
+template <typename Change>
+void rejects(Change change) {
+  Table table = sound();
+  change(table);
+  validate(table.view());
+}
+
+TEST(accepts_what_makes_sense) {
+  validate(sound().view());
+  validate(Table{}.view());
+  trials(1, 200, [](Random& random) {
+    const auto jobs = static_cast<std::size_t>(integer(random, 0, 12));
+    validate(random_table(random, jobs, {}).view());
+  });
+  CHECK(true);
+}
+
+TEST(names_field_row_and_value) {
+  CHECK_THROWS(rejects([](Table& t) { t.work[1] = kNan; }),
+               "work[1] = nan: must be finite and at least 0");
+  CHECK_THROWS(rejects([](Table& t) { t.work[2] = -0.5; }), "work[2] = -0.5");
+  CHECK_THROWS(rejects([](Table& t) { t.work[0] = kInfinity; }), "work[0] = inf");
+  CHECK_THROWS(rejects([](Table& t) { t.arrival[2] = -kInfinity; }), "arrival[2] = -inf");
+  CHECK_THROWS(rejects([](Table& t) { t.weight[0] = -1e-300; }), "weight[0] = -1e-300");
+  CHECK_THROWS(rejects([](Table& t) { t.deadline[1] = kNan; }), "deadline[1] = nan");
+  CHECK_THROWS(rejects([](Table& t) { t.deadline[1] = -kInfinity; }), "deadline[1] = -inf");
+  CHECK_THROWS(rejects([](Table& t) { t.min_slots[1] = -1; }),
+               "min_slots[1] = -1: must be at least 0");
+  CHECK_THROWS(rejects([](Table& t) { t.max_slots[1] = 0; }),
+               "max_slots[1] = 0: must be at least 1");
+  CHECK_THROWS(rejects([](Table& t) { t.max_slots[2] = kAllSlots + 1; }), "max_slots[2]");
+  CHECK_THROWS(rejects([](Table& t) { t.min_slots[0] = 5; }),
+               "min_slots[0] = 5: above max_slots[0] = 4");
+}
+
+TEST(names_the_first_bad_row) {
+  CHECK_THROWS(rejects([](Table& t) { t.work[2] = t.work[1] = -1.0; }), "work[1]");
+}
+
+TEST(steps_increase) {
+  CHECK_THROWS(rejects([](Table& t) { t.sla_time[1] = 1.0; }), "sla[0] = 1: the steps' times");
+  CHECK_THROWS(rejects([](Table& t) { t.sla_time[2] = kNan; }), "sla[2] = nan");
+  CHECK_THROWS(rejects([](Table& t) { t.sla_penalty[2] = -1.0; }), "sla[2] = -1");
+  CHECK_THROWS(rejects([](Table& t) { t.sla_penalty[2] = kInfinity; }), "sla[2] = inf");
+  CHECK_THROWS(rejects([](Table& t) { t.sla_penalty[0] = 1.0; }), "must not fall");
+}
+
+TEST(lengths_agree) {
+  CHECK_THROWS(rejects([](Table& t) { t.arrival.pop_back(); }),
+               "arrival has 2 entries but work has 3");
+  CHECK_THROWS(rejects([](Table& t) { t.min_slots.push_back(0); }), "min_slots has 4 entries");
+  CHECK_THROWS(rejects([](Table& t) { t.max_slots.clear(); }), "max_slots has 0 entries");
+  CHECK_THROWS(rejects([](Table& t) { t.weight.pop_back(); }), "weight has 2 entries");
+  CHECK_THROWS(rejects([](Table& t) { t.deadline.pop_back(); }), "deadline has 2 entries");
+  CHECK_THROWS(rejects([](Table& t) { t.sla_offset.pop_back(); }), "sla has 2 entries");
+  CHECK_THROWS(rejects([](Table& t) { t.sla_offset.clear(); }), "sla has 0 entries");
+  CHECK_THROWS(rejects([](Table& t) { t.sla_time.pop_back(); }), "do not match");
+  CHECK_THROWS(rejects([](Table& t) { t.sla_penalty.push_back(9.0); }), "do not match");
+  CHECK_THROWS(rejects([](Table& t) { t.sla_offset[0] = 1; }), "do not match");
+  CHECK_THROWS(rejects([](Table& t) { t.sla_offset[2] = 1; }), "offsets decrease");
+}
+
+TEST(slots_of_a_cluster) {
+  validate_slots(1);
+  validate_slots(kMostSlots);
+  CHECK_THROWS(validate_slots(0), "slots = 0: must be at least 1");
+  CHECK_THROWS(validate_slots(-3), "slots = -3");
+  CHECK_THROWS(validate_slots(kMostSlots + 1), "at most 2^50");
+}
+
+TEST(an_error_reads_as_one_line) {
+  const FieldError real("work", 3, kNan, "must be finite");
+  CHECK_EQUAL(std::string(real.what()), "work[3] = nan: must be finite");
+  const FieldError whole("ids", 0, 7LL, "no such job");
+  CHECK_EQUAL(std::string(whole.what()), "ids[0] = 7: no such job");
+  CHECK_EQUAL(std::string(FieldError("x", 1, 0.1, "y").what()), "x[1] = 0.1: y");
+}
+
+}  // namespace
+}  // namespace malleable::check
