@@ -12,8 +12,16 @@ import numpy.typing as npt
 
 from malleable import _core
 from malleable.objectives import parse_objective
-from malleable.planning import POLICIES, Plan, check_effort, check_min_mode, check_slots, check_time
-from malleable.tables import ALL_SLOTS, Integers, Jobs, SlaSteps
+from malleable.planning import POLICIES, Plan, check_effort
+from malleable.tables import (
+    ALL_SLOTS,
+    Integers,
+    Jobs,
+    SlaSteps,
+    check_min_mode,
+    check_slots,
+    check_time,
+)
 
 __all__ = ["Decision", "Epoch"]
 
@@ -291,7 +299,7 @@ def _integers(field: str, values: npt.ArrayLike | None, count: int) -> Any:
         floats = _floats(field, values, count)
         for bad in np.flatnonzero(~(np.isfinite(floats) & (floats == np.floor(floats))))[:1]:
             raise ValueError(f"{field}[{bad}] = {floats[bad]}: must be a whole number")
-        array = np.clip(floats, -1, ALL_SLOTS)
+        array = np.clip(floats, -ALL_SLOTS, ALL_SLOTS)
     if array.ndim == 0:
         array = np.full(count, array)
     return np.ascontiguousarray(array, dtype=np.int64)

@@ -10,7 +10,15 @@ import numpy.typing as npt
 
 from malleable import _core
 from malleable.objectives import ObjectiveLike, PenaltyLike, parse_objective
-from malleable.tables import Floats, Integers, Jobs
+from malleable.tables import (
+    Floats,
+    Integers,
+    Jobs,
+    check_count,
+    check_min_mode,
+    check_slots,
+    check_time,
+)
 
 __all__ = ["Allocation", "malleable_packing", "resource_allocation", "waterline"]
 
@@ -62,6 +70,9 @@ def resource_allocation(
     other convex sums and for max objectives; multiple-choice knapsack otherwise.
     """
     goal = parse_objective(objective, len(jobs))
+    slots = check_slots(slots)
+    now = check_time("now", now)
+    check_min_mode(min_mode)
     penalties = goal.penalties(jobs, penalty=penalty)
     table: tuple[Any, Any, Any] = (None, None, None)
     if speedup is not None:
@@ -72,11 +83,11 @@ def resource_allocation(
         jobs.min_slots,
         jobs.max_slots,
         slots,
-        float(now),
+        now,
         min_mode == "gang",
         penalties,
         goal.core_aggregate,
-        _core.KNAPSACK_EFFORT if effort is None else int(effort),
+        _core.KNAPSACK_EFFORT if effort is None else check_count("effort", effort),
         *table,
     )
     return Allocation(*result)
@@ -120,9 +131,12 @@ def malleable_packing(
 
     ``order`` is a permutation of the job rows. FLEX, figure 3. O(J) expected, O(J log J) at worst.
     """
-    rows = np.ascontiguousarray(order, dtype=np.int64)
-    if not np.array_equal(np.sort(rows), np.arange(len(jobs))):
+    given = np.asarray(order)
+    if not np.array_equal(np.sort(given), np.arange(len(jobs))):
         raise ValueError("order: expected every job row exactly once")
+    slots = check_slots(slots)
+    check_min_mode(min_mode)
+    rows = np.ascontiguousarray(given, dtype=np.int64)
     return _core.malleable_packing(
         jobs.work, jobs.min_slots, jobs.max_slots, slots, min_mode == "gang", rows
     )
@@ -140,14 +154,15 @@ def waterline(
 
     Remainders go to the largest fraction, then to the lower index. O(J) for a few passes.
     """
-    low = np.atleast_1d(np.asarray(min_slots, dtype=np.int64))
-    high = np.atleast_1d(np.asarray(max_slots, dtype=np.int64))
-    low, high = (np.ascontiguousarray(a) for a in np.broadcast_arrays(low, high))
-    share = np.empty(0)
-    if weight is not None:
-        share = np.ascontiguousarray(np.broadcast_to(np.asarray(weight, float), low.shape))
-    if np.any(low < 0) or np.any(low > high) or np.any(high < 1) or np.any(~(share >= 0)):
-        raise ValueError(
-            "waterline: needs 0 <= min_slots <= max_slots, max_slots >= 1, weight >= 0"
-        )
-    return _core.waterline(low, high, slots, share, min_mode == "gang")
+    slots = check_slots(slots)
+    check_min_mode(min_mode)
+    columns = [min_slots, max_slots] + ([] if weight is None else [weight])
+    count = max(np.size(column) for column in columns)
+    jobs = Jobs(
+        np.ones(count),
+        min_slots=min_slots,
+        max_slots=max_slots,
+        weight=1.0 if weight is None else weight,
+    )
+    share = np.empty(0) if weight is None else jobs.weight
+    return _core.waterline(jobs.min_slots, jobs.max_slots, slots, share, min_mode == "gang")

@@ -13,15 +13,23 @@ import numpy.typing as npt
 from malleable import _core, views
 from malleable.objectives import Objective, ObjectiveLike, PenaltyLike, parse_objective
 from malleable.schedule_check import check_schedule
-from malleable.tables import Floats, Integers, Jobs
+from malleable.tables import (
+    MIN_MODES,
+    Floats,
+    Integers,
+    Jobs,
+    check_count,
+    check_min_mode,
+    check_slots,
+    check_time,
+)
 
-__all__ = ["DEFAULT_EFFORT", "POLICIES", "Plan", "plan"]
+__all__ = ["DEFAULT_EFFORT", "MIN_MODES", "POLICIES", "Plan", "plan"]
 
 DEFAULT_EFFORT: int = _core.DEFAULT_EFFORT
 """Candidates that FLEX tries after its fixed orders unless told otherwise."""
 
 POLICIES = ("flex", "fair", "fifo", "wdeq")
-MIN_MODES = ("guarantee", "gang")
 
 
 class Plan:
@@ -210,38 +218,8 @@ def plan(
     return Plan(jobs, slots, goal, policy, now, min_mode, result, paid, took)
 
 
-def check_slots(slots: Any) -> int:
-    """A capacity as an int; ValueError otherwise."""
-    whole = isinstance(slots, (int, np.integer)) and not isinstance(slots, bool)
-    if not whole and not (isinstance(slots, float) and slots.is_integer()):
-        raise ValueError(f"slots = {slots!r}: must be a whole number, at least 1")
-    count = int(slots)
-    if not 1 <= count <= _core.MOST_SLOTS:
-        raise ValueError(f"slots = {slots}: must be at least 1 and at most 2^50")
-    return count
-
-
-def check_time(field: str, value: Any) -> float:
-    """A finite time as a float; ValueError otherwise."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise ValueError(f"{field} = {value!r}: must be a time in seconds") from None
-    if not np.isfinite(number):
-        raise ValueError(f"{field} = {value}: must be finite")
-    return number
-
-
 def check_effort(effort: Any) -> int:
     """A number of candidates; the default where None."""
     if effort is None:
         return DEFAULT_EFFORT
-    if isinstance(effort, bool) or not isinstance(effort, (int, np.integer)) or effort < 0:
-        raise ValueError(f"effort = {effort!r}: must be a whole number, at least 0")
-    return min(int(effort), 2**62)
-
-
-def check_min_mode(min_mode: str) -> None:
-    """ValueError unless the mode is known."""
-    if min_mode not in MIN_MODES:
-        raise ValueError(f"min_mode = {min_mode!r}: expected one of {', '.join(MIN_MODES)}")
+    return check_count("effort", effort)

@@ -11,7 +11,17 @@ import numpy.typing as npt
 
 from malleable import _core
 
-__all__ = ["ALL_SLOTS", "Floats", "Integers", "Jobs", "SlaSteps"]
+__all__ = [
+    "ALL_SLOTS",
+    "Floats",
+    "Integers",
+    "Jobs",
+    "SlaSteps",
+    "check_count",
+    "check_min_mode",
+    "check_slots",
+    "check_time",
+]
 
 ALL_SLOTS: int = _core.ALL_SLOTS
 """``max_slots`` of a job that may use every slot there is."""
@@ -27,7 +37,8 @@ def _first_bad(field: str, values: Iterable[Any], kind: str) -> ValueError:
         try:
             float(value)
         except (TypeError, ValueError, OverflowError):
-            return ValueError(f"{field}[{index}] = {value!r}: not {kind}")
+            shown = value.item() if isinstance(value, np.generic) else value
+            return ValueError(f"{field}[{index}] = {shown!r}: not {kind}")
     return ValueError(f"{field}: not {kind}")
 
 
@@ -41,13 +52,15 @@ def _column(field: str, values: Any, count: int | None) -> npt.NDArray[Any]:
         array = np.asarray(values)
     except (TypeError, ValueError):
         raise ValueError(f"{field}: entries differ in length or kind") from None
-    if array.dtype.kind not in "fiub":
+    if array.dtype.kind not in "fiubOUS":
+        raise ValueError(f"{field}: {array.dtype} is not a kind of number")
+    if array.dtype.kind in "OUS":
         try:
             array = array.astype(np.float64)
         except (TypeError, ValueError, OverflowError):
             raise _first_bad(field, np.atleast_1d(array), "a number") from None
-    if array.ndim == 0 and count is not None:
-        array = np.full(count, array)
+    if array.ndim == 0:
+        array = np.full(1 if count is None else count, array)
     if array.ndim != 1:
         raise ValueError(f"{field} has {array.ndim} dimensions, expected 1")
     if count is not None and len(array) != count:
@@ -64,9 +77,10 @@ def _integers(field: str, values: Any, count: int) -> Integers:
     if array.dtype.kind == "f":
         for bad in np.flatnonzero(~(np.isfinite(array) & (array == np.floor(array))))[:1]:
             raise ValueError(f"{field}[{bad}] = {array[bad]}: must be a whole number")
+    for bad in np.flatnonzero(array < 0)[:1]:
+        raise ValueError(f"{field}[{bad}] = {array[bad]}: must be at least 0")
     # Anything above ALL_SLOTS means the same; clipped here it cannot wrap around in the cast.
-    low = -1 if array.dtype.kind != "u" else 0
-    return np.clip(array, low, ALL_SLOTS).astype(np.int64, order="C")
+    return np.clip(array, 0, ALL_SLOTS).astype(np.int64, order="C")
 
 
 def _deadlines(values: Any, count: int) -> Floats:
@@ -80,7 +94,10 @@ def _deadlines(values: Any, count: int) -> Floats:
 def _names(field: str, values: Any, count: int) -> tuple[str, ...]:
     if isinstance(values, str):
         raise ValueError(f"{field}: one entry per job, not a single text")
-    names = tuple(str(value) for value in values)
+    try:
+        names = tuple(str(value) for value in values)
+    except TypeError:
+        raise ValueError(f"{field} = {values!r}: one entry per job") from None
     if len(names) != count:
         raise ValueError(f"{field} has {len(names)} entries but work has {count}")
     return names
@@ -161,8 +178,7 @@ class Jobs:
         user: Sequence[str] | None = None,
         size: npt.ArrayLike | None = None,
     ) -> None:
-        column = np.atleast_1d(_column("work", work, None))
-        self.work = _floats("work", column, None)
+        self.work = _floats("work", work, None)
         count = len(self.work)
         self.arrival = _floats("arrival", arrival, count)
         self.min_slots = _integers("min_slots", min_slots, count)
@@ -230,7 +246,8 @@ class Jobs:
 
     def take(self, index: npt.ArrayLike) -> Jobs:
         """The jobs at these rows (integers or a mask), in that order."""
-        rows = np.arange(len(self))[np.asarray(index)]
+        chosen_rows = np.asarray(index)
+        rows = np.arange(len(self))[chosen_rows if chosen_rows.size else chosen_rows.astype(int)]
         chosen = rows.tolist()
         sla = self.sla if len(self.sla_time) else None
         return Jobs(
@@ -256,13 +273,17 @@ def _flatten_sla(
 ) -> tuple[Integers, Floats, Floats]:
     if sla is None:
         return np.zeros(count + 1, dtype=np.int64), np.empty(0), np.empty(0)
+    if isinstance(sla, str) or not hasattr(sla, "__len__"):
+        raise ValueError(f"sla = {sla!r}: one list of steps per job")
     if len(sla) != count:
         raise ValueError(f"sla has {len(sla)} entries but work has {count}")
     times: list[float] = []
     penalties: list[float] = []
     offset = [0]
     for row, steps in enumerate(sla):
-        for step in steps or ():
+        if steps is not None and not hasattr(steps, "__iter__"):
+            raise ValueError(f"sla[{row}] = {steps!r}: not a list of (time, penalty) pairs")
+        for step in () if steps is None else steps:
             try:
                 time, penalty = step
                 times.append(float(time))
@@ -271,3 +292,41 @@ def _flatten_sla(
                 raise ValueError(f"sla[{row}] = {step!r}: not a (time, penalty) pair") from None
         offset.append(len(times))
     return np.array(offset, dtype=np.int64), np.array(times), np.array(penalties)
+
+
+MIN_MODES = ("guarantee", "gang")
+
+
+def check_slots(slots: Any) -> int:
+    """A capacity as an int; ValueError otherwise."""
+    whole = isinstance(slots, (int, np.integer)) and not isinstance(slots, bool)
+    if not whole and not (isinstance(slots, float) and slots.is_integer()):
+        raise ValueError(f"slots = {slots!r}: must be a whole number, at least 1")
+    count = int(slots)
+    if not 1 <= count <= _core.MOST_SLOTS:
+        raise ValueError(f"slots = {slots}: must be at least 1 and at most 2^50")
+    return count
+
+
+def check_count(field: str, value: Any) -> int:
+    """A whole number, at least 0; ValueError otherwise."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
+        raise ValueError(f"{field} = {value!r}: must be a whole number, at least 0")
+    return min(int(value), 2**62)
+
+
+def check_time(field: str, value: Any) -> float:
+    """A finite time as a float; ValueError otherwise."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{field} = {value!r}: must be a time in seconds") from None
+    if not np.isfinite(number):
+        raise ValueError(f"{field} = {value}: must be finite")
+    return number
+
+
+def check_min_mode(min_mode: str) -> None:
+    """ValueError unless the mode is known."""
+    if min_mode not in MIN_MODES:
+        raise ValueError(f"min_mode = {min_mode!r}: expected one of {', '.join(MIN_MODES)}")

@@ -85,8 +85,11 @@ def run_layers(order, work, layer, number):
             remaining[j] = max(number(0), remaining[j] - allocation[j] * length)
         now += length
         remaining[first] = number(0)
-        completion[first] = now
-        unfinished.remove(first)
+        # Whoever has nothing left leaves at once; an earlier gang might take its slots otherwise.
+        for j in running:
+            if remaining[j] <= 1e-12 * work[j]:
+                completion[j] = now
+                unfinished.remove(j)
     return Schedule(completion, pieces)
 
 

@@ -114,8 +114,8 @@ void DeadlinePacking::run(const Problem& problem, std::span<const double> due,
     held_[j].clear();
     completion[j] = 0.0;
     const double low = problem.low[j];
-    if (low > 0.0) {
-      const double end = std::min(problem.work[j] / low, due[j]);
+    const double end = low > 0.0 ? std::min(problem.work[j] / low, due[j]) : 0.0;
+    if (end > 0.0) {
       held_[j].push_back({0.0, end, low});
       drops_.emplace_back(end, low);
       used += low;
@@ -133,7 +133,7 @@ void DeadlinePacking::run(const Problem& problem, std::span<const double> due,
   }
   for (const Index j : order) {
     const double need = problem.work[j] - problem.low[j] * due[j];
-    if (due[j] < kInfinity && need > 0.0 && problem.high[j] > problem.low[j]) {
+    if (due[j] > 0.0 && due[j] < kInfinity && need > 0.0 && problem.high[j] > problem.low[j]) {
       pour(problem, j, due[j], problem.high[j] - problem.low[j], need);
     }
   }

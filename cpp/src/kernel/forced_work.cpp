@@ -228,9 +228,9 @@ double ForcedWork::follow(const Problem& problem, const Penalties& penalties, co
       if (over <= enough) break;
       if (over_before > 0.0) over_high /= 2.0;  // Illinois: a side that stays put loses weight
     } else {
+      if (over >= -slack) return x;
       high = x;
       over_high = over;
-      if (over >= -slack) break;
       if (over_before <= 0.0) over_low /= 2.0;
     }
     if (high - low <= 1e-14 * std::fabs(high)) break;

@@ -15,6 +15,13 @@ std::int64_t rank_of(double x) {
   const auto bits = std::bit_cast<std::int64_t>(x + 0.0);
   return bits >= 0 ? bits : std::int64_t{-0x7fffffffffffffff} - 1 - bits;
 }
+// Ranks of opposite sign may lie further apart than a signed integer reaches.
+std::uint64_t distance(std::int64_t below, std::int64_t above) {
+  return static_cast<std::uint64_t>(above) - static_cast<std::uint64_t>(below);
+}
+std::int64_t halfway(std::int64_t below, std::int64_t above) {
+  return below + static_cast<std::int64_t>(distance(below, above) / 2);
+}
 double of_rank(std::int64_t rank) {
   return std::bit_cast<double>(rank >= 0 ? rank : std::int64_t{-0x7fffffffffffffff} - 1 - rank);
 }
@@ -32,7 +39,7 @@ inline double closed_count(double scale, double low, double high, double x) {
   double s = (std::sqrt(y + 0.25) + kRound) - kRound;
   s += s * (s + 1.0) <= y ? 1.0 : 0.0;
   s -= (s - 1.0) * s > y ? 1.0 : 0.0;
-  return std::max(low, std::min(s, high));
+  return std::max(low, std::min(y > 0.0 ? s : 0.0, high));  // nothing is bought for nothing
 }
 
 // The same for F = slope max(0, W/s - c): prices are as above up to `top` slots, the last with F >
@@ -187,8 +194,8 @@ void select_units(const Cost& cost, std::span<const double> low, std::span<const
     };
     const double share = capacity * static_cast<double>(kBlocks * kBlock) / static_cast<double>(n);
     const std::int64_t lowest = below, highest = above;
-    while (above - below > (std::int64_t{1} << 44)) {  // to one part in 2^8
-      const std::int64_t middle = below + (above - below) / 2;
+    while (distance(below, above) > (std::uint64_t{1} << 44)) {  // to one part in 2^8
+      const std::int64_t middle = halfway(below, above);
       (sampled(of_rank(middle)) <= share ? below : above) = middle;
     }
     const std::int64_t guess = below;
@@ -206,8 +213,8 @@ void select_units(const Cost& cost, std::span<const double> low, std::span<const
     }
   }
   const double few = static_cast<double>(n) / 4.0 + 32.0;
-  while (dearer - bought > few && above - below > 1) {
-    const std::int64_t middle = below + (above - below) / 2;
+  while (dearer - bought > few && distance(below, above) > 1) {
+    const std::int64_t middle = halfway(below, above);
     const double sum = total(of_rank(middle));
     if (sum <= capacity) {
       below = middle;
@@ -221,6 +228,14 @@ void select_units(const Cost& cost, std::span<const double> low, std::span<const
   upper.resize(n);
   cost.counts(of_rank(above), upper);
   double left = capacity - bought;
+  if (distance(below, above) <= 1) {  // one price, perhaps of very many units
+    for (std::size_t j = 0; j < n && left > 0.0; ++j) {
+      const double more = std::min(left, upper[j] - slots[j]);
+      slots[j] += more;
+      left -= more;
+    }
+    return;
+  }
   std::vector<Unit> units;
   units.reserve(static_cast<std::size_t>(dearer - bought) + 1);
   for (std::size_t j = 0; j < n; ++j) {
@@ -360,7 +375,7 @@ bool ResourceAllocation::run_closed(const Problem& problem, const Penalties& pen
   return true;
 }
 
-AllocationResult ResourceAllocation::run(const Problem& problem, const Penalties& penalties,
+AllocationResult ResourceAllocation::solve(const Problem& problem, const Penalties& penalties,
                                          Aggregate aggregate, std::span<const Index> preference,
                                          std::size_t effort, std::span<double> slots,
                                          const SpeedupTable* table, bool with_value) {
@@ -492,6 +507,25 @@ AllocationResult ResourceAllocation::run(const Problem& problem, const Penalties
   result.exact = answer.exact;
   result.value = answer.value + waiting;
   result.lower_bound = answer.lower_bound + waiting;
+  return result;
+}
+
+AllocationResult ResourceAllocation::run(const Problem& problem, const Penalties& penalties,
+                                         Aggregate aggregate, std::span<const Index> preference,
+                                         std::size_t effort, std::span<double> slots,
+                                         const SpeedupTable* table, bool with_value) {
+  if (!problem.gang || !with_value) {
+    return solve(problem, penalties, aggregate, preference, effort, slots, table, with_value);
+  }
+  // Who waits is a rule of thumb for gangs; the bound is that of jobs that may run on fewer slots.
+  Problem loose = problem;
+  loose.drop_minima();
+  const double bound =
+      solve(loose, penalties, aggregate, preference, effort, slots, table, true).lower_bound;
+  AllocationResult result =
+      solve(problem, penalties, aggregate, preference, effort, slots, table, true);
+  result.lower_bound = std::min(bound, result.value);
+  result.exact = result.lower_bound == result.value;
   return result;
 }
 

@@ -32,7 +32,9 @@ bool nonnegative(double x) { return std::isfinite(x) && x >= 0.0; }
 
 void validate_sla(const JobsView& jobs) {
   const auto& offset = jobs.sla_offset;
-  same_length("sla", offset.empty() ? 0 : offset.size() - 1, jobs.size());
+  if (offset.empty() && jobs.size() == 0 && jobs.sla_time.empty()) return;
+  if (offset.empty()) throw std::invalid_argument("sla has no offsets");
+  same_length("sla", offset.size() - 1, jobs.size());
   if (offset.front() != 0 || offset.back() != static_cast<std::int64_t>(jobs.sla_time.size()) ||
       jobs.sla_time.size() != jobs.sla_penalty.size()) {
     throw std::invalid_argument("sla offsets do not match the steps");

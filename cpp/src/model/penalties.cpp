@@ -9,6 +9,7 @@
 namespace malleable {
 namespace {
 
+constexpr double kSteepest = 1e290;  // keeps penalties of vanishing sizes finite
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
 // Latest t with f(t) <= level for a function known only by its values: double, then halve.
@@ -76,7 +77,7 @@ void Penalties::build(const JobsView& jobs, std::span<const double> size,
         row(0.0, 0.0, w);
         break;
       case Kind::kStretch:
-        row(jobs.arrival[j], 0.0, size[j] > 0.0 ? w / size[j] : 0.0);
+        row(jobs.arrival[j], 0.0, size[j] > 0.0 ? std::min(w / size[j], kSteepest) : 0.0);
         break;
       case Kind::kTardy:
         row(std::isfinite(due) ? due : 0.0, 0.0, 0.0);

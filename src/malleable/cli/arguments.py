@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 
 from malleable.cli import bench_command, demo_command, plan_command, reproduce_command
-from malleable.planning import DEFAULT_EFFORT, MIN_MODES, POLICIES
+from malleable.planning import DEFAULT_EFFORT, POLICIES
+from malleable.tables import MIN_MODES
 
 __all__ = ["build_parser"]
 
@@ -20,7 +21,8 @@ class _Version(argparse.Action):
     """Prints the version; looked up only when asked for."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        parser.exit(message=f"malleable {_version()}\n")
+        print(f"malleable {_version()}")
+        parser.exit()
 
 
 def build_parser() -> argparse.ArgumentParser:

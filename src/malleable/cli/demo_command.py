@@ -12,7 +12,7 @@ import numpy as np
 
 from malleable.cli.snapshot import read_snapshot
 from malleable.cli.terminal import note, progress_bar, show
-from malleable.planning import check_slots, plan
+from malleable.planning import plan
 from malleable.report.comparison import compare, comparison_dicts, comparison_table
 from malleable.report.drawing import check_drawing, image_bytes
 from malleable.report.files import check_targets, write_file
@@ -20,7 +20,7 @@ from malleable.report.latency import epoch_latency, latency_dict, latency_table
 from malleable.report.packing_picture import draw_packings
 from malleable.report.plan_views import json_text
 from malleable.report.text import counted, printable
-from malleable.tables import Jobs
+from malleable.tables import Jobs, check_slots
 from malleable.workloads import section41
 
 _JOBS, _SLOTS = 15, 100

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from malleable.cli.terminal import rereadable
-from malleable.planning import check_time
-from malleable.tables import Jobs
+from malleable.tables import Jobs, check_time
 from malleable.workloads import detect, read_workload
 from malleable.workloads.files import open_bytes
 

@@ -48,7 +48,7 @@ def discard_output() -> None:
 def note(text: str) -> None:
     """One line on standard error."""
     with suppress(OSError):
-        print(f"malleable: {printable(' '.join(text.split()))}", file=sys.stderr)
+        print(f"malleable: {printable(text)}", file=sys.stderr)
 
 
 def complain(text: str) -> None:

@@ -151,7 +151,7 @@ def _points(quick: bool) -> Iterator[Point]:
     for slack in SLACKS:
         yield Point("slack", f"{100 * slack:.0f} % slack", response, *base, 0.8, slack, best)
     for small in SMALL:
-        yield Point("small", f"{100 * small:.0f} % small jobs", response, *base, small, 0.75, best)
+        yield Point("small", f"{100 * small:.0f} % small", response, *base, small, 0.75, best)
     for metric in METRICS:
         to = best if metric.objective.startswith("sum") else optimum
         yield Point("metric", metric.name, metric, *base, 0.8, 0.75, to)

@@ -61,7 +61,7 @@ def figure5_tables(result: Figure5) -> list[Table]:
             for point in result.panel(panel)
         ]
         if rows:
-            columns = ["average / worst ratio", *_NAMES.values(), "left out"]
+            columns = ["average / worst ratio", *_NAMES.values(), "out"]
             tables.append(table(title, columns, rows))
     claims = [
         (claim.claim, claim.paper, claim.ours, claim.criterion, "yes" if claim.holds else "NO")
@@ -84,7 +84,7 @@ def figure5_notes(result: Figure5) -> list[str]:
             f"Reference for {'sums' if text.startswith('best') else 'maxima'}: {text}."
             for text in dict.fromkeys(by_panel)
         ),
-        "Left out: simulations whose reference is not positive, as in the paper.",
+        "out: simulations left out because their reference is not positive, as in the paper.",
     ]
     if not result.complete:
         notes.append("Interrupted: only what was finished is shown.")

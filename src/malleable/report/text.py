@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["console_for", "counted", "number", "percent", "printable", "table", "wall_time"]
 
+_LABEL = 14  # least width of a single column of words, however narrow the terminal
 _WIDTH = 110  # of tables that do not go to a terminal
 
 
@@ -62,11 +63,18 @@ def table(
         title_justify="left",
         box=box.SIMPLE_HEAD,
         pad_edge=False,
+        collapse_padding=True,
     )
     for index, column in enumerate(columns):
         words = index < left
         justify: Literal["left", "right"] = "left" if words else "right"
-        made.add_column(Text(column), justify=justify, overflow="fold", no_wrap=not words)
+        made.add_column(
+            Text(column),
+            justify=justify,
+            overflow="fold",
+            no_wrap=not words,
+            min_width=_LABEL if words and left == 1 else None,
+        )
     for row in rows:
         made.add_row(*(Text(printable(cell)) for cell in row))
     return made

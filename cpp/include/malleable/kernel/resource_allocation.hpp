@@ -55,6 +55,9 @@ class ResourceAllocation {
                        bool with_value = true);
 
  private:
+  AllocationResult solve(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
+                         std::span<const Index> preference, std::size_t effort,
+                         std::span<double> slots, const SpeedupTable* table, bool with_value);
   bool hinges(const Problem& problem, const Penalties& penalties);
   bool run_closed(const Problem& problem, const Penalties& penalties, std::span<double> slots);
   template <typename Cost>

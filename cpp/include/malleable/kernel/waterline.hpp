@@ -4,8 +4,9 @@
 //
 // rounded down, the remaining slots one each to the largest fractions, ties to the lower index. The
 // level is found by Newton steps on a piecewise-linear function: O(J) each, few of them.
-// With minima 0 and weights this is WDEQ (Beaumont, Bonichon, Eyraud-Dubois, Marchal 2012), a
-// 2-approximation for weighted completion time that needs no sizes.
+// With minima 0 and weights this is WDEQ (Beaumont, Bonichon, Eyraud-Dubois, Marchal 2012), which
+// needs no sizes. With fluid shares it is within twice the least weighted completion time; whole
+// slots lose that where there are fewer slots than jobs.
 #pragma once
 
 #include <span>

@@ -1,0 +1,20 @@
+"""Makes `tests.oracles` and `tests.strategies` importable from a fresh clone, whatever the start directory."""
+
+import sys
+from pathlib import Path
+
+from hypothesis import HealthCheck, settings
+
+ROOT = Path(__file__).resolve().parent.parent
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))
+
+# Slow machines must not fail: nothing is timed, and the examples are the same in every run.
+settings.register_profile(
+    "malleable",
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+settings.load_profile("malleable")
