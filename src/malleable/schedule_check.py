@@ -76,7 +76,7 @@ def check_schedule(plan: Schedule) -> None:
         :1
     ]:
         fail(f"completion {plan.completion[row]} but the last piece ends at {last[row]}", row)
-    empty = jobs.size == 0
+    empty = ~has_work & (jobs.size == 0)
     for row in np.flatnonzero(empty & (plan.completion != jobs.arrival))[:1]:
         fail("has no work and should have ended at its arrival", row)
     for row in np.flatnonzero(~has_work & ~empty & (plan.completion > plan.now))[:1]:

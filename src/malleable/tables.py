@@ -78,7 +78,8 @@ def _integers(field: str, values: Any, count: int) -> Integers:
         for bad in np.flatnonzero(~(np.isfinite(array) & (array == np.floor(array))))[:1]:
             raise ValueError(f"{field}[{bad}] = {array[bad]}: must be a whole number")
     for bad in np.flatnonzero(array < 0)[:1]:
-        raise ValueError(f"{field}[{bad}] = {array[bad]}: must be at least 0")
+        least = 1 if field == "max_slots" else 0
+        raise ValueError(f"{field}[{bad}] = {array[bad]}: must be at least {least}")
     # Anything above ALL_SLOTS means the same; clipped here it cannot wrap around in the cast.
     return np.clip(array, 0, ALL_SLOTS).astype(np.int64, order="C")
 

@@ -150,7 +150,7 @@ def test_gangs_are_a_waterline_over_the_admitted(row):
     ],
 )
 def test_bad_input(low, high, weight):
-    with pytest.raises(ValueError, match="waterline"):
+    with pytest.raises(ValueError, match=r"^(min_slots|max_slots|weight)\["):
         waterline(low, high, 3, weight)
 
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace malleable {
 
@@ -84,6 +85,7 @@ void DeadlinePacking::pull_forward(const Problem& problem, Index job, double& co
     if (slots <= 0.0) continue;
     const double start = columns_[k].start;
     const double end = k + 1 < columns_.size() ? columns_[k + 1].start : kInfinity;
+    if (end - start <= 1e-13 * end) continue;  // borders that differ by rounding only
     double until = start + left / slots;
     // A remainder that is only rounding ends with the column instead of opening a new one.
     if (until <= end * (1.0 + 1e-13)) {
@@ -151,13 +153,14 @@ void DeadlinePacking::run(const Problem& problem, std::span<const double> due,
     if (problem.work[j] == 0.0) continue;
     const auto& pieces = held_[j];
     if (pieces.empty()) continue;  // so short that time does not show it
-    plan.start[j] = problem.now + pieces.front().start;
-    if (pieces.front().start == 0.0) {
-      plan.allocation[j] = static_cast<std::int64_t>(pieces.front().slots);
-    }
+    bool first = true;
     for (const Held& piece : pieces) {
       const double start = problem.now + piece.start, end = problem.now + piece.end;
-      if (end > start) plan.pieces.add(static_cast<Index>(j), start, end, piece.slots);
+      if (!(end > start)) continue;
+      plan.pieces.add(static_cast<Index>(j), start, end, piece.slots);
+      if (!std::exchange(first, false)) continue;
+      plan.start[j] = start;
+      if (piece.start == 0.0) plan.allocation[j] = static_cast<std::int64_t>(piece.slots);
     }
   }
 }

@@ -207,7 +207,7 @@ double ForcedWork::follow(const Problem& problem, const Penalties& penalties, co
   const auto over_at = [&](double x) {
     const double latest = penalties.latest(top.job, x);
     const double t = latest + stretch * tolerance(latest) - problem.now;
-    return excess(problem, penalties, t, x, stretch).work;
+    return excess(problem, penalties, t, x, stretch);
   };
   double high = to, over_low = top.excess, over_high = 0.0;
   double a = low, over_a = over_low;
@@ -218,7 +218,8 @@ double ForcedWork::follow(const Problem& problem, const Penalties& penalties, co
   for (int step = 0; step < 60; ++step) {
     if (!(x > low && x < high)) x = low + (high - low) / 2.0;
     if (!(x > low && x < high)) break;
-    const double over = over_at(x);
+    const Excess at_x = over_at(x);
+    const double over = at_x.work;
     const double before = a, over_before = over_a;
     a = x;
     over_a = over;
@@ -228,7 +229,7 @@ double ForcedWork::follow(const Problem& problem, const Penalties& penalties, co
       if (over <= enough) break;
       if (over_before > 0.0) over_high /= 2.0;  // Illinois: a side that stays put loses weight
     } else {
-      if (over >= -slack) return x;
+      if (over >= -slack && at_x.fall > 0.0) return x;
       high = x;
       over_high = over;
       if (over_before <= 0.0) over_low /= 2.0;
@@ -286,7 +287,9 @@ double ForcedWork::level(const Problem& problem, const Penalties& penalties, dou
     for (int step = 0; step < 200; ++step) {
       const Excess at_x = excess(problem, penalties, top.time, x, stretch);
       const double over = at_x.work;
-      if (over <= slack && (sure || over >= -slack)) {
+      // Hardly anything over counts as the crossing only where the excess still falls: minima that use
+      // every slot leave it at nothing for all higher levels.
+      if (over <= slack && (sure || (over >= -slack && at_x.fall > 0.0))) {
         low = x;
         break;
       }
