@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "malleable/model/penalties.hpp"
+
 namespace malleable::bindings {
 
 namespace py = pybind11;
@@ -18,6 +20,8 @@ namespace py = pybind11;
 // side converts once, where it validates.
 template <typename T>
 using Array = py::array_t<T, py::array::c_style>;
+
+inline Aggregate aggregate_of(bool is_max) { return is_max ? Aggregate::kMax : Aggregate::kSum; }
 
 template <typename T>
 std::span<const T> view(const Array<T>& array) {

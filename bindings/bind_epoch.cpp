@@ -141,16 +141,16 @@ EpochPolicy policy_of(const std::string& name) {
 
 void bind_epoch(py::module_& module) {
   py::class_<PyEpoch>(module, "Epoch")
-      .def(py::init([](std::int64_t slots, Aggregate aggregate, std::uint8_t kind,
-                       const std::string& policy, bool gang, double hysteresis,
-                       std::optional<std::uint64_t> effort) {
-             return std::make_unique<PyEpoch>(
-                 slots,
-                 EpochOptions{aggregate, static_cast<Kind>(kind), policy_of(policy),
-                              gang ? MinMode::kGang : MinMode::kGuarantee, hysteresis, effort});
-           }),
-           py::arg("slots"), py::arg("aggregate"), py::arg("kind"), py::arg("policy"),
-           py::arg("gang"), py::arg("hysteresis"), py::arg("effort"))
+      .def(
+          py::init([](std::int64_t slots, bool is_max, std::uint8_t kind, const std::string& policy,
+                      bool gang, double hysteresis, std::optional<std::uint64_t> effort) {
+            return std::make_unique<PyEpoch>(
+                slots,
+                EpochOptions{aggregate_of(is_max), static_cast<Kind>(kind), policy_of(policy),
+                             gang ? MinMode::kGang : MinMode::kGuarantee, hysteresis, effort});
+          }),
+          py::arg("slots"), py::arg("is_max"), py::arg("kind"), py::arg("policy"), py::arg("gang"),
+          py::arg("hysteresis"), py::arg("effort"))
       .def("add", &PyEpoch::add, py::arg("arrival").noconvert(), py::arg("work").noconvert(),
            py::arg("min_slots").noconvert(), py::arg("max_slots").noconvert(),
            py::arg("weight").noconvert(), py::arg("deadline").noconvert(),

@@ -38,7 +38,7 @@ std::vector<std::int64_t> integers(const std::vector<double>& slots) {
 py::tuple resource_allocation(const Doubles& arrival, const Doubles& work,
                               const Integers& min_slots, const Integers& max_slots,
                               std::int64_t slots, double now, bool gang, const Penalties& penalties,
-                              Aggregate aggregate, std::size_t effort,
+                              bool is_max, std::size_t effort,
                               const std::optional<Integers>& table_offset,
                               const std::optional<Integers>& table_slots,
                               const std::optional<Doubles>& table_duration) {
@@ -62,8 +62,8 @@ py::tuple resource_allocation(const Doubles& arrival, const Doubles& work,
     if (given) table.complete();
     chosen.resize(problem.size());
     ResourceAllocation allocation;
-    result =
-        allocation.run(problem, penalties, aggregate, {}, effort, chosen, given ? &table : nullptr);
+    result = allocation.run(problem, penalties, aggregate_of(is_max), {}, effort, chosen,
+                            given ? &table : nullptr);
   }
   return py::make_tuple(to_numpy(integers(chosen)), result.value, result.lower_bound, result.exact);
 }
@@ -103,7 +103,7 @@ void bind_kernel(py::module_& module) {
   module.def("resource_allocation", &resource_allocation, py::arg("arrival").noconvert(),
              py::arg("work").noconvert(), py::arg("min_slots").noconvert(),
              py::arg("max_slots").noconvert(), py::arg("slots"), py::arg("now"), py::arg("gang"),
-             py::arg("penalties"), py::arg("aggregate"), py::arg("effort"),
+             py::arg("penalties"), py::arg("is_max"), py::arg("effort"),
              py::arg("table_offset").noconvert() = py::none(),
              py::arg("table_slots").noconvert() = py::none(),
              py::arg("table_duration").noconvert() = py::none());

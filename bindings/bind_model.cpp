@@ -45,10 +45,6 @@ void bind_model(py::module_& module) {
       py::arg("sla_time").noconvert(), py::arg("sla_penalty").noconvert());
   module.def("validate_slots", &validate_slots, py::arg("slots"));
 
-  py::enum_<Aggregate>(module, "Aggregate")
-      .value("sum", Aggregate::kSum)
-      .value("max", Aggregate::kMax);
-
   py::class_<Penalties>(module, "Penalties")
       .def(py::init([](const Doubles& arrival, const Doubles& size, const Doubles& weight,
                        const Doubles& deadline, const Integers& sla_offset, const Doubles& sla_time,

@@ -13,7 +13,7 @@ using Integers = Array<std::int64_t>;
 
 py::dict plan(const Doubles& work, const Doubles& arrival, const Integers& min_slots,
               const Integers& max_slots, const Doubles& weight, std::int64_t slots, double now,
-              bool gang, const Penalties& penalties, Aggregate aggregate, const std::string& policy,
+              bool gang, const Penalties& penalties, bool is_max, const std::string& policy,
               std::uint64_t effort, double budget) {
   validate_slots(slots);
   const auto remaining = view(work);
@@ -29,15 +29,15 @@ py::dict plan(const Doubles& work, const Doubles& arrival, const Integers& min_s
     problem.build(remaining, view(arrival), view(min_slots), view(max_slots), slots, now,
                   gang ? MinMode::kGang : MinMode::kGuarantee);
     if (policy == "flex") {
-      Flex().plan(problem, penalties, aggregate, {effort, budget}, result);
+      Flex().plan(problem, penalties, aggregate_of(is_max), {effort, budget}, result);
     } else if (policy == "flex-generic") {
-      Flex().plan_generic(problem, penalties, aggregate, true, result);
+      Flex().plan_generic(problem, penalties, aggregate_of(is_max), true, result);
     } else if (policy == "fifo") {
-      Baseline().fifo(problem, penalties, aggregate, view(arrival), result);
+      Baseline().fifo(problem, penalties, aggregate_of(is_max), view(arrival), result);
     } else if (policy == "fair") {
-      Baseline().waterline(problem, penalties, aggregate, {}, result);
+      Baseline().waterline(problem, penalties, aggregate_of(is_max), {}, result);
     } else if (policy == "wdeq") {
-      Baseline().waterline(problem, penalties, aggregate, view(weight), result);
+      Baseline().waterline(problem, penalties, aggregate_of(is_max), view(weight), result);
     } else {
       throw std::invalid_argument("policy = '" + policy + "': unknown");
     }
@@ -53,7 +53,7 @@ void bind_policy(py::module_& module) {
   module.def("plan", &plan, py::arg("work").noconvert(), py::arg("arrival").noconvert(),
              py::arg("min_slots").noconvert(), py::arg("max_slots").noconvert(),
              py::arg("weight").noconvert(), py::arg("slots"), py::arg("now"), py::arg("gang"),
-             py::arg("penalties"), py::arg("aggregate"), py::arg("policy"), py::arg("effort"),
+             py::arg("penalties"), py::arg("is_max"), py::arg("policy"), py::arg("effort"),
              py::arg("budget"));
 }
 

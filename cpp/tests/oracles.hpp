@@ -82,6 +82,82 @@ inline Doubles pack_at_random(const Problem& problem, Random& random) {
   });
 }
 
+// clamp(level w, m, M) with exact fractions for whole weights > 0: rounded down, then one slot each to the
+// largest fractions, ties to the lower index.
+inline void waterline_of(const Problem& problem, const std::vector<std::int64_t>& weight,
+                         const Order& jobs, std::int64_t slots, Doubles& shares) {
+  const auto low = [&](Index j) { return static_cast<std::int64_t>(problem.low[j]); };
+  const auto high = [&](Index j) { return static_cast<std::int64_t>(problem.high[j]); };
+  // Total at the level p / q, times q.
+  const auto total = [&](std::int64_t p, std::int64_t q) {
+    std::int64_t sum = 0;
+    for (const Index j : jobs) sum += std::clamp(p * weight[j], low(j) * q, high(j) * q);
+    return sum;
+  };
+  std::int64_t most = 0, p = 0, q = 1;  // the highest level with a kink that can be afforded
+  for (const Index j : jobs) most += high(j);
+  slots = std::min(slots, most);
+  for (const Index j : jobs) {
+    for (const std::int64_t bend : {low(j), high(j)}) {
+      if (total(bend, weight[j]) <= slots * weight[j] && bend * q >= p * weight[j]) {
+        p = bend;
+        q = weight[j];
+      }
+    }
+  }
+  std::int64_t fixed = 0, rate = 0;
+  const auto rises = [&](Index j) {
+    return low(j) * q <= p * weight[j] && p * weight[j] < high(j) * q;
+  };
+  for (const Index j : jobs) {
+    fixed += rises(j) ? 0 : p * weight[j] < low(j) * q ? low(j) : high(j);
+    rate += rises(j) ? weight[j] : 0;
+  }
+  std::vector<std::pair<std::int64_t, Index>> fractions;  // negative, so that the largest come first
+  std::int64_t left = slots - fixed;
+  const std::int64_t water = left;
+  for (const Index j : jobs) {
+    if (!rises(j)) {
+      shares[j] = p * weight[j] < low(j) * q ? problem.low[j] : problem.high[j];
+      continue;
+    }
+    shares[j] = static_cast<double>(water * weight[j] / rate);
+    left -= water * weight[j] / rate;
+    fractions.emplace_back(-(water * weight[j] % rate), j);
+  }
+  std::sort(fractions.begin(), fractions.end());
+  for (std::int64_t k = 0; k < left; ++k) shares[fractions[static_cast<std::size_t>(k)].second] += 1.0;
+}
+
+// The waterline of the jobs with work; without `weight` all weigh the same. Weight 0: minima until all
+// others are at their maxima, then equal shares.
+inline Doubles waterline_slowly(const Problem& problem, const Doubles& weight) {
+  Doubles shares(problem.size(), 0.0);
+  Order weighted, light;
+  std::int64_t admitted = 0, most = 0, reserved = 0;
+  const auto slots = static_cast<std::int64_t>(problem.slots);
+  std::vector<std::int64_t> whole(problem.size(), 1);
+  for (Index j = 0; j < problem.size(); ++j) {
+    if (problem.work[j] <= 0.0) continue;
+    const auto need = static_cast<std::int64_t>(std::max(1.0, problem.low[j]));
+    if (problem.gang && admitted + need > slots) continue;
+    admitted += need;
+    if (!weight.empty()) whole[j] = static_cast<std::int64_t>(weight[j]);
+    if (whole[j] > 0) {
+      weighted.push_back(j);
+      most += static_cast<std::int64_t>(problem.high[j]);
+    } else {
+      whole[j] = 1;
+      light.push_back(j);
+      reserved += static_cast<std::int64_t>(problem.low[j]);
+    }
+  }
+  const std::int64_t used = std::min(most, slots - reserved);
+  waterline_of(problem, whole, weighted, used, shares);
+  waterline_of(problem, whole, light, slots - used, shares);
+  return shares;
+}
+
 inline Doubles absolute(const Problem& problem, const Doubles& completion) {
   Doubles times(problem.size());
   for (std::size_t j = 0; j < problem.size(); ++j) {

@@ -125,7 +125,7 @@ class Epoch:
         self._decisions = 0
         self._core = _core.Epoch(
             check_slots(slots),
-            goal.core_aggregate,
+            goal.is_max,
             int(goal.kinds[0]),
             policy,
             min_mode == "gang",

@@ -86,7 +86,7 @@ def resource_allocation(
         now,
         min_mode == "gang",
         penalties,
-        goal.core_aggregate,
+        goal.is_max,
         _core.KNAPSACK_EFFORT if effort is None else check_count("effort", effort),
         *table,
     )

@@ -54,9 +54,9 @@ class Objective:
         self.kinds = kinds
 
     @property
-    def core_aggregate(self) -> _core.Aggregate:
-        """The core's enumeration value."""
-        return _core.Aggregate.sum if self.aggregate == "sum" else _core.Aggregate.max
+    def is_max(self) -> bool:
+        """Maximum rather than sum."""
+        return self.aggregate == "max"
 
     def penalties(self, jobs: Jobs, penalty: PenaltyLike | None = None) -> _core.Penalties:
         """The jobs' penalty functions.

@@ -208,7 +208,7 @@ def plan(
         now,
         min_mode == "gang",
         penalties,
-        goal.core_aggregate,
+        goal.is_max,
         policy,
         tries,
         seconds,

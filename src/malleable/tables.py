@@ -81,7 +81,8 @@ def _integers(field: str, values: Any, count: int) -> Integers:
         least = 1 if field == "max_slots" else 0
         raise ValueError(f"{field}[{bad}] = {array[bad]}: must be at least {least}")
     # Anything above ALL_SLOTS means the same; clipped here it cannot wrap around in the cast.
-    return np.clip(array, 0, ALL_SLOTS).astype(np.int64, order="C")
+    clipped: Integers = np.clip(array, 0, ALL_SLOTS).astype(np.int64, order="C")
+    return clipped
 
 
 def _deadlines(values: Any, count: int) -> Floats:
