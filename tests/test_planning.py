@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import malleable as mb
-from tests.oracles import packing as oracle
 from tests.oracles.validate import violations
 from tests.strategies import (
     AGGREGATES,
@@ -184,86 +183,7 @@ def test_a_few_hundred_jobs():
             check_plan(mb.plan(jobs, 90, objective, policy, effort=50), objective)
 
 
-# What each policy is --------------------------------------------------------------------------------
-
-
-def test_flex_packs_its_own_order():
-    rng = np.random.default_rng(22)
-    for kind in KINDS:
-        for minima in ("small", "large"):
-            jobs = random_jobs(rng, 9, 12, minima=minima)
-            plan = mb.plan(jobs, 12, f"sum:{kind}", effort=100)
-            low, high = limits(jobs, 12)
-            want = oracle.packing(plan.order.tolist(), jobs.work, low, high, 12).completion
-            assert plan.completion.tolist() == pytest.approx(want, rel=1e-9)
-
-
-@settings(max_examples=300)
-@given(cases(extreme=False))
-def test_fifo_packs_by_arrival_and_obeys_maxima_only(case):
-    jobs, slots, now = case
-    plan = mb.plan(jobs, slots, policy="fifo", now=now)
-    order = oracle.fifo_order(jobs.arrival.tolist())
-    _, high = limits(jobs, slots)
-    want = oracle.packing(order, jobs.work, [0] * len(jobs), high, slots).completion
-    want = [now + t if w > 0 else a for t, w, a in zip(want, jobs.work, jobs.arrival, strict=True)]
-    assert plan.order.tolist() == order
-    assert plan.completion.tolist() == pytest.approx(want, rel=1e-9)
-    assert plan.status == "ok"
-
-
-@pytest.mark.parametrize("policy", ["fair", "wdeq"])
-def test_fair_and_wdeq_draw_a_waterline_at_every_completion(policy):
-    rng = np.random.default_rng(23)
-    for minima in ("none", "small", "large"):
-        for maxima in ("any", "tight", "all"):
-            for _ in range(8):
-                count, slots = int(rng.integers(1, 12)), int(rng.integers(1, 30))
-                jobs = random_jobs(rng, count, slots, minima=minima, maxima=maxima, idle=0.1)
-                weight = jobs.weight.tolist() if policy == "wdeq" else [1.0] * count
-                low, high = limits(jobs, slots)
-                want = oracle.waterline_plan(jobs.work, low, high, weight, slots).completion
-                got = mb.plan(jobs, slots, "sum:completion", policy).completion
-                has_work = jobs.work > 0
-                assert got[has_work].tolist() == pytest.approx(
-                    np.array(want)[has_work].tolist(), rel=1e-8
-                )
-
-
-@pytest.mark.parametrize("policy", ["fair", "wdeq"])
-def test_fair_and_wdeq_admit_gangs_by_row(policy):
-    rng = np.random.default_rng(24)
-    for _ in range(60):
-        count, slots = int(rng.integers(1, 9)), int(rng.integers(1, 20))
-        jobs = random_jobs(rng, count, slots, minima="large")
-        weight = jobs.weight.tolist() if policy == "wdeq" else [1.0] * count
-        low, high = limits(jobs, slots, min_mode="gang")
-
-        def layer(unfinished, low=low, high=high, weight=weight, slots=slots):
-            left, admitted = slots, []
-            for j in sorted(unfinished):
-                if max(1, low[j]) <= left:
-                    left -= max(1, low[j])
-                    admitted.append(j)
-            columns = ([column[j] for j in admitted] for column in (low, high, weight))
-            shares = oracle.waterline_allocation(*columns, slots)
-            return {j: 0 for j in unfinished} | dict(zip(admitted, shares, strict=True))
-
-        want = oracle.run_layers(range(count), jobs.work, layer, float).completion
-        got = mb.plan(jobs, slots, "sum:completion", policy, min_mode="gang").completion
-        assert got.tolist() == pytest.approx(want, rel=1e-8)
-
-
-def test_policies_by_hand():
-    jobs = mb.Jobs([4.0, 2.0, 6.0], max_slots=[2, 4, 3], arrival=[-1.0, -3.0, -2.0])
-    assert mb.plan(jobs, 4, policy="fifo").completion.tolist() == [3.5, 0.5, 2.5]
-    # A level of 4/3 rounds to 2 1 1; then 2 and 2 are left.
-    fair = mb.plan(jobs, 4, policy="fair")
-    assert fair.allocation.tolist() == [2, 1, 1]
-    assert fair.completion.tolist() == pytest.approx([2, 2, 2 + 4 / 3])
-    flex = mb.plan(mb.Jobs([4.0, 2.0]), 2, "sum:completion")
-    assert (flex.completion.tolist(), flex.order.tolist()) == ([3, 1], [1, 0])
-    assert (flex.value, flex.lower_bound, flex.gap, flex.status) == (4, 4, 0, "ok")
+# What each policy is: see tests/policy ---------------------------------------------------------------
 
 
 def test_where_no_order_is_optimal_the_maximum_is():
@@ -468,12 +388,6 @@ def test_a_gang_that_is_too_large_never_runs(policy, objective):
     finite = objective.endswith((":tardy", ":sla"))
     assert math.isfinite(plan.value) == finite
     assert plan.lower_bound <= plan.value
-
-
-def test_fifo_knows_no_gangs():
-    jobs = mb.Jobs([4.0, 4.0], min_slots=[9, 9])
-    plan = check_plan(mb.plan(jobs, 4, policy="fifo", min_mode="gang"), "sum:response")
-    assert (plan.status, plan.completion.tolist()) == ("ok", [1.0, 2.0])
 
 
 def test_an_arrival_in_the_future_is_an_error():

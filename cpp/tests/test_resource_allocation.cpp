@@ -18,9 +18,10 @@ double pay(const Problem& problem, const Penalties& penalties, std::size_t j, do
   return penalties(j, problem.now + span);
 }
 
-// Where every job may have slots between `low` and `high`, the least objective, slot by slot.
+// Where every job may have slots between `low` and `high`, the least objective, slot by slot. A gang
+// may also have none if it `may_wait`.
 double least_objective(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
-                       const SpeedupTable* table = nullptr) {
+                       const SpeedupTable* table = nullptr, bool may_wait = false) {
   const auto capacity = static_cast<std::size_t>(problem.slots);
   const bool sum = aggregate == Aggregate::kSum;
   Doubles best(capacity + 1, sum || problem.size() == 0 ? 0.0 : -kInfinity);
@@ -28,7 +29,8 @@ double least_objective(const Problem& problem, const Penalties& penalties, Aggre
     Doubles next(capacity + 1, kInfinity);
     const bool work = problem.work[j] > 0.0;
     const double first = !work ? 0.0 : problem.gang ? std::max(1.0, problem.low[j]) : problem.low[j];
-    for (double s = first; s <= (work ? problem.high[j] : 0.0); ++s) {
+    for (double s = may_wait ? 0.0 : first; s <= (work ? problem.high[j] : 0.0); ++s) {
+      if (s > 0.0 && s < first) continue;
       const double paid = pay(problem, penalties, j, s, table);
       for (auto c = static_cast<std::size_t>(s); c <= capacity; ++c) {
         const double before = best[c - static_cast<std::size_t>(s)];
@@ -138,7 +140,17 @@ TEST(gangs_that_fit_together) {
     if (needed(problem) > problem.slots) return;
     for (const Kind kind : kKinds) {
       for (const Aggregate aggregate : kAggregates) {
-        check_optimal(problem, table.penalties(kind), aggregate);
+        // The best for those who are all served, and a floor for those who need not be.
+        const Penalties penalties = table.penalties(kind);
+        Doubles slots(jobs);
+        const auto result =
+            allocation.run(problem, penalties, aggregate, {}, kKnapsackEffort, slots);
+        check_slots(problem, penalties, aggregate, slots, result);
+        const double served = least_objective(problem, penalties, aggregate);
+        const double best = least_objective(problem, penalties, aggregate, nullptr, true);
+        CHECK_NEAR(result.value, served, 1e-9 * scale_of(served));
+        CHECK_AT_MOST(result.lower_bound, best, 1e-9 * scale_of(best));
+        if (result.exact) CHECK_NEAR(result.value, best, 1e-9 * scale_of(best));
       }
     }
   });

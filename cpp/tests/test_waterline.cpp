@@ -57,7 +57,7 @@ TEST(by_hand) {
   waterline.allocate(table.problem(14), {}, slots);
   CHECK(slots == (Doubles{2, 5, 4, 0, 3}));  // 3.5 each, the odd slot to the lower index
   waterline.allocate(table.problem(14), Doubles{1, 1, 5, 1, 1}, slots);
-  CHECK(slots == (Doubles{1, 5, 6, 0, 2}));  // 9/7, 5, 45/7, 9/7: the slot left goes to ... 3/7
+  CHECK(slots == (Doubles{1, 5, 7, 0, 1}));  // 9/7, 5, 45/7, 9/7: the largest fraction is 3/7
 }
 
 TEST(unweighted) {

@@ -185,8 +185,8 @@ def plan(
     slots = check_slots(slots)
     now = check_time("now", now)
     tries = check_effort(effort)
-    seconds = np.inf if budget is None else float(budget)
-    if not seconds >= 0.0:
+    seconds = np.inf if budget is None else check_time("budget", budget)
+    if seconds < 0.0:
         raise ValueError(f"budget = {budget}: must be at least 0 seconds")
     if policy not in POLICIES:
         raise ValueError(f"policy = {policy!r}: expected one of {', '.join(POLICIES)}")

@@ -282,6 +282,7 @@ double ForcedWork::level(const Problem& problem, const Penalties& penalties, dou
         continue;
       }
     }
+    const double before = low;
     double high = to, x = low, over_low = 0.0, over_high = 0.0;
     bool sure = false, was_over = true;
     for (int step = 0; step < 200; ++step) {
@@ -328,6 +329,7 @@ double ForcedWork::level(const Problem& problem, const Penalties& penalties, dou
       }
       x = further > low && further < high ? further : low + (high - low) / 2.0;
     }
+    if (!(low > before)) return low;  // overloaded by no more than rounding
   }
   return std::min(low, to);
 }

@@ -150,7 +150,7 @@ std::uint64_t OrderSearch::improve(std::vector<std::vector<Index>>& starts, Scor
   effort_ = effort;
   state_ = 0;
   stop_ = &stop;
-  goal_ = bound + kSame * std::fabs(bound);
+  goal_ = std::isfinite(bound) ? bound + kSame * std::fabs(bound) : bound;
   // Jobs without work go last and stay there.
   active_ = 0;
   for (auto& order : starts) {

@@ -517,7 +517,18 @@ AllocationResult ResourceAllocation::run(const Problem& problem, const Penalties
   if (!problem.gang || !with_value) {
     return solve(problem, penalties, aggregate, preference, effort, slots, table, with_value);
   }
-  // Who waits is a rule of thumb for gangs; the bound is that of jobs that may run on fewer slots.
+  // Where everybody has to run and all gangs fit, ranges are all there is to it.
+  bool all_run = true;
+  double needed = 0.0;
+  for (std::size_t j = 0; j < problem.size(); ++j) {
+    if (problem.work[j] == 0.0) continue;
+    needed += std::max(problem.low[j], 1.0);
+    all_run &= !std::isfinite(penalties(j, kInfinity));
+  }
+  if (all_run && needed <= problem.slots) {
+    return solve(problem, penalties, aggregate, preference, effort, slots, table, true);
+  }
+  // Otherwise who waits is a rule of thumb; the bound is that of jobs that may run on fewer slots.
   Problem loose = problem;
   loose.drop_minima();
   const double bound =

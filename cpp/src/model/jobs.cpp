@@ -33,7 +33,7 @@ bool nonnegative(double x) { return std::isfinite(x) && x >= 0.0; }
 void validate_sla(const JobsView& jobs) {
   const auto& offset = jobs.sla_offset;
   if (offset.empty() && jobs.size() == 0 && jobs.sla_time.empty()) return;
-  if (offset.empty()) throw std::invalid_argument("sla has no offsets");
+  if (offset.empty()) same_length("sla", 0, jobs.size() > 0 ? jobs.size() : 1);
   same_length("sla", offset.size() - 1, jobs.size());
   if (offset.front() != 0 || offset.back() != static_cast<std::int64_t>(jobs.sla_time.size()) ||
       jobs.sla_time.size() != jobs.sla_penalty.size()) {
