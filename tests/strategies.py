@@ -26,7 +26,13 @@ class Case(NamedTuple):
     def __repr__(self):
         """What rebuilds it, for failures that Hypothesis prints."""
         inf = float("inf")
-        plain = {"arrival": 0.0, "min_slots": 0, "max_slots": mb.ALL_SLOTS, "weight": 1.0, "deadline": inf}
+        plain = {
+            "arrival": 0.0,
+            "min_slots": 0,
+            "max_slots": mb.ALL_SLOTS,
+            "weight": 1.0,
+            "deadline": inf,
+        }
         jobs = self.jobs
         shown = [f"{jobs.work.tolist()}"]
         for name, value in plain.items():
@@ -60,7 +66,9 @@ def limits(jobs, slots, *, policy="flex", min_mode="guarantee"):
     if policy == "fifo":
         return [0] * len(jobs), maximum
     if min_mode == "gang":
-        return [int(m) if w > 0 else 0 for m, w in zip(jobs.min_slots, jobs.work, strict=True)], maximum
+        return [
+            int(m) if w > 0 else 0 for m, w in zip(jobs.min_slots, jobs.work, strict=True)
+        ], maximum
     return scale_minima(jobs.work, jobs.min_slots, slots), maximum
 
 
@@ -107,9 +115,7 @@ def _column(values, count):
 @st.composite
 def _steps(draw, times):
     chosen = sorted(set(draw(st.lists(times, max_size=3))))
-    heights = sorted(
-        draw(_column(st.sampled_from([0.0, 0.5, 0.5, 1.0, 2.0]), len(chosen)))
-    )
+    heights = sorted(draw(_column(st.sampled_from([0.0, 0.5, 0.5, 1.0, 2.0]), len(chosen))))
     return list(zip(chosen, heights, strict=True))
 
 
@@ -131,7 +137,9 @@ def cases(draw, min_jobs=0, max_jobs=12, most_slots=20, extreme=True, deadlines=
         low = [min(m, slots + 1) for m in high]
     elif style != "none":
         top = 2 if style == "small" else slots + 1
-        low = [min(a, b) for a, b in zip(draw(_column(st.integers(0, top), count)), high, strict=True)]
+        low = [
+            min(a, b) for a, b in zip(draw(_column(st.integers(0, top), count)), high, strict=True)
+        ]
     due = draw(_column(times if deadlines else st.one_of(times, st.just(np.inf)), count))
     grown = draw(st.sampled_from([None, 1.0, 2.5]))
     jobs = mb.Jobs(
@@ -187,7 +195,6 @@ def wild_case(rng, count):
     return Case(jobs, slots, now)
 
 
-
 def random_jobs(
     rng, count, slots, *, now=0.0, minima="small", maxima="any", idle=0.0, steps=2, work=(0.2, 6.0)
 ):
@@ -213,7 +220,9 @@ def random_jobs(
     for _ in range(count):
         many = int(rng.integers(0, steps + 1))
         times = np.sort(now + rng.uniform(0, 1.2 * horizon, many))
-        sla.append(list(zip(times.tolist(), np.cumsum(rng.uniform(0, 1, many)).tolist(), strict=True)))
+        sla.append(
+            list(zip(times.tolist(), np.cumsum(rng.uniform(0, 1, many)).tolist(), strict=True))
+        )
     return mb.Jobs(
         size,
         arrival=now - rng.uniform(0, 1, count),

@@ -64,7 +64,9 @@ def imported_modules(text, package):
                 above = above[: len(above) - node.level + 1]
                 base = ".".join([*above, base]) if base else ".".join(above)
             # `from malleable import x` may name a module or something of the package's own.
-            found += [f"{base}.{alias.name}" if base == "malleable" else base for alias in node.names]
+            found += [
+                f"{base}.{alias.name}" if base == "malleable" else base for alias in node.names
+            ]
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             # import_module("malleable.x") and the like.
             found += [node.value] if re.fullmatch(r"malleable\.\w+(\.\w+)*", node.value) else []

@@ -1,9 +1,6 @@
 """The epoch object against a simple model, and against the plans that it stands for."""
 
 import math
-import re
-import threading
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -22,14 +19,12 @@ import malleable as mb
 from tests.oracles.packing import scale_minima, waterline_allocation
 from tests.oracles.validate import violations
 from tests.strategies import (
-    KINDS,
     MIN_MODES,
     OBJECTIVES,
     POLICIES,
     limits,
     literal_value,
     pieces_of,
-    random_jobs,
 )
 
 LINEAR = ("sum:response", "sum:completion", "sum:stretch", "sum:lateness")
@@ -195,7 +190,9 @@ class EpochMachine(RuleBasedStateMachine):
         high = column(st.sampled_from([1, 2, 5, 30, mb.ALL_SLOTS]))
         low = [min(a, b) for a, b in zip(column(st.integers(0, 4)), high, strict=True)]
         work = column(WORK)
-        steps = [[(self.now + 1.0, 1.0), (self.now + 4.0, 2.5)][:k] for k in column(st.integers(0, 2))]
+        steps = [
+            [(self.now + 1.0, 1.0), (self.now + 4.0, 2.5)][:k] for k in column(st.integers(0, 2))
+        ]
         table = {
             "arrival": [self.now - gone for gone in column(st.sampled_from([0.0, 0.0, 1.0, 6.0]))],
             "min_slots": low,
@@ -271,7 +268,10 @@ class EpochMachine(RuleBasedStateMachine):
             self.rows[job].work = work
         self.decision = None
 
-    @rule(data=st.data(), fault=st.sampled_from(["id", "work", "limits", "weight", "length", "retired"]))
+    @rule(
+        data=st.data(),
+        fault=st.sampled_from(["id", "work", "limits", "weight", "length", "retired"]),
+    )
     def something_wrong(self, data, fault):
         """Refused, and nothing changes: the next decision shows it."""
         ids = self.drawn_ids(data) if self.rows else []

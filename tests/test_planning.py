@@ -360,7 +360,11 @@ def test_no_jobs_are_an_empty_plan(policy, min_mode):
 @pytest.mark.parametrize("policy", POLICIES)
 def test_only_jobs_without_work(policy):
     jobs = mb.Jobs([0.0, 0.0], arrival=[-5.0, 1.0], min_slots=3, weight=[2, 1])
-    for objective, value in (("sum:response", 0.0), ("sum:completion", -9.0), ("max:completion", 1.0)):
+    for objective, value in (
+        ("sum:response", 0.0),
+        ("sum:completion", -9.0),
+        ("max:completion", 1.0),
+    ):
         plan = check_plan(mb.plan(jobs, 2, objective, policy, now=1.0), objective)
         assert (plan.value, plan.lower_bound, plan.status) == (value, value, "ok")
         assert plan.completion.tolist() == plan.start.tolist() == [-5.0, 1.0]

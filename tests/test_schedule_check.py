@@ -158,7 +158,18 @@ def complaint(plan):
     return None
 
 
-CHANGES = ("none", "slots+", "slots-", "later", "shorter", "longer", "drop", "twice", "other job", "end")
+CHANGES = (
+    "none",
+    "slots+",
+    "slots-",
+    "later",
+    "shorter",
+    "longer",
+    "drop",
+    "twice",
+    "other job",
+    "end",
+)
 
 
 @settings(max_examples=800)

@@ -96,7 +96,8 @@ def test_min_above_max_names_both():
 
 
 @pytest.mark.parametrize(
-    "field", ["arrival", "min_slots", "max_slots", "weight", "deadline", "size", "sla", "name", "user"]
+    "field",
+    ["arrival", "min_slots", "max_slots", "weight", "deadline", "size", "sla", "name", "user"],
 )
 def test_lengths_that_differ(field):
     for entries in (2, 4, 0):
@@ -243,7 +244,9 @@ def test_columns_are_read_only_copies():
 def test_zero_work_and_equal_limits_are_fine():
     jobs = mb.Jobs([0, 0.0, 1e-300], min_slots=[3, 0, 1], max_slots=[3, 1, 1], weight=0)
     assert len(jobs) == 3
-    assert mb.Jobs([1], sla=[[(-5, 0), (-4, 0), (0, 0)]]).sla == [[(-5.0, 0.0), (-4.0, 0.0), (0.0, 0.0)]]
+    assert mb.Jobs([1], sla=[[(-5, 0), (-4, 0), (0, 0)]]).sla == [
+        [(-5.0, 0.0), (-4.0, 0.0), (0.0, 0.0)]
+    ]
 
 
 def test_no_jobs():

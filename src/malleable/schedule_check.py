@@ -59,10 +59,15 @@ def check_schedule(plan: Schedule) -> None:
         fail("a piece without whole slots")
     if len(job) and (job.min() < 0 or job.max() >= count):
         fail("a piece of an unknown job")
+    if not (np.isfinite(start).all() and np.isfinite(end).all()):
+        fail("a piece that starts or ends at no time")
     if np.any(end <= start) or np.any(start < plan.now - eps):
         fail("a piece that ends before it starts, or starts before now")
 
     has_work = jobs.work > 0
+    hopeless = (plan.min_mode == "gang") & (plan.policy != "fifo") & (jobs.min_slots > plan.slots)
+    for row in np.flatnonzero(has_work & ~hopeless & ~np.isfinite(plan.completion))[:1]:
+        fail("never ends", row)
     runs = np.isfinite(plan.completion) & has_work
     done = np.bincount(job, weights=slots * (end - start), minlength=count)
     for row in np.flatnonzero(runs & (np.abs(done - jobs.work) > _TOLERANCE * jobs.work + eps))[:1]:

@@ -19,7 +19,9 @@ pack = mb.kernels.malleable_packing
 def expected(jobs, slots, order, min_mode="guarantee", **options):
     low, high = limits(jobs, slots, min_mode=min_mode)
     scheme = oracle.gang_packing if min_mode == "gang" else oracle.packing
-    return [float(t) for t in scheme(list(order), jobs.work, low, high, slots, **options).completion]
+    return [
+        float(t) for t in scheme(list(order), jobs.work, low, high, slots, **options).completion
+    ]
 
 
 def test_two_jobs_by_hand():

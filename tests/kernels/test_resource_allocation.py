@@ -207,7 +207,8 @@ def with_speedups(draw):
     durations = st.sampled_from([0.5, 1.0, 1.5, 2.0, 4.0, 9.0])
     counts = st.integers(1, case.slots + 2)
     tables = [
-        draw(st.dictionaries(counts, durations, min_size=1, max_size=5)) for _ in range(len(case.jobs))
+        draw(st.dictionaries(counts, durations, min_size=1, max_size=5))
+        for _ in range(len(case.jobs))
     ]
     return case, tables
 
@@ -232,7 +233,9 @@ def test_a_function_is_a_table(objective):
         ]
         by_table = check(jobs, 12, objective, speedup=curve)
         work = jobs.work
-        by_function = allocate(jobs, 12, objective, speedup=lambda j, s, w=work: float(w[j]) / s**0.7)
+        by_function = allocate(
+            jobs, 12, objective, speedup=lambda j, s, w=work: float(w[j]) / s**0.7
+        )
         assert by_function.value == by_table.value
         assert by_function.slots.tolist() == by_table.slots.tolist()
 
@@ -272,7 +275,9 @@ def greedy_sum(work, weight, due, low, high, slots):
     """Fox's greedy with a heap for w max(0, W/s - d), d = -inf: w W/s."""
 
     def gain(j, s):
-        before, after = (max(0.0, work[j] / t - due[j]) if due[j] > 0 else work[j] / t for t in (s, s + 1))
+        before, after = (
+            max(0.0, work[j] / t - due[j]) if due[j] > 0 else work[j] / t for t in (s, s + 1)
+        )
         return weight[j] * (before - after)
 
     given_slots = np.maximum(low, 1)

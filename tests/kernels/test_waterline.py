@@ -19,7 +19,9 @@ def rows(draw, weights=None):
     count = draw(st.integers(1, 12))
     high = draw(st.lists(st.integers(1, slots + 3), min_size=count, max_size=count))
     style = draw(st.sampled_from(["none", "any", "equal"]))
-    low = [0 if style == "none" else h if style == "equal" else draw(st.integers(0, h)) for h in high]
+    low = [
+        0 if style == "none" else h if style == "equal" else draw(st.integers(0, h)) for h in high
+    ]
     weight = None
     if weights is not None:
         weight = draw(st.lists(weights, min_size=count, max_size=count))

@@ -36,7 +36,11 @@ def check(jobs, slots, objective, now=0.0, **options):
 def instance(rng, count, maxima, minima, **options):
     slots = int(rng.integers(2, 9))
     now = float(rng.choice([0.0, 3.0]))
-    return random_jobs(rng, count, slots, now=now, maxima=maxima, minima=minima, **options), slots, now
+    return (
+        random_jobs(rng, count, slots, now=now, maxima=maxima, minima=minima, **options),
+        slots,
+        now,
+    )
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
@@ -60,7 +64,9 @@ def test_four_jobs(objective):
         check(*slot_first(instance(rng, 4, maxima, minima, steps=1), objective), effort=20)
 
 
-@pytest.mark.parametrize("objective", ["sum:response", "sum:stretch", "sum:tardiness", "max:stretch"])
+@pytest.mark.parametrize(
+    "objective", ["sum:response", "sum:stretch", "sum:tardiness", "max:stretch"]
+)
 def test_five_jobs(objective):
     rng = np.random.default_rng([63, len(objective)])
     check(*slot_first(instance(rng, 5, "tight", "small"), objective), effort=20)
@@ -86,7 +92,10 @@ def lattices(draw):
             max_slots=high,
             weight=column(st.sampled_from([0.0, 0.5, 1.0, 1.0, 2.0])),
             deadline=column(times),
-            sla=[[(t, p) for p, t in enumerate(sorted(draw(st.sets(times, max_size=2))), 1)] for _ in high],
+            sla=[
+                [(t, p) for p, t in enumerate(sorted(draw(st.sets(times, max_size=2))), 1)]
+                for _ in high
+            ],
         ),
         slots,
         now,
@@ -165,7 +174,9 @@ def test_bounds_of_baselines_hold_for_the_limits_they_obey(policy):
 
 def test_fifo_ignores_minima_in_its_bound_too():
     # With its minimum job 1 holds up job 0; FIFO lets it wait.
-    jobs = mb.Jobs([2.0, 100.0], min_slots=[0, 1], max_slots=[2, 2], arrival=[-1.0, 0.0], weight=[1, 0])
+    jobs = mb.Jobs(
+        [2.0, 100.0], min_slots=[0, 1], max_slots=[2, 2], arrival=[-1.0, 0.0], weight=[1, 0]
+    )
     plan = mb.plan(jobs, 2, "sum:completion", "fifo")
     assert plan.value == pytest.approx(1.0)
     assert plan.lower_bound <= 1.0

@@ -113,9 +113,7 @@ def test_deadlines_that_can_be_met_are_met():
         low, high = limits(jobs, slots)
         order = rng.permutation(count).tolist()
         due = oracle.packing(order, jobs.work, low, high, slots).completion
-        tight = mb.Jobs(
-            jobs.work, min_slots=jobs.min_slots, max_slots=jobs.max_slots, deadline=due
-        )
+        tight = mb.Jobs(jobs.work, min_slots=jobs.min_slots, max_slots=jobs.max_slots, deadline=due)
         for objective in ("max:tardy", "max:tardiness", "max:lateness"):
             plan = mb.plan(tight, slots, objective)
             plan.validate()

@@ -127,7 +127,7 @@ def test_tasks_become_maxima() -> None:
     horizon=st.floats(1e-3, 1e6),
     seed=st.integers(0, 2**32),
 )
-def test_always_a_valid_experiment(  # noqa: PLR0917
+def test_always_a_valid_experiment(
     count: int,
     slots: int,
     small: float,

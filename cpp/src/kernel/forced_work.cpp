@@ -253,7 +253,11 @@ double ForcedWork::level(const Problem& problem, const Penalties& penalties, dou
   for (const double work : problem.work) total += work;
   const double slack = 1e-11 * total;  // what sums of this many terms may be off by
   double low = from;
-  for (int round = 0; round < 500 && low < to; ++round) {
+  // Functions known by their values only have no slopes to follow: bisection below does for them.
+  bool known = true;
+  for (std::size_t j = 0; j < n; ++j) known &= !penalties.is_custom(j);
+  for (int round = 0; known && round < 60; ++round) {
+    if (!(low < to)) return std::min(low, to);
     deadlines(problem, penalties, low, stretch, due_);
     const Peak top = peak(problem, due_);
     if (top.excess <= slack) return low;
@@ -288,8 +292,8 @@ double ForcedWork::level(const Problem& problem, const Penalties& penalties, dou
     for (int step = 0; step < 200; ++step) {
       const Excess at_x = excess(problem, penalties, top.time, x, stretch);
       const double over = at_x.work;
-      // Hardly anything over counts as the crossing only where the excess still falls: minima that use
-      // every slot leave it at nothing for all higher levels.
+      // Hardly anything over counts as the crossing only where the excess still falls: minima that
+      // use every slot leave it at nothing for all higher levels.
       if (over <= slack && (sure || (over >= -slack && at_x.fall > 0.0))) {
         low = x;
         break;
@@ -331,7 +335,14 @@ double ForcedWork::level(const Problem& problem, const Penalties& penalties, dou
     }
     if (!(low > before)) return low;  // overloaded by no more than rounding
   }
-  return std::min(low, to);
+  double high = to;
+  while (high - low > 1e-13 * std::max(std::fabs(low), std::fabs(high))) {
+    const double middle = low + (high - low) / 2.0;
+    if (!(middle > low && middle < high)) break;
+    deadlines(problem, penalties, middle, stretch, due_);
+    (peak(problem, due_).excess <= slack ? high : low) = middle;
+  }
+  return std::min(high, to);
 }
 
 double ForcedWork::step_bound(const Problem& problem, const Penalties& penalties,
