@@ -78,7 +78,6 @@ class PyEpoch {
   // (ids, slots, changed)
   py::tuple decide(double now, std::optional<std::int64_t> slots) {
     const Turn turn(busy_);
-    if (slots) validate_slots(*slots);
     const auto n = static_cast<py::ssize_t>(epoch_.size());
     Integers given(n);
     Array<bool> changed(n);
@@ -88,8 +87,7 @@ class PyEpoch {
     auto* ids_data = ids.mutable_data();
     {
       py::gil_scoped_release release;
-      if (slots) epoch_.set_slots(*slots);
-      epoch_.decide(now);
+      epoch_.decide(now, slots);
       std::copy(epoch_.given().begin(), epoch_.given().end(), given_data);
       std::copy(epoch_.changed().begin(), epoch_.changed().end(), changed_data);
       std::copy(epoch_.ids().begin(), epoch_.ids().end(), ids_data);

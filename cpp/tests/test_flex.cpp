@@ -109,7 +109,7 @@ TEST(slots_that_minima_fill) {
 }
 
 TEST(effort_and_budget) {
-  trials(4, 40, [](Random& random) {
+  trials(4, 12, [](Random& random) {
     Shape shape;
     shape.slots = 9;
     const Table table = random_table(random, 15, shape);
@@ -131,7 +131,7 @@ TEST(effort_and_budget) {
 }
 
 TEST(the_same_input_gives_the_same_plan) {
-  trials(5, 40, [](Random& random) {
+  trials(5, 20, [](Random& random) {
     Shape shape;
     shape.slots = 9;
     shape.overcommit = chance(random, 0.5);
@@ -149,7 +149,7 @@ TEST(the_same_input_gives_the_same_plan) {
 }
 
 TEST(one_order) {
-  trials(6, 300, [](Random& random) {
+  trials(6, 100, [](Random& random) {
     Shape shape;
     shape.slots = integer(random, 1, 9);
     shape.overcommit = chance(random, 0.3);
@@ -178,7 +178,7 @@ TEST(one_order) {
 }
 
 TEST(the_generic_order) {
-  trials(7, 300, [](Random& random) {
+  trials(7, 100, [](Random& random) {
     Shape shape;
     shape.slots = integer(random, 1, 9);
     shape.overcommit = chance(random, 0.3);
@@ -200,7 +200,7 @@ TEST(the_generic_order) {
 }
 
 TEST(own_orders) {
-  trials(8, 300, [](Random& random) {
+  trials(8, 200, [](Random& random) {
     Shape shape;
     shape.slots = integer(random, 1, 9);
     const auto jobs = static_cast<std::size_t>(integer(random, 1, 6));

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -129,7 +129,7 @@ class Epoch:
             int(goal.kinds[0]),
             policy,
             min_mode == "gang",
-            float(hysteresis),
+            check_time("hysteresis", hysteresis),
             None if effort is None else check_effort(effort),
         )
 
@@ -166,6 +166,8 @@ class Epoch:
         """
         if (work is None) == (jobs is None):
             raise ValueError("add: give either work= and its columns or jobs=")
+        if jobs is not None and not isinstance(jobs, Jobs):
+            raise ValueError(f"jobs: expected a Jobs table, not {type(jobs).__name__}")
         if jobs is None:
             assert work is not None
             jobs = Jobs(
@@ -199,7 +201,7 @@ class Epoch:
         min_slots: npt.ArrayLike | None = None,
         max_slots: npt.ArrayLike | None = None,
         weight: npt.ArrayLike | None = None,
-        deadline: npt.ArrayLike | None = None,
+        deadline: npt.ArrayLike | Sequence[float | None] | None = None,
     ) -> None:
         """Change jobs; ``work`` is what remains. Arrival and original size stay as they were.
 
@@ -212,7 +214,7 @@ class Epoch:
             _integers("min_slots", min_slots, len(rows)),
             _integers("max_slots", max_slots, len(rows)),
             _floats("weight", weight, len(rows)),
-            _floats("deadline", deadline, len(rows)),
+            _floats("deadline", cast("npt.ArrayLike | None", deadline), len(rows)),
         )
 
     def remove(self, ids: npt.ArrayLike) -> None:
@@ -274,21 +276,32 @@ def _steps(columns: dict[str, Any]) -> list[list[tuple[float, float]]]:
 
 def _ids(ids: npt.ArrayLike) -> Integers:
     array = np.atleast_1d(np.asarray(ids))
-    if array.dtype.kind not in "iu" and array.size:
-        raise ValueError(f"ids: expected whole numbers, not {array.dtype}")
+    if array.ndim != 1 or (array.dtype.kind not in "iu" and array.size):
+        raise ValueError(f"ids: expected a list of whole numbers, not {array.dtype}")
+    for bad in np.flatnonzero(array > np.iinfo(np.int64).max)[:1]:
+        raise ValueError(f"ids[{bad}] = {array[bad]}: no such job")
     return np.ascontiguousarray(array, dtype=np.int64)
+
+
+def _of_ids(field: str, array: npt.NDArray[Any], count: int) -> npt.NDArray[Any]:
+    """One entry per id; a scalar is spread."""
+    if array.ndim == 0:
+        return np.full(count, array)
+    if array.ndim != 1 or len(array) != count:
+        raise ValueError(f"{field} has shape {array.shape} but there are {count} ids")
+    return array
 
 
 def _floats(field: str, values: npt.ArrayLike | None, count: int) -> Any:
     if values is None:
         return None
+    if field == "deadline" and isinstance(values, (list, tuple)):
+        values = [np.inf if value is None else value for value in values]
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
         raise ValueError(f"{field}: expected numbers") from None
-    if array.ndim == 0:
-        array = np.full(count, array)
-    return np.ascontiguousarray(array)
+    return np.ascontiguousarray(_of_ids(field, array, count))
 
 
 def _integers(field: str, values: npt.ArrayLike | None, count: int) -> Any:
@@ -296,10 +309,10 @@ def _integers(field: str, values: npt.ArrayLike | None, count: int) -> Any:
         return None
     array = np.asarray(values)
     if array.dtype.kind not in "iu":
-        floats = _floats(field, values, count)
-        for bad in np.flatnonzero(~(np.isfinite(floats) & (floats == np.floor(floats))))[:1]:
-            raise ValueError(f"{field}[{bad}] = {floats[bad]}: must be a whole number")
-        array = np.clip(floats, -ALL_SLOTS, ALL_SLOTS)
-    if array.ndim == 0:
-        array = np.full(count, array)
-    return np.ascontiguousarray(array, dtype=np.int64)
+        array = _floats(field, values, count)
+        for bad in np.flatnonzero(~(np.isfinite(array) & (array == np.floor(array))))[:1]:
+            raise ValueError(f"{field}[{bad}] = {array[bad]}: must be a whole number")
+    array = _of_ids(field, array, count)
+    for bad in np.flatnonzero(array < 0)[:1]:
+        raise ValueError(f"{field}[{bad}] = {array[bad]}: must be at least 0")
+    return np.ascontiguousarray(np.clip(array, 0, ALL_SLOTS), dtype=np.int64)

@@ -85,7 +85,8 @@ void DeadlinePacking::pull_forward(const Problem& problem, Index job, double& co
     if (slots <= 0.0) continue;
     const double start = columns_[k].start;
     const double end = k + 1 < columns_.size() ? columns_[k + 1].start : kInfinity;
-    if (end < kInfinity && end - start <= 1e-13 * end) continue;  // borders that differ by rounding only
+    if (end < kInfinity && end - start <= 1e-13 * end)
+      continue;  // borders that differ by rounding only
     double until = start + left / slots;
     // A remainder that is only rounding ends with the column instead of opening a new one.
     if (until <= end * (1.0 + 1e-13)) {

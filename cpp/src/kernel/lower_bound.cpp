@@ -35,13 +35,14 @@ double LowerBound::run(const Problem& problem, const Penalties& penalties, Aggre
   const int rounds = std::clamp(static_cast<int>(2000 / n), 1, 60);
   bound = std::max(bound, mean_busy_time_.bound(problem, penalties, completion, earliest_, rounds));
   if (!penalties.linear() && rounds > 1) {
-    // Kinks stop the method early, at a place that depends on where it starts: try later starts, too.
+    // Kinks stop the method early, at a place that depends on where it starts: try later starts,
+    // too.
     double end = 0.0;
     for (const double work : problem.work) end += work / problem.slots;
     for (const double share : {0.4, 0.8}) {
       for (std::size_t j = 0; j < n; ++j) absolute_[j] = std::max(earliest_[j], share * end);
-      bound = std::max(bound,
-                       mean_busy_time_.bound(problem, penalties, absolute_, earliest_, rounds));
+      bound =
+          std::max(bound, mean_busy_time_.bound(problem, penalties, absolute_, earliest_, rounds));
     }
   }
   // Rounding must not lift a bound above a schedule that exists.

@@ -26,6 +26,9 @@ double of_rank(std::int64_t rank) {
   return std::bit_cast<double>(rank >= 0 ? rank : std::int64_t{-0x7fffffffffffffff} - 1 - rank);
 }
 
+// Slots of all jobs together that may be looked at one by one.
+constexpr double kMostWalked = 4e6;
+
 struct Unit {
   double price;
   Index job;
@@ -376,9 +379,9 @@ bool ResourceAllocation::run_closed(const Problem& problem, const Penalties& pen
 }
 
 AllocationResult ResourceAllocation::solve(const Problem& problem, const Penalties& penalties,
-                                         Aggregate aggregate, std::span<const Index> preference,
-                                         std::size_t effort, std::span<double> slots,
-                                         const SpeedupTable* table, bool with_value) {
+                                           Aggregate aggregate, std::span<const Index> preference,
+                                           std::size_t effort, std::span<double> slots,
+                                           const SpeedupTable* table, bool with_value) {
   const std::size_t n = problem.size();
   assert(slots.size() == n);
   const auto cost = [&](std::size_t j, double s) {
@@ -437,13 +440,20 @@ AllocationResult ResourceAllocation::solve(const Problem& problem, const Penalti
   }
   // Convex where the penalty is convex over the completions in reach (a non-decreasing convex
   // function of the convex W/s); otherwise look at the first differences themselves.
+  // Functions without structure are walked slot by slot while that is affordable, otherwise
+  // sampled.
+  double walk = 0.0;
+  for (std::size_t j = 0; j < n; ++j) {
+    if (table != nullptr || !penalties.steps(j)) walk += high_[j] - low_[j];
+  }
+  const bool dense = walk <= (with_value ? kMostWalked : kMostWalked / 64.0);
   const auto convex = [&](std::size_t j) {
     if (low_[j] >= high_[j]) return true;
     if (table == nullptr && !penalties.is_custom(j)) {
       const double latest = low_[j] > 0.0 ? problem.now + problem.work[j] / low_[j] : kInfinity;
       if (penalties.convex(j, problem.now + problem.work[j] / high_[j], latest)) return true;
     }
-    if (table == nullptr && penalties.steps(j)) return false;
+    if (!dense || (table == nullptr && penalties.steps(j))) return false;
     double gain = kInfinity, f = cost(j, low_[j]);
     for (double s = low_[j]; s < high_[j]; ++s) {
       const double after = cost(j, s + 1.0);
@@ -490,7 +500,9 @@ AllocationResult ResourceAllocation::solve(const Problem& problem, const Penalti
     const bool jumps = table == nullptr && penalties.steps(j);
     while (s < high_[j]) {
       double next = s + 1.0;
-      if (jumps) {  // straight to the next step that can be met
+      if (!dense && !jumps && s >= low_[j] + 32.0) {
+        next = std::min(high_[j], std::ceil(s * 1.05));
+      } else if (jumps) {  // straight to the next step that can be met
         const double due = penalties.latest(j, std::nextafter(f, -kInfinity));
         const double span = due + tolerance(due) - problem.now;
         if (!(span > 0.0)) break;
@@ -504,9 +516,13 @@ AllocationResult ResourceAllocation::solve(const Problem& problem, const Penalti
     }
   }
   const auto answer = knapsack_.solve(problem.slots, effort, slots);
-  result.exact = answer.exact;
+  result.exact = answer.exact && dense;
   result.value = answer.value + waiting;
   result.lower_bound = answer.lower_bound + waiting;
+  if (!dense) {  // options were left out: everybody at the maximum is a floor all the same
+    result.lower_bound = 0.0;
+    for (std::size_t j = 0; j < n; ++j) result.lower_bound += cost(j, high_[j]);
+  }
   return result;
 }
 

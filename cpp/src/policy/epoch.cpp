@@ -357,7 +357,8 @@ void Epoch::decide_by_instance() {
   all_touched_ = true;
 }
 
-void Epoch::decide(double now) {
+void Epoch::decide(double now, std::optional<std::int64_t> slots) {
+  if (slots) validate_slots(*slots);
   if (!std::isfinite(now)) throw std::invalid_argument("now must be finite");
   if (latest_arrival_ > now) {
     for (std::size_t r = 0; r < id_.size(); ++r) {
@@ -368,6 +369,7 @@ void Epoch::decide(double now) {
       }
     }
   }
+  if (slots) set_slots(*slots);
   now_ = now;
   planned_.reset();
   if (minima_stale_) {  // sums this large lose their last digits

@@ -1,9 +1,8 @@
 // The schedulers that FLEX is measured against (FLEX, sections 1 and 4).
 //
-// FIFO packs by arrival and obeys maxima only. FAIR holds the integer waterline and draws it anew at
-// every completion. WDEQ is FAIR with weights and knows no sizes (see waterline.hpp).
-// FIFO: O(J log J). FAIR, WDEQ: O(J) a completion.
-// Kernels: malleable_packing, waterline, lower_bound.
+// FIFO packs by arrival and obeys maxima only. FAIR holds the integer waterline and draws it anew
+// at every completion. WDEQ is FAIR with weights and knows no sizes (see waterline.hpp). FIFO: O(J
+// log J). FAIR, WDEQ: O(J) a completion. Kernels: malleable_packing, waterline, lower_bound.
 #pragma once
 
 #include <span>

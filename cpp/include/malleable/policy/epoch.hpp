@@ -53,8 +53,9 @@ class Epoch {
   void set_slots(std::int64_t slots);
   std::int64_t slots() const { return slots_; }
 
-  // Decides. Afterwards the decision is here, row by row.
-  void decide(double now);
+  // Decides, from now on with `slots` if given. Afterwards the decision is here, row by row. Throws
+  // before anything changes if a job arrives after `now`.
+  void decide(double now, std::optional<std::int64_t> slots = std::nullopt);
   std::span<const std::int64_t> ids() const { return id_; }
   std::span<const std::int64_t> given() const { return given_; }
   std::span<const std::uint8_t> changed() const { return changed_; }
