@@ -121,16 +121,14 @@ int main(int argc, char** argv) {
     ForcedWork forced;
     const double high = evaluate(stretch, Aggregate::kMax, completion);
     double level = 0.0;
-    report("optimal level of max:stretch", median_ms(repeats, [&] {
-             level = forced.level(problem, stretch, 0.0, high, 1.0);
-           }));
+    report("optimal level of max:stretch",
+           median_ms(repeats, [&] { level = forced.level(problem, stretch, 0.0, high, 1.0); }));
     if (n <= kMostDeadlinePacked) {
       DeadlinePacking deadlines;
       std::vector<double> due(n);
       ForcedWork::deadlines(problem, stretch, level * (1.0 + 1e-9), 1.0, due);
-      report("water-filling for that level", median_ms(repeats, [&] {
-               deadlines.run(problem, due, order, completion, plan);
-             }));
+      report("water-filling for that level",
+             median_ms(repeats, [&] { deadlines.run(problem, due, order, completion, plan); }));
     }
     report("epoch (generic order)", median_ms(repeats, [&] {
              flex.plan_generic(problem, penalties, Aggregate::kSum, false, plan);

@@ -1,5 +1,5 @@
-// The test harness: checks that print where and what, named cases, and the program's entry. One header,
-// because the project must build with nothing but a C++ compiler.
+// The test harness: checks that print where and what, named cases, and the program's entry. One
+// header, because the project must build with nothing but a C++ compiler.
 #pragma once
 
 #include <cmath>
@@ -41,8 +41,8 @@ std::string text(const Parts&... parts) {
 inline void report(bool ok, const char* file, int line, const std::string& message) {
   ++checks;
   if (ok) return;
-  std::fprintf(stderr, "%s:%d: %s%s%s\n", file, line, message.c_str(), context.empty() ? "" : "  in ",
-               context.c_str());
+  std::fprintf(stderr, "%s:%d: %s%s%s\n", file, line, message.c_str(),
+               context.empty() ? "" : "  in ", context.c_str());
   if (++failures % kMostFailures == 0) throw Enough{};
 }
 
@@ -102,8 +102,8 @@ inline int run_cases(int count, char** names) {
 
 }  // namespace malleable::check
 
-#define TEST(name)                                                             \
-  static void name();                                                          \
+#define TEST(name)                                                              \
+  static void name();                                                           \
   static const malleable::check::Registration registration_##name(#name, name); \
   static void name()
 
@@ -119,35 +119,35 @@ inline int run_cases(int count, char** names) {
         malleable::check::text(#left " == " #right ": ", left_value, " and ", right_value)); \
   } while (false)
 
-#define CHECK_NEAR(left, right, margin)                                                       \
-  do {                                                                                        \
-    const double left_value = (left), right_value = (right), margin_value = (margin);         \
-    malleable::check::report(                                                                 \
-        malleable::check::near(left_value, right_value, margin_value), __FILE__, __LINE__,    \
+#define CHECK_NEAR(left, right, margin)                                                        \
+  do {                                                                                         \
+    const double left_value = (left), right_value = (right), margin_value = (margin);          \
+    malleable::check::report(                                                                  \
+        malleable::check::near(left_value, right_value, margin_value), __FILE__, __LINE__,     \
         malleable::check::text(#left " near " #right ": ", left_value, " and ", right_value)); \
   } while (false)
 
 // left <= right but for rounding of size `margin`.
-#define CHECK_AT_MOST(left, right, margin)                                                  \
-  do {                                                                                      \
-    const double left_value = (left), right_value = (right), margin_value = (margin);       \
-    malleable::check::report(                                                               \
-        left_value <= right_value + margin_value, __FILE__, __LINE__,                       \
+#define CHECK_AT_MOST(left, right, margin)                                                   \
+  do {                                                                                       \
+    const double left_value = (left), right_value = (right), margin_value = (margin);        \
+    malleable::check::report(                                                                \
+        left_value <= right_value + margin_value, __FILE__, __LINE__,                        \
         malleable::check::text(#left " <= " #right ": ", left_value, " and ", right_value)); \
   } while (false)
 
-#define CHECK_THROWS(expression, substring)                                                     \
-  do {                                                                                          \
-    std::string message_value = "nothing was thrown";                                           \
-    bool thrown_value = false;                                                                  \
-    try {                                                                                       \
-      expression;                                                                               \
-    } catch (const std::exception& error_value) {                                               \
-      message_value = error_value.what();                                                       \
-      thrown_value = message_value.find(substring) != std::string::npos;                        \
-    }                                                                                           \
-    malleable::check::report(thrown_value, __FILE__, __LINE__,                                  \
-                             #expression " throws \"" substring "\": " + message_value);        \
+#define CHECK_THROWS(expression, substring)                                              \
+  do {                                                                                   \
+    std::string message_value = "nothing was thrown";                                    \
+    bool thrown_value = false;                                                           \
+    try {                                                                                \
+      expression;                                                                        \
+    } catch (const std::exception& error_value) {                                        \
+      message_value = error_value.what();                                                \
+      thrown_value = message_value.find(substring) != std::string::npos;                 \
+    }                                                                                    \
+    malleable::check::report(thrown_value, __FILE__, __LINE__,                           \
+                             #expression " throws \"" substring "\": " + message_value); \
   } while (false)
 
 int main(int count, char** names) { return malleable::check::run_cases(count, names); }

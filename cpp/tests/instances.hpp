@@ -1,5 +1,5 @@
-// Job tables and problems for the tests: an owner of columns, and random instances that favour ties,
-// tight limits and zeros.
+// Job tables and problems for the tests: an owner of columns, and random instances that favour
+// ties, tight limits and zeros.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,8 @@ struct Table {
 
   std::size_t size() const { return work.size(); }
   JobsView view() const {
-    return {arrival, work, min_slots, max_slots, weight, deadline, sla_offset, sla_time, sla_penalty};
+    return {arrival,  work,       min_slots, max_slots,  weight,
+            deadline, sla_offset, sla_time,  sla_penalty};
   }
   // A job without deadline or steps.
   void add(double work_of, std::int64_t low = 0, std::int64_t high = kAllSlots,
@@ -60,11 +61,11 @@ struct Table {
 
 struct Shape {
   std::int64_t slots = 4;
-  bool minima = true;     // a third of the jobs, within the slots together
+  bool minima = true;       // a third of the jobs, within the slots together
   bool overcommit = false;  // minima may add up to more than the slots
   bool maxima = true;
-  bool idle = true;       // now and then a job without work
-  bool whole = false;     // integer works and deadlines, for exact oracles
+  bool idle = true;    // now and then a job without work
+  bool whole = false;  // integer works and deadlines, for exact oracles
 };
 
 inline Table random_table(Random& random, std::size_t jobs, const Shape& shape) {

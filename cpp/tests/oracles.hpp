@@ -29,7 +29,8 @@ inline Doubles first_layer(const Problem& problem, const Doubles& left,
   return slots;
 }
 
-// Completions, from now, of a schedule that asks rule(left) for everybody's slots at every completion.
+// Completions, from now, of a schedule that asks rule(left) for everybody's slots at every
+// completion.
 template <typename Rule>
 Doubles schedule_by(const Problem& problem, Rule rule) {
   const std::size_t n = problem.size();
@@ -82,8 +83,8 @@ inline Doubles pack_at_random(const Problem& problem, Random& random) {
   });
 }
 
-// clamp(level w, m, M) with exact fractions for whole weights > 0: rounded down, then one slot each to the
-// largest fractions, ties to the lower index.
+// clamp(level w, m, M) with exact fractions for whole weights > 0: rounded down, then one slot each
+// to the largest fractions, ties to the lower index.
 inline void waterline_of(const Problem& problem, const std::vector<std::int64_t>& weight,
                          const Order& jobs, std::int64_t slots, Doubles& shares) {
   const auto low = [&](Index j) { return static_cast<std::int64_t>(problem.low[j]); };
@@ -113,7 +114,8 @@ inline void waterline_of(const Problem& problem, const std::vector<std::int64_t>
     fixed += rises(j) ? 0 : p * weight[j] < low(j) * q ? low(j) : high(j);
     rate += rises(j) ? weight[j] : 0;
   }
-  std::vector<std::pair<std::int64_t, Index>> fractions;  // negative, so that the largest come first
+  std::vector<std::pair<std::int64_t, Index>>
+      fractions;  // negative, so that the largest come first
   std::int64_t left = slots - fixed;
   const std::int64_t water = left;
   for (const Index j : jobs) {
@@ -126,11 +128,12 @@ inline void waterline_of(const Problem& problem, const std::vector<std::int64_t>
     fractions.emplace_back(-(water * weight[j] % rate), j);
   }
   std::sort(fractions.begin(), fractions.end());
-  for (std::int64_t k = 0; k < left; ++k) shares[fractions[static_cast<std::size_t>(k)].second] += 1.0;
+  for (std::int64_t k = 0; k < left; ++k)
+    shares[fractions[static_cast<std::size_t>(k)].second] += 1.0;
 }
 
-// The waterline of the jobs with work; without `weight` all weigh the same. Weight 0: minima until all
-// others are at their maxima, then equal shares.
+// The waterline of the jobs with work; without `weight` all weigh the same. Weight 0: minima until
+// all others are at their maxima, then equal shares.
 inline Doubles waterline_slowly(const Problem& problem, const Doubles& weight) {
   Doubles shares(problem.size(), 0.0);
   Order weighted, light;

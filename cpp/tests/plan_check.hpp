@@ -1,5 +1,5 @@
-// Checks a plan against everything that its instance promises: slots, limits, work, value, bound. Shares
-// no code with the policies.
+// Checks a plan against everything that its instance promises: slots, limits, work, value, bound.
+// Shares no code with the policies.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +17,8 @@ struct SlotChange {
   double slots;
 };
 
-// Walks through the pieces in time. Slots are whole, so the limits hold exactly but where two instants
-// differ by rounding only.
+// Walks through the pieces in time. Slots are whole, so the limits hold exactly but where two
+// instants differ by rounding only.
 inline void check_limits(const Problem& problem, const Plan& plan) {
   const Pieces& pieces = plan.pieces;
   std::vector<SlotChange> changes;
@@ -69,6 +69,12 @@ inline void check_jobs(const Problem& problem, const Plan& plan) {
     end[j] = std::max(end[j], to);
     if (from <= problem.now) now[j] += static_cast<double>(plan.pieces.slots[k]);
   }
+  // A job too short for the clock leaves no piece, and what follows it seems to start now.
+  bool instants_differ = true;
+  for (std::size_t j = 0; j < n; ++j) {
+    const double length = plan.completion[j] - problem.now;
+    if (problem.work[j] > 0.0) instants_differ &= length > 1e-15 * std::fabs(problem.now);
+  }
   for (std::size_t j = 0; j < n; ++j) {
     if (problem.work[j] == 0.0) {
       CHECK_EQUAL(done[j], 0.0);
@@ -82,13 +88,12 @@ inline void check_jobs(const Problem& problem, const Plan& plan) {
     } else {
       // What rounding of an instant costs: every slot for one unit in the last place.
       const double blur = 1e-15 * scale_of(plan.completion[j]);
-      CHECK_NEAR(done[j], problem.work[j],
-                 1e-9 * problem.work[j] + 8.0 * blur * problem.high[j]);
+      CHECK_NEAR(done[j], problem.work[j], 1e-9 * problem.work[j] + 8.0 * blur * problem.high[j]);
       CHECK(plan.completion[j] >= plan.start[j] && plan.start[j] >= problem.now);
       if (done[j] > 0.0) {
         CHECK_NEAR(plan.completion[j], end[j], 1e-9 * scale_of(end[j]));
         CHECK_EQUAL(plan.start[j], first[j]);
-        CHECK_EQUAL(static_cast<double>(plan.allocation[j]), now[j]);
+        if (instants_differ) CHECK_EQUAL(static_cast<double>(plan.allocation[j]), now[j]);
       }
     }
   }

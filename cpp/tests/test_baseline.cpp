@@ -1,5 +1,4 @@
 #include "malleable/policy/baseline.hpp"
-
 #include "oracles.hpp"
 #include "plan_check.hpp"
 
@@ -26,44 +25,47 @@ void on_random_tables(std::uint64_t seed, std::size_t count, Check check) {
 }
 
 TEST(fifo_packs_by_arrival_without_minima) {
-  on_random_tables(1, 800, [](const Table& table, const Problem& problem,
-                              const Penalties& penalties, Aggregate aggregate) {
-    Plan plan;
-    baseline.fifo(problem, penalties, aggregate, table.arrival, plan);
-    Problem free = problem;
-    free.drop_minima();
-    check_plan(free, penalties, aggregate, plan);
-    CHECK(plan.status == Status::kOk);
-    for (std::size_t k = 1; k < plan.order.size(); ++k) {
-      const Index a = plan.order[k - 1], b = plan.order[k];
-      CHECK(table.arrival[a] < table.arrival[b] || (table.arrival[a] == table.arrival[b] && a < b));
-    }
-    const Doubles expected = absolute(free, pack_slowly(free, plan.order));
-    for (std::size_t j = 0; j < problem.size(); ++j) {
-      CHECK_NEAR(plan.completion[j], expected[j], 1e-9 * scale_of(expected[j]));
-    }
-  });
+  on_random_tables(1, 800,
+                   [](const Table& table, const Problem& problem, const Penalties& penalties,
+                      Aggregate aggregate) {
+                     Plan plan;
+                     baseline.fifo(problem, penalties, aggregate, table.arrival, plan);
+                     Problem free = problem;
+                     free.drop_minima();
+                     check_plan(free, penalties, aggregate, plan);
+                     CHECK(plan.status == Status::kOk);
+                     for (std::size_t k = 1; k < plan.order.size(); ++k) {
+                       const Index a = plan.order[k - 1], b = plan.order[k];
+                       CHECK(table.arrival[a] < table.arrival[b] ||
+                             (table.arrival[a] == table.arrival[b] && a < b));
+                     }
+                     const Doubles expected = absolute(free, pack_slowly(free, plan.order));
+                     for (std::size_t j = 0; j < problem.size(); ++j) {
+                       CHECK_NEAR(plan.completion[j], expected[j], 1e-9 * scale_of(expected[j]));
+                     }
+                   });
 }
 
 TEST(waterlines) {
-  on_random_tables(2, 800, [](const Table& table, const Problem& problem,
-                              const Penalties& penalties, Aggregate aggregate) {
-    for (const Doubles& weight : {Doubles{}, table.weight}) {
-      Plan plan;
-      baseline.waterline(problem, penalties, aggregate, weight, plan);
-      check_plan(problem, penalties, aggregate, plan);
-      const Doubles now = waterline_slowly(problem, weight);
-      for (std::size_t j = 0; j < problem.size(); ++j) {
-        CHECK_EQUAL(static_cast<double>(plan.allocation[j]), now[j]);
-      }
-      for (std::size_t k = 1; k < plan.order.size(); ++k) {
-        const auto end = [&](Index j) {  // from now; jobs without work come first
-          return problem.work[j] > 0.0 ? plan.completion[j] : problem.now;
-        };
-        CHECK(end(plan.order[k - 1]) <= end(plan.order[k]));
-      }
-    }
-  });
+  on_random_tables(2, 800,
+                   [](const Table& table, const Problem& problem, const Penalties& penalties,
+                      Aggregate aggregate) {
+                     for (const Doubles& weight : {Doubles{}, table.weight}) {
+                       Plan plan;
+                       baseline.waterline(problem, penalties, aggregate, weight, plan);
+                       check_plan(problem, penalties, aggregate, plan);
+                       const Doubles now = waterline_slowly(problem, weight);
+                       for (std::size_t j = 0; j < problem.size(); ++j) {
+                         CHECK_EQUAL(static_cast<double>(plan.allocation[j]), now[j]);
+                       }
+                       for (std::size_t k = 1; k < plan.order.size(); ++k) {
+                         const auto end = [&](Index j) {  // from now; jobs without work come first
+                           return problem.work[j] > 0.0 ? plan.completion[j] : problem.now;
+                         };
+                         CHECK(end(plan.order[k - 1]) <= end(plan.order[k]));
+                       }
+                     }
+                   });
 }
 
 // Two jobs that arrived first keep what they hold, minimum of the third or not.

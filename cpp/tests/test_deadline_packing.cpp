@@ -1,5 +1,4 @@
 #include "malleable/kernel/deadline_packing.hpp"
-
 #include "malleable/kernel/forced_work.hpp"
 #include "oracles.hpp"
 #include "plan_check.hpp"
@@ -126,7 +125,8 @@ TEST(leaves_no_usable_slot_idle) {
       double used = 0.0;
       for (std::size_t p = 0; p < plan.pieces.size(); ++p) {
         if (plan.pieces.start[p] > middle || plan.pieces.end[p] < middle) continue;
-        held[static_cast<std::size_t>(plan.pieces.job[p])] += static_cast<double>(plan.pieces.slots[p]);
+        held[static_cast<std::size_t>(plan.pieces.job[p])] +=
+            static_cast<double>(plan.pieces.slots[p]);
         used += static_cast<double>(plan.pieces.slots[p]);
       }
       for (std::size_t j = 0; j < jobs; ++j) {
@@ -202,7 +202,8 @@ TEST(huge_slot_counts) {
       const std::int64_t low = integer(random, 0, std::min(high, kMostSlots / 8));
       const double work = real(random, 1e3, 1e16);
       table.add(work, low, high);
-      due.push_back(work / static_cast<double>(std::min(high, kMostSlots)) * real(random, 0.5, 8.0));
+      due.push_back(work / static_cast<double>(std::min(high, kMostSlots)) *
+                    real(random, 0.5, 8.0));
     }
     check_packing(table.problem(kMostSlots), due);
   });

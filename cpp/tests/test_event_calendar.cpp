@@ -1,9 +1,8 @@
-#include "malleable/kernel/event_calendar.hpp"
-
 #include <set>
 #include <utility>
 
 #include "instances.hpp"
+#include "malleable/kernel/event_calendar.hpp"
 
 namespace malleable::check {
 namespace {
@@ -114,8 +113,8 @@ TEST(times_that_hardly_differ) {
 TEST(ranges_without_sense_fall_back_to_a_heap) {
   EventCalendar calendar;
   trials(5, 50, [&](Random& random) {
-    const std::pair<double, double> ranges[] = {
-        {0.0, 1.0}, {-1.0, 1.0}, {2.0, 1.0}, {1.0, 1.0}, {kInfinity, 0.0}, {1.0, kInfinity}};
+    const std::pair<double, double> ranges[] = {{0.0, 1.0}, {-1.0, 1.0},      {2.0, 1.0},
+                                                {1.0, 1.0}, {kInfinity, 0.0}, {1.0, kInfinity}};
     const auto [first, last] = ranges[random() % 6];
     compare(calendar, random, 200, first, last, [&] { return real(random, 0.0, 2.0); });
   });

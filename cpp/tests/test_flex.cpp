@@ -1,5 +1,4 @@
 #include "malleable/policy/flex.hpp"
-
 #include "oracles.hpp"
 #include "plan_check.hpp"
 

@@ -1,7 +1,6 @@
-#include "malleable/kernel/forced_work.hpp"
-
 #include <map>
 
+#include "malleable/kernel/forced_work.hpp"
 #include "oracles.hpp"
 
 namespace malleable::check {
@@ -71,8 +70,7 @@ bool possible(const Problem& problem, const Doubles& due) {
     free[k] = static_cast<std::int64_t>(problem.slots) * (points[k + 1] - points[k]);
   }
   for (std::size_t j = 0; j < jobs; ++j) {
-    const std::int64_t rest =
-        static_cast<std::int64_t>(kUnit * problem.work[j]) - low(j) * base[j];
+    const std::int64_t rest = static_cast<std::int64_t>(kUnit * problem.work[j]) - low(j) * base[j];
     if (rest > 0) flow.arc(source, j, rest);
     need += rest;
     for (std::size_t k = 0; k + 1 < points.size(); ++k) {
@@ -94,7 +92,8 @@ Table random_whole_table(Random& random, std::size_t jobs, std::int64_t slots) {
     const std::int64_t high = std::max<std::int64_t>(1, low) + integer(random, 0, 4);
     left -= low;
     const std::int64_t work = chance(random, 0.05) ? 0 : integer(random, 1, 20);
-    table.add(static_cast<double>(work), low, high, 1.0, static_cast<double>(integer(random, 1, 9)));
+    table.add(static_cast<double>(work), low, high, 1.0,
+              static_cast<double>(integer(random, 1, 9)));
   }
   return table;
 }
@@ -314,8 +313,8 @@ TEST(no_schedule_pays_fewer_steps_than_the_bound) {
       const Penalties penalties = table.penalties(kind);
       double best = best_of_all_orders(problem, penalties, Aggregate::kSum);
       for (int k = 0; k < 10; ++k) {
-        best = std::min(best, value_of(problem, penalties, Aggregate::kSum,
-                                       pack_at_random(problem, random)));
+        best = std::min(
+            best, value_of(problem, penalties, Aggregate::kSum, pack_at_random(problem, random)));
       }
       for (const std::size_t tries : {1u, 2u, 50u}) {
         const double bound = forced.step_bound(problem, penalties, earliest, tries);

@@ -1,5 +1,4 @@
 #include "malleable/kernel/gang_packing.hpp"
-
 #include "oracles.hpp"
 #include "plan_check.hpp"
 
@@ -29,7 +28,8 @@ void check_gangs(const Problem& problem, const Order& order) {
   for (std::size_t j = 0; j < n; ++j) {
     with_work += problem.work[j] > 0.0;
     CHECK_NEAR(completion[j], expected[j], 1e-9 * scale_of(expected[j]));
-    CHECK_EQUAL(completion[j] == kInfinity, problem.work[j] > 0.0 && problem.low[j] > problem.slots);
+    CHECK_EQUAL(completion[j] == kInfinity,
+                problem.work[j] > 0.0 && problem.low[j] > problem.slots);
     if (problem.work[j] == 0.0) plan.start[j] = problem.idle_end[j];
   }
   CHECK_EQUAL(told, with_work);

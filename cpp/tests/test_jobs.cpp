@@ -1,9 +1,8 @@
-#include "malleable/model/jobs.hpp"
-
 #include <limits>
 
 #include "instances.hpp"
 #include "malleable/model/error.hpp"
+#include "malleable/model/jobs.hpp"
 
 namespace malleable::check {
 namespace {

@@ -1,8 +1,7 @@
-#include "malleable/kernel/key_sort.hpp"
-
 #include <bit>
 
 #include "instances.hpp"
+#include "malleable/kernel/key_sort.hpp"
 
 namespace malleable::check {
 namespace {
@@ -77,7 +76,8 @@ TEST(infinite_keys) {
 TEST(keys_that_share_leading_bits) {
   check_sizes(12, [](Random& random) {
     const double outlier = 1e300;
-    return chance(random, 1e-3) ? outlier : 1.0 + static_cast<double>(integer(random, 0, 500)) * 0x1p-52;
+    return chance(random, 1e-3) ? outlier
+                                : 1.0 + static_cast<double>(integer(random, 0, 500)) * 0x1p-52;
   });
   check_sizes(13, [](Random& random) {
     return chance(random, 0.01) ? real(random, -1e30, 1e30)

@@ -1,5 +1,4 @@
 #include "malleable/kernel/lower_bound.hpp"
-
 #include "oracles.hpp"
 
 namespace malleable::check {
@@ -80,7 +79,8 @@ TEST(edges) {
     const double paid = penalties(0, 4.0);
     for (const Aggregate aggregate : kAggregates) {
       const Doubles none{0.0};
-      CHECK_NEAR(lower_bound.run(idle.problem(3, 9.0), penalties, aggregate, none, paid), paid, 1e-9);
+      CHECK_NEAR(lower_bound.run(idle.problem(3, 9.0), penalties, aggregate, none, paid), paid,
+                 1e-9);
     }
   }
   // A schedule that is no better than the trivial bound is optimal.

@@ -1,5 +1,4 @@
 #include "malleable/kernel/malleable_packing.hpp"
-
 #include "oracles.hpp"
 #include "plan_check.hpp"
 
@@ -176,7 +175,8 @@ TEST(stops_when_told) {
       const Problem problem = table.problem(5, 0.0, mode);
       std::size_t told = 0;
       const std::size_t wanted = 3;
-      packing.run_until(problem, shuffled(random, 10), [&](Index, double) { return ++told < wanted; });
+      packing.run_until(problem, shuffled(random, 10),
+                        [&](Index, double) { return ++told < wanted; });
       CHECK_EQUAL(told, wanted);
     }
   });

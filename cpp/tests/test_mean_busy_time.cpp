@@ -1,6 +1,5 @@
-#include "malleable/kernel/mean_busy_time.hpp"
-
 #include "malleable/kernel/forced_work.hpp"
+#include "malleable/kernel/mean_busy_time.hpp"
 #include "oracles.hpp"
 
 namespace malleable::check {
@@ -15,8 +14,8 @@ double stairs(std::int64_t job, double t) { return std::floor(t / static_cast<do
 double best_known(const Problem& problem, const Penalties& penalties, Random& random) {
   double best = best_of_all_orders(problem, penalties, Aggregate::kSum);
   for (int k = 0; k < 10; ++k) {
-    best = std::min(best, value_of(problem, penalties, Aggregate::kSum,
-                                   pack_at_random(problem, random)));
+    best = std::min(best,
+                    value_of(problem, penalties, Aggregate::kSum, pack_at_random(problem, random)));
   }
   return best;
 }
@@ -61,8 +60,8 @@ TEST(no_schedule_is_below_the_bound) {
     earliest_completions(problem, earliest);
     const Doubles start = pack_slowly(problem, shuffled(random, jobs));
     const bool any_work = *std::max_element(problem.work.begin(), problem.work.end()) > 0.0;
-    const Kind kinds[] = {Kind::kResponse, Kind::kStretch,  Kind::kTardiness,
-                          Kind::kLateness, Kind::kSla,      Kind::kCustom};
+    const Kind kinds[] = {Kind::kResponse, Kind::kStretch, Kind::kTardiness,
+                          Kind::kLateness, Kind::kSla,     Kind::kCustom};
     for (const Kind kind : kinds) {
       const CustomPenalty custom = chance(random, 0.5) ? cube : stairs;
       const Penalties penalties = table.penalties(kind, custom);
@@ -162,7 +161,8 @@ TEST(nothing_to_do) {
   table.add(0.0, 0, kAllSlots, 2.0, kInfinity, 3.0);
   const Problem problem = table.problem(4, 5.0);
   const Doubles zero{0.0};
-  CHECK_EQUAL(relaxation.bound(problem, table.penalties(Kind::kCompletion), zero, zero, 3), -kInfinity);
+  CHECK_EQUAL(relaxation.bound(problem, table.penalties(Kind::kCompletion), zero, zero, 3),
+              -kInfinity);
   CHECK_NEAR(relaxation.quick_bound(problem, table.penalties(Kind::kCompletion), zero), 6.0, 1e-12);
 }
 

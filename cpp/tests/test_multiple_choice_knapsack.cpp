@@ -1,6 +1,5 @@
-#include "malleable/kernel/multiple_choice_knapsack.hpp"
-
 #include "check.hpp"
+#include "malleable/kernel/multiple_choice_knapsack.hpp"
 
 namespace malleable::check {
 namespace {
@@ -101,7 +100,8 @@ TEST(no_class_and_one) {
 
 // The envelope prefers the first class; only the two others together fill the capacity.
 TEST(greedy_is_not_enough) {
-  const Classes classes{{{0.0, 10.0}, {6.0, 0.0}}, {{0.0, 7.0}, {5.0, 0.0}}, {{0.0, 7.0}, {5.0, 0.0}}};
+  const Classes classes{
+      {{0.0, 10.0}, {6.0, 0.0}}, {{0.0, 7.0}, {5.0, 0.0}}, {{0.0, 7.0}, {5.0, 0.0}}};
   CHECK_EQUAL(least_cost(classes, 10), 10.0);
   check_solution(classes, 10, kPlenty);
 }

@@ -1,5 +1,4 @@
 #include "malleable/kernel/order_search.hpp"
-
 #include "oracles.hpp"
 
 namespace malleable::check {
@@ -45,8 +44,8 @@ TEST(a_score_is_the_objective) {
         }
         const Score score = search.score(order);
         const double scale = scale_of(expected) + scale_of(expected - with_work);
-        CHECK_NEAR(score.value, expected, aggregate == Aggregate::kMax ? 1e-9 * scale_of(expected)
-                                                                       : 1e-7 * scale);
+        CHECK_NEAR(score.value, expected,
+                   aggregate == Aggregate::kMax ? 1e-9 * scale_of(expected) : 1e-7 * scale);
         // A limit that it reaches changes nothing; one that it exceeds leaves something beyond it.
         CHECK_EQUAL(search.score(order, score).value, score.value);
         const Score tight{score.value - 0.1 * scale_of(score.value), 0.0};
@@ -132,8 +131,7 @@ TEST(it_stops) {
   CHECK_EQUAL(search.improve(starts, best, 0, -kInfinity, kNeverStop), 0u);
   CHECK_EQUAL(search.improve(starts, best, 1000, before.value, kNeverStop), 0u);  // at the bound
   std::size_t asked = 0;
-  const auto tried =
-      search.improve(starts, best, 1000, -kInfinity, [&] { return ++asked >= 20; });
+  const auto tried = search.improve(starts, best, 1000, -kInfinity, [&] { return ++asked >= 20; });
   CHECK(tried <= 20);
   CHECK(!OrderSearch::better(before, best));
 }

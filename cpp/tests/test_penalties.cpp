@@ -1,6 +1,5 @@
-#include "malleable/model/penalties.hpp"
-
 #include "instances.hpp"
+#include "malleable/model/penalties.hpp"
 
 namespace malleable::check {
 namespace {

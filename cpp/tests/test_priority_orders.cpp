@@ -1,6 +1,5 @@
-#include "malleable/kernel/priority_orders.hpp"
-
 #include "malleable/kernel/forced_work.hpp"
+#include "malleable/kernel/priority_orders.hpp"
 #include "oracles.hpp"
 
 namespace malleable::check {
@@ -8,8 +7,8 @@ namespace {
 
 PriorityOrders orders;
 
-constexpr OrderRule kRules[] = {OrderRule::kSmith,       OrderRule::kShortestPath,
-                                OrderRule::kDueDate,     OrderRule::kModifiedDue,
+constexpr OrderRule kRules[] = {OrderRule::kSmith,        OrderRule::kShortestPath,
+                                OrderRule::kDueDate,      OrderRule::kModifiedDue,
                                 OrderRule::kApparentCost, OrderRule::kOnTimeSet,
                                 OrderRule::kLeastSlack};
 

@@ -1,6 +1,5 @@
-#include "malleable/kernel/priority_selection.hpp"
-
 #include "instances.hpp"
+#include "malleable/kernel/priority_selection.hpp"
 
 namespace malleable::check {
 namespace {
@@ -60,7 +59,11 @@ TEST(a_sequence_of_epochs) {
     for (int epoch = 0; epoch < 30; ++epoch) {
       double total = 0.0;
       for (const double r : room) total += r;
-      const double some[] = {0.0, 1.0, total, total + 5.0, std::floor(real(random, 0.0, 1.2) * total),
+      const double some[] = {0.0,
+                             1.0,
+                             total,
+                             total + 5.0,
+                             std::floor(real(random, 0.0, 1.2) * total),
                              std::floor(real(random, 0.0, 0.1) * total)};
       check_selection(selection, key, room, some[random() % 6]);
       const double drift = chance(random, 0.2) ? 100.0 : 1.05;

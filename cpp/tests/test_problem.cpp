@@ -1,6 +1,5 @@
-#include "malleable/model/problem.hpp"
-
 #include "instances.hpp"
+#include "malleable/model/problem.hpp"
 
 namespace malleable::check {
 namespace {

@@ -1,8 +1,7 @@
-#include "malleable/kernel/resource_allocation.hpp"
-
 #include <queue>
 
 #include "instances.hpp"
+#include "malleable/kernel/resource_allocation.hpp"
 
 namespace malleable::check {
 namespace {
@@ -18,8 +17,8 @@ double pay(const Problem& problem, const Penalties& penalties, std::size_t j, do
   return penalties(j, problem.now + span);
 }
 
-// Where every job may have slots between `low` and `high`, the least objective, slot by slot. A gang
-// may also have none if it `may_wait`.
+// Where every job may have slots between `low` and `high`, the least objective, slot by slot. A
+// gang may also have none if it `may_wait`.
 double least_objective(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
                        const SpeedupTable* table = nullptr, bool may_wait = false) {
   const auto capacity = static_cast<std::size_t>(problem.slots);
@@ -28,7 +27,9 @@ double least_objective(const Problem& problem, const Penalties& penalties, Aggre
   for (std::size_t j = 0; j < problem.size(); ++j) {
     Doubles next(capacity + 1, kInfinity);
     const bool work = problem.work[j] > 0.0;
-    const double first = !work ? 0.0 : problem.gang ? std::max(1.0, problem.low[j]) : problem.low[j];
+    const double first = !work          ? 0.0
+                         : problem.gang ? std::max(1.0, problem.low[j])
+                                        : problem.low[j];
     for (double s = may_wait ? 0.0 : first; s <= (work ? problem.high[j] : 0.0); ++s) {
       if (s > 0.0 && s < first) continue;
       const double paid = pay(problem, penalties, j, s, table);
@@ -206,7 +207,8 @@ TEST(some_have_to_wait) {
   const Penalties penalties = table.penalties(Kind::kResponse);
   for (const Aggregate aggregate : kAggregates) {
     Doubles slots(6);
-    auto result = allocation.run(problem, penalties, aggregate, Order{4, 2, 0, 1, 3, 5}, 1000, slots);
+    auto result =
+        allocation.run(problem, penalties, aggregate, Order{4, 2, 0, 1, 3, 5}, 1000, slots);
     CHECK_EQUAL(result.value, kInfinity);
     CHECK(slots == (Doubles{0, 0, 1, 0, 1, 1}));
     result = allocation.run(problem, penalties, aggregate, {}, 1000, slots);
@@ -280,8 +282,8 @@ struct Unit {
   }
 };
 
-// The next slot goes where it is cheapest, ties to the lower index: s (s + 1) / (w W) is one over the
-// gain of slot s + 1 with a linear penalty.
+// The next slot goes where it is cheapest, ties to the lower index: s (s + 1) / (w W) is one over
+// the gain of slot s + 1 with a linear penalty.
 Doubles slot_by_slot(const Problem& problem, const Doubles& weight) {
   const std::size_t n = problem.size();
   Doubles slots(n);
@@ -289,7 +291,8 @@ Doubles slot_by_slot(const Problem& problem, const Doubles& weight) {
   double left = problem.slots;
   const auto offer = [&](std::size_t j) {
     const double scale = problem.work[j] * weight[j], s = slots[j];
-    if (scale > 0.0 && s < problem.high[j]) heap.push({s * (s + 1.0) / scale, static_cast<Index>(j)});
+    if (scale > 0.0 && s < problem.high[j])
+      heap.push({s * (s + 1.0) / scale, static_cast<Index>(j)});
   };
   for (std::size_t j = 0; j < n; ++j) {
     const bool gains = problem.work[j] * weight[j] > 0.0;

@@ -1,5 +1,4 @@
 #include "malleable/kernel/waterline.hpp"
-
 #include "oracles.hpp"
 #include "plan_check.hpp"
 

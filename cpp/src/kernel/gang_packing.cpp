@@ -106,7 +106,11 @@ void GangPacking::run(const Problem& problem, std::span<const Index> order,
     // one that has nothing left to do.
     ended_.clear();
     std::erase_if(running_, [&](std::size_t p) {
-      if (since_[p] + left_[p] / rate_[p] > time * (1.0 + 1e-14)) return false;
+      const double still = left_[p] - rate_[p] * (time - since_[p]);
+      if (still > 1e-12 * problem.work[order[p]] &&
+          since_[p] + left_[p] / rate_[p] > time * (1.0 + 1e-14)) {
+        return false;
+      }
       ended_.push_back(p);
       return true;
     });

@@ -1,0 +1,447 @@
+#include "malleable/policy/epoch.hpp"
+
+#include <map>
+#include <set>
+
+#include "oracles.hpp"
+#include "plan_check.hpp"
+
+namespace malleable::check {
+namespace {
+
+struct Row {
+  double work = 0.0, size = 0.0, arrival = 0.0, weight = 1.0, deadline = kInfinity;
+  std::int64_t low = 0, high = kAllSlots;
+  std::vector<std::pair<double, double>> steps;
+  std::int64_t given = 0;
+};
+
+// The same jobs, kept naively; every decision is made from nothing.
+struct Mirror {
+  EpochOptions options;
+  std::int64_t slots;
+  std::map<std::int64_t, Row> rows;
+
+  Table table(std::span<const std::int64_t> ids) const {
+    Table built;
+    for (const std::int64_t id : ids) {
+      const Row& row = rows.at(id);
+      built.add(row.work, row.low, row.high, row.weight, row.deadline, row.arrival);
+      for (const auto& [time, penalty] : row.steps) built.step(time, penalty);
+    }
+    return built;
+  }
+  Problem problem(std::span<const std::int64_t> ids, double now) const {
+    Table built = table(ids);
+    for (std::size_t k = 0; k < ids.size(); ++k) {
+      if (rows.at(ids[k]).size > 0.0) built.arrival[k] = now;  // where work ends that is done
+    }
+    Problem instance = built.problem(slots, now, options.min_mode);
+    if (options.policy == EpochPolicy::kFifo) instance.drop_minima();
+    return instance;
+  }
+  Penalties penalties(std::span<const std::int64_t> ids) const {
+    const Table built = table(ids);
+    Doubles sizes;
+    for (const std::int64_t id : ids) sizes.push_back(rows.at(id).size);
+    Penalties objective;
+    objective.build(built.view(), sizes, {&options.kind, 1});
+    return objective;
+  }
+  bool holds(std::int64_t id, double low) const {
+    return static_cast<double>(rows.at(id).given) > low;
+  }
+  // Does every job have a priority of its own?
+  bool keyed(const Problem& instance) const {
+    const bool linear = options.kind == Kind::kResponse || options.kind == Kind::kCompletion ||
+                        options.kind == Kind::kStretch || options.kind == Kind::kLateness;
+    return linear && options.aggregate == Aggregate::kSum && !options.effort && !instance.gang &&
+           !instance.minima_scaled;
+  }
+  Doubles slots_now(std::span<const std::int64_t> ids, double now) const {
+    const Problem instance = problem(ids, now);
+    const Table built = table(ids);
+    if (options.policy == EpochPolicy::kFair) return waterline_slowly(instance, {});
+    if (options.policy == EpochPolicy::kWdeq) return waterline_slowly(instance, built.weight);
+    const std::size_t n = ids.size();
+    Doubles key(n);
+    if (options.policy == EpochPolicy::kFifo) {
+      key = built.arrival;
+    } else if (keyed(instance)) {
+      for (std::size_t k = 0; k < n; ++k) {
+        const Row& row = rows.at(ids[k]);
+        const double size = options.kind == Kind::kStretch ? row.size : 1.0;
+        key[k] = row.weight * size > 0.0 ? row.work * (size / row.weight) : kInfinity;
+        if (holds(ids[k], instance.low[k])) key[k] /= 1.0 + options.hysteresis;
+      }
+    } else {
+      Order order(n);
+      if (options.effort) {
+        Plan plan;
+        Flex().plan(instance, penalties(ids), options.aggregate, {*options.effort, kInfinity}, plan);
+        if (options.hysteresis == 0.0) return {plan.allocation.begin(), plan.allocation.end()};
+        order = plan.order;
+      } else {
+        Flex().own_order(instance, penalties(ids), options.aggregate, order);
+      }
+      for (std::size_t p = 0; p < n; ++p) {
+        const bool favoured = holds(ids[order[p]], instance.low[order[p]]);
+        key[order[p]] =
+            static_cast<double>(p + 1) / (favoured ? 1.0 + options.hysteresis : 1.0);
+      }
+    }
+    Order order = identity(n);
+    std::stable_sort(order.begin(), order.end(), [&](Index a, Index b) { return key[a] < key[b]; });
+    return first_layer(instance, instance.work, order);
+  }
+};
+
+void check_decision(Epoch& epoch, Mirror& mirror, double now) {
+  const auto ids = epoch.ids();
+  const Doubles expected = mirror.slots_now(ids, now);
+  epoch.decide(now);
+  CHECK_EQUAL(ids.size(), mirror.rows.size());
+  CHECK_EQUAL(epoch.size(), mirror.rows.size());
+  for (std::size_t k = 0; k < ids.size(); ++k) {
+    Row& row = mirror.rows.at(ids[k]);
+    CHECK_EQUAL(static_cast<double>(epoch.given()[k]), expected[k]);
+    CHECK_EQUAL(epoch.changed()[k] != 0, epoch.given()[k] != row.given);
+    row.given = epoch.given()[k];
+  }
+}
+
+void check_plan_of(Epoch& epoch, const Mirror& mirror, double now) {
+  const auto ids = epoch.ids();
+  const Plan plan = epoch.plan();
+  const Problem problem = mirror.problem(ids, now);
+  check_plan(problem, mirror.penalties(ids), mirror.options.aggregate, plan);
+  const bool favours = mirror.options.hysteresis > 0.0;  // the plan already does so for the next
+  for (std::size_t k = 0; k < ids.size() && !favours; ++k) {
+    CHECK_EQUAL(plan.allocation[k], epoch.given()[k]);
+  }
+  const JobsView jobs = epoch.planned_jobs();
+  for (std::size_t k = 0; k < ids.size(); ++k) {
+    const Row& row = mirror.rows.at(ids[k]);
+    CHECK(jobs.work[k] == row.work && jobs.arrival[k] == row.arrival);
+    CHECK(jobs.weight[k] == row.weight && jobs.deadline[k] == row.deadline);
+    CHECK(jobs.min_slots[k] == row.low && jobs.max_slots[k] == row.high);
+    CHECK_EQUAL(epoch.planned_sizes()[k], row.size);
+    const auto first = static_cast<std::size_t>(jobs.sla_offset[k]);
+    CHECK_EQUAL(static_cast<std::size_t>(jobs.sla_offset[k + 1]) - first, row.steps.size());
+    for (std::size_t s = 0; s < row.steps.size(); ++s) {
+      CHECK_EQUAL(jobs.sla_time[first + s], row.steps[s].first);
+      CHECK_EQUAL(jobs.sla_penalty[first + s], row.steps[s].second);
+    }
+  }
+}
+
+void add(Epoch& epoch, Mirror& mirror, const Table& table) {
+  const std::int64_t first = epoch.add(table.view(), table.work);
+  for (std::size_t j = 0; j < table.size(); ++j) {
+    Row row{table.work[j],      table.work[j],     table.arrival[j],   table.weight[j],
+            table.deadline[j],  table.min_slots[j], table.max_slots[j], {},
+            0};
+    for (auto s = table.sla_offset[j]; s < table.sla_offset[j + 1]; ++s) {
+      const auto step = static_cast<std::size_t>(s);
+      row.steps.emplace_back(table.sla_time[step], table.sla_penalty[step]);
+    }
+    const auto id = first + static_cast<std::int64_t>(j);
+    CHECK(mirror.rows.emplace(id, row).second);
+  }
+}
+
+std::vector<std::int64_t> some_ids(Random& random, const Mirror& mirror, double share) {
+  std::vector<std::int64_t> ids;
+  for (const auto& [id, row] : mirror.rows) {
+    if (chance(random, share)) ids.push_back(id);
+  }
+  for (std::size_t k = ids.size(); k > 1; --k) std::swap(ids[k - 1], ids[random() % k]);
+  return ids;
+}
+
+void update(Random& random, Epoch& epoch, Mirror& mirror) {
+  const auto ids = some_ids(random, mirror, 0.4);
+  Doubles work, weight, deadline;
+  std::vector<std::int64_t> low, high;
+  const bool works = chance(random, 0.8), weights = chance(random, 0.2);
+  const bool dates = chance(random, 0.2), limits = chance(random, 0.3);
+  for (const std::int64_t id : ids) {
+    Row& row = mirror.rows.at(id);
+    if (works) {
+      row.work = chance(random, 0.1)   ? 0.0
+                 : chance(random, 0.1) ? real(random, 0.1, 20.0)
+                                       : row.work * real(random, 0.1, 1.0);
+      work.push_back(row.work);
+    }
+    if (weights) weight.push_back(row.weight = static_cast<double>(integer(random, 0, 4)));
+    if (dates) deadline.push_back(row.deadline = real(random, 0.0, 40.0));
+    if (limits) {
+      high.push_back(row.high = integer(random, 1, 9));
+      low.push_back(row.low = std::min(row.high, integer(random, 0, 2)));
+    }
+  }
+  epoch.update(ids, {work, weight, deadline, low, high});
+}
+
+void remove(Random& random, Epoch& epoch, Mirror& mirror) {
+  auto ids = some_ids(random, mirror, chance(random, 0.1) ? 1.0 : 0.3);
+  for (const std::int64_t id : ids) mirror.rows.erase(id);
+  if (!ids.empty() && chance(random, 0.2)) ids.push_back(ids[0]);  // naming a job twice is no harm
+  epoch.remove(ids);
+}
+
+void run_epochs(Random& random, const EpochOptions& options, int epochs) {
+  Mirror mirror{options, integer(random, 1, 20), {}};
+  Epoch epoch(mirror.slots, options);
+  double now = 0.0;
+  for (int k = 0; k < epochs; ++k) {
+    const std::uint64_t version = epoch.version();
+    if (mirror.rows.size() < 12 && chance(random, 0.6)) {
+      Shape shape;
+      shape.slots = mirror.slots;
+      shape.overcommit = chance(random, 0.1);
+      shape.whole = chance(random, 0.2);
+      add(epoch, mirror,
+          random_table(random, static_cast<std::size_t>(integer(random, 0, 5)), shape));
+      CHECK(epoch.version() > version);
+    }
+    if (chance(random, 0.6)) update(random, epoch, mirror);
+    if (chance(random, 0.3)) remove(random, epoch, mirror);
+    if (chance(random, 0.2)) epoch.set_slots(mirror.slots = integer(random, 1, 20));
+    CHECK_EQUAL(epoch.slots(), mirror.slots);
+    now += real(random, 0.0, 1.0);
+    check_decision(epoch, mirror, now);
+    if (chance(random, 0.3)) check_plan_of(epoch, mirror, now);
+    if (chance(random, 0.2)) check_decision(epoch, mirror, now);  // again, with nothing new
+  }
+}
+
+const EpochOptions kFlexSum{};
+
+TEST(flex_with_a_key_per_job) {
+  for (const Kind kind : {Kind::kResponse, Kind::kCompletion, Kind::kStretch, Kind::kLateness}) {
+    trials(1 + static_cast<std::uint64_t>(kind), 60, [&](Random& random) {
+      EpochOptions options;
+      options.kind = kind;
+      run_epochs(random, options, 40);
+    });
+  }
+}
+
+TEST(flex_with_hysteresis) {
+  trials(10, 150, [](Random& random) {
+    EpochOptions options;
+    options.kind = kKinds[random() % std::size(kKinds)];
+    options.hysteresis = real(random, 0.0, 2.0);
+    options.aggregate = chance(random, 0.3) ? Aggregate::kMax : Aggregate::kSum;
+    if (chance(random, 0.3)) options.effort = 10;
+    run_epochs(random, options, 30);
+  });
+}
+
+TEST(flex_by_instance) {
+  trials(11, 150, [](Random& random) {
+    EpochOptions options;
+    options.kind = kKinds[random() % std::size(kKinds)];
+    options.aggregate = chance(random, 0.5) ? Aggregate::kMax : Aggregate::kSum;
+    if (chance(random, 0.3)) options.min_mode = MinMode::kGang;
+    if (chance(random, 0.3)) options.effort = 20;
+    run_epochs(random, options, 30);
+  });
+}
+
+TEST(other_policies) {
+  for (const EpochPolicy policy : {EpochPolicy::kFair, EpochPolicy::kFifo, EpochPolicy::kWdeq}) {
+    trials(20 + static_cast<std::uint64_t>(policy), 80, [&](Random& random) {
+      EpochOptions options;
+      options.policy = policy;
+      options.kind = kKinds[random() % std::size(kKinds)];
+      options.aggregate = chance(random, 0.5) ? Aggregate::kMax : Aggregate::kSum;
+      if (chance(random, 0.3)) options.min_mode = MinMode::kGang;
+      run_epochs(random, options, 30);
+    });
+  }
+}
+
+// Minima that exceed the slots now and then: decisions go back and forth between keys and instances.
+TEST(minima_come_and_go) {
+  trials(30, 100, [](Random& random) {
+    EpochOptions options;
+    options.hysteresis = chance(random, 0.5) ? 0.5 : 0.0;
+    Mirror mirror{options, 6, {}};
+    Epoch epoch(6, options);
+    for (int k = 0; k < 25; ++k) {
+      Table table;
+      table.add(real(random, 1.0, 9.0), integer(random, 0, 3), 4);
+      add(epoch, mirror, table);
+      if (mirror.rows.size() > 3) remove(random, epoch, mirror);
+      epoch.set_slots(mirror.slots = integer(random, 1, 9));
+      check_decision(epoch, mirror, k);
+    }
+  });
+}
+
+// A job that lost its slots to minima holds nothing any more.
+TEST(slots_lost_to_minima_are_not_held) {
+  EpochOptions options;
+  options.hysteresis = 1.0;
+  Mirror mirror{options, 4, {}};
+  Epoch epoch(4, options);
+  Table first, then;
+  first.add(10.0);
+  add(epoch, mirror, first);
+  check_decision(epoch, mirror, 0.0);
+  then.add(6.0);
+  then.add(1.0, 3, 3);
+  then.add(1.0, 2, 2);
+  add(epoch, mirror, then);
+  check_decision(epoch, mirror, 0.0);
+  const std::vector<std::int64_t> guaranteed{2, 3};
+  for (const std::int64_t id : guaranteed) mirror.rows.erase(id);
+  epoch.remove(guaranteed);
+  check_decision(epoch, mirror, 0.0);
+  CHECK_EQUAL(mirror.rows.at(1).given, 4);
+}
+
+TEST(ids_are_stable_and_never_used_again) {
+  Random random(40);
+  Mirror mirror{kFlexSum, 50, {}};
+  Epoch epoch(50, kFlexSum);
+  std::set<std::int64_t> used;
+  for (int round = 0; round < 12; ++round) {
+    Table table;
+    for (int j = 0; j < 2500; ++j) table.add(real(random, 0.1, 9.0), 0, 3);
+    add(epoch, mirror, table);
+    for (const auto& [id, row] : mirror.rows) used.insert(id);
+    remove(random, epoch, mirror);
+    if (round % 4 == 3) {  // all but a few, so that whole pages fall empty
+      auto ids = some_ids(random, mirror, 0.999);
+      for (const std::int64_t id : ids) mirror.rows.erase(id);
+      epoch.remove(ids);
+    }
+    check_decision(epoch, mirror, round);
+  }
+  CHECK_EQUAL(used.size(), 12u * 2500u);
+}
+
+TEST(steps_outlive_the_jobs_around_them) {
+  Random random(41);
+  EpochOptions options;
+  options.kind = Kind::kSla;
+  Mirror mirror{options, 9, {}};
+  Epoch epoch(9, options);
+  for (int round = 0; round < 8; ++round) {
+    Shape shape;
+    shape.slots = 9;
+    add(epoch, mirror, random_table(random, 900, shape));
+    const auto ids = some_ids(random, mirror, 0.95);
+    for (const std::int64_t id : ids) mirror.rows.erase(id);
+    epoch.remove(ids);
+    check_decision(epoch, mirror, round);
+    check_plan_of(epoch, mirror, round);
+  }
+}
+
+TEST(wrong_input_changes_nothing) {
+  Epoch epoch(4, kFlexSum);
+  Table table;
+  table.add(5.0, 1, 3);
+  table.add(6.0);
+  const std::int64_t first = epoch.add(table.view(), table.work);
+  epoch.decide(0.0);
+  const std::uint64_t version = epoch.version();
+  const std::vector<std::int64_t> given(epoch.given().begin(), epoch.given().end());
+
+  Table bad = table;
+  bad.work[1] = -1.0;
+  CHECK_THROWS(epoch.add(bad.view(), bad.work), "work[1] = -1");
+  CHECK_THROWS(epoch.add(table.view(), Doubles{1.0, -2.0}), "size[1] = -2");
+  CHECK_THROWS(epoch.add(table.view(), Doubles{1.0}), "size");
+  const std::vector<std::int64_t> ids{first, first + 1}, unknown{first, 77}, negative{-1};
+  CHECK_THROWS(epoch.remove(unknown), "ids[1] = 77: no such job");
+  CHECK_THROWS(epoch.remove(negative), "ids[0] = -1");
+  CHECK_THROWS(epoch.update(unknown, {Doubles{1.0, 1.0}, {}, {}, {}, {}}), "ids[1] = 77");
+  CHECK_THROWS(epoch.update(ids, {Doubles{1.0, NAN}, {}, {}, {}, {}}), "work[1] = nan");
+  CHECK_THROWS(epoch.update(ids, {Doubles{1.0}, {}, {}, {}, {}}), "work has 1 entries");
+  CHECK_THROWS(epoch.update(ids, {{}, Doubles{1.0, -1.0}, {}, {}, {}}), "weight[1] = -1");
+  CHECK_THROWS(epoch.update(ids, {{}, {}, Doubles{NAN, 1.0}, {}, {}}), "deadline[0] = nan");
+  const std::vector<std::int64_t> low{1, 5}, high{3, 2}, zero{0, 0};
+  CHECK_THROWS(epoch.update(ids, {{}, {}, {}, low, high}), "min_slots[1] = 5");
+  CHECK_THROWS(epoch.update(ids, {{}, {}, {}, zero, zero}), "max_slots[0] = 0");
+  CHECK_THROWS(epoch.set_slots(0), "slots = 0");
+  CHECK_THROWS(epoch.decide(kInfinity), "now must be finite");
+  CHECK_THROWS(epoch.decide(-1.0), "after now");
+  CHECK_THROWS(epoch.decide(0.0, 0), "slots = 0");
+  CHECK_THROWS(epoch.decide(NAN, 3), "now must be finite");
+
+  CHECK_EQUAL(epoch.version(), version);
+  CHECK_EQUAL(epoch.size(), 2u);
+  CHECK_EQUAL(epoch.slots(), 4);
+  epoch.decide(0.0);
+  CHECK(std::equal(given.begin(), given.end(), epoch.given().begin()));
+  CHECK(epoch.changed()[0] == 0 && epoch.changed()[1] == 0);
+  const std::vector<std::int64_t> once{first};
+  epoch.remove(once);
+  CHECK_THROWS(epoch.remove(once), "no such job");
+}
+
+TEST(options_that_make_no_sense) {
+  const auto with = [](auto change) {
+    EpochOptions options;
+    change(options);
+    Epoch epoch(1, options);
+  };
+  CHECK_THROWS(Epoch(0, kFlexSum), "slots = 0");
+  CHECK_THROWS(with([](auto& o) { o.hysteresis = -0.1; }), "hysteresis");
+  CHECK_THROWS(with([](auto& o) { o.hysteresis = NAN; }), "hysteresis");
+  CHECK_THROWS(with([](auto& o) { o.kind = Kind::kCustom; }), "custom");
+  const auto fair = [](auto& o) {
+    o.policy = EpochPolicy::kFair;
+    o.effort = 3;
+  };
+  CHECK_THROWS(with(fair), "flex only");
+  EpochOptions lateness;
+  lateness.kind = Kind::kLateness;
+  Epoch epoch(1, lateness);
+  Table table;
+  table.add(1.0);
+  CHECK_THROWS(epoch.add(table.view(), table.work), "deadline[0] = inf: lateness needs a deadline");
+}
+
+TEST(nothing_to_decide) {
+  for (const EpochPolicy policy :
+       {EpochPolicy::kFlex, EpochPolicy::kFair, EpochPolicy::kFifo, EpochPolicy::kWdeq}) {
+    EpochOptions options;
+    options.policy = policy;
+    Epoch epoch(3, options);
+    epoch.decide(5.0);
+    CHECK_EQUAL(epoch.ids().size(), 0u);
+    CHECK_EQUAL(epoch.plan().value, 0.0);
+    Table table;
+    table.add(0.0, 2, 2);
+    epoch.add(table.view(), table.work);
+    epoch.decide(5.0);
+    CHECK_EQUAL(epoch.given()[0], 0);
+    CHECK_EQUAL(epoch.plan().pieces.size(), 0u);
+  }
+}
+
+TEST(huge_limits) {
+  Random random(42);
+  Mirror mirror{kFlexSum, kMostSlots, {}};
+  Epoch epoch(kMostSlots, kFlexSum);
+  for (int round = 0; round < 20; ++round) {
+    Table table;
+    for (int j = 0; j < 4; ++j) {
+      const std::int64_t high = chance(random, 0.5) ? kAllSlots : integer(random, 1, kMostSlots);
+      table.add(real(random, 1.0, 1e18), integer(random, 0, std::min(high, kMostSlots / 4)), high);
+    }
+    add(epoch, mirror, table);
+    remove(random, epoch, mirror);
+    check_decision(epoch, mirror, round);
+    check_plan_of(epoch, mirror, round);
+  }
+}
+
+}  // namespace
+}  // namespace malleable::check
