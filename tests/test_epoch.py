@@ -782,7 +782,7 @@ def test_other_wrong_calls_change_nothing():
         (lambda: epoch.add([1.0], deadline=1, min_slots=4, max_slots=3), "min_slots[0] = 4"),
         (lambda: epoch.add(jobs=mb.Jobs([1.0])), "deadline[0] = inf: lateness"),
         (lambda: epoch.add(jobs=[1.0]), "jobs"),
-        (lambda: epoch.add(), "add"),
+        (epoch.add, "add"),
         (lambda: epoch.add([1.0], jobs=mb.Jobs([1.0])), "add"),
         (lambda: epoch.update([0], deadline=INF), "deadline[0] = inf: lateness"),
         (lambda: epoch.decide(math.nan), "now = nan"),

@@ -1,8 +1,7 @@
-#include "malleable/policy/epoch.hpp"
-
 #include <map>
 #include <set>
 
+#include "malleable/policy/epoch.hpp"
 #include "oracles.hpp"
 #include "plan_check.hpp"
 
@@ -78,7 +77,8 @@ struct Mirror {
       Order order(n);
       if (options.effort) {
         Plan plan;
-        Flex().plan(instance, penalties(ids), options.aggregate, {*options.effort, kInfinity}, plan);
+        Flex().plan(instance, penalties(ids), options.aggregate, {*options.effort, kInfinity},
+                    plan);
         if (options.hysteresis == 0.0) return {plan.allocation.begin(), plan.allocation.end()};
         order = plan.order;
       } else {
@@ -86,8 +86,7 @@ struct Mirror {
       }
       for (std::size_t p = 0; p < n; ++p) {
         const bool favoured = holds(ids[order[p]], instance.low[order[p]]);
-        key[order[p]] =
-            static_cast<double>(p + 1) / (favoured ? 1.0 + options.hysteresis : 1.0);
+        key[order[p]] = static_cast<double>(p + 1) / (favoured ? 1.0 + options.hysteresis : 1.0);
       }
     }
     Order order = identity(n);
@@ -138,8 +137,14 @@ void check_plan_of(Epoch& epoch, const Mirror& mirror, double now) {
 void add(Epoch& epoch, Mirror& mirror, const Table& table) {
   const std::int64_t first = epoch.add(table.view(), table.work);
   for (std::size_t j = 0; j < table.size(); ++j) {
-    Row row{table.work[j],      table.work[j],     table.arrival[j],   table.weight[j],
-            table.deadline[j],  table.min_slots[j], table.max_slots[j], {},
+    Row row{table.work[j],
+            table.work[j],
+            table.arrival[j],
+            table.weight[j],
+            table.deadline[j],
+            table.min_slots[j],
+            table.max_slots[j],
+            {},
             0};
     for (auto s = table.sla_offset[j]; s < table.sla_offset[j + 1]; ++s) {
       const auto step = static_cast<std::size_t>(s);
@@ -263,7 +268,8 @@ TEST(other_policies) {
   }
 }
 
-// Minima that exceed the slots now and then: decisions go back and forth between keys and instances.
+// Minima that exceed the slots now and then: decisions go back and forth between keys and
+// instances.
 TEST(minima_come_and_go) {
   trials(30, 100, [](Random& random) {
     EpochOptions options;

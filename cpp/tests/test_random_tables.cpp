@@ -1,5 +1,6 @@
-// Plans thousands of random small tables with every policy, objective and mode, drives epoch objects at
-// random, and checks every plan and decision against what it promises. Meant for sanitizers above all.
+// Plans thousands of random small tables with every policy, objective and mode, drives epoch
+// objects at random, and checks every plan and decision against what it promises. Meant for
+// sanitizers above all.
 
 #include "malleable/policy/baseline.hpp"
 #include "malleable/policy/epoch.hpp"
@@ -9,7 +10,9 @@
 namespace malleable::check {
 namespace {
 
-double waiting(std::int64_t job, double t) { return t > 0.0 ? t * std::sqrt(t) + static_cast<double>(job) : -1.0; }
+double waiting(std::int64_t job, double t) {
+  return t > 0.0 ? t * std::sqrt(t) + static_cast<double>(job) : -1.0;
+}
 double stairs(std::int64_t, double t) { return 2.0 * std::floor(t / 3.0); }
 
 // Now and then what nobody plans for: work of any size, limits that clash, times of today's clocks.
@@ -48,8 +51,9 @@ void plan_everything(const Table& table, const Problem& problem, const Penalties
   static Flex flex;
   static Baseline baseline;
   Plan plan;
-  const FlexOptions options{static_cast<std::uint64_t>(integer(random, 0, 1) * integer(random, 0, 60)),
-                            chance(random, 0.1) ? 0.0 : kInfinity};
+  const FlexOptions options{
+      static_cast<std::uint64_t>(integer(random, 0, 1) * integer(random, 0, 60)),
+      chance(random, 0.1) ? 0.0 : kInfinity};
   flex.plan(problem, penalties, aggregate, options, plan);
   check_plan(problem, penalties, aggregate, plan);
   CHECK(plan.candidates <= options.effort);
@@ -109,7 +113,8 @@ void check_epoch(Epoch& epoch, const EpochOptions& options, double now) {
   const JobsView jobs = epoch.planned_jobs();
   const std::size_t n = jobs.size();
   Doubles ended(n);
-  for (std::size_t r = 0; r < n; ++r) ended[r] = epoch.planned_sizes()[r] > 0.0 ? now : jobs.arrival[r];
+  for (std::size_t r = 0; r < n; ++r)
+    ended[r] = epoch.planned_sizes()[r] > 0.0 ? now : jobs.arrival[r];
   Problem problem;
   problem.build(jobs.work, ended, jobs.min_slots, jobs.max_slots, epoch.slots(), now,
                 options.min_mode);
