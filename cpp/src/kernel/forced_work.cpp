@@ -7,6 +7,15 @@
 
 namespace malleable {
 
+namespace {
+
+// Sums of work forced before t are off by a few roundings of S t. Levels count as met where the
+// excess is between 0 and twice this share of S t: never below what is truly forced, so that
+// rounding cannot lift a bound, whatever the scale of t.
+constexpr double kRounding = 1e-12;
+
+}  // namespace
+
 void earliest_completions(const Problem& problem, std::span<double> earliest) {
   const std::size_t n = problem.size();
   double minima = 0.0;
@@ -103,7 +112,8 @@ ForcedWork::Peak ForcedWork::peak(const Problem& problem, std::span<const double
   for (const Index k : order_) {
     sum += rate * (times_[k] - time);
     time = times_[k];
-    if (sum > worst.excess) worst = {time, sum, owners_[k]};
+    const double excess = sum - 2.0 * kRounding * problem.slots * time;
+    if (excess > worst.excess) worst = {time, excess, owners_[k]};
     rate += rates_[k];
   }
   return worst;
@@ -161,8 +171,8 @@ double sum_lanes(const double* lanes) {
 
 }  // namespace
 
-// Work forced before t beyond S t at a level; how fast that falls with the level, up to the next
-// level at which a penalty jumps or a deadline reaches t.
+// Work forced before t beyond S t and its rounding, at a level; how fast that falls with the level,
+// up to the next level at which a penalty jumps or a deadline reaches t.
 ForcedWork::Excess ForcedWork::excess(const Problem& problem, const Penalties& penalties, double t,
                                       double level, double stretch) {
   Excess result;
@@ -175,11 +185,11 @@ ForcedWork::Excess ForcedWork::excess(const Problem& problem, const Penalties& p
         penalties.value().data(), penalties.slope().data()};
     double forced[8], fall[8];
     linear_excess(jobs, n, problem.now, t, level, stretch, forced, fall);
-    result.work = sum_lanes(forced) - problem.slots * t;
+    result.work = sum_lanes(forced) - (1.0 + kRounding) * problem.slots * t;
     result.fall = sum_lanes(fall);
     return result;
   }
-  result.work = -problem.slots * t;
+  result.work = -(1.0 + kRounding) * problem.slots * t;
   deadlines(problem, penalties, level, stretch, due_);
   const double step = std::max(std::fabs(level), 1e-300) * 1e-7;
   for (std::size_t j = 0; j < n; ++j) {
@@ -203,22 +213,21 @@ ForcedWork::Excess ForcedWork::excess(const Problem& problem, const Penalties& p
 // A level at which the work forced before the deadline of top.job still exceeds what fits, but
 // hardly: at least `low`, where it does.
 double ForcedWork::follow(const Problem& problem, const Penalties& penalties, const Peak& top,
-                          double low, double to, double slack, double stretch) {
-  const auto over_at = [&](double x) {
+                          double low, double to, double stretch) {
+  const auto time_at = [&](double x) {
     const double latest = penalties.latest(top.job, x);
-    const double t = latest + stretch * tolerance(latest) - problem.now;
-    return excess(problem, penalties, t, x, stretch);
+    return latest + stretch * tolerance(latest) - problem.now;
   };
   double high = to, over_low = top.excess, over_high = 0.0;
   double a = low, over_a = over_low;
   // From the worst time as it stands, as if it did not move.
   const Excess now = excess(problem, penalties, top.time, low, stretch);
-  const double enough = std::max(slack, 0.02 * top.excess);
   double x = now.fall > 0.0 ? low + now.work / now.fall : low + (to - low) / 2.0;
   for (int step = 0; step < 60; ++step) {
     if (!(x > low && x < high)) x = low + (high - low) / 2.0;
     if (!(x > low && x < high)) break;
-    const Excess at_x = over_at(x);
+    const double t = time_at(x), slack = kRounding * problem.slots * t;
+    const Excess at_x = excess(problem, penalties, t, x, stretch);
     const double over = at_x.work;
     const double before = a, over_before = over_a;
     a = x;
@@ -226,7 +235,7 @@ double ForcedWork::follow(const Problem& problem, const Penalties& penalties, co
     if (over > 0.0) {
       low = x;
       over_low = over;
-      if (over <= enough) break;
+      if (over <= std::max(slack, 0.02 * top.excess)) break;
       if (over_before > 0.0) over_high /= 2.0;  // Illinois: a side that stays put loses weight
     } else {
       if (over >= -slack && at_x.fall > 0.0) return x;
@@ -249,9 +258,6 @@ double ForcedWork::level(const Problem& problem, const Penalties& penalties, dou
                          double stretch) {
   const std::size_t n = problem.size();
   due_.resize(n);
-  double total = 0.0;
-  for (const double work : problem.work) total += work;
-  const double slack = 1e-11 * total;  // what sums of this many terms may be off by
   double low = from;
   // Functions known by their values only have no slopes to follow: bisection below does for them.
   bool known = true;
@@ -260,7 +266,7 @@ double ForcedWork::level(const Problem& problem, const Penalties& penalties, dou
     if (!(low < to)) return std::min(low, to);
     deadlines(problem, penalties, low, stretch, due_);
     const Peak top = peak(problem, due_);
-    if (top.excess <= slack) return low;
+    if (top.excess <= 0.0) return low;
     if (top.time == 0.0) {
       // Some job cannot meet its deadline even alone: the level must reach its earliest penalty.
       double alone = low;
@@ -277,15 +283,16 @@ double ForcedWork::level(const Problem& problem, const Penalties& penalties, dou
     // time again. Newton steps while they stay on the overloaded side, the secant once both sides
     // are known, bisection where neither helps. A step to the next jump misses nothing while all
     // else stands still.
-    const double enough = std::max(slack, 0.02 * top.excess);
     if (penalties.linear() && top.job != kNobody) {
       // The worst time is somebody's deadline and moves with the level. Follow it by secants.
-      const double raised = follow(problem, penalties, top, low, to, slack, stretch);
+      const double raised = follow(problem, penalties, top, low, to, stretch);
       if (raised > low) {
         low = raised;
         continue;
       }
     }
+    const double slack = kRounding * problem.slots * top.time;
+    const double enough = std::max(slack, 0.02 * top.excess);
     const double before = low;
     double high = to, x = low, over_low = 0.0, over_high = 0.0;
     bool sure = false, was_over = true;
@@ -340,7 +347,7 @@ double ForcedWork::level(const Problem& problem, const Penalties& penalties, dou
     const double middle = low + (high - low) / 2.0;
     if (!(middle > low && middle < high)) break;
     deadlines(problem, penalties, middle, stretch, due_);
-    (peak(problem, due_).excess <= slack ? high : low) = middle;
+    (peak(problem, due_).excess <= 0.0 ? high : low) = middle;
   }
   return std::min(high, to);
 }

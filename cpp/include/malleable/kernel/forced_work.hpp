@@ -40,7 +40,7 @@ class ForcedWork {
   static constexpr Index kNobody = ~Index{0};
   struct Peak {
     double time = 0.0;
-    double excess = 0.0;  // positive: the deadlines cannot all be met
+    double excess = 0.0;  // positive: the deadlines cannot all be met (beyond rounding)
     Index job = kNobody;  // whose deadline that time is, if anybody's
   };
   // The time at which `due` (from problem.now, may be infinite) demands most beyond S t. A gang's
@@ -72,7 +72,7 @@ class ForcedWork {
                 double stretch);
 
   double follow(const Problem& problem, const Penalties& penalties, const Peak& top, double low,
-                double to, double slack, double stretch);
+                double to, double stretch);
 
   KeySort sorter_;
   std::vector<double> times_, rates_, due_, zeros_;
