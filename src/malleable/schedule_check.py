@@ -76,10 +76,12 @@ def check_schedule(plan: Schedule) -> None:
         fail("runs though it has nothing to do or never ends", row)
     last = np.full(count, -np.inf)
     np.maximum.at(last, job, end)
-    # A job too short for the resolution of time has no piece; its work was checked above.
-    for row in np.flatnonzero(np.isfinite(last) & (np.abs(last - plan.completion) > 1e-6 * scale))[
-        :1
-    ]:
+    # What is too short for the resolution of time has no piece, be it a job or its remainder.
+    missing = jobs.work - done
+    shortest = missing / np.minimum(jobs.max_slots, plan.slots)
+    unseen = (missing > 1e-12 * jobs.work) & (shortest <= 4 * np.spacing(np.abs(plan.completion)))
+    early = np.isfinite(last) & (np.abs(last - plan.completion) > 1e-6 * scale)
+    for row in np.flatnonzero(early & ~(unseen & (last < plan.completion)))[:1]:
         fail(f"completion {plan.completion[row]} but the last piece ends at {last[row]}", row)
     empty = ~has_work & (jobs.size == 0)
     for row in np.flatnonzero(empty & (plan.completion != jobs.arrival))[:1]:
@@ -119,7 +121,8 @@ def check_schedule(plan: Schedule) -> None:
     # A guarantee holds from now until the job ends.
     for at in np.flatnonzero(real & (held < minima[owner]))[:1]:
         fail(f"{held[at]} slots, its minimum is {minima[owner[at]]}", owner[at])
-    first = np.full(count, np.inf)
+    first = np.full(count, -np.inf)  # and so it stays without pieces, as above
+    first[job] = np.inf
     np.minimum.at(first, job, start)
     for row in np.flatnonzero(runs & (minima > 0) & (first > plan.now + eps))[:1]:
         fail("waits although a minimum is guaranteed", row)

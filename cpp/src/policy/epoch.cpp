@@ -60,6 +60,10 @@ void Epoch::refresh(std::size_t row) {
 
 std::int64_t Epoch::add(const JobsView& jobs, std::span<const double> size) {
   validate(jobs);
+  if (size.size() != jobs.size()) {
+    throw std::invalid_argument("size has " + std::to_string(size.size()) +
+                                " entries but work has " + std::to_string(jobs.size()));
+  }
   for (std::size_t j = 0; j < jobs.size(); ++j) {
     if (options_.kind == Kind::kLateness && !std::isfinite(jobs.deadline[j])) {
       throw FieldError("deadline", j, jobs.deadline[j], "lateness needs a deadline");
@@ -262,9 +266,6 @@ void Epoch::decide_by_key() {
   winners_.clear();
   selection_.run(key_, room_, static_cast<double>(slots_) - minima_,
                  [&](Index r, double slots) { give(r, slots); });
-  if (options_.hysteresis > 0.0) {
-    for (const Index r : affected_) refresh(r);
-  }
   all_touched_ = false;
 }
 
@@ -372,6 +373,11 @@ void Epoch::decide(double now, std::optional<std::int64_t> slots) {
   if (slots) set_slots(*slots);
   now_ = now;
   planned_.reset();
+  // Who held what since the last decision; not before, so that its plan follows its own keys.
+  for (const std::int64_t id : held_anew_) {
+    if (const Index row = find(id); row != kNoRow) refresh(row);
+  }
+  held_anew_.clear();
   if (minima_stale_) {  // sums this large lose their last digits
     minima_ = 0.0;
     for (const double low : low_) minima_ += low;
@@ -389,6 +395,7 @@ void Epoch::decide(double now, std::optional<std::int64_t> slots) {
   for (const Index r : affected_) {
     changed_[r] = given_[r] != before_[r];
     marked_[r] = 0;
+    if (options_.hysteresis > 0.0 && changed_[r]) held_anew_.push_back(id_[r]);
   }
 }
 
@@ -404,7 +411,6 @@ Plan Epoch::plan() {
     return plan;
   }
   if (by_key_) {
-    // With hysteresis the keys already favour today's holders, as the next decision will.
     order_.resize(id_.size());
     sorter_.sort(key_, order_);
   }

@@ -14,6 +14,13 @@ void finish_plan(const Problem& problem, const Penalties& penalties, Aggregate a
     plan.completion[j] = idle ? problem.idle_end[j] : problem.now + completion[j];
     if (idle && !plan.start.empty()) plan.start[j] = problem.idle_end[j];
   }
+  // A piece too short for the clock is not written: a job starts with the first one that is.
+  const Pieces& pieces = plan.pieces;
+  for (std::size_t k = 0; k < pieces.size(); ++k) plan.start[pieces.job[k]] = kInfinity;
+  for (std::size_t k = 0; k < pieces.size(); ++k) {
+    double& start = plan.start[pieces.job[k]];
+    start = std::min(start, pieces.start[k]);
+  }
   plan.value = evaluate(penalties, aggregate, plan.completion);
   plan.lower_bound =
       std::max(plan.lower_bound,

@@ -111,7 +111,7 @@ class Epoch {
   // The last decision, what it was before, and the ids where that may differ from the minimum.
   std::vector<std::int64_t> given_, before_;
   std::vector<std::uint8_t> changed_, marked_;
-  std::vector<std::int64_t> winners_, touched_;
+  std::vector<std::int64_t> winners_, touched_, held_anew_;
   std::vector<Index> affected_;
   bool all_touched_ = true;
   bool by_key_ = false;  // how the last decision was made
