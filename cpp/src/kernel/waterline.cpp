@@ -89,6 +89,18 @@ void Waterline::fill_group(const Problem& problem, std::span<const double> weigh
   const auto first = [](const Share& a, const Share& b) {
     return a.fraction != b.fraction ? a.fraction > b.fraction : a.job < b.job;
   };
+  // Beyond 1e12 slots the level itself is off by whole slots. Those too many go back from the
+  // largest shares, where they matter least.
+  for (double over = used - capacity; over > 0.5;) {
+    Index largest = jobs.front();
+    for (const Index j : jobs) {
+      if (slots[j] - low_[j] > slots[largest] - low_[largest]) largest = j;
+    }
+    const double back = std::min(over, slots[largest] - low_[largest]);
+    if (!(back > 0.0)) break;
+    slots[largest] -= back;
+    over -= back;
+  }
   for (double left = capacity - used; left > 0.5 && !shares_.empty();) {
     const auto count =
         static_cast<std::ptrdiff_t>(std::min(left, static_cast<double>(shares_.size())));
