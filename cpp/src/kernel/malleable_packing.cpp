@@ -25,12 +25,21 @@ struct MalleablePacking::Trace {
 
 void MalleablePacking::load(const Problem& problem, std::span<const Index> order) {
   assert(order.size() == problem.size());
-  rows_.clear();
+  rows_.resize(problem.size());
+  minima_ = total_ = longest_ = 0.0;
+  shortest_ = kInfinity;
+  std::size_t count = 0;
   for (const Index j : order) {
-    if (problem.work[j] > 0.0) {
-      rows_.push_back({problem.work[j], problem.low[j], problem.high[j], j, false});
-    }
+    const double work = problem.work[j];
+    if (work == 0.0) continue;
+    const double low = problem.low[j], high = problem.high[j], alone = work / high;
+    rows_[count++] = {work, low, high, j, false};
+    minima_ += low;
+    total_ += work;
+    shortest_ = alone < shortest_ ? alone : shortest_;
+    longest_ = alone > longest_ ? alone : longest_;
   }
+  rows_.resize(count);
 }
 
 void MalleablePacking::run(const Problem& problem, std::span<const Index> order,

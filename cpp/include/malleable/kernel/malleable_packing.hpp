@@ -57,6 +57,8 @@ class MalleablePacking {
   void simulate(const Problem& problem, Done& done, Tracer trace);
 
   std::vector<Row> rows_;
+  double minima_ = 0.0, total_ = 0.0;        // sums over the rows
+  double shortest_ = 0.0, longest_ = 0.0;  // of the times that they take alone
   EventCalendar full_, minimal_;
   GangPacking gang_;
   std::vector<double> since_, held_;  // per position, only while tracing
@@ -65,29 +67,23 @@ class MalleablePacking {
 template <typename Done, typename Tracer>
 void MalleablePacking::simulate(const Problem& problem, Done& done, Tracer trace) {
   const auto n = static_cast<Index>(rows_.size());
-  double time = 0.0, slack = problem.slots;
-  double shortest = kInfinity, longest = 0.0, total = 0.0;
-  for (const Row& row : rows_) {
-    const double alone = row.work / row.high;
-    shortest = alone < shortest ? alone : shortest;
-    longest = alone > longest ? alone : longest;
-    total += row.work;
-    slack -= row.low;
-  }
+  double time = 0.0, slack = problem.slots - minima_;
   // The scheme wastes no slot that somebody can use, so it ends by then.
-  const double horizon = (total / problem.slots + longest) * (1.0 + 1e-9);
-  full_.reset(n, shortest, horizon);
-  minimal_.reset(n, shortest, horizon);
+  const double horizon = (total_ / problem.slots + longest_) * (1.0 + 1e-9);
+  full_.reset(n, shortest_, horizon);
+  minimal_.reset(n, shortest_, horizon);
   // A job is promoted at the latest when the work before it is done by what the minima behind
   // leave.
-  double before = 0.0, behind = problem.slots - slack;
-  for (Index p = 0; p < n; ++p) {
+  double before = 0.0, behind = minima_;
+  for (Index p = 0; minima_ > 0.0 && p < n; ++p) {
     const Row& row = rows_[p];
     if (row.low > 0.0) {
       trace.rate(p, row.job, 0.0, row.low);
-      const double end = row.work / row.low;
-      const double promoted = before / (problem.slots - behind) * (1.0 + 1e-9);
-      if (!(end > promoted) && end <= horizon) minimal_.push(end, p);
+      // end <= promoted, without dividing
+      if (row.work * (problem.slots - behind) <= before * row.low * (1.0 + 1e-9)) {
+        const double end = row.work / row.low;
+        if (end <= horizon) minimal_.push(end, p);
+      }
       behind -= row.low;
     }
     before += row.work;
