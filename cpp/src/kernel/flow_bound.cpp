@@ -183,35 +183,95 @@ FlowBound::Peak FlowBound::peak(std::span<const double> due) {
   return top;
 }
 
-double FlowBound::total_excess(const Penalties& penalties, double level, double t) const {
+// Work of flow j between two times that its deadline forces: not done before, not left for later.
+double FlowBound::between(std::size_t j, double due, double from, double to) const {
+  const double force = forced(j, due, to);
+  if (from == 0.0 || force == 0.0) return force;
+  return std::max(0.0, force - head_.at(j, from - problem_->release[j]));
+}
+
+// The pair of times between which most work beyond the slots is forced.
+FlowBound::Pair FlowBound::worst_pair(std::span<const double> due) {
+  constexpr std::size_t kFrom = 24, kTo = 48;
+  const std::size_t f = problem_->flows();
+  std::vector<double>& starts = ends_;
+  std::vector<double>& stops = times_;
+  starts.clear();
+  stops.clear();
+  const auto thin = [](std::vector<double>& values, std::size_t most) {
+    std::sort(values.begin(), values.end());
+    values.erase(std::unique(values.begin(), values.end()), values.end());
+    if (values.size() <= most) return;
+    for (std::size_t k = 0; k < most; ++k) {
+      values[k] = values[(k + 1) * values.size() / most - 1];
+    }
+    values.resize(most);
+  };
+  for (std::size_t j = 0; j < f; ++j) {
+    if (problem_->volume[j] == 0.0 || due[j] == kInfinity) continue;
+    for (std::size_t k = head_.offset[j]; k < head_.offset[j + 1]; ++k) {
+      const double t = problem_->release[j] + head_.time[k];
+      if (t > 0.0 && t < due[j]) starts.push_back(t);
+    }
+    stops.push_back(due[j]);
+    for (std::size_t k = tail_.offset[j]; k < tail_.offset[j + 1]; k += 2) {
+      if (tail_.time[k] < due[j]) stops.push_back(due[j] - tail_.time[k]);
+    }
+  }
+  thin(starts, kFrom);
+  thin(stops, kTo);
+  Pair worst{0.0, 0.0, 0.0};
+  for (const double to : stops) {
+    for (const double from : starts) {
+      if (!(from < to)) break;
+      double sum = 0.0, scale = 0.0;
+      for (std::size_t j = 0; j < f; ++j) {
+        if (problem_->volume[j] == 0.0) continue;
+        scale += problem_->volume[j];
+        sum += between(j, due[j], from, to);
+      }
+      const double excess = sum - problem_->slots * (to - from);
+      if (excess > kOver * scale && excess > worst.excess) worst = {from, to, excess};
+    }
+  }
+  return worst;
+}
+
+double FlowBound::total_excess(const Penalties& penalties, double level, const Pair& pair) const {
   double sum = 0.0, scale = 0.0;
   for (std::size_t j = 0; j < problem_->flows(); ++j) {
     if (problem_->volume[j] == 0.0) continue;
     const double latest = penalties.latest(j, level);
     if (latest == kInfinity) continue;
     scale += problem_->volume[j];
-    sum += forced(j, latest + tolerance(latest) - problem_->now, t);
+    sum += between(j, latest + tolerance(latest) - problem_->now, pair.from, pair.to);
   }
-  const double excess = sum - all_.at(0, t);
-  return excess > kOver / 2.0 * scale ? excess : 0.0;
+  const double room =
+      pair.from == 0.0 ? all_.at(0, pair.to) : problem_->slots * (pair.to - pair.from);
+  return sum - room > kOver / 2.0 * scale ? sum - room : 0.0;
 }
 
-double FlowBound::max_level(const Penalties& penalties, double from, double to) {
+double FlowBound::max_level(const Penalties& penalties, double from, double to, bool pairs) {
   const std::size_t f = problem_->flows();
   double level = std::max(from, alone(penalties, Aggregate::kMax));
   if (!(level < to)) return std::min(level, to);
   level_due_.resize(f);
   for (int round = 0; round < 100 && level < to; ++round) {
     deadlines(penalties, level, level_due_);
-    const Peak top = peak(level_due_);
-    if (top.excess == 0.0 || total_excess(penalties, level, top.time) == 0.0) break;
-    if (total_excess(penalties, to, top.time) > 0.0) return to;
+    const Peak peak_now = peak(level_due_);
+    Pair top{0.0, peak_now.time, peak_now.excess};
+    if (top.excess == 0.0 || total_excess(penalties, level, top) == 0.0) {
+      if (!pairs) break;
+      top = worst_pair(level_due_);
+      if (top.excess == 0.0 || total_excess(penalties, level, top) == 0.0) break;
+    }
+    if (total_excess(penalties, to, top) > 0.0) return to;
     double fails = level, passes = to;
     for (int step = 0; step < 200; ++step) {
       const double middle = fails + (passes - fails) / 2.0;
       if (!(middle > fails && middle < passes)) break;
       if (passes - fails <= 1e-12 * std::max(std::fabs(passes), 1e-300)) break;
-      (total_excess(penalties, middle, top.time) > 0.0 ? fails : passes) = middle;
+      (total_excess(penalties, middle, top) > 0.0 ? fails : passes) = middle;
     }
     // Above what fails the objective can only take a value that some flow's penalty takes.
     double next = kInfinity;
@@ -302,6 +362,10 @@ void FlowBound::pick_times(std::size_t most) {
     for (std::size_t k = 0; k < most; ++k) times_[k] = times_[(k + 1) * times_.size() / most - 1];
     times_.resize(most);
   }
+  fill_force();
+}
+
+void FlowBound::fill_force() {
   room_.resize(times_.size());
   force_.assign(options_.size() * times_.size(), 0.0);
   for (std::size_t t = 0; t < times_.size(); ++t) room_[t] = all_.at(0, times_[t]);
@@ -366,6 +430,86 @@ double FlowBound::relax_steps(double value) {
     }
   }
   return best;
+}
+
+// Completions that a flow may choose between: where its penalty bends, and even steps.
+void FlowBound::list_grid(const Penalties& penalties, double horizon) {
+  constexpr int kSteps = 32;
+  option_offset_.assign(1, 0);
+  options_.clear();
+  for (std::size_t j = 0; j < problem_->flows(); ++j) {
+    if (problem_->volume[j] == 0.0) {
+      options_.push_back({penalties(j, problem_->idle_end[j]), kInfinity});
+      option_offset_.push_back(options_.size());
+      continue;
+    }
+    ends_.assign(1, earliest_[j]);
+    for (std::size_t r = penalties.offset()[j] + 1; r < penalties.offset()[j + 1]; ++r) {
+      const double at = penalties.at()[r] - problem_->now;
+      if (at > earliest_[j]) ends_.push_back(at);
+    }
+    for (int k = 1; k <= kSteps; ++k) {
+      ends_.push_back(earliest_[j] + (horizon - earliest_[j]) * k / kSteps);
+    }
+    std::sort(ends_.begin(), ends_.end());
+    for (const double end : ends_) options_.push_back({penalties(j, problem_->now + end), end});
+    option_offset_.push_back(options_.size());
+  }
+}
+
+// The least that penalty and forced work, at the best multipliers, can cost flow j at any
+// completion: both are linear between the places that are looked at.
+double FlowBound::least_price(const Penalties& penalties, std::size_t j) {
+  ends_.assign(1, earliest_[j]);
+  for (std::size_t r = penalties.offset()[j] + 1; r < penalties.offset()[j + 1]; ++r) {
+    const double at = penalties.at()[r] - problem_->now;
+    if (at > earliest_[j]) ends_.push_back(at);
+  }
+  for (std::size_t t = 0; t < times_.size(); ++t) {
+    if (best_multiplier_[t] == 0.0) continue;
+    for (std::size_t k = tail_.offset[j]; k < tail_.offset[j + 1]; ++k) {
+      const double end = times_[t] + tail_.time[k];
+      if (end > earliest_[j]) ends_.push_back(end);
+    }
+  }
+  double least = kInfinity;
+  for (const double end : ends_) {
+    double price = penalties(j, problem_->now + end);
+    // A completion within the tolerance of a break point still pays what comes before it.
+    const double due = end + tolerance(problem_->now + end);
+    for (std::size_t t = 0; t < times_.size() && price < least; ++t) {
+      if (best_multiplier_[t] > 0.0) price += best_multiplier_[t] * forced(j, due, times_[t]);
+    }
+    least = std::min(least, price);
+  }
+  return least;
+}
+
+double FlowBound::grid_bound(const Penalties& penalties, double value) {
+  const std::size_t f = problem_->flows();
+  if (f == 0 || f > kMostGrid || all_.time.empty()) return -kInfinity;
+  for (std::size_t j = 0; j < f; ++j) {
+    if (penalties.is_custom(j)) return -kInfinity;
+  }
+  const double end = all_.time.back();
+  list_grid(penalties, end * 1.1);
+  constexpr std::size_t kTimes = 40;
+  times_.clear();
+  for (std::size_t k = 1; k <= kTimes; ++k) {
+    times_.push_back(end * static_cast<double>(k) / static_cast<double>(kTimes + 1));
+  }
+  fill_force();
+  relax_steps(value);
+  double bound = 0.0;
+  for (std::size_t t = 0; t < times_.size(); ++t) bound -= best_multiplier_[t] * room_[t];
+  double size = std::fabs(bound);
+  for (std::size_t j = 0; j < f; ++j) {
+    const double least = problem_->volume[j] > 0.0 ? least_price(penalties, j)
+                                                   : penalties(j, problem_->idle_end[j]);
+    bound += least;
+    size += std::fabs(least);
+  }
+  return std::min(bound - 1e-12 * size, value);
 }
 
 // Depth first through the flows, options by their price under the multipliers.

@@ -19,6 +19,7 @@ void FlowSearch::begin(const FlowProblem& problem, const FlowChains& chains,
   penalties_ = &penalties;
   aggregate_ = aggregate;
   const std::size_t f = problem.flows(), n = problem.jobs();
+  target_.clear();
   base_ = aggregate == Aggregate::kSum ? 0.0 : -kInfinity;
   least_.resize(f);
   active_.clear();
@@ -52,6 +53,8 @@ void FlowSearch::begin(const FlowProblem& problem, const FlowChains& chains,
   end_.resize(n);
 }
 
+void FlowSearch::aim(std::span<const double> due) { target_.assign(due.begin(), due.end()); }
+
 void FlowSearch::rank_by_order(std::span<const Index> order, std::span<Index> rank) const {
   Index next = 0;
   for (const Index j : order) {
@@ -76,7 +79,7 @@ bool FlowSearch::count(Index j, double end, double cut, Score& score) const {
   const double t = problem_->now + end, paid = penalties(j, t);
   if (aggregate_ == Aggregate::kMax) {
     score.value = std::max(score.value, paid);
-    score.secondary += paid;
+    score.secondary += target_.empty() ? paid : std::max(0.0, end - target_[j]);
     return score.value <= cut;
   }
   score.value += paid - least_[j];

@@ -316,9 +316,14 @@ void FlowFlex::plan(const FlowProblem& problem, const Penalties& penalties, Aggr
       }
     } else {
       lower = std::max(lower, bound_.busy_bound(penalties, end));
+      if (options.method == FlowMethod::kBest && options.effort > 0 &&
+          !reaches(scores_[0].value, lower)) {
+        lower = std::max(lower, bound_.grid_bound(penalties, scores_[0].value));
+      }
     }
   } else {
-    lower = bound_.max_level(penalties, lower, scores_[0].value);
+    const bool pairs = !problem.released && options.effort > 0 && f <= 64;
+    lower = bound_.max_level(penalties, lower, scores_[0].value, pairs);
     if (options.method != FlowMethod::kLiteral) {
       // Deadlines of levels between the bound and what has been reached.
       constexpr int kLevels = 8;
@@ -334,6 +339,11 @@ void FlowFlex::plan(const FlowProblem& problem, const Penalties& penalties, Aggr
 
   if (options.method == FlowMethod::kBest && options.effort > 0 &&
       !reaches(scores_[0].value, lower)) {
+    if (!sum) {
+      bound_.deadlines(penalties, lower, due_);
+      search_.aim(due_);
+      for (std::size_t k = 0; k < recipes_.size(); ++k) scores_[k] = search_.score(recipes_[k]);
+    }
     Score best = scores_[0];
     plan.candidates = search_.improve(recipes_, best, options.effort, lower, late);
     if (plan.candidates < options.effort && late()) plan.status = Status::kTruncated;
@@ -381,7 +391,7 @@ void plan_baseline(const FlowProblem& problem, const Penalties& penalties, Aggre
   bound.build(problem);
   plan.lower_bound = bound.alone(penalties, aggregate);
   if (aggregate == Aggregate::kMax) {
-    plan.lower_bound = bound.max_level(penalties, plan.lower_bound, plan.value);
+    plan.lower_bound = bound.max_level(penalties, plan.lower_bound, plan.value, false);
   } else {
     bool steps = !penalties.linear();
     for (std::size_t j = 0; steps && j < f; ++j) {

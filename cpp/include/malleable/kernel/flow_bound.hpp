@@ -50,7 +50,9 @@ class FlowBound {
 
   // Least level of a max objective that passes the test, at least `from`; `to` is some schedule's
   // value. Deadlines count as met within the tolerance.
-  double max_level(const Penalties& penalties, double from, double to);
+  // `pairs` asks for the test between two times as well: what deadlines force between t and t', given
+  // what each flow can have done by t. O(flows) for each of a few thousand pairs.
+  double max_level(const Penalties& penalties, double from, double to, bool pairs);
 
   // Deadlines of a level, from now, as flows have to meet them (may be infinite).
   void deadlines(const Penalties& penalties, double level, std::span<double> due) const;
@@ -62,6 +64,12 @@ class FlowBound {
   // found. `nodes` limits the search; 0: the linear relaxation alone.
   double step_bound(const Penalties& penalties, double value, std::uint64_t nodes,
                     std::span<double> due);
+
+  // Bound on any sum by the same multipliers, with completions on a grid in place of steps; the
+  // bound itself is exact in the completions. `value` is some schedule's. Not for custom penalties.
+  // O(steps of the multipliers x flows x grid x times), and 0 beyond kMostGrid flows.
+  double grid_bound(const Penalties& penalties, double value);
+  static constexpr std::size_t kMostGrid = 256;
 
   // The penalties if every flow had all slots to itself.
   double alone(const Penalties& penalties, Aggregate aggregate) const;
@@ -82,14 +90,23 @@ class FlowBound {
   struct Peak {
     double time, excess;
   };
+  struct Pair {
+    double from, to;  // from 0: since the start
+    double excess;
+  };
   Peak peak(std::span<const double> due);
-  double total_excess(const Penalties& penalties, double level, double t) const;
+  Pair worst_pair(std::span<const double> due);
+  double between(std::size_t j, double due, double from, double to) const;
+  double total_excess(const Penalties& penalties, double level, const Pair& pair) const;
 
   struct Option {
     double penalty, due;
   };
   void list_options(const Penalties& penalties, double horizon);
+  void list_grid(const Penalties& penalties, double horizon);
   void pick_times(std::size_t most);
+  void fill_force();
+  double least_price(const Penalties& penalties, std::size_t j);
   double relax_steps(double value);
   struct Search;
 
@@ -102,7 +119,7 @@ class FlowBound {
   Penalties shifted_;
   std::vector<std::size_t> option_offset_;
   std::vector<Option> options_;
-  std::vector<double> times_, room_, force_, multiplier_, best_multiplier_, gradient_;
+  std::vector<double> times_, room_, force_, multiplier_, best_multiplier_, gradient_, ends_;
   std::vector<double> reduced_;
 };
 

@@ -8,7 +8,8 @@
 //           job's start on
 // The search moves flows within an order (insertions and swaps, first improvement), from several
 // starts and then from perturbations of the best. Step penalties leave plateaus, and so do maxima:
-// there a secondary objective decides (how far behind the steps that were missed; the sum). A
+// there a secondary objective decides (how far behind the steps that were missed, or the deadlines
+// that are aimed at). A
 // candidate is given up once the flows that have ended cost more than the best. Deterministic.
 // One candidate costs one schedule: O(jobs log jobs) and what deadline_greedy and ready_list say.
 #pragma once
@@ -40,6 +41,11 @@ class FlowSearch {
   // All of them must outlive the calls below.
   void begin(const FlowProblem& problem, const FlowChains& chains, const Penalties& penalties,
              Aggregate aggregate, std::span<const double> earliest);
+
+  // For a maximum: deadlines (from now) that all flows would meet at the value that is aimed at. The
+  // secondary objective is then how much they are missed by together. Scores before and after are
+  // not comparable.
+  void aim(std::span<const double> due);
 
   // The recipe's score; infinite once it exceeds `limit`.
   Score score(const FlowRecipe& recipe, const Score& limit = {});
@@ -73,7 +79,7 @@ class FlowSearch {
   std::vector<double> least_;  // what each flow pays at least
   std::vector<Index> inside_;  // the jobs of each flow, longest path first
   std::vector<Index> rank_, by_key_, active_;
-  std::vector<double> key_, end_, moved_;
+  std::vector<double> key_, end_, moved_, target_;
   KeySort sorter_;
   DeadlineGreedy greedy_;
   ReadyList list_;
