@@ -68,6 +68,8 @@ class Flows:
         Job i waits for the rows ``parent[parent_offset[i]:parent_offset[i + 1]]``.
     job_name : tuple of str
         ``flow/job`` for every row.
+    slots : int or None
+        Capacity that the file named which the flows were read from.
 
     Raises
     ------
@@ -94,6 +96,7 @@ class Flows:
         "sla_offset",
         "sla_penalty",
         "sla_time",
+        "slots",
         "weight",
         "work",
     )
@@ -112,6 +115,7 @@ class Flows:
     parent: Integers
     name: tuple[str, ...]
     job_name: tuple[str, ...]
+    slots: int | None
 
     def __init__(
         self,
@@ -238,6 +242,7 @@ class Flows:
         size: Any,
     ) -> None:
         count = len(names)
+        self.slots = None
         self.name = names
         self.job_offset, self.parent_offset, self.parent = job_offset, parent_offset, parent
         self.work = _floats("work", work, None) if np.size(work) else np.empty(0)
@@ -321,7 +326,7 @@ class Flows:
         new_row = np.full(len(self.work), -1, dtype=np.int64)
         new_row[jobs] = np.arange(len(jobs))
         parents = [self.after(int(row)) for row in jobs]
-        sla = self.sla
+        sla, local = self.sla, self.local_names()
         return Flows.from_arrays(
             np.concatenate(([0], np.cumsum([len(span) for span in spans]))),
             self.work[jobs],
@@ -333,9 +338,52 @@ class Flows:
             deadline=self.deadline[rows],
             sla=[sla[k] for k in rows.tolist()] if len(self.sla_time) else None,
             name=[self.name[k] for k in rows.tolist()],
-            job_name=[self.job_name[k].split("/", 1)[-1] for k in jobs.tolist()],
+            job_name=[local[k] for k in jobs.tolist()],
             size=self.size[rows],
         )
+
+    @classmethod
+    def joined(cls, tables: Sequence[Flows]) -> Flows:
+        """One table of the flows of several, in that order; names must differ."""
+        rows = np.cumsum([0, *(len(table.work) for table in tables)])
+        edges = np.cumsum([0, *(len(table.parent) for table in tables)])
+
+        def column(field: str) -> npt.NDArray[Any]:
+            return np.concatenate([np.empty(0), *(getattr(table, field) for table in tables)])
+
+        def offsets(field: str, base: Integers) -> Integers:
+            parts = [
+                getattr(table, field)[1:] + start
+                for table, start in zip(tables, base[:-1].tolist(), strict=True)
+            ]
+            return np.concatenate([np.zeros(1, dtype=np.int64), *parts]).astype(np.int64)
+
+        whole = [table.max_slots for table in tables]
+        parent = [
+            table.parent + base for table, base in zip(tables, rows[:-1].tolist(), strict=True)
+        ]
+        none = np.empty(0, dtype=np.int64)
+        return cls.from_arrays(
+            offsets("job_offset", rows),
+            column("work"),
+            offsets("parent_offset", edges),
+            np.concatenate([none, *parent]),
+            max_slots=np.concatenate([none, *whole]),
+            arrival=column("arrival"),
+            weight=column("weight"),
+            deadline=column("deadline"),
+            sla=[steps for table in tables for steps in table.sla],
+            name=[name for table in tables for name in table.name],
+            job_name=[name for table in tables for name in table.local_names()],
+            size=column("size"),
+        )
+
+    def local_names(self) -> list[str]:
+        """Names of the jobs within their flows."""
+        skip = [len(name) + 1 for name in self.name]
+        return [
+            text[skip[flow] :] for text, flow in zip(self.job_name, self.flow.tolist(), strict=True)
+        ]
 
     def at(self, now: float) -> Flows:
         """The flows that have arrived by ``now`` [s]."""

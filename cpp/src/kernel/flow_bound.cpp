@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kOver = 1e-9;  // what rounding may force beyond what fits
 constexpr std::size_t kMostTimes = 64;
-constexpr int kDualSteps = 400;
+constexpr int kDualSteps = 400, kQuickSteps = 40;
 
 }  // namespace
 
@@ -379,7 +379,7 @@ void FlowBound::fill_force() {
 }
 
 // Multipliers by subgradient steps towards `value`; the best bound they give, and them.
-double FlowBound::relax_steps(double value) {
+double FlowBound::relax_steps(double value, int most) {
   const std::size_t f = problem_->flows(), times = times_.size();
   multiplier_.assign(times, 0.0);
   best_multiplier_.assign(times, 0.0);
@@ -387,7 +387,7 @@ double FlowBound::relax_steps(double value) {
   double best = -kInfinity, share = 1.0;
   int stuck = 0;
   const int steps = static_cast<int>(std::min<std::size_t>(
-      kDualSteps, 2 + 20'000'000 / (options_.size() * std::max<std::size_t>(times, 1) + 1)));
+      static_cast<std::size_t>(most), 2 + 20'000'000 / (options_.size() * std::max<std::size_t>(times, 1) + 1)));
   for (int step = 0; step < steps; ++step) {
     double bound = 0.0;
     for (std::size_t t = 0; t < times; ++t) {
@@ -499,7 +499,7 @@ double FlowBound::grid_bound(const Penalties& penalties, double value) {
     times_.push_back(end * static_cast<double>(k) / static_cast<double>(kTimes + 1));
   }
   fill_force();
-  relax_steps(value);
+  relax_steps(value, kDualSteps);
   double bound = 0.0;
   for (std::size_t t = 0; t < times_.size(); ++t) bound -= best_multiplier_[t] * room_[t];
   double size = std::fabs(bound);
@@ -565,8 +565,8 @@ double FlowBound::step_bound(const Penalties& penalties, double value, std::uint
   double last = end;
   for (std::size_t j = 0; j < f; ++j) last = std::max(last, end + earliest_[j]);
   list_options(penalties, last);
-  pick_times(kMostTimes);
-  double bound = relax_steps(value);
+  pick_times(nodes == 0 ? kMostTimes / 2 : kMostTimes);
+  double bound = relax_steps(value, nodes == 0 ? kQuickSteps : kDualSteps);
   const std::size_t times = times_.size();
   reduced_.resize(options_.size());
   for (std::size_t o = 0; o < options_.size(); ++o) {

@@ -16,9 +16,10 @@ constexpr double kNegative = 1e-12;  // a reduced cost below this share of its t
 MALLEABLE_VECTOR_CLONES
 double least_sum(const double* time, const double* price, double slope, std::size_t count) {
   double least = kInfinity;
+  const double first = time[0];
 #pragma omp simd reduction(min : least)
   for (std::size_t t = 0; t < count; ++t) {
-    const double sum = slope * time[t] + price[t];
+    const double sum = slope * (time[t] - first) + price[t];
     least = sum < least ? sum : least;
   }
   return least;
@@ -29,7 +30,7 @@ double least_sum(const double* time, const double* price, double slope, std::siz
 double MinCostFlow::cost(std::size_t j, std::size_t t) const {
   std::size_t r = costs_->offset[j + 1] - 1;
   while (costs_->from[r] > t) --r;
-  return costs_->value[r] + costs_->slope[r] * time_[t];
+  return costs_->value[r] + costs_->slope[r] * (time_[t] - time_[costs_->from[r]]);
 }
 
 // What a flow would lose if it were served in these cells: the growth of its cost there, or for
@@ -257,7 +258,7 @@ double MinCostFlow::best_arc(std::size_t j, Index& cell) const {
     if (value + least - own < best) {
       best = value + least - own;
       std::size_t t = from;
-      while (t + 1 < end && slope * time_[t] + node_price_[t] > least) ++t;
+      while (t + 1 < end && slope * (time_[t] - time_[from]) + node_price_[t] > least) ++t;
       cell = static_cast<Index>(t);
     }
   }
@@ -379,8 +380,10 @@ void MinCostFlow::solve(std::span<const double> volume, std::span<const double> 
   prices_from_tree();
   // Shifts of whole subtrees gather rounding: what looks optimal is looked at again with fresh
   // prices.
-  while (improve()) {
-    while (improve()) {
+  // Rounding could make that go on for ever, so there is an end to it; the bound holds all the same.
+  most_pivots_ = 1000 + 200 * (cells_ + flows_);
+  for (int fresh = 0; fresh < 20 && pivots_ < most_pivots_ && improve(); ++fresh) {
+    while (pivots_ < most_pivots_ && improve()) {
     }
     prices_from_tree();
   }

@@ -30,6 +30,7 @@ void ReadyList::begin(const FlowProblem& problem, std::span<const Index> rank, P
   }
   arrived_ = 0;
   time_ = wanted_ = 0.0;
+  next_end_ = kInfinity;
 }
 
 // A job that may start; one without work ends at once and lets others start.
@@ -102,17 +103,21 @@ void ReadyList::balance() {
     std::push_heap(waiting_.begin(), waiting_.end(), std::greater<>());
     holders_.pop_back();
   }
+  next_end_ = kInfinity;
   if (holders_.empty()) return;
-  for (std::size_t k = 0; k + 1 < holders_.size(); ++k) set_rate(holders_[k], holders_[k].high);
   Holder& last = holders_.back();
   set_rate(last, last.high - std::max(0.0, wanted_ - slots));
+  next_end_ = last.end;
+  for (std::size_t k = 0; k + 1 < holders_.size(); ++k) {
+    set_rate(holders_[k], holders_[k].high);
+    next_end_ = std::min(next_end_, holders_[k].end);
+  }
 }
 
 // Moves on to the next event and handles it; false when there is none.
 bool ReadyList::step(std::span<double> end) {
   ended_flows_.clear();
-  double next = kInfinity;
-  for (const Holder& holder : holders_) next = std::min(next, holder.end);
+  double next = next_end_;
   if (arrived_ < arrivals_.size()) {
     next = std::min(next, std::max(time_, problem_->release[arrivals_[arrived_]]));
   }
@@ -120,7 +125,8 @@ bool ReadyList::step(std::span<double> end) {
   time_ = next;
   gone_.clear();
   std::size_t kept = 0;
-  for (std::size_t k = 0; k < holders_.size(); ++k) {
+  while (kept < holders_.size() && holders_[kept].end > time_) ++kept;
+  for (std::size_t k = kept; k < holders_.size(); ++k) {
     Holder& holder = holders_[k];
     if (holder.end > time_) {
       holders_[kept++] = holder;

@@ -59,7 +59,7 @@ void TimeCells::charge(const FlowProblem& problem, const Penalties& penalties,
   for (std::size_t j = 0; j < problem.flows(); ++j) {
     const double volume = problem.volume[j] > 0.0 ? problem.volume[j] : 1.0;
     const auto row = [&](std::size_t cell, double value, double slope) {
-      if (cell >= cells) return;
+      if (cell >= cells) return;  // `value`: at the cell's own time
       if (costs.from.size() > costs.offset.back() && costs.from.back() == cell) {
         costs.value.back() = value / volume;
         costs.slope.back() = slope / volume;
@@ -90,7 +90,7 @@ void TimeCells::charge(const FlowProblem& problem, const Penalties& penalties,
           r + 1 < end ? penalties.at()[r + 1] + tolerance(penalties.at()[r + 1]) - now : kInfinity;
       if (until <= earliest[j]) continue;
       const std::size_t cell = std::max(alone, from == -kInfinity ? 0 : cell_of(from));
-      row(cell, penalties.value()[r] + slope * (now - at), slope);
+      if (cell < cells) row(cell, penalties.value()[r] + slope * (now + time[cell] - at), slope);
     }
     costs.offset.push_back(costs.from.size());
   }

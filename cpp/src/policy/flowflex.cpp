@@ -15,6 +15,7 @@ bool reaches(double value, double bound) { return value <= bound + 2e-9 * std::f
 
 // One half is the paper's (figure 6, step 5).
 constexpr double kShares[] = {0.5, 1.0, 0.75, 0.25, 0.9};
+constexpr double kBisected = 1e-6;  // relative width of the bracket at which bisection ends
 constexpr std::size_t kMostRecipes = 6;  // that the local search starts from
 constexpr std::uint64_t kStepNodes = 200'000;
 
@@ -191,7 +192,7 @@ void FlowFlex::bisect(double low, double high, FlowRecipe& recipe) {
     for (int step = 0; step < 60; ++step) {
       const double middle = fail + (success - fail) / 2.0;
       if (!(middle > fail && middle < success)) break;
-      if (success - fail <= 1e-9 * std::fabs(success)) break;
+      if (success - fail <= kBisected * std::fabs(success)) break;
       (feasible(middle) ? success : fail) = middle;
     }
   }
@@ -266,7 +267,7 @@ void FlowFlex::plan(const FlowProblem& problem, const Penalties& penalties, Aggr
   tries_ = std::clamp<std::size_t>(60'000 / (n + 1), 2, 60);
 
   if (sum && !fast) {
-    const std::size_t steps = std::clamp<std::size_t>(65'536 / f, 32, 256);
+    const std::size_t steps = std::clamp<std::size_t>(65'536 / f, 32, 128);
     cells_.build(problem, penalties, bound_.all(), bound_.earliest(), steps);
   }
   if (!fast) {

@@ -107,7 +107,7 @@ class FlowBound {
   void pick_times(std::size_t most);
   void fill_force();
   double least_price(const Penalties& penalties, std::size_t j);
-  double relax_steps(double value);
+  double relax_steps(double value, int most);
   struct Search;
 
   const FlowProblem* problem_ = nullptr;

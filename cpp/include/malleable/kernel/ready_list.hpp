@@ -69,7 +69,8 @@ class ReadyList {
   std::vector<double> left_;      // job -> work
   std::vector<Index> arrivals_, ended_flows_, entering_, gone_, stack_;
   std::size_t arrived_ = 0;
-  double time_ = 0.0, wanted_ = 0.0;  // sum of the holders' maxima
+  double time_ = 0.0, next_end_ = 0.0;
+  double wanted_ = 0.0;  // sum of the holders' maxima
   Waterline waterline_;
 };
 
