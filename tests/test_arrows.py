@@ -17,6 +17,7 @@ PYTHON_ROOMS = {
     "workloads": MODEL,
     "schedule_check": KERNELS,
     "flow_check": KERNELS,
+    "flow_kernels": KERNELS,
     "kernels": KERNELS,
     "planning": PLANNING,
     "flow_planning": PLANNING,

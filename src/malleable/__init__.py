@@ -1,6 +1,6 @@
 """malleable: which job gets how many slots now, and how good that is."""
 
-from malleable import kernels, report, workloads
+from malleable import flow_kernels, kernels, report, workloads
 from malleable.epoch import Decision, Epoch
 from malleable.flow_epoch import FlowDecision, FlowEpoch
 from malleable.flow_planning import FLOW_POLICIES, FlowPlan
@@ -33,6 +33,7 @@ __all__ = [
     "Flows",
     "Jobs",
     "Plan",
+    "flow_kernels",
     "kernels",
     "plan",
     "read_flows",

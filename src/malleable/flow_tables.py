@@ -296,7 +296,8 @@ class Flows:
 
     def volume(self) -> Floats:
         """Work of each flow [slot-seconds], shape (F,)."""
-        return np.bincount(self.flow, weights=self.work, minlength=len(self))
+        sums = np.bincount(self.flow, weights=self.work, minlength=len(self))
+        return sums.astype(np.float64)  # no jobs at all would leave integers
 
     @property
     def flow(self) -> Integers:
