@@ -184,9 +184,8 @@ def plan_flows(
     goal = parse_objective(objective, len(flows))
     slots = check_slots(slots)
     now = check_time("now", now)
-    if effort is None:
-        tries = _core.default_flow_effort(len(flows.work))
-    else:
+    tries = _core.default_flow_effort(len(flows.work))
+    if effort is not None:
         tries = check_count("effort", effort)
     seconds = np.inf if budget is None else check_time("budget", budget)
     if seconds < 0.0:

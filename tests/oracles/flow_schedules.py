@@ -1,6 +1,6 @@
 """Flows by brute force: schedules in whole slots and unit steps, and the min-cost flow as a linear program."""
 
-from functools import lru_cache
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -24,7 +24,7 @@ def best_unit_value(jobs, slots, paid, is_max, horizon):
     def join(a, b):
         return max(a, b) if is_max else a + b
 
-    @lru_cache(maxsize=None)
+    @cache
     def best(left, t):
         if not any(left):
             return float("-inf") if is_max else 0.0

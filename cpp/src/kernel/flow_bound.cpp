@@ -524,17 +524,19 @@ struct FlowBound::Search {
   std::vector<double> price_left, force_left, used;  // least of the flows from a depth on
   std::vector<std::vector<std::size_t>> by_price;
 
-  bool descend(std::size_t depth, double paid, double price) {
+  void descend(std::size_t depth, double paid, double price) {
     if (nodes == 0) {
       complete = false;
-      return false;
+      return;
     }
     --nodes;
     const std::size_t f = order.size();
     if (depth == f) {
-      best = paid;
-      best_chosen = chosen;
-      return true;
+      if (paid < best) {
+        best = paid;
+        best_chosen = chosen;
+      }
+      return;
     }
     const double small = 1e-9 * std::max(1.0, std::fabs(best));
     for (const std::size_t o : by_price[depth]) {
@@ -551,9 +553,8 @@ struct FlowBound::Search {
       chosen[order[depth]] = o;
       descend(depth + 1, paid + own.options_[o].penalty, price + own.reduced_[o]);
       for (std::size_t t = 0; t < times; ++t) used[t] -= force[t];
-      if (!complete) return false;
+      if (!complete) return;
     }
-    return true;
   }
 };
 

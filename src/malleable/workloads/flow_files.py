@@ -6,7 +6,7 @@ import difflib
 import json
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import IO, Any, cast
 
 from malleable.flow_tables import Flows
 from malleable.tables import ALL_SLOTS, check_slots
@@ -42,14 +42,15 @@ def _items(entry: Mapping[str, Any], key: str, where: str) -> list[Any]:
 
 def _value(entry: Mapping[str, Any], key: str, default: float) -> Any:
     found = entry.get(key)
-    if isinstance(found, bool) or isinstance(found, (list, dict, str)):
+    if isinstance(found, (bool, list, dict, str)):
         raise ValueError(f"{key} = {shown(found)}: not a number")
     return default if found is None else found
 
 
 def _own_flows(content: Mapping[str, Any], where: str) -> Flows:
     _known(content, _TOP, where)
-    jobs, columns = [], {"arrival": [], "weight": [], "deadline": [], "sla": []}  # type: ignore[var-annotated]
+    jobs: list[list[dict[str, Any]]] = []
+    columns: dict[str, list[Any]] = {"arrival": [], "weight": [], "deadline": [], "sla": []}
     names = []
     for k, entry in enumerate(_items(content, "flows", where)):
         place = f"{where}: flows[{k}]"
@@ -120,7 +121,7 @@ def read_flows(source: Source) -> Flows:
     with open_text(source) as (text, where):
         head = text.readline()
         if '"tasks"' in head and '"job"' in head:
-            return read_alibaba(_Rest(head, text, where))
+            return read_alibaba(cast(IO[str], _Rest(head, text, where)))
         content = _parse(head + text.read(), where)
     if not isinstance(content, Mapping):
         raise ValueError(f"{where}: expected an object with flows, not {shown(content)}")

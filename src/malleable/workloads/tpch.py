@@ -124,11 +124,11 @@ def _jobs(stages: Any, graph: Mapping[str, Sequence[str]], where: str) -> list[d
 
 
 def _number(stage: Mapping[str, Any], field: str, where: str) -> float:
-    value = stage.get(field)
+    value: Any = stage.get(field)
     plain = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not plain or not (math.isfinite(value) and value >= 0):  # type: ignore[arg-type]
+    if not plain or not (math.isfinite(value) and value >= 0):
         raise ValueError(f"{where}: {field} = {shown(value)}: must be finite and at least 0")
-    return float(value)  # type: ignore[arg-type]
+    return float(value)
 
 
 def _read_graphs(source: Source) -> dict[str, Graph]:

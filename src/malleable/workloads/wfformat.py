@@ -131,4 +131,5 @@ def _cores(run: Mapping[str, Any], key: str, where: str) -> int:
         raise ValueError(
             f"{where}: task {key!r}: coreCount = {shown(found)}: not a number of cores"
         )
-    return max(1, round(found))
+    count: int = max(1, round(found))
+    return count
