@@ -368,7 +368,13 @@ void FlowBound::pick_times(std::size_t most) {
 void FlowBound::fill_force() {
   room_.resize(times_.size());
   force_.assign(options_.size() * times_.size(), 0.0);
-  for (std::size_t t = 0; t < times_.size(); ++t) room_[t] = all_.at(0, times_[t]);
+  // A little more than there is: rounding must not look like work that does not fit, since
+  // multipliers would make much of it.
+  double total = 0.0;
+  for (const double volume : problem_->volume) total += volume;
+  for (std::size_t t = 0; t < times_.size(); ++t) {
+    room_[t] = all_.at(0, times_[t]) * (1.0 + kOver) + kOver * total;
+  }
   for (std::size_t j = 0; j < problem_->flows(); ++j) {
     for (std::size_t o = option_offset_[j]; o < option_offset_[j + 1]; ++o) {
       for (std::size_t t = 0; t < times_.size(); ++t) {
@@ -387,7 +393,8 @@ double FlowBound::relax_steps(double value, int most) {
   double best = -kInfinity, share = 1.0;
   int stuck = 0;
   const int steps = static_cast<int>(std::min<std::size_t>(
-      static_cast<std::size_t>(most), 2 + 20'000'000 / (options_.size() * std::max<std::size_t>(times, 1) + 1)));
+      static_cast<std::size_t>(most),
+      2 + 20'000'000 / (options_.size() * std::max<std::size_t>(times, 1) + 1)));
   for (int step = 0; step < steps; ++step) {
     double bound = 0.0;
     for (std::size_t t = 0; t < times; ++t) {
@@ -504,8 +511,8 @@ double FlowBound::grid_bound(const Penalties& penalties, double value) {
   for (std::size_t t = 0; t < times_.size(); ++t) bound -= best_multiplier_[t] * room_[t];
   double size = std::fabs(bound);
   for (std::size_t j = 0; j < f; ++j) {
-    const double least = problem_->volume[j] > 0.0 ? least_price(penalties, j)
-                                                   : penalties(j, problem_->idle_end[j]);
+    const double least =
+        problem_->volume[j] > 0.0 ? least_price(penalties, j) : penalties(j, problem_->idle_end[j]);
     bound += least;
     size += std::fabs(least);
   }
@@ -546,7 +553,7 @@ struct FlowBound::Search {
       bool fits = true;
       for (std::size_t t = 0; fits && t < times; ++t) {
         fits = used[t] + force[t] + force_left[(depth + 1) * times + t] <=
-               own.room_[t] * (1.0 + kOver);
+               own.room_[t];
       }
       if (!fits) continue;
       for (std::size_t t = 0; t < times; ++t) used[t] += force[t];

@@ -190,7 +190,7 @@ std::uint64_t FlowSearch::improve(std::vector<FlowRecipe>& recipes, Score& best,
   effort_ = effort;
   state_ = 1;
   stop_ = &stop;
-  goal_ = bound + 2e-9 * std::fabs(bound);
+  goal_ = bound > -kInfinity ? bound + 2e-9 * std::fabs(bound) : bound;
   if (active_.size() < 2 || best.value <= goal_) return 0;
   // Flows without work stand behind, where no move touches them.
   for (FlowRecipe& recipe : recipes) {

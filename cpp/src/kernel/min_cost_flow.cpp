@@ -380,7 +380,8 @@ void MinCostFlow::solve(std::span<const double> volume, std::span<const double> 
   prices_from_tree();
   // Shifts of whole subtrees gather rounding: what looks optimal is looked at again with fresh
   // prices.
-  // Rounding could make that go on for ever, so there is an end to it; the bound holds all the same.
+  // Rounding could make that go on for ever, so there is an end to it; the bound holds all the
+  // same.
   most_pivots_ = 1000 + 200 * (cells_ + flows_);
   for (int fresh = 0; fresh < 20 && pivots_ < most_pivots_ && improve(); ++fresh) {
     while (pivots_ < most_pivots_ && improve()) {

@@ -69,7 +69,8 @@ void ReadyList::set_rate(Holder& holder, double slots) {
 // Lets the jobs that have become ready in, each at its place.
 void ReadyList::admit() {
   for (const Index r : entering_) {
-    if (wanted_ >= problem_->slots && !holders_.empty() && r > holders_.back().rank) {
+    // Whoever waits has a larger rank than all holders: balance() serves the heap from its front.
+    if (holders_.empty() || r > holders_.back().rank) {
       waiting_.push_back(r);
       std::push_heap(waiting_.begin(), waiting_.end(), std::greater<>());
       continue;

@@ -22,7 +22,7 @@ void WrapAround::hold(Index job, double from, double to, double slots, Pieces& o
 }
 
 void WrapAround::run(const FlowProblem& problem, const FlowChains& chains,
-                     const ChainPieces& pieces, std::span<double> completion, Pieces& out) {
+                     const ChainPieces& pieces, Pieces& out) {
   last_.assign(problem.jobs(), 0);
   const double now = problem.now;
   for (std::size_t p = 0; p < pieces.flow.size(); ++p) {
@@ -71,9 +71,6 @@ void WrapAround::run(const FlowProblem& problem, const FlowChains& chains,
         place = next_place;
       }
     }
-  }
-  for (std::size_t i = 0; i < problem.jobs(); ++i) {
-    if (last_[i] > 0) completion[i] = out.end[last_[i] - 1] - now;
   }
 }
 

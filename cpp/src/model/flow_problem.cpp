@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 
 namespace malleable {
 
@@ -35,6 +36,8 @@ void FlowProblem::build(const FlowsView& flows, std::int64_t slot_count, double 
 
   for (std::size_t j = 0; j < f; ++j) {
     release[j] = std::max(0.0, flows.arrival[j] - now);
+    // Nothing may start before its arrival, not even by rounding.
+    while (now + release[j] < flows.arrival[j]) release[j] = std::nextafter(release[j], kInfinity);
     released &= release[j] == 0.0;
     idle_end[j] = flows.arrival[j];
     const std::size_t begin = topological.size();

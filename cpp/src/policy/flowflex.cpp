@@ -15,7 +15,7 @@ bool reaches(double value, double bound) { return value <= bound + 2e-9 * std::f
 
 // One half is the paper's (figure 6, step 5).
 constexpr double kShares[] = {0.5, 1.0, 0.75, 0.25, 0.9};
-constexpr double kBisected = 1e-6;  // relative width of the bracket at which bisection ends
+constexpr double kBisected = 1e-6;       // relative width of the bracket at which bisection ends
 constexpr std::size_t kMostRecipes = 6;  // that the local search starts from
 constexpr std::uint64_t kStepNodes = 200'000;
 
@@ -61,7 +61,9 @@ void complete_jobs(const FlowProblem& problem, FlowPlan& plan) {
   const Pieces& pieces = plan.pieces;
   for (std::size_t k = 0; k < pieces.size(); ++k) {
     const auto i = static_cast<std::size_t>(pieces.job[k]);
+    if (plan.start[i] == kInfinity) plan.completion[i] = pieces.end[k];
     plan.start[i] = std::min(plan.start[i], pieces.start[k]);
+    plan.completion[i] = std::max(plan.completion[i], pieces.end[k]);
     if (pieces.start[k] <= problem.now) plan.allocation[i] += pieces.slots[k];
   }
   // A job without a piece starts and ends with the last of its parents.
@@ -106,7 +108,7 @@ void schedule_flows(const FlowProblem& problem, const FlowChains& chains,
   if (recipe.scheduler == FlowScheduler::kChains) {
     ChainPieces pieces;
     DeadlineGreedy().run(problem, chains, recipe.order, keep_going, &pieces);
-    WrapAround().run(problem, chains, pieces, plan.completion, plan.pieces);
+    WrapAround().run(problem, chains, pieces, plan.pieces);
   } else {
     std::vector<Index> rank(n);
     if (recipe.scheduler == FlowScheduler::kList) {
@@ -116,7 +118,6 @@ void schedule_flows(const FlowProblem& problem, const FlowChains& chains,
     }
     ReadyList().run(problem, rank, plan.completion, keep_going, &plan.pieces);
   }
-  for (double& end : plan.completion) end += problem.now;
   complete_jobs(problem, plan);
   total(problem, penalties, aggregate, plan);
 }
@@ -385,7 +386,6 @@ void plan_baseline(const FlowProblem& problem, const Penalties& penalties, Aggre
     }
     list.run(problem, rank, plan.completion, [](Index, double) { return true; }, &plan.pieces);
   }
-  for (double& end : plan.completion) end += problem.now;
   complete_jobs(problem, plan);
   total(problem, penalties, aggregate, plan);
   FlowBound bound;

@@ -84,7 +84,7 @@ def _plan(parser: argparse.ArgumentParser) -> None:
     add("--pieces", metavar="FILE", help="the whole schedule as CSV (-: standard output)")
     add("--plot", metavar="FILE", help="the packing as a picture (.png, .svg, .pdf)")
     _output(parser)
-    parser.set_defaults(run=plan_command.run)
+    parser.set_defaults(run=plan_command.run, usage=parser.error)
 
 
 def _phase(parser: argparse.ArgumentParser) -> None:

@@ -35,9 +35,15 @@ _QUICK = 5
 
 
 def holds_flows(source: Any) -> bool:
-    """Whether a file (or standard input, read before) holds flows rather than a table of jobs."""
-    with open_bytes(source) as (stream, _):
-        found = looks_like_flows(stream.peek().decode("utf-8", errors="replace"))
+    """Whether a file (or standard input, read before) holds flows rather than a table of jobs.
+
+    A file that cannot be read holds none: whoever reads it next says what is wrong.
+    """
+    try:
+        with open_bytes(source) as (stream, _):
+            found = looks_like_flows(stream.peek().decode("utf-8", errors="replace"))
+    except (OSError, ValueError):
+        found = False
     if hasattr(source, "seek"):
         source.seek(0)
     return found
@@ -51,7 +57,7 @@ def plan_flow_file(arguments: argparse.Namespace, source: Any) -> int:
         raise ValueError(f"{arguments.file}: says no slots; --slots N does")
     policy = "flowflex" if arguments.policy is None else arguments.policy
     if policy not in FLOW_POLICIES:
-        raise ValueError(f"--policy {policy}: expected one of {', '.join(FLOW_POLICIES)} for flows")
+        arguments.usage(f"--policy {policy}: expected one of {', '.join(FLOW_POLICIES)} for flows")
     now = 0.0 if arguments.now is None else check_time("--now", arguments.now)
     if arguments.at is not None:
         now = check_time("--at", arguments.at)

@@ -36,10 +36,10 @@ def run(arguments: argparse.Namespace) -> int:
     if holds_flows(source):
         return plan_flow_file(arguments, source)
     if arguments.slots is None:
-        raise ValueError(f"{arguments.file}: a table of jobs says no slots; --slots N does")
+        arguments.usage("--slots N is needed: only files of flows may say it themselves")
     policy = "flex" if arguments.policy is None else arguments.policy
     if policy not in POLICIES:
-        raise ValueError(f"--policy {policy}: expected one of {', '.join(POLICIES)} for jobs")
+        arguments.usage(f"--policy {policy}: expected one of {', '.join(POLICIES)} for jobs")
     jobs, now, told = read_snapshot(
         source, phase=arguments.phase, at=arguments.at, now=arguments.now
     )

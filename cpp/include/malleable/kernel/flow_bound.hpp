@@ -50,8 +50,8 @@ class FlowBound {
 
   // Least level of a max objective that passes the test, at least `from`; `to` is some schedule's
   // value. Deadlines count as met within the tolerance.
-  // `pairs` asks for the test between two times as well: what deadlines force between t and t', given
-  // what each flow can have done by t. O(flows) for each of a few thousand pairs.
+  // `pairs` asks for the test between two times as well: what deadlines force between t and t',
+  // given what each flow can have done by t. O(flows) for each of a few thousand pairs.
   double max_level(const Penalties& penalties, double from, double to, bool pairs);
 
   // Deadlines of a level, from now, as flows have to meet them (may be infinite).

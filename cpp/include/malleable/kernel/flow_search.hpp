@@ -42,9 +42,9 @@ class FlowSearch {
   void begin(const FlowProblem& problem, const FlowChains& chains, const Penalties& penalties,
              Aggregate aggregate, std::span<const double> earliest);
 
-  // For a maximum: deadlines (from now) that all flows would meet at the value that is aimed at. The
-  // secondary objective is then how much they are missed by together. Scores before and after are
-  // not comparable.
+  // For a maximum: deadlines (from now) that all flows would meet at the value that is aimed at.
+  // The secondary objective is then how much they are missed by together. Scores before and after
+  // are not comparable.
   void aim(std::span<const double> due);
 
   // The recipe's score; infinite once it exceeds `limit`.

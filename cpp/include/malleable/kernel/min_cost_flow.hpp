@@ -29,9 +29,9 @@
 
 namespace malleable {
 
-// Costs of one unit: row r of flow j says value[r] + slope[r] (time[t] - time[from[r]]) for the cells
-// t from from[r] up to the next row's; slope >= 0, and nothing falls from one row to the next. A
-// flow's first row begins at cell 0.
+// Costs of one unit: row r of flow j says value[r] + slope[r] (time[t] - time[from[r]]) for the
+// cells t from from[r] up to the next row's; slope >= 0, and nothing falls from one row to the
+// next. A flow's first row begins at cell 0.
 struct CellCosts {
   std::vector<std::size_t> offset;  // flows + 1
   std::vector<Index> from;

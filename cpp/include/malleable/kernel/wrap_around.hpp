@@ -19,10 +19,9 @@ namespace malleable {
 
 class WrapAround {
  public:
-  // Appends the jobs' pieces (absolute times) to `out`. completion[i] is set, from now, for the
-  // jobs that have a piece.
+  // Appends the jobs' pieces (absolute times) to `out`, in order of time for each job.
   void run(const FlowProblem& problem, const FlowChains& chains, const ChainPieces& pieces,
-           std::span<double> completion, Pieces& out);
+           Pieces& out);
 
  private:
   void hold(Index job, double from, double to, double slots, Pieces& out);

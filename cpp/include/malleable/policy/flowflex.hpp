@@ -105,8 +105,7 @@ void schedule_flows(const FlowProblem& problem, const FlowChains& chains,
                     const Penalties& penalties, Aggregate aggregate, const FlowRecipe& recipe,
                     FlowSearch& search, FlowPlan& plan);
 
-// Starts, slots now and the completions of jobs without work, from pieces and the other completions
-// (absolute).
+// Starts, completions (absolute) and slots now of all jobs, from the pieces.
 void complete_jobs(const FlowProblem& problem, FlowPlan& plan);
 
 // Least factor >= 1 by which all completions would have to come sooner (counted from now) for the
