@@ -13,9 +13,9 @@ objectives_instance(J): the same with weights U(0, 1), seed 1; it has what every
 step_instance(): 1,000 jobs on 10,000 slots, weights U(0, 1), 3 SLA steps a job, seed 1.
 section51_base(seed): the FlowFlex paper's section 5.1 on 25 slots, times in units of the mean Q.
 flows_instance(F): F flows of 20 jobs each from that generator on 25 slots, seed 1.
-cell_network(F, T, kind): F flows of work U{1..99} in T equal cells of 25 slots, of length ceil(work / 25 T), H in all;
-    earliest completions U(0, H / 5), weights U{1..10}, deadlines U(0, H / 2) later, 1 to 5 SLA steps U(0, H / 3)
-    apart, seed 1.
+cell_network(F, T, kind): F flows of work U{1..99} in T equal cells of 25 slots, ceil(work / 25 T) long, H in
+    all; earliest completions U(0, H / 5), weights U{1..10}, deadlines U(0, H / 2) later, 1 to 5 SLA steps
+    U(0, H / 3) apart, seed 1.
 """
 
 from __future__ import annotations

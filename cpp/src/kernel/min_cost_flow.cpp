@@ -14,9 +14,9 @@ constexpr Index kNone = ~Index{0};
 constexpr double kNegative = 1e-12;  // a reduced cost below this share of its terms is negative
 
 MALLEABLE_VECTOR_CLONES
-double least_sum(const double* time, const double* price, double slope, std::size_t count) {
+double least_sum(const double* time, const double* price, double first, double slope,
+                 std::size_t count) {
   double least = kInfinity;
-  const double first = time[0];
 #pragma omp simd reduction(min : least)
   for (std::size_t t = 0; t < count; ++t) {
     const double sum = slope * (time[t] - first) + price[t];
@@ -253,13 +253,25 @@ double MinCostFlow::best_arc(std::size_t j, Index& cell) const {
       }
       continue;
     }
-    const double least =
-        least_sum(time_.data() + from, node_price_.data() + from, slope, end - from);
+    // By stretches, so that the place of the least need only be looked for in one of them.
+    constexpr std::size_t kStretch = 128;
+    const double first = time_[from];
+    double least = kInfinity;
+    std::size_t place = from;
+    for (std::size_t t = from; t < end; t += kStretch) {
+      const double found = least_sum(time_.data() + t, node_price_.data() + t, first, slope,
+                                     std::min(kStretch, end - t));
+      if (found < least) {
+        least = found;
+        place = t;
+      }
+    }
     if (value + least - own < best) {
       best = value + least - own;
-      std::size_t t = from;
-      while (t + 1 < end && slope * (time_[t] - time_[from]) + node_price_[t] > least) ++t;
-      cell = static_cast<Index>(t);
+      while (place + 1 < end && slope * (time_[place] - first) + node_price_[place] > least) {
+        ++place;
+      }
+      cell = static_cast<Index>(place);
     }
   }
   return best;
