@@ -45,11 +45,6 @@ FlowProblem problem_of(const Doubles& arrival, const Integers& job_offset, const
 }
 
 py::dict flow_plan_dict(FlowPlan&& plan) {
-  py::dict pieces;
-  pieces["job"] = to_numpy(std::move(plan.pieces.job));
-  pieces["start"] = to_numpy(std::move(plan.pieces.start));
-  pieces["end"] = to_numpy(std::move(plan.pieces.end));
-  pieces["slots"] = to_numpy(std::move(plan.pieces.slots));
   py::dict result;
   result["status"] = status_name(plan.status);
   result["value"] = plan.value;
@@ -61,7 +56,7 @@ py::dict flow_plan_dict(FlowPlan&& plan) {
   result["start"] = to_numpy(std::move(plan.start));
   result["completion"] = to_numpy(std::move(plan.completion));
   result["allocation"] = to_numpy(std::move(plan.allocation));
-  result["pieces"] = pieces;
+  result["pieces"] = pieces_dict(std::move(plan.pieces));
   result["candidates"] = plan.candidates;
   return result;
 }

@@ -552,8 +552,7 @@ struct FlowBound::Search {
       const double* force = &own.force_[o * times];
       bool fits = true;
       for (std::size_t t = 0; fits && t < times; ++t) {
-        fits = used[t] + force[t] + force_left[(depth + 1) * times + t] <=
-               own.room_[t];
+        fits = used[t] + force[t] + force_left[(depth + 1) * times + t] <= own.room_[t];
       }
       if (!fits) continue;
       for (std::size_t t = 0; t < times; ++t) used[t] += force[t];

@@ -53,8 +53,10 @@ void ReadyList::ready(Index job, std::span<double> end) {
 }
 
 void ReadyList::record(const Holder& holder) {
-  if (pieces_ == nullptr || holder.slots == 0.0 || !(time_ > holder.since)) return;
-  pieces_->add(holder.job, problem_->now + holder.since, problem_->now + time_, holder.slots);
+  if (pieces_ == nullptr || holder.slots == 0.0) return;
+  // What is too short for the resolution of absolute time has no piece.
+  const double from = problem_->now + holder.since, to = problem_->now + time_;
+  if (to > from) pieces_->add(holder.job, from, to, holder.slots);
 }
 
 void ReadyList::set_rate(Holder& holder, double slots) {

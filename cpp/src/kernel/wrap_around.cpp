@@ -47,15 +47,15 @@ void WrapAround::run(const FlowProblem& problem, const FlowChains& chains,
       }
       const double from = now + pieces.start[q], to = now + pieces.end[q], span = to - from;
       const auto held = static_cast<Wide>(pieces.height[q]);
-      const auto all = static_cast<Wide>(chains.height[k]);
-      Wide before = 0;
+      Wide all = 0, before = 0;  // exact, where a sum of doubles may not be
+      for (const Index i : running_) all += static_cast<Wide>(problem.high[i]);
       double row = 0.0, place = 0.0;  // where the next job begins
       for (const Index i : running_) {
         before += static_cast<Wide>(problem.high[i]);
         const Wide filled = held * before;
         const auto next_row = static_cast<double>(static_cast<std::uint64_t>(filled / all));
         const auto rest = static_cast<double>(static_cast<std::uint64_t>(filled % all));
-        const double next_place = rest == 0.0 ? 0.0 : span * (rest / chains.height[k]);
+        const double next_place = rest == 0.0 ? 0.0 : span * (rest / static_cast<double>(all));
         const double rows = next_row - row;
         const double left = std::min(place, next_place), right = std::max(place, next_place);
         const double middle = next_place > place ? rows + 1.0 : rows - 1.0;
