@@ -286,9 +286,16 @@ void FlowFlex::plan(const FlowProblem& problem, const Penalties& penalties, Aggr
         consider_all(order_, due_);
       }
     }
-    if (sum) {
+    // Only a caller's own penalties need the flow's bound: the others have stronger ones below.
+    bool custom = false;
+    for (std::size_t j = 0; j < f; ++j) custom |= penalties.is_custom(j);
+    if (sum && custom) {
       solve_cells(TimeCells::Charge::kLeft);
-      lower = std::max(lower, min_cost_flow_.bound());
+      double idle = 0.0;  // what flows without work cost, which may be negative
+      for (std::size_t j = 0; j < f; ++j) {
+        if (problem.volume[j] == 0.0) idle += penalties(j, problem.idle_end[j]);
+      }
+      lower = std::max(lower, idle + min_cost_flow_.bound());
     }
   }
   if (options.method != FlowMethod::kLiteral) {
