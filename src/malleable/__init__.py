@@ -1,29 +1,50 @@
 """malleable: which job gets how many slots now, and how good that is."""
 
-from malleable import kernels, report, workloads
+from malleable import flow_kernels, kernels, report, workloads
 from malleable.epoch import Decision, Epoch
+from malleable.flow_epoch import FlowDecision, FlowEpoch
+from malleable.flow_planning import FLOW_POLICIES, FlowPlan
+from malleable.flow_tables import Flows
 from malleable.objectives import KINDS
 from malleable.planning import DEFAULT_EFFORT, POLICIES, Plan, plan
 from malleable.tables import ALL_SLOTS, Jobs
-from malleable.workloads import read_jobs, read_rumen, read_swim, read_workload, write_jobs
+from malleable.workloads import (
+    read_flows,
+    read_jobs,
+    read_rumen,
+    read_swim,
+    read_tpch,
+    read_workload,
+    write_flows,
+    write_jobs,
+)
 
 __all__ = [
     "ALL_SLOTS",
     "DEFAULT_EFFORT",
+    "FLOW_POLICIES",
     "KINDS",
     "POLICIES",
     "Decision",
     "Epoch",
+    "FlowDecision",
+    "FlowEpoch",
+    "FlowPlan",
+    "Flows",
     "Jobs",
     "Plan",
+    "flow_kernels",
     "kernels",
     "plan",
+    "read_flows",
     "read_jobs",
     "read_rumen",
     "read_swim",
+    "read_tpch",
     "read_workload",
     "report",
     "workloads",
+    "write_flows",
     "write_jobs",
 ]
 
