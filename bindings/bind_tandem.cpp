@@ -96,10 +96,11 @@ void bind_tandem(py::module_& module) {
       .def("take_records",
            [](TandemQueue& queue) {
              auto id = std::exchange(queue.done_id, {});
+             auto start = std::exchange(queue.done_start, {});
              auto map = std::exchange(queue.done_map, {});
              auto completion = std::exchange(queue.done_completion, {});
-             return py::make_tuple(to_numpy(std::move(id)), to_numpy(std::move(map)),
-                                   to_numpy(std::move(completion)));
+             return py::make_tuple(to_numpy(std::move(id)), to_numpy(std::move(start)),
+                                   to_numpy(std::move(map)), to_numpy(std::move(completion)));
            })
       .def("slowdown",
            [](const TandemQueue& queue) {

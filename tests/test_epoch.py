@@ -564,7 +564,9 @@ def test_the_selection_is_the_start_of_smiths_packing(objective):
         epoch.add(jobs=jobs)
         # Without binding maxima Smith's order is the best of the fixed ones.
         if not jobs.min_slots.any():
-            assert epoch.decide().slots.tolist() == mb.plan(jobs, slots, objective).allocation.tolist()
+            assert (
+                epoch.decide().slots.tolist() == mb.plan(jobs, slots, objective).allocation.tolist()
+            )
         decision = epoch.decide()
         plan = decision.plan()
         keys = [urgency(row, objective, "flex") for row in rows_of(jobs)]
@@ -581,7 +583,9 @@ def test_maxima_without_effort_come_near_their_bound(kind):
         epoch.add(jobs=jobs)
         plan = epoch.decide().plan()
         plan.validate()
-        assert plan.value == pytest.approx(mb.plan(jobs, 14, f"max:{kind}").value, rel=1e-6, abs=1e-6)
+        assert plan.value == pytest.approx(
+            mb.plan(jobs, 14, f"max:{kind}").value, rel=1e-6, abs=1e-6
+        )
 
 
 def test_a_simulated_run_ends_every_job():
@@ -622,7 +626,10 @@ def test_slots_stay_for_small_changes_and_move_for_large_ones():
         small = epoch.decide()
         assert small.changed.tolist() == [small.slots[0] == 0] * 2
         epoch.update(ids, work=[100.0, 5.0])
-        moved[hysteresis] = (small.slots.tolist() == [0, 1], epoch.decide().slots.tolist() == [0, 1])
+        moved[hysteresis] = (
+            small.slots.tolist() == [0, 1],
+            epoch.decide().slots.tolist() == [0, 1],
+        )
     assert moved == {0.0: (True, True), 0.5: (False, True), 3.0: (False, True)}
 
 
@@ -759,7 +766,11 @@ UPDATES = [
 def test_a_wrong_update_changes_nothing(objective, call, says):
     epoch = mb.Epoch(9, objective)
     ids = epoch.add(
-        [5.0, 1.0, 7.0], max_slots=[4, 9, 8], min_slots=1, deadline=[3, 2, 4], sla=[[(1, 1)], [], []]
+        [5.0, 1.0, 7.0],
+        max_slots=[4, 9, 8],
+        min_slots=1,
+        deadline=[3, 2, 4],
+        sla=[[(1, 1)], [], []],
     )
     epoch.remove(ids[1:2])
     before = unchanged(epoch)
@@ -876,7 +887,9 @@ def steps_of_a_run(seed):
     said = []
     for now in range(25):
         jobs = random_jobs(rng, 60, 40, minima="small")
-        epoch.add(jobs=mb.Jobs(jobs.work, min_slots=0, max_slots=jobs.max_slots, deadline=jobs.deadline))
+        epoch.add(
+            jobs=mb.Jobs(jobs.work, min_slots=0, max_slots=jobs.max_slots, deadline=jobs.deadline)
+        )
         decision = epoch.decide(float(now))
         said.append((decision.ids.tolist(), decision.slots.tolist(), decision.plan().value))
         epoch.remove(decision.ids[decision.slots > 0])

@@ -127,6 +127,7 @@ void TandemQueue::complete(std::uint32_t slot) {
   }
   if (options_.records) {
     done_id.push_back(job.id);
+    done_start.push_back(job.start < 0.0 ? job.arrival : job.start);
     done_map.push_back(job.map_completion);
     done_completion.push_back(totals_.now);
   }
@@ -285,7 +286,8 @@ void TandemQueue::advance(double until) {
     bool event = false;
     double map_used = 0.0, shuffle_used = 0.0;
     for (const Service& s : service_) {
-      const FluidJob& job = jobs_[s.slot];
+      FluidJob& job = jobs_[s.slot];
+      if (job.start < 0.0 && (s.map > 0.0 || s.shuffle > 0.0)) job.start = totals_.now;
       map_used += s.map;
       shuffle_used += s.shuffle;
       double next = s.map > 0.0 ? job.map / s.map : kNever;

@@ -29,6 +29,7 @@ struct FluidJob {
   double size = 0.0;       // max(map, shuffle) at arrival
   double imbalance = 1.0;  // max(map / shuffle, shuffle / map) at arrival
   double map_completion = 0.0;
+  double start = -1.0;  // first served
   std::int64_t id = 0;
   bool shuffle_heavy = false;
   bool alive = false;

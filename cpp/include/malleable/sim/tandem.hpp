@@ -76,7 +76,7 @@ class TandemQueue {
 
   // Completed since last emptied, in the order of completion.
   std::vector<std::int64_t> done_id;
-  std::vector<double> done_map, done_completion;
+  std::vector<double> done_start, done_map, done_completion;
   // Slowdown by size, and how many responses fell into each 1/64 of an octave.
   std::vector<std::int64_t> bucket_jobs;
   std::vector<double> bucket_stretch;
