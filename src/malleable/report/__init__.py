@@ -10,6 +10,7 @@ from malleable.report.flow_views import explain_flow_lines, flow_plan_dict
 from malleable.report.packing_picture import draw_packing, draw_packings
 from malleable.report.plan_explain import explain_lines
 from malleable.report.plan_views import plan_dict, plan_frame
+from malleable.report.simulation_views import draw_response_cdf
 
 __all__ = [
     "ComparisonRow",
@@ -18,6 +19,7 @@ __all__ = [
     "draw_flows",
     "draw_packing",
     "draw_packings",
+    "draw_response_cdf",
     "explain_flow_lines",
     "explain_lines",
     "flow_plan_dict",
@@ -32,3 +34,4 @@ views.register("plan_dict", plan_dict)
 views.register("explain_flows", explain_flow_lines)
 views.register("flow_gantt", draw_flows)
 views.register("flow_plan_dict", flow_plan_dict)
+views.register("simulation_cdf", draw_response_cdf)

@@ -6,17 +6,29 @@ from malleable.workloads.flow_files import flows_dict, read_flows, write_flows
 from malleable.workloads.generate import lognormal_jobs, section41
 from malleable.workloads.generate_flows import section51_flows
 from malleable.workloads.job_table import read_jobs, write_jobs
+from malleable.workloads.map_shuffle import (
+    MapShuffleJobs,
+    MapShuffleStream,
+    read_map_shuffle_google2011,
+    read_map_shuffle_jobs,
+    read_map_shuffle_swim,
+)
 from malleable.workloads.rumen import read_rumen
 from malleable.workloads.swim import read_swim
 from malleable.workloads.tpch import read_tpch
 from malleable.workloads.wfformat import read_wfformat
 
 __all__ = [
+    "MapShuffleJobs",
+    "MapShuffleStream",
     "flows_dict",
     "lognormal_jobs",
     "read_alibaba",
     "read_flows",
     "read_jobs",
+    "read_map_shuffle_google2011",
+    "read_map_shuffle_jobs",
+    "read_map_shuffle_swim",
     "read_rumen",
     "read_swim",
     "read_tpch",
