@@ -96,8 +96,8 @@ double MeanBusyTime::relax(const Problem& problem) {
     total += problem.work[j];
   }
   const double horizon = total / problem.slots + longest;
-  upper_events_.reset(n, shortest, horizon);
-  lower_events_.reset(n, shortest, horizon);
+  auto upper_events = upper_events_.start(n, shortest, horizon);
+  auto lower_events = lower_events_.start(n, shortest, horizon);
   busy_.assign(n, 0.0);
 
   // Work done by the jobs before (upper limits) and behind (lower limits) the frontier grows at
@@ -113,7 +113,7 @@ double MeanBusyTime::relax(const Problem& problem) {
       // The frontier has passed by the time in which all work up to here can be done.
       const double passed = before / (problem.slots - behind) * (1.0 + 1e-9);
       const double end = problem.work[j] / low_[j];
-      if (!(end > passed) && end < horizon) lower_events_.push(end, p);
+      if (!(end > passed) && end < horizon) lower_events.push(end, p);
     }
   }
   ended_.assign(n, 0);
@@ -140,9 +140,9 @@ double MeanBusyTime::relax(const Problem& problem) {
     }
     if (!opened) open();
     // Next change of rate among the others.
-    while (lower_events_.front().position <= frontier) lower_events_.pop();
-    const bool upper = upper_events_.front().time <= lower_events_.front().time;
-    const double next = upper ? upper_events_.front().time : lower_events_.front().time;
+    while (lower_events.front().position <= frontier) lower_events.pop();
+    const bool upper = upper_events.front().time <= lower_events.front().time;
+    const double next = upper ? upper_events.front().time : lower_events.front().time;
     // The frontier job's work now, S t - done, against its upper limit min(work, high t).
     const double now_done = problem.slots * time - done;
     const double speed = problem.slots - rate;
@@ -173,17 +173,17 @@ double MeanBusyTime::relax(const Problem& problem) {
       done += std::min(work, high * time);
       if (work > high * time) {
         rate += high;
-        upper_events_.push(work / high, frontier);
+        upper_events.push(work / high, frontier);
       }
       ++frontier;
       opened = false;
     } else if (upper) {
-      rate -= problem.high[order_[upper_events_.front().position]];
-      upper_events_.pop();
+      rate -= problem.high[order_[upper_events.front().position]];
+      upper_events.pop();
     } else {
-      rate -= low_[order_[lower_events_.front().position]];
-      ended_[lower_events_.front().position] = 1;
-      lower_events_.pop();
+      rate -= low_[order_[lower_events.front().position]];
+      ended_[lower_events.front().position] = 1;
+      lower_events.pop();
     }
   }
   double sum = 0.0;

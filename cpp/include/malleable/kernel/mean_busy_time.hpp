@@ -54,7 +54,7 @@ class MeanBusyTime {
                   double to, double t);
 
   KeySort sorter_;
-  EventCalendar upper_events_, lower_events_;
+  EventCalendar<> upper_events_, lower_events_;
   std::vector<double> price_, busy_, point_, key_, low_, density_;
   std::vector<std::uint8_t> ended_;  // by position: its lower limit stopped growing
   std::vector<Index> order_;
