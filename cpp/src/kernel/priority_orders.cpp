@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "malleable/kernel/vector_clones.hpp"
+
 namespace malleable {
 namespace {
 
@@ -16,6 +18,20 @@ double end_of_work(const Problem& problem) {
   double total = 0.0;
   for (const double work : problem.work) total += work;
   return total / problem.slots;
+}
+
+// Fills `time` and returns the largest. Work without slots divides to infinity; no work must not
+// divide to NaN.
+MALLEABLE_VECTOR_CLONES
+double moldable_times(const double* work, const double* slots, std::size_t n, double* time) {
+  double longest = 0.0;
+#pragma omp simd reduction(max : longest)
+  for (std::size_t j = 0; j < n; ++j) {
+    const double alone = work[j] / slots[j], t = work[j] > 0.0 ? alone : 0.0;
+    time[j] = t;
+    longest = t > longest ? t : longest;
+  }
+  return longest;
 }
 
 }  // namespace
@@ -181,14 +197,9 @@ void PriorityOrders::by_moldable(const Problem& problem, std::span<const double>
                                  std::span<const Index> waiting, std::span<Index> order) {
   const std::size_t n = problem.size();
   key_.resize(n);
-  bool somebody_waits = false;
-  // Work without slots divides to infinity; no work must not divide to NaN.
-  for (std::size_t j = 0; j < n; ++j) {
-    key_[j] = problem.work[j] > 0.0 ? problem.work[j] / slots[j] : 0.0;
-    somebody_waits |= key_[j] == kInfinity;
-  }
+  const double longest = moldable_times(problem.work.data(), slots.data(), n, key_.data());
   sorter_.sort(key_, order);
-  if (!somebody_waits) return;
+  if (longest < kInfinity) return;
   auto tail = std::lower_bound(order.begin(), order.end(), kInfinity,
                                [&](Index j, double key) { return key_[j] < key; });
   for (const Index j : waiting) {
