@@ -304,7 +304,7 @@ def test_files_without_permission(table):
         ["plan", "x", "--slots", "1", "--policy", "best"],
         ["plan", "x", "--slots", "1", "--at", "1", "--now", "1"],
         ["reproduce", "figure-9"],
-        ["simulate"],
+        ["imagine"],
         ["bench", "--jobs"],
     ],
 )
@@ -537,3 +537,15 @@ def test_main_reads_what_the_generator_wrote(tmp_path):
     mb.write_jobs(jobs, tmp_path / "t.csv")
     done = run("plan", tmp_path / "t.csv", "--slots", 100, "--objective", "sum:sla", "--json", "-")
     assert read_json(done)["value"] == mb.plan(jobs, 100, "sum:sla").value
+
+
+def test_simulate_prints_and_writes(tmp_path, capsys):
+    jobs = tmp_path / "jobs.csv"
+    jobs.write_text("name,arrival,map,shuffle\na,0,1,2\nb,0,3,1\nc,0,2,2\n")
+    records = tmp_path / "records.csv"
+    status = main(["simulate", str(jobs), "--policy", "fcfs,ps", "--records", str(records)])
+    assert status == 0
+    assert "fcfs" in capsys.readouterr().out
+    assert len(records.read_text().splitlines()) == 7
+    assert main(["simulate", "--generate", "100", "--policy", "lifo"]) == 1
+    assert "lifo" in capsys.readouterr().err

@@ -4,25 +4,45 @@ from malleable import kernels, report, workloads
 from malleable.epoch import Decision, Epoch
 from malleable.objectives import KINDS
 from malleable.planning import DEFAULT_EFFORT, POLICIES, Plan, plan
+from malleable.simulation import SIMULATED_POLICIES, SimulationResult, simulate
 from malleable.tables import ALL_SLOTS, Jobs
-from malleable.workloads import read_jobs, read_rumen, read_swim, read_workload, write_jobs
+from malleable.workloads import (
+    MapShuffleJobs,
+    MapShuffleStream,
+    read_jobs,
+    read_map_shuffle_google2011,
+    read_map_shuffle_jobs,
+    read_map_shuffle_swim,
+    read_rumen,
+    read_swim,
+    read_workload,
+    write_jobs,
+)
 
 __all__ = [
     "ALL_SLOTS",
     "DEFAULT_EFFORT",
     "KINDS",
     "POLICIES",
+    "SIMULATED_POLICIES",
     "Decision",
     "Epoch",
     "Jobs",
+    "MapShuffleJobs",
+    "MapShuffleStream",
     "Plan",
+    "SimulationResult",
     "kernels",
     "plan",
     "read_jobs",
+    "read_map_shuffle_google2011",
+    "read_map_shuffle_jobs",
+    "read_map_shuffle_swim",
     "read_rumen",
     "read_swim",
     "read_workload",
     "report",
+    "simulate",
     "workloads",
     "write_jobs",
 ]

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import argparse
 
-from malleable.cli import bench_command, demo_command, plan_command, reproduce_command
+from malleable.cli import (
+    bench_command,
+    demo_command,
+    plan_command,
+    reproduce_command,
+    simulate_command,
+)
 from malleable.planning import DEFAULT_EFFORT, POLICIES
 from malleable.tables import MIN_MODES
 
@@ -35,6 +41,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     _plan(commands.add_parser("plan", help="plan a job table or a snapshot of a trace"))
+    _simulate(commands.add_parser("simulate", help="policies side by side on arriving jobs"))
     _bench(commands.add_parser("bench", help="measure this machine's epoch latency"))
     _reproduce(commands.add_parser("reproduce", help="a paper's figure beside its own numbers"))
     _demo(commands.add_parser("demo", help="FLEX against FAIR and FIFO, with a picture"))
@@ -82,6 +89,28 @@ def _phase(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--phase", choices=("map", "reduce"), default="map", help="of a trace (default: map)"
     )
+
+
+def _simulate(parser: argparse.ArgumentParser) -> None:
+    parser.description = "Simulate policies on a table of map and shuffle jobs, or on a stream."
+    add = parser.add_argument
+    add("file", nargs="?", metavar="FILE", help="jobs (-: standard input)")
+    add("--format", choices=tuple(simulate_command.READERS), default="table", help="of FILE")
+    add("--generate", type=int, metavar="N", help="N jobs as in section 5.3 of the overlap paper")
+    add("--model", choices=("tandem",), default="tandem", help="default: %(default)s")
+    add("--policy", default="max-srpt,split-srpt,k-lps", metavar="A,B", help="default: %(default)s")
+    add("--load", type=float, metavar="L", help="scale capacities to it; of a stream (0.75)")
+    add("--map-capacity", type=float, default=1.0, metavar="C", help="default: %(default)s")
+    add("--shuffle-capacity", type=float, default=1.0, metavar="C", help="default: %(default)s")
+    add("-k", type=int, default=100, metavar="N", help="jobs that map at once under k-lps")
+    add("--as-printed", action="store_true", help="capacity left over is not handed on")
+    add("--no-overlap", action="store_true", help="shuffle only after the map phase")
+    add("--horizon", type=float, metavar="S", help="stop then [s]")
+    add("--seed", type=int, default=0, help="of a stream (default: %(default)s)")
+    add("--records", metavar="FILE", help="one row a job, CSV or .parquet")
+    add("--plot", metavar="FILE", help="distribution of the responses (.png, .svg, .pdf)")
+    _output(parser)
+    parser.set_defaults(run=simulate_command.run)
 
 
 def _bench(parser: argparse.ArgumentParser) -> None:

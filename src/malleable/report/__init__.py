@@ -8,6 +8,7 @@ from malleable.report.comparison import ComparisonRow, compare, comparison_table
 from malleable.report.packing_picture import draw_packing, draw_packings
 from malleable.report.plan_explain import explain_lines
 from malleable.report.plan_views import plan_dict, plan_frame
+from malleable.report.simulation_views import draw_response_cdf
 
 __all__ = [
     "ComparisonRow",
@@ -15,6 +16,7 @@ __all__ = [
     "comparison_table",
     "draw_packing",
     "draw_packings",
+    "draw_response_cdf",
     "explain_lines",
     "plan_dict",
     "plan_frame",
@@ -24,3 +26,4 @@ views.register("explain", explain_lines)
 views.register("frame", plan_frame)
 views.register("gantt", draw_packing)
 views.register("plan_dict", plan_dict)
+views.register("simulation_cdf", draw_response_cdf)

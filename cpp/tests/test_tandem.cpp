@@ -1,0 +1,118 @@
+#include <algorithm>
+#include <limits>
+
+#include "check.hpp"
+#include "malleable/sim/tandem.hpp"
+
+namespace malleable::check {
+namespace {
+
+constexpr double kEnd = std::numeric_limits<double>::infinity();
+
+TandemQueue made(OverlapPolicy policy, bool conserving = true, bool overlap = true) {
+  TandemOptions options;
+  options.policy = policy;
+  options.conserving = conserving;
+  options.overlap = overlap;
+  return TandemQueue(options);
+}
+
+struct Sample {
+  std::vector<double> arrival, map, shuffle, weight;
+};
+
+Sample sample(std::uint64_t seed, int jobs) {
+  std::mt19937_64 random(seed);
+  const auto draw = [&] { return std::ldexp(static_cast<double>(random() >> 11), -53); };
+  Sample s;
+  double now = 0.0;
+  for (int j = 0; j < jobs; ++j) {
+    if (draw() < 0.7) now += draw();
+    s.arrival.push_back(now);
+    s.map.push_back(draw() < 0.1 ? 0.0 : draw());
+    s.shuffle.push_back(draw() < 0.1 ? 0.0 : draw() * 1.5);
+    s.weight.push_back(0.1 + draw());
+  }
+  return s;
+}
+
+// Section 2.1: maps end at 1, 4, 6; shuffle rate 1 to 2.5, 1/3 to 4, 1 to 6.
+TEST(three_jobs_of_section_2_1) {
+  TandemQueue queue = made(OverlapPolicy::kFcfs);
+  const std::vector<double> arrival{0, 0, 0}, map{1, 3, 2}, shuffle{2, 1, 2};
+  queue.feed(arrival, map, shuffle, {});
+  queue.advance(2.5);
+  CHECK(std::abs(queue.totals().shuffle_busy - 2.5) < 1e-12);
+  queue.advance(4.0);
+  CHECK(std::abs(queue.totals().shuffle_busy - 3.0) < 1e-12);
+  queue.advance(kEnd);
+  CHECK(std::abs(queue.totals().shuffle_busy - 5.0) < 1e-12);
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK_EQUAL(queue.done_id[i], static_cast<std::int64_t>(i));
+    CHECK(std::abs(queue.done_map[i] - std::vector<double>{1, 4, 6}[i]) < 1e-12);
+    CHECK(std::abs(queue.done_completion[i] - std::vector<double>{2, 4, 6}[i]) < 1e-12);
+  }
+}
+
+TEST(three_jobs_without_overlap) {
+  TandemQueue queue = made(OverlapPolicy::kFcfs, true, false);
+  const std::vector<double> arrival{0, 0, 0}, map{1, 3, 2}, shuffle{2, 1, 2};
+  queue.feed(arrival, map, shuffle, {});
+  queue.advance(kEnd);
+  const std::vector<double> expected{3, 5, 8};
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(std::abs(queue.done_completion[i] - expected[i]) < 1e-12);
+  }
+}
+
+// All work is done, stations are never faster than they are, and Little's law holds on every path.
+TEST(conservation) {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    const Sample s = sample(seed, 60);
+    double map = 0.0, shuffle = 0.0;
+    for (const double x : s.map) map += x;
+    for (const double y : s.shuffle) shuffle += y;
+    for (const auto policy : {OverlapPolicy::kFcfs, OverlapPolicy::kMaxSrpt,
+                              OverlapPolicy::kSplitSrpt, OverlapPolicy::kShare}) {
+      for (const int mode : {0, 1, 2, 3}) {
+        TandemQueue queue = made(policy, (mode & 1) != 0, (mode & 2) != 0);
+        queue.feed(s.arrival, s.map, s.shuffle, s.weight);
+        queue.advance(kEnd);
+        const TandemTotals& totals = queue.totals();
+        CHECK_EQUAL(totals.completed, std::int64_t{60});
+        CHECK(std::abs(totals.map_busy - map) < 1e-9);
+        CHECK(std::abs(totals.shuffle_busy - shuffle) < 1e-9);
+        CHECK(std::abs(totals.jobs_seconds - totals.response) < 1e-8);
+        CHECK(totals.now >= std::max(map, shuffle) - 1e-9);
+        for (std::size_t i = 0; i < queue.done_id.size(); ++i) {
+          const auto j = static_cast<std::size_t>(queue.done_id[i]);
+          CHECK(queue.done_completion[i] >= s.arrival[j] + std::max(s.map[j], s.shuffle[j]) - 1e-9);
+          CHECK(queue.done_map[i] <= queue.done_completion[i]);
+        }
+      }
+    }
+  }
+}
+
+// Fed in pieces or looked at in between, the queue does the same.
+TEST(advancing_in_steps_changes_nothing) {
+  for (std::uint64_t seed = 100; seed < 120; ++seed) {
+    const Sample s = sample(seed, 50);
+    for (const auto policy : {OverlapPolicy::kMaxSrpt, OverlapPolicy::kSplitSrpt}) {
+      TandemQueue whole = made(policy), pieces = made(policy);
+      whole.feed(s.arrival, s.map, s.shuffle, {});
+      whole.advance(kEnd);
+      for (std::size_t j = 0; j < 50; ++j) {
+        pieces.feed({&s.arrival[j], 1}, {&s.map[j], 1}, {&s.shuffle[j], 1}, {});
+        pieces.advance(s.arrival[j] + 0.01 > s.arrival[std::min<std::size_t>(j + 1, 49)]
+                           ? s.arrival[j]
+                           : s.arrival[j] + 0.01);
+      }
+      pieces.advance(kEnd);
+      CHECK(std::abs(whole.totals().response - pieces.totals().response) < 1e-8);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace malleable::check

@@ -1,0 +1,69 @@
+"""Simulations for people and machines: tables, JSON, the distribution of responses."""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from malleable.report.drawing import new_figure, save_figure
+from malleable.report.text import number, percent, table
+from malleable.simulation import SimulationResult
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+__all__ = ["draw_response_cdf", "simulation_dict", "simulation_table"]
+
+
+def simulation_table(result: SimulationResult) -> Table:
+    """One line a policy."""
+    rows = [
+        (
+            policy,
+            number(s["mean_response"]),
+            number(s["mean_response"] / s["lower_bound"]) if s.get("lower_bound") else "-",
+            number(s["mean_stretch"]),
+            number(s["p50"]),
+            number(s["p99"]),
+            number(s["max_response"]),
+            percent(s["map_utilisation"]),
+            percent(s["shuffle_utilisation"]),
+        )
+        for policy, s in result.summary.items()
+    ]
+    heads = ("policy", "response [s]", "/ bound", "stretch", "p50", "p99", "max", "map", "shuffle")
+    return table("", heads, rows)
+
+
+def simulation_dict(result: SimulationResult) -> dict[str, Any]:
+    """Summaries as JSON has them: no NaN."""
+    return {
+        "model": result.model,
+        "complete": result.complete,
+        "policies": {
+            policy: {name: None if math.isnan(value) else value for name, value in summary.items()}
+            for policy, summary in result.summary.items()
+        },
+        "timing": dict(result.timing),
+    }
+
+
+def draw_response_cdf(
+    result: SimulationResult, path: str | os.PathLike[str] | None = None, force: bool = False
+) -> Any:
+    """The share of jobs with a response of at most t, t on a logarithmic axis."""
+    if result.records is None:
+        raise ValueError("records were not kept: simulate(..., records=True)")
+    figure = new_figure(6.0, 4.0)
+    axes = figure.subplots()
+    for policy in result.summary:
+        response = np.sort(result.records["turnaround_time"][result.records["policy"] == policy])
+        axes.step(response, np.arange(1, len(response) + 1) / max(len(response), 1), label=policy)
+    axes.set(xscale="log", xlabel="response [s]", ylabel="share of jobs", ylim=(0.0, 1.0))
+    axes.legend()
+    if path is not None:
+        save_figure(figure, path, force)
+    return figure

@@ -1,0 +1,72 @@
+"""`simulate`: one verb for every model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from malleable.simulation import tandem
+from malleable.simulation.result import SimulationResult, merged
+
+__all__ = ["simulate"]
+
+# One module a model, each with `run(jobs, policy, *, rng, estimates, ...)`.
+_MODELS = {"tandem": tandem.run}
+
+
+def simulate(
+    jobs: Any,
+    model: str = "tandem",
+    policy: str | Sequence[str] = "max-srpt",
+    *,
+    rng: np.random.Generator | int | None = None,
+    estimates: Any = None,
+    **options: Any,
+) -> SimulationResult:
+    """Simulate one or several policies on the same jobs.
+
+    Parameters
+    ----------
+    jobs : MapShuffleJobs or MapShuffleStream
+        What arrives.
+    model : {"tandem"}
+        Overlapping tandem queue of map and shuffle (`malleable.simulation.tandem.run`).
+    policy : str or sequence of str
+        For the tandem queue ``fcfs``, ``ps``, ``wps``, ``k-lps``, ``max-srpt``, ``split-srpt``.
+    rng : numpy Generator or seed, optional
+        For streams; every policy sees the same jobs.
+    estimates : optional
+        Sizes as policies see them; no model takes any yet.
+    **options
+        Of the model.
+
+    Returns
+    -------
+    SimulationResult
+        Records and summaries of all policies.
+
+    Raises
+    ------
+    ValueError
+        An unknown model, policy or option, or a value out of its range.
+    """
+    if model not in _MODELS:
+        raise ValueError(f"model = {model!r}: expected one of {', '.join(_MODELS)}")
+    names = [policy] if isinstance(policy, str) else list(policy)
+    if not names:
+        raise ValueError("policy: at least one")
+    if len(set(names)) < len(names):
+        raise ValueError(f"policy = {names!r}: one of them occurs twice")
+    # A generator would move on from policy to policy; a seed drawn from it does not.
+    seed = int(rng.integers(2**63)) if isinstance(rng, np.random.Generator) else rng
+    if seed is None:
+        seed = int(np.random.default_rng().integers(2**63))
+    parts = []
+    for name in names:
+        part = _MODELS[model](jobs, name, rng=seed, estimates=estimates, **options)
+        parts.append(part)
+        if not part.complete:
+            break
+    return merged(parts)

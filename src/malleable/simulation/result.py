@@ -1,0 +1,123 @@
+"""What a simulation gives: records, summaries, files."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from malleable import views
+from malleable.workloads.files import write_text
+
+__all__ = ["RECORD_COLUMNS", "SimulationResult", "merged"]
+
+# Batsim's columns first, so that its tools read them.
+RECORD_COLUMNS = (
+    "job_id",
+    "workload_name",
+    "submission_time",
+    "requested_number_of_resources",
+    "requested_time",
+    "success",
+    "starting_time",
+    "execution_time",
+    "finish_time",
+    "waiting_time",
+    "turnaround_time",
+    "stretch",
+    "consumed_energy",
+    "allocated_resources",
+    "policy",
+    "name",
+    "map_completion",
+    "completion",
+)
+
+
+@dataclass(frozen=True)
+class SimulationResult:
+    """Result of `malleable.simulate`.
+
+    Attributes
+    ----------
+    model : str
+    records : dict of str to array, or None
+        One entry a finished job and policy, columns as in `RECORD_COLUMNS`; None if not kept.
+    summary : dict of str to dict
+        By policy: ``jobs``, ``unfinished``, ``mean_response`` [s], ``weighted_response``,
+        ``mean_stretch``, ``max_response``, ``p50``, ``p90``, ``p99`` (response), ``map_utilisation``,
+        ``shuffle_utilisation``, ``lower_bound`` (of the mean response) and so on.
+    slowdown : dict of str to tuple of arrays
+        By policy: number of jobs and mean stretch in each bucket of size max(map, shuffle).
+    timing : dict of str to float
+        Wall-clock seconds by policy; not reproducible.
+    complete : bool
+        False after Ctrl-C: what was finished by then.
+    """
+
+    model: str
+    records: dict[str, npt.NDArray[Any]] | None
+    summary: dict[str, dict[str, float]]
+    slowdown: dict[str, tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]]
+    timing: dict[str, float] = field(compare=False)
+    complete: bool = True
+
+    def _kept(self) -> dict[str, npt.NDArray[Any]]:
+        if self.records is None:
+            raise ValueError("records were not kept: simulate(..., records=True)")
+        return self.records
+
+    def to_frame(self) -> Any:
+        """The records as a pandas data frame; ImportError without pandas."""
+        try:
+            import pandas as pd
+        except ImportError:
+            raise ImportError("data frames need pandas: pip install pandas") from None
+        return pd.DataFrame(self._kept())
+
+    def write_records(self, path: str | os.PathLike[str], force: bool = False) -> None:
+        """Write the records, as Parquet if the path ends so, else as CSV; O(records)."""
+        records = self._kept()
+        if str(path).endswith(".parquet"):
+            try:
+                import pyarrow as pa
+                import pyarrow.parquet as pq
+            except ImportError:
+                raise ImportError(
+                    "Parquet needs pyarrow: pip install 'malleable[tables]'"
+                ) from None
+            if Path(path).exists() and not force:
+                raise FileExistsError(f"{path}: exists; say force=True (--force) to overwrite it")
+            pq.write_table(pa.table({k: pa.array(v.tolist()) for k, v in records.items()}), path)
+            return
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(records)
+        writer.writerows(zip(*(column.tolist() for column in records.values()), strict=True))
+        write_text(path, out.getvalue(), force=force)
+
+    def plot(self, path: str | os.PathLike[str] | None = None, force: bool = False) -> Any:
+        """Distribution of the responses, one curve a policy; written to ``path`` if given."""
+        return views.present("simulation_cdf", self, path, force=force)
+
+
+def merged(parts: Sequence[SimulationResult]) -> SimulationResult:
+    """The results of several policies as one."""
+    kept = [part.records for part in parts if part.records is not None]
+    return SimulationResult(
+        model=parts[0].model,
+        records={name: np.concatenate([r[name] for r in kept]) for name in kept[0]}
+        if kept
+        else None,
+        summary={name: value for part in parts for name, value in part.summary.items()},
+        slowdown={name: value for part in parts for name, value in part.slowdown.items()},
+        timing={name: value for part in parts for name, value in part.timing.items()},
+        complete=all(part.complete for part in parts),
+    )
