@@ -21,10 +21,57 @@ Index& handle_of(std::vector<Index>& handles, Index row) {
 
 }  // namespace
 
-void Asrpt::arrive(std::span<const SlottedJob> jobs, Index row) {
+void PlannedMaps::arrive(std::span<const SlottedJob> jobs, Index row) {
   const SlottedJob& job = jobs[row];
   handle_of(handle_, row) =
       job.left() > 0.0 ? virtual_.add(job.sequence, row, job.map_left, job.left()) : kNone;
+}
+
+void PlannedMaps::leave(std::span<const SlottedJob> jobs, Index row, bool cancelled) {
+  // A job that is done early stays in the virtual SRPT until it is done there, too.
+  if (cancelled && handle_[row] != kNone) virtual_.cancel(handle_[row], jobs[row].sequence);
+}
+
+void PlannedMaps::pass(std::int64_t machines, double slots) {
+  virtual_.pour(static_cast<double>(machines) * slots);
+}
+
+std::int64_t PlannedMaps::grant(std::span<const SlottedJob> jobs, std::int64_t machines,
+                                std::int64_t idle, bool fresh, bool unlocking,
+                                std::vector<SlottedGrant>& grants) {
+  planned_.clear();
+  if (place_.size() < jobs.size()) place_.resize(jobs.size(), kNone);
+  std::int64_t wanted = 0;
+  for (const auto& served : virtual_.pour(fresh ? static_cast<double>(machines) : 0.0)) {
+    if (served.map <= 0.0) continue;
+    const SlottedJob& job = jobs[served.tag];
+    if (job.sequence != served.sequence || job.maps == 0) continue;  // the cluster is ahead
+    if (unlocking && job.map_left > job.reduce_left) continue;
+    const std::int64_t tasks = std::min(job.maps, tasks_for(served.map));
+    planned_.push_back({job.left(), job.sequence, tasks, served.tag});
+    wanted += tasks;
+  }
+  if (wanted > idle) {
+    std::sort(planned_.begin(), planned_.end(), [](const Planned& a, const Planned& b) {
+      return a.key < b.key || (a.key == b.key && a.sequence < b.sequence);
+    });
+  }
+  for (const Planned& planned : planned_) {
+    const std::int64_t tasks = std::min(planned.tasks, idle);
+    if (tasks <= 0) break;
+    place_[planned.row] = static_cast<Index>(grants.size());
+    grants.push_back({planned.row, tasks, 0});
+    idle -= tasks;
+  }
+  return idle;
+}
+
+void PlannedMaps::forget() {
+  for (const Planned& planned : planned_) place_[planned.row] = kNone;
+}
+
+void Asrpt::arrive(std::span<const SlottedJob> jobs, Index row) {
+  planned_.arrive(jobs, row);
   update(jobs, row);
 }
 
@@ -46,42 +93,14 @@ void Asrpt::update(std::span<const SlottedJob> jobs, Index row) {
 void Asrpt::leave(std::span<const SlottedJob> jobs, Index row, bool cancelled) {
   maps_.erase(row);
   reduces_.erase(row);
-  // A job that is done early stays in the virtual SRPT until it is done there, too.
-  if (cancelled && handle_[row] != kNone) virtual_.cancel(handle_[row], jobs[row].sequence);
+  planned_.leave(jobs, row, cancelled);
 }
 
-void Asrpt::pass(std::int64_t machines, double slots) {
-  virtual_.pour(static_cast<double>(machines) * slots);
-}
+void Asrpt::pass(std::int64_t machines, double slots) { planned_.pass(machines, slots); }
 
 void Asrpt::decide(std::span<const SlottedJob> jobs, std::int64_t machines, std::int64_t idle,
                    bool fresh, std::vector<SlottedGrant>& grants) {
-  planned_.clear();
-  std::int64_t wanted = 0;
-  for (const auto& served : virtual_.pour(fresh ? static_cast<double>(machines) : 0.0)) {
-    if (served.map <= 0.0) continue;
-    const SlottedJob& job = jobs[served.tag];
-    if (job.sequence != served.sequence || job.maps == 0) continue;  // the cluster is ahead
-    const std::int64_t tasks = std::min(job.maps, tasks_for(served.map));
-    planned_.push_back({job.left(), job.sequence, tasks, served.tag});
-    wanted += tasks;
-  }
-  if (idle <= 0) return;
-  if (wanted > idle) {
-    std::sort(planned_.begin(), planned_.end(), [](const Planned& a, const Planned& b) {
-      return a.key < b.key || (a.key == b.key && a.sequence < b.sequence);
-    });
-  }
-  const std::size_t first = grants.size();
-  if (turn_two_.size() < jobs.size()) turn_two_.resize(jobs.size(), 0);
-  for (const Planned& planned : planned_) {
-    const std::int64_t tasks = std::min(planned.tasks, idle);
-    if (tasks == 0) break;
-    grants.push_back({planned.row, tasks, 0});
-    turn_two_[planned.row] = static_cast<std::int64_t>(grants.size());
-    idle -= tasks;
-  }
-  const std::size_t second = grants.size();
+  idle = planned_.grant(jobs, machines, idle, fresh, false, grants);
   if (idle > 0) {
     reduces_.visit_in_order([&](const RankedHeap::Entry& entry) {
       const std::int64_t tasks = std::min(jobs[entry.row].ready, idle);
@@ -92,21 +111,19 @@ void Asrpt::decide(std::span<const SlottedJob> jobs, std::int64_t machines, std:
   }
   if (idle > 0) {
     maps_.visit_in_order([&](const RankedHeap::Entry& entry) {
-      const std::int64_t place = turn_two_[entry.row];
-      if (place > 0) {
-        SlottedGrant& grant = grants[static_cast<std::size_t>(place) - 1];
-        const std::int64_t more = std::min(jobs[entry.row].maps - grant.maps, idle);
-        grant.maps += more;
+      const std::int64_t maps = jobs[entry.row].maps;
+      if (SlottedGrant* grant = planned_.find(entry.row, grants)) {
+        const std::int64_t more = std::min(maps - grant->maps, idle);
+        grant->maps += more;
         idle -= more;
       } else {
-        const std::int64_t tasks = std::min(jobs[entry.row].maps, idle);
-        grants.push_back({entry.row, tasks, 0});
-        idle -= tasks;
+        grants.push_back({entry.row, std::min(maps, idle), 0});
+        idle -= grants.back().maps;
       }
       return idle > 0;
     });
   }
-  for (std::size_t k = first; k < second; ++k) turn_two_[grants[k].row] = 0;
+  planned_.forget();
 }
 
 void Dsrpt::arrive(std::span<const SlottedJob> jobs, Index row) {

@@ -19,9 +19,42 @@
 
 #include "malleable/kernel/ranked_heap.hpp"
 #include "malleable/kernel/virtual_srpt.hpp"
-#include "malleable/policy/slotted.hpp"
+#include "malleable/policy/slotted_policy.hpp"
 
 namespace malleable {
+
+// The map tasks that the virtual SRPT runs in a slot.
+class PlannedMaps {
+ public:
+  void arrive(std::span<const SlottedJob> jobs, Index row);
+  void leave(std::span<const SlottedJob> jobs, Index row, bool cancelled);
+  void pass(std::int64_t machines, double slots);
+
+  // Moves the virtual schedule on by one slot if it is `fresh` and appends grants for its map tasks,
+  // by work left; with `unlocking` only for jobs with at least as much reduce as map work left.
+  // Returns the machines that stay idle.
+  std::int64_t grant(std::span<const SlottedJob> jobs, std::int64_t machines, std::int64_t idle,
+                     bool fresh, bool unlocking, std::vector<SlottedGrant>& grants);
+
+  // The grant of a row in this decision, if there is one.
+  SlottedGrant* find(Index row, std::vector<SlottedGrant>& grants) const {
+    return place_[row] == kNone ? nullptr : &grants[place_[row]];
+  }
+  // Ends the decision.
+  void forget();
+
+ private:
+  static constexpr Index kNone = ~Index{0};
+  struct Planned {
+    double key;
+    std::int64_t sequence, tasks;
+    Index row;
+  };
+  VirtualSrpt virtual_;
+  std::vector<Index> handle_;  // of a row's job in the virtual SRPT
+  std::vector<Planned> planned_;
+  std::vector<Index> place_;  // of a row's grant
+};
 
 class Asrpt final : public SlottedPolicy {
  public:
@@ -33,16 +66,8 @@ class Asrpt final : public SlottedPolicy {
   void pass(std::int64_t machines, double slots) override;
 
  private:
-  struct Planned {
-    double key;
-    std::int64_t sequence, tasks;
-    Index row;
-  };
-  VirtualSrpt virtual_;
+  PlannedMaps planned_;
   RankedHeap maps_, reduces_;
-  std::vector<Index> handle_;  // of a row's job in the virtual SRPT
-  std::vector<Planned> planned_;
-  std::vector<std::int64_t> turn_two_;  // map tasks granted in turn 2, by row; zero in between
 };
 
 class Dsrpt final : public SlottedPolicy {

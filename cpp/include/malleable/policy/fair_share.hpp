@@ -6,7 +6,7 @@
 // decision with n jobs and N machines, O(1) a change.
 #pragma once
 
-#include "malleable/policy/slotted.hpp"
+#include "malleable/policy/slotted_policy.hpp"
 
 namespace malleable {
 

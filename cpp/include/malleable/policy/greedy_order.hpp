@@ -10,7 +10,7 @@
 #pragma once
 
 #include "malleable/kernel/ranked_heap.hpp"
-#include "malleable/policy/slotted.hpp"
+#include "malleable/policy/slotted_policy.hpp"
 
 namespace malleable {
 

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "malleable/model/map_reduce.hpp"
-#include "malleable/policy/slotted.hpp"
+#include "malleable/policy/slotted_policy.hpp"
 
 namespace malleable {
 

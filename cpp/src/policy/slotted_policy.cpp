@@ -1,15 +1,17 @@
-#include "malleable/policy/slotted.hpp"
+#include "malleable/policy/slotted_policy.hpp"
 
 #include <stdexcept>
 
 #include "malleable/policy/asrpt.hpp"
 #include "malleable/policy/fair_share.hpp"
 #include "malleable/policy/greedy_order.hpp"
+#include "malleable/policy/unlock.hpp"
 
 namespace malleable {
 
 std::unique_ptr<SlottedPolicy> make_slotted_policy(const std::string& name, bool preemptive) {
   if (name == "asrpt") return std::make_unique<Asrpt>();
+  if (name == "unlock") return std::make_unique<Unlock>();
   if (name == "dsrpt") {
     if (preemptive) return std::make_unique<Dsrpt>();
     throw std::invalid_argument("policy = 'dsrpt': defined for preemptive reduce tasks only");

@@ -54,7 +54,7 @@ class SlottedPolicy {
   virtual void pass(std::int64_t machines, double slots) = 0;
 };
 
-// By name: asrpt, dsrpt (preemptive only), srpt, lrpt, fifo, fair, pipeline. Throws
+// By name: asrpt, unlock, dsrpt (preemptive only), srpt, lrpt, fifo, fair. Throws
 // std::invalid_argument.
 std::unique_ptr<SlottedPolicy> make_slotted_policy(const std::string& name, bool preemptive);
 
