@@ -8,6 +8,7 @@ void bind_kernel(py::module_& module);
 void bind_policy(py::module_& module);
 void bind_epoch(py::module_& module);
 void bind_tandem(py::module_& module);
+void bind_slotted(py::module_& module);
 }  // namespace malleable::bindings
 
 // No global state, and no object is shared between threads unless the caller does so.
@@ -18,4 +19,5 @@ PYBIND11_MODULE(_core, module, py::mod_gil_not_used()) {
   malleable::bindings::bind_policy(module);
   malleable::bindings::bind_epoch(module);
   malleable::bindings::bind_tandem(module);
+  malleable::bindings::bind_slotted(module);
 }
