@@ -78,6 +78,7 @@ class PySlottedSim {
     d["flow_squares"] = t.flow_squares;
     d["longest_flow"] = t.longest_flow;
     d["last_finish"] = t.last_finish;
+    d["last_slot"] = t.last_slot;
     d["busy"] = t.busy;
     d["live_slots"] = t.live_slots;
     d["decisions"] = t.decisions;

@@ -7,9 +7,15 @@ from malleable.planning import DEFAULT_EFFORT, POLICIES, Plan, plan
 from malleable.simulation import SIMULATED_POLICIES, SimulationResult, simulate
 from malleable.tables import ALL_SLOTS, Jobs
 from malleable.workloads import (
+    MapReduceJobs,
+    MapReduceStream,
     MapShuffleJobs,
     MapShuffleStream,
     read_jobs,
+    read_map_reduce_google2011,
+    read_map_reduce_jobs,
+    read_map_reduce_rumen,
+    read_map_reduce_swim,
     read_map_shuffle_google2011,
     read_map_shuffle_jobs,
     read_map_shuffle_swim,
@@ -17,6 +23,7 @@ from malleable.workloads import (
     read_swim,
     read_workload,
     write_jobs,
+    write_map_reduce_jobs,
 )
 
 __all__ = [
@@ -28,6 +35,8 @@ __all__ = [
     "Decision",
     "Epoch",
     "Jobs",
+    "MapReduceJobs",
+    "MapReduceStream",
     "MapShuffleJobs",
     "MapShuffleStream",
     "Plan",
@@ -35,6 +44,10 @@ __all__ = [
     "kernels",
     "plan",
     "read_jobs",
+    "read_map_reduce_google2011",
+    "read_map_reduce_jobs",
+    "read_map_reduce_rumen",
+    "read_map_reduce_swim",
     "read_map_shuffle_google2011",
     "read_map_shuffle_jobs",
     "read_map_shuffle_swim",
@@ -45,6 +58,7 @@ __all__ = [
     "simulate",
     "workloads",
     "write_jobs",
+    "write_map_reduce_jobs",
 ]
 
 __version__ = "0.1.0"

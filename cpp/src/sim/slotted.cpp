@@ -112,6 +112,7 @@ void SlottedSim::tell(std::int64_t slot) {
 
 void SlottedSim::step() {
   totals_.live_slots += static_cast<double>(live_);
+  totals_.last_slot = slot_;
   totals_.busy += options_.machines - idle_;
   if (idle_ > 0 && startable_ > 0) {
     std::size_t kept = 0;

@@ -41,6 +41,7 @@ struct SlottedTotals {
   double flow_squares = 0.0;
   std::int64_t longest_flow = 0;
   std::int64_t last_finish = 0;
+  std::int64_t last_slot = 0;  // with a job in the system
   std::int64_t busy = 0;       // machine slots used
   double live_slots = 0.0;     // sum over slots of the jobs in the system
   std::int64_t decisions = 0;  // slots in which the policy was asked

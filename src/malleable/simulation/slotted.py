@@ -1,0 +1,482 @@
+"""Map and reduce in slots: N machines, one unit of work a machine and slot."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from malleable import _core
+from malleable.simulation.result import RECORD_COLUMNS, SimulationResult
+from malleable.tables import Floats, Integers
+from malleable.workloads.files import checked_choice
+from malleable.workloads.map_reduce import MapReduceJobs, MapReduceStream, join_tables
+
+__all__ = [
+    "POLICIES",
+    "Adversary",
+    "adversarial_jobs",
+    "efficiency_over_time",
+    "lognormal_estimates",
+    "run",
+    "srpt_finish",
+]
+
+POLICIES = ("asrpt", "unlock", "dsrpt", "srpt", "lrpt", "fifo", "fair")
+_OVERRUNS = ("first", "bounce")
+_CHUNK = 1 << 16
+_QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
+_LAST_SLOT = 2**50
+
+_Columns = tuple[Integers, Integers, Integers, Integers]
+
+
+def _columns(jobs: MapReduceJobs) -> _Columns:
+    return jobs.arrival, jobs.map, jobs.task_offset, jobs.task
+
+
+def _in_order(jobs: MapReduceJobs) -> tuple[MapReduceJobs, Integers]:
+    """The jobs by arrival, ties by place in the table, and their rows there."""
+    order = np.argsort(jobs.arrival, kind="stable").astype(np.int64)
+    if np.array_equal(order, np.arange(len(jobs))):
+        return jobs, order
+    return jobs.take(order), order
+
+
+def _checked_machines(machines: Any) -> int:
+    whole = isinstance(machines, (int, np.integer)) and not isinstance(machines, bool)
+    if not whole or not 1 <= int(machines) <= 2**40:
+        raise ValueError(f"machines = {machines!r}: must be a whole number from 1 to 2^40")
+    return int(machines)
+
+
+def srpt_finish(jobs: MapReduceJobs, machines: int) -> Integers:
+    """The slot in which SRPT without precedence between map and reduce ends each job.
+
+    The sum of ``finish - arrival + 1`` is a lower bound of the total flow time of every schedule,
+    preemptive or not, online or offline.
+
+    Parameters
+    ----------
+    jobs : MapReduceJobs
+        In any order.
+    machines : int
+        At least 1.
+
+    Returns
+    -------
+    ndarray of int64, shape (J,)
+        For jobs without work the slot before their arrival.
+
+    Notes
+    -----
+    O(J log J), however many slots. Source: Zheng, Shroff, Sinha 2013, lemma 1.
+    """
+    ordered, order = _in_order(jobs)
+    finish = np.empty(len(jobs), dtype=np.int64)
+    finish[order] = _core.srpt_finish(*_columns(ordered), machines=_checked_machines(machines))
+    return finish
+
+
+def lognormal_estimates(
+    jobs: MapReduceJobs, sigma: float, rng: np.random.Generator | int | None = None
+) -> Floats:
+    """Reduce work of each job times exp(sigma Z), Z standard normal: median right, any size wrong.
+
+    Parameters
+    ----------
+    jobs : MapReduceJobs
+    sigma : float
+        Standard deviation of the logarithm, at least 0.
+    rng : numpy Generator or seed, optional
+
+    Returns
+    -------
+    ndarray of float64, shape (J,)
+
+    Notes
+    -----
+    The error model of Dell'Amico, Carra, Michiardi, "PSBS: Practical size-based scheduling" (2016).
+    """
+    if not (isinstance(sigma, (int, float, np.number)) and 0.0 <= float(sigma) < math.inf):
+        raise ValueError(f"estimates = {sigma!r}: a standard deviation must be at least 0")
+    error = np.random.default_rng(rng).standard_normal(len(jobs)) * float(sigma)
+    return jobs.reduce_work * np.exp(np.clip(error, -50.0, 50.0))
+
+
+def _checked_estimates(jobs: Any, estimates: Any, seed: Any) -> Floats | None:
+    if estimates is None:
+        return None
+    if isinstance(jobs, MapReduceStream):
+        raise ValueError("estimates: a stream takes none")
+    if np.ndim(estimates) == 0:
+        return lognormal_estimates(jobs, estimates, seed)
+    try:
+        array = np.array(estimates, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError("estimates: not numbers") from None
+    if array.shape != (len(jobs),):
+        raise ValueError(f"estimates has shape {array.shape}, expected ({len(jobs)},)")
+    for row in np.flatnonzero(~(np.isfinite(array) & (array >= 0.0)))[:1]:
+        raise ValueError(f"estimates[{row}] = {array[row]}: must be finite and at least 0")
+    return array
+
+
+def _total_bound(parts: list[MapReduceJobs], machines: int) -> float:
+    jobs = join_tables(parts)
+    finish = _core.srpt_finish(*_columns(jobs), machines=machines)
+    return float((finish - jobs.arrival + 1).sum())
+
+
+def _chunks(
+    jobs: MapReduceJobs | MapReduceStream, estimate: Floats | None, rng: Any
+) -> Iterator[tuple[MapReduceJobs, Floats | None]]:
+    if isinstance(jobs, MapReduceStream):
+        for chunk in jobs.chunks(rng):
+            yield chunk, None
+        return
+    if len(jobs) <= _CHUNK:
+        yield jobs, estimate
+        return
+    for first in range(0, len(jobs), _CHUNK):
+        rows = np.arange(first, min(first + _CHUNK, len(jobs)))
+        yield jobs.take(rows), None if estimate is None else estimate[rows]
+
+
+def _quantile(histogram: Integers, fraction: float, longest: int) -> float:
+    total = int(histogram.sum())
+    if total == 0:
+        return math.nan
+    place = int(np.searchsorted(np.cumsum(histogram), math.ceil(fraction * total)))
+    return float(place if place < 2**16 - 1 else longest)
+
+
+def run(
+    jobs: Any,
+    policy: str,
+    *,
+    rng: np.random.Generator | int | None = None,
+    estimates: Any = None,
+    machines: int = 100,
+    preemptive: bool = True,
+    horizon: int | None = None,
+    underestimates: str = "first",
+    records: bool | None = None,
+    bound: bool | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> SimulationResult:
+    """Simulate one policy.
+
+    Parameters
+    ----------
+    jobs : MapReduceJobs or MapReduceStream
+        A table in any order, or a stream that is drawn while it runs.
+    policy : {"asrpt", "unlock", "dsrpt", "srpt", "lrpt", "fifo", "fair"}
+        ``asrpt`` is the paper's algorithm 1; ``unlock`` our own (docs/slotted.md); ``dsrpt`` is
+        defined for preemptive reduce tasks only; ``srpt`` takes the job with the least work left
+        among those that may start something.
+    rng : numpy Generator or seed, optional
+        Of a stream, and of log-normal estimates.
+    estimates : float or array_like, shape (J,), optional
+        Reduce work as policies see it [units]: a column, or the standard deviation of a log-normal
+        error (`lognormal_estimates`). Numbers of tasks are known; sizes are not. None: the truth.
+    machines : int
+        N; a machine does one unit a slot.
+    preemptive : bool
+        Reduce work may be spread over machines and interrupted in units; otherwise every reduce task
+        keeps one machine from its start to its end.
+    horizon : int, optional
+        Last slot; jobs that arrive later do not enter, unfinished ones are only counted.
+    underestimates : {"first", "bounce"}
+        A job that has run longer than its estimate shows no work left and goes first, or shows as
+        much as it has overrun, up to its estimate, so that others go by (after SRPT with bounce,
+        Scully, Grosof, Mitzenmacher 2022).
+    records : bool, optional
+        Keep one record a job; by default for tables, not for streams.
+    bound : bool, optional
+        Compute the SRPT lower bound too; by default for tables. For streams it keeps all jobs.
+    progress : callable, optional
+        Called with (jobs entered, all jobs or 0 if unknown) after every chunk.
+
+    Returns
+    -------
+    SimulationResult
+        Times are slots: slot a begins at a - 1 and ends at a, so a job of slot a that ends in slot f
+        has response f - a + 1. Stretch is response / units of work. After Ctrl-C what was finished,
+        with ``complete`` false.
+
+    Raises
+    ------
+    ValueError
+        An unknown policy, or a value out of its range.
+
+    Warns
+    -----
+    RuntimeWarning
+        A stream of load 1 or more; it stops at its last slot of arrivals.
+
+    Notes
+    -----
+    Memory: a chunk, the jobs in the system, and records if kept; the header of the core's
+    `sim/slotted` gives costs. Source: Zheng, Shroff, Sinha, "A new analytical technique for
+    designing provably efficient MapReduce schedulers" (2013), sections III, VI and VII.
+    """
+    if not isinstance(jobs, (MapReduceJobs, MapReduceStream)):
+        raise ValueError(f"jobs: {type(jobs).__name__} is no MapReduceJobs or MapReduceStream")
+    checked_choice("policy", policy, POLICIES)
+    count = _checked_machines(machines)
+    checked_choice("underestimates", underestimates, _OVERRUNS)
+    stream = isinstance(jobs, MapReduceStream)
+    keep = not stream if records is None else bool(records)
+    if keep and stream:
+        raise ValueError("records = True: a stream keeps none")
+    with_bound = not stream if bound is None else bool(bound)
+    last = _LAST_SLOT * 2
+    if horizon is not None:
+        if isinstance(horizon, bool) or int(horizon) != horizon or not 1 <= horizon <= _LAST_SLOT:
+            raise ValueError(f"horizon = {horizon!r}: must be a slot from 1 to 2^50")
+        last = int(horizon)
+    if isinstance(rng, np.random.Generator):
+        rng = int(rng.integers(2**63))
+    estimate = _checked_estimates(jobs, estimates, rng)
+    source: MapReduceJobs | MapReduceStream = jobs
+    order = np.empty(0, dtype=np.int64)
+    if isinstance(jobs, MapReduceJobs):
+        source, order = _in_order(jobs)
+        if estimate is not None:
+            estimate = estimate[order]
+    elif jobs.rate * jobs.mean_work >= count and horizon is None:
+        warnings.warn(
+            "load of 1 or more: the queue grows without bound; stopping at the last arrival",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+        last = max(jobs.slots, 1)
+
+    sim = _core.SlottedSim(
+        machines=count,
+        policy=policy,
+        preemptive=bool(preemptive),
+        records=keep,
+        bounce=underestimates == "bounce",
+    )
+    parts: list[MapReduceJobs] = []
+    expected = len(jobs) if isinstance(jobs, MapReduceJobs) else 0
+    began = time.perf_counter()
+    complete = True
+    entered = 0
+    try:
+        for chunk, guess in _chunks(source, estimate, rng):
+            inside = int(np.searchsorted(chunk.arrival, last, side="right"))
+            part = chunk if inside == len(chunk) else chunk.take(np.arange(inside))
+            sim.feed(*_columns(part), estimate=None if guess is None else guess[:inside])
+            entered += inside
+            if with_bound:
+                parts.append(part)
+            if progress is not None:
+                progress(entered, expected)
+            if inside < len(chunk):
+                break
+        sim.advance(last)
+    except KeyboardInterrupt:
+        complete = False
+    seconds = time.perf_counter() - began
+    summary = _summary(sim, count)
+    done = int(summary["jobs"])
+    if with_bound and complete and done == entered and done:
+        summary["lower_bound"] = _total_bound(parts, count) / done
+        if summary["lower_bound"] > 0.0:
+            summary["ratio"] = summary["mean_response"] / summary["lower_bound"]
+    nothing = np.zeros(0, dtype=np.int64), np.zeros(0)
+    return SimulationResult(
+        model="slotted",
+        records=_records(jobs, order, policy, sim)
+        if isinstance(jobs, MapReduceJobs) and keep
+        else None,
+        summary={policy: summary},
+        slowdown={policy: nothing},
+        timing={policy: seconds},
+        complete=complete,
+    )
+
+
+def _summary(sim: Any, machines: int) -> dict[str, float]:
+    totals: Mapping[str, Any] = sim.totals()
+    done = totals["completed"]
+    slots = totals["last_slot"]
+    histogram = sim.flow_histogram()
+    mean = totals["flow"] / done if done else math.nan
+    longest = totals["longest_flow"]
+    return {
+        "jobs": done,
+        "unfinished": totals["arrived"] - done,
+        "end": slots,
+        "mean_response": mean,
+        "total_response": totals["flow"],
+        "max_response": float(longest),
+        **{name: _quantile(histogram, part, longest) for name, part in _QUANTILES.items()},
+        "utilisation": totals["busy"] / (machines * slots) if slots else 0.0,
+        "mean_jobs": totals["live_slots"] / slots if slots else 0.0,
+        "decisions": totals["decisions"],
+    }
+
+
+def _records(
+    jobs: MapReduceJobs, order: Integers, policy: str, sim: Any
+) -> dict[str, npt.NDArray[Any]]:
+    sequence, start, map_finish, finish = sim.take_records()
+    rows = order[sequence]
+    by_row = np.argsort(rows, kind="stable")
+    rows, start, map_finish, finish = (c[by_row] for c in (rows, start, map_finish, finish))
+    count = len(rows)
+    submitted = jobs.arrival[rows].astype(np.float64) - 1.0
+    begun = start.astype(np.float64) - 1.0
+    ended = finish.astype(np.float64)
+    work = (jobs.map + jobs.reduce_work)[rows].astype(np.float64)
+    response = ended - submitted
+    names = jobs.name
+    columns = (
+        rows,
+        np.full(count, "slotted"),
+        submitted,
+        np.ones(count, dtype=np.int64),
+        work,
+        np.ones(count, dtype=np.int64),
+        begun,
+        ended - begun,
+        ended,
+        begun - submitted,
+        response,
+        np.divide(response, work, out=np.zeros(count), where=work > 0.0),
+        np.zeros(count),
+        np.full(count, "0"),
+        np.full(count, policy),
+        np.array([names[row] for row in rows.tolist()], dtype=str),
+        map_finish.astype(np.float64),
+        ended,
+    )
+    return dict(zip(RECORD_COLUMNS, columns, strict=True))
+
+
+def _in_system(arrival: Integers, finish: Integers, slots: int) -> Floats:
+    """Number of jobs in the system in slots 1 to ``slots``: arrived, and not ended before."""
+    real = finish >= arrival
+    change = np.bincount(np.minimum(arrival[real], slots + 1), minlength=slots + 2).astype(float)
+    change -= np.bincount(np.minimum(finish[real] + 1, slots + 1), minlength=slots + 2)
+    return np.cumsum(change)[1 : slots + 1]
+
+
+def efficiency_over_time(
+    result: SimulationResult, jobs: MapReduceJobs, machines: int, *, slots: int | None = None
+) -> dict[str, Floats]:
+    """Efficiency ratio up to every slot: flow time so far, over that of the SRPT bound so far.
+
+    Parameters
+    ----------
+    result : SimulationResult
+        With records, of these jobs and so many machines.
+    jobs : MapReduceJobs
+    machines : int
+    slots : int, optional
+        Length of the series; up to the last completion by default.
+
+    Returns
+    -------
+    dict of str to ndarray of float64, shape (slots,)
+        By policy; entry t - 1 is for slots 1 to t, NaN before the first arrival.
+
+    Notes
+    -----
+    A job adds 1 to the flow time in every slot in which it is in the system (section III's delay
+    cost). O(J log J + slots). Source: Zheng, Shroff, Sinha 2013, definition 2 and figure 9.
+    """
+    if result.records is None:
+        raise ValueError("records were not kept: simulate(..., records=True)")
+    finishes: dict[str, Integers] = {}
+    for policy in result.summary:
+        chosen = result.records["policy"] == policy
+        finish = np.full(len(jobs), _LAST_SLOT, dtype=np.int64)
+        finish[result.records["job_id"][chosen]] = result.records["completion"][chosen]
+        finishes[policy] = finish
+    best = srpt_finish(jobs, machines)
+    if slots is None:
+        ended = [finish[finish < _LAST_SLOT] for finish in finishes.values()]
+        slots = int(max((int(each.max()) for each in (best, *ended) if len(each)), default=0))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        least = np.cumsum(_in_system(jobs.arrival, best, slots))
+        return {
+            policy: np.cumsum(_in_system(jobs.arrival, finish, slots)) / least
+            for policy, finish in finishes.items()
+        }
+
+
+@dataclass(frozen=True)
+class Adversary:
+    """Arrivals of section IV against one policy, and what a scheduler that knows them needs.
+
+    Attributes
+    ----------
+    jobs : MapReduceJobs
+        For one machine and non-preemptive reduce tasks.
+    case : int
+        1: the policy hesitated, nobody else comes; 2: it began the long reduce task, and short jobs
+        arrive while it runs.
+    flow : float
+        The policy's total flow time [slots].
+    better_flow : float
+        Total flow time of the scheduler S1 or S2 of the paper, which is feasible.
+    """
+
+    jobs: MapReduceJobs
+    case: int
+    flow: float
+    better_flow: float
+
+    @property
+    def ratio(self) -> float:
+        """How many times better one could have been; no policy keeps it below a constant."""
+        return self.flow / self.better_flow
+
+
+def adversarial_jobs(policy: str, ratio: float) -> Adversary:
+    """Arrivals on which a policy is more than ``ratio`` times worse than it could have been.
+
+    Parameters
+    ----------
+    policy : str
+        One of `POLICIES` that is defined for non-preemptive reduce tasks.
+    ratio : float
+        c0, at least 1.
+
+    Returns
+    -------
+    Adversary
+
+    Notes
+    -----
+    One job with 1 map task and a reduce task of 2 Q + 1 slots, Q > c0^2 + 2 c0; what else arrives
+    depends on when the policy starts its tasks. The paper counts one slot less for S2 than it
+    takes; the conclusion is the same. Source: Zheng, Shroff, Sinha 2013, section IV.
+    """
+    if not (math.isfinite(ratio) and 1.0 <= ratio <= 1e4):
+        raise ValueError(f"ratio = {ratio!r}: must be from 1 to 10^4")
+    q = math.floor(ratio * ratio + 2.0 * ratio) + 1
+    alone = MapReduceJobs([1], [[2 * q + 1]], arrival=1)
+    seen = run(alone, policy, machines=1, preemptive=False)
+    assert seen.records is not None
+    reduce_begins = int(seen.records["completion"][0]) - 2 * q
+    waited = reduce_begins - 1  # H + L
+    if waited > 2.0 * (ratio - 1.0) * (q + 1) + 1.0:
+        return Adversary(alone, 1, float(seen.summary[policy]["total_response"]), 2.0 * q + 2.0)
+    arrival = [1, *range(waited + 2, waited + 2 * q + 1, 2)]
+    jobs = MapReduceJobs([1] * (q + 1), [[2 * q + 1]] + [[1]] * q, arrival=arrival)
+    found = run(jobs, policy, machines=1, preemptive=False).summary[policy]
+    # S2: the short jobs run as they come, two slots each; then the long task.
+    better = 2.0 * q + (waited + 2 * q + 2) + 2 * q
+    return Adversary(jobs, 2, float(found["total_response"]), better)
