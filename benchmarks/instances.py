@@ -11,25 +11,35 @@ section41_tight(seed): the same with 300 tasks in all, which cut the maxima.
 section41_larger(J, seed): the base case with J jobs on 10 J slots.
 objectives_instance(J): the same with weights U(0, 1), seed 1; it has what every objective needs.
 step_instance(): 1,000 jobs on 10,000 slots, weights U(0, 1), 3 SLA steps a job, seed 1.
+section51_base(seed): the FlowFlex paper's section 5.1 on 25 slots, times in units of the mean Q.
+flows_instance(F): F flows of 20 jobs each from that generator on 25 slots, seed 1.
+cell_network(F, T, kind): F flows of work U{1..99} in T equal cells of 25 slots, ceil(work / 25 T) long, H in
+    all; earliest completions U(0, H / 5), weights U{1..10}, deadlines U(0, H / 2) later, 1 to 5 SLA steps
+    U(0, H / 3) apart, seed 1.
 """
 
 from __future__ import annotations
 
-from malleable import Jobs
+import numpy as np
+
+from malleable import Flows, Jobs
 from malleable.report.latency import DecisionStream, instance_a, instance_b
-from malleable.workloads import section41
+from malleable.workloads import section41, section51_flows
 
 __all__ = [
     "LARGER",
     "SEEDS",
     "SIZES",
+    "cell_network",
     "decision_stream",
+    "flows_instance",
     "instance_a",
     "instance_b",
     "objectives_instance",
     "section41_base",
     "section41_larger",
     "section41_tight",
+    "section51_base",
     "step_instance",
 ]
 
@@ -76,3 +86,63 @@ def step_instance(seed: int = 1, *, jobs: int = 1_000, slots: int = 10_000) -> t
     Deadlines and step times are U(0, 100 s); a job of mean work has 100 s of it on ten slots.
     """
     return section41(jobs, slots, small=0.8, slack=0.75, sla_steps=3, rng=seed), slots
+
+
+def section51_base(seed: int, *, weighted: bool = True) -> tuple[Flows, int]:
+    """5 to 20 flows of 2 to 20 jobs, as figures 10 and 11 of the FlowFlex paper have them."""
+    return section51_flows(seed, slots=25, weighted=weighted), 25
+
+
+def flows_instance(flows: int, *, jobs: int = 20, seed: int = 1) -> tuple[Flows, int]:
+    """Many flows of equally many jobs."""
+    return section51_flows(seed, slots=25, flows=flows, jobs=jobs), 25
+
+
+def cell_network(flows: int, cells: int, kind: str, seed: int = 1) -> dict[str, list[float]]:
+    """Columns of `malleable.flow_kernels.min_cost_flow` for "completion", "tardiness" or "sla"."""
+    rng = np.random.default_rng(seed)
+    volume = rng.integers(1, 100, flows).astype(float)
+    step = float(np.ceil(volume.sum() / 25 / cells))
+    horizon = step * cells
+    earliest = rng.uniform(0.0, horizon / 5, flows)
+    weight = rng.integers(1, 11, flows).astype(float)
+    due = earliest + rng.uniform(0.0, horizon / 2, flows)
+    time = step * np.arange(cells)
+    columns: dict[str, list[float]] = {
+        "volume": volume.tolist(),
+        "time": time.tolist(),
+        "room": [25.0 * step] * cells,
+        "offset": [0],
+        "from_cell": [],
+        "value": [],
+        "slope": [],
+    }
+
+    def row(at: float, value: float, slope: float) -> None:
+        cell = int(np.searchsorted(time, at))
+        if cell >= cells:
+            return
+        if len(columns["from_cell"]) > columns["offset"][-1] and columns["from_cell"][-1] == cell:
+            for field in ("from_cell", "value", "slope"):
+                columns[field].pop()
+        columns["from_cell"].append(cell)
+        columns["value"].append(value + slope * (time[cell] - at))
+        columns["slope"].append(slope)
+
+    for j in range(flows):
+        unit = weight[j] / volume[j]
+        if kind == "completion":
+            row(0.0, unit * earliest[j], 0.0)
+            row(earliest[j], unit * earliest[j], unit)
+        elif kind == "tardiness":
+            row(0.0, 0.0, 0.0)
+            row(due[j], 0.0, unit)
+        else:
+            row(0.0, 0.0, 0.0)
+            at, paid = earliest[j], 0.0
+            for _ in range(int(rng.integers(1, 6))):
+                at += rng.uniform(0.0, horizon / 3)
+                paid += unit
+                row(at, paid, 0.0)
+        columns["offset"].append(len(columns["from_cell"]))
+    return columns

@@ -7,6 +7,7 @@ void bind_model(py::module_& module);
 void bind_kernel(py::module_& module);
 void bind_policy(py::module_& module);
 void bind_epoch(py::module_& module);
+void bind_flows(py::module_& module);
 void bind_tandem(py::module_& module);
 void bind_slotted(py::module_& module);
 }  // namespace malleable::bindings
@@ -18,6 +19,7 @@ PYBIND11_MODULE(_core, module, py::mod_gil_not_used()) {
   malleable::bindings::bind_kernel(module);
   malleable::bindings::bind_policy(module);
   malleable::bindings::bind_epoch(module);
+  malleable::bindings::bind_flows(module);
   malleable::bindings::bind_tandem(module);
   malleable::bindings::bind_slotted(module);
 }

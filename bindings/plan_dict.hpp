@@ -22,12 +22,16 @@ inline const char* status_name(Status status) {
   return "ok";
 }
 
+inline py::dict pieces_dict(Pieces&& pieces) {
+  py::dict result;
+  result["job"] = to_numpy(std::move(pieces.job));
+  result["start"] = to_numpy(std::move(pieces.start));
+  result["end"] = to_numpy(std::move(pieces.end));
+  result["slots"] = to_numpy(std::move(pieces.slots));
+  return result;
+}
+
 inline py::dict plan_dict(Plan&& plan) {
-  py::dict pieces;
-  pieces["job"] = to_numpy(std::move(plan.pieces.job));
-  pieces["start"] = to_numpy(std::move(plan.pieces.start));
-  pieces["end"] = to_numpy(std::move(plan.pieces.end));
-  pieces["slots"] = to_numpy(std::move(plan.pieces.slots));
   py::dict result;
   result["status"] = status_name(plan.status);
   result["value"] = plan.value;
@@ -36,7 +40,7 @@ inline py::dict plan_dict(Plan&& plan) {
   result["start"] = to_numpy(std::move(plan.start));
   result["completion"] = to_numpy(std::move(plan.completion));
   result["allocation"] = to_numpy(std::move(plan.allocation));
-  result["pieces"] = pieces;
+  result["pieces"] = pieces_dict(std::move(plan.pieces));
   result["candidates"] = plan.candidates;
   return result;
 }

@@ -11,13 +11,18 @@ CPP_ROOMS = ("model", "kernel", "policy", "sim")
 MODEL, KERNELS, PLANNING, EPOCH, SIMULATION, LIVE, REPORT, CLI, TOP = range(9)
 PYTHON_ROOMS = {
     "tables": MODEL,
+    "flow_tables": MODEL,
     "objectives": MODEL,
     "views": MODEL,
     "workloads": MODEL,
     "schedule_check": KERNELS,
+    "flow_check": KERNELS,
+    "flow_kernels": KERNELS,
     "kernels": KERNELS,
     "planning": PLANNING,
+    "flow_planning": PLANNING,
     "epoch": EPOCH,
+    "flow_epoch": EPOCH,
     "simulation": SIMULATION,
     "live": LIVE,
     "report": REPORT,

@@ -45,3 +45,32 @@ def test_what_the_kernels_are_timed_on():
     stream = instances.decision_stream("b", 300)
     assert stream.change() is None
     assert stream.decide().slots.sum() == 30
+
+
+def test_flows():
+    for seed in (0, 3):
+        flows, slots = instances.section51_base(seed)
+        assert slots == 25 and 5 <= len(flows) <= 20
+        jobs = np.diff(flows.job_offset)
+        assert jobs.min() >= 2 and jobs.max() <= 20
+        assert set(flows.weight) <= set(range(1, 11))
+        # Times are in units of the mean Q, and every deadline lies between Q and 2 Q.
+        chains = mb.flow_kernels.flow_chains(flows, slots)
+        path = np.add.reduceat(chains.length, chains.offset[:-1])
+        alone = np.maximum(path, flows.volume() / slots)
+        assert alone.mean() == pytest.approx(1.0)
+        assert np.all((flows.deadline >= alone * (1 - 1e-9)) & (flows.deadline <= 2 * alone))
+        # Whatever nobody waits for precedes the last job.
+        waited = np.zeros(len(flows.work), dtype=bool)
+        waited[flows.parent] = True
+        assert np.flatnonzero(~waited).tolist() == (flows.job_offset[1:] - 1).tolist()
+    many, _ = instances.flows_instance(30)
+    assert len(many) == 30 and len(many.work) == 600
+
+
+@pytest.mark.parametrize("kind", ["completion", "tardiness", "sla"])
+def test_cell_network(kind):
+    columns = {k: np.asarray(v) for k, v in instances.cell_network(20, 30, kind).items()}
+    assert columns["volume"].sum() <= columns["room"].sum()
+    found = mb.flow_kernels.min_cost_flow(**columns)
+    assert found.value == pytest.approx(found.bound)

@@ -429,7 +429,7 @@ NAN, INF = math.nan, math.inf
         ({"budget": NAN}, "budget = nan"),
         ({"budget": "all"}, "budget = 'all'"),
         ({"policy": "flexible"}, "policy = 'flexible'"),
-        ({"policy": None}, "policy = None"),
+        ({"policy": 7}, "policy = 7"),
         ({"min_mode": "gangs"}, "min_mode = 'gangs'"),
         ({"objective": "sum:responce"}, "objective = 'sum:responce'"),
         ({"objective": ["sum:tardy"] * 3}, "objective has 3 entries but there are 2 jobs"),

@@ -1,7 +1,10 @@
 """malleable: which job gets how many slots now, and how good that is."""
 
-from malleable import kernels, report, workloads
+from malleable import flow_kernels, kernels, report, workloads
 from malleable.epoch import Decision, Epoch
+from malleable.flow_epoch import FlowDecision, FlowEpoch
+from malleable.flow_planning import FLOW_POLICIES, FlowPlan
+from malleable.flow_tables import Flows
 from malleable.objectives import KINDS
 from malleable.planning import DEFAULT_EFFORT, POLICIES, Plan, plan
 from malleable.simulation import SIMULATED_POLICIES, SimulationResult, simulate
@@ -11,6 +14,7 @@ from malleable.workloads import (
     MapReduceStream,
     MapShuffleJobs,
     MapShuffleStream,
+    read_flows,
     read_jobs,
     read_map_reduce_google2011,
     read_map_reduce_jobs,
@@ -21,7 +25,9 @@ from malleable.workloads import (
     read_map_shuffle_swim,
     read_rumen,
     read_swim,
+    read_tpch,
     read_workload,
+    write_flows,
     write_jobs,
     write_map_reduce_jobs,
 )
@@ -29,11 +35,16 @@ from malleable.workloads import (
 __all__ = [
     "ALL_SLOTS",
     "DEFAULT_EFFORT",
+    "FLOW_POLICIES",
     "KINDS",
     "POLICIES",
     "SIMULATED_POLICIES",
     "Decision",
     "Epoch",
+    "FlowDecision",
+    "FlowEpoch",
+    "FlowPlan",
+    "Flows",
     "Jobs",
     "MapReduceJobs",
     "MapReduceStream",
@@ -41,8 +52,10 @@ __all__ = [
     "MapShuffleStream",
     "Plan",
     "SimulationResult",
+    "flow_kernels",
     "kernels",
     "plan",
+    "read_flows",
     "read_jobs",
     "read_map_reduce_google2011",
     "read_map_reduce_jobs",
@@ -53,10 +66,12 @@ __all__ = [
     "read_map_shuffle_swim",
     "read_rumen",
     "read_swim",
+    "read_tpch",
     "read_workload",
     "report",
     "simulate",
     "workloads",
+    "write_flows",
     "write_jobs",
     "write_map_reduce_jobs",
 ]

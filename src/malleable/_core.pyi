@@ -205,3 +205,53 @@ def malleable_packing(
 def waterline(
     min_slots: _Integers, max_slots: _Integers, slots: int, weight: _Floats, gang: bool
 ) -> _Integers: ...
+
+FLOW_EFFORT: int
+
+def default_flow_effort(jobs: int) -> int: ...
+def validate_flows(
+    arrival: _Floats,
+    weight: _Floats,
+    deadline: _Floats,
+    sla_offset: _Integers,
+    sla_time: _Floats,
+    sla_penalty: _Floats,
+    job_offset: _Integers,
+    work: _Floats,
+    max_slots: _Integers,
+    parent_offset: _Integers,
+    parent: _Integers,
+) -> _Integers: ...
+def plan_flows(
+    arrival: _Floats,
+    job_offset: _Integers,
+    work: _Floats,
+    max_slots: _Integers,
+    parent_offset: _Integers,
+    parent: _Integers,
+    slots: int,
+    now: float,
+    penalties: Penalties,
+    is_max: bool,
+    policy: str,
+    effort: int,
+    budget: float,
+    warm: _Integers,
+) -> dict[str, Any]: ...
+def flow_chains(
+    job_offset: _Integers,
+    work: _Floats,
+    max_slots: _Integers,
+    parent_offset: _Integers,
+    parent: _Integers,
+    slots: int,
+) -> dict[str, Any]: ...
+def min_cost_flow(
+    volume: _Floats,
+    time: _Floats,
+    room: _Floats,
+    offset: _Integers,
+    from_cell: _Integers,
+    value: _Floats,
+    slope: _Floats,
+) -> dict[str, Any]: ...

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from malleable import _core
+from malleable.flow_tables import Flows
 from malleable.tables import Jobs
 
 __all__ = ["KINDS", "Objective", "parse_objective"]
@@ -58,12 +59,12 @@ class Objective:
         """Maximum rather than sum."""
         return self.aggregate == "max"
 
-    def penalties(self, jobs: Jobs, penalty: PenaltyLike | None = None) -> _core.Penalties:
-        """The jobs' penalty functions.
+    def penalties(self, jobs: Jobs | Flows, penalty: PenaltyLike | None = None) -> _core.Penalties:
+        """The penalty functions of jobs or flows.
 
         Parameters
         ----------
-        jobs : Jobs
+        jobs : Jobs or Flows
         penalty : numba.core.ccallback.CFunc or callable, optional
             The caller's own penalty for kind ``custom``: ``float64(int64 job, float64 completion)``,
             non-decreasing in the completion. A plain function is compiled by Numba.

@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from malleable import _core, views
+from malleable.flow_planning import FlowPlan, plan_flows
+from malleable.flow_tables import Flows
 from malleable.objectives import Objective, ObjectiveLike, PenaltyLike, parse_objective
 from malleable.schedule_check import check_schedule
 from malleable.tables import (
@@ -130,31 +132,62 @@ class Plan:
         return dict(views.present("plan_dict", self))
 
 
+@overload
 def plan(
     jobs: Jobs,
     slots: int,
+    objective: ObjectiveLike = ...,
+    policy: str | None = ...,
+    effort: int | None = ...,
+    budget: float | None = ...,
+    now: float = ...,
+    *,
+    min_mode: str = ...,
+    penalty: PenaltyLike | None = ...,
+) -> Plan: ...
+
+
+@overload
+def plan(
+    jobs: Flows,
+    slots: int,
+    objective: ObjectiveLike = ...,
+    policy: str | None = ...,
+    effort: int | None = ...,
+    budget: float | None = ...,
+    now: float = ...,
+    *,
+    min_mode: str = ...,
+    penalty: PenaltyLike | None = ...,
+) -> FlowPlan: ...
+
+
+def plan(
+    jobs: Jobs | Flows,
+    slots: int,
     objective: ObjectiveLike = "sum:response",
-    policy: str = "flex",
+    policy: str | None = None,
     effort: int | None = None,
     budget: float | None = None,
     now: float = 0.0,
     *,
     min_mode: str = "guarantee",
     penalty: PenaltyLike | None = None,
-) -> Plan:
-    """Plan a table of malleable jobs.
+) -> Plan | FlowPlan:
+    """Plan a table of malleable jobs, or of flows (see `malleable.flow_planning.plan_flows`).
 
     Parameters
     ----------
-    jobs : Jobs
-        All of them have arrived by ``now``.
+    jobs : Jobs or Flows
+        Jobs have all arrived by ``now``; flows may come later.
     slots : int
         Capacity, at least 1.
     objective : str or sequence of str
         ``sum:KIND`` or ``max:KIND`` with KIND one of response, completion, stretch, tardy, tardiness,
         lateness, sla, custom; or one such text per job, with a common aggregate.
-    policy : str
-        ``flex``, ``fair``, ``fifo`` or ``wdeq``.
+    policy : str, optional
+        ``flex`` (jobs, the default), ``fair``, ``fifo`` or ``wdeq``; for flows ``flowflex`` (the
+        default), ``flowflex-fast``, ``flowflex-literal``, ``fair`` or ``fifo``.
     effort : int, optional
         FLEX: candidates tried after the fixed orders; 0: none; default `DEFAULT_EFFORT`.
     budget : float, optional
@@ -168,7 +201,7 @@ def plan(
 
     Returns
     -------
-    Plan
+    Plan, or FlowPlan for flows
 
     Raises
     ------
@@ -179,6 +212,13 @@ def plan(
     -----
     O(J log J) per order or candidate. FLEX: Wolf et al., Middleware 2010.
     """
+    if isinstance(jobs, Flows):
+        check_min_mode(min_mode)
+        if min_mode != "guarantee":
+            raise ValueError(f"min_mode = {min_mode!r}: jobs of flows have no minima")
+        chosen = "flowflex" if policy is None else policy
+        return plan_flows(jobs, slots, objective, chosen, effort, budget, now, penalty=penalty)
+    policy = "flex" if policy is None else policy
     if not isinstance(jobs, Jobs):
         raise ValueError(f"jobs: expected a Jobs table, not {type(jobs).__name__}")
     goal = parse_objective(objective, len(jobs))

@@ -32,6 +32,33 @@ def level(jobs, capacity, limit):
     return given
 
 
+def split(here, step, ready):
+    """Work-conserving SplitSRPT: what each job maps and shuffles in this step."""
+    heavy = sorted(
+        (j for j in here if j["x"] >= j["y"]), key=lambda j: (j["left"], shuffle_left(j))
+    )
+    other = sorted((j for j in here if j["x"] < j["y"]), key=shuffle_left)
+    beta = min(max(j["x"], j["y"]) / max(min(j["x"], j["y"]), 1e-300) for j in here)
+    large, small = step * beta / (1 + beta), step / (1 + beta)
+    able = [any(j["left"] > 0 for j in group) for group in (heavy, other)]
+    shares = (large, small) if all(able) else (step * able[0], step * able[1])
+    maps = {}
+    for group, share in zip((heavy, other), shares, strict=True):
+        maps.update(fill(group, share, lambda j: j["left"]))
+    for job in here:
+        job["left"] -= maps[job["id"]]
+        job["left"] = 0.0 if job["left"] < 1e-12 else job["left"]
+    given, spare = {}, step
+    for group, share in ((heavy, small), (other, large)):
+        given.update(fill(group, share, ready))
+    spare -= sum(given.values())
+    for job in heavy + other:
+        more = min(spare, ready(job) - given[job["id"]])
+        given[job["id"]] += more
+        spare -= more
+    return given
+
+
 def simulate(jobs, policy, step, overlap=True, k=100):
     """Completion of every job."""
     todo = [
@@ -41,6 +68,10 @@ def simulate(jobs, policy, step, overlap=True, k=100):
     done, now = {}, 0.0
     while len(done) < len(jobs):
         here = [job for job in todo if job["r"] <= now + 1e-12 and job["id"] not in done]
+
+        def ready(job):
+            return max(released(job, overlap) - job["shuffled"], 0.0)
+
         by_rank = {
             "fcfs": lambda j: (j["r"], j["id"]),
             "max-srpt": lambda j: (max(j["left"], shuffle_left(j)), j["id"]),
@@ -48,18 +79,17 @@ def simulate(jobs, policy, step, overlap=True, k=100):
         if policy in by_rank:
             here.sort(key=by_rank[policy])
             maps = fill(here, step, lambda j: j["left"])
-        else:
+        elif policy != "split-srpt":
             here.sort(key=lambda j: (j["r"], j["id"]))
             maps = level([j for j in here if j["left"] > 0][:k], step, lambda j: j["left"])
-        for job in here:
-            job["left"] -= maps.get(job["id"], 0.0)
-            if job["left"] < 1e-12:
-                job["left"] = 0.0
-
-        def ready(job):
-            return max(released(job, overlap) - job["shuffled"], 0.0)
-
-        given = (fill if policy in by_rank else level)(here, step, ready)
+        if policy == "split-srpt":
+            given = split(here, step, ready) if here else {}
+        else:
+            for job in here:
+                job["left"] -= maps.get(job["id"], 0.0)
+                if job["left"] < 1e-12:
+                    job["left"] = 0.0
+            given = (fill if policy in by_rank else level)(here, step, ready)
         now += step
         for job in here:
             job["shuffled"] += given[job["id"]]

@@ -27,7 +27,7 @@ def test_three_jobs_of_section_2_1():
     assert records["completion"].tolist() == pytest.approx([2, 4, 6], abs=1e-12)
 
 
-@pytest.mark.parametrize("policy", ["fcfs", "max-srpt", "ps", "k-lps"])
+@pytest.mark.parametrize("policy", ["fcfs", "max-srpt", "split-srpt", "ps", "k-lps"])
 @pytest.mark.parametrize("overlap", [True, False])
 @pytest.mark.parametrize("seed", range(6))
 def test_agrees_with_small_steps(policy, overlap, seed):

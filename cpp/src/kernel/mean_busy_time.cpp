@@ -34,18 +34,25 @@ inline Tangent tangent(double work, double low, double high, double c) {
   return {c, choice ? busy : alone / 2.0, choice ? slope : 0.0};
 }
 
-// Prices of mean busy times, and what the tangents and earliest completions add, job by job.
+struct QuickColumns {
+  const double *work, *low, *high, *slope, *start;
+  double *key, *density, *offset, *alone;
+};
+
+// The one round of the quick bound: work / price and price / work of the mean busy times, and what
+// tangents and jobs alone add, job by job.
 MALLEABLE_VECTOR_CLONES
-void tangent_prices(const double* work, const double* low, const double* high, const double* slope,
-                    const double* start, std::size_t n, double* price, double* offset,
-                    double* alone) {
+void quick_prices(const QuickColumns& jobs, std::size_t n) {
 #pragma omp simd
   for (std::size_t j = 0; j < n; ++j) {
-    const Tangent line = tangent(work[j], low[j], high[j], start[j]);
-    const bool idle = work[j] == 0.0;
-    price[j] = idle ? 0.0 : slope[j] * line.slope;
-    offset[j] = idle ? 0.0 : slope[j] * (line.completion - line.slope * line.busy);
-    alone[j] = idle ? 0.0 : slope[j] * (work[j] / high[j]);
+    const double work = jobs.work[j], high = jobs.high[j], slope = jobs.slope[j];
+    const Tangent line = tangent(work, jobs.low[j], high, jobs.start[j]);
+    const bool idle = work == 0.0;
+    const double price = idle ? 0.0 : slope * line.slope;
+    jobs.key[j] = price > 0.0 ? work / price : kInfinity;
+    jobs.density[j] = idle ? 0.0 : price / work;
+    jobs.offset[j] = idle ? 0.0 : slope * (line.completion - line.slope * line.busy);
+    jobs.alone[j] = idle ? 0.0 : slope * (work / high);
   }
 }
 
@@ -55,11 +62,17 @@ void smith_keys(const double* work, const double* price, std::size_t n, double* 
   for (std::size_t j = 0; j < n; ++j) key[j] = price[j] > 0.0 ? work[j] / price[j] : kInfinity;
 }
 
-// Four running sums hide the latency of the additions; their order never changes.
-double sum_of(std::span<const double> terms) {
-  double sum[4] = {0.0, 0.0, 0.0, 0.0};
-  for (std::size_t j = 0; j < terms.size(); ++j) sum[j % 4] += terms[j];
-  return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+// Eight running sums, whose order never changes, hide the latency of the additions.
+MALLEABLE_VECTOR_CLONES
+double sum_of(const double* terms, std::size_t n) {
+  double sum[8] = {};
+  std::size_t j = 0;
+  for (; j + 8 <= n; j += 8) {
+#pragma omp simd
+    for (std::size_t lane = 0; lane < 8; ++lane) sum[lane] += terms[j + lane];
+  }
+  for (; j < n; ++j) sum[j % 8] += terms[j];
+  return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
 }
 
 }  // namespace
@@ -178,38 +191,39 @@ double MeanBusyTime::relax(const Problem& problem) {
   return sum;
 }
 
-// Least sum of price_j B_j when every job may do all its work at once: before the frontier comes to
-// a job it has its lower limit, afterwards nothing is left of it.
+// Least sum of price_j B_j when every job may do all its work at once, jobs sorted by falling price
+// per work: before the frontier comes to a job it has its lower limit, afterwards nothing is left.
 double MeanBusyTime::relax_maxima(const Problem& problem) {
-  sort_by_price(problem);
   double minima = 0.0;
-  sorted_.clear();
+  sorted_.resize(problem.size());
+  std::size_t count = 0;
   for (const Index j : order_) {
-    if (problem.work[j] == 0.0) continue;
-    sorted_.push_back({problem.work[j], low_[j], price_[j]});
-    minima += low_[j];
+    const double work = problem.work[j], low = low_[j];
+    sorted_[count] = {work, low, density_[j]};
+    count += work > 0.0;
+    minima += work > 0.0 ? low : 0.0;
   }
+  sorted_.resize(count);
   // A job that would end on its minimum before the frontier comes bends its lower limit; such
   // limits are dropped, which only lowers the bound. Frontier times are no later without them.
   double before = 0.0, behind = minima, kept = minima;
   for (Sorted& job : sorted_) {
     before += job.work;
     behind -= job.low;
-    if (job.low > 0.0 && job.work * (problem.slots - behind) < before * job.low) {
-      kept -= job.low;
-      job.low = 0.0;
-    }
+    const bool ends = job.low > 0.0 && job.work * (problem.slots - behind) < before * job.low;
+    kept -= ends ? job.low : 0.0;
+    job.low = ends ? 0.0 : job.low;
   }
   before = 0.0;
   behind = kept;
   double sum = 0.0, entered = 0.0;
-  for (const auto& [work, low, price] : sorted_) {
+  for (const auto& [work, low, density] : sorted_) {
     before += work;
     behind -= low;
     const double left = std::max(entered, before / (problem.slots - behind));
-    const double area =
-        entered * (work - low * entered / 2.0) + (work - low * entered) * (left - entered) / 2.0;
-    sum += price * (area / work);
+    const double open = work - low * entered;
+    const double area = entered * (work + open) / 2.0 + open * (left - entered) / 2.0;
+    sum += density * area;
     entered = left;
   }
   return sum;
@@ -218,17 +232,23 @@ double MeanBusyTime::relax_maxima(const Problem& problem) {
 double MeanBusyTime::quick_bound(const Problem& problem, const Penalties& penalties,
                                  std::span<const double> start) {
   const std::size_t n = problem.size();
-  for (auto* column : {&price_, &constant_, &busy_}) column->resize(n);
-  low_.assign(n, 0.0);
-  if (!problem.gang) low_.assign(problem.low.begin(), problem.low.end());
-  tangent_prices(problem.work.data(), low_.data(), problem.high.data(), penalties.slope().data(),
-                 start.data(), n, price_.data(), constant_.data(), busy_.data());
-  const double offset = sum_of(constant_), alone = sum_of(busy_);
+  for (auto* column : {&key_, &density_, &price_, &busy_}) column->resize(n);
+  order_.resize(n);
+  low_.assign(problem.low.begin(), problem.low.end());
+  if (problem.gang) std::fill(low_.begin(), low_.end(), 0.0);
+  double *offset = price_.data(), *alone = busy_.data();
+  quick_prices({problem.work.data(), low_.data(), problem.high.data(), penalties.slope().data(),
+                start.data(), key_.data(), density_.data(), offset, alone},
+               n);
+  const double offsets = sum_of(offset, n), alones = sum_of(alone, n);
+  std::vector<double>& constant = busy_;
   for (std::size_t j = 0; j < n; ++j) {
     const bool idle = problem.work[j] == 0.0;
-    constant_[j] = penalties.line(j, idle ? problem.idle_end[j] : problem.now);
+    constant[j] = penalties.line(j, idle ? problem.idle_end[j] : problem.now);
   }
-  return sum_of(constant_) + std::max(alone, offset + relax_maxima(problem));
+  const double constants = sum_of(constant.data(), n);
+  sorter_.sort(key_, order_);
+  return constants + std::max(alones, offsets + relax_maxima(problem));
 }
 
 MeanBusyTime::Support MeanBusyTime::support(const Problem& problem, const Penalties& penalties,
@@ -293,7 +313,6 @@ double MeanBusyTime::bound(const Problem& problem, const Penalties& penalties,
   low_.assign(n, 0.0);
   if (!problem.gang) low_.assign(problem.low.begin(), problem.low.end());
   price_.resize(n);
-  constant_.resize(n);
   double total = 0.0, longest = 0.0;
   for (std::size_t j = 0; j < n; ++j) {
     total += problem.work[j];

@@ -107,6 +107,13 @@ void Penalties::build(const JobsView& jobs, std::span<const double> size,
   for (std::size_t j = 0; single_row_ && j < n; ++j) single_row_ = offset_[j] == j;
 }
 
+void Penalties::build_shifted(const Penalties& from, std::span<const double> shift) {
+  *this = from;
+  for (std::size_t j = 0; j < size(); ++j) {
+    for (std::size_t r = offset_[j]; r < offset_[j + 1]; ++r) at_[r] -= shift[j];
+  }
+}
+
 double Penalties::latest(std::size_t j, double level) const {
   const std::size_t first = offset_[j], end = offset_[j + 1];
   if (first == end) return latest_of(custom_, static_cast<std::int64_t>(j), level);

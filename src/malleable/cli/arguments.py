@@ -11,6 +11,7 @@ from malleable.cli import (
     reproduce_command,
     simulate_command,
 )
+from malleable.flow_planning import FLOW_POLICIES
 from malleable.planning import DEFAULT_EFFORT, POLICIES
 from malleable.tables import MIN_MODES
 
@@ -56,10 +57,18 @@ def _output(parser: argparse.ArgumentParser) -> None:
 def _plan(parser: argparse.ArgumentParser) -> None:
     parser.description = "Plan the jobs of a table, or of a trace at one moment."
     add = parser.add_argument
-    add("file", metavar="FILE", help="job table, SWIM or Rumen trace, plain or .gz (-: stdin)")
-    add("--slots", type=int, required=True, metavar="N", help="capacity")
+    add(
+        "file",
+        metavar="FILE",
+        help="job table, flows, SWIM or Rumen trace, plain or .gz (-: stdin)",
+    )
+    add("--slots", type=int, metavar="N", help="capacity (flows: default as their file says)")
     add("--objective", default="sum:response", help="{sum,max}:KIND (default: %(default)s)")
-    add("--policy", choices=POLICIES, default="flex", help="default: %(default)s")
+    add(
+        "--policy",
+        choices=tuple(dict.fromkeys((*POLICIES, *FLOW_POLICIES))),
+        help="default: flex for jobs, flowflex for flows",
+    )
     add(
         "--effort",
         type=int,
@@ -82,7 +91,7 @@ def _plan(parser: argparse.ArgumentParser) -> None:
     add("--pieces", metavar="FILE", help="the whole schedule as CSV (-: standard output)")
     add("--plot", metavar="FILE", help="the packing as a picture (.png, .svg, .pdf)")
     _output(parser)
-    parser.set_defaults(run=plan_command.run)
+    parser.set_defaults(run=plan_command.run, usage=parser.error)
 
 
 def _phase(parser: argparse.ArgumentParser) -> None:
@@ -126,11 +135,13 @@ def _bench(parser: argparse.ArgumentParser) -> None:
 def _reproduce(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "flex-fig5: the three panels of figure 5 of the FLEX paper, and the larger experiments of "
-        "its section 4.1."
+        "its section 4.1. flowflex-fig10, flowflex-fig11: sums and maxima over flows, FlowFlex against "
+        "FAIR, FIFO and the best bound (25 instances)."
     )
     add = parser.add_argument
-    add("name", choices=("flex-fig5",), metavar="NAME", help="flex-fig5")
-    add("--simulations", type=int, metavar="N", help="per point (default: 100)")
+    names = ("flex-fig5", "flowflex-fig10", "flowflex-fig11")
+    add("name", choices=names, metavar="NAME", help=", ".join(names))
+    add("--simulations", type=int, metavar="N", help="per point (default: 100, flows: 25)")
     add("--quick", action="store_true", help="10 simulations, without the largest experiments")
     add("--seed", type=int, default=0, help="of the first simulation (default: %(default)s)")
     add("--plot", metavar="FILE", help="the panels as a picture (.png, .svg, .pdf)")

@@ -7,9 +7,10 @@ import sys
 
 import numpy as np
 
+from malleable.cli.flow_command import holds_flows, plan_flow_file
 from malleable.cli.snapshot import read_snapshot
-from malleable.cli.terminal import interruptible, note, show
-from malleable.planning import Plan, plan
+from malleable.cli.terminal import interruptible, note, rereadable, show
+from malleable.planning import POLICIES, Plan, plan
 from malleable.report.drawing import check_drawing, image_bytes
 from malleable.report.files import check_targets, write_file
 from malleable.report.packing_picture import draw_packing
@@ -31,8 +32,16 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.plot is not None:
         check_drawing(arguments.plot)
 
+    source = rereadable(arguments.file)
+    if holds_flows(source):
+        return plan_flow_file(arguments, source)
+    if arguments.slots is None:
+        arguments.usage("--slots N is needed: only files of flows may say it themselves")
+    policy = "flex" if arguments.policy is None else arguments.policy
+    if policy not in POLICIES:
+        arguments.usage(f"--policy {policy}: expected one of {', '.join(POLICIES)} for jobs")
     jobs, now, told = read_snapshot(
-        arguments.file, phase=arguments.phase, at=arguments.at, now=arguments.now
+        source, phase=arguments.phase, at=arguments.at, now=arguments.now
     )
     for row in np.flatnonzero(jobs.arrival > now)[:1]:
         raise ValueError(
@@ -45,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
             jobs,
             arguments.slots,
             arguments.objective,
-            arguments.policy,
+            policy,
             arguments.effort,
             arguments.budget,
             now,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from malleable.cli.flow_command import reproduce_figure
 from malleable.cli.terminal import note, progress_bar, show
 from malleable.report.drawing import check_drawing, image_bytes
 from malleable.report.files import check_targets, write_file
@@ -15,6 +16,7 @@ from malleable.report.flex_figure5_view import (
     figure5_notes,
     figure5_tables,
 )
+from malleable.report.flowflex_figures import FIGURES
 from malleable.report.plan_views import json_text
 from malleable.report.text import printable
 
@@ -23,6 +25,8 @@ _SIMULATIONS, _QUICK = 100, 10
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the experiments; after Ctrl-C show and write what was finished."""
+    if arguments.name in FIGURES:
+        return reproduce_figure(arguments)
     to_stdout = arguments.json == "-"
     json_file = None if to_stdout else arguments.json
     check_targets({"--json": json_file, "--plot": arguments.plot}, arguments.force)

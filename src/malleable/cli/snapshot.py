@@ -17,7 +17,7 @@ _LOOKS = 8
 
 
 def read_snapshot(
-    path: str,
+    path: Any,
     *,
     phase: str = "map",
     at: float | None = None,
@@ -28,7 +28,7 @@ def read_snapshot(
 
     Parameters
     ----------
-    path : str
+    path : str, or what `rereadable` made of it
         A job table or trace; ``-``: standard input.
     phase : {"map", "reduce"}
         Of a trace.
@@ -43,7 +43,7 @@ def read_snapshot(
     -----
     Without a time and without ``most``, a trace is taken at its last arrival and a job table at 0.
     """
-    source = rereadable(path)
+    source = rereadable(path) if isinstance(path, str) else path
     if at is not None:
         moment = check_time("--at", at)
         return read_workload(source, phase=phase, at=moment), moment, None

@@ -5,6 +5,8 @@ Importing it gives plans their `explain`, `to_frame`, `plot` and `to_dict`.
 
 from malleable import views
 from malleable.report.comparison import ComparisonRow, compare, comparison_table
+from malleable.report.flow_picture import draw_flows
+from malleable.report.flow_views import explain_flow_lines, flow_plan_dict
 from malleable.report.packing_picture import draw_packing, draw_packings
 from malleable.report.plan_explain import explain_lines
 from malleable.report.plan_views import plan_dict, plan_frame
@@ -14,10 +16,13 @@ __all__ = [
     "ComparisonRow",
     "compare",
     "comparison_table",
+    "draw_flows",
     "draw_packing",
     "draw_packings",
     "draw_response_cdf",
+    "explain_flow_lines",
     "explain_lines",
+    "flow_plan_dict",
     "plan_dict",
     "plan_frame",
 ]
@@ -26,4 +31,7 @@ views.register("explain", explain_lines)
 views.register("frame", plan_frame)
 views.register("gantt", draw_packing)
 views.register("plan_dict", plan_dict)
+views.register("explain_flows", explain_flow_lines)
+views.register("flow_gantt", draw_flows)
+views.register("flow_plan_dict", flow_plan_dict)
 views.register("simulation_cdf", draw_response_cdf)

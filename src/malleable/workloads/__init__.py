@@ -1,7 +1,10 @@
-"""Readers and generators of workloads: whatever becomes a `malleable.tables.Jobs`."""
+"""Readers and generators of workloads: whatever becomes `Jobs` or `Flows`."""
 
+from malleable.workloads.alibaba import read_alibaba
 from malleable.workloads.detect import read_workload
+from malleable.workloads.flow_files import flows_dict, read_flows, write_flows
 from malleable.workloads.generate import lognormal_jobs, section41
+from malleable.workloads.generate_flows import section51_flows
 from malleable.workloads.job_table import read_jobs, write_jobs
 from malleable.workloads.map_reduce import (
     MapReduceJobs,
@@ -22,13 +25,18 @@ from malleable.workloads.map_shuffle import (
 )
 from malleable.workloads.rumen import read_rumen
 from malleable.workloads.swim import read_swim
+from malleable.workloads.tpch import read_tpch
+from malleable.workloads.wfformat import read_wfformat
 
 __all__ = [
     "MapReduceJobs",
     "MapReduceStream",
     "MapShuffleJobs",
     "MapShuffleStream",
+    "flows_dict",
     "lognormal_jobs",
+    "read_alibaba",
+    "read_flows",
     "read_jobs",
     "read_map_reduce_google2011",
     "read_map_reduce_jobs",
@@ -39,9 +47,13 @@ __all__ = [
     "read_map_shuffle_swim",
     "read_rumen",
     "read_swim",
+    "read_tpch",
+    "read_wfformat",
     "read_workload",
     "section7",
     "section41",
+    "section51_flows",
+    "write_flows",
     "write_jobs",
     "write_map_reduce_jobs",
 ]

@@ -39,8 +39,8 @@ class EventCalendar {
     }
     base_ = std::bit_cast<std::uint64_t>(first);
     const std::uint64_t range = std::bit_cast<std::uint64_t>(last) - base_;
-    // More buckets than events: a bucket with one event needs no sorting. Still more would cost more
-    // in cache than they save (measured).
+    // More buckets than events: a bucket with one event needs no sorting. Still more would cost
+    // more in cache than they save (measured).
     shift_ = std::max(
         0, static_cast<int>(std::bit_width(range)) - static_cast<int>(std::bit_width(count)) - 3);
     buckets_ = (range >> shift_) + 1;

@@ -57,7 +57,7 @@ class MalleablePacking {
   void simulate(const Problem& problem, Done& done, Tracer trace);
 
   std::vector<Row> rows_;
-  double minima_ = 0.0, total_ = 0.0;        // sums over the rows
+  double minima_ = 0.0, total_ = 0.0;      // sums over the rows
   double shortest_ = 0.0, longest_ = 0.0;  // of the times that they take alone
   EventCalendar full_, minimal_;
   GangPacking gang_;

@@ -55,11 +55,11 @@ class MeanBusyTime {
 
   KeySort sorter_;
   EventCalendar upper_events_, lower_events_;
-  std::vector<double> price_, busy_, point_, key_, low_, constant_;
+  std::vector<double> price_, busy_, point_, key_, low_, density_;
   std::vector<std::uint8_t> ended_;  // by position: its lower limit stopped growing
   std::vector<Index> order_;
   struct Sorted {
-    double work, low, price;
+    double work, low, density;
   };
   std::vector<Sorted> sorted_;  // jobs with work by falling price per work
   std::vector<double> hull_t_, hull_v_;

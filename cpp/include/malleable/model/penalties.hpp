@@ -49,6 +49,10 @@ class Penalties {
   void build(const JobsView& jobs, std::span<const double> size, std::span<const Kind> kinds,
              CustomPenalty custom = nullptr);
 
+  // The penalties `from` with every job's clock put forward: at t they say what `from` says at
+  // t + shift[j]. Not for custom penalties. O(rows).
+  void build_shifted(const Penalties& from, std::span<const double> shift);
+
   std::size_t size() const { return offset_.empty() ? 0 : offset_.size() - 1; }
 
   // The penalty of job j when it completes at t (absolute; may be infinite).

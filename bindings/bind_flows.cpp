@@ -1,0 +1,189 @@
+#include <string>
+
+#include "arrays.hpp"
+#include "malleable/policy/flowflex.hpp"
+#include "plan_dict.hpp"
+
+namespace malleable::bindings {
+namespace {
+
+using Doubles = Array<double>;
+using Integers = Array<std::int64_t>;
+
+FlowsView flows_view(const Doubles& arrival, const Doubles& weight, const Doubles& deadline,
+                     const Integers& sla_offset, const Doubles& sla_time,
+                     const Doubles& sla_penalty, const Integers& job_offset, const Doubles& work,
+                     const Integers& max_slots, const Integers& parent_offset,
+                     const Integers& parent) {
+  return {view(arrival),   view(weight),        view(deadline),   view(sla_offset),
+          view(sla_time),  view(sla_penalty),   view(job_offset), view(work),
+          view(max_slots), view(parent_offset), view(parent)};
+}
+
+FlowProblem problem_of(const Doubles& arrival, const Integers& job_offset, const Doubles& work,
+                       const Integers& max_slots, const Integers& parent_offset,
+                       const Integers& parent, std::int64_t slots, double now) {
+  validate_slots(slots);
+  const FlowsView flows{view(arrival),
+                        {},
+                        {},
+                        {},
+                        {},
+                        {},
+                        view(job_offset),
+                        view(work),
+                        view(max_slots),
+                        view(parent_offset),
+                        view(parent)};
+  if (flows.job_offset.size() != flows.flows() + 1 || flows.max_slots.size() != flows.jobs() ||
+      flows.parent_offset.size() != flows.jobs() + 1) {
+    throw std::invalid_argument("columns of different lengths");
+  }
+  FlowProblem problem;
+  problem.build(flows, slots, now);
+  return problem;
+}
+
+py::dict flow_plan_dict(FlowPlan&& plan) {
+  py::dict result;
+  result["status"] = status_name(plan.status);
+  result["value"] = plan.value;
+  result["lower_bound"] = plan.lower_bound;
+  result["speed"] = plan.speed;
+  result["literal_value"] = plan.literal_value;
+  result["order"] = to_numpy(plan.order);
+  result["flow_completion"] = to_numpy(std::move(plan.flow_completion));
+  result["start"] = to_numpy(std::move(plan.start));
+  result["completion"] = to_numpy(std::move(plan.completion));
+  result["allocation"] = to_numpy(std::move(plan.allocation));
+  result["pieces"] = pieces_dict(std::move(plan.pieces));
+  result["candidates"] = plan.candidates;
+  return result;
+}
+
+py::dict plan_flows(const Doubles& arrival, const Integers& job_offset, const Doubles& work,
+                    const Integers& max_slots, const Integers& parent_offset,
+                    const Integers& parent, std::int64_t slots, double now,
+                    const Penalties& penalties, bool is_max, const std::string& policy,
+                    std::uint64_t effort, double budget, const Integers& warm) {
+  const FlowProblem problem =
+      problem_of(arrival, job_offset, work, max_slots, parent_offset, parent, slots, now);
+  if (penalties.size() != problem.flows()) {
+    throw std::invalid_argument("penalties and flows differ in length");
+  }
+  const std::vector<Index> start(view(warm).begin(), view(warm).end());
+  FlowPlan result;
+  {
+    py::gil_scoped_release release;
+    const Aggregate aggregate = aggregate_of(is_max);
+    FlowOptions options{FlowMethod::kBest, effort, budget, start};
+    if (policy == "fifo" || policy == "fair") {
+      plan_baseline(problem, penalties, aggregate,
+                    policy == "fifo" ? FlowBaseline::kFifo : FlowBaseline::kFair, view(arrival),
+                    result);
+    } else if (policy == "flowflex" || policy == "flowflex-fast" || policy == "flowflex-literal") {
+      if (policy == "flowflex-fast") options.method = FlowMethod::kFast;
+      if (policy == "flowflex-literal") options.method = FlowMethod::kLiteral;
+      FlowFlex().plan(problem, penalties, aggregate, options, result);
+    } else {
+      throw std::invalid_argument("policy = '" + policy + "': unknown");
+    }
+  }
+  return flow_plan_dict(std::move(result));
+}
+
+py::dict flow_chains(const Integers& job_offset, const Doubles& work, const Integers& max_slots,
+                     const Integers& parent_offset, const Integers& parent, std::int64_t slots) {
+  std::vector<double> zero(static_cast<std::size_t>(job_offset.size() - 1), 0.0);
+  const FlowProblem problem = problem_of(Doubles(job_offset.size() - 1, zero.data()), job_offset,
+                                         work, max_slots, parent_offset, parent, slots, 0.0);
+  FlowChains chains;
+  {
+    py::gil_scoped_release release;
+    chains.build(problem);
+  }
+  const auto integers = [](const std::vector<std::size_t>& values) {
+    return to_numpy(std::vector<std::int64_t>(values.begin(), values.end()));
+  };
+  py::dict result;
+  result["offset"] = integers(chains.offset);
+  result["length"] = to_numpy(std::move(chains.length));
+  result["height"] =
+      to_numpy(std::vector<std::int64_t>(chains.height.begin(), chains.height.end()));
+  result["first"] = integers(chains.first);
+  result["end"] = integers(chains.end);
+  return result;
+}
+
+py::dict min_cost_flow(const Doubles& volume, const Doubles& time, const Doubles& room,
+                       const Integers& offset, const Integers& from, const Doubles& value,
+                       const Doubles& slope) {
+  CellCosts costs;
+  for (const std::int64_t k : view(offset)) costs.offset.push_back(static_cast<std::size_t>(k));
+  for (const std::int64_t t : view(from)) costs.from.push_back(static_cast<Index>(t));
+  costs.value.assign(view(value).begin(), view(value).end());
+  costs.slope.assign(view(slope).begin(), view(slope).end());
+  MinCostFlow solver;
+  {
+    py::gil_scoped_release release;
+    solver.solve(view(volume), view(time), view(room), costs);
+  }
+  const auto& found = solver.assignment();
+  std::vector<double> price(view(room).size(), 0.0);
+  std::copy(solver.price().begin(), solver.price().end(), price.begin());
+  py::dict result;
+  result["value"] = solver.value();
+  result["bound"] = solver.bound();
+  result["flow"] = to_numpy(found.flow);
+  result["cell"] = to_numpy(found.cell);
+  result["amount"] = copy(std::span<const double>(found.amount));
+  result["price"] = to_numpy(std::move(price));
+  result["potential"] = copy(solver.potential());
+  result["pivots"] = solver.pivots();
+  return result;
+}
+
+}  // namespace
+
+void bind_flows(py::module_& module) {
+  module.attr("FLOW_EFFORT") = kFlowEffort;
+  module.def("default_flow_effort", &default_flow_effort, py::arg("jobs"));
+  module.def(
+      "validate_flows",
+      [](const Doubles& arrival, const Doubles& weight, const Doubles& deadline,
+         const Integers& sla_offset, const Doubles& sla_time, const Doubles& sla_penalty,
+         const Integers& job_offset, const Doubles& work, const Integers& max_slots,
+         const Integers& parent_offset, const Integers& parent) {
+        const FlowsView flows =
+            flows_view(arrival, weight, deadline, sla_offset, sla_time, sla_penalty, job_offset,
+                       work, max_slots, parent_offset, parent);
+        std::vector<std::int64_t> cycle;
+        {
+          py::gil_scoped_release release;
+          validate(flows);
+          cycle = find_cycle(flows);
+        }
+        return to_numpy(std::move(cycle));
+      },
+      py::arg("arrival").noconvert(), py::arg("weight").noconvert(),
+      py::arg("deadline").noconvert(), py::arg("sla_offset").noconvert(),
+      py::arg("sla_time").noconvert(), py::arg("sla_penalty").noconvert(),
+      py::arg("job_offset").noconvert(), py::arg("work").noconvert(),
+      py::arg("max_slots").noconvert(), py::arg("parent_offset").noconvert(),
+      py::arg("parent").noconvert());
+  module.def("plan_flows", &plan_flows, py::arg("arrival").noconvert(),
+             py::arg("job_offset").noconvert(), py::arg("work").noconvert(),
+             py::arg("max_slots").noconvert(), py::arg("parent_offset").noconvert(),
+             py::arg("parent").noconvert(), py::arg("slots"), py::arg("now"), py::arg("penalties"),
+             py::arg("is_max"), py::arg("policy"), py::arg("effort"), py::arg("budget"),
+             py::arg("warm").noconvert());
+  module.def("flow_chains", &flow_chains, py::arg("job_offset").noconvert(),
+             py::arg("work").noconvert(), py::arg("max_slots").noconvert(),
+             py::arg("parent_offset").noconvert(), py::arg("parent").noconvert(), py::arg("slots"));
+  module.def("min_cost_flow", &min_cost_flow, py::arg("volume").noconvert(),
+             py::arg("time").noconvert(), py::arg("room").noconvert(),
+             py::arg("offset").noconvert(), py::arg("from_cell").noconvert(),
+             py::arg("value").noconvert(), py::arg("slope").noconvert());
+}
+
+}  // namespace malleable::bindings

@@ -1,0 +1,69 @@
+// Stage 2 of FlowFlex, strict deadlines (section 4.2, figure 5): chains one after another, each
+// pseudo-job as early and as wide as the slots that are still free allow.
+//
+// The utilisation histogram is a list of intervals with their free slots. Intervals that are full
+// are jumped over by a union-find, so a chain meets a full one once, and every other interval that
+// it passes is one in which it runs at its own maximum. O(pseudo-jobs log pseudo-jobs) as long as
+// few intervals are partly free at once; the intervals that a chain passes at full speed otherwise.
+//
+// If any schedule meets all deadlines, chains in the order of their deadlines end within twice
+// theirs (theorem 2, all flows present at the start): see speed_needed() in policy/flowflex.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "malleable/kernel/flow_chains.hpp"
+
+namespace malleable {
+
+// height[k] slots for the pseudo-job segment[k] from start[k] to end[k], in order of time within a
+// flow. Times count from `now`.
+struct ChainPieces {
+  std::vector<std::size_t> offset;  // position in the order -> its first piece
+  std::vector<Index> flow;          // by position
+  std::vector<std::size_t> segment;
+  std::vector<double> start, end, height;
+
+  void clear() {
+    offset.assign(1, 0);
+    flow.clear();
+    segment.clear();
+    for (auto* column : {&start, &end, &height}) column->clear();
+  }
+};
+
+class DeadlineGreedy {
+ public:
+  // An empty histogram of this many slots.
+  void reset(double slots);
+
+  // Puts one chain into the histogram, not before `release`; returns its completion. With `pieces`
+  // its pieces are appended.
+  double place(const FlowChains& chains, Index flow, double release, ChainPieces* pieces = nullptr);
+
+  // All chains in `order`; completion[flow] counts from now. done(flow, completion) may end the run
+  // by returning false.
+  template <typename Done>
+  void run(const FlowProblem& problem, const FlowChains& chains, std::span<const Index> order,
+           Done done, ChainPieces* pieces = nullptr) {
+    reset(problem.slots);
+    if (pieces != nullptr) pieces->clear();
+    for (const Index j : order) {
+      if (!done(j, place(chains, j, problem.release[j], pieces))) return;
+    }
+  }
+
+ private:
+  struct Interval {
+    double start, free;
+    Index next, jump;  // what follows in time; from where to look for free slots
+  };
+  Index find(Index i);
+  Index at(double time);
+
+  std::vector<Interval> intervals_;
+  double slots_ = 0.0;
+};
+
+}  // namespace malleable

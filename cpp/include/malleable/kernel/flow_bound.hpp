@@ -1,0 +1,126 @@
+// What no schedule of flows can beat.
+//
+// A flow that ends at C does in the last u seconds before C at most the work U(u) that its jobs,
+// each as late as the longest path behind it allows, could do there at the given slots; and by t
+// seconds after its release at most H(t), each as early as possible. Both are the work of a queue
+// that is served at the rate of all slots. From these two profiles follow
+//   max  a level L sets deadlines D_j(L); by time t at least V_j - U_j(D_j - t) of flow j is done,
+//   and
+//        all of them together no more than the slots could do by t, given when jobs can start at
+//        all. The least L that passes at every t is a bound: Newton steps on the time that is
+//        overloaded most. (The paper's second bisection, section 5.1, tests the squashed area at
+//        the deadlines only.)
+//   sum  mean busy times: C_j >= B_j + (mean time left to the end of a flow's work, at least
+//        int (V - U) / V), so the mean-busy-time program bounds flows as it bounds jobs.
+//   sum of steps  every flow chooses which of its steps it meets; the work that this forces by
+//        certain times must fit. Multipliers for those times give the linear relaxation, a
+//        depth-first search with them the whole numbers, as long as its nodes last.
+// O(jobs log jobs) for the profiles and for each Newton step.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "malleable/kernel/mean_busy_time.hpp"
+#include "malleable/model/flow_problem.hpp"
+#include "malleable/model/penalties.hpp"
+
+namespace malleable {
+
+// Cumulative work as piecewise-linear functions of time from 0, one per row: point k says that by
+// time[k] `done[k]` is possible, growing at rate[k] from there on.
+struct WorkProfiles {
+  std::vector<std::size_t> offset;
+  std::vector<double> time, done, rate;
+
+  void clear() {
+    offset.assign(1, 0);
+    time.clear();
+    done.clear();
+    rate.clear();
+  }
+  double at(std::size_t row, double t) const;
+};
+
+class FlowBound {
+ public:
+  // The profiles of an instance; it must outlive the calls below.
+  void build(const FlowProblem& problem);
+
+  // Least level of a max objective that passes the test, at least `from`; `to` is some schedule's
+  // value. Deadlines count as met within the tolerance.
+  // `pairs` asks for the test between two times as well: what deadlines force between t and t',
+  // given what each flow can have done by t. O(flows) for each of a few thousand pairs.
+  double max_level(const Penalties& penalties, double from, double to, bool pairs);
+
+  // Deadlines of a level, from now, as flows have to meet them (may be infinite).
+  void deadlines(const Penalties& penalties, double level, std::span<double> due) const;
+
+  // Bound on the sum of penalties by mean busy times. `completion` (from now) is a schedule's.
+  double busy_bound(const Penalties& penalties, std::span<const double> completion);
+
+  // Bound on the sum of step penalties; `due`, if given, takes the deadlines of the best choice
+  // found. `nodes` limits the search; 0: the linear relaxation alone.
+  double step_bound(const Penalties& penalties, double value, std::uint64_t nodes,
+                    std::span<double> due);
+
+  // Bound on any sum by the same multipliers, with completions on a grid in place of steps; the
+  // bound itself is exact in the completions. `value` is some schedule's. Not for custom penalties.
+  // O(steps of the multipliers x flows x grid x times), and 0 beyond kMostGrid flows.
+  double grid_bound(const Penalties& penalties, double value);
+  static constexpr std::size_t kMostGrid = 256;
+
+  // The penalties if every flow had all slots to itself.
+  double alone(const Penalties& penalties, Aggregate aggregate) const;
+
+  // Earliest conceivable completions, from now.
+  std::span<const double> earliest() const { return earliest_; }
+  // A single row: the work that all flows together can have done by t.
+  const WorkProfiles& all() const { return all_; }
+  // Flows as malleable jobs: the same work, and a maximum that no flow exceeds on average.
+  void relax(Problem& jobs) const;
+
+ private:
+  struct Change {
+    double time, rate;
+  };
+  void append(WorkProfiles& profiles, double limit);
+  double forced(std::size_t j, double due, double t) const;
+  struct Peak {
+    double time, excess;
+  };
+  struct Pair {
+    double from, to;  // from 0: since the start
+    double excess;
+  };
+  Peak peak(std::span<const double> due);
+  Pair worst_pair(std::span<const double> due);
+  double between(std::size_t j, double due, double from, double to) const;
+  double total_excess(const Penalties& penalties, double level, const Pair& pair) const;
+
+  struct Option {
+    double penalty, due;
+  };
+  void list_options(const Penalties& penalties, double horizon);
+  void list_grid(const Penalties& penalties, double horizon);
+  void pick_times(std::size_t most);
+  void fill_force();
+  double least_price(const Penalties& penalties, std::size_t j);
+  double relax_steps(double value, int most);
+  struct Search;
+
+  const FlowProblem* problem_ = nullptr;
+  WorkProfiles head_, tail_, all_;  // all_: one row, what all flows together can have done by t
+  std::vector<Change> changes_, sweep_;
+  std::vector<double> due_, level_due_, work_, shift_, high_, point_, earliest_, at_;
+  MeanBusyTime mean_busy_time_;
+  Problem jobs_;
+  Penalties shifted_;
+  std::vector<std::size_t> option_offset_;
+  std::vector<Option> options_;
+  std::vector<double> times_, room_, force_, multiplier_, best_multiplier_, gradient_, ends_;
+  std::vector<double> reduced_;
+};
+
+}  // namespace malleable

@@ -1,0 +1,93 @@
+// Schedules of flows from orders of flows, and local search over those orders.
+//
+// An order becomes a schedule in one of three ways:
+//   chains  stage 2's greedy, a flow at a time (deadline_greedy.hpp)
+//   list    a ready list, flow by flow in the order, within a flow the longest path first
+//   slack   a ready list of jobs by latest start: a due time per flow less the longest path from
+//   the
+//           job's start on
+// The search moves flows within an order (insertions and swaps, first improvement), from several
+// starts and then from perturbations of the best. Step penalties leave plateaus, and so do maxima:
+// there a secondary objective decides (how far behind the steps that were missed, or the deadlines
+// that are aimed at). A
+// candidate is given up once the flows that have ended cost more than the best. Deterministic.
+// One candidate costs one schedule: O(jobs log jobs) and what deadline_greedy and ready_list say.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "malleable/kernel/deadline_greedy.hpp"
+#include "malleable/kernel/key_sort.hpp"
+#include "malleable/kernel/order_search.hpp"
+#include "malleable/kernel/ready_list.hpp"
+#include "malleable/model/penalties.hpp"
+
+namespace malleable {
+
+enum class FlowScheduler : std::uint8_t { kChains, kList, kSlack };
+
+// What a schedule is made from. `due` (from now, finite) is read by kSlack alone, `order` by the
+// others; the search moves flows within the order in any case.
+struct FlowRecipe {
+  FlowScheduler scheduler = FlowScheduler::kChains;
+  std::vector<Index> order;
+  std::vector<double> due;
+};
+
+class FlowSearch {
+ public:
+  // All of them must outlive the calls below.
+  void begin(const FlowProblem& problem, const FlowChains& chains, const Penalties& penalties,
+             Aggregate aggregate, std::span<const double> earliest);
+
+  // For a maximum: deadlines (from now) that all flows would meet at the value that is aimed at.
+  // The secondary objective is then how much they are missed by together. Scores before and after
+  // are not comparable.
+  void aim(std::span<const double> due);
+
+  // The recipe's score; infinite once it exceeds `limit`.
+  Score score(const FlowRecipe& recipe, const Score& limit = {});
+
+  // Ranks of the jobs for a ready list.
+  void rank_by_order(std::span<const Index> order, std::span<Index> rank) const;
+  void rank_by_due(std::span<const double> due, std::span<Index> rank);
+
+  // Tries up to `effort` candidates from the recipes (best first, best.value is the first one's)
+  // and leaves the best one in recipes[0]. Ends early at `bound`, or when stop() says so. Returns
+  // how many it tried.
+  std::uint64_t improve(std::vector<FlowRecipe>& recipes, Score& best, std::uint64_t effort,
+                        double bound, const std::function<bool()>& stop);
+
+ private:
+  struct Move {
+    Index from, to;
+    bool swap;
+  };
+  std::uint64_t random();
+  void apply(const Move& move, FlowRecipe& recipe);
+  void descend(FlowRecipe& recipe, Score& score);
+  bool exhausted();
+  bool count(Index flow, double end, double cut, Score& score) const;
+
+  const FlowProblem* problem_ = nullptr;
+  const FlowChains* chains_ = nullptr;
+  const Penalties* penalties_ = nullptr;
+  Aggregate aggregate_ = Aggregate::kSum;
+  double base_ = 0.0, reach_ = 1.0;
+  std::vector<double> least_;  // what each flow pays at least
+  std::vector<Index> inside_;  // the jobs of each flow, longest path first
+  std::vector<Index> rank_, by_key_, active_;
+  std::vector<double> key_, end_, moved_, target_;
+  KeySort sorter_;
+  DeadlineGreedy greedy_;
+  ReadyList list_;
+  FlowRecipe trial_;
+  std::vector<Move> moves_;
+  std::uint64_t tried_ = 0, effort_ = 0, state_ = 0;
+  double goal_ = 0.0;
+  const std::function<bool()>* stop_ = nullptr;
+};
+
+}  // namespace malleable

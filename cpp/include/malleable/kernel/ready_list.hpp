@@ -1,0 +1,77 @@
+// Ready lists: at every moment the jobs whose parents have ended take slots in a fixed order of
+// priority, each up to its maximum.
+//
+// Those that hold slots are a short sorted list (all at their maximum but the last), those that
+// wait a heap; a job that becomes ready may push the last ones out, which keep what they have done.
+// O(holders + log jobs) an event, one or two events a job.
+//
+// A list of jobs rather than flows can interleave flows, and within a flow it can put the longest
+// path first, where the pseudo-jobs of stage 1 share slots in proportion. FIFO is a ready list
+// too. FAIR draws the integer waterline over the ready jobs at every event: O(ready jobs) each.
+#pragma once
+
+#include <algorithm>
+#include <span>
+#include <vector>
+
+#include "malleable/kernel/waterline.hpp"
+#include "malleable/model/flow_problem.hpp"
+#include "malleable/model/plan.hpp"
+
+namespace malleable {
+
+class ReadyList {
+ public:
+  // rank[i]: the smaller the sooner, all different, below jobs(). Times count from now, pieces are
+  // absolute. done(flow, completion) comes in order of time for flows that have work, and may end
+  // the run by returning false. `end` takes the jobs' completions.
+  template <typename Done>
+  bool run(const FlowProblem& problem, std::span<const Index> rank, std::span<double> end,
+           Done done, Pieces* pieces = nullptr) {
+    begin(problem, rank, pieces);
+    for (;;) {
+      for (const Index j : ended_flows_) {
+        if (!done(j, time_)) return false;
+      }
+      if (!step(end)) break;
+    }
+    return true;
+  }
+
+  // FAIR: nobody knows more than which jobs are ready.
+  void fair(const FlowProblem& problem, std::span<double> end, std::span<double> flow_end,
+            Pieces& pieces);
+
+ private:
+  struct Holder {
+    double end;                // if nothing changes
+    double since;              // from when at this rate
+    double slots, high, left;  // left: work at `since`
+    Index rank, job;
+  };
+  void begin(const FlowProblem& problem, std::span<const Index> rank, Pieces* pieces);
+  bool step(std::span<double> end);
+  void ready(Index job, std::span<double> end);
+  void arrive(std::span<double> end);
+  void admit();
+  void balance();
+  void set_rate(Holder& holder, double slots);
+  void record(const Holder& holder);
+
+  const FlowProblem* problem_ = nullptr;
+  std::span<const Index> rank_;
+  Pieces* pieces_ = nullptr;
+  std::vector<Index> job_of_;     // rank -> job
+  std::vector<Holder> holders_;   // by rank
+  std::vector<Index> waiting_;    // ranks, a heap with the smallest in front
+  std::vector<Index> pending_;    // job -> parents that have not ended
+  std::vector<Index> jobs_left_;  // flow -> jobs that have not ended
+  std::vector<double> left_;      // job -> work
+  std::vector<Index> arrivals_, ended_flows_, entering_, gone_, stack_;
+  std::size_t arrived_ = 0;
+  double time_ = 0.0, next_end_ = 0.0;
+  double wanted_ = 0.0;  // sum of the holders' maxima
+  Waterline waterline_;
+};
+
+}  // namespace malleable

@@ -1,0 +1,33 @@
+// Stage 3 of FlowFlex (section 4.3): a schedule of pseudo-jobs becomes one of the jobs themselves.
+//
+// Where a pseudo-job holds h of its r slots for a while, its jobs share that rectangle in the
+// proportion of their maxima, laid into it row by row (McNaughton's wrap-around rule). Job i, with
+// D slots of jobs before it, begins at h D / r rows: whole rows by integer division, the rest as a
+// place within the row. So at every moment a job holds floor or ceil of h d / r slots, never more
+// than its maximum d, all together exactly h: whole slots without rounding. Pieces that continue
+// with the same slots are joined. Linear in the jobs of each piece.
+//
+// McNaughton 1959; Drozdowski and Kubiak 1999.
+#pragma once
+
+#include <vector>
+
+#include "malleable/kernel/deadline_greedy.hpp"
+#include "malleable/model/plan.hpp"
+
+namespace malleable {
+
+class WrapAround {
+ public:
+  // Appends the jobs' pieces (absolute times) to `out`, in order of time for each job.
+  void run(const FlowProblem& problem, const FlowChains& chains, const ChainPieces& pieces,
+           Pieces& out);
+
+ private:
+  void hold(Index job, double from, double to, double slots, Pieces& out);
+
+  std::vector<Index> entering_, running_;
+  std::vector<std::size_t> last_;  // job -> its latest piece + 1
+};
+
+}  // namespace malleable

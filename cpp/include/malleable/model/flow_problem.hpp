@@ -1,0 +1,45 @@
+// One decision's flows in the form that the kernels read: times from `now`, maxima cut to the slots
+// there are, jobs in topological order, and the two floors under each flow's length (FlowFlex,
+// section 3): the total load and the critical path.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "malleable/model/flows.hpp"
+#include "malleable/model/problem.hpp"
+
+namespace malleable {
+
+struct FlowProblem {
+  double now = 0.0;
+  double slots = 0.0;
+  bool released = true;  // every flow has arrived
+
+  // Per flow. `release` is 0 for flows that have come. A flow without work ends at `idle_end`
+  // (absolute), its arrival.
+  std::vector<std::size_t> job_offset;
+  std::vector<double> release, idle_end;
+  std::vector<double> volume;  // all of its work
+  std::vector<double> path;    // its critical path
+  std::vector<double> alone;   // the larger of path and volume / slots
+
+  // Per job. `head`: earliest start after the flow's release, `tail`: longest path behind its end.
+  std::vector<double> work, high, head, tail;
+  std::vector<Index> flow;
+  std::vector<std::size_t> child_offset;
+  std::vector<Index> child;
+  std::vector<Index> parents;      // how many
+  std::vector<Index> topological;  // all jobs, flow by flow, parents first
+
+  std::size_t flows() const { return release.size(); }
+  std::size_t jobs() const { return work.size(); }
+
+  // `flows` is valid and has no cycle. Allocates nothing when the vectors are large enough already.
+  // O(flows + jobs + parents).
+  void build(const FlowsView& flows, std::int64_t slot_count, double time);
+};
+
+}  // namespace malleable

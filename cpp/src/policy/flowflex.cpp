@@ -1,0 +1,421 @@
+#include "malleable/policy/flowflex.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <functional>
+#include <numeric>
+
+namespace malleable {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+bool reaches(double value, double bound) { return value <= bound + 2e-9 * std::fabs(bound); }
+
+// One half is the paper's (figure 6, step 5).
+constexpr double kShares[] = {0.5, 1.0, 0.75, 0.25, 0.9};
+constexpr double kBisected = 1e-6;       // relative width of the bracket at which bisection ends
+constexpr std::size_t kMostRecipes = 6;  // that the local search starts from
+constexpr std::uint64_t kStepNodes = 200'000;
+
+constexpr OrderRule kLinearRules[] = {OrderRule::kSmith, OrderRule::kShortestPath};
+constexpr OrderRule kSumRules[] = {OrderRule::kModifiedDue, OrderRule::kOnTimeSet,
+                                   OrderRule::kSmith,       OrderRule::kApparentCost,
+                                   OrderRule::kLeastSlack,  OrderRule::kShortestPath};
+
+}  // namespace
+
+std::uint64_t default_flow_effort(std::size_t jobs) {
+  return std::clamp<std::uint64_t>(4'000'000 / (jobs + 1), 20, kFlowEffort);
+}
+
+double speed_needed(const FlowProblem& problem, const Penalties& penalties, Aggregate aggregate,
+                    std::span<const double> flow_completion, double bound) {
+  std::vector<double> sooner(flow_completion.begin(), flow_completion.end());
+  const double goal = bound + 1e-9 * std::fabs(bound);
+  const auto meets = [&](double speed) {
+    for (std::size_t j = 0; j < problem.flows(); ++j) {
+      if (problem.volume[j] == 0.0) continue;
+      sooner[j] = problem.now + (flow_completion[j] - problem.now) / speed;
+    }
+    return evaluate(penalties, aggregate, sooner) <= goal;
+  };
+  if (meets(1.0)) return 1.0;
+  double low = 1.0, high = 2.0;
+  while (!meets(high)) {
+    low = high;
+    if ((high *= 2.0) > 1e18) return kInfinity;
+  }
+  for (int step = 0; step < 100 && high - low > 1e-12 * high; ++step) {
+    const double middle = low + (high - low) / 2.0;
+    (meets(middle) ? high : low) = middle;
+  }
+  return high;
+}
+
+void complete_jobs(const FlowProblem& problem, FlowPlan& plan) {
+  const std::size_t n = problem.jobs();
+  plan.start.assign(n, kInfinity);
+  plan.allocation.assign(n, 0);
+  const Pieces& pieces = plan.pieces;
+  for (std::size_t k = 0; k < pieces.size(); ++k) {
+    const auto i = static_cast<std::size_t>(pieces.job[k]);
+    if (plan.start[i] == kInfinity) plan.completion[i] = pieces.end[k];
+    plan.start[i] = std::min(plan.start[i], pieces.start[k]);
+    plan.completion[i] = std::max(plan.completion[i], pieces.end[k]);
+    if (pieces.start[k] <= problem.now) plan.allocation[i] += pieces.slots[k];
+  }
+  // A job without a piece starts and ends with the last of its parents.
+  std::vector<double> ready(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    const Index j = problem.flow[i];
+    ready[i] = problem.volume[j] > 0.0 ? problem.now + problem.release[j] : problem.idle_end[j];
+  }
+  for (const Index i : problem.topological) {
+    if (plan.start[i] == kInfinity) plan.start[i] = plan.completion[i] = ready[i];
+    for (std::size_t e = problem.child_offset[i]; e < problem.child_offset[i + 1]; ++e) {
+      ready[problem.child[e]] = std::max(ready[problem.child[e]], plan.completion[i]);
+    }
+  }
+}
+
+namespace {
+
+// Completions of flows from those of their jobs; value.
+void total(const FlowProblem& problem, const Penalties& penalties, Aggregate aggregate,
+           FlowPlan& plan) {
+  plan.flow_completion.assign(problem.idle_end.begin(), problem.idle_end.end());
+  for (std::size_t j = 0; j < problem.flows(); ++j) {
+    if (problem.volume[j] > 0.0) plan.flow_completion[j] = problem.now;
+  }
+  for (std::size_t i = 0; i < problem.jobs(); ++i) {
+    double& end = plan.flow_completion[problem.flow[i]];
+    if (problem.volume[problem.flow[i]] > 0.0) end = std::max(end, plan.completion[i]);
+  }
+  plan.value = evaluate(penalties, aggregate, plan.flow_completion);
+}
+
+}  // namespace
+
+void schedule_flows(const FlowProblem& problem, const FlowChains& chains,
+                    const Penalties& penalties, Aggregate aggregate, const FlowRecipe& recipe,
+                    FlowSearch& search, FlowPlan& plan) {
+  const std::size_t n = problem.jobs();
+  plan.pieces.clear();
+  plan.completion.assign(n, 0.0);
+  const auto keep_going = [](Index, double) { return true; };
+  if (recipe.scheduler == FlowScheduler::kChains) {
+    ChainPieces pieces;
+    DeadlineGreedy().run(problem, chains, recipe.order, keep_going, &pieces);
+    WrapAround().run(problem, chains, pieces, plan.pieces);
+  } else {
+    std::vector<Index> rank(n);
+    if (recipe.scheduler == FlowScheduler::kList) {
+      search.rank_by_order(recipe.order, rank);
+    } else {
+      search.rank_by_due(recipe.due, rank);
+    }
+    ReadyList().run(problem, rank, plan.completion, keep_going, &plan.pieces);
+  }
+  complete_jobs(problem, plan);
+  total(problem, penalties, aggregate, plan);
+}
+
+void FlowFlex::order_by(std::span<const double> due, std::vector<Index>& order) {
+  order.resize(due.size());
+  sorter_.sort(due, order);
+}
+
+bool FlowFlex::all_steps() const {
+  if (penalties_->linear()) return false;
+  for (std::size_t j = 0; j < problem_->flows(); ++j) {
+    if (problem_->volume[j] > 0.0 && !penalties_->steps(j)) return false;
+  }
+  return true;
+}
+
+// Scores a recipe and keeps it at its place among the best.
+void FlowFlex::consider(FlowRecipe recipe) {
+  const Score score = search_.score(recipe);
+  const auto at = std::upper_bound(scores_.begin(), scores_.end(), score, OrderSearch::better);
+  const auto place = at - scores_.begin();
+  scores_.insert(at, score);
+  recipes_.insert(recipes_.begin() + place, std::move(recipe));
+  if (recipes_.size() > kMostRecipes) {
+    recipes_.pop_back();
+    scores_.pop_back();
+  }
+}
+
+// An order in all three forms, as far as tries are left; `due` (may be empty) are its due times.
+void FlowFlex::consider_all(const std::vector<Index>& order, std::span<const double> due) {
+  const auto left = [&] { return tries_ > 0 && tries_-- > 0; };
+  if (left()) consider({FlowScheduler::kList, order, {}});
+  if (left()) consider({FlowScheduler::kChains, order, {}});
+  if (due.empty() || tries_ == 0) return;
+  // A flow that need never end counts as due after all others.
+  double last = 0.0;
+  for (std::size_t j = 0; j < due.size(); ++j) {
+    if (due[j] < kInfinity) last = std::max(last, due[j]);
+    last = std::max(last, bound_.earliest()[j]);
+  }
+  finite_due_.assign(due.begin(), due.end());
+  for (double& d : finite_due_) d = d < kInfinity ? std::max(d, 0.0) : 2.0 * last;
+  --tries_;
+  consider({FlowScheduler::kSlack, order, finite_due_});
+}
+
+void FlowFlex::solve_cells(TimeCells::Charge charge) {
+  cells_.charge(*problem_, *penalties_, bound_.earliest(), charge, costs_);
+  min_cost_flow_.solve(problem_->volume, cells_.times(charge), cells_.room, costs_);
+}
+
+// Figure 8: the least level whose deadlines the greedy meets within twice their time.
+void FlowFlex::bisect(double low, double high, FlowRecipe& recipe) {
+  const auto feasible = [&](double level) {
+    bound_.deadlines(*penalties_, level, due_);
+    order_by(due_, order_);
+    bool met = true;
+    greedy_.run(*problem_, chains_, order_, [&](Index j, double end) {
+      if (problem_->volume[j] == 0.0) return true;
+      const double release = problem_->release[j];
+      met = end - release <= 2.0 * (due_[j] - release) * (1.0 + 1e-12);
+      return met;
+    });
+    return met;
+  };
+  double success = high;
+  if (feasible(low)) {
+    success = low;
+  } else {
+    double fail = low;
+    for (int step = 0; step < 60; ++step) {
+      const double middle = fail + (success - fail) / 2.0;
+      if (!(middle > fail && middle < success)) break;
+      if (success - fail <= kBisected * std::fabs(success)) break;
+      (feasible(middle) ? success : fail) = middle;
+    }
+  }
+  bound_.deadlines(*penalties_, success, due_);
+  recipe.scheduler = FlowScheduler::kChains;
+  order_by(due_, recipe.order);
+}
+
+// The paper's own schedule. Sums: the cells must stand.
+void FlowFlex::literal(Aggregate aggregate, FlowRecipe& recipe) {
+  const std::size_t f = problem_->flows();
+  due_.resize(f);
+  if (aggregate == Aggregate::kSum) {
+    solve_cells(TimeCells::Charge::kRight);
+    rounded_deadlines(*problem_, cells_, min_cost_flow_.assignment(), bound_.earliest(), 0.5, due_);
+    recipe.scheduler = FlowScheduler::kChains;
+    order_by(due_, recipe.order);
+    return;
+  }
+  // H bounds the length of every sensible schedule; nobody can pay more.
+  double length = 0.0, high = -kInfinity;
+  for (std::size_t j = 0; j < f; ++j) {
+    length = std::max(length, problem_->release[j]) + problem_->alone[j];
+  }
+  for (std::size_t j = 0; j < f; ++j) {
+    high = std::max(high, (*penalties_)(j, problem_->volume[j] > 0.0 ? problem_->now + length
+                                                                     : problem_->idle_end[j]));
+  }
+  bisect(bound_.alone(*penalties_, Aggregate::kMax), high, recipe);
+}
+
+// Orders of the flows taken for malleable jobs.
+void FlowFlex::relaxed_orders() {
+  bound_.relax(relaxed_);
+  const std::span<const OrderRule> rules =
+      penalties_->linear() ? std::span<const OrderRule>(kLinearRules) : kSumRules;
+  std::vector<Index> order(problem_->flows());
+  for (const OrderRule rule : rules) {
+    if (tries_ == 0) return;
+    orders_.make(rule, relaxed_, *penalties_, bound_.earliest(), order);
+    consider_all(order, {});
+  }
+}
+
+void FlowFlex::plan(const FlowProblem& problem, const Penalties& penalties, Aggregate aggregate,
+                    const FlowOptions& options, FlowPlan& plan) {
+  const auto began = Clock::now();
+  const bool timed = std::isfinite(options.budget);
+  const std::function<bool()> late = [&] {
+    return timed && std::chrono::duration<double>(Clock::now() - began).count() >= options.budget;
+  };
+  const std::size_t f = problem.flows(), n = problem.jobs();
+  plan = FlowPlan{};
+  problem_ = &problem;
+  penalties_ = &penalties;
+  aggregate_ = aggregate;
+  if (f == 0) {
+    plan.lower_bound = 0.0;
+    plan.speed = 1.0;
+    return;
+  }
+  chains_.build(problem);
+  bound_.build(problem);
+  search_.begin(problem, chains_, penalties, aggregate, bound_.earliest());
+  recipes_.clear();
+  scores_.clear();
+  due_.resize(f);
+  const bool sum = aggregate == Aggregate::kSum;
+  const bool fast = options.method == FlowMethod::kFast;
+  double lower = bound_.alone(penalties, aggregate);
+  // About as many fixed orders as cost a few milliseconds.
+  tries_ = std::clamp<std::size_t>(60'000 / (n + 1), 2, 60);
+
+  if (sum && !fast) {
+    const std::size_t steps = std::clamp<std::size_t>(65'536 / f, 32, 128);
+    cells_.build(problem, penalties, bound_.all(), bound_.earliest(), steps);
+  }
+  if (!fast) {
+    FlowRecipe recipe;
+    literal(aggregate, recipe);
+    const Score score = search_.score(recipe);
+    plan.literal_value = score.value;
+    recipes_.push_back(std::move(recipe));
+    scores_.push_back(score);
+    if (options.method == FlowMethod::kBest && sum) {
+      for (const double share : kShares) {
+        rounded_deadlines(problem, cells_, min_cost_flow_.assignment(), bound_.earliest(), share,
+                          due_);
+        order_by(due_, order_);
+        consider_all(order_, due_);
+      }
+    }
+    // Only a caller's own penalties need the flow's bound: the others have stronger ones below.
+    bool custom = false;
+    for (std::size_t j = 0; j < f; ++j) custom |= penalties.is_custom(j);
+    if (sum && custom) {
+      solve_cells(TimeCells::Charge::kLeft);
+      double idle = 0.0;  // what flows without work cost, which may be negative
+      for (std::size_t j = 0; j < f; ++j) {
+        if (problem.volume[j] == 0.0) idle += penalties(j, problem.idle_end[j]);
+      }
+      lower = std::max(lower, idle + min_cost_flow_.bound());
+    }
+  }
+  if (options.method != FlowMethod::kLiteral) {
+    if (options.warm.size() == f) {
+      consider_all(std::vector<Index>(options.warm.begin(), options.warm.end()), {});
+    }
+    if (sum) relaxed_orders();
+  }
+  if (recipes_.empty()) {  // a maximum, fast: by the deadlines of its bound alone
+    std::vector<Index> arrived(f);
+    std::iota(arrived.begin(), arrived.end(), Index{0});
+    consider({FlowScheduler::kChains, std::move(arrived), {}});
+  }
+  if (sum) {
+    std::vector<double> end(f, 0.0);
+    greedy_.run(problem, chains_, recipes_[0].order, [&](Index j, double t) {
+      end[j] = t;
+      return true;
+    });
+    if (all_steps()) {
+      const std::uint64_t nodes =
+          options.method == FlowMethod::kBest && options.effort > 0 ? kStepNodes : 0;
+      lower = std::max(lower, bound_.step_bound(penalties, scores_[0].value, nodes, due_));
+      if (options.method != FlowMethod::kLiteral) {
+        order_by(due_, order_);
+        consider_all(order_, due_);
+      }
+    } else {
+      lower = std::max(lower, bound_.busy_bound(penalties, end));
+      if (options.method == FlowMethod::kBest && options.effort > 0 &&
+          !reaches(scores_[0].value, lower)) {
+        lower = std::max(lower, bound_.grid_bound(penalties, scores_[0].value));
+      }
+    }
+  } else {
+    const bool pairs = !problem.released && options.effort > 0 && f <= 64;
+    lower = bound_.max_level(penalties, lower, scores_[0].value, pairs);
+    if (options.method != FlowMethod::kLiteral) {
+      // Deadlines of levels between the bound and what has been reached.
+      constexpr int kLevels = 8;
+      for (int k = 0; k <= kLevels && tries_ > 0 && !reaches(scores_[0].value, lower); ++k) {
+        const double share = static_cast<double>(k) / kLevels;
+        bound_.deadlines(penalties, lower + share * share * (scores_[0].value - lower), due_);
+        order_by(due_, order_);
+        consider_all(order_, due_);
+      }
+    }
+  }
+  lower = std::min(lower, scores_[0].value);
+
+  if (options.method == FlowMethod::kBest && options.effort > 0 &&
+      !reaches(scores_[0].value, lower)) {
+    if (!sum) {
+      bound_.deadlines(penalties, lower, due_);
+      search_.aim(due_);
+      for (std::size_t k = 0; k < recipes_.size(); ++k) scores_[k] = search_.score(recipes_[k]);
+    }
+    Score best = scores_[0];
+    plan.candidates = search_.improve(recipes_, best, options.effort, lower, late);
+    if (plan.candidates < options.effort && late()) plan.status = Status::kTruncated;
+  }
+  schedule_flows(problem, chains_, penalties, aggregate, recipes_[0], search_, plan);
+  plan.order = recipes_[0].order;
+  plan.lower_bound = std::min(lower, plan.value);
+  if (problem.released) {
+    plan.speed =
+        speed_needed(problem, penalties, aggregate, plan.flow_completion, plan.lower_bound);
+  }
+}
+
+void plan_baseline(const FlowProblem& problem, const Penalties& penalties, Aggregate aggregate,
+                   FlowBaseline which, std::span<const double> arrival, FlowPlan& plan) {
+  const std::size_t f = problem.flows(), n = problem.jobs();
+  plan = FlowPlan{};
+  if (f == 0) {
+    plan.lower_bound = 0.0;
+    plan.speed = 1.0;
+    return;
+  }
+  plan.order.resize(f);
+  KeySort().sort(arrival, plan.order);
+  plan.completion.assign(n, 0.0);
+  ReadyList list;
+  if (which == FlowBaseline::kFair) {
+    std::vector<double> end(f, 0.0);
+    list.fair(problem, plan.completion, end, plan.pieces);
+  } else {
+    std::vector<Index> rank(n);
+    Index next = 0;
+    for (const Index j : plan.order) {
+      // The topological order of a flow stands where the flow stands in the table.
+      for (std::size_t k = problem.job_offset[j]; k < problem.job_offset[j + 1]; ++k) {
+        rank[problem.topological[k]] = next++;
+      }
+    }
+    list.run(problem, rank, plan.completion, [](Index, double) { return true; }, &plan.pieces);
+  }
+  complete_jobs(problem, plan);
+  total(problem, penalties, aggregate, plan);
+  FlowBound bound;
+  bound.build(problem);
+  plan.lower_bound = bound.alone(penalties, aggregate);
+  if (aggregate == Aggregate::kMax) {
+    plan.lower_bound = bound.max_level(penalties, plan.lower_bound, plan.value, false);
+  } else {
+    bool steps = !penalties.linear();
+    for (std::size_t j = 0; steps && j < f; ++j) {
+      steps = problem.volume[j] == 0.0 || penalties.steps(j);
+    }
+    std::vector<double> end(f);
+    for (std::size_t j = 0; j < f; ++j) end[j] = plan.flow_completion[j] - problem.now;
+    plan.lower_bound =
+        std::max(plan.lower_bound, steps ? bound.step_bound(penalties, plan.value, 0, {})
+                                         : bound.busy_bound(penalties, end));
+  }
+  plan.lower_bound = std::min(plan.lower_bound, plan.value);
+  if (problem.released) {
+    plan.speed =
+        speed_needed(problem, penalties, aggregate, plan.flow_completion, plan.lower_bound);
+  }
+}
+
+}  // namespace malleable

@@ -1,0 +1,99 @@
+"""Alibaba's batch DAGs (cluster-trace-v2018) as JSON lines, a flow a line.
+
+A line is ``{"job": name, "tasks": [{"id", "parents", "instances", "duration", "start_time"}, ...]}``;
+``duration`` is the mean time of an instance (``actual_duration`` in some exports). Start times often
+come before a parent's end, so only the earliest one is used, as the flow's arrival.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from malleable.flow_tables import Flows
+from malleable.workloads.files import Source, open_text, shown
+
+__all__ = ["read_alibaba"]
+
+
+def read_alibaba(source: Source, *, most: int | None = None) -> Flows:
+    """Read Alibaba DAG lines.
+
+    Parameters
+    ----------
+    source : path or file object
+        Plain or gzip.
+    most : int, optional
+        Stop after so many flows.
+
+    Returns
+    -------
+    Flows
+        Sorted by arrival [s], ties in file order. A job per task: as many slots as instances (one
+        where the trace has none), work instances times duration.
+
+    Raises
+    ------
+    ValueError
+        With file and line.
+    """
+    found: list[tuple[float, str, list[dict[str, Any]]]] = []
+    with open_text(source) as (text, where):
+        for number, line in enumerate(text, start=1):
+            if not line.strip():
+                continue
+            if most is not None and len(found) >= most:
+                break
+            try:
+                found.append(_flow(line))
+            except ValueError as error:
+                raise ValueError(f"{where}, line {number}: {error}") from None
+    found.sort(key=lambda flow: flow[0])
+    try:
+        return Flows(
+            [jobs for _, _, jobs in found],
+            arrival=[arrival for arrival, _, _ in found],
+            name=[name for _, name, _ in found],
+        )
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None
+
+
+def _flow(line: str) -> tuple[float, str, list[dict[str, Any]]]:
+    try:
+        entry = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"not JSON: {error}") from None
+    tasks = entry.get("tasks") if isinstance(entry, Mapping) else None
+    if not isinstance(tasks, list) or "job" not in entry:
+        raise ValueError("expected an object with job and tasks")
+    jobs = []
+    starts = []
+    for task in tasks:
+        if not isinstance(task, Mapping) or "id" not in task:
+            raise ValueError(f"task {shown(task)}: expected an object with an id")
+        name = str(task["id"])
+        instances = task.get("instances")
+        count = 1.0 if instances is None else _number(instances, "instances", name)
+        duration = _number(task.get("duration", task.get("actual_duration")), "duration", name)
+        start = task.get("start_time")
+        if start is not None and _number(start, "start_time", name) > 0.0:
+            starts.append(float(start))
+        jobs.append(
+            {
+                "name": name,
+                "work": count * duration,
+                "max_slots": max(1, round(count)),
+                "after": [str(parent) for parent in task.get("parents") or ()],
+            }
+        )
+    return min(starts, default=0.0), str(entry["job"]), jobs
+
+
+def _number(value: Any, field: str, task: str) -> float:
+    plain = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not plain or not (math.isfinite(value) and value >= 0):
+        raise ValueError(f"task {task!r}: {field} = {shown(value)}: must be finite and at least 0")
+    return float(value)

@@ -1,0 +1,128 @@
+"""The epoch over flows: what comes, changes, finishes; what is decided."""
+
+import numpy as np
+import pytest
+
+import malleable as mb
+from malleable.workloads import section51_flows
+
+
+def two_steps(work=4.0):
+    return mb.Flows(
+        [[{"name": "a", "work": work, "max_slots": 2}, {"name": "b", "work": 2.0, "after": ["a"]}]]
+    )
+
+
+def test_a_flow_runs_through():
+    epoch = mb.FlowEpoch(3, "sum:response")
+    ids = epoch.add(two_steps())
+    assert (ids.flows.tolist(), ids.jobs.tolist()) == ([0], [0, 1])
+    first = epoch.decide(0.0)
+    assert first.ids.tolist() == [0, 1] and first.slots.tolist() == [2, 0]
+    assert first.ready.tolist() == [True, False] and first.changed.tolist() == [True, False]
+    epoch.update([0], work=1.0)
+    again = epoch.decide(1.5)
+    assert again.slots.tolist() == [2, 0] and not again.changed.any()
+    assert again.plan().flow_completion[0] == pytest.approx(1.5 + 0.5 + 2 / 3)
+    epoch.finish([0])
+    second = epoch.decide(2.0)
+    assert second.ids.tolist() == [1] and second.slots.tolist() == [3]
+    assert second.ready.all() and not len(second.ended)
+    epoch.finish([1])
+    last = epoch.decide(3.0)
+    assert last.ended.tolist() == [0] and not len(last.ids) and len(epoch) == 0
+    assert epoch.add(two_steps()).flows.tolist() == [1]  # ids are never used twice
+
+
+def test_stretch_remembers_the_size():
+    epoch = mb.FlowEpoch(2, "sum:stretch")
+    epoch.add(two_steps())
+    epoch.update([0], work=1.0)
+    plan = epoch.decide(0.0).plan()
+    assert plan.value == pytest.approx(plan.flow_completion[0] / 6.0)
+
+
+def test_guessed_work_follows_the_default_until_it_is_known():
+    epoch = mb.FlowEpoch(2, "sum:completion", task_work=3.0)
+    epoch.add(two_steps(), tasks=[4, 0])
+    assert epoch.decide(0.0).plan().flows.work.tolist() == [12.0, 2.0]
+    epoch.set_task_work(5.0)
+    assert epoch.decide(0.0).plan().flows.work.tolist() == [20.0, 2.0]
+    epoch.update([0], work=7.0)
+    epoch.set_task_work(9.0)
+    assert epoch.decide(0.0).plan().flows.work.tolist() == [7.0, 2.0]
+
+
+def test_arrivals_slots_and_removal():
+    epoch = mb.FlowEpoch(4)
+    epoch.add(mb.Flows([[{"work": 8}], [{"work": 8}]], arrival=[0.0, 5.0]))
+    early = epoch.decide(0.0)
+    assert early.slots.tolist() == [4, 0] and early.ready.tolist() == [True, False]
+    fewer = epoch.decide(0.0, slots=1)
+    assert fewer.slots.tolist() == [1, 0] and epoch.slots == 1
+    epoch.remove([0])
+    assert epoch.decide(6.0).slots.tolist() == [1]
+
+
+def test_simulated_epochs_end_and_every_plan_is_valid():
+    flows = section51_flows(11, flows=6, jobs=6)
+    epoch = mb.FlowEpoch(25, "sum:stretch", effort=20)
+    rows = np.arange(len(flows))
+    epoch.add(flows.take(rows[:3]))
+    rng = np.random.default_rng(1)
+    left = dict(enumerate(flows.work[: flows.job_offset[3]].tolist()))
+    now, ended = 0.0, []
+    for round_number in range(400):
+        if round_number == 2:
+            ids = epoch.add(flows.take(rows[3:]))
+            left |= dict(zip(ids.jobs.tolist(), flows.work[flows.job_offset[3] :], strict=True))
+        decision = epoch.decide(now)
+        decision.plan().validate()
+        ended += decision.ended.tolist()
+        assert decision.slots.sum() <= 25 and not decision.slots[~decision.ready].any()
+        if not len(decision.ids) and round_number > 2:
+            break
+        now += 0.05
+        for job, slots in zip(decision.ids.tolist(), decision.slots.tolist(), strict=True):
+            left[job] -= 0.05 * slots
+        done = [j for j in decision.ids.tolist() if left[j] <= 0.0]
+        epoch.finish(done)
+        running = [j for j in decision.ids.tolist() if j not in done]
+        # Estimates are wrong by a fifth either way.
+        epoch.update(running, work=[left[j] * rng.uniform(0.8, 1.2) for j in running])
+    assert sorted(ended) == list(range(6))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda e: e.finish([9]), r"ids\[0\] = 9: unknown"),
+        (lambda e: e.finish([0, 0]), "named twice"),
+        (lambda e: e.update([0], work=[-1.0]), r"work\[0\] = -1"),
+        (lambda e: e.update([0], max_slots=0), r"max_slots\[0\] = 0"),
+        (lambda e: e.update([0.5]), "whole number"),
+        (lambda e: e.remove([4]), "unknown"),
+        (lambda e: e.add(two_steps(), tasks=[1]), "tasks has 1"),
+        (lambda e: e.add(two_steps(), tasks=[1, -2]), r"tasks\[1\]"),
+        (lambda e: e.decide(float("nan")), "now"),
+        (lambda e: e.decide(0.0, slots=0), "slots"),
+        (lambda e: e.set_task_work(0.0), "task_work"),
+    ],
+)
+def test_wrong_calls_change_nothing(call, message):
+    epoch = mb.FlowEpoch(3)
+    epoch.add(two_steps())
+    before = epoch.decide(0.0)
+    with pytest.raises(ValueError, match=message):
+        call(epoch)
+    after = epoch.decide(0.0)
+    assert after.slots.tolist() == before.slots.tolist()
+    assert after.plan().value == before.plan().value and epoch.slots == 3
+
+
+@pytest.mark.parametrize(
+    "options", [{"policy": "flex"}, {"objective": "sum:custom"}, {"effort": -1}, {"task_work": -1}]
+)
+def test_wrong_options(options):
+    with pytest.raises(ValueError, match=next(iter(options))):
+        mb.FlowEpoch(3, **options)
