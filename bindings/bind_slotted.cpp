@@ -109,8 +109,7 @@ class PySlottedEpoch {
     {
       const Busy busy(flag_);
       py::gil_scoped_release release;
-      epoch_.add(now,
-                 {view(maps), view(reduces), view(running), view(map_left), view(reduce_left)},
+      epoch_.add(now, {view(maps), view(reduces), view(running), view(map_left), view(reduce_left)},
                  ids);
     }
     return to_numpy(std::move(ids));

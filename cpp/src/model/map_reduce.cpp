@@ -13,9 +13,9 @@ void validate(const MapReduceView& jobs) {
                                 " entries but map has " + std::to_string(n));
   }
   if (jobs.task_offset.size() != n + 1) {
-    throw std::invalid_argument("reduce has " +
-                                std::to_string(static_cast<long long>(jobs.task_offset.size()) - 1) +
-                                " entries but map has " + std::to_string(n));
+    throw std::invalid_argument(
+        "reduce has " + std::to_string(static_cast<long long>(jobs.task_offset.size()) - 1) +
+        " entries but map has " + std::to_string(n));
   }
   if (jobs.task_offset.front() != 0 ||
       jobs.task_offset.back() != static_cast<std::int64_t>(jobs.task.size())) {

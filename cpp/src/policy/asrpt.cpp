@@ -10,9 +10,7 @@ namespace {
 constexpr Index kNone = ~Index{0};
 
 // Machines that do so much map work within the slot; rounding of sums must not cost a machine.
-std::int64_t tasks_for(double map) {
-  return static_cast<std::int64_t>(std::ceil(map - 1e-9));
-}
+std::int64_t tasks_for(double map) { return static_cast<std::int64_t>(std::ceil(map - 1e-9)); }
 
 Index& handle_of(std::vector<Index>& handles, Index row) {
   if (row >= handles.size()) handles.resize(std::size_t{row} + 1, kNone);

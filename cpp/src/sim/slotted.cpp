@@ -154,8 +154,8 @@ void SlottedSim::apply(const SlottedGrant& grant) {
     job.map_left = static_cast<double>(job.maps);
     if (job.maps == 0) {
       truth.map_finish = slot_;
-      job.ready = options_.preemptive ? truth.reduce_total
-                                      : static_cast<std::int64_t>(truth.tasks.size());
+      job.ready =
+          options_.preemptive ? truth.reduce_total : static_cast<std::int64_t>(truth.tasks.size());
       if (job.ready == 0) {
         finish(grant.row);
         return;

@@ -107,7 +107,8 @@ def lognormal_estimates(
     if not (isinstance(sigma, (int, float, np.number)) and 0.0 <= float(sigma) < math.inf):
         raise ValueError(f"estimates = {sigma!r}: a standard deviation must be at least 0")
     error = np.random.default_rng(rng).standard_normal(len(jobs)) * float(sigma)
-    return jobs.reduce_work * np.exp(np.clip(error, -50.0, 50.0))
+    drawn: Floats = jobs.reduce_work.astype(np.float64) * np.exp(np.clip(error, -50.0, 50.0))
+    return drawn
 
 
 def _checked_estimates(jobs: Any, estimates: Any, seed: Any) -> Floats | None:

@@ -330,7 +330,7 @@ class MapReduceStream:
 def _mean(size: Any) -> float:
     """Mean of what is drawn, rounding and the least of 1 included."""
     if isinstance(size, tuple):
-        return (size[0] + size[1]) / 2
+        return float(size[0] + size[1]) / 2
     # P(rounded >= k) = exp(-(k - 1/2) / mean) for k >= 2, and 1 for k = 1.
     return 1.0 + math.exp(-1.5 / size) / -math.expm1(-1.0 / size)
 

@@ -2,8 +2,8 @@
 //
 // In each slot the jobs with the least total work left get machines first, as many as they have
 // units left; within a job, map units go before reduce units. The total flow time of this schedule
-// is a lower bound for every map-and-reduce schedule (Zheng, Shroff, Sinha 2013, lemma 1), and ASRPT
-// takes its map tasks from it. While nobody arrives the order of the jobs does not change, so
+// is a lower bound for every map-and-reduce schedule (Zheng, Shroff, Sinha 2013, lemma 1), and
+// ASRPT takes its map tasks from it. While nobody arrives the order of the jobs does not change, so
 // several slots may be poured at once. add and cancel O(log n), pour O(log n) a job served.
 #pragma once
 

@@ -1,8 +1,8 @@
 // A table of map-and-reduce jobs in slots (Zheng, Shroff, Sinha 2013, section III) as a struct of
 // arrays, and the one place where its numbers are checked.
 //
-// Slots are numbered from 1. A map task is one unit of work; a reduce task is one or more units, all
-// of them after the slot of the job's last map task.
+// Slots are numbered from 1. A map task is one unit of work; a reduce task is one or more units,
+// all of them after the slot of the job's last map task.
 #pragma once
 
 #include <cstddef>

@@ -30,9 +30,9 @@ class PlannedMaps {
   void leave(std::span<const SlottedJob> jobs, Index row, bool cancelled);
   void pass(std::int64_t machines, double slots);
 
-  // Moves the virtual schedule on by one slot if it is `fresh` and appends grants for its map tasks,
-  // by work left; with `unlocking` only for jobs with at least as much reduce as map work left.
-  // Returns the machines that stay idle.
+  // Moves the virtual schedule on by one slot if it is `fresh` and appends grants for its map
+  // tasks, by work left; with `unlocking` only for jobs with at least as much reduce as map work
+  // left. Returns the machines that stay idle.
   std::int64_t grant(std::span<const SlottedJob> jobs, std::int64_t machines, std::int64_t idle,
                      bool fresh, bool unlocking, std::vector<SlottedGrant>& grants);
 

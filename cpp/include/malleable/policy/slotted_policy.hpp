@@ -39,8 +39,8 @@ class SlottedPolicy {
  public:
   virtual ~SlottedPolicy() = default;
 
-  // Row `row` of `jobs` is new, has changed, or is done (`cancelled`: will never be done). A row may
-  // be used again after it has left.
+  // Row `row` of `jobs` is new, has changed, or is done (`cancelled`: will never be done). A row
+  // may be used again after it has left.
   virtual void arrive(std::span<const SlottedJob> jobs, Index row) = 0;
   virtual void update(std::span<const SlottedJob> jobs, Index row) = 0;
   virtual void leave(std::span<const SlottedJob> jobs, Index row, bool cancelled) = 0;

@@ -1,8 +1,8 @@
 // Unlock: ASRPT's head start for map tasks, only where it pays.
 //
-// ASRPT (policy/asrpt) runs the map tasks of the virtual SRPT before any reduce task. That fills the
-// next slot with reduce work where a job's map work is small against its reduce work, and delays
-// jobs that could end now where it is not. Here
+// ASRPT (policy/asrpt) runs the map tasks of the virtual SRPT before any reduce task. That fills
+// the next slot with reduce work where a job's map work is small against its reduce work, and
+// delays jobs that could end now where it is not. Here
 //   1  what runs and may not be interrupted keeps its machine
 //   2  map tasks that the virtual SRPT runs in this slot, of jobs with no more map than reduce work
 //      left: a machine spent here unlocks at least one unit of reduce work

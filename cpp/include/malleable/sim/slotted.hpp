@@ -1,5 +1,5 @@
-// The slotted map-and-reduce model (Zheng, Shroff, Sinha 2013, section III): N machines, one unit of
-// work a machine and slot.
+// The slotted map-and-reduce model (Zheng, Shroff, Sinha 2013, section III): N machines, one unit
+// of work a machine and slot.
 //
 // Every job brings map tasks of one unit and reduce tasks of one or more; reduce work starts in the
 // slot after the job's last map task. Preemptive: any number of a job's reduce units run side by
@@ -48,9 +48,9 @@ struct SlottedTotals {
 };
 
 struct SlottedRecords {
-  std::vector<std::int64_t> job;           // from 0, in the order of feeding
-  std::vector<std::int64_t> start;         // first slot with a machine
-  std::vector<std::int64_t> map_finish;    // slot of the last map task; none: before the arrival
+  std::vector<std::int64_t> job;         // from 0, in the order of feeding
+  std::vector<std::int64_t> start;       // first slot with a machine
+  std::vector<std::int64_t> map_finish;  // slot of the last map task; none: before the arrival
   std::vector<std::int64_t> finish;
 };
 
@@ -114,10 +114,10 @@ class SlottedSim {
   std::vector<std::int64_t> histogram_;
   SlottedTotals totals_;
   SlottedRecords records_;
-  std::int64_t slot_ = 1;  // the next to run
+  std::int64_t slot_ = 1;          // the next to run
   std::int64_t idle_, spare_ = 0;  // spare_: idle and not granted yet in this slot
   std::int64_t live_ = 0, sequence_ = 0, startable_ = 0;  // rows with tasks that may start
-  std::int64_t told_ = 0;  // the last slot that the policy knows of
+  std::int64_t told_ = 0;                                 // the last slot that the policy knows of
   std::int64_t polled_ = 0;
 };
 
