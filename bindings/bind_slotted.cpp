@@ -175,11 +175,12 @@ void bind_slotted(py::module_& module) {
         const MapReduceView jobs = view_of(arrival, map, task_offset, task);
         validate_machines(machines);
         std::vector<std::int64_t> finish(jobs.size());
+        std::int64_t forced = 0;
         {
           py::gil_scoped_release release;
-          srpt_finish(jobs, machines, finish);
+          forced = srpt_finish(jobs, machines, finish);
         }
-        return to_numpy(std::move(finish));
+        return py::make_tuple(to_numpy(std::move(finish)), forced);
       },
       py::arg("arrival").noconvert(), py::arg("map").noconvert(),
       py::arg("task_offset").noconvert(), py::arg("task").noconvert(), py::arg("machines"));

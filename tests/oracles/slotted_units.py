@@ -183,6 +183,29 @@ def srpt_bound(table, machines):
     return finish
 
 
+def two_slot_bound(table, machines):
+    """Jobs in the system, slot by slot, if as many as can be had ended before, new ones with both
+    phases never in their slot of arrival; SRPT without precedence, run anew for every slot."""
+
+    def unfinished(slot, others):
+        """Of ``others``, after SRPT alone on them up to the end of ``slot``."""
+        jobs = [Job(k, *table[k]) for k in others]
+        for t in range(1, slot + 1):
+            virtual_slot([job for job in jobs if job.arrival <= t], machines)
+        return sum(job.virtual_left > 0 for job in jobs)
+
+    total, slot, left = 0, 0, 0
+    last = max((a for a, _, _ in table), default=0)
+    while slot < last or left > 0:
+        slot += 1
+        here = [k for k, (a, m, tasks) in enumerate(table) if a == slot and m + sum(tasks) > 0]
+        total += left + len(here)
+        both = [k for k in here if table[k][1] > 0 and table[k][2]]
+        others = [k for k in range(len(table)) if table[k][0] <= slot and k not in both]
+        left = len(both) + unfinished(slot, others)
+    return total
+
+
 def least_total_flow(table, machines, latest):
     """The optimum of a tiny preemptive instance by trying every way to use the machines."""
     from functools import cache

@@ -119,6 +119,15 @@ def test_no_schedule_beats_the_bound(rows, machines):
         assert total >= bound
 
 
+@settings(max_examples=100, deadline=None)
+@given(small_tables(), st.integers(1, 7))
+def test_the_tighter_bound_slot_by_slot(rows, machines):
+    jobs = mb.MapReduceJobs(
+        [m for _, m, _ in rows], [r for _, _, r in rows], arrival=[a for a, _, _ in rows]
+    )
+    assert slotted.lower_bounds(jobs, machines)[1] == slotted_units.two_slot_bound(rows, machines)
+
+
 @settings(max_examples=25, deadline=None)
 @given(small_tables(most_jobs=3, longest=2), st.integers(1, 3))
 def test_the_bound_against_every_schedule(rows, machines):
@@ -129,8 +138,9 @@ def test_the_bound_against_every_schedule(rows, machines):
     jobs = mb.MapReduceJobs(
         [m for _, m, _ in rows], [r for _, _, r in rows], arrival=[a for a, _, _ in rows]
     )
-    bound = int((slotted.srpt_finish(jobs, machines) - jobs.arrival + 1).sum())
-    assert bound <= best
+    bound, tight = slotted.lower_bounds(jobs, machines)
+    assert bound == int((slotted.srpt_finish(jobs, machines) - jobs.arrival + 1).sum())
+    assert bound <= tight <= best
     for policy in slotted.POLICIES:
         assert run(rows, policy, machines, True).summary[policy]["total_response"] >= best
 
@@ -362,14 +372,37 @@ def test_wrong_jobs():
     stream = mb.MapReduceStream(slots=5)
     with pytest.raises(ValueError, match="a stream keeps none"):
         mb.simulate(stream, "slotted", "asrpt", records=True)
-    with pytest.raises(ValueError, match="a stream takes none"):
-        mb.simulate(stream, "slotted", "asrpt", estimates=0.5)
+    with pytest.raises(ValueError, match="a stream takes a standard deviation only"):
+        mb.simulate(stream, "slotted", "asrpt", estimates=[0.5])
+    with pytest.raises(ValueError, match="estimates = -1"):
+        mb.simulate(stream, "slotted", "asrpt", estimates=-1)
 
 
 def test_no_jobs():
     result = mb.simulate(mb.MapReduceJobs([], []), "slotted", list(slotted.POLICIES))
     assert all(summary["jobs"] == 0 for summary in result.summary.values())
     assert slotted.srpt_finish(mb.MapReduceJobs([], []), 3).tolist() == []
+
+
+def test_more_work_than_can_be_simulated_is_an_error():
+    long = mb.MapReduceJobs([1], [[2**33]])
+    with pytest.raises(ValueError, match="more than 2\\^31; say horizon"):
+        mb.simulate(long, "slotted", "fifo", machines=2)
+    cut = mb.simulate(long, "slotted", "fifo", machines=2, horizon=1000)
+    assert cut.summary["fifo"]["unfinished"] == 1
+
+
+def test_waiting_for_a_long_task_is_no_work():
+    """A task of 2^30 slots, alone or beside jobs of which nothing may start meanwhile."""
+    jobs = mb.MapReduceJobs([0, 0, 1], [[2**30], [2**30], [1]], arrival=[1, 2, 3])
+    for policy in BOTH:
+        result = mb.simulate(jobs, "slotted", policy, machines=2, preemptive=False)
+        assert result.records["completion"].tolist() == [2.0**30, 2.0**30 + 1, 2.0**30 + 2]
+        assert result.summary[policy]["decisions"] < 10
+        # One machine is idle in the first slot and in the last.
+        assert result.summary[policy]["utilisation"] == 1.0 - 2 / (2 * (2**30 + 2))
+        total = result.summary[policy]["total_response"]
+        assert result.summary[policy]["mean_jobs"] * (2**30 + 2) == pytest.approx(total)
 
 
 def test_extremes_end_quickly():

@@ -51,7 +51,19 @@ std::span<const VirtualSrpt::Served> VirtualSrpt::pour(double capacity) {
   return served_;
 }
 
-void srpt_finish(const MapReduceView& jobs, std::int64_t machines, std::span<std::int64_t> finish) {
+std::int64_t VirtualSrpt::endings(double capacity) {
+  std::int64_t count = 0;
+  order_.visit_in_order([&](const RankedHeap::Entry& entry) {
+    capacity -= entry.key;
+    if (capacity < 0.0) return false;
+    ++count;
+    return true;
+  });
+  return count;
+}
+
+std::int64_t srpt_finish(const MapReduceView& jobs, std::int64_t machines,
+                         std::span<std::int64_t> finish) {
   if (finish.size() != jobs.size()) throw std::invalid_argument("finish: one entry a job");
   VirtualSrpt schedule;
   const auto each = static_cast<double>(machines);
@@ -66,23 +78,41 @@ void srpt_finish(const MapReduceView& jobs, std::int64_t machines, std::span<std
       }
     }
   };
-  for (std::size_t j = 0; j < jobs.size(); ++j) {
+  std::vector<std::size_t> both;  // new jobs with both phases, and their work
+  std::vector<double> work;
+  std::int64_t forced = 0;
+  for (std::size_t j = 0; j < jobs.size();) {
     if (jobs.arrival[j] < slot) throw std::invalid_argument("arrivals must not fall");
-    if (jobs.arrival[j] > slot) {
-      if (schedule.size() > 0) pour(each * static_cast<double>(jobs.arrival[j] - slot));
-      slot = jobs.arrival[j];
+    if (schedule.size() > 0 && jobs.arrival[j] > slot) {
+      pour(each * static_cast<double>(jobs.arrival[j] - slot));
     }
-    std::int64_t total = jobs.map[j];
-    for (auto k = jobs.task_offset[j]; k < jobs.task_offset[j + 1]; ++k) {
-      total += jobs.task[static_cast<std::size_t>(k)];
+    slot = jobs.arrival[j];
+    both.clear();
+    work.clear();
+    for (; j < jobs.size() && jobs.arrival[j] == slot; ++j) {
+      std::int64_t reduce = 0;
+      for (auto k = jobs.task_offset[j]; k < jobs.task_offset[j + 1]; ++k) {
+        reduce += jobs.task[static_cast<std::size_t>(k)];
+      }
+      finish[j] = slot - 1;
+      const auto map = static_cast<double>(jobs.map[j]), total = map + static_cast<double>(reduce);
+      if (map > 0.0 && reduce > 0) {
+        both.push_back(j);
+        work.push_back(total);
+      } else if (total > 0.0) {
+        schedule.add(static_cast<std::int64_t>(j), 0, map, total);
+      }
     }
-    finish[j] = jobs.arrival[j] - 1;
-    if (total > 0) {
-      schedule.add(static_cast<std::int64_t>(j), 0, static_cast<double>(jobs.map[j]),
-                   static_cast<double>(total));
+    if (both.empty()) continue;
+    const std::int64_t without = schedule.endings(each);
+    for (std::size_t k = 0; k < both.size(); ++k) {
+      schedule.add(static_cast<std::int64_t>(both[k]), 0, static_cast<double>(jobs.map[both[k]]),
+                   work[k]);
     }
+    forced += schedule.endings(each) - without;
   }
   pour(INFINITY);
+  return forced;
 }
 
 }  // namespace malleable

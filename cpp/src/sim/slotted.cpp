@@ -100,9 +100,35 @@ void SlottedSim::advance(std::int64_t last) {
       polled_ = 0;
       if (poll_) poll_();
     }
-    step();
-    ++slot_;
+    if (idle_ > 0 && startable_ > 0) {
+      step();
+      ++slot_;
+    } else {
+      wait(last);
+    }
   }
+}
+
+void SlottedSim::wait(std::int64_t last) {
+  const std::int64_t end = std::min(next_ending(), last);
+  const std::int64_t slots = end - slot_ + 1;
+  totals_.live_slots += static_cast<double>(live_) * static_cast<double>(slots);
+  totals_.busy += (options_.machines - idle_) * slots;
+  totals_.last_slot = end;
+  slot_ = end;
+  end_tasks();
+  ++slot_;
+}
+
+std::int64_t SlottedSim::next_ending() const {
+  std::int64_t first = kLastSlot * 4;
+  for (std::int64_t slot = slot_; slot < slot_ + static_cast<std::int64_t>(kRing); ++slot) {
+    for (const Ending& ending : ring_[static_cast<std::size_t>(slot) % kRing]) {
+      if (ending.slot == slot) return slot;
+      first = std::min(first, ending.slot);
+    }
+  }
+  return first;
 }
 
 void SlottedSim::tell(std::int64_t slot) {
@@ -114,26 +140,24 @@ void SlottedSim::step() {
   totals_.live_slots += static_cast<double>(live_);
   totals_.last_slot = slot_;
   totals_.busy += options_.machines - idle_;
-  if (idle_ > 0 && startable_ > 0) {
-    std::size_t kept = 0;
-    for (const Index row : moving_) {
-      SlottedJob& job = jobs_[row];
-      truth_[row].listed = job.ready > 0 && job.running > 0;
-      if (truth_[row].listed) moving_[kept++] = row;
-      if (job.ready == 0) continue;
-      job.reduce_left = reduce_left(row, slot_);
-      policy_->update(jobs_, row);
-    }
-    moving_.resize(kept);
-    grants_.clear();
-    ++totals_.decisions;
-    tell(slot_ - 1);
-    policy_->decide(jobs_, options_.machines, idle_, true, grants_);
-    told_ = slot_;
-    spare_ = idle_;
-    polled_ += static_cast<std::int64_t>(grants_.size()) / 16;
-    for (const SlottedGrant& grant : grants_) apply(grant);
+  std::size_t kept = 0;
+  for (const Index row : moving_) {
+    SlottedJob& job = jobs_[row];
+    truth_[row].listed = job.ready > 0 && job.running > 0;
+    if (truth_[row].listed) moving_[kept++] = row;
+    if (job.ready == 0) continue;
+    job.reduce_left = reduce_left(row, slot_);
+    policy_->update(jobs_, row);
   }
+  moving_.resize(kept);
+  grants_.clear();
+  ++totals_.decisions;
+  tell(slot_ - 1);
+  policy_->decide(jobs_, options_.machines, idle_, true, grants_);
+  told_ = slot_;
+  spare_ = idle_;
+  polled_ += static_cast<std::int64_t>(grants_.size()) / 16;
+  for (const SlottedGrant& grant : grants_) apply(grant);
   if (!options_.preemptive) end_tasks();
 }
 

@@ -95,6 +95,9 @@ class SlottedSim {
 
   void enter(const MapReduceView& jobs, std::size_t j, double estimate);
   void step();
+  // Nobody can be granted anything before a running task ends: runs up to that slot, or `last`.
+  void wait(std::int64_t last);
+  std::int64_t next_ending() const;
   void tell(std::int64_t slot);
   void apply(const SlottedGrant& grant);
   void end_tasks();
