@@ -8,6 +8,7 @@ from malleable.flow_tables import Flows
 from malleable.objectives import KINDS
 from malleable.planning import DEFAULT_EFFORT, POLICIES, Plan, plan
 from malleable.simulation import SIMULATED_POLICIES, SimulationResult, simulate
+from malleable.slotted_epoch import SlottedDecision, SlottedEpoch
 from malleable.tables import ALL_SLOTS, Jobs
 from malleable.workloads import (
     MapReduceJobs,
@@ -52,6 +53,8 @@ __all__ = [
     "MapShuffleStream",
     "Plan",
     "SimulationResult",
+    "SlottedDecision",
+    "SlottedEpoch",
     "flow_kernels",
     "kernels",
     "plan",
