@@ -51,7 +51,8 @@ def _in_order(jobs: MapReduceJobs) -> tuple[MapReduceJobs, Integers]:
     return jobs.take(order), order
 
 
-def _checked_machines(machines: Any) -> int:
+def checked_machines(machines: Any) -> int:
+    """A number of machines; ValueError otherwise."""
     whole = isinstance(machines, (int, np.integer)) and not isinstance(machines, bool)
     if not whole or not 1 <= int(machines) <= 2**40:
         raise ValueError(f"machines = {machines!r}: must be a whole number from 1 to 2^40")
@@ -82,7 +83,7 @@ def srpt_finish(jobs: MapReduceJobs, machines: int) -> Integers:
     """
     ordered, order = _in_order(jobs)
     finish = np.empty(len(jobs), dtype=np.int64)
-    count = _checked_machines(machines)
+    count = checked_machines(machines)
     finish[order], _ = _core.srpt_finish(*_columns(ordered), machines=count)
     return finish
 
@@ -109,7 +110,7 @@ def lower_bounds(jobs: MapReduceJobs, machines: int) -> tuple[int, int]:
     header `kernel/virtual_srpt` proves it.
     """
     ordered, _ = _in_order(jobs)
-    finish, forced = _core.srpt_finish(*_columns(ordered), machines=_checked_machines(machines))
+    finish, forced = _core.srpt_finish(*_columns(ordered), machines=checked_machines(machines))
     total = int((finish - ordered.arrival + 1).sum())
     return total, total + forced
 
@@ -266,7 +267,7 @@ def run(
     if not isinstance(jobs, (MapReduceJobs, MapReduceStream)):
         raise ValueError(f"jobs: {type(jobs).__name__} is no MapReduceJobs or MapReduceStream")
     checked_choice("policy", policy, POLICIES)
-    count = _checked_machines(machines)
+    count = checked_machines(machines)
     checked_choice("underestimates", underestimates, _OVERRUNS)
     stream = isinstance(jobs, MapReduceStream)
     keep = not stream if records is None else bool(records)

@@ -305,6 +305,17 @@ class MapReduceStream:
         """Mean units of a job, map and reduce together."""
         return math.fsum(_mean(size) for size in _SIZES[self.setting])
 
+    @property
+    def mean_reduce(self) -> float:
+        """Mean reduce units of a job."""
+        return _mean(_SIZES[self.setting][1])
+
+    @property
+    def largest_reduce(self) -> float:
+        """Most reduce units of a job; infinite for exponential work."""
+        size = _SIZES[self.setting][1]
+        return float(size[1]) if isinstance(size, tuple) else math.inf
+
     def _draw(self, size: Any, count: int, rng: np.random.Generator) -> Integers:
         if isinstance(size, tuple):
             drawn: Integers = rng.integers(size[0], size[1], count, endpoint=True)
@@ -333,6 +344,27 @@ def _mean(size: Any) -> float:
         return float(size[0] + size[1]) / 2
     # P(rounded >= k) = exp(-(k - 1/2) / mean) for k >= 2, and 1 for k = 1.
     return 1.0 + math.exp(-1.5 / size) / -math.expm1(-1.0 / size)
+
+
+def job_distribution(setting: str) -> tuple[Floats, Floats]:
+    """Amounts of work that a job of a uniform setting can bring [units], and their probabilities.
+
+    Exponential settings have no end; theirs is cut where less than 1e-18 is left.
+    """
+    parts = []
+    for size in _SIZES[checked_choice("setting", setting, SETTINGS)]:
+        if isinstance(size, tuple):
+            weight = np.zeros(size[1] + 1)
+            weight[size[0] :] = 1.0 / (size[1] + 1 - size[0])
+        else:
+            above = np.exp(-(np.arange(int(42 * size)) + 0.5) / size)  # P(work > k)
+            above[0] = 1.0
+            weight = np.append(0.0, -np.diff(above))
+            weight[-1] += above[-1]
+        parts.append(weight)
+    together: Floats = np.convolve(parts[0], parts[1])
+    work = np.flatnonzero(together)
+    return work.astype(np.float64), together[work]
 
 
 def section7(
