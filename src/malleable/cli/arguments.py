@@ -14,6 +14,7 @@ from malleable.cli import (
 )
 from malleable.flow_planning import FLOW_POLICIES
 from malleable.planning import DEFAULT_EFFORT, POLICIES
+from malleable.report.asrpt_figures import FIGURES as ASRPT_FIGURES
 from malleable.tables import MIN_MODES
 from malleable.workloads.map_reduce import SETTINGS
 
@@ -167,13 +168,19 @@ def _reproduce(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "flex-fig5: the three panels of figure 5 of the FLEX paper, and the larger experiments of "
         "its section 4.1. flowflex-fig10, flowflex-fig11: sums and maxima over flows, FlowFlex against "
-        "FAIR, FIFO and the best bound (25 instances)."
+        "FAIR, FIFO and the best bound (25 instances). asrpt-fig5 to asrpt-fig13: map and reduce in "
+        "slots, ratios to the bound, their convergence (fig9) and flow times (from fig10 on)."
     )
     add = parser.add_argument
-    names = ("flex-fig5", "flowflex-fig10", "flowflex-fig11")
+    names = ("flex-fig5", "flowflex-fig10", "flowflex-fig11", *ASRPT_FIGURES)
     add("name", choices=names, metavar="NAME", help=", ".join(names))
-    add("--simulations", type=int, metavar="N", help="per point (default: 100, flows: 25)")
-    add("--quick", action="store_true", help="10 simulations, without the largest experiments")
+    add(
+        "--simulations",
+        type=int,
+        metavar="N",
+        help="per point (default: 100, flows: 25, asrpt: 200)",
+    )
+    add("--quick", action="store_true", help="fewer simulations, without the largest experiments")
     add("--seed", type=int, default=0, help="of the first simulation (default: %(default)s)")
     add("--plot", metavar="FILE", help="the panels as a picture (.png, .svg, .pdf)")
     _output(parser)

@@ -239,7 +239,7 @@ def run(
     bound : bool, optional
         Compute the SRPT lower bound too; by default for tables. For streams it keeps all jobs.
     progress : callable, optional
-        Called with (jobs entered, all jobs or 0 if unknown) after every chunk.
+        Called with (jobs entered, all jobs) after every chunk; of a stream the mean number.
 
     Returns
     -------
@@ -310,7 +310,7 @@ def run(
         bounce=underestimates == "bounce",
     )
     parts: list[MapReduceJobs] = []
-    expected = len(jobs) if isinstance(jobs, MapReduceJobs) else 0
+    expected = len(jobs) if isinstance(jobs, MapReduceJobs) else round(jobs.slots * jobs.rate)
     began = time.perf_counter()
     complete = True
     entered = 0
