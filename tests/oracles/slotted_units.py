@@ -206,6 +206,25 @@ def two_slot_bound(table, machines):
     return total
 
 
+def alone_bound(table, machines, preemptive):
+    """Jobs in the system, slot by slot: under SRPT, or that would be even if each were alone."""
+    srpt = srpt_bound(table, machines)
+    alone = []
+    for arrival, maps, tasks in table:
+        slots = math.ceil(maps / machines) + math.ceil(sum(tasks) / machines)
+        if not preemptive:  # one machine a task
+            slots = max(slots, math.ceil(maps / machines) + max(tasks, default=0))
+        alone.append(arrival - 1 + slots)
+    total = 0
+    for slot in range(1, max([*srpt, *alone], default=0) + 1):
+        inside = [
+            sum(a <= slot <= end for (a, _, _), end in zip(table, ends, strict=True))
+            for ends in (srpt, alone)
+        ]
+        total += max(inside)
+    return total
+
+
 def least_total_flow(table, machines, latest):
     """The optimum of a tiny preemptive instance by trying every way to use the machines."""
     from functools import cache

@@ -125,7 +125,16 @@ def test_the_tighter_bound_slot_by_slot(rows, machines):
     jobs = mb.MapReduceJobs(
         [m for _, m, _ in rows], [r for _, _, r in rows], arrival=[a for a, _, _ in rows]
     )
-    assert slotted.lower_bounds(jobs, machines)[1] == slotted_units.two_slot_bound(rows, machines)
+    for preemptive in (True, False):
+        expected = max(
+            slotted_units.two_slot_bound(rows, machines),
+            slotted_units.alone_bound(rows, machines, preemptive),
+        )
+        assert slotted.lower_bounds(jobs, machines, preemptive)[1] == expected
+        if not preemptive:
+            for policy in BOTH:
+                summary = run(rows, policy, machines, False).summary[policy]
+                assert summary["total_response"] >= expected
 
 
 @settings(max_examples=25, deadline=None)

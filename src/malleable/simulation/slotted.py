@@ -88,7 +88,7 @@ def srpt_finish(jobs: MapReduceJobs, machines: int) -> Integers:
     return finish
 
 
-def lower_bounds(jobs: MapReduceJobs, machines: int) -> tuple[int, int]:
+def lower_bounds(jobs: MapReduceJobs, machines: int, preemptive: bool = True) -> tuple[int, int]:
     """Two lower bounds of the total flow time [slots] of every schedule.
 
     Parameters
@@ -97,22 +97,48 @@ def lower_bounds(jobs: MapReduceJobs, machines: int) -> tuple[int, int]:
         In any order.
     machines : int
         At least 1.
+    preemptive : bool
+        Whether reduce tasks may be cut.
 
     Returns
     -------
     tuple of int
-        That of `srpt_finish`, and a larger one which also knows that a job with both phases does
-        not end in the slot in which it arrives.
+        That of `srpt_finish`, which holds for both kinds of tasks, and a larger one for this kind.
 
     Notes
     -----
-    O(J log J). Source: Zheng, Shroff, Sinha 2013, lemma 1; the second is ours, and the core's
-    header `kernel/virtual_srpt` proves it.
+    The second is the larger of two. One adds to SRPT's flow time what is forced because no job with
+    both phases ends in the slot of its arrival (the core's header `kernel/virtual_srpt` proves it).
+    The other counts, slot by slot, the jobs that SRPT has not finished or the jobs that could not have
+    ended even alone on all machines, whichever are more. O(J log J + tasks). Source: Zheng, Shroff,
+    Sinha 2013, lemma 1; the second is ours.
     """
     ordered, _ = _in_order(jobs)
-    finish, forced = _core.srpt_finish(*_columns(ordered), machines=checked_machines(machines))
+    count = checked_machines(machines)
+    finish, forced = _core.srpt_finish(*_columns(ordered), machines=count)
     total = int((finish - ordered.arrival + 1).sum())
-    return total, total + forced
+    alone = ordered.arrival + _slots_alone(ordered, count, preemptive)
+    # In the system: arrived, and not ended before. Both counts change at these slots only.
+    arrival, srpt_end, alone_end = (np.sort(c) for c in (ordered.arrival, finish + 1, alone))
+    changes = np.unique(np.concatenate([arrival, srpt_end, alone_end]))
+    came = np.searchsorted(arrival, changes, side="right")
+    inside = np.maximum(
+        came - np.searchsorted(srpt_end, changes, side="right"),
+        came - np.searchsorted(alone_end, changes, side="right"),
+    )
+    either = int((inside[:-1] * np.diff(changes)).sum())
+    return total, max(total + forced, either)
+
+
+def _slots_alone(jobs: MapReduceJobs, machines: int, preemptive: bool) -> Integers:
+    """Slots that each job takes on machines that it has for itself."""
+    reduce = -(-jobs.reduce_work // machines)
+    if not preemptive and len(jobs.task):
+        # A table's end has no task: reduceat needs a place to look at, and its answer is dropped.
+        longest = np.maximum.reduceat(np.append(jobs.task, 0), jobs.task_offset[:-1])
+        reduce = np.where(reduce > 0, np.maximum(reduce, longest), reduce)
+    alone: Integers = -(-jobs.map // machines) + reduce
+    return alone
 
 
 def checked_deviation(sigma: Any) -> float:
@@ -333,7 +359,7 @@ def run(
     summary = _summary(sim, count)
     done = int(summary["jobs"])
     if with_bound and complete and done == entered and done:
-        least, tight = lower_bounds(join_tables(parts), count)
+        least, tight = lower_bounds(join_tables(parts), count, bool(preemptive))
         summary["lower_bound"] = least / done
         summary["tight_bound"] = tight / done
         if least > 0:
