@@ -6,14 +6,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import malleable as mb
-from malleable.slotted_epoch import LOOP_POLICIES
+from malleable.slotted_epoch import LOOP_POLICIES, bounce_left
 from malleable.workloads import section7
 
 
 class Loop:
     """A cluster that does what an epoch says; returns the slot in which every job ends."""
 
-    def __init__(self, jobs, policy, machines, preemptive, seconds=1.0, start=0.0):
+    def __init__(self, jobs, policy, machines, preemptive, seconds=1.0, start=0.0, estimates=None):
+        self.estimates = jobs.reduce_work if estimates is None else estimates
         self.epoch = mb.SlottedEpoch(machines, policy, slot_seconds=seconds)
         self.jobs, self.machines, self.preemptive = jobs, machines, preemptive
         self.seconds, self.start = seconds, start
@@ -35,7 +36,7 @@ class Loop:
             ids = epoch.add(
                 now,
                 [maps[k] for k in new],
-                [sum(tasks[k]) * seconds for k in new],
+                [self.estimates[k] * seconds if tasks[k] else 0.0 for k in new],
                 reduces=[0 if maps[k] else self.waiting(tasks[k]) for k in new],
             )
             for k, name in zip(new, ids.tolist(), strict=True):
@@ -72,10 +73,14 @@ class Loop:
                 reduces=[0 if maps[k] else self.waiting(tasks[k]) for k in left],
                 running=[len(running[k]) for k in left],
                 map_left=[maps[k] * seconds for k in left],
-                reduce_left=[(sum(tasks[k]) + sum(running[k])) * seconds for k in left],
+                reduce_left=[self.shown(k, sum(tasks[k]) + sum(running[k])) for k in left],
             )
             assert len(epoch) == len(left)
         return finish
+
+    def shown(self, k, left):
+        done = self.jobs.reduce_work[k] - left
+        return float(bounce_left(self.estimates[k], done)) * self.seconds
 
     def waiting(self, tasks):
         return sum(tasks) if self.preemptive else len(tasks)
@@ -107,6 +112,31 @@ def test_a_stretch_of_section_7(policy):
     jobs = section7("exp-small", slots=60, rng=4)
     expected = mb.simulate(jobs, "slotted", policy, preemptive=False).records["completion"]
     assert Loop(jobs, policy, 100, False).run() == expected.tolist()
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32), st.integers(1, 9), st.sampled_from(LOOP_POLICIES), st.booleans())
+def test_a_loop_on_estimates_with_bounce_is_the_simulator(seed, machines, policy, preemptive):
+    rng = np.random.default_rng(seed)
+    count = int(rng.integers(1, 12))
+    reduce = [rng.integers(1, 6, rng.integers(1, 4)).tolist() for _ in range(count)]
+    estimate = rng.integers(1, 12, count).astype(float)
+    jobs = mb.MapReduceJobs(
+        rng.integers(0, 6, count),
+        reduce,
+        arrival=np.sort(rng.integers(1, 9, count)),
+        reduce_estimate=estimate,
+    )
+    options = {"estimates": "column", "underestimates": "bounce", "preemptive": preemptive}
+    result = mb.simulate(jobs, "slotted", policy, machines=machines, **options)
+    loop = Loop(jobs, policy, machines, preemptive, estimates=estimate)
+    assert loop.run() == result.records["completion"].tolist()
+
+
+def test_what_a_job_shows_that_overruns():
+    done = [0.0, 3.0, 4.0, 5.0, 7.0, 8.0, 20.0]
+    assert bounce_left([4.0] * 7, done).tolist() == [4.0, 1.0, 0.0, 1.0, 3.0, 4.0, 4.0]
+    assert bounce_left(0.0, 5.0) == 1.0
 
 
 def test_further_decisions_of_a_slot_hand_out_what_is_idle():

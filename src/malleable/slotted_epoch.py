@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from malleable import _core
 from malleable.epoch import _floats, _ids, _integers
-from malleable.tables import Integers, check_time
+from malleable.tables import Floats, Integers, check_time
 
-__all__ = ["LOOP_POLICIES", "SlottedDecision", "SlottedEpoch"]
+__all__ = ["LOOP_POLICIES", "SlottedDecision", "SlottedEpoch", "bounce_left"]
 
 LOOP_POLICIES = ("asrpt", "unlock", "srpt", "lrpt", "fifo", "fair")
 
@@ -29,6 +29,30 @@ class SlottedDecision(NamedTuple):
     ids: Integers
     maps: Integers
     reduces: Integers
+
+
+def bounce_left(estimate: npt.ArrayLike, done: npt.ArrayLike) -> Floats:
+    """Work that a job should show so that it does not hold up the others once it overruns.
+
+    Parameters
+    ----------
+    estimate, done : array_like of float, shape (J,)
+        Estimated work, and how much of it has been done, in the same unit (a slot is the least
+        estimate that counts as overrun, so let it be slots).
+
+    Returns
+    -------
+    ndarray of float64, shape (J,)
+        What is left of the estimate; beyond it as much as the job has overrun, up to the estimate.
+
+    Notes
+    -----
+    Source: SRPT with bounce, Scully, Grosof, Mitzenmacher, "Uniform bounds for scheduling with job
+    size estimates" (2022). O(J).
+    """
+    z, a = np.asarray(estimate, dtype=np.float64), np.asarray(done, dtype=np.float64)
+    left: Floats = np.where(a <= z, z - a, np.minimum(a - z, np.maximum(z, 1.0)))
+    return left
 
 
 class SlottedEpoch:

@@ -1,5 +1,9 @@
 """Map and reduce in slots against a unit-by-unit simulator, the paper's settings and theorems."""
 
+import os
+import signal
+import threading
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -307,6 +311,17 @@ def test_ctrl_c_keeps_what_is_finished():
     assert len(result.records["completion"]) == result.summary["asrpt"]["jobs"]
 
 
+def test_ctrl_c_is_heard_in_the_core():
+    """A simulation of minutes ends at a signal, with what was finished by then."""
+    jobs = mb.MapReduceJobs([1, 0], [[1], [2**31 - 10]])
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    result = mb.simulate(jobs, "slotted", ["fifo", "srpt"], machines=1)
+    assert not result.complete
+    assert (result.summary["fifo"]["jobs"], result.summary["fifo"]["unfinished"]) == (1, 1)
+    assert result.records["completion"].tolist() == [2.0]
+
+
 @pytest.mark.parametrize("policy", BOTH)
 def test_the_adversary_of_section_4(policy):
     for ratio in (1.0, 3.0, 12.0):
@@ -388,6 +403,8 @@ def test_lognormal_estimates():
         ({"estimates": [-1.0, 1.0]}, r"estimates\[0\] = -1"),
         ({"estimates": -0.5}, "estimates = -0.5"),
         ({"estimates": ["x", 1]}, "estimates: not numbers"),
+        ({"estimates": "columns"}, "the only word is 'column'"),
+        ({"estimates": "column"}, "the table has no reduce_estimate"),
         ({"underestimates": "last"}, "underestimates = 'last'"),
     ],
 )

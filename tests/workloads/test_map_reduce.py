@@ -82,6 +82,19 @@ def test_read():
     assert mb.read_map_reduce_jobs(io.StringIO("map,reduce\n1,2\n")).arrival.tolist() == [1]
 
 
+def test_estimates_of_a_table(tmp_path):
+    text = "map,reduce,reduce_estimate\n1,2;3,7.5\n2,,0\n"
+    jobs = mb.read_map_reduce_jobs(io.StringIO(text))
+    assert jobs.reduce_estimate.tolist() == [7.5, 0.0]
+    assert jobs.take([1]).reduce_estimate.tolist() == [0.0]
+    mb.write_map_reduce_jobs(jobs, tmp_path / "t.csv")
+    again = mb.read_map_reduce_jobs(tmp_path / "t.csv")
+    same(again, jobs)
+    assert again.reduce_estimate.tolist() == [7.5, 0.0]
+    with pytest.raises(ValueError, match=r"reduce_estimate\[1\] = -2"):
+        mb.MapReduceJobs([1, 1], [[1], [1]], reduce_estimate=[1, -2])
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -146,8 +146,8 @@ def _slotted(group: argparse._ArgumentGroup) -> None:
     add("--tasks", default="1-10", metavar="LOW-HIGH", help="reduce tasks of a generated job")
     add(
         "--estimates",
-        metavar="SIGMA|FILE",
-        help="reduce work as policies see it: log-normal error, or a table of the same jobs",
+        metavar="SIGMA|column|FILE",
+        help="reduce work as policies see it: log-normal error, the table's column, another table",
     )
     add("--underestimates", choices=("first", "bounce"), default="first", help="jobs that overrun")
     add("--slot-seconds", type=float, metavar="S", help="of a trace: length of a slot")

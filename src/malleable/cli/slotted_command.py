@@ -90,8 +90,8 @@ def _machines(arguments: argparse.Namespace, jobs: MapReduceJobs | MapReduceStre
 
 
 def _estimates(arguments: argparse.Namespace, jobs: MapReduceJobs | MapReduceStream) -> Any:
-    if arguments.estimates is None:
-        return None
+    if arguments.estimates in (None, "column"):
+        return arguments.estimates
     try:
         return float(arguments.estimates)
     except ValueError:

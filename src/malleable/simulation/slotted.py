@@ -16,7 +16,12 @@ from malleable import _core
 from malleable.simulation.result import RECORD_COLUMNS, SimulationResult
 from malleable.tables import Floats, Integers
 from malleable.workloads.files import checked_choice
-from malleable.workloads.map_reduce import MapReduceJobs, MapReduceStream, join_tables
+from malleable.workloads.map_reduce import (
+    MapReduceJobs,
+    MapReduceStream,
+    checked_estimates,
+    join_tables,
+)
 
 __all__ = [
     "POLICIES",
@@ -34,6 +39,7 @@ _OVERRUNS = ("first", "bounce")
 _CHUNK = 1 << 16
 _QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 _LAST_SLOT = 2**50
+_MOST_SERIES = 10**8  # slots of a series
 _MOST_BUSY = 2**31  # slots of work in a table; some minutes
 
 _Columns = tuple[Integers, Integers, Integers, Integers]
@@ -173,7 +179,9 @@ def lognormal_estimates(
     return drawn
 
 
-def _checked_estimates(jobs: Any, estimates: Any, seed: Any) -> Floats | None:
+def _checked_estimates(
+    jobs: MapReduceJobs | MapReduceStream, estimates: Any, seed: Any
+) -> Floats | None:
     if estimates is None:
         return None
     if isinstance(jobs, MapReduceStream):
@@ -181,17 +189,15 @@ def _checked_estimates(jobs: Any, estimates: Any, seed: Any) -> Floats | None:
             raise ValueError("estimates: a stream takes a standard deviation only")
         checked_deviation(estimates)
         return None
+    if isinstance(estimates, str):
+        if estimates != "column":
+            raise ValueError(f"estimates = {estimates!r}: the only word is 'column'")
+        if jobs.reduce_estimate is None:
+            raise ValueError("estimates = 'column': the table has no reduce_estimate")
+        return jobs.reduce_estimate
     if np.ndim(estimates) == 0:
         return lognormal_estimates(jobs, estimates, seed)
-    try:
-        array = np.array(estimates, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError("estimates: not numbers") from None
-    if array.shape != (len(jobs),):
-        raise ValueError(f"estimates has shape {array.shape}, expected ({len(jobs)},)")
-    for row in np.flatnonzero(~(np.isfinite(array) & (array >= 0.0)))[:1]:
-        raise ValueError(f"estimates[{row}] = {array[row]}: must be finite and at least 0")
-    return array
+    return checked_estimates("estimates", estimates, len(jobs))
 
 
 def _chunks(
@@ -245,10 +251,10 @@ def run(
         among those that may start something.
     rng : numpy Generator or seed, optional
         Of a stream, and of log-normal estimates.
-    estimates : float or array_like, shape (J,), optional
-        Reduce work as policies see it [units]: a column, or the standard deviation of a log-normal
-        error (`lognormal_estimates`; all that a stream takes). Numbers of tasks are known; sizes
-        are not. None: the truth.
+    estimates : float, "column" or array_like, shape (J,), optional
+        Reduce work as policies see it [units]: the standard deviation of a log-normal error
+        (`lognormal_estimates`; all that a stream takes), the table's own ``reduce_estimate``, or a
+        column. Numbers of tasks are known; sizes are not. None: the truth.
     machines : int
         N; a machine does one unit a slot.
     preemptive : bool
@@ -480,6 +486,8 @@ def efficiency_over_time(
     if slots is None:
         ended = [finish[finish < _LAST_SLOT] for finish in finishes.values()]
         slots = int(max((int(each.max()) for each in (best, *ended) if len(each)), default=0))
+        if slots > _MOST_SERIES:
+            raise ValueError(f"slots: the last completion is in slot {slots}; say how many to show")
     with np.errstate(invalid="ignore", divide="ignore"):
         least = np.cumsum(_in_system(jobs.arrival, best, slots))
         return {

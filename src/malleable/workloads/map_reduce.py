@@ -39,7 +39,7 @@ __all__ = [
     "write_map_reduce_jobs",
 ]
 
-_COLUMNS = ("name", "arrival", "map", "reduce")
+_COLUMNS = ("name", "arrival", "map", "reduce", "reduce_estimate")
 _MOST = 2.0**60  # what still fits an int64 before the core says what is out of range
 _CHUNK_JOBS = 1 << 16
 
@@ -110,6 +110,19 @@ def _tasks(reduce: Any, count: int) -> tuple[Integers, Integers]:
         raise
 
 
+def checked_estimates(field: str, values: Any, count: int) -> Floats:
+    """One amount of work a job, finite and at least 0; ValueError otherwise."""
+    try:
+        array: Floats = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{field}: not numbers") from None
+    if array.shape != (count,):
+        raise ValueError(f"{field} has shape {array.shape}, expected ({count},)")
+    for row in np.flatnonzero(~(np.isfinite(array) & (array >= 0.0)))[:1]:
+        raise ValueError(f"{field}[{row}] = {array[row]}: must be finite and at least 0")
+    return array
+
+
 class MapReduceJobs:
     """A table of jobs with map tasks of one unit and reduce tasks of one or more.
 
@@ -126,6 +139,9 @@ class MapReduceJobs:
         Slot of arrival, from 1, in which the job may already run; any order.
     name : sequence of str, optional
         ``job0``, ``job1``, ... by default.
+    reduce_estimate : array_like of float, optional
+        Reduce work of each job as a scheduler knows it [units]; used where ``estimates="column"``
+        asks for it.
 
     Raises
     ------
@@ -145,12 +161,13 @@ class MapReduceJobs:
     Columns are read-only. O(J + tasks). Source: Zheng, Shroff, Sinha 2013 (ASRPT), section III.
     """
 
-    __slots__ = ("_name", "arrival", "map", "task", "task_offset")
+    __slots__ = ("_name", "arrival", "map", "reduce_estimate", "task", "task_offset")
 
     arrival: Integers
     map: Integers
     task_offset: Integers
     task: Integers
+    reduce_estimate: Floats | None
     _name: tuple[str, ...] | None
 
     def __init__(
@@ -160,9 +177,11 @@ class MapReduceJobs:
         *,
         arrival: npt.ArrayLike = 1,
         name: Sequence[str] | None = None,
+        reduce_estimate: npt.ArrayLike | None = None,
     ) -> None:
         maps = _whole("map", map, None)
-        self._fill(maps, *_tasks(reduce, len(maps)), _whole("arrival", arrival, len(maps)), name)
+        arrivals = _whole("arrival", arrival, len(maps))
+        self._fill(maps, *_tasks(reduce, len(maps)), arrivals, name, reduce_estimate)
 
     @classmethod
     def from_columns(
@@ -172,17 +191,24 @@ class MapReduceJobs:
         task_offset: npt.ArrayLike,
         task: npt.ArrayLike,
         name: Sequence[str] | None = None,
+        reduce_estimate: npt.ArrayLike | None = None,
     ) -> MapReduceJobs:
         """The same from flat columns, without a list per job; see the attributes."""
         jobs = cls.__new__(cls)
         maps = _whole("map", map, None)
         offset = _whole("task_offset", task_offset, len(maps) + 1)
         arrivals = _whole("arrival", arrival, len(maps))
-        jobs._fill(maps, offset, _whole("task", task, None), arrivals, name)
+        jobs._fill(maps, offset, _whole("task", task, None), arrivals, name, reduce_estimate)
         return jobs
 
     def _fill(
-        self, map: Integers, offset: Integers, task: Integers, arrival: Integers, name: Any
+        self,
+        map: Integers,
+        offset: Integers,
+        task: Integers,
+        arrival: Integers,
+        name: Any,
+        estimate: Any,
     ) -> None:
         self.map, self.task_offset, self.task, self.arrival = map, offset, task, arrival
         if isinstance(name, str):
@@ -191,6 +217,10 @@ class MapReduceJobs:
         if self._name is not None and len(self._name) != len(map):
             raise ValueError(f"name has {len(self._name)} entries but map has {len(map)}")
         _core.validate_map_reduce(arrival, map, offset, task)
+        self.reduce_estimate = None
+        if estimate is not None:
+            self.reduce_estimate = checked_estimates("reduce_estimate", estimate, len(map))
+            self.reduce_estimate.flags.writeable = False
         for array in (map, offset, task, arrival):
             array.flags.writeable = False
 
@@ -233,6 +263,7 @@ class MapReduceJobs:
             offset,
             self.task[place],
             None if self._name is None else [self._name[row] for row in rows.tolist()],
+            None if self.reduce_estimate is None else self.reduce_estimate[rows],
         )
 
 
@@ -399,7 +430,8 @@ def read_map_reduce_jobs(source: Source) -> MapReduceJobs:
     """Read ``name, arrival, map, reduce`` from CSV with a header, plain or gzip.
 
     ``arrival`` is a slot from 1 (1 if the column is missing), ``reduce`` a list ``r1;r2;...`` of
-    task lengths (blank: none); only ``map`` and ``reduce`` are required.
+    task lengths (blank: none); only ``map`` and ``reduce`` are required; ``reduce_estimate`` may
+    follow.
 
     Raises
     ------
@@ -452,9 +484,12 @@ def write_map_reduce_jobs(
     """Write the table as `read_map_reduce_jobs` reads it; an existing file only with ``force``."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(_COLUMNS)
     lists = (";".join(map(str, lengths)) for lengths in jobs.reduce)
-    writer.writerows(zip(jobs.name, jobs.arrival.tolist(), jobs.map.tolist(), lists, strict=True))
+    columns: list[Any] = [jobs.name, jobs.arrival.tolist(), jobs.map.tolist(), lists]
+    if jobs.reduce_estimate is not None:
+        columns.append(jobs.reduce_estimate.tolist())
+    writer.writerow(_COLUMNS[: len(columns)])
+    writer.writerows(zip(*columns, strict=True))
     write_text(path, out.getvalue(), force=force)
 
 
