@@ -16,15 +16,19 @@ flows_instance(F): F flows of 20 jobs each from that generator on 25 slots, seed
 cell_network(F, T, kind): F flows of work U{1..99} in T equal cells of 25 slots, ceil(work / 25 T) long, H in
     all; earliest completions U(0, H / 5), weights U{1..10}, deadlines U(0, H / 2) later, 1 to 5 SLA steps
     U(0, H / 3) apart, seed 1.
+slotted_cluster(): the ASRPT paper's section VII, Exp(5) map and Exp(40) reduce work, on 10,000 machines with
+    200 arrivals a slot for 5,000 slots, seed 1.
+slotted_loop(J, policy): a SlottedEpoch on 10,000 machines with J live jobs of U{1..9} map tasks and U{1..80}
+    units of reduce work; 200 more arrive every slot; seed 1.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from malleable import Flows, Jobs
+from malleable import Flows, Jobs, MapReduceJobs, SlottedDecision, SlottedEpoch
 from malleable.report.latency import DecisionStream, instance_a, instance_b
-from malleable.workloads import section41, section51_flows
+from malleable.workloads import section7, section41, section51_flows
 
 __all__ = [
     "LARGER",
@@ -40,6 +44,8 @@ __all__ = [
     "section41_larger",
     "section41_tight",
     "section51_base",
+    "slotted_cluster",
+    "slotted_loop",
     "step_instance",
 ]
 
@@ -146,3 +152,69 @@ def cell_network(flows: int, cells: int, kind: str, seed: int = 1) -> dict[str, 
                 row(at, paid, 0.0)
         columns["offset"].append(len(columns["from_cell"]))
     return columns
+
+
+def slotted_cluster() -> tuple[MapReduceJobs, int]:
+    """A million jobs on 10,000 machines at load 0.9."""
+    return section7("exp-large", slots=5_000, rate=200.0, rng=1), 10_000
+
+
+class SlottedLoop:
+    """Keeps what a scheduler knows of its jobs: waiting map tasks, and reduce units left."""
+
+    def __init__(self) -> None:
+        self.rng = np.random.default_rng(1)
+        self.now = 0.0
+        self.decision: SlottedDecision | None = None
+        self.row: dict[int, list[int]] = {}
+
+    def drawn(self, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """Map tasks and reduce work of new jobs."""
+        work = self.rng.integers(1, 80, count, endpoint=True)
+        return self.rng.integers(1, 9, count, endpoint=True), work.astype(np.float64)
+
+    def arrivals(self) -> tuple[float, np.ndarray, np.ndarray]:
+        """The next slot and who comes in it."""
+        self.now += 1.0
+        return (self.now, *self.drawn(200))
+
+    def admit(self, ids: np.ndarray, maps: np.ndarray, work: np.ndarray) -> None:
+        """Remember new jobs."""
+        self.row.update(
+            zip(
+                ids.tolist(), map(list, zip(maps.tolist(), work.tolist(), strict=True)), strict=True
+            )
+        )
+
+    def follow(self, epoch: SlottedEpoch) -> None:
+        """Do what was decided, by the unit, and tell the epoch."""
+        assert self.decision is not None
+        columns = (column.tolist() for column in self.decision)
+        left, done = [], []
+        for name, maps, reduces in zip(*columns, strict=True):
+            row = self.row[name]
+            row[0] -= maps
+            row[1] -= reduces
+            if row[0] + row[1] == 0:
+                done.append(name)
+                del self.row[name]
+            else:
+                left.append(name)
+        epoch.finish(done)
+        rows = [self.row[name] for name in left]
+        epoch.update(
+            left,
+            maps=[maps for maps, _ in rows],
+            reduces=[0 if maps else int(work) for maps, work in rows],
+            map_left=[float(maps) for maps, _ in rows],
+            reduce_left=[work for _, work in rows],
+        )
+        self.decision = None
+
+
+def slotted_loop(jobs: int, policy: str) -> tuple[SlottedEpoch, SlottedLoop]:
+    """An epoch with so many live jobs, and what keeps it going slot by slot."""
+    epoch, loop = SlottedEpoch(10_000, policy), SlottedLoop()
+    maps, work = loop.drawn(jobs)
+    loop.admit(epoch.add(0.0, maps, work), maps, work)
+    return epoch, loop

@@ -23,6 +23,7 @@ PYTHON_ROOMS = {
     "flow_planning": PLANNING,
     "epoch": EPOCH,
     "flow_epoch": EPOCH,
+    "slotted_epoch": EPOCH,
     "simulation": SIMULATION,
     "live": LIVE,
     "report": REPORT,

@@ -6,6 +6,16 @@ from malleable.workloads.flow_files import flows_dict, read_flows, write_flows
 from malleable.workloads.generate import lognormal_jobs, section41
 from malleable.workloads.generate_flows import section51_flows
 from malleable.workloads.job_table import read_jobs, write_jobs
+from malleable.workloads.map_reduce import (
+    MapReduceJobs,
+    MapReduceStream,
+    read_map_reduce_google2011,
+    read_map_reduce_jobs,
+    read_map_reduce_rumen,
+    read_map_reduce_swim,
+    section7,
+    write_map_reduce_jobs,
+)
 from malleable.workloads.map_shuffle import (
     MapShuffleJobs,
     MapShuffleStream,
@@ -19,6 +29,8 @@ from malleable.workloads.tpch import read_tpch
 from malleable.workloads.wfformat import read_wfformat
 
 __all__ = [
+    "MapReduceJobs",
+    "MapReduceStream",
     "MapShuffleJobs",
     "MapShuffleStream",
     "flows_dict",
@@ -26,6 +38,10 @@ __all__ = [
     "read_alibaba",
     "read_flows",
     "read_jobs",
+    "read_map_reduce_google2011",
+    "read_map_reduce_jobs",
+    "read_map_reduce_rumen",
+    "read_map_reduce_swim",
     "read_map_shuffle_google2011",
     "read_map_shuffle_jobs",
     "read_map_shuffle_swim",
@@ -34,8 +50,10 @@ __all__ = [
     "read_tpch",
     "read_wfformat",
     "read_workload",
+    "section7",
     "section41",
     "section51_flows",
     "write_flows",
     "write_jobs",
+    "write_map_reduce_jobs",
 ]
