@@ -346,8 +346,8 @@ def run(
     policy : str
         One of `POLICIES` or `BATCH_POLICIES`. ``k-lps`` lets the ``k`` oldest jobs share the map
         station; all three kinds of sharing hand on, at the shuffle station, what a job cannot use
-        (max-min). ``two-srpt`` is ours (docs/tandem.md). ``best`` plans a batch: the SRPT plans and local search; ``makespan``
-        orders one for the least makespan (section 3.1).
+        (max-min). ``two-srpt`` is ours (docs/tandem.md). ``best`` plans a batch: the SRPT plans and
+        local search; ``makespan`` orders one for the least makespan (section 3.1).
     rng : numpy Generator or seed, optional
         Of a stream, and of log-normal estimates.
     estimates : float, "column" or pair of array_like, optional
