@@ -38,12 +38,7 @@ void compare(OverlapPolicy policy, bool conserving, bool estimated, bool bounce,
     const double alike = map > 0.0 ? guess_map / map : 1.0;
     const double guess_shuffle =
         estimated ? shuffle * (errs_alike ? alike : std::exp2(4.0 * draw() - 2.0)) : shuffle;
-    queue.feed({{&now, 1},
-                {&map, 1},
-                {&shuffle, 1},
-                {},
-                {&guess_map, 1},
-                {&guess_shuffle, 1}});
+    queue.feed({{&now, 1}, {&map, 1}, {&shuffle, 1}, {}, {&guess_map, 1}, {&guess_shuffle, 1}});
     size.push_back({map, shuffle, guess_map, guess_shuffle});
     if (map > 0.0 || shuffle > 0.0) {
       std::int64_t id = 0;
@@ -60,7 +55,8 @@ void compare(OverlapPolicy policy, bool conserving, bool estimated, bool bounce,
         // Rounding of a job whose shuffle phase has nothing to do but is not known to.
         if (job.shuffle() == 0.0) shuffle_left = 0.0;
         live[job.id] = handle.at(job.id);
-        epoch.update({&live[job.id], 1}, {{&map_left, 1}, {&shuffle_left, 1}, {&job.buffer, 1}, {}, {}});
+        epoch.update({&live[job.id], 1},
+                     {{&map_left, 1}, {&shuffle_left, 1}, {&job.buffer, 1}, {}, {}});
       }
       for (auto it = handle.begin(); it != handle.end();) {
         if (live.contains(it->first)) {

@@ -174,8 +174,7 @@ void OverlapEpoch::refresh(Row row) {
   }
   map_first_[row] = maps ? map_rank_[row].first : kInfinity;
   shuffle_first_[row] = waits ? shuffle_rank_[row].first : kInfinity;
-  imbalance_[row] =
-      maps || shuffles ? imbalance_of(job.map_size, job.shuffle_size) : kInfinity;
+  imbalance_[row] = maps || shuffles ? imbalance_of(job.map_size, job.shuffle_size) : kInfinity;
 }
 
 double OverlapEpoch::beta() const {
@@ -184,8 +183,7 @@ double OverlapEpoch::beta() const {
   return least;
 }
 
-void OverlapEpoch::line_up(const std::vector<double>& first,
-                           const std::vector<OverlapRank>& rank) {
+void OverlapEpoch::line_up(const std::vector<double>& first, const std::vector<OverlapRank>& rank) {
   line_first_ = &first;
   line_rank_ = &rank;
   double least[2] = {kInfinity, kInfinity};
@@ -241,7 +239,7 @@ void OverlapEpoch::drop_head(std::size_t group) {
 
 double OverlapEpoch::fill_map(std::size_t group, double quota, double slots) {
   quota = map_[group].extend(quota);
-  while (quota > 0.0) {
+  while (quota > kSlack) {
     const Row row = head(group);
     if (row == kNoRow) break;
     drop_head(group);
@@ -254,10 +252,10 @@ double OverlapEpoch::fill_shuffle(std::size_t group, double quota, double slots)
   Parts& parts = shuffle_[group];
   std::vector<Flow>& flow = flow_[group];
   quota = parts.extend(quota);
-  while (quota > 0.0 && (options_.conserving || parts.parts.empty())) {
+  while (quota > kSlack && (options_.conserving || parts.parts.empty())) {
     Row row = head(group);
-    const bool flows = !flow.empty() && (row == kNoRow || shuffle_rank_[flow.back().row] <
-                                                              shuffle_rank_[row]);
+    const bool flows =
+        !flow.empty() && (row == kNoRow || shuffle_rank_[flow.back().row] < shuffle_rank_[row]);
     if (flows) row = flow.back().row;
     if (row == kNoRow) break;
     double most = std::min(1.0, jobs_[row].most_shuffle / slots);

@@ -9,7 +9,7 @@ namespace malleable {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
-constexpr double kSlack = 1e-12;  // of sizes
+constexpr double kSlack = 1e-12;     // of sizes
 constexpr int kHistogramShift = 46;  // exponent and six bits of the fraction
 constexpr std::size_t kHistogramSize = std::size_t{1} << 17;
 
@@ -153,8 +153,9 @@ Seen TandemQueue::seen(std::uint32_t slot) const {
   const Guess& guess = guess_[slot];
   const bool bounce = options_.bounce;
   // The end of a map phase is seen, whatever its estimate said.
-  return {job.map > 0.0 ? seen_left(job.map + guess.map_error, guess.map, bounce, guess.slack) : 0.0,
-          seen_left(job.shuffle() + guess.shuffle_error, guess.shuffle, bounce, guess.slack)};
+  return {
+      job.map > 0.0 ? seen_left(job.map + guess.map_error, guess.map, bounce, guess.slack) : 0.0,
+      seen_left(job.shuffle() + guess.shuffle_error, guess.shuffle, bounce, guess.slack)};
 }
 
 // Brings both rankings up to what is left of a job.
@@ -246,8 +247,8 @@ double TandemQueue::next_change() const {
       const auto overtakes = [&](const Fall& back, const Fall& front) {
         const bool by_second = back.first == front.first && back.first_rate == front.first_rate;
         const double gap = by_second ? back.second - front.second : back.first - front.first;
-        const double closing = by_second ? back.second_rate - front.second_rate
-                                         : back.first_rate - front.first_rate;
+        const double closing =
+            by_second ? back.second_rate - front.second_rate : back.first_rate - front.first_rate;
         if (closing > 0.0 && gap > -slack) next = std::min(next, (gap + slack) / closing);
       };
       const Place &back = place_[service_[i].slot], &front = place_[service_[k].slot];

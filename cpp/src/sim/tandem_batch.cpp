@@ -11,6 +11,9 @@ namespace {
 
 constexpr double kEnd = std::numeric_limits<double>::infinity();
 constexpr int kSizeOrders = 9;
+// Of the search: vain candidates a job before a leap, and moves of a leap.
+constexpr std::int64_t kPatience = 16;
+constexpr int kLeap = 4;
 
 std::vector<Index> sorted_by(std::span<const double> key) {
   std::vector<Index> order(key.size());
@@ -55,7 +58,13 @@ TandemBatch::TandemBatch(std::span<const double> map, std::span<const double> sh
     return evaluate_.run(map_, shuffle_, first, place_, {});
   };
   order_value_ = total(map_order_, shuffle_order_);
-  if (order_value_ < value_) keep(order_value_, "orders");
+  const auto note = [&] {
+    if (order_value_ >= value_) return;
+    keep(order_value_, "orders");
+    best_map_order_ = map_order_;
+    best_shuffle_order_ = shuffle_order_;
+  };
+  note();
   for (int g = 0; g < kSizeOrders; ++g) {
     const double lambda = static_cast<double>(g) / (kSizeOrders - 1);
     for (std::size_t j = 0; j < count; ++j) size[j] = lambda * map[j] + (1.0 - lambda) * shuffle[j];
@@ -64,7 +73,7 @@ TandemBatch::TandemBatch(std::span<const double> map, std::span<const double> sh
     if (value >= order_value_) continue;
     map_order_ = shuffle_order_ = order;
     order_value_ = value;
-    if (value < value_) keep(value, "orders");
+    note();
   }
 }
 
@@ -89,39 +98,53 @@ void TandemBatch::keep(double value, const char* name) {
   origin_ = name;
 }
 
-void TandemBatch::search(std::int64_t candidates) {
+void TandemBatch::move(std::vector<Index>& map_order, std::vector<Index>& shuffle_order) {
   const std::size_t count = map_.size();
-  if (count < 2) return;
   const auto draw = [this](std::size_t below) {
     return static_cast<std::size_t>(random_() % below);
   };
+  // Near places more often than far ones.
+  const std::size_t from = draw(count), reach = 1 + draw(1 + draw(count - 1));
+  const std::size_t to =
+      draw(2) == 0 ? (from >= reach ? from - reach : 0) : std::min(count - 1, from + reach);
+  const std::size_t kind = draw(4);
+  if (kind < 2) {
+    // In both orders, to the place of the same other job.
+    const auto where = [&](Index job) {
+      return static_cast<std::size_t>(std::find(map_order.begin(), map_order.end(), job) -
+                                      map_order.begin());
+    };
+    const Index job = shuffle_order[from], other = shuffle_order[to];
+    move_job(map_order, where(job), where(other));
+    move_job(shuffle_order, from, to);
+  } else {
+    move_job(kind == 2 ? map_order : shuffle_order, from, to);
+  }
+}
+
+void TandemBatch::search(std::int64_t candidates) {
+  const std::size_t count = map_.size();
+  if (count < 2) return;
   for (std::int64_t k = 0; k < candidates && value_ > lower_bound_; ++k) {
     ++tried_;
-    map_trial_ = map_order_;
-    shuffle_trial_ = shuffle_order_;
-    const std::size_t kind = draw(4), from = draw(count);
-    // Near places more often than far ones.
-    const std::size_t reach = 1 + draw(1 + draw(count - 1));
-    const std::size_t to =
-        draw(2) == 0 ? (from >= reach ? from - reach : 0) : std::min(count - 1, from + reach);
-    if (kind != 2) move_job(shuffle_trial_, from, to);
-    if (kind < 2) {
-      // The same job, to the place of the one that it went to in the other order.
-      const auto where = [&](Index job) {
-        return static_cast<std::size_t>(std::find(map_trial_.begin(), map_trial_.end(), job) -
-                                        map_trial_.begin());
-      };
-      move_job(map_trial_, where(shuffle_order_[from]), where(shuffle_order_[to]));
-    } else if (kind == 2) {
-      move_job(map_trial_, from, to);
-    }
+    // Where nothing has helped for long, several moves at once lead away from the best orders.
+    const bool leap = stale_ > kPatience * static_cast<std::int64_t>(count);
+    const bool from_best = leap && !best_map_order_.empty();
+    map_trial_ = from_best ? best_map_order_ : map_order_;
+    shuffle_trial_ = from_best ? best_shuffle_order_ : shuffle_order_;
+    for (int moves = leap ? kLeap : 1; moves > 0; --moves) move(map_trial_, shuffle_trial_);
     for (std::size_t j = 0; j < count; ++j) place_[shuffle_trial_[j]] = static_cast<Index>(j);
     const double value = evaluate_.run(map_, shuffle_, map_trial_, place_, {});
-    if (value > order_value_) continue;  // equal ones lead away from plateaus
+    stale_ = leap || value < order_value_ ? 0 : stale_ + 1;
+    if (value > order_value_ && !leap) continue;  // equal ones lead along plateaus
     order_value_ = value;
     map_order_.swap(map_trial_);
     shuffle_order_.swap(shuffle_trial_);
-    if (value < value_ * (1.0 - 1e-12)) keep(value, "search");
+    if (value < value_ * (1.0 - 1e-12)) {
+      keep(value, "search");
+      best_map_order_ = map_order_;
+      best_shuffle_order_ = shuffle_order_;
+    }
   }
 }
 
@@ -130,10 +153,10 @@ OverlapPolicy TandemBatch::plan(std::vector<double>& map_place,
   const std::size_t count = map_.size();
   map_place.assign(count, 0.0);
   shuffle_place.assign(count, 0.0);
-  if (origin_ != "search" && origin_ != "orders") return policy_;
+  if (best_map_order_.empty()) return policy_;
   for (std::size_t k = 0; k < count; ++k) {
-    map_place[map_order_[k]] = static_cast<double>(k);
-    shuffle_place[shuffle_order_[k]] = static_cast<double>(k);
+    map_place[best_map_order_[k]] = static_cast<double>(k);
+    shuffle_place[best_shuffle_order_[k]] = static_cast<double>(k);
   }
   return OverlapPolicy::kOrder;
 }

@@ -27,12 +27,9 @@ def error_sigma(estimates: Any) -> float | None:
     ValueError
         A number that is not finite or below 0.
     """
-    if isinstance(estimates, (bool, str)) or np.ndim(estimates) != 0:
+    if isinstance(estimates, bool) or not isinstance(estimates, (int, float, np.number)):
         return None
-    try:
-        sigma = float(estimates)
-    except (TypeError, ValueError):
-        return None
+    sigma = float(estimates)
     if not (math.isfinite(sigma) and sigma >= 0.0):
         raise ValueError(f"estimates = {estimates!r}: a standard deviation must be at least 0")
     return sigma

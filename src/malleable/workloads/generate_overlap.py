@@ -65,7 +65,7 @@ def corollary4_jobs(
 
 
 def corollary6_jobs(jobs: int, beta: float) -> MapShuffleJobs:
-    """A batch that SplitSRPT as printed serves 1 + 1 / beta times too slowly, as ``jobs`` grows.
+    """A batch that SplitSRPT serves 1 + 1 / beta times too slowly, as ``jobs`` grows.
 
     Parameters
     ----------
@@ -76,8 +76,8 @@ def corollary6_jobs(jobs: int, beta: float) -> MapShuffleJobs:
 
     Notes
     -----
-    ``jobs - 1`` jobs (beta, 1), then one (jobs - 1, (jobs - 1) beta); FCFS is near the optimum. Where
-    stations hand on what is left over, the ratio falls. Lin et al. 2013, after corollary 6.
+    ``jobs - 1`` jobs (beta, 1), then one (jobs - 1, (jobs - 1) beta); FCFS is near the optimum. Lin et
+    al. 2013, after corollary 6.
     """
     count, ratio = _whole("jobs", jobs, 2), _above_one("beta", beta)
     many = count - 1

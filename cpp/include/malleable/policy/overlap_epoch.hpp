@@ -32,8 +32,8 @@ class OverlapEpoch {
   // Equally long columns. Map work 0: the phase has ended; below 0: an estimate is overrun by as
   // much. The same for shuffle work. Whole numbers as limits; infinity: none.
   struct Columns {
-    std::span<const double> map, shuffle;      // left, in seconds of the whole station
-    std::span<const double> ready;             // of the shuffle; empty: by the map phase's progress
+    std::span<const double> map, shuffle;  // left, in seconds of the whole station
+    std::span<const double> ready;         // of the shuffle; empty: by the map phase's progress
     std::span<const double> most_map, most_shuffle;  // slots
   };
   // New jobs; their sizes are what is left then. Fills `ids`. Throws before anything changes.

@@ -3,9 +3,10 @@
 // Fixed plans first: MaxSRPT, SplitSRPT (both within a factor of 2 of the optimum: Lin et al. 2013,
 // corollaries 4 and 6), TwoSRPT, and one order at both stations by lambda x + (1 - lambda) y. Then
 // local search over pairs of orders, one a station, from the orders in which the best plan ends map
-// phases and jobs: a job moves within both orders or within one, and stays if the total falls. The
-// draws are fixed, so that the same effort gives the same plan. An optimal schedule need not be of
-// that form; `lower_bound` says how far it can be. O(n log n) a candidate.
+// phases and jobs: a job moves within both orders or within one, and stays if the total does not
+// rise; after many vain candidates several jobs of the best orders move at once. The draws are
+// fixed, so that the same effort gives the same plan. An optimal schedule need not be of that form;
+// `lower_bound` says how far it can be. O(n log n) a candidate.
 #pragma once
 
 #include <cstdint>
@@ -41,15 +42,17 @@ class TandemBatch {
  private:
   double try_policy(OverlapPolicy policy, const char* name);
   void keep(double value, const char* name);
+  void move(std::vector<Index>& map_order, std::vector<Index>& shuffle_order);
 
   std::vector<double> map_, shuffle_;
   std::vector<Index> map_order_, shuffle_order_, place_;
   // Of the best plan: by a policy until orders do better.
+  std::vector<Index> best_map_order_, best_shuffle_order_;
   OverlapPolicy policy_ = OverlapPolicy::kMaxSrpt;
   double value_, lower_bound_, max_srpt_, split_srpt_;
   double order_value_ = 0.0;  // of the orders
   std::string origin_;
-  std::int64_t tried_ = 0;
+  std::int64_t tried_ = 0, stale_ = 0;
   std::mt19937_64 random_;
   OrderedBatch evaluate_;
   std::vector<Index> map_trial_, shuffle_trial_;
