@@ -239,7 +239,7 @@ void OverlapEpoch::drop_head(std::size_t group) {
 
 double OverlapEpoch::fill_map(std::size_t group, double quota, double slots) {
   quota = map_[group].extend(quota);
-  while (quota > kSlack) {
+  while (quota > kNearlyNothing) {
     const Row row = head(group);
     if (row == kNoRow) break;
     drop_head(group);
@@ -252,7 +252,7 @@ double OverlapEpoch::fill_shuffle(std::size_t group, double quota, double slots)
   Parts& parts = shuffle_[group];
   std::vector<Flow>& flow = flow_[group];
   quota = parts.extend(quota);
-  while (quota > kSlack && (options_.conserving || parts.parts.empty())) {
+  while (quota > kNearlyNothing && (options_.conserving || parts.parts.empty())) {
     Row row = head(group);
     const bool flows =
         !flow.empty() && (row == kNoRow || shuffle_rank_[flow.back().row] < shuffle_rank_[row]);
