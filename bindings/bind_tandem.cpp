@@ -1,4 +1,5 @@
 #include <cmath>
+#include <memory>
 
 #include "arrays.hpp"
 #include "malleable/kernel/srpt_bound.hpp"
@@ -34,8 +35,15 @@ OverlapPolicy policy_of(const std::string& name) {
   if (name == "fcfs") return OverlapPolicy::kFcfs;
   if (name == "max-srpt") return OverlapPolicy::kMaxSrpt;
   if (name == "split-srpt") return OverlapPolicy::kSplitSrpt;
+  if (name == "two-srpt") return OverlapPolicy::kTwoSrpt;
+  if (name == "order") return OverlapPolicy::kOrder;
   if (name == "share") return OverlapPolicy::kShare;
   throw std::invalid_argument("policy = '" + name + "': not one of the core's");
+}
+
+void check_optional(const char* field, std::span<const double> values, std::size_t count,
+                    bool wanted) {
+  if (wanted || !values.empty()) check_column(field, values, count);
 }
 
 py::dict totals_dict(const TandemQueue& queue) {
@@ -55,46 +63,65 @@ py::dict totals_dict(const TandemQueue& queue) {
   return d;
 }
 
+// The queue and what it was made with, which says what it must be fed.
+struct BoundQueue : TandemQueue {
+  explicit BoundQueue(const TandemOptions& given) : TandemQueue(given), options(given) {}
+  TandemOptions options;
+};
+
 }  // namespace
 
 void bind_tandem(py::module_& module) {
-  py::class_<TandemQueue>(module, "TandemQueue")
+  py::class_<BoundQueue>(module, "TandemQueue")
       .def(py::init([](const std::string& policy, bool conserving, bool overlap, bool records,
-                       bool weighted, std::int64_t most_mapping, std::int64_t buckets,
-                       double bucket_width) {
+                       bool weighted, bool estimated, bool bounce, std::int64_t most_mapping,
+                       std::int64_t buckets, double bucket_width) {
              TandemOptions options;
              options.policy = policy_of(policy);
              options.conserving = conserving;
              options.overlap = overlap;
              options.records = records;
              options.weighted = weighted;
+             options.estimated = estimated;
+             options.bounce = bounce;
              options.most_mapping = most_mapping;
              options.buckets = buckets;
              options.bucket_width = bucket_width;
-             return TandemQueue(options);
+             return std::make_unique<BoundQueue>(options);
            }),
            py::arg("policy"), py::arg("conserving"), py::arg("overlap"), py::arg("records"),
-           py::arg("weighted"), py::arg("most_mapping"), py::arg("buckets"),
-           py::arg("bucket_width"))
+           py::arg("weighted"), py::arg("estimated"), py::arg("bounce"), py::arg("most_mapping"),
+           py::arg("buckets"), py::arg("bucket_width"))
       .def(
           "feed",
-          [](TandemQueue& queue, const Doubles& arrival, const Doubles& map, const Doubles& shuffle,
-             const Doubles& weight) {
+          [](BoundQueue& queue, const Doubles& arrival, const Doubles& map, const Doubles& shuffle,
+             const Doubles& weight, const Doubles& map_estimate, const Doubles& shuffle_estimate,
+             const Doubles& map_place, const Doubles& shuffle_place) {
             const std::size_t count = view(map).size();
+            const bool estimated = queue.options.estimated;
+            const bool ordered = queue.options.policy == OverlapPolicy::kOrder;
             check_arrivals(view(arrival), count, queue.totals().now);
             check_column("map", view(map), count);
             check_column("shuffle", view(shuffle), count);
             check_column("weight", view(weight), count);
+            check_optional("map_estimate", view(map_estimate), count, estimated);
+            check_optional("shuffle_estimate", view(shuffle_estimate), count, estimated);
+            check_optional("map_place", view(map_place), count, ordered);
+            check_optional("shuffle_place", view(shuffle_place), count, ordered);
             py::gil_scoped_release release;
-            queue.feed(view(arrival), view(map), view(shuffle), view(weight));
+            queue.feed({view(arrival), view(map), view(shuffle), view(weight), view(map_estimate),
+                        view(shuffle_estimate), view(map_place), view(shuffle_place)});
           },
           py::arg("arrival").noconvert(), py::arg("map").noconvert(),
-          py::arg("shuffle").noconvert(), py::arg("weight").noconvert())
-      .def("advance", &TandemQueue::advance, py::arg("until"),
-           py::call_guard<py::gil_scoped_release>())
-      .def("totals", &totals_dict)
+          py::arg("shuffle").noconvert(), py::arg("weight").noconvert(),
+          py::arg("map_estimate").noconvert(), py::arg("shuffle_estimate").noconvert(),
+          py::arg("map_place").noconvert(), py::arg("shuffle_place").noconvert())
+      .def(
+          "advance", [](BoundQueue& queue, double until) { queue.advance(until); },
+          py::arg("until"), py::call_guard<py::gil_scoped_release>())
+      .def("totals", [](const BoundQueue& queue) { return totals_dict(queue); })
       .def("take_records",
-           [](TandemQueue& queue) {
+           [](BoundQueue& queue) {
              auto id = std::exchange(queue.done_id, {});
              auto start = std::exchange(queue.done_start, {});
              auto map = std::exchange(queue.done_map, {});
@@ -103,15 +130,30 @@ void bind_tandem(py::module_& module) {
                                    to_numpy(std::move(map)), to_numpy(std::move(completion)));
            })
       .def("slowdown",
-           [](const TandemQueue& queue) {
+           [](const BoundQueue& queue) {
              return py::make_tuple(copy(std::span<const std::int64_t>(queue.bucket_jobs)),
                                    copy(std::span<const double>(queue.bucket_stretch)));
            })
       .def("response_histogram",
-           [](const TandemQueue& queue) {
+           [](const BoundQueue& queue) {
              return copy(std::span<const std::int64_t>(queue.response_histogram));
            })
-      .def("running", [](TandemQueue& queue) {
+      // (ids, map left, shuffle left, what of it is ready) of the jobs in the system
+      .def("state",
+           [](const BoundQueue& queue) {
+             std::vector<std::int64_t> id;
+             std::vector<double> map, shuffle, ready;
+             for (const FluidJob& job : queue.jobs()) {
+               if (!job.alive) continue;
+               id.push_back(job.id);
+               map.push_back(job.map);
+               shuffle.push_back(job.shuffle());
+               ready.push_back(job.buffer);
+             }
+             return py::make_tuple(to_numpy(std::move(id)), to_numpy(std::move(map)),
+                                   to_numpy(std::move(shuffle)), to_numpy(std::move(ready)));
+           })
+      .def("running", [](BoundQueue& queue) {
         std::vector<std::int64_t> id;
         std::vector<double> map, shuffle;
         for (const TandemQueue::Service& s : queue.decide()) {

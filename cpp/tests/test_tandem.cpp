@@ -40,7 +40,7 @@ Sample sample(std::uint64_t seed, int jobs) {
 TEST(three_jobs_of_section_2_1) {
   TandemQueue queue = made(OverlapPolicy::kFcfs);
   const std::vector<double> arrival{0, 0, 0}, map{1, 3, 2}, shuffle{2, 1, 2};
-  queue.feed(arrival, map, shuffle, {});
+  queue.feed({arrival, map, shuffle});
   queue.advance(2.5);
   CHECK(std::abs(queue.totals().shuffle_busy - 2.5) < 1e-12);
   queue.advance(4.0);
@@ -57,7 +57,7 @@ TEST(three_jobs_of_section_2_1) {
 TEST(three_jobs_without_overlap) {
   TandemQueue queue = made(OverlapPolicy::kFcfs, true, false);
   const std::vector<double> arrival{0, 0, 0}, map{1, 3, 2}, shuffle{2, 1, 2};
-  queue.feed(arrival, map, shuffle, {});
+  queue.feed({arrival, map, shuffle});
   queue.advance(kEnd);
   const std::vector<double> expected{3, 5, 8};
   for (std::size_t i = 0; i < 3; ++i) {
@@ -76,7 +76,7 @@ TEST(conservation) {
                               OverlapPolicy::kSplitSrpt, OverlapPolicy::kShare}) {
       for (const int mode : {0, 1, 2, 3}) {
         TandemQueue queue = made(policy, (mode & 1) != 0, (mode & 2) != 0);
-        queue.feed(s.arrival, s.map, s.shuffle, s.weight);
+        queue.feed({s.arrival, s.map, s.shuffle, s.weight});
         queue.advance(kEnd);
         const TandemTotals& totals = queue.totals();
         CHECK_EQUAL(totals.completed, std::int64_t{60});
@@ -100,10 +100,10 @@ TEST(advancing_in_steps_changes_nothing) {
     const Sample s = sample(seed, 50);
     for (const auto policy : {OverlapPolicy::kMaxSrpt, OverlapPolicy::kSplitSrpt}) {
       TandemQueue whole = made(policy), pieces = made(policy);
-      whole.feed(s.arrival, s.map, s.shuffle, {});
+      whole.feed({s.arrival, s.map, s.shuffle});
       whole.advance(kEnd);
       for (std::size_t j = 0; j < 50; ++j) {
-        pieces.feed({&s.arrival[j], 1}, {&s.map[j], 1}, {&s.shuffle[j], 1}, {});
+        pieces.feed({{&s.arrival[j], 1}, {&s.map[j], 1}, {&s.shuffle[j], 1}});
         pieces.advance(s.arrival[j] + 0.01 > s.arrival[std::min<std::size_t>(j + 1, 49)]
                            ? s.arrival[j]
                            : s.arrival[j] + 0.01);

@@ -1,11 +1,12 @@
 """malleable: which job gets how many slots now, and how good that is."""
 
-from malleable import flow_kernels, kernels, report, workloads
+from malleable import flow_kernels, kernels, overlap_kernels, report, workloads
 from malleable.epoch import Decision, Epoch
 from malleable.flow_epoch import FlowDecision, FlowEpoch
 from malleable.flow_planning import FLOW_POLICIES, FlowPlan
 from malleable.flow_tables import Flows
 from malleable.objectives import KINDS
+from malleable.overlap_epoch import OverlapDecision, OverlapEpoch
 from malleable.planning import DEFAULT_EFFORT, POLICIES, Plan, plan
 from malleable.simulation import SIMULATED_POLICIES, SimulationResult, simulate
 from malleable.slotted_epoch import SlottedDecision, SlottedEpoch
@@ -51,12 +52,15 @@ __all__ = [
     "MapReduceStream",
     "MapShuffleJobs",
     "MapShuffleStream",
+    "OverlapDecision",
+    "OverlapEpoch",
     "Plan",
     "SimulationResult",
     "SlottedDecision",
     "SlottedEpoch",
     "flow_kernels",
     "kernels",
+    "overlap_kernels",
     "plan",
     "read_flows",
     "read_jobs",

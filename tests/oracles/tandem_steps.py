@@ -1,6 +1,7 @@
 """The tandem queue in small steps of time: slow, obvious, and right to within a few steps.
 
-Jobs are (arrival, map, shuffle). In every step the policy looks at all jobs anew.
+Jobs are (arrival, map, shuffle). In every step the policy looks at all jobs anew. Estimates are
+(map, shuffle), one pair a job; without them policies see the truth.
 """
 
 
@@ -14,6 +15,25 @@ def released(job, overlap):
     return job["y"] * (job["x"] - job["left"]) / job["x"] if overlap else 0.0
 
 
+def shown(estimate, done, bounce):
+    """What is left of an estimate; an overrun shows nothing, or the next larger 2^-k of it."""
+    if done < estimate:
+        return estimate - done
+    if not bounce or estimate == 0:
+        return 0.0
+    return next(
+        (estimate / 2**k for k in range(10, -1, -1) if estimate / 2**k > done - estimate), estimate
+    )
+
+
+def map_seen(job, bounce):
+    return shown(job["ex"], job["x"] - job["left"], bounce) if job["left"] > 0 else 0.0
+
+
+def shuffle_seen(job, bounce):
+    return shown(job["ey"], job["shuffled"], bounce)
+
+
 def fill(order, capacity, limit):
     """Each in turn gets what it can use."""
     given = {}
@@ -23,76 +43,95 @@ def fill(order, capacity, limit):
     return given
 
 
-def level(jobs, capacity, limit):
-    """Equal shares; what one cannot use goes to the others."""
-    given = {}
-    for left, job in zip(range(len(jobs), 0, -1), sorted(jobs, key=limit), strict=True):
-        given[job["id"]] = min(limit(job), capacity / left)
+def level(jobs, capacity, limit, weight):
+    """Weighted shares; what one cannot use goes to the others."""
+    given, total = {}, sum(weight[job["id"]] for job in jobs)
+    for job in sorted(jobs, key=lambda j: limit(j) / weight[j["id"]]):
+        own = weight[job["id"]]
+        given[job["id"]] = min(limit(job), capacity * own / total)
         capacity -= given[job["id"]]
+        total -= own
     return given
 
 
-def split(here, step, ready):
-    """Work-conserving SplitSRPT: what each job maps and shuffles in this step."""
+def map_work(jobs, maps):
+    for job in jobs:
+        job["left"] -= maps.get(job["id"], 0.0)
+        job["left"] = 0.0 if job["left"] < 1e-12 else job["left"]
+
+
+def split(here, step, ready, conserving, bounce):
+    """SplitSRPT: what each job maps and shuffles in this step."""
     heavy = sorted(
-        (j for j in here if j["x"] >= j["y"]), key=lambda j: (j["left"], shuffle_left(j))
+        (j for j in here if j["ex"] >= j["ey"]),
+        key=lambda j: (map_seen(j, bounce), shuffle_seen(j, bounce), j["id"]),
     )
-    other = sorted((j for j in here if j["x"] < j["y"]), key=shuffle_left)
-    beta = min(max(j["x"], j["y"]) / max(min(j["x"], j["y"]), 1e-300) for j in here)
+    other = sorted(
+        (j for j in here if j["ex"] < j["ey"]), key=lambda j: (shuffle_seen(j, bounce), j["id"])
+    )
+    beta = min(max(j["ex"], j["ey"]) / max(min(j["ex"], j["ey"]), 1e-300) for j in here)
     large, small = step * beta / (1 + beta), step / (1 + beta)
     able = [any(j["left"] > 0 for j in group) for group in (heavy, other)]
-    shares = (large, small) if all(able) else (step * able[0], step * able[1])
+    shares = (large, small) if all(able) or not conserving else (step * able[0], step * able[1])
     maps = {}
     for group, share in zip((heavy, other), shares, strict=True):
         maps.update(fill(group, share, lambda j: j["left"]))
-    for job in here:
-        job["left"] -= maps[job["id"]]
-        job["left"] = 0.0 if job["left"] < 1e-12 else job["left"]
-    given, spare = {}, step
+    map_work(here, maps)
+    given = dict.fromkeys((j["id"] for j in here), 0.0)
     for group, share in ((heavy, small), (other, large)):
-        given.update(fill(group, share, ready))
-    spare -= sum(given.values())
-    for job in heavy + other:
-        more = min(spare, ready(job) - given[job["id"]])
-        given[job["id"]] += more
-        spare -= more
+        given.update(fill(group if conserving else group[:1], share, ready))
+    if conserving:
+        spare = step - sum(given.values())
+        for job in heavy + other:
+            more = min(spare, ready(job) - given[job["id"]])
+            given[job["id"]] += more
+            spare -= more
     return given
 
 
-def simulate(jobs, policy, step, overlap=True, k=100):
+def simulate(
+    jobs, policy, step, overlap=True, k=100, conserving=True, weight=None, estimates=None,
+    bounce=False,
+):  # fmt: skip
     """Completion of every job."""
     todo = [
-        {"id": i, "r": r, "x": x, "y": y, "left": x, "shuffled": 0.0}
+        {"id": i, "r": r, "x": x, "y": y, "left": x, "shuffled": 0.0, "ex": x, "ey": y}
         for i, (r, x, y) in enumerate(jobs)
     ]
+    for job, pair in zip(todo, estimates or (), strict=False):
+        job["ex"], job["ey"] = pair
+    weight = weight if policy == "wps" else [1.0] * len(jobs)
     done, now = {}, 0.0
+
+    def larger(job):
+        return max(map_seen(job, bounce), shuffle_seen(job, bounce))
+
+    map_rank = {
+        "fcfs": lambda j: (j["r"], j["id"]),
+        "max-srpt": lambda j: (larger(j), j["id"]),
+        "two-srpt": lambda j: (map_seen(j, bounce) + shuffle_seen(j, bounce) / 16, j["id"]),
+    }
+    shuffle_rank = {**map_rank, "two-srpt": map_rank["max-srpt"]}
     while len(done) < len(jobs):
         here = [job for job in todo if job["r"] <= now + 1e-12 and job["id"] not in done]
 
         def ready(job):
             return max(released(job, overlap) - job["shuffled"], 0.0)
 
-        by_rank = {
-            "fcfs": lambda j: (j["r"], j["id"]),
-            "max-srpt": lambda j: (max(j["left"], shuffle_left(j)), j["id"]),
-        }
-        if policy in by_rank:
-            here.sort(key=by_rank[policy])
-            maps = fill(here, step, lambda j: j["left"])
-        elif policy != "split-srpt":
-            here.sort(key=lambda j: (j["r"], j["id"]))
-            maps = level([j for j in here if j["left"] > 0][:k], step, lambda j: j["left"])
         if policy == "split-srpt":
-            given = split(here, step, ready) if here else {}
+            given = split(here, step, ready, conserving, bounce) if here else {}
+        elif policy in map_rank:
+            second = sorted(here, key=shuffle_rank[policy])
+            map_work(here, fill(sorted(here, key=map_rank[policy]), step, lambda j: j["left"]))
+            given = fill(second if conserving else second[:1], step, ready)
         else:
-            for job in here:
-                job["left"] -= maps.get(job["id"], 0.0)
-                if job["left"] < 1e-12:
-                    job["left"] = 0.0
-            given = (fill if policy in by_rank else level)(here, step, ready)
+            here.sort(key=lambda j: (j["r"], j["id"]))
+            mapping = [j for j in here if j["left"] > 0][:k]
+            map_work(here, level(mapping, step, lambda j: j["left"], weight))
+            given = level(here, step, ready, weight)
         now += step
         for job in here:
-            job["shuffled"] += given[job["id"]]
+            job["shuffled"] += given.get(job["id"], 0.0)
             if job["left"] == 0.0 and shuffle_left(job) < 1e-10:
                 done[job["id"]] = now
     return [done[i] for i in range(len(jobs))]

@@ -27,26 +27,59 @@ def test_three_jobs_of_section_2_1():
     assert records["completion"].tolist() == pytest.approx([2, 4, 6], abs=1e-12)
 
 
-@pytest.mark.parametrize("policy", ["fcfs", "max-srpt", "split-srpt", "ps", "k-lps"])
-@pytest.mark.parametrize("overlap", [True, False])
-@pytest.mark.parametrize("seed", range(6))
-def test_agrees_with_small_steps(policy, overlap, seed):
+STEP = 1 / 2000
+
+
+def few_jobs(seed):
     rng = np.random.default_rng(seed)
     arrival = np.sort(rng.integers(0, 300, 7)) / 100
     size = rng.integers(0, 150, 7) / 100
     data = rng.integers(0, 150, 7) / 100
     size[data == 0] += 0.1
-    jobs = mb.MapShuffleJobs(size, data, arrival=arrival)
-    step = 1 / 2000
-    expected = tandem_steps.simulate(
-        list(zip(arrival, size, data, strict=True)),
+    return mb.MapShuffleJobs(size, data, arrival=arrival, weight=rng.integers(1, 6, 7))
+
+
+def in_small_steps(jobs, policy, **options):
+    return tandem_steps.simulate(
+        list(zip(jobs.arrival, jobs.map, jobs.shuffle, strict=True)),
         policy,
-        step,
-        overlap,
-        2 if policy == "k-lps" else 7,
+        STEP,
+        k=2 if policy == "k-lps" else 7,
+        weight=jobs.weight.tolist(),
+        **options,
     )
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("overlap", [True, False])
+@pytest.mark.parametrize("seed", range(4))
+def test_agrees_with_small_steps(policy, overlap, seed):
+    jobs = few_jobs(seed)
+    expected = in_small_steps(jobs, policy, overlap=overlap)
     found = completions(jobs, policy, overlap=overlap, k=2)
-    assert found == pytest.approx(expected, abs=30 * step)
+    assert found == pytest.approx(expected, abs=30 * STEP)
+
+
+@pytest.mark.parametrize("policy", ["fcfs", "max-srpt", "split-srpt"])
+@pytest.mark.parametrize("seed", range(6))
+def test_as_printed_agrees_with_small_steps(policy, seed):
+    jobs = few_jobs(seed)
+    expected = in_small_steps(jobs, policy, conserving=False)
+    found = completions(jobs, policy, conserving=False)
+    assert found == pytest.approx(expected, abs=30 * STEP)
+
+
+@pytest.mark.parametrize("policy", ["max-srpt", "split-srpt", "two-srpt"])
+@pytest.mark.parametrize("underestimates", ["first", "bounce"])
+@pytest.mark.parametrize("seed", range(10, 15))
+def test_estimates_agree_with_small_steps(policy, underestimates, seed):
+    jobs = few_jobs(seed)
+    rng = np.random.default_rng(seed)
+    guess = [column * np.exp2(rng.uniform(-2, 2, 7)) for column in (jobs.map, jobs.shuffle)]
+    bounce = underestimates == "bounce"
+    expected = in_small_steps(jobs, policy, estimates=list(zip(*guess, strict=True)), bounce=bounce)
+    found = completions(jobs, policy, estimates=guess, underestimates=underestimates)
+    assert found == pytest.approx(expected, abs=30 * STEP)
 
 
 @st.composite

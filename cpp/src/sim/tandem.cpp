@@ -9,6 +9,7 @@ namespace malleable {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr double kSlack = 1e-12;     // of sizes
 constexpr int kHistogramShift = 46;  // exponent and six bits of the fraction
 constexpr std::size_t kHistogramSize = std::size_t{1} << 17;
 
@@ -50,27 +51,30 @@ void TandemQueue::Ranking::change(const OverlapRank& old, const Entry& entry) {
 TandemQueue::TandemQueue(const TandemOptions& options)
     : options_(options),
       split_(options.policy == OverlapPolicy::kSplitSrpt),
-      ranked_(options.policy != OverlapPolicy::kShare) {
+      ranked_(options.policy != OverlapPolicy::kShare),
+      crossing_(options.policy == OverlapPolicy::kTwoSrpt ||
+                (options.estimated && (split_ || options.policy == OverlapPolicy::kMaxSrpt))) {
   bucket_jobs.assign(static_cast<std::size_t>(options.buckets), 0);
   bucket_stretch.assign(static_cast<std::size_t>(options.buckets), 0.0);
   response_histogram.assign(kHistogramSize, 0);
 }
 
-void TandemQueue::feed(std::span<const double> arrival, std::span<const double> map,
-                       std::span<const double> shuffle, std::span<const double> weight) {
-  for (std::size_t j = 0; j < arrival.size(); ++j) {
-    advance(arrival[j]);
-    add(arrival[j], map[j], shuffle[j], weight.empty() ? 1.0 : weight[j]);
+void TandemQueue::feed(const TandemJobs& jobs) {
+  for (std::size_t j = 0; j < jobs.arrival.size(); ++j) {
+    advance(jobs.arrival[j]);
+    add(jobs, j);
   }
 }
 
-void TandemQueue::add(double arrival, double map, double shuffle, double weight) {
+void TandemQueue::add(const TandemJobs& jobs, std::size_t j) {
+  const double map = jobs.map[j], shuffle = jobs.shuffle[j];
   std::uint32_t slot;
   if (free_.empty()) {
     slot = static_cast<std::uint32_t>(jobs_.size());
     jobs_.emplace_back();
-    rank_.emplace_back();
-    listed_.push_back(0);
+    place_.emplace_back();
+    if (options_.estimated) guess_.emplace_back();
+    if (options_.policy == OverlapPolicy::kOrder) given_place_.emplace_back();
   } else {
     slot = free_.back();
     free_.pop_back();
@@ -78,13 +82,23 @@ void TandemQueue::add(double arrival, double map, double shuffle, double weight)
   FluidJob& job = jobs_[slot];
   job = FluidJob{};
   job.map = map;
-  job.weight = weight;
-  job.arrival = job.map_completion = arrival;
+  job.weight = jobs.weight.empty() ? 1.0 : jobs.weight[j];
+  job.arrival = job.map_completion = jobs.arrival[j];
   job.size = std::max(map, shuffle);
   job.id = totals_.arrived++;
   job.alive = true;
-  job.shuffle_heavy = map < shuffle;
-  job.imbalance = job.size > 0.0 ? job.size / std::min(map, shuffle) : 1.0;
+  double map_seen = map, shuffle_seen = shuffle;
+  if (options_.estimated) {
+    map_seen = jobs.map_estimate[j];
+    shuffle_seen = jobs.shuffle_estimate[j];
+    guess_[slot] = {map_seen - map, shuffle_seen - shuffle, map_seen, shuffle_seen,
+                    kSlack * (map + shuffle + map_seen + shuffle_seen)};
+  }
+  if (options_.policy == OverlapPolicy::kOrder) {
+    given_place_[slot] = {jobs.map_place[j], jobs.shuffle_place[j]};
+  }
+  job.shuffle_heavy = map_seen < shuffle_seen;
+  job.imbalance = imbalance_of(map_seen, shuffle_seen);
   if (map == 0.0) {
     job.buffer = shuffle;
   } else if (options_.overlap) {
@@ -92,7 +106,7 @@ void TandemQueue::add(double arrival, double map, double shuffle, double weight)
   } else {
     job.tail = shuffle;
   }
-  listed_[slot] = 0;
+  place_[slot].maps = place_[slot].waits = false;
   ++totals_.events;
   if (job.size == 0.0) {
     complete(slot);
@@ -133,26 +147,116 @@ void TandemQueue::complete(std::uint32_t slot) {
   }
 }
 
+Seen TandemQueue::seen(std::uint32_t slot) const {
+  const FluidJob& job = jobs_[slot];
+  if (!options_.estimated) return {job.map, job.shuffle()};
+  const Guess& guess = guess_[slot];
+  const bool bounce = options_.bounce;
+  // The end of a map phase is seen, whatever its estimate said.
+  return {
+      job.map > 0.0 ? seen_left(job.map + guess.map_error, guess.map, bounce, guess.slack) : 0.0,
+      seen_left(job.shuffle() + guess.shuffle_error, guess.shuffle, bounce, guess.slack)};
+}
+
 // Brings both rankings up to what is left of a job.
 void TandemQueue::refresh(std::uint32_t slot) {
   const FluidJob& job = jobs_[slot];
   Class& group = class_of(job);
-  const OverlapRank old = rank_[slot], fresh = overlap_rank(options_.policy, job);
-  const char was = listed_[slot];
-  const char is = static_cast<char>((job.map > 0.0 ? 1 : 0) | (job.buffer > 0.0 ? 2 : 0));
-  const auto update = [&](Ranking& ranking, char bit) {
-    if ((was & bit) != 0 && (is & bit) != 0) {
-      ranking.change(old, {fresh, slot});
-    } else if ((was & bit) != 0) {
+  Place& place = place_[slot];
+  Place fresh;
+  fresh.maps = job.map > 0.0;
+  fresh.waits = job.buffer > 0.0;
+  if (options_.policy == OverlapPolicy::kOrder) {
+    fresh.map = {given_place_[slot].first, 0.0, job.id};
+    fresh.shuffle = {given_place_[slot].second, 0.0, job.id};
+  } else {
+    const Seen left = seen(slot);
+    fresh.map = map_rank(options_.policy, left, job.shuffle_heavy, job.id);
+    fresh.shuffle = shuffle_rank(options_.policy, left, job.shuffle_heavy, job.id);
+  }
+  const auto update = [slot](Ranking& ranking, bool was, bool is, const OverlapRank& old,
+                             const OverlapRank& now) {
+    if (was && is) {
+      ranking.change(old, {now, slot});
+    } else if (was) {
       ranking.erase(old);
-    } else if ((is & bit) != 0) {
-      ranking.insert({fresh, slot});
+    } else if (is) {
+      ranking.insert({now, slot});
     }
   };
-  update(group.mapping, 1);
-  update(group.buffered, 2);
-  rank_[slot] = fresh;
-  listed_[slot] = is;
+  update(group.mapping, place.maps, fresh.maps, place.map, fresh.map);
+  update(group.buffered, place.waits, fresh.waits, place.shuffle, fresh.shuffle);
+  place = fresh;
+}
+
+// Time until two jobs that run change their order at a station, or until what a policy sees of one
+// that runs stops falling as it does now. Only jobs that run fall, and what they are seen to have
+// left rises in jumps only, so nobody else can be overtaken.
+double TandemQueue::next_change() const {
+  const OverlapPolicy policy = options_.policy;
+  double next = kNever;
+  std::array<Fall, 4> map{}, shuffle{};
+  for (std::size_t i = 0; i < service_.size(); ++i) {
+    const Service& s = service_[i];
+    const FluidJob& job = jobs_[s.slot];
+    const Seen left = seen(s.slot);
+    double map_rate = s.map, shuffle_rate = s.shuffle;
+    double slack = kSlack * job.size;
+    if (options_.estimated) {
+      const Guess& guess = guess_[s.slot];
+      const double map_left = job.map + guess.map_error;
+      const double shuffle_left = job.shuffle() + guess.shuffle_error;
+      const bool bounce = options_.bounce;
+      slack = guess.slack;
+      if (map_rate > 0.0) {
+        next = std::min(next, until_jump(map_left, guess.map, bounce, guess.slack) / map_rate);
+      }
+      if (shuffle_rate > 0.0) {
+        next = std::min(
+            next, until_jump(shuffle_left, guess.shuffle, bounce, guess.slack) / shuffle_rate);
+      }
+      if (map_left <= guess.slack) map_rate = 0.0;
+      if (shuffle_left <= guess.slack) shuffle_rate = 0.0;
+    }
+    const double ahead = left.map - left.shuffle, closing = map_rate - shuffle_rate;
+    const bool level = std::abs(ahead) <= slack;
+    const bool by_map = level ? closing < 0.0 : ahead > 0.0;
+    const Fall larger{by_map ? left.map : left.shuffle, by_map ? map_rate : shuffle_rate, 0.0, 0.0};
+    if (policy == OverlapPolicy::kSplitSrpt) {
+      map[i] = job.shuffle_heavy ? Fall{left.shuffle, shuffle_rate, 0.0, 0.0}
+                                 : Fall{left.map, map_rate, left.shuffle, shuffle_rate};
+      shuffle[i] = map[i];
+      continue;
+    }
+    if (!level && ahead / closing > 0.0) next = std::min(next, ahead / closing);
+    shuffle[i] = larger;
+    map[i] = policy == OverlapPolicy::kMaxSrpt
+                 ? larger
+                 : Fall{left.map + kShuffleInMapRank * left.shuffle,
+                        map_rate + kShuffleInMapRank * shuffle_rate, 0.0, 0.0};
+  }
+  for (std::size_t i = 0; i < service_.size(); ++i) {
+    for (std::size_t k = 0; k < service_.size(); ++k) {
+      const FluidJob &one = jobs_[service_[i].slot], &other = jobs_[service_[k].slot];
+      if (i == k || (split_ && one.shuffle_heavy != other.shuffle_heavy)) continue;
+      // A little further, so that the order has changed beyond doubt.
+      double slack = kSlack * (one.size + other.size);
+      if (options_.estimated) {
+        slack = std::max({slack, guess_[service_[i].slot].slack, guess_[service_[k].slot].slack});
+      }
+      const auto overtakes = [&](const Fall& back, const Fall& front) {
+        const bool by_second = back.first == front.first && back.first_rate == front.first_rate;
+        const double gap = by_second ? back.second - front.second : back.first - front.first;
+        const double closing =
+            by_second ? back.second_rate - front.second_rate : back.first_rate - front.first_rate;
+        if (closing > 0.0 && gap > -slack) next = std::min(next, (gap + slack) / closing);
+      };
+      const Place &back = place_[service_[i].slot], &front = place_[service_[k].slot];
+      if (back.maps && front.maps && front.map < back.map) overtakes(map[i], map[k]);
+      if (front.shuffle < back.shuffle) overtakes(shuffle[i], shuffle[k]);
+    }
+  }
+  return next;
 }
 
 double TandemQueue::beta() {
@@ -204,11 +308,11 @@ void TandemQueue::decide_ranked() {
     const bool maps = !group.mapping.empty(), waits = !group.buffered.empty();
     double direct = 0.0, drained = given[c];
     if (maps && flow[c] > 0.0 &&
-        (!waits || group.mapping.best().rank < group.buffered.best().rank)) {
+        (!waits || place_[group.mapping.best().slot].shuffle < group.buffered.best().rank)) {
       direct = std::min(flow[c], given[c]);
       drained = options_.conserving ? given[c] - direct : 0.0;
     } else if (maps && waits && !options_.conserving &&
-               group.mapping.best().rank < group.buffered.best().rank) {
+               place_[group.mapping.best().slot].shuffle < group.buffered.best().rank) {
       drained = 0.0;  // the first job has nothing to shuffle, and nobody else may
     }
     if (maps) {
@@ -295,6 +399,13 @@ void TandemQueue::advance(double until) {
       if (job.buffer > 0.0 && drain > 0.0) next = std::min(next, job.buffer / drain);
       if (next <= step) {
         step = next;
+        event = true;
+      }
+    }
+    if (crossing_) {
+      const double change = next_change();
+      if (change < step) {
+        step = change;
         event = true;
       }
     }

@@ -2,7 +2,18 @@
 
 from malleable.simulation.face import simulate
 from malleable.simulation.result import SimulationResult
-from malleable.simulation.sweeps import sweep
+from malleable.simulation.sweeps import SweepRows, sweep
+from malleable.simulation.tandem import BATCH_POLICIES
 from malleable.simulation.tandem import POLICIES as SIMULATED_POLICIES
+from malleable.simulation.tandem_adversary import OverlapAdversary, overlap_adversary
 
-__all__ = ["SIMULATED_POLICIES", "SimulationResult", "simulate", "sweep"]
+__all__ = [
+    "BATCH_POLICIES",
+    "SIMULATED_POLICIES",
+    "OverlapAdversary",
+    "SimulationResult",
+    "SweepRows",
+    "overlap_adversary",
+    "simulate",
+    "sweep",
+]

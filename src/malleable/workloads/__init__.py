@@ -5,6 +5,13 @@ from malleable.workloads.detect import read_workload
 from malleable.workloads.flow_files import flows_dict, read_flows, write_flows
 from malleable.workloads.generate import lognormal_jobs, section41
 from malleable.workloads.generate_flows import section51_flows
+from malleable.workloads.generate_overlap import (
+    HardBatch,
+    corollary4_jobs,
+    corollary6_jobs,
+    theorem1_jobs,
+    theorem2_jobs,
+)
 from malleable.workloads.job_table import read_jobs, write_jobs
 from malleable.workloads.map_reduce import (
     MapReduceJobs,
@@ -29,10 +36,13 @@ from malleable.workloads.tpch import read_tpch
 from malleable.workloads.wfformat import read_wfformat
 
 __all__ = [
+    "HardBatch",
     "MapReduceJobs",
     "MapReduceStream",
     "MapShuffleJobs",
     "MapShuffleStream",
+    "corollary4_jobs",
+    "corollary6_jobs",
     "flows_dict",
     "lognormal_jobs",
     "read_alibaba",
@@ -53,6 +63,8 @@ __all__ = [
     "section7",
     "section41",
     "section51_flows",
+    "theorem1_jobs",
+    "theorem2_jobs",
     "write_flows",
     "write_jobs",
     "write_map_reduce_jobs",

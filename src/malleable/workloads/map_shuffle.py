@@ -30,7 +30,7 @@ __all__ = [
     "read_map_shuffle_swim",
 ]
 
-_COLUMNS = ("name", "arrival", "map", "shuffle", "weight")
+_COLUMNS = ("name", "arrival", "map", "shuffle", "weight", "map_estimate", "shuffle_estimate")
 _CHUNK = 1 << 18
 
 
@@ -64,6 +64,9 @@ class MapShuffleJobs:
         At least 0.
     name : sequence of str, optional
         ``job0``, ``job1``, ... by default.
+    map_estimate, shuffle_estimate : array_like, optional
+        Sizes as a scheduler knows them, in the units of `map` and `shuffle`; both or neither. They
+        are used where ``estimates="column"`` asks for them.
 
     Raises
     ------
@@ -75,13 +78,15 @@ class MapShuffleJobs:
     Scalars broadcast, columns are read-only. O(J). Source: Lin et al. 2013, section 2.1.
     """
 
-    __slots__ = ("arrival", "map", "name", "shuffle", "weight")
+    __slots__ = ("arrival", "map", "map_estimate", "name", "shuffle", "shuffle_estimate", "weight")
 
     arrival: Floats
     map: Floats
     shuffle: Floats
     weight: Floats
     name: tuple[str, ...] | None
+    map_estimate: Floats | None
+    shuffle_estimate: Floats | None
 
     def __init__(
         self,
@@ -91,6 +96,8 @@ class MapShuffleJobs:
         arrival: npt.ArrayLike = 0.0,
         weight: npt.ArrayLike = 1.0,
         name: Sequence[str] | None = None,
+        map_estimate: npt.ArrayLike | None = None,
+        shuffle_estimate: npt.ArrayLike | None = None,
     ) -> None:
         self.map = _column("map", map, None)
         count = len(self.map)
@@ -100,6 +107,13 @@ class MapShuffleJobs:
         self.name = None if name is None else tuple(str(text) for text in name)
         if self.name is not None and len(self.name) != count:
             raise ValueError(f"name has {len(self.name)} entries but map has {count}")
+        if (map_estimate is None) != (shuffle_estimate is None):
+            missing = "map_estimate" if map_estimate is None else "shuffle_estimate"
+            raise ValueError(f"{missing}: missing beside the other phase's estimates")
+        self.map_estimate = self.shuffle_estimate = None
+        if map_estimate is not None:
+            self.map_estimate = _column("map_estimate", map_estimate, count)
+            self.shuffle_estimate = _column("shuffle_estimate", shuffle_estimate, count)
 
     def __len__(self) -> int:
         return len(self.map)
@@ -164,7 +178,7 @@ class MapShuffleStream:
 def read_map_shuffle_jobs(source: Source) -> MapShuffleJobs:
     """Read ``name, arrival, map, shuffle, weight`` from CSV with a header, plain or gzip.
 
-    Only ``map`` and ``shuffle`` are required.
+    Only ``map`` and ``shuffle`` are required; ``map_estimate`` and ``shuffle_estimate`` may follow.
 
     Raises
     ------

@@ -12,11 +12,16 @@
 //
 // As printed, the shuffle station serves only the first job of its class, and classes do not lend
 // each other capacity; `conserving` (what the paper's experiments did) passes on what is left over.
+//
+// With the truth, FCFS, MaxSRPT and SplitSRPT can change their order at events only: of the jobs
+// that run, the first falls fastest in rank. With estimates, and for TwoSRPT, ranks of the two jobs
+// that run can cross in between, and estimates can run out; such moments are found too.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <queue>
 #include <span>
 #include <utility>
@@ -26,12 +31,42 @@
 
 namespace malleable {
 
+// A job in the system. What is left to shuffle is what waits in its buffer, what the map phase will
+// still release while it runs, and what it will release at its end (queues without overlap).
+struct FluidJob {
+  double map = 0.0;     // left
+  double buffer = 0.0;  // released, not yet shuffled
+  double ratio = 0.0;   // released per unit of map work
+  double tail = 0.0;    // released when the map phase ends
+  double weight = 1.0;
+  double arrival = 0.0;
+  double size = 0.0;       // max(map, shuffle) at arrival
+  double imbalance = 1.0;  // as the policy sees it
+  double map_completion = 0.0;
+  double start = -1.0;  // first served
+  std::int64_t id = 0;
+  bool shuffle_heavy = false;  // as the policy sees it
+  bool alive = false;
+
+  double shuffle() const { return buffer + map * ratio + tail; }
+};
+
+// Columns of jobs in the order of their arrivals; the optional ones are empty or as long.
+struct TandemJobs {
+  std::span<const double> arrival, map, shuffle;
+  std::span<const double> weight = {};  // 1
+  std::span<const double> map_estimate = {}, shuffle_estimate = {};
+  std::span<const double> map_place = {}, shuffle_place = {};  // kOrder: smaller goes first
+};
+
 struct TandemOptions {
   OverlapPolicy policy = OverlapPolicy::kFcfs;
   bool conserving = true;
   bool overlap = true;
   bool records = true;
   bool weighted = false;           // shares by weight
+  bool estimated = false;          // policies see estimates
+  bool bounce = false;             // overrun estimates bounce
   std::int64_t most_mapping = -1;  // kShare: only so many oldest jobs map at once; below 0: all
   std::int64_t buckets = 0;        // slowdown by size
   double bucket_width = 1.0;
@@ -55,10 +90,8 @@ class TandemQueue {
  public:
   explicit TandemQueue(const TandemOptions& options);
 
-  // Jobs in the order of their arrivals, none before `totals().now`; ids count up from 0. Runs up
-  // to the last arrival.
-  void feed(std::span<const double> arrival, std::span<const double> map,
-            std::span<const double> shuffle, std::span<const double> weight);
+  // Jobs, none before `totals().now`; ids count up from 0. Runs up to the last arrival.
+  void feed(const TandemJobs& jobs);
   // Runs up to a time; infinity: until the queue is empty.
   void advance(double until);
 
@@ -70,6 +103,7 @@ class TandemQueue {
   };
   const std::vector<Service>& decide();
   const FluidJob& job(std::uint32_t slot) const { return jobs_[slot]; }
+  std::span<const FluidJob> jobs() const { return jobs_; }  // those in the system are alive
 
   const TandemTotals& totals() const { return totals_; }
   std::int64_t present() const { return totals_.arrived - totals_.completed; }
@@ -102,21 +136,37 @@ class TandemQueue {
   struct Class {
     Ranking mapping, buffered;
   };
+  // How the rankings hold a job.
+  struct Place {
+    OverlapRank map, shuffle;
+    bool maps = false, waits = false;
+  };
+  // What estimates lack of the truth, and the estimates.
+  struct Guess {
+    double map_error, shuffle_error, map, shuffle, slack;
+  };
+  // A rank and how fast it falls; the second counts where the first are equal.
+  struct Fall {
+    double first, first_rate, second, second_rate;
+  };
 
-  void add(double arrival, double map, double shuffle, double weight);
+  void add(const TandemJobs& jobs, std::size_t j);
   void complete(std::uint32_t slot);
   void refresh(std::uint32_t slot);
   void decide_ranked();
   void decide_shares();
   double beta();
+  Seen seen(std::uint32_t slot) const;
+  double next_change() const;
   Class& class_of(const FluidJob& job) { return classes_[split_ && job.shuffle_heavy ? 1 : 0]; }
 
   TandemOptions options_;
-  bool split_, ranked_;
+  bool split_, ranked_, crossing_;
   TandemTotals totals_;
   std::vector<FluidJob> jobs_;
-  std::vector<OverlapRank> rank_;  // as the rankings hold it
-  std::vector<char> listed_;       // bit 0: in mapping, bit 1: in buffered
+  std::vector<Place> place_;
+  std::vector<Guess> guess_;                            // estimated only
+  std::vector<std::pair<double, double>> given_place_;  // kOrder only
   std::vector<std::uint32_t> free_;
   std::vector<std::uint32_t> present_;  // shares: by arrival
   std::array<Class, 2> classes_;

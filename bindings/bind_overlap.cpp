@@ -1,0 +1,206 @@
+#include <pybind11/stl.h>
+
+#include <atomic>
+#include <limits>
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+#include "arrays.hpp"
+#include "malleable/kernel/overlap_batch_bound.hpp"
+#include "malleable/kernel/overlap_makespan.hpp"
+#include "malleable/model/error.hpp"
+#include "malleable/policy/overlap_epoch.hpp"
+#include "malleable/sim/tandem_batch.hpp"
+
+namespace malleable::bindings {
+namespace {
+
+using Doubles = Array<double>;
+using Integers = Array<std::int64_t>;
+
+std::span<const double> optional_view(const std::optional<Doubles>& array) {
+  return array ? view(*array) : std::span<const double>();
+}
+
+void check_sizes(std::span<const double> map, std::span<const double> shuffle) {
+  if (map.size() != shuffle.size()) {
+    throw std::invalid_argument("shuffle has " + std::to_string(shuffle.size()) +
+                                " entries but map has " + std::to_string(map.size()));
+  }
+  if (map.size() > std::numeric_limits<Index>::max()) {
+    throw std::invalid_argument("map: too many jobs");
+  }
+  const auto check = [](const char* field, std::span<const double> values) {
+    for (std::size_t j = 0; j < values.size(); ++j) {
+      if (!(values[j] >= 0.0 && values[j] <= std::numeric_limits<double>::max())) {
+        throw FieldError(field, j, values[j], "must be finite and at least 0");
+      }
+    }
+  };
+  check("map", map);
+  check("shuffle", shuffle);
+}
+
+OverlapPolicy policy_of(const std::string& name) {
+  if (name == "fcfs") return OverlapPolicy::kFcfs;
+  if (name == "max-srpt") return OverlapPolicy::kMaxSrpt;
+  if (name == "split-srpt") return OverlapPolicy::kSplitSrpt;
+  if (name == "two-srpt") return OverlapPolicy::kTwoSrpt;
+  throw std::invalid_argument("policy = '" + name + "': not one that ranks jobs");
+}
+
+class Turn {
+ public:
+  explicit Turn(std::atomic_flag& busy) : busy_(busy) {
+    if (busy_.test_and_set(std::memory_order_acquire)) {
+      throw std::runtime_error("the epoch object is in use by another thread");
+    }
+  }
+  ~Turn() { busy_.clear(std::memory_order_release); }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  std::atomic_flag& busy_;
+};
+
+class PyOverlapEpoch {
+ public:
+  PyOverlapEpoch(const std::string& policy, bool conserving, bool bounce)
+      : epoch_({policy_of(policy), conserving, bounce}) {}
+
+  using Column = std::optional<Doubles>;
+
+  Integers add(const Doubles& arrival, const Doubles& map, const Doubles& shuffle,
+               const Column& ready, const Column& most_map, const Column& most_shuffle) {
+    const std::size_t count = view(arrival).size();
+    // An empty column means a missing one further down.
+    if (view(map).size() != count || view(shuffle).size() != count) {
+      throw std::invalid_argument("map and shuffle must be as long as arrival");
+    }
+    std::vector<std::int64_t> ids(count);
+    {
+      const Turn turn(busy_);
+      py::gil_scoped_release release;
+      epoch_.add(view(arrival), columns(map, shuffle, ready, most_map, most_shuffle), ids);
+    }
+    return to_numpy(std::move(ids));
+  }
+
+  void update(const Integers& ids, const Column& map, const Column& shuffle, const Column& ready,
+              const Column& most_map, const Column& most_shuffle) {
+    const Turn turn(busy_);
+    py::gil_scoped_release release;
+    epoch_.update(view(ids), columns(map, shuffle, ready, most_map, most_shuffle));
+  }
+
+  void remove(const Integers& ids) {
+    const Turn turn(busy_);
+    py::gil_scoped_release release;
+    epoch_.remove(view(ids));
+  }
+
+  // (ids, map share, shuffle share, map slots, shuffle slots)
+  py::tuple decide(double now, std::int64_t map_slots, std::int64_t shuffle_slots) {
+    const Turn turn(busy_);
+    std::span<const OverlapEpoch::Service> services;
+    {
+      py::gil_scoped_release release;
+      services = epoch_.decide(now, map_slots, shuffle_slots);
+    }
+    const auto count = static_cast<py::ssize_t>(services.size());
+    Integers ids(count), map_given(count), shuffle_given(count);
+    Doubles map(count), shuffle(count);
+    for (py::ssize_t k = 0; k < count; ++k) {
+      const OverlapEpoch::Service& service = services[static_cast<std::size_t>(k)];
+      ids.mutable_at(k) = service.id;
+      map.mutable_at(k) = service.map;
+      shuffle.mutable_at(k) = service.shuffle;
+      map_given.mutable_at(k) = service.map_slots;
+      shuffle_given.mutable_at(k) = service.shuffle_slots;
+    }
+    return py::make_tuple(ids, map, shuffle, map_given, shuffle_given);
+  }
+
+  std::size_t size() const { return epoch_.size(); }
+
+ private:
+  static OverlapEpoch::Columns columns(const Column& map, const Column& shuffle,
+                                       const Column& ready, const Column& most_map,
+                                       const Column& most_shuffle) {
+    return {optional_view(map), optional_view(shuffle), optional_view(ready),
+            optional_view(most_map), optional_view(most_shuffle)};
+  }
+
+  OverlapEpoch epoch_;
+  std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
+};
+
+}  // namespace
+
+void bind_overlap(py::module_& module) {
+  module.def(
+      "overlap_makespan",
+      [](const Doubles& map, const Doubles& shuffle) {
+        check_sizes(view(map), view(shuffle));
+        std::vector<Index> order;
+        std::vector<double> completion(view(map).size());
+        {
+          py::gil_scoped_release release;
+          order = makespan_order(view(map), view(shuffle));
+          order_completions(view(map), view(shuffle), order, completion);
+        }
+        return py::make_tuple(to_numpy(order), to_numpy(std::move(completion)));
+      },
+      py::arg("map").noconvert(), py::arg("shuffle").noconvert());
+  module.def(
+      "overlap_batch_bound",
+      [](const Doubles& map, const Doubles& shuffle) {
+        check_sizes(view(map), view(shuffle));
+        py::gil_scoped_release release;
+        return overlap_batch_bound(view(map), view(shuffle));
+      },
+      py::arg("map").noconvert(), py::arg("shuffle").noconvert());
+  py::class_<TandemBatch>(module, "TandemBatch")
+      .def(py::init([](const Doubles& map, const Doubles& shuffle) {
+             check_sizes(view(map), view(shuffle));
+             py::gil_scoped_release release;
+             return TandemBatch(view(map), view(shuffle));
+           }),
+           py::arg("map").noconvert(), py::arg("shuffle").noconvert())
+      .def("search", &TandemBatch::search, py::arg("candidates"),
+           py::call_guard<py::gil_scoped_release>())
+      .def_property_readonly("value", &TandemBatch::value)
+      .def_property_readonly("lower_bound", &TandemBatch::lower_bound)
+      .def_property_readonly("max_srpt", &TandemBatch::max_srpt)
+      .def_property_readonly("split_srpt", &TandemBatch::split_srpt)
+      .def_property_readonly("origin", &TandemBatch::origin)
+      .def_property_readonly("tried", &TandemBatch::tried)
+      // The places of every job in the orders, or the name of the policy that does better.
+      .def("plan", [](const TandemBatch& batch) {
+        std::vector<double> map_place, shuffle_place;
+        const OverlapPolicy policy = batch.plan(map_place, shuffle_place);
+        const char* name = policy == OverlapPolicy::kOrder       ? "order"
+                           : policy == OverlapPolicy::kMaxSrpt   ? "max-srpt"
+                           : policy == OverlapPolicy::kSplitSrpt ? "split-srpt"
+                                                                 : "two-srpt";
+        return py::make_tuple(name, to_numpy(std::move(map_place)),
+                              to_numpy(std::move(shuffle_place)));
+      });
+  py::class_<PyOverlapEpoch>(module, "OverlapEpoch")
+      .def(py::init<const std::string&, bool, bool>(), py::arg("policy"), py::arg("conserving"),
+           py::arg("bounce"))
+      .def("add", &PyOverlapEpoch::add, py::arg("arrival").noconvert(), py::arg("map").noconvert(),
+           py::arg("shuffle").noconvert(), py::arg("ready").noconvert(),
+           py::arg("most_map").noconvert(), py::arg("most_shuffle").noconvert())
+      .def("update", &PyOverlapEpoch::update, py::arg("ids").noconvert(),
+           py::arg("map").noconvert(), py::arg("shuffle").noconvert(), py::arg("ready").noconvert(),
+           py::arg("most_map").noconvert(), py::arg("most_shuffle").noconvert())
+      .def("remove", &PyOverlapEpoch::remove, py::arg("ids").noconvert())
+      .def("decide", &PyOverlapEpoch::decide, py::arg("now"), py::arg("map_slots"),
+           py::arg("shuffle_slots"))
+      .def("__len__", &PyOverlapEpoch::size);
+}
+
+}  // namespace malleable::bindings

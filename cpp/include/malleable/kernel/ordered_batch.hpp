@@ -1,0 +1,29 @@
+// The fluid schedule of a batch whose stations each serve by a fixed order of their own.
+//
+// The map station works through its order; the shuffle station gives what can be used to the first
+// in its order that has data, the rest to the next. All jobs are there at 0; sizes are seconds at
+// full speed. O(n log n) with n jobs, and no allocation once warm.
+#pragma once
+
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "malleable/model/problem.hpp"
+
+namespace malleable {
+
+class OrderedBatch {
+ public:
+  // `place[j]`: where job j stands in the order of the shuffle station. Fills `completion` if it is
+  // not empty; returns the sum of completions.
+  double run(std::span<const double> map, std::span<const double> shuffle,
+             std::span<const Index> map_order, std::span<const Index> place,
+             std::span<double> completion);
+
+ private:
+  std::vector<std::pair<Index, Index>> waiting_;  // (place, job): a heap, the first in order on top
+  std::vector<double> buffer_;
+};
+
+}  // namespace malleable

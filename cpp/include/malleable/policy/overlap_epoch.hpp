@@ -1,0 +1,137 @@
+// FCFS, MaxSRPT, SplitSRPT and TwoSRPT for a scheduler's own loop: who runs now at the map and at
+// the shuffle station, with which share of it and how many slots.
+//
+// The state is what the caller says is left of every job, truth or estimate, and what of it is
+// ready to be shuffled. Given the state of the simulated tandem queue, the decision is the
+// simulator's (sim/tandem); beyond it, jobs may have a most of slots, and what the first cannot use
+// goes down the order. Shares are rounded to whole slots by largest remainder, first the sum up.
+//
+// Ranks are kept up to date as jobs change. A decision is one pass over them, O(n), while the first
+// jobs can use a whole station; jobs with few slots each make it O(n + k log n) for k that run.
+// Warm, it allocates nothing. Source: Lin, Wierman, Zhang, Tan 2013, section 4.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "malleable/policy/overlap.hpp"
+
+namespace malleable {
+
+struct OverlapEpochOptions {
+  OverlapPolicy policy = OverlapPolicy::kMaxSrpt;
+  bool conserving = true;  // as printed otherwise: see sim/tandem
+  bool bounce = false;     // overrun estimates bounce
+};
+
+class OverlapEpoch {
+ public:
+  explicit OverlapEpoch(const OverlapEpochOptions& options);
+
+  // Equally long columns. Map work 0: the phase has ended; below 0: an estimate is overrun by as
+  // much. The same for shuffle work. Whole numbers as limits; infinity: none.
+  struct Columns {
+    std::span<const double> map, shuffle;  // left, in seconds of the whole station
+    std::span<const double> ready;         // of the shuffle; empty: by the map phase's progress
+    std::span<const double> most_map, most_shuffle;  // slots
+  };
+  // New jobs; their sizes are what is left then. Fills `ids`. Throws before anything changes.
+  void add(std::span<const double> arrival, const Columns& columns, std::span<std::int64_t> ids);
+  // Overwrites what is given (the others empty). Throws before anything changes.
+  void update(std::span<const std::int64_t> ids, const Columns& columns);
+  void remove(std::span<const std::int64_t> ids);
+
+  // A share is a part of its station.
+  struct Service {
+    std::int64_t id;
+    double map, shuffle;
+    std::int64_t map_slots, shuffle_slots;
+  };
+  // In the order of their ranks at the map station, then those that only shuffle. Valid until the
+  // next call. Throws if a job arrives after `now`.
+  std::span<const Service> decide(double now, std::int64_t map_slots, std::int64_t shuffle_slots);
+
+  std::size_t size() const { return live_; }
+
+ private:
+  using Row = std::uint32_t;
+  struct Job {
+    double map, shuffle, ready;
+    double map_size, shuffle_size, arrival;
+    double most_map, most_shuffle;
+    std::int64_t sequence;
+    std::uint32_t generation = 0;
+    bool live = false, shuffle_heavy = false, ready_given = false;
+  };
+  static constexpr Row kNoRow = ~Row{0};
+  // Jobs of one station and class in order: the first is found in one pass, a heap of the others is
+  // built only if they are asked for.
+  struct Line {
+    struct Entry {
+      OverlapRank rank;
+      Row row;
+      bool operator<(const Entry& other) const { return other.rank < rank; }
+    };
+    std::vector<Entry> heap;
+    Row best = kNoRow, taken = kNoRow;
+    std::size_t count = 0;
+    bool gathered = false;
+  };
+  struct Part {
+    Row row;
+    double share, most;
+  };
+  // Those of a class that run at a station, in order; the last one may take more.
+  struct Parts {
+    std::vector<Part> parts;
+    double extend(double quota);
+    double add(Row row, double quota, double most);
+  };
+
+  Row row_of(std::span<const std::int64_t> ids, std::size_t k) const;
+  void check(const Columns& columns, std::size_t count) const;
+  void refresh(Row row);
+  std::size_t class_of(Row row) const { return split_ && jobs_[row].shuffle_heavy ? 1 : 0; }
+  double beta() const;
+  void line_up(const std::vector<double>& first, const std::vector<OverlapRank>& rank);
+  Row head(std::size_t group);
+  void drop_head(std::size_t group);
+  // Hand up to `quota` of a station down the line of a class; what is left over is returned.
+  double fill_map(std::size_t group, double quota, double slots);
+  double fill_shuffle(std::size_t group, double quota, double slots);
+  void share(bool map, double heavy, double slots);
+  void to_slots(const Parts (&groups)[2], std::int64_t slots, bool map);
+  Service& service_of(Row row);
+
+  OverlapEpochOptions options_;
+  bool split_;
+  std::vector<Job> jobs_;
+  // Firsts of the ranks, infinite where there is nothing to do; only these are read in a pass.
+  std::vector<double> map_first_, shuffle_first_, imbalance_;
+  std::vector<OverlapRank> map_rank_, shuffle_rank_;
+  std::vector<Row> free_;
+  std::size_t live_ = 0;
+  std::int64_t sequence_ = 0;
+  double latest_arrival_ = -INFINITY;
+  bool latest_stale_ = false;  // it may be of a job that was removed
+
+  Line line_[2];
+  const std::vector<double>* line_first_ = nullptr;
+  const std::vector<OverlapRank>* line_rank_ = nullptr;
+  Parts map_[2], shuffle_[2];
+  struct Flow {
+    Row row;
+    double rate;  // of its shuffle work, as a share of that station
+  };
+  std::vector<Flow> flow_[2];  // mapping with nothing ready, the last in rank first
+  std::vector<std::uint32_t> service_at_;
+  std::vector<Service> service_;
+  struct Remainder {
+    double fraction;
+    std::size_t service;
+  };
+  std::vector<Remainder> remainder_;
+};
+
+}  // namespace malleable

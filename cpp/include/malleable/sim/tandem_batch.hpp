@@ -1,0 +1,61 @@
+// Policy `best`: the plan of a batch in the overlapping tandem queue with the least total response.
+//
+// Fixed plans first: MaxSRPT, SplitSRPT (both within a factor of 2 of the optimum: Lin et al. 2013,
+// corollaries 4 and 6), TwoSRPT, and one order at both stations by lambda x + (1 - lambda) y. Then
+// local search over pairs of orders, one a station, from the orders in which the best plan ends map
+// phases and jobs: a job moves within both orders or within one, and stays if the total does not
+// rise; after many vain candidates several jobs of the best orders move at once. The draws are
+// fixed, so that the same effort gives the same plan. An optimal schedule need not be of that form;
+// `lower_bound` says how far it can be. O(n log n) a candidate.
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "malleable/kernel/ordered_batch.hpp"
+#include "malleable/sim/tandem.hpp"
+
+namespace malleable {
+
+class TandemBatch {
+ public:
+  // All jobs are there at 0; sizes are seconds at full speed.
+  TandemBatch(std::span<const double> map, std::span<const double> shuffle);
+
+  void search(std::int64_t candidates);
+
+  double value() const { return value_; }  // sum of responses
+  double lower_bound() const { return lower_bound_; }
+  double max_srpt() const { return max_srpt_; }
+  double split_srpt() const { return split_srpt_; }
+  // What the best plan came from: max-srpt, split-srpt, two-srpt, orders or search.
+  const std::string& origin() const { return origin_; }
+  std::int64_t tried() const { return tried_; }
+
+  // The best plan: a policy, and for kOrder where every job stands in the order of each station.
+  OverlapPolicy plan(std::vector<double>& map_place, std::vector<double>& shuffle_place) const;
+  // Runs it once more; its records are in `done_*` of the queue.
+  TandemQueue run() const;
+
+ private:
+  double try_policy(OverlapPolicy policy, const char* name);
+  void keep(double value, const char* name);
+  void move(std::vector<Index>& map_order, std::vector<Index>& shuffle_order);
+
+  std::vector<double> map_, shuffle_;
+  std::vector<Index> map_order_, shuffle_order_, place_;
+  // Of the best plan: by a policy until orders do better.
+  std::vector<Index> best_map_order_, best_shuffle_order_;
+  OverlapPolicy policy_ = OverlapPolicy::kMaxSrpt;
+  double value_, lower_bound_, max_srpt_, split_srpt_;
+  double order_value_ = 0.0;  // of the orders
+  std::string origin_;
+  std::int64_t tried_ = 0, stale_ = 0;
+  std::mt19937_64 random_;
+  OrderedBatch evaluate_;
+  std::vector<Index> map_trial_, shuffle_trial_;
+};
+
+}  // namespace malleable

@@ -1,0 +1,78 @@
+#include "malleable/kernel/ordered_batch.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+
+namespace malleable {
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+}  // namespace
+
+double OrderedBatch::run(std::span<const double> map, std::span<const double> shuffle,
+                         std::span<const Index> map_order, std::span<const Index> place,
+                         std::span<double> completion) {
+  buffer_.assign(map.size(), 0.0);
+  waiting_.clear();
+  double now = 0.0, total = 0.0;
+  const auto wait = [&](Index job, double amount) {
+    buffer_[job] = amount;
+    waiting_.push_back({place[job], job});
+    std::push_heap(waiting_.begin(), waiting_.end(), std::greater<>());
+  };
+  const auto end = [&](Index job) {
+    total += now;
+    if (!completion.empty()) completion[job] = now;
+  };
+  const auto end_first = [&] {
+    const Index job = waiting_.front().second;
+    std::pop_heap(waiting_.begin(), waiting_.end(), std::greater<>());
+    waiting_.pop_back();
+    end(job);
+  };
+  for (const Index job : map_order) {
+    if (map[job] > 0.0) continue;
+    if (shuffle[job] > 0.0) {
+      wait(job, shuffle[job]);
+    } else {
+      end(job);
+    }
+  }
+  for (const Index job : map_order) {
+    if (map[job] == 0.0) continue;
+    const double release = shuffle[job] / map[job];
+    double left = map[job], own = 0.0;  // own: released and not shuffled
+    while (left > 0.0) {
+      const bool others = !waiting_.empty();
+      const bool first = !others || place[job] < waiting_.front().first;
+      const double mine = !first ? 0.0 : own > 0.0 ? 1.0 : std::min(1.0, release);
+      const double theirs = others ? 1.0 - mine : 0.0;
+      const double own_ends = own > 0.0 && mine > release ? own / (mine - release) : kNever;
+      const double theirs_ends = theirs > 0.0 ? buffer_[waiting_.front().second] / theirs : kNever;
+      const double step = std::min({left, own_ends, theirs_ends});
+      now += step;
+      own = own_ends <= step ? 0.0 : std::max(0.0, own + (release - mine) * step);
+      if (theirs_ends <= step) {
+        end_first();
+      } else if (theirs > 0.0) {
+        double& rest = buffer_[waiting_.front().second];
+        rest = std::max(rest - theirs * step, std::numeric_limits<double>::min());
+      }
+      left = left <= step ? 0.0 : std::max(left - step, std::numeric_limits<double>::min());
+    }
+    if (own > 0.0) {
+      wait(job, own);
+    } else {
+      end(job);
+    }
+  }
+  while (!waiting_.empty()) {
+    now += buffer_[waiting_.front().second];
+    end_first();
+  }
+  return total;
+}
+
+}  // namespace malleable

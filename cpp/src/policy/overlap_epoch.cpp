@@ -1,0 +1,370 @@
+#include "malleable/policy/overlap_epoch.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+#include <string>
+
+#include "malleable/model/error.hpp"
+
+namespace malleable {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kSlack = 1e-12;  // of sizes
+constexpr double kNearlyNothing = 1e-9;
+
+void check_numbers(const char* field, std::span<const double> values, double least, bool infinite) {
+  for (std::size_t k = 0; k < values.size(); ++k) {
+    const double value = values[k];
+    if (std::isnan(value) || value < least || (std::isinf(value) && !(infinite && value > 0.0))) {
+      throw FieldError(field, k, value,
+                       least == 0.0 ? "must be finite and at least 0" : "must be finite");
+    }
+  }
+}
+
+void check_slots(const char* field, std::span<const double> values) {
+  for (std::size_t k = 0; k < values.size(); ++k) {
+    if (!(values[k] >= 1.0) || values[k] != std::floor(values[k])) {
+      throw FieldError(field, k, values[k], "must be a whole number, at least 1, or infinite");
+    }
+  }
+}
+
+}  // namespace
+
+double OverlapEpoch::Parts::extend(double quota) {
+  if (parts.empty()) return quota;
+  Part& last = parts.back();
+  const double more = std::min(quota, last.most - last.share);
+  last.share += more;
+  return quota - more;
+}
+
+double OverlapEpoch::Parts::add(Row row, double quota, double most) {
+  const double share = std::min(quota, most);
+  parts.push_back({row, share, most});
+  return quota - share;
+}
+
+OverlapEpoch::OverlapEpoch(const OverlapEpochOptions& options)
+    : options_(options), split_(options.policy == OverlapPolicy::kSplitSrpt) {}
+
+OverlapEpoch::Row OverlapEpoch::row_of(std::span<const std::int64_t> ids, std::size_t k) const {
+  const std::int64_t id = ids[k];
+  const auto row = static_cast<Row>(id & 0xffffffff);
+  if (id < 0 || row >= jobs_.size() || !jobs_[row].live ||
+      jobs_[row].generation != static_cast<std::uint32_t>(id >> 32)) {
+    throw FieldError("ids", k, static_cast<long long>(id), "no such job");
+  }
+  return row;
+}
+
+void OverlapEpoch::check(const Columns& columns, std::size_t count) const {
+  const auto length = [count](const char* field, std::span<const double> values) {
+    if (!values.empty() && values.size() != count) {
+      throw std::invalid_argument(std::string(field) + " has " + std::to_string(values.size()) +
+                                  " entries, expected " + std::to_string(count));
+    }
+  };
+  length("map", columns.map);
+  length("shuffle", columns.shuffle);
+  length("ready", columns.ready);
+  length("most_map", columns.most_map);
+  length("most_shuffle", columns.most_shuffle);
+  check_numbers("ready", columns.ready, 0.0, false);
+  check_slots("most_map", columns.most_map);
+  check_slots("most_shuffle", columns.most_shuffle);
+}
+
+void OverlapEpoch::add(std::span<const double> arrival, const Columns& columns,
+                       std::span<std::int64_t> ids) {
+  const std::size_t count = ids.size();
+  check(columns, count);
+  check_numbers("arrival", arrival, -kInfinity, false);
+  check_numbers("map", columns.map, 0.0, false);
+  check_numbers("shuffle", columns.shuffle, 0.0, false);
+  for (std::size_t k = 0; k < count; ++k) {
+    Row row = static_cast<Row>(jobs_.size());
+    if (free_.empty()) {
+      jobs_.emplace_back();
+      for (auto* column : {&map_first_, &shuffle_first_, &imbalance_}) {
+        column->push_back(kInfinity);
+      }
+      for (auto* column : {&map_rank_, &shuffle_rank_}) column->emplace_back();
+      service_at_.push_back(0);
+    } else {
+      row = free_.back();
+      free_.pop_back();
+    }
+    Job& job = jobs_[row];
+    job.map = job.map_size = columns.map[k];
+    job.shuffle = job.shuffle_size = columns.shuffle[k];
+    job.arrival = arrival[k];
+    job.most_map = columns.most_map.empty() ? kInfinity : columns.most_map[k];
+    job.most_shuffle = columns.most_shuffle.empty() ? kInfinity : columns.most_shuffle[k];
+    job.ready_given = !columns.ready.empty();
+    job.ready = job.ready_given ? columns.ready[k] : 0.0;
+    job.sequence = sequence_++;
+    job.live = true;
+    job.shuffle_heavy = job.map_size < job.shuffle_size;
+    latest_arrival_ = std::max(latest_arrival_, job.arrival);
+    ids[k] = static_cast<std::int64_t>(job.generation) << 32 | row;
+    ++live_;
+    refresh(row);
+  }
+}
+
+void OverlapEpoch::update(std::span<const std::int64_t> ids, const Columns& columns) {
+  check(columns, ids.size());
+  check_numbers("map", columns.map, -kInfinity, false);
+  check_numbers("shuffle", columns.shuffle, -kInfinity, false);
+  for (std::size_t k = 0; k < ids.size(); ++k) row_of(ids, k);
+  for (std::size_t k = 0; k < ids.size(); ++k) {
+    const Row row = row_of(ids, k);
+    Job& job = jobs_[row];
+    if (!columns.map.empty()) job.map = columns.map[k];
+    if (!columns.shuffle.empty()) job.shuffle = columns.shuffle[k];
+    if (!columns.most_map.empty()) job.most_map = columns.most_map[k];
+    if (!columns.most_shuffle.empty()) job.most_shuffle = columns.most_shuffle[k];
+    if (!columns.ready.empty()) {
+      job.ready = columns.ready[k];
+      job.ready_given = true;
+    }
+    refresh(row);
+  }
+}
+
+void OverlapEpoch::remove(std::span<const std::int64_t> ids) {
+  for (std::size_t k = 0; k < ids.size(); ++k) row_of(ids, k);
+  for (const std::int64_t id : ids) {
+    const auto row = static_cast<Row>(id & 0xffffffff);
+    Job& job = jobs_[row];
+    if (!job.live) continue;  // named twice
+    job.live = false;
+    ++job.generation;
+    job.generation &= 0x7fffffff;
+    map_first_[row] = shuffle_first_[row] = imbalance_[row] = kInfinity;
+    free_.push_back(row);
+    --live_;
+  }
+  latest_stale_ = true;
+}
+
+void OverlapEpoch::refresh(Row row) {
+  Job& job = jobs_[row];
+  if (!job.ready_given) {
+    const double ahead =
+        job.map > 0.0 ? job.shuffle - job.map * (job.shuffle_size / job.map_size) : job.shuffle;
+    job.ready = ahead > kNearlyNothing * job.shuffle_size ? ahead : 0.0;
+  }
+  const bool maps = job.map != 0.0, shuffles = job.shuffle != 0.0;
+  // More may be ready than an estimate knows of.
+  const bool waits = job.ready > 0.0 || (shuffles && !maps);
+  const double slack = kSlack * (job.map_size + job.shuffle_size);
+  const auto left = [&](double work, double size) {
+    return work == 0.0 ? 0.0 : seen_left(work, size, options_.bounce, slack);
+  };
+  const Seen seen{left(job.map, job.map_size), left(job.shuffle, job.shuffle_size)};
+  map_rank_[row] = map_rank(options_.policy, seen, job.shuffle_heavy, job.sequence);
+  shuffle_rank_[row] = shuffle_rank(options_.policy, seen, job.shuffle_heavy, job.sequence);
+  if (options_.policy == OverlapPolicy::kFcfs) {
+    map_rank_[row].first = shuffle_rank_[row].first = job.arrival;
+  }
+  map_first_[row] = maps ? map_rank_[row].first : kInfinity;
+  shuffle_first_[row] = waits ? shuffle_rank_[row].first : kInfinity;
+  imbalance_[row] = maps || shuffles ? imbalance_of(job.map_size, job.shuffle_size) : kInfinity;
+}
+
+double OverlapEpoch::beta() const {
+  double least = kInfinity;
+  for (const double value : imbalance_) least = std::min(least, value);
+  return least;
+}
+
+void OverlapEpoch::line_up(const std::vector<double>& first, const std::vector<OverlapRank>& rank) {
+  line_first_ = &first;
+  line_rank_ = &rank;
+  double least[2] = {kInfinity, kInfinity};
+  Row best[2] = {kNoRow, kNoRow};
+  std::size_t count[2] = {0, 0};
+  for (Row row = 0; row < first.size(); ++row) {
+    const double value = first[row];
+    if (value == kInfinity) continue;
+    const std::size_t c = class_of(row);
+    ++count[c];
+    if (value < least[c] || (value == least[c] && rank[row] < rank[best[c]])) {
+      least[c] = value;
+      best[c] = row;
+    }
+  }
+  for (std::size_t c = 0; c < 2; ++c) {
+    line_[c].heap.clear();
+    line_[c].best = best[c];
+    line_[c].taken = kNoRow;
+    line_[c].count = count[c];
+    line_[c].gathered = false;
+  }
+}
+
+// The first that is left of a line, or kNoRow.
+OverlapEpoch::Row OverlapEpoch::head(std::size_t group) {
+  Line& line = line_[group];
+  if (line.count == 0) return kNoRow;
+  if (line.best != kNoRow) return line.best;
+  if (!line.gathered) {
+    for (Row row = 0; row < line_first_->size(); ++row) {
+      if ((*line_first_)[row] < kInfinity && class_of(row) == group && row != line.taken) {
+        line.heap.push_back({(*line_rank_)[row], row});
+      }
+    }
+    std::make_heap(line.heap.begin(), line.heap.end());
+    line.gathered = true;
+  }
+  return line.best = line.heap.front().row;
+}
+
+void OverlapEpoch::drop_head(std::size_t group) {
+  Line& line = line_[group];
+  if (line.gathered) {
+    std::pop_heap(line.heap.begin(), line.heap.end());
+    line.heap.pop_back();
+  } else {
+    line.taken = line.best;
+  }
+  line.best = kNoRow;
+  --line.count;
+}
+
+double OverlapEpoch::fill_map(std::size_t group, double quota, double slots) {
+  quota = map_[group].extend(quota);
+  while (quota > kNearlyNothing) {
+    const Row row = head(group);
+    if (row == kNoRow) break;
+    drop_head(group);
+    quota = map_[group].add(row, quota, std::min(1.0, jobs_[row].most_map / slots));
+  }
+  return quota;
+}
+
+double OverlapEpoch::fill_shuffle(std::size_t group, double quota, double slots) {
+  Parts& parts = shuffle_[group];
+  std::vector<Flow>& flow = flow_[group];
+  quota = parts.extend(quota);
+  while (quota > kNearlyNothing && (options_.conserving || parts.parts.empty())) {
+    Row row = head(group);
+    const bool flows =
+        !flow.empty() && (row == kNoRow || shuffle_rank_[flow.back().row] < shuffle_rank_[row]);
+    if (flows) row = flow.back().row;
+    if (row == kNoRow) break;
+    double most = std::min(1.0, jobs_[row].most_shuffle / slots);
+    if (flows) {
+      most = std::min(most, flow.back().rate);
+      flow.pop_back();
+    } else {
+      drop_head(group);
+    }
+    quota = parts.add(row, quota, most);
+  }
+  return quota;
+}
+
+// Each class its part, then what is left over to whoever can use it.
+void OverlapEpoch::share(bool map, double heavy, double slots) {
+  const std::size_t groups = split_ ? 2 : 1;
+  double left = 0.0;
+  for (std::size_t c = 0; c < groups; ++c) {
+    const double quota = !split_ ? 1.0 : (c == 0) == map ? heavy : 1.0 - heavy;
+    left += map ? fill_map(c, quota, slots) : fill_shuffle(c, quota, slots);
+  }
+  for (std::size_t c = 0; c < groups && options_.conserving && left > 0.0; ++c) {
+    left = map ? fill_map(c, left, slots) : fill_shuffle(c, left, slots);
+  }
+}
+
+OverlapEpoch::Service& OverlapEpoch::service_of(Row row) {
+  if (service_at_[row] == 0) {
+    const std::int64_t id = static_cast<std::int64_t>(jobs_[row].generation) << 32 | row;
+    service_.push_back({id, 0.0, 0.0, 0, 0});
+    service_at_[row] = static_cast<std::uint32_t>(service_.size());
+  }
+  return service_[service_at_[row] - 1];
+}
+
+// Largest remainder; equal ones by order. The sum is rounded up, so that what flows slowly flows.
+void OverlapEpoch::to_slots(const Parts (&groups)[2], std::int64_t slots, bool map) {
+  const double all = static_cast<double>(slots);
+  double sum = 0.0;
+  std::int64_t given = 0;
+  remainder_.clear();
+  for (const Parts& group : groups) {
+    for (const Part& part : group.parts) {
+      if (part.share <= 0.0) continue;
+      Service& service = service_of(part.row);
+      (map ? service.map : service.shuffle) = part.share;
+      const double wanted = part.share * all;
+      const double whole = std::floor(wanted + kNearlyNothing);
+      (map ? service.map_slots : service.shuffle_slots) = static_cast<std::int64_t>(whole);
+      given += static_cast<std::int64_t>(whole);
+      sum += wanted;
+      if (wanted - whole > kNearlyNothing) {
+        remainder_.push_back({wanted - whole, service_at_[part.row] - 1});
+      }
+    }
+  }
+  const auto total = std::min(slots, static_cast<std::int64_t>(std::ceil(sum - kNearlyNothing)));
+  std::sort(remainder_.begin(), remainder_.end(), [](const Remainder& a, const Remainder& b) {
+    return a.fraction != b.fraction ? a.fraction > b.fraction : a.service < b.service;
+  });
+  for (const Remainder& next : remainder_) {
+    if (given >= total) break;
+    ++(map ? service_[next.service].map_slots : service_[next.service].shuffle_slots);
+    ++given;
+  }
+}
+
+std::span<const OverlapEpoch::Service> OverlapEpoch::decide(double now, std::int64_t map_slots,
+                                                            std::int64_t shuffle_slots) {
+  if (latest_arrival_ > now && latest_stale_) {
+    latest_arrival_ = -kInfinity;
+    for (const Job& job : jobs_) {
+      if (job.live) latest_arrival_ = std::max(latest_arrival_, job.arrival);
+    }
+    latest_stale_ = false;
+  }
+  if (latest_arrival_ > now) {
+    throw std::invalid_argument("now = " + std::to_string(now) + ": a job arrives at " +
+                                std::to_string(latest_arrival_));
+  }
+  for (std::size_t c = 0; c < 2; ++c) {
+    map_[c].parts.clear();
+    shuffle_[c].parts.clear();
+    flow_[c].clear();
+  }
+  service_.clear();
+  const double heavy = split_ ? split_share(beta()) : 1.0;
+  line_up(map_first_, map_rank_);
+  share(true, heavy, static_cast<double>(map_slots));
+  to_slots(map_, map_slots, true);
+  for (std::size_t c = 0; c < 2; ++c) {
+    for (const Part& part : map_[c].parts) {
+      const Job& job = jobs_[part.row];
+      if (shuffle_first_[part.row] < kInfinity) continue;  // stands in line itself
+      const double ratio = job.map_size > 0.0 ? job.shuffle_size / job.map_size : 0.0;
+      const double rate = part.share * ratio;
+      // As printed, the first job keeps others from shuffling even if it has nothing itself.
+      if (rate > 0.0 || !options_.conserving) flow_[c].push_back({part.row, rate});
+    }
+    std::sort(flow_[c].begin(), flow_[c].end(), [this](const Flow& a, const Flow& b) {
+      return shuffle_rank_[b.row] < shuffle_rank_[a.row];
+    });
+  }
+  line_up(shuffle_first_, shuffle_rank_);
+  share(false, heavy, static_cast<double>(shuffle_slots));
+  to_slots(shuffle_, shuffle_slots, false);
+  for (const Service& service : service_) service_at_[service.id & 0xffffffff] = 0;
+  return service_;
+}
+
+}  // namespace malleable

@@ -1,0 +1,57 @@
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "check.hpp"
+#include "malleable/kernel/ordered_batch.hpp"
+#include "malleable/sim/tandem.hpp"
+
+namespace malleable::check {
+namespace {
+
+struct Batch {
+  std::vector<double> map, shuffle;
+};
+
+Batch batch(Random& random, std::size_t count) {
+  const auto draw = [&] { return static_cast<double>(random() % 9) / 4.0; };
+  Batch b;
+  for (std::size_t j = 0; j < count; ++j) {
+    b.map.push_back(draw());
+    b.shuffle.push_back(draw());
+  }
+  return b;
+}
+
+TEST(agrees_with_the_fluid_queue) {
+  OrderedBatch evaluate;
+  trials(3, 300, [&](Random& random) {
+    const Batch b = batch(random, 1 + random() % 12);
+    const std::size_t count = b.map.size();
+    std::vector<Index> order(count), place(count);
+    std::iota(order.begin(), order.end(), Index{0});
+    std::iota(place.begin(), place.end(), Index{0});
+    std::shuffle(order.begin(), order.end(), random);
+    std::shuffle(place.begin(), place.end(), random);
+    std::vector<double> completion(count), arrival(count, 0.0), first(count), second(count);
+    for (std::size_t k = 0; k < count; ++k) {
+      first[order[k]] = static_cast<double>(k);
+      second[k] = static_cast<double>(place[k]);
+    }
+    const double total = evaluate.run(b.map, b.shuffle, order, place, completion);
+    CHECK(near(total, std::accumulate(completion.begin(), completion.end(), 0.0), 1e-9));
+    TandemOptions options;
+    options.policy = OverlapPolicy::kOrder;
+    TandemQueue queue(options);
+    queue.feed({arrival, b.map, b.shuffle, {}, {}, {}, first, second});
+    queue.advance(std::numeric_limits<double>::infinity());
+    CHECK_EQUAL(queue.done_id.size(), count);
+    for (std::size_t k = 0; k < count; ++k) {
+      CHECK(near(queue.done_completion[k], completion[static_cast<std::size_t>(queue.done_id[k])],
+                 1e-9));
+    }
+  });
+}
+
+}  // namespace
+}  // namespace malleable::check

@@ -1,0 +1,56 @@
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "check.hpp"
+#include "malleable/kernel/ordered_batch.hpp"
+#include "malleable/kernel/overlap_batch_bound.hpp"
+#include "malleable/kernel/srpt_bound.hpp"
+
+namespace malleable::check {
+namespace {
+
+struct Batch {
+  std::vector<double> map, shuffle;
+};
+
+Batch batch(Random& random, std::size_t count) {
+  const auto draw = [&] { return static_cast<double>(random() % 9) / 4.0; };
+  Batch b;
+  for (std::size_t j = 0; j < count; ++j) {
+    b.map.push_back(draw());
+    b.shuffle.push_back(draw());
+  }
+  return b;
+}
+
+// Between the bound of the lone stations and every pair of orders.
+TEST(no_pair_of_orders_is_below) {
+  OrderedBatch evaluate;
+  trials(4, 60, [&](Random& random) {
+    const Batch b = batch(random, 1 + random() % 4);
+    const std::size_t count = b.map.size();
+    const double bound = overlap_batch_bound(b.map, b.shuffle);
+    std::vector<Index> order(count), place(count);
+    std::iota(order.begin(), order.end(), Index{0});
+    do {
+      std::iota(place.begin(), place.end(), Index{0});
+      do {
+        CHECK(evaluate.run(b.map, b.shuffle, order, place, {}) >= bound - 1e-9);
+      } while (std::next_permutation(place.begin(), place.end()));
+    } while (std::next_permutation(order.begin(), order.end()));
+    SrptBound lone;
+    const std::vector<double> arrival(count, 0.0);
+    lone.feed(arrival, b.map, b.shuffle);
+    CHECK(bound >= lone.total() - 1e-9);
+  });
+}
+
+// Equal jobs one after another: the bound is the optimum.
+TEST(exact_for_equal_jobs) {
+  const std::vector<double> map{2, 2, 2}, shuffle{1, 1, 1};
+  CHECK(near(overlap_batch_bound(map, shuffle), 12.0, 1e-12));
+}
+
+}  // namespace
+}  // namespace malleable::check

@@ -1,0 +1,68 @@
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "check.hpp"
+#include "malleable/sim/tandem_batch.hpp"
+
+namespace malleable::check {
+namespace {
+
+struct Batch {
+  std::vector<double> map, shuffle;
+};
+
+Batch batch(Random& random, std::size_t count) {
+  const auto draw = [&] { return static_cast<double>(random() % 9) / 4.0; };
+  Batch b;
+  for (std::size_t j = 0; j < count; ++j) {
+    b.map.push_back(draw());
+    b.shuffle.push_back(draw());
+  }
+  return b;
+}
+
+// Against every pair of orders of four jobs.
+TEST(finds_the_best_pair_of_orders) {
+  OrderedBatch evaluate;
+  std::size_t equal = 0, trials_made = 0;
+  trials(6, 50, [&](Random& random) {
+    const Batch b = batch(random, 4);
+    std::vector<Index> order(4), place(4);
+    std::iota(order.begin(), order.end(), Index{0});
+    double best = std::numeric_limits<double>::infinity();
+    do {
+      std::iota(place.begin(), place.end(), Index{0});
+      do {
+        best = std::min(best, evaluate.run(b.map, b.shuffle, order, place, {}));
+      } while (std::next_permutation(place.begin(), place.end()));
+    } while (std::next_permutation(order.begin(), order.end()));
+    TandemBatch plan(b.map, b.shuffle);
+    plan.search(1000);
+    ++trials_made;
+    equal += plan.value() <= best + 1e-9;
+    CHECK(plan.value() <= best * 1.1 + 1e-9);
+    CHECK(plan.value() >= plan.lower_bound() - 1e-9);
+  });
+  CHECK(equal * 10 >= trials_made * 9);
+}
+
+TEST(never_worse_than_either_plan_and_repeats) {
+  trials(7, 30, [](Random& random) {
+    const Batch b = batch(random, 1 + random() % 40);
+    TandemBatch plan(b.map, b.shuffle), again(b.map, b.shuffle);
+    const double fixed = plan.value();
+    plan.search(200);
+    again.search(150);
+    again.search(50);
+    CHECK(fixed <= std::min(plan.max_srpt(), plan.split_srpt()));
+    CHECK(plan.value() <= fixed);
+    CHECK_EQUAL(plan.value(), again.value());
+    CHECK_EQUAL(plan.tried(), again.tried());
+    TandemQueue queue = plan.run();
+    CHECK(near(queue.totals().response, plan.value(), 1e-9 * (1.0 + plan.value())));
+  });
+}
+
+}  // namespace
+}  // namespace malleable::check

@@ -1,0 +1,206 @@
+"""Overlapping phases in a scheduler's loop: who maps and who shuffles now, with how many slots."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from malleable import _core
+from malleable.tables import Floats, Integers, check_slots, check_time
+from malleable.workloads.files import checked_choice
+
+__all__ = ["OVERLAP_POLICIES", "OverlapDecision", "OverlapEpoch"]
+
+OVERLAP_POLICIES = ("fcfs", "max-srpt", "split-srpt", "two-srpt")
+"""Policies of the overlapping tandem queue that rank jobs."""
+
+
+@dataclass(frozen=True, eq=False)
+class OverlapDecision:
+    """Who runs now; only jobs that do.
+
+    Attributes
+    ----------
+    ids : ndarray of int64, shape (R,)
+        By rank at the map station, then those that only shuffle.
+    map, shuffle : ndarray of float64, shape (R,)
+        Share of each station, at most 1 in all.
+    map_slots, shuffle_slots : ndarray of int64, shape (R,)
+        The shares in whole slots (largest remainder; each station's sum is rounded up).
+    now : float
+        Time of the decision [s].
+    """
+
+    ids: Integers
+    map: Floats
+    shuffle: Floats
+    map_slots: Integers
+    shuffle_slots: Integers
+    now: float
+
+
+class OverlapEpoch:
+    """Decides who maps and who shuffles, from what is left of every job.
+
+    Given the state of `simulate`'s tandem queue it decides as that does. Real jobs differ in that they
+    may be unable to use a whole station: what the first cannot use goes down the order.
+
+    Parameters
+    ----------
+    policy : {"max-srpt", "split-srpt", "two-srpt", "fcfs"}
+    map_slots, shuffle_slots : int
+        Slots of each station; `decide` can change them.
+    conserving : bool
+        False: MaxSRPT, SplitSRPT and FCFS as printed, which hand nothing on.
+    underestimates : {"first", "bounce"}
+        How a job ranks that has done more than was estimated: see `simulate`.
+
+    Notes
+    -----
+    One thread at a time per object. Changes are O(1) a job. `decide` is one pass over the jobs, O(J),
+    where the first few can use the stations, and O(J + R log J) if R run because each takes few
+    slots. Source: Lin, Wierman, Zhang, Tan 2013, section 4.
+    """
+
+    def __init__(
+        self,
+        policy: str = "max-srpt",
+        map_slots: int = 1,
+        shuffle_slots: int = 1,
+        *,
+        conserving: bool = True,
+        underestimates: str = "first",
+    ) -> None:
+        checked_choice("policy", policy, OVERLAP_POLICIES)
+        checked_choice("underestimates", underestimates, ("first", "bounce"))
+        self.policy = policy
+        self._slots = [check_slots(map_slots), check_slots(shuffle_slots)]
+        self._core = _core.OverlapEpoch(
+            policy, bool(conserving) or policy == "two-srpt", underestimates == "bounce"
+        )
+
+    def __len__(self) -> int:
+        return len(self._core)
+
+    def add(
+        self,
+        map: npt.ArrayLike,
+        shuffle: npt.ArrayLike,
+        *,
+        arrival: npt.ArrayLike = 0.0,
+        ready: npt.ArrayLike | None = None,
+        max_map_slots: npt.ArrayLike | None = None,
+        max_shuffle_slots: npt.ArrayLike | None = None,
+    ) -> Integers:
+        """Add jobs.
+
+        Parameters
+        ----------
+        map, shuffle : array_like, shape (J,)
+            Sizes, true or estimated, in seconds of the whole station; at least 0.
+        arrival : array_like or float
+            [s]; FCFS goes by it.
+        ready : array_like, optional
+            What of the shuffle work can be done now; by default none before the map phase moves, then
+            as much as its progress says.
+        max_map_slots, max_shuffle_slots : array_like, optional
+            The most slots that a job can use; no limit by default.
+
+        Returns
+        -------
+        ndarray of int64, shape (J,)
+            Ids, which stay theirs until they are removed.
+
+        Raises
+        ------
+        ValueError
+            Names the field, the first bad row and its value; nothing has changed then.
+        """
+        sizes = _column("map", map, None)
+        count = len(sizes)
+        return self._core.add(
+            _column("arrival", arrival, count),
+            sizes,
+            _column("shuffle", shuffle, count),
+            _optional("ready", ready, count),
+            _optional("most_map", max_map_slots, count),
+            _optional("most_shuffle", max_shuffle_slots, count),
+        )
+
+    def update(
+        self,
+        ids: npt.ArrayLike,
+        *,
+        map: npt.ArrayLike | None = None,
+        shuffle: npt.ArrayLike | None = None,
+        ready: npt.ArrayLike | None = None,
+        max_map_slots: npt.ArrayLike | None = None,
+        max_shuffle_slots: npt.ArrayLike | None = None,
+    ) -> None:
+        """Say what is left of jobs, in seconds of the whole station.
+
+        ``map=0`` says that the map phase has ended. With estimates, a number below 0 says that a phase
+        still runs and has overrun its estimate by as much. What is not given stays as it was.
+        """
+        rows = _ids(ids)
+        count = len(rows)
+        self._core.update(
+            rows,
+            _optional("map", map, count),
+            _optional("shuffle", shuffle, count),
+            _optional("ready", ready, count),
+            _optional("most_map", max_map_slots, count),
+            _optional("most_shuffle", max_shuffle_slots, count),
+        )
+
+    def remove(self, ids: npt.ArrayLike) -> None:
+        """Forget jobs, finished or not. Nothing changes if an id is unknown."""
+        self._core.remove(_ids(ids))
+
+    def decide(
+        self,
+        now: float = 0.0,
+        *,
+        map_slots: int | None = None,
+        shuffle_slots: int | None = None,
+    ) -> OverlapDecision:
+        """Who runs now.
+
+        Parameters
+        ----------
+        now : float
+            Absolute time [s]; no job may arrive later.
+        map_slots, shuffle_slots : int, optional
+            New capacities, kept from now on.
+        """
+        moment = check_time("now", now)
+        for k, given in enumerate((map_slots, shuffle_slots)):
+            if given is not None:
+                self._slots[k] = check_slots(given)
+        return OverlapDecision(*self._core.decide(moment, *self._slots), now=moment)
+
+
+def _column(field: str, values: npt.ArrayLike, count: int | None) -> Floats:
+    try:
+        array: npt.NDArray[Any] = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{field}: expected numbers") from None
+    if array.ndim == 0:
+        array = np.full(1 if count is None else count, array)
+    if array.ndim != 1 or (count is not None and len(array) != count):
+        raise ValueError(f"{field} has shape {array.shape}, expected ({count},)")
+    return np.ascontiguousarray(array)
+
+
+def _optional(field: str, values: npt.ArrayLike | None, count: int) -> Floats | None:
+    return None if values is None else _column(field, values, count)
+
+
+def _ids(ids: npt.ArrayLike) -> Integers:
+    array = np.atleast_1d(np.asarray(ids))
+    if array.ndim != 1 or (array.dtype.kind not in "iu" and array.size):
+        raise ValueError(f"ids: expected a list of whole numbers, not {array.dtype}")
+    return np.ascontiguousarray(array, dtype=np.int64)

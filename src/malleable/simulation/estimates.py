@@ -1,0 +1,103 @@
+"""Sizes as policies see them: columns, or the truth times a log-normal error."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from malleable.tables import Floats
+from malleable.workloads.map_shuffle import MapShuffleJobs
+
+__all__ = ["UNDERESTIMATES", "error_sigma", "lognormal_errors", "phase_estimates"]
+
+UNDERESTIMATES = ("first", "bounce")
+"""What a job shows that has done more than its estimate: nothing left, or what it has overrun."""
+
+_LARGEST = 50.0  # of an error's logarithm, so that products stay finite
+
+
+def error_sigma(estimates: Any) -> float | None:
+    """The standard deviation that ``estimates`` asks for, None if it is something else.
+
+    Raises
+    ------
+    ValueError
+        A number that is not finite or below 0.
+    """
+    if isinstance(estimates, bool) or not isinstance(estimates, (int, float, np.number)):
+        return None
+    sigma = float(estimates)
+    if not (math.isfinite(sigma) and sigma >= 0.0):
+        raise ValueError(f"estimates = {estimates!r}: a standard deviation must be at least 0")
+    return sigma
+
+
+def lognormal_errors(sigma: float, count: int, rng: np.random.Generator) -> Floats:
+    """``exp(sigma Z)``, Z standard normal: the median estimate is right, large errors are symmetric
+    in ratio.
+
+    Notes
+    -----
+    The error model of Dell'Amico, Carra, Michiardi, "PSBS: Practical size-based scheduling" (2016).
+    """
+    error = rng.standard_normal(count) * sigma
+    errors: Floats = np.exp(np.clip(error, -_LARGEST, _LARGEST))
+    return errors
+
+
+def _checked(field: str, values: Any, count: int) -> Floats:
+    try:
+        array: npt.NDArray[Any] = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{field}: not numbers") from None
+    if array.shape != (count,):
+        raise ValueError(f"{field} has shape {array.shape}, expected ({count},)")
+    for row in np.flatnonzero(~(np.isfinite(array) & (array >= 0.0)))[:1]:
+        raise ValueError(f"{field}[{row}] = {array[row]}: must be finite and at least 0")
+    return array
+
+
+def phase_estimates(
+    jobs: MapShuffleJobs, estimates: Any, rng: np.random.Generator
+) -> tuple[Floats, Floats] | None:
+    """Map and shuffle sizes of a table as a policy sees them, None for the truth.
+
+    Parameters
+    ----------
+    jobs : MapShuffleJobs
+    estimates : None, float, "column" or pair of array_like, each of shape (J,)
+        Nothing; the standard deviation of independent log-normal errors of both phases; the table's
+        own columns; or the columns themselves, map first.
+    rng : numpy Generator
+        For log-normal errors.
+
+    Raises
+    ------
+    ValueError
+        Anything else, and numbers that are negative or not finite.
+    """
+    if estimates is None:
+        return None
+    count = len(jobs)
+    sigma = error_sigma(estimates)
+    if sigma is not None:
+        errors = [lognormal_errors(sigma, count, rng) for _ in range(2)]
+        return jobs.map * errors[0], jobs.shuffle * errors[1]
+    if isinstance(estimates, str):
+        if estimates != "column":
+            raise ValueError(f"estimates = {estimates!r}: the only word is 'column'")
+        if jobs.map_estimate is None or jobs.shuffle_estimate is None:
+            raise ValueError(
+                "estimates = 'column': the table has no map_estimate, shuffle_estimate"
+            )
+        return jobs.map_estimate, jobs.shuffle_estimate
+    try:
+        pair = list(estimates)
+    except TypeError:
+        raise ValueError(f"estimates = {estimates!r}: not numbers") from None
+    if len(pair) != 2 or np.ndim(pair[0]) != 1:
+        raise ValueError("estimates: expected two columns, of the map and of the shuffle phase")
+    return _checked("map_estimate", pair[0], count), _checked("shuffle_estimate", pair[1], count)
