@@ -14,7 +14,7 @@ constexpr Index kNone = ~Index{0};
 constexpr double kNegative = 1e-12;     // a reduced cost below this share of its terms is negative
 constexpr std::size_t kTogether = 4;    // cells of a level that make one of the level above
 constexpr std::size_t kBlock = 64;      // flows that are priced before their best arcs enter
-constexpr std::size_t kStretch = 128;   // cells among which the place of a least price is looked for
+constexpr std::size_t kStretch = 32;   // cells that share a least price
 
 MALLEABLE_VECTOR_CLONES
 double least_sum(const double* time, const double* price, double first, double slope,
@@ -28,66 +28,67 @@ double least_sum(const double* time, const double* price, double first, double s
   return least;
 }
 
-}  // namespace
-
-// The first cell of the level in which a row counts.
-std::size_t MinCostFlow::row_begin(std::size_t r) const {
-  const std::size_t from = costs_->from[r];
-  return from <= middle_ ? 0 : (from - middle_ + stride_ - 1) / stride_;
+MALLEABLE_VECTOR_CLONES
+double least_of(const double* price, std::size_t count) {
+  double least = kInfinity;
+#pragma omp simd reduction(min : least)
+  for (std::size_t t = 0; t < count; ++t) least = price[t] < least ? price[t] : least;
+  return least;
 }
+
+}  // namespace
 
 double MinCostFlow::cost(std::size_t j, std::size_t t) const {
   std::size_t r = costs_->offset[j + 1] - 1;
-  while (row_begin(r) > t) --r;
-  return costs_->value[r] + costs_->slope[r] * (time_[t] - fine_time_[costs_->from[r]]);
+  while (rows_[r].from > t) --r;
+  return rows_[r].value + rows_[r].slope * (time_[t] - rows_[r].first);
 }
 
 // What a unit of the flow costs now: any arc of the tree says so.
-double MinCostFlow::own_price(Index j) const {
-  Index cell = home_[j];
-  if (node_of_[j] != kNone) {
-    const Node& node = nodes_[node_of_[j]];
-    cell = node.parent != kNone ? node.parent : node.child;
-  }
-  return cost(j, cell) + price_[cell];
+Index MinCostFlow::home_of(Index j) const {
+  if (node_of_[j] == kNone) return home_[j];
+  const Node& node = nodes_[node_of_[j]];
+  return node.parent != kNone ? node.parent : node.child;
 }
 
-// The least reduced cost among a flow's arcs, and where if it is below 0.
+// The least price of each stretch of cells in which one has changed.
+void MinCostFlow::refresh() {
+  for (const Index s : stale_) {
+    const std::size_t begin = s * kStretch;
+    least_price_[s] = least_of(price_.data() + begin, std::min(kStretch, cells_ - begin));
+    is_stale_[s] = 0;
+  }
+  stale_.clear();
+}
+
+// The least reduced cost among a flow's arcs, and where, if one is below 0; otherwise 0. Costs
+// never fall, so a stretch of cells whose first cost and least price say that nothing is to be had
+// need not be looked at.
 double MinCostFlow::best_arc(std::size_t j, Index& cell) const {
-  const double own = own_price(static_cast<Index>(j));
-  double best = kInfinity, best_least = 0.0;
-  std::size_t best_row = 0, best_from = 0, best_end = 0;
-  for (std::size_t r = costs_->offset[j]; r < costs_->offset[j + 1]; ++r) {
-    const std::size_t from = row_begin(r);
-    if (from >= cells_) break;
-    const std::size_t end =
-        r + 1 < costs_->offset[j + 1] ? std::min(row_begin(r + 1), cells_) : cells_;
-    if (end <= from) continue;
-    const double least =
-        least_sum(time_.data() + from, price_.data() + from, fine_time_[costs_->from[r]],
-                  costs_->slope[r], end - from);
-    const double reduced = costs_->value[r] + least - own;
-    if (reduced < best) {
-      best = reduced;
-      best_least = least;
-      best_row = r;
-      best_from = from;
-      best_end = end;
+  const Index home = home_of(static_cast<Index>(j));
+  const double own = cost(j, home) + price_[home];
+  double best = -kNegative * std::fabs(own);
+  bool any = false;
+  for (std::size_t r = costs_->offset[j], stop = costs_->offset[j + 1]; r < stop; ++r) {
+    const Row& row = rows_[r];
+    const std::size_t end = r + 1 < stop ? rows_[r + 1].from : cells_;
+    const double base = row.value - own;
+    for (std::size_t t = row.from; t < end;) {
+      const std::size_t stretch = t / kStretch, next = std::min((stretch + 1) * kStretch, end);
+      if (base + (row.slope * (time_[t] - row.first) + least_price_[stretch]) < best) {
+        const double least =
+            least_sum(time_.data() + t, price_.data() + t, row.first, row.slope, next - t);
+        if (base + least < best) {
+          best = base + least;
+          while (row.slope * (time_[t] - row.first) + price_[t] > least) ++t;
+          cell = static_cast<Index>(t);
+          any = true;
+        }
+      }
+      t = next;
     }
   }
-  if (!(best < 0.0)) return best;
-  const double first = fine_time_[costs_->from[best_row]], slope = costs_->slope[best_row];
-  std::size_t place = best_from;
-  while (place + kStretch < best_end &&
-         least_sum(time_.data() + place, price_.data() + place, first, slope, kStretch) >
-             best_least) {
-    place += kStretch;
-  }
-  while (place + 1 < best_end && slope * (time_[place] - first) + price_[place] > best_least) {
-    ++place;
-  }
-  cell = static_cast<Index>(place);
-  return best;
+  return any && best < -2.0 * kNegative * std::fabs(price_[cell]) ? best : 0.0;
 }
 
 // Which cells are needed, and what each of them takes.
@@ -117,6 +118,18 @@ void MinCostFlow::set_level(std::span<const double> time, std::size_t stride) {
     time_[t] = time[std::min(begin + middle_, fine_cells_ - 1)];
     demand_[t] = 0.0;
     for (std::size_t k = begin; k < end; ++k) demand_[t] += fine_demand_[k];
+  }
+  set_rows();
+}
+
+// Rows begin where the middle of a cell has reached their own first cell.
+void MinCostFlow::set_rows() {
+  rows_.resize(costs_->from.size());
+  for (std::size_t r = 0; r < rows_.size(); ++r) {
+    const std::size_t from = costs_->from[r];
+    const std::size_t begin = from <= middle_ ? 0 : (from - middle_ + stride_ - 1) / stride_;
+    rows_[r] = {static_cast<Index>(std::min(begin, cells_)), costs_->value[r], costs_->slope[r],
+                fine_time_[std::min(from, fine_cells_ - 1)]};
   }
 }
 
@@ -319,6 +332,12 @@ void MinCostFlow::prices_from_tree() {
   }
   const double last = price_[cells_ - 1];
   for (double& price : price_) price -= last;
+  const std::size_t stretches = (cells_ + kStretch - 1) / kStretch;
+  least_price_.resize(stretches);
+  is_stale_.assign(stretches, 1);
+  stale_.resize(stretches);
+  for (Index s = 0; s < stretches; ++s) stale_[s] = s;
+  refresh();
 }
 
 // Turns the tree of `top`, which holds `cells` cells, so that top hangs below `above`.
@@ -424,7 +443,12 @@ void MinCostFlow::pivot(Index j, Index cell, double reduced) {
   }
   // The prices of the side that moved.
   for (Index v = top;;) {
-    if (is_cell(v)) price_[v] += shift;
+    if (is_cell(v)) {
+      price_[v] += shift;
+      const Index s = v / kStretch;
+      if (is_stale_[s] == 0) stale_.push_back(s);
+      is_stale_[s] = 1;
+    }
     if (nodes_[v].child != kNone) {
       v = nodes_[v].child;
       continue;
@@ -433,14 +457,12 @@ void MinCostFlow::pivot(Index j, Index cell, double reduced) {
     if (v == top) break;
     v = nodes_[v].next;
   }
+  refresh();
   if (--nodes_[lost].arcs == 1) drop_leaf(lost);
 }
 
 // Until no arc has a negative reduced cost; false if none had one to begin with.
 bool MinCostFlow::improve() {
-  const auto negative = [&](double reduced, Index cell) {
-    return reduced < -kNegative * (std::fabs(reduced) + 2.0 * std::fabs(price_[cell]));
-  };
   const std::size_t blocks = (order_.size() + kBlock - 1) / kBlock;
   bool any = false;
   std::size_t quiet = 0;  // blocks in a row without a pivot
@@ -451,19 +473,19 @@ bool MinCostFlow::improve() {
     for (std::size_t i = block * kBlock; i < end; ++i) {
       Index cell = 0;
       const double reduced = best_arc(order_[i], cell);
-      if (reduced < 0.0 && negative(reduced, cell)) {
-        candidates_.push_back({reduced, order_[i], cell});
-      }
+      if (reduced < 0.0) candidates_.push_back({reduced, order_[i], cell});
     }
     std::sort(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) {
       return a.reduced != b.reduced ? a.reduced < b.reduced : a.flow < b.flow;
     });
     ++quiet;
     for (Candidate& candidate : candidates_) {
-      // Prices have moved since: the flow's best arc may be another one now.
-      const double reduced = best_arc(candidate.flow, candidate.cell);
-      if (!(reduced < 0.0) || !negative(reduced, candidate.cell)) continue;
-      pivot(candidate.flow, candidate.cell, reduced);
+      // Prices have moved since.
+      const Index j = candidate.flow, cell = candidate.cell;
+      const Index home = home_of(j);
+      const double own = cost(j, home) + price_[home], reduced = cost(j, cell) + price_[cell] - own;
+      if (!(reduced < -kNegative * (std::fabs(own) + 2.0 * std::fabs(price_[cell])))) continue;
+      pivot(j, cell, reduced);
       any = true;
       quiet = 0;
     }
@@ -505,15 +527,11 @@ void MinCostFlow::read_out(std::span<const double> volume, std::span<const doubl
   for (std::size_t j = 0; j < flows_; ++j) {
     potential_[j] = kInfinity;
     for (std::size_t r = costs_->offset[j]; r < costs_->offset[j + 1]; ++r) {
-      const std::size_t from = costs_->from[r];
-      if (from >= cells_) break;
-      const std::size_t end = r + 1 < costs_->offset[j + 1]
-                                  ? std::min<std::size_t>(costs_->from[r + 1], cells_)
-                                  : cells_;
-      if (end <= from) continue;
+      const std::size_t from = rows_[r].from;
+      const std::size_t end = r + 1 < costs_->offset[j + 1] ? rows_[r + 1].from : cells_;
       potential_[j] = std::min(
-          potential_[j], costs_->value[r] + least_sum(time_.data() + from, price_.data() + from,
-                                                      time_[from], costs_->slope[r], end - from));
+          potential_[j], rows_[r].value + least_sum(time_.data() + from, price_.data() + from,
+                                                    rows_[r].first, rows_[r].slope, end - from));
     }
     bound_ += volume[j] * potential_[j];
   }

@@ -84,18 +84,23 @@ class MinCostFlow {
     Index flow, cell;
     double amount;
   };
+  struct Row {  // of the level: from this cell on, with the time at which it costs `value`
+    Index from;
+    double value, slope, first;
+  };
   struct Candidate {
     double reduced;
     Index flow, cell;
   };
 
   bool is_cell(Index v) const { return v < cells_; }
-  std::size_t row_begin(std::size_t r) const;
   double cost(std::size_t j, std::size_t t) const;
-  double own_price(Index j) const;
+  Index home_of(Index j) const;
   double best_arc(std::size_t j, Index& cell) const;
+  void refresh();
 
   void trim(std::span<const double> room);
+  void set_rows();
   void set_level(std::span<const double> time, std::size_t stride);
   void refine(std::size_t coarse_stride, std::size_t stride);
   void collect();
@@ -117,6 +122,10 @@ class MinCostFlow {
   std::size_t fine_cells_ = 0, cells_ = 0, flows_ = 0, stride_ = 1, middle_ = 0;
   std::vector<double> volume_, fine_demand_;
   std::vector<double> time_, demand_, price_;  // of the level
+  std::vector<Row> rows_;
+  std::vector<double> least_price_;            // of a stretch of cells
+  std::vector<Index> stale_;                   // stretches whose prices have changed
+  std::vector<std::uint8_t> is_stale_;
   std::vector<Index> order_;                   // flows that have work
   std::vector<Node> nodes_;
   std::vector<Index> node_of_, home_;  // flow -> its node if it is split, else its cell
