@@ -36,6 +36,14 @@ double least_of(const double* price, std::size_t count) {
   return least;
 }
 
+MALLEABLE_VECTOR_CLONES
+bool rises(const double* price, std::size_t count) {
+  int any = 0;
+#pragma omp simd reduction(| : any)
+  for (std::size_t t = 1; t < count; ++t) any |= price[t] > price[t - 1] ? 1 : 0;
+  return any != 0;
+}
+
 }  // namespace
 
 double MinCostFlow::cost(std::size_t j, std::size_t t) const {
@@ -73,6 +81,14 @@ double MinCostFlow::best_arc(std::size_t j, Index& cell) const {
     const Row& row = rows_[r];
     const std::size_t end = r + 1 < stop ? rows_[r + 1].from : cells_;
     const double base = row.value - own;
+    if (row.slope == 0.0) {  // arcs t + 1 -> t lead from its last cell to the others
+      if (end > row.from && base + price_[end - 1] < best) {
+        best = base + price_[end - 1];
+        cell = static_cast<Index>(end - 1);
+        any = true;
+      }
+      continue;
+    }
     for (std::size_t t = row.from; t < end;) {
       const std::size_t stretch = t / kStretch, next = std::min((stretch + 1) * kStretch, end);
       if (base + (row.slope * (time_[t] - row.first) + least_price_[stretch]) < best) {
@@ -176,7 +192,8 @@ void MinCostFlow::refine(std::size_t coarse_stride, std::size_t stride) {
   portions_.swap(fine_portions_);
 }
 
-// The portions of the present tree, by cell.
+// The portions of the present tree, by cell. What arcs t + 1 -> t carry goes to the cells that keep
+// it: each takes what came last, so that no cycle arises.
 void MinCostFlow::collect() {
   fine_portions_.clear();
   for (const Index j : order_) {
@@ -192,11 +209,37 @@ void MinCostFlow::collect() {
       fine_portions_.push_back({j, c, nodes_[c].flow});
     }
   }
-  first_.assign(cells_ + 1, 0);
-  for (const Portion& portion : fine_portions_) ++first_[portion.cell + 1];
-  for (std::size_t t = 0; t < cells_; ++t) first_[t + 1] += first_[t];
+  first_.assign(cells_ + 2, 0);
+  for (const Portion& portion : fine_portions_) ++first_[portion.cell + 2];
+  for (std::size_t t = 0; t < cells_; ++t) first_[t + 2] += first_[t + 1];
   portions_.resize(fine_portions_.size());
-  for (const Portion& portion : fine_portions_) portions_[first_[portion.cell]++] = portion;
+  for (const Portion& portion : fine_portions_) portions_[first_[portion.cell + 1]++] = portion;
+  carried_.assign(cells_, 0.0);
+  bool any = false;
+  for (Index v = 0; v < cells_; ++v) {
+    const Index parent = nodes_[v].parent;
+    if (parent == kNone || !is_cell(parent)) continue;
+    carried_[std::max(v, parent)] = nodes_[v].flow;
+    any = true;
+  }
+  if (!any) return;
+  fine_portions_.clear();
+  waiting_.clear();
+  for (std::size_t t = cells_; t-- > 0;) {
+    waiting_.insert(waiting_.end(), portions_.begin() + static_cast<std::ptrdiff_t>(first_[t]),
+                    portions_.begin() + static_cast<std::ptrdiff_t>(first_[t + 1]));
+    double need = carried_[t] > 0.0 ? demand_[t] : kInfinity;
+    while (!waiting_.empty() && need > 0.0) {
+      Portion& last = waiting_.back();
+      const double amount = std::min(last.amount, need);
+      fine_portions_.push_back({last.flow, static_cast<Index>(t), amount});
+      need -= amount;
+      last.amount -= amount;
+      if (!(last.amount > 0.0)) waiting_.pop_back();
+    }
+  }
+  std::reverse(fine_portions_.begin(), fine_portions_.end());
+  portions_.swap(fine_portions_);
 }
 
 void MinCostFlow::attach(Index v, Index parent) {
@@ -324,8 +367,13 @@ void MinCostFlow::prices_from_tree() {
     const Index v = stack_.back();
     stack_.pop_back();
     for (Index c = nodes_[v].child; c != kNone; c = nodes_[c].next) {
-      potential_[c] = is_cell(v) ? potential_[v] + cost(flow_of_[c - cells_], v)
-                                 : potential_[v] - cost(flow_of_[v - cells_], c);
+      if (!is_cell(c)) {
+        potential_[c] = potential_[v] + cost(flow_of_[c - cells_], v);
+      } else if (!is_cell(v)) {
+        potential_[c] = potential_[v] - cost(flow_of_[v - cells_], c);
+      } else {
+        potential_[c] = potential_[v];
+      }
       stack_.push_back(c);
     }
     if (is_cell(v)) price_[v] = potential_[v];
@@ -373,12 +421,18 @@ void MinCostFlow::drop_leaf(Index v) {
   spare_.push_back(v);
 }
 
+// An arc from v to its parent, rather than from the parent to v.
+bool MinCostFlow::leads_up(Index v) const {
+  return !is_cell(v) || (is_cell(nodes_[v].parent) && v > nodes_[v].parent);
+}
+
+// Work moves to `cell` from flow j, or from the cell behind it if there is no j.
 void MinCostFlow::pivot(Index j, Index cell, double reduced) {
   ++pivots_;
-  const bool whole = node_of_[j] == kNone;  // all of the flow is in one cell
-  Index tail = whole ? home_[j] : node_of_[j];
-  // Work goes to the cell and comes back through the tree. Arcs lose work where the way back leads
-  // against them; the first that is empty leaves.
+  const bool whole = j != kNone && node_of_[j] == kNone;  // all of the flow is in one cell
+  Index tail = j == kNone ? cell + 1 : whole ? home_[j] : node_of_[j];
+  // It comes back through the tree. Arcs that lead against its way lose work; the first that is
+  // empty leaves.
   double most = whole ? volume_[j] : kInfinity;
   std::int64_t most_extra = whole ? 1 : std::numeric_limits<std::int64_t>::max();
   Index leaving = kNone;
@@ -394,21 +448,23 @@ void MinCostFlow::pivot(Index j, Index cell, double reduced) {
   };
   while (a != b) {
     if (nodes_[a].size < nodes_[b].size) {
-      if (!is_cell(a)) loses(a, true);
+      if (leads_up(a)) loses(a, true);
       a = nodes_[a].parent;
     } else {
-      if (is_cell(b)) loses(b, false);
+      if (!leads_up(b)) loses(b, false);
       b = nodes_[b].parent;
     }
   }
   const Index join = a;
   for (Index v = tail; v != join; v = nodes_[v].parent) {
-    nodes_[v].flow += is_cell(v) ? most : -most;
-    nodes_[v].extra += is_cell(v) ? most_extra : -most_extra;
+    const bool loss = leads_up(v);
+    nodes_[v].flow += loss ? -most : most;
+    nodes_[v].extra += loss ? -most_extra : most_extra;
   }
   for (Index v = cell; v != join; v = nodes_[v].parent) {
-    nodes_[v].flow += is_cell(v) ? -most : most;
-    nodes_[v].extra += is_cell(v) ? -most_extra : most_extra;
+    const bool loss = !leads_up(v);
+    nodes_[v].flow += loss ? -most : most;
+    nodes_[v].extra += loss ? -most_extra : most_extra;
   }
   if (leaving == kNone) {
     home_[j] = cell;
@@ -423,7 +479,8 @@ void MinCostFlow::pivot(Index j, Index cell, double reduced) {
     node_of_[j] = tail = v;
   }
   ++nodes_[tail].arcs;
-  const Index above = nodes_[leaving].parent, lost = is_cell(leaving) ? above : leaving;
+  const Index above = nodes_[leaving].parent;
+  const Index lost = is_cell(leaving) ? above : leaving;  // the end that may be a flow
   const Index inside = tail_side ? tail : cell, outside = tail_side ? cell : tail;
   const Index below = nodes_[leaving].size / 2, all = static_cast<Index>(cells_);
   detach(leaving);
@@ -458,7 +515,24 @@ void MinCostFlow::pivot(Index j, Index cell, double reduced) {
     v = nodes_[v].next;
   }
   refresh();
-  if (--nodes_[lost].arcs == 1) drop_leaf(lost);
+  if (--nodes_[lost].arcs == 1 && !is_cell(lost)) drop_leaf(lost);
+}
+
+// Prices must not rise: arcs t + 1 -> t that would make them fall enter.
+bool MinCostFlow::smooth() {
+  bool any = false;
+  while (rises(price_.data(), cells_)) {
+    bool found = false;
+    for (std::size_t t = cells_ - 1; t-- > 0;) {
+      const double reduced = price_[t] - price_[t + 1];
+      if (!(reduced < -2.0 * kNegative * (std::fabs(price_[t]) + std::fabs(price_[t + 1])))) continue;
+      pivot(kNone, static_cast<Index>(t), reduced);
+      found = true;
+    }
+    if (!found) break;
+    any = true;
+  }
+  return any;
 }
 
 // Until no arc has a negative reduced cost; false if none had one to begin with.
@@ -479,6 +553,10 @@ bool MinCostFlow::improve() {
       return a.reduced != b.reduced ? a.reduced < b.reduced : a.flow < b.flow;
     });
     ++quiet;
+    if (smooth()) {
+      any = true;
+      quiet = 0;
+    }
     for (Candidate& candidate : candidates_) {
       // Prices have moved since.
       const Index j = candidate.flow, cell = candidate.cell;

@@ -107,12 +107,12 @@ class MinCostFlow {
   void build_tree();
   void prices_from_tree();
   bool improve();
+  bool smooth();
 
   void attach(Index v, Index parent);
   void detach(Index v);
+  bool leads_up(Index v) const;
   void pivot(Index j, Index cell, double reduced);
-  Index climb(Index tail, Index head, double& least, std::int64_t& least_extra, Index& leaving,
-              bool& tail_side) const;
   void turn(Index top, Index above, Index cells, double flow, std::int64_t extra);
   void drop_leaf(Index v);
   void read_out(std::span<const double> volume, std::span<const double> room);
@@ -132,7 +132,8 @@ class MinCostFlow {
   std::vector<Index> flow_of_;         // node - cells -> flow
   std::vector<Index> spare_;           // nodes that are free
   Index root_ = 0;
-  std::vector<Portion> portions_, fine_portions_;  // by cell
+  std::vector<Portion> portions_, fine_portions_, waiting_;  // by cell
+  std::vector<double> carried_;                              // from a cell to the one before
   std::vector<std::size_t> first_;
   std::vector<Index> component_, degree_, stack_, arc_offset_, arc_node_;
   std::vector<double> arc_amount_, key_;
