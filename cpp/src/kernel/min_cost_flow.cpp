@@ -13,6 +13,8 @@ namespace {
 constexpr Index kNone = ~Index{0};
 constexpr double kNegative = 1e-12;     // a reduced cost below this share of its terms is negative
 constexpr std::size_t kTogether = 4;    // cells of a level that make one of the level above
+constexpr std::size_t kDense = 64;  // cells up to which a level's costs are stored
+constexpr int kHotRounds = 4;       // between two rounds over all flows
 constexpr std::size_t kBlock = 64;      // flows that are priced before their best arcs enter
 constexpr std::size_t kStretch = 32;   // cells that share a least price
 
@@ -23,6 +25,17 @@ double least_sum(const double* time, const double* price, double first, double s
 #pragma omp simd reduction(min : least)
   for (std::size_t t = 0; t < count; ++t) {
     const double sum = slope * (time[t] - first) + price[t];
+    least = sum < least ? sum : least;
+  }
+  return least;
+}
+
+MALLEABLE_VECTOR_CLONES
+double least_stored(const double* cost, const double* price, std::size_t count) {
+  double least = kInfinity;
+#pragma omp simd reduction(min : least)
+  for (std::size_t t = 0; t < count; ++t) {
+    const double sum = cost[t] + price[t];
     least = sum < least ? sum : least;
   }
   return least;
@@ -77,6 +90,16 @@ double MinCostFlow::best_arc(std::size_t j, Index& cell) const {
   const double own = cost(j, home) + price_[home];
   double best = -kNegative * std::fabs(own);
   bool any = false;
+  if (dense_stride_ > 0) {
+    const double* stored = dense_.data() + j * dense_stride_;
+    const double least = least_stored(stored, price_.data(), dense_stride_);
+    if (!(least - own < best)) return 0.0;
+    std::size_t t = 0;
+    while (stored[t] + price_[t] > least) ++t;
+    cell = static_cast<Index>(t);
+    best = least - own;
+    return best < -2.0 * kNegative * std::fabs(price_[cell]) ? best : 0.0;
+  }
   for (std::size_t r = costs_->offset[j], stop = costs_->offset[j + 1]; r < stop; ++r) {
     const Row& row = rows_[r];
     const std::size_t end = r + 1 < stop ? rows_[r + 1].from : cells_;
@@ -128,7 +151,7 @@ void MinCostFlow::set_level(std::span<const double> time, std::size_t stride) {
   cells_ = (fine_cells_ + stride - 1) / stride;
   time_.resize(cells_);
   demand_.resize(cells_);
-  price_.assign(cells_, 0.0);
+  price_.assign((cells_ + 7) / 8 * 8, 0.0);
   for (std::size_t t = 0; t < cells_; ++t) {
     const std::size_t begin = t * stride, end = std::min(begin + stride, fine_cells_);
     time_[t] = time[std::min(begin + middle_, fine_cells_ - 1)];
@@ -146,6 +169,19 @@ void MinCostFlow::set_rows() {
     const std::size_t begin = from <= middle_ ? 0 : (from - middle_ + stride_ - 1) / stride_;
     rows_[r] = {static_cast<Index>(std::min(begin, cells_)), costs_->value[r], costs_->slope[r],
                 fine_time_[std::min(from, fine_cells_ - 1)]};
+  }
+  const bool slopes = std::any_of(rows_.begin(), rows_.end(), [](const Row& row) { return row.slope > 0.0; });
+  dense_stride_ = slopes && cells_ <= kDense ? (cells_ + 7) / 8 * 8 : 0;
+  if (dense_stride_ == 0) return;
+  dense_.assign(flows_ * dense_stride_, kInfinity);
+  for (const Index j : order_) {
+    double* stored = dense_.data() + j * dense_stride_;
+    for (std::size_t r = costs_->offset[j]; r < costs_->offset[j + 1]; ++r) {
+      const Row& row = rows_[r];
+      const std::size_t end = r + 1 < costs_->offset[j + 1] ? rows_[r + 1].from : cells_;
+      std::size_t t = row.slope == 0.0 && end > row.from ? end - 1 : row.from;
+      for (; t < end; ++t) stored[t] = row.value + row.slope * (time_[t] - row.first);
+    }
   }
 }
 
@@ -379,7 +415,7 @@ void MinCostFlow::prices_from_tree() {
     if (is_cell(v)) price_[v] = potential_[v];
   }
   const double last = price_[cells_ - 1];
-  for (double& price : price_) price -= last;
+  for (std::size_t t = 0; t < cells_; ++t) price_[t] -= last;
   const std::size_t stretches = (cells_ + kStretch - 1) / kStretch;
   least_price_.resize(stretches);
   is_stale_.assign(stretches, 1);
@@ -535,37 +571,44 @@ bool MinCostFlow::smooth() {
   return any;
 }
 
-// Until no arc has a negative reduced cost; false if none had one to begin with.
+// Until no arc has a negative reduced cost; false if none had one to begin with. Rounds over all
+// flows alternate with rounds over those only whose arcs had one in the round before.
 bool MinCostFlow::improve() {
-  const std::size_t blocks = (order_.size() + kBlock - 1) / kBlock;
-  bool any = false;
-  std::size_t quiet = 0;  // blocks in a row without a pivot
-  for (std::size_t block = 0; quiet < blocks && pivots_ < most_pivots_;
-       block = (block + 1) % blocks) {
-    candidates_.clear();
-    const std::size_t end = std::min(order_.size(), (block + 1) * kBlock);
-    for (std::size_t i = block * kBlock; i < end; ++i) {
-      Index cell = 0;
-      const double reduced = best_arc(order_[i], cell);
-      if (reduced < 0.0) candidates_.push_back({reduced, order_[i], cell});
-    }
-    std::sort(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) {
-      return a.reduced != b.reduced ? a.reduced < b.reduced : a.flow < b.flow;
-    });
-    ++quiet;
-    if (smooth()) {
+  bool any = smooth(), all = true;
+  hot_.assign(order_.begin(), order_.end());
+  for (int since = 0; pivots_ < most_pivots_;) {
+    next_hot_.clear();
+    for (std::size_t block = 0; block < hot_.size(); block += kBlock) {
+      candidates_.clear();
+      for (std::size_t i = block; i < std::min(hot_.size(), block + kBlock); ++i) {
+        Index cell = 0;
+        const double reduced = best_arc(hot_[i], cell);
+        if (reduced < 0.0) candidates_.push_back({reduced, hot_[i], cell});
+      }
+      if (candidates_.empty()) continue;
       any = true;
-      quiet = 0;
+      std::sort(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) {
+        return a.reduced != b.reduced ? a.reduced < b.reduced : a.flow < b.flow;
+      });
+      for (const Candidate& candidate : candidates_) {
+        const Index j = candidate.flow, cell = candidate.cell, home = home_of(j);
+        next_hot_.push_back(j);
+        // Prices have moved since.
+        const double own = cost(j, home) + price_[home];
+        const double reduced = cost(j, cell) + price_[cell] - own;
+        if (reduced < -kNegative * (std::fabs(own) + 2.0 * std::fabs(price_[cell]))) {
+          pivot(j, cell, reduced);
+        }
+      }
+      smooth();
     }
-    for (Candidate& candidate : candidates_) {
-      // Prices have moved since.
-      const Index j = candidate.flow, cell = candidate.cell;
-      const Index home = home_of(j);
-      const double own = cost(j, home) + price_[home], reduced = cost(j, cell) + price_[cell] - own;
-      if (!(reduced < -kNegative * (std::fabs(own) + 2.0 * std::fabs(price_[cell])))) continue;
-      pivot(j, cell, reduced);
-      any = true;
-      quiet = 0;
+    if (next_hot_.empty() && all) break;
+    all = next_hot_.empty() || ++since > kHotRounds;
+    if (all) {
+      hot_.assign(order_.begin(), order_.end());
+      since = 0;
+    } else {
+      hot_.swap(next_hot_);
     }
   }
   return any;

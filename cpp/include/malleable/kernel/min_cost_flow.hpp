@@ -68,7 +68,7 @@ class MinCostFlow {
     std::vector<double> amount;
   };
   const Assignment& assignment() const { return assignment_; }
-  std::span<const double> price() const { return price_; }  // of the cells that are needed
+  std::span<const double> price() const { return {price_.data(), fine_cells_}; }  // of the cells that are needed
   std::span<const double> potential() const { return potential_; }
 
  private:
@@ -123,6 +123,8 @@ class MinCostFlow {
   std::vector<double> volume_, fine_demand_;
   std::vector<double> time_, demand_, price_;  // of the level
   std::vector<Row> rows_;
+  std::vector<double> dense_;                  // flow, cell -> cost, on small levels
+  std::size_t dense_stride_ = 0;
   std::vector<double> least_price_;            // of a stretch of cells
   std::vector<Index> stale_;                   // stretches whose prices have changed
   std::vector<std::uint8_t> is_stale_;
@@ -138,6 +140,7 @@ class MinCostFlow {
   std::vector<Index> component_, degree_, stack_, arc_offset_, arc_node_;
   std::vector<double> arc_amount_, key_;
   std::vector<Index> by_key_;
+  std::vector<Index> hot_, next_hot_;  // flows to be priced
   std::vector<Candidate> candidates_;
   Assignment assignment_;
   std::vector<double> potential_;
