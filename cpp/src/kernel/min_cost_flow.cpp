@@ -11,12 +11,12 @@ namespace malleable {
 namespace {
 
 constexpr Index kNone = ~Index{0};
-constexpr double kNegative = 1e-12;     // a reduced cost below this share of its terms is negative
-constexpr std::size_t kTogether = 4;    // cells of a level that make one of the level above
-constexpr std::size_t kDense = 64;  // cells up to which a level's costs are stored
-constexpr int kHotRounds = 4;       // between two rounds over all flows
-constexpr std::size_t kBlock = 64;      // flows that are priced before their best arcs enter
-constexpr std::size_t kStretch = 32;   // cells that share a least price
+constexpr double kNegative = 1e-12;   // a reduced cost below this share of its terms is negative
+constexpr std::size_t kTogether = 4;  // cells of a level that make one of the level above
+constexpr std::size_t kDense = 64;    // cells up to which a level's costs are stored
+constexpr int kHotRounds = 4;         // between two rounds over all flows
+constexpr std::size_t kBlock = 64;    // flows that are priced before their best arcs enter
+constexpr std::size_t kStretch = 32;  // cells that share a least price
 
 MALLEABLE_VECTOR_CLONES
 double least_sum(const double* time, const double* price, double first, double slope,
@@ -170,7 +170,8 @@ void MinCostFlow::set_rows() {
     rows_[r] = {static_cast<Index>(std::min(begin, cells_)), costs_->value[r], costs_->slope[r],
                 fine_time_[std::min(from, fine_cells_ - 1)]};
   }
-  const bool slopes = std::any_of(rows_.begin(), rows_.end(), [](const Row& row) { return row.slope > 0.0; });
+  const bool slopes =
+      std::any_of(rows_.begin(), rows_.end(), [](const Row& row) { return row.slope > 0.0; });
   dense_stride_ = slopes && cells_ <= kDense ? (cells_ + 7) / 8 * 8 : 0;
   if (dense_stride_ == 0) return;
   dense_.assign(flows_ * dense_stride_, kInfinity);
@@ -202,9 +203,8 @@ void MinCostFlow::refine(std::size_t coarse_stride, std::size_t stride) {
       key_[k - begin] = cost(j, stop - 1) - cost(j, first);
       by_key_[k - begin] = static_cast<Index>(k - begin);
     }
-    std::sort(by_key_.begin(), by_key_.end(), [&](Index a, Index b) {
-      return key_[a] != key_[b] ? key_[a] > key_[b] : a < b;
-    });
+    std::sort(by_key_.begin(), by_key_.end(),
+              [&](Index a, Index b) { return key_[a] != key_[b] ? key_[a] > key_[b] : a < b; });
     // The last portion takes what rounding leaves; so does the last cell.
     std::size_t t = first;
     double room = demand_[t];
@@ -561,7 +561,8 @@ bool MinCostFlow::smooth() {
     bool found = false;
     for (std::size_t t = cells_ - 1; t-- > 0;) {
       const double reduced = price_[t] - price_[t + 1];
-      if (!(reduced < -2.0 * kNegative * (std::fabs(price_[t]) + std::fabs(price_[t + 1])))) continue;
+      if (!(reduced < -2.0 * kNegative * (std::fabs(price_[t]) + std::fabs(price_[t + 1]))))
+        continue;
       pivot(kNone, static_cast<Index>(t), reduced);
       found = true;
     }

@@ -68,7 +68,9 @@ class MinCostFlow {
     std::vector<double> amount;
   };
   const Assignment& assignment() const { return assignment_; }
-  std::span<const double> price() const { return {price_.data(), fine_cells_}; }  // of the cells that are needed
+  std::span<const double> price() const {
+    return {price_.data(), fine_cells_};
+  }  // of the cells that are needed
   std::span<const double> potential() const { return potential_; }
 
  private:
@@ -123,12 +125,12 @@ class MinCostFlow {
   std::vector<double> volume_, fine_demand_;
   std::vector<double> time_, demand_, price_;  // of the level
   std::vector<Row> rows_;
-  std::vector<double> dense_;                  // flow, cell -> cost, on small levels
+  std::vector<double> dense_;  // flow, cell -> cost, on small levels
   std::size_t dense_stride_ = 0;
-  std::vector<double> least_price_;            // of a stretch of cells
-  std::vector<Index> stale_;                   // stretches whose prices have changed
+  std::vector<double> least_price_;  // of a stretch of cells
+  std::vector<Index> stale_;         // stretches whose prices have changed
   std::vector<std::uint8_t> is_stale_;
-  std::vector<Index> order_;                   // flows that have work
+  std::vector<Index> order_;  // flows that have work
   std::vector<Node> nodes_;
   std::vector<Index> node_of_, home_;  // flow -> its node if it is split, else its cell
   std::vector<Index> flow_of_;         // node - cells -> flow
