@@ -378,10 +378,9 @@ void plan_baseline(const FlowProblem& problem, const Penalties& penalties, Aggre
   plan.order.resize(f);
   KeySort().sort(arrival, plan.order);
   plan.completion.assign(n, 0.0);
-  ReadyList list;
   if (which == FlowBaseline::kFair) {
     std::vector<double> end(f, 0.0);
-    list.fair(problem, plan.completion, end, plan.pieces);
+    FairList().run(problem, plan.completion, end, plan.pieces);
   } else {
     std::vector<Index> rank(n);
     Index next = 0;
@@ -391,7 +390,8 @@ void plan_baseline(const FlowProblem& problem, const Penalties& penalties, Aggre
         rank[problem.topological[k]] = next++;
       }
     }
-    list.run(problem, rank, plan.completion, [](Index, double) { return true; }, &plan.pieces);
+    ReadyList().run(
+        problem, rank, plan.completion, [](Index, double) { return true; }, &plan.pieces);
   }
   complete_jobs(problem, plan);
   total(problem, penalties, aggregate, plan);
