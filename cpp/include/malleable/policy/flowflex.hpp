@@ -93,8 +93,8 @@ class FlowFlex {
   PriorityOrders orders_;
   KeySort sorter_;
   Problem relaxed_;
-  std::vector<double> due_, finite_due_;
-  std::vector<Index> order_;
+  std::vector<double> due_, finite_due_, placed_end_;
+  std::vector<Index> order_, placed_;
   std::vector<FlowRecipe> recipes_;
   std::vector<Score> scores_;
   std::size_t tries_ = 0;  // left for fixed orders
