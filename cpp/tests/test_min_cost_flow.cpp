@@ -52,7 +52,9 @@ Network random_network(Random& random, std::int64_t most_flows, std::int64_t mos
 TEST(flows_duals_and_slackness) {
   MinCostFlow solver;
   trials(1, 1500, [&](Random& random) {
-    const Network network = random_network(random, 14, 20);
+    // Mostly small ones; some with several levels of cells, and more cells than flows.
+    const bool large = chance(random, 0.05);
+    const Network network = random_network(random, large ? 60 : 14, large ? 150 : 20);
     solver.solve(network.volume, network.time, network.room, network.costs);
     const auto& found = solver.assignment();
     std::vector<double> done(network.volume.size(), 0.0), used(network.room.size(), 0.0);

@@ -94,30 +94,5 @@ TEST(list_by_rank) {
   });
 }
 
-TEST(fair_shares_what_is_ready) {
-  FlowTable table;
-  table.add_flow(0.0, 1.0, 9.0);
-  table.add_job(4.0, 3);
-  table.add_job(2.0, 3, {0});
-  table.add_flow(0.0, 1.0, 9.0);
-  table.add_job(4.0, 1);
-  const FlowProblem problem = table.problem(3);
-  std::vector<double> end(3), flow_end(2);
-  Pieces pieces;
-  ReadyList().fair(problem, end, flow_end, pieces);
-  // Two slots and one; the second flow's job is at its maximum.
-  CHECK(end == (std::vector<double>{2.0, 3.0, 4.0}));
-  CHECK(flow_end == (std::vector<double>{3.0, 4.0}));
-  ReadyList list;
-  trials(2, 300, [&](Random& random) {
-    const FlowTable any = random_flows(random, 6, 7, true);
-    const FlowProblem made = any.problem(integer(random, 1, 9));
-    std::vector<double> ends(made.jobs(), -1.0), flow_ends(made.flows(), 0.0);
-    Pieces schedule;
-    list.fair(made, ends, flow_ends, schedule);
-    check_pieces(any, made, schedule, ends);
-  });
-}
-
 }  // namespace
 }  // namespace malleable::check

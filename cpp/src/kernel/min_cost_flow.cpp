@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
-#include <numeric>
+#include <limits>
 
 #include "malleable/kernel/vector_clones.hpp"
 
@@ -11,7 +11,12 @@ namespace malleable {
 namespace {
 
 constexpr Index kNone = ~Index{0};
-constexpr double kNegative = 1e-12;  // a reduced cost below this share of its terms is negative
+constexpr double kNegative = 1e-12;   // a reduced cost below this share of its terms is negative
+constexpr std::size_t kTogether = 4;  // cells of a level that make one of the level above
+constexpr std::size_t kDense = 64;    // cells up to which a level's costs are stored
+constexpr int kHotRounds = 4;         // between two rounds over all flows
+constexpr std::size_t kBlock = 64;    // flows that are priced before their best arcs enter
+constexpr std::size_t kStretch = 32;  // cells that share a least price
 
 MALLEABLE_VECTOR_CLONES
 double least_sum(const double* time, const double* price, double first, double slope,
@@ -25,75 +30,252 @@ double least_sum(const double* time, const double* price, double first, double s
   return least;
 }
 
+MALLEABLE_VECTOR_CLONES
+double least_stored(const double* cost, const double* price, std::size_t count) {
+  double least = kInfinity;
+#pragma omp simd reduction(min : least)
+  for (std::size_t t = 0; t < count; ++t) {
+    const double sum = cost[t] + price[t];
+    least = sum < least ? sum : least;
+  }
+  return least;
+}
+
+MALLEABLE_VECTOR_CLONES
+double least_of(const double* price, std::size_t count) {
+  double least = kInfinity;
+#pragma omp simd reduction(min : least)
+  for (std::size_t t = 0; t < count; ++t) least = price[t] < least ? price[t] : least;
+  return least;
+}
+
+MALLEABLE_VECTOR_CLONES
+bool rises(const double* price, std::size_t count) {
+  int any = 0;
+#pragma omp simd reduction(| : any)
+  for (std::size_t t = 1; t < count; ++t) any |= price[t] > price[t - 1] ? 1 : 0;
+  return any != 0;
+}
+
 }  // namespace
 
 double MinCostFlow::cost(std::size_t j, std::size_t t) const {
   std::size_t r = costs_->offset[j + 1] - 1;
-  while (costs_->from[r] > t) --r;
-  return costs_->value[r] + costs_->slope[r] * (time_[t] - time_[costs_->from[r]]);
+  while (rows_[r].from > t) --r;
+  return rows_[r].value + rows_[r].slope * (time_[t] - rows_[r].first);
 }
 
-// What a flow would lose if it were served in these cells: the growth of its cost there, or for
-// flows whose cost jumps all that it has paid by then.
-double MinCostFlow::urgency(std::size_t j, std::size_t early, std::size_t late) const {
-  std::size_t r = costs_->offset[j + 1] - 1;
-  const bool jumps = costs_->slope[r] == 0.0;
-  while (costs_->from[r] > late) --r;
-  return jumps ? cost(j, late) - cost(j, 0)
-               : costs_->slope[r] * (time_[late] - time_[early] + time_[late] * 1e-9);
+// What a unit of the flow costs now: any arc of the tree says so.
+Index MinCostFlow::home_of(Index j) const {
+  if (node_of_[j] == kNone) return home_[j];
+  const Node& node = nodes_[node_of_[j]];
+  return node.parent != kNone ? node.parent : node.child;
+}
+
+// The least price of each stretch of cells in which one has changed.
+void MinCostFlow::refresh() {
+  for (const Index s : stale_) {
+    const std::size_t begin = s * kStretch;
+    least_price_[s] = least_of(price_.data() + begin, std::min(kStretch, cells_ - begin));
+    is_stale_[s] = 0;
+  }
+  stale_.clear();
+}
+
+// The least reduced cost among a flow's arcs, and where, if one is below 0; otherwise 0. Costs
+// never fall, so a stretch of cells whose first cost and least price say that nothing is to be had
+// need not be looked at.
+double MinCostFlow::best_arc(std::size_t j, Index& cell) const {
+  const Index home = home_of(static_cast<Index>(j));
+  const double own = cost(j, home) + price_[home];
+  double best = -kNegative * std::fabs(own);
+  bool any = false;
+  if (dense_stride_ > 0) {
+    const double* stored = dense_.data() + j * dense_stride_;
+    const double least = least_stored(stored, price_.data(), dense_stride_);
+    if (!(least - own < best)) return 0.0;
+    std::size_t t = 0;
+    while (stored[t] + price_[t] > least) ++t;
+    cell = static_cast<Index>(t);
+    best = least - own;
+    return best < -2.0 * kNegative * std::fabs(price_[cell]) ? best : 0.0;
+  }
+  for (std::size_t r = costs_->offset[j], stop = costs_->offset[j + 1]; r < stop; ++r) {
+    const Row& row = rows_[r];
+    const std::size_t end = r + 1 < stop ? rows_[r + 1].from : cells_;
+    const double base = row.value - own;
+    if (row.slope == 0.0) {  // arcs t + 1 -> t lead from its last cell to the others
+      if (end > row.from && base + price_[end - 1] < best) {
+        best = base + price_[end - 1];
+        cell = static_cast<Index>(end - 1);
+        any = true;
+      }
+      continue;
+    }
+    for (std::size_t t = row.from; t < end;) {
+      const std::size_t stretch = t / kStretch, next = std::min((stretch + 1) * kStretch, end);
+      if (base + (row.slope * (time_[t] - row.first) + least_price_[stretch]) < best) {
+        const double least =
+            least_sum(time_.data() + t, price_.data() + t, row.first, row.slope, next - t);
+        if (base + least < best) {
+          best = base + least;
+          while (row.slope * (time_[t] - row.first) + price_[t] > least) ++t;
+          cell = static_cast<Index>(t);
+          any = true;
+        }
+      }
+      t = next;
+    }
+  }
+  return any && best < -2.0 * kNegative * std::fabs(price_[cell]) ? best : 0.0;
 }
 
 // Which cells are needed, and what each of them takes.
-void MinCostFlow::trim(std::span<const double> volume, std::span<const double> room) {
+void MinCostFlow::trim(std::span<const double> room) {
   double left = 0.0;
-  for (const double v : volume) left += v;
-  demand_.clear();
+  for (const double v : volume_) left += v;
+  fine_demand_.clear();
   for (std::size_t t = 0; t < room.size() && left > 0.0; ++t) {
     // What rounding leaves does not open a cell of its own.
     const bool last = room[t] >= left * (1.0 - 1e-12) || t + 1 == room.size();
-    demand_.push_back(last ? left : room[t]);
+    fine_demand_.push_back(last ? left : room[t]);
     left = last ? 0.0 : left - room[t];
   }
-  cells_ = demand_.size();
+  fine_cells_ = fine_demand_.size();
 }
 
-// Backwards in time, a stretch of cells at a time: whoever pays least there is served last.
-void MinCostFlow::first_order(std::span<const double> volume) {
-  order_.clear();
-  for (Index j = 0; j < flows_; ++j) {
-    if (volume[j] > 0.0) order_.push_back(j);
+// Cells `stride` at a time, with the time of the one in their middle.
+void MinCostFlow::set_level(std::span<const double> time, std::size_t stride) {
+  stride_ = stride;
+  middle_ = stride / 2;
+  cells_ = (fine_cells_ + stride - 1) / stride;
+  time_.resize(cells_);
+  demand_.resize(cells_);
+  price_.assign((cells_ + 7) / 8 * 8, 0.0);
+  for (std::size_t t = 0; t < cells_; ++t) {
+    const std::size_t begin = t * stride, end = std::min(begin + stride, fine_cells_);
+    time_[t] = time[std::min(begin + middle_, fine_cells_ - 1)];
+    demand_[t] = 0.0;
+    for (std::size_t k = begin; k < end; ++k) demand_[t] += fine_demand_[k];
   }
-  key_.resize(flows_);
-  double total = 0.0;
-  for (const double v : demand_) total += v;
-  const std::size_t stretches = std::clamp<std::size_t>(order_.size() / 8, 1, 24);
-  std::size_t left = order_.size();
-  double before = total;  // work of the cells up to t
-  std::size_t t = cells_;
-  for (std::size_t s = stretches; s-- > 0 && left > 0;) {
-    const double goal = total * static_cast<double>(s) / static_cast<double>(stretches);
-    const std::size_t late = t - 1;
-    double filled = 0.0;
-    while (t > 0 && before > goal) {
-      before -= demand_[--t];
-      filled += demand_[t];
+  set_rows();
+}
+
+// Rows begin where the middle of a cell has reached their own first cell.
+void MinCostFlow::set_rows() {
+  rows_.resize(costs_->from.size());
+  for (std::size_t r = 0; r < rows_.size(); ++r) {
+    const std::size_t from = costs_->from[r];
+    const std::size_t begin = from <= middle_ ? 0 : (from - middle_ + stride_ - 1) / stride_;
+    rows_[r] = {static_cast<Index>(std::min(begin, cells_)), costs_->value[r], costs_->slope[r],
+                fine_time_[std::min(from, fine_cells_ - 1)]};
+  }
+  const bool slopes =
+      std::any_of(rows_.begin(), rows_.end(), [](const Row& row) { return row.slope > 0.0; });
+  dense_stride_ = slopes && cells_ <= kDense ? (cells_ + 7) / 8 * 8 : 0;
+  if (dense_stride_ == 0) return;
+  dense_.assign(flows_ * dense_stride_, kInfinity);
+  for (const Index j : order_) {
+    double* stored = dense_.data() + j * dense_stride_;
+    for (std::size_t r = costs_->offset[j]; r < costs_->offset[j + 1]; ++r) {
+      const Row& row = rows_[r];
+      const std::size_t end = r + 1 < costs_->offset[j + 1] ? rows_[r + 1].from : cells_;
+      std::size_t t = row.slope == 0.0 && end > row.from ? end - 1 : row.from;
+      for (; t < end; ++t) stored[t] = row.value + row.slope * (time_[t] - row.first);
     }
-    if (t == 0) break;
-    for (std::size_t k = 0; k < left; ++k) key_[order_[k]] = urgency(order_[k], t, late);
-    const auto later = [&](Index a, Index b) {
-      return key_[a] != key_[b] ? key_[a] > key_[b] : a < b;
-    };
-    std::sort(order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(left), later);
-    while (left > 0 && filled > 0.0) filled -= volume[order_[--left]];
   }
-  for (std::size_t k = 0; k < left; ++k) key_[order_[k]] = urgency(order_[k], 0, cells_ - 1);
-  std::sort(order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(left),
-            [&](Index a, Index b) { return key_[a] != key_[b] ? key_[a] > key_[b] : a < b; });
 }
 
-// An arc from v to its parent, rather than from the parent to v.
-bool MinCostFlow::upward(Index v) const {
-  return v >= cells_ || (nodes_[v].parent < cells_ && v > nodes_[v].parent);
+// From portions by cells of the level above to portions by cells of this one: those who lose most
+// by waiting come first.
+void MinCostFlow::refine(std::size_t coarse_stride, std::size_t stride) {
+  const std::size_t ratio = coarse_stride / stride;
+  fine_portions_.clear();
+  std::size_t begin = 0;
+  for (std::size_t above = 0; begin < portions_.size(); ++above) {
+    std::size_t end = begin;
+    while (end < portions_.size() && portions_[end].cell == above) ++end;
+    const std::size_t first = above * ratio, stop = std::min(first + ratio, cells_);
+    key_.resize(end - begin);
+    by_key_.resize(end - begin);
+    for (std::size_t k = begin; k < end; ++k) {
+      const Index j = portions_[k].flow;
+      key_[k - begin] = cost(j, stop - 1) - cost(j, first);
+      by_key_[k - begin] = static_cast<Index>(k - begin);
+    }
+    std::sort(by_key_.begin(), by_key_.end(),
+              [&](Index a, Index b) { return key_[a] != key_[b] ? key_[a] > key_[b] : a < b; });
+    // The last portion takes what rounding leaves; so does the last cell.
+    std::size_t t = first;
+    double room = demand_[t];
+    for (std::size_t k = 0; k < by_key_.size(); ++k) {
+      const Portion& portion = portions_[begin + by_key_[k]];
+      const bool last = k + 1 == by_key_.size();
+      double left = portion.amount;
+      while (t + 1 < stop && (last || left >= room)) {
+        fine_portions_.push_back({portion.flow, static_cast<Index>(t), room});
+        left -= room;
+        room = demand_[++t];
+      }
+      if (last) left = std::max(room, 0.0);
+      if (last || left > 0.0) {
+        fine_portions_.push_back({portion.flow, static_cast<Index>(t), left});
+        room -= left;
+      }
+    }
+    begin = end;
+  }
+  portions_.swap(fine_portions_);
+}
+
+// The portions of the present tree, by cell. What arcs t + 1 -> t carry goes to the cells that keep
+// it: each takes what came last, so that no cycle arises.
+void MinCostFlow::collect() {
+  fine_portions_.clear();
+  for (const Index j : order_) {
+    const Index v = node_of_[j];
+    if (v == kNone) {
+      fine_portions_.push_back({j, home_[j], volume_[j]});
+      continue;
+    }
+    if (nodes_[v].parent != kNone) {
+      fine_portions_.push_back({j, nodes_[v].parent, nodes_[v].flow});
+    }
+    for (Index c = nodes_[v].child; c != kNone; c = nodes_[c].next) {
+      fine_portions_.push_back({j, c, nodes_[c].flow});
+    }
+  }
+  first_.assign(cells_ + 2, 0);
+  for (const Portion& portion : fine_portions_) ++first_[portion.cell + 2];
+  for (std::size_t t = 0; t < cells_; ++t) first_[t + 2] += first_[t + 1];
+  portions_.resize(fine_portions_.size());
+  for (const Portion& portion : fine_portions_) portions_[first_[portion.cell + 1]++] = portion;
+  carried_.assign(cells_, 0.0);
+  bool any = false;
+  for (Index v = 0; v < cells_; ++v) {
+    const Index parent = nodes_[v].parent;
+    if (parent == kNone || !is_cell(parent)) continue;
+    carried_[std::max(v, parent)] = nodes_[v].flow;
+    any = true;
+  }
+  if (!any) return;
+  fine_portions_.clear();
+  waiting_.clear();
+  for (std::size_t t = cells_; t-- > 0;) {
+    waiting_.insert(waiting_.end(), portions_.begin() + static_cast<std::ptrdiff_t>(first_[t]),
+                    portions_.begin() + static_cast<std::ptrdiff_t>(first_[t + 1]));
+    double need = carried_[t] > 0.0 ? demand_[t] : kInfinity;
+    while (!waiting_.empty() && need > 0.0) {
+      Portion& last = waiting_.back();
+      const double amount = std::min(last.amount, need);
+      fine_portions_.push_back({last.flow, static_cast<Index>(t), amount});
+      need -= amount;
+      last.amount -= amount;
+      if (!(last.amount > 0.0)) waiting_.pop_back();
+    }
+  }
+  std::reverse(fine_portions_.begin(), fine_portions_.end());
+  portions_.swap(fine_portions_);
 }
 
 void MinCostFlow::attach(Index v, Index parent) {
@@ -107,298 +289,414 @@ void MinCostFlow::attach(Index v, Index parent) {
 }
 
 void MinCostFlow::detach(Index v) {
-  const Node& node = nodes_[v];
+  Node& node = nodes_[v];
   if (node.previous != kNone) {
     nodes_[node.previous].next = node.next;
   } else {
     nodes_[node.parent].child = node.next;
   }
   if (node.next != kNone) nodes_[node.next].previous = node.previous;
+  node.parent = kNone;
 }
 
-// Flows in order fill cells in order. A flow hangs below the cell of its last unit, its other cells
-// hang below it; one that ends with a cell hangs below the next cell, without flow.
-void MinCostFlow::first_tree() {
-  nodes_.assign(cells_ + flows_, {kNone, kNone, kNone, kNone, 0, 0.0});
-  Index t = 0;
-  double room = demand_[0];
-  for (std::size_t k = 0; k < order_.size(); ++k) {
-    const Index j = order_[k], v = static_cast<Index>(cells_) + j;
-    double left = volume_[j];
-    while (t + 1 < cells_ && left >= room) {
-      attach(t, v);
-      nodes_[t].flow = room;
-      left -= room;
-      room = demand_[++t];
+// The tree of the portions, which have no cycle; arcs without flow connect what they leave apart.
+void MinCostFlow::build_tree() {
+  const auto cells = static_cast<Index>(cells_);
+  degree_.assign(flows_, 0);
+  for (const Portion& portion : portions_) ++degree_[portion.flow];
+  component_.resize(cells_);
+  for (Index t = 0; t < cells; ++t) component_[t] = t;
+  const auto last_of = [&](Index t) {  // the last cell of a component stands for it
+    while (component_[t] != t) t = component_[t] = component_[component_[t]];
+    return t;
+  };
+  node_of_.assign(flows_, kNone);
+  home_.assign(flows_, kNone);
+  for (const Portion& portion : portions_) {
+    Index& before = home_[portion.flow];
+    if (before != kNone) {
+      const Index a = last_of(before), b = last_of(portion.cell);
+      component_[std::min(a, b)] = std::max(a, b);
     }
-    attach(v, t);
-    nodes_[v].flow = left;
-    room -= left;
+    before = portion.cell;
   }
-  // Rounding may leave a last cell nobody came to.
-  while (t + 1 < cells_) {
-    attach(t, t + 1);
-    ++t;
+  // A cell that ends its component hands its last flow on to the next one: towards the root.
+  const std::size_t given = portions_.size();
+  std::size_t k = 0;
+  for (Index t = 0; t + 1 < cells; ++t) {
+    while (k + 1 < given && portions_[k + 1].cell <= t) ++k;
+    if (last_of(t) != t) continue;
+    component_[t] = last_of(t + 1);
+    portions_.push_back({portions_[k].flow, t + 1, 0.0});
+    ++degree_[portions_[k].flow];
+  }
+  flow_of_.clear();
+  for (const Index j : order_) {
+    if (degree_[j] < 2) continue;
+    node_of_[j] = cells + static_cast<Index>(flow_of_.size());
+    flow_of_.push_back(j);
+  }
+  // Room for the split flows that pivots may add: less than one a cell at any time, and one that
+  // enters before another one leaves.
+  nodes_.assign(2 * cells_ + 1, {kNone, kNone, kNone, kNone, 0, 0, 0.0, 0});
+  spare_.clear();
+  for (Index v = static_cast<Index>(nodes_.size()); v-- > cells + flow_of_.size();) {
+    spare_.push_back(v);
+  }
+  flow_of_.resize(nodes_.size() - cells_);
+  // Arcs by node, both ways.
+  arc_offset_.assign(nodes_.size() + 1, 0);
+  for (const Portion& portion : portions_) {
+    const Index v = node_of_[portion.flow];
+    if (v == kNone) continue;
+    ++arc_offset_[v + 1];
+    ++arc_offset_[portion.cell + 1];
+  }
+  for (std::size_t v = 0; v < nodes_.size(); ++v) arc_offset_[v + 1] += arc_offset_[v];
+  arc_node_.resize(arc_offset_.back());
+  arc_amount_.resize(arc_offset_.back());
+  stack_.assign(arc_offset_.begin(), arc_offset_.end() - 1);
+  for (const Portion& portion : portions_) {
+    const Index v = node_of_[portion.flow], t = portion.cell;
+    if (v == kNone) {
+      nodes_[t].extra += 1;  // gathered here for a moment: nodes of the subtree
+      continue;
+    }
+    arc_node_[stack_[v]] = t;
+    arc_amount_[stack_[v]++] = portion.amount;
+    arc_node_[stack_[t]] = v;
+    arc_amount_[stack_[t]++] = portion.amount;
+  }
+  root_ = cells - 1;
+  stack_.assign(1, root_);  // every node, parents first
+  for (std::size_t at = 0; at < stack_.size(); ++at) {
+    const Index v = stack_[at];
+    Node& node = nodes_[v];
+    node.size = v < cells ? 2 : 1;
+    node.extra += 1;
+    node.arcs = arc_offset_[v + 1] - arc_offset_[v];
+    for (Index e = arc_offset_[v]; e < arc_offset_[v + 1]; ++e) {
+      const Index other = arc_node_[e];
+      if (other == node.parent) continue;
+      attach(other, v);
+      nodes_[other].flow = arc_amount_[e];
+      stack_.push_back(other);
+    }
+  }
+  assert(stack_.size() + spare_.size() == nodes_.size());
+  for (std::size_t at = stack_.size(); at-- > 1;) {
+    const Index v = stack_[at];
+    Node& node = nodes_[v];
+    Node& above = nodes_[node.parent];
+    above.size += node.size & ~Index{1};
+    above.extra += node.extra;
+    if (v < cells) node.extra = -node.extra;  // its arc leads away from the root
   }
 }
 
 void MinCostFlow::prices_from_tree() {
-  const auto root = static_cast<Index>(cells_ - 1);
-  node_price_[root] = 0.0;
-  nodes_[root].depth = 0;
-  stack_.assign(1, root);
+  potential_.resize(nodes_.size());
+  price_[root_ < cells_ ? root_ : 0] = 0.0;
+  potential_[root_] = 0.0;
+  stack_.assign(1, root_);
   while (!stack_.empty()) {
     const Index v = stack_.back();
     stack_.pop_back();
     for (Index c = nodes_[v].child; c != kNone; c = nodes_[c].next) {
-      nodes_[c].depth = nodes_[v].depth + 1;
-      if (c >= cells_) {
-        node_price_[c] = node_price_[v] + cost(c - cells_, v);
-      } else if (v >= cells_) {
-        node_price_[c] = node_price_[v] - cost(v - cells_, c);
+      if (!is_cell(c)) {
+        potential_[c] = potential_[v] + cost(flow_of_[c - cells_], v);
+      } else if (!is_cell(v)) {
+        potential_[c] = potential_[v] - cost(flow_of_[v - cells_], c);
       } else {
-        node_price_[c] = node_price_[v];
+        potential_[c] = potential_[v];
       }
       stack_.push_back(c);
     }
+    if (is_cell(v)) price_[v] = potential_[v];
+  }
+  const double last = price_[cells_ - 1];
+  for (std::size_t t = 0; t < cells_; ++t) price_[t] -= last;
+  const std::size_t stretches = (cells_ + kStretch - 1) / kStretch;
+  least_price_.resize(stretches);
+  is_stale_.assign(stretches, 1);
+  stale_.resize(stretches);
+  for (Index s = 0; s < stretches; ++s) stale_[s] = s;
+  refresh();
+}
+
+// Turns the tree of `top`, which holds `cells` cells, so that top hangs below `above`.
+void MinCostFlow::turn(Index top, Index above, Index cells, double flow, std::int64_t extra) {
+  Index v = top, parent = above, below = 0;
+  for (;;) {
+    Node& node = nodes_[v];
+    const Index up = node.parent, own = node.size / 2;
+    if (up != kNone) detach(v);
+    node.size = 2 * (cells - below) + (is_cell(v) ? 0 : 1);
+    std::swap(node.flow, flow);
+    std::swap(node.extra, extra);
+    attach(v, parent);
+    if (up == kNone) return;
+    below = own;
+    parent = v;
+    v = up;
   }
 }
 
-void MinCostFlow::pivot(Index tail, Index head, double reduced) {
+// A split flow with one arc left is no longer one.
+void MinCostFlow::drop_leaf(Index v) {
+  const Node& node = nodes_[v];
+  const Index j = flow_of_[v - cells_];
+  if (node.parent != kNone) {
+    home_[j] = node.parent;
+    detach(v);
+  } else {
+    home_[j] = root_ = node.child;
+    nodes_[root_].parent = kNone;
+  }
+  node_of_[j] = kNone;
+  spare_.push_back(v);
+}
+
+// An arc from v to its parent, rather than from the parent to v.
+bool MinCostFlow::leads_up(Index v) const {
+  return !is_cell(v) || (is_cell(nodes_[v].parent) && v > nodes_[v].parent);
+}
+
+// Work moves to `cell` from flow j, or from the cell behind it if there is no j.
+void MinCostFlow::pivot(Index j, Index cell, double reduced) {
   ++pivots_;
-  // Work leaves along tail -> head and comes back through the tree. Of the arcs that lose flow
-  // first, the last one on the way round from the join leaves: that keeps the tree strongly
-  // feasible.
-  Index p = tail, q = head, leaving = kNone;
-  double most = kInfinity;
+  const bool whole = j != kNone && node_of_[j] == kNone;  // all of the flow is in one cell
+  Index tail = j == kNone ? cell + 1 : whole ? home_[j] : node_of_[j];
+  // It comes back through the tree. Arcs that lead against its way lose work; the first that is
+  // empty leaves.
+  double most = whole ? volume_[j] : kInfinity;
+  std::int64_t most_extra = whole ? 1 : std::numeric_limits<std::int64_t>::max();
+  Index leaving = kNone;
   bool tail_side = true;
-  const auto from_tail = [&] {
-    if (upward(p) && nodes_[p].flow < most) {
-      most = nodes_[p].flow;
-      leaving = p;
-      tail_side = true;
-    }
-    p = nodes_[p].parent;
+  Index a = tail, b = cell;
+  const auto loses = [&](Index v, bool side) {
+    const Node& node = nodes_[v];
+    if (node.flow > most || (node.flow == most && node.extra >= most_extra)) return;
+    most = node.flow;
+    most_extra = node.extra;
+    leaving = v;
+    tail_side = side;
   };
-  const auto from_head = [&] {
-    if (!upward(q) && nodes_[q].flow <= most) {
-      most = nodes_[q].flow;
-      leaving = q;
-      tail_side = false;
-    }
-    q = nodes_[q].parent;
-  };
-  // Both sides rise to the join. An arc of the head's side wins ties: it comes later on the way.
-  Index a = tail, b = head;
   while (a != b) {
-    if (nodes_[a].depth >= nodes_[b].depth) {
+    if (nodes_[a].size < nodes_[b].size) {
+      if (leads_up(a)) loses(a, true);
       a = nodes_[a].parent;
     } else {
+      if (!leads_up(b)) loses(b, false);
       b = nodes_[b].parent;
     }
   }
   const Index join = a;
-  while (p != join) from_tail();
-  while (q != join) from_head();
-  assert(leaving != kNone);
-  most = std::max(most, 0.0);
   for (Index v = tail; v != join; v = nodes_[v].parent) {
-    nodes_[v].flow += upward(v) ? -most : most;
+    const bool loss = leads_up(v);
+    nodes_[v].flow += loss ? -most : most;
+    nodes_[v].extra += loss ? -most_extra : most_extra;
   }
-  for (Index v = head; v != join; v = nodes_[v].parent) {
-    nodes_[v].flow += upward(v) ? most : -most;
+  for (Index v = cell; v != join; v = nodes_[v].parent) {
+    const bool loss = !leads_up(v);
+    nodes_[v].flow += loss ? -most : most;
+    nodes_[v].extra += loss ? -most_extra : most_extra;
   }
-  // The subtree that hangs on the leaving arc turns over and hangs on the entering one.
-  Index v = tail_side ? tail : head, parent = tail_side ? head : tail;
-  const Index top = v;
-  double carried = most;
-  for (;;) {
-    const Index above = nodes_[v].parent;
-    const double flow = nodes_[v].flow;
-    detach(v);
-    attach(v, parent);
-    nodes_[v].flow = carried;
-    carried = flow;
-    if (v == leaving) break;
-    parent = v;
-    v = above;
+  if (leaving == kNone) {
+    home_[j] = cell;
+    return;
   }
-  const double shift = tail_side ? reduced : -reduced;
-  stack_.assign(1, top);
-  while (!stack_.empty()) {
-    const Index node = stack_.back();
-    stack_.pop_back();
-    nodes_[node].depth = nodes_[nodes_[node].parent].depth + 1;
-    node_price_[node] += shift;
-    for (Index c = nodes_[node].child; c != kNone; c = nodes_[c].next) stack_.push_back(c);
+  if (whole) {
+    const Index v = spare_.back();
+    spare_.pop_back();
+    nodes_[v] = {kNone, kNone, kNone, kNone, 1, 1, volume_[j] - most, 1 - most_extra};
+    attach(v, home_[j]);
+    flow_of_[v - cells_] = j;
+    node_of_[j] = tail = v;
   }
-}
-
-// The least reduced cost among a flow's arcs, and where.
-double MinCostFlow::best_arc(std::size_t j, Index& cell) const {
-  const double own = node_price_[cells_ + j];
-  double best = kInfinity;
-  for (std::size_t r = costs_->offset[j]; r < costs_->offset[j + 1]; ++r) {
-    const std::size_t from = costs_->from[r];
-    if (from >= cells_) break;
-    const std::size_t end =
-        r + 1 < costs_->offset[j + 1] ? std::min<std::size_t>(costs_->from[r + 1], cells_) : cells_;
-    const double value = costs_->value[r], slope = costs_->slope[r];
-    if (end <= from) continue;
-    if (slope == 0.0) {
-      const double reduced = value + node_price_[end - 1] - own;
-      if (reduced < best) {
-        best = reduced;
-        cell = static_cast<Index>(end - 1);
-      }
+  ++nodes_[tail].arcs;
+  const Index above = nodes_[leaving].parent;
+  const Index lost = is_cell(leaving) ? above : leaving;  // the end that may be a flow
+  const Index inside = tail_side ? tail : cell, outside = tail_side ? cell : tail;
+  const Index below = nodes_[leaving].size / 2, all = static_cast<Index>(cells_);
+  detach(leaving);
+  Index top = inside;
+  double shift = tail_side ? reduced : -reduced;
+  if (2 * below <= all) {
+    for (Index v = above; v != join; v = nodes_[v].parent) nodes_[v].size -= 2 * below;
+    turn(inside, outside, below, most, most_extra);
+    for (Index v = outside; v != join; v = nodes_[v].parent) nodes_[v].size += 2 * below;
+  } else {
+    for (Index v = above; v != kNone; v = nodes_[v].parent) nodes_[v].size -= 2 * below;
+    turn(outside, inside, all - below, most, most_extra);
+    for (Index v = inside; v != kNone; v = nodes_[v].parent) nodes_[v].size += 2 * (all - below);
+    root_ = leaving;
+    top = outside;
+    shift = -shift;
+  }
+  // The prices of the side that moved.
+  for (Index v = top;;) {
+    if (is_cell(v)) {
+      price_[v] += shift;
+      const Index s = v / kStretch;
+      if (is_stale_[s] == 0) stale_.push_back(s);
+      is_stale_[s] = 1;
+    }
+    if (nodes_[v].child != kNone) {
+      v = nodes_[v].child;
       continue;
     }
-    // By stretches, so that the place of the least need only be looked for in one of them.
-    constexpr std::size_t kStretch = 128;
-    const double first = time_[from];
-    double least = kInfinity;
-    std::size_t place = from;
-    for (std::size_t t = from; t < end; t += kStretch) {
-      const double found = least_sum(time_.data() + t, node_price_.data() + t, first, slope,
-                                     std::min(kStretch, end - t));
-      if (found < least) {
-        least = found;
-        place = t;
-      }
-    }
-    if (value + least - own < best) {
-      best = value + least - own;
-      while (place + 1 < end && slope * (time_[place] - first) + node_price_[place] > least) {
-        ++place;
-      }
-      cell = static_cast<Index>(place);
-    }
+    while (v != top && nodes_[v].next == kNone) v = nodes_[v].parent;
+    if (v == top) break;
+    v = nodes_[v].next;
   }
-  return best;
+  refresh();
+  if (--nodes_[lost].arcs == 1 && !is_cell(lost)) drop_leaf(lost);
 }
 
-// One round over all arcs; false when none has a negative reduced cost.
-bool MinCostFlow::improve() {
-  constexpr std::size_t kBlock = 64;
+// Prices must not rise: arcs t + 1 -> t that would make them fall enter.
+bool MinCostFlow::smooth() {
   bool any = false;
-  const auto negative = [&](double reduced, Index tail, Index head) {
-    return reduced < -kNegative * (std::fabs(node_price_[tail]) + std::fabs(node_price_[head]));
-  };
-  // Cells first: prices must not rise.
-  for (std::size_t t = cells_ - 1; t-- > 0;) {
-    const auto tail = static_cast<Index>(t + 1), head = static_cast<Index>(t);
-    const double reduced = node_price_[head] - node_price_[tail];
-    if (negative(reduced, tail, head)) {
-      pivot(tail, head, reduced);
-      any = true;
+  while (rises(price_.data(), cells_)) {
+    bool found = false;
+    for (std::size_t t = cells_ - 1; t-- > 0;) {
+      const double reduced = price_[t] - price_[t + 1];
+      if (!(reduced < -2.0 * kNegative * (std::fabs(price_[t]) + std::fabs(price_[t + 1]))))
+        continue;
+      pivot(kNone, static_cast<Index>(t), reduced);
+      found = true;
     }
+    if (!found) break;
+    any = true;
   }
-  for (std::size_t k = 0; k < order_.size(); k += kBlock) {
-    candidates_.clear();
-    const std::size_t end = std::min(order_.size(), k + kBlock);
-    for (std::size_t i = k; i < end; ++i) {
-      const auto tail = static_cast<Index>(cells_ + order_[i]);
-      Index head = 0;
-      const double reduced = best_arc(order_[i], head);
-      if (negative(reduced, tail, head)) candidates_.push_back({reduced, tail, head});
-    }
-    std::sort(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) {
-      return a.reduced != b.reduced ? a.reduced < b.reduced : a.tail < b.tail;
-    });
-    for (Candidate& candidate : candidates_) {
-      // Prices have moved since: the flow's best arc may be another one now.
-      const double reduced = best_arc(candidate.tail - cells_, candidate.head);
-      if (!negative(reduced, candidate.tail, candidate.head)) continue;
-      pivot(candidate.tail, candidate.head, reduced);
+  return any;
+}
+
+// Until no arc has a negative reduced cost; false if none had one to begin with. Rounds over all
+// flows alternate with rounds over those only whose arcs had one in the round before.
+bool MinCostFlow::improve() {
+  bool any = smooth(), all = true;
+  hot_.assign(order_.begin(), order_.end());
+  for (int since = 0; pivots_ < most_pivots_;) {
+    next_hot_.clear();
+    for (std::size_t block = 0; block < hot_.size(); block += kBlock) {
+      candidates_.clear();
+      for (std::size_t i = block; i < std::min(hot_.size(), block + kBlock); ++i) {
+        Index cell = 0;
+        const double reduced = best_arc(hot_[i], cell);
+        if (reduced < 0.0) candidates_.push_back({reduced, hot_[i], cell});
+      }
+      if (candidates_.empty()) continue;
       any = true;
+      std::sort(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) {
+        return a.reduced != b.reduced ? a.reduced < b.reduced : a.flow < b.flow;
+      });
+      for (const Candidate& candidate : candidates_) {
+        const Index j = candidate.flow, cell = candidate.cell, home = home_of(j);
+        next_hot_.push_back(j);
+        // Prices have moved since.
+        const double own = cost(j, home) + price_[home];
+        const double reduced = cost(j, cell) + price_[cell] - own;
+        if (reduced < -kNegative * (std::fabs(own) + 2.0 * std::fabs(price_[cell]))) {
+          pivot(j, cell, reduced);
+        }
+      }
+      smooth();
+    }
+    if (next_hot_.empty() && all) break;
+    all = next_hot_.empty() || ++since > kHotRounds;
+    if (all) {
+      hot_.assign(order_.begin(), order_.end());
+      since = 0;
+    } else {
+      hot_.swap(next_hot_);
     }
   }
   return any;
 }
 
-// Amounts, value, duals. Work on an arc t + 1 -> t is carried back to the cell that takes it.
+// Amounts, value, duals.
 void MinCostFlow::read_out(std::span<const double> volume, std::span<const double> room) {
-  if (placed_.size() < cells_) placed_.resize(cells_);
-  for (std::size_t t = 0; t < cells_; ++t) placed_[t].clear();
-  for (const Index j : order_) {
-    const auto v = static_cast<Index>(cells_ + j);
-    if (nodes_[v].flow > 0.0) placed_[nodes_[v].parent].push_back({j, nodes_[v].flow});
-    for (Index c = nodes_[v].child; c != kNone; c = nodes_[c].next) {
-      if (nodes_[c].flow > 0.0) placed_[c].push_back({j, nodes_[c].flow});
-    }
-  }
-  // From behind: a cell keeps what it needs, the rest moves on to the cell before.
-  waiting_.clear();
-  triples_.clear();
-  for (std::size_t t = cells_; t-- > 0;) {
-    waiting_.insert(waiting_.end(), placed_[t].begin(), placed_[t].end());
-    double need = t == 0 ? kInfinity : demand_[t];
-    while (!waiting_.empty() && need > 0.0) {
-      Portion& last = waiting_.back();
-      const double amount = std::min(last.amount, need);
-      triples_.push_back({last.flow, static_cast<Index>(t), amount});
-      need -= amount;
-      last.amount -= amount;
-      if (!(last.amount > 0.0)) waiting_.pop_back();
-    }
-  }
-  // By flow, cells rising: a counting sort of what stands by falling cells.
+  collect();
+  // By flow, cells rising: a counting sort of what stands by cell.
   first_.assign(flows_ + 1, 0);
-  for (const Triple& x : triples_) ++first_[x.flow + 1];
-  for (std::size_t j = 0; j < flows_; ++j) first_[j + 1] += first_[j];
-  assignment_.flow.resize(triples_.size());
-  assignment_.cell.resize(triples_.size());
-  assignment_.amount.resize(triples_.size());
-  for (std::size_t k = triples_.size(); k-- > 0;) {
-    const std::size_t at = first_[triples_[k].flow]++;
-    assignment_.flow[at] = triples_[k].flow;
-    assignment_.cell[at] = triples_[k].cell;
-    assignment_.amount[at] = triples_[k].amount;
+  std::size_t count = 0;
+  for (const Portion& portion : portions_) {
+    if (!(portion.amount > 0.0)) continue;
+    ++first_[portion.flow + 1];
+    ++count;
   }
+  for (std::size_t j = 0; j < flows_; ++j) first_[j + 1] += first_[j];
+  assignment_.flow.resize(count);
+  assignment_.cell.resize(count);
+  assignment_.amount.resize(count);
   value_ = 0.0;
-  for (const Triple& x : triples_) value_ += x.amount * cost(x.flow, x.cell);
+  for (const Portion& portion : portions_) {
+    if (!(portion.amount > 0.0)) continue;
+    const std::size_t at = first_[portion.flow]++;
+    assignment_.flow[at] = portion.flow;
+    assignment_.cell[at] = portion.cell;
+    assignment_.amount[at] = portion.amount;
+    value_ += portion.amount * cost(portion.flow, portion.cell);
+  }
   double least = 0.0;
   for (std::size_t t = cells_; t-- > 0;) {
-    least = std::max(least, node_price_[t]);
-    node_price_[t] = least;
+    least = std::max(least, price_[t]);
+    price_[t] = least;
   }
   bound_ = 0.0;
+  potential_.resize(flows_);
   for (std::size_t j = 0; j < flows_; ++j) {
-    Index cell = 0;
-    node_price_[cells_ + j] = 0.0;
-    node_price_[cells_ + j] = best_arc(j, cell);
-    bound_ += volume[j] * node_price_[cells_ + j];
+    potential_[j] = kInfinity;
+    for (std::size_t r = costs_->offset[j]; r < costs_->offset[j + 1]; ++r) {
+      const std::size_t from = rows_[r].from;
+      const std::size_t end = r + 1 < costs_->offset[j + 1] ? rows_[r + 1].from : cells_;
+      potential_[j] = std::min(
+          potential_[j], rows_[r].value + least_sum(time_.data() + from, price_.data() + from,
+                                                    rows_[r].first, rows_[r].slope, end - from));
+    }
+    bound_ += volume[j] * potential_[j];
   }
-  for (std::size_t t = 0; t < cells_; ++t) bound_ -= room[t] * node_price_[t];
+  for (std::size_t t = 0; t < cells_; ++t) bound_ -= room[t] * price_[t];
 }
 
 void MinCostFlow::solve(std::span<const double> volume, std::span<const double> time,
                         std::span<const double> room, const CellCosts& costs) {
   costs_ = &costs;
-  time_ = time;
+  fine_time_ = time;
   flows_ = volume.size();
   volume_.assign(volume.begin(), volume.end());
   pivots_ = 0;
-  trim(volume, room);
-  if (cells_ == 0) {  // nobody has work
-    node_price_.assign(flows_, 0.0);
+  trim(room);
+  if (fine_cells_ == 0) {  // nobody has work
+    price_.clear();
+    potential_.assign(flows_, 0.0);
     assignment_ = {};
     value_ = bound_ = 0.0;
     return;
   }
-  node_price_.assign(cells_ + flows_, 0.0);
-  first_order(volume);
-  first_tree();
-  prices_from_tree();
-  // Shifts of whole subtrees gather rounding: what looks optimal is looked at again with fresh
-  // prices.
+  order_.clear();
+  portions_.clear();
+  for (Index j = 0; j < flows_; ++j) {
+    if (!(volume[j] > 0.0)) continue;
+    order_.push_back(j);
+    portions_.push_back({j, 0, volume[j]});
+  }
+  most_pivots_ = 1000 + 200 * (fine_cells_ + flows_);
+  std::size_t above = kTogether;
+  while (above < fine_cells_) above *= kTogether;
+  // Shifts of prices gather rounding: what looks optimal is looked at again with fresh prices.
   // Rounding could make that go on for ever, so there is an end to it; the bound holds all the
   // same.
-  most_pivots_ = 1000 + 200 * (cells_ + flows_);
-  for (int fresh = 0; fresh < 20 && pivots_ < most_pivots_ && improve(); ++fresh) {
-    while (pivots_ < most_pivots_ && improve()) {
-    }
+  while (above > 1) {
+    const std::size_t stride = above / kTogether;
+    set_level(time, stride);
+    refine(above, stride);
+    build_tree();
     prices_from_tree();
+    for (int fresh = 0; fresh < (stride == 1 ? 20 : 1) && improve(); ++fresh) prices_from_tree();
+    if (stride > 1) collect();
+    above = stride;
   }
   read_out(volume, room);
 }

@@ -171,19 +171,31 @@ void FlowFlex::solve_cells(TimeCells::Charge charge) {
   min_cost_flow_.solve(problem_->volume, cells_.times(charge), cells_.room, costs_);
 }
 
-// Figure 8: the least level whose deadlines the greedy meets within twice their time.
+// Figure 8: the least level whose deadlines the greedy meets within twice their time. Many levels
+// have the same order of deadlines, and orders that begin alike begin with the same schedule: flows
+// that stand in the histogram already are not placed again.
 void FlowFlex::bisect(double low, double high, FlowRecipe& recipe) {
+  placed_.clear();
+  placed_end_.resize(problem_->flows());
   const auto feasible = [&](double level) {
     bound_.deadlines(*penalties_, level, due_);
     order_by(due_, order_);
-    bool met = true;
-    greedy_.run(*problem_, chains_, order_, [&](Index j, double end) {
-      if (problem_->volume[j] == 0.0) return true;
+    if (placed_.empty() || !std::equal(placed_.begin(), placed_.end(), order_.begin())) {
+      greedy_.reset(problem_->slots);
+      placed_.clear();
+    }
+    for (std::size_t k = 0; k < order_.size(); ++k) {
+      const Index j = order_[k];
       const double release = problem_->release[j];
-      met = end - release <= 2.0 * (due_[j] - release) * (1.0 + 1e-12);
-      return met;
-    });
-    return met;
+      if (k == placed_.size()) {
+        placed_end_[j] = greedy_.place(chains_, j, release);
+        placed_.push_back(j);
+      }
+      if (problem_->volume[j] == 0.0) continue;
+      const double end = placed_end_[j];
+      if (!(end - release <= 2.0 * (due_[j] - release) * (1.0 + 1e-12))) return false;
+    }
+    return true;
   };
   double success = high;
   if (feasible(low)) {
@@ -378,10 +390,9 @@ void plan_baseline(const FlowProblem& problem, const Penalties& penalties, Aggre
   plan.order.resize(f);
   KeySort().sort(arrival, plan.order);
   plan.completion.assign(n, 0.0);
-  ReadyList list;
   if (which == FlowBaseline::kFair) {
     std::vector<double> end(f, 0.0);
-    list.fair(problem, plan.completion, end, plan.pieces);
+    FairList().run(problem, plan.completion, end, plan.pieces);
   } else {
     std::vector<Index> rank(n);
     Index next = 0;
@@ -391,7 +402,8 @@ void plan_baseline(const FlowProblem& problem, const Penalties& penalties, Aggre
         rank[problem.topological[k]] = next++;
       }
     }
-    list.run(problem, rank, plan.completion, [](Index, double) { return true; }, &plan.pieces);
+    ReadyList().run(
+        problem, rank, plan.completion, [](Index, double) { return true; }, &plan.pieces);
   }
   complete_jobs(problem, plan);
   total(problem, penalties, aggregate, plan);

@@ -3,17 +3,23 @@
 // Flows j hand V_j units of work to cells of time t; a unit in cell t costs c_jt, which never falls
 // with t, and cell t takes at most `room[t]` units. Work may always move to an earlier cell. What
 // makes this network easier than others:
-//   - costs never fall, so every cell but the last one that is needed is full: demands are known
-//     and no arc needs a capacity;
-//   - c_jt is piecewise linear in time[t]. In a piece of constant cost only the last cell needs an
-//     arc, because arcs t + 1 -> t at no cost stand for all earlier ones. So a step function of k
-//     steps has k + 1 arcs instead of one per cell, and arcs are never stored at all.
+//   - costs never fall, so every cell but the last one that is needed is full: demands are known,
+//     no arc needs a capacity, and arcs t + 1 -> t are never worth their while. What is left is a
+//     transport problem;
+//   - c_jt is piecewise linear in time[t], so arcs are never stored: pricing a flow is one pass
+//     over the cells' times and prices in vector registers;
+//   - at most cells - 1 flows are split between cells. All others hang below one cell and are no
+//     part of the tree, which is one of cells and split flows alone.
 //
-// Network simplex on a spanning tree of flows and cells. It starts from an order in which, from the
-// last cell backwards, the flows that lose least there are served last; then a flow whose cheapest
-// arc has a negative reduced cost enters, block of flows by block of flows. Trees stay strongly
-// feasible (arcs without flow point to the root), so it ends. A pivot costs its cycle and the
-// subtree that moves; pricing a flow costs its arcs, vectorised.
+// Network simplex, primal. Supplies are perturbed symbolically (each flow has, and each cell but
+// the last needs, an infinitesimal more than it says), so no pivot is degenerate and it ends. A
+// pivot walks its cycle and shifts the prices on the smaller side of the tree; prices are relative,
+// so it does not matter which. A flow that only moves to another cell touches no price at all.
+//
+// The start comes from the same problem on cells taken together by four, solved before in the same
+// way: what a coarse cell holds fills its cells with whoever loses most by waiting first. Most
+// pivots then happen where they are cheap. About O(flows cells) for pricing in a few passes, and
+// the pivots.
 //
 // Certificate: prices p_t >= 0 that never rise and a_j = min_t (c_jt + p_t). For all prices
 // sum V_j a_j - sum room_t p_t is a lower bound; at the end it is the value, up to rounding.
@@ -62,55 +68,84 @@ class MinCostFlow {
     std::vector<double> amount;
   };
   const Assignment& assignment() const { return assignment_; }
-  std::span<const double> price() const { return {node_price_.data(), cells_}; }
-  std::span<const double> potential() const { return {node_price_.data() + cells_, flows_}; }
+  std::span<const double> price() const {
+    return {price_.data(), fine_cells_};
+  }  // of the cells that are needed
+  std::span<const double> potential() const { return potential_; }
 
  private:
+  // Nodes: the cells of the level, then split flows. An arc belongs to the node below it.
   struct Node {
-    Index parent, child, next, previous;  // tree; siblings are a list
-    Index depth;
-    double flow;  // on the arc to the parent
+    Index parent, child, next, previous;  // siblings are a list
+    Index size;                           // twice the cells of the subtree, one more for a flow
+    Index arcs;                           // of a split flow
+    double flow;                          // on the arc to the parent,
+    std::int64_t extra;                   // and how many infinitesimals more
   };
-  double cost(std::size_t j, std::size_t t) const;
-  double urgency(std::size_t j, std::size_t early, std::size_t late) const;
-  void trim(std::span<const double> volume, std::span<const double> room);
-  void first_order(std::span<const double> volume);
-  void first_tree();
-  bool upward(Index v) const;
-  void attach(Index v, Index parent);
-  void detach(Index v);
-  void pivot(Index tail, Index head, double reduced);
-  double best_arc(std::size_t j, Index& cell) const;
-  void prices_from_tree();
-  bool improve();
-  void read_out(std::span<const double> volume, std::span<const double> room);
-
-  const CellCosts* costs_ = nullptr;
-  std::span<const double> time_;
-  std::size_t cells_ = 0, flows_ = 0;
-  std::vector<double> demand_, volume_;
-  std::vector<Node> nodes_;         // cells, then flows
-  std::vector<double> node_price_;  // p_t, then a_j
-  std::vector<Index> order_, stack_;
-  std::vector<double> key_;
-  struct Candidate {
-    double reduced;
-    Index tail, head;
-  };
-  std::vector<Candidate> candidates_;
   struct Portion {
-    Index flow;
-    double amount;
-  };
-  std::vector<std::vector<Portion>> placed_;  // by cell
-  std::vector<Portion> waiting_;
-  struct Triple {
     Index flow, cell;
     double amount;
   };
-  std::vector<Triple> triples_;
+  struct Row {  // of the level: from this cell on, with the time at which it costs `value`
+    Index from;
+    double value, slope, first;
+  };
+  struct Candidate {
+    double reduced;
+    Index flow, cell;
+  };
+
+  bool is_cell(Index v) const { return v < cells_; }
+  double cost(std::size_t j, std::size_t t) const;
+  Index home_of(Index j) const;
+  double best_arc(std::size_t j, Index& cell) const;
+  void refresh();
+
+  void trim(std::span<const double> room);
+  void set_rows();
+  void set_level(std::span<const double> time, std::size_t stride);
+  void refine(std::size_t coarse_stride, std::size_t stride);
+  void collect();
+  void build_tree();
+  void prices_from_tree();
+  bool improve();
+  bool smooth();
+
+  void attach(Index v, Index parent);
+  void detach(Index v);
+  bool leads_up(Index v) const;
+  void pivot(Index j, Index cell, double reduced);
+  void turn(Index top, Index above, Index cells, double flow, std::int64_t extra);
+  void drop_leaf(Index v);
+  void read_out(std::span<const double> volume, std::span<const double> room);
+
+  const CellCosts* costs_ = nullptr;
+  std::span<const double> fine_time_;
+  std::size_t fine_cells_ = 0, cells_ = 0, flows_ = 0, stride_ = 1, middle_ = 0;
+  std::vector<double> volume_, fine_demand_;
+  std::vector<double> time_, demand_, price_;  // of the level
+  std::vector<Row> rows_;
+  std::vector<double> dense_;  // flow, cell -> cost, on small levels
+  std::size_t dense_stride_ = 0;
+  std::vector<double> least_price_;  // of a stretch of cells
+  std::vector<Index> stale_;         // stretches whose prices have changed
+  std::vector<std::uint8_t> is_stale_;
+  std::vector<Index> order_;  // flows that have work
+  std::vector<Node> nodes_;
+  std::vector<Index> node_of_, home_;  // flow -> its node if it is split, else its cell
+  std::vector<Index> flow_of_;         // node - cells -> flow
+  std::vector<Index> spare_;           // nodes that are free
+  Index root_ = 0;
+  std::vector<Portion> portions_, fine_portions_, waiting_;  // by cell
+  std::vector<double> carried_;                              // from a cell to the one before
   std::vector<std::size_t> first_;
+  std::vector<Index> component_, degree_, stack_, arc_offset_, arc_node_;
+  std::vector<double> arc_amount_, key_;
+  std::vector<Index> by_key_;
+  std::vector<Index> hot_, next_hot_;  // flows to be priced
+  std::vector<Candidate> candidates_;
   Assignment assignment_;
+  std::vector<double> potential_;
   double value_ = 0.0, bound_ = 0.0;
   std::uint64_t pivots_ = 0, most_pivots_ = 0;
 };

@@ -6,16 +6,15 @@
 // O(holders + log jobs) an event, one or two events a job.
 //
 // A list of jobs rather than flows can interleave flows, and within a flow it can put the longest
-// path first, where the pseudo-jobs of stage 1 share slots in proportion. FIFO is a ready list
-// too. FAIR draws the integer waterline over the ready jobs at every event: O(ready jobs) each.
+// path first, where the pseudo-jobs of stage 1 share slots in proportion. FIFO is a ready list too;
+// FAIR is another one (fair_list.hpp).
 #pragma once
 
 #include <algorithm>
 #include <span>
 #include <vector>
 
-#include "malleable/kernel/waterline.hpp"
-#include "malleable/model/flow_problem.hpp"
+#include "malleable/kernel/ready_jobs.hpp"
 #include "malleable/model/plan.hpp"
 
 namespace malleable {
@@ -30,17 +29,13 @@ class ReadyList {
            Done done, Pieces* pieces = nullptr) {
     begin(problem, rank, pieces);
     for (;;) {
-      for (const Index j : ended_flows_) {
+      for (const Index j : jobs_.ended_flows) {
         if (!done(j, time_)) return false;
       }
       if (!step(end)) break;
     }
     return true;
   }
-
-  // FAIR: nobody knows more than which jobs are ready.
-  void fair(const FlowProblem& problem, std::span<double> end, std::span<double> flow_end,
-            Pieces& pieces);
 
  private:
   struct Holder {
@@ -51,8 +46,6 @@ class ReadyList {
   };
   void begin(const FlowProblem& problem, std::span<const Index> rank, Pieces* pieces);
   bool step(std::span<double> end);
-  void ready(Index job, std::span<double> end);
-  void arrive(std::span<double> end);
   void admit();
   void balance();
   void set_rate(Holder& holder, double slots);
@@ -61,17 +54,14 @@ class ReadyList {
   const FlowProblem* problem_ = nullptr;
   std::span<const Index> rank_;
   Pieces* pieces_ = nullptr;
-  std::vector<Index> job_of_;     // rank -> job
-  std::vector<Holder> holders_;   // by rank
-  std::vector<Index> waiting_;    // ranks, a heap with the smallest in front
-  std::vector<Index> pending_;    // job -> parents that have not ended
-  std::vector<Index> jobs_left_;  // flow -> jobs that have not ended
-  std::vector<double> left_;      // job -> work
-  std::vector<Index> arrivals_, ended_flows_, entering_, gone_, stack_;
-  std::size_t arrived_ = 0;
+  std::vector<Index> job_of_;    // rank -> job
+  std::vector<Holder> holders_;  // by rank
+  std::vector<Index> waiting_;   // ranks, a heap with the smallest in front
+  std::vector<double> left_;     // job -> work
+  std::vector<Index> gone_;
+  ReadyJobs jobs_;
   double time_ = 0.0, next_end_ = 0.0;
   double wanted_ = 0.0;  // sum of the holders' maxima
-  Waterline waterline_;
 };
 
 }  // namespace malleable

@@ -15,7 +15,7 @@
 // more than its lower bound (definition 2).
 //
 // Kernels: flow_chains, min_cost_flow, time_cells, deadline_greedy, wrap_around, ready_list,
-// flow_search, flow_bound, priority_orders. O(jobs log jobs) per order or candidate.
+// fair_list, flow_search, flow_bound, priority_orders. O(jobs log jobs) per order or candidate.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +23,7 @@
 #include <span>
 #include <vector>
 
+#include "malleable/kernel/fair_list.hpp"
 #include "malleable/kernel/flow_search.hpp"
 #include "malleable/kernel/priority_orders.hpp"
 #include "malleable/kernel/time_cells.hpp"
@@ -92,8 +93,8 @@ class FlowFlex {
   PriorityOrders orders_;
   KeySort sorter_;
   Problem relaxed_;
-  std::vector<double> due_, finite_due_;
-  std::vector<Index> order_;
+  std::vector<double> due_, finite_due_, placed_end_;
+  std::vector<Index> order_, placed_;
   std::vector<FlowRecipe> recipes_;
   std::vector<Score> scores_;
   std::size_t tries_ = 0;  // left for fixed orders
