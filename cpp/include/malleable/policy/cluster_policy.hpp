@@ -80,10 +80,10 @@ struct ClusterState {
 
 class ClusterPolicy {
  public:
-  enum class Kind : std::uint8_t { kTargets, kRanks, kNode };
+  enum class Style : std::uint8_t { kTargets, kRanks, kNode };
 
   virtual ~ClusterPolicy() = default;
-  virtual Kind kind() const = 0;
+  virtual Style style() const = 0;
   // Decisions are asked for only when something changed, unless they depend on time itself.
   virtual bool depends_on_time() const { return false; }
   // Whether task_finished is to be called.
@@ -106,17 +106,20 @@ class ClusterPolicy {
   // told.
   class Answer {
    public:
-    Answer(std::vector<double>& value, std::vector<Index>& moved) : value_(value), moved_(moved) {}
+    Answer(std::vector<double>& value, std::vector<Index>& moved, std::vector<double>& old)
+        : value_(value), moved_(moved), old_(old) {}
     void set(Index job, double value) {
       if (value_[job] == value) return;
-      value_[job] = value;
       moved_.push_back(job);
+      old_.push_back(value_[job]);
+      value_[job] = value;
     }
     double get(Index job) const { return value_[job]; }
 
    private:
     std::vector<double>& value_;
     std::vector<Index>& moved_;
+    std::vector<double>& old_;
   };
   virtual void decide(const ClusterState&, int /*pool*/, Answer&) {}
 
