@@ -7,11 +7,19 @@ from malleable.flow_planning import FLOW_POLICIES, FlowPlan
 from malleable.flow_tables import Flows
 from malleable.objectives import KINDS
 from malleable.planning import DEFAULT_EFFORT, POLICIES, Plan, plan
-from malleable.simulation import SIMULATED_POLICIES, SimulationResult, simulate
+from malleable.simulation import CLUSTER_POLICIES, SIMULATED_POLICIES, SimulationResult, simulate
 from malleable.tables import ALL_SLOTS, Jobs
 from malleable.workloads import (
+    Cluster,
+    ClusterJobs,
     MapShuffleJobs,
     MapShuffleStream,
+    generate_cluster_jobs,
+    read_cluster,
+    read_cluster_hawk,
+    read_cluster_jobs,
+    read_cluster_rumen,
+    read_cluster_swim,
     read_flows,
     read_jobs,
     read_map_shuffle_google2011,
@@ -27,11 +35,14 @@ from malleable.workloads import (
 
 __all__ = [
     "ALL_SLOTS",
+    "CLUSTER_POLICIES",
     "DEFAULT_EFFORT",
     "FLOW_POLICIES",
     "KINDS",
     "POLICIES",
     "SIMULATED_POLICIES",
+    "Cluster",
+    "ClusterJobs",
     "Decision",
     "Epoch",
     "FlowDecision",
@@ -44,8 +55,14 @@ __all__ = [
     "Plan",
     "SimulationResult",
     "flow_kernels",
+    "generate_cluster_jobs",
     "kernels",
     "plan",
+    "read_cluster",
+    "read_cluster_hawk",
+    "read_cluster_jobs",
+    "read_cluster_rumen",
+    "read_cluster_swim",
     "read_flows",
     "read_jobs",
     "read_map_shuffle_google2011",
