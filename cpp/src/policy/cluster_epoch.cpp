@@ -6,6 +6,7 @@ namespace malleable {
 
 ClusterEpoch::ClusterEpoch(const EpochOptions& options, bool at_least_one)
     : options_(options), at_least_one_(at_least_one) {
+  options_.stable = true;
   // Smith's ratios and waterlines say the same at any time.
   const bool plain = options.aggregate == Aggregate::kSum &&
                      (options.kind == Kind::kResponse || options.kind == Kind::kCompletion ||
@@ -29,7 +30,13 @@ void ClusterEpoch::decide(const ClusterState& state, int pool, Answer& answer) {
     column->clear();
   }
   const std::size_t first_new = job_[pool].size();
-  for (const Index job : state.changed[pool]) {
+  // Jobs that are new here are added in the order of their arrivals.
+  changed_.assign(state.changed[pool].begin(), state.changed[pool].end());
+  std::sort(changed_.begin(), changed_.end(), [&](Index a, Index b) {
+    const double first = state.jobs.arrival[a], second = state.jobs.arrival[b];
+    return first != second ? first < second : a < b;
+  });
+  for (const Index job : changed_) {
     const ClusterState::Demand demand = state.demand(job, pool);
     std::int64_t& id = id_[pool][job];
     if (demand.most == 0) {

@@ -1,9 +1,10 @@
 // FLEX, FAIR and WDEQ on a cluster: epochs of maps and of reduces (FLEX, section 4.2).
 //
 // Each pool of slots has an epoch of its own, which sees a job while a phase of it is ready there:
-// its work left as estimated, as many slots at most as it has unfinished tasks. FIFO needs no
-// decisions at all: jobs rank by arrival. A decision costs what the epoch's does and O(log n) for
-// each job that changed. Policies: epoch.
+// its work left as estimated, as many slots at most as it has unfinished tasks. Ties go to the job
+// whose phase became ready first, then to the one that arrived first. FIFO needs no decisions at
+// all: jobs rank by arrival. A decision costs what the epoch's does and O(log n) for each job that
+// changed. Policies: epoch.
 #pragma once
 
 #include <vector>
@@ -35,6 +36,7 @@ class ClusterEpoch final : public ClusterPolicy {
   EpochOptions options_;
   bool at_least_one_, time_matters_;
   std::vector<Epoch> epochs_;
+  std::vector<Index> changed_;
   std::vector<std::int64_t> id_[2];  // by job
   std::vector<Index> job_[2];        // by id
   std::vector<std::int64_t> ids_, gone_, low_, high_, zeros_;
