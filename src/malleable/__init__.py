@@ -8,14 +8,22 @@ from malleable.flow_tables import Flows
 from malleable.objectives import KINDS
 from malleable.overlap_epoch import OverlapDecision, OverlapEpoch
 from malleable.planning import DEFAULT_EFFORT, POLICIES, Plan, plan
-from malleable.simulation import SIMULATED_POLICIES, SimulationResult, simulate
+from malleable.simulation import CLUSTER_POLICIES, SIMULATED_POLICIES, SimulationResult, simulate
 from malleable.slotted_epoch import SlottedDecision, SlottedEpoch
 from malleable.tables import ALL_SLOTS, Jobs
 from malleable.workloads import (
+    Cluster,
+    ClusterJobs,
     MapReduceJobs,
     MapReduceStream,
     MapShuffleJobs,
     MapShuffleStream,
+    generate_cluster_jobs,
+    read_cluster,
+    read_cluster_hawk,
+    read_cluster_jobs,
+    read_cluster_rumen,
+    read_cluster_swim,
     read_flows,
     read_jobs,
     read_map_reduce_google2011,
@@ -36,11 +44,14 @@ from malleable.workloads import (
 
 __all__ = [
     "ALL_SLOTS",
+    "CLUSTER_POLICIES",
     "DEFAULT_EFFORT",
     "FLOW_POLICIES",
     "KINDS",
     "POLICIES",
     "SIMULATED_POLICIES",
+    "Cluster",
+    "ClusterJobs",
     "Decision",
     "Epoch",
     "FlowDecision",
@@ -59,9 +70,15 @@ __all__ = [
     "SlottedDecision",
     "SlottedEpoch",
     "flow_kernels",
+    "generate_cluster_jobs",
     "kernels",
     "overlap_kernels",
     "plan",
+    "read_cluster",
+    "read_cluster_hawk",
+    "read_cluster_jobs",
+    "read_cluster_rumen",
+    "read_cluster_swim",
     "read_flows",
     "read_jobs",
     "read_map_reduce_google2011",

@@ -190,8 +190,9 @@ void Epoch::remove(std::span<const std::int64_t> ids) {
     minima_ -= low_[row];
     minima_stale_ |= low_[row] > 4e9;
     steps_ -= sla_count_[row];
-    erase(row);
+    if (!options_.stable) erase(row);
   }
+  if (options_.stable) close_gaps();
   if (id_.empty()) latest_arrival_ = -kInfinity;
   if (sla_time_.size() > 2 * steps_ + 1024) tidy_steps();
   ++version_;
@@ -211,6 +212,33 @@ void Epoch::erase(std::size_t row) {
   for (auto* column : {&id_, &min_slots_, &max_slots_, &given_, &before_}) close(*column);
   for (auto* column : {&sla_first_, &sla_count_}) close(*column);
   for (auto* column : {&changed_, &marked_}) close(*column);
+}
+
+// Rows whose ids are gone leave; the others keep their order.
+void Epoch::close_gaps() {
+  const std::size_t n = id_.size();
+  std::size_t kept = 0;
+  for (std::size_t row = 0; row < n; ++row) {
+    if (find(id_[row]) == kNoRow) continue;
+    if (row != kept) {
+      slot_of(id_[row]) = static_cast<Index>(kept);
+      for (auto* column : {&work_, &size_, &arrival_, &weight_, &deadline_, &low_, &room_, &key_}) {
+        (*column)[kept] = (*column)[row];
+      }
+      for (auto* column : {&id_, &min_slots_, &max_slots_, &given_, &before_}) {
+        (*column)[kept] = (*column)[row];
+      }
+      for (auto* column : {&sla_first_, &sla_count_}) (*column)[kept] = (*column)[row];
+      for (auto* column : {&changed_, &marked_}) (*column)[kept] = (*column)[row];
+    }
+    ++kept;
+  }
+  for (auto* column : {&work_, &size_, &arrival_, &weight_, &deadline_, &low_, &room_, &key_}) {
+    column->resize(kept);
+  }
+  for (auto* column : {&id_, &min_slots_, &max_slots_, &given_, &before_}) column->resize(kept);
+  for (auto* column : {&sla_first_, &sla_count_}) column->resize(kept);
+  for (auto* column : {&changed_, &marked_}) column->resize(kept);
 }
 
 void Epoch::tidy_steps() {

@@ -6,6 +6,7 @@ import argparse
 
 from malleable.cli import (
     bench_command,
+    cluster_command,
     demo_command,
     plan_command,
     reproduce_command,
@@ -105,25 +106,37 @@ def _phase(parser: argparse.ArgumentParser) -> None:
 
 def _simulate(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Simulate policies on a table or a stream: map and shuffle phases that overlap (tandem), or map "
-        "and reduce tasks in slots (slotted)."
+        "Simulate policies on a table or a stream: map and shuffle phases that overlap (tandem), map and "
+        "reduce tasks in slots (slotted), or tasks on nodes (cluster)."
     )
     add = parser.add_argument
     add("file", nargs="?", metavar="FILE", help="jobs (-: standard input)")
-    add("--format", choices=tuple(slotted_command.READERS), default="table", help="of FILE")
+    add("--format", choices=simulate_command.FORMATS, default="table", help="of FILE")
     add(
         "--generate",
         type=int,
         metavar="N",
         help="N jobs as in section 5.3 of the overlap paper, or N slots as in section VII of ASRPT's",
     )
-    add("--model", choices=("tandem", "slotted"), default="tandem", help="default: %(default)s")
+    add(
+        "--model",
+        choices=("tandem", "slotted", "cluster"),
+        default="tandem",
+        help="default: %(default)s",
+    )
     add(
         "--policy",
         metavar="A,B",
-        help=f"default: {simulate_command.DEFAULT_POLICIES}; {slotted_command.DEFAULT_POLICIES}",
+        help=f"default: {simulate_command.DEFAULT_POLICIES}; {slotted_command.DEFAULT_POLICIES}; "
+        f"{cluster_command.DEFAULT_POLICIES}",
     )
     add("--load", type=float, metavar="L", help="scale capacities to it; of a stream (0.75; 0.9)")
+    add(
+        "--estimates",
+        metavar="SIGMA|column|FILE|learn",
+        help="sizes as policies see them: log-normal error; slotted: the table's column, another "
+        "table; cluster: learned from finished tasks",
+    )
     add("--map-capacity", type=float, default=1.0, metavar="C", help="default: %(default)s")
     add("--shuffle-capacity", type=float, default=1.0, metavar="C", help="default: %(default)s")
     add("-k", type=int, default=100, metavar="N", help="jobs that map at once under k-lps")
@@ -133,9 +146,24 @@ def _simulate(parser: argparse.ArgumentParser) -> None:
     add("--seed", type=int, default=0, help="of a stream (default: %(default)s)")
     add("--records", metavar="FILE", help="one row a job, CSV or .parquet")
     add("--plot", metavar="FILE", help="distribution of the responses (.png, .svg, .pdf)")
+    add(
+        "--underestimates",
+        choices=("first", "bounce"),
+        default="first",
+        help="jobs that overrun (tandem, slotted)",
+    )
     _slotted(parser.add_argument_group("slotted only"))
+    _cluster(parser.add_argument_group("cluster only"))
     _output(parser)
     parser.set_defaults(run=simulate_command.run)
+
+
+def _cluster(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add("--cluster", metavar="FILE", help="its nodes (TOML; or give --load)")
+    add("--objective", help="of flex (default: sum:response)")
+    add("--set", action="append", default=[], metavar="NAME=VALUE", help="any other option")
+    add("--skip-bad", action="store_true", help="rumen: leave malformed jobs out")
 
 
 def _slotted(group: argparse._ArgumentGroup) -> None:
@@ -144,12 +172,6 @@ def _slotted(group: argparse._ArgumentGroup) -> None:
     add("--non-preemptive", action="store_true", help="a reduce task keeps its machine to its end")
     add("--setting", choices=SETTINGS, default=SETTINGS[0], help="of --generate")
     add("--tasks", default="1-10", metavar="LOW-HIGH", help="reduce tasks of a generated job")
-    add(
-        "--estimates",
-        metavar="SIGMA|column|FILE",
-        help="reduce work as policies see it: log-normal error, the table's column, another table",
-    )
-    add("--underestimates", choices=("first", "bounce"), default="first", help="jobs that overrun")
     add("--slot-seconds", type=float, metavar="S", help="of a trace: length of a slot")
     add("--plot-ratio", metavar="FILE", help="efficiency ratio over time")
 

@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import Any
 
-from malleable.cli import slotted_command
+from malleable.cli import cluster_command, slotted_command
 from malleable.cli.terminal import note, progress_bar, rereadable, show
 from malleable.report.drawing import check_drawing
 from malleable.report.files import check_targets, write_file
@@ -28,18 +28,50 @@ READERS = {
     "swim": read_map_shuffle_swim,
     "google2011": read_map_shuffle_google2011,
 }
+_READERS: dict[str, Any] = {
+    "tandem": READERS,
+    "slotted": slotted_command.READERS,
+    "cluster": cluster_command.READERS,
+}
+FORMATS = tuple(dict.fromkeys(name for readers in _READERS.values() for name in readers))
+
+# Options that not every model has.
+_ONLY = {
+    "machines": ("slotted",),
+    "plot_ratio": ("slotted",),
+    "slot_seconds": ("slotted",),
+    "non_preemptive": ("slotted",),
+    "cluster": ("cluster",),
+    "set": ("cluster",),
+    "skip_bad": ("cluster",),
+    "objective": ("cluster",),
+    "generate": ("tandem", "slotted"),
+    "as_printed": ("tandem",),
+    "no_overlap": ("tandem",),
+}
+
+
+def _estimates(text: str | None) -> Any:
+    if text in (None, "column"):
+        return text
+    try:
+        return float(str(text))
+    except ValueError:
+        raise ValueError(f"--estimates {text}: a number or 'column'") from None
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Simulate; after Ctrl-C show and write what was finished."""
-    if arguments.model == "slotted":
-        return slotted_command.run(arguments)
-    for option in ("machines", "estimates", "plot_ratio", "slot_seconds"):
-        if getattr(arguments, option) is not None:
-            raise ValueError(f"--{option.replace('_', '-')}: of --model slotted")
-    if arguments.format not in READERS:
-        raise ValueError(f"--format {arguments.format}: of --model slotted")
-    policies = DEFAULT_POLICIES if arguments.policy is None else arguments.policy
+    for option, models in _ONLY.items():
+        if arguments.model not in models and getattr(arguments, option) not in (None, False, []):
+            name = option.replace("_", "-")
+            raise ValueError(f"--{name}: of --model {' or '.join(models)}")
+    if arguments.format not in _READERS[arguments.model]:
+        raise ValueError(f"--format {arguments.format}: not of --model {arguments.model}")
+    if arguments.model != "tandem":
+        return {"slotted": slotted_command.run, "cluster": cluster_command.run}[arguments.model](
+            arguments
+        )
     to_stdout = arguments.json == "-"
     json_file = None if to_stdout else arguments.json
     stream = arguments.generate is not None
@@ -65,8 +97,10 @@ def run(arguments: argparse.Namespace) -> int:
         result = simulate(
             jobs,
             arguments.model,
-            [name.strip() for name in policies.split(",")],
+            [name.strip() for name in (arguments.policy or DEFAULT_POLICIES).split(",")],
             rng=arguments.seed,
+            estimates=_estimates(arguments.estimates),
+            underestimates=arguments.underestimates,
             k=arguments.k,
             conserving=not arguments.as_printed,
             overlap=not arguments.no_overlap,

@@ -1,5 +1,6 @@
 """Simulations: what a policy would have done with these jobs."""
 
+from malleable.simulation.cluster import CLUSTER_POLICIES
 from malleable.simulation.face import simulate
 from malleable.simulation.result import SimulationResult
 from malleable.simulation.sweeps import SweepRows, sweep
@@ -9,6 +10,7 @@ from malleable.simulation.tandem_adversary import OverlapAdversary, overlap_adve
 
 __all__ = [
     "BATCH_POLICIES",
+    "CLUSTER_POLICIES",
     "SIMULATED_POLICIES",
     "OverlapAdversary",
     "SimulationResult",

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from malleable.simulation import slotted, tandem
+from malleable.simulation import cluster, slotted, tandem
 from malleable.simulation.result import SimulationResult, merged
 
 __all__ = ["simulate"]
 
 # One module a model, each with `run(jobs, policy, *, rng, estimates, ...)`.
-_MODELS: dict[str, Any] = {"tandem": tandem.run, "slotted": slotted.run}
+_MODELS: dict[str, Any] = {"tandem": tandem.run, "slotted": slotted.run, "cluster": cluster.run}
 
 
 def simulate(
     jobs: Any,
     model: str = "tandem",
-    policy: str | Sequence[str] = "max-srpt",
+    policy: Any = "max-srpt",
     *,
     rng: np.random.Generator | int | None = None,
     estimates: Any = None,
@@ -29,14 +28,16 @@ def simulate(
 
     Parameters
     ----------
-    jobs : MapShuffleJobs, MapShuffleStream, MapReduceJobs or MapReduceStream
+    jobs : MapShuffleJobs or MapShuffleStream; MapReduceJobs or MapReduceStream; ClusterJobs
         What arrives.
-    model : {"tandem", "slotted"}
-        Overlapping tandem queue of map and shuffle (`malleable.simulation.tandem.run`), or map and
-        reduce in slots (`malleable.simulation.slotted.run`).
-    policy : str or sequence of str
+    model : {"tandem", "slotted", "cluster"}
+        Overlapping tandem queue of map and shuffle (`malleable.simulation.tandem.run`), map and reduce
+        in slots (`malleable.simulation.slotted.run`), or tasks on nodes
+        (`malleable.simulation.cluster.run`).
+    policy : str, policy of one's own, or sequence of them
         For the tandem queue ``fcfs``, ``ps``, ``wps``, ``k-lps``, ``max-srpt``, ``split-srpt``; in
-        slots ``asrpt``, ``unlock``, ``dsrpt``, ``srpt``, ``lrpt``, ``fifo``, ``fair``.
+        slots ``asrpt``, ``unlock``, ``dsrpt``, ``srpt``, ``lrpt``, ``fifo``, ``fair``; on a cluster
+        ``flex``, ``fair``, ``fifo``, ``wdeq`` and one's own.
     rng : numpy Generator or seed, optional
         For streams; every policy sees the same jobs.
     estimates : optional
@@ -56,10 +57,10 @@ def simulate(
     """
     if model not in _MODELS:
         raise ValueError(f"model = {model!r}: expected one of {', '.join(_MODELS)}")
-    names = [policy] if isinstance(policy, str) else list(policy)
+    names: list[Any] = list(policy) if isinstance(policy, (list, tuple)) else [policy]
     if not names:
         raise ValueError("policy: at least one")
-    if len(set(names)) < len(names):
+    if len({cluster.policy_name(name) for name in names}) < len(names):
         raise ValueError(f"policy = {names!r}: one of them occurs twice")
     # A generator would move on from policy to policy; a seed drawn from it does not.
     seed = int(rng.integers(2**63)) if isinstance(rng, np.random.Generator) else rng

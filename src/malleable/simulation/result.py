@@ -60,6 +60,9 @@ class SimulationResult:
         Wall-clock seconds by policy; not reproducible.
     complete : bool
         False after Ctrl-C: what was finished by then.
+    trace : dict of str to dict of arrays, or None
+        Cluster model, if asked for: by policy ``time`` [s], ``kind`` (0 start, 1 end, 2 failed, 3
+        killed with its node), ``job``, ``phase`` (0 map, 1 reduce), ``task``, ``node``.
     """
 
     model: str
@@ -68,6 +71,7 @@ class SimulationResult:
     slowdown: dict[str, tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]]
     timing: dict[str, float] = field(compare=False)
     complete: bool = True
+    trace: dict[str, dict[str, npt.NDArray[Any]]] | None = None
 
     def _kept(self) -> dict[str, npt.NDArray[Any]]:
         if self.records is None:
@@ -120,4 +124,5 @@ def merged(parts: Sequence[SimulationResult]) -> SimulationResult:
         slowdown={name: value for part in parts for name, value in part.slowdown.items()},
         timing={name: value for part in parts for name, value in part.timing.items()},
         complete=all(part.complete for part in parts),
+        trace={name: value for part in parts for name, value in (part.trace or {}).items()} or None,
     )

@@ -1,6 +1,15 @@
 """Readers and generators of workloads: whatever becomes `Jobs` or `Flows`."""
 
 from malleable.workloads.alibaba import read_alibaba
+from malleable.workloads.cluster_jobs import (
+    ClusterJobs,
+    generate_cluster_jobs,
+    read_cluster_hawk,
+    read_cluster_jobs,
+    read_cluster_rumen,
+    read_cluster_swim,
+)
+from malleable.workloads.cluster_nodes import Cluster, read_cluster
 from malleable.workloads.detect import read_workload
 from malleable.workloads.flow_files import flows_dict, read_flows, write_flows
 from malleable.workloads.generate import lognormal_jobs, section41
@@ -36,6 +45,8 @@ from malleable.workloads.tpch import read_tpch
 from malleable.workloads.wfformat import read_wfformat
 
 __all__ = [
+    "Cluster",
+    "ClusterJobs",
     "HardBatch",
     "MapReduceJobs",
     "MapReduceStream",
@@ -44,8 +55,14 @@ __all__ = [
     "corollary4_jobs",
     "corollary6_jobs",
     "flows_dict",
+    "generate_cluster_jobs",
     "lognormal_jobs",
     "read_alibaba",
+    "read_cluster",
+    "read_cluster_hawk",
+    "read_cluster_jobs",
+    "read_cluster_rumen",
+    "read_cluster_swim",
     "read_flows",
     "read_jobs",
     "read_map_reduce_google2011",

@@ -31,6 +31,9 @@ struct EpochOptions {
   double hysteresis = 0.0;
   // FLEX: candidates after all fixed orders; nothing: the objective's own order alone.
   std::optional<std::uint64_t> effort;
+  // Rows stay in the order in which jobs were added, so that ties go to the oldest; a removal then
+  // costs O(J).
+  bool stable = false;
 };
 
 class Epoch {
@@ -81,6 +84,7 @@ class Epoch {
   Index& slot_of(std::int64_t id);
   void refresh(std::size_t row);
   void erase(std::size_t row);
+  void close_gaps();
   void tidy_steps();
   bool keyed() const;
   void decide_by_key();

@@ -1,0 +1,419 @@
+#include <pybind11/stl.h>
+
+#include <array>
+#include <cmath>
+#include <optional>
+
+#include "arrays.hpp"
+#include "malleable/model/error.hpp"
+#include "malleable/policy/cluster_epoch.hpp"
+#include "malleable/sim/cluster.hpp"
+
+namespace malleable::bindings {
+namespace {
+
+using Doubles = Array<double>;
+using Integers = Array<std::int64_t>;
+
+// Columns that the views point to; kept alive with whatever uses them.
+template <typename T>
+std::span<const T> column(const py::dict& columns, const char* name, std::vector<py::object>& kept,
+                          bool needed = false) {
+  if (!columns.contains(name)) {
+    if (needed) throw std::invalid_argument(std::string(name) + ": missing");
+    return {};
+  }
+  const auto array = columns[name].cast<Array<T>>();
+  kept.push_back(array);
+  return view(array);
+}
+
+struct Tables {
+  std::vector<py::object> kept;
+  ClusterView cluster;
+  ClusterJobsView jobs;
+  ClusterChanges changes;
+  std::span<const double> estimate;
+
+  Tables(const py::dict& nodes, const py::dict& table, const py::dict& schedule,
+         const std::optional<Doubles>& guess) {
+    cluster.map_slots = column<std::int64_t>(nodes, "map_slots", kept, true);
+    cluster.reduce_slots = column<std::int64_t>(nodes, "reduce_slots", kept, true);
+    cluster.rate = column<double>(nodes, "rate", kept, true);
+    cluster.type = column<std::int64_t>(nodes, "type", kept, true);
+    cluster.rack = column<std::int64_t>(nodes, "rack", kept, true);
+    cluster.storage = column<double>(nodes, "storage", kept, true);
+    cluster.link = column<double>(nodes, "link", kept, true);
+    cluster.generic = nodes["generic"].cast<bool>();
+    validate(cluster);
+    jobs.arrival = column<double>(table, "arrival", kept, true);
+    jobs.tasks[kMap] = column<std::int64_t>(table, "maps", kept, true);
+    jobs.tasks[kReduce] = column<std::int64_t>(table, "reduces", kept, true);
+    jobs.seconds[kMap] = column<double>(table, "map_seconds", kept, true);
+    jobs.seconds[kReduce] = column<double>(table, "reduce_seconds", kept, true);
+    jobs.offset[kMap] = column<std::int64_t>(table, "map_offset", kept);
+    jobs.offset[kReduce] = column<std::int64_t>(table, "reduce_offset", kept);
+    jobs.shuffle = column<double>(table, "shuffle", kept);
+    jobs.block = column<double>(table, "block", kept);
+    jobs.min_slots[kMap] = column<std::int64_t>(table, "min_map_slots", kept);
+    jobs.min_slots[kReduce] = column<std::int64_t>(table, "min_reduce_slots", kept);
+    jobs.weight = column<double>(table, "weight", kept);
+    jobs.deadline = column<double>(table, "deadline", kept);
+    jobs.user = column<std::int64_t>(table, "user", kept);
+    jobs.group = column<std::int64_t>(table, "group", kept);
+    jobs.user_minimum = column<double>(table, "user_minimum", kept);
+    jobs.user_priority = column<double>(table, "user_priority", kept);
+    validate(jobs);
+    validate_fit(cluster, jobs);
+    changes.time = column<double>(schedule, "time", kept);
+    changes.node = column<std::int64_t>(schedule, "node", kept);
+    changes.up = column<std::uint8_t>(schedule, "up", kept);
+    for (std::size_t k = 0; k < changes.time.size(); ++k) {
+      if (!(std::isfinite(changes.time[k]) && changes.time[k] >= 0.0)) {
+        throw FieldError("change times", k, changes.time[k], "must be finite and at least 0");
+      }
+      const std::int64_t node = changes.node[k];
+      if (node < 0 || node >= static_cast<std::int64_t>(cluster.size())) {
+        throw FieldError("change nodes", k, static_cast<long long>(node), "no such node");
+      }
+    }
+    if (guess) {
+      kept.push_back(*guess);
+      estimate = view(*guess);
+      if (estimate.size() != 2 * jobs.size()) {
+        throw std::invalid_argument("estimates: two are needed for each job, map and reduce");
+      }
+      for (std::size_t k = 0; k < estimate.size(); ++k) {
+        if (!(std::isfinite(estimate[k]) && estimate[k] >= 0.0)) {
+          throw FieldError("estimates", k, estimate[k], "must be finite and at least 0");
+        }
+      }
+    }
+  }
+};
+
+// Live views on the counts of all phases: shape (jobs, 2), read-only, valid during the call that
+// handed out the state.
+template <typename T>
+py::object phase_column(const py::object& self, T PhaseState::* member) {
+  const auto& state = self.cast<const ClusterState&>();
+  const auto stride = static_cast<py::ssize_t>(sizeof(PhaseState));
+  const auto rows = static_cast<py::ssize_t>(state.phases.size() / 2);
+  py::array_t<T> array({rows, py::ssize_t{2}}, {2 * stride, stride},
+                       &(state.phases.data()->*member), self);
+  array.attr("flags").attr("writeable") = false;
+  return array;
+}
+
+// What a policy written in Python decides from: one row a job with ready tasks.
+py::dict demand_columns(const ClusterState& state, int pool) {
+  std::vector<std::int64_t> job, running, most, minimum, user;
+  std::vector<double> work, size, arrival, weight, deadline;
+  for (const Index j : state.present) {
+    const ClusterState::Demand demand = state.demand(j, pool);
+    if (demand.most == 0) continue;
+    job.push_back(j);
+    running.push_back(demand.running);
+    most.push_back(demand.most);
+    minimum.push_back(demand.minimum);
+    work.push_back(demand.work);
+    size.push_back(state.size[j]);
+    user.push_back(static_cast<std::int64_t>(state.jobs.user_of(j)));
+    arrival.push_back(state.jobs.arrival[j]);
+    weight.push_back(state.jobs.weight_of(j));
+    deadline.push_back(state.jobs.deadline_of(j));
+  }
+  py::dict d;
+  d["job"] = to_numpy(std::move(job));
+  d["running"] = to_numpy(std::move(running));
+  d["most"] = to_numpy(std::move(most));
+  d["minimum"] = to_numpy(std::move(minimum));
+  d["work"] = to_numpy(std::move(work));
+  d["size"] = to_numpy(std::move(size));
+  d["user"] = to_numpy(std::move(user));
+  d["arrival"] = to_numpy(std::move(arrival));
+  d["weight"] = to_numpy(std::move(weight));
+  d["deadline"] = to_numpy(std::move(deadline));
+  return d;
+}
+
+// A policy written in Python. Its methods are called with the GIL held, and errors come back.
+class PyClusterPolicy : public ClusterPolicy {
+ public:
+  PyClusterPolicy(py::object self, const std::string& style, bool depends_on_time, bool listens)
+      : self_(std::move(self)), depends_(depends_on_time), listens_(listens) {
+    if (style == "targets") {
+      style_ = Style::kTargets;
+    } else if (style == "ranks") {
+      style_ = Style::kRanks;
+    } else if (style == "node") {
+      style_ = Style::kNode;
+    } else {
+      throw std::invalid_argument("style = '" + style + "': must be targets, ranks or node");
+    }
+  }
+  Style style() const override { return style_; }
+  bool depends_on_time() const override { return depends_; }
+  bool listens() const override { return listens_; }
+
+  void begin(const ClusterState& state) override { call("begin", state); }
+  void job_arrived(const ClusterState& state, Index job) override {
+    call("job_arrived", state, job);
+  }
+  void job_finished(const ClusterState& state, Index job) override {
+    call("job_finished", state, job);
+  }
+  void task_finished(const ClusterState& state, Index job, Phase p, Index node,
+                     double seconds) override {
+    call("task_finished", state, job, static_cast<int>(p), node, seconds);
+  }
+  bool place(const ClusterState& state, Index job, Index task, std::span<Index> node) override {
+    const py::gil_scoped_acquire acquire;
+    if (!py::hasattr(self_, "place")) return false;
+    const py::object places = self_.attr("place")(live(state), job, task, node.size());
+    if (places.is_none()) return false;
+    const auto list = places.cast<std::vector<std::int64_t>>();
+    if (list.size() != node.size()) {
+      throw std::invalid_argument("place: " + std::to_string(node.size()) + " nodes are needed");
+    }
+    for (std::size_t k = 0; k < list.size(); ++k) {
+      const bool known = list[k] >= 0 && list[k] < static_cast<std::int64_t>(state.cluster.size());
+      if (!known) throw FieldError("place", k, static_cast<long long>(list[k]), "no such node");
+      node[k] = static_cast<Index>(list[k]);
+      for (std::size_t i = 0; i < k; ++i) {
+        if (node[i] == node[k]) {
+          throw FieldError("place", k, static_cast<long long>(list[k]), "named twice");
+        }
+      }
+    }
+    return true;
+  }
+  void decide(const ClusterState& state, int pool, Answer& answer) override {
+    const py::gil_scoped_acquire acquire;
+    // Jobs that left keep no target.
+    for (const Index job : state.changed[pool]) {
+      if (style_ == Style::kTargets && state.demand(job, pool).most == 0) answer.set(job, 0.0);
+    }
+    py::dict columns = demand_columns(state, pool);
+    columns["pool"] = pool == 0 ? "map" : "reduce";
+    columns["now"] = state.now;
+    columns["slots"] = state.slots[pool];
+    const auto jobs = columns["job"].cast<Integers>();
+    if (jobs.size() == 0) return;
+    const py::object given = self_.attr("decide")(columns);
+    const auto values =
+        py::array_t<double, py::array::c_style | py::array::forcecast>::ensure(given);
+    if (!values || values.ndim() != 1 || values.size() != jobs.size()) {
+      throw std::invalid_argument("policy: needs one number for each of " +
+                                  std::to_string(jobs.size()) + " jobs");
+    }
+    for (py::ssize_t k = 0; k < values.size(); ++k) {
+      const double value = values.data()[k];
+      if (std::isnan(value) || (style_ == Style::kTargets && !(value >= 0.0 && value < 1e300))) {
+        throw FieldError(
+            "policy's answer", static_cast<std::size_t>(k), value,
+            style_ == Style::kTargets ? "must be finite and at least 0" : "must be a number");
+      }
+    }
+    for (py::ssize_t k = 0; k < values.size(); ++k) {
+      answer.set(static_cast<Index>(jobs.data()[k]), values.data()[k]);
+    }
+  }
+  Choice choose(const ClusterState& state, Index node, int pool) override {
+    const py::gil_scoped_acquire acquire;
+    const py::object choice = self_.attr("choose")(live(state), node, pool);
+    if (choice.is_none()) return {};
+    const auto [job, phase] = choice.cast<std::pair<Index, int>>();
+    if (phase != 0 && phase != 1) throw std::invalid_argument("choose: phase must be 0 or 1");
+    return {job, static_cast<Phase>(phase)};
+  }
+
+ private:
+  static py::object live(const ClusterState& state) {
+    return py::cast(&state, py::return_value_policy::reference);
+  }
+  template <typename... Arguments>
+  void call(const char* name, const ClusterState& state, Arguments... arguments) {
+    const py::gil_scoped_acquire acquire;
+    if (py::hasattr(self_, name)) self_.attr(name)(live(state), arguments...);
+  }
+
+  py::object self_;
+  Style style_;
+  bool depends_, listens_;
+};
+
+ClusterOptions options_of(const py::dict& given) {
+  ClusterOptions options;
+  const auto read = [&](const char* name, auto& value) {
+    if (given.contains(name)) {
+      value = given[name].cast<std::remove_reference_t<decltype(value)>>();
+    }
+  };
+  read("epoch", options.epoch);
+  read("heartbeat", options.heartbeat);
+  read("tasks_per_heartbeat", options.tasks_per_heartbeat);
+  read("slow_start", options.slow_start);
+  read("split_copy", options.split_copy);
+  read("delay", options.delay);
+  read("replicas", options.replicas);
+  read("noise", options.noise);
+  read("straggler_share", options.straggler_share);
+  read("straggler_factor", options.straggler_factor);
+  read("failure", options.failure);
+  read("speedup", options.speedup);
+  read("learn", options.learn);
+  read("prior", options.prior);
+  read("seed", options.seed);
+  read("trace", options.trace);
+  return options;
+}
+
+class PySimulation {
+ public:
+  PySimulation(const py::dict& nodes, const py::dict& jobs, const py::dict& options,
+               const py::dict& changes, const std::optional<Doubles>& estimate, py::object policy)
+      : tables_(nodes, jobs, changes, estimate),
+        policy_(std::move(policy)),
+        simulation_(tables_.cluster, tables_.jobs, options_of(options), tables_.changes,
+                    tables_.estimate, policy_.cast<ClusterPolicy&>()) {}
+
+  void advance(double until) {
+    py::gil_scoped_release release;
+    simulation_.advance(until);
+  }
+
+  py::dict totals() const {
+    const ClusterTotals& t = simulation_.totals();
+    py::dict d;
+    d["now"] = t.now;
+    d["arrived"] = t.arrived;
+    d["completed"] = t.completed;
+    d["tasks"] = t.tasks;
+    d["failed"] = t.failed;
+    d["killed"] = t.killed;
+    d["local"] = t.local;
+    d["remote"] = t.remote;
+    d["events"] = t.events;
+    d["decisions"] = t.decisions;
+    d["moved"] = t.moved;
+    d["jobs_seconds"] = t.jobs_seconds;
+    for (int pool = 0; pool < 2; ++pool) {
+      const std::string name = pool == 0 ? "map_" : "reduce_";
+      d[py::str(name + "busy")] = t.busy[pool];
+      d[py::str(name + "offered")] = t.offered[pool];
+      d[py::str(name + "lost")] = t.lost[pool];
+      d[py::str(name + "idle")] = t.idle[pool];
+    }
+    d["dissatisfaction"] = t.dissatisfaction;
+    d["fairness"] = t.fairness;
+    return d;
+  }
+
+  py::dict records() const {
+    py::dict d;
+    d["start"] = copy<double>(simulation_.start);
+    d["map_completion"] = copy<double>(simulation_.map_completion);
+    d["completion"] = copy<double>(simulation_.completion);
+    d["most_slots"] = copy<std::int64_t>(simulation_.most_slots);
+    d["size"] = copy<double>(simulation_.state().size);
+    return d;
+  }
+
+  Array<float> latency() const { return copy<float>(simulation_.latency); }
+
+  py::dict trace() const {
+    py::dict d;
+    d["time"] = copy<double>(simulation_.trace_time);
+    d["kind"] = copy<std::uint8_t>(simulation_.trace_kind);
+    d["phase"] = copy<std::uint8_t>(simulation_.trace_phase);
+    d["job"] = copy<std::int64_t>(simulation_.trace_job);
+    d["task"] = copy<std::int64_t>(simulation_.trace_task);
+    d["node"] = copy<std::int64_t>(simulation_.trace_node);
+    return d;
+  }
+
+ private:
+  Tables tables_;
+  py::object policy_;
+  ClusterSimulation simulation_;
+};
+
+EpochPolicy epoch_policy(const std::string& name) {
+  if (name == "flex") return EpochPolicy::kFlex;
+  if (name == "fair") return EpochPolicy::kFair;
+  if (name == "wdeq") return EpochPolicy::kWdeq;
+  throw std::invalid_argument("policy = '" + name + "': not one of the core's");
+}
+
+}  // namespace
+
+void bind_cluster(py::module_& module) {
+  py::class_<ClusterState>(module, "ClusterState")
+      .def_property_readonly("now", [](const ClusterState& s) { return s.now; })
+      .def_property_readonly("present", [](const ClusterState& s) { return to_numpy(s.present); })
+      .def_property_readonly("jobs", [](const ClusterState& s) { return s.jobs.size(); })
+      .def_property_readonly("nodes", [](const ClusterState& s) { return s.cluster.size(); })
+      .def_property_readonly(
+          "slots", [](const ClusterState& s) { return std::pair(s.slots[0], s.slots[1]); })
+      .def_property_readonly("size", [](const ClusterState& s) { return copy<double>(s.size); })
+      .def_property_readonly(
+          "user_running", [](const ClusterState& s) { return copy<std::int64_t>(s.user_running); })
+      .def_property_readonly(
+          "total", [](const py::object& s) { return phase_column(s, &PhaseState::total); })
+      .def_property_readonly(
+          "waiting", [](const py::object& s) { return phase_column(s, &PhaseState::waiting); })
+      .def_property_readonly(
+          "running", [](const py::object& s) { return phase_column(s, &PhaseState::running); })
+      .def_property_readonly(
+          "finished", [](const py::object& s) { return phase_column(s, &PhaseState::finished); })
+      .def_property_readonly(
+          "estimate", [](const py::object& s) { return phase_column(s, &PhaseState::estimate); })
+      .def_property_readonly(
+          "ready", [](const py::object& s) { return phase_column(s, &PhaseState::ready); })
+      .def(
+          "eligible",
+          [](const ClusterState& s, Index job, int phase) {
+            return s.eligible(job, phase == 0 ? kMap : kReduce);
+          },
+          py::arg("job"), py::arg("phase"))
+      .def(
+          "local",
+          [](const ClusterState& s, Index job, Index node) {
+            return s.blocks.has_blocks(job) && s.blocks.find(job, node) != LocalTasks::kNone;
+          },
+          py::arg("job"), py::arg("node"))
+      .def("demand", &demand_columns, py::arg("pool"));
+
+  py::class_<ClusterPolicy>(module, "ClusterPolicy");
+  py::class_<ClusterFifo, ClusterPolicy>(module, "ClusterFifo").def(py::init<>());
+  py::class_<ClusterEpoch, ClusterPolicy>(module, "ClusterEpoch")
+      .def(py::init([](const std::string& policy, bool is_max, int kind, double hysteresis,
+                       std::optional<std::uint64_t> effort, bool at_least_one) {
+             EpochOptions options;
+             options.policy = epoch_policy(policy);
+             options.aggregate = aggregate_of(is_max);
+             options.kind = static_cast<Kind>(kind);
+             options.hysteresis = hysteresis;
+             options.effort = effort;
+             return ClusterEpoch(options, at_least_one);
+           }),
+           py::arg("policy"), py::arg("is_max"), py::arg("kind"), py::arg("hysteresis"),
+           py::arg("effort"), py::arg("at_least_one"));
+  py::class_<PyClusterPolicy, ClusterPolicy>(module, "ClusterCallback")
+      .def(py::init<py::object, const std::string&, bool, bool>(), py::arg("policy"),
+           py::arg("style"), py::arg("depends_on_time"), py::arg("listens"));
+
+  py::class_<PySimulation>(module, "ClusterSimulation")
+      .def(py::init<const py::dict&, const py::dict&, const py::dict&, const py::dict&,
+                    const std::optional<Doubles>&, py::object>(),
+           py::arg("cluster"), py::arg("jobs"), py::arg("options"), py::arg("changes"),
+           py::arg("estimate").none(true), py::arg("policy"))
+      .def("advance", &PySimulation::advance, py::arg("until"))
+      .def("totals", &PySimulation::totals)
+      .def("records", &PySimulation::records)
+      .def("latency", &PySimulation::latency)
+      .def("trace", &PySimulation::trace);
+}
+
+}  // namespace malleable::bindings

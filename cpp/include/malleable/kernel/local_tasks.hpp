@@ -1,0 +1,50 @@
+// Which unstarted tasks of a job have their block on a given node?
+//
+// Each job's replicas are sorted by node once, O(r log r) for r replicas; a cursor for each node
+// skips tasks that were taken elsewhere, so all questions about a job together cost O(r) besides a
+// binary search each. Memory: 8 bytes a replica of the jobs that are present.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "malleable/model/problem.hpp"
+
+namespace malleable {
+
+class LocalTasks {
+ public:
+  static constexpr Index kNone = ~Index{0};
+
+  // Forgets everything; for jobs 0 .. count - 1.
+  void reset(std::size_t count);
+  // `node[t * copies + c]` holds copy c of the block of task t. A job may have no blocks at all:
+  // then nothing is local to it anywhere.
+  void add(Index job, std::size_t tasks, std::size_t copies, std::span<const Index> node);
+  void remove(Index job);
+
+  bool has_blocks(Index job) const { return !rows_[job].taken.empty(); }
+  // An unstarted task with a block on `node`, the lowest of those; kNone if there is none.
+  Index find(Index job, Index node);
+  // The lowest unstarted task; kNone if there is none.
+  Index first(Index job);
+  void take(Index job, Index task);
+  // A failed or killed task waits again.
+  void put_back(Index job, Index task);
+  // Where the copies of a task's block are.
+  std::span<const Index> replicas(Index job, Index task) const;
+  bool on_node(Index job, Index task, Index node) const;
+
+ private:
+  struct Row {
+    std::vector<std::uint8_t> taken;
+    std::vector<Index> replica;                    // by task
+    std::vector<Index> node, begin, cursor, task;  // distinct nodes; tasks of each
+    std::size_t copies = 0;
+    Index next = 0;  // no unstarted task below
+  };
+  std::vector<Row> rows_;
+};
+
+}  // namespace malleable

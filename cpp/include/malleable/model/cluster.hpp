@@ -1,0 +1,75 @@
+// A cluster's nodes, and jobs made of map and reduce tasks, as structs of arrays; the one place
+// where their numbers are checked.
+//
+// Times are seconds, data are bytes. A node has slots of its own for maps and for reduces, or
+// generic ones that run both: then all of its slots count as `map_slots`. A task of `s` seconds
+// takes s / rate on a node. Views never own. Columns of jobs marked "may be empty" then have the
+// value named.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "malleable/model/problem.hpp"
+
+namespace malleable {
+
+enum Phase : std::uint8_t { kMap = 0, kReduce = 1 };
+
+struct ClusterView {
+  std::span<const std::int64_t> map_slots;
+  std::span<const std::int64_t> reduce_slots;  // all 0 with generic slots
+  std::span<const double> rate;                // of execution; 1: as the tasks' seconds say
+  std::span<const std::int64_t> type;          // of node: index of its name
+  std::span<const std::int64_t> rack;
+  std::span<const double> storage;  // bytes a second read from the node's own disks
+  std::span<const double> link;     // bytes a second into and out of the node
+  bool generic = false;
+
+  std::size_t size() const { return rate.size(); }
+};
+
+// Task t of job j in phase p is number offset[p][j] + t of `seconds[p]`; where `offset[p]` is empty
+// all tasks of a job take seconds[p][j].
+struct ClusterJobsView {
+  std::span<const double> arrival;
+  std::span<const std::int64_t> tasks[2];
+  std::span<const double> seconds[2];  // a reduce task's own, after its copying
+  std::span<const std::int64_t> offset[2];
+  std::span<const double> shuffle;  // seconds that each reduce task copies; may be empty: 0
+  std::span<const double> block;    // bytes that each map task reads; may be empty: 0
+  std::span<const std::int64_t> min_slots[2];  // may be empty: 0
+  std::span<const double> weight;              // may be empty: 1
+  std::span<const double> deadline;            // may be empty: none (infinity)
+  std::span<const std::int64_t> user;          // may be empty: 0
+  std::span<const std::int64_t> group;         // jobs that are runs of one program; may be empty
+  std::span<const double> user_minimum;        // slots, one entry a user; may be empty: 0
+  std::span<const double> user_priority;       // may be empty: 1
+
+  std::size_t size() const { return arrival.size(); }
+
+  double weight_of(std::size_t j) const { return weight.empty() ? 1.0 : weight[j]; }
+  double deadline_of(std::size_t j) const { return deadline.empty() ? kInfinity : deadline[j]; }
+  std::int64_t minimum_of(Phase p, std::size_t j) const {
+    return min_slots[p].empty() ? 0 : min_slots[p][j];
+  }
+  std::size_t user_of(std::size_t j) const {
+    return user.empty() ? 0 : static_cast<std::size_t>(user[j]);
+  }
+  double seconds_of(Phase p, std::size_t j, std::size_t t) const {
+    return offset[p].empty() ? seconds[p][j]
+                             : seconds[p][static_cast<std::size_t>(offset[p][j]) + t];
+  }
+  // Slot-seconds of a phase on nodes of rate 1; O(1), or O(tasks) where every task has its own.
+  double work_of(Phase p, std::size_t j) const;
+};
+
+// Throw FieldError for the first value that makes no sense, std::invalid_argument for lengths that
+// differ. O(nodes), O(jobs + tasks listed).
+void validate(const ClusterView& cluster);
+void validate(const ClusterJobsView& jobs);
+// Jobs that no node can run (reduces but no slot for them, say), told before anything runs.
+void validate_fit(const ClusterView& cluster, const ClusterJobsView& jobs);
+
+}  // namespace malleable

@@ -1,0 +1,136 @@
+// How a scheduler is asked what to run on a cluster: the interface between policies and whatever
+// runs tasks (FLEX, sections 1 and 2: allocation layer above assignment layer).
+//
+// Three kinds of answer. *Targets*: slots for each job; the assignment layer starts tasks of the
+// job that is relatively most below its target. *Ranks*: a number for each job; the least that can
+// use a free slot gets it. *Node*: for a node with a free slot, choose a job (Hadoop's heartbeat).
+//
+// A policy sees counts, estimates and what finished tasks took, never the truth. All columns are
+// indexed by the job's row in its table, phases by 2 * job + phase. A pool is a set of slots: 0 has
+// those of maps, 1 those of reduces; with generic slots there is only pool 0, and the ready tasks
+// of both phases of a job count together (FlowFlex, section 5.2).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "malleable/kernel/local_tasks.hpp"
+#include "malleable/model/cluster.hpp"
+
+namespace malleable {
+
+struct PhaseState {
+  std::int64_t total = 0;    // tasks
+  std::int64_t waiting = 0;  // not started yet, or to be run again; whether ready or not
+  std::int64_t running = 0;
+  std::int64_t finished = 0;
+  double estimate = 0.0;  // seconds of a task, as known now
+  double measured = 0.0;  // seconds that finished tasks took together
+  bool ready = false;     // its tasks may start
+
+  std::int64_t unfinished() const { return total - finished; }
+  double remaining() const { return estimate * static_cast<double>(unfinished()); }
+};
+
+struct ClusterState {
+  ClusterView cluster;
+  ClusterJobsView jobs;
+  double now = 0.0;
+  std::vector<PhaseState> phases;  // 2 * job + phase
+  std::vector<double> size;        // original work of the whole job, as estimated when it came
+  std::vector<Index> present;      // jobs in the system, by arrival
+  // By pool: jobs whose counts or estimates moved since the last decision, each once; and those
+  // that left it.
+  std::vector<Index> changed[2];
+  std::int64_t slots[2] = {0, 0};  // of nodes that are up
+  std::int64_t free[2] = {0, 0};
+  std::vector<std::int64_t> free_on[2];  // by node
+  std::vector<std::int64_t> user_running;
+  mutable LocalTasks blocks;  // of map tasks
+
+  const PhaseState& phase(Index job, Phase p) const { return phases[2 * job + p]; }
+
+  // What a pool's decision is about.
+  struct Demand {
+    std::int64_t running = 0;  // of the job's tasks, on this pool's slots
+    std::int64_t most = 0;     // slots that it could use: running or ready to run
+    double work = 0.0;         // slot-seconds left of its ready phases, as estimated
+    std::int64_t minimum = 0;
+  };
+  Demand demand(Index job, int pool) const {
+    Demand d;
+    for (const Phase p : {kMap, kReduce}) {
+      if (!cluster.generic && p != pool) continue;
+      const PhaseState& s = phase(job, p);
+      d.running += s.running;
+      d.minimum += jobs.minimum_of(p, job);
+      if (!s.ready) continue;
+      d.most += s.running + s.waiting;
+      d.work += s.remaining();
+    }
+    return d;
+  }
+  // May start a task now.
+  bool eligible(Index job, Phase p) const {
+    const PhaseState& s = phase(job, p);
+    return s.ready && s.waiting > 0;
+  }
+};
+
+class ClusterPolicy {
+ public:
+  enum class Style : std::uint8_t { kTargets, kRanks, kNode };
+
+  virtual ~ClusterPolicy() = default;
+  virtual Style style() const = 0;
+  // Decisions are asked for only when something changed, unless they depend on time itself.
+  virtual bool depends_on_time() const { return false; }
+  // Whether task_finished is to be called.
+  virtual bool listens() const { return false; }
+
+  // Once, before the first job.
+  virtual void begin(const ClusterState&) {}
+  virtual void job_arrived(const ClusterState&, Index /*job*/) {}
+  virtual void job_finished(const ClusterState&, Index /*job*/) {}
+  virtual void task_finished(const ClusterState&, Index /*job*/, Phase, Index /*node*/,
+                             double /*seconds*/) {}
+  // Where copies of a block go; false: at random. `node` has room for as many as there are copies.
+  virtual bool place(const ClusterState&, Index /*job*/, Index /*task*/,
+                     std::span<Index> /*node*/) {
+    return false;
+  }
+
+  // kTargets, kRanks: overwrite the values of jobs (rows of the whole table) that change, and call
+  // `moved` for each. Targets are slots, at least 0. Jobs have target 0 (rank: their row) until
+  // told.
+  class Answer {
+   public:
+    Answer(std::vector<double>& value, std::vector<Index>& moved, std::vector<double>& old)
+        : value_(value), moved_(moved), old_(old) {}
+    void set(Index job, double value) {
+      if (value_[job] == value) return;
+      moved_.push_back(job);
+      old_.push_back(value_[job]);
+      value_[job] = value;
+    }
+    double get(Index job) const { return value_[job]; }
+
+   private:
+    std::vector<double>& value_;
+    std::vector<Index>& moved_;
+    std::vector<double>& old_;
+  };
+  virtual void decide(const ClusterState&, int /*pool*/, Answer&) {}
+
+  // kNode: a node has a free slot of this pool. job == kNobody: leave it idle until the next event
+  // or heartbeat.
+  static constexpr Index kNobody = ~Index{0};
+  struct Choice {
+    Index job = kNobody;
+    Phase phase = kMap;
+  };
+  virtual Choice choose(const ClusterState&, Index /*node*/, int /*pool*/) { return {}; }
+};
+
+}  // namespace malleable

@@ -1,0 +1,151 @@
+#include "malleable/model/cluster.hpp"
+
+#include <cmath>
+#include <string>
+
+#include "malleable/model/error.hpp"
+#include "malleable/model/jobs.hpp"
+
+namespace malleable {
+namespace {
+
+void same_length(const char* field, std::size_t length, std::size_t expected, const char* other) {
+  if (length != expected) {
+    throw std::invalid_argument(std::string(field) + " has " + std::to_string(length) +
+                                " entries but " + other + " has " + std::to_string(expected));
+  }
+}
+
+void check_amounts(const char* field, std::span<const double> values, bool positive = false) {
+  for (std::size_t k = 0; k < values.size(); ++k) {
+    if (!std::isfinite(values[k]) || values[k] < 0.0 || (positive && values[k] == 0.0)) {
+      throw FieldError(field, k, values[k],
+                       positive ? "must be finite and above 0" : "must be finite and at least 0");
+    }
+  }
+}
+
+void check_counts(const char* field, std::span<const std::int64_t> values, std::int64_t most) {
+  for (std::size_t k = 0; k < values.size(); ++k) {
+    if (values[k] < 0 || values[k] > most) {
+      throw FieldError(field, k, static_cast<long long>(values[k]),
+                       "must be from 0 to " + std::to_string(most));
+    }
+  }
+}
+
+constexpr std::int64_t kMostTasks = std::int64_t{1} << 31;  // of one phase of a job
+constexpr std::int64_t kMostOnNode = std::int64_t{1} << 20;
+constexpr std::int64_t kMostRows = std::int64_t{1} << 30;
+
+}  // namespace
+
+double ClusterJobsView::work_of(Phase p, std::size_t j) const {
+  const auto count = static_cast<std::size_t>(tasks[p][j]);
+  if (offset[p].empty()) return static_cast<double>(count) * seconds[p][j];
+  double sum = 0.0;
+  for (std::size_t t = 0; t < count; ++t) sum += seconds_of(p, j, t);
+  return sum;
+}
+
+void validate(const ClusterView& cluster) {
+  const std::size_t n = cluster.size();
+  if (n == 0) throw std::invalid_argument("cluster: needs a node");
+  same_length("map_slots", cluster.map_slots.size(), n, "rate");
+  same_length("reduce_slots", cluster.reduce_slots.size(), n, "rate");
+  same_length("type", cluster.type.size(), n, "rate");
+  same_length("rack", cluster.rack.size(), n, "rate");
+  same_length("storage", cluster.storage.size(), n, "rate");
+  same_length("link", cluster.link.size(), n, "rate");
+  check_amounts("rate", cluster.rate, true);
+  check_counts("map_slots", cluster.map_slots, kMostOnNode);
+  check_counts("reduce_slots", cluster.reduce_slots, cluster.generic ? 0 : kMostOnNode);
+  check_counts("type", cluster.type, static_cast<std::int64_t>(n) - 1);
+  check_counts("rack", cluster.rack, static_cast<std::int64_t>(n) - 1);
+  for (const auto& [field, values] :
+       {std::pair{"storage", cluster.storage}, std::pair{"link", cluster.link}}) {
+    for (std::size_t k = 0; k < n; ++k) {
+      if (!(values[k] > 0.0)) {
+        throw FieldError(field, k, values[k], "must be above 0 (no limit: infinity)");
+      }
+    }
+  }
+}
+
+void validate(const ClusterJobsView& jobs) {
+  const std::size_t n = jobs.size();
+  check_amounts("arrival", jobs.arrival);
+  static const char* const kTasks[] = {"maps", "reduces"};
+  static const char* const kSeconds[] = {"map_seconds", "reduce_seconds"};
+  static const char* const kMinima[] = {"min_map_slots", "min_reduce_slots"};
+  for (const Phase p : {kMap, kReduce}) {
+    same_length(kTasks[p], jobs.tasks[p].size(), n, "arrival");
+    check_counts(kTasks[p], jobs.tasks[p], kMostTasks);
+    if (jobs.offset[p].empty()) {
+      same_length(kSeconds[p], jobs.seconds[p].size(), n, "arrival");
+    } else {
+      same_length("offset", jobs.offset[p].size(), n + 1, "arrival and one more");
+      for (std::size_t j = 0; j < n; ++j) {
+        if (jobs.offset[p][j + 1] - jobs.offset[p][j] != jobs.tasks[p][j]) {
+          throw FieldError(kTasks[p], j, static_cast<long long>(jobs.tasks[p][j]),
+                           "is not the number of task times given");
+        }
+      }
+      if (jobs.offset[p].front() != 0 ||
+          jobs.offset[p].back() != static_cast<std::int64_t>(jobs.seconds[p].size())) {
+        throw std::invalid_argument("offsets do not match the task times");
+      }
+    }
+    check_amounts(kSeconds[p], jobs.seconds[p]);
+    if (!jobs.min_slots[p].empty()) {
+      same_length(kMinima[p], jobs.min_slots[p].size(), n, "arrival");
+      check_counts(kMinima[p], jobs.min_slots[p], kMostSlots);
+    }
+  }
+  for (const auto& [field, values] :
+       {std::pair{"shuffle", jobs.shuffle}, std::pair{"block", jobs.block},
+        std::pair{"weight", jobs.weight}}) {
+    if (values.empty()) continue;
+    same_length(field, values.size(), n, "arrival");
+    check_amounts(field, values);
+  }
+  if (!jobs.deadline.empty()) {
+    same_length("deadline", jobs.deadline.size(), n, "arrival");
+    for (std::size_t j = 0; j < n; ++j) {
+      if (std::isnan(jobs.deadline[j]) || jobs.deadline[j] == -kInfinity) {
+        throw FieldError("deadline", j, jobs.deadline[j], "must be a time (none: infinity)");
+      }
+    }
+  }
+  if (!jobs.group.empty()) {
+    same_length("group", jobs.group.size(), n, "arrival");
+    check_counts("group", jobs.group, kMostRows);
+  }
+  const std::size_t users = jobs.user_priority.size();
+  same_length("user_minimum", jobs.user_minimum.size(), users, "user_priority");
+  check_amounts("user_minimum", jobs.user_minimum);
+  check_amounts("user_priority", jobs.user_priority, true);
+  if (!jobs.user.empty()) {
+    same_length("user", jobs.user.size(), n, "arrival");
+    check_counts("user", jobs.user, users == 0 ? kMostRows : static_cast<std::int64_t>(users) - 1);
+  }
+}
+
+void validate_fit(const ClusterView& cluster, const ClusterJobsView& jobs) {
+  bool runs[2] = {false, false};
+  for (std::size_t n = 0; n < cluster.size(); ++n) {
+    runs[kMap] |= cluster.map_slots[n] > 0;
+    runs[kReduce] |= (cluster.generic ? cluster.map_slots[n] : cluster.reduce_slots[n]) > 0;
+  }
+  for (std::size_t j = 0; j < jobs.size(); ++j) {
+    for (const Phase p : {kMap, kReduce}) {
+      if (jobs.tasks[p][j] > 0 && !runs[p]) {
+        throw FieldError(p == kMap ? "maps" : "reduces", j,
+                         static_cast<long long>(jobs.tasks[p][j]),
+                         "the cluster has no slot that could run them");
+      }
+    }
+  }
+}
+
+}  // namespace malleable

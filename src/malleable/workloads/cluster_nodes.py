@@ -1,0 +1,274 @@
+"""Clusters: nodes with slots, rates, racks and disks; TOML files that describe them."""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+
+from malleable.tables import Floats, Integers
+from malleable.workloads.files import Source, checked_positive, open_text, shown
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+__all__ = ["Cluster", "read_cluster"]
+
+_NODE_KEYS = (
+    "name", "count", "slots", "map_slots", "reduce_slots", "rate", "rack", "storage", "link",
+)  # fmt: skip
+_USER_KEYS = ("name", "minimum", "priority")
+_CHANGE_KEYS = ("time", "node", "up")
+_TABLES = ("node", "user", "change", "options")
+
+
+def _count(field: str, value: Any, least: int = 0) -> int:
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not whole or not least <= value <= 1 << 20:
+        raise ValueError(
+            f"{field} = {shown(value)}: must be a whole number from {least} to {1 << 20}"
+        )
+    return int(value)
+
+
+def _number(field: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise ValueError(f"{field} = {shown(value)}: not a number")
+    return float(value)
+
+
+def _known(where: str, keys: Any, known: Sequence[str]) -> None:
+    for key in keys:
+        if key not in known:
+            near = get_close_matches(str(key), known, 1)
+            hint = f", did you mean {near[0]!r}?" if near else f", expected {', '.join(known)}"
+            raise ValueError(f"{where}: unknown key {shown(key)}{hint}")
+
+
+class Cluster:
+    """Nodes of several types.
+
+    Parameters
+    ----------
+    nodes : sequence of mappings
+        One a group of equal nodes: ``count`` [1] of them; either ``slots`` that run anything, or
+        ``map_slots`` and ``reduce_slots`` [0]; ``rate`` [1], a task of s seconds takes s / rate;
+        ``rack`` (a name, or a list of names over which the nodes are spread in turn); ``storage``
+        and ``link`` [bytes a second, unlimited]; ``name`` of the type.
+    users : sequence of mappings, optional
+        ``name``, ``minimum`` [slots, 0], ``priority`` [1].
+    changes : sequence of mappings, optional
+        ``time`` [s], ``node`` (number from 0), ``up`` (false: leaves; true: returns).
+    options : mapping, optional
+        Of `malleable.simulate`, used where the call does not say otherwise.
+
+    Attributes
+    ----------
+    map_slots, reduce_slots : ndarray of int64, shape (N,)
+        By node; generic slots count as map slots.
+    rate, storage, link : ndarray of float64, shape (N,)
+    type, rack : ndarray of int64, shape (N,)
+        Numbers into ``type_names`` and ``rack_names``.
+
+    Raises
+    ------
+    ValueError
+        Names what is wrong and where.
+    """
+
+    def __init__(
+        self,
+        nodes: Sequence[Mapping[str, Any]],
+        users: Sequence[Mapping[str, Any]] = (),
+        changes: Sequence[Mapping[str, Any]] = (),
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
+        if not nodes:
+            raise ValueError("cluster: needs at least one node")
+        kinds = {"slots" in node for node in nodes}
+        if len(kinds) == 2:
+            raise ValueError("node: either all have 'slots' or all have 'map_slots'")
+        self.generic = kinds == {True}
+        columns: dict[str, list[Any]] = {key: [] for key in ("map", "reduce", "rate", "type")}
+        columns |= {key: [] for key in ("rack", "storage", "link")}
+        self.type_names: list[str] = []
+        self.rack_names: list[str] = []
+        for row, node in enumerate(nodes):
+            where = f"node[{row}]"
+            _known(where, node, _NODE_KEYS)
+            if "slots" in node and ("map_slots" in node or "reduce_slots" in node):
+                raise ValueError(f"{where}: 'slots' stands for both 'map_slots' and 'reduce_slots'")
+            if "slots" not in node and "map_slots" not in node:
+                raise ValueError(f"{where}: 'slots' or 'map_slots' is missing")
+            name = str(node.get("name", f"type{row}"))
+            if name not in self.type_names:
+                self.type_names.append(name)
+            racks = node.get("rack", "rack0")
+            racks = [racks] if isinstance(racks, str) else list(racks)
+            if not racks:
+                raise ValueError(f"{where}.rack: empty")
+            maps = _count(f"{where}.slots", node.get("slots", node.get("map_slots")))
+            reduces = _count(f"{where}.reduce_slots", node.get("reduce_slots", 0))
+            rate = checked_positive(
+                f"{where}.rate", _number(f"{where}.rate", node.get("rate", 1.0))
+            )
+            speeds = {}
+            for key in ("storage", "link"):
+                speeds[key] = _number(f"{where}.{key}", node.get(key, math.inf))
+                if not speeds[key] > 0.0:
+                    raise ValueError(f"{where}.{key} = {speeds[key]}: must be above 0")
+            for k in range(_count(f"{where}.count", node.get("count", 1), 1)):
+                rack = str(racks[k % len(racks)])
+                if rack not in self.rack_names:
+                    self.rack_names.append(rack)
+                columns["map"].append(maps)
+                columns["reduce"].append(reduces)
+                columns["rate"].append(rate)
+                columns["type"].append(self.type_names.index(name))
+                columns["rack"].append(self.rack_names.index(rack))
+                columns["storage"].append(speeds["storage"])
+                columns["link"].append(speeds["link"])
+        self.map_slots: Integers = np.array(columns["map"], dtype=np.int64)
+        self.reduce_slots: Integers = np.array(columns["reduce"], dtype=np.int64)
+        self.rate: Floats = np.array(columns["rate"], dtype=np.float64)
+        self.type: Integers = np.array(columns["type"], dtype=np.int64)
+        self.rack: Integers = np.array(columns["rack"], dtype=np.int64)
+        self.storage: Floats = np.array(columns["storage"], dtype=np.float64)
+        self.link: Floats = np.array(columns["link"], dtype=np.float64)
+        if not self.map_slots.sum() + self.reduce_slots.sum():
+            raise ValueError("cluster: has no slots at all")
+        self.users: dict[str, tuple[float, float]] = {}
+        for row, user in enumerate(users):
+            where = f"user[{row}]"
+            _known(where, user, _USER_KEYS)
+            if "name" not in user or str(user["name"]) in self.users:
+                raise ValueError(f"{where}.name: missing or not the only one")
+            least = _number(f"{where}.minimum", user.get("minimum", 0.0))
+            if not (math.isfinite(least) and least >= 0.0):
+                raise ValueError(f"{where}.minimum = {least}: must be finite and at least 0")
+            priority = _number(f"{where}.priority", user.get("priority", 1.0))
+            self.users[str(user["name"])] = (
+                least,
+                checked_positive(f"{where}.priority", priority),
+            )
+        self.changes: list[tuple[float, int, bool]] = []
+        for row, change in enumerate(changes):
+            where = f"change[{row}]"
+            _known(where, change, _CHANGE_KEYS)
+            for key in _CHANGE_KEYS:
+                if key not in change:
+                    raise ValueError(f"{where}.{key}: missing")
+            when = _number(f"{where}.time", change["time"])
+            if not (math.isfinite(when) and when >= 0.0):
+                raise ValueError(f"{where}.time = {when}: must be finite and at least 0")
+            number = _count(f"{where}.node", change["node"])
+            if number >= len(self.rate):
+                raise ValueError(f"{where}.node = {number}: there are {len(self.rate)} nodes")
+            if not isinstance(change["up"], bool):
+                raise ValueError(f"{where}.up = {shown(change['up'])}: must be true or false")
+            self.changes.append((when, number, change["up"]))
+        self.options: dict[str, Any] = dict(options or {})
+
+    def __len__(self) -> int:
+        return len(self.rate)
+
+    def __repr__(self) -> str:
+        if self.generic:
+            return f"Cluster({len(self)} nodes, {int(self.map_slots.sum())} slots)"
+        return (
+            f"Cluster({len(self)} nodes, {int(self.map_slots.sum())} map and "
+            f"{int(self.reduce_slots.sum())} reduce slots)"
+        )
+
+    @classmethod
+    def for_load(
+        cls, jobs: Any, load: float, *, map_slots_per_node: int = 4, generic: bool = False
+    ) -> Cluster:
+        """As many slots as make the work of a table take this part of the time between its arrivals.
+
+        Parameters
+        ----------
+        jobs : ClusterJobs
+        load : float
+            Above 0; both kinds of slots get it (rounded up to a whole slot).
+        map_slots_per_node : int
+            The last node may have fewer; reduce slots are spread evenly.
+        generic : bool
+            One kind of slots for both phases.
+        """
+        target = checked_positive("load", load)
+        span = float(np.ptp(jobs.arrival)) if len(jobs) else 0.0
+        if not span > 0.0:
+            raise ValueError("load: needs arrivals at different times")
+        each = _count("map_slots_per_node", map_slots_per_node, 1)
+        work = jobs.map_work.sum(), jobs.reduce_work.sum()
+        wanted = [math.ceil(w / (span * target) - 1e-9) for w in work]
+        if generic:
+            count = max(1, math.ceil(sum(work) / (span * target) - 1e-9))
+            full, rest = divmod(count, each)
+            groups = [{"name": "node", "count": full, "slots": each}] if full else []
+            groups += [{"name": "node", "slots": rest}] if rest else []
+            return cls(groups)
+        nodes = max(1, math.ceil(wanted[0] / each))
+        groups = []
+        for k in range(nodes):
+            maps = max(0, min(each, wanted[0] - k * each))
+            reduces = wanted[1] // nodes + (1 if k < wanted[1] % nodes else 0)
+            alike = groups and groups[-1]["map_slots"] == maps
+            if alike and groups[-1]["reduce_slots"] == reduces:
+                groups[-1]["count"] += 1
+            else:
+                groups.append(
+                    {"name": "node", "count": 1, "map_slots": maps, "reduce_slots": reduces}
+                )
+        return cls(groups)
+
+
+def read_cluster(source: Source | Mapping[str, Any]) -> Cluster:
+    """Read a cluster from TOML: tables ``[[node]]``, ``[[user]]``, ``[[change]]``, ``[options]``.
+
+    Parameters
+    ----------
+    source : path, file object or mapping
+        What the file says; keys as in `Cluster`.
+
+    Raises
+    ------
+    ValueError
+        One line that names the file and the key.
+    OSError
+        The file cannot be opened.
+    """
+    if isinstance(source, Mapping):
+        data: Mapping[str, Any] = source
+        where = "cluster"
+    else:
+        with open_text(source) as (text, where):
+            content = text.read()
+        try:
+            data = tomllib.loads(content)
+        except tomllib.TOMLDecodeError as error:
+            raise ValueError(f"{where}: not TOML ({error})") from None
+    try:
+        _known("cluster", data, _TABLES)
+        for key in _TABLES[:3]:
+            if not isinstance(data.get(key, []), list):
+                raise ValueError(f"{key}: write [[{key}]]")
+        if not isinstance(data.get("options", {}), Mapping):
+            raise ValueError("options: write [options]")
+        return Cluster(
+            data.get("node", []),
+            data.get("user", []),
+            data.get("change", []),
+            data.get("options", {}),
+        )
+    except ValueError as error:
+        name = os.fspath(where) if isinstance(where, os.PathLike) else where
+        raise ValueError(f"{name}: {error}") from None

@@ -1,0 +1,105 @@
+"""Rumen traces down to the time of every task: what a simulation of tasks needs."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from malleable.workloads.files import Source, open_text
+from malleable.workloads.rumen import (
+    _MalformedJobError,
+    _objects,
+    _phase_spans,
+    _time,
+)
+
+__all__ = ["TaskTimes", "read_rumen_tasks"]
+
+_SHOWN_BAD = 3
+
+
+@dataclass(frozen=True)
+class TaskTimes:
+    """One job; seconds."""
+
+    name: str
+    user: str
+    program: str
+    submit: float
+    map_seconds: list[float]
+    reduce_seconds: list[float]
+    shuffle: float
+
+
+def _by_task(count: int, spans: list[tuple[int, float, float]], job: str, phase: str) -> list[Any]:
+    """The span of each task's first successful attempt of known time, None without one."""
+    found: list[Any] = [None] * count
+    for task, begin, end in spans:
+        if found[task] is None and end - begin >= 0.0:
+            found[task] = (begin / 1000, end / 1000)
+    if count and all(span is None for span in found):
+        raise _MalformedJobError(f"job {job}: no {phase} task with a known time")
+    return found
+
+
+def _filled(spans: list[Any]) -> list[float]:
+    known = [end - begin for begin, end in filter(None, spans)]
+    mean = math.fsum(known) / len(known) if known else 0.0
+    return [mean if span is None else span[1] - span[0] for span in spans]
+
+
+def _job(record: dict[str, Any]) -> TaskTimes:
+    job = str(record["jobID"])
+    submit = _time(record, "submitTime", f"job {job}")
+    if math.isnan(submit):
+        raise _MalformedJobError(f"job {job}: submitTime is unknown")
+    maps = _by_task(*_phase_spans(record, "map", "startTime", job), job, "map")
+    whole = _by_task(*_phase_spans(record, "reduce", "startTime", job), job, "reduce")
+    after = _by_task(*_phase_spans(record, "reduce", "shuffleFinished", job), job, "reduce")
+    ended = max((span[1] for span in maps if span is not None), default=-math.inf)
+    copied = [
+        max(0.0, own[0] - max(all_of_it[0], ended))
+        for all_of_it, own in zip(whole, after, strict=True)
+        if all_of_it is not None and own is not None
+    ]
+    return TaskTimes(
+        name=job,
+        user=str(record.get("user") or ""),
+        program=str(record.get("jobName") or ""),
+        submit=submit / 1000,
+        map_seconds=_filled(maps),
+        reduce_seconds=_filled(after),
+        shuffle=float(np.mean(copied)) if copied else 0.0,
+    )
+
+
+def read_rumen_tasks(source: Source, skip: bool) -> tuple[list[TaskTimes], str]:
+    """All jobs in the order of the file, and the file's name for messages.
+
+    Malformed jobs are counted: one ValueError that shows the first few, or with ``skip`` a warning.
+    """
+    jobs: list[TaskTimes] = []
+    bad: list[str] = []
+    with open_text(source) as (text, where):
+        for line, record in _objects(text, where):
+            if not isinstance(record, dict) or "jobID" not in record:
+                raise ValueError(
+                    f"{where}: line {line}: an object without jobID; not a Rumen job trace"
+                )
+            try:
+                jobs.append(_job(record))
+            except _MalformedJobError as error:
+                bad.append(str(error))
+    if not jobs and not bad:
+        raise ValueError(f"{where}: empty; a Rumen trace has one JSON object a job")
+    if bad:
+        few = "; ".join(bad[:_SHOWN_BAD]) + ("; ..." if len(bad) > _SHOWN_BAD else "")
+        told = f"{where}: {len(bad)} of {len(bad) + len(jobs)} jobs malformed: {few}"
+        if not skip:
+            raise ValueError(f"{told} (errors='skip', --skip-bad leave them out)")
+        warnings.warn(told, stacklevel=3)
+    return jobs, where

@@ -1,0 +1,436 @@
+"""The cluster simulator: timelines by hand, small steps, invariants on traces, closed forms."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import malleable as mb
+from tests.oracles import cluster_steps
+
+BUILT_IN = list(mb.CLUSTER_POLICIES)
+
+
+def nodes(maps, reduces=1, count=1, **more):
+    return mb.Cluster([{"count": count, "map_slots": maps, "reduce_slots": reduces, **more}])
+
+
+def run(jobs, policy="fifo", cluster=None, **options):
+    options.setdefault("epoch", 0)
+    return mb.simulate(jobs, "cluster", policy, cluster=cluster or nodes(2), rng=1, **options)
+
+
+def completions(*arguments, **options):
+    return run(*arguments, **options).records["completion"].tolist()
+
+
+@pytest.mark.parametrize("policy", BUILT_IN)
+def test_one_job_by_hand(policy):
+    # Three maps of 10 s on two slots: done at 20. The reduce task starts when a third of the maps
+    # is done (10), copies 6 s: two thirds are there at 10, the rest at 20, so until 22; then 5 s.
+    jobs = mb.ClusterJobs([3], 10, [1], 5, shuffle=6)
+    result = run(jobs, policy, slow_start=0.3)
+    assert result.records["map_completion"].tolist() == [20]
+    assert result.records["completion"].tolist() == [27]
+    # Started after all maps: nothing overlaps.
+    assert completions(jobs, policy, slow_start=1) == [31]
+    # With copying outside of slots it begins at 10 all the same.
+    assert completions(jobs, policy, slow_start=0.3, split_copy=True) == [27]
+
+
+def test_second_reduce_wave_copies_again():
+    # One reduce slot, two reduce tasks of 4 s copying and 3 s work; one map of 10 s.
+    jobs = mb.ClusterJobs([1], 10, [2], 3, shuffle=4)
+    assert completions(jobs, cluster=nodes(1, 1)) == [24]
+    # Copying outside of slots: both have copied at 14.
+    assert completions(jobs, cluster=nodes(1, 1), split_copy=True) == [20]
+
+
+def test_two_jobs_by_hand():
+    # A: 4 maps of 10 s at 0. B: 2 maps of 10 s at 1. Two slots.
+    jobs = mb.ClusterJobs([4, 2], 10, arrival=[0, 1])
+    assert completions(jobs, "fifo") == [20, 30]
+    # FLEX: at 10, A has 20 slot-seconds left and so has B; the tie goes to A.
+    assert completions(jobs, "flex") == [20, 30]
+    shorter = mb.ClusterJobs([4, 1], 10, arrival=[0, 1])
+    assert completions(shorter, "flex") == [30, 20]
+    assert completions(shorter, "fair") == [30, 20]
+    assert completions(jobs, "fair") == [30, 30]
+
+
+def test_epochs_delay_decisions():
+    # At 10 both slots go where the last decision (at 0, A alone) said, for the next one is at 15.
+    jobs = mb.ClusterJobs([6, 1], 10, arrival=[0, 9])
+    assert completions(jobs, "flex", epoch=15) == [40, 30]
+    assert completions(jobs, "flex", epoch=1) == [40, 20]
+
+
+def test_slow_nodes_and_types():
+    cluster = mb.Cluster(
+        [{"map_slots": 1, "reduce_slots": 1}, {"map_slots": 1, "rate": 0.5, "name": "slow"}]
+    )
+    # Slot 1 ends at 10 and 20, slot 2 at 20.
+    assert completions(mb.ClusterJobs([3], 10), cluster=cluster) == [20]
+
+
+def test_heartbeats():
+    # Two nodes with one slot; node 0 reports at 0, 3, 6 ..., node 1 at 1.5, 4.5 ...
+    jobs = mb.ClusterJobs([3], 4)
+    result = run(jobs, cluster=nodes(1, 1, 2), heartbeat=3, trace=True)
+    trace = result.trace["fifo"]
+    starts = trace["time"][trace["kind"] == 0].tolist()
+    assert starts == [0, 1.5, 6]
+    assert result.records["completion"].tolist() == [10]
+
+
+def test_locality_and_delay():
+    cluster = mb.Cluster([{"count": 4, "map_slots": 1, "storage": 100.0, "link": 10.0}])
+    jobs = mb.ClusterJobs([1], 10, block=100)
+    for seed in range(8):
+        waits = mb.simulate(
+            jobs, "cluster", "fifo", cluster=cluster, replicas=1, delay=5, rng=seed, epoch=0
+        )
+        assert waits.records["completion"].tolist() == [11]
+        assert waits.summary["fifo"]["locality"] == 1
+    greedy = [
+        mb.simulate(jobs, "cluster", "fifo", cluster=cluster, replicas=1, rng=seed, epoch=0)
+        for seed in range(40)
+    ]
+    assert {r.records["completion"][0] for r in greedy} == {11, 20}
+    # Node 0 has all blocks and is busy with the first job: the second waits 5 s, then reads from
+    # afar for 10 s.
+    both = mb.ClusterJobs([1, 1], [100, 10], block=100, arrival=[0, 1])
+    two = mb.Cluster([{"map_slots": 1, "storage": 100.0, "link": 10.0, "count": 2}])
+    assert completions(both, AllOnNodeZero(), two, replicas=1, delay=5) == [101, 26]
+    assert completions(both, AllOnNodeZero(), two, replicas=1) == [101, 21]
+
+
+class AllOnNodeZero:
+    name, style = "zero", "ranks"
+
+    def decide(self, view):
+        return view["arrival"]
+
+    def place(self, state, job, task, copies):
+        return [0]
+
+
+def test_node_leaves_and_returns():
+    cluster = mb.Cluster(
+        [{"map_slots": 1, "count": 2}],
+        changes=[{"time": 5, "node": 1, "up": False}, {"time": 30, "node": 1, "up": True}],
+    )
+    # The second task is lost at 5, runs again on the other node from 10 to 20, the third to 30.
+    result = run(mb.ClusterJobs([3, 1], 10, arrival=[0, 29]), cluster=cluster, trace=True)
+    assert result.records["completion"].tolist() == [30, 40]
+    assert result.summary["fifo"]["killed_tasks"] == 1
+    trace = result.trace["fifo"]
+    assert trace["time"][trace["kind"] == 3].tolist() == [5]
+
+
+def test_sublinear_speed_up():
+    # Two tasks on two slots run at 2^-0.5 each; the third alone at full speed.
+    jobs = mb.ClusterJobs([3], 10)
+    root = math.sqrt(2)
+    expected = 10 * root + 10
+    assert completions(jobs, speedup=0.5) == pytest.approx([expected])
+    assert completions(jobs, speedup=1.0) == [20]
+
+
+def test_minima_are_kept():
+    jobs = mb.ClusterJobs([40, 40], [10, 1], min_map_slots=[4, 0])
+    given_up = run(jobs, "flex", nodes(10), epoch=1).records["completion"]
+    free = run(mb.ClusterJobs([40, 40], [10, 1]), "flex", nodes(10), epoch=1).records["completion"]
+    assert free.tolist() == [44, 4]
+    # Six slots for the second job: 40 tasks in seven rounds.
+    assert given_up[1] == 7
+
+
+@pytest.mark.parametrize("policy", ["fair", "flex", "fifo"])
+@pytest.mark.parametrize("seed", range(25))
+def test_agrees_with_small_steps(policy, seed):
+    rng = np.random.default_rng(seed)
+    count = int(rng.integers(1, 6))
+    maps = rng.integers(0, 6, count)
+    table = list(
+        zip(
+            np.sort(rng.integers(0, 12, count)).tolist(),
+            maps.tolist(),
+            rng.integers(1, 7, count).tolist(),
+            rng.integers(0, 4, count).tolist(),
+            rng.integers(1, 7, count).tolist(),
+            (np.maximum(maps, 1) * rng.integers(0, 3, count)).tolist(),
+            strict=True,
+        )
+    )
+    slots = {"map": int(rng.integers(1, 5)), "reduce": int(rng.integers(1, 4))}
+    slow_start = float(rng.choice([0.0, 0.05, 0.5, 1.0]))
+    expected = cluster_steps.simulate(table, slots, policy, slow_start)
+    arrival, maps, map_seconds, reduces, reduce_seconds, shuffle = zip(*table, strict=True)
+    jobs = mb.ClusterJobs(
+        maps, map_seconds, reduces, reduce_seconds, arrival=arrival, shuffle=shuffle
+    )
+    cluster = nodes(slots["map"], slots["reduce"])
+    for epoch in (0, 1):
+        found = completions(jobs, policy, cluster, slow_start=slow_start, epoch=epoch)
+        assert found == pytest.approx(expected, abs=1e-9)
+
+
+@st.composite
+def instances(draw):
+    count = draw(st.integers(1, 8))
+    whole = st.integers(0, 6)
+    column = st.lists(whole, min_size=count, max_size=count)
+    eighths = st.lists(st.integers(0, 60).map(lambda n: n / 8), min_size=count, max_size=count)
+    jobs = mb.ClusterJobs(
+        draw(column), draw(eighths), draw(column), draw(eighths),
+        arrival=draw(eighths), shuffle=draw(eighths), block=draw(eighths),
+        user=draw(st.lists(st.sampled_from("ab"), min_size=count, max_size=count)),
+    )  # fmt: skip
+    generic = draw(st.booleans())
+    kind = {"slots": draw(st.integers(1, 3))}
+    if not generic:
+        kind = {"map_slots": draw(st.integers(1, 3)), "reduce_slots": draw(st.integers(1, 3))}
+    groups = [
+        {**kind, "count": draw(st.integers(1, 3)), "rate": draw(st.sampled_from([0.5, 1.0, 2.0]))}
+        for _ in range(draw(st.integers(1, 2)))
+    ]
+    total = sum(group["count"] for group in groups)
+    changes = []
+    if draw(st.booleans()) and total > 1:
+        node = draw(st.integers(0, total - 1))
+        when = draw(st.integers(0, 40)) / 4
+        changes = [
+            {"time": when, "node": node, "up": False},
+            {"time": when + draw(st.integers(1, 40)) / 4, "node": node, "up": True},
+        ]
+    cluster = mb.Cluster(groups, [{"name": "a", "minimum": 2}, {"name": "b"}], changes)
+    options = {
+        "epoch": draw(st.sampled_from([0, 0.5, 3])),
+        "slow_start": draw(st.sampled_from([0.0, 0.05, 0.6, 1.0])),
+        "split_copy": draw(st.booleans()),
+        "heartbeat": draw(st.sampled_from([0, 0, 1.5])),
+        "replicas": draw(st.sampled_from([0, 0, 2])),
+        "delay": draw(st.sampled_from([0, 1])),
+        "noise": draw(st.sampled_from([0, 0, 0.5])),
+        "failure": draw(st.sampled_from([0, 0, 0.2])),
+        "speedup": draw(st.sampled_from([1, 1, 0.5])),
+        "estimates": draw(st.sampled_from([None, 0.5, "learn"])),
+    }
+    return jobs, cluster, options
+
+
+@settings(max_examples=150, deadline=None)
+@given(instances(), st.sampled_from(BUILT_IN), st.integers(0, 3))
+def test_every_trace_is_sound(instance, policy, seed):
+    jobs, cluster, options = instance
+    result = mb.simulate(jobs, "cluster", policy, cluster=cluster, rng=seed, trace=True, **options)
+    summary, trace = result.summary[policy], result.trace[policy]
+    assert summary["jobs"] == len(jobs)
+    assert summary["tasks"] == jobs.maps.sum() + jobs.reduces.sum()
+    check_trace(jobs, cluster, options, trace, result.records)
+    # Little's law on every path.
+    response = result.records["turnaround_time"].sum()
+    if summary["end"]:
+        assert summary["mean_jobs"] * summary["end"] == pytest.approx(response)
+    again = mb.simulate(jobs, "cluster", policy, cluster=cluster, rng=seed, trace=True, **options)
+    for name, column in result.records.items():
+        assert column.tolist() == again.records[name].tolist()
+    conserving = options["heartbeat"] == 0 and not (options["replicas"] and options["delay"])
+    if conserving:
+        assert not summary["idle_slots"] > 0
+
+
+def check_trace(jobs, cluster, options, trace, records):
+    generic = cluster.generic
+    slots = {
+        (node, phase): int(
+            (cluster.map_slots if generic or not phase else cluster.reduce_slots)[node]
+        )
+        for node in range(len(cluster))
+        for phase in (0, 1)
+    }
+    used = dict.fromkeys(slots, 0)
+    open_tasks, finished, first, last = {}, {}, {}, {}
+    maps_ended = dict.fromkeys(range(len(jobs)), 0)
+    columns = (trace[name].tolist() for name in ("time", "kind", "job", "phase", "task", "node"))
+    now = 0.0
+    for time, kind, job, phase, task, node in zip(*columns, strict=True):
+        assert time >= now
+        now = time
+        place = (node, 0 if generic else phase)
+        if kind == 0:
+            assert time >= jobs.arrival[job]
+            assert (job, phase, task) not in open_tasks
+            assert (job, phase, task) not in finished
+            used[place] += 1
+            assert used[place] <= slots[place]
+            open_tasks[job, phase, task] = (time, node)
+            first.setdefault(job, time)
+            if phase == 1:
+                needed = 1.0 if options["split_copy"] else options["slow_start"]
+                assert maps_ended[job] >= math.ceil(needed * jobs.maps[job] - 1e-9)
+            continue
+        began, where = open_tasks.pop((job, phase, task))
+        assert where == node
+        used[place] -= 1
+        if kind != 1:
+            continue
+        finished[job, phase, task] = time
+        last[job] = time
+        maps_ended[job] += phase == 0
+        if options["noise"] == 0 and options["speedup"] == 1:
+            own = (jobs.reduce_seconds if phase else jobs.map_seconds)[job] / cluster.rate[node]
+            if phase == 1 and not options["split_copy"]:
+                own += jobs.shuffle[job]
+                assert time - began >= own - 1e-9
+            else:
+                assert time - began == pytest.approx(own, abs=1e-9)
+    assert not open_tasks
+    for row, (start, completion) in enumerate(
+        zip(records["starting_time"], records["completion"], strict=True)
+    ):
+        if jobs.maps[row] + jobs.reduces[row] == 0:
+            assert completion == jobs.arrival[row]
+            continue
+        assert start == first[row]
+        assert completion == last[row]
+
+
+def test_small_tasks_become_the_fluid_plan():
+    work, most = np.array([300.0, 40.0, 90.0, 10.0]), np.array([8, 4, 6, 2])
+    plan = mb.plan(mb.Jobs(work, max_slots=10), 10, objective="sum:response", effort=0)
+    pieces = 200
+    jobs = mb.ClusterJobs((work * pieces).astype(int), 1 / pieces)
+    found = run(jobs, "flex", nodes(10), epoch=0).records["completion"]
+    assert found == pytest.approx(plan.completion, rel=2e-2)
+    assert most.sum() > 10
+
+
+@pytest.mark.parametrize("servers", [1, 4])
+def test_many_servers_queue(servers):
+    # M/M/c: single-task jobs, exponential times; Erlang's formula.
+    count, load = 60_000, 0.7
+    rng = np.random.default_rng(5)
+    arrival = np.cumsum(rng.standard_exponential(count)) / (load * servers)
+    jobs = mb.ClusterJobs(np.ones(count, int), rng.standard_exponential(count), arrival=arrival)
+    summary = run(jobs, "fifo", nodes(servers)).summary["fifo"]
+    offered = load * servers
+    head = sum(offered**k / math.factorial(k) for k in range(servers))
+    tail = offered**servers / math.factorial(servers) / (1 - load)
+    expected = 1 + tail / (head + tail) / (servers - offered)
+    assert summary["mean_response"] == pytest.approx(expected, rel=0.05)
+    assert summary["map_utilisation"] == pytest.approx(load, rel=0.02)
+
+
+def test_noise_keeps_the_mean_and_failures_repeat():
+    jobs = mb.ClusterJobs([4000], 10)
+    calm = run(jobs, cluster=nodes(1000)).summary["fifo"]
+    wild = run(jobs, cluster=nodes(1000), noise=0.5).summary["fifo"]
+    assert calm["end"] == 40
+    busy = wild["map_utilisation"] * wild["end"] * 1000
+    assert busy == pytest.approx(40_000, rel=0.05)
+    failing = run(jobs, cluster=nodes(1000), failure=0.2).summary["fifo"]
+    assert failing["failed_attempts"] == pytest.approx(1000, rel=0.15)
+    assert failing["tasks"] == 4000
+
+
+def test_estimates_are_not_the_truth():
+    jobs = mb.generate_cluster_jobs(60, 3, gap=5.0)
+    true = run(jobs, "flex", nodes(40, 8), epoch=1).summary["flex"]
+    wrong = run(jobs, "flex", nodes(40, 8), epoch=1, estimates=2.0).summary["flex"]
+    learnt = run(jobs, "flex", nodes(40, 8), epoch=1, estimates="learn").summary["flex"]
+    assert true["mean_response"] < learnt["mean_response"] * 1.05
+    assert true["mean_response"] < wrong["mean_response"]
+    # The truth is what runs.
+    assert true["tasks"] == wrong["tasks"] == learnt["tasks"]
+
+
+def shortest(view):
+    """Slots to the shortest job, then to the next."""
+    slots = np.zeros(len(view["job"]))
+    free = view["slots"]
+    for row in np.argsort(view["work"], kind="stable"):
+        slots[row] = min(free, view["most"][row])
+        free -= slots[row]
+    return slots
+
+
+class Oldest:
+    name, style = "oldest", "node"
+
+    def choose(self, state, node, pool):
+        for job in state.present.tolist():
+            if state.eligible(job, pool):
+                return job, pool
+        return None
+
+
+def test_own_policies():
+    jobs = mb.generate_cluster_jobs(40, 3, gap=5.0)
+    cluster = nodes(10, 4, 3)
+    result = mb.simulate(
+        jobs, "cluster", ["flex", shortest, "fifo", Oldest()], cluster=cluster, rng=1, epoch=1
+    )
+    by = {name: result.summary[name]["mean_response"] for name in result.summary}
+    assert by["shortest"] == pytest.approx(by["flex"], rel=1e-9)
+    assert by["oldest"] == pytest.approx(by["fifo"], rel=1e-9)
+
+
+def test_own_policies_are_checked():
+    jobs = mb.ClusterJobs([1], 1)
+    with pytest.raises(ValueError, match="one number for each of 1 jobs"):
+        run(jobs, lambda view: [1, 2])
+    with pytest.raises(ValueError, match=r"policy's answer\[0\] = -1"):
+        run(jobs, lambda view: [-1])
+
+    class Wrong:
+        style = "node"
+
+        def choose(self, state, node, pool):
+            return 7, 0
+
+    with pytest.raises(ValueError, match="chose job 7"):
+        run(jobs, Wrong())
+
+    def broken(view):
+        raise RuntimeError("mine")
+
+    with pytest.raises(RuntimeError, match="mine"):
+        run(jobs, broken)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"epoch": -1}, "epoch = -1: must be from 0"),
+        ({"slow_start": 2}, "slow_start = 2: must be from 0 to 1"),
+        ({"nonsense": 1}, "nonsense: unknown option"),
+        ({"estimates": "maybe"}, "expected 'learn'"),
+        ({"estimates": [[1.0, math.nan]]}, r"estimates\[1\] = nan"),
+        ({"policy": "best"}, "policy = 'best'"),
+        ({"objective": "sum:sla"}, "not one that cluster jobs"),
+        ({"objective": "sum:lateness"}, r"deadline\[0\] = inf"),
+        ({"load": 0.5}, "load: only without a cluster"),
+        ({"horizon": -1}, "horizon"),
+    ],
+)
+def test_wrong_input(change, message):
+    arguments = {"policy": "flex", **change}
+    with pytest.raises(ValueError, match=message):
+        run(mb.ClusterJobs([1], 1), **arguments)
+
+
+def test_jobs_that_fit_nowhere():
+    cluster = mb.Cluster([{"map_slots": 2}])
+    with pytest.raises(ValueError, match=r"reduces\[1\] = 3: the cluster has no slot"):
+        run(mb.ClusterJobs([1, 1], 1, [0, 3], 1), cluster=cluster)
+
+
+def test_horizon_leaves_the_rest():
+    result = run(mb.ClusterJobs([2, 2], 10), horizon=15)
+    assert result.summary["fifo"]["jobs"] == 1
+    assert result.summary["fifo"]["unfinished"] == 1
+    assert result.summary["fifo"]["end"] == 15
