@@ -13,22 +13,54 @@ namespace {
 using Doubles = Array<double>;
 using Integers = Array<std::int64_t>;
 
-Problem problem_of(const Doubles& work, const Integers& min_slots, const Integers& max_slots,
-                   std::int64_t slots, double now, bool gang,
-                   std::span<const double> arrival = {}) {
+// Kept between the calls of a thread: most of a call on new memory goes into the system's making
+// pages of it.
+struct Workspace {
+  Problem problem;
+  ResourceAllocation allocation;
+  MalleablePacking packing;
+  std::vector<double> ended, chosen;
+  std::vector<Index> order;
+  std::vector<std::uint8_t> seen;
+};
+
+Workspace& workspace() {
+  thread_local Workspace kept;
+  return kept;
+}
+
+const Problem& problem_of(const Doubles& work, const Integers& min_slots, const Integers& max_slots,
+                          std::int64_t slots, double now, bool gang,
+                          std::span<const double> arrival = {}) {
   validate_slots(slots);
   if (view(min_slots).size() != view(work).size() || view(max_slots).size() != view(work).size()) {
     throw std::invalid_argument("work, min_slots and max_slots differ in length");
   }
-  Problem problem;
-  const std::vector<double> ended(view(work).size(), now);
-  if (!arrival.empty() && arrival.size() != ended.size()) {
+  Workspace& own = workspace();
+  if (arrival.empty()) {
+    own.ended.assign(view(work).size(), now);
+    arrival = own.ended;
+  } else if (arrival.size() != view(work).size()) {
     throw std::invalid_argument("arrival and work differ in length");
   }
-  problem.build(view(work), arrival.empty() ? std::span<const double>(ended) : arrival,
-                view(min_slots), view(max_slots), slots, now,
-                gang ? MinMode::kGang : MinMode::kGuarantee);
-  return problem;
+  own.problem.build(view(work), arrival, view(min_slots), view(max_slots), slots, now,
+                    gang ? MinMode::kGang : MinMode::kGuarantee);
+  return own.problem;
+}
+
+void take_permutation(std::span<const std::int64_t> rows, std::size_t count, Workspace& own) {
+  const auto wrong = [] {
+    return std::invalid_argument("order: expected every job row exactly once");
+  };
+  if (rows.size() != count) throw wrong();
+  own.order.resize(count);
+  own.seen.assign(count, 0);
+  for (std::size_t p = 0; p < count; ++p) {
+    const auto row = static_cast<std::size_t>(rows[p]);
+    if (row >= count || own.seen[row]) throw wrong();
+    own.seen[row] = 1;
+    own.order[p] = static_cast<Index>(row);
+  }
 }
 
 std::vector<std::int64_t> integers(const std::vector<double>& slots) {
@@ -42,10 +74,11 @@ py::tuple resource_allocation(const Doubles& arrival, const Doubles& work,
                               const std::optional<Integers>& table_offset,
                               const std::optional<Integers>& table_slots,
                               const std::optional<Doubles>& table_duration) {
-  std::vector<double> chosen;
+  Workspace& own = workspace();
   AllocationResult result;
   {
-    const Problem problem = problem_of(work, min_slots, max_slots, slots, now, gang, view(arrival));
+    const Problem& problem =
+        problem_of(work, min_slots, max_slots, slots, now, gang, view(arrival));
     if (penalties.size() != problem.size()) {
       throw std::invalid_argument("penalties and work differ in length");
     }
@@ -60,23 +93,24 @@ py::tuple resource_allocation(const Doubles& arrival, const Doubles& work,
     }
     py::gil_scoped_release release;
     if (given) table.complete();
-    chosen.resize(problem.size());
-    ResourceAllocation allocation;
-    result = allocation.run(problem, penalties, aggregate_of(is_max), {}, effort, chosen,
-                            given ? &table : nullptr);
+    own.chosen.resize(problem.size());
+    result = own.allocation.run(problem, penalties, aggregate_of(is_max), {}, effort, own.chosen,
+                                given ? &table : nullptr);
   }
-  return py::make_tuple(to_numpy(integers(chosen)), result.value, result.lower_bound, result.exact);
+  return py::make_tuple(to_numpy(integers(own.chosen)), result.value, result.lower_bound,
+                        result.exact);
 }
 
 Doubles malleable_packing(const Doubles& work, const Integers& min_slots, const Integers& max_slots,
                           std::int64_t slots, bool gang, const Integers& order) {
   std::vector<double> completion;
   {
-    const Problem problem = problem_of(work, min_slots, max_slots, slots, 0.0, gang);
-    const std::vector<Index> sequence(view(order).begin(), view(order).end());
+    const Problem& problem = problem_of(work, min_slots, max_slots, slots, 0.0, gang);
+    Workspace& own = workspace();
+    take_permutation(view(order), problem.size(), own);
     completion.resize(problem.size());
     py::gil_scoped_release release;
-    MalleablePacking().run(problem, sequence, completion);
+    own.packing.run(problem, own.order, completion);
   }
   return to_numpy(std::move(completion));
 }
@@ -87,8 +121,8 @@ Integers waterline(const Integers& min_slots, const Integers& max_slots, std::in
   {
     const auto n = view(min_slots).size();
     const std::vector<double> some(n, 1.0);
-    const Problem problem = problem_of(Doubles(static_cast<py::ssize_t>(n), some.data()), min_slots,
-                                       max_slots, slots, 0.0, gang);
+    const Problem& problem = problem_of(Doubles(static_cast<py::ssize_t>(n), some.data()),
+                                        min_slots, max_slots, slots, 0.0, gang);
     given.resize(n);
     py::gil_scoped_release release;
     Waterline().allocate(problem, view(weight), given);

@@ -132,7 +132,7 @@ def malleable_packing(
     ``order`` is a permutation of the job rows. FLEX, figure 3. O(J) expected, O(J log J) at worst.
     """
     given = np.asarray(order)
-    if not np.array_equal(np.sort(given), np.arange(len(jobs))):
+    if given.ndim != 1 or (given.size and not np.issubdtype(given.dtype, np.integer)):
         raise ValueError("order: expected every job row exactly once")
     slots = check_slots(slots)
     check_min_mode(min_mode)
