@@ -352,19 +352,35 @@ double ForcedWork::level(const Problem& problem, const Penalties& penalties, dou
   return std::min(high, to);
 }
 
+// The steps that each job can still take, dearest (which may end at any time) first.
+void ForcedWork::list_steps(const Problem& problem, const Penalties& penalties,
+                            std::span<const double> earliest) {
+  const std::size_t n = problem.size();
+  steps_.clear();
+  step_offset_.assign(1, 0);
+  times_.clear();
+  for (std::size_t j = 0; j < n; ++j) {
+    const std::size_t first = penalties.offset()[j];
+    double due = kInfinity;
+    for (std::size_t r = penalties.offset()[j + 1]; problem.work[j] > 0.0 && r-- > first;) {
+      if (due >= earliest[j]) steps_.push_back({due, penalties.value()[r]});
+      if (r == first) break;
+      const double at = penalties.at()[r];
+      due = at + tolerance(at) - problem.now;
+      if (due > 0.0) times_.push_back(due);
+    }
+    step_offset_.push_back(steps_.size());
+  }
+}
+
 double ForcedWork::step_bound(const Problem& problem, const Penalties& penalties,
                               std::span<const double> earliest, std::size_t tries) {
   const std::size_t n = problem.size();
-  // Candidate times: quantiles of the break points.
-  times_.clear();
+  list_steps(problem, penalties, earliest);
+  double idle = 0.0;
   for (std::size_t j = 0; j < n; ++j) {
-    for (std::size_t r = penalties.offset()[j] + 1; r < penalties.offset()[j + 1]; ++r) {
-      const double t = penalties.at()[r] + tolerance(penalties.at()[r]) - problem.now;
-      if (t > 0.0 && problem.work[j] > 0.0) times_.push_back(t);
-    }
+    if (problem.work[j] == 0.0) idle += penalties(j, problem.idle_end[j]);
   }
-  std::sort(times_.begin(), times_.end());
-  times_.erase(std::unique(times_.begin(), times_.end()), times_.end());
   struct Edge {
     double slope, size, cost;
   };
@@ -374,27 +390,34 @@ double ForcedWork::step_bound(const Problem& problem, const Penalties& penalties
   std::vector<Edge> edges;
   std::vector<Point> points;
   double best = -kInfinity;
+  // Candidate times: quantiles of the break points.
   const std::size_t count = std::min(tries, times_.size());
+  auto sorted_to = times_.begin();
+  double last_time = -kInfinity;
   for (std::size_t k = 0; k < count; ++k) {
-    const double t = times_[count > 1 ? k * (times_.size() - 1) / (count - 1) : 0];
-    double sum = 0.0, used = 0.0;
+    const auto at = times_.begin() + static_cast<std::ptrdiff_t>(
+                                         count > 1 ? k * (times_.size() - 1) / (count - 1) : 0);
+    std::nth_element(sorted_to, at, times_.end());
+    sorted_to = at;
+    const double t = *at;
+    if (t == last_time) continue;
+    last_time = t;
+    double sum = idle, used = 0.0;
     edges.clear();
     for (std::size_t j = 0; j < n; ++j) {
       const double work = problem.work[j];
-      const std::size_t first = penalties.offset()[j], end = penalties.offset()[j + 1];
-      if (work == 0.0) {
-        sum += penalties(j, problem.idle_end[j]);
+      if (work == 0.0) continue;
+      const double low = problem.gang ? 0.0 : problem.low[j];
+      const std::size_t first = step_offset_[j], end = step_offset_[j + 1];
+      const double head = std::min(work, low * t);
+      if (forced_work(work, low, problem.high[j], steps_[end - 1].due, t) <= head) {
+        used += head;  // even the cheapest step asks for no more by t
+        sum += steps_[end - 1].cost;
         continue;
       }
-      const double low = problem.gang ? 0.0 : problem.low[j];
-      // From the dearest step, which may end at any time, to the cheapest that can be reached.
       points.clear();
-      for (std::size_t r = end; r-- > first;) {
-        const double due =
-            r + 1 == end ? kInfinity
-                         : penalties.at()[r + 1] + tolerance(penalties.at()[r + 1]) - problem.now;
-        if (due < earliest[j]) break;
-        const Point p{forced_work(work, low, problem.high[j], due, t), penalties.value()[r]};
+      for (std::size_t i = first; i < end; ++i) {
+        const Point p{forced_work(work, low, problem.high[j], steps_[i].due, t), steps_[i].cost};
         if (!points.empty() && p.work <= points.back().work) {
           points.back() = p;  // cheaper for the same work
           continue;

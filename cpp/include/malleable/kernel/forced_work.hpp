@@ -74,8 +74,17 @@ class ForcedWork {
   double follow(const Problem& problem, const Penalties& penalties, const Peak& top, double low,
                 double to, double stretch);
 
+  void list_steps(const Problem& problem, const Penalties& penalties,
+                  std::span<const double> earliest);
+
+  struct Step {
+    double due, cost;  // the last time, from now, at which it is paid
+  };
+
   KeySort sorter_;
   std::vector<double> times_, rates_, due_, zeros_;
+  std::vector<Step> steps_;
+  std::vector<std::size_t> step_offset_;
   std::vector<Index> order_, owners_;
 };
 
