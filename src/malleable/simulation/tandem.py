@@ -29,6 +29,7 @@ __all__ = [
     "DEFAULT_EFFORT",
     "POLICIES",
     "batch_guarantee",
+    "capacities_at",
     "core_queue",
     "lower_bound",
     "run",
@@ -297,9 +298,24 @@ def _plan(policy: str, jobs: _Jobs, seen: _Columns | None, effort: Any, budget: 
     return _Plan(name, map_place, shuffle_place, batch.tried, complete)
 
 
-def _capacities(
-    jobs: MapShuffleJobs | MapShuffleStream, load: float | None, given: tuple[float, float]
-) -> tuple[float, float]:
+def capacities_at(jobs: MapShuffleJobs, load: float) -> tuple[float, float]:
+    """Map and shuffle capacity at which a table's work takes this part of the time between its first
+    and its last arrival, at both stations.
+
+    Raises
+    ------
+    ValueError
+        A load that is not above 0, jobs that arrive together, or a phase without work.
+    """
+    target = checked_positive("load", load)
+    span = float(np.ptp(jobs.arrival)) if len(jobs) else 0.0
+    totals = float(jobs.map.sum()), float(jobs.shuffle.sum())
+    if not (span > 0.0 and min(totals) > 0.0):
+        raise ValueError("load: needs arrivals at different times and work in both phases")
+    return totals[0] / (span * target), totals[1] / (span * target)
+
+
+def _capacities(jobs: _Jobs, load: float | None, given: tuple[float, float]) -> tuple[float, float]:
     if load is None:
         return (
             checked_positive("map_capacity", given[0]),
@@ -307,12 +323,7 @@ def _capacities(
         )
     if isinstance(jobs, MapShuffleStream):
         raise ValueError("load: a stream has its own")
-    target = checked_positive("load", load)
-    span = float(np.ptp(jobs.arrival)) if len(jobs) else 0.0
-    totals = float(jobs.map.sum()), float(jobs.shuffle.sum())
-    if not (span > 0.0 and min(totals) > 0.0):
-        raise ValueError("load: needs arrivals at different times and work in both phases")
-    return totals[0] / (span * target), totals[1] / (span * target)
+    return capacities_at(jobs, load)
 
 
 def run(

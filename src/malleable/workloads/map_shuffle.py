@@ -20,6 +20,7 @@ from malleable.workloads.files import (
     parse_number,
     shown,
 )
+from malleable.workloads.rumen import read_rumen_phases
 from malleable.workloads.swim import read_swim
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "MapShuffleStream",
     "read_map_shuffle_google2011",
     "read_map_shuffle_jobs",
+    "read_map_shuffle_rumen",
     "read_map_shuffle_swim",
 ]
 
@@ -259,6 +261,35 @@ def read_map_shuffle_swim(
         )
     maps, shuffles = phases
     return MapShuffleJobs(maps.work, shuffles.work, arrival=maps.arrival, name=maps.name)
+
+
+def read_map_shuffle_rumen(
+    source: Source, *, shuffle_rate: float = 1e9 / 300, errors: str = "raise"
+) -> MapShuffleJobs:
+    """Read a Rumen trace: slot-seconds of the map phase, and bytes shuffled / rate.
+
+    Parameters
+    ----------
+    source : path or file object
+        Plain or gzip.
+    shuffle_rate : float
+        Bytes a second at capacity 1.
+    errors : {"raise", "skip"}
+        What to do about a job that contradicts itself, or whose shuffled bytes are unknown.
+
+    Raises
+    ------
+    ValueError, OSError
+        As `read_rumen`.
+
+    Notes
+    -----
+    Bytes rather than times, because a first-wave reducer's shuffle contains its waiting for the maps.
+    """
+    rate = checked_positive("shuffle_rate", shuffle_rate)
+    rows = read_rumen_phases(source, errors=errors)
+    names, arrivals, maps, amounts = zip(*rows, strict=True) if rows else ((),) * 4
+    return MapShuffleJobs(maps, np.array(amounts) / rate, arrival=arrivals, name=names)
 
 
 def read_map_shuffle_google2011(
