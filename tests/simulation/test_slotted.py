@@ -293,6 +293,10 @@ def test_an_overloaded_stream_warns_and_stops():
     with pytest.warns(RuntimeWarning, match="load of 1 or more"):
         result = mb.simulate(stream, "slotted", "fifo", machines=100, rng=1)
     assert result.summary["fifo"]["unfinished"] > 0
+    assert result.summary["fifo"]["end"] <= 200
+    with pytest.warns(RuntimeWarning, match="stopping at the horizon"):
+        result = mb.simulate(stream, "slotted", "fifo", machines=100, rng=1, horizon=50)
+    assert result.summary["fifo"]["end"] == 50
 
 
 def test_ctrl_c_keeps_what_is_finished():

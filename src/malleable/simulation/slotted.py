@@ -288,7 +288,7 @@ def run(
     Warns
     -----
     RuntimeWarning
-        A stream of load 1 or more; it stops at its last slot of arrivals.
+        A stream of load 1 or more; it stops at its last slot of arrivals, or at the horizon.
 
     Notes
     -----
@@ -326,13 +326,15 @@ def run(
         source, order = _in_order(jobs)
         if estimate is not None:
             estimate = estimate[order]
-    elif jobs.rate * jobs.mean_work >= count and horizon is None:
+    elif jobs.rate * jobs.mean_work >= count:
+        if horizon is None:
+            last = max(jobs.slots, 1)
+        where = "last arrival" if horizon is None else "horizon"
         warnings.warn(
-            "load of 1 or more: the queue grows without bound; stopping at the last arrival",
+            f"load of 1 or more: the queue grows without bound; stopping at the {where}",
             RuntimeWarning,
             stacklevel=3,
         )
-        last = max(jobs.slots, 1)
 
     sim = _core.SlottedSim(
         machines=count,
