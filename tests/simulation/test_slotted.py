@@ -340,6 +340,12 @@ def test_the_adversary_of_section_4(policy):
         assert found.better_flow >= 2 * (len(rows) - 1)
 
 
+@pytest.mark.parametrize("ratio", [0.5, 1001.0, float("nan")])
+def test_the_adversary_has_limits(ratio):
+    with pytest.raises(ValueError, match="must be from 1 to 1000"):
+        slotted.adversarial_jobs("fifo", ratio)
+
+
 @pytest.mark.parametrize("preemptive", [True, False])
 @pytest.mark.parametrize("policy", ["asrpt", "unlock", "srpt"])
 def test_bounce_lets_others_by(policy, preemptive):
