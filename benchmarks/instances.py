@@ -19,15 +19,28 @@ cell_network(F, T, kind): F flows of work U{1..99} in T equal cells of 25 slots,
 m_m_1(J, seed): J jobs with map work Exp(1) and nothing to shuffle, Poisson arrivals of M_M_1's load.
 OverlapStream(policy, J, most): an OverlapEpoch with J jobs, both sizes lognormal(0, 1.5), 10,000 slots a
     station, at most ``most`` a job; 1 % of the jobs leave and as many come, and 1 % change, seed 1.
+slotted_cluster(): the ASRPT paper's section VII, Exp(5) map and Exp(40) reduce work, on 10,000 machines with
+    200 arrivals a slot for 5,000 slots, seed 1.
+slotted_loop(J, policy): a SlottedEpoch on 10,000 machines with J live jobs of U{1..9} map tasks and U{1..80}
+    units of reduce work; 200 more arrive every slot; seed 1.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from malleable import Flows, Jobs, MapShuffleJobs, OverlapDecision, OverlapEpoch
+from malleable import (
+    Flows,
+    Jobs,
+    MapReduceJobs,
+    MapShuffleJobs,
+    OverlapDecision,
+    OverlapEpoch,
+    SlottedDecision,
+    SlottedEpoch,
+)
 from malleable.report.latency import DecisionStream, instance_a, instance_b
-from malleable.workloads import section41, section51_flows
+from malleable.workloads import section7, section41, section51_flows
 
 __all__ = [
     "LARGER",
@@ -46,6 +59,8 @@ __all__ = [
     "section41_larger",
     "section41_tight",
     "section51_base",
+    "slotted_cluster",
+    "slotted_loop",
     "step_instance",
 ]
 
@@ -190,3 +205,69 @@ def cell_network(flows: int, cells: int, kind: str, seed: int = 1) -> dict[str, 
                 row(at, paid, 0.0)
         columns["offset"].append(len(columns["from_cell"]))
     return columns
+
+
+def slotted_cluster() -> tuple[MapReduceJobs, int]:
+    """A million jobs on 10,000 machines at load 0.9."""
+    return section7("exp-large", slots=5_000, rate=200.0, rng=1), 10_000
+
+
+class SlottedLoop:
+    """Keeps what a scheduler knows of its jobs: waiting map tasks, and reduce units left."""
+
+    def __init__(self) -> None:
+        self.rng = np.random.default_rng(1)
+        self.now = 0.0
+        self.decision: SlottedDecision | None = None
+        self.row: dict[int, list[int]] = {}
+
+    def drawn(self, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """Map tasks and reduce work of new jobs."""
+        work = self.rng.integers(1, 80, count, endpoint=True)
+        return self.rng.integers(1, 9, count, endpoint=True), work.astype(np.float64)
+
+    def arrivals(self) -> tuple[float, np.ndarray, np.ndarray]:
+        """The next slot and who comes in it."""
+        self.now += 1.0
+        return (self.now, *self.drawn(200))
+
+    def admit(self, ids: np.ndarray, maps: np.ndarray, work: np.ndarray) -> None:
+        """Remember new jobs."""
+        self.row.update(
+            zip(
+                ids.tolist(), map(list, zip(maps.tolist(), work.tolist(), strict=True)), strict=True
+            )
+        )
+
+    def follow(self, epoch: SlottedEpoch) -> None:
+        """Do what was decided, by the unit, and tell the epoch."""
+        assert self.decision is not None
+        columns = (column.tolist() for column in self.decision)
+        left, done = [], []
+        for name, maps, reduces in zip(*columns, strict=True):
+            row = self.row[name]
+            row[0] -= maps
+            row[1] -= reduces
+            if row[0] + row[1] == 0:
+                done.append(name)
+                del self.row[name]
+            else:
+                left.append(name)
+        epoch.finish(done)
+        rows = [self.row[name] for name in left]
+        epoch.update(
+            left,
+            maps=[maps for maps, _ in rows],
+            reduces=[0 if maps else int(work) for maps, work in rows],
+            map_left=[float(maps) for maps, _ in rows],
+            reduce_left=[work for _, work in rows],
+        )
+        self.decision = None
+
+
+def slotted_loop(jobs: int, policy: str) -> tuple[SlottedEpoch, SlottedLoop]:
+    """An epoch with so many live jobs, and what keeps it going slot by slot."""
+    epoch, loop = SlottedEpoch(10_000, policy), SlottedLoop()
+    maps, work = loop.drawn(jobs)
+    loop.admit(epoch.add(0.0, maps, work), maps, work)
+    return epoch, loop

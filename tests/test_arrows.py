@@ -25,6 +25,7 @@ PYTHON_ROOMS = {
     "epoch": EPOCH,
     "flow_epoch": EPOCH,
     "overlap_epoch": EPOCH,
+    "slotted_epoch": EPOCH,
     "simulation": SIMULATION,
     "live": LIVE,
     "report": REPORT,

@@ -9,12 +9,19 @@ from malleable.objectives import KINDS
 from malleable.overlap_epoch import OverlapDecision, OverlapEpoch
 from malleable.planning import DEFAULT_EFFORT, POLICIES, Plan, plan
 from malleable.simulation import SIMULATED_POLICIES, SimulationResult, simulate
+from malleable.slotted_epoch import SlottedDecision, SlottedEpoch
 from malleable.tables import ALL_SLOTS, Jobs
 from malleable.workloads import (
+    MapReduceJobs,
+    MapReduceStream,
     MapShuffleJobs,
     MapShuffleStream,
     read_flows,
     read_jobs,
+    read_map_reduce_google2011,
+    read_map_reduce_jobs,
+    read_map_reduce_rumen,
+    read_map_reduce_swim,
     read_map_shuffle_google2011,
     read_map_shuffle_jobs,
     read_map_shuffle_rumen,
@@ -25,6 +32,7 @@ from malleable.workloads import (
     read_workload,
     write_flows,
     write_jobs,
+    write_map_reduce_jobs,
 )
 
 __all__ = [
@@ -41,18 +49,26 @@ __all__ = [
     "FlowPlan",
     "Flows",
     "Jobs",
+    "MapReduceJobs",
+    "MapReduceStream",
     "MapShuffleJobs",
     "MapShuffleStream",
     "OverlapDecision",
     "OverlapEpoch",
     "Plan",
     "SimulationResult",
+    "SlottedDecision",
+    "SlottedEpoch",
     "flow_kernels",
     "kernels",
     "overlap_kernels",
     "plan",
     "read_flows",
     "read_jobs",
+    "read_map_reduce_google2011",
+    "read_map_reduce_jobs",
+    "read_map_reduce_rumen",
+    "read_map_reduce_swim",
     "read_map_shuffle_google2011",
     "read_map_shuffle_jobs",
     "read_map_shuffle_rumen",
@@ -66,6 +82,7 @@ __all__ = [
     "workloads",
     "write_flows",
     "write_jobs",
+    "write_map_reduce_jobs",
 ]
 
 __version__ = "0.1.0"

@@ -10,10 +10,13 @@ from malleable.cli import (
     plan_command,
     reproduce_command,
     simulate_command,
+    slotted_command,
 )
 from malleable.flow_planning import FLOW_POLICIES
 from malleable.planning import DEFAULT_EFFORT, POLICIES
+from malleable.report.asrpt_figures import FIGURES as ASRPT_FIGURES
 from malleable.tables import MIN_MODES
+from malleable.workloads.map_reduce import SETTINGS
 
 __all__ = ["build_parser"]
 
@@ -101,25 +104,54 @@ def _phase(parser: argparse.ArgumentParser) -> None:
 
 
 def _simulate(parser: argparse.ArgumentParser) -> None:
-    parser.description = "Simulate policies on a table of map and shuffle jobs, or on a stream."
+    parser.description = (
+        "Simulate policies on a table or a stream: map and shuffle phases that overlap (tandem), or map "
+        "and reduce tasks in slots (slotted)."
+    )
     add = parser.add_argument
     add("file", nargs="?", metavar="FILE", help="jobs (-: standard input)")
-    add("--format", choices=tuple(simulate_command.READERS), default="table", help="of FILE")
-    add("--generate", type=int, metavar="N", help="N jobs as in section 5.3 of the overlap paper")
-    add("--model", choices=("tandem",), default="tandem", help="default: %(default)s")
-    add("--policy", default="max-srpt,split-srpt,k-lps", metavar="A,B", help="default: %(default)s")
-    add("--load", type=float, metavar="L", help="scale capacities to it; of a stream (0.75)")
+    add("--format", choices=tuple(slotted_command.READERS), default="table", help="of FILE")
+    add(
+        "--generate",
+        type=int,
+        metavar="N",
+        help="N jobs as in section 5.3 of the overlap paper, or N slots as in section VII of ASRPT's",
+    )
+    add("--model", choices=("tandem", "slotted"), default="tandem", help="default: %(default)s")
+    add(
+        "--policy",
+        metavar="A,B",
+        help=f"default: {simulate_command.DEFAULT_POLICIES}; {slotted_command.DEFAULT_POLICIES}",
+    )
+    add("--load", type=float, metavar="L", help="scale capacities to it; of a stream (0.75; 0.9)")
     add("--map-capacity", type=float, default=1.0, metavar="C", help="default: %(default)s")
     add("--shuffle-capacity", type=float, default=1.0, metavar="C", help="default: %(default)s")
     add("-k", type=int, default=100, metavar="N", help="jobs that map at once under k-lps")
     add("--as-printed", action="store_true", help="capacity left over is not handed on")
     add("--no-overlap", action="store_true", help="shuffle only after the map phase")
-    add("--horizon", type=float, metavar="S", help="stop then [s]")
+    add("--horizon", type=float, metavar="S", help="stop then [s; slots]")
     add("--seed", type=int, default=0, help="of a stream (default: %(default)s)")
     add("--records", metavar="FILE", help="one row a job, CSV or .parquet")
     add("--plot", metavar="FILE", help="distribution of the responses (.png, .svg, .pdf)")
+    _slotted(parser.add_argument_group("slotted only"))
     _output(parser)
     parser.set_defaults(run=simulate_command.run)
+
+
+def _slotted(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add("--machines", type=int, metavar="N", help="default: 100, or what --load asks for")
+    add("--non-preemptive", action="store_true", help="a reduce task keeps its machine to its end")
+    add("--setting", choices=SETTINGS, default=SETTINGS[0], help="of --generate")
+    add("--tasks", default="1-10", metavar="LOW-HIGH", help="reduce tasks of a generated job")
+    add(
+        "--estimates",
+        metavar="SIGMA|column|FILE",
+        help="reduce work as policies see it: log-normal error, the table's column, another table",
+    )
+    add("--underestimates", choices=("first", "bounce"), default="first", help="jobs that overrun")
+    add("--slot-seconds", type=float, metavar="S", help="of a trace: length of a slot")
+    add("--plot-ratio", metavar="FILE", help="efficiency ratio over time")
 
 
 def _bench(parser: argparse.ArgumentParser) -> None:
@@ -136,13 +168,19 @@ def _reproduce(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "flex-fig5: the three panels of figure 5 of the FLEX paper, and the larger experiments of "
         "its section 4.1. flowflex-fig10, flowflex-fig11: sums and maxima over flows, FlowFlex against "
-        "FAIR, FIFO and the best bound (25 instances)."
+        "FAIR, FIFO and the best bound (25 instances). asrpt-fig5 to asrpt-fig13: map and reduce in "
+        "slots, ratios to the bound, their convergence (fig9) and flow times (from fig10 on)."
     )
     add = parser.add_argument
-    names = ("flex-fig5", "flowflex-fig10", "flowflex-fig11")
+    names = ("flex-fig5", "flowflex-fig10", "flowflex-fig11", *ASRPT_FIGURES)
     add("name", choices=names, metavar="NAME", help=", ".join(names))
-    add("--simulations", type=int, metavar="N", help="per point (default: 100, flows: 25)")
-    add("--quick", action="store_true", help="10 simulations, without the largest experiments")
+    add(
+        "--simulations",
+        type=int,
+        metavar="N",
+        help="per point (default: 100, flows: 25, asrpt: 200)",
+    )
+    add("--quick", action="store_true", help="fewer simulations, without the largest experiments")
     add("--seed", type=int, default=0, help="of the first simulation (default: %(default)s)")
     add("--plot", metavar="FILE", help="the panels as a picture (.png, .svg, .pdf)")
     _output(parser)

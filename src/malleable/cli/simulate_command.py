@@ -6,6 +6,7 @@ import argparse
 import sys
 from typing import Any
 
+from malleable.cli import slotted_command
 from malleable.cli.terminal import note, progress_bar, rereadable, show
 from malleable.report.drawing import check_drawing
 from malleable.report.files import check_targets, write_file
@@ -20,6 +21,8 @@ from malleable.workloads import (
     read_map_shuffle_swim,
 )
 
+DEFAULT_POLICIES = "max-srpt,split-srpt,k-lps"
+
 READERS = {
     "table": read_map_shuffle_jobs,
     "swim": read_map_shuffle_swim,
@@ -29,6 +32,14 @@ READERS = {
 
 def run(arguments: argparse.Namespace) -> int:
     """Simulate; after Ctrl-C show and write what was finished."""
+    if arguments.model == "slotted":
+        return slotted_command.run(arguments)
+    for option in ("machines", "estimates", "plot_ratio", "slot_seconds"):
+        if getattr(arguments, option) is not None:
+            raise ValueError(f"--{option.replace('_', '-')}: of --model slotted")
+    if arguments.format not in READERS:
+        raise ValueError(f"--format {arguments.format}: of --model slotted")
+    policies = DEFAULT_POLICIES if arguments.policy is None else arguments.policy
     to_stdout = arguments.json == "-"
     json_file = None if to_stdout else arguments.json
     stream = arguments.generate is not None
@@ -54,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
         result = simulate(
             jobs,
             arguments.model,
-            [name.strip() for name in arguments.policy.split(",")],
+            [name.strip() for name in policies.split(",")],
             rng=arguments.seed,
             k=arguments.k,
             conserving=not arguments.as_printed,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from malleable.report.drawing import new_figure, save_figure
+from malleable.report.slotted_views import slotted_table
 from malleable.report.text import number, percent, table
 from malleable.simulation import SimulationResult
 
@@ -20,6 +21,8 @@ __all__ = ["draw_response_cdf", "simulation_dict", "simulation_table"]
 
 def simulation_table(result: SimulationResult) -> Table:
     """One line a policy."""
+    if result.model == "slotted":
+        return slotted_table(result)
     rows = [
         (
             policy,
@@ -62,7 +65,8 @@ def draw_response_cdf(
     for policy in result.summary:
         response = np.sort(result.records["turnaround_time"][result.records["policy"] == policy])
         axes.step(response, np.arange(1, len(response) + 1) / max(len(response), 1), label=policy)
-    axes.set(xscale="log", xlabel="response [s]", ylabel="share of jobs", ylim=(0.0, 1.0))
+    unit = "slots" if result.model == "slotted" else "s"
+    axes.set(xscale="log", xlabel=f"response [{unit}]", ylabel="share of jobs", ylim=(0.0, 1.0))
     axes.legend()
     if path is not None:
         save_figure(figure, path, force)

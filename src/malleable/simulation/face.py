@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from malleable.simulation import tandem
+from malleable.simulation import slotted, tandem
 from malleable.simulation.result import SimulationResult, merged
 
 __all__ = ["simulate"]
 
 # One module a model, each with `run(jobs, policy, *, rng, estimates, ...)`.
-_MODELS = {"tandem": tandem.run}
+_MODELS: dict[str, Any] = {"tandem": tandem.run, "slotted": slotted.run}
 
 
 def simulate(
@@ -29,16 +29,18 @@ def simulate(
 
     Parameters
     ----------
-    jobs : MapShuffleJobs or MapShuffleStream
+    jobs : MapShuffleJobs, MapShuffleStream, MapReduceJobs or MapReduceStream
         What arrives.
-    model : {"tandem"}
-        Overlapping tandem queue of map and shuffle (`malleable.simulation.tandem.run`).
+    model : {"tandem", "slotted"}
+        Overlapping tandem queue of map and shuffle (`malleable.simulation.tandem.run`), or map and
+        reduce in slots (`malleable.simulation.slotted.run`).
     policy : str or sequence of str
-        For the tandem queue ``fcfs``, ``ps``, ``wps``, ``k-lps``, ``max-srpt``, ``split-srpt``.
+        For the tandem queue ``fcfs``, ``ps``, ``wps``, ``k-lps``, ``max-srpt``, ``split-srpt``; in
+        slots ``asrpt``, ``unlock``, ``dsrpt``, ``srpt``, ``lrpt``, ``fifo``, ``fair``.
     rng : numpy Generator or seed, optional
         For streams; every policy sees the same jobs.
     estimates : optional
-        Sizes as policies see them; no model takes any yet.
+        Sizes as policies see them; see the model.
     **options
         Of the model.
 

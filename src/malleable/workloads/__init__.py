@@ -13,6 +13,16 @@ from malleable.workloads.generate_overlap import (
     theorem2_jobs,
 )
 from malleable.workloads.job_table import read_jobs, write_jobs
+from malleable.workloads.map_reduce import (
+    MapReduceJobs,
+    MapReduceStream,
+    read_map_reduce_google2011,
+    read_map_reduce_jobs,
+    read_map_reduce_rumen,
+    read_map_reduce_swim,
+    section7,
+    write_map_reduce_jobs,
+)
 from malleable.workloads.map_shuffle import (
     MapShuffleJobs,
     MapShuffleStream,
@@ -28,6 +38,8 @@ from malleable.workloads.wfformat import read_wfformat
 
 __all__ = [
     "HardBatch",
+    "MapReduceJobs",
+    "MapReduceStream",
     "MapShuffleJobs",
     "MapShuffleStream",
     "corollary4_jobs",
@@ -37,6 +49,10 @@ __all__ = [
     "read_alibaba",
     "read_flows",
     "read_jobs",
+    "read_map_reduce_google2011",
+    "read_map_reduce_jobs",
+    "read_map_reduce_rumen",
+    "read_map_reduce_swim",
     "read_map_shuffle_google2011",
     "read_map_shuffle_jobs",
     "read_map_shuffle_rumen",
@@ -46,10 +62,12 @@ __all__ = [
     "read_tpch",
     "read_wfformat",
     "read_workload",
+    "section7",
     "section41",
     "section51_flows",
     "theorem1_jobs",
     "theorem2_jobs",
     "write_flows",
     "write_jobs",
+    "write_map_reduce_jobs",
 ]

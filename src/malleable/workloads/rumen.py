@@ -6,6 +6,7 @@ times are Unix milliseconds and -1 means unknown.
 
 from __future__ import annotations
 
+import io
 import json
 import math
 from collections import Counter
@@ -363,3 +364,49 @@ def read_rumen(
         )
     except ValueError as error:
         raise ValueError(f"{where}: {error}") from None
+
+
+@dataclass(frozen=True)
+class RumenTasks:
+    """One job of a trace, task by task; times in seconds."""
+
+    name: str
+    submit: float  # after the first submit
+    maps: list[float]
+    reduces: list[float]
+
+
+def _task_seconds(job: _Job) -> list[float]:
+    """Time of each task: all its successful attempts, the mean of the job's tasks where unknown."""
+    duration = job.end - job.begin
+    known = ~np.isnan(duration)
+    mean = float(duration[known].mean()) if known.any() else 0.0
+    seconds = np.zeros(job.tasks)
+    np.add.at(seconds, job.task, np.where(known, duration, mean) / 1000)
+    return [float(time) for time in seconds]
+
+
+def read_rumen_tasks(
+    source: Source, *, reduce_from: str = "shuffleFinished", errors: str = "raise"
+) -> tuple[list[RumenTasks], str]:
+    """The tasks of both phases of every job, in the order of the file, and the file's name.
+
+    Parameters, errors and the times of tasks are those of `read_rumen`.
+    """
+    checked_choice("reduce_from", reduce_from, _STEPS["reduce"][:-1])
+    checked_choice("errors", errors, ("raise", "skip"))
+    data: Any = source
+    if hasattr(source, "read"):
+        content: Any = source.read()
+        data = content.encode() if isinstance(content, str) else content
+    phases = []
+    for phase in ("map", "reduce"):
+        again: Any = io.BytesIO(data) if isinstance(data, bytes) else data
+        phases.append(_read_jobs(again, phase, reduce_from, errors == "skip"))
+    (maps, where), (reduces, _) = phases
+    origin = min((job.submit for job in maps), default=0.0)
+    jobs = [
+        RumenTasks(name, (first.submit - origin) / 1000, _task_seconds(first), _task_seconds(last))
+        for first, last, name in zip(maps, reduces, _names(maps), strict=True)
+    ]
+    return jobs, where

@@ -1,0 +1,214 @@
+#include <pybind11/stl.h>
+
+#include <atomic>
+#include <optional>
+
+#include "arrays.hpp"
+#include "malleable/kernel/virtual_srpt.hpp"
+#include "malleable/policy/slotted_epoch.hpp"
+#include "malleable/sim/slotted.hpp"
+
+namespace malleable::bindings {
+namespace {
+
+using Doubles = Array<double>;
+using Integers = Array<std::int64_t>;
+
+MapReduceView view_of(const Integers& arrival, const Integers& map, const Integers& task_offset,
+                      const Integers& task) {
+  const MapReduceView jobs{view(arrival), view(map), view(task_offset), view(task)};
+  validate(jobs);
+  return jobs;
+}
+
+template <typename T>
+std::span<const T> view_or_nothing(const std::optional<Array<T>>& array) {
+  return array ? view(*array) : std::span<const T>();
+}
+
+// Lets Ctrl-C through between slots.
+void poll_signals() {
+  py::gil_scoped_acquire acquire;
+  if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+}
+
+// One object serves one thread at a time; a second caller is told so.
+class Busy {
+ public:
+  explicit Busy(std::atomic_flag& flag) : flag_(flag) {
+    if (flag_.test_and_set(std::memory_order_acquire)) {
+      throw std::runtime_error("the object is in use by another thread");
+    }
+  }
+  ~Busy() { flag_.clear(std::memory_order_release); }
+  Busy(const Busy&) = delete;
+  Busy& operator=(const Busy&) = delete;
+
+ private:
+  std::atomic_flag& flag_;
+};
+
+class PySlottedSim {
+ public:
+  PySlottedSim(std::int64_t machines, const std::string& policy, bool preemptive, bool records,
+               bool bounce)
+      : sim_({machines, preemptive, records, bounce ? Overrun::kBounce : Overrun::kNothing},
+             make_slotted_policy(policy, preemptive)) {
+    sim_.set_poll(poll_signals);
+  }
+
+  void feed(const Integers& arrival, const Integers& map, const Integers& task_offset,
+            const Integers& task, const std::optional<Doubles>& estimate) {
+    const MapReduceView jobs = view_of(arrival, map, task_offset, task);
+    const Busy busy(flag_);
+    py::gil_scoped_release release;
+    sim_.feed(jobs, view_or_nothing(estimate));
+  }
+  void advance(std::int64_t last) {
+    const Busy busy(flag_);
+    py::gil_scoped_release release;
+    sim_.advance(last);
+  }
+  py::dict totals() const {
+    const SlottedTotals& t = sim_.totals();
+    py::dict d;
+    d["arrived"] = t.arrived;
+    d["completed"] = t.completed;
+    d["flow"] = t.flow;
+    d["flow_squares"] = t.flow_squares;
+    d["longest_flow"] = t.longest_flow;
+    d["last_finish"] = t.last_finish;
+    d["last_slot"] = t.last_slot;
+    d["busy"] = t.busy;
+    d["live_slots"] = t.live_slots;
+    d["decisions"] = t.decisions;
+    d["next_slot"] = sim_.next_slot();
+    d["live"] = sim_.live();
+    return d;
+  }
+  py::tuple take_records() {
+    SlottedRecords r = sim_.take_records();
+    return py::make_tuple(to_numpy(std::move(r.job)), to_numpy(std::move(r.start)),
+                          to_numpy(std::move(r.map_finish)), to_numpy(std::move(r.finish)));
+  }
+  Integers flow_histogram() const { return copy(sim_.flow_histogram()); }
+
+ private:
+  SlottedSim sim_;
+  std::atomic_flag flag_ = ATOMIC_FLAG_INIT;
+};
+
+class PySlottedEpoch {
+ public:
+  PySlottedEpoch(std::int64_t machines, double slot_seconds, const std::string& policy)
+      : epoch_(machines, slot_seconds, make_slotted_policy(policy, false)) {}
+
+  Integers add(double now, const Integers& maps, const Integers& reduces, const Integers& running,
+               const Doubles& map_left, const Doubles& reduce_left) {
+    std::vector<std::int64_t> ids(view(maps).size());
+    {
+      const Busy busy(flag_);
+      py::gil_scoped_release release;
+      epoch_.add(now, {view(maps), view(reduces), view(running), view(map_left), view(reduce_left)},
+                 ids);
+    }
+    return to_numpy(std::move(ids));
+  }
+  void update(const Integers& ids, const std::optional<Integers>& maps,
+              const std::optional<Integers>& reduces, const std::optional<Integers>& running,
+              const std::optional<Doubles>& map_left, const std::optional<Doubles>& reduce_left) {
+    const SlottedEpoch::Columns columns{view_or_nothing(maps), view_or_nothing(reduces),
+                                        view_or_nothing(running), view_or_nothing(map_left),
+                                        view_or_nothing(reduce_left)};
+    const Busy busy(flag_);
+    py::gil_scoped_release release;
+    epoch_.update(view(ids), columns);
+  }
+  void remove(const Integers& ids, bool cancelled) {
+    const Busy busy(flag_);
+    py::gil_scoped_release release;
+    epoch_.remove(view(ids), cancelled);
+  }
+  void set_machines(std::int64_t machines) {
+    const Busy busy(flag_);
+    epoch_.set_machines(machines);
+  }
+  // (ids, machines for map tasks, machines for reduce tasks)
+  py::tuple decide(double now) {
+    const Busy busy(flag_);
+    std::span<const SlottedEpoch::Grant> grants;
+    {
+      py::gil_scoped_release release;
+      grants = epoch_.decide(now);
+    }
+    const auto count = static_cast<py::ssize_t>(grants.size());
+    Integers ids(count), maps(count), reduces(count);
+    auto *id = ids.mutable_data(), *map = maps.mutable_data(), *reduce = reduces.mutable_data();
+    for (std::size_t k = 0; k < grants.size(); ++k) {
+      id[k] = grants[k].id;
+      map[k] = grants[k].maps;
+      reduce[k] = grants[k].reduces;
+    }
+    return py::make_tuple(ids, maps, reduces);
+  }
+  std::size_t size() const { return epoch_.size(); }
+  std::int64_t machines() const { return epoch_.machines(); }
+
+ private:
+  SlottedEpoch epoch_;
+  std::atomic_flag flag_ = ATOMIC_FLAG_INIT;
+};
+
+}  // namespace
+
+void bind_slotted(py::module_& module) {
+  module.def(
+      "validate_map_reduce",
+      [](const Integers& arrival, const Integers& map, const Integers& task_offset,
+         const Integers& task) { view_of(arrival, map, task_offset, task); },
+      py::arg("arrival").noconvert(), py::arg("map").noconvert(),
+      py::arg("task_offset").noconvert(), py::arg("task").noconvert());
+  module.def(
+      "srpt_finish",
+      [](const Integers& arrival, const Integers& map, const Integers& task_offset,
+         const Integers& task, std::int64_t machines) {
+        const MapReduceView jobs = view_of(arrival, map, task_offset, task);
+        validate_machines(machines);
+        std::vector<std::int64_t> finish(jobs.size());
+        std::int64_t forced = 0;
+        {
+          py::gil_scoped_release release;
+          forced = srpt_finish(jobs, machines, finish);
+        }
+        return py::make_tuple(to_numpy(std::move(finish)), forced);
+      },
+      py::arg("arrival").noconvert(), py::arg("map").noconvert(),
+      py::arg("task_offset").noconvert(), py::arg("task").noconvert(), py::arg("machines"));
+  py::class_<PySlottedSim>(module, "SlottedSim")
+      .def(py::init<std::int64_t, const std::string&, bool, bool, bool>(), py::arg("machines"),
+           py::arg("policy"), py::arg("preemptive"), py::arg("records"), py::arg("bounce"))
+      .def("feed", &PySlottedSim::feed, py::arg("arrival").noconvert(), py::arg("map").noconvert(),
+           py::arg("task_offset").noconvert(), py::arg("task").noconvert(),
+           py::arg("estimate").noconvert())
+      .def("advance", &PySlottedSim::advance, py::arg("last"))
+      .def("totals", &PySlottedSim::totals)
+      .def("take_records", &PySlottedSim::take_records)
+      .def("flow_histogram", &PySlottedSim::flow_histogram);
+  py::class_<PySlottedEpoch>(module, "SlottedEpoch")
+      .def(py::init<std::int64_t, double, const std::string&>(), py::arg("machines"),
+           py::arg("slot_seconds"), py::arg("policy"))
+      .def("add", &PySlottedEpoch::add, py::arg("now"), py::arg("maps").noconvert(),
+           py::arg("reduces").noconvert(), py::arg("running").noconvert(),
+           py::arg("map_left").noconvert(), py::arg("reduce_left").noconvert())
+      .def("update", &PySlottedEpoch::update, py::arg("ids").noconvert(),
+           py::arg("maps").noconvert(), py::arg("reduces").noconvert(),
+           py::arg("running").noconvert(), py::arg("map_left").noconvert(),
+           py::arg("reduce_left").noconvert())
+      .def("remove", &PySlottedEpoch::remove, py::arg("ids").noconvert(), py::arg("cancelled"))
+      .def("set_machines", &PySlottedEpoch::set_machines, py::arg("machines"))
+      .def("decide", &PySlottedEpoch::decide, py::arg("now"))
+      .def_property_readonly("machines", &PySlottedEpoch::machines)
+      .def("__len__", &PySlottedEpoch::size);
+}
+
+}  // namespace malleable::bindings

@@ -1,0 +1,69 @@
+// SRPT on a pool of machines without precedence between map and reduce, kept incrementally.
+//
+// In each slot the jobs with the least total work left get machines first, as many as they have
+// units left; within a job, map units go before reduce units. The total flow time of this schedule
+// is a lower bound for every map-and-reduce schedule (Zheng, Shroff, Sinha 2013, lemma 1), and
+// ASRPT takes its map tasks from it. While nobody arrives the order of the jobs does not change, so
+// several slots may be poured at once. add and cancel O(log n), pour O(log n) a job served.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "malleable/kernel/ranked_heap.hpp"
+#include "malleable/model/map_reduce.hpp"
+
+namespace malleable {
+
+class VirtualSrpt {
+ public:
+  struct Served {
+    std::int64_t sequence;
+    Index tag;     // as given to add
+    double map;    // units of map work now
+    double total;  // map and reduce
+    bool done;
+  };
+
+  // A job with work; ties go to the smaller sequence number. Returns its handle, which may be used
+  // again for another job once this one is done.
+  Index add(std::int64_t sequence, Index tag, double map, double total);
+
+  // Forgets a job that is not done; nothing happens if the handle belongs to another job by now.
+  void cancel(Index handle, std::int64_t sequence);
+
+  // Serves `capacity` units, in order; what it returns is valid until the next call.
+  std::span<const Served> pour(double capacity);
+
+  // How many jobs a pour of that capacity would end; changes nothing. O(k log k) for k jobs.
+  std::int64_t endings(double capacity);
+
+  std::size_t size() const { return order_.size(); }
+
+ private:
+  struct Job {
+    std::int64_t sequence;
+    Index tag;
+    double map, total;
+  };
+  void release(Index handle);
+
+  RankedHeap order_;
+  std::vector<Job> jobs_;
+  std::vector<Index> free_;
+  std::vector<Served> served_;
+};
+
+// The slot in which every job ends in that schedule; jobs in order of arrival, those without work
+// end in the slot before their arrival. The sum of finish - arrival + 1 is the bound of lemma 1.
+//
+// Returns what can be added to that sum, because a job with both phases never ends in the slot of
+// its arrival. SRPT ends as many jobs by any time as any schedule can (Schrage 1968). In slot t the
+// new jobs with both phases stay unfinished, and of the others at most as many are done as SRPT
+// without the new ones would end. Summed over the slots, the difference to SRPT's own endings is
+// delay that no schedule avoids. O(J log J), however many slots there are.
+std::int64_t srpt_finish(const MapReduceView& jobs, std::int64_t machines,
+                         std::span<std::int64_t> finish);
+
+}  // namespace malleable

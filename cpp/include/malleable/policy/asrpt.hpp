@@ -1,0 +1,96 @@
+// ASRPT and DSRPT: map tasks as a virtual SRPT would run them, reduce tasks as soon as may be
+// (Zheng, Shroff, Sinha 2013, section VI).
+//
+// Both keep SRPT without precedence between map and reduce (kernel virtual_srpt), slot by slot.
+//
+// ASRPT (algorithm 1) grants machines in four turns, each in the order of available work: the work
+// left, reduce alone once the last map task has run, ties to the earlier job.
+//   1  what runs and may not be interrupted keeps its machine
+//   2  map tasks that the virtual SRPT runs in this slot
+//   3  reduce tasks that may start
+//   4  map tasks left
+// A plan is for one slot: what the virtual SRPT gave in earlier slots and the cluster could not
+// follow is not owed. O((s + g) log n) a decision with s jobs in the virtual slot, g grants and n
+// live jobs; O(log n) a change.
+//
+// DSRPT runs exactly the virtual map tasks; the reduce work of a virtual slot joins a queue at its
+// end, first come first served by the machines left over. Reduce tasks must be interruptible.
+#pragma once
+
+#include "malleable/kernel/ranked_heap.hpp"
+#include "malleable/kernel/virtual_srpt.hpp"
+#include "malleable/policy/slotted_policy.hpp"
+
+namespace malleable {
+
+// The map tasks that the virtual SRPT runs in a slot.
+class PlannedMaps {
+ public:
+  void arrive(std::span<const SlottedJob> jobs, Index row);
+  void leave(std::span<const SlottedJob> jobs, Index row, bool cancelled);
+  void pass(std::int64_t machines, double slots);
+
+  // Moves the virtual schedule on by one slot if it is `fresh` and appends grants for its map
+  // tasks, by work left; with `unlocking` only for jobs with at least as much reduce as map work
+  // left. Returns the machines that stay idle.
+  std::int64_t grant(std::span<const SlottedJob> jobs, std::int64_t machines, std::int64_t idle,
+                     bool fresh, bool unlocking, std::vector<SlottedGrant>& grants);
+
+  // The grant of a row in this decision, if there is one.
+  SlottedGrant* find(Index row, std::vector<SlottedGrant>& grants) const {
+    return place_[row] == kNone ? nullptr : &grants[place_[row]];
+  }
+  // Ends the decision.
+  void forget();
+
+ private:
+  static constexpr Index kNone = ~Index{0};
+  struct Planned {
+    double key;
+    std::int64_t sequence, tasks;
+    Index row;
+  };
+  VirtualSrpt virtual_;
+  std::vector<Index> handle_;  // of a row's job in the virtual SRPT
+  std::vector<Planned> planned_;
+  std::vector<Index> place_;  // of a row's grant
+};
+
+class Asrpt final : public SlottedPolicy {
+ public:
+  void arrive(std::span<const SlottedJob> jobs, Index row) override;
+  void update(std::span<const SlottedJob> jobs, Index row) override;
+  void leave(std::span<const SlottedJob> jobs, Index row, bool cancelled) override;
+  void decide(std::span<const SlottedJob> jobs, std::int64_t machines, std::int64_t idle,
+              bool fresh, std::vector<SlottedGrant>& grants) override;
+  void pass(std::int64_t machines, double slots) override;
+
+ private:
+  PlannedMaps planned_;
+  RankedHeap maps_, reduces_;
+};
+
+class Dsrpt final : public SlottedPolicy {
+ public:
+  void arrive(std::span<const SlottedJob> jobs, Index row) override;
+  void update(std::span<const SlottedJob>, Index) override {}
+  void leave(std::span<const SlottedJob> jobs, Index row, bool cancelled) override;
+  void decide(std::span<const SlottedJob> jobs, std::int64_t machines, std::int64_t idle,
+              bool fresh, std::vector<SlottedGrant>& grants) override;
+  void pass(std::int64_t machines, double slots) override;
+
+ private:
+  struct Batch {
+    std::int64_t sequence;
+    double work;  // infinite: all that the job has left, whatever the estimate said
+    Index row;
+  };
+  void enqueue(const VirtualSrpt::Served& served);
+  VirtualSrpt virtual_;
+  std::vector<Index> handle_;
+  std::vector<Batch> queue_, next_;
+  std::size_t head_ = 0;
+  std::vector<Index> place_;  // of a row's grant in this decision
+};
+
+}  // namespace malleable

@@ -1,0 +1,35 @@
+// The fair scheduler in slots (Zheng, Shroff, Sinha 2013, section VII): equal shares of all
+// machines for the waiting jobs, what a job cannot use going to the others.
+//
+// An integer waterline: a job with r running and w waiting tasks gets clamp(level, r, r + w)
+// machines in all; machines left over go one each to the oldest jobs that can use one more. O(n log
+// N) a decision with n jobs and N machines, O(1) a change.
+#pragma once
+
+#include "malleable/policy/slotted_policy.hpp"
+
+namespace malleable {
+
+class FairShare final : public SlottedPolicy {
+ public:
+  void arrive(std::span<const SlottedJob> jobs, Index row) override;
+  void update(std::span<const SlottedJob>, Index) override {}
+  void leave(std::span<const SlottedJob>, Index, bool) override {}
+  void decide(std::span<const SlottedJob> jobs, std::int64_t machines, std::int64_t idle,
+              bool fresh, std::vector<SlottedGrant>& grants) override;
+  void pass(std::int64_t, double) override {}
+
+ private:
+  struct Member {
+    std::int64_t sequence;
+    Index row;
+  };
+  struct Claim {
+    std::int64_t low, high;
+    Index row;
+  };
+  std::vector<Member> members_;  // oldest first; those that left are dropped at the next decision
+  std::vector<Claim> claims_;
+};
+
+}  // namespace malleable

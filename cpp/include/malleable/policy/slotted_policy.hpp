@@ -1,0 +1,61 @@
+// What decides who runs in a slot of the map-and-reduce model: a function of the live jobs, told
+// only what changed.
+//
+// The simulator and a scheduler's own loop call the same object: arrive, update and leave as jobs
+// change, decide at the beginning of a slot. Policies see estimates of work and true counts of
+// waiting tasks. They grant machines to waiting tasks only; what runs and may not be interrupted
+// keeps its machine without being asked about.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "malleable/model/problem.hpp"
+
+namespace malleable {
+
+// A live job at the beginning of a slot.
+struct SlottedJob {
+  std::int64_t sequence = -1;  // by arrival, then place in the table; ties everywhere
+  std::int64_t maps = 0;       // map tasks that may start
+  std::int64_t ready = 0;      // reduce tasks (units, if they may be interrupted) that may start
+  std::int64_t running = 0;    // machines that it holds and keeps
+  double map_left = 0.0;       // work left as estimated [units]; at arrival: the estimate
+  double reduce_left = 0.0;
+
+  double left() const { return map_left + reduce_left; }
+};
+
+struct SlottedGrant {
+  Index row;
+  std::int64_t maps;
+  std::int64_t reduces;
+};
+
+class SlottedPolicy {
+ public:
+  virtual ~SlottedPolicy() = default;
+
+  // Row `row` of `jobs` is new, has changed, or is done (`cancelled`: will never be done). A row
+  // may be used again after it has left.
+  virtual void arrive(std::span<const SlottedJob> jobs, Index row) = 0;
+  virtual void update(std::span<const SlottedJob> jobs, Index row) = 0;
+  virtual void leave(std::span<const SlottedJob> jobs, Index row, bool cancelled) = 0;
+
+  // Grants at most `idle` of the `machines` that there are; at most one grant a row. `fresh`: the
+  // first decision of its slot.
+  virtual void decide(std::span<const SlottedJob> jobs, std::int64_t machines, std::int64_t idle,
+                      bool fresh, std::vector<SlottedGrant>& grants) = 0;
+
+  // So many slots went by in which nobody could have been granted anything.
+  virtual void pass(std::int64_t machines, double slots) = 0;
+};
+
+// By name: asrpt, unlock, dsrpt (preemptive only), srpt, lrpt, fifo, fair. Throws
+// std::invalid_argument.
+std::unique_ptr<SlottedPolicy> make_slotted_policy(const std::string& name, bool preemptive);
+
+}  // namespace malleable

@@ -1,0 +1,64 @@
+#include "malleable/model/map_reduce.hpp"
+
+#include <string>
+
+#include "malleable/model/error.hpp"
+
+namespace malleable {
+
+void validate(const MapReduceView& jobs) {
+  const std::size_t n = jobs.size();
+  if (jobs.arrival.size() != n) {
+    throw std::invalid_argument("arrival has " + std::to_string(jobs.arrival.size()) +
+                                " entries but map has " + std::to_string(n));
+  }
+  if (jobs.task_offset.size() != n + 1) {
+    throw std::invalid_argument(
+        "reduce has " + std::to_string(static_cast<long long>(jobs.task_offset.size()) - 1) +
+        " entries but map has " + std::to_string(n));
+  }
+  if (jobs.task_offset.front() != 0 ||
+      jobs.task_offset.back() != static_cast<std::int64_t>(jobs.task.size())) {
+    throw std::invalid_argument("reduce offsets do not match the tasks");
+  }
+  std::int64_t everything = 0;
+  for (std::size_t j = 0; j < n; ++j) {
+    if (jobs.task_offset[j + 1] < jobs.task_offset[j]) {
+      throw std::invalid_argument("reduce offsets decrease");
+    }
+    if (jobs.arrival[j] < 1 || jobs.arrival[j] > kLastSlot) {
+      throw FieldError("arrival", j, static_cast<long long>(jobs.arrival[j]),
+                       "must be a slot from 1 to 2^50");
+    }
+    if (jobs.map[j] < 0 || jobs.map[j] > kMostUnits) {
+      throw FieldError("map", j, static_cast<long long>(jobs.map[j]), "must be from 0 to 2^40");
+    }
+    std::int64_t total = 0;
+    for (auto k = jobs.task_offset[j]; k < jobs.task_offset[j + 1]; ++k) {
+      const std::int64_t units = jobs.task[static_cast<std::size_t>(k)];
+      if (units < 1 || units > kMostUnits) {
+        throw FieldError("reduce", j, static_cast<long long>(units),
+                         "a task's units must be from 1 to 2^40");
+      }
+      total += units;
+      if (total > kMostUnits) {
+        throw FieldError("reduce", j, static_cast<long long>(total),
+                         "a job's units must add up to at most 2^40");
+      }
+    }
+    everything += jobs.map[j] + total;
+    if (everything > kMostWork) {
+      throw FieldError("reduce", j, static_cast<long long>(total),
+                       "with it the work of the table is above 2^52 units");
+    }
+  }
+}
+
+void validate_machines(std::int64_t machines) {
+  if (machines < 1 || machines > kMostUnits) {
+    throw std::invalid_argument("machines = " + std::to_string(machines) +
+                                ": must be at least 1 and at most 2^40");
+  }
+}
+
+}  // namespace malleable

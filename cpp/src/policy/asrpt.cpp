@@ -1,0 +1,203 @@
+#include "malleable/policy/asrpt.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace malleable {
+namespace {
+
+constexpr Index kNone = ~Index{0};
+
+// Machines that do so much map work within the slot; rounding of sums must not cost a machine.
+std::int64_t tasks_for(double map) { return static_cast<std::int64_t>(std::ceil(map - 1e-9)); }
+
+Index& handle_of(std::vector<Index>& handles, Index row) {
+  if (row >= handles.size()) handles.resize(std::size_t{row} + 1, kNone);
+  return handles[row];
+}
+
+}  // namespace
+
+void PlannedMaps::arrive(std::span<const SlottedJob> jobs, Index row) {
+  const SlottedJob& job = jobs[row];
+  handle_of(handle_, row) =
+      job.left() > 0.0 ? virtual_.add(job.sequence, row, job.map_left, job.left()) : kNone;
+}
+
+void PlannedMaps::leave(std::span<const SlottedJob> jobs, Index row, bool cancelled) {
+  // A job that is done early stays in the virtual SRPT until it is done there, too.
+  if (cancelled && handle_[row] != kNone) virtual_.cancel(handle_[row], jobs[row].sequence);
+}
+
+void PlannedMaps::pass(std::int64_t machines, double slots) {
+  virtual_.pour(static_cast<double>(machines) * slots);
+}
+
+std::int64_t PlannedMaps::grant(std::span<const SlottedJob> jobs, std::int64_t machines,
+                                std::int64_t idle, bool fresh, bool unlocking,
+                                std::vector<SlottedGrant>& grants) {
+  planned_.clear();
+  if (place_.size() < jobs.size()) place_.resize(jobs.size(), kNone);
+  std::int64_t wanted = 0;
+  for (const auto& served : virtual_.pour(fresh ? static_cast<double>(machines) : 0.0)) {
+    if (served.map <= 0.0) continue;
+    const SlottedJob& job = jobs[served.tag];
+    if (job.sequence != served.sequence || job.maps == 0) continue;  // the cluster is ahead
+    if (unlocking && job.map_left > job.reduce_left) continue;
+    const std::int64_t tasks = std::min(job.maps, tasks_for(served.map));
+    if (tasks == 0) continue;  // a hair left over by rounding
+    planned_.push_back({job.left(), job.sequence, tasks, served.tag});
+    wanted += tasks;
+  }
+  if (wanted > idle) {
+    std::sort(planned_.begin(), planned_.end(), [](const Planned& a, const Planned& b) {
+      return a.key < b.key || (a.key == b.key && a.sequence < b.sequence);
+    });
+  }
+  for (const Planned& planned : planned_) {
+    const std::int64_t tasks = std::min(planned.tasks, idle);
+    if (tasks <= 0) break;
+    place_[planned.row] = static_cast<Index>(grants.size());
+    grants.push_back({planned.row, tasks, 0});
+    idle -= tasks;
+  }
+  return idle;
+}
+
+void PlannedMaps::forget() {
+  for (const Planned& planned : planned_) place_[planned.row] = kNone;
+}
+
+void Asrpt::arrive(std::span<const SlottedJob> jobs, Index row) {
+  planned_.arrive(jobs, row);
+  update(jobs, row);
+}
+
+void Asrpt::update(std::span<const SlottedJob> jobs, Index row) {
+  const SlottedJob& job = jobs[row];
+  if (job.maps > 0) {
+    maps_.set(row, job.left(), job.sequence);
+    reduces_.erase(row);
+    return;
+  }
+  maps_.erase(row);
+  if (job.ready > 0) {
+    reduces_.set(row, job.reduce_left, job.sequence);
+  } else {
+    reduces_.erase(row);
+  }
+}
+
+void Asrpt::leave(std::span<const SlottedJob> jobs, Index row, bool cancelled) {
+  maps_.erase(row);
+  reduces_.erase(row);
+  planned_.leave(jobs, row, cancelled);
+}
+
+void Asrpt::pass(std::int64_t machines, double slots) { planned_.pass(machines, slots); }
+
+void Asrpt::decide(std::span<const SlottedJob> jobs, std::int64_t machines, std::int64_t idle,
+                   bool fresh, std::vector<SlottedGrant>& grants) {
+  idle = planned_.grant(jobs, machines, idle, fresh, false, grants);
+  if (idle > 0) {
+    reduces_.visit_in_order([&](const RankedHeap::Entry& entry) {
+      const std::int64_t tasks = std::min(jobs[entry.row].ready, idle);
+      grants.push_back({entry.row, 0, tasks});
+      idle -= tasks;
+      return idle > 0;
+    });
+  }
+  if (idle > 0) {
+    maps_.visit_in_order([&](const RankedHeap::Entry& entry) {
+      const std::int64_t maps = jobs[entry.row].maps;
+      if (SlottedGrant* grant = planned_.find(entry.row, grants)) {
+        const std::int64_t more = std::min(maps - grant->maps, idle);
+        grant->maps += more;
+        idle -= more;
+      } else {
+        grants.push_back({entry.row, std::min(maps, idle), 0});
+        idle -= grants.back().maps;
+      }
+      return idle > 0;
+    });
+  }
+  planned_.forget();
+}
+
+void Dsrpt::arrive(std::span<const SlottedJob> jobs, Index row) {
+  const SlottedJob& job = jobs[row];
+  Index& handle = handle_of(handle_, row);
+  handle = kNone;
+  if (job.left() > 0.0) {
+    handle = virtual_.add(job.sequence, row, job.map_left, job.left());
+  } else {
+    next_.push_back({job.sequence, std::numeric_limits<double>::infinity(), row});
+  }
+}
+
+void Dsrpt::leave(std::span<const SlottedJob> jobs, Index row, bool cancelled) {
+  if (cancelled && handle_[row] != kNone) virtual_.cancel(handle_[row], jobs[row].sequence);
+}
+
+void Dsrpt::enqueue(const VirtualSrpt::Served& served) {
+  const double work =
+      served.done ? std::numeric_limits<double>::infinity() : served.total - served.map;
+  if (work > 0.0) next_.push_back({served.sequence, work, served.tag});
+}
+
+void Dsrpt::pass(std::int64_t machines, double slots) {
+  for (const auto& served : virtual_.pour(static_cast<double>(machines) * slots)) enqueue(served);
+}
+
+void Dsrpt::decide(std::span<const SlottedJob> jobs, std::int64_t machines, std::int64_t idle,
+                   bool fresh, std::vector<SlottedGrant>& grants) {
+  const std::size_t first = grants.size();
+  if (place_.size() < jobs.size()) place_.resize(jobs.size(), kNone);
+  const auto grant_of = [&](Index row) -> SlottedGrant& {
+    if (place_[row] == kNone) {
+      place_[row] = static_cast<Index>(grants.size());
+      grants.push_back({row, 0, 0});
+    }
+    return grants[place_[row]];
+  };
+  queue_.insert(queue_.end(), next_.begin(), next_.end());
+  next_.clear();
+  for (const auto& served : virtual_.pour(fresh ? static_cast<double>(machines) : 0.0)) {
+    const SlottedJob& job = jobs[served.tag];
+    if (job.sequence != served.sequence) continue;
+    // On estimates a virtual slot may cut work anywhere, but only its last job's: all others ask
+    // for whole tasks, so that rounding up never asks for more than the machines.
+    const std::int64_t maps = std::min({job.maps, tasks_for(served.map), idle});
+    if (maps > 0) {
+      grant_of(served.tag).maps += maps;
+      idle -= maps;
+    }
+    enqueue(served);
+  }
+  while (head_ < queue_.size() && idle > 0) {
+    Batch& batch = queue_[head_];
+    const SlottedJob& job = jobs[batch.row];
+    std::int64_t given = 0, offered = 0;
+    if (job.sequence == batch.sequence) {
+      offered = job.ready - (place_[batch.row] == kNone ? 0 : grants[place_[batch.row]].reduces);
+      const double most = std::min(static_cast<double>(std::min(offered, idle)), batch.work);
+      given = static_cast<std::int64_t>(std::ceil(most - 1e-9));
+      if (given > 0) grant_of(batch.row).reduces += given;
+      idle -= given;
+    }
+    batch.work -= static_cast<double>(given);
+    if (given < offered && batch.work > 0.0) break;  // no machine left for it
+    ++head_;
+  }
+  if (head_ == queue_.size()) {
+    queue_.clear();
+    head_ = 0;
+  } else if (head_ > queue_.size() / 2) {
+    queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(head_));
+    head_ = 0;
+  }
+  for (std::size_t k = first; k < grants.size(); ++k) place_[grants[k].row] = kNone;
+}
+
+}  // namespace malleable

@@ -1,0 +1,50 @@
+#include "malleable/policy/unlock.hpp"
+
+#include <algorithm>
+
+namespace malleable {
+
+void Unlock::arrive(std::span<const SlottedJob> jobs, Index row) {
+  planned_.arrive(jobs, row);
+  update(jobs, row);
+}
+
+void Unlock::update(std::span<const SlottedJob> jobs, Index row) {
+  const SlottedJob& job = jobs[row];
+  if (job.maps + job.ready > 0) {
+    order_.set(row, job.left(), job.sequence);
+  } else {
+    order_.erase(row);
+  }
+}
+
+void Unlock::leave(std::span<const SlottedJob> jobs, Index row, bool cancelled) {
+  order_.erase(row);
+  planned_.leave(jobs, row, cancelled);
+}
+
+void Unlock::pass(std::int64_t machines, double slots) { planned_.pass(machines, slots); }
+
+void Unlock::decide(std::span<const SlottedJob> jobs, std::int64_t machines, std::int64_t idle,
+                    bool fresh, std::vector<SlottedGrant>& grants) {
+  idle = planned_.grant(jobs, machines, idle, fresh, true, grants);
+  if (idle > 0) {
+    order_.visit_in_order([&](const RankedHeap::Entry& entry) {
+      const SlottedJob& job = jobs[entry.row];
+      if (SlottedGrant* grant = planned_.find(entry.row, grants)) {
+        const std::int64_t more = std::min(job.maps - grant->maps, idle);
+        grant->maps += more;
+        idle -= more;
+      } else {
+        const std::int64_t maps = std::min(job.maps, idle);
+        const std::int64_t reduces = std::min(job.ready, idle - maps);
+        grants.push_back({entry.row, maps, reduces});
+        idle -= maps + reduces;
+      }
+      return idle > 0;
+    });
+  }
+  planned_.forget();
+}
+
+}  // namespace malleable

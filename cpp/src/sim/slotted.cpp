@@ -1,0 +1,265 @@
+#include "malleable/sim/slotted.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+namespace malleable {
+namespace {
+
+constexpr std::int64_t kSlotsBetweenPolls = 4096;
+
+}  // namespace
+
+SlottedSim::SlottedSim(const SlottedOptions& options, std::unique_ptr<SlottedPolicy> policy)
+    : options_(options),
+      policy_(std::move(policy)),
+      ring_(options.preemptive ? 0 : kRing),
+      idle_(options.machines) {
+  validate_machines(options.machines);
+}
+
+void SlottedSim::feed(const MapReduceView& jobs, std::span<const double> estimate) {
+  if (!estimate.empty() && estimate.size() != jobs.size()) {
+    throw std::invalid_argument("estimates: one entry a job");
+  }
+  for (std::size_t j = 0; j < jobs.size(); ++j) {
+    if (jobs.arrival[j] < slot_) throw std::invalid_argument("arrivals must not fall");
+    advance(jobs.arrival[j] - 1);
+    slot_ = jobs.arrival[j];
+    enter(jobs, j, estimate.empty() ? -1.0 : estimate[j]);
+  }
+}
+
+void SlottedSim::enter(const MapReduceView& jobs, std::size_t j, double estimate) {
+  const auto first = static_cast<std::size_t>(jobs.task_offset[j]);
+  const auto end = static_cast<std::size_t>(jobs.task_offset[j + 1]);
+  std::int64_t reduce = 0;
+  for (std::size_t k = first; k < end; ++k) reduce += jobs.task[k];
+  const std::int64_t number = totals_.arrived++;
+  const std::int64_t slot = jobs.arrival[j];
+  if (jobs.map[j] + reduce == 0) {
+    Truth nothing{};
+    nothing.number = number;
+    nothing.arrival = nothing.start = slot;
+    nothing.map_finish = slot - 1;
+    record(nothing, slot - 1);
+    return;
+  }
+  if (free_.empty()) {
+    free_.push_back(static_cast<Index>(jobs_.size()));
+    jobs_.emplace_back();
+    truth_.emplace_back();
+  }
+  const Index row = free_.back();
+  free_.pop_back();
+  Truth& truth = truth_[row];
+  truth.number = number;
+  truth.arrival = slot;
+  truth.start = 0;
+  truth.map_finish = slot - 1;
+  truth.reduce_total = truth.reduce_waiting = reduce;
+  truth.end_sum = 0;
+  truth.estimate = estimate < 0.0 ? static_cast<double>(reduce) : estimate;
+  truth.next_task = 0;
+  truth.listed = false;
+  truth.tasks.clear();
+  std::int64_t tasks = reduce;
+  if (!options_.preemptive) {
+    truth.tasks.assign(jobs.task.begin() + static_cast<std::ptrdiff_t>(first),
+                       jobs.task.begin() + static_cast<std::ptrdiff_t>(end));
+    tasks = static_cast<std::int64_t>(end - first);
+  }
+  SlottedJob& job = jobs_[row];
+  job.sequence = sequence_++;
+  job.maps = jobs.map[j];
+  job.map_left = static_cast<double>(job.maps);
+  job.ready = job.maps > 0 ? 0 : tasks;
+  job.running = 0;
+  job.reduce_left = reduce > 0 ? truth.estimate : 0.0;
+  ++live_;
+  ++startable_;
+  tell(slot - 1);
+  policy_->arrive(jobs_, row);
+}
+
+double SlottedSim::reduce_left(Index row, std::int64_t slot) const {
+  const Truth& truth = truth_[row];
+  // Running tasks have the slots from `slot` to their end before them.
+  const std::int64_t running = truth.end_sum - (slot - 1) * jobs_[row].running;
+  const auto done = static_cast<double>(truth.reduce_total - truth.reduce_waiting - running);
+  const double z = truth.estimate;
+  if (done <= z) return z - done;
+  if (options_.overrun == Overrun::kNothing) return 0.0;
+  return std::min(done - z, std::max(z, 1.0));
+}
+
+void SlottedSim::advance(std::int64_t last) {
+  while (slot_ <= last && live_ > 0) {
+    if (++polled_ >= kSlotsBetweenPolls) {
+      polled_ = 0;
+      if (poll_) poll_();
+    }
+    if (idle_ > 0 && startable_ > 0) {
+      step();
+      ++slot_;
+    } else {
+      wait(last);
+    }
+  }
+}
+
+void SlottedSim::wait(std::int64_t last) {
+  const std::int64_t end = std::min(next_ending(), last);
+  const std::int64_t slots = end - slot_ + 1;
+  totals_.live_slots += static_cast<double>(live_) * static_cast<double>(slots);
+  totals_.busy += (options_.machines - idle_) * slots;
+  totals_.last_slot = end;
+  slot_ = end;
+  end_tasks();
+  ++slot_;
+}
+
+std::int64_t SlottedSim::next_ending() const {
+  std::int64_t first = kLastSlot * 4;
+  for (std::int64_t slot = slot_; slot < slot_ + static_cast<std::int64_t>(kRing); ++slot) {
+    for (const Ending& ending : ring_[static_cast<std::size_t>(slot) % kRing]) {
+      if (ending.slot == slot) return slot;
+      first = std::min(first, ending.slot);
+    }
+  }
+  return first;
+}
+
+void SlottedSim::tell(std::int64_t slot) {
+  if (slot > told_) policy_->pass(options_.machines, static_cast<double>(slot - told_));
+  told_ = std::max(told_, slot);
+}
+
+void SlottedSim::step() {
+  totals_.live_slots += static_cast<double>(live_);
+  totals_.last_slot = slot_;
+  totals_.busy += options_.machines - idle_;
+  std::size_t kept = 0;
+  for (const Index row : moving_) {
+    SlottedJob& job = jobs_[row];
+    truth_[row].listed = job.ready > 0 && job.running > 0;
+    if (truth_[row].listed) moving_[kept++] = row;
+    if (job.ready == 0) continue;
+    job.reduce_left = reduce_left(row, slot_);
+    policy_->update(jobs_, row);
+  }
+  moving_.resize(kept);
+  grants_.clear();
+  ++totals_.decisions;
+  tell(slot_ - 1);
+  policy_->decide(jobs_, options_.machines, idle_, true, grants_);
+  told_ = slot_;
+  spare_ = idle_;
+  polled_ += static_cast<std::int64_t>(grants_.size()) / 16;
+  for (const SlottedGrant& grant : grants_) apply(grant);
+  if (!options_.preemptive) end_tasks();
+}
+
+void SlottedSim::apply(const SlottedGrant& grant) {
+  SlottedJob& job = jobs_[grant.row];
+  Truth& truth = truth_[grant.row];
+  const std::int64_t machines = grant.maps + grant.reduces;
+  if (machines == 0) return;
+  if (grant.maps < 0 || grant.reduces < 0 || grant.maps > job.maps || grant.reduces > job.ready ||
+      machines > spare_) {
+    throw std::logic_error("a policy granted what there is not");
+  }
+  if (truth.start == 0) truth.start = slot_;
+  totals_.busy += machines;
+  spare_ -= machines;
+  if (grant.maps > 0) {
+    job.maps -= grant.maps;
+    job.map_left = static_cast<double>(job.maps);
+    if (job.maps == 0) {
+      truth.map_finish = slot_;
+      job.ready =
+          options_.preemptive ? truth.reduce_total : static_cast<std::int64_t>(truth.tasks.size());
+      if (job.ready == 0) {
+        finish(grant.row);
+        return;
+      }
+    }
+  } else if (options_.preemptive) {
+    job.ready -= grant.reduces;
+    truth.reduce_waiting = job.ready;
+    if (job.ready == 0) {
+      finish(grant.row);
+      return;
+    }
+    job.reduce_left = reduce_left(grant.row, slot_ + 1);
+  } else {
+    for (std::int64_t k = 0; k < grant.reduces; ++k) {
+      const std::int64_t units = truth.tasks[truth.next_task++];
+      const std::int64_t end = slot_ + units - 1;
+      ring_[static_cast<std::size_t>(end) % kRing].push_back({end, grant.row});
+      truth.end_sum += end;
+      truth.reduce_waiting -= units;
+    }
+    job.ready -= grant.reduces;
+    job.running += grant.reduces;
+    idle_ -= grant.reduces;
+    if (job.ready == 0) {
+      --startable_;
+    } else if (!truth.listed) {
+      truth.listed = true;
+      moving_.push_back(grant.row);
+    }
+  }
+  policy_->update(jobs_, grant.row);
+}
+
+void SlottedSim::end_tasks() {
+  std::vector<Ending>& bucket = ring_[static_cast<std::size_t>(slot_) % kRing];
+  std::size_t kept = 0;
+  for (const Ending& ending : bucket) {
+    if (ending.slot != slot_) {
+      bucket[kept++] = ending;  // in a later round
+      continue;
+    }
+    SlottedJob& job = jobs_[ending.row];
+    --job.running;
+    truth_[ending.row].end_sum -= slot_;
+    ++idle_;
+    if (job.running == 0 && job.ready == 0) {
+      ++startable_;  // which finish takes back
+      finish(ending.row);
+    }
+  }
+  bucket.resize(kept);
+}
+
+void SlottedSim::finish(Index row) {
+  record(truth_[row], slot_);
+  policy_->leave(jobs_, row, false);
+  jobs_[row] = {};
+  free_.push_back(row);
+  --live_;
+  --startable_;
+}
+
+void SlottedSim::record(const Truth& truth, std::int64_t finish) {
+  const std::int64_t flow = finish - truth.arrival + 1;
+  ++totals_.completed;
+  totals_.flow += static_cast<double>(flow);
+  totals_.flow_squares += static_cast<double>(flow) * static_cast<double>(flow);
+  totals_.longest_flow = std::max(totals_.longest_flow, flow);
+  totals_.last_finish = std::max(totals_.last_finish, finish);
+  const std::size_t bin = std::min(static_cast<std::size_t>(flow), kHistogram - 1);
+  if (bin >= histogram_.size()) histogram_.resize(bin + 1, 0);
+  ++histogram_[bin];
+  if (!options_.records) return;
+  records_.job.push_back(truth.number);
+  records_.start.push_back(truth.start);
+  records_.map_finish.push_back(truth.map_finish);
+  records_.finish.push_back(finish);
+}
+
+SlottedRecords SlottedSim::take_records() { return std::exchange(records_, {}); }
+
+}  // namespace malleable

@@ -1,0 +1,181 @@
+"""``malleable simulate --model slotted``: policies for map and reduce tasks in slots."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import warnings
+from typing import Any
+
+import numpy as np
+
+from malleable.cli.terminal import note, progress_bar, rereadable, show
+from malleable.report.drawing import check_drawing, image_bytes
+from malleable.report.files import check_targets, write_file
+from malleable.report.plan_views import json_text
+from malleable.report.simulation_views import simulation_dict, simulation_table
+from malleable.report.slotted_views import (
+    constants_dict,
+    constants_lines,
+    draw_ratio_over_time,
+)
+from malleable.report.text import printable
+from malleable.simulation import simulate
+from malleable.simulation.slotted_theory import efficiency_constants
+from malleable.workloads import (
+    MapReduceJobs,
+    MapReduceStream,
+    read_map_reduce_google2011,
+    read_map_reduce_jobs,
+    read_map_reduce_rumen,
+    read_map_reduce_swim,
+)
+from malleable.workloads.files import checked_positive
+from malleable.workloads.map_reduce import join_tables
+
+DEFAULT_POLICIES = "asrpt,unlock,dsrpt,fifo,fair,lrpt"
+DEFAULT_BLOCKED = "asrpt,unlock,fifo,fair,lrpt"
+
+_MOST_JOBS = 1_000_000  # of a generated table
+
+READERS = {
+    "table": read_map_reduce_jobs,
+    "swim": read_map_reduce_swim,
+    "rumen": read_map_reduce_rumen,
+    "google2011": read_map_reduce_google2011,
+}
+
+
+def _generated(arguments: argparse.Namespace) -> MapReduceJobs | MapReduceStream:
+    """A table where it is small enough and will drain; else a stream."""
+    low, _, high = arguments.tasks.partition("-")
+    try:
+        tasks = (int(low), int(high or low))
+    except ValueError:
+        raise ValueError(f"--tasks {arguments.tasks}: not a number or LOW-HIGH") from None
+    options: dict[str, Any] = {"slots": arguments.generate, "tasks": tasks}
+    made = MapReduceStream(arguments.setting, **options)
+    machines = 100 if arguments.machines is None else arguments.machines
+    if arguments.load is not None:
+        load = checked_positive("load", arguments.load)
+        made = MapReduceStream(arguments.setting, rate=load * machines / made.mean_work, **options)
+    if made.slots * made.rate > _MOST_JOBS or made.rate * made.mean_work >= machines:
+        return made
+    return join_tables(list(made.chunks(arguments.seed)))
+
+
+def _table(arguments: argparse.Namespace) -> MapReduceJobs:
+    options: dict[str, Any] = {}
+    if arguments.slot_seconds is not None:
+        if arguments.format == "table":
+            raise ValueError("--slot-seconds: a table counts slots already")
+        options["slot_seconds"] = arguments.slot_seconds
+    return READERS[arguments.format](rereadable(arguments.file), **options)
+
+
+def _machines(arguments: argparse.Namespace, jobs: MapReduceJobs | MapReduceStream) -> int:
+    if (
+        arguments.load is None
+        or arguments.generate is not None
+        or isinstance(jobs, MapReduceStream)
+    ):
+        return 100 if arguments.machines is None else arguments.machines
+    if arguments.machines is not None:
+        raise ValueError("--load chooses the machines for a table: not beside --machines")
+    load = checked_positive("load", arguments.load)
+    units = int(jobs.map.sum() + jobs.task.sum())
+    slots = int(np.ptp(jobs.arrival)) + 1 if len(jobs) else 1
+    return max(1, math.ceil(units / (slots * load)))
+
+
+def _estimates(arguments: argparse.Namespace, jobs: MapReduceJobs | MapReduceStream) -> Any:
+    if arguments.estimates in (None, "column"):
+        return arguments.estimates
+    try:
+        return float(arguments.estimates)
+    except ValueError:
+        pass
+    if isinstance(jobs, MapReduceStream):
+        raise ValueError("--estimates FILE: a generated stream takes a standard deviation only")
+    guessed = read_map_reduce_jobs(arguments.estimates)
+    if len(guessed) != len(jobs):
+        raise ValueError(f"{arguments.estimates}: {len(guessed)} jobs, expected {len(jobs)}")
+    return guessed.reduce_work
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Simulate; after Ctrl-C show and write what was finished."""
+    to_stdout = arguments.json == "-"
+    json_file = None if to_stdout else arguments.json
+    if (arguments.generate is not None) == (arguments.file is not None):
+        raise ValueError("one of FILE and --generate N is needed")
+    targets = {
+        "--json": json_file,
+        "--records": arguments.records,
+        "--plot": arguments.plot,
+        "--plot-ratio": arguments.plot_ratio,
+    }
+    check_targets(
+        targets, arguments.force, [arguments.file] if arguments.file not in (None, "-") else []
+    )
+    for path in (arguments.plot, arguments.plot_ratio):
+        if path is not None:
+            check_drawing(path)
+    preemptive = not arguments.non_preemptive
+    names = arguments.policy
+    if names is None:
+        names = DEFAULT_POLICIES if preemptive else DEFAULT_BLOCKED
+    jobs = _table(arguments) if arguments.generate is None else _generated(arguments)
+    wants_records = (arguments.records, arguments.plot, arguments.plot_ratio)
+    if isinstance(jobs, MapReduceStream) and wants_records != (None, None, None):
+        raise ValueError("--records, --plot and --plot-ratio: a stream that long keeps no records")
+    machines = _machines(arguments, jobs)
+    policies = [name.strip() for name in names.split(",")]
+    with progress_bar("jobs") as advance, warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always", RuntimeWarning)
+        result = simulate(
+            jobs,
+            "slotted",
+            policies,
+            rng=arguments.seed,
+            machines=machines,
+            preemptive=preemptive,
+            horizon=arguments.horizon,
+            estimates=_estimates(arguments, jobs),
+            underestimates=arguments.underestimates,
+            progress=lambda _, total: advance("jobs", -(-total // (1 << 16)) * len(policies)),
+        )
+    for message in dict.fromkeys(str(warning.message) for warning in warned):
+        note(message)
+    promised = None
+    if math.isfinite(jobs.largest_reduce) if isinstance(jobs, MapReduceStream) else len(jobs) > 0:
+        promised = efficiency_constants(jobs, machines)
+    found = {**simulation_dict(result), "machines": machines, "preemptive": preemptive}
+    found["theory"] = None if promised is None else constants_dict(promised)
+    text = json_text(found)
+    if json_file is not None:
+        write_file(json_file, text, arguments.force)
+    if arguments.records is not None:
+        result.write_records(arguments.records, arguments.force)
+    if arguments.plot is not None:
+        result.plot(arguments.plot, arguments.force)
+    if arguments.plot_ratio is not None and isinstance(jobs, MapReduceJobs):
+        picture = draw_ratio_over_time(result, jobs, machines)
+        write_file(
+            arguments.plot_ratio, image_bytes(picture, arguments.plot_ratio), arguments.force
+        )
+    if to_stdout:
+        sys.stdout.write(text)
+    else:
+        how = "preemptive" if preemptive else "non-preemptive"
+        show(f"{machines:,} machines, {how} reduce tasks", simulation_table(result))
+        if promised is not None:
+            show(*constants_lines(promised, preemptive))
+        written = [path for path in targets.values() if path is not None]
+        if written:
+            show("wrote " + ", ".join(printable(path) for path in written))
+    if not result.complete:
+        note("interrupted")
+        return 130
+    return 0

@@ -1,0 +1,201 @@
+"""Map and reduce tasks, slot by slot: who runs now, decided by a policy that a scheduler's loop calls."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from malleable import _core
+from malleable.epoch import _floats, _ids, _integers
+from malleable.tables import Floats, Integers, check_time
+
+__all__ = ["LOOP_POLICIES", "SlottedDecision", "SlottedEpoch", "bounce_left"]
+
+LOOP_POLICIES = ("asrpt", "unlock", "srpt", "lrpt", "fifo", "fair")
+
+
+class SlottedDecision(NamedTuple):
+    """Machines for waiting tasks, now; jobs that get nothing are left out.
+
+    Attributes
+    ----------
+    ids : ndarray of int64, shape (G,)
+    maps, reduces : ndarray of int64, shape (G,)
+        How many map and how many reduce tasks of each job start.
+    """
+
+    ids: Integers
+    maps: Integers
+    reduces: Integers
+
+
+def bounce_left(estimate: npt.ArrayLike, done: npt.ArrayLike) -> Floats:
+    """Work that a job should show so that it does not hold up the others once it overruns.
+
+    Parameters
+    ----------
+    estimate, done : array_like of float, shape (J,)
+        Estimated work, and how much of it has been done, in the same unit (a slot is the least
+        estimate that counts as overrun, so let it be slots).
+
+    Returns
+    -------
+    ndarray of float64, shape (J,)
+        What is left of the estimate; beyond it as much as the job has overrun, up to the estimate.
+
+    Notes
+    -----
+    Source: SRPT with bounce, Scully, Grosof, Mitzenmacher, "Uniform bounds for scheduling with job
+    size estimates" (2022). O(J).
+    """
+    z, a = np.asarray(estimate, dtype=np.float64), np.asarray(done, dtype=np.float64)
+    left: Floats = np.where(a <= z, z - a, np.minimum(a - z, np.maximum(z, 1.0)))
+    return left
+
+
+class SlottedEpoch:
+    """Decides, slot by slot, which jobs' map and reduce tasks get the idle machines.
+
+    The same policy objects as in `malleable.simulate(model="slotted")`, fed with real times and with
+    estimates of work.
+
+    Parameters
+    ----------
+    machines : int
+        Tasks that can run at once, at least 1; `decide` can change it.
+    policy : {"asrpt", "unlock", "srpt", "lrpt", "fifo", "fair"}
+        As in `malleable.simulation.slotted.run`.
+    slot_seconds : float
+        Length of a slot, about the time of a map task [s].
+
+    Raises
+    ------
+    ValueError
+        A parameter out of its range, an unknown policy.
+
+    Notes
+    -----
+    The first decision in a slot moves the virtual SRPT of ``asrpt`` and ``unlock`` on; further ones in
+    the same slot hand out what has become idle. That schedule has the work as it was estimated when
+    the job came; the order in which waiting tasks start follows `update`. One thread at a time per
+    object. O(log n) a change with n jobs; a decision O(g log n) for g jobs that get something
+    (``fair``: O(n log N)). Source: Zheng, Shroff, Sinha 2013, algorithm 1.
+    """
+
+    def __init__(self, machines: int, policy: str = "asrpt", *, slot_seconds: float = 1.0) -> None:
+        if policy not in LOOP_POLICIES:
+            raise ValueError(f"policy = {policy!r}: expected one of {', '.join(LOOP_POLICIES)}")
+        self._slot = check_time("slot_seconds", slot_seconds)
+        self._core = _core.SlottedEpoch(_machines(machines), self._slot, policy)
+
+    def __len__(self) -> int:
+        return len(self._core)
+
+    @property
+    def machines(self) -> int:
+        """Tasks that can run at once."""
+        return self._core.machines
+
+    def add(
+        self,
+        now: float,
+        maps: npt.ArrayLike,
+        reduce_left: npt.ArrayLike,
+        *,
+        map_left: npt.ArrayLike | None = None,
+        reduces: npt.ArrayLike = 0,
+        running: npt.ArrayLike = 0,
+    ) -> Integers:
+        """Add jobs; scalars are spread over as many jobs as ``maps`` has entries.
+
+        Parameters
+        ----------
+        now : float
+            Time [s]; never before that of an earlier call.
+        maps : array_like of int, shape (K,)
+            Map tasks that wait.
+        reduce_left : array_like of float
+            Reduce work as estimated [machine seconds].
+        map_left : array_like of float, optional
+            Map work as estimated [machine seconds]; a slot for every waiting task by default.
+        reduces : array_like of int
+            Reduce tasks that wait and may start: 0 while map tasks are not done.
+        running : array_like of int
+            Machines that the job holds and keeps.
+
+        Returns
+        -------
+        ndarray of int64, shape (K,)
+            Ids, which stay the jobs' until these are removed.
+        """
+        moment = check_time("now", now)
+        count = len(np.atleast_1d(np.asarray(maps)))
+        waiting = _integers("maps", maps, count)
+        work = waiting * self._slot if map_left is None else _floats("map_left", map_left, count)
+        return self._core.add(
+            moment,
+            waiting,
+            _integers("reduces", reduces, count),
+            _integers("running", running, count),
+            work,
+            _floats("reduce_left", reduce_left, count),
+        )
+
+    def update(
+        self,
+        ids: npt.ArrayLike,
+        *,
+        maps: npt.ArrayLike | None = None,
+        reduces: npt.ArrayLike | None = None,
+        running: npt.ArrayLike | None = None,
+        map_left: npt.ArrayLike | None = None,
+        reduce_left: npt.ArrayLike | None = None,
+    ) -> None:
+        """Overwrite what is given, as in `add`; nothing changes if anything is wrong.
+
+        What is done with a decision is told this way: tasks that started wait no longer, and hold
+        machines until they end.
+        """
+        rows = _ids(ids)
+        count = len(rows)
+        self._core.update(
+            rows,
+            _integers("maps", maps, count),
+            _integers("reduces", reduces, count),
+            _integers("running", running, count),
+            _floats("map_left", map_left, count),
+            _floats("reduce_left", reduce_left, count),
+        )
+
+    def finish(self, ids: npt.ArrayLike) -> None:
+        """These jobs are done. The virtual SRPT goes on with them until they are done there, too."""
+        self._core.remove(_ids(ids), False)
+
+    def remove(self, ids: npt.ArrayLike) -> None:
+        """Forget jobs that will never be done, in the virtual SRPT as well."""
+        self._core.remove(_ids(ids), True)
+
+    def decide(self, now: float, machines: int | None = None) -> SlottedDecision:
+        """Which waiting tasks start now, on the machines that nobody holds.
+
+        Parameters
+        ----------
+        now : float
+            Time [s]; never before that of an earlier call.
+        machines : int, optional
+            New number of machines, kept from now on.
+        """
+        moment = check_time("now", now)
+        if machines is not None:
+            self._core.set_machines(_machines(machines))
+        return SlottedDecision(*self._core.decide(moment))
+
+
+def _machines(machines: object) -> int:
+    if isinstance(machines, bool) or not isinstance(machines, (int, np.integer)):
+        raise ValueError(f"machines = {machines!r}: must be a whole number, at least 1")
+    if not 1 <= int(machines) <= 2**40:
+        raise ValueError(f"machines = {machines}: must be from 1 to 2^40")
+    return int(machines)
