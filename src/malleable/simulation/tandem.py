@@ -22,7 +22,7 @@ from malleable.simulation.estimates import (
 from malleable.simulation.result import RECORD_COLUMNS, SimulationResult
 from malleable.tables import Floats, Integers
 from malleable.workloads.files import checked_choice, checked_positive
-from malleable.workloads.map_shuffle import MapShuffleJobs, MapShuffleStream
+from malleable.workloads.map_shuffle import STREAM_CHUNK, MapShuffleJobs, MapShuffleStream
 
 __all__ = [
     "BATCH_POLICIES",
@@ -30,6 +30,7 @@ __all__ = [
     "POLICIES",
     "batch_guarantee",
     "capacities_at",
+    "chunks_of",
     "core_queue",
     "lower_bound",
     "run",
@@ -296,6 +297,11 @@ def _plan(policy: str, jobs: _Jobs, seen: _Columns | None, effort: Any, budget: 
     if name != "order":
         map_place = shuffle_place = _NOTHING
     return _Plan(name, map_place, shuffle_place, batch.tried, complete)
+
+
+def chunks_of(jobs: MapShuffleJobs | MapShuffleStream) -> int:
+    """How many times ``progress`` of `run` is called for these jobs."""
+    return -(-len(jobs) // (STREAM_CHUNK if isinstance(jobs, MapShuffleStream) else _CHUNK))
 
 
 def capacities_at(jobs: MapShuffleJobs, load: float) -> tuple[float, float]:

@@ -24,6 +24,7 @@ from malleable.workloads.rumen import read_rumen_phases
 from malleable.workloads.swim import read_swim
 
 __all__ = [
+    "STREAM_CHUNK",
     "MapShuffleJobs",
     "MapShuffleStream",
     "read_map_shuffle_google2011",
@@ -33,7 +34,8 @@ __all__ = [
 ]
 
 _COLUMNS = ("name", "arrival", "map", "shuffle", "weight", "map_estimate", "shuffle_estimate")
-_CHUNK = 1 << 18
+STREAM_CHUNK = 1 << 18
+"""Jobs that a stream draws at once."""
 
 
 def _column(field: str, values: Any, count: int | None) -> Floats:
@@ -168,8 +170,8 @@ class MapShuffleStream:
         map_variance = math.log1p(self.map_sd**2)
         ratio_variance = math.log1p(self.ratio_sd**2)
         now = 0.0
-        for first in range(0, self.jobs, _CHUNK):
-            count = min(_CHUNK, self.jobs - first)
+        for first in range(0, self.jobs, STREAM_CHUNK):
+            count = min(STREAM_CHUNK, self.jobs - first)
             arrival = now + np.cumsum(generator.standard_exponential(count) / self.load)
             now = float(arrival[-1])
             size = generator.lognormal(-map_variance / 2, math.sqrt(map_variance), count)
