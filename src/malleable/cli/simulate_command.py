@@ -53,11 +53,16 @@ def _estimates(arguments: argparse.Namespace, jobs: MapShuffleJobs | MapShuffleS
 
 def run(arguments: argparse.Namespace) -> int:
     """Simulate; after Ctrl-C show and write what was finished."""
+    foreign = {
+        "slotted": ("tandem", ("effort", "plot_slowdown")),
+        "tandem": ("slotted", ("machines", "plot_ratio", "slot_seconds")),
+    }
+    other, options_of_other = foreign[arguments.model]
+    for option in options_of_other:
+        if getattr(arguments, option) is not None:
+            raise ValueError(f"--{option.replace('_', '-')}: of --model {other}")
     if arguments.model == "slotted":
         return slotted_command.run(arguments)
-    for option in ("machines", "plot_ratio", "slot_seconds"):
-        if getattr(arguments, option) is not None:
-            raise ValueError(f"--{option.replace('_', '-')}: of --model slotted")
     if arguments.format not in READERS:
         raise ValueError(f"--format {arguments.format}: of --model slotted")
     policies = [name.strip() for name in (arguments.policy or DEFAULT_POLICIES).split(",")]
