@@ -16,6 +16,9 @@ flows_instance(F): F flows of 20 jobs each from that generator on 25 slots, seed
 cell_network(F, T, kind): F flows of work U{1..99} in T equal cells of 25 slots, ceil(work / 25 T) long, H in
     all; earliest completions U(0, H / 5), weights U{1..10}, deadlines U(0, H / 2) later, 1 to 5 SLA steps
     U(0, H / 3) apart, seed 1.
+m_m_1(J, seed): J jobs with map work Exp(1) and nothing to shuffle, Poisson arrivals of M_M_1's load.
+OverlapStream(policy, J, most): an OverlapEpoch with J jobs, both sizes lognormal(0, 1.5), 10,000 slots a
+    station, at most ``most`` a job; 1 % of the jobs leave and as many come, and 1 % change, seed 1.
 slotted_cluster(): the ASRPT paper's section VII, Exp(5) map and Exp(40) reduce work, on 10,000 machines with
     200 arrivals a slot for 5,000 slots, seed 1.
 slotted_loop(J, policy): a SlottedEpoch on 10,000 machines with J live jobs of U{1..9} map tasks and U{1..80}
@@ -26,19 +29,31 @@ from __future__ import annotations
 
 import numpy as np
 
-from malleable import Flows, Jobs, MapReduceJobs, SlottedDecision, SlottedEpoch
+from malleable import (
+    Flows,
+    Jobs,
+    MapReduceJobs,
+    MapShuffleJobs,
+    OverlapDecision,
+    OverlapEpoch,
+    SlottedDecision,
+    SlottedEpoch,
+)
 from malleable.report.latency import DecisionStream, instance_a, instance_b
 from malleable.workloads import section7, section41, section51_flows
 
 __all__ = [
     "LARGER",
+    "M_M_1",
     "SEEDS",
     "SIZES",
+    "OverlapStream",
     "cell_network",
     "decision_stream",
     "flows_instance",
     "instance_a",
     "instance_b",
+    "m_m_1",
     "objectives_instance",
     "section41_base",
     "section41_larger",
@@ -57,6 +72,44 @@ LARGER = (100, 1_000)
 
 SEEDS = range(100)
 """Seeds of the simulations of section 4.1; `malleable reproduce flex-fig5` has the same."""
+
+M_M_1 = (0.7, 1)
+"""Load and seed of the comparison with other simulators."""
+
+
+def m_m_1(jobs: int, seed: int) -> MapShuffleJobs:
+    """A lone map station: exponential sizes, Poisson arrivals."""
+    rng = np.random.default_rng(seed)
+    arrival = np.cumsum(rng.exponential(1 / M_M_1[0], jobs))
+    return MapShuffleJobs(rng.exponential(size=jobs), 0.0, arrival=arrival)
+
+
+class OverlapStream:
+    """An epoch of overlapping phases with methods `change` and `decide`."""
+
+    def __init__(self, policy: str, jobs: int, most: int | None, seed: int = 1) -> None:
+        self.slots = 10_000
+        self.epoch = OverlapEpoch(policy, self.slots, self.slots)
+        self._rng = np.random.default_rng(seed)
+        self._most = most
+        self._few = max(1, jobs // 100)
+        self._ids = self._add(jobs)
+
+    def _add(self, count: int) -> np.ndarray:
+        sizes = self._rng.lognormal(0.0, 1.5, (2, count))
+        return self.epoch.add(*sizes, max_map_slots=self._most, max_shuffle_slots=self._most)
+
+    def change(self) -> None:
+        """The oldest leave, others come, and of some others half of the map phase is done."""
+        self.epoch.remove(self._ids[: self._few])
+        self._ids = np.concatenate([self._ids[self._few :], self._add(self._few)])
+        chosen = self._rng.choice(self._ids, self._few, replace=False)
+        left = self._rng.lognormal(0.0, 1.5, (2, self._few))
+        self.epoch.update(chosen, map=left[0], shuffle=left[1], ready=left[1] / 2)
+
+    def decide(self) -> OverlapDecision:
+        """The decision now."""
+        return self.epoch.decide(0.0)
 
 
 def section41_base(seed: int, *, weighted: bool = False) -> tuple[Jobs, int]:

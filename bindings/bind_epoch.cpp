@@ -7,6 +7,7 @@
 #include "arrays.hpp"
 #include "malleable/policy/epoch.hpp"
 #include "plan_dict.hpp"
+#include "turn.hpp"
 
 namespace malleable::bindings {
 namespace {
@@ -18,23 +19,6 @@ template <typename T>
 std::span<const T> optional_view(const std::optional<Array<T>>& array) {
   return array ? view(*array) : std::span<const T>();
 }
-
-// One epoch object serves one thread at a time; a second caller is told so instead of corrupting
-// it.
-class Turn {
- public:
-  explicit Turn(std::atomic_flag& busy) : busy_(busy) {
-    if (busy_.test_and_set(std::memory_order_acquire)) {
-      throw std::runtime_error("the epoch object is in use by another thread");
-    }
-  }
-  ~Turn() { busy_.clear(std::memory_order_release); }
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
-
- private:
-  std::atomic_flag& busy_;
-};
 
 class PyEpoch {
  public:

@@ -12,6 +12,7 @@
 #include "malleable/model/error.hpp"
 #include "malleable/policy/overlap_epoch.hpp"
 #include "malleable/sim/tandem_batch.hpp"
+#include "turn.hpp"
 
 namespace malleable::bindings {
 namespace {
@@ -49,21 +50,6 @@ OverlapPolicy policy_of(const std::string& name) {
   if (name == "two-srpt") return OverlapPolicy::kTwoSrpt;
   throw std::invalid_argument("policy = '" + name + "': not one that ranks jobs");
 }
-
-class Turn {
- public:
-  explicit Turn(std::atomic_flag& busy) : busy_(busy) {
-    if (busy_.test_and_set(std::memory_order_acquire)) {
-      throw std::runtime_error("the epoch object is in use by another thread");
-    }
-  }
-  ~Turn() { busy_.clear(std::memory_order_release); }
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
-
- private:
-  std::atomic_flag& busy_;
-};
 
 class PyOverlapEpoch {
  public:

@@ -65,7 +65,12 @@ py::dict totals_dict(const TandemQueue& queue) {
 
 // The queue and what it was made with, which says what it must be fed.
 struct BoundQueue : TandemQueue {
-  explicit BoundQueue(const TandemOptions& given) : TandemQueue(given), options(given) {}
+  explicit BoundQueue(const TandemOptions& given) : TandemQueue(given), options(given) {
+    set_poll([] {  // lets Ctrl-C through
+      py::gil_scoped_acquire acquire;
+      if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+    });
+  }
   TandemOptions options;
 };
 

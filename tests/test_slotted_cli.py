@@ -186,6 +186,9 @@ def test_options_of_the_other_model(capsys, tmp_path):
     for options in (("--machines", 5), ("--slot-seconds", 1), ("--plot-ratio", tmp_path / "x.png")):
         status, _, err = call(capsys, "simulate", "--generate", 10, *options)
         assert (status, "of --model slotted" in err) == (1, True)
+    for options in (("--effort", 5), ("--plot-slowdown", tmp_path / "x.png")):
+        status, _, err = call(capsys, "simulate", "--model", "slotted", "--generate", 10, *options)
+        assert (status, "of --model tandem" in err) == (1, True)
 
 
 def test_reproduce(capsys, tmp_path):

@@ -2,26 +2,13 @@
 #include <limits>
 #include <numeric>
 
+#include "batches.hpp"
 #include "check.hpp"
 #include "malleable/kernel/ordered_batch.hpp"
 #include "malleable/sim/tandem.hpp"
 
 namespace malleable::check {
 namespace {
-
-struct Batch {
-  std::vector<double> map, shuffle;
-};
-
-Batch batch(Random& random, std::size_t count) {
-  const auto draw = [&] { return static_cast<double>(random() % 9) / 4.0; };
-  Batch b;
-  for (std::size_t j = 0; j < count; ++j) {
-    b.map.push_back(draw());
-    b.shuffle.push_back(draw());
-  }
-  return b;
-}
 
 TEST(agrees_with_the_fluid_queue) {
   OrderedBatch evaluate;

@@ -2,6 +2,7 @@
 #include <limits>
 #include <numeric>
 
+#include "batches.hpp"
 #include "check.hpp"
 #include "malleable/kernel/ordered_batch.hpp"
 #include "malleable/kernel/overlap_batch_bound.hpp"
@@ -9,20 +10,6 @@
 
 namespace malleable::check {
 namespace {
-
-struct Batch {
-  std::vector<double> map, shuffle;
-};
-
-Batch batch(Random& random, std::size_t count) {
-  const auto draw = [&] { return static_cast<double>(random() % 9) / 4.0; };
-  Batch b;
-  for (std::size_t j = 0; j < count; ++j) {
-    b.map.push_back(draw());
-    b.shuffle.push_back(draw());
-  }
-  return b;
-}
 
 // Between the bound of the lone stations and every pair of orders.
 TEST(no_pair_of_orders_is_below) {

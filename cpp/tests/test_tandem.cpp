@@ -18,7 +18,7 @@ TandemQueue made(OverlapPolicy policy, bool conserving = true, bool overlap = tr
 }
 
 struct Sample {
-  std::vector<double> arrival, map, shuffle, weight;
+  std::vector<double> arrival, map, shuffle, weight, map_guess, shuffle_guess;
 };
 
 Sample sample(std::uint64_t seed, int jobs) {
@@ -32,6 +32,8 @@ Sample sample(std::uint64_t seed, int jobs) {
     s.map.push_back(draw() < 0.1 ? 0.0 : draw());
     s.shuffle.push_back(draw() < 0.1 ? 0.0 : draw() * 1.5);
     s.weight.push_back(0.1 + draw());
+    s.map_guess.push_back(s.map.back() * std::exp2(6.0 * draw() - 3.0));
+    s.shuffle_guess.push_back(draw() < 0.1 ? 0.0 : draw());
   }
   return s;
 }
@@ -72,11 +74,18 @@ TEST(conservation) {
     double map = 0.0, shuffle = 0.0;
     for (const double x : s.map) map += x;
     for (const double y : s.shuffle) shuffle += y;
-    for (const auto policy : {OverlapPolicy::kFcfs, OverlapPolicy::kMaxSrpt,
-                              OverlapPolicy::kSplitSrpt, OverlapPolicy::kShare}) {
-      for (const int mode : {0, 1, 2, 3}) {
-        TandemQueue queue = made(policy, (mode & 1) != 0, (mode & 2) != 0);
-        queue.feed({s.arrival, s.map, s.shuffle, s.weight});
+    for (const auto policy :
+         {OverlapPolicy::kFcfs, OverlapPolicy::kMaxSrpt, OverlapPolicy::kTwoSrpt,
+          OverlapPolicy::kSplitSrpt, OverlapPolicy::kShare}) {
+      for (int mode = 0; mode < 16; ++mode) {
+        TandemOptions options;
+        options.policy = policy;
+        options.conserving = (mode & 1) != 0;
+        options.overlap = (mode & 2) != 0;
+        options.estimated = (mode & 4) != 0;
+        options.bounce = (mode & 8) != 0;
+        TandemQueue queue(options);
+        queue.feed({s.arrival, s.map, s.shuffle, s.weight, s.map_guess, s.shuffle_guess});
         queue.advance(kEnd);
         const TandemTotals& totals = queue.totals();
         CHECK_EQUAL(totals.completed, std::int64_t{60});
@@ -112,6 +121,37 @@ TEST(advancing_in_steps_changes_nothing) {
       CHECK(std::abs(whole.totals().response - pieces.totals().response) < 1e-8);
     }
   }
+}
+
+// What throws in between stops the run; it goes on as if nothing had happened.
+TEST(interrupted_and_resumed) {
+  const std::size_t count = 3000;
+  std::vector<double> arrival(count, 0.0), map, shuffle;
+  for (std::size_t j = 0; j < count; ++j) {
+    map.push_back(1.0 + static_cast<double>(j) / 997.0);
+    shuffle.push_back(1.0 + static_cast<double>((j * 7) % count) / 991.0);
+  }
+  TandemQueue whole = made(OverlapPolicy::kShare), parts = made(OverlapPolicy::kShare);
+  whole.feed({arrival, map, shuffle});
+  whole.advance(kEnd);
+  int polls = 0;
+  struct Stop {};
+  parts.set_poll([&] {
+    ++polls;
+    throw Stop{};
+  });
+  parts.feed({arrival, map, shuffle});
+  for (bool done = false; !done;) {
+    try {
+      parts.advance(kEnd);
+      done = true;
+    } catch (const Stop&) {
+      CHECK(parts.present() > 0);
+    }
+  }
+  CHECK(polls > 0);
+  CHECK_EQUAL(parts.totals().completed, static_cast<std::int64_t>(count));
+  CHECK_EQUAL(parts.totals().response, whole.totals().response);
 }
 
 }  // namespace

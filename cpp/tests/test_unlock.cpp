@@ -8,7 +8,7 @@ class NaiveUnlock final : public NaiveVirtual {
  public:
   void decide(std::span<const SlottedJob> jobs, std::int64_t machines, std::int64_t idle, bool,
               std::vector<SlottedGrant>& grants) override {
-    virtual_slot(machines);
+    virtual_slots(static_cast<double>(machines));
     const auto order = by(jobs, [](const SlottedJob& job) { return job.left(); });
     for (const Index row : order) {
       const SlottedJob& job = jobs[row];
@@ -21,7 +21,7 @@ class NaiveUnlock final : public NaiveVirtual {
 
 }  // namespace
 
-TEST(unlock_sorted_anew) { compare_with_naive<NaiveUnlock>("unlock", 1, 400); }
+TEST(unlock_sorted_anew) { compare_with_naive<NaiveUnlock>("unlock", 1, 4000); }
 
 // Map tasks that unlock less than they take do not delay a job that can end now.
 TEST(unlock_lets_a_job_end) {

@@ -293,6 +293,10 @@ def test_an_overloaded_stream_warns_and_stops():
     with pytest.warns(RuntimeWarning, match="load of 1 or more"):
         result = mb.simulate(stream, "slotted", "fifo", machines=100, rng=1)
     assert result.summary["fifo"]["unfinished"] > 0
+    assert result.summary["fifo"]["end"] <= 200
+    with pytest.warns(RuntimeWarning, match="stopping at the horizon"):
+        result = mb.simulate(stream, "slotted", "fifo", machines=100, rng=1, horizon=50)
+    assert result.summary["fifo"]["end"] == 50
 
 
 def test_ctrl_c_keeps_what_is_finished():
@@ -334,6 +338,12 @@ def test_the_adversary_of_section_4(policy):
             begins = rows[-1][0] + 2
             assert found.better_flow == short + begins + rows[0][2][0] - 1
         assert found.better_flow >= 2 * (len(rows) - 1)
+
+
+@pytest.mark.parametrize("ratio", [0.5, 1001.0, float("nan")])
+def test_the_adversary_has_limits(ratio):
+    with pytest.raises(ValueError, match="must be from 1 to 1000"):
+        slotted.adversarial_jobs("fifo", ratio)
 
 
 @pytest.mark.parametrize("preemptive", [True, False])

@@ -1,6 +1,8 @@
 """The tandem queue against small steps, closed forms, and the paper's printed numbers."""
 
+import _thread
 import math
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -222,6 +224,19 @@ def test_ctrl_c_keeps_what_is_finished():
     result = mb.simulate(stream, policy="max-srpt", rng=1, progress=interrupt)
     assert not result.complete
     assert result.summary["max-srpt"]["jobs"] > 100_000
+
+
+def test_ctrl_c_is_heard_inside_the_core():
+    # Sharing among 100,000 jobs takes minutes.
+    jobs = mb.MapShuffleJobs(np.arange(1, 100_001), np.arange(100_000, 0, -1))
+    timer = threading.Timer(0.5, _thread.interrupt_main)
+    timer.start()
+    try:
+        result = mb.simulate(jobs, policy="ps", bound=False)
+    finally:
+        timer.cancel()
+    assert not result.complete
+    assert result.summary["ps"]["unfinished"] > 0
 
 
 def test_horizon_stops():

@@ -153,11 +153,40 @@ def test_section_7(setting):
         assert jobs.reduce_work.max() == stream.largest_reduce
     else:
         assert stream.largest_reduce == math.inf
-    value, weight = job_distribution(setting)
+    value, weight = job_distribution(stream.sizes)
     assert weight.sum() == pytest.approx(1.0)
     assert value @ weight == pytest.approx(stream.mean_work)
     for level in (20, 45, 60):
         assert (work <= level).mean() == pytest.approx(weight[value <= level].sum(), abs=0.01)
+
+
+def test_sizes_of_your_own():
+    jobs = section7((3.0, (0, 4)), slots=4000, rate=1.0, tasks=7, rng=2)
+    work = jobs.reduce_work
+    assert sorted(set(work.tolist())) == [0, 1, 2, 3, 4]
+    assert work.mean() == pytest.approx(2.0, abs=0.1)
+    assert jobs.map.min() == 1
+    # Never more tasks than units.
+    assert np.diff(jobs.task_offset).tolist() == work.tolist()
+    stream = MapReduceStream((3.0, (0, 4)))
+    assert stream.mean_work == pytest.approx(jobs.map.mean() + 2.0, abs=0.15)
+    assert (stream.mean_reduce, stream.largest_reduce) == (2.0, 4.0)
+    tiny = MapReduceStream((0.1, 1e-3))
+    assert (job_distribution(tiny.sizes)[1].sum(), tiny.mean_work) == pytest.approx((1.0, 2.0))
+    with pytest.raises(ValueError, match="too many amounts"):
+        job_distribution(MapReduceStream(((0, 10**6), 2.0)).sizes)
+
+
+def test_random_tasks():
+    jobs = section7("uniform-large", slots=5000, rate=1.0, tasks=5, split="random", rng=2)
+    assert set(np.diff(jobs.task_offset).tolist()) == {5}
+    assert jobs.task.min() >= 1
+    assert jobs.reduce_work.min() >= 10
+    assert jobs.reduce_work.max() <= 70
+    # 35 extra units on 5 tasks on the average, binomial given the work: variance 35 * 0.16 plus
+    # that of the work, (61^2 - 1) / 12 / 25.
+    assert jobs.task.mean() == pytest.approx(8.0, rel=0.02)
+    assert jobs.task.var() == pytest.approx(35 * 0.16 + (61**2 - 1) / 300, rel=0.05)
 
 
 def test_streams_are_drawn_in_chunks(monkeypatch):
@@ -175,6 +204,11 @@ def test_streams_are_drawn_in_chunks(monkeypatch):
     ("options", "message"),
     [
         ({"setting": "exp"}, "setting = 'exp'"),
+        ({"setting": (1.0,)}, "sizes of map and reduce work"),
+        ({"setting": (1.0, (5, 2))}, "the smaller one first"),
+        ({"setting": (1.0, (0.5, 2))}, "two whole numbers"),
+        ({"setting": (0.0, 1.0)}, "setting = 0"),
+        ({"split": "odd"}, "split = 'odd'"),
         ({"slots": -1}, "slots = -1"),
         ({"rate": 0.0}, "rate = 0"),
         ({"rate": 1e7}, "rate"),

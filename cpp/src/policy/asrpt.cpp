@@ -46,6 +46,7 @@ std::int64_t PlannedMaps::grant(std::span<const SlottedJob> jobs, std::int64_t m
     if (job.sequence != served.sequence || job.maps == 0) continue;  // the cluster is ahead
     if (unlocking && job.map_left > job.reduce_left) continue;
     const std::int64_t tasks = std::min(job.maps, tasks_for(served.map));
+    if (tasks == 0) continue;  // a hair left over by rounding
     planned_.push_back({job.left(), job.sequence, tasks, served.tag});
     wanted += tasks;
   }
@@ -165,6 +166,8 @@ void Dsrpt::decide(std::span<const SlottedJob> jobs, std::int64_t machines, std:
   for (const auto& served : virtual_.pour(fresh ? static_cast<double>(machines) : 0.0)) {
     const SlottedJob& job = jobs[served.tag];
     if (job.sequence != served.sequence) continue;
+    // On estimates a virtual slot may cut work anywhere, but only its last job's: all others ask
+    // for whole tasks, so that rounding up never asks for more than the machines.
     const std::int64_t maps = std::min({job.maps, tasks_for(served.map), idle});
     if (maps > 0) {
       grant_of(served.tag).maps += maps;

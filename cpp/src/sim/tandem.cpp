@@ -9,7 +9,8 @@ namespace malleable {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
-constexpr double kSlack = 1e-12;     // of sizes
+constexpr double kSlack = 1e-12;  // of sizes
+constexpr std::size_t kWorkBetweenPolls = std::size_t{1} << 22;
 constexpr int kHistogramShift = 46;  // exponent and six bits of the fraction
 constexpr std::size_t kHistogramSize = std::size_t{1} << 17;
 
@@ -112,7 +113,14 @@ void TandemQueue::add(const TandemJobs& jobs, std::size_t j) {
     complete(slot);
     return;
   }
-  if (split_) imbalance_.push({job.imbalance, {job.id, slot}});
+  if (split_) {
+    if (imbalance_.size() >= static_cast<std::size_t>(2 * present() + 32)) {
+      std::erase_if(imbalance_, [this](const Imbalance& entry) { return gone(entry); });
+      std::make_heap(imbalance_.begin(), imbalance_.end(), std::greater<>());
+    }
+    imbalance_.push_back({job.imbalance, job.id, slot});
+    std::push_heap(imbalance_.begin(), imbalance_.end(), std::greater<>());
+  }
   if (ranked_) {
     refresh(slot);
   } else {
@@ -261,10 +269,9 @@ double TandemQueue::next_change() const {
 
 double TandemQueue::beta() {
   while (!imbalance_.empty()) {
-    const auto& [value, who] = imbalance_.top();
-    const FluidJob& job = jobs_[who.second];
-    if (job.alive && job.id == who.first) return value;
-    imbalance_.pop();
+    if (!gone(imbalance_.front())) return imbalance_.front().value;
+    std::pop_heap(imbalance_.begin(), imbalance_.end(), std::greater<>());
+    imbalance_.pop_back();
   }
   return 1.0;
 }
@@ -385,7 +392,12 @@ const std::vector<TandemQueue::Service>& TandemQueue::decide() {
 
 void TandemQueue::advance(double until) {
   while (present() > 0 && totals_.now < until) {
+    if (worked_ >= kWorkBetweenPolls) {
+      worked_ = 0;
+      if (poll_) poll_();
+    }
     decide();
+    worked_ += 1 + service_.size();
     double step = until - totals_.now;
     bool event = false;
     double map_used = 0.0, shuffle_used = 0.0;

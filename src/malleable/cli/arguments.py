@@ -16,6 +16,7 @@ from malleable.cli import (
 from malleable.flow_planning import FLOW_POLICIES
 from malleable.planning import DEFAULT_EFFORT, POLICIES
 from malleable.report.asrpt_figures import FIGURES as ASRPT_FIGURES
+from malleable.report.overlap_figures import FIGURES as OVERLAP_FIGURES
 from malleable.tables import MIN_MODES
 from malleable.workloads.map_reduce import SETTINGS
 
@@ -152,6 +153,9 @@ def _simulate(parser: argparse.ArgumentParser) -> None:
         default="first",
         help="jobs that overrun (tandem, slotted)",
     )
+    group = parser.add_argument_group("tandem only")
+    group.add_argument("--plot-slowdown", metavar="FILE", help="mean slowdown by size")
+    group.add_argument("--effort", type=int, metavar="N", help="best: candidates (default: 1000)")
     _slotted(parser.add_argument_group("slotted only"))
     _cluster(parser.add_argument_group("cluster only"))
     _output(parser)
@@ -191,10 +195,11 @@ def _reproduce(parser: argparse.ArgumentParser) -> None:
         "flex-fig5: the three panels of figure 5 of the FLEX paper, and the larger experiments of "
         "its section 4.1. flowflex-fig10, flowflex-fig11: sums and maxima over flows, FlowFlex against "
         "FAIR, FIFO and the best bound (25 instances). asrpt-fig5 to asrpt-fig13: map and reduce in "
-        "slots, ratios to the bound, their convergence (fig9) and flow times (from fig10 on)."
+        "slots, ratios to the bound, their convergence (fig9) and flow times (from fig10 on). overlap-fig7, "
+        "overlap-fig9: ratio to the bound over load on a trace, and mean slowdown by size."
     )
     add = parser.add_argument
-    names = ("flex-fig5", "flowflex-fig10", "flowflex-fig11", *ASRPT_FIGURES)
+    names = ("flex-fig5", "flowflex-fig10", "flowflex-fig11", *ASRPT_FIGURES, *OVERLAP_FIGURES)
     add("name", choices=names, metavar="NAME", help=", ".join(names))
     add(
         "--simulations",
@@ -203,6 +208,8 @@ def _reproduce(parser: argparse.ArgumentParser) -> None:
         help="per point (default: 100, flows: 25, asrpt: 200)",
     )
     add("--quick", action="store_true", help="fewer simulations, without the largest experiments")
+    add("--jobs", type=int, metavar="N", help="overlap: generated jobs a point")
+    add("--trace", metavar="FILE", help="overlap-fig7: google2011's jobs (default: generated)")
     add("--seed", type=int, default=0, help="of the first simulation (default: %(default)s)")
     add("--plot", metavar="FILE", help="the panels as a picture (.png, .svg, .pdf)")
     _output(parser)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 
-from malleable.cli import slotted_figures_command
+from malleable.cli import overlap_figures_command, slotted_figures_command
 from malleable.cli.flow_command import reproduce_figure
 from malleable.cli.terminal import note, progress_bar, show
-from malleable.report import asrpt_figures
+from malleable.report import asrpt_figures, overlap_figures
 from malleable.report.drawing import check_drawing, image_bytes
 from malleable.report.files import check_targets, write_file
 from malleable.report.flex_figure5 import run_figure5
@@ -29,6 +29,11 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the experiments; after Ctrl-C show and write what was finished."""
     if arguments.name in FIGURES:
         return reproduce_figure(arguments)
+    if arguments.name in overlap_figures.FIGURES:
+        return overlap_figures_command.reproduce_figure(arguments)
+    for option in ("jobs", "trace"):
+        if getattr(arguments, option) is not None:
+            raise ValueError(f"--{option}: of overlap-fig7 and overlap-fig9")
     if arguments.name in asrpt_figures.FIGURES:
         return slotted_figures_command.reproduce_figure(arguments)
     to_stdout = arguments.json == "-"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import warnings
 from typing import Any
 
 from malleable.cli import cluster_command, slotted_command
@@ -14,10 +15,13 @@ from malleable.report.plan_views import json_text
 from malleable.report.simulation_views import simulation_dict, simulation_table
 from malleable.report.text import printable
 from malleable.simulation import simulate
+from malleable.simulation.tandem import chunks_of
 from malleable.workloads import (
+    MapShuffleJobs,
     MapShuffleStream,
     read_map_shuffle_google2011,
     read_map_shuffle_jobs,
+    read_map_shuffle_rumen,
     read_map_shuffle_swim,
 )
 
@@ -26,6 +30,7 @@ DEFAULT_POLICIES = "max-srpt,split-srpt,k-lps"
 READERS = {
     "table": read_map_shuffle_jobs,
     "swim": read_map_shuffle_swim,
+    "rumen": read_map_shuffle_rumen,
     "google2011": read_map_shuffle_google2011,
 }
 _READERS: dict[str, Any] = {
@@ -48,16 +53,25 @@ _ONLY = {
     "generate": ("tandem", "slotted"),
     "as_printed": ("tandem",),
     "no_overlap": ("tandem",),
+    "plot_slowdown": ("tandem",),
+    "effort": ("tandem",),
 }
 
 
-def _estimates(text: str | None) -> Any:
-    if text in (None, "column"):
-        return text
+def _estimates(arguments: argparse.Namespace, jobs: MapShuffleJobs | MapShuffleStream) -> Any:
+    given = arguments.estimates
+    if given in (None, "column"):
+        return given
     try:
-        return float(str(text))
+        return float(given)
     except ValueError:
-        raise ValueError(f"--estimates {text}: a number or 'column'") from None
+        pass
+    if isinstance(jobs, MapShuffleStream):
+        raise ValueError("--estimates FILE: a generated stream takes a standard deviation only")
+    guessed = read_map_shuffle_jobs(given)
+    if len(guessed) != len(jobs):
+        raise ValueError(f"{given}: {len(guessed)} jobs, expected {len(jobs)}")
+    return guessed.map, guessed.shuffle
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -72,6 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
         return {"slotted": slotted_command.run, "cluster": cluster_command.run}[arguments.model](
             arguments
         )
+    policies = [name.strip() for name in (arguments.policy or DEFAULT_POLICIES).split(",")]
     to_stdout = arguments.json == "-"
     json_file = None if to_stdout else arguments.json
     stream = arguments.generate is not None
@@ -80,11 +95,17 @@ def run(arguments: argparse.Namespace) -> int:
     if stream and (arguments.records is not None or arguments.plot is not None):
         raise ValueError("--records and --plot need a table: a generated stream keeps no records")
     inputs = [] if arguments.file in (None, "-") else [arguments.file]
-    targets = {"--json": json_file, "--records": arguments.records, "--plot": arguments.plot}
+    targets = {
+        "--json": json_file,
+        "--records": arguments.records,
+        "--plot": arguments.plot,
+        "--plot-slowdown": arguments.plot_slowdown,
+    }
     check_targets(targets, arguments.force, inputs)
-    if arguments.plot is not None:
-        check_drawing(arguments.plot)
-    jobs: Any
+    for picture in (arguments.plot, arguments.plot_slowdown):
+        if picture is not None:
+            check_drawing(picture)
+    jobs: MapShuffleJobs | MapShuffleStream
     options: dict[str, Any] = {}
     if stream:
         jobs = MapShuffleStream(
@@ -93,23 +114,29 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         jobs = READERS[arguments.format](rereadable(arguments.file))
         options["load"] = arguments.load
-    with progress_bar("jobs") as advance:
+    if arguments.effort is not None:
+        options["effort"] = arguments.effort
+    steps = chunks_of(jobs) * len(policies)
+    with progress_bar("jobs") as advance, warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always", RuntimeWarning)
         result = simulate(
             jobs,
             arguments.model,
-            [name.strip() for name in (arguments.policy or DEFAULT_POLICIES).split(",")],
+            policies,
             rng=arguments.seed,
-            estimates=_estimates(arguments.estimates),
-            underestimates=arguments.underestimates,
             k=arguments.k,
             conserving=not arguments.as_printed,
             overlap=not arguments.no_overlap,
             map_capacity=arguments.map_capacity,
             shuffle_capacity=arguments.shuffle_capacity,
             horizon=arguments.horizon,
-            progress=lambda entered, total: advance("jobs", -(-total // (1 << 16))),
+            estimates=_estimates(arguments, jobs),
+            underestimates=arguments.underestimates,
+            progress=lambda entered, total: advance("jobs", steps),
             **options,
         )
+    for message in dict.fromkeys(str(warning.message) for warning in warned):
+        note(message)
     text = json_text(simulation_dict(result))
     if json_file is not None:
         write_file(json_file, text, arguments.force)
@@ -117,6 +144,8 @@ def run(arguments: argparse.Namespace) -> int:
         result.write_records(arguments.records, arguments.force)
     if arguments.plot is not None:
         result.plot(arguments.plot, arguments.force)
+    if arguments.plot_slowdown is not None:
+        result.plot(arguments.plot_slowdown, arguments.force, kind="slowdown")
     if to_stdout:
         sys.stdout.write(text)
     else:

@@ -7,6 +7,7 @@ from malleable import views
 from malleable.report.comparison import ComparisonRow, compare, comparison_table
 from malleable.report.flow_picture import draw_flows
 from malleable.report.flow_views import explain_flow_lines, flow_plan_dict
+from malleable.report.overlap_plots import draw_ratio_over_load, draw_slowdown
 from malleable.report.packing_picture import draw_packing, draw_packings
 from malleable.report.plan_explain import explain_lines
 from malleable.report.plan_views import plan_dict, plan_frame
@@ -20,8 +21,10 @@ __all__ = [
     "draw_flows",
     "draw_packing",
     "draw_packings",
+    "draw_ratio_over_load",
     "draw_ratio_over_time",
     "draw_response_cdf",
+    "draw_slowdown",
     "explain_flow_lines",
     "explain_lines",
     "flow_plan_dict",
@@ -37,3 +40,4 @@ views.register("explain_flows", explain_flow_lines)
 views.register("flow_gantt", draw_flows)
 views.register("flow_plan_dict", flow_plan_dict)
 views.register("simulation_cdf", draw_response_cdf)
+views.register("simulation_slowdown", draw_slowdown)

@@ -6,9 +6,9 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from malleable.tables import Floats
+from malleable.workloads.map_reduce import checked_estimates
 from malleable.workloads.map_shuffle import MapShuffleJobs
 
 __all__ = ["UNDERESTIMATES", "error_sigma", "lognormal_errors", "phase_estimates"]
@@ -46,18 +46,6 @@ def lognormal_errors(sigma: float, count: int, rng: np.random.Generator) -> Floa
     error = rng.standard_normal(count) * sigma
     errors: Floats = np.exp(np.clip(error, -_LARGEST, _LARGEST))
     return errors
-
-
-def _checked(field: str, values: Any, count: int) -> Floats:
-    try:
-        array: npt.NDArray[Any] = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{field}: not numbers") from None
-    if array.shape != (count,):
-        raise ValueError(f"{field} has shape {array.shape}, expected ({count},)")
-    for row in np.flatnonzero(~(np.isfinite(array) & (array >= 0.0)))[:1]:
-        raise ValueError(f"{field}[{row}] = {array[row]}: must be finite and at least 0")
-    return array
 
 
 def phase_estimates(
@@ -100,4 +88,7 @@ def phase_estimates(
         raise ValueError(f"estimates = {estimates!r}: not numbers") from None
     if len(pair) != 2 or np.ndim(pair[0]) != 1:
         raise ValueError("estimates: expected two columns, of the map and of the shuffle phase")
-    return _checked("map_estimate", pair[0], count), _checked("shuffle_estimate", pair[1], count)
+    return (
+        checked_estimates("map_estimate", pair[0], count),
+        checked_estimates("shuffle_estimate", pair[1], count),
+    )

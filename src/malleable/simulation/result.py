@@ -107,9 +107,22 @@ class SimulationResult:
         writer.writerows(zip(*(column.tolist() for column in records.values()), strict=True))
         write_text(path, out.getvalue(), force=force)
 
-    def plot(self, path: str | os.PathLike[str] | None = None, force: bool = False) -> Any:
-        """Distribution of the responses, one curve a policy; written to ``path`` if given."""
-        return views.present("simulation_cdf", self, path, force=force)
+    def plot(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        force: bool = False,
+        *,
+        kind: str = "cdf",
+        **options: Any,
+    ) -> Any:
+        """One curve a policy, written to ``path`` if given.
+
+        ``kind="cdf"``: the distribution of the responses, from records; ``"slowdown"``: mean slowdown
+        by size, from buckets (``width``: theirs, 0.25 s by default).
+        """
+        if kind not in ("cdf", "slowdown"):
+            raise ValueError(f"kind = {kind!r}: expected cdf or slowdown")
+        return views.present(f"simulation_{kind}", self, path, force=force, **options)
 
 
 def merged(parts: Sequence[SimulationResult]) -> SimulationResult:

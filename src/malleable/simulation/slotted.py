@@ -288,7 +288,7 @@ def run(
     Warns
     -----
     RuntimeWarning
-        A stream of load 1 or more; it stops at its last slot of arrivals.
+        A stream of load 1 or more; it stops at its last slot of arrivals, or at the horizon.
 
     Notes
     -----
@@ -326,13 +326,15 @@ def run(
         source, order = _in_order(jobs)
         if estimate is not None:
             estimate = estimate[order]
-    elif jobs.rate * jobs.mean_work >= count and horizon is None:
+    elif jobs.rate * jobs.mean_work >= count:
+        if horizon is None:
+            last = max(jobs.slots, 1)
+        where = "last arrival" if horizon is None else "horizon"
         warnings.warn(
-            "load of 1 or more: the queue grows without bound; stopping at the last arrival",
+            f"load of 1 or more: the queue grows without bound; stopping at the {where}",
             RuntimeWarning,
             stacklevel=3,
         )
-        last = max(jobs.slots, 1)
 
     sim = _core.SlottedSim(
         machines=count,
@@ -532,7 +534,7 @@ def adversarial_jobs(policy: str, ratio: float) -> Adversary:
     policy : str
         One of `POLICIES` that is defined for non-preemptive reduce tasks.
     ratio : float
-        c0, at least 1.
+        c0, from 1 to 1000; there are about as many jobs as its square.
 
     Returns
     -------
@@ -544,8 +546,8 @@ def adversarial_jobs(policy: str, ratio: float) -> Adversary:
     depends on when the policy starts its tasks. The paper counts one slot less for S2 than it
     takes; the conclusion is the same. Source: Zheng, Shroff, Sinha 2013, section IV.
     """
-    if not (math.isfinite(ratio) and 1.0 <= ratio <= 1e4):
-        raise ValueError(f"ratio = {ratio!r}: must be from 1 to 10^4")
+    if not (math.isfinite(ratio) and 1.0 <= ratio <= 1e3):
+        raise ValueError(f"ratio = {ratio!r}: must be from 1 to 1000")
     q = math.floor(ratio * ratio + 2.0 * ratio) + 1
     alone = MapReduceJobs([1], [[2 * q + 1]], arrival=1)
     seen = run(alone, policy, machines=1, preemptive=False)

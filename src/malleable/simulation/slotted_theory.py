@@ -87,7 +87,7 @@ def efficiency_constants(
     """
     count = checked_machines(machines)
     if isinstance(jobs, MapReduceStream):
-        value, weight = job_distribution(jobs.setting)
+        value, weight = job_distribution(jobs.sizes)
         return _constants(
             count,
             rate=jobs.rate,

@@ -22,13 +22,15 @@ from malleable.simulation.estimates import (
 from malleable.simulation.result import RECORD_COLUMNS, SimulationResult
 from malleable.tables import Floats, Integers
 from malleable.workloads.files import checked_choice, checked_positive
-from malleable.workloads.map_shuffle import MapShuffleJobs, MapShuffleStream
+from malleable.workloads.map_shuffle import STREAM_CHUNK, MapShuffleJobs, MapShuffleStream
 
 __all__ = [
     "BATCH_POLICIES",
     "DEFAULT_EFFORT",
     "POLICIES",
     "batch_guarantee",
+    "capacities_at",
+    "chunks_of",
     "core_queue",
     "lower_bound",
     "run",
@@ -297,9 +299,29 @@ def _plan(policy: str, jobs: _Jobs, seen: _Columns | None, effort: Any, budget: 
     return _Plan(name, map_place, shuffle_place, batch.tried, complete)
 
 
-def _capacities(
-    jobs: MapShuffleJobs | MapShuffleStream, load: float | None, given: tuple[float, float]
-) -> tuple[float, float]:
+def chunks_of(jobs: MapShuffleJobs | MapShuffleStream) -> int:
+    """How many times ``progress`` of `run` is called for these jobs."""
+    return -(-len(jobs) // (STREAM_CHUNK if isinstance(jobs, MapShuffleStream) else _CHUNK))
+
+
+def capacities_at(jobs: MapShuffleJobs, load: float) -> tuple[float, float]:
+    """Map and shuffle capacity at which a table's work takes this part of the time between its first
+    and its last arrival, at both stations.
+
+    Raises
+    ------
+    ValueError
+        A load that is not above 0, jobs that arrive together, or a phase without work.
+    """
+    target = checked_positive("load", load)
+    span = float(np.ptp(jobs.arrival)) if len(jobs) else 0.0
+    totals = float(jobs.map.sum()), float(jobs.shuffle.sum())
+    if not (span > 0.0 and min(totals) > 0.0):
+        raise ValueError("load: needs arrivals at different times and work in both phases")
+    return totals[0] / (span * target), totals[1] / (span * target)
+
+
+def _capacities(jobs: _Jobs, load: float | None, given: tuple[float, float]) -> tuple[float, float]:
     if load is None:
         return (
             checked_positive("map_capacity", given[0]),
@@ -307,12 +329,7 @@ def _capacities(
         )
     if isinstance(jobs, MapShuffleStream):
         raise ValueError("load: a stream has its own")
-    target = checked_positive("load", load)
-    span = float(np.ptp(jobs.arrival)) if len(jobs) else 0.0
-    totals = float(jobs.map.sum()), float(jobs.shuffle.sum())
-    if not (span > 0.0 and min(totals) > 0.0):
-        raise ValueError("load: needs arrivals at different times and work in both phases")
-    return totals[0] / (span * target), totals[1] / (span * target)
+    return capacities_at(jobs, load)
 
 
 def run(

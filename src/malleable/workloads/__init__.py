@@ -37,6 +37,7 @@ from malleable.workloads.map_shuffle import (
     MapShuffleStream,
     read_map_shuffle_google2011,
     read_map_shuffle_jobs,
+    read_map_shuffle_rumen,
     read_map_shuffle_swim,
 )
 from malleable.workloads.rumen import read_rumen
@@ -71,6 +72,7 @@ __all__ = [
     "read_map_reduce_swim",
     "read_map_shuffle_google2011",
     "read_map_shuffle_jobs",
+    "read_map_shuffle_rumen",
     "read_map_shuffle_swim",
     "read_rumen",
     "read_swim",

@@ -42,14 +42,16 @@ __all__ = [
 _COLUMNS = ("name", "arrival", "map", "reduce", "reduce_estimate")
 _MOST = 2.0**60  # what still fits an int64 before the core says what is out of range
 _CHUNK_JOBS = 1 << 16
+_MOST_AMOUNTS = 20_000
 
 Tasks = int | tuple[int, int]
+Size = float | tuple[int, int]
 
 SETTINGS = ("exp-large", "exp-small", "uniform-large", "uniform-small")
 """Workloads of section VII: exponential or uniform, large or small reduce phases."""
 
 # Means of exponentials, ranges of uniforms: map, reduce.
-_SIZES: dict[str, tuple[Any, Any]] = {
+_SIZES: dict[str, tuple[Size, Size]] = {
     "exp-large": (5.0, 40.0),
     "exp-small": (30.0, 15.0),
     "uniform-large": ((1, 9), (10, 70)),
@@ -277,6 +279,20 @@ def _even_split(work: Integers, tasks: Integers) -> tuple[Integers, Integers]:
     return offset, np.repeat(base, count) + (place < np.repeat(longer, count))
 
 
+def _random_split(
+    work: Integers, tasks: Integers, rng: np.random.Generator
+) -> tuple[Integers, Integers]:
+    """Offsets and lengths of ``tasks`` of at least a unit each, the other units thrown at random."""
+    count = np.minimum(tasks, work)
+    offset = np.concatenate(([0], np.cumsum(count)))
+    lengths = np.ones(offset[-1], dtype=np.int64)
+    for tasks_each in np.unique(count[count > 0]).tolist():
+        rows = np.flatnonzero(count == tasks_each)
+        extra = rng.multinomial(work[rows] - tasks_each, np.full(tasks_each, 1.0 / tasks_each))
+        lengths[offset[rows, None] + np.arange(tasks_each)] += extra
+    return offset, lengths
+
+
 def _task_range(tasks: Tasks) -> tuple[int, int]:
     low, high = (tasks, tasks) if isinstance(tasks, int) else tasks
     for value in (low, high):
@@ -292,16 +308,19 @@ class MapReduceStream:
 
     Parameters
     ----------
-    setting : {"exp-large", "exp-small", "uniform-large", "uniform-small"}
+    setting : {"exp-large", "exp-small", "uniform-large", "uniform-small"} or pair
         Map and reduce work of a job: Exp(5) and Exp(40), Exp(30) and Exp(15), U[1, 9] and
-        U[10, 70], U[10, 50] and U[10, 20]; exponentials are rounded and at least 1.
+        U[10, 70], U[10, 50] and U[10, 20]; exponentials are rounded and at least 1. Or your own: for
+        each phase a mean (exponential) or the pair of the least and the largest (uniform).
     slots : int
         Jobs arrive in slots 1 to ``slots``.
     rate : float
         Mean number of arrivals a slot.
     tasks : int or (int, int)
-        Reduce tasks of a job, or the range of their uniformly drawn number; the work is split
-        evenly, and a job never has more tasks than units.
+        Reduce tasks of a job, or the range of their uniformly drawn number; a job never has more
+        tasks than units.
+    split : {"even", "random"}
+        Tasks as equal as may be, or of one unit each and the other units thrown at random.
 
     Raises
     ------
@@ -316,13 +335,14 @@ class MapReduceStream:
 
     def __init__(
         self,
-        setting: str = "exp-large",
+        setting: str | tuple[Size, Size] = "exp-large",
         *,
         slots: int = 500,
         rate: float = 2.0,
         tasks: Tasks = (1, 10),
+        split: str = "even",
     ) -> None:
-        self.setting = checked_choice("setting", setting, SETTINGS)
+        self.sizes = _checked_sizes(setting)
         if isinstance(slots, bool) or int(slots) != slots or not 0 <= slots <= 2**40:
             raise ValueError(f"slots = {shown(slots)}: must be a whole number from 0 to 2^40")
         self.slots = int(slots)
@@ -330,21 +350,22 @@ class MapReduceStream:
         if self.rate > 1e6:
             raise ValueError(f"rate = {shown(rate)}: must be at most 10^6")
         self.tasks = _task_range(tasks)
+        self.split = checked_choice("split", split, ("even", "random"))
 
     @property
     def mean_work(self) -> float:
         """Mean units of a job, map and reduce together."""
-        return math.fsum(_mean(size) for size in _SIZES[self.setting])
+        return math.fsum(_mean(size) for size in self.sizes)
 
     @property
     def mean_reduce(self) -> float:
         """Mean reduce units of a job."""
-        return _mean(_SIZES[self.setting][1])
+        return _mean(self.sizes[1])
 
     @property
     def largest_reduce(self) -> float:
         """Most reduce units of a job; infinite for exponential work."""
-        size = _SIZES[self.setting][1]
+        size = self.sizes[1]
         return float(size[1]) if isinstance(size, tuple) else math.inf
 
     def _draw(self, size: Any, count: int, rng: np.random.Generator) -> Integers:
@@ -356,7 +377,7 @@ class MapReduceStream:
     def chunks(self, rng: np.random.Generator | int | None = None) -> Iterator[MapReduceJobs]:
         """Tables of successive slots, in the order of arrival."""
         generator = np.random.default_rng(rng)
-        map_size, reduce_size = _SIZES[self.setting]
+        map_size, reduce_size = self.sizes
         step = max(1, int(_CHUNK_JOBS / self.rate))
         for first in range(1, self.slots + 1, step):
             count = min(step, self.slots + 1 - first)
@@ -366,7 +387,9 @@ class MapReduceStream:
             maps = self._draw(map_size, len(arrival), generator)
             work = self._draw(reduce_size, len(arrival), generator)
             tasks = generator.integers(*self.tasks, len(arrival), endpoint=True)
-            yield MapReduceJobs.from_columns(arrival, maps, *_even_split(work, tasks))
+            even = self.split == "even"
+            cut = _even_split(work, tasks) if even else _random_split(work, tasks, generator)
+            yield MapReduceJobs.from_columns(arrival, maps, *cut)
 
 
 def _mean(size: Any) -> float:
@@ -377,18 +400,49 @@ def _mean(size: Any) -> float:
     return 1.0 + math.exp(-1.5 / size) / -math.expm1(-1.0 / size)
 
 
-def job_distribution(setting: str) -> tuple[Floats, Floats]:
-    """Amounts of work that a job of a uniform setting can bring [units], and their probabilities.
+def _checked_sizes(setting: Any) -> tuple[Size, Size]:
+    if isinstance(setting, str):
+        return _SIZES[checked_choice("setting", setting, SETTINGS)]
+    sizes = list(setting) if isinstance(setting, (tuple, list)) else []
+    if len(sizes) != 2:
+        raise ValueError(f"setting = {shown(setting)}: a name, or sizes of map and reduce work")
+    checked: list[Size] = []
+    for size in sizes:
+        if isinstance(size, (tuple, list)):
+            whole = len(size) == 2 and all(float(value).is_integer() for value in size)
+            if not whole or not 0 <= size[0] <= size[1] <= 2**32:
+                raise ValueError(
+                    f"setting = {shown(setting)}: a range is two whole numbers from 0 to 2^32, the"
+                    " smaller one first"
+                )
+            checked.append((int(size[0]), int(size[1])))
+        else:
+            mean = checked_positive("setting", size)
+            if mean > 2**32:
+                raise ValueError(f"setting = {shown(setting)}: a mean must be at most 2^32")
+            checked.append(mean)
+    return checked[0], checked[1]
 
-    Exponential settings have no end; theirs is cut where less than 1e-18 is left.
+
+def job_distribution(sizes: tuple[Size, Size]) -> tuple[Floats, Floats]:
+    """Amounts of work that a job can bring [units], and their probabilities.
+
+    Exponential work has no end; it is cut where less than 1e-18 is left. O(map x reduce amounts).
+
+    Raises
+    ------
+    ValueError
+        More than 20,000 amounts in a phase.
     """
     parts = []
-    for size in _SIZES[checked_choice("setting", setting, SETTINGS)]:
+    for size in sizes:
+        if (size[1] if isinstance(size, tuple) else 42 * size) > _MOST_AMOUNTS:
+            raise ValueError("jobs: too many amounts of work; draw a table")
         if isinstance(size, tuple):
             weight = np.zeros(size[1] + 1)
             weight[size[0] :] = 1.0 / (size[1] + 1 - size[0])
         else:
-            above = np.exp(-(np.arange(int(42 * size)) + 0.5) / size)  # P(work > k)
+            above = np.exp(-(np.arange(math.ceil(42 * size) + 2) + 0.5) / size)  # P(work > k)
             above[0] = 1.0
             weight = np.append(0.0, -np.diff(above))
             weight[-1] += above[-1]
@@ -399,17 +453,17 @@ def job_distribution(setting: str) -> tuple[Floats, Floats]:
 
 
 def section7(
-    setting: str = "exp-large",
+    setting: str | tuple[Size, Size] = "exp-large",
     *,
     slots: int = 500,
     rate: float = 2.0,
     tasks: Tasks = (1, 10),
+    split: str = "even",
     rng: np.random.Generator | int | None = None,
 ) -> MapReduceJobs:
     """One experiment of the ASRPT paper's section VII as a table; see `MapReduceStream`."""
-    return join_tables(
-        list(MapReduceStream(setting, slots=slots, rate=rate, tasks=tasks).chunks(rng))
-    )
+    stream = MapReduceStream(setting, slots=slots, rate=rate, tasks=tasks, split=split)
+    return join_tables(list(stream.chunks(rng)))
 
 
 def join_tables(parts: Sequence[MapReduceJobs]) -> MapReduceJobs:

@@ -20,18 +20,22 @@ from malleable.workloads.files import (
     parse_number,
     shown,
 )
+from malleable.workloads.rumen import read_rumen_phases
 from malleable.workloads.swim import read_swim
 
 __all__ = [
+    "STREAM_CHUNK",
     "MapShuffleJobs",
     "MapShuffleStream",
     "read_map_shuffle_google2011",
     "read_map_shuffle_jobs",
+    "read_map_shuffle_rumen",
     "read_map_shuffle_swim",
 ]
 
 _COLUMNS = ("name", "arrival", "map", "shuffle", "weight", "map_estimate", "shuffle_estimate")
-_CHUNK = 1 << 18
+STREAM_CHUNK = 1 << 18
+"""Jobs that a stream draws at once."""
 
 
 def _column(field: str, values: Any, count: int | None) -> Floats:
@@ -166,8 +170,8 @@ class MapShuffleStream:
         map_variance = math.log1p(self.map_sd**2)
         ratio_variance = math.log1p(self.ratio_sd**2)
         now = 0.0
-        for first in range(0, self.jobs, _CHUNK):
-            count = min(_CHUNK, self.jobs - first)
+        for first in range(0, self.jobs, STREAM_CHUNK):
+            count = min(STREAM_CHUNK, self.jobs - first)
             arrival = now + np.cumsum(generator.standard_exponential(count) / self.load)
             now = float(arrival[-1])
             size = generator.lognormal(-map_variance / 2, math.sqrt(map_variance), count)
@@ -259,6 +263,35 @@ def read_map_shuffle_swim(
         )
     maps, shuffles = phases
     return MapShuffleJobs(maps.work, shuffles.work, arrival=maps.arrival, name=maps.name)
+
+
+def read_map_shuffle_rumen(
+    source: Source, *, shuffle_rate: float = 1e9 / 300, errors: str = "raise"
+) -> MapShuffleJobs:
+    """Read a Rumen trace: slot-seconds of the map phase, and bytes shuffled / rate.
+
+    Parameters
+    ----------
+    source : path or file object
+        Plain or gzip.
+    shuffle_rate : float
+        Bytes a second at capacity 1.
+    errors : {"raise", "skip"}
+        What to do about a job that contradicts itself, or whose shuffled bytes are unknown.
+
+    Raises
+    ------
+    ValueError, OSError
+        As `read_rumen`.
+
+    Notes
+    -----
+    Bytes rather than times, because a first-wave reducer's shuffle contains its waiting for the maps.
+    """
+    rate = checked_positive("shuffle_rate", shuffle_rate)
+    rows = read_rumen_phases(source, errors=errors)
+    names, arrivals, maps, amounts = zip(*rows, strict=True) if rows else ((),) * 4
+    return MapShuffleJobs(maps, np.array(amounts) / rate, arrival=arrivals, name=names)
 
 
 def read_map_shuffle_google2011(

@@ -10,9 +10,9 @@ import io
 import json
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, TextIO
+from typing import Any, TextIO, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,9 @@ _STEPS = {
     "map": ("startTime", "finishTime"),
     "reduce": ("startTime", "shuffleFinished", "sortFinished", "finishTime"),
 }
+
+
+_Parsed = TypeVar("_Parsed")
 
 
 class _MalformedJobError(ValueError):
@@ -198,8 +201,11 @@ def _work_left(job: _Job, now: float | None) -> tuple[float, int]:
     return float(left.sum()) / 1000, len(np.unique(job.task[left > 0]))
 
 
-def _read_jobs(source: Source, phase: str, reduce_from: str, skip: bool) -> tuple[list[_Job], str]:
-    jobs: list[_Job] = []
+def _read_records(
+    source: Source, parse: Callable[[dict[str, Any]], _Parsed], skip: bool
+) -> tuple[list[_Parsed], str]:
+    """What ``parse`` makes of every job, and the file's name."""
+    jobs: list[_Parsed] = []
     empty = True
     with open_text(source) as (text, where):
         for line, record in _objects(text, where):
@@ -209,7 +215,7 @@ def _read_jobs(source: Source, phase: str, reduce_from: str, skip: bool) -> tupl
                     f"{where}: line {line}: an object without jobID; not a Rumen job trace"
                 )
             try:
-                jobs.append(_parse(record, phase, reduce_from))
+                jobs.append(parse(record))
             except _MalformedJobError as error:
                 if not skip:
                     raise ValueError(
@@ -218,6 +224,56 @@ def _read_jobs(source: Source, phase: str, reduce_from: str, skip: bool) -> tupl
     if empty:
         raise ValueError(f"{where}: empty; a Rumen trace has one JSON object a job")
     return jobs, where
+
+
+def _read_jobs(source: Source, phase: str, reduce_from: str, skip: bool) -> tuple[list[_Job], str]:
+    return _read_records(source, lambda record: _parse(record, phase, reduce_from), skip)
+
+
+def _shuffle_bytes(record: dict[str, Any]) -> float:
+    """Bytes that the successful reduce attempts fetched; the job's mean where unknown."""
+    job = str(record["jobID"])
+    amounts: list[float] = []
+    for index, task in enumerate(_list(record, "reduceTasks", f"job {job}")):
+        owner = f"job {job}, task {task.get('taskID', index)}"
+        for attempt in _list(task, "attempts", owner):
+            if attempt.get("result") not in _SUCCESS:
+                continue
+            amount = attempt.get("reduceShuffleBytes", -1)
+            number = isinstance(amount, (int, float)) and not isinstance(amount, bool)
+            if amount is not None and (not number or not -1 <= amount < 2.0**80):
+                raise _MalformedJobError(
+                    f"{owner}: reduceShuffleBytes = {shown(amount)}: not a number of bytes"
+                )
+            amounts.append(math.nan if amount is None or amount == -1 else float(amount))
+    if not amounts:
+        return 0.0
+    known = [amount for amount in amounts if not math.isnan(amount)]
+    if not known:
+        raise _MalformedJobError(f"job {job}: no reduce attempt with known reduceShuffleBytes")
+    return sum(known) / len(known) * len(amounts)
+
+
+def read_rumen_phases(
+    source: Source, *, errors: str = "raise"
+) -> list[tuple[str, float, float, float]]:
+    """Name, arrival [s], map work [slot-seconds] and shuffled bytes of every job, by arrival.
+
+    Names, arrivals, map work and ``errors`` are those of `read_rumen`.
+    """
+    checked_choice("errors", errors, ("raise", "skip"))
+
+    def parse(record: dict[str, Any]) -> tuple[_Job, float]:
+        return _parse(record, "map", "startTime"), _shuffle_bytes(record)
+
+    jobs, _ = _read_records(source, parse, errors == "skip")
+    maps = [job for job, _ in jobs]
+    origin = min((job.submit for job in maps), default=0.0)
+    rows = [
+        (name, (job.submit - origin) / 1000, _work_left(job, None)[0], amount)
+        for (job, amount), name in zip(jobs, _names(maps), strict=True)
+    ]
+    return sorted(rows, key=lambda row: row[1])
 
 
 def _names(jobs: list[_Job]) -> list[str]:

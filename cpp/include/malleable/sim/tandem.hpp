@@ -22,7 +22,6 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
-#include <queue>
 #include <span>
 #include <utility>
 #include <vector>
@@ -90,10 +89,14 @@ class TandemQueue {
  public:
   explicit TandemQueue(const TandemOptions& options);
 
-  // Jobs, none before `totals().now`; ids count up from 0. Runs up to the last arrival.
+  // Jobs, none before `totals().now`; ids count up from 0. Runs up to the last arrival. If `poll`
+  // throws, what was not reached has not entered.
   void feed(const TandemJobs& jobs);
   // Runs up to a time; infinity: until the queue is empty.
   void advance(double until);
+
+  // Called every few million steps of work; may throw, and the simulation can go on afterwards.
+  void set_poll(std::function<void()> poll) { poll_ = std::move(poll); }
 
   // Who runs now and how fast.
   struct Service {
@@ -170,10 +173,20 @@ class TandemQueue {
   std::vector<std::uint32_t> free_;
   std::vector<std::uint32_t> present_;  // shares: by arrival
   std::array<Class, 2> classes_;
-  using Imbalance = std::pair<double, std::pair<std::int64_t, std::uint32_t>>;
-  std::priority_queue<Imbalance, std::vector<Imbalance>, std::greater<>> imbalance_;
+  struct Imbalance {
+    double value;
+    std::int64_t id;
+    std::uint32_t slot;
+    bool operator>(const Imbalance& other) const { return value > other.value; }
+  };
+  std::vector<Imbalance> imbalance_;  // a heap, the least on top; with jobs that have gone
+  bool gone(const Imbalance& entry) const {
+    return !jobs_[entry.slot].alive || jobs_[entry.slot].id != entry.id;
+  }
   std::vector<Service> service_;
   std::vector<double> limit_;
+  std::function<void()> poll_;
+  std::size_t worked_ = 0;  // since the last poll
 };
 
 }  // namespace malleable
