@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import malleable as mb
-from malleable.simulation import slotted
+from malleable.simulation import slotted, sweep
 from malleable.workloads import section7
 from malleable.workloads.map_reduce import SETTINGS
 from tests.oracles import slotted_units
@@ -475,3 +476,30 @@ def test_extremes_end_quickly():
     assert slotted.srpt_finish(wide, 1).tolist() == [2**41]
     done = mb.simulate(wide, "slotted", "asrpt", machines=2**40).records
     assert done["completion"].tolist() == [2.0]
+
+
+def loaded_jobs(load, seed):
+    return section7("uniform-small", slots=60, rate=load * 100 / 45, rng=seed)
+
+
+def test_sweeps_over_loads_and_seeds():
+    axes = [0.5, 0.9], [1, 2], ["asrpt", "unlock"]
+    serial = sweep(loaded_jobs, *axes, model="slotted", machines=100)
+    with ThreadPoolExecutor(2) as pool:
+        assert list(sweep(loaded_jobs, *axes, executor=pool, model="slotted")) == list(serial)
+    assert [(row["load"], row["seed"], row["policy"]) for row in serial[:3]] == [
+        (0.5, 1, "asrpt"),
+        (0.5, 1, "unlock"),
+        (0.5, 2, "asrpt"),
+    ]
+    last = mb.simulate(loaded_jobs(0.9, 2), "slotted", "unlock").summary["unlock"]
+    assert {name: serial[-1][name] for name in last} == last
+
+
+def test_threads_side_by_side():
+    """Simulations of several threads do not disturb each other."""
+    jobs = section7("exp-small", slots=200, rng=1)
+    expected = mb.simulate(jobs, "slotted", "asrpt").summary
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: mb.simulate(jobs, "slotted", "asrpt").summary, range(8)))
+    assert all(each == expected for each in found)
