@@ -1,5 +1,6 @@
 """Map and reduce in slots against a unit-by-unit simulator, the paper's settings and theorems."""
 
+import math
 import os
 import signal
 import threading
@@ -503,3 +504,25 @@ def test_threads_side_by_side():
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda _: mb.simulate(jobs, "slotted", "asrpt").summary, range(8)))
     assert all(each == expected for each in found)
+
+
+@pytest.mark.parametrize("preemptive", [True, False])
+def test_slowdown_by_size(preemptive):
+    jobs = section7("exp-small", slots=200, rng=6)
+    result = mb.simulate(jobs, "slotted", "fair", machines=30, preemptive=preemptive, horizon=150)
+    count, mean = result.slowdown["fair"]
+    flows = {}
+    rows = zip(
+        result.records["job_id"].tolist(), result.records["turnaround_time"].tolist(), strict=True
+    )
+    for row, flow in rows:
+        maps, tasks = int(jobs.map[row]), jobs.reduce[row]
+        alone = math.ceil(maps / 30) + max(
+            math.ceil(sum(tasks) / 30), 0 if preemptive else max(tasks)
+        )
+        assert flow >= alone
+        flows.setdefault(int(math.log2(maps + sum(tasks))), []).append(flow / alone)
+    assert len(count) == max(flows) + 1
+    for k in range(len(count)):
+        assert count[k] == len(flows.get(k, []))
+        assert mean[k] == pytest.approx(np.mean(flows[k])) if k in flows else np.isnan(mean[k])

@@ -277,8 +277,9 @@ def run(
     -------
     SimulationResult
         Times are slots: slot a begins at a - 1 and ends at a, so a job of slot a that ends in slot f
-        has response f - a + 1. Stretch is response / units of work. After Ctrl-C what was finished,
-        with ``complete`` false.
+        has response f - a + 1. Stretch is response / units of work. `slowdown` is by powers of two of
+        a job's units (entry k: from 2^k to below 2^(k + 1)) and counts in slots that the job would take
+        alone on all machines. After Ctrl-C what was finished, with ``complete`` false.
 
     Raises
     ------
@@ -373,17 +374,23 @@ def run(
         if least > 0:
             summary["ratio"] = summary["total_response"] / least
             summary["tight_ratio"] = summary["total_response"] / tight
-    nothing = np.zeros(0, dtype=np.int64), np.zeros(0)
     return SimulationResult(
         model="slotted",
         records=_records(jobs, order, policy, sim)
         if isinstance(jobs, MapReduceJobs) and keep
         else None,
         summary={policy: summary},
-        slowdown={policy: nothing},
+        slowdown={policy: _slowdown(sim)},
         timing={policy: seconds},
         complete=complete,
     )
+
+
+def _slowdown(sim: Any) -> tuple[Integers, Floats]:
+    count, total = sim.slowdown()
+    sizes = int(np.flatnonzero(count)[-1]) + 1 if count.any() else 0
+    count, total = count[:sizes], total[:sizes]
+    return count, np.divide(total, count, out=np.full(sizes, np.nan), where=count > 0)
 
 
 def _summary(sim: Any, machines: int) -> dict[str, float]:
