@@ -15,7 +15,7 @@ import numpy.typing as npt
 from malleable import _core
 from malleable.simulation.result import RECORD_COLUMNS, SimulationResult
 from malleable.tables import Floats, Integers
-from malleable.workloads.files import checked_choice
+from malleable.workloads.files import checked_choice, checked_whole
 from malleable.workloads.map_reduce import (
     MapReduceJobs,
     MapReduceStream,
@@ -59,10 +59,7 @@ def _in_order(jobs: MapReduceJobs) -> tuple[MapReduceJobs, Integers]:
 
 def checked_machines(machines: Any) -> int:
     """A number of machines; ValueError otherwise."""
-    whole = isinstance(machines, (int, np.integer)) and not isinstance(machines, bool)
-    if not whole or not 1 <= int(machines) <= 2**40:
-        raise ValueError(f"machines = {machines!r}: must be a whole number from 1 to 2^40")
-    return int(machines)
+    return checked_whole("machines", machines, 1, 2**40)
 
 
 def srpt_finish(jobs: MapReduceJobs, machines: int) -> Integers:
@@ -149,7 +146,8 @@ def _slots_alone(jobs: MapReduceJobs, machines: int, preemptive: bool) -> Intege
 
 def checked_deviation(sigma: Any) -> float:
     """A standard deviation of logarithms: finite, at least 0."""
-    if not (isinstance(sigma, (int, float, np.number)) and 0.0 <= float(sigma) < math.inf):
+    number = isinstance(sigma, (int, float, np.number)) and not isinstance(sigma, bool)
+    if not (number and 0.0 <= float(sigma) < math.inf):
         raise ValueError(f"estimates = {sigma!r}: a standard deviation must be at least 0")
     return float(sigma)
 
@@ -309,9 +307,9 @@ def run(
     with_bound = not stream if bound is None else bool(bound)
     last = _LAST_SLOT * 2
     if horizon is not None:
-        if isinstance(horizon, bool) or int(horizon) != horizon or not 1 <= horizon <= _LAST_SLOT:
-            raise ValueError(f"horizon = {horizon!r}: must be a slot from 1 to 2^50")
-        last = int(horizon)
+        last = checked_whole("horizon", horizon, 1, _LAST_SLOT)
+    if not isinstance(preemptive, (bool, np.bool_)):
+        raise ValueError(f"preemptive = {preemptive!r}: must be True or False")
     if isinstance(rng, np.random.Generator):
         rng = int(rng.integers(2**63))
     estimate = _checked_estimates(jobs, estimates, rng)

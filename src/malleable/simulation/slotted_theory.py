@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from malleable.simulation.slotted import checked_machines
 from malleable.tables import Floats
+from malleable.workloads.files import checked_whole
 from malleable.workloads.map_reduce import MapReduceJobs, MapReduceStream, job_distribution
 
 __all__ = ["EfficiencyConstants", "efficiency_constants"]
@@ -101,10 +102,7 @@ def efficiency_constants(
     if len(jobs) == 0:
         raise ValueError("jobs: at least one is needed")
     last = int(jobs.arrival.max())
-    if slots is None:
-        slots = last
-    if slots < last:
-        raise ValueError(f"slots = {slots}: before the last arrival, in slot {last}")
+    slots = last if slots is None else checked_whole("slots", slots, last, 2**50)
     reduce = jobs.reduce_work
     busy, place = np.unique(jobs.arrival, return_inverse=True)
     work = np.bincount(place, weights=jobs.map + reduce)
