@@ -41,10 +41,23 @@ def parse_number(text: str) -> float:
 
 def checked_positive(field: str, value: float) -> float:
     """``value`` as a float; ValueError naming ``field`` unless it is finite and above zero."""
-    number = float(value)
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{field} = {shown(value)}: not a number") from None
     if not (math.isfinite(number) and number > 0):
         raise ValueError(f"{field} = {shown(value)}: must be finite and above 0")
     return number
+
+
+def checked_whole(field: str, value: Any, low: int, high: int) -> int:
+    """``value`` as an int; ValueError naming ``field`` unless it is whole and in the range."""
+    whole = not isinstance(value, bool) and hasattr(value, "__index__")
+    if isinstance(value, float):
+        whole = value.is_integer()
+    if not whole or not low <= value <= high:
+        raise ValueError(f"{field} = {shown(value)}: must be a whole number from {low} to {high}")
+    return int(value)
 
 
 def checked_choice(field: str, value: str, choices: tuple[str, ...]) -> str:
