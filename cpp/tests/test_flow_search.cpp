@@ -22,7 +22,8 @@ TEST(search_finds_the_best_order_of_a_few_flows) {
     bound.build(problem);
     FlowSearch search;
     search.begin(problem, chains, penalties, aggregate, bound.earliest());
-    FlowRecipe recipe{chance(random, 0.5) ? FlowScheduler::kChains : FlowScheduler::kList, {}, {}, {}};
+    FlowRecipe recipe{
+        chance(random, 0.5) ? FlowScheduler::kChains : FlowScheduler::kList, {}, {}, {}};
     recipe.order.resize(problem.flows());
     std::iota(recipe.order.begin(), recipe.order.end(), Index{0});
     FlowRecipe each = recipe;

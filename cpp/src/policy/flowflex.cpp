@@ -17,7 +17,7 @@ bool reaches(double value, double bound) { return value <= bound + 2e-9 * std::f
 constexpr double kShares[] = {0.5, 1.0, 0.75, 0.25, 0.9};
 constexpr double kBisected = 1e-6;       // relative width of the bracket at which bisection ends
 constexpr std::size_t kMostRecipes = 6;  // that the local search starts from
-constexpr double kFlowShare = 0.6;  // of the search: over orders of flows; the rest: keys of jobs
+constexpr double kFlowShare = 0.4;  // of the search: over orders of flows; the rest: keys of jobs
 constexpr int kPursuits = 12;       // levels that a maximum is tried for
 constexpr std::uint64_t kStepNodes = 200'000;
 
@@ -435,6 +435,7 @@ void FlowFlex::plan(const FlowProblem& problem, const Penalties& penalties, Aggr
   }
   schedule_flows(problem, chains_, penalties, aggregate, recipes_[0], search_, plan);
   plan.order = recipes_[0].order;
+  if (recipes_[0].scheduler == FlowScheduler::kKeys) order_by(plan.flow_completion, plan.order);
   plan.lower_bound = std::min(lower, plan.value);
   if (problem.released) {
     plan.speed =
