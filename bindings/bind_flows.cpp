@@ -92,6 +92,11 @@ py::dict plan_flows(const Doubles& arrival, const Integers& job_offset, const Do
   return flow_plan_dict(std::move(result));
 }
 
+template <typename T>
+py::array_t<std::int64_t> integers(const std::vector<T>& values) {
+  return to_numpy(std::vector<std::int64_t>(values.begin(), values.end()));
+}
+
 py::dict flow_chains(const Integers& job_offset, const Doubles& work, const Integers& max_slots,
                      const Integers& parent_offset, const Integers& parent, std::int64_t slots) {
   std::vector<double> zero(static_cast<std::size_t>(job_offset.size() - 1), 0.0);
@@ -102,16 +107,105 @@ py::dict flow_chains(const Integers& job_offset, const Doubles& work, const Inte
     py::gil_scoped_release release;
     chains.build(problem);
   }
-  const auto integers = [](const std::vector<std::size_t>& values) {
-    return to_numpy(std::vector<std::int64_t>(values.begin(), values.end()));
-  };
   py::dict result;
   result["offset"] = integers(chains.offset);
   result["length"] = to_numpy(std::move(chains.length));
-  result["height"] =
-      to_numpy(std::vector<std::int64_t>(chains.height.begin(), chains.height.end()));
+  result["height"] = integers(chains.height);
   result["first"] = integers(chains.first);
   result["end"] = integers(chains.end);
+  return result;
+}
+
+py::dict deadline_greedy(const Doubles& arrival, const Integers& job_offset, const Doubles& work,
+                         const Integers& max_slots, const Integers& parent_offset,
+                         const Integers& parent, std::int64_t slots, double now,
+                         const Integers& order) {
+  const FlowProblem problem =
+      problem_of(arrival, job_offset, work, max_slots, parent_offset, parent, slots, now);
+  const std::vector<Index> given(view(order).begin(), view(order).end());
+  std::vector<double> completion(problem.flows());
+  ChainPieces pieces;
+  {
+    py::gil_scoped_release release;
+    FlowChains chains;
+    chains.build(problem);
+    const auto done = [&](Index j, double end) {
+      completion[j] = problem.volume[j] > 0.0 ? now + end : problem.idle_end[j];
+      return true;
+    };
+    DeadlineGreedy().run(problem, chains, given, done, &pieces);
+    for (double& t : pieces.start) t += now;
+    for (double& t : pieces.end) t += now;
+  }
+  py::dict result;
+  result["flow"] = integers(pieces.flow);
+  result["offset"] = integers(pieces.offset);
+  result["pseudo_job"] = integers(pieces.segment);
+  result["start"] = to_numpy(std::move(pieces.start));
+  result["end"] = to_numpy(std::move(pieces.end));
+  result["slots"] = integers(pieces.height);
+  result["completion"] = to_numpy(std::move(completion));
+  return result;
+}
+
+// The caller has checked the pieces.
+py::dict wrap_around(const Doubles& arrival, const Integers& job_offset, const Doubles& work,
+                     const Integers& max_slots, const Integers& parent_offset,
+                     const Integers& parent, std::int64_t slots, double now, const Integers& flow,
+                     const Integers& offset, const Integers& pseudo_job, const Doubles& start,
+                     const Doubles& end, const Integers& held) {
+  const FlowProblem problem =
+      problem_of(arrival, job_offset, work, max_slots, parent_offset, parent, slots, now);
+  ChainPieces pieces;
+  pieces.flow.assign(view(flow).begin(), view(flow).end());
+  pieces.offset.assign(view(offset).begin(), view(offset).end());
+  pieces.segment.assign(view(pseudo_job).begin(), view(pseudo_job).end());
+  pieces.start.assign(view(start).begin(), view(start).end());
+  pieces.end.assign(view(end).begin(), view(end).end());
+  pieces.height.assign(view(held).begin(), view(held).end());
+  Pieces out;
+  {
+    py::gil_scoped_release release;
+    for (double& t : pieces.start) t -= now;
+    for (double& t : pieces.end) t -= now;
+    FlowChains chains;
+    chains.build(problem);
+    WrapAround().run(problem, chains, pieces, out);
+  }
+  return pieces_dict(std::move(out));
+}
+
+// `rank` empty: FAIR.
+py::dict ready_list(const Doubles& arrival, const Integers& job_offset, const Doubles& work,
+                    const Integers& max_slots, const Integers& parent_offset,
+                    const Integers& parent, std::int64_t slots, double now, const Integers& rank) {
+  const FlowProblem problem =
+      problem_of(arrival, job_offset, work, max_slots, parent_offset, parent, slots, now);
+  const std::vector<Index> given(view(rank).begin(), view(rank).end());
+  std::vector<double> flow_end(problem.flows(), 0.0);
+  FlowPlan plan;
+  {
+    py::gil_scoped_release release;
+    plan.completion.assign(problem.jobs(), 0.0);
+    if (given.empty()) {
+      FairList().run(problem, plan.completion, flow_end, plan.pieces);
+    } else {
+      const auto done = [&](Index j, double end) {
+        flow_end[j] = end;
+        return true;
+      };
+      ReadyList().run(problem, given, plan.completion, done, &plan.pieces);
+    }
+    complete_jobs(problem, plan);
+    for (std::size_t j = 0; j < flow_end.size(); ++j) {
+      flow_end[j] = problem.volume[j] > 0.0 ? now + flow_end[j] : problem.idle_end[j];
+    }
+  }
+  py::dict result;
+  result["start"] = to_numpy(std::move(plan.start));
+  result["completion"] = to_numpy(std::move(plan.completion));
+  result["flow_completion"] = to_numpy(std::move(flow_end));
+  result["pieces"] = pieces_dict(std::move(plan.pieces));
   return result;
 }
 
@@ -180,6 +274,23 @@ void bind_flows(py::module_& module) {
   module.def("flow_chains", &flow_chains, py::arg("job_offset").noconvert(),
              py::arg("work").noconvert(), py::arg("max_slots").noconvert(),
              py::arg("parent_offset").noconvert(), py::arg("parent").noconvert(), py::arg("slots"));
+  module.def("deadline_greedy", &deadline_greedy, py::arg("arrival").noconvert(),
+             py::arg("job_offset").noconvert(), py::arg("work").noconvert(),
+             py::arg("max_slots").noconvert(), py::arg("parent_offset").noconvert(),
+             py::arg("parent").noconvert(), py::arg("slots"), py::arg("now"),
+             py::arg("order").noconvert());
+  module.def("wrap_around", &wrap_around, py::arg("arrival").noconvert(),
+             py::arg("job_offset").noconvert(), py::arg("work").noconvert(),
+             py::arg("max_slots").noconvert(), py::arg("parent_offset").noconvert(),
+             py::arg("parent").noconvert(), py::arg("slots"), py::arg("now"),
+             py::arg("flow").noconvert(), py::arg("offset").noconvert(),
+             py::arg("pseudo_job").noconvert(), py::arg("start").noconvert(),
+             py::arg("end").noconvert(), py::arg("held").noconvert());
+  module.def("ready_list", &ready_list, py::arg("arrival").noconvert(),
+             py::arg("job_offset").noconvert(), py::arg("work").noconvert(),
+             py::arg("max_slots").noconvert(), py::arg("parent_offset").noconvert(),
+             py::arg("parent").noconvert(), py::arg("slots"), py::arg("now"),
+             py::arg("rank").noconvert());
   module.def("min_cost_flow", &min_cost_flow, py::arg("volume").noconvert(),
              py::arg("time").noconvert(), py::arg("room").noconvert(),
              py::arg("offset").noconvert(), py::arg("from_cell").noconvert(),

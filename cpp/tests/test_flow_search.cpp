@@ -22,7 +22,8 @@ TEST(search_finds_the_best_order_of_a_few_flows) {
     bound.build(problem);
     FlowSearch search;
     search.begin(problem, chains, penalties, aggregate, bound.earliest());
-    FlowRecipe recipe{chance(random, 0.5) ? FlowScheduler::kChains : FlowScheduler::kList, {}, {}};
+    FlowRecipe recipe{
+        chance(random, 0.5) ? FlowScheduler::kChains : FlowScheduler::kList, {}, {}, {}};
     recipe.order.resize(problem.flows());
     std::iota(recipe.order.begin(), recipe.order.end(), Index{0});
     FlowRecipe each = recipe;
@@ -51,7 +52,7 @@ TEST(a_limit_ends_a_candidate) {
   chains.build(problem);
   FlowSearch search;
   search.begin(problem, chains, penalties, Aggregate::kSum, std::vector<double>(3, 2.0));
-  const FlowRecipe recipe{FlowScheduler::kList, {0, 1, 2}, {}};
+  const FlowRecipe recipe{FlowScheduler::kList, {0, 1, 2}, {}, {}};
   CHECK_EQUAL(search.score(recipe).value, 12.0);
   CHECK_EQUAL(search.score(recipe, {11.0, 0.0}).value, kInfinity);
 }

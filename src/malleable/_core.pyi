@@ -373,6 +373,44 @@ def flow_chains(
     parent: _Integers,
     slots: int,
 ) -> dict[str, Any]: ...
+def deadline_greedy(
+    arrival: _Floats,
+    job_offset: _Integers,
+    work: _Floats,
+    max_slots: _Integers,
+    parent_offset: _Integers,
+    parent: _Integers,
+    slots: int,
+    now: float,
+    order: _Integers,
+) -> dict[str, Any]: ...
+def wrap_around(
+    arrival: _Floats,
+    job_offset: _Integers,
+    work: _Floats,
+    max_slots: _Integers,
+    parent_offset: _Integers,
+    parent: _Integers,
+    slots: int,
+    now: float,
+    flow: _Integers,
+    offset: _Integers,
+    pseudo_job: _Integers,
+    start: _Floats,
+    end: _Floats,
+    held: _Integers,
+) -> dict[str, Any]: ...
+def ready_list(
+    arrival: _Floats,
+    job_offset: _Integers,
+    work: _Floats,
+    max_slots: _Integers,
+    parent_offset: _Integers,
+    parent: _Integers,
+    slots: int,
+    now: float,
+    rank: _Integers,
+) -> dict[str, Any]: ...
 def min_cost_flow(
     volume: _Floats,
     time: _Floats,

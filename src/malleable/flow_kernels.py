@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from malleable import _core
 from malleable.flow_tables import Flows
-from malleable.tables import Floats, Integers, check_slots
+from malleable.tables import Floats, Integers, check_slots, check_time
 
-__all__ = ["CellFlow", "FlowChains", "flow_chains", "min_cost_flow"]
+__all__ = [
+    "CellFlow",
+    "ChainSchedule",
+    "FlowChains",
+    "ListSchedule",
+    "deadline_greedy",
+    "fair_list",
+    "flow_chains",
+    "min_cost_flow",
+    "ready_list",
+    "wrap_around",
+]
 
 
 class FlowChains(NamedTuple):
@@ -36,6 +48,169 @@ def flow_chains(flows: Flows, slots: int) -> FlowChains:
         check_slots(slots),
     )
     return FlowChains(**found)
+
+
+class ChainSchedule(NamedTuple):
+    """A schedule of pseudo-jobs. ``flow[p]`` owns the pieces ``offset[p]:offset[p + 1]``, in order of
+    time: pseudo-job ``pseudo_job[q]`` (a row of `FlowChains`) holds ``slots[q]`` from ``start[q]`` to
+    ``end[q]`` [s]. ``completion`` is per flow [s]. All times are absolute."""
+
+    flow: Integers
+    offset: Integers
+    pseudo_job: Integers
+    start: Floats
+    end: Floats
+    slots: Integers
+    completion: Floats
+
+
+def deadline_greedy(
+    flows: Flows, slots: int, order: npt.ArrayLike, now: float = 0.0
+) -> ChainSchedule:
+    """Stage 2 of FlowFlex for strict deadlines (section 4.2, figure 5).
+
+    Chains of pseudo-jobs one after another, each as early and as wide as the slots still free allow.
+
+    Parameters
+    ----------
+    flows : Flows
+    slots : int
+        Capacity.
+    order : array_like of int, shape (F,)
+        Every flow row once, by deadline. If any schedule meets all deadlines, chains in their order end
+        within twice theirs (theorem 2, all flows present at the start).
+    now : float
+        Absolute time [s]; flows that arrive later wait for their arrival.
+
+    Returns
+    -------
+    ChainSchedule
+
+    Raises
+    ------
+    ValueError
+        If ``order`` is no permutation of the flows; wrong slots or time.
+
+    Notes
+    -----
+    O(K log K) for K pseudo-jobs while few intervals are partly free at once.
+    """
+    found = _core.deadline_greedy(
+        *_columns(flows),
+        check_slots(slots),
+        check_time("now", now),
+        _permutation("order", order, len(flows)),
+    )
+    return ChainSchedule(**found)
+
+
+def wrap_around(
+    flows: Flows, slots: int, schedule: ChainSchedule, now: float = 0.0
+) -> Mapping[str, npt.NDArray[Any]]:
+    """Stage 3 of FlowFlex (section 4.3): a schedule of pseudo-jobs becomes one of the jobs.
+
+    McNaughton's wrap-around rule within each piece, in whole slots.
+
+    Parameters
+    ----------
+    flows : Flows
+    slots : int
+        Capacity, the one that the chains were made for.
+    schedule : ChainSchedule
+        Of `deadline_greedy`, or another one: every flow at most once, the pieces of a flow in order of
+        time, no pseudo-job above its height, each with all of its work (within 1e-6).
+    now : float
+        Absolute time [s] of the decision.
+
+    Returns
+    -------
+    dict of ndarray
+        ``job, start, end, slots``, absolute times: pieces as a plan has them.
+
+    Raises
+    ------
+    ValueError
+        Names the column of the schedule, the first bad index and its value.
+
+    Notes
+    -----
+    Linear in the jobs of each piece.
+    """
+    count, now = check_slots(slots), check_time("now", now)
+    chains = flow_chains(flows, count)
+    given = ChainSchedule(
+        np.ascontiguousarray(schedule.flow, dtype=np.int64),
+        np.ascontiguousarray(schedule.offset, dtype=np.int64),
+        np.ascontiguousarray(schedule.pseudo_job, dtype=np.int64),
+        np.ascontiguousarray(schedule.start, dtype=np.float64),
+        np.ascontiguousarray(schedule.end, dtype=np.float64),
+        np.ascontiguousarray(schedule.slots, dtype=np.int64),
+        schedule.completion,
+    )
+    _check_chain_schedule(len(flows), chains, given)
+    found: Mapping[str, npt.NDArray[Any]] = _core.wrap_around(
+        *_columns(flows),
+        count,
+        now,
+        given.flow,
+        given.offset,
+        given.pseudo_job,
+        given.start,
+        given.end,
+        given.slots,
+    )
+    return found
+
+
+class ListSchedule(NamedTuple):
+    """``start`` and ``completion`` per job, ``flow_completion`` per flow [s, absolute]; ``pieces``:
+    ``job, start, end, slots``."""
+
+    start: Floats
+    completion: Floats
+    flow_completion: Floats
+    pieces: Mapping[str, npt.NDArray[Any]]
+
+
+def ready_list(flows: Flows, slots: int, rank: npt.ArrayLike, now: float = 0.0) -> ListSchedule:
+    """A ready list: whoever may run takes slots by rank, each job up to its maximum.
+
+    Parameters
+    ----------
+    flows : Flows
+    slots : int
+        Capacity.
+    rank : array_like of int, shape (J,)
+        0 to J - 1, each once; the smaller the sooner.
+    now : float
+        Absolute time [s]; flows that arrive later wait for their arrival.
+
+    Returns
+    -------
+    ListSchedule
+
+    Raises
+    ------
+    ValueError
+        If ``rank`` is no permutation of the job rows; wrong slots or time.
+
+    Notes
+    -----
+    O(jobs that hold slots + log J) an event, one or two events a job. Section 5.1 runs FIFO so.
+    """
+    ranks = _permutation("rank", rank, len(flows.work))
+    found = _core.ready_list(*_columns(flows), check_slots(slots), check_time("now", now), ranks)
+    return ListSchedule(**found)
+
+
+def fair_list(flows: Flows, slots: int, now: float = 0.0) -> ListSchedule:
+    """FAIR over flows (section 5.1): the integer waterline over the jobs that are ready.
+
+    Takes and returns what `ready_list` does, but for the ranks. O((J + pieces) log J).
+    """
+    none = np.empty(0, dtype=np.int64)
+    found = _core.ready_list(*_columns(flows), check_slots(slots), check_time("now", now), none)
+    return ListSchedule(**found)
 
 
 class CellFlow(NamedTuple):
@@ -129,6 +304,68 @@ def min_cost_flow(
         work, cells, floats["room"], rows, first, floats["value"], floats["slope"]
     )
     return CellFlow(**found)
+
+
+def _columns(
+    flows: Flows,
+) -> tuple[Floats, Integers, Floats, Integers, Integers, Integers]:
+    return (
+        flows.arrival,
+        flows.job_offset,
+        flows.work,
+        flows.max_slots,
+        flows.parent_offset,
+        flows.parent,
+    )
+
+
+def _permutation(field: str, values: npt.ArrayLike, count: int) -> Integers:
+    rows = np.ascontiguousarray(values)
+    if rows.shape != (count,):
+        raise ValueError(f"{field}: expected {count} entries, got shape {rows.shape}")
+    if count == 0:
+        return np.empty(0, dtype=np.int64)
+    if rows.dtype.kind not in "iu":
+        raise ValueError(f"{field}: expected whole numbers, got {rows.dtype}")
+    inside = (rows >= 0) & (rows < count)
+    _need(field, rows, inside, f"must be 0 to {count - 1}")
+    first = np.zeros(count, dtype=np.bool_)
+    first[np.unique(rows, return_index=True)[1]] = True
+    _need(field, rows, first, "stands there twice")
+    return rows.astype(np.int64)
+
+
+def _check_chain_schedule(flows: int, chains: FlowChains, given: ChainSchedule) -> None:
+    flow, offset, rows, start, end, held, _ = given
+    count = len(rows)
+    if not len(start) == len(end) == len(held) == count:
+        raise ValueError("pseudo_job, start, end and slots differ in length")
+    _need("flow", flow, (flow >= 0) & (flow < flows), f"must be 0 to {flows - 1}")
+    first = np.zeros(len(flow), dtype=np.bool_)
+    first[np.unique(flow, return_index=True)[1]] = True
+    _need("flow", flow, first, "stands there twice")
+    if len(offset) != len(flow) + 1 or offset[0] != 0 or offset[-1] != count:
+        raise ValueError(f"offset: expected {len(flow) + 1} entries from 0 to {count}")
+    _need("offset", offset[1:], np.diff(offset) >= 0, "must not fall")
+    owner = np.repeat(flow, np.diff(offset))
+    own = (rows >= chains.offset[owner]) & (rows < chains.offset[owner + 1])
+    _need("pseudo_job", rows, own, "is none of its flow")
+    _need("start", start, np.isfinite(start), "must be finite")
+    _need("end", end, np.isfinite(end) & (end > start), "must be finite and behind the start")
+    _need("slots", held, (held >= 1) & (held <= chains.height[rows]), "1 to the height it has")
+    same = np.diff(owner) == 0
+    _need("pseudo_job", rows[1:], ~same | (np.diff(rows) >= 0), "comes after a later one")
+    _need("start", start[1:], ~same | (start[1:] >= end[:-1]), "before the piece before has ended")
+    done = np.bincount(rows, weights=held * (end - start), minlength=len(chains.length))
+    needed = chains.length * chains.height
+    # Times rounded to doubles cost some work.
+    rounding = np.zeros(len(needed))
+    np.add.at(rounding, rows, held * np.spacing(np.maximum(np.abs(start), np.abs(end))))
+    used = np.zeros(flows, dtype=np.bool_)
+    used[flow] = True
+    present = np.repeat(used, np.diff(chains.offset))
+    for k in np.flatnonzero(present & (np.abs(done - needed) > 1e-6 * needed + 4.0 * rounding))[:1]:
+        raise ValueError(f"pseudo_job: {k} has {done[k]} slot-seconds, expected {needed[k]}")
 
 
 def _need(

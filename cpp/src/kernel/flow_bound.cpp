@@ -9,6 +9,8 @@ namespace {
 
 constexpr double kOver = 1e-9;  // what rounding may force beyond what fits
 constexpr std::size_t kMostTimes = 64;
+constexpr int kNewtonOnly = 4;    // steps towards a level before longer ones are tried
+constexpr double kClose = 1e-10;  // a bracket of levels that is narrow enough
 constexpr int kDualSteps = 400, kQuickSteps = 40;
 
 }  // namespace
@@ -169,11 +171,14 @@ FlowBound::Peak FlowBound::peak(std::span<const double> due) {
       sweep_.push_back({all_.time[k], change});
     }
   }
-  std::sort(sweep_.begin(), sweep_.end(),
-            [](const Change& a, const Change& b) { return a.time < b.time; });
+  sweep_time_.resize(sweep_.size());
+  sweep_order_.resize(sweep_.size());
+  for (std::size_t k = 0; k < sweep_.size(); ++k) sweep_time_[k] = sweep_[k].time;
+  sorter_.sort(sweep_time_, sweep_order_);
   Peak top{0.0, excess};
   double time = 0.0;
-  for (const Change& change : sweep_) {
+  for (const Index k : sweep_order_) {
+    const Change& change = sweep_[k];
     excess += slope * (change.time - time);
     time = change.time;
     slope += change.rate;
@@ -248,7 +253,36 @@ double FlowBound::total_excess(const Penalties& penalties, double level, const P
   }
   const double room =
       pair.from == 0.0 ? all_.at(0, pair.to) : problem_->slots * (pair.to - pair.from);
-  return sum - room > kOver / 2.0 * scale ? sum - room : 0.0;
+  return sum - room - kOver / 2.0 * scale;
+}
+
+// The largest level found, at least `fails`, at which more is forced between two times than fits:
+// within rounding of the least that passes. Regula falsi (Illinois), bisection where it is slow.
+double FlowBound::root(const Penalties& penalties, double fails, double passes, const Pair& pair) {
+  double over = total_excess(penalties, fails, pair), under = total_excess(penalties, passes, pair);
+  int side = 0;  // which end moved last
+  for (int step = 0; step < 200; ++step) {
+    const double width = 1e-12 * std::max(std::fabs(passes), 1e-300);
+    if (passes - fails <= width) break;
+    double next = fails + (passes - fails) * (over / (over - under));
+    // A little to the other side of where the last one fell, so that both ends close in.
+    next += side > 0 ? -width / 4.0 : width / 4.0;
+    if (step % 3 == 2 || !(next > fails && next < passes)) next = fails + (passes - fails) / 2.0;
+    if (!(next > fails && next < passes)) break;
+    const double excess = total_excess(penalties, next, pair);
+    if (excess > 0.0) {
+      fails = next;
+      over = excess;
+      if (side < 0) under /= 2.0;
+      side = -1;
+    } else {
+      passes = next;
+      under = excess;
+      if (side > 0) over /= 2.0;
+      side = 1;
+    }
+  }
+  return fails;
 }
 
 double FlowBound::max_level(const Penalties& penalties, double from, double to, bool pairs) {
@@ -256,29 +290,43 @@ double FlowBound::max_level(const Penalties& penalties, double from, double to, 
   double level = std::max(from, alone(penalties, Aggregate::kMax));
   if (!(level < to)) return std::min(level, to);
   level_due_.resize(f);
+  double passes = to, stride = 1.0;  // how far beyond a Newton step to look, in steps
+  Peak known{0.0, 0.0};              // of the level, if it has been looked at already
   for (int round = 0; round < 100 && level < to; ++round) {
     deadlines(penalties, level, level_due_);
-    const Peak peak_now = peak(level_due_);
-    Pair top{0.0, peak_now.time, peak_now.excess};
-    if (top.excess == 0.0 || total_excess(penalties, level, top) == 0.0) {
+    if (known.excess == 0.0) known = peak(level_due_);
+    Pair top{0.0, known.time, known.excess};
+    known.excess = 0.0;
+    if (top.excess == 0.0 || total_excess(penalties, level, top) <= 0.0) {
       if (!pairs) break;
       top = worst_pair(level_due_);
-      if (top.excess == 0.0 || total_excess(penalties, level, top) == 0.0) break;
+      if (top.excess == 0.0 || total_excess(penalties, level, top) <= 0.0) break;
     }
     if (total_excess(penalties, to, top) > 0.0) return to;
-    double fails = level, passes = to;
-    for (int step = 0; step < 200; ++step) {
-      const double middle = fails + (passes - fails) / 2.0;
-      if (!(middle > fails && middle < passes)) break;
-      if (passes - fails <= 1e-12 * std::max(std::fabs(passes), 1e-300)) break;
-      (total_excess(penalties, middle, top) > 0.0 ? fails : passes) = middle;
-    }
+    const double fails = root(penalties, level, to, top);
     // Above what fails the objective can only take a value that some flow's penalty takes.
     double next = kInfinity;
     for (std::size_t j = 0; j < f; ++j) next = std::min(next, penalties.next_value(j, fails));
     next = std::min(next, to);
     if (!(next > level)) break;
+    const double step = next - level;
     level = next;
+    // The overloaded time moves with the level, so that steps may be short: stride ahead.
+    double ahead = level + stride * step;
+    if (!(ahead < passes)) ahead = level + (passes - level) / 2.0;
+    if (!(level < passes)) passes = to;  // pairs of times have more to say
+    if (!pairs && passes - level <= kClose * std::fabs(passes)) break;
+    if (round < kNewtonOnly || !(ahead > level && ahead < passes)) continue;
+    deadlines(penalties, ahead, level_due_);
+    const Peak found = peak(level_due_);
+    if (found.excess > 0.0 && total_excess(penalties, ahead, {0.0, found.time, 0.0}) > 0.0) {
+      level = ahead;
+      known = found;
+      stride *= 2.0;
+    } else {
+      passes = ahead;
+      stride /= 4.0;
+    }
   }
   return std::min(level, to);
 }

@@ -69,7 +69,11 @@ void FlowSearch::rank_by_due(std::span<const double> due, std::span<Index> rank)
     const double path = problem_->tail[i] + problem_->work[i] / problem_->high[i];
     key_[i] = due[problem_->flow[i]] - path;
   }
-  sorter_.sort(key_, by_key_);
+  rank_by_key(key_, rank);
+}
+
+void FlowSearch::rank_by_key(std::span<const double> key, std::span<Index> rank) {
+  sorter_.sort(key, by_key_);
   for (std::size_t k = 0; k < by_key_.size(); ++k) rank[by_key_[k]] = static_cast<Index>(k);
 }
 
@@ -112,6 +116,9 @@ Score FlowSearch::score(const FlowRecipe& recipe, const Score& limit) {
       break;
     case FlowScheduler::kSlack:
       rank_by_due(recipe.due, rank_);
+      break;
+    case FlowScheduler::kKeys:
+      rank_by_key(recipe.key, rank_);
       break;
   }
   list_.run(*problem_, rank_, end_, done);

@@ -17,6 +17,8 @@ bool reaches(double value, double bound) { return value <= bound + 2e-9 * std::f
 constexpr double kShares[] = {0.5, 1.0, 0.75, 0.25, 0.9};
 constexpr double kBisected = 1e-6;       // relative width of the bracket at which bisection ends
 constexpr std::size_t kMostRecipes = 6;  // that the local search starts from
+constexpr double kFlowShare = 0.4;  // of the search: over orders of flows; the rest: keys of jobs
+constexpr int kPursuits = 12;       // levels that a maximum is tried for
 constexpr std::uint64_t kStepNodes = 200'000;
 
 constexpr OrderRule kLinearRules[] = {OrderRule::kSmith, OrderRule::kShortestPath};
@@ -113,8 +115,10 @@ void schedule_flows(const FlowProblem& problem, const FlowChains& chains,
     std::vector<Index> rank(n);
     if (recipe.scheduler == FlowScheduler::kList) {
       search.rank_by_order(recipe.order, rank);
-    } else {
+    } else if (recipe.scheduler == FlowScheduler::kSlack) {
       search.rank_by_due(recipe.due, rank);
+    } else {
+      search.rank_by_key(recipe.key, rank);
     }
     ReadyList().run(problem, rank, plan.completion, keep_going, &plan.pieces);
   }
@@ -151,8 +155,8 @@ void FlowFlex::consider(FlowRecipe recipe) {
 // An order in all three forms, as far as tries are left; `due` (may be empty) are its due times.
 void FlowFlex::consider_all(const std::vector<Index>& order, std::span<const double> due) {
   const auto left = [&] { return tries_ > 0 && tries_-- > 0; };
-  if (left()) consider({FlowScheduler::kList, order, {}});
-  if (left()) consider({FlowScheduler::kChains, order, {}});
+  if (left()) consider({FlowScheduler::kList, order, {}, {}});
+  if (left()) consider({FlowScheduler::kChains, order, {}, {}});
   if (due.empty() || tries_ == 0) return;
   // A flow that need never end counts as due after all others.
   double last = 0.0;
@@ -163,7 +167,7 @@ void FlowFlex::consider_all(const std::vector<Index>& order, std::span<const dou
   finite_due_.assign(due.begin(), due.end());
   for (double& d : finite_due_) d = d < kInfinity ? std::max(d, 0.0) : 2.0 * last;
   --tries_;
-  consider({FlowScheduler::kSlack, order, finite_due_});
+  consider({FlowScheduler::kSlack, order, finite_due_, {}});
 }
 
 void FlowFlex::solve_cells(TimeCells::Charge charge) {
@@ -235,6 +239,70 @@ void FlowFlex::literal(Aggregate aggregate, FlowRecipe& recipe) {
                                                                      : problem_->idle_end[j]));
   }
   bisect(bound_.alone(*penalties_, Aggregate::kMax), high, recipe);
+}
+
+// A maximum: the least level that keys of jobs are found for, between the bound, which often can be
+// reached, and what has been.
+void FlowFlex::pursue(double low, FlowRecipe& top, Score& best, std::uint64_t& left,
+                      const std::function<bool()>& late) {
+  const std::uint64_t reserve = left / 2;
+  double level = low;
+  for (int round = 0; round < kPursuits && left > reserve && !late(); ++round) {
+    bound_.deadlines(*penalties_, level, due_);
+    FlowRecipe recipe{FlowScheduler::kKeys, top.order, {}, {}};
+    keys_.keys_by_due(due_, recipe.key);
+    const std::uint64_t share = (left - reserve) / 3 + 1;
+    std::uint64_t rest = share;
+    const bool met = keys_.meet(due_, recipe.key, rest, late);
+    left -= share - rest;
+    const Score found = search_.score(recipe);
+    if (found.value < best.value) {
+      best = found;
+      top = std::move(recipe);
+    }
+    if (!met) low = level;
+    if (reaches(best.value, low)) return;
+    level = low + (best.value - low) / 2.0;
+  }
+}
+
+// Local search over orders of flows, then over keys of jobs. `low`: the bound.
+void FlowFlex::search(double low, std::uint64_t& left, const std::function<bool()>& late) {
+  FlowRecipe top = recipes_[0];
+  Score best = scores_[0];
+  keys_.begin(*problem_);
+  if (aggregate_ == Aggregate::kMax) {
+    pursue(low, top, best, left, late);
+    if (!reaches(best.value, low)) {
+      bound_.deadlines(*penalties_, low, due_);
+      search_.aim(due_);
+      best = search_.score(top);
+    }
+  }
+  if (!reaches(best.value, low)) {
+    Score found = search_.score(recipes_[0]);
+    const auto share = static_cast<std::uint64_t>(kFlowShare * static_cast<double>(left));
+    left -= search_.improve(recipes_, found, share, low, late);
+    if (OrderSearch::better(found, best)) {
+      best = found;
+      top = recipes_[0];
+    }
+  }
+  if (!reaches(best.value, low)) {
+    std::vector<Index> rank(problem_->jobs());
+    FlowRecipe recipe = top;
+    if (top.scheduler == FlowScheduler::kSlack) {
+      keys_.keys_by_due(top.due, recipe.key);
+    } else if (top.scheduler != FlowScheduler::kKeys) {
+      search_.rank_by_order(top.order, rank);
+      keys_.keys_by_rank(rank, recipe.key);
+    }
+    recipe.scheduler = FlowScheduler::kKeys;
+    Score found = search_.score(recipe);
+    keys_.improve(search_, recipe, found, left, low + 2e-9 * std::fabs(low), late);
+    if (OrderSearch::better(found, best)) top = std::move(recipe);
+  }
+  recipes_[0] = std::move(top);
 }
 
 // Orders of the flows taken for malleable jobs.
@@ -319,7 +387,7 @@ void FlowFlex::plan(const FlowProblem& problem, const Penalties& penalties, Aggr
   if (recipes_.empty()) {  // a maximum, fast: by the deadlines of its bound alone
     std::vector<Index> arrived(f);
     std::iota(arrived.begin(), arrived.end(), Index{0});
-    consider({FlowScheduler::kChains, std::move(arrived), {}});
+    consider({FlowScheduler::kChains, std::move(arrived), {}, {}});
   }
   if (sum) {
     std::vector<double> end(f, 0.0);
@@ -360,17 +428,14 @@ void FlowFlex::plan(const FlowProblem& problem, const Penalties& penalties, Aggr
 
   if (options.method == FlowMethod::kBest && options.effort > 0 &&
       !reaches(scores_[0].value, lower)) {
-    if (!sum) {
-      bound_.deadlines(penalties, lower, due_);
-      search_.aim(due_);
-      for (std::size_t k = 0; k < recipes_.size(); ++k) scores_[k] = search_.score(recipes_[k]);
-    }
-    Score best = scores_[0];
-    plan.candidates = search_.improve(recipes_, best, options.effort, lower, late);
-    if (plan.candidates < options.effort && late()) plan.status = Status::kTruncated;
+    std::uint64_t left = options.effort;
+    search(lower, left, late);
+    plan.candidates = options.effort - left;
+    if (left > 0 && late()) plan.status = Status::kTruncated;
   }
   schedule_flows(problem, chains_, penalties, aggregate, recipes_[0], search_, plan);
   plan.order = recipes_[0].order;
+  if (recipes_[0].scheduler == FlowScheduler::kKeys) order_by(plan.flow_completion, plan.order);
   plan.lower_bound = std::min(lower, plan.value);
   if (problem.released) {
     plan.speed =

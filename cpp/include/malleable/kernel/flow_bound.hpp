@@ -22,6 +22,7 @@
 #include <span>
 #include <vector>
 
+#include "malleable/kernel/key_sort.hpp"
 #include "malleable/kernel/mean_busy_time.hpp"
 #include "malleable/model/flow_problem.hpp"
 #include "malleable/model/penalties.hpp"
@@ -98,6 +99,7 @@ class FlowBound {
   Pair worst_pair(std::span<const double> due);
   double between(std::size_t j, double due, double from, double to) const;
   double total_excess(const Penalties& penalties, double level, const Pair& pair) const;
+  double root(const Penalties& penalties, double fails, double passes, const Pair& pair);
 
   struct Option {
     double penalty, due;
@@ -113,6 +115,9 @@ class FlowBound {
   const FlowProblem* problem_ = nullptr;
   WorkProfiles head_, tail_, all_;  // all_: one row, what all flows together can have done by t
   std::vector<Change> changes_, sweep_;
+  std::vector<double> sweep_time_;
+  std::vector<Index> sweep_order_;
+  KeySort sorter_;
   std::vector<double> due_, level_due_, work_, shift_, high_, point_, earliest_, at_;
   MeanBusyTime mean_busy_time_;
   Problem jobs_;

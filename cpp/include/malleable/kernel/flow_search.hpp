@@ -1,17 +1,17 @@
 // Schedules of flows from orders of flows, and local search over those orders.
 //
-// An order becomes a schedule in one of three ways:
+// An order becomes a schedule in one of four ways:
 //   chains  stage 2's greedy, a flow at a time (deadline_greedy.hpp)
 //   list    a ready list, flow by flow in the order, within a flow the longest path first
 //   slack   a ready list of jobs by latest start: a due time per flow less the longest path from
-//   the
-//           job's start on
+//           the job's start on
+//   keys    a ready list by a key per job (key_search.hpp)
 // The search moves flows within an order (insertions and swaps, first improvement), from several
 // starts and then from perturbations of the best. Step penalties leave plateaus, and so do maxima:
 // there a secondary objective decides (how far behind the steps that were missed, or the deadlines
-// that are aimed at). A
-// candidate is given up once the flows that have ended cost more than the best. Deterministic.
-// One candidate costs one schedule: O(jobs log jobs) and what deadline_greedy and ready_list say.
+// that are aimed at). A candidate is given up once the flows that have ended cost more than the
+// best. Deterministic. One candidate costs one schedule: O(jobs log jobs) and what deadline_greedy
+// and ready_list say.
 #pragma once
 
 #include <functional>
@@ -26,14 +26,14 @@
 
 namespace malleable {
 
-enum class FlowScheduler : std::uint8_t { kChains, kList, kSlack };
+enum class FlowScheduler : std::uint8_t { kChains, kList, kSlack, kKeys };
 
-// What a schedule is made from. `due` (from now, finite) is read by kSlack alone, `order` by the
-// others; the search moves flows within the order in any case.
+// What a schedule is made from. `due` (from now, finite) is read by kSlack alone, `key` (of jobs)
+// by kKeys, `order` by the others; improve() moves flows within the order and knows no keys.
 struct FlowRecipe {
   FlowScheduler scheduler = FlowScheduler::kChains;
   std::vector<Index> order;
-  std::vector<double> due;
+  std::vector<double> due, key;
 };
 
 class FlowSearch {
@@ -53,6 +53,7 @@ class FlowSearch {
   // Ranks of the jobs for a ready list.
   void rank_by_order(std::span<const Index> order, std::span<Index> rank) const;
   void rank_by_due(std::span<const double> due, std::span<Index> rank);
+  void rank_by_key(std::span<const double> key, std::span<Index> rank);
 
   // Tries up to `effort` candidates from the recipes (best first, best.value is the first one's)
   // and leaves the best one in recipes[0]. Ends early at `bound`, or when stop() says so. Returns

@@ -6,8 +6,8 @@
 // (sums) or from bracket and bisection (max), the greedy in the order of those deadlines (stage 2),
 // back to the jobs by the wrap-around rule (stage 3). Around it: other shares than one half, orders
 // from the flows as malleable jobs, the choice of steps behind the step bound, ready lists in place
-// of the greedy, then local search. The best schedule is kept, so none is worse than the literal
-// one.
+// of the greedy, then local search over orders of flows and over keys of jobs. The best schedule is
+// kept, so none is worse than the literal one.
 //
 // Theorems 1 to 4 (all flows present at the start): literal sums cost at most twice the bound when
 // the slots run at speed 3, literal maxima at most the bound at speed 2. `speed` says what a plan
@@ -15,16 +15,19 @@
 // more than its lower bound (definition 2).
 //
 // Kernels: flow_chains, min_cost_flow, time_cells, deadline_greedy, wrap_around, ready_list,
-// fair_list, flow_search, flow_bound, priority_orders. O(jobs log jobs) per order or candidate.
+// fair_list, flow_search, key_search, flow_bound, priority_orders. O(jobs log jobs) per order or
+// candidate.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <span>
 #include <vector>
 
 #include "malleable/kernel/fair_list.hpp"
 #include "malleable/kernel/flow_search.hpp"
+#include "malleable/kernel/key_search.hpp"
 #include "malleable/kernel/priority_orders.hpp"
 #include "malleable/kernel/time_cells.hpp"
 #include "malleable/kernel/wrap_around.hpp"
@@ -77,6 +80,9 @@ class FlowFlex {
   void bisect(double low, double high, FlowRecipe& recipe);
   void solve_cells(TimeCells::Charge charge);
   void relaxed_orders();
+  void pursue(double low, FlowRecipe& top, Score& best, std::uint64_t& left,
+              const std::function<bool()>& late);
+  void search(double low, std::uint64_t& left, const std::function<bool()>& late);
   bool all_steps() const;
   void order_by(std::span<const double> due, std::vector<Index>& order);
 
@@ -86,6 +92,7 @@ class FlowFlex {
   FlowChains chains_;
   FlowBound bound_;
   FlowSearch search_;
+  KeySearch keys_;
   DeadlineGreedy greedy_;
   TimeCells cells_;
   CellCosts costs_;
