@@ -406,7 +406,7 @@ double FlowBound::relax_steps(double value, int most) {
       std::size_t choice = option_offset_[j];
       for (std::size_t o = option_offset_[j]; o < option_offset_[j + 1]; ++o) {
         double price = options_[o].penalty;
-        const double* force = &force_[o * times];
+        const double* force = force_.data() + o * times;
         for (std::size_t t = 0; t < times; ++t) price += multiplier_[t] * force[t];
         if (price < least) {
           least = price;
@@ -549,7 +549,7 @@ struct FlowBound::Search {
     for (const std::size_t o : by_price[depth]) {
       const double below = price + own.reduced_[o] + price_left[depth + 1] + base;
       if (below >= best - small) break;
-      const double* force = &own.force_[o * times];
+      const double* force = own.force_.data() + o * times;
       bool fits = true;
       for (std::size_t t = 0; fits && t < times; ++t) {
         fits = used[t] + force[t] + force_left[(depth + 1) * times + t] <= own.room_[t];
