@@ -95,7 +95,12 @@ class ClusterEpoch(ClusterPolicy):
         hysteresis: float,
         effort: int | None,
         at_least_one: bool,
+        by_user: bool,
+        gang: bool,
     ) -> None: ...
+
+class ClusterSrpt(ClusterPolicy):
+    def __init__(self, policy: str, speedup: float) -> None: ...
 
 class ClusterCallback(ClusterPolicy):
     def __init__(self, policy: Any, style: str, depends_on_time: bool, listens: bool) -> None: ...

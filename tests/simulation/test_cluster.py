@@ -434,3 +434,193 @@ def test_horizon_leaves_the_rest():
     assert result.summary["fifo"]["jobs"] == 1
     assert result.summary["fifo"]["unfinished"] == 1
     assert result.summary["fifo"]["end"] == 15
+
+
+def remaining(view):
+    return view["work"]
+
+
+remaining.style = "ranks"
+
+
+class VirtualSrpt:
+    """ASRPT's order from a virtual machine in small steps; shares no code with ours."""
+
+    name, style, depends_on_time = "virtual", "node", True
+
+    def __init__(self, sizes, speed, step=1e-2):
+        self.sizes, self.speed, self.step = sizes, speed, step
+        self.left, self.done, self.now = {}, [], 0.0
+
+    def advance(self, now):
+        while self.now < now - 1e-9:
+            work = self.speed * self.step
+            while work > 0 and self.left:
+                job = min(self.left, key=lambda j: (self.left[j], j))
+                used = min(work, self.left[job])
+                self.left[job] -= used
+                work -= used
+                if self.left[job] <= 1e-9:
+                    del self.left[job]
+                    self.done.append(job)
+            self.now += self.step
+
+    def job_arrived(self, state, job):
+        self.advance(state.now)
+        self.left[job] = self.sizes[job]
+
+    def choose(self, state, node, pool):
+        self.advance(state.now)
+        order = self.done + sorted(self.left, key=lambda j: (self.left[j], j))
+        for job in order:
+            if state.eligible(job, pool):
+                return job, pool
+        return None
+
+
+def test_asrpt_follows_a_virtual_machine():
+    rng = np.random.default_rng(9)
+    count = 25
+    maps, arrival = rng.integers(1, 12, count), np.sort(rng.integers(0, 60, count)).astype(float)
+    seconds = rng.integers(1, 6, count) + np.arange(count) / 100
+    jobs = mb.ClusterJobs(maps, seconds, arrival=arrival)
+    own = VirtualSrpt(jobs.map_work.tolist(), 5)
+    cluster = mb.Cluster([{"map_slots": 4, "reduce_slots": 1}])
+    result = mb.simulate(jobs, "cluster", ["asrpt", own], cluster=cluster, epoch=0, rng=1)
+    by = {
+        name: result.records["completion"][result.records["policy"] == name]
+        for name in ("asrpt", "virtual")
+    }
+    assert by["asrpt"].tolist() == by["virtual"].tolist()
+
+
+def test_srpt_ranks_by_work_left():
+    jobs = mb.generate_cluster_jobs(40, 3, gap=5.0, reduce_share=0.0, shuffle=0.0)
+    result = mb.simulate(
+        jobs, "cluster", ["srpt", remaining], cluster=nodes(10, 1, 3), rng=1, epoch=1
+    )
+    by = {name: s["mean_response"] for name, s in result.summary.items()}
+    assert by["srpt"] == by["remaining"]
+
+
+def test_max_srpt_looks_at_both_phases():
+    # Seconds of all slots: A maps 10, reduces 40; B maps 20, reduces 5. B's larger part is smaller.
+    jobs = mb.ClusterJobs([1, 2], 10, [4, 1], [10, 5])
+    cluster = mb.Cluster([{"map_slots": 1, "reduce_slots": 1}])
+    found = mb.simulate(jobs, "cluster", "max-srpt", cluster=cluster, rng=1, epoch=0, slow_start=1)
+    # B maps until 20 and reduces until 25; A maps until 30, reduces until 70.
+    assert found.records["completion"].tolist() == [70, 25]
+
+
+def hesrpt_fluid(sizes, slots, p):
+    """Mean response when every job may have any part of the slots: theorem of heSRPT."""
+    left, now, ends = sorted(sizes, reverse=True), 0.0, []
+    while left:
+        m = len(left)
+        part = [(i / m) ** (1 / (1 - p)) - ((i - 1) / m) ** (1 / (1 - p)) for i in range(1, m + 1)]
+        rate = [(share * slots) ** p for share in part]
+        step = min(size / r for size, r in zip(left, rate, strict=True))
+        left = [size - r * step for size, r in zip(left, rate, strict=True)]
+        now += step
+        ends += [now] * sum(size <= 1e-9 for size in left)
+        left = [size for size in left if size > 1e-9]
+    return sum(ends) / len(ends)
+
+
+@pytest.mark.parametrize("p", [0.3, 0.5])
+def test_hesrpt_becomes_its_fluid(p):
+    sizes = [60.0, 30.0, 10.0, 4.0]
+    pieces, slots = 40, 200
+    jobs = mb.ClusterJobs((np.array(sizes) * pieces).astype(int), 1 / pieces)
+    means = {
+        policy: run(jobs, policy, nodes(slots), epoch=0, speedup=p).summary[policy]["mean_response"]
+        for policy in ("hesrpt", "fair", "srpt")
+    }
+    assert means["hesrpt"] == pytest.approx(hesrpt_fluid(sizes, slots, p), rel=0.05)
+    assert means["hesrpt"] < min(means["fair"], means["srpt"])
+
+
+def test_users_share_first():
+    # Ten jobs of a, one of b: half of the slots each; priority 3 gives b three quarters.
+    jobs = mb.ClusterJobs([100] * 11, 1, user=["a"] * 10 + ["b"])
+    for priority, done in ((1, 20), (3, 14)):
+        cluster = mb.Cluster(
+            [{"map_slots": 10}], [{"name": "a"}, {"name": "b", "priority": priority}]
+        )
+        for policy in ("fair", "flex", "fifo", "wdeq"):
+            records = run(jobs, policy, cluster, epoch=1).records
+            assert records["completion"][10] == pytest.approx(done, abs=1)
+            alike = run(jobs, policy, cluster, epoch=1, by_user=False).records
+            assert alike["completion"][10] >= 90
+
+
+def test_minimum_of_a_user():
+    cluster = mb.Cluster(
+        [{"map_slots": 10}], [{"name": "a", "minimum": 8}, {"name": "b", "priority": 9}]
+    )
+    jobs = mb.ClusterJobs([80, 80], 1, user=["a", "b"])
+    result = run(jobs, "fair", cluster, epoch=1)
+    assert result.records["completion"].tolist() == [10, 16]
+    assert result.summary["fair"]["dissatisfaction"] == 0
+    # FIFO without users starves a: 0 of its 8 slots while b runs for 8 s of 16 s, weighted by 1.
+    back = mb.ClusterJobs([80, 80], 1, user=["b", "a"])
+    told = run(back, "fifo", cluster, by_user=False).summary["fifo"]
+    assert told["dissatisfaction"] == pytest.approx(0.5)
+    # Always |10 - 8 - (-4) / 1| and so on: each priority has one user, so nobody differs.
+    assert told["user_fairness"] == 0
+
+
+def test_fairness_of_equal_users():
+    cluster = mb.Cluster([{"map_slots": 10}], [{"name": "a"}, {"name": "b"}])
+    jobs = mb.ClusterJobs([20, 20], 1, user=["a", "b"])
+    # FIFO: 10 and 0 slots, 5 from the mean each, then the other way round, to the end at 4.
+    assert run(jobs, "fifo", cluster, by_user=False).summary["fifo"]["user_fairness"] == 10
+    assert run(jobs, "fair", cluster).summary["fair"]["user_fairness"] == 0
+
+
+def test_ageing_lets_a_large_job_run():
+    # A short job of 1 s every second keeps the only slot; the long task waits for ever without age.
+    short = 50
+    jobs = mb.ClusterJobs([1] * (short + 1), [30] + [1] * short, arrival=[0.5, *range(short)])
+    cluster = mb.Cluster([{"map_slots": 1}])
+    plain = run(jobs, "flex", cluster, trace=True)
+    aged = run(jobs, "flex", cluster, ageing=10, trace=True)
+    assert plain.records["starting_time"][0] == 50
+    assert aged.records["starting_time"][0] == 11
+
+
+def test_gangs_run_whole_or_not_at_all():
+    # Three slots, a gang of three behind one single task: it waits for all three.
+    jobs = mb.ClusterJobs([1, 3, 2], [10, 10, 2], arrival=[0, 1, 2], min_map_slots=[0, 3, 0])
+    cluster = mb.Cluster([{"map_slots": 3}])
+    gang = run(jobs, "fifo", cluster, gang=True).records
+    assert gang["starting_time"].tolist() == [0, 10, 2]
+    assert gang["completion"].tolist() == [10, 20, 4]
+    with pytest.raises(ValueError, match=r"min_map_slots\[0\] = 4: the gang never fits on 3"):
+        run(mb.ClusterJobs([4], 1, min_map_slots=4), "fifo", cluster, gang=True)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_gangs_keep_their_size(data):
+    count = data.draw(st.integers(1, 6))
+    column = st.lists(st.integers(1, 6), min_size=count, max_size=count)
+    jobs = mb.ClusterJobs(
+        data.draw(column), data.draw(column), arrival=data.draw(column),
+        min_map_slots=data.draw(st.lists(st.integers(0, 4), min_size=count, max_size=count)),
+    )  # fmt: skip
+    policy = data.draw(st.sampled_from(["flex", "fair", "fifo", "srpt"]))
+    cluster = mb.Cluster([{"map_slots": data.draw(st.integers(4, 6))}])
+    result = run(
+        jobs, policy, cluster, gang=True, trace=True, epoch=data.draw(st.sampled_from([0, 2]))
+    )
+    assert result.summary[policy]["jobs"] == count
+    trace = result.trace[policy]
+    running, left = np.zeros(count, int), jobs.maps.copy()
+    for time in np.unique(trace["time"]):
+        now = trace["time"] == time
+        np.add.at(running, trace["job"][now & (trace["kind"] == 0)], 1)
+        np.add.at(running, trace["job"][now & (trace["kind"] == 1)], -1)
+        np.add.at(left, trace["job"][now & (trace["kind"] == 1)], -1)
+        least = np.minimum(jobs.min_map_slots, left)
+        assert ((running == 0) | (running >= least)).all()

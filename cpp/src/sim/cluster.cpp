@@ -82,6 +82,10 @@ ClusterSimulation::ClusterSimulation(const ClusterView& cluster, const ClusterJo
     }
     marked_[pool].assign(n, 0);
     short_[pool].assign(n, 0.0);
+    if (options_.ageing > 0.0) {
+      starving_[pool].assign(n, -1.0);
+      aged_[pool].assign(n, 0);
+    }
     queue_[pool].resize(static_cast<std::size_t>(state_.slots[pool]));
     // One slot of each node in turn.
     for (std::int64_t turn = 0; queued_[pool] < queue_[pool].size(); ++turn) {
@@ -155,6 +159,15 @@ void ClusterSimulation::count(Index job, Phase p, std::int64_t waiting, std::int
 }
 
 double ClusterSimulation::key(Index job, int pool, std::int64_t more) const {
+  if (!aged_[pool].empty() && aged_[pool][job]) return -kNoTarget;
+  if (options_.gang) {
+    for (const Phase p : {kMap, kReduce}) {
+      // A gang that ran short fills up before anything else.
+      if (pool_of(p) == pool && state_.phases[2 * job + p].running > 0 && needs(job, p) > 0) {
+        return -kNoTarget;
+      }
+    }
+  }
   const double value = value_[pool][job];
   if (style_ != ClusterPolicy::Style::kTargets) return value;
   if (value <= 0.0) return kNoTarget;
@@ -167,6 +180,23 @@ double ClusterSimulation::key(Index job, int pool, std::int64_t more) const {
   return static_cast<double>(running) / value;
 }
 
+// How many tasks a gang has to start at once.
+std::int64_t ClusterSimulation::needs(Index job, Phase p) const {
+  const PhaseState& s = state_.phases[2 * job + p];
+  const std::int64_t least = std::min(state_.jobs.minimum_of(p, job), s.running + s.waiting);
+  return std::max<std::int64_t>(0, least - s.running);
+}
+
+void ClusterSimulation::watch_age(Index job, int pool, bool starves) {
+  if (!starves) {
+    starving_[pool][job] = -1.0;
+    aged_[pool][job] = 0;
+  } else if (starving_[pool][job] < 0.0) {
+    starving_[pool][job] = state_.now;
+    push(state_.now + options_.ageing, Kind::kAge, 2 * job + static_cast<Index>(pool));
+  }
+}
+
 // Brings a job's place among those that wait, and what it lacks, up to its counts.
 void ClusterSimulation::refresh(Index job, int pool) {
   std::int64_t ready = 0, running = 0;
@@ -176,6 +206,7 @@ void ClusterSimulation::refresh(Index job, int pool) {
     if (s.ready) ready += s.waiting;
     running += s.running;
   }
+  if (options_.ageing > 0.0) watch_age(job, pool, ready > 0 && running == 0);
   if (ready > 0) {
     waiting_[pool].set(job, key(job, pool, 0));
   } else {
@@ -655,19 +686,28 @@ void ClusterSimulation::start_tasks(Index job, Phase p, std::int64_t amount, Ind
 // Tasks have no place: free slots are all alike but for their nodes' rates.
 void ClusterSimulation::dispatch_queue(int pool) {
   IndexedHeap& waiting = waiting_[pool];
+  skipped_.clear();
   while (state_.free[pool] > 0 && !waiting.empty()) {
     const Index job = waiting.top();
     const Phase p = state_.cluster.generic ? (state_.eligible(job, kMap) ? kMap : kReduce)
                                            : static_cast<Phase>(pool);
     const std::int64_t most = std::min(state_.free[pool], state_.phases[2 * job + p].waiting);
+    const std::int64_t gang = options_.gang ? needs(job, p) : 0;
+    if (gang > state_.free[pool]) {
+      skipped_.push_back(job);
+      waiting.erase(job);
+      continue;
+    }
     std::int64_t amount = most;
     if (style_ == ClusterPolicy::Style::kTargets && value_[pool][job] > 0.0) {
       amount = 1;
       while (amount < most && waiting.before_second(key(job, pool, amount), job)) ++amount;
     }
-    start_tasks(job, p, amount, kNone, pool);
+    if (!aged_[pool].empty() && aged_[pool][job]) amount = 1;
+    start_tasks(job, p, std::max(amount, gang), kNone, pool);
     refresh(job, pool);
   }
+  for (const Index job : skipped_) waiting.set(job, key(job, pool, 0));
 }
 
 // Offers one node's slots, at most so many; true if any was taken.
@@ -891,6 +931,15 @@ void ClusterSimulation::advance(double until) {
         case Kind::kNode:
           change_node(event.what);
           break;
+        case Kind::kAge: {
+          const Index job = event.what / 2;
+          const int pool = static_cast<int>(event.what % 2);
+          const double since = starving_[pool][job];
+          if (since < 0.0 || state_.now < since + options_.ageing) break;
+          aged_[pool][job] = 1;
+          refresh(job, pool);
+          break;
+        }
         default:
           news_ = true;
       }

@@ -17,6 +17,8 @@ from malleable.tables import MIN_MODES
 
 __all__ = ["build_parser"]
 
+_FORMATS = tuple(dict.fromkeys((*simulate_command.READERS, *simulate_command.CLUSTER_READERS)))
+
 
 def _version() -> str:
     from importlib.metadata import version
@@ -101,13 +103,27 @@ def _phase(parser: argparse.ArgumentParser) -> None:
 
 
 def _simulate(parser: argparse.ArgumentParser) -> None:
-    parser.description = "Simulate policies on a table of map and shuffle jobs, or on a stream."
+    parser.description = (
+        "Simulate policies on a table of map and shuffle jobs, or on a stream; on a cluster of nodes, "
+        "task by task."
+    )
     add = parser.add_argument
     add("file", nargs="?", metavar="FILE", help="jobs (-: standard input)")
-    add("--format", choices=tuple(simulate_command.READERS), default="table", help="of FILE")
+    add("--format", choices=_FORMATS, default="table", help="of FILE")
     add("--generate", type=int, metavar="N", help="N jobs as in section 5.3 of the overlap paper")
-    add("--model", choices=("tandem",), default="tandem", help="default: %(default)s")
-    add("--policy", default="max-srpt,split-srpt,k-lps", metavar="A,B", help="default: %(default)s")
+    add("--model", choices=("tandem", "cluster"), default="tandem", help="default: %(default)s")
+    add(
+        "--policy",
+        metavar="A,B",
+        help=f"default: {simulate_command.TANDEM_POLICIES}; cluster: flex,fair,fifo",
+    )
+    add("--cluster", metavar="FILE", help="cluster: its nodes (TOML; or give --load)")
+    add("--estimates", metavar="S", help="cluster: standard deviation of log errors, or learn")
+    add("--objective", default="sum:response", help="cluster, flex: default %(default)s")
+    add(
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="cluster: any other option"
+    )
+    add("--skip-bad", action="store_true", help="cluster, rumen: leave malformed jobs out")
     add("--load", type=float, metavar="L", help="scale capacities to it; of a stream (0.75)")
     add("--map-capacity", type=float, default=1.0, metavar="C", help="default: %(default)s")
     add("--shuffle-capacity", type=float, default=1.0, metavar="C", help="default: %(default)s")

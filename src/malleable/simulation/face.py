@@ -12,7 +12,7 @@ from malleable.simulation.result import SimulationResult, merged
 __all__ = ["simulate"]
 
 # One module a model, each with `run(jobs, policy, *, rng, estimates, ...)`.
-_MODELS = {"tandem": tandem.run, "cluster": cluster.run}
+_MODELS: dict[str, Any] = {"tandem": tandem.run, "cluster": cluster.run}
 
 
 def simulate(

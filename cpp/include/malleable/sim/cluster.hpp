@@ -40,6 +40,8 @@ struct ClusterOptions {
   bool learn = false;    // estimates follow the tasks that finished, here and in earlier runs
   double prior = 1.0;    // learn: seconds of a task before anything is known
   std::uint64_t seed = 0;
+  double ageing = 0.0;  // a job without a running task for so long goes first, once; 0: never
+  bool gang = false;    // minima are gangs: none of a phase's tasks run, or at least that many
   bool trace = false;
 };
 
@@ -97,7 +99,7 @@ class ClusterSimulation {
 
  private:
   static constexpr Index kNone = ~Index{0};
-  enum class Kind : std::uint8_t { kFinish, kPhase, kReady, kNode, kTimer, kHeartbeat };
+  enum class Kind : std::uint8_t { kFinish, kPhase, kReady, kNode, kTimer, kAge, kHeartbeat };
   struct Event {
     double time;
     Kind kind;
@@ -154,6 +156,8 @@ class ClusterSimulation {
   void mark(Index job, Phase p);
   void refresh(Index job, int pool);
   double key(Index job, int pool, std::int64_t more) const;
+  std::int64_t needs(Index job, Phase p) const;
+  void watch_age(Index job, int pool, bool starves);
   void count(Index job, Phase p, std::int64_t waiting, std::int64_t running);
   void decide();
   double due() const;
@@ -208,6 +212,8 @@ class ClusterSimulation {
   std::vector<Index> moved_;
   std::vector<double> old_;
   std::vector<std::uint8_t> marked_[2];
+  std::vector<double> starving_[2];  // ageing: since when, by job
+  std::vector<std::uint8_t> aged_[2];
   std::vector<double> short_[2];  // by job: slots below its target
   double all_short_[2] = {0.0, 0.0};
   std::int64_t running_[2] = {0, 0}, ready_[2] = {0, 0};

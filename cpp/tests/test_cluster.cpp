@@ -1,0 +1,154 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "check.hpp"
+#include "malleable/policy/cluster_epoch.hpp"
+#include "malleable/sim/cluster.hpp"
+
+namespace malleable::check {
+namespace {
+
+constexpr double kEnd = std::numeric_limits<double>::infinity();
+
+// What the views of a simulation point to.
+struct World {
+  std::vector<std::int64_t> map_slots, reduce_slots, type, rack, maps, reduces;
+  std::vector<double> rate, speed, arrival, map_seconds, reduce_seconds, shuffle;
+  bool generic = false;
+
+  World(std::size_t nodes, std::int64_t map, std::int64_t reduce)
+      : map_slots(nodes, map),
+        reduce_slots(nodes, reduce),
+        type(nodes, 0),
+        rack(nodes, 0),
+        rate(nodes, 1.0),
+        speed(nodes, kEnd) {}
+
+  void job(double when, std::int64_t m, double m_seconds, std::int64_t r, double r_seconds,
+           double copied) {
+    arrival.push_back(when);
+    maps.push_back(m);
+    map_seconds.push_back(m_seconds);
+    reduces.push_back(r);
+    reduce_seconds.push_back(r_seconds);
+    shuffle.push_back(copied);
+  }
+  ClusterView cluster() const {
+    return {map_slots, reduce_slots, rate, type, rack, speed, speed, generic};
+  }
+  ClusterJobsView jobs() const {
+    ClusterJobsView view;
+    view.arrival = arrival;
+    view.tasks[kMap] = maps;
+    view.tasks[kReduce] = reduces;
+    view.seconds[kMap] = map_seconds;
+    view.seconds[kReduce] = reduce_seconds;
+    view.shuffle = shuffle;
+    return view;
+  }
+};
+
+std::vector<double> completions(const World& world, const ClusterOptions& options,
+                                ClusterPolicy& policy) {
+  validate(world.cluster());
+  validate(world.jobs());
+  ClusterSimulation simulation(world.cluster(), world.jobs(), options, {}, {}, policy);
+  simulation.advance(kEnd);
+  return simulation.completion;
+}
+
+// Three maps of 10 s on two slots, a reduce task that copies 6 s from 10 on and works 5 s.
+TEST(one_job_by_hand) {
+  World world(1, 2, 1);
+  world.job(0.0, 3, 10.0, 1, 5.0, 6.0);
+  ClusterOptions options;
+  options.epoch = 0.0;
+  options.slow_start = 0.3;
+  ClusterFifo fifo;
+  CHECK_EQUAL(completions(world, options, fifo)[0], 27.0);
+  options.slow_start = 1.0;
+  CHECK_EQUAL(completions(world, options, fifo)[0], 31.0);
+  options.slow_start = 0.3;
+  options.split_copy = true;
+  CHECK_EQUAL(completions(world, options, fifo)[0], 27.0);
+}
+
+// Running in steps changes nothing, whatever they are.
+TEST(steps_of_any_size) {
+  trials(5, 60, [](Random& random) {
+    World world(2, integer(random, 1, 3), integer(random, 1, 2));
+    for (int j = 0; j < 6; ++j) {
+      world.job(static_cast<double>(integer(random, 0, 20)), integer(random, 0, 5),
+                static_cast<double>(integer(random, 1, 9)), integer(random, 0, 3),
+                static_cast<double>(integer(random, 1, 9)),
+                static_cast<double>(integer(random, 0, 4)));
+    }
+    ClusterOptions options;
+    options.epoch = chance(random, 0.5) ? 0.0 : 1.5;
+    options.heartbeat = chance(random, 0.5) ? 0.0 : 2.0;
+    options.noise = chance(random, 0.5) ? 0.0 : 0.3;
+    for (const EpochPolicy which : {EpochPolicy::kFlex, EpochPolicy::kFair}) {
+      EpochOptions epoch;
+      epoch.policy = which;
+      ClusterEpoch policy(epoch, false, false);
+      const std::vector<double> whole = completions(world, options, policy);
+      ClusterSimulation simulation(world.cluster(), world.jobs(), options, {}, {}, policy);
+      double now = 0.0;
+      while (simulation.totals().completed < simulation.totals().arrived ||
+             simulation.totals().arrived < 6) {
+        now += real(random, 0.1, 8.0);
+        simulation.advance(now);
+        if (now > 1e5) break;
+      }
+      for (std::size_t j = 0; j < whole.size(); ++j) {
+        CHECK_EQUAL(simulation.completion[j], whole[j]);
+      }
+      // All work was done, and no slot idled while a task could have used it.
+      double work = 0.0;
+      for (std::size_t j = 0; j < 6; ++j) work += world.jobs().work_of(kMap, j);
+      if (options.noise == 0.0) CHECK_NEAR(simulation.totals().busy[0], work, 1e-9);
+      if (options.heartbeat == 0.0) CHECK_EQUAL(simulation.totals().idle[0], 0.0);
+    }
+  });
+}
+
+// One map slot and one reduce slot, one task each, no slow start: two stations in line.
+TEST(one_slot_a_phase_is_a_tandem_queue) {
+  trials(6, 50, [](Random& random) {
+    World world(1, 1, 1);
+    double now = 0.0, map_free = 0.0, reduce_free = 0.0;
+    std::vector<double> expected;
+    for (int j = 0; j < 20; ++j) {
+      now += real(random, 0.0, 2.0);
+      const double m = real(random, 0.1, 2.0), r = real(random, 0.1, 2.0);
+      world.job(now, 1, m, 1, r, 0.0);
+      map_free = std::max(map_free, now) + m;
+      reduce_free = std::max(reduce_free, map_free) + r;
+      expected.push_back(reduce_free);
+    }
+    ClusterOptions options;
+    options.slow_start = 1.0;
+    ClusterFifo fifo;
+    const std::vector<double> found = completions(world, options, fifo);
+    for (std::size_t j = 0; j < found.size(); ++j) CHECK_NEAR(found[j], expected[j], 1e-9);
+  });
+}
+
+TEST(wrong_input_is_named) {
+  World world(1, 2, 0);
+  world.job(0.0, 1, 10.0, 1, 5.0, 0.0);
+  CHECK_THROWS(validate_fit(world.cluster(), world.jobs()), "reduces[0] = 1");
+  world.map_seconds[0] = std::nan("");
+  CHECK_THROWS(validate(world.jobs()), "map_seconds[0] = nan");
+  world.map_seconds[0] = 1.0;
+  world.rate[0] = 0.0;
+  CHECK_THROWS(validate(world.cluster()), "rate[0] = 0");
+  world.rate[0] = 1.0;
+  world.generic = true;
+  CHECK_THROWS((world.reduce_slots[0] = 1, validate(world.cluster())), "reduce_slots[0] = 1");
+}
+
+}  // namespace
+}  // namespace malleable::check
