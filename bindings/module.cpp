@@ -10,6 +10,7 @@ void bind_epoch(py::module_& module);
 void bind_flows(py::module_& module);
 void bind_tandem(py::module_& module);
 void bind_cluster(py::module_& module);
+void bind_adaptive(py::module_& module);
 }  // namespace malleable::bindings
 
 // No global state, and no object is shared between threads unless the caller does so.
@@ -22,4 +23,5 @@ PYBIND11_MODULE(_core, module, py::mod_gil_not_used()) {
   malleable::bindings::bind_flows(module);
   malleable::bindings::bind_tandem(module);
   malleable::bindings::bind_cluster(module);
+  malleable::bindings::bind_adaptive(module);
 }

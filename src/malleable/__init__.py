@@ -1,6 +1,9 @@
 """malleable: which job gets how many slots now, and how good that is."""
 
 from malleable import flow_kernels, kernels, report, workloads
+from malleable.adaptive_epoch import AdaptiveEpoch, AdaptiveMatching, TaskStarts
+from malleable.adaptive_policy import Adaptive
+from malleable.class_matching import ClassMatching, match_classes
 from malleable.epoch import Decision, Epoch
 from malleable.flow_epoch import FlowDecision, FlowEpoch
 from malleable.flow_planning import FLOW_POLICIES, FlowPlan
@@ -41,6 +44,10 @@ __all__ = [
     "KINDS",
     "POLICIES",
     "SIMULATED_POLICIES",
+    "Adaptive",
+    "AdaptiveEpoch",
+    "AdaptiveMatching",
+    "ClassMatching",
     "Cluster",
     "ClusterJobs",
     "Decision",
@@ -54,9 +61,11 @@ __all__ = [
     "MapShuffleStream",
     "Plan",
     "SimulationResult",
+    "TaskStarts",
     "flow_kernels",
     "generate_cluster_jobs",
     "kernels",
+    "match_classes",
     "plan",
     "read_cluster",
     "read_cluster_hawk",

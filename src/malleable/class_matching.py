@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from malleable.tables import Floats, Integers
 
-__all__ = ["ClassMatching", "check_solver", "match_classes"]
+__all__ = ["ClassMatching", "check_solver", "match_classes", "resource_shares"]
 
 SOLVERS = ("highs", "scipy")
 # A share is called zero when it serves less than this part of what its class needs.
@@ -138,15 +138,10 @@ def match_classes(
         )
     first, member = _types(mu, node_type) if group else (np.arange(nodes), np.arange(nodes))
     count = np.bincount(member, minlength=len(first)).astype(np.float64)
-    share = np.zeros((classes, len(first)))
-    come = np.flatnonzero(alpha > 0.0)
+    share = resource_shares(alpha, mu[:, first], count, check_solver(solver))
     growth = np.inf
-    name = check_solver(solver)
-    for row in come:
-        if not mu[row].any():
-            raise ValueError(f"execution_rates[{row}]: all 0, the class runs on no node")
+    come = np.flatnonzero(alpha > 0.0)
     if len(come):
-        share[come] = _solve(alpha[come], mu[np.ix_(come, first)] * count, name)
         growth = float(((mu[:, first] * count * share).sum(axis=1)[come] / alpha[come]).min())
     used = share > 0.0
     if serve_idle and nodes:
@@ -158,6 +153,18 @@ def match_classes(
         np.ascontiguousarray(share[:, member]),
         np.ascontiguousarray(used[:, member]),
     )
+
+
+def resource_shares(alpha: Floats, mu: Floats, count: Floats, solver: str) -> Floats:
+    """Shares of resources that stand for so many nodes each; checked input, a known solver."""
+    share = np.zeros(mu.shape)
+    come = np.flatnonzero(alpha > 0.0)
+    for row in come:
+        if not mu[row].any():
+            raise ValueError(f"execution_rates[{row}]: all 0, the class runs on no node")
+    if len(come):
+        share[come] = _solve(alpha[come], mu[come] * count, solver)
+    return share
 
 
 def _types(mu: Floats, node_type: npt.ArrayLike | None) -> tuple[Integers, Integers]:
@@ -186,7 +193,8 @@ def _solve(alpha: Floats, capacity: Floats, solver: str) -> Floats:
     """Shares at the chosen vertex; capacity[i, g]: jobs a second of class i that all of g serves."""
     # In units in which equal shares for all give growth 1, so that 1 <= growth <= F.
     equal = float((capacity.sum(axis=1) / alpha).min()) / len(alpha)
-    speed = capacity / (alpha[:, None] * equal)
+    # A class that needs less than a ten-millionth of everything is taken to need that much.
+    speed = np.minimum(capacity / (alpha[:, None] * equal), 1e7)
     classes, columns = speed.shape
     rank = speed * np.outer(
         np.arange(1.0, classes + 1.0) ** np.sqrt(0.5),

@@ -22,15 +22,18 @@ Adaptive::Adaptive(std::vector<AdaptiveResource> resources, std::vector<Index> r
       generic_(generic),
       options_(options),
       matcher_(std::move(matcher)),
-      estimates_(resources_.size(), options.memory),
-      users_(user_minimum.size()) {
-  for (std::size_t u = 0; u < users_.size(); ++u) {
-    users_[u].minimum = user_minimum[u];
-    users_[u].priority = user_priority[u];
-    any_minimum_ |= user_minimum[u] > 0.0;
-  }
+      estimates_(resources_.size(), options.memory) {
+  for (std::size_t u = 0; u < user_minimum.size(); ++u) add_user(user_minimum[u], user_priority[u]);
   for (auto& slots : free_) slots.assign(resources_.size(), 0);
   for (auto& matching : matching_) matching.set.resize(resources_.size());
+}
+
+Index Adaptive::add_user(double minimum, double priority) {
+  users_.emplace_back();
+  users_.back().minimum = minimum;
+  users_.back().priority = priority;
+  any_minimum_ |= minimum > 0.0;
+  return static_cast<Index>(users_.size() - 1);
 }
 
 Index Adaptive::add_class() {

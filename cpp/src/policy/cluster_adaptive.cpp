@@ -94,10 +94,14 @@ void ClusterAdaptive::job_finished(const ClusterState&, Index job) {
 }
 
 void ClusterAdaptive::counts_changed(const ClusterState& state, Index job, int pool) {
-  const ClusterState::Demand demand = state.demand(job, pool);
-  std::int64_t waiting = demand.most > 0 ? demand.most - demand.running : 0;
-  const Index number = number_[job];
-  scheduler_->set_counts(number, pool, waiting, demand.running, state.now);
+  std::int64_t waiting = 0, running = 0;
+  for (const Phase p : {kMap, kReduce}) {
+    if (!state.cluster.generic && p != pool) continue;
+    const PhaseState& s = state.phase(job, p);
+    running += s.running;
+    if (s.ready) waiting += s.waiting;
+  }
+  scheduler_->set_counts(number_[job], pool, waiting, running, state.now);
 }
 
 void ClusterAdaptive::task_finished(const ClusterState&, Index job, Phase p, Index node,
@@ -114,11 +118,11 @@ bool ClusterAdaptive::place(const ClusterState& state, Index job, Index, std::sp
 
 ClusterPolicy::Choice ClusterAdaptive::choose(const ClusterState& state, Index node, int pool) {
   if (options_.guard > 0.0) {
-    std::vector<std::int64_t> free(scheduler_->resources(), 0);
+    free_.assign(scheduler_->resources(), 0);
     for (Index n = 0; n < state.cluster.size(); ++n) {
-      free[scheduler_->resource_of(n)] += state.free_on[pool][n];
+      free_[scheduler_->resource_of(n)] += state.free_on[pool][n];
     }
-    for (Index r = 0; r < free.size(); ++r) scheduler_->set_free(r, pool, free[r]);
+    for (Index r = 0; r < free_.size(); ++r) scheduler_->set_free(r, pool, free_[r]);
   }
   const Index number = scheduler_->choose(node, pool, state.now, &state.blocks);
   if (number == Adaptive::kNobody) return {};

@@ -212,6 +212,7 @@ void ClusterSimulation::refresh(Index job, int pool) {
   } else {
     waiting_[pool].erase(job);
   }
+  if (style_ == ClusterPolicy::Style::kNode) policy_.counts_changed(state_, job, pool);
   if (style_ != ClusterPolicy::Style::kTargets) return;
   const double lacks =
       std::clamp(value_[pool][job] - static_cast<double>(running), 0.0, static_cast<double>(ready));

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core
+from malleable.adaptive_policy import Adaptive
 from malleable.objectives import KINDS, parse_objective
 from malleable.simulation.result import RECORD_COLUMNS, SimulationResult
 from malleable.tables import Floats
@@ -20,7 +21,7 @@ from malleable.workloads.cluster_nodes import Cluster, read_cluster
 __all__ = ["CLUSTER_POLICIES", "EXTRA_COLUMNS", "policy_name", "run"]
 
 _SRPT = ("srpt", "max-srpt", "split-srpt", "asrpt", "hesrpt")
-CLUSTER_POLICIES = ("flex", "fair", "fifo", "wdeq", *_SRPT)
+CLUSTER_POLICIES = ("flex", "fair", "fifo", "wdeq", "adaptive", "adaptive-literal", *_SRPT)
 EXTRA_COLUMNS = ("user", "work", "deadline")
 _STEPS = 64  # of a run, between which Ctrl-C and progress are looked at
 
@@ -48,6 +49,14 @@ def _policy(
     by_user: bool,
     settings: Mapping[str, Any],
 ) -> Any:
+    if policy in ("adaptive", "adaptive-literal"):
+        policy = Adaptive() if policy == "adaptive" else Adaptive.literal()
+    if isinstance(policy, Adaptive):
+        if settings.get("gang", False):
+            raise ValueError(f"gang: not with policy {policy.name!r}, which starts single tasks")
+        return _core.ClusterAdaptive(
+            policy.core_options(), policy.matcher(), bool(policy.grouped), bool(policy.placement)
+        )
     if isinstance(policy, str):
         goal = parse_objective(objective)
         if len(goal.kinds) != 1 or KINDS[int(goal.kinds[0])] in ("sla", "custom"):

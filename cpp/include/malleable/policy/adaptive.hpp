@@ -61,6 +61,7 @@ class Adaptive {
            std::span<const double> user_minimum, std::span<const double> user_priority,
            const AdaptiveOptions& options, ClassMatcher matcher);
 
+  Index add_user(double minimum, double priority);
   Index add_class();
   // Job numbers follow each other from 0; seconds[p * resources + g] is what a task of phase p
   // takes on a node of resource g, as said at its arrival. Solves the programs if need be.

@@ -8,6 +8,7 @@
 // the node's rate, and its block by the node's storage. Policies: adaptive.
 #pragma once
 
+#include <array>
 #include <map>
 #include <memory>
 #include <tuple>
@@ -54,6 +55,7 @@ class ClusterAdaptive final : public ClusterPolicy {
   std::vector<Index> row_;     // and back
   std::vector<Index> example_;  // a node of each resource
   std::vector<double> seconds_;
+  std::vector<std::int64_t> free_;
 };
 
 }  // namespace malleable
