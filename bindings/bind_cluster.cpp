@@ -403,7 +403,7 @@ void bind_cluster(py::module_& module) {
   py::class_<ClusterEpoch, ClusterPolicy>(module, "ClusterEpoch")
       .def(py::init([](const std::string& policy, bool is_max, int kind, double hysteresis,
                        std::optional<std::uint64_t> effort, bool at_least_one, bool by_user,
-                       bool gang) {
+                       bool gang, double pool_minimum) {
              EpochOptions options;
              options.policy = epoch_policy(policy);
              options.aggregate = aggregate_of(is_max);
@@ -411,10 +411,11 @@ void bind_cluster(py::module_& module) {
              options.hysteresis = hysteresis;
              options.effort = effort;
              options.min_mode = gang ? MinMode::kGang : MinMode::kGuarantee;
-             return ClusterEpoch(options, at_least_one, by_user);
+             return ClusterEpoch(options, at_least_one, by_user, pool_minimum);
            }),
            py::arg("policy"), py::arg("is_max"), py::arg("kind"), py::arg("hysteresis"),
-           py::arg("effort"), py::arg("at_least_one"), py::arg("by_user"), py::arg("gang"));
+           py::arg("effort"), py::arg("at_least_one"), py::arg("by_user"), py::arg("gang"),
+           py::arg("pool_minimum"));
   py::class_<ClusterSrpt, ClusterPolicy>(module, "ClusterSrpt")
       .def(py::init([](const std::string& policy, double speedup) {
              return ClusterSrpt(srpt_kind(policy), speedup);

@@ -97,6 +97,7 @@ class ClusterEpoch(ClusterPolicy):
         at_least_one: bool,
         by_user: bool,
         gang: bool,
+        pool_minimum: float,
     ) -> None: ...
 
 class ClusterSrpt(ClusterPolicy):

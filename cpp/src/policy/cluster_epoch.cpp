@@ -5,8 +5,12 @@
 
 namespace malleable {
 
-ClusterEpoch::ClusterEpoch(const EpochOptions& options, bool at_least_one, bool by_user)
-    : options_(options), at_least_one_(at_least_one), by_user_(by_user) {
+ClusterEpoch::ClusterEpoch(const EpochOptions& options, bool at_least_one, bool by_user,
+                           double pool_minimum)
+    : options_(options),
+      at_least_one_(at_least_one),
+      by_user_(by_user),
+      pool_minimum_(pool_minimum) {
   options_.stable = true;
   // Smith's ratios and waterlines say the same at any time.
   const bool plain = options.aggregate == Aggregate::kSum &&
@@ -84,7 +88,25 @@ void ClusterEpoch::update(const ClusterState& state, int pool, Share& share,
         {arrival_, new_work_, new_low_, new_high_, weight_, deadline_, zeros_, {}, {}}, size_);
     for (std::size_t k = first_new; k < share.job.size(); ++k) id_[pool][share.job[k]] = id++;
   }
+  if (pool_minimum_ > 0.0) share_minimum(state, pool, share);
   share.changed = true;
+}
+
+// Every job's minimum anew: its part depends on how many jobs there are.
+void ClusterEpoch::share_minimum(const ClusterState& state, int pool, Share& share) {
+  const auto ids = share.epoch.ids();
+  if (ids.empty()) return;
+  const double part = std::floor(pool_minimum_ * static_cast<double>(state.slots[pool]) /
+                                 static_cast<double>(ids.size()));
+  ids_.assign(ids.begin(), ids.end());
+  low_.clear();
+  for (const std::int64_t id : ids_) {
+    const Index job = share.job[static_cast<std::size_t>(id)];
+    const std::int64_t own =
+        std::max<std::int64_t>(at_least_one_ ? 1 : 0, state.demand(job, pool).minimum);
+    low_.push_back(std::min(most_[pool][job], std::max(own, static_cast<std::int64_t>(part))));
+  }
+  share.epoch.update(ids_, {{}, {}, {}, low_, {}});
 }
 
 void ClusterEpoch::give(const ClusterState& state, Share& share, std::int64_t slots,

@@ -73,6 +73,7 @@ def _policy(
                 bool(at_least_one),
                 by_user,
                 bool(settings.get("gang", False)),
+                float(settings.get("pool_minimum", 0.0)),
             )
         if policy in _SRPT:
             return _core.ClusterSrpt(policy, float(settings.get("speedup", 1.0)))
@@ -228,7 +229,8 @@ def run(
         probability of an attempt; ``speedup`` [1]: s tasks of a phase together do s^speedup;
         ``prior`` [1 s]; ``ageing`` [0 s: never]: a job whose ready tasks have waited so long without
         one that runs goes first, with one task; ``gang`` [False]: minima are gang sizes, of a phase run
-        no tasks or at least so many (needs heartbeat 0 and no replicas).
+        no tasks or at least so many (needs heartbeat 0 and no replicas); ``pool_minimum`` [0]: the part
+        of each kind of slots that all jobs are guaranteed in equal shares (flex, fair, wdeq).
 
     Returns
     -------
@@ -327,6 +329,7 @@ _LIMITS: dict[str, tuple[float, float]] = {
     "speedup": (0.0, 1.0),
     "prior": (0.0, math.inf),
     "ageing": (0.0, math.inf),
+    "pool_minimum": (0.0, 1.0),
 }
 _WHOLE = {"replicas": 1000, "tasks_per_heartbeat": 1 << 20}
 _FLAGS = ("split_copy", "gang")

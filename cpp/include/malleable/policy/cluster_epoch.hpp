@@ -25,8 +25,11 @@ class ClusterFifo final : public ClusterPolicy {
 class ClusterEpoch final : public ClusterPolicy {
  public:
   // With `at_least_one`, minima are 1 at least: a task of every ready phase runs soon, so that its
-  // work can be estimated. With `by_user`, users share first.
-  ClusterEpoch(const EpochOptions& options, bool at_least_one, bool by_user);
+  // work can be estimated. With `by_user`, users share first. `pool_minimum` is a part of each
+  // pool's slots that its jobs are guaranteed in equal shares, rounded down, beyond their own
+  // minima (section 4.2: all jobs in one pool that has a minimum).
+  ClusterEpoch(const EpochOptions& options, bool at_least_one, bool by_user,
+               double pool_minimum = 0.0);
 
   Style style() const override { return Style::kTargets; }
   bool depends_on_time() const override { return time_matters_; }
@@ -44,10 +47,12 @@ class ClusterEpoch final : public ClusterPolicy {
 
   void update(const ClusterState& state, int pool, Share& share, std::span<const Index> jobs,
               Answer& answer);
+  void share_minimum(const ClusterState& state, int pool, Share& share);
   void give(const ClusterState& state, Share& share, std::int64_t slots, Answer& answer);
 
   EpochOptions options_;
   bool at_least_one_, by_user_, time_matters_;
+  double pool_minimum_;
   std::size_t users_ = 1;
   std::vector<Share> shares_;                  // pool by pool, user by user
   std::vector<std::int64_t> id_[2], most_[2];  // by job
