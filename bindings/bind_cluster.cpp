@@ -62,6 +62,8 @@ struct Tables {
     jobs.deadline = column<double>(table, "deadline", kept);
     jobs.user = column<std::int64_t>(table, "user", kept);
     jobs.group = column<std::int64_t>(table, "group", kept);
+    jobs.after_offset = column<std::int64_t>(table, "after_offset", kept);
+    jobs.after = column<std::int64_t>(table, "after", kept);
     jobs.user_minimum = column<double>(table, "user_minimum", kept);
     jobs.user_priority = column<double>(table, "user_priority", kept);
     validate(jobs);
@@ -315,6 +317,7 @@ class PySimulation {
 
   py::dict records() const {
     py::dict d;
+    d["came"] = copy<double>(simulation_.came);
     d["start"] = copy<double>(simulation_.start);
     d["map_completion"] = copy<double>(simulation_.map_completion);
     d["completion"] = copy<double>(simulation_.completion);

@@ -51,6 +51,7 @@ ClusterSimulation::ClusterSimulation(const ClusterView& cluster, const ClusterJo
   state_.phases.resize(2 * n);
   state_.size.assign(n, 0.0);
   state_.blocks.reset(n);
+  came.assign(n, kNan);
   start.assign(n, kNan);
   map_completion.assign(n, kNan);
   completion.assign(n, kNan);
@@ -115,6 +116,23 @@ ClusterSimulation::ClusterSimulation(const ClusterView& cluster, const ClusterJo
     groups = std::max(groups, static_cast<std::size_t>(group) + 1);
   }
   learned_.assign(4 * groups, 0.0);
+  if (!jobs.after_offset.empty()) {
+    missing_.assign(n, 0);
+    held_.assign(n, 0);
+    follower_offset_.assign(n + 1, 0);
+    for (const std::int64_t other : jobs.after)
+      ++follower_offset_[static_cast<std::size_t>(other) + 1];
+    std::partial_sum(follower_offset_.begin(), follower_offset_.end(), follower_offset_.begin());
+    follower_.resize(jobs.after.size());
+    std::vector<std::size_t> place(follower_offset_.begin(), follower_offset_.end() - 1);
+    for (std::size_t j = 0; j < n; ++j) {
+      missing_[j] = jobs.after_offset[j + 1] - jobs.after_offset[j];
+      for (std::int64_t k = jobs.after_offset[j]; k < jobs.after_offset[j + 1]; ++k) {
+        const auto other = static_cast<std::size_t>(jobs.after[static_cast<std::size_t>(k)]);
+        follower_[place[other]++] = static_cast<Index>(j);
+      }
+    }
+  }
   for (std::size_t k = 0; k < changes.time.size(); ++k) {
     push(changes.time[k], Kind::kNode, static_cast<Index>(k));
   }
@@ -234,6 +252,7 @@ void ClusterSimulation::make_ready(Index job, Phase p) {
 
 void ClusterSimulation::arrive(Index job) {
   ++totals_.arrived;
+  came[job] = state_.now;
   ++totals_.events;
   const ClusterJobsView& jobs = state_.jobs;
   for (const Phase p : {kMap, kReduce}) {
@@ -299,6 +318,11 @@ void ClusterSimulation::leave(Index job) {
   for (auto& attempts : jobs_[job].attempts) std::vector<std::uint16_t>().swap(attempts);
   std::vector<Index>().swap(jobs_[job].parked);
   policy_.job_finished(state_, job);
+  if (missing_.empty()) return;
+  for (std::size_t k = follower_offset_[job]; k < follower_offset_[job + 1]; ++k) {
+    const Index next = follower_[k];
+    if (--missing_[next] == 0 && held_[next]) released_.push_back(next);
+  }
 }
 
 void ClusterSimulation::maps_done(Index job) {
@@ -946,8 +970,15 @@ void ClusterSimulation::advance(double until) {
       }
     }
     while (next_arrival_ < order_.size() && state_.jobs.arrival[order_[next_arrival_]] == next) {
-      arrive(order_[next_arrival_++]);
+      const Index job = order_[next_arrival_++];
+      if (!missing_.empty() && missing_[job] > 0) {
+        held_[job] = 1;
+      } else {
+        arrive(job);
+      }
     }
+    for (std::size_t k = 0; k < released_.size(); ++k) arrive(released_[k]);
+    released_.clear();
     if (due() == next) decide();
     if (options_.heartbeat > 0.0) {
       if (news_) wake();

@@ -6,6 +6,7 @@ import argparse
 
 from malleable.cli import (
     bench_command,
+    cluster_command,
     demo_command,
     plan_command,
     reproduce_command,
@@ -17,7 +18,7 @@ from malleable.tables import MIN_MODES
 
 __all__ = ["build_parser"]
 
-_FORMATS = tuple(dict.fromkeys((*simulate_command.READERS, *simulate_command.CLUSTER_READERS)))
+_FORMATS = tuple(dict.fromkeys((*simulate_command.READERS, *cluster_command.CLUSTER_READERS)))
 
 
 def _version() -> str:
@@ -124,6 +125,9 @@ def _simulate(parser: argparse.ArgumentParser) -> None:
         "--set", action="append", default=[], metavar="NAME=VALUE", help="cluster: any other option"
     )
     add("--skip-bad", action="store_true", help="cluster, rumen: leave malformed jobs out")
+    add("--replications", type=int, default=1, metavar="N", help="cluster: seeds, with intervals")
+    add("--grid", action="store_true", help="cluster: speed-up p 1, .8, .5 x size errors 0, .2, 1")
+    add("--processes", type=int, default=1, metavar="N", help="cluster: replications side by side")
     add("--load", type=float, metavar="L", help="scale capacities to it; of a stream (0.75)")
     add("--map-capacity", type=float, default=1.0, metavar="C", help="default: %(default)s")
     add("--shuffle-capacity", type=float, default=1.0, metavar="C", help="default: %(default)s")
@@ -152,12 +156,19 @@ def _reproduce(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "flex-fig5: the three panels of figure 5 of the FLEX paper, and the larger experiments of "
         "its section 4.1. flowflex-fig10, flowflex-fig11: sums and maxima over flows, FlowFlex against "
-        "FAIR, FIFO and the best bound (25 instances)."
+        "FAIR, FIFO and the best bound (25 instances). flex-fig6: FLEX and FAIR on the paper's cluster. "
+        "adaptive-fig4 to -fig9, adaptive-table6, -table7: nine benchmarks on six unlike nodes."
     )
     add = parser.add_argument
-    names = ("flex-fig5", "flowflex-fig10", "flowflex-fig11")
+    names = ("flex-fig5", "flowflex-fig10", "flowflex-fig11", *cluster_command.FIGURES)
     add("name", choices=names, metavar="NAME", help=", ".join(names))
-    add("--simulations", type=int, metavar="N", help="per point (default: 100, flows: 25)")
+    add(
+        "--simulations",
+        type=int,
+        metavar="N",
+        help="per point (default: 100, flows: 25, clusters: 10, adaptive: 30)",
+    )
+    add("--processes", type=int, default=1, metavar="N", help="clusters: side by side")
     add("--quick", action="store_true", help="10 simulations, without the largest experiments")
     add("--seed", type=int, default=0, help="of the first simulation (default: %(default)s)")
     add("--plot", metavar="FILE", help="the panels as a picture (.png, .svg, .pdf)")

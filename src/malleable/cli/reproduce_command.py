@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 
+from malleable.cli.cluster_command import FIGURES as CLUSTER_FIGURES
+from malleable.cli.cluster_command import reproduce_cluster
 from malleable.cli.flow_command import reproduce_figure
 from malleable.cli.terminal import note, progress_bar, show
 from malleable.report.drawing import check_drawing, image_bytes
@@ -27,6 +29,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the experiments; after Ctrl-C show and write what was finished."""
     if arguments.name in FIGURES:
         return reproduce_figure(arguments)
+    if arguments.name in CLUSTER_FIGURES:
+        return reproduce_cluster(arguments)
     to_stdout = arguments.json == "-"
     json_file = None if to_stdout else arguments.json
     check_targets({"--json": json_file, "--plot": arguments.plot}, arguments.force)

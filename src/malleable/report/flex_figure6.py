@@ -5,7 +5,7 @@ minutes; one pool, whose minimum is a part of the slots (slack is the rest), the
 reduces; exponential gaps with a mean of lambda minutes; a standard deviation sigma of the jobs' work,
 such that at sigma = 4 the smallest is a tenth of the largest. It does not say slots, task times,
 reduce tasks, or what is held fixed. Ours: a map slot a core and half as many reduce slots; heartbeats
-of 1 s; jobs of 1,400 maps of 30 s on average, one reduce task for 6.7 maps that copies 20 s and works
+of 1 s; jobs of 900 maps of 30 s on average, one reduce task for 6.7 maps that copies 20 s and works
 60 s; task times vary by 20 %; slow start 0.05; estimates are extrapolated from finished tasks; slack
 75 %, lambda 0 and sigma 2 where they do not vary; work m + sigma z, z evenly spaced with standard
 deviation 1 and m such that sigma = 4 gives the ratio of ten.
@@ -37,7 +37,7 @@ PANELS: dict[str, tuple[float, ...]] = {
     "jobs": (20.0, 40.0),
 }
 _POLICIES = ("flex", "fair")
-_MAPS, _MAP_SECONDS = 1400, 30.0
+_MAPS, _MAP_SECONDS = 900, 30.0
 _MAPS_PER_REDUCE, _SHUFFLE, _REDUCE_SECONDS = 6.7, 20.0, 60.0
 
 

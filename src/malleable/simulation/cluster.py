@@ -13,6 +13,7 @@ import numpy.typing as npt
 from malleable import _core
 from malleable.adaptive_policy import Adaptive
 from malleable.objectives import KINDS, parse_objective
+from malleable.simulation.cluster_flows import FlowFlexOnCluster
 from malleable.simulation.result import RECORD_COLUMNS, SimulationResult
 from malleable.tables import Floats
 from malleable.workloads.cluster_jobs import ClusterJobs
@@ -21,7 +22,9 @@ from malleable.workloads.cluster_nodes import Cluster, read_cluster
 __all__ = ["CLUSTER_POLICIES", "EXTRA_COLUMNS", "policy_name", "run"]
 
 _SRPT = ("srpt", "max-srpt", "split-srpt", "asrpt", "hesrpt")
-CLUSTER_POLICIES = ("flex", "fair", "fifo", "wdeq", "adaptive", "adaptive-literal", *_SRPT)
+CLUSTER_POLICIES = (
+    "flex", "fair", "fifo", "wdeq", *_SRPT, "flowflex", "adaptive", "adaptive-literal",
+)  # fmt: skip
 EXTRA_COLUMNS = ("user", "work", "deadline")
 _STEPS = 64  # of a run, between which Ctrl-C and progress are looked at
 
@@ -126,6 +129,8 @@ def _jobs(jobs: ClusterJobs, cluster: Cluster) -> tuple[dict[str, Any], list[str
     }
     if jobs.map_offset is not None:
         columns["map_offset"] = jobs.map_offset
+    if jobs.after is not None:
+        columns |= {"after_offset": jobs.after_offset, "after": jobs.after}
     if jobs.reduce_offset is not None:
         columns["reduce_offset"] = jobs.reduce_offset
     users = list(cluster.users)
@@ -188,7 +193,8 @@ def run(
     jobs : ClusterJobs
     policy : str or object
         ``flex``, ``fair`` and ``wdeq`` decide for map and for reduce slots apart; ``fifo``; ``srpt``,
-        ``max-srpt``, ``split-srpt``, ``asrpt``, ``hesrpt`` on estimated work left. One of your own: a
+        ``max-srpt``, ``split-srpt``, ``asrpt``, ``hesrpt`` on estimated work left; ``flowflex`` on
+        flows (`malleable.simulation.cluster_flows`; generic slots). One of your own: a
         function of a view (a mapping of arrays, one row a job with ready tasks: ``job``, ``running``, ``most``,
         ``minimum``, ``work``, ``size``, ``user``, ``arrival``, ``weight``, ``deadline``; and ``pool``,
         ``now``, ``slots``) that gives slots, or with ``style = "ranks"`` numbers, the least first; or
@@ -271,6 +277,13 @@ def run(
         "node": np.array([node for _, node, _ in place.changes], dtype=np.int64),
         "up": np.array([up for _, _, up in place.changes], dtype=np.uint8),
     }
+    if policy == "flowflex":
+        if not place.generic:
+            raise ValueError("flowflex: needs a cluster with generic slots (nodes with 'slots')")
+        known = _estimates(jobs, 0.0 if estimates is None else estimates, split, seed)
+        if known is None:
+            known = np.full(2 * len(jobs), float(settings.get("prior", 1.0)))
+        policy = FlowFlexOnCluster(jobs, objective, effort, known.reshape(-1, 2))
     simulation = _core.ClusterSimulation(
         _nodes(place),
         columns,
@@ -462,6 +475,8 @@ def _summary(
         "user_fairness": _ratio(totals["fairness"], now),
         "end": now,
     }
+    if jobs.flow is not None:
+        summary |= _flow_summary(jobs, found)
     if jobs.user is not None:
         owner = np.array(jobs.user, dtype=object)[rows]
         for user in users:
@@ -469,6 +484,28 @@ def _summary(
             if own.any():
                 summary[f"response of {user}"] = float(response[own].mean())
     return summary
+
+
+def _flow_summary(jobs: ClusterJobs, found: Mapping[str, Any]) -> dict[str, float]:
+    """Responses and stretches of flows all of whose jobs have finished."""
+    number: dict[str, int] = {}
+    flow = np.array([number.setdefault(name, len(number)) for name in jobs.flow or ()])
+    count = len(number)
+    arrival, work = np.full(count, math.inf), np.zeros(count)
+    completion = np.full(count, -math.inf)
+    np.minimum.at(arrival, flow, jobs.arrival)
+    np.add.at(work, flow, jobs.map_work + jobs.reduce_work)
+    np.maximum.at(completion, flow, np.nan_to_num(found["completion"], nan=math.inf))
+    done = np.isfinite(completion)
+    response = np.maximum(completion - arrival, 0.0)[done]
+    stretch = np.divide(response, work[done], out=np.zeros(len(response)), where=work[done] > 0.0)
+    return {
+        "flows": float(done.sum()),
+        "flow_response": float(response.mean()) if len(response) else math.nan,
+        "flow_max_response": float(response.max()) if len(response) else math.nan,
+        "flow_stretch": float(stretch.mean()) if len(stretch) else math.nan,
+        "flow_max_stretch": float(stretch.max()) if len(stretch) else math.nan,
+    }
 
 
 def _slowdown(

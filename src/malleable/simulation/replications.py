@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ class Interval(NamedTuple):
     half: float
 
 
+@lru_cache(maxsize=256)
 def student_quantile(probability: float, freedom: int) -> float:
     """The quantile of Student's distribution with so many degrees of freedom, for p in [0.5, 1)."""
     if freedom == 1:

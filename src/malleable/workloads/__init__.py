@@ -3,6 +3,7 @@
 from malleable.workloads.alibaba import read_alibaba
 from malleable.workloads.cluster_jobs import (
     ClusterJobs,
+    cluster_flows,
     generate_cluster_jobs,
     read_cluster_hawk,
     read_cluster_jobs,
@@ -32,6 +33,7 @@ __all__ = [
     "ClusterJobs",
     "MapShuffleJobs",
     "MapShuffleStream",
+    "cluster_flows",
     "flows_dict",
     "generate_cluster_jobs",
     "lognormal_jobs",

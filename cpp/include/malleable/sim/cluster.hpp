@@ -89,7 +89,7 @@ class ClusterSimulation {
   const ClusterState& state() const { return state_; }
 
   // By job; NaN: not yet.
-  std::vector<double> start, map_completion, completion;
+  std::vector<double> came, start, map_completion, completion;
   std::vector<std::int64_t> most_slots;  // at once
   std::vector<float> latency;            // wall-clock seconds of decisions
   // The trace. kind 0: start, 1: end, 2: failed, 3: killed.
@@ -192,6 +192,11 @@ class ClusterSimulation {
   ClusterTotals totals_;
   std::vector<Index> order_;  // by arrival
   std::size_t next_arrival_ = 0;
+  // Precedence: who waits for whom, how many each still waits for, who has arrived, who may come.
+  std::vector<std::size_t> follower_offset_;
+  std::vector<Index> follower_, released_;
+  std::vector<std::int64_t> missing_;
+  std::vector<std::uint8_t> held_;
   std::vector<Job> jobs_;
   std::vector<Clock> clocks_;
   std::vector<Index> touched_;
