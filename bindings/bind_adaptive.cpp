@@ -70,9 +70,8 @@ py::dict matching_of(const Adaptive& scheduler, double now) {
 // Checks everything before anything changes.
 class PyAdaptiveEpoch {
  public:
-  PyAdaptiveEpoch(const Integers& map_slots, const Integers& reduce_slots,
-                  const Integers& resource, bool generic, const py::dict& options,
-                  py::object solve)
+  PyAdaptiveEpoch(const Integers& map_slots, const Integers& reduce_slots, const Integers& resource,
+                  bool generic, const py::dict& options, py::object solve)
       : epoch_(scheduler_of(map_slots, reduce_slots, resource, generic, options, std::move(solve)),
                sum(map_slots, reduce_slots), generic) {}
 
@@ -272,8 +271,8 @@ class PyAdaptiveEpoch {
       if (nodes.data()[k] >= 0 && nodes.data()[k] < static_cast<std::int64_t>(epoch_.nodes())) {
         continue;
       }
-      throw FieldError(field, static_cast<std::size_t>(k),
-                       static_cast<long long>(nodes.data()[k]), "no such node");
+      throw FieldError(field, static_cast<std::size_t>(k), static_cast<long long>(nodes.data()[k]),
+                       "no such node");
     }
   }
   void check_free(const char* field, const Integers& free) const {
@@ -283,8 +282,8 @@ class PyAdaptiveEpoch {
     }
     for (py::ssize_t k = 0; k < free.size(); ++k) {
       if (free.data()[k] < 0) {
-        throw FieldError(field, static_cast<std::size_t>(k),
-                         static_cast<long long>(free.data()[k]), "must be at least 0");
+        throw FieldError(field, static_cast<std::size_t>(k), static_cast<long long>(free.data()[k]),
+                         "must be at least 0");
       }
     }
   }

@@ -5,8 +5,7 @@
 
 namespace malleable {
 
-ClassEstimates::ClassEstimates(std::size_t types, double memory)
-    : types_(types), memory_(memory) {}
+ClassEstimates::ClassEstimates(std::size_t types, double memory) : types_(types), memory_(memory) {}
 
 std::size_t ClassEstimates::add_class() {
   jobs_.push_back(0.0);

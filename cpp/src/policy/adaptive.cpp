@@ -184,8 +184,7 @@ void Adaptive::admit(Index resource, int pool) const {
   const std::size_t types = resources_.size();
   std::fill(admitted_.begin(), admitted_.end(), std::uint8_t{1});
   for (Index other = 0; other < types; ++other) {
-    const auto slots =
-        static_cast<double>(resources_[other].nodes * resources_[other].slots[pool]);
+    const auto slots = static_cast<double>(resources_[other].nodes * resources_[other].slots[pool]);
     if (other == resource || slots == 0.0) continue;
     double queued = 0.0;
     if (free_[pool][other] == 0) {
@@ -234,8 +233,7 @@ double Adaptive::execution_rate(Index job_class, Index resource) const {
   const AdaptiveResource& at = resources_[resource];
   double all = 0.0, rate = kInfinity;
   for (const Phase p : {kMap, kReduce}) {
-    const double work =
-        estimates_.tasks(job_class, p) * estimates_.seconds(job_class, p, resource);
+    const double work = estimates_.tasks(job_class, p) * estimates_.seconds(job_class, p, resource);
     all += work;
     const auto slots = static_cast<double>(at.slots[p]);
     if (!generic_ && work > 0.0 && slots > 0.0) rate = std::min(rate, slots / work);

@@ -11,8 +11,8 @@ int magnitude(double value) {
 
 }  // namespace
 
-ClusterAdaptive::ClusterAdaptive(const AdaptiveOptions& options, ClassMatcher matcher,
-                                 bool grouped, bool placement)
+ClusterAdaptive::ClusterAdaptive(const AdaptiveOptions& options, ClassMatcher matcher, bool grouped,
+                                 bool placement)
     : options_(options), matcher_(std::move(matcher)), grouped_(grouped), placement_(placement) {}
 
 void ClusterAdaptive::begin(const ClusterState& state) {
@@ -21,12 +21,13 @@ void ClusterAdaptive::begin(const ClusterState& state) {
   std::vector<AdaptiveResource> resources;
   std::vector<Index> resource(nodes);
   example_.clear();
-  std::map<std::tuple<std::int64_t, std::int64_t, double, double, double, std::size_t>, Index> known;
+  std::map<std::tuple<std::int64_t, std::int64_t, double, double, double, std::size_t>, Index>
+      known;
   for (std::size_t n = 0; n < nodes; ++n) {
-    const auto [place, fresh] = known.try_emplace(
-        {cluster.map_slots[n], cluster.reduce_slots[n], cluster.rate[n], cluster.storage[n],
-         cluster.link[n], grouped_ ? 0 : n},
-        static_cast<Index>(resources.size()));
+    const auto [place, fresh] =
+        known.try_emplace({cluster.map_slots[n], cluster.reduce_slots[n], cluster.rate[n],
+                           cluster.storage[n], cluster.link[n], grouped_ ? 0 : n},
+                          static_cast<Index>(resources.size()));
     if (fresh) {
       resources.push_back({0, {cluster.map_slots[n], cluster.reduce_slots[n]}});
       example_.push_back(static_cast<Index>(n));
@@ -48,8 +49,7 @@ void ClusterAdaptive::begin(const ClusterState& state) {
 
 ClusterAdaptive::Key ClusterAdaptive::key_of(const ClusterState& state, Index job) const {
   const std::size_t user = state.jobs.user_of(job);
-  const double priority =
-      state.jobs.user_priority.empty() ? 1.0 : state.jobs.user_priority[user];
+  const double priority = state.jobs.user_priority.empty() ? 1.0 : state.jobs.user_priority[user];
   if (!state.jobs.group.empty()) return {priority, state.jobs.group[job], {}};
   std::array<int, 4> shape{};
   for (const Phase p : {kMap, kReduce}) {

@@ -47,9 +47,9 @@ struct AdaptiveResource {
 };
 
 // Shares by class and resource (row-major) that maximise the common growth of all classes.
-using ClassMatcher = std::function<std::vector<double>(
-    std::span<const double> arrival_rates, std::span<const double> execution_rates,
-    std::span<const double> nodes)>;
+using ClassMatcher = std::function<std::vector<double>(std::span<const double> arrival_rates,
+                                                       std::span<const double> execution_rates,
+                                                       std::span<const double> nodes)>;
 
 class Adaptive {
  public:
