@@ -7,6 +7,7 @@
 #include "arrays.hpp"
 #include "malleable/model/error.hpp"
 #include "malleable/policy/cluster_epoch.hpp"
+#include "malleable/policy/cluster_srpt.hpp"
 #include "malleable/sim/cluster.hpp"
 
 namespace malleable::bindings {
@@ -61,6 +62,8 @@ struct Tables {
     jobs.deadline = column<double>(table, "deadline", kept);
     jobs.user = column<std::int64_t>(table, "user", kept);
     jobs.group = column<std::int64_t>(table, "group", kept);
+    jobs.after_offset = column<std::int64_t>(table, "after_offset", kept);
+    jobs.after = column<std::int64_t>(table, "after", kept);
     jobs.user_minimum = column<double>(table, "user_minimum", kept);
     jobs.user_priority = column<double>(table, "user_priority", kept);
     validate(jobs);
@@ -265,6 +268,8 @@ ClusterOptions options_of(const py::dict& given) {
   read("learn", options.learn);
   read("prior", options.prior);
   read("seed", options.seed);
+  read("ageing", options.ageing);
+  read("gang", options.gang);
   read("trace", options.trace);
   return options;
 }
@@ -312,6 +317,7 @@ class PySimulation {
 
   py::dict records() const {
     py::dict d;
+    d["came"] = copy<double>(simulation_.came);
     d["start"] = copy<double>(simulation_.start);
     d["map_completion"] = copy<double>(simulation_.map_completion);
     d["completion"] = copy<double>(simulation_.completion);
@@ -343,6 +349,16 @@ EpochPolicy epoch_policy(const std::string& name) {
   if (name == "flex") return EpochPolicy::kFlex;
   if (name == "fair") return EpochPolicy::kFair;
   if (name == "wdeq") return EpochPolicy::kWdeq;
+  if (name == "fifo") return EpochPolicy::kFifo;
+  throw std::invalid_argument("policy = '" + name + "': not one of the core's");
+}
+
+SrptKind srpt_kind(const std::string& name) {
+  if (name == "srpt") return SrptKind::kSrpt;
+  if (name == "max-srpt") return SrptKind::kMaxSrpt;
+  if (name == "split-srpt") return SrptKind::kSplitSrpt;
+  if (name == "asrpt") return SrptKind::kAsrpt;
+  if (name == "hesrpt") return SrptKind::kHeSrpt;
   throw std::invalid_argument("policy = '" + name + "': not one of the core's");
 }
 
@@ -389,17 +405,25 @@ void bind_cluster(py::module_& module) {
   py::class_<ClusterFifo, ClusterPolicy>(module, "ClusterFifo").def(py::init<>());
   py::class_<ClusterEpoch, ClusterPolicy>(module, "ClusterEpoch")
       .def(py::init([](const std::string& policy, bool is_max, int kind, double hysteresis,
-                       std::optional<std::uint64_t> effort, bool at_least_one) {
+                       std::optional<std::uint64_t> effort, bool at_least_one, bool by_user,
+                       bool gang, double pool_minimum) {
              EpochOptions options;
              options.policy = epoch_policy(policy);
              options.aggregate = aggregate_of(is_max);
              options.kind = static_cast<Kind>(kind);
              options.hysteresis = hysteresis;
              options.effort = effort;
-             return ClusterEpoch(options, at_least_one);
+             options.min_mode = gang ? MinMode::kGang : MinMode::kGuarantee;
+             return ClusterEpoch(options, at_least_one, by_user, pool_minimum);
            }),
            py::arg("policy"), py::arg("is_max"), py::arg("kind"), py::arg("hysteresis"),
-           py::arg("effort"), py::arg("at_least_one"));
+           py::arg("effort"), py::arg("at_least_one"), py::arg("by_user"), py::arg("gang"),
+           py::arg("pool_minimum"));
+  py::class_<ClusterSrpt, ClusterPolicy>(module, "ClusterSrpt")
+      .def(py::init([](const std::string& policy, double speedup) {
+             return ClusterSrpt(srpt_kind(policy), speedup);
+           }),
+           py::arg("policy"), py::arg("speedup"));
   py::class_<PyClusterPolicy, ClusterPolicy>(module, "ClusterCallback")
       .def(py::init<py::object, const std::string&, bool, bool>(), py::arg("policy"),
            py::arg("style"), py::arg("depends_on_time"), py::arg("listens"));

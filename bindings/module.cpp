@@ -12,6 +12,7 @@ void bind_tandem(py::module_& module);
 void bind_slotted(py::module_& module);
 void bind_overlap(py::module_& module);
 void bind_cluster(py::module_& module);
+void bind_adaptive(py::module_& module);
 }  // namespace malleable::bindings
 
 // No global state, and no object is shared between threads unless the caller does so.
@@ -26,4 +27,5 @@ PYBIND11_MODULE(_core, module, py::mod_gil_not_used()) {
   malleable::bindings::bind_slotted(module);
   malleable::bindings::bind_overlap(module);
   malleable::bindings::bind_cluster(module);
+  malleable::bindings::bind_adaptive(module);
 }

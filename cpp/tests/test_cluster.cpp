@@ -92,7 +92,7 @@ TEST(steps_of_any_size) {
     for (const EpochPolicy which : {EpochPolicy::kFlex, EpochPolicy::kFair}) {
       EpochOptions epoch;
       epoch.policy = which;
-      ClusterEpoch policy(epoch, false);
+      ClusterEpoch policy(epoch, false, false);
       const std::vector<double> whole = completions(world, options, policy);
       ClusterSimulation simulation(world.cluster(), world.jobs(), options, {}, {}, policy);
       double now = 0.0;

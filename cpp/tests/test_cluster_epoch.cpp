@@ -45,7 +45,7 @@ struct Fixture {
 
 TEST(shortest_job_gets_what_it_can_use) {
   Fixture f;
-  ClusterEpoch flex({}, false);
+  ClusterEpoch flex({}, false, false);
   flex.begin(f.state);
   f.decide(flex);
   CHECK_EQUAL(f.value[0], 2.0);
@@ -71,12 +71,12 @@ TEST(estimates_make_the_order) {
   Fixture f;
   f.state.phases[0].estimate = 1.0;
   f.state.phases[2].estimate = 100.0;
-  ClusterEpoch flex({}, false);
+  ClusterEpoch flex({}, false, false);
   flex.begin(f.state);
   f.decide(flex);
   CHECK_EQUAL(f.value[0], 4.0);
   CHECK_EQUAL(f.value[1], 0.0);
-  ClusterEpoch gentle({}, true);
+  ClusterEpoch gentle({}, true, false);
   gentle.begin(f.state);
   f.state.changed[0] = {0, 1};
   f.decide(gentle);
@@ -88,7 +88,7 @@ TEST(fair_shares_and_generic_slots) {
   Fixture f;
   EpochOptions options;
   options.policy = EpochPolicy::kFair;
-  ClusterEpoch fair(options, false);
+  ClusterEpoch fair(options, false, false);
   fair.begin(f.state);
   f.decide(fair);
   CHECK_EQUAL(f.value[0], 2.0);

@@ -1,6 +1,9 @@
 """malleable: which job gets how many slots now, and how good that is."""
 
 from malleable import flow_kernels, kernels, overlap_kernels, report, workloads
+from malleable.adaptive_epoch import AdaptiveEpoch, AdaptiveMatching, TaskStarts
+from malleable.adaptive_policy import Adaptive
+from malleable.class_matching import ClassMatching, match_classes
 from malleable.epoch import Decision, Epoch
 from malleable.flow_epoch import FlowDecision, FlowEpoch
 from malleable.flow_planning import FLOW_POLICIES, FlowPlan
@@ -18,6 +21,7 @@ from malleable.workloads import (
     MapReduceStream,
     MapShuffleJobs,
     MapShuffleStream,
+    cluster_flows,
     generate_cluster_jobs,
     read_cluster,
     read_cluster_hawk,
@@ -51,6 +55,10 @@ __all__ = [
     "KINDS",
     "POLICIES",
     "SIMULATED_POLICIES",
+    "Adaptive",
+    "AdaptiveEpoch",
+    "AdaptiveMatching",
+    "ClassMatching",
     "Cluster",
     "ClusterJobs",
     "Decision",
@@ -70,9 +78,12 @@ __all__ = [
     "SimulationResult",
     "SlottedDecision",
     "SlottedEpoch",
+    "TaskStarts",
+    "cluster_flows",
     "flow_kernels",
     "generate_cluster_jobs",
     "kernels",
+    "match_classes",
     "overlap_kernels",
     "plan",
     "read_cluster",

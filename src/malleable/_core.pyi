@@ -209,7 +209,61 @@ class ClusterEpoch(ClusterPolicy):
         hysteresis: float,
         effort: int | None,
         at_least_one: bool,
+        by_user: bool,
+        gang: bool,
+        pool_minimum: float,
     ) -> None: ...
+
+class ClusterSrpt(ClusterPolicy):
+    def __init__(self, policy: str, speedup: float) -> None: ...
+
+class ClusterAdaptive(ClusterPolicy):
+    def __init__(
+        self, options: dict[str, Any], solve: Any, grouped: bool, placement: bool
+    ) -> None: ...
+    def matching(self, now: float) -> dict[str, Any]: ...
+
+class AdaptiveEpoch:
+    def __init__(
+        self,
+        map_slots: _Integers,
+        reduce_slots: _Integers,
+        resource: _Integers,
+        generic: bool,
+        options: dict[str, Any],
+        solve: Any,
+    ) -> None: ...
+    def add_user(self, minimum: float, priority: float) -> int: ...
+    def add_class(self) -> int: ...
+    def add(
+        self,
+        job_class: _Integers,
+        user: _Integers,
+        now: float,
+        maps: _Integers,
+        reduces: _Integers,
+        seconds: _Floats,
+    ) -> _Integers: ...
+    def set_blocks(self, id: int, nodes: _Integers) -> None: ...
+    def set_waiting(self, ids: _Integers, phase: int, tasks: _Integers, now: float) -> None: ...
+    def finish(
+        self,
+        ids: _Integers,
+        phase: _Integers,
+        node: _Integers,
+        task: _Integers,
+        seconds: _Floats,
+        done: Any,
+        now: float,
+    ) -> None: ...
+    def remove(self, ids: _Integers) -> None: ...
+    def decide(
+        self, now: float, free_map_slots: _Integers, free_reduce_slots: _Integers
+    ) -> dict[str, _Integers]: ...
+    def place(self, id: int, blocks: int, copies: int) -> _Integers: ...
+    def match(self, now: float) -> None: ...
+    def matching(self, now: float) -> dict[str, Any]: ...
+    def counts(self, ids: _Integers) -> dict[str, _Integers]: ...
 
 class ClusterCallback(ClusterPolicy):
     def __init__(self, policy: Any, style: str, depends_on_time: bool, listens: bool) -> None: ...

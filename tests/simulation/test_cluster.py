@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import malleable as mb
 from tests.oracles import cluster_steps
 
-BUILT_IN = list(mb.CLUSTER_POLICIES)
+BUILT_IN = [name for name in mb.CLUSTER_POLICIES if name != "flowflex"]
 
 
 def nodes(maps, reduces=1, count=1, **more):
@@ -434,3 +434,257 @@ def test_horizon_leaves_the_rest():
     assert result.summary["fifo"]["jobs"] == 1
     assert result.summary["fifo"]["unfinished"] == 1
     assert result.summary["fifo"]["end"] == 15
+
+
+def remaining(view):
+    return view["work"]
+
+
+remaining.style = "ranks"
+
+
+class VirtualSrpt:
+    """ASRPT's order from a virtual machine in small steps; shares no code with ours."""
+
+    name, style, depends_on_time = "virtual", "node", True
+
+    def __init__(self, sizes, speed, step=1e-2):
+        self.sizes, self.speed, self.step = sizes, speed, step
+        self.left, self.done, self.now = {}, [], 0.0
+
+    def advance(self, now):
+        while self.now < now - 1e-9:
+            work = self.speed * self.step
+            while work > 0 and self.left:
+                job = min(self.left, key=lambda j: (self.left[j], j))
+                used = min(work, self.left[job])
+                self.left[job] -= used
+                work -= used
+                if self.left[job] <= 1e-9:
+                    del self.left[job]
+                    self.done.append(job)
+            self.now += self.step
+
+    def job_arrived(self, state, job):
+        self.advance(state.now)
+        self.left[job] = self.sizes[job]
+
+    def choose(self, state, node, pool):
+        self.advance(state.now)
+        order = self.done + sorted(self.left, key=lambda j: (self.left[j], j))
+        for job in order:
+            if state.eligible(job, pool):
+                return job, pool
+        return None
+
+
+def test_asrpt_follows_a_virtual_machine():
+    rng = np.random.default_rng(9)
+    count = 25
+    maps, arrival = rng.integers(1, 12, count), np.sort(rng.integers(0, 60, count)).astype(float)
+    seconds = rng.integers(1, 6, count) + np.arange(count) / 100
+    jobs = mb.ClusterJobs(maps, seconds, arrival=arrival)
+    own = VirtualSrpt(jobs.map_work.tolist(), 5)
+    cluster = mb.Cluster([{"map_slots": 4, "reduce_slots": 1}])
+    result = mb.simulate(jobs, "cluster", ["asrpt", own], cluster=cluster, epoch=0, rng=1)
+    by = {
+        name: result.records["completion"][result.records["policy"] == name]
+        for name in ("asrpt", "virtual")
+    }
+    assert by["asrpt"].tolist() == by["virtual"].tolist()
+
+
+def test_srpt_ranks_by_work_left():
+    jobs = mb.generate_cluster_jobs(40, 3, gap=5.0, reduce_share=0.0, shuffle=0.0)
+    result = mb.simulate(
+        jobs, "cluster", ["srpt", remaining], cluster=nodes(10, 1, 3), rng=1, epoch=1
+    )
+    by = {name: s["mean_response"] for name, s in result.summary.items()}
+    assert by["srpt"] == by["remaining"]
+
+
+def test_max_srpt_looks_at_both_phases():
+    # Seconds of all slots: A maps 10, reduces 40; B maps 20, reduces 5. B's larger part is smaller.
+    jobs = mb.ClusterJobs([1, 2], 10, [4, 1], [10, 5])
+    cluster = mb.Cluster([{"map_slots": 1, "reduce_slots": 1}])
+    found = mb.simulate(jobs, "cluster", "max-srpt", cluster=cluster, rng=1, epoch=0, slow_start=1)
+    # B maps until 20 and reduces until 25; A maps until 30, reduces until 70.
+    assert found.records["completion"].tolist() == [70, 25]
+
+
+def hesrpt_fluid(sizes, slots, p):
+    """Mean response when every job may have any part of the slots: theorem of heSRPT."""
+    left, now, ends = sorted(sizes, reverse=True), 0.0, []
+    while left:
+        m = len(left)
+        part = [(i / m) ** (1 / (1 - p)) - ((i - 1) / m) ** (1 / (1 - p)) for i in range(1, m + 1)]
+        rate = [(share * slots) ** p for share in part]
+        step = min(size / r for size, r in zip(left, rate, strict=True))
+        left = [size - r * step for size, r in zip(left, rate, strict=True)]
+        now += step
+        ends += [now] * sum(size <= 1e-9 for size in left)
+        left = [size for size in left if size > 1e-9]
+    return sum(ends) / len(ends)
+
+
+@pytest.mark.parametrize("p", [0.3, 0.5])
+def test_hesrpt_becomes_its_fluid(p):
+    sizes = [60.0, 30.0, 10.0, 4.0]
+    pieces, slots = 40, 200
+    jobs = mb.ClusterJobs((np.array(sizes) * pieces).astype(int), 1 / pieces)
+    means = {
+        policy: run(jobs, policy, nodes(slots), epoch=0, speedup=p).summary[policy]["mean_response"]
+        for policy in ("hesrpt", "fair", "srpt")
+    }
+    assert means["hesrpt"] == pytest.approx(hesrpt_fluid(sizes, slots, p), rel=0.05)
+    assert means["hesrpt"] < min(means["fair"], means["srpt"])
+
+
+def test_users_share_first():
+    # Ten jobs of a, one of b: half of the slots each; priority 3 gives b three quarters.
+    jobs = mb.ClusterJobs([100] * 11, 1, user=["a"] * 10 + ["b"])
+    for priority, done in ((1, 20), (3, 14)):
+        cluster = mb.Cluster(
+            [{"map_slots": 10}], [{"name": "a"}, {"name": "b", "priority": priority}]
+        )
+        for policy in ("fair", "flex", "fifo", "wdeq"):
+            records = run(jobs, policy, cluster, epoch=1).records
+            assert records["completion"][10] == pytest.approx(done, abs=1)
+            alike = run(jobs, policy, cluster, epoch=1, by_user=False).records
+            assert alike["completion"][10] >= 90
+
+
+def test_minimum_of_a_user():
+    cluster = mb.Cluster(
+        [{"map_slots": 10}], [{"name": "a", "minimum": 8}, {"name": "b", "priority": 9}]
+    )
+    jobs = mb.ClusterJobs([80, 80], 1, user=["a", "b"])
+    result = run(jobs, "fair", cluster, epoch=1)
+    assert result.records["completion"].tolist() == [10, 16]
+    assert result.summary["fair"]["dissatisfaction"] == 0
+    # FIFO without users starves a: 0 of its 8 slots while b runs for 8 s of 16 s, weighted by 1.
+    back = mb.ClusterJobs([80, 80], 1, user=["b", "a"])
+    told = run(back, "fifo", cluster, by_user=False).summary["fifo"]
+    assert told["dissatisfaction"] == pytest.approx(0.5)
+    # Always |10 - 8 - (-4) / 1| and so on: each priority has one user, so nobody differs.
+    assert told["user_fairness"] == 0
+
+
+def test_fairness_of_equal_users():
+    cluster = mb.Cluster([{"map_slots": 10}], [{"name": "a"}, {"name": "b"}])
+    jobs = mb.ClusterJobs([20, 20], 1, user=["a", "b"])
+    # FIFO: 10 and 0 slots, 5 from the mean each, then the other way round, to the end at 4.
+    assert run(jobs, "fifo", cluster, by_user=False).summary["fifo"]["user_fairness"] == 10
+    assert run(jobs, "fair", cluster).summary["fair"]["user_fairness"] == 0
+
+
+def test_ageing_lets_a_large_job_run():
+    # A short job of 1 s every second keeps the only slot; the long task waits for ever without age.
+    short = 50
+    jobs = mb.ClusterJobs([1] * (short + 1), [30] + [1] * short, arrival=[0.5, *range(short)])
+    cluster = mb.Cluster([{"map_slots": 1}])
+    plain = run(jobs, "flex", cluster, trace=True)
+    aged = run(jobs, "flex", cluster, ageing=10, trace=True)
+    assert plain.records["starting_time"][0] == 50
+    assert aged.records["starting_time"][0] == 11
+
+
+def test_gangs_run_whole_or_not_at_all():
+    # Three slots, a gang of three behind one single task: it waits for all three.
+    jobs = mb.ClusterJobs([1, 3, 2], [10, 10, 2], arrival=[0, 1, 2], min_map_slots=[0, 3, 0])
+    cluster = mb.Cluster([{"map_slots": 3}])
+    gang = run(jobs, "fifo", cluster, gang=True).records
+    assert gang["starting_time"].tolist() == [0, 10, 2]
+    assert gang["completion"].tolist() == [10, 20, 4]
+    with pytest.raises(ValueError, match=r"min_map_slots\[0\] = 4: the gang never fits on 3"):
+        run(mb.ClusterJobs([4], 1, min_map_slots=4), "fifo", cluster, gang=True)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_gangs_keep_their_size(data):
+    count = data.draw(st.integers(1, 6))
+    column = st.lists(st.integers(1, 6), min_size=count, max_size=count)
+    jobs = mb.ClusterJobs(
+        data.draw(column), data.draw(column), arrival=data.draw(column),
+        min_map_slots=data.draw(st.lists(st.integers(0, 4), min_size=count, max_size=count)),
+    )  # fmt: skip
+    policy = data.draw(st.sampled_from(["flex", "fair", "fifo", "srpt"]))
+    cluster = mb.Cluster([{"map_slots": data.draw(st.integers(4, 6))}])
+    result = run(
+        jobs, policy, cluster, gang=True, trace=True, epoch=data.draw(st.sampled_from([0, 2]))
+    )
+    assert result.summary[policy]["jobs"] == count
+    trace = result.trace[policy]
+    running, left = np.zeros(count, int), jobs.maps.copy()
+    for time in np.unique(trace["time"]):
+        now = trace["time"] == time
+        np.add.at(running, trace["job"][now & (trace["kind"] == 0)], 1)
+        np.add.at(running, trace["job"][now & (trace["kind"] == 1)], -1)
+        np.add.at(left, trace["job"][now & (trace["kind"] == 1)], -1)
+        least = np.minimum(jobs.min_map_slots, left)
+        assert ((running == 0) | (running >= least)).all()
+
+
+def test_jobs_wait_for_others():
+    # A diamond by hand on two slots: a 10 s, then b and c (10 s each), then d 5 s; e arrives at 12.
+    jobs = mb.ClusterJobs(
+        [1, 1, 1, 1, 1],
+        [10, 10, 10, 5, 1],
+        arrival=[0, 0, 0, 0, 12],
+        after=[[], [0], [0], [1, 2], []],
+        flow=["f", "f", "f", "f", "g"],
+    )
+    result = run(jobs, "fifo", mb.Cluster([{"slots": 2}]))
+    assert result.records["completion"].tolist() == [10, 20, 20, 25, 21]
+    assert result.summary["fifo"]["flow_response"] == (25 + 9) / 2
+    with pytest.raises(ValueError, match=r"after\[0\] = 1: jobs that wait for each other"):
+        run(mb.ClusterJobs([1, 1], 1, after=[[1], [0]]))
+    with pytest.raises(ValueError, match=r"after\[1\] = 7: no such job"):
+        run(mb.ClusterJobs([1, 1], 1, after=[[], [7]]))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_flows_of_small_tasks_follow_their_plan(seed):
+    rng = np.random.default_rng(seed)
+    flows = mb.workloads.section51_flows(rng, flows=4, jobs=(2, 5), scaled=False)
+    alone = mb.Flows.from_arrays(
+        flows.job_offset, flows.work, flows.parent_offset, flows.parent, arrival=flows.arrival
+    )
+    plan = mb.plan(alone, 25, objective="sum:completion", policy="flowflex", effort=0)
+    jobs = mb.workloads.cluster_flows(alone, 0.05)
+    result = mb.simulate(
+        jobs, "cluster", ["flowflex", "fair", "fifo"], cluster=mb.Cluster([{"slots": 25}]), rng=1,
+        epoch=0.5, objective="sum:completion",
+    )  # fmt: skip
+    own = result.summary["flowflex"]
+    assert own["flows"] == 4
+    assert own["jobs"] == len(jobs)
+    # Decisions are taken anew as flows progress, so the run may be better than the first plan.
+    assert own["flow_response"] <= np.mean(plan.flow_completion) * 1.1
+    assert own["flow_response"] >= 0.98 * plan.lower_bound / 4
+    # Nothing starts before what it waits for has ended.
+    records = {k: v[result.records["policy"] == "flowflex"] for k, v in result.records.items()}
+    for row in range(len(jobs)):
+        for other in jobs.after[jobs.after_offset[row] : jobs.after_offset[row + 1]]:
+            assert records["starting_time"][row] >= records["completion"][other]
+
+
+def test_flowflex_runs_map_reduce_flows():
+    rng = np.random.default_rng(2)
+    count = 12
+    jobs = mb.ClusterJobs(
+        rng.integers(1, 9, count), rng.integers(1, 9, count), rng.integers(0, 4, count), 5,
+        arrival=rng.integers(0, 30, count), shuffle=2,
+        after=[[] if k % 3 == 0 else [k - 1] for k in range(count)],
+        flow=[f"flow{k // 3}" for k in range(count)],
+    )  # fmt: skip
+    for estimates in (None, 0.5, "learn"):
+        result = mb.simulate(
+            jobs, "cluster", "flowflex", cluster=mb.Cluster([{"slots": 3, "count": 2}]), rng=1,
+            epoch=2, estimates=estimates, noise=0.3, trace=True,
+        )  # fmt: skip
+        assert result.summary["flowflex"]["jobs"] == count
+        assert not result.summary["flowflex"]["idle_slots"] > 0
+    with pytest.raises(ValueError, match="generic slots"):
+        run(jobs, "flowflex")

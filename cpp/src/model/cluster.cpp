@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include "malleable/model/error.hpp"
 #include "malleable/model/jobs.hpp"
@@ -30,6 +31,44 @@ void check_counts(const char* field, std::span<const std::int64_t> values, std::
     if (values[k] < 0 || values[k] > most) {
       throw FieldError(field, k, static_cast<long long>(values[k]),
                        "must be from 0 to " + std::to_string(most));
+    }
+  }
+}
+
+// Rows that exist, and no cycle.
+void validate_after(const ClusterJobsView& jobs) {
+  const std::size_t n = jobs.size();
+  same_length("after_offset", jobs.after_offset.size(), n + 1, "arrival and one more");
+  if (jobs.after_offset.front() != 0 ||
+      jobs.after_offset.back() != static_cast<std::int64_t>(jobs.after.size())) {
+    throw std::invalid_argument("after: offsets do not match");
+  }
+  std::vector<std::vector<std::size_t>> followers(n);
+  std::vector<std::int64_t> missing(n, 0);
+  for (std::size_t j = 0; j < n; ++j) {
+    missing[j] = jobs.after_offset[j + 1] - jobs.after_offset[j];
+    if (missing[j] < 0) throw std::invalid_argument("after: offsets decrease");
+    for (std::int64_t k = jobs.after_offset[j]; k < jobs.after_offset[j + 1]; ++k) {
+      const std::int64_t other = jobs.after[static_cast<std::size_t>(k)];
+      if (other < 0 || other >= static_cast<std::int64_t>(n)) {
+        throw FieldError("after", j, static_cast<long long>(other), "no such job");
+      }
+      followers[static_cast<std::size_t>(other)].push_back(j);
+    }
+  }
+  std::vector<std::size_t> done;
+  for (std::size_t j = 0; j < n; ++j) {
+    if (missing[j] == 0) done.push_back(j);
+  }
+  for (std::size_t k = 0; k < done.size(); ++k) {
+    for (const std::size_t next : followers[done[k]]) {
+      if (--missing[next] == 0) done.push_back(next);
+    }
+  }
+  for (std::size_t j = 0; j < n; ++j) {
+    if (missing[j] > 0) {
+      throw FieldError("after", j, static_cast<long long>(missing[j]),
+                       "jobs that wait for each other in a circle");
     }
   }
 }
@@ -121,6 +160,7 @@ void validate(const ClusterJobsView& jobs) {
     same_length("group", jobs.group.size(), n, "arrival");
     check_counts("group", jobs.group, kMostRows);
   }
+  if (!jobs.after_offset.empty()) validate_after(jobs);
   const std::size_t users = jobs.user_priority.size();
   same_length("user_minimum", jobs.user_minimum.size(), users, "user_priority");
   check_amounts("user_minimum", jobs.user_minimum);

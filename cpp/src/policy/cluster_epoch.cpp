@@ -1,11 +1,16 @@
 #include "malleable/policy/cluster_epoch.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace malleable {
 
-ClusterEpoch::ClusterEpoch(const EpochOptions& options, bool at_least_one)
-    : options_(options), at_least_one_(at_least_one) {
+ClusterEpoch::ClusterEpoch(const EpochOptions& options, bool at_least_one, bool by_user,
+                           double pool_minimum)
+    : options_(options),
+      at_least_one_(at_least_one),
+      by_user_(by_user),
+      pool_minimum_(pool_minimum) {
   options_.stable = true;
   // Smith's ratios and waterlines say the same at any time.
   const bool plain = options.aggregate == Aggregate::kSum &&
@@ -15,30 +20,39 @@ ClusterEpoch::ClusterEpoch(const EpochOptions& options, bool at_least_one)
 }
 
 void ClusterEpoch::begin(const ClusterState& state) {
-  epochs_.clear();
+  users_ = by_user_ ? state.user_running.size() : 1;
+  shares_.clear();
   for (int pool = 0; pool < 2; ++pool) {
-    epochs_.emplace_back(std::max<std::int64_t>(state.slots[pool], 1), options_);
+    for (std::size_t user = 0; user < users_; ++user) {
+      shares_.push_back({Epoch(std::max<std::int64_t>(state.slots[pool], 1), options_), {}});
+    }
     id_[pool].assign(state.jobs.size(), kAbsent);
-    job_[pool].clear();
+    most_[pool].assign(state.jobs.size(), 0);
+  }
+  before_.assign(2 * users_, -1);
+  if (!by_user_) return;
+  ones_.assign(users_, 1.0);
+  nothing_.assign(users_, 0.0);
+  slots_.assign(users_, 0.0);
+  priority_.assign(users_, 1.0);
+  for (std::size_t user = 0; user < state.jobs.user_priority.size(); ++user) {
+    priority_[user] = state.jobs.user_priority[user];
   }
 }
 
-void ClusterEpoch::decide(const ClusterState& state, int pool, Answer& answer) {
-  Epoch& epoch = epochs_[static_cast<std::size_t>(pool)];
+// Brings a share's epoch up to the jobs that changed, which are its own.
+void ClusterEpoch::update(const ClusterState& state, int pool, Share& share,
+                          std::span<const Index> jobs, Answer& answer) {
   for (auto* column : {&ids_, &gone_, &low_, &high_, &new_low_, &new_high_}) column->clear();
   for (auto* column : {&work_, &new_work_, &size_, &weight_, &deadline_, &arrival_}) {
     column->clear();
   }
-  const std::size_t first_new = job_[pool].size();
-  // Jobs that are new here are added in the order of their arrivals.
-  changed_.assign(state.changed[pool].begin(), state.changed[pool].end());
-  std::sort(changed_.begin(), changed_.end(), [&](Index a, Index b) {
-    const double first = state.jobs.arrival[a], second = state.jobs.arrival[b];
-    return first != second ? first < second : a < b;
-  });
-  for (const Index job : changed_) {
+  const std::size_t first_new = share.job.size();
+  for (const Index job : jobs) {
     const ClusterState::Demand demand = state.demand(job, pool);
     std::int64_t& id = id_[pool][job];
+    share.most += static_cast<double>(demand.most - most_[pool][job]);
+    most_[pool][job] = demand.most;
     if (demand.most == 0) {
       if (id != kAbsent) gone_.push_back(id);
       id = kAbsent;
@@ -56,7 +70,7 @@ void ClusterEpoch::decide(const ClusterState& state, int pool, Answer& answer) {
       low_.push_back(low);
       high_.push_back(demand.most);
     } else {
-      job_[pool].push_back(job);
+      share.job.push_back(job);
       new_work_.push_back(work);
       new_low_.push_back(low);
       new_high_.push_back(demand.most);
@@ -66,25 +80,94 @@ void ClusterEpoch::decide(const ClusterState& state, int pool, Answer& answer) {
       arrival_.push_back(state.jobs.arrival[job]);
     }
   }
-  if (!gone_.empty()) epoch.remove(gone_);
-  if (!ids_.empty()) epoch.update(ids_, {work_, {}, {}, low_, high_});
+  if (!gone_.empty()) share.epoch.remove(gone_);
+  if (!ids_.empty()) share.epoch.update(ids_, {work_, {}, {}, low_, high_});
   if (!new_work_.empty()) {
     zeros_.assign(new_work_.size() + 1, 0);
-    std::int64_t id = epoch.add(
+    std::int64_t id = share.epoch.add(
         {arrival_, new_work_, new_low_, new_high_, weight_, deadline_, zeros_, {}, {}}, size_);
-    for (std::size_t k = first_new; k < job_[pool].size(); ++k) id_[pool][job_[pool][k]] = id++;
+    for (std::size_t k = first_new; k < share.job.size(); ++k) id_[pool][share.job[k]] = id++;
   }
-  if (state.slots[pool] == 0) {
-    for (const std::int64_t id : epoch.ids()) {
-      answer.set(job_[pool][static_cast<std::size_t>(id)], 0.0);
-    }
+  if (pool_minimum_ > 0.0) share_minimum(state, pool, share);
+  share.changed = true;
+}
+
+// Every job's minimum anew: its part depends on how many jobs there are.
+void ClusterEpoch::share_minimum(const ClusterState& state, int pool, Share& share) {
+  const auto ids = share.epoch.ids();
+  if (ids.empty()) return;
+  const double part = std::floor(pool_minimum_ * static_cast<double>(state.slots[pool]) /
+                                 static_cast<double>(ids.size()));
+  ids_.assign(ids.begin(), ids.end());
+  low_.clear();
+  for (const std::int64_t id : ids_) {
+    const Index job = share.job[static_cast<std::size_t>(id)];
+    const std::int64_t own =
+        std::max<std::int64_t>(at_least_one_ ? 1 : 0, state.demand(job, pool).minimum);
+    low_.push_back(std::min(most_[pool][job], std::max(own, static_cast<std::int64_t>(part))));
+  }
+  share.epoch.update(ids_, {{}, {}, {}, low_, {}});
+}
+
+void ClusterEpoch::give(const ClusterState& state, Share& share, std::int64_t slots,
+                        Answer& answer) {
+  const auto ids = share.epoch.ids();
+  if (slots == 0) {
+    for (const std::int64_t id : ids) answer.set(share.job[static_cast<std::size_t>(id)], 0.0);
     return;
   }
-  epoch.decide(state.now, state.slots[pool]);
-  const auto ids = epoch.ids();
-  const auto given = epoch.given();
+  share.epoch.decide(state.now, slots);
+  const auto given = share.epoch.given();
   for (std::size_t row = 0; row < ids.size(); ++row) {
-    answer.set(job_[pool][static_cast<std::size_t>(ids[row])], static_cast<double>(given[row]));
+    answer.set(share.job[static_cast<std::size_t>(ids[row])], static_cast<double>(given[row]));
+  }
+}
+
+void ClusterEpoch::decide(const ClusterState& state, int pool, Answer& answer) {
+  // Jobs that are new here are added in the order of their arrivals.
+  const auto user_of = [&](Index job) { return by_user_ ? state.jobs.user_of(job) : 0; };
+  changed_.assign(state.changed[pool].begin(), state.changed[pool].end());
+  std::sort(changed_.begin(), changed_.end(), [&](Index a, Index b) {
+    if (user_of(a) != user_of(b)) return user_of(a) < user_of(b);
+    const double first = state.jobs.arrival[a], second = state.jobs.arrival[b];
+    return first != second ? first < second : a < b;
+  });
+  Share* const shares = shares_.data() + static_cast<std::size_t>(pool) * users_;
+  for (std::size_t first = 0, last = 0; first < changed_.size(); first = last) {
+    const std::size_t user = user_of(changed_[first]);
+    while (last < changed_.size() && user_of(changed_[last]) == user) ++last;
+    update(state, pool, shares[user], {changed_.data() + first, last - first}, answer);
+  }
+  if (!by_user_) {
+    give(state, shares[0], state.slots[pool], answer);
+    return;
+  }
+  const double all = static_cast<double>(state.slots[0] + state.slots[1]);
+  minimum_.clear();
+  maximum_.clear();
+  for (std::size_t user = 0; user < users_; ++user) {
+    const double least = state.jobs.user_minimum.empty() ? 0.0 : state.jobs.user_minimum[user];
+    const double part = static_cast<double>(state.slots[pool]) / std::max(all, 1.0);
+    const auto most = static_cast<std::int64_t>(shares[user].most);
+    maximum_.push_back(std::max<std::int64_t>(most, 1));
+    minimum_.push_back(std::min(static_cast<std::int64_t>(std::ceil(least * part)), most));
+    ones_[user] = most > 0 ? 1.0 : 0.0;
+  }
+  if (state.slots[pool] > 0) {
+    between_.build(ones_, nothing_, minimum_, maximum_, state.slots[pool], 0.0,
+                   MinMode::kGuarantee);
+    waterline_.allocate(between_, priority_, slots_);
+  } else {
+    std::fill(slots_.begin(), slots_.end(), 0.0);
+  }
+  std::int64_t* const before = before_.data() + static_cast<std::size_t>(pool) * users_;
+  for (std::size_t user = 0; user < users_; ++user) {
+    const auto slots = static_cast<std::int64_t>(slots_[user]);
+    if (shares[user].changed || slots != before[user] || time_matters_) {
+      give(state, shares[user], slots, answer);
+    }
+    shares[user].changed = false;
+    before[user] = slots;
   }
 }
 

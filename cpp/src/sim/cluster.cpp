@@ -51,6 +51,7 @@ ClusterSimulation::ClusterSimulation(const ClusterView& cluster, const ClusterJo
   state_.phases.resize(2 * n);
   state_.size.assign(n, 0.0);
   state_.blocks.reset(n);
+  came.assign(n, kNan);
   start.assign(n, kNan);
   map_completion.assign(n, kNan);
   completion.assign(n, kNan);
@@ -82,6 +83,10 @@ ClusterSimulation::ClusterSimulation(const ClusterView& cluster, const ClusterJo
     }
     marked_[pool].assign(n, 0);
     short_[pool].assign(n, 0.0);
+    if (options_.ageing > 0.0) {
+      starving_[pool].assign(n, -1.0);
+      aged_[pool].assign(n, 0);
+    }
     queue_[pool].resize(static_cast<std::size_t>(state_.slots[pool]));
     // One slot of each node in turn.
     for (std::int64_t turn = 0; queued_[pool] < queue_[pool].size(); ++turn) {
@@ -111,6 +116,23 @@ ClusterSimulation::ClusterSimulation(const ClusterView& cluster, const ClusterJo
     groups = std::max(groups, static_cast<std::size_t>(group) + 1);
   }
   learned_.assign(4 * groups, 0.0);
+  if (!jobs.after_offset.empty()) {
+    missing_.assign(n, 0);
+    held_.assign(n, 0);
+    follower_offset_.assign(n + 1, 0);
+    for (const std::int64_t other : jobs.after)
+      ++follower_offset_[static_cast<std::size_t>(other) + 1];
+    std::partial_sum(follower_offset_.begin(), follower_offset_.end(), follower_offset_.begin());
+    follower_.resize(jobs.after.size());
+    std::vector<std::size_t> place(follower_offset_.begin(), follower_offset_.end() - 1);
+    for (std::size_t j = 0; j < n; ++j) {
+      missing_[j] = jobs.after_offset[j + 1] - jobs.after_offset[j];
+      for (std::int64_t k = jobs.after_offset[j]; k < jobs.after_offset[j + 1]; ++k) {
+        const auto other = static_cast<std::size_t>(jobs.after[static_cast<std::size_t>(k)]);
+        follower_[place[other]++] = static_cast<Index>(j);
+      }
+    }
+  }
   for (std::size_t k = 0; k < changes.time.size(); ++k) {
     push(changes.time[k], Kind::kNode, static_cast<Index>(k));
   }
@@ -155,6 +177,15 @@ void ClusterSimulation::count(Index job, Phase p, std::int64_t waiting, std::int
 }
 
 double ClusterSimulation::key(Index job, int pool, std::int64_t more) const {
+  if (!aged_[pool].empty() && aged_[pool][job]) return -kNoTarget;
+  if (options_.gang) {
+    for (const Phase p : {kMap, kReduce}) {
+      // A gang that ran short fills up before anything else.
+      if (pool_of(p) == pool && state_.phases[2 * job + p].running > 0 && needs(job, p) > 0) {
+        return -kNoTarget;
+      }
+    }
+  }
   const double value = value_[pool][job];
   if (style_ != ClusterPolicy::Style::kTargets) return value;
   if (value <= 0.0) return kNoTarget;
@@ -167,6 +198,23 @@ double ClusterSimulation::key(Index job, int pool, std::int64_t more) const {
   return static_cast<double>(running) / value;
 }
 
+// How many tasks a gang has to start at once.
+std::int64_t ClusterSimulation::needs(Index job, Phase p) const {
+  const PhaseState& s = state_.phases[2 * job + p];
+  const std::int64_t least = std::min(state_.jobs.minimum_of(p, job), s.running + s.waiting);
+  return std::max<std::int64_t>(0, least - s.running);
+}
+
+void ClusterSimulation::watch_age(Index job, int pool, bool starves) {
+  if (!starves) {
+    starving_[pool][job] = -1.0;
+    aged_[pool][job] = 0;
+  } else if (starving_[pool][job] < 0.0) {
+    starving_[pool][job] = state_.now;
+    push(state_.now + options_.ageing, Kind::kAge, 2 * job + static_cast<Index>(pool));
+  }
+}
+
 // Brings a job's place among those that wait, and what it lacks, up to its counts.
 void ClusterSimulation::refresh(Index job, int pool) {
   std::int64_t ready = 0, running = 0;
@@ -176,11 +224,13 @@ void ClusterSimulation::refresh(Index job, int pool) {
     if (s.ready) ready += s.waiting;
     running += s.running;
   }
+  if (options_.ageing > 0.0) watch_age(job, pool, ready > 0 && running == 0);
   if (ready > 0) {
     waiting_[pool].set(job, key(job, pool, 0));
   } else {
     waiting_[pool].erase(job);
   }
+  if (style_ == ClusterPolicy::Style::kNode) policy_.counts_changed(state_, job, pool);
   if (style_ != ClusterPolicy::Style::kTargets) return;
   const double lacks =
       std::clamp(value_[pool][job] - static_cast<double>(running), 0.0, static_cast<double>(ready));
@@ -202,6 +252,7 @@ void ClusterSimulation::make_ready(Index job, Phase p) {
 
 void ClusterSimulation::arrive(Index job) {
   ++totals_.arrived;
+  came[job] = state_.now;
   ++totals_.events;
   const ClusterJobsView& jobs = state_.jobs;
   for (const Phase p : {kMap, kReduce}) {
@@ -267,6 +318,11 @@ void ClusterSimulation::leave(Index job) {
   for (auto& attempts : jobs_[job].attempts) std::vector<std::uint16_t>().swap(attempts);
   std::vector<Index>().swap(jobs_[job].parked);
   policy_.job_finished(state_, job);
+  if (missing_.empty()) return;
+  for (std::size_t k = follower_offset_[job]; k < follower_offset_[job + 1]; ++k) {
+    const Index next = follower_[k];
+    if (--missing_[next] == 0 && held_[next]) released_.push_back(next);
+  }
 }
 
 void ClusterSimulation::maps_done(Index job) {
@@ -655,19 +711,28 @@ void ClusterSimulation::start_tasks(Index job, Phase p, std::int64_t amount, Ind
 // Tasks have no place: free slots are all alike but for their nodes' rates.
 void ClusterSimulation::dispatch_queue(int pool) {
   IndexedHeap& waiting = waiting_[pool];
+  skipped_.clear();
   while (state_.free[pool] > 0 && !waiting.empty()) {
     const Index job = waiting.top();
     const Phase p = state_.cluster.generic ? (state_.eligible(job, kMap) ? kMap : kReduce)
                                            : static_cast<Phase>(pool);
     const std::int64_t most = std::min(state_.free[pool], state_.phases[2 * job + p].waiting);
+    const std::int64_t gang = options_.gang ? needs(job, p) : 0;
+    if (gang > state_.free[pool]) {
+      skipped_.push_back(job);
+      waiting.erase(job);
+      continue;
+    }
     std::int64_t amount = most;
     if (style_ == ClusterPolicy::Style::kTargets && value_[pool][job] > 0.0) {
       amount = 1;
       while (amount < most && waiting.before_second(key(job, pool, amount), job)) ++amount;
     }
-    start_tasks(job, p, amount, kNone, pool);
+    if (!aged_[pool].empty() && aged_[pool][job]) amount = 1;
+    start_tasks(job, p, std::max(amount, gang), kNone, pool);
     refresh(job, pool);
   }
+  for (const Index job : skipped_) waiting.set(job, key(job, pool, 0));
 }
 
 // Offers one node's slots, at most so many; true if any was taken.
@@ -891,13 +956,29 @@ void ClusterSimulation::advance(double until) {
         case Kind::kNode:
           change_node(event.what);
           break;
+        case Kind::kAge: {
+          const Index job = event.what / 2;
+          const int pool = static_cast<int>(event.what % 2);
+          const double since = starving_[pool][job];
+          if (since < 0.0 || state_.now < since + options_.ageing) break;
+          aged_[pool][job] = 1;
+          refresh(job, pool);
+          break;
+        }
         default:
           news_ = true;
       }
     }
     while (next_arrival_ < order_.size() && state_.jobs.arrival[order_[next_arrival_]] == next) {
-      arrive(order_[next_arrival_++]);
+      const Index job = order_[next_arrival_++];
+      if (!missing_.empty() && missing_[job] > 0) {
+        held_[job] = 1;
+      } else {
+        arrive(job);
+      }
     }
+    for (std::size_t k = 0; k < released_.size(); ++k) arrive(released_[k]);
+    released_.clear();
     if (due() == next) decide();
     if (options_.heartbeat > 0.0) {
       if (news_) wake();

@@ -129,7 +129,7 @@ def _simulate(parser: argparse.ArgumentParser) -> None:
         "--policy",
         metavar="A,B",
         help=f"default: {simulate_command.DEFAULT_POLICIES}; {slotted_command.DEFAULT_POLICIES}; "
-        f"{cluster_command.DEFAULT_POLICIES}",
+        f"flex,fair,fifo",
     )
     add("--load", type=float, metavar="L", help="scale capacities to it; of a stream (0.75; 0.9)")
     add(
@@ -168,6 +168,9 @@ def _cluster(group: argparse._ArgumentGroup) -> None:
     add("--objective", help="of flex (default: sum:response)")
     add("--set", action="append", default=[], metavar="NAME=VALUE", help="any other option")
     add("--skip-bad", action="store_true", help="rumen: leave malformed jobs out")
+    add("--replications", type=int, default=1, metavar="N", help="seeds, with intervals")
+    add("--grid", action="store_true", help="speed-up p 1, .8, .5 x size errors 0, .2, 1")
+    add("--processes", type=int, default=1, metavar="N", help="replications side by side")
 
 
 def _slotted(group: argparse._ArgumentGroup) -> None:
@@ -196,17 +199,27 @@ def _reproduce(parser: argparse.ArgumentParser) -> None:
         "its section 4.1. flowflex-fig10, flowflex-fig11: sums and maxima over flows, FlowFlex against "
         "FAIR, FIFO and the best bound (25 instances). asrpt-fig5 to asrpt-fig13: map and reduce in "
         "slots, ratios to the bound, their convergence (fig9) and flow times (from fig10 on). overlap-fig7, "
-        "overlap-fig9: ratio to the bound over load on a trace, and mean slowdown by size."
+        "overlap-fig9: ratio to the bound over load on a trace, and mean slowdown by size. flex-fig6: FLEX "
+        "and FAIR on the paper's cluster. adaptive-fig4 to -fig9, adaptive-table6, -table7: nine benchmarks "
+        "on six unlike nodes."
     )
     add = parser.add_argument
-    names = ("flex-fig5", "flowflex-fig10", "flowflex-fig11", *ASRPT_FIGURES, *OVERLAP_FIGURES)
+    names = (
+        "flex-fig5",
+        "flowflex-fig10",
+        "flowflex-fig11",
+        *ASRPT_FIGURES,
+        *OVERLAP_FIGURES,
+        *cluster_command.FIGURES,
+    )
     add("name", choices=names, metavar="NAME", help=", ".join(names))
     add(
         "--simulations",
         type=int,
         metavar="N",
-        help="per point (default: 100, flows: 25, asrpt: 200)",
+        help="per point (default: 100, flows: 25, asrpt: 200, clusters: 10, adaptive: 30)",
     )
+    add("--processes", type=int, default=1, metavar="N", help="clusters: side by side")
     add("--quick", action="store_true", help="fewer simulations, without the largest experiments")
     add("--jobs", type=int, metavar="N", help="overlap: generated jobs a point")
     add("--trace", metavar="FILE", help="overlap-fig7: google2011's jobs (default: generated)")

@@ -6,6 +6,8 @@ import argparse
 import sys
 
 from malleable.cli import overlap_figures_command, slotted_figures_command
+from malleable.cli.cluster_command import FIGURES as CLUSTER_FIGURES
+from malleable.cli.cluster_command import reproduce_cluster
 from malleable.cli.flow_command import reproduce_figure
 from malleable.cli.terminal import note, progress_bar, show
 from malleable.report import asrpt_figures, overlap_figures
@@ -29,6 +31,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the experiments; after Ctrl-C show and write what was finished."""
     if arguments.name in FIGURES:
         return reproduce_figure(arguments)
+    if arguments.name in CLUSTER_FIGURES:
+        return reproduce_cluster(arguments)
     if arguments.name in overlap_figures.FIGURES:
         return overlap_figures_command.reproduce_figure(arguments)
     for option in ("jobs", "trace"):

@@ -36,7 +36,7 @@ READERS = {
 _READERS: dict[str, Any] = {
     "tandem": READERS,
     "slotted": slotted_command.READERS,
-    "cluster": cluster_command.READERS,
+    "cluster": cluster_command.CLUSTER_READERS,
 }
 FORMATS = tuple(dict.fromkeys(name for readers in _READERS.values() for name in readers))
 
@@ -83,9 +83,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.format not in _READERS[arguments.model]:
         raise ValueError(f"--format {arguments.format}: not of --model {arguments.model}")
     if arguments.model != "tandem":
-        return {"slotted": slotted_command.run, "cluster": cluster_command.run}[arguments.model](
-            arguments
-        )
+        run_model = {"slotted": slotted_command.run, "cluster": cluster_command.simulate_cluster}
+        return run_model[arguments.model](arguments)
     policies = [name.strip() for name in (arguments.policy or DEFAULT_POLICIES).split(",")]
     to_stdout = arguments.json == "-"
     json_file = None if to_stdout else arguments.json

@@ -2,6 +2,7 @@
 
 from malleable.simulation.cluster import CLUSTER_POLICIES
 from malleable.simulation.face import simulate
+from malleable.simulation.replications import replicate
 from malleable.simulation.result import SimulationResult
 from malleable.simulation.sweeps import SweepRows, sweep
 from malleable.simulation.tandem import BATCH_POLICIES
@@ -16,6 +17,7 @@ __all__ = [
     "SimulationResult",
     "SweepRows",
     "overlap_adversary",
+    "replicate",
     "simulate",
     "sweep",
 ]

@@ -11,7 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core
+from malleable.adaptive_policy import Adaptive
 from malleable.objectives import KINDS, parse_objective
+from malleable.simulation.cluster_flows import FlowFlexOnCluster
 from malleable.simulation.result import RECORD_COLUMNS, SimulationResult
 from malleable.tables import Floats
 from malleable.workloads.cluster_jobs import ClusterJobs
@@ -19,7 +21,10 @@ from malleable.workloads.cluster_nodes import Cluster, read_cluster
 
 __all__ = ["CLUSTER_POLICIES", "EXTRA_COLUMNS", "policy_name", "run"]
 
-CLUSTER_POLICIES = ("flex", "fair", "fifo", "wdeq")
+_SRPT = ("srpt", "max-srpt", "split-srpt", "asrpt", "hesrpt")
+CLUSTER_POLICIES = (
+    "flex", "fair", "fifo", "wdeq", *_SRPT, "flowflex", "adaptive", "adaptive-literal",
+)  # fmt: skip
 EXTRA_COLUMNS = ("user", "work", "deadline")
 _STEPS = 64  # of a run, between which Ctrl-C and progress are looked at
 
@@ -39,19 +44,42 @@ class _Function:
 
 
 def _policy(
-    policy: Any, objective: str, hysteresis: float, effort: int | None, at_least_one: bool
+    policy: Any,
+    objective: str,
+    hysteresis: float,
+    effort: int | None,
+    at_least_one: bool,
+    by_user: bool,
+    settings: Mapping[str, Any],
 ) -> Any:
+    if policy in ("adaptive", "adaptive-literal"):
+        policy = Adaptive() if policy == "adaptive" else Adaptive.literal()
+    if isinstance(policy, Adaptive):
+        if settings.get("gang", False):
+            raise ValueError(f"gang: not with policy {policy.name!r}, which starts single tasks")
+        return _core.ClusterAdaptive(
+            policy.core_options(), policy.matcher(), bool(policy.grouped), bool(policy.placement)
+        )
     if isinstance(policy, str):
         goal = parse_objective(objective)
         if len(goal.kinds) != 1 or KINDS[int(goal.kinds[0])] in ("sla", "custom"):
             raise ValueError(f"objective = {objective!r}: not one that cluster jobs have data for")
-        if policy == "fifo":
+        if policy == "fifo" and not by_user:
             return _core.ClusterFifo()
-        if policy in ("flex", "fair", "wdeq"):
-            kind = int(goal.kinds[0])
+        if policy in ("flex", "fair", "fifo", "wdeq"):
             return _core.ClusterEpoch(
-                policy, bool(goal.is_max), kind, float(hysteresis), effort, bool(at_least_one)
+                policy,
+                bool(goal.is_max),
+                int(goal.kinds[0]),
+                float(hysteresis),
+                effort,
+                bool(at_least_one),
+                by_user,
+                bool(settings.get("gang", False)),
+                float(settings.get("pool_minimum", 0.0)),
             )
+        if policy in _SRPT:
+            return _core.ClusterSrpt(policy, float(settings.get("speedup", 1.0)))
         raise ValueError(f"policy = {policy!r}: expected one of {', '.join(CLUSTER_POLICIES)}")
     style = str(getattr(policy, "style", "targets"))
     own = policy if hasattr(policy, "decide") or hasattr(policy, "choose") else _Function(policy)
@@ -101,6 +129,8 @@ def _jobs(jobs: ClusterJobs, cluster: Cluster) -> tuple[dict[str, Any], list[str
     }
     if jobs.map_offset is not None:
         columns["map_offset"] = jobs.map_offset
+    if jobs.after is not None:
+        columns |= {"after_offset": jobs.after_offset, "after": jobs.after}
     if jobs.reduce_offset is not None:
         columns["reduce_offset"] = jobs.reduce_offset
     users = list(cluster.users)
@@ -149,6 +179,7 @@ def run(
     hysteresis: float = 0.0,
     effort: int | None = None,
     at_least_one: bool = False,
+    by_user: bool | None = None,
     records: bool | None = None,
     trace: bool = False,
     horizon: float | None = None,
@@ -160,9 +191,11 @@ def run(
     Parameters
     ----------
     jobs : ClusterJobs
-    policy : {"flex", "fair", "fifo", "wdeq"} or object
-        FLEX, FAIR and WDEQ decide for map and for reduce slots apart. One of your own: a function of
-        a view (a mapping of arrays, one row a job with ready tasks: ``job``, ``running``, ``most``,
+    policy : str or object
+        ``flex``, ``fair`` and ``wdeq`` decide for map and for reduce slots apart; ``fifo``; ``srpt``,
+        ``max-srpt``, ``split-srpt``, ``asrpt``, ``hesrpt`` on estimated work left; ``flowflex`` on
+        flows (`malleable.simulation.cluster_flows`; generic slots). One of your own: a
+        function of a view (a mapping of arrays, one row a job with ready tasks: ``job``, ``running``, ``most``,
         ``minimum``, ``work``, ``size``, ``user``, ``arrival``, ``weight``, ``deadline``; and ``pool``,
         ``now``, ``slots``) that gives slots, or with ``style = "ranks"`` numbers, the least first; or
         an object with ``style = "node"`` and ``choose(state, node, pool)``, which gives a job and a
@@ -182,6 +215,9 @@ def run(
         Of FLEX, as for `malleable.Epoch`.
     at_least_one : bool
         Minima are 1 at least (FLEX, section 4.2: so that every ready phase is measured soon).
+    by_user : bool, optional
+        FLEX, FAIR, WDEQ, FIFO: users share slots first (waterline weighted by priority, minima), then
+        the policy decides for each user's jobs; by default where the cluster names users.
     records : bool, optional
         Keep one record a job (default).
     trace : bool
@@ -197,7 +233,10 @@ def run(
         block; ``delay`` [0 s] that a job waits for a local slot; ``noise`` [0], standard deviation of
         the logarithm of task times; ``straggler_share`` [0], ``straggler_factor`` [1]; ``failure`` [0]
         probability of an attempt; ``speedup`` [1]: s tasks of a phase together do s^speedup;
-        ``prior`` [1 s].
+        ``prior`` [1 s]; ``ageing`` [0 s: never]: a job whose ready tasks have waited so long without
+        one that runs goes first, with one task; ``gang`` [False]: minima are gang sizes, of a phase run
+        no tasks or at least so many (needs heartbeat 0 and no replicas); ``pool_minimum`` [0]: the part
+        of each kind of slots that all jobs are guaranteed in equal shares (flex, fair, wdeq).
 
     Returns
     -------
@@ -220,6 +259,7 @@ def run(
     place = _place(jobs, cluster, load)
     settings = _options({**place.options, **options})
     seed = _seed(rng)
+    shared = by_user if by_user is not None else bool(place.users) and jobs.user is not None
     split = bool(settings.get("split_copy", False))
     believed = _estimates(jobs, estimates, split, seed)
     settings |= {"seed": seed, "learn": isinstance(estimates, str), "trace": bool(trace)}
@@ -229,19 +269,28 @@ def run(
     if objective.endswith(":lateness") and not np.isfinite(jobs.deadline).all():
         row = int(np.flatnonzero(~np.isfinite(jobs.deadline))[0])
         raise ValueError(f"deadline[{row}] = {jobs.deadline[row]}: {objective} needs a deadline")
+    if settings.get("gang"):
+        _check_gangs(jobs, place, settings, policy)
     columns, users = _jobs(jobs, place)
     changes = {
         "time": np.array([when for when, _, _ in place.changes], dtype=np.float64),
         "node": np.array([node for _, node, _ in place.changes], dtype=np.int64),
         "up": np.array([up for _, _, up in place.changes], dtype=np.uint8),
     }
+    if policy == "flowflex":
+        if not place.generic:
+            raise ValueError("flowflex: needs a cluster with generic slots (nodes with 'slots')")
+        known = _estimates(jobs, 0.0 if estimates is None else estimates, split, seed)
+        if known is None:
+            known = np.full(2 * len(jobs), float(settings.get("prior", 1.0)))
+        policy = FlowFlexOnCluster(jobs, objective, effort, known.reshape(-1, 2))
     simulation = _core.ClusterSimulation(
         _nodes(place),
         columns,
         settings,
         changes,
         believed,
-        _policy(policy, objective, hysteresis, effort, at_least_one),
+        _policy(policy, objective, hysteresis, effort, at_least_one, shared, settings),
     )
     began = time.perf_counter()
     complete = _advance(simulation, jobs, end, progress)
@@ -292,8 +341,11 @@ _LIMITS: dict[str, tuple[float, float]] = {
     "failure": (0.0, 0.99),
     "speedup": (0.0, 1.0),
     "prior": (0.0, math.inf),
+    "ageing": (0.0, math.inf),
+    "pool_minimum": (0.0, 1.0),
 }
 _WHOLE = {"replicas": 1000, "tasks_per_heartbeat": 1 << 20}
+_FLAGS = ("split_copy", "gang")
 
 
 def _options(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -311,12 +363,37 @@ def _options(given: Mapping[str, Any]) -> dict[str, Any]:
             if not whole or not 0 <= value <= _WHOLE[name]:
                 raise ValueError(f"{name} = {value!r}: must be a whole number, at least 0")
             checked[name] = int(value)
-        elif name == "split_copy":
+        elif name in _FLAGS:
+            if not isinstance(value, (bool, np.bool_)):
+                raise ValueError(f"{name} = {value!r}: must be true or false")
             checked[name] = bool(value)
         else:
-            known = ", ".join([*_LIMITS, *_WHOLE, "split_copy"])
+            known = ", ".join([*_LIMITS, *_WHOLE, *_FLAGS])
             raise ValueError(f"{name}: unknown option, expected one of {known}")
     return checked
+
+
+def _check_gangs(
+    jobs: ClusterJobs, cluster: Cluster, settings: Mapping[str, Any], policy: Any
+) -> None:
+    if settings.get("heartbeat", 0.0) or settings.get("replicas", 0):
+        raise ValueError("gang: needs heartbeat = 0 and no replicas")
+    if getattr(policy, "style", "") == "node":
+        raise ValueError("gang: a policy that picks jobs for nodes has its own say")
+    total = int(cluster.map_slots.sum()), int(cluster.reduce_slots.sum())
+    for field, tasks, minimum, slots in (
+        ("min_map_slots", jobs.maps, jobs.min_map_slots, total[0]),
+        (
+            "min_reduce_slots",
+            jobs.reduces,
+            jobs.min_reduce_slots,
+            total[0 if cluster.generic else 1],
+        ),
+    ):
+        for row in np.flatnonzero(np.minimum(tasks, minimum) > slots)[:1]:
+            raise ValueError(
+                f"{field}[{row}] = {minimum[row]}: the gang never fits on {slots} slots"
+            )
 
 
 def _advance(simulation: Any, jobs: ClusterJobs, end: float, progress: Any) -> bool:
@@ -398,6 +475,8 @@ def _summary(
         "user_fairness": _ratio(totals["fairness"], now),
         "end": now,
     }
+    if jobs.flow is not None:
+        summary |= _flow_summary(jobs, found)
     if jobs.user is not None:
         owner = np.array(jobs.user, dtype=object)[rows]
         for user in users:
@@ -405,6 +484,28 @@ def _summary(
             if own.any():
                 summary[f"response of {user}"] = float(response[own].mean())
     return summary
+
+
+def _flow_summary(jobs: ClusterJobs, found: Mapping[str, Any]) -> dict[str, float]:
+    """Responses and stretches of flows all of whose jobs have finished."""
+    number: dict[str, int] = {}
+    flow = np.array([number.setdefault(name, len(number)) for name in jobs.flow or ()])
+    count = len(number)
+    arrival, work = np.full(count, math.inf), np.zeros(count)
+    completion = np.full(count, -math.inf)
+    np.minimum.at(arrival, flow, jobs.arrival)
+    np.add.at(work, flow, jobs.map_work + jobs.reduce_work)
+    np.maximum.at(completion, flow, np.nan_to_num(found["completion"], nan=math.inf))
+    done = np.isfinite(completion)
+    response = np.maximum(completion - arrival, 0.0)[done]
+    stretch = np.divide(response, work[done], out=np.zeros(len(response)), where=work[done] > 0.0)
+    return {
+        "flows": float(done.sum()),
+        "flow_response": float(response.mean()) if len(response) else math.nan,
+        "flow_max_response": float(response.max()) if len(response) else math.nan,
+        "flow_stretch": float(stretch.mean()) if len(stretch) else math.nan,
+        "flow_max_stretch": float(stretch.max()) if len(stretch) else math.nan,
+    }
 
 
 def _slowdown(

@@ -3,6 +3,7 @@
 from malleable.workloads.alibaba import read_alibaba
 from malleable.workloads.cluster_jobs import (
     ClusterJobs,
+    cluster_flows,
     generate_cluster_jobs,
     read_cluster_hawk,
     read_cluster_jobs,
@@ -53,6 +54,7 @@ __all__ = [
     "MapReduceStream",
     "MapShuffleJobs",
     "MapShuffleStream",
+    "cluster_flows",
     "corollary4_jobs",
     "corollary6_jobs",
     "flows_dict",

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from malleable.flow_tables import Flows
 from malleable.tables import Floats, Integers
 from malleable.workloads.files import (
     Source,
@@ -27,6 +28,7 @@ from malleable.workloads.swim import read_swim
 
 __all__ = [
     "ClusterJobs",
+    "cluster_flows",
     "generate_cluster_jobs",
     "read_cluster_hawk",
     "read_cluster_jobs",
@@ -107,6 +109,19 @@ def _tasks(field: str, values: Any, count: int, tasks: Integers) -> tuple[Floats
     return _frozen(np.ascontiguousarray(flat, dtype=np.float64)), _frozen(offset)
 
 
+def _after(
+    rows: Sequence[Sequence[int]] | None, count: int
+) -> tuple[Integers | None, Integers | None]:
+    if rows is None:
+        return None, None
+    if len(rows) != count:
+        raise ValueError(f"after has {len(rows)} entries but maps has {count}")
+    lists = [np.unique(np.asarray(row, dtype=np.int64)) for row in rows]
+    offset = np.concatenate([[0], np.cumsum([len(row) for row in lists])]).astype(np.int64)
+    flat = np.concatenate([*lists, np.empty(0, dtype=np.int64)]).astype(np.int64)
+    return _frozen(offset), _frozen(flat)
+
+
 def _labels(field: str, values: Sequence[Any] | None, count: int) -> tuple[str, ...] | None:
     if values is None:
         return None
@@ -138,6 +153,10 @@ class ClusterJobs:
         Guaranteed while the job has work there.
     weight, deadline : array_like or float
         At least 0, 1 by default; absolute [s], none by default.
+    after : sequence of sequences of int, optional
+        Rows of the jobs that must have finished before this one comes.
+    flow : sequence of str, optional
+        Which flow each job belongs to.
     user, program, name : sequence of str, optional
         Whose job it is; which program it runs again (estimates learn from earlier runs); its name.
 
@@ -166,6 +185,8 @@ class ClusterJobs:
         min_reduce_slots: npt.ArrayLike = 0,
         weight: npt.ArrayLike = 1.0,
         deadline: npt.ArrayLike = math.inf,
+        after: Sequence[Sequence[int]] | None = None,
+        flow: Sequence[str] | None = None,
         user: Sequence[str] | None = None,
         program: Sequence[str] | None = None,
         name: Sequence[str] | None = None,
@@ -184,6 +205,8 @@ class ClusterJobs:
         self.min_reduce_slots = _counts("min_reduce_slots", min_reduce_slots, count)
         self.weight = _amounts("weight", weight, count)
         self.deadline = _amounts("deadline", deadline, count, infinite=True)
+        self.after_offset, self.after = _after(after, count)
+        self.flow = _labels("flow", flow, count)
         self.user = _labels("user", user, count)
         self.program = _labels("program", program, count)
         self.name = _labels("name", name, count)
@@ -208,6 +231,39 @@ def _work(tasks: Integers, seconds: Floats, offset: Integers | None) -> Floats:
         return np.asarray(tasks * seconds, dtype=np.float64)
     sums = np.concatenate([[0.0], np.cumsum(seconds)])
     return np.asarray(sums[offset[1:]] - sums[offset[:-1]], dtype=np.float64)
+
+
+def cluster_flows(flows: Flows, task_seconds: float, *, coarsest: int = 100_000) -> ClusterJobs:
+    """The jobs of flows as cluster jobs of map tasks only, with their precedence.
+
+    Parameters
+    ----------
+    flows : Flows
+        Any reader's.
+    task_seconds : float
+        A job of work W has about W / ``task_seconds`` tasks, at least one and at most ``coarsest``, of
+        equal times.
+
+    Notes
+    -----
+    Maxima of jobs are dropped: a job may run as many tasks at once as it has. O(jobs + parents).
+    """
+    seconds = checked_positive("task_seconds", task_seconds)
+    tasks = np.clip(np.rint(flows.work / seconds), 1, coarsest).astype(np.int64)
+    tasks[flows.work == 0.0] = 0
+    return ClusterJobs(
+        tasks,
+        np.divide(flows.work, tasks, out=np.zeros(len(tasks)), where=tasks > 0),
+        arrival=flows.arrival[flows.flow],
+        weight=flows.weight[flows.flow],
+        deadline=flows.deadline[flows.flow],
+        after=[
+            flows.parent[flows.parent_offset[row] : flows.parent_offset[row + 1]].tolist()
+            for row in range(len(tasks))
+        ],
+        flow=[flows.name[k] for k in flows.flow.tolist()],
+        name=flows.job_name,
+    )
 
 
 def generate_cluster_jobs(

@@ -19,6 +19,8 @@ class LocalTasks {
 
   // Forgets everything; for jobs 0 .. count - 1.
   void reset(std::size_t count);
+  // For jobs 0 .. count - 1, keeping what is known.
+  void grow(std::size_t count) { rows_.resize(count); }
   // `node[t * copies + c]` holds copy c of the block of task t. A job may have no blocks at all:
   // then nothing is local to it anywhere.
   void add(Index job, std::size_t tasks, std::size_t copies, std::span<const Index> node);

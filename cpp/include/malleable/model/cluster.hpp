@@ -44,8 +44,11 @@ struct ClusterJobsView {
   std::span<const double> deadline;            // may be empty: none (infinity)
   std::span<const std::int64_t> user;          // may be empty: 0
   std::span<const std::int64_t> group;         // jobs that are runs of one program; may be empty
-  std::span<const double> user_minimum;        // slots, one entry a user; may be empty: 0
-  std::span<const double> user_priority;       // may be empty: 1
+  // Job j comes when it has arrived and the jobs after[after_offset[j]] ... have finished; may be
+  // empty.
+  std::span<const std::int64_t> after_offset, after;
+  std::span<const double> user_minimum;   // slots, one entry a user; may be empty: 0
+  std::span<const double> user_priority;  // may be empty: 1
 
   std::size_t size() const { return arrival.size(); }
 

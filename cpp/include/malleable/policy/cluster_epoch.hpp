@@ -1,14 +1,17 @@
-// FLEX, FAIR and WDEQ on a cluster: epochs of maps and of reduces (FLEX, section 4.2).
+// FLEX, FAIR, WDEQ and FIFO on a cluster: epochs of maps and of reduces (FLEX, section 4.2).
 //
 // Each pool of slots has an epoch of its own, which sees a job while a phase of it is ready there:
 // its work left as estimated, as many slots at most as it has unfinished tasks. Ties go to the job
-// whose phase became ready first, then to the one that arrived first. FIFO needs no decisions at
-// all: jobs rank by arrival. A decision costs what the epoch's does and O(log n) for each job that
-// changed. Policies: epoch.
+// whose phase became ready first, then to the one that arrived first. Between users, slots are
+// shared first: a waterline weighted by priority over what their jobs could use, each user's
+// minimum first (in proportion where it is one for several pools); then each user has an epoch. A
+// decision costs what the epochs' do and O(log n) for each job that changed. FIFO for all users
+// alike needs no decisions: jobs rank by arrival. Kernels: waterline; policies: epoch.
 #pragma once
 
 #include <vector>
 
+#include "malleable/kernel/waterline.hpp"
 #include "malleable/policy/cluster_policy.hpp"
 #include "malleable/policy/epoch.hpp"
 
@@ -22,8 +25,11 @@ class ClusterFifo final : public ClusterPolicy {
 class ClusterEpoch final : public ClusterPolicy {
  public:
   // With `at_least_one`, minima are 1 at least: a task of every ready phase runs soon, so that its
-  // work can be estimated.
-  ClusterEpoch(const EpochOptions& options, bool at_least_one);
+  // work can be estimated. With `by_user`, users share first. `pool_minimum` is a part of each
+  // pool's slots that its jobs are guaranteed in equal shares, rounded down, beyond their own
+  // minima (section 4.2: all jobs in one pool that has a minimum).
+  ClusterEpoch(const EpochOptions& options, bool at_least_one, bool by_user,
+               double pool_minimum = 0.0);
 
   Style style() const override { return Style::kTargets; }
   bool depends_on_time() const override { return time_matters_; }
@@ -32,17 +38,32 @@ class ClusterEpoch final : public ClusterPolicy {
 
  private:
   static constexpr std::int64_t kAbsent = -1;
+  struct Share {
+    Epoch epoch;
+    std::vector<Index> job;  // by id
+    double most = 0.0;       // slots that its jobs could use
+    bool changed = false;
+  };
+
+  void update(const ClusterState& state, int pool, Share& share, std::span<const Index> jobs,
+              Answer& answer);
+  void share_minimum(const ClusterState& state, int pool, Share& share);
+  void give(const ClusterState& state, Share& share, std::int64_t slots, Answer& answer);
 
   EpochOptions options_;
-  bool at_least_one_, time_matters_;
-  std::vector<Epoch> epochs_;
+  bool at_least_one_, by_user_, time_matters_;
+  double pool_minimum_;
+  std::size_t users_ = 1;
+  std::vector<Share> shares_;                  // pool by pool, user by user
+  std::vector<std::int64_t> id_[2], most_[2];  // by job
   std::vector<Index> changed_;
-  std::vector<std::int64_t> id_[2];  // by job
-  std::vector<Index> job_[2];        // by id
-  std::vector<std::int64_t> ids_, gone_, low_, high_, zeros_;
-  std::vector<double> work_, size_, weight_, deadline_, arrival_;
-  std::vector<std::int64_t> new_low_, new_high_;
-  std::vector<double> new_work_;
+  std::vector<std::int64_t> ids_, gone_, low_, high_, zeros_, new_low_, new_high_;
+  std::vector<double> work_, size_, weight_, deadline_, arrival_, new_work_;
+  // Between users.
+  Waterline waterline_;
+  Problem between_;
+  std::vector<double> priority_, slots_, ones_, nothing_;
+  std::vector<std::int64_t> minimum_, maximum_, before_;
 };
 
 }  // namespace malleable

@@ -95,6 +95,8 @@ class ClusterPolicy {
   virtual void job_finished(const ClusterState&, Index /*job*/) {}
   virtual void task_finished(const ClusterState&, Index /*job*/, Phase, Index /*node*/,
                              double /*seconds*/) {}
+  // kNode: after tasks of a job became ready, started or ended on slots of a pool.
+  virtual void counts_changed(const ClusterState&, Index /*job*/, int /*pool*/) {}
   // Where copies of a block go; false: at random. `node` has room for as many as there are copies.
   virtual bool place(const ClusterState&, Index /*job*/, Index /*task*/,
                      std::span<Index> /*node*/) {

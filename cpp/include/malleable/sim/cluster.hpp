@@ -40,6 +40,8 @@ struct ClusterOptions {
   bool learn = false;    // estimates follow the tasks that finished, here and in earlier runs
   double prior = 1.0;    // learn: seconds of a task before anything is known
   std::uint64_t seed = 0;
+  double ageing = 0.0;  // a job without a running task for so long goes first, once; 0: never
+  bool gang = false;    // minima are gangs: none of a phase's tasks run, or at least that many
   bool trace = false;
 };
 
@@ -87,7 +89,7 @@ class ClusterSimulation {
   const ClusterState& state() const { return state_; }
 
   // By job; NaN: not yet.
-  std::vector<double> start, map_completion, completion;
+  std::vector<double> came, start, map_completion, completion;
   std::vector<std::int64_t> most_slots;  // at once
   std::vector<float> latency;            // wall-clock seconds of decisions
   // The trace. kind 0: start, 1: end, 2: failed, 3: killed.
@@ -97,7 +99,7 @@ class ClusterSimulation {
 
  private:
   static constexpr Index kNone = ~Index{0};
-  enum class Kind : std::uint8_t { kFinish, kPhase, kReady, kNode, kTimer, kHeartbeat };
+  enum class Kind : std::uint8_t { kFinish, kPhase, kReady, kNode, kTimer, kAge, kHeartbeat };
   struct Event {
     double time;
     Kind kind;
@@ -154,6 +156,8 @@ class ClusterSimulation {
   void mark(Index job, Phase p);
   void refresh(Index job, int pool);
   double key(Index job, int pool, std::int64_t more) const;
+  std::int64_t needs(Index job, Phase p) const;
+  void watch_age(Index job, int pool, bool starves);
   void count(Index job, Phase p, std::int64_t waiting, std::int64_t running);
   void decide();
   double due() const;
@@ -188,6 +192,11 @@ class ClusterSimulation {
   ClusterTotals totals_;
   std::vector<Index> order_;  // by arrival
   std::size_t next_arrival_ = 0;
+  // Precedence: who waits for whom, how many each still waits for, who has arrived, who may come.
+  std::vector<std::size_t> follower_offset_;
+  std::vector<Index> follower_, released_;
+  std::vector<std::int64_t> missing_;
+  std::vector<std::uint8_t> held_;
   std::vector<Job> jobs_;
   std::vector<Clock> clocks_;
   std::vector<Index> touched_;
@@ -208,6 +217,8 @@ class ClusterSimulation {
   std::vector<Index> moved_;
   std::vector<double> old_;
   std::vector<std::uint8_t> marked_[2];
+  std::vector<double> starving_[2];  // ageing: since when, by job
+  std::vector<std::uint8_t> aged_[2];
   std::vector<double> short_[2];  // by job: slots below its target
   double all_short_[2] = {0.0, 0.0};
   std::int64_t running_[2] = {0, 0}, ready_[2] = {0, 0};

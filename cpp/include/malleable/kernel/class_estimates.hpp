@@ -1,0 +1,59 @@
+// How often do jobs of each class come, and how long do their tasks take on each type of node?
+//
+// Arrival rates are counts over time, both with the weight exp(-age / memory): the plain average
+// while the run is short against the memory. Seconds of a task start as a guess (the mean over the
+// class's jobs of what was said of them for this type) which counts like one finished task. What
+// finishes on a type corrects that type, and by its ratio to the guess, all types. Above `kWindow`
+// finished tasks the oldest fade. O(1) an arrival for each type and O(1) a task; O(types) a class
+// queried. Memory: O(classes x types). Source: adaptive, section 6.2, 1 and 2.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "malleable/model/cluster.hpp"
+
+namespace malleable {
+
+class ClassEstimates {
+ public:
+  static constexpr double kWindow = 100.0;
+
+  // `memory` [s] above 0; infinity: nothing fades.
+  ClassEstimates(std::size_t types, double memory);
+
+  std::size_t types() const { return types_; }
+  std::size_t classes() const { return jobs_.size(); }
+  std::size_t add_class();
+
+  // A job with tasks[p] tasks of seconds[p * types + g] on type g. `minimum`: its user has a
+  // guaranteed share. Times must not fall.
+  void arrived(std::size_t c, double now, bool minimum, const std::int64_t (&tasks)[2],
+               std::span<const double> seconds);
+  void finished(std::size_t c, Phase p, std::size_t type, double seconds);
+
+  // Jobs a second; those of users with a guaranteed share only, or all.
+  double rate(std::size_t c, double now, bool minimum) const;
+  // Tasks of a job, on average.
+  double tasks(std::size_t c, Phase p) const;
+  double seconds(std::size_t c, Phase p, std::size_t type) const;
+
+ private:
+  struct Count {
+    double value = 0.0, time = 0.0;
+  };
+  double faded(const Count& count, double now) const;
+  std::size_t row(std::size_t c, Phase p) const { return 2 * c + p; }
+
+  std::size_t types_;
+  double memory_;
+  std::vector<Count> come_[2];  // all, with a minimum
+  std::vector<double> jobs_;    // that have come, for means
+  std::vector<double> tasks_;   // sums by class and phase
+  std::vector<double> guess_;   // sums by class, phase and type
+  std::vector<double> told_;    // jobs that told them, by class and phase
+  std::vector<double> measured_, number_;
+};
+
+}  // namespace malleable

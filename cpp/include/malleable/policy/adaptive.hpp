@@ -1,0 +1,164 @@
+// Which job does a free slot of a heterogeneous cluster run? The adaptive scheduler of 2011.
+//
+// Jobs belong to classes. A matching (linear programs, section 6.2, 3) suggests classes for each
+// resource: a node type by default, a single node as printed. Choosing for a slot of node n
+// (section 6.2, 4; the paper's text leaves out the rule, docs/deviations.md has ours):
+//   1. of the users below their minimum share with a waiting job in a class suggested by the first
+//      matching (jobs of such users only), the one with the largest (minimum - running) x priority;
+//   2. else of all users with a waiting job in a class suggested by the second matching (all jobs),
+//      the one with the least running / priority;
+//   3. fallback: the same two questions for any class, so that no slot idles while a task waits.
+// Then the user's earliest job; or, for up to `patience` seconds since the earliest one last had a
+// task started, the first of its next few jobs with a local block. Ties: the lower number of the
+// user. A job that had no task started for `max_wait` seconds goes before everything. With
+// `guard` > 0 a class is refused where its tasks take more than guard x (wait + run) elsewhere.
+//
+// A choice takes O(users x suggested classes), O(classes x types) more with the guard; counts
+// change in O(log jobs of the user's class) but for the shift of a short array. Estimates:
+// kernel/class_estimates. The programs are solved by a function handed in, again only when a rate
+// moved by more than `threshold` or a class is new.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "malleable/kernel/class_estimates.hpp"
+#include "malleable/kernel/local_tasks.hpp"
+#include "malleable/model/cluster.hpp"
+
+namespace malleable {
+
+struct AdaptiveOptions {
+  bool by_slots = true;  // mu = slots / execution time; false, as printed: 1 / execution time
+  bool fallback = true;
+  double guard = 0.0;      // 0: off
+  double threshold = 0.2;  // 0: solve at every arrival
+  double memory = 3600.0;
+  double max_wait = 3600.0;
+  double patience = 10.0;  // 0: the earliest job, wherever its blocks are
+};
+
+// Nodes that are alike.
+struct AdaptiveResource {
+  std::int64_t nodes = 0;
+  std::int64_t slots[2] = {0, 0};  // of one node
+};
+
+// Shares by class and resource (row-major) that maximise the common growth of all classes.
+using ClassMatcher = std::function<std::vector<double>(std::span<const double> arrival_rates,
+                                                       std::span<const double> execution_rates,
+                                                       std::span<const double> nodes)>;
+
+class Adaptive {
+ public:
+  static constexpr Index kNobody = ~Index{0};
+
+  // `resource[n]` is the resource that node n belongs to. With `generic` slots pool 0 runs both
+  // phases. Users are numbered; columns of equal length.
+  Adaptive(std::vector<AdaptiveResource> resources, std::vector<Index> resource, bool generic,
+           std::span<const double> user_minimum, std::span<const double> user_priority,
+           const AdaptiveOptions& options, ClassMatcher matcher);
+
+  Index add_user(double minimum, double priority);
+  Index add_class();
+  // Job numbers follow each other from 0; seconds[p * resources + g] is what a task of phase p
+  // takes on a node of resource g, as said at its arrival. Solves the programs if need be.
+  Index add_job(Index job_class, Index user, double now, const std::int64_t (&tasks)[2],
+                std::span<const double> seconds);
+  // Tasks of the job that a slot of this pool could start now, and those that run there.
+  void set_counts(Index job, int pool, std::int64_t waiting, std::int64_t running, double now);
+  void task_finished(Index job, Phase p, Index node, double seconds);
+  void remove_job(Index job);
+  // For the guard: free slots of a resource.
+  void set_free(Index resource, int pool, std::int64_t slots);
+
+  // A job with a waiting task, or kNobody. `blocks` may be null: then tasks have no place. Note
+  // what was started with `started` and `set_counts`.
+  Index choose(Index node, int pool, double now, LocalTasks* blocks) const;
+  void started(Index job, int pool, double now);
+
+  // `copies` distinct nodes for the next block of a class: in turn over the nodes of its suggested
+  // resources, each as often as its share and slots say; other nodes where there are too few.
+  void place(Index job_class, std::span<Index> node);
+
+  std::size_t classes() const { return estimates_.classes(); }
+  std::size_t resources() const { return resources_.size(); }
+  std::size_t users() const { return users_.size(); }
+  std::size_t jobs() const { return jobs_.size(); }
+  bool has_job(Index job) const { return job < jobs_.size() && !jobs_[job].gone; }
+  std::int64_t waiting(Index job, int pool) const { return jobs_[job].waiting[pool]; }
+  std::int64_t running(Index job, int pool) const { return jobs_[job].running[pool]; }
+  Index resource_of(Index node) const { return resource_[node]; }
+  Index class_of(Index job) const { return jobs_[job].job_class; }
+  std::int64_t solves() const { return solves_; }
+  // By class and resource: 0 first, 1 second matching.
+  bool suggested(int which, Index job_class, Index resource) const;
+  double share(int which, Index job_class, Index resource) const;
+  double arrival_rate(Index job_class, double now, bool minimum) const {
+    return estimates_.rate(job_class, now, minimum);
+  }
+  // The paper's mu: jobs a second that a node could serve. The scarcer pool decides.
+  double execution_rate(Index job_class, Index resource) const;
+  const ClassEstimates& estimates() const { return estimates_; }
+  // Solves again if a rate moved, or at once.
+  void match(double now, bool always);
+
+ private:
+  struct Job {
+    Index job_class = 0, user = 0;
+    std::int64_t waiting[2] = {0, 0}, running[2] = {0, 0};
+    double stamp[2] = {0.0, 0.0};  // last start, or since when tasks wait
+    Index before[2] = {kNobody, kNobody}, after[2] = {kNobody, kNobody};
+    bool gone = false;
+  };
+  struct User {
+    double minimum = 0.0, priority = 1.0;
+    std::int64_t running = 0;
+    std::int64_t jobs[2] = {0, 0};             // with waiting tasks
+    std::vector<std::vector<Index>> queue[2];  // by class: jobs with waiting tasks, ascending
+  };
+  struct Matching {
+    std::vector<double> share;            // by class and resource
+    std::vector<std::vector<Index>> set;  // by resource: classes, ascending
+    std::vector<double> arrival;          // rates that it is for
+    std::vector<double> part;             // of a class's service, by class and resource
+  };
+  struct Ring {
+    std::vector<Index> node;
+    std::size_t next = 0;
+  };
+
+  void link(Index job, int pool, double now);
+  void unlink(Index job, int pool);
+  Index first_of(const User& user, int pool, const std::vector<Index>& set) const;
+  Index ask(bool minimum, const std::vector<Index>& set, int pool) const;
+  Index local(Index job, Index node, int pool, double now, LocalTasks* blocks) const;
+  void admit(Index resource, int pool) const;
+  double task_seconds(Index job_class, Index resource, int pool) const;
+  void solve(int which, double now);
+  Ring& ring(Index job_class);
+
+  std::vector<AdaptiveResource> resources_;
+  std::vector<Index> resource_;
+  bool generic_;
+  AdaptiveOptions options_;
+  ClassMatcher matcher_;
+  ClassEstimates estimates_;
+  std::vector<User> users_;
+  std::vector<Job> jobs_;
+  bool any_minimum_ = false;
+  Index oldest_[2] = {kNobody, kNobody}, newest_[2] = {kNobody, kNobody};
+  std::vector<std::int64_t> waiting_[2];  // tasks by class
+  std::vector<std::int64_t> free_[2];     // by resource
+  std::vector<Index> all_;                // classes, all of them
+  Matching matching_[2];
+  std::vector<double> execution_;  // rates that the matchings are for
+  bool matched_ = false;
+  std::int64_t solves_ = 0;
+  std::vector<Ring> rings_;
+  mutable std::vector<std::uint8_t> admitted_;  // by class, for the node at hand
+};
+
+}  // namespace malleable

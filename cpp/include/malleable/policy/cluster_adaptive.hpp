@@ -1,0 +1,61 @@
+// The adaptive scheduler on a cluster: what happens there is told to it, and it chooses jobs for
+// nodes with a free slot (policy/adaptive has the rules).
+//
+// Resources are groups of nodes with equal slots, rate, storage and link, or single nodes. Jobs are
+// of one class that have equal priority of their user and are runs of one program; where programs
+// are unknown, equal priority and equal numbers of tasks and estimated seconds of both phases, each
+// to the next power of four. A task's seconds on a resource are first taken to be its estimate by
+// the node's rate, and its block by the node's storage. Policies: adaptive.
+#pragma once
+
+#include <array>
+#include <map>
+#include <memory>
+#include <tuple>
+#include <vector>
+
+#include "malleable/policy/adaptive.hpp"
+#include "malleable/policy/cluster_policy.hpp"
+
+namespace malleable {
+
+class ClusterAdaptive final : public ClusterPolicy {
+ public:
+  // `grouped`: one resource for nodes that are alike. `placement`: blocks go to suggested nodes.
+  ClusterAdaptive(const AdaptiveOptions& options, ClassMatcher matcher, bool grouped,
+                  bool placement);
+
+  Style style() const override { return Style::kNode; }
+  bool listens() const override { return true; }
+  void begin(const ClusterState& state) override;
+  void job_arrived(const ClusterState& state, Index job) override;
+  void job_finished(const ClusterState& state, Index job) override;
+  void counts_changed(const ClusterState& state, Index job, int pool) override;
+  void task_finished(const ClusterState& state, Index job, Phase p, Index node,
+                     double seconds) override;
+  bool place(const ClusterState& state, Index job, Index task, std::span<Index> node) override;
+  Choice choose(const ClusterState& state, Index node, int pool) override;
+
+  // After begin().
+  const Adaptive& scheduler() const { return *scheduler_; }
+
+ private:
+  // Priority, program or -1, then magnitudes of tasks and seconds of both phases.
+  using Key = std::tuple<double, std::int64_t, std::array<int, 4>>;
+
+  Key key_of(const ClusterState& state, Index job) const;
+  void add(const ClusterState& state, Index job);
+
+  AdaptiveOptions options_;
+  ClassMatcher matcher_;
+  bool grouped_, placement_;
+  std::unique_ptr<Adaptive> scheduler_;
+  std::map<Key, Index> classes_;
+  std::vector<Index> number_;   // of a row's job in the scheduler
+  std::vector<Index> row_;      // and back
+  std::vector<Index> example_;  // a node of each resource
+  std::vector<double> seconds_;
+  std::vector<std::int64_t> free_;
+};
+
+}  // namespace malleable

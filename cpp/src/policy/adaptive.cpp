@@ -1,0 +1,346 @@
+#include "malleable/policy/adaptive.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+namespace malleable {
+namespace {
+
+constexpr std::size_t kLook = 16;     // jobs that are asked for a local block
+constexpr double kTurns = 8.0;        // most places of a node in a class's ring of blocks
+constexpr double kLeastWork = 1e-12;  // slot-seconds of a job whose tasks take no time
+
+}  // namespace
+
+Adaptive::Adaptive(std::vector<AdaptiveResource> resources, std::vector<Index> resource,
+                   bool generic, std::span<const double> user_minimum,
+                   std::span<const double> user_priority, const AdaptiveOptions& options,
+                   ClassMatcher matcher)
+    : resources_(std::move(resources)),
+      resource_(std::move(resource)),
+      generic_(generic),
+      options_(options),
+      matcher_(std::move(matcher)),
+      estimates_(resources_.size(), options.memory) {
+  for (std::size_t u = 0; u < user_minimum.size(); ++u) add_user(user_minimum[u], user_priority[u]);
+  for (auto& slots : free_) slots.assign(resources_.size(), 0);
+  for (auto& matching : matching_) matching.set.resize(resources_.size());
+}
+
+Index Adaptive::add_user(double minimum, double priority) {
+  users_.emplace_back();
+  users_.back().minimum = minimum;
+  users_.back().priority = priority;
+  any_minimum_ |= minimum > 0.0;
+  return static_cast<Index>(users_.size() - 1);
+}
+
+Index Adaptive::add_class() {
+  const auto c = static_cast<Index>(estimates_.add_class());
+  all_.push_back(c);
+  for (auto& column : waiting_) column.push_back(0);
+  rings_.emplace_back();
+  admitted_.push_back(1);
+  matched_ = false;
+  return c;
+}
+
+Index Adaptive::add_job(Index job_class, Index user, double now, const std::int64_t (&tasks)[2],
+                        std::span<const double> seconds) {
+  const auto job = static_cast<Index>(jobs_.size());
+  Job row;
+  row.job_class = job_class;
+  row.user = user;
+  jobs_.push_back(row);
+  estimates_.arrived(job_class, now, users_[user].minimum > 0.0, tasks, seconds);
+  match(now, false);
+  return job;
+}
+
+void Adaptive::link(Index job, int pool, double now) {
+  Job& own = jobs_[job];
+  own.stamp[pool] = now;
+  own.before[pool] = newest_[pool];
+  own.after[pool] = kNobody;
+  (newest_[pool] == kNobody ? oldest_[pool] : jobs_[newest_[pool]].after[pool]) = job;
+  newest_[pool] = job;
+}
+
+void Adaptive::unlink(Index job, int pool) {
+  Job& own = jobs_[job];
+  const Index before = own.before[pool], after = own.after[pool];
+  (before == kNobody ? oldest_[pool] : jobs_[before].after[pool]) = after;
+  (after == kNobody ? newest_[pool] : jobs_[after].before[pool]) = before;
+}
+
+void Adaptive::set_counts(Index job, int pool, std::int64_t waiting, std::int64_t running,
+                          double now) {
+  Job& own = jobs_[job];
+  User& user = users_[own.user];
+  user.running += running - own.running[pool];
+  own.running[pool] = running;
+  const std::int64_t old = own.waiting[pool];
+  waiting_[pool][own.job_class] += waiting - old;
+  own.waiting[pool] = waiting;
+  if ((old > 0) == (waiting > 0)) return;
+  auto& queues = user.queue[pool];
+  if (queues.size() <= own.job_class) queues.resize(own.job_class + std::size_t{1});
+  auto& queue = queues[own.job_class];
+  const auto place = std::lower_bound(queue.begin(), queue.end(), job);
+  if (waiting > 0) {
+    queue.insert(place, job);
+    ++user.jobs[pool];
+    link(job, pool, now);
+  } else {
+    queue.erase(place);
+    --user.jobs[pool];
+    unlink(job, pool);
+  }
+}
+
+void Adaptive::started(Index job, int pool, double now) {
+  if (jobs_[job].waiting[pool] == 0) return;
+  unlink(job, pool);
+  link(job, pool, now);
+}
+
+void Adaptive::task_finished(Index job, Phase p, Index node, double seconds) {
+  estimates_.finished(jobs_[job].job_class, p, resource_[node], seconds);
+}
+
+void Adaptive::remove_job(Index job) {
+  for (const int pool : {0, 1}) set_counts(job, pool, 0, 0, 0.0);
+  jobs_[job].gone = true;
+}
+
+void Adaptive::set_free(Index resource, int pool, std::int64_t slots) {
+  free_[pool][resource] = slots;
+}
+
+// The user's earliest job with a waiting task in one of the classes; nobody: there is none.
+Index Adaptive::first_of(const User& user, int pool, const std::vector<Index>& set) const {
+  const auto& queues = user.queue[pool];
+  Index first = kNobody;
+  for (const Index c : set) {
+    if (c >= queues.size()) break;
+    if (queues[c].empty() || admitted_[c] == 0) continue;
+    first = std::min(first, queues[c].front());
+  }
+  return first;
+}
+
+Index Adaptive::ask(bool minimum, const std::vector<Index>& set, int pool) const {
+  Index chosen = kNobody;
+  double best = 0.0;
+  for (const User& user : users_) {
+    if (user.jobs[pool] == 0) continue;
+    const auto running = static_cast<double>(user.running);
+    double value = 0.0;
+    if (minimum) {
+      value = (user.minimum - running) * user.priority;
+      if (value <= 0.0) continue;
+    } else {
+      value = -running / user.priority;
+    }
+    if (chosen != kNobody && value <= best) continue;
+    const Index job = first_of(user, pool, set);
+    if (job == kNobody) continue;
+    chosen = job;
+    best = value;
+  }
+  return chosen;
+}
+
+// The job itself, or another of its user and class that has a block on the node.
+Index Adaptive::local(Index job, Index node, int pool, double now, LocalTasks* blocks) const {
+  if (pool != 0 || blocks == nullptr || options_.patience <= 0.0) return job;
+  if (!blocks->has_blocks(job) || blocks->first(job) == LocalTasks::kNone) return job;
+  if (blocks->find(job, node) != LocalTasks::kNone) return job;
+  const Job& own = jobs_[job];
+  if (now >= own.stamp[pool] + options_.patience) return job;
+  const auto& queue = users_[own.user].queue[pool][own.job_class];
+  for (std::size_t k = 1; k < std::min(queue.size(), kLook); ++k) {
+    const bool here =
+        blocks->has_blocks(queue[k]) && blocks->find(queue[k], node) != LocalTasks::kNone;
+    if (here) return queue[k];
+  }
+  return job;
+}
+
+double Adaptive::task_seconds(Index job_class, Index resource, int pool) const {
+  if (!generic_) return estimates_.seconds(job_class, static_cast<Phase>(pool), resource);
+  double sum = 0.0, tasks = 0.0;
+  for (const Phase p : {kMap, kReduce}) {
+    const double number = estimates_.tasks(job_class, p);
+    tasks += number;
+    sum += number * estimates_.seconds(job_class, p, resource);
+  }
+  return tasks > 0.0 ? sum / tasks : 0.0;
+}
+
+// Marks the classes for which no other resource promises to be done much earlier.
+void Adaptive::admit(Index resource, int pool) const {
+  const std::size_t types = resources_.size();
+  std::fill(admitted_.begin(), admitted_.end(), std::uint8_t{1});
+  for (Index other = 0; other < types; ++other) {
+    const auto slots = static_cast<double>(resources_[other].nodes * resources_[other].slots[pool]);
+    if (other == resource || slots == 0.0) continue;
+    double queued = 0.0;
+    if (free_[pool][other] == 0) {
+      for (const Index c : matching_[1].set[other]) {
+        const auto waiting = static_cast<double>(waiting_[pool][c]);
+        if (waiting == 0.0) continue;
+        queued += waiting * matching_[1].part[c * types + other] * task_seconds(c, other, pool);
+      }
+    }
+    for (const Index c : all_) {
+      if (waiting_[pool][c] == 0 || admitted_[c] == 0) continue;
+      const double there = task_seconds(c, other, pool);
+      const double wait = free_[pool][other] > 0 ? 0.0 : (queued + there) / slots;
+      if (task_seconds(c, resource, pool) > options_.guard * (wait + there)) admitted_[c] = 0;
+    }
+  }
+}
+
+Index Adaptive::choose(Index node, int pool, double now, LocalTasks* blocks) const {
+  const Index oldest = oldest_[pool];
+  if (oldest == kNobody) return kNobody;
+  if (now >= jobs_[oldest].stamp[pool] + options_.max_wait) return oldest;
+  const Index resource = resource_[node];
+  if (options_.guard > 0.0) admit(resource, pool);
+  Index job = kNobody;
+  if (any_minimum_) job = ask(true, matching_[0].set[resource], pool);
+  if (job == kNobody) job = ask(false, matching_[1].set[resource], pool);
+  if (job == kNobody && options_.fallback) {
+    if (any_minimum_) job = ask(true, all_, pool);
+    if (job == kNobody) job = ask(false, all_, pool);
+  }
+  return job == kNobody ? kNobody : local(job, node, pool, now, blocks);
+}
+
+bool Adaptive::suggested(int which, Index job_class, Index resource) const {
+  return share(which, job_class, resource) > 0.0;
+}
+
+double Adaptive::share(int which, Index job_class, Index resource) const {
+  const std::size_t place = job_class * resources_.size() + resource;
+  const auto& given = matching_[which].share;
+  return place < given.size() ? given[place] : 0.0;
+}
+
+double Adaptive::execution_rate(Index job_class, Index resource) const {
+  const AdaptiveResource& at = resources_[resource];
+  double all = 0.0, rate = kInfinity;
+  for (const Phase p : {kMap, kReduce}) {
+    const double work = estimates_.tasks(job_class, p) * estimates_.seconds(job_class, p, resource);
+    all += work;
+    const auto slots = static_cast<double>(at.slots[p]);
+    if (!generic_ && work > 0.0 && slots > 0.0) rate = std::min(rate, slots / work);
+  }
+  if (at.slots[0] + at.slots[1] == 0) return 0.0;
+  if (!options_.by_slots) return 1.0 / std::max(all, kLeastWork);
+  const auto slots = static_cast<double>(std::max(at.slots[0], at.slots[1]));
+  if (generic_ || all == 0.0) return slots / std::max(all, kLeastWork);
+  return std::isinf(rate) ? 0.0 : rate;  // no slots for what the class has
+}
+
+void Adaptive::match(double now, bool always) {
+  const std::size_t types = resources_.size(), count = classes();
+  bool moved = always || !matched_ || options_.threshold <= 0.0;
+  const auto differs = [&](double before, double after) {
+    return std::fabs(after - before) > options_.threshold * before;
+  };
+  for (std::size_t c = 0; c < count && !moved; ++c) {
+    for (const int which : {0, 1}) {
+      moved |= differs(matching_[which].arrival[c], estimates_.rate(c, now, which == 0));
+    }
+    for (std::size_t r = 0; r < types && !moved; ++r) {
+      const double rate = execution_rate(static_cast<Index>(c), static_cast<Index>(r));
+      moved |= differs(execution_[c * types + r], rate);
+    }
+  }
+  if (!moved) return;
+  execution_.resize(count * types);
+  for (std::size_t c = 0; c < count; ++c) {
+    for (std::size_t r = 0; r < types; ++r) {
+      execution_[c * types + r] = execution_rate(static_cast<Index>(c), static_cast<Index>(r));
+    }
+  }
+  for (const int which : {0, 1}) solve(which, now);
+  matched_ = true;
+  ++solves_;
+}
+
+void Adaptive::solve(int which, double now) {
+  const std::size_t types = resources_.size(), count = classes();
+  Matching& matching = matching_[which];
+  matching.arrival.resize(count);
+  bool anybody = false;
+  for (std::size_t c = 0; c < count; ++c) {
+    matching.arrival[c] = estimates_.rate(c, now, which == 0);
+    anybody |= matching.arrival[c] > 0.0;
+  }
+  matching.share.assign(count * types, 0.0);
+  if (anybody) {
+    std::vector<double> nodes(types);
+    for (std::size_t r = 0; r < types; ++r) nodes[r] = static_cast<double>(resources_[r].nodes);
+    matching.share = matcher_(matching.arrival, execution_, nodes);
+    if (matching.share.size() != count * types) {
+      throw std::logic_error("matching: one share is needed for each class and resource");
+    }
+  }
+  matching.part.assign(count * types, 0.0);
+  for (auto& set : matching.set) set.clear();
+  for (std::size_t c = 0; c < count; ++c) {
+    double all = 0.0;
+    const std::size_t first = c * types;
+    for (std::size_t r = 0; r < types; ++r) {
+      const auto nodes = static_cast<double>(resources_[r].nodes);
+      matching.part[first + r] = matching.share[first + r] * execution_[first + r] * nodes;
+      all += matching.part[first + r];
+      if (matching.share[first + r] > 0.0) matching.set[r].push_back(static_cast<Index>(c));
+    }
+    for (std::size_t r = 0; r < types && all > 0.0; ++r) matching.part[first + r] /= all;
+  }
+  for (Ring& ring : rings_) ring.node.clear();
+}
+
+// Suggested nodes of a class in turn, those that shall serve more of it more often.
+Adaptive::Ring& Adaptive::ring(Index job_class) {
+  Ring& own = rings_[job_class];
+  if (!own.node.empty()) return own;
+  const auto weight = [&](Index node) {
+    const Index r = resource_[node];
+    return share(1, job_class, r) * static_cast<double>(resources_[r].slots[0]);
+  };
+  double most = 0.0;
+  for (Index n = 0; n < resource_.size(); ++n) most = std::max(most, weight(n));
+  for (double turn = 0.0; turn < kTurns && most > 0.0; turn += 1.0) {
+    for (Index n = 0; n < resource_.size(); ++n) {
+      const double own_weight = weight(n);
+      if (own_weight <= 0.0) continue;
+      if (std::max(1.0, std::round(kTurns * own_weight / most)) > turn) own.node.push_back(n);
+    }
+  }
+  return own;
+}
+
+void Adaptive::place(Index job_class, std::span<Index> node) {
+  Ring& own = ring(job_class);
+  std::size_t found = 0;
+  const auto take = [&](Index n) {
+    const auto end = node.begin() + static_cast<std::ptrdiff_t>(found);
+    if (std::find(node.begin(), end, n) == end) node[found++] = n;
+  };
+  for (std::size_t k = 0; k < own.node.size() && found < node.size(); ++k) {
+    take(own.node[(own.next + k) % own.node.size()]);
+  }
+  const std::size_t first = own.next;
+  own.next += node.size();
+  for (std::size_t k = 0; k < resource_.size() && found < node.size(); ++k) {
+    take(static_cast<Index>((first + k) % resource_.size()));
+  }
+}
+
+}  // namespace malleable

@@ -1,0 +1,135 @@
+#include "malleable/policy/cluster_adaptive.hpp"
+
+#include <cmath>
+
+namespace malleable {
+namespace {
+
+int magnitude(double value) {
+  return value > 0.0 ? static_cast<int>(std::ceil(std::log2(value) / 2.0 - 1e-9)) : -1000;
+}
+
+}  // namespace
+
+ClusterAdaptive::ClusterAdaptive(const AdaptiveOptions& options, ClassMatcher matcher, bool grouped,
+                                 bool placement)
+    : options_(options), matcher_(std::move(matcher)), grouped_(grouped), placement_(placement) {}
+
+void ClusterAdaptive::begin(const ClusterState& state) {
+  const ClusterView& cluster = state.cluster;
+  const std::size_t nodes = cluster.size();
+  std::vector<AdaptiveResource> resources;
+  std::vector<Index> resource(nodes);
+  example_.clear();
+  std::map<std::tuple<std::int64_t, std::int64_t, double, double, double, std::size_t>, Index>
+      known;
+  for (std::size_t n = 0; n < nodes; ++n) {
+    const auto [place, fresh] =
+        known.try_emplace({cluster.map_slots[n], cluster.reduce_slots[n], cluster.rate[n],
+                           cluster.storage[n], cluster.link[n], grouped_ ? 0 : n},
+                          static_cast<Index>(resources.size()));
+    if (fresh) {
+      resources.push_back({0, {cluster.map_slots[n], cluster.reduce_slots[n]}});
+      example_.push_back(static_cast<Index>(n));
+    }
+    resource[n] = place->second;
+    ++resources[place->second].nodes;
+  }
+  std::vector<double> minimum(state.user_running.size(), 0.0), priority(minimum.size(), 1.0);
+  for (std::size_t u = 0; u < state.jobs.user_priority.size(); ++u) {
+    minimum[u] = state.jobs.user_minimum[u];
+    priority[u] = state.jobs.user_priority[u];
+  }
+  scheduler_ = std::make_unique<Adaptive>(std::move(resources), std::move(resource),
+                                          cluster.generic, minimum, priority, options_, matcher_);
+  classes_.clear();
+  number_.assign(state.jobs.size(), Adaptive::kNobody);
+  row_.clear();
+}
+
+ClusterAdaptive::Key ClusterAdaptive::key_of(const ClusterState& state, Index job) const {
+  const std::size_t user = state.jobs.user_of(job);
+  const double priority = state.jobs.user_priority.empty() ? 1.0 : state.jobs.user_priority[user];
+  if (!state.jobs.group.empty()) return {priority, state.jobs.group[job], {}};
+  std::array<int, 4> shape{};
+  for (const Phase p : {kMap, kReduce}) {
+    const PhaseState& s = state.phase(job, p);
+    shape[2 * p] = magnitude(static_cast<double>(s.total));
+    shape[2 * p + 1] = magnitude(s.estimate);
+  }
+  return {priority, -1, shape};
+}
+
+void ClusterAdaptive::add(const ClusterState& state, Index job) {
+  if (number_[job] != Adaptive::kNobody) return;
+  const auto found = classes_.find(key_of(state, job));
+  Index job_class = 0;
+  if (found == classes_.end()) {
+    job_class = scheduler_->add_class();
+    classes_.emplace(key_of(state, job), job_class);
+  } else {
+    job_class = found->second;
+  }
+  const std::size_t types = scheduler_->resources();
+  seconds_.resize(2 * types);
+  const double block = state.jobs.block.empty() ? 0.0 : state.jobs.block[job];
+  for (const Phase p : {kMap, kReduce}) {
+    for (std::size_t r = 0; r < types; ++r) {
+      const Index node = example_[r];
+      double seconds = state.phase(job, p).estimate / state.cluster.rate[node];
+      if (p == kMap && block > 0.0) seconds += block / state.cluster.storage[node];
+      seconds_[p * types + r] = seconds;
+    }
+  }
+  const std::int64_t tasks[2] = {state.phase(job, kMap).total, state.phase(job, kReduce).total};
+  number_[job] = scheduler_->add_job(job_class, static_cast<Index>(state.jobs.user_of(job)),
+                                     state.now, tasks, seconds_);
+  row_.push_back(job);
+}
+
+void ClusterAdaptive::job_arrived(const ClusterState& state, Index job) { add(state, job); }
+
+void ClusterAdaptive::job_finished(const ClusterState&, Index job) {
+  scheduler_->remove_job(number_[job]);
+}
+
+void ClusterAdaptive::counts_changed(const ClusterState& state, Index job, int pool) {
+  std::int64_t waiting = 0, running = 0;
+  for (const Phase p : {kMap, kReduce}) {
+    if (!state.cluster.generic && p != pool) continue;
+    const PhaseState& s = state.phase(job, p);
+    running += s.running;
+    if (s.ready) waiting += s.waiting;
+  }
+  scheduler_->set_counts(number_[job], pool, waiting, running, state.now);
+}
+
+void ClusterAdaptive::task_finished(const ClusterState&, Index job, Phase p, Index node,
+                                    double seconds) {
+  scheduler_->task_finished(number_[job], p, node, seconds);
+}
+
+bool ClusterAdaptive::place(const ClusterState& state, Index job, Index, std::span<Index> node) {
+  if (!placement_) return false;
+  add(state, job);
+  scheduler_->place(scheduler_->class_of(number_[job]), node);
+  return true;
+}
+
+ClusterPolicy::Choice ClusterAdaptive::choose(const ClusterState& state, Index node, int pool) {
+  if (options_.guard > 0.0) {
+    free_.assign(scheduler_->resources(), 0);
+    for (Index n = 0; n < state.cluster.size(); ++n) {
+      free_[scheduler_->resource_of(n)] += state.free_on[pool][n];
+    }
+    for (Index r = 0; r < free_.size(); ++r) scheduler_->set_free(r, pool, free_[r]);
+  }
+  const Index number = scheduler_->choose(node, pool, state.now, &state.blocks);
+  if (number == Adaptive::kNobody) return {};
+  const Index job = row_[number];
+  scheduler_->started(number, pool, state.now);
+  if (state.cluster.generic) return {job, state.eligible(job, kMap) ? kMap : kReduce};
+  return {job, static_cast<Phase>(pool)};
+}
+
+}  // namespace malleable

@@ -1,0 +1,116 @@
+"""How the adaptive scheduler decides: its options, by default and as printed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from malleable.class_matching import check_solver, resource_shares
+from malleable.tables import Floats
+
+__all__ = ["Adaptive"]
+
+
+@dataclass(frozen=True)
+class Adaptive:
+    """The adaptive scheduler of 2011 for heterogeneous clusters.
+
+    Parameters
+    ----------
+    grouped : bool
+        Match classes with groups of nodes that are alike; False: with single nodes.
+    by_slots : bool
+        A node's execution rate for a class is slots / execution time; False: 1 / execution time.
+    fallback : bool
+        A slot that no suggested class can use runs any class, so that none idles while a task waits.
+    guard : float
+        Above 0: a slot is refused to a class whose tasks take more than ``guard`` x (wait + run) on
+        other nodes, as estimated. Slots may then idle while tasks wait.
+    threshold : float
+        Solve the programs again when a rate moved by more than this part of it; 0: at every arrival.
+    memory : float
+        Arrivals of this age [s] count 1 / e in arrival rates; infinity: the plain average.
+    max_wait : float
+        A job that had no task started for so long [s] though some could start goes first; infinity:
+        never.
+    patience : float
+        For so long [s] since a job last had a task started, another of its user and class may
+        go before it because it has a block on the node; 0: never.
+    placement : bool
+        Copies of blocks go to nodes that the job's class is suggested to.
+    solver : {"auto", "highs", "scipy"}
+        As for `malleable.match_classes`.
+    name : str
+        What records and summaries call it.
+
+    Notes
+    -----
+    As printed (section 6.2 of the paper) is `Adaptive.literal`. The rules of job selection, which the
+    paper leaves out, are in docs/deviations.md.
+    """
+
+    grouped: bool = True
+    by_slots: bool = True
+    fallback: bool = True
+    guard: float = 0.0
+    threshold: float = 0.2
+    memory: float = 3600.0
+    max_wait: float = 3600.0
+    patience: float = 10.0
+    placement: bool = True
+    solver: str = "auto"
+    name: str = "adaptive"
+
+    def __post_init__(self) -> None:
+        for field, infinite in (
+            ("guard", False),
+            ("threshold", False),
+            ("memory", True),
+            ("max_wait", True),
+            ("patience", False),
+        ):
+            value = getattr(self, field)
+            if isinstance(value, bool) or not isinstance(value, (int, float)):
+                raise ValueError(f"{field} = {value!r}: not a number")
+            finite = infinite or math.isfinite(value)
+            if not (value >= 0.0 and finite) or (field == "memory" and value == 0.0):
+                least = "above 0" if field == "memory" else "at least 0"
+                raise ValueError(f"{field} = {value}: must be {least}")
+        check_solver(self.solver)
+
+    @classmethod
+    def literal(cls) -> Adaptive:
+        """As printed: nodes one by one, no fallback, solved at every arrival, nothing forgotten."""
+        return cls(
+            grouped=False,
+            by_slots=False,
+            fallback=False,
+            threshold=0.0,
+            memory=math.inf,
+            max_wait=math.inf,
+            patience=0.0,
+            name="adaptive-literal",
+        )
+
+    def core_options(self) -> dict[str, Any]:
+        """What the core is told."""
+        return {
+            "by_slots": bool(self.by_slots),
+            "fallback": bool(self.fallback),
+            "guard": float(self.guard),
+            "threshold": float(self.threshold),
+            "memory": float(self.memory),
+            "max_wait": float(self.max_wait),
+            "patience": float(self.patience),
+        }
+
+    def matcher(self) -> Callable[[Floats, Floats, Floats], Floats]:
+        """A function of arrival rates, execution rates and numbers of nodes that gives shares."""
+        solver = check_solver(self.solver)
+
+        def shares(arrival: Floats, execution: Floats, nodes: Floats) -> Floats:
+            return resource_shares(arrival, execution, nodes, solver)
+
+        return shares
