@@ -19,8 +19,8 @@ from malleable.workloads.files import (
     checked_choice,
     checked_positive,
     checked_whole,
-    open_text,
     parse_number,
+    read_columns,
     shown,
     write_text,
 )
@@ -490,42 +490,22 @@ def read_map_reduce_jobs(source: Source) -> MapReduceJobs:
     OSError
         The file cannot be opened.
     """
-    with open_text(source) as (text, where):
-        rows = csv.reader(text)
-        head = [cell.strip() for cell in next(rows, [])]
-        for cell in head:
-            if cell not in _COLUMNS:
-                raise ValueError(
-                    f"{where}: unknown column {shown(cell)}, expected {', '.join(_COLUMNS)}"
-                )
-        for needed in ("map", "reduce"):
-            if needed not in head:
-                raise ValueError(f"{where}: column {needed!r} is missing")
-        if len(set(head)) < len(head):
-            raise ValueError(f"{where}: a column occurs twice")
-        columns: dict[str, list[Any]] = {cell: [] for cell in head}
-        for cells in rows:
-            if not cells:
-                continue
-            line = f"{where}: line {rows.line_num}"
-            if len(cells) != len(head):
-                raise ValueError(f"{line}: {len(cells)} cells, expected {len(head)}")
-            for column, cell in zip(head, cells, strict=True):
-                columns[column].append(cell if column == "name" else _cell(column, cell, line))
+    columns, where = read_columns(source, _COLUMNS, ("map", "reduce"), _value)
     try:
         return MapReduceJobs(**columns)
     except ValueError as error:
         raise ValueError(f"{where}: {error}") from None
 
 
-def _cell(column: str, cell: str, line: str) -> float | list[float]:
-    try:
-        if column == "reduce":
-            return [parse_number(part) for part in cell.split(";")] if cell.strip() else []
+def _value(column: str, cell: str) -> str | float | list[float]:
+    if column == "name":
+        return cell
+    if column != "reduce":
         return parse_number(cell)
+    try:
+        return [parse_number(part) for part in cell.split(";")] if cell.strip() else []
     except ValueError:
-        expected = "not a list r1;r2;..." if column == "reduce" else "not a number"
-        raise ValueError(f"{line}: {column} = {shown(cell)}: {expected}") from None
+        raise ValueError("not a list r1;r2;...") from None
 
 
 def write_map_reduce_jobs(
