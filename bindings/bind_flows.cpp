@@ -65,7 +65,7 @@ py::dict plan_flows(const Doubles& arrival, const Integers& job_offset, const Do
                     const Integers& max_slots, const Integers& parent_offset,
                     const Integers& parent, std::int64_t slots, double now,
                     const Penalties& penalties, bool is_max, const std::string& policy,
-                    std::uint64_t effort, double budget, const Integers& warm) {
+                    std::uint64_t effort, double budget, const Integers& warm, double hysteresis) {
   const FlowProblem problem =
       problem_of(arrival, job_offset, work, max_slots, parent_offset, parent, slots, now);
   if (penalties.size() != problem.flows()) {
@@ -76,7 +76,7 @@ py::dict plan_flows(const Doubles& arrival, const Integers& job_offset, const Do
   {
     py::gil_scoped_release release;
     const Aggregate aggregate = aggregate_of(is_max);
-    FlowOptions options{FlowMethod::kBest, effort, budget, start};
+    FlowOptions options{FlowMethod::kBest, effort, budget, start, hysteresis};
     if (policy == "fifo" || policy == "fair") {
       plan_baseline(problem, penalties, aggregate,
                     policy == "fifo" ? FlowBaseline::kFifo : FlowBaseline::kFair, view(arrival),
@@ -270,7 +270,7 @@ void bind_flows(py::module_& module) {
              py::arg("max_slots").noconvert(), py::arg("parent_offset").noconvert(),
              py::arg("parent").noconvert(), py::arg("slots"), py::arg("now"), py::arg("penalties"),
              py::arg("is_max"), py::arg("policy"), py::arg("effort"), py::arg("budget"),
-             py::arg("warm").noconvert());
+             py::arg("warm").noconvert(), py::arg("hysteresis") = 0.0);
   module.def("flow_chains", &flow_chains, py::arg("job_offset").noconvert(),
              py::arg("work").noconvert(), py::arg("max_slots").noconvert(),
              py::arg("parent_offset").noconvert(), py::arg("parent").noconvert(), py::arg("slots"));

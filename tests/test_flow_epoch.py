@@ -13,6 +13,12 @@ def two_steps(work=4.0):
     )
 
 
+def two_branches():
+    return mb.Flows(
+        [[{"name": "a", "work": 1}, *({"work": 1, "name": n, "after": ["a"]} for n in "bc")]]
+    )
+
+
 def test_a_flow_runs_through():
     epoch = mb.FlowEpoch(3, "sum:response")
     ids = epoch.add(two_steps())
@@ -64,6 +70,76 @@ def test_arrivals_slots_and_removal():
     assert epoch.decide(6.0).slots.tolist() == [1]
 
 
+def map_reduce():
+    return mb.Flows(
+        [
+            [
+                {"name": "map", "work": 12.0, "max_slots": 3},
+                {"name": "reduce", "work": 4.0, "max_slots": 2, "after": ["map"]},
+                {"name": "next", "work": 1.0, "after": ["reduce"]},
+            ]
+        ]
+    )
+
+
+def test_a_second_phase_is_ready_before_the_first_has_finished():
+    epoch = mb.FlowEpoch(10, ready_fraction=0.5)
+    epoch.add(map_reduce(), continues=[-1, 0, -1])
+    start = epoch.decide(0.0)
+    assert start.slots.tolist() == [3, 0, 0] and start.ready.tolist() == [True, False, False]
+    epoch.update([0], work=7.0)
+    assert not epoch.decide(1.0).ready[1]  # 5 of 12 are done
+    epoch.update([0], work=6.0)
+    both = epoch.decide(2.0)
+    # 10 slot-seconds on 5 slots, in proportion to the work, then 1 on ten.
+    assert both.slots.tolist() == [3, 2, 0] and both.ready.tolist() == [True, True, False]
+    assert both.plan().flow_completion.tolist() == pytest.approx([4.1])
+    both.plan().validate()
+    epoch.finish([0])
+    alone = epoch.decide(4.0)
+    assert alone.slots.tolist() == [2, 0] and alone.ready.tolist() == [True, False]
+
+
+def test_coalesced_phases_share_what_they_get():
+    epoch = mb.FlowEpoch(4, ready_fraction=0.0)
+    epoch.add(map_reduce(), continues=[-1, 0, -1])
+    assert epoch.decide(0.0).slots.tolist() == [3, 1, 0]  # 12 and 4 slot-seconds are left
+    epoch.update([1], work=36.0)
+    assert epoch.decide(0.0).slots.tolist() == [2, 2, 0]  # not above its maximum
+    # Something else holds the second phase back: nothing is coalesced.
+    held = mb.Flows(
+        [[{"name": "m", "work": 4}, {"name": "x", "work": 9}, {"work": 2, "after": ["m", "x"]}]]
+    )
+    epoch = mb.FlowEpoch(4, ready_fraction=0.0)
+    epoch.add(held, continues=[-1, -1, 0])
+    assert epoch.decide(0.0).slots[2] == 0
+
+
+def test_hysteresis_keeps_the_order():
+    chosen = []
+    for hysteresis in (0.0, 0.5):
+        epoch = mb.FlowEpoch(1, "sum:completion", hysteresis=hysteresis)
+        epoch.add(mb.Flows([[{"work": 10.0}], [{"work": 10.5}]]))
+        assert epoch.decide(0.0).slots.tolist() == [1, 0]
+        epoch.update([1], work=9.5)  # now a little better first
+        chosen.append(epoch.decide(0.0).slots.tolist())
+        plan = epoch.decide(0.0).plan()
+        plan.validate()
+        assert plan.lower_bound <= plan.value
+        epoch.update([1], work=0.5)  # far better
+        assert epoch.decide(0.0).slots.tolist() == [0, 1]
+    assert chosen == [[0, 1], [1, 0]]
+
+
+def test_flows_that_leave_take_their_phases_along():
+    epoch = mb.FlowEpoch(9, ready_fraction=0.0)
+    epoch.add(map_reduce(), continues=[-1, 0, -1])
+    epoch.add(map_reduce(), continues=[-1, 0, -1])
+    epoch.remove([0])
+    decision = epoch.decide(0.0)
+    assert decision.ids.tolist() == [3, 4, 5] and decision.slots.tolist() == [3, 2, 0]
+
+
 def test_simulated_epochs_end_and_every_plan_is_valid():
     flows = section51_flows(11, flows=6, jobs=6)
     epoch = mb.FlowEpoch(25, "sum:stretch", effort=20)
@@ -104,6 +180,10 @@ def test_simulated_epochs_end_and_every_plan_is_valid():
         (lambda e: e.remove([4]), "unknown"),
         (lambda e: e.add(two_steps(), tasks=[1]), "tasks has 1"),
         (lambda e: e.add(two_steps(), tasks=[1, -2]), r"tasks\[1\]"),
+        (lambda e: e.add(two_steps(), continues=[-1]), "continues has 1"),
+        (lambda e: e.add(two_steps(), continues=[1, -1]), r"continues\[0\] = 1"),
+        (lambda e: e.add(two_steps(), continues=[-1, 0.5]), "whole number"),
+        (lambda e: e.add(two_branches(), continues=[-1, 0, 0]), "more than one job"),
         (lambda e: e.decide(float("nan")), "now"),
         (lambda e: e.decide(0.0, slots=0), "slots"),
         (lambda e: e.set_task_work(0.0), "task_work"),
@@ -121,7 +201,15 @@ def test_wrong_calls_change_nothing(call, message):
 
 
 @pytest.mark.parametrize(
-    "options", [{"policy": "flex"}, {"objective": "sum:custom"}, {"effort": -1}, {"task_work": -1}]
+    "options",
+    [
+        {"policy": "flex"},
+        {"objective": "sum:custom"},
+        {"effort": -1},
+        {"task_work": -1},
+        {"hysteresis": -0.1},
+        {"ready_fraction": 1.5},
+    ],
 )
 def test_wrong_options(options):
     with pytest.raises(ValueError, match=next(iter(options))):

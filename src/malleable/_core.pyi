@@ -418,6 +418,7 @@ def plan_flows(
     effort: int,
     budget: float,
     warm: _Integers,
+    hysteresis: float = ...,
 ) -> dict[str, Any]: ...
 def flow_chains(
     job_offset: _Integers,

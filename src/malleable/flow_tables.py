@@ -321,62 +321,70 @@ class Flows:
         """The flows at these rows (integers or a mask), in that order."""
         chosen = np.asarray(index)
         rows = np.arange(len(self))[chosen if chosen.size else chosen.astype(int)]
-        starts = self.job_offset
-        spans = [np.arange(starts[k], starts[k + 1]) for k in rows]
-        jobs = np.concatenate(spans) if spans else np.empty(0, dtype=np.int64)
+        job_offset, jobs = _gather(self.job_offset, rows)
         new_row = np.full(len(self.work), -1, dtype=np.int64)
         new_row[jobs] = np.arange(len(jobs))
-        parents = [self.after(int(row)) for row in jobs]
-        sla, local = self.sla, self.local_names()
-        return Flows.from_arrays(
-            np.concatenate(([0], np.cumsum([len(span) for span in spans]))),
-            self.work[jobs],
-            np.concatenate(([0], np.cumsum([len(above) for above in parents]))),
-            new_row[np.array([p for above in parents for p in above], dtype=np.int64)],
-            max_slots=self.max_slots[jobs],
+        parent_offset, edges = _gather(self.parent_offset, jobs)
+        sla_offset, steps = _gather(self.sla_offset, rows)
+        names = tuple(self.name[k] for k in rows.tolist())
+        if len(set(names)) < len(names):
+            _unique("name", names)
+        return self._replaced(
             arrival=self.arrival[rows],
             weight=self.weight[rows],
             deadline=self.deadline[rows],
-            sla=[sla[k] for k in rows.tolist()] if len(self.sla_time) else None,
-            name=[self.name[k] for k in rows.tolist()],
-            job_name=[local[k] for k in jobs.tolist()],
+            sla_offset=sla_offset,
+            sla_time=self.sla_time[steps],
+            sla_penalty=self.sla_penalty[steps],
             size=self.size[rows],
+            job_offset=job_offset,
+            work=self.work[jobs],
+            max_slots=self.max_slots[jobs],
+            parent_offset=parent_offset,
+            parent=new_row[self.parent[edges]],
+            name=names,
+            job_name=tuple(self.job_name[k] for k in jobs.tolist()),
+            slots=None,
         )
+
+    def _replaced(self, **columns: Any) -> Flows:
+        """The same flows with some attributes replaced, which are right as they are."""
+        made = Flows.__new__(Flows)
+        for field in self.__slots__:
+            column = columns.get(field, getattr(self, field))
+            if isinstance(column, np.ndarray):
+                column.flags.writeable = False
+            setattr(made, field, column)
+        return made
 
     @classmethod
     def joined(cls, tables: Sequence[Flows]) -> Flows:
         """One table of the flows of several, in that order; names must differ."""
+        if not tables:
+            return cls([])
         rows = np.cumsum([0, *(len(table.work) for table in tables)])
-        edges = np.cumsum([0, *(len(table.parent) for table in tables)])
+        names = tuple(name for table in tables for name in table.name)
+        if len(set(names)) < len(names):
+            _unique("name", names)
 
-        def column(field: str) -> npt.NDArray[Any]:
-            return np.concatenate([np.empty(0), *(getattr(table, field) for table in tables)])
+        def column(field: str, base: Integers | None = None) -> npt.NDArray[Any]:
+            parts = [getattr(table, field) for table in tables]
+            if base is not None:
+                parts = [part + start for part, start in zip(parts, base.tolist(), strict=False)]
+            return np.concatenate(parts)
 
-        def offsets(field: str, base: Integers) -> Integers:
-            parts = [
-                getattr(table, field)[1:] + start
-                for table, start in zip(tables, base[:-1].tolist(), strict=True)
-            ]
-            return np.concatenate([np.zeros(1, dtype=np.int64), *parts]).astype(np.int64)
+        def offsets(field: str) -> Integers:
+            counts = [np.diff(getattr(table, field)) for table in tables]
+            return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(np.concatenate(counts))])
 
-        whole = [table.max_slots for table in tables]
-        parent = [
-            table.parent + base for table, base in zip(tables, rows[:-1].tolist(), strict=True)
-        ]
-        none = np.empty(0, dtype=np.int64)
-        return cls.from_arrays(
-            offsets("job_offset", rows),
-            column("work"),
-            offsets("parent_offset", edges),
-            np.concatenate([none, *parent]),
-            max_slots=np.concatenate([none, *whole]),
-            arrival=column("arrival"),
-            weight=column("weight"),
-            deadline=column("deadline"),
-            sla=[steps for table in tables for steps in table.sla],
-            name=[name for table in tables for name in table.name],
-            job_name=[name for table in tables for name in table.local_names()],
-            size=column("size"),
+        plain = ("arrival", "weight", "deadline", "sla_time", "sla_penalty", "size", "work")
+        return tables[0]._replaced(
+            **{field: column(field) for field in (*plain, "max_slots")},
+            **{field: offsets(field) for field in ("job_offset", "parent_offset", "sla_offset")},
+            parent=column("parent", rows),
+            name=names,
+            job_name=tuple(name for table in tables for name in table.job_name),
+            slots=None,
         )
 
     def local_names(self) -> list[str]:
@@ -389,6 +397,14 @@ class Flows:
     def at(self, now: float) -> Flows:
         """The flows that have arrived by ``now`` [s]."""
         return self.take(self.arrival <= now)
+
+
+def _gather(offset: Integers, rows: Integers) -> tuple[Integers, Integers]:
+    """Offsets and places of the stretches ``offset[k]:offset[k + 1]`` of these rows, joined."""
+    lengths = offset[rows + 1] - offset[rows]
+    joined = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
+    places = np.repeat(offset[rows] - joined[:-1], lengths) + np.arange(joined[-1])
+    return joined, places
 
 
 def _with_job(

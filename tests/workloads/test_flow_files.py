@@ -177,6 +177,87 @@ def test_wfformat(content, names):
         assert flows.parent.tolist() == [0] and flows.parent_offset.tolist() == [0, 0, 1]
 
 
+def wfformat_document(version, rng):
+    """A WfFormat instance as its schema has it, and what a reader must find: work, cores, parents."""
+    count = int(rng.integers(1, 12))
+    names = [f"step_{k:02d}" for k in range(count)]
+    ids = [f"{name}-{k}" for k, name in enumerate(names)]
+    above = [[p for p in range(k) if rng.random() < 0.3] for k in range(count)]
+    below = [[c for c in range(count) if k in above[c]] for k in range(count)]
+    seconds = rng.uniform(0.0, 50.0, count).round(3).tolist()
+    cores = rng.integers(1, 9, count).tolist()
+    ran = [
+        {"runtimeInSeconds": seconds[k], "coreCount": cores[k], "avgCPU": 91.5, "machines": ["n0"]}
+        for k in range(count)
+    ]
+    machines = [{"nodeName": "n0", "cpu": {"coreCount": 48, "speedInMHz": 1200}}]
+    if version == "1.4":  # one list of tasks; parents and children by name
+        refer = names
+        tasks = [
+            {
+                "name": names[k],
+                "id": ids[k],
+                "type": "compute",
+                "command": {"program": "run", "arguments": ["-x"]},
+                "parents": [refer[p] for p in above[k]],
+                "children": [refer[c] for c in below[k]],
+                "files": [{"link": "input", "name": f"f{k}", "sizeInBytes": 10}],
+                **ran[k],
+            }
+            for k in range(count)
+        ]
+        workflow = {"makespanInSeconds": 99, "executedAt": "2021-04-02T10:00:00Z", "tasks": tasks}
+        workflow["machines"] = machines
+    else:
+        specification = {
+            "tasks": [
+                {
+                    "name": names[k],
+                    "id": ids[k],
+                    "parents": [ids[p] for p in above[k]],
+                    "children": [ids[c] for c in below[k]],
+                    "inputFiles": [f"f{k}"],
+                    "outputFiles": [],
+                }
+                for k in range(count)
+            ],
+            "files": [{"id": f"f{k}", "sizeInBytes": 10} for k in range(count)],
+        }
+        # How tasks ran stands in an order of its own.
+        runs = [{"id": ids[k], **ran[k]} for k in rng.permutation(count).tolist()]
+        execution = {
+            "makespanInSeconds": 99,
+            "executedAt": "2024-04-02T10:00:00Z",
+            "tasks": runs,
+            "machines": machines,
+        }
+        if version == "1.6":
+            specification["metrics"] = {"taskCount": count, "fileCount": count}
+            execution["metrics"] = {"totalWorkInSeconds": sum(seconds)}
+        workflow = {"specification": specification, "execution": execution}
+    document = {
+        "name": "made-up",
+        "description": "A DAG at random",
+        "createdAt": "2024-04-02T10:00:00Z",
+        "schemaVersion": version,
+        "author": {"name": "n", "email": "n@example.org"},
+        "workflow": workflow,
+    }
+    return document, ids, np.multiply(seconds, cores), cores, above
+
+
+@pytest.mark.parametrize("version", ["1.4", "1.5", "1.6"])
+@pytest.mark.parametrize("seed", range(8))
+def test_wfformat_versions(version, seed):
+    document, ids, work, cores, above = wfformat_document(version, np.random.default_rng(seed))
+    for flows in (read_flows(text(document)), read_wfformat(text(document))):
+        assert flows.name == ("made-up",)
+        assert flows.job_name == tuple(f"made-up/{key}" for key in ids)
+        assert np.array_equal(flows.work, work) and flows.max_slots.tolist() == cores
+        assert [sorted(flows.after(k)) for k in range(len(ids))] == above
+    mb.plan(flows, 8, "sum:completion").validate()
+
+
 def test_wfformat_errors():
     import copy
 

@@ -340,6 +340,7 @@ void FlowFlex::plan(const FlowProblem& problem, const Penalties& penalties, Aggr
   search_.begin(problem, chains_, penalties, aggregate, bound_.earliest());
   recipes_.clear();
   scores_.clear();
+  kept_.order.clear();
   due_.resize(f);
   const bool sum = aggregate == Aggregate::kSum;
   const bool fast = options.method == FlowMethod::kFast;
@@ -380,7 +381,9 @@ void FlowFlex::plan(const FlowProblem& problem, const Penalties& penalties, Aggr
   }
   if (options.method != FlowMethod::kLiteral) {
     if (options.warm.size() == f) {
-      consider_all(std::vector<Index>(options.warm.begin(), options.warm.end()), {});
+      const std::vector<Index> warm(options.warm.begin(), options.warm.end());
+      consider_all(warm, {});
+      if (options.hysteresis > 0.0) kept_ = {FlowScheduler::kList, warm, {}, {}};
     }
     if (sum) relaxed_orders();
   }
@@ -432,6 +435,12 @@ void FlowFlex::plan(const FlowProblem& problem, const Penalties& penalties, Aggr
     search(lower, left, late);
     plan.candidates = options.effort - left;
     if (left > 0 && late()) plan.status = Status::kTruncated;
+  }
+  if (!kept_.order.empty()) {
+    const double best = search_.score(recipes_[0]).value;
+    if (search_.score(kept_).value - best <= options.hysteresis * std::fabs(best)) {
+      recipes_[0] = kept_;
+    }
   }
   schedule_flows(problem, chains_, penalties, aggregate, recipes_[0], search_, plan);
   plan.order = recipes_[0].order;

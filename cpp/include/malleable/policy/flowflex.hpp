@@ -51,6 +51,7 @@ struct FlowOptions {
   std::uint64_t effort = kFlowEffort;
   double budget = std::numeric_limits<double>::infinity();  // seconds, checked between candidates
   std::span<const Index> warm;  // an order of flows to try among the first; may be empty
+  double hysteresis = 0.0;      // `warm` is kept unless something is better by more than this share
 };
 
 struct FlowPlan {
@@ -103,6 +104,7 @@ class FlowFlex {
   std::vector<double> due_, finite_due_, placed_end_;
   std::vector<Index> order_, placed_;
   std::vector<FlowRecipe> recipes_;
+  FlowRecipe kept_;  // of the warm order, while hysteresis asks for it
   std::vector<Score> scores_;
   std::size_t tries_ = 0;  // left for fixed orders
   double lower_ = -kInfinity;
