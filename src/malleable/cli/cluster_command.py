@@ -25,6 +25,7 @@ from malleable.report.cluster_views import (
 from malleable.report.drawing import check_drawing
 from malleable.report.files import check_targets, write_file
 from malleable.report.flex_figure6 import figure6_dict, figure6_tables, run_figure6
+from malleable.report.flowflex_figure12 import figure12_dict, figure12_tables, run_figure12
 from malleable.report.plan_views import json_text
 from malleable.report.simulation_views import simulation_dict
 from malleable.report.text import printable
@@ -46,6 +47,7 @@ CLUSTER_READERS: dict[str, Callable[..., ClusterJobs]] = {
 }
 FIGURES: dict[str, tuple[Any, Any, Any]] = {
     "flex-fig6": (run_figure6, figure6_dict, figure6_tables),
+    "flowflex-fig12": (run_figure12, figure12_dict, figure12_tables),
 }
 _REPLICATIONS, _QUICK = 10, 3
 
