@@ -141,7 +141,7 @@ ClusterSimulation::ClusterSimulation(const ClusterView& cluster, const ClusterJo
 
 void ClusterSimulation::push(double time, Kind kind, Index what) {
   events_.push_back({time, kind, what, sequence_++});
-  std::push_heap(events_.begin(), events_.end(), later);
+  std::push_heap(events_.begin(), events_.end(), Later());
 }
 
 void ClusterSimulation::record(std::uint8_t kind, Index phase, Index task, Index node) {
@@ -610,7 +610,8 @@ void ClusterSimulation::start_task(Index job, Phase p, Index task, Index node) {
       seconds *= std::exp(options_.noise * radius * std::cos(angle) -
                           0.5 * options_.noise * options_.noise);
     }
-    if (uniform(phase, task, attempt, kStraggler) < options_.straggler_share) {
+    if (options_.straggler_share > 0.0 &&
+        uniform(phase, task, attempt, kStraggler) < options_.straggler_share) {
       seconds *= options_.straggler_factor;
     }
   }
@@ -632,7 +633,7 @@ void ClusterSimulation::start_task(Index job, Phase p, Index task, Index node) {
   if (p == kReduce && !options_.split_copy && !state_.jobs.shuffle.empty()) {
     seconds += state_.jobs.shuffle[job];
   }
-  if (!uniform_ && uniform(phase, task, attempt, kFailure) < options_.failure) {
+  if (options_.failure > 0.0 && uniform(phase, task, attempt, kFailure) < options_.failure) {
     fails = true;
     seconds *= uniform(phase, task, attempt, kFraction);
   }
@@ -914,7 +915,7 @@ void ClusterSimulation::integrate(double until) {
 
 void ClusterSimulation::advance(double until) {
   const auto pop = [&] {
-    std::pop_heap(events_.begin(), events_.end(), later);
+    std::pop_heap(events_.begin(), events_.end(), Later());
     const Event event = events_.back();
     events_.pop_back();
     return event;

@@ -106,11 +106,13 @@ class ClusterSimulation {
     Index what;
     std::uint64_t sequence;
   };
-  static bool later(const Event& a, const Event& b) {
-    if (a.time != b.time) return a.time > b.time;
-    if (a.kind != b.kind) return a.kind > b.kind;
-    return a.sequence > b.sequence;
-  }
+  struct Later {
+    bool operator()(const Event& a, const Event& b) const {
+      if (a.time != b.time) return a.time > b.time;
+      if (a.kind != b.kind) return a.kind > b.kind;
+      return a.sequence > b.sequence;
+    }
+  };
   struct Run {
     Index next;
     Index node;
