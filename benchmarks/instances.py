@@ -13,6 +13,9 @@ objectives_instance(J): the same with weights U(0, 1), seed 1; it has what every
 step_instance(): 1,000 jobs on 10,000 slots, weights U(0, 1), 3 SLA steps a job, seed 1.
 section51_base(seed): the FlowFlex paper's section 5.1 on 25 slots, times in units of the mean Q.
 flows_instance(F): F flows of 20 jobs each from that generator on 25 slots, seed 1.
+cluster_stream(): 20,000 jobs of log-normal map counts (mean 50, 1.5), 20 s a map, one reduce task for ten maps
+    (10 s copying, 60 s), 5 a second, on slots that give load 0.7, seed 7; times vary by 30 %, so that no two tasks
+    end together.
 cell_network(F, T, kind): F flows of work U{1..99} in T equal cells of 25 slots, ceil(work / 25 T) long, H in
     all; earliest completions U(0, H / 5), weights U{1..10}, deadlines U(0, H / 2) later, 1 to 5 SLA steps
     U(0, H / 3) apart, seed 1.
@@ -30,6 +33,8 @@ from __future__ import annotations
 import numpy as np
 
 from malleable import (
+    Cluster,
+    ClusterJobs,
     Flows,
     Jobs,
     MapReduceJobs,
@@ -38,6 +43,7 @@ from malleable import (
     OverlapEpoch,
     SlottedDecision,
     SlottedEpoch,
+    generate_cluster_jobs,
 )
 from malleable.report.latency import DecisionStream, instance_a, instance_b
 from malleable.workloads import section7, section41, section51_flows
@@ -49,6 +55,7 @@ __all__ = [
     "SIZES",
     "OverlapStream",
     "cell_network",
+    "cluster_stream",
     "decision_stream",
     "flows_instance",
     "instance_a",
@@ -271,3 +278,9 @@ def slotted_loop(jobs: int, policy: str) -> tuple[SlottedEpoch, SlottedLoop]:
     maps, work = loop.drawn(jobs)
     loop.admit(epoch.add(0.0, maps, work), maps, work)
     return epoch, loop
+
+
+def cluster_stream() -> tuple[ClusterJobs, Cluster]:
+    """About a million map and reduce tasks; simulate with ``noise=0.3, rng=7``."""
+    jobs = generate_cluster_jobs(20_000, 7, gap=0.2)
+    return jobs, Cluster.for_load(jobs, 0.7)

@@ -74,3 +74,11 @@ def test_cell_network(kind):
     assert columns["volume"].sum() <= columns["room"].sum()
     found = mb.flow_kernels.min_cost_flow(**columns)
     assert found.value == pytest.approx(found.bound)
+
+
+def test_cluster_stream():
+    jobs, cluster = instances.cluster_stream()
+    assert len(jobs) == 20_000
+    assert 0.8e6 < jobs.maps.sum() + jobs.reduces.sum() < 1.4e6
+    span = np.ptp(jobs.arrival)
+    assert jobs.map_work.sum() / (span * cluster.map_slots.sum()) == pytest.approx(0.7, rel=0.01)

@@ -200,8 +200,8 @@ def _reproduce(parser: argparse.ArgumentParser) -> None:
         "FAIR, FIFO and the best bound (25 instances). asrpt-fig5 to asrpt-fig13: map and reduce in "
         "slots, ratios to the bound, their convergence (fig9) and flow times (from fig10 on). overlap-fig7, "
         "overlap-fig9: ratio to the bound over load on a trace, and mean slowdown by size. flex-fig6: FLEX "
-        "and FAIR on the paper's cluster. adaptive-fig4 to -fig9, adaptive-table6, -table7: nine benchmarks "
-        "on six unlike nodes."
+        "and FAIR on the paper's cluster; flowflex-fig12: flows on a cluster. adaptive-fig4 to -fig9, "
+        "adaptive-table6, -table7: nine benchmarks on six unlike nodes."
     )
     add = parser.add_argument
     names = (
