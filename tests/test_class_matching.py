@@ -128,7 +128,9 @@ def test_rates_far_apart(solver):
     found = mb.match_classes(alpha, mu, solver=solver)
     assert found.suggested.any(axis=1).all()
     assert np.all((mu * found.share).sum(axis=1) >= found.growth * alpha * (1 - 1e-9))
-    assert found.growth == pytest.approx(growth_by_vertices(np.ones(3), mu / alpha[:, None]), rel=1e-6)
+    assert found.growth == pytest.approx(
+        growth_by_vertices(np.ones(3), mu / alpha[:, None]), rel=1e-6
+    )
 
 
 @pytest.mark.parametrize(

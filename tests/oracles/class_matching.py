@@ -25,7 +25,9 @@ def growth_by_vertices(alpha, mu):
     matrices = columns[:, bases].transpose(1, 0, 2)
     regular = np.abs(np.linalg.det(matrices)) > 1e-9
     bases, matrices = bases[regular], matrices[regular]
-    found = np.linalg.solve(matrices, np.broadcast_to(right[:, None], (len(bases), rows, 1)))[..., 0]
+    found = np.linalg.solve(matrices, np.broadcast_to(right[:, None], (len(bases), rows, 1)))[
+        ..., 0
+    ]
     feasible = (found >= -1e-9).all(axis=1)
     lam = np.where(bases == shares, found, 0.0).sum(axis=1)
     return float(lam[feasible].max())
