@@ -16,11 +16,14 @@ flows_instance(F): F flows of 20 jobs each from that generator on 25 slots, seed
 cell_network(F, T, kind): F flows of work U{1..99} in T equal cells of 25 slots, ceil(work / 25 T) long, H in
     all; earliest completions U(0, H / 5), weights U{1..10}, deadlines U(0, H / 2) later, 1 to 5 SLA steps
     U(0, H / 3) apart, seed 1.
+matching_instance(F, M, G): arrival rates U(0, 1) of F classes; execution rates lognormal(0, 1) by class and
+    type; M nodes, node j of type j mod G; seed 1.
 """
 
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from malleable import Flows, Jobs
 from malleable.report.latency import DecisionStream, instance_a, instance_b
@@ -35,6 +38,7 @@ __all__ = [
     "flows_instance",
     "instance_a",
     "instance_b",
+    "matching_instance",
     "objectives_instance",
     "section41_base",
     "section41_larger",
@@ -146,3 +150,13 @@ def cell_network(flows: int, cells: int, kind: str, seed: int = 1) -> dict[str, 
                 row(at, paid, 0.0)
         columns["offset"].append(len(columns["from_cell"]))
     return columns
+
+
+def matching_instance(
+    classes: int, nodes: int, types: int, seed: int = 1
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+    """Arrival rates, execution rates by node and types of nodes, for the adaptive scheduler."""
+    generator = np.random.default_rng(seed)
+    arrival = generator.random(classes)
+    member = np.arange(nodes) % types
+    return arrival, generator.lognormal(0.0, 1.0, (classes, types))[:, member], member

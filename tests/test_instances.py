@@ -74,3 +74,12 @@ def test_cell_network(kind):
     assert columns["volume"].sum() <= columns["room"].sum()
     found = mb.flow_kernels.min_cost_flow(**columns)
     assert found.value == pytest.approx(found.bound)
+
+
+def test_what_is_matched():
+    arrival, execution, member = instances.matching_instance(5, 24, 8)
+    assert arrival.shape == (5,)
+    assert execution.shape == (5, 24)
+    assert member.tolist() == [*range(8)] * 3
+    assert np.array_equal(execution[:, :8], execution[:, 16:])
+    assert np.array_equal(instances.matching_instance(5, 24, 8)[1], execution)
