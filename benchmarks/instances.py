@@ -14,8 +14,8 @@ step_instance(): 1,000 jobs on 10,000 slots, weights U(0, 1), 3 SLA steps a job,
 section51_base(seed): the FlowFlex paper's section 5.1 on 25 slots, times in units of the mean Q.
 flows_instance(F): F flows of 20 jobs each from that generator on 25 slots, seed 1.
 cluster_stream(): 20,000 jobs of log-normal map counts (mean 50, 1.5), 20 s a map, one reduce task for ten maps
-    (10 s copying, 60 s), 5 a second, on slots that give load 0.7, seed 7; times vary by 30 %, so that no two tasks
-    end together.
+    (10 s copying, 60 s), 5 a second, on slots that give load 0.7, seed 7; times vary by 30 %, so that no
+    two tasks end together.
 cell_network(F, T, kind): F flows of work U{1..99} in T equal cells of 25 slots, ceil(work / 25 T) long, H in
     all; earliest completions U(0, H / 5), weights U{1..10}, deadlines U(0, H / 2) later, 1 to 5 SLA steps
     U(0, H / 3) apart, seed 1.
@@ -26,11 +26,14 @@ slotted_cluster(): the ASRPT paper's section VII, Exp(5) map and Exp(40) reduce 
     200 arrivals a slot for 5,000 slots, seed 1.
 slotted_loop(J, policy): a SlottedEpoch on 10,000 machines with J live jobs of U{1..9} map tasks and U{1..80}
     units of reduce work; 200 more arrive every slot; seed 1.
+matching_instance(F, M, G): arrival rates U(0, 1) of F classes; execution rates lognormal(0, 1) by class and
+    type; M nodes, node j of type j mod G; seed 1.
 """
 
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from malleable import (
     Cluster,
@@ -61,6 +64,7 @@ __all__ = [
     "instance_a",
     "instance_b",
     "m_m_1",
+    "matching_instance",
     "objectives_instance",
     "section41_base",
     "section41_larger",
@@ -284,3 +288,13 @@ def cluster_stream() -> tuple[ClusterJobs, Cluster]:
     """About a million map and reduce tasks; simulate with ``noise=0.3, rng=7``."""
     jobs = generate_cluster_jobs(20_000, 7, gap=0.2)
     return jobs, Cluster.for_load(jobs, 0.7)
+
+
+def matching_instance(
+    classes: int, nodes: int, types: int, seed: int = 1
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+    """Arrival rates, execution rates by node and types of nodes, for the adaptive scheduler."""
+    generator = np.random.default_rng(seed)
+    arrival = generator.random(classes)
+    member = np.arange(nodes) % types
+    return arrival, generator.lognormal(0.0, 1.0, (classes, types))[:, member], member

@@ -82,3 +82,12 @@ def test_cluster_stream():
     assert 0.8e6 < jobs.maps.sum() + jobs.reduces.sum() < 1.4e6
     span = np.ptp(jobs.arrival)
     assert jobs.map_work.sum() / (span * cluster.map_slots.sum()) == pytest.approx(0.7, rel=0.01)
+
+
+def test_what_is_matched():
+    arrival, execution, member = instances.matching_instance(5, 24, 8)
+    assert arrival.shape == (5,)
+    assert execution.shape == (5, 24)
+    assert member.tolist() == [*range(8)] * 3
+    assert np.array_equal(execution[:, :8], execution[:, 16:])
+    assert np.array_equal(instances.matching_instance(5, 24, 8)[1], execution)

@@ -16,8 +16,6 @@ from malleable.workloads.cluster_nodes import Cluster, read_cluster
 
 __all__ = ["AdaptiveEpoch", "AdaptiveMatching", "TaskStarts"]
 
-PHASES = ("map", "reduce")
-
 
 class TaskStarts(NamedTuple):
     """Tasks to start now, one row each.
@@ -339,7 +337,7 @@ class AdaptiveEpoch:
         ----------
         now : float
             [s]
-        free_map_slots, free_reduce_slots : array_like of int, shape (N,)
+        free_map_slots, free_reduce_slots : array_like of int, shape (N,), or int
             By node; generic slots count as map slots.
 
         Returns
@@ -347,9 +345,8 @@ class AdaptiveEpoch:
         TaskStarts
         """
         at = self._time(now)
-        shape = (len(self._cluster),)
         free = [
-            np.ascontiguousarray(np.broadcast_to(_whole(field, slots), shape))
+            self._by_node(field, slots)
             for field, slots in (
                 ("free_map_slots", free_map_slots),
                 ("free_reduce_slots", free_reduce_slots),
@@ -358,6 +355,12 @@ class AdaptiveEpoch:
         found = self._epoch.decide(at, *free)
         self._now = at
         return TaskStarts(found["ids"], found["phase"], found["task"], found["node"])
+
+    def _by_node(self, field: str, slots: npt.ArrayLike) -> Integers:
+        given = _whole(field, slots)
+        if given.ndim == 0:
+            return np.full(len(self._cluster), given)
+        return np.ascontiguousarray(given)
 
     def counts(self, ids: npt.ArrayLike) -> dict[str, Integers]:
         """Tasks of jobs: ``map_waiting``, ``map_running``, ``map_finished``, the same for reduces."""

@@ -15,6 +15,8 @@ __all__ = ["ClassMatching", "check_solver", "match_classes", "resource_shares"]
 SOLVERS = ("highs", "scipy")
 # A share is called zero when it serves less than this part of what its class needs.
 _ZERO = 1e-7
+# A dual value above this is one.
+_PRICED = 1e-9
 
 
 class ClassMatching(NamedTuple):
@@ -91,7 +93,8 @@ def match_classes(
     later classes on later nodes is taken: among all optimal delta, the largest
     ``sum_ij (i + 1)^a (j + 1)^b n_j mu_ij delta_ij / alpha_i`` with a = 1 / sqrt(2), b = 1 / sqrt(3)
     (irrational, so that sums do not tie), types in the order of their first node, n_j being the
-    nodes of a type (1 without grouping).
+    nodes of a type (1 without grouping). Where rounding forbids that second program, the vertex of the
+    first stays.
 
     Parameters
     ----------
@@ -239,7 +242,7 @@ def _highs(speed: Floats, rank: Floats) -> Floats:
     program.col_cost_ = np.append(np.zeros(count), 1.0)
     program.col_lower_ = np.zeros(count + 1)
     # A class that cannot run on a type gets no share of it.
-    program.col_upper_ = np.append(np.where(speed.reshape(-1) > 0.0, 1.0, 0.0), infinity)
+    program.col_upper_ = np.append(np.where(speed.reshape(-1) > 0.0, infinity, 0.0), infinity)
     program.row_lower_ = np.append(np.zeros(classes), np.full(columns, -infinity))
     program.row_upper_ = np.append(np.full(classes, infinity), np.ones(columns))
     program.a_matrix_.format_ = highspy.MatrixFormat.kColwise
@@ -258,23 +261,33 @@ def _highs(speed: Floats, rank: Floats) -> Floats:
         solver.setOptionValue(option, setting)
     solver.passModel(program)
 
-    def solution() -> Floats:
+    def solved() -> bool:
         solver.run()
-        status = solver.getModelStatus()
-        if status != highspy.HighsModelStatus.kOptimal:
-            raise RuntimeError(f"HiGHS: {solver.modelStatusToString(status)}")
-        return np.array(solver.getSolution().col_value)
+        return bool(solver.getModelStatus() == highspy.HighsModelStatus.kOptimal)
 
-    growth = float(solution()[count])
-    # Primal simplex goes on from the first program's vertex, which stays feasible.
-    solver.changeColBounds(count, growth, growth)
+    if not solved():
+        status = solver.modelStatusToString(solver.getModelStatus())
+        raise RuntimeError(f"HiGHS: {status}")
+    best = solver.getSolution()
+    vertex = np.array(best.col_value)[:count]
+    # The first program's optima: what has a price stays at its bound. Its vertex is one of them, so
+    # primal simplex goes on from there.
+    priced = np.flatnonzero(np.abs(np.array(best.col_dual)[:count]) > _PRICED)
+    solver.changeColsBounds(
+        len(priced), priced.astype(np.int32), np.zeros(len(priced)), np.zeros(len(priced))
+    )
+    for k in np.flatnonzero(np.abs(np.array(best.row_dual)) > _PRICED).tolist():
+        bound = 0.0 if k < classes else 1.0
+        solver.changeRowBounds(k, bound, bound)
     solver.changeColsCost(
         count + 1,
         np.arange(count + 1, dtype=np.int32),
         np.append(rank.reshape(-1), 0.0),
     )
     solver.setOptionValue("simplex_strategy", 4)
-    return solution()[:count].reshape(classes, columns)
+    if solved():
+        vertex = np.array(solver.getSolution().col_value)[:count]
+    return vertex.reshape(classes, columns)
 
 
 def _scipy(speed: Floats, rank: Floats) -> Floats:
@@ -287,18 +300,28 @@ def _scipy(speed: Floats, rank: Floats) -> Floats:
     rows = csc_array((value, row, start), shape=(classes + columns, count + 1)).tolil()
     rows[:classes] = -rows[:classes]
     upper = np.append(np.zeros(classes), np.ones(columns))
-    most = np.append(np.where(speed.reshape(-1) > 0.0, 1.0, 0.0), np.inf)
+    most = np.append(np.where(speed.reshape(-1) > 0.0, np.inf, 0.0), np.inf)
     bounds = np.stack([np.zeros(count + 1), most], axis=1)
     tolerance = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
-    def solution(cost: Floats) -> Any:
-        found = linprog(
-            -cost, rows.tocsc(), upper, bounds=bounds, method="highs-ds", options=tolerance
+    def solution(cost: Floats, fixed: npt.NDArray[np.bool_]) -> Any:
+        given = rows.tocsc()
+        return linprog(
+            -cost,
+            given[~fixed],
+            upper[~fixed],
+            given[fixed] if fixed.any() else None,
+            upper[fixed] if fixed.any() else None,
+            bounds=bounds,
+            method="highs-ds",
+            options=tolerance,
         )
-        if found.status != 0:
-            raise RuntimeError(f"linprog: {found.message}")
-        return found.x
 
-    growth = solution(np.append(np.zeros(count), 1.0))[count]
-    bounds[count] = growth * (1.0 - 1e-11), growth
-    return np.asarray(solution(np.append(rank.reshape(-1), 0.0))[:count].reshape(classes, columns))
+    best = solution(np.append(np.zeros(count), 1.0), np.zeros(classes + columns, dtype=np.bool_))
+    if best.status != 0:
+        raise RuntimeError(f"linprog: {best.message}")
+    prices = best.lower.marginals[:count]
+    bounds[:count][np.abs(prices) > _PRICED, 1] = 0.0
+    last = solution(np.append(rank.reshape(-1), 0.0), np.abs(best.ineqlin.marginals) > _PRICED)
+    found = last.x if last.status == 0 else best.x
+    return np.asarray(found[:count].reshape(classes, columns))

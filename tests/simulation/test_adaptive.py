@@ -1,0 +1,103 @@
+"""The adaptive policy on simulated clusters."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import malleable as mb
+
+pytest.importorskip("highspy")
+
+NODES = [
+    {"count": 3, "map_slots": 2, "reduce_slots": 1, "storage": 1e7, "link": 1e7},
+    {"count": 2, "map_slots": 4, "reduce_slots": 2, "rate": 4.0},
+]
+USERS = [
+    {"name": "user0", "minimum": 4, "priority": 2},
+    {"name": "user1", "minimum": 1, "priority": 1},
+]
+
+
+def run(policy, seed=0, nodes=NODES, users=USERS, count=60, **options):
+    jobs = mb.generate_cluster_jobs(count, seed, gap=15.0, mean_maps=10.0, users=3)
+    return mb.simulate(
+        jobs, "cluster", policy, cluster=mb.Cluster(nodes, users), rng=seed, **options
+    )
+
+
+@settings(max_examples=25)
+@given(
+    st.integers(0, 10**6),
+    st.booleans(),
+    st.sampled_from([0, 2]),
+    st.sampled_from([0.0, 0.3]),
+    st.booleans(),
+)
+def test_work_is_conserved(seed, grouped, replicas, failure, generic):
+    nodes = [{"slots": 3}, {"slots": 2, "rate": 3.0}] if generic else NODES
+    policy = mb.Adaptive(grouped=grouped)
+    slow = {"slow_start": 1.0} if generic else {}
+    found = run(policy, seed, nodes, count=30, replicas=replicas, failure=failure, **slow)
+    summary = found.summary["adaptive"]
+    assert summary["unfinished"] == 0
+    assert summary["idle_slots"] == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("policy", ["adaptive", "adaptive-literal", mb.Adaptive(guard=1.5)])
+def test_same_seed_same_records(policy):
+    one, other = (run(policy, 5, replicas=2, noise=0.3) for _ in range(2))
+    for name, column in one.records.items():
+        assert np.array_equal(column, other.records[name]), name
+
+
+def test_with_all_alike_minima_order_users():
+    # One class and one type of node: only the users' rules are left.
+    jobs = mb.ClusterJobs([8, 8], 10.0, arrival=0.0, user=["user1", "user0"], program=["p", "p"])
+    place = mb.Cluster([{"map_slots": 4}], [{"name": "user0", "minimum": 4, "priority": 1}])
+    found = mb.simulate(jobs, "cluster", "adaptive", cluster=place, rng=0)
+    end = dict(zip(found.records["user"], found.records["completion"], strict=True))
+    assert end == {"user0": 20.0, "user1": 40.0}
+
+
+def test_without_users_it_is_first_come_first_served():
+    jobs = mb.generate_cluster_jobs(40, 3, gap=5.0, mean_maps=8.0)
+    place = mb.Cluster([{"count": 3, "map_slots": 3, "reduce_slots": 1}])
+    found = mb.simulate(jobs, "cluster", ["fifo", "adaptive"], cluster=place, rng=0)
+    ends = [
+        found.records["completion"][found.records["policy"] == name]
+        for name in ("fifo", "adaptive")
+    ]
+    # One user, one type: every class is suggested everywhere, so the earliest job goes first.
+    assert np.allclose(*ends)
+
+
+def test_as_printed_slots_idle_and_by_default_none_does():
+    found = run(["adaptive", "adaptive-literal"], 2)
+    assert found.summary["adaptive"]["idle_slots"] == 0.0
+    assert found.summary["adaptive-literal"]["idle_slots"] > 0.1
+
+
+def test_placement_brings_locality():
+    policies = [mb.Adaptive(), mb.Adaptive(placement=False, name="at random")]
+    nodes = [
+        {"count": 6, "map_slots": 2, "reduce_slots": 1},
+        {"count": 2, "map_slots": 4, "reduce_slots": 2, "rate": 4.0},
+    ]
+    jobs = mb.generate_cluster_jobs(80, 1, gap=60.0, mean_maps=10.0)
+    found = mb.simulate(
+        jobs, "cluster", policies, cluster=mb.Cluster(nodes), rng=1, replicas=1
+    ).summary
+    assert found["adaptive"]["locality"] > found["at random"]["locality"]
+
+
+def test_gangs_are_refused():
+    with pytest.raises(ValueError, match="gang: not with policy 'adaptive'"):
+        run("adaptive", gang=True)
+
+
+def test_noisy_estimates_do_not_stop_it():
+    found = run(["adaptive", "adaptive-literal"], 4, estimates=1.0)
+    assert found.summary["adaptive"]["unfinished"] == 0
+    learnt = run("adaptive", 4, estimates="learn").summary["adaptive"]
+    assert learnt["unfinished"] == 0

@@ -1,0 +1,279 @@
+"""The adaptive scheduler in a loop of one's own, against a choice that looks at every job."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import malleable as mb
+from tests.oracles.class_matching import chosen_job
+
+pytest.importorskip("highspy")
+
+NODES = [
+    {"count": 2, "map_slots": 2, "reduce_slots": 1},
+    {"count": 1, "map_slots": 3, "reduce_slots": 1, "rate": 4.0},
+]
+USERS = [
+    {"name": "a", "minimum": 4, "priority": 2},
+    {"name": "b", "minimum": 2, "priority": 1},
+    {"name": "c", "priority": 3},
+]
+
+
+def cluster():
+    return mb.Cluster(NODES, USERS)
+
+
+def jobs(maps, reduces=0, **given):
+    return mb.ClusterJobs(maps, given.pop("seconds", 10.0), reduces, 20.0, **given)
+
+
+def epoch_of(**options):
+    return mb.AdaptiveEpoch(cluster(), mb.Adaptive(**options))
+
+
+@pytest.mark.parametrize("fallback", [True, False])
+@given(data=st.data())
+def test_every_choice_is_the_one_that_the_rules_name(fallback, data):
+    epoch = epoch_of(fallback=fallback, max_wait=float("inf"), patience=0.0)
+    now, running = 0.0, []
+    names = [user["name"] for user in USERS]
+    known = []  # id, user, class
+    for _ in range(data.draw(st.integers(1, 12))):
+        now += data.draw(st.sampled_from([0.0, 1.0, 30.0]))
+        what = data.draw(st.sampled_from(["add", "add", "start", "start", "finish"]))
+        if what == "add":
+            user = data.draw(st.integers(0, 2))
+            program = data.draw(st.sampled_from(["x", "y"]))
+            table = jobs(
+                [data.draw(st.integers(1, 4))],
+                [data.draw(st.integers(0, 2))],
+                seconds=3.0 if program == "x" else 50.0,
+                user=[names[user]],
+                program=[program],
+            )
+            known.append((int(epoch.add(table, now)[0]), user, (USERS[user]["priority"], program)))
+        elif what == "finish" and running:
+            job, phase, node = running.pop(data.draw(st.integers(0, len(running) - 1)))
+            epoch.finish([job], [phase], [node], [5.0], now, done=data.draw(st.booleans()))
+        elif what == "start":
+            node, phase = data.draw(st.integers(0, 2)), data.draw(st.integers(0, 1))
+            matching = epoch.matching()
+            column = next(k for k, own in enumerate(matching.nodes) if node in own)
+            counts = epoch.counts([job for job, _, _ in known])
+            waiting = counts["map_waiting" if phase == 0 else "reduce_waiting"]
+            busy = counts["map_running"] + counts["reduce_running"]
+            users = [
+                (
+                    user.get("minimum", 0),
+                    user["priority"],
+                    sum(int(n) for n, job in zip(busy, known, strict=True) if job[1] == k),
+                )
+                for k, user in enumerate(USERS)
+            ]
+            place = {key: k for k, key in enumerate(matching.classes)}
+            rows = [
+                (job, user, place[key], int(n))
+                for (job, user, key), n in zip(known, waiting, strict=True)
+            ]
+            sets = [
+                {k for k in range(len(place)) if share[k, column] > 0.0}
+                for share in (matching.minimum_share, matching.share)
+            ]
+            expected = chosen_job(rows, users, *sets, fallback)
+            free = np.zeros((2, 3), dtype=np.int64)
+            free[phase, node] = 1
+            starts = epoch.decide(now, *free)
+            assert starts.ids.tolist() == ([] if expected is None else [expected])
+            if expected is not None:
+                assert (starts.phase[0], starts.node[0]) == (phase, node)
+                running.append((expected, phase, node))
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 9), st.integers(0, 3), st.integers(0, 2)), max_size=12),
+    st.booleans(),
+)
+def test_no_slot_idles_and_all_is_done(rows, generic):
+    nodes = [{"slots": 3}, {"slots": 2, "rate": 3.0}] if generic else NODES
+    place = mb.Cluster(nodes, USERS)
+    epoch = mb.AdaptiveEpoch(place)
+    free = np.stack([place.map_slots, place.reduce_slots])
+    if rows:
+        table = jobs(
+            [maps for maps, _, _ in rows],
+            [reduces for _, reduces, _ in rows],
+            user=[USERS[user]["name"] for _, _, user in rows],
+        )
+        ids = epoch.add(table, 0.0)
+    done, now = 0, 0.0
+    total = sum(maps + reduces for maps, reduces, _ in rows)
+    while done < total:
+        starts = epoch.decide(now, *free)
+        counts = epoch.counts(ids)
+        pools = [0, 0] if generic else [0, 1]
+        for phase, (name, pool) in enumerate(zip(("map", "reduce"), pools, strict=True)):
+            np.subtract.at(free[pool], starts.node[starts.phase == phase], 1)
+            assert counts[f"{name}_waiting"].sum() == 0 or free[pool].sum() == 0 or generic
+        assert (free >= 0).all()
+        if generic:
+            waiting = counts["map_waiting"].sum() + counts["reduce_waiting"].sum()
+            assert waiting == 0 or free[0].sum() == 0
+        assert len(starts.ids)
+        now += 5.0
+        epoch.finish(starts.ids, starts.phase, starts.node, 5.0, now)
+        for phase, pool in enumerate(pools):
+            np.add.at(free[pool], starts.node[starts.phase == phase], 1)
+        done += len(starts.ids)
+    assert len(epoch.decide(now, *free).ids) == 0
+    if rows:
+        assert epoch.counts(ids)["map_finished"].tolist() == [maps for maps, _, _ in rows]
+        epoch.remove(ids)
+    assert len(epoch) == 0
+
+
+def test_nothing_starves():
+    # User a's minimum is all the cluster has, and she always has work.
+    place = mb.Cluster([{"map_slots": 2}], [{"name": "a", "minimum": 2, "priority": 1}])
+    epoch = mb.AdaptiveEpoch(place, mb.Adaptive(max_wait=100.0))
+    poor = epoch.add(jobs([1], user=["z"]), 0.0)[0]
+    epoch.add(jobs([10_000], user=["a"]), 0.0)
+    now, served = 0.0, None
+    while served is None:
+        starts = epoch.decide(now, 2)
+        served = now if poor in starts.ids else None
+        now += 10.0
+        epoch.finish(starts.ids, starts.phase, starts.node, 10.0, now)
+    assert served == 100.0
+
+
+def test_estimates_follow_what_finishes():
+    epoch = epoch_of(memory=float("inf"))
+    epoch.add(jobs([40], seconds=10.0, program=["p"]), 1.0)
+    before = epoch.matching()
+    assert before.arrival_rates.tolist() == [1.0]
+    # 2 slots on a slow node, 3 at four times the rate: 40 tasks of 10 s.
+    assert np.allclose(before.execution_rates, [[2 / 400, 3 / 100]])
+    slow = next(k for k, own in enumerate(before.nodes) if 0 in own)
+    starts = epoch.decide(1.0, [2, 0, 0], 0)
+    epoch.finish(starts.ids, starts.phase, starts.node, 30.0, 31.0)
+    after = epoch.match(31.0)
+    assert after.execution_rates[0, slow] < before.execution_rates[0, slow] / 2
+    assert after.solves == before.solves + 1
+    assert [own.tolist() for own in after.nodes] == [[0, 1], [2]]
+    literal = mb.AdaptiveEpoch(cluster(), mb.Adaptive.literal())
+    literal.add(jobs([40], seconds=10.0, program=["p"]), 1.0)
+    assert np.allclose(literal.matching().execution_rates, [[1 / 400, 1 / 400, 1 / 100]])
+
+
+def test_matchings_are_those_of_match_classes():
+    epoch = epoch_of(memory=float("inf"))
+    for k in range(12):
+        epoch.add(jobs([1 + k % 3], [k % 2], user=["ac"[k % 2]], program=["xyz"[k % 3]]), 1.0 + k)
+    found = epoch.match(13.0)
+    member = np.zeros(3, dtype=np.int64)
+    for column, own in enumerate(found.nodes):
+        member[own] = column
+    alone = mb.match_classes(
+        found.arrival_rates, found.execution_rates[:, member], node_type=member
+    )
+    assert np.allclose(found.share[:, member], alone.share, atol=1e-9)
+    least = mb.match_classes(
+        found.minimum_arrival_rates,
+        found.execution_rates[:, member],
+        node_type=member,
+        serve_idle=False,
+    )
+    assert np.allclose(found.minimum_share[:, member], least.share, atol=1e-9)
+    only_c = [k for k, (priority, _) in enumerate(found.classes) if priority == 3]
+    assert not found.minimum_share[only_c].any()
+
+
+def test_blocks_and_their_places():
+    epoch = epoch_of()
+    one, two = epoch.add(jobs([3, 2], user=["c", "c"]), 0.0)
+    places = epoch.place(one, copies=2)
+    assert places.shape == (3, 2)
+    assert all(len(set(row)) == 2 for row in places.tolist())
+    epoch.set_blocks(one, [[0], [0], [2]])
+    epoch.set_blocks(two, [[1], [1]])
+    starts = epoch.decide(0.0, [0, 1, 1], 0)
+    assert starts.node.tolist() == [1, 2]
+    assert starts.ids.tolist() == [two, one]
+    assert starts.task.tolist() == [0, 2]
+    epoch.finish([two], 0, 1, 4.0, 4.0, task=0, done=False)
+    assert epoch.decide(4.0, [0, 1, 0], 0).task.tolist() == [0]
+    with pytest.raises(ValueError, match="has started map tasks, or blocks"):
+        epoch.set_blocks(one, [[0], [0], [2]])
+
+
+def test_blocks_that_come_with_the_jobs():
+    epoch = epoch_of()
+    (job,) = epoch.add(jobs([2]), 0.0, blocks=[[[2], [0]]])
+    starts = epoch.decide(0.0, [1, 0, 1], 0)
+    assert sorted(zip(starts.node.tolist(), starts.task.tolist(), strict=True)) == [(0, 1), (2, 0)]
+    assert set(starts.ids.tolist()) == {job}
+
+
+def test_slow_start():
+    epoch = epoch_of()
+    (job,) = epoch.add(jobs([4], [2]), 0.0)
+    assert len(epoch.decide(0.0, 0, 1).ids) == 0
+    epoch.update([job], 1.0, reduces=[2])
+    assert epoch.decide(1.0, 0, 1).phase.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda e: e.decide(0.0, [1, 1]), "free_map_slots has 2 entries, expected 3"),
+        (lambda e: e.decide(0.0, [1, -1, 0]), r"free_map_slots\[1\] = -1"),
+        (lambda e: e.decide(-1.0, 1), "times never fall"),
+        (lambda e: e.finish([0], 0, 0, 1.0, 1.0), r"ids\[0\] = 0: runs no such task"),
+        (lambda e: e.finish([7], 0, 0, 1.0, 1.0), r"ids\[0\] = 7: no such job"),
+        (lambda e: e.remove([3]), r"ids\[0\] = 3: no such job"),
+        (lambda e: e.update([0], 1.0, maps=[6]), r"tasks\[0\] = 6"),
+        (lambda e: e.update([0], 1.0, maps=[1.5]), "tasks: not whole numbers"),
+        (lambda e: e.set_blocks(0, [[9]] * 5), r"blocks\[0\] = 9: no such node"),
+        (lambda e: e.set_blocks(0, [[0]]), "one row for each of 5 map tasks"),
+        (lambda e: e.place(0, copies=4), "copies = 4: must be from 1 to 3"),
+        (lambda e: e.add([1], 0.0), "a ClusterJobs is needed"),
+        (lambda e: e.add(jobs([1]), 0.0, blocks=[]), "blocks has 0 entries, expected 1"),
+        (lambda e: e.add(jobs([1]), 0.0, blocks=[[[5]]]), "names a node that the cluster has not"),
+        (lambda e: e.counts([1]), "no such job"),
+    ],
+)
+def test_a_wrong_call_changes_nothing(call, message):
+    epoch = epoch_of()
+    epoch.add(jobs([5]), 0.0)
+    with pytest.raises(ValueError, match=message):
+        call(epoch)
+    assert len(epoch) == 1
+    assert epoch.counts([0])["map_waiting"].tolist() == [5]
+    assert len(epoch.decide(0.0, 1, 1).ids) == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"guard": -1.0}, "guard = -1.0: must be at least 0"),
+        ({"memory": 0.0}, "memory = 0.0: must be above 0"),
+        ({"threshold": float("inf")}, "threshold = inf"),
+        ({"max_wait": float("nan")}, "max_wait = nan"),
+        ({"patience": "x"}, "patience = 'x': not a number"),
+        ({"solver": "x"}, "solver = 'x'"),
+    ],
+)
+def test_wrong_options(options, message):
+    with pytest.raises(ValueError, match=message):
+        mb.Adaptive(**options)
+
+
+def test_jobs_that_fit_nowhere():
+    epoch = mb.AdaptiveEpoch({"node": [{"map_slots": 1}]})
+    with pytest.raises(ValueError, match=r"reduces\[0\] = 1: the cluster has no slots"):
+        epoch.add(jobs([1], [1]), 0.0)
+    assert len(epoch) == 0
+    with pytest.raises(ValueError, match="an Adaptive is needed"):
+        mb.AdaptiveEpoch(cluster(), "adaptive")
