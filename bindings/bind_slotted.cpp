@@ -92,6 +92,9 @@ class PySlottedSim {
                           to_numpy(std::move(r.map_finish)), to_numpy(std::move(r.finish)));
   }
   Integers flow_histogram() const { return copy(sim_.flow_histogram()); }
+  py::tuple slowdown() const {
+    return py::make_tuple(copy(sim_.size_counts()), copy(sim_.size_slowdowns()));
+  }
 
  private:
   SlottedSim sim_;
@@ -193,7 +196,8 @@ void bind_slotted(py::module_& module) {
       .def("advance", &PySlottedSim::advance, py::arg("last"))
       .def("totals", &PySlottedSim::totals)
       .def("take_records", &PySlottedSim::take_records)
-      .def("flow_histogram", &PySlottedSim::flow_histogram);
+      .def("flow_histogram", &PySlottedSim::flow_histogram)
+      .def("slowdown", &PySlottedSim::slowdown);
   py::class_<PySlottedEpoch>(module, "SlottedEpoch")
       .def(py::init<std::int64_t, double, const std::string&>(), py::arg("machines"),
            py::arg("slot_seconds"), py::arg("policy"))

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from malleable import _core
 from malleable.epoch import _floats, _ids, _integers
 from malleable.tables import Floats, Integers, check_time
+from malleable.workloads.files import checked_whole
 
 __all__ = ["LOOP_POLICIES", "SlottedDecision", "SlottedEpoch", "bounce_left"]
 
@@ -88,7 +89,9 @@ class SlottedEpoch:
         if policy not in LOOP_POLICIES:
             raise ValueError(f"policy = {policy!r}: expected one of {', '.join(LOOP_POLICIES)}")
         self._slot = check_time("slot_seconds", slot_seconds)
-        self._core = _core.SlottedEpoch(_machines(machines), self._slot, policy)
+        self._core = _core.SlottedEpoch(
+            checked_whole("machines", machines, 1, 2**40), self._slot, policy
+        )
 
     def __len__(self) -> int:
         return len(self._core)
@@ -189,13 +192,5 @@ class SlottedEpoch:
         """
         moment = check_time("now", now)
         if machines is not None:
-            self._core.set_machines(_machines(machines))
+            self._core.set_machines(checked_whole("machines", machines, 1, 2**40))
         return SlottedDecision(*self._core.decide(moment))
-
-
-def _machines(machines: object) -> int:
-    if isinstance(machines, bool) or not isinstance(machines, (int, np.integer)):
-        raise ValueError(f"machines = {machines!r}: must be a whole number, at least 1")
-    if not 1 <= int(machines) <= 2**40:
-        raise ValueError(f"machines = {machines}: must be from 1 to 2^40")
-    return int(machines)

@@ -104,3 +104,21 @@ def test_interrupted_figures_keep_what_is_finished():
     figure = run_asrpt_figure("asrpt-fig5", 5, progress=stop)
     assert (figure.simulations, figure.complete, len(figure.curves)) == (2, False, 11)
     assert all(len(curve.ratio) == 2 for curve in figure.curves)
+
+
+def test_curves_of_a_simulation(tmp_path):
+    pytest.importorskip("matplotlib")
+    jobs = section7("uniform-small", slots=40, rng=1)
+    result = mb.simulate(jobs, "slotted", ["asrpt", "fifo"])
+    paths = [tmp_path / name for name in ("slowdown.png", "ratio.png", "cdf.png")]
+    mb.report.draw_slowdown_by_work(result, paths[0])
+    mb.report.draw_ratio_over_time(result, jobs, 100, paths[1])
+    axes = result.plot(paths[2]).axes[0]
+    assert axes.get_xlabel() == "response [slots]"
+    for path in paths:
+        assert path.read_bytes().startswith(b"\x89PNG")
+    shown = mb.report.draw_slowdown_by_work(result).axes[0].lines[1].get_xydata()
+    count, mean = result.slowdown["fifo"]
+    assert shown[:, 1].tolist() == mean[count > 0].tolist()
+    with pytest.raises(ValueError, match="no job has finished"):
+        mb.report.draw_slowdown_by_work(mb.simulate(mb.MapReduceJobs([], []), "slotted", "fifo"))

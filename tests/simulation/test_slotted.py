@@ -1,8 +1,10 @@
 """Map and reduce in slots against a unit-by-unit simulator, the paper's settings and theorems."""
 
+import math
 import os
 import signal
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import malleable as mb
-from malleable.simulation import slotted
+from malleable.simulation import slotted, sweep
 from malleable.workloads import section7
 from malleable.workloads.map_reduce import SETTINGS
 from tests.oracles import slotted_units
@@ -408,6 +410,11 @@ def test_lognormal_estimates():
         ({"machines": True}, "machines = True"),
         ({"horizon": 0}, "horizon = 0"),
         ({"horizon": 1.5}, r"horizon = 1\.5"),
+        ({"horizon": float("inf")}, "horizon = inf"),
+        ({"horizon": float("nan")}, "horizon = nan"),
+        ({"horizon": "soon"}, "horizon = 'soon'"),
+        ({"preemptive": "no"}, "preemptive = 'no'"),
+        ({"estimates": True}, "estimates = True"),
         ({"estimates": [1.0]}, "estimates has shape"),
         ({"estimates": [1.0, float("nan")]}, r"estimates\[1\] = nan"),
         ({"estimates": [-1.0, 1.0]}, r"estimates\[0\] = -1"),
@@ -475,3 +482,52 @@ def test_extremes_end_quickly():
     assert slotted.srpt_finish(wide, 1).tolist() == [2**41]
     done = mb.simulate(wide, "slotted", "asrpt", machines=2**40).records
     assert done["completion"].tolist() == [2.0]
+
+
+def loaded_jobs(load, seed):
+    return section7("uniform-small", slots=60, rate=load * 100 / 45, rng=seed)
+
+
+def test_sweeps_over_loads_and_seeds():
+    axes = [0.5, 0.9], [1, 2], ["asrpt", "unlock"]
+    serial = sweep(loaded_jobs, *axes, model="slotted", machines=100)
+    with ThreadPoolExecutor(2) as pool:
+        assert list(sweep(loaded_jobs, *axes, executor=pool, model="slotted")) == list(serial)
+    assert [(row["load"], row["seed"], row["policy"]) for row in serial[:3]] == [
+        (0.5, 1, "asrpt"),
+        (0.5, 1, "unlock"),
+        (0.5, 2, "asrpt"),
+    ]
+    last = mb.simulate(loaded_jobs(0.9, 2), "slotted", "unlock").summary["unlock"]
+    assert {name: serial[-1][name] for name in last} == last
+
+
+def test_threads_side_by_side():
+    """Simulations of several threads do not disturb each other."""
+    jobs = section7("exp-small", slots=200, rng=1)
+    expected = mb.simulate(jobs, "slotted", "asrpt").summary
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: mb.simulate(jobs, "slotted", "asrpt").summary, range(8)))
+    assert all(each == expected for each in found)
+
+
+@pytest.mark.parametrize("preemptive", [True, False])
+def test_slowdown_by_size(preemptive):
+    jobs = section7("exp-small", slots=200, rng=6)
+    result = mb.simulate(jobs, "slotted", "fair", machines=30, preemptive=preemptive, horizon=150)
+    count, mean = result.slowdown["fair"]
+    flows = {}
+    rows = zip(
+        result.records["job_id"].tolist(), result.records["turnaround_time"].tolist(), strict=True
+    )
+    for row, flow in rows:
+        maps, tasks = int(jobs.map[row]), jobs.reduce[row]
+        alone = math.ceil(maps / 30) + max(
+            math.ceil(sum(tasks) / 30), 0 if preemptive else max(tasks)
+        )
+        assert flow >= alone
+        flows.setdefault(int(math.log2(maps + sum(tasks))), []).append(flow / alone)
+    assert len(count) == max(flows) + 1
+    for k in range(len(count)):
+        assert count[k] == len(flows.get(k, []))
+        assert mean[k] == pytest.approx(np.mean(flows[k])) if k in flows else np.isnan(mean[k])

@@ -1,6 +1,7 @@
 #include "malleable/sim/slotted.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <stdexcept>
 #include <utility>
 
@@ -15,6 +16,8 @@ SlottedSim::SlottedSim(const SlottedOptions& options, std::unique_ptr<SlottedPol
     : options_(options),
       policy_(std::move(policy)),
       ring_(options.preemptive ? 0 : kRing),
+      size_counts_(kSizes, 0),
+      size_slowdowns_(kSizes, 0.0),
       idle_(options.machines) {
   validate_machines(options.machines);
 }
@@ -34,8 +37,11 @@ void SlottedSim::feed(const MapReduceView& jobs, std::span<const double> estimat
 void SlottedSim::enter(const MapReduceView& jobs, std::size_t j, double estimate) {
   const auto first = static_cast<std::size_t>(jobs.task_offset[j]);
   const auto end = static_cast<std::size_t>(jobs.task_offset[j + 1]);
-  std::int64_t reduce = 0;
-  for (std::size_t k = first; k < end; ++k) reduce += jobs.task[k];
+  std::int64_t reduce = 0, longest = 0;
+  for (std::size_t k = first; k < end; ++k) {
+    reduce += jobs.task[k];
+    longest = std::max(longest, jobs.task[k]);
+  }
   const std::int64_t number = totals_.arrived++;
   const std::int64_t slot = jobs.arrival[j];
   if (jobs.map[j] + reduce == 0) {
@@ -58,6 +64,11 @@ void SlottedSim::enter(const MapReduceView& jobs, std::size_t j, double estimate
   truth.arrival = slot;
   truth.start = 0;
   truth.map_finish = slot - 1;
+  truth.units = jobs.map[j] + reduce;
+  const auto slots = [this](std::int64_t units) {
+    return (units + options_.machines - 1) / options_.machines;
+  };
+  truth.alone = slots(jobs.map[j]) + std::max(slots(reduce), options_.preemptive ? 0 : longest);
   truth.reduce_total = truth.reduce_waiting = reduce;
   truth.end_sum = 0;
   truth.estimate = estimate < 0.0 ? static_cast<double>(reduce) : estimate;
@@ -253,6 +264,12 @@ void SlottedSim::record(const Truth& truth, std::int64_t finish) {
   const std::size_t bin = std::min(static_cast<std::size_t>(flow), kHistogram - 1);
   if (bin >= histogram_.size()) histogram_.resize(bin + 1, 0);
   ++histogram_[bin];
+  if (truth.units > 0) {
+    const auto size =
+        static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(truth.units))) - 1;
+    ++size_counts_[size];
+    size_slowdowns_[size] += static_cast<double>(flow) / static_cast<double>(truth.alone);
+  }
   if (!options_.records) return;
   records_.job.push_back(truth.number);
   records_.start.push_back(truth.start);

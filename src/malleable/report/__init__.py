@@ -12,7 +12,7 @@ from malleable.report.packing_picture import draw_packing, draw_packings
 from malleable.report.plan_explain import explain_lines
 from malleable.report.plan_views import plan_dict, plan_frame
 from malleable.report.simulation_views import draw_response_cdf
-from malleable.report.slotted_views import draw_ratio_over_time
+from malleable.report.slotted_views import draw_ratio_over_time, draw_slowdown_by_work
 
 __all__ = [
     "ComparisonRow",
@@ -25,6 +25,7 @@ __all__ = [
     "draw_ratio_over_time",
     "draw_response_cdf",
     "draw_slowdown",
+    "draw_slowdown_by_work",
     "explain_flow_lines",
     "explain_lines",
     "flow_plan_dict",

@@ -19,7 +19,13 @@ from malleable.workloads import MapReduceJobs
 if TYPE_CHECKING:
     from rich.table import Table
 
-__all__ = ["constants_dict", "constants_lines", "draw_ratio_over_time", "slotted_table"]
+__all__ = [
+    "constants_dict",
+    "constants_lines",
+    "draw_ratio_over_time",
+    "draw_slowdown_by_work",
+    "slotted_table",
+]
 
 
 def slotted_table(result: SimulationResult) -> Table:
@@ -70,6 +76,27 @@ def constants_dict(constants: EfficiencyConstants) -> dict[str, float | None]:
         name: value if math.isfinite(value) else None
         for name, value in dataclasses.asdict(constants).items()
     }
+
+
+def draw_slowdown_by_work(
+    result: SimulationResult, path: str | os.PathLike[str] | None = None, force: bool = False
+) -> Any:
+    """Mean flow time over the slots alone on all machines, by work, one curve a policy.
+
+    Buckets are powers of two of a job's units. ValueError if nothing has finished.
+    """
+    if not any(len(count) for count, _ in result.slowdown.values()):
+        raise ValueError("slowdown: no job has finished")
+    figure = new_figure(6.0, 4.0)
+    axes = figure.subplots()
+    for policy, (count, mean) in result.slowdown.items():
+        some = np.flatnonzero(count)
+        axes.plot(2.0**some, mean[some], marker=".", label=policy)
+    axes.set(xscale="log", yscale="log", xlabel="work of a job [units]", ylabel="mean slowdown")
+    axes.legend()
+    if path is not None:
+        save_figure(figure, path, force)
+    return figure
 
 
 def draw_ratio_over_time(

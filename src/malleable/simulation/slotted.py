@@ -15,7 +15,7 @@ import numpy.typing as npt
 from malleable import _core
 from malleable.simulation.result import RECORD_COLUMNS, SimulationResult
 from malleable.tables import Floats, Integers
-from malleable.workloads.files import checked_choice
+from malleable.workloads.files import checked_choice, checked_whole
 from malleable.workloads.map_reduce import (
     MapReduceJobs,
     MapReduceStream,
@@ -59,10 +59,7 @@ def _in_order(jobs: MapReduceJobs) -> tuple[MapReduceJobs, Integers]:
 
 def checked_machines(machines: Any) -> int:
     """A number of machines; ValueError otherwise."""
-    whole = isinstance(machines, (int, np.integer)) and not isinstance(machines, bool)
-    if not whole or not 1 <= int(machines) <= 2**40:
-        raise ValueError(f"machines = {machines!r}: must be a whole number from 1 to 2^40")
-    return int(machines)
+    return checked_whole("machines", machines, 1, 2**40)
 
 
 def srpt_finish(jobs: MapReduceJobs, machines: int) -> Integers:
@@ -149,7 +146,8 @@ def _slots_alone(jobs: MapReduceJobs, machines: int, preemptive: bool) -> Intege
 
 def checked_deviation(sigma: Any) -> float:
     """A standard deviation of logarithms: finite, at least 0."""
-    if not (isinstance(sigma, (int, float, np.number)) and 0.0 <= float(sigma) < math.inf):
+    number = isinstance(sigma, (int, float, np.number)) and not isinstance(sigma, bool)
+    if not (number and 0.0 <= float(sigma) < math.inf):
         raise ValueError(f"estimates = {sigma!r}: a standard deviation must be at least 0")
     return float(sigma)
 
@@ -277,8 +275,9 @@ def run(
     -------
     SimulationResult
         Times are slots: slot a begins at a - 1 and ends at a, so a job of slot a that ends in slot f
-        has response f - a + 1. Stretch is response / units of work. After Ctrl-C what was finished,
-        with ``complete`` false.
+        has response f - a + 1. Stretch is response / units of work. `slowdown` is by powers of two of
+        a job's units (entry k: from 2^k to below 2^(k + 1)) and counts in slots that the job would take
+        alone on all machines. After Ctrl-C what was finished, with ``complete`` false.
 
     Raises
     ------
@@ -308,9 +307,9 @@ def run(
     with_bound = not stream if bound is None else bool(bound)
     last = _LAST_SLOT * 2
     if horizon is not None:
-        if isinstance(horizon, bool) or int(horizon) != horizon or not 1 <= horizon <= _LAST_SLOT:
-            raise ValueError(f"horizon = {horizon!r}: must be a slot from 1 to 2^50")
-        last = int(horizon)
+        last = checked_whole("horizon", horizon, 1, _LAST_SLOT)
+    if not isinstance(preemptive, (bool, np.bool_)):
+        raise ValueError(f"preemptive = {preemptive!r}: must be True or False")
     if isinstance(rng, np.random.Generator):
         rng = int(rng.integers(2**63))
     estimate = _checked_estimates(jobs, estimates, rng)
@@ -373,17 +372,23 @@ def run(
         if least > 0:
             summary["ratio"] = summary["total_response"] / least
             summary["tight_ratio"] = summary["total_response"] / tight
-    nothing = np.zeros(0, dtype=np.int64), np.zeros(0)
     return SimulationResult(
         model="slotted",
         records=_records(jobs, order, policy, sim)
         if isinstance(jobs, MapReduceJobs) and keep
         else None,
         summary={policy: summary},
-        slowdown={policy: nothing},
+        slowdown={policy: _slowdown(sim)},
         timing={policy: seconds},
         complete=complete,
     )
+
+
+def _slowdown(sim: Any) -> tuple[Integers, Floats]:
+    count, total = sim.slowdown()
+    sizes = int(np.flatnonzero(count)[-1]) + 1 if count.any() else 0
+    count, total = count[:sizes], total[:sizes]
+    return count, np.divide(total, count, out=np.full(sizes, np.nan), where=count > 0)
 
 
 def _summary(sim: Any, machines: int) -> dict[str, float]:

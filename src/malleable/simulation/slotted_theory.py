@@ -11,11 +11,13 @@ import numpy.typing as npt
 
 from malleable.simulation.slotted import checked_machines
 from malleable.tables import Floats
+from malleable.workloads.files import checked_whole
 from malleable.workloads.map_reduce import MapReduceJobs, MapReduceStream, job_distribution
 
 __all__ = ["EfficiencyConstants", "efficiency_constants"]
 
-_POINTS, _ZOOMS = 1000, 8
+_MOST_POINTS, _LEAST_POINTS, _ZOOMS = 1000, 12, 8
+_TERMS = 5_000_000  # of all sums of a grid, where that leaves it its least points
 _LARGEST_EXPONENT = 600.0
 
 
@@ -95,14 +97,12 @@ def efficiency_constants(
             reduce=(jobs.mean_reduce, jobs.largest_reduce),
             largest_slot=math.inf,
             generating=_poisson(jobs.rate, value, weight),
+            amounts=len(value),
         )
     if len(jobs) == 0:
         raise ValueError("jobs: at least one is needed")
     last = int(jobs.arrival.max())
-    if slots is None:
-        slots = last
-    if slots < last:
-        raise ValueError(f"slots = {slots}: before the last arrival, in slot {last}")
+    slots = last if slots is None else checked_whole("slots", slots, last, 2**50)
     reduce = jobs.reduce_work
     busy, place = np.unique(jobs.arrival, return_inverse=True)
     work = np.bincount(place, weights=jobs.map + reduce)
@@ -117,6 +117,7 @@ def efficiency_constants(
         reduce=(float(reduce.mean()), int(reduce.max())),
         largest_slot=float(amount.max()),
         generating=_plain(value[weight > 0.0], weight[weight > 0.0]),
+        amounts=len(value),
     )
 
 
@@ -124,21 +125,29 @@ def efficiency_constants(
 _Generating = Callable[[Floats], tuple[Floats, Floats]]
 
 
+def _moments(theta: Floats, value: Floats, weight: Floats) -> tuple[Floats, Floats]:
+    """Sums of weight exp(theta value), and of the same times value."""
+    sums = np.empty((2, len(theta)))
+    for k, each in enumerate(theta.tolist()):
+        terms = weight * np.exp(each * value)
+        sums[:, k] = terms.sum(), terms @ value
+    return sums[0], sums[1]
+
+
 def _plain(value: Floats, weight: Floats) -> _Generating:
     top = float(value.max())
 
     def generating(theta: Floats) -> tuple[Floats, Floats]:
-        terms = weight * np.exp(theta[:, None] * (value - top))
-        total = terms.sum(axis=1)
-        return theta * top + np.log(total), terms @ value / total
+        total, first = _moments(theta, value - top, weight)
+        return theta * top + np.log(total), top + first / total
 
     return generating
 
 
 def _poisson(rate: float, value: Floats, weight: Floats) -> _Generating:
     def generating(theta: Floats) -> tuple[Floats, Floats]:
-        terms = weight * np.exp(theta[:, None] * value)
-        return rate * (terms.sum(axis=1) - 1.0), rate * (terms @ value)
+        total, first = _moments(theta, value, weight)
+        return rate * (total - 1.0), rate * first
 
     return generating
 
@@ -161,6 +170,7 @@ def _constants(
     reduce: tuple[float, float],
     largest_slot: float,
     generating: _Generating,
+    amounts: int,
 ) -> EfficiencyConstants:
     mean_reduce, largest = reduce
     if not math.isfinite(largest):
@@ -169,7 +179,8 @@ def _constants(
     load = mean / machines
     b1 = b2 = math.inf
     if load < 1.0:
-        b1, b2 = (_least(h, machines, largest, largest_slot, generating) for h in (1, 2))
+        points = min(max(_TERMS // amounts, _LEAST_POINTS), _MOST_POINTS)
+        b1, b2 = (_least(h, machines, largest, largest_slot, generating, points) for h in (1, 2))
     common = math.inf
     if load < 1.0:
         common = max(2.0, (1.0 - empty) / rate, load / rate)
@@ -188,7 +199,12 @@ def _constants(
 
 
 def _least(
-    power: int, machines: int, largest: float, largest_slot: float, generating: _Generating
+    power: int,
+    machines: int,
+    largest: float,
+    largest_slot: float,
+    generating: _Generating,
+    points: int,
 ) -> float:
     """Least of (1 + ceil((N - 1) R_max / epsilon))^power + tail over epsilon.
 
@@ -215,12 +231,12 @@ def _least(
     while high < limit and generating(np.array([high]))[1][0] < machines:
         high *= 2.0
     for _ in range(_ZOOMS):
-        grid = np.linspace(low, high, _POINTS)
+        grid = np.linspace(low, high, points)
         found = value(grid)
         at = int(np.argmin(found))
         if not math.isfinite(found[at]):
             high = float(grid[1])  # all that is allowed lies before the first point
             continue
         best = min(best, float(found[at]))
-        low, high = float(grid[max(at - 1, 0)]), float(grid[min(at + 1, _POINTS - 1)])
+        low, high = float(grid[max(at - 1, 0)]), float(grid[min(at + 1, points - 1)])
     return best

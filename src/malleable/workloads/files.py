@@ -7,6 +7,7 @@ names the file. A file object stays the caller's: it is read from where it stand
 
 from __future__ import annotations
 
+import csv
 import gzip
 import io
 import math
@@ -14,7 +15,7 @@ import os
 import secrets
 import shutil
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, BinaryIO, TextIO, TypeAlias
@@ -36,15 +37,31 @@ def parse_number(text: str) -> float:
     """``float(text)`` without Python's digit-grouping underscores; ValueError if not a number."""
     if "_" in text:
         raise ValueError("not a number")
-    return float(text)
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError("not a number") from None
 
 
 def checked_positive(field: str, value: float) -> float:
     """``value`` as a float; ValueError naming ``field`` unless it is finite and above zero."""
-    number = float(value)
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{field} = {shown(value)}: not a number") from None
     if not (math.isfinite(number) and number > 0):
         raise ValueError(f"{field} = {shown(value)}: must be finite and above 0")
     return number
+
+
+def checked_whole(field: str, value: Any, low: int, high: int) -> int:
+    """``value`` as an int; ValueError naming ``field`` unless it is whole and in the range."""
+    whole = not isinstance(value, bool) and hasattr(value, "__index__")
+    if isinstance(value, float):
+        whole = value.is_integer()
+    if not whole or not low <= value <= high:
+        raise ValueError(f"{field} = {shown(value)}: must be a whole number from {low} to {high}")
+    return int(value)
 
 
 def checked_choice(field: str, value: str, choices: tuple[str, ...]) -> str:
@@ -163,6 +180,51 @@ def open_text(source: Source) -> Iterator[tuple[TextIO, str]]:
     """`open_bytes`, then `as_text`: yields the text stream and the name for messages."""
     with open_bytes(source) as (stream, where), as_text(stream, where) as text:
         yield text, where
+
+
+def read_columns(
+    source: Source,
+    known: Sequence[str],
+    needed: Sequence[str],
+    parse: Callable[[str, str], Any],
+) -> tuple[dict[str, list[Any]], str]:
+    """Columns of a CSV with a header, plain or gzip, and the name of the file.
+
+    ``parse(column, cell)`` makes a value of a cell; what it says in a ValueError follows the cell.
+
+    Raises
+    ------
+    ValueError
+        One line that names the file, the line (from 1) and the column.
+    OSError
+        The file cannot be opened.
+    """
+    with open_text(source) as (text, where):
+        rows = csv.reader(text)
+        head = [cell.strip() for cell in next(rows, [])]
+        for cell in head:
+            if cell not in known:
+                raise ValueError(
+                    f"{where}: unknown column {shown(cell)}, expected {', '.join(known)}"
+                )
+        for column in needed:
+            if column not in head:
+                raise ValueError(f"{where}: column {column!r} is missing")
+        if len(set(head)) < len(head):
+            raise ValueError(f"{where}: a column occurs twice")
+        columns: dict[str, list[Any]] = {cell: [] for cell in head}
+        for cells in rows:
+            if not cells:
+                continue
+            line = f"{where}: line {rows.line_num}"
+            if len(cells) != len(head):
+                raise ValueError(f"{line}: {len(cells)} cells, expected {len(head)}")
+            for column, cell in zip(head, cells, strict=True):
+                try:
+                    columns[column].append(parse(column, cell))
+                except ValueError as error:
+                    raise ValueError(f"{line}: {column} = {shown(cell)}: {error}") from None
+    return columns, where
 
 
 def _exists_error(path: str | os.PathLike[str]) -> FileExistsError:

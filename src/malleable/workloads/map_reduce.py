@@ -18,8 +18,9 @@ from malleable.workloads.files import (
     Source,
     checked_choice,
     checked_positive,
-    open_text,
+    checked_whole,
     parse_number,
+    read_columns,
     shown,
     write_text,
 )
@@ -294,13 +295,13 @@ def _random_split(
 
 
 def _task_range(tasks: Tasks) -> tuple[int, int]:
-    low, high = (tasks, tasks) if isinstance(tasks, int) else tasks
-    for value in (low, high):
-        if isinstance(value, bool) or int(value) != value:
-            raise ValueError(f"tasks = {shown(tasks)}: must be whole numbers")
-    if not 1 <= low <= high <= 10**6:
-        raise ValueError(f"tasks = {shown(tasks)}: must be from 1 to 10^6, the lower number first")
-    return int(low), int(high)
+    pair = tuple(tasks) if isinstance(tasks, (tuple, list)) else (tasks, tasks)
+    if len(pair) != 2:
+        raise ValueError(f"tasks = {shown(tasks)}: a number, or the least and the largest")
+    low, high = (checked_whole("tasks", value, 1, 10**6) for value in pair)
+    if low > high:
+        raise ValueError(f"tasks = {shown(tasks)}: the lower number comes first")
+    return low, high
 
 
 class MapReduceStream:
@@ -343,9 +344,7 @@ class MapReduceStream:
         split: str = "even",
     ) -> None:
         self.sizes = _checked_sizes(setting)
-        if isinstance(slots, bool) or int(slots) != slots or not 0 <= slots <= 2**40:
-            raise ValueError(f"slots = {shown(slots)}: must be a whole number from 0 to 2^40")
-        self.slots = int(slots)
+        self.slots = checked_whole("slots", slots, 0, 2**40)
         self.rate = checked_positive("rate", rate)
         if self.rate > 1e6:
             raise ValueError(f"rate = {shown(rate)}: must be at most 10^6")
@@ -409,13 +408,10 @@ def _checked_sizes(setting: Any) -> tuple[Size, Size]:
     checked: list[Size] = []
     for size in sizes:
         if isinstance(size, (tuple, list)):
-            whole = len(size) == 2 and all(float(value).is_integer() for value in size)
-            if not whole or not 0 <= size[0] <= size[1] <= 2**32:
-                raise ValueError(
-                    f"setting = {shown(setting)}: a range is two whole numbers from 0 to 2^32, the"
-                    " smaller one first"
-                )
-            checked.append((int(size[0]), int(size[1])))
+            ends = [checked_whole("setting", value, 0, 2**32) for value in size]
+            if len(ends) != 2 or ends[0] > ends[1]:
+                raise ValueError(f"setting = {shown(setting)}: a range is two numbers in order")
+            checked.append((ends[0], ends[1]))
         else:
             mean = checked_positive("setting", size)
             if mean > 2**32:
@@ -494,42 +490,22 @@ def read_map_reduce_jobs(source: Source) -> MapReduceJobs:
     OSError
         The file cannot be opened.
     """
-    with open_text(source) as (text, where):
-        rows = csv.reader(text)
-        head = [cell.strip() for cell in next(rows, [])]
-        for cell in head:
-            if cell not in _COLUMNS:
-                raise ValueError(
-                    f"{where}: unknown column {shown(cell)}, expected {', '.join(_COLUMNS)}"
-                )
-        for needed in ("map", "reduce"):
-            if needed not in head:
-                raise ValueError(f"{where}: column {needed!r} is missing")
-        if len(set(head)) < len(head):
-            raise ValueError(f"{where}: a column occurs twice")
-        columns: dict[str, list[Any]] = {cell: [] for cell in head}
-        for cells in rows:
-            if not cells:
-                continue
-            line = f"{where}: line {rows.line_num}"
-            if len(cells) != len(head):
-                raise ValueError(f"{line}: {len(cells)} cells, expected {len(head)}")
-            for column, cell in zip(head, cells, strict=True):
-                columns[column].append(cell if column == "name" else _cell(column, cell, line))
+    columns, where = read_columns(source, _COLUMNS, ("map", "reduce"), _value)
     try:
         return MapReduceJobs(**columns)
     except ValueError as error:
         raise ValueError(f"{where}: {error}") from None
 
 
-def _cell(column: str, cell: str, line: str) -> float | list[float]:
-    try:
-        if column == "reduce":
-            return [parse_number(part) for part in cell.split(";")] if cell.strip() else []
+def _value(column: str, cell: str) -> str | float | list[float]:
+    if column == "name":
+        return cell
+    if column != "reduce":
         return parse_number(cell)
+    try:
+        return [parse_number(part) for part in cell.split(";")] if cell.strip() else []
     except ValueError:
-        expected = "not a list r1;r2;..." if column == "reduce" else "not a number"
-        raise ValueError(f"{line}: {column} = {shown(cell)}: {expected}") from None
+        raise ValueError("not a list r1;r2;...") from None
 
 
 def write_map_reduce_jobs(

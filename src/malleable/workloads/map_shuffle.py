@@ -18,6 +18,7 @@ from malleable.workloads.files import (
     checked_positive,
     open_text,
     parse_number,
+    read_columns,
     shown,
 )
 from malleable.workloads.rumen import read_rumen_phases
@@ -191,41 +192,15 @@ def read_map_shuffle_jobs(source: Source) -> MapShuffleJobs:
     OSError
         The file cannot be opened.
     """
-    with open_text(source) as (text, where):
-        rows = csv.reader(text)
-        head = [cell.strip() for cell in next(rows, [])]
-        for cell in head:
-            if cell not in _COLUMNS:
-                raise ValueError(
-                    f"{where}: unknown column {shown(cell)}, expected {', '.join(_COLUMNS)}"
-                )
-        for needed in ("map", "shuffle"):
-            if needed not in head:
-                raise ValueError(f"{where}: column {needed!r} is missing")
-        if len(set(head)) < len(head):
-            raise ValueError(f"{where}: a column occurs twice")
-        columns: dict[str, list[Any]] = {cell: [] for cell in head}
-        for cells in rows:
-            if not cells:
-                continue
-            if len(cells) != len(head):
-                raise ValueError(
-                    f"{where}: line {rows.line_num}: {len(cells)} cells, expected {len(head)}"
-                )
-            for column, cell in zip(head, cells, strict=True):
-                if column == "name":
-                    columns[column].append(cell)
-                    continue
-                try:
-                    columns[column].append(parse_number(cell))
-                except ValueError:
-                    raise ValueError(
-                        f"{where}: line {rows.line_num}: {column} = {shown(cell)}: not a number"
-                    ) from None
+    columns, where = read_columns(source, _COLUMNS, ("map", "shuffle"), _value)
     try:
         return MapShuffleJobs(**columns)
     except ValueError as error:
         raise ValueError(f"{where}: {error}") from None
+
+
+def _value(column: str, cell: str) -> str | float:
+    return cell if column == "name" else parse_number(cell)
 
 
 def read_map_shuffle_swim(

@@ -73,12 +73,17 @@ class SlottedSim {
   SlottedRecords take_records();
   // Completed jobs by flow time; the last entry holds all that are longer.
   std::span<const std::int64_t> flow_histogram() const { return histogram_; }
+  // Completed jobs by powers of two of their work: [2^k, 2^(k+1)) units at k; their number, and the
+  // sum of flow time over the slots that they would take alone on all machines.
+  std::span<const std::int64_t> size_counts() const { return size_counts_; }
+  std::span<const double> size_slowdowns() const { return size_slowdowns_; }
   std::int64_t live() const { return live_; }
   std::int64_t next_slot() const { return slot_; }
 
  private:
   struct Truth {
     std::int64_t number, arrival, start, map_finish;
+    std::int64_t units, alone;                  // work; slots that it takes alone on all machines
     std::int64_t reduce_total, reduce_waiting;  // units not started
     std::int64_t end_sum;                       // of the slots in which running tasks end
     double estimate;
@@ -92,6 +97,7 @@ class SlottedSim {
   };
   static constexpr std::size_t kRing = 1024;
   static constexpr std::size_t kHistogram = 1 << 16;
+  static constexpr std::size_t kSizes = 48;
 
   void enter(const MapReduceView& jobs, std::size_t j, double estimate);
   void step();
@@ -115,6 +121,8 @@ class SlottedSim {
   std::vector<std::vector<Ending>> ring_;  // running tasks by the slot of their end, modulo kRing
   std::vector<SlottedGrant> grants_;
   std::vector<std::int64_t> histogram_;
+  std::vector<std::int64_t> size_counts_;
+  std::vector<double> size_slowdowns_;
   SlottedTotals totals_;
   SlottedRecords records_;
   std::int64_t slot_ = 1;          // the next to run
