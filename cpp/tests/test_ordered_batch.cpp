@@ -13,7 +13,8 @@ namespace {
 TEST(agrees_with_the_fluid_queue) {
   OrderedBatch evaluate;
   trials(3, 300, [&](Random& random) {
-    const Batch b = batch(random, 1 + random() % 12);
+    // Now and then so many that the queue's rankings do not keep all of them sorted.
+    const Batch b = batch(random, 1 + random() % (random() % 20 == 0 ? 900 : 12));
     const std::size_t count = b.map.size();
     std::vector<Index> order(count), place(count);
     std::iota(order.begin(), order.end(), Index{0});
@@ -26,7 +27,8 @@ TEST(agrees_with_the_fluid_queue) {
       second[k] = static_cast<double>(place[k]);
     }
     const double total = evaluate.run(b.map, b.shuffle, order, place, completion);
-    CHECK(near(total, std::accumulate(completion.begin(), completion.end(), 0.0), 1e-9));
+    CHECK(near(total, std::accumulate(completion.begin(), completion.end(), 0.0),
+               1e-9 * (1.0 + total)));
     TandemOptions options;
     options.policy = OverlapPolicy::kOrder;
     TandemQueue queue(options);

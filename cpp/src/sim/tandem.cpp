@@ -16,37 +16,81 @@ constexpr std::size_t kHistogramSize = std::size_t{1} << 17;
 
 }  // namespace
 
-void TandemQueue::Ranking::insert(const Entry& entry) {
-  auto place = entries_.end();
-  while (place != entries_.begin() && std::prev(place)->rank < entry.rank) {
-    if (entries_.end() - place == 16) {
+void TandemQueue::Ranking::insert_near(const Entry& entry) {
+  auto place = near_.end();
+  while (place != near_.begin() && std::prev(place)->rank < entry.rank) {
+    if (near_.end() - place == 16) {
       place =
-          std::lower_bound(entries_.begin(), place, entry.rank,
+          std::lower_bound(near_.begin(), place, entry.rank,
                            [](const Entry& a, const OverlapRank& rank) { return rank < a.rank; });
       break;
     }
     --place;
   }
-  entries_.insert(place, entry);
+  near_.insert(place, entry);
 }
 
-void TandemQueue::Ranking::erase(const OverlapRank& rank) {
-  if (entries_.back().rank.id == rank.id) {
-    entries_.pop_back();
-    return;
-  }
-  entries_.erase(
-      std::lower_bound(entries_.begin(), entries_.end(), rank,
-                       [](const Entry& a, const OverlapRank& other) { return other < a.rank; }));
+void TandemQueue::Ranking::push_far(const Entry& entry) {
+  far_.push_back(entry);
+  std::push_heap(far_.begin(), far_.end(),
+                 [](const Entry& a, const Entry& b) { return b.rank < a.rank; });
 }
 
-void TandemQueue::Ranking::change(const OverlapRank& old, const Entry& entry) {
-  if (entries_.back().rank.id == old.id && !(old < entry.rank)) {
-    entries_.back() = entry;
+void TandemQueue::Ranking::insert(const OverlapRank& rank, std::uint32_t slot) {
+  if (slot >= stamp_.size()) stamp_.resize(slot + 1, 0);
+  const Entry entry{rank, slot, ++stamp_[slot]};
+  const bool any_far = count_ > near_.size();
+  ++count_;
+  if (near_.empty() || rank < near_.front().rank || (!any_far && near_.size() < kNear)) {
+    insert_near(entry);
+  } else {
+    push_far(entry);
+  }
+  if (near_.size() > 2 * kNear) {
+    for (std::size_t k = 0; k < kNear; ++k) push_far(near_[k]);
+    near_.erase(near_.begin(), near_.begin() + kNear);
+  }
+}
+
+void TandemQueue::Ranking::erase(const OverlapRank& rank, std::uint32_t slot) {
+  --count_;
+  ++stamp_[slot];
+  if (near_.back().rank.id == rank.id) {
+    near_.pop_back();
+  } else if (!(near_.front().rank < rank)) {
+    near_.erase(
+        std::lower_bound(near_.begin(), near_.end(), rank,
+                         [](const Entry& a, const OverlapRank& other) { return other < a.rank; }));
+  }
+  if (near_.empty() || far_.size() > 2 * count_ + kNear) refill();
+}
+
+void TandemQueue::Ranking::change(const OverlapRank& old, const OverlapRank& rank,
+                                  std::uint32_t slot) {
+  if (near_.back().rank.id == old.id && !(old < rank)) {
+    near_.back().rank = rank;
     return;
   }
-  erase(old);
-  insert(entry);
+  if (!(old < rank) && !(rank < old)) return;
+  erase(old, slot);
+  insert(rank, slot);
+}
+
+// Drops void entries, all of them if there are many, and lets the first ones of the heap move up.
+void TandemQueue::Ranking::refill() {
+  const auto later = [](const Entry& a, const Entry& b) { return b.rank < a.rank; };
+  if (far_.size() > 2 * count_ + kNear) {
+    std::erase_if(far_, [this](const Entry& entry) { return stamp_[entry.slot] != entry.stamp; });
+    std::make_heap(far_.begin(), far_.end(), later);
+  }
+  if (!near_.empty()) return;
+  while (near_.size() < kNear && !far_.empty()) {
+    const Entry first = far_.front();
+    std::pop_heap(far_.begin(), far_.end(), later);
+    far_.pop_back();
+    if (stamp_[first.slot] == first.stamp) near_.push_back(first);
+  }
+  std::reverse(near_.begin(), near_.end());
 }
 
 TandemQueue::TandemQueue(const TandemOptions& options)
@@ -185,11 +229,11 @@ void TandemQueue::refresh(std::uint32_t slot) {
   const auto update = [slot](Ranking& ranking, bool was, bool is, const OverlapRank& old,
                              const OverlapRank& now) {
     if (was && is) {
-      ranking.change(old, {now, slot});
+      ranking.change(old, now, slot);
     } else if (was) {
-      ranking.erase(old);
+      ranking.erase(old, slot);
     } else if (is) {
-      ranking.insert({now, slot});
+      ranking.insert(now, slot);
     }
   };
   update(group.mapping, place.maps, fresh.maps, place.map, fresh.map);

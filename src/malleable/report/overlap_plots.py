@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from malleable.report.drawing import check_drawing, new_figure, save_figure
+from malleable.report.slotted_views import draw_slowdown_by_work
 from malleable.simulation import SimulationResult
 
 __all__ = ["draw_ratio_over_load", "draw_slowdown", "plot_ratios", "plot_slowdowns"]
@@ -52,7 +53,7 @@ def draw_slowdown(
     Parameters
     ----------
     result : SimulationResult
-        With buckets.
+        With buckets; for the slotted model see `draw_slowdown_by_work`.
     path : path, optional
         Where to write the picture.
     force : bool
@@ -67,6 +68,8 @@ def draw_slowdown(
     ImportError
         matplotlib is not installed.
     """
+    if result.model == "slotted":
+        return draw_slowdown_by_work(result, path, force)
     check_drawing(path)
     if not any((np.asarray(count) >= _FEWEST).any() for count, _ in result.slowdown.values()):
         raise ValueError(f"slowdown: no bucket of size has {_FEWEST} jobs")

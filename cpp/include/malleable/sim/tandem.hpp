@@ -5,9 +5,9 @@
 // With overlap a job's map phase releases shuffle work in proportion to its progress; without, all
 // of it at its end.
 //
-// Ranked policies keep sorted lists of the jobs with map work and of those with something to
-// shuffle; at most two jobs of a class run at each station, so an event costs O(log n) comparisons
-// and moves of list entries (the best ones stand at the end, where little has to move). Shares cost
+// Ranked policies keep lists of the jobs with map work and of those with something to shuffle, the
+// first ones sorted, the others in a heap; at most two jobs of a class run at each station, so an
+// event costs O(log n). Shares cost
 // O(n) an event, O(n^2) at worst. Memory: the jobs in the system, and records only if wanted.
 //
 // As printed, the shuffle station serves only the first job of its class, and classes do not lend
@@ -120,21 +120,30 @@ class TandemQueue {
   std::vector<std::int64_t> response_histogram;
 
  private:
-  struct Entry {
-    OverlapRank rank;
-    std::uint32_t slot;
-  };
-  // Sorted, the first in rank last.
+  // Jobs by rank. The first ones are sorted, the first in rank last; all others wait in a heap,
+  // where entries of jobs that left it stay until they surface. O(log n) a change, amortised.
   class Ranking {
    public:
-    bool empty() const { return entries_.empty(); }
-    const Entry& best() const { return entries_.back(); }
-    void insert(const Entry& entry);
-    void erase(const OverlapRank& rank);
-    void change(const OverlapRank& old, const Entry& entry);
+    struct Entry {
+      OverlapRank rank;
+      std::uint32_t slot;
+      std::uint32_t stamp;  // as stamp_ has it, or the entry is void
+    };
+    bool empty() const { return near_.empty(); }
+    const Entry& best() const { return near_.back(); }
+    void insert(const OverlapRank& rank, std::uint32_t slot);
+    void erase(const OverlapRank& rank, std::uint32_t slot);
+    void change(const OverlapRank& old, const OverlapRank& rank, std::uint32_t slot);
 
    private:
-    std::vector<Entry> entries_;
+    static constexpr std::size_t kNear = 64;
+    void insert_near(const Entry& entry);
+    void push_far(const Entry& entry);
+    void refill();
+
+    std::vector<Entry> near_, far_;     // nobody in far_ goes before anybody in near_
+    std::vector<std::uint32_t> stamp_;  // by slot
+    std::size_t count_ = 0;
   };
   struct Class {
     Ranking mapping, buffered;
