@@ -82,7 +82,7 @@ def test_replications_and_grid(capsys):
         (["--set", "noise=x"], "not a number"),
         (["--set", "nonsense=1"], "nonsense: unknown option"),
         (["--estimates", "x"], "--estimates x"),
-        (["--format", "google2011"], "not of the cluster"),
+        (["--format", "google2011"], "not of --model cluster"),
         (["--skip-bad"], "--skip-bad: only of Rumen"),
         (["--load", "0.5"], "load: only without a cluster"),
         (["--grid", "--records", "r.csv"], "of a single run"),
