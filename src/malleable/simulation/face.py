@@ -36,7 +36,8 @@ def simulate(
         reduce in slots (`malleable.simulation.slotted.run`).
     policy : str or sequence of str
         For the tandem queue ``fcfs``, ``ps``, ``wps``, ``k-lps``, ``max-srpt``, ``split-srpt``,
-        ``two-srpt``, and for batches ``best`` and ``makespan``; in slots ``asrpt``, ``unlock``, ``dsrpt``, ``srpt``, ``lrpt``, ``fifo``, ``fair``.
+        ``two-srpt``, and for batches ``best`` and ``makespan``; in slots ``asrpt``, ``unlock``,
+        ``dsrpt``, ``srpt``, ``lrpt``, ``fifo``, ``fair``.
     rng : numpy Generator or seed, optional
         For streams; every policy sees the same jobs.
     estimates : optional
