@@ -216,6 +216,17 @@ def test_overload_warns_and_stops():
     assert "lower_bound" not in s
 
 
+def test_a_table_scaled_to_overload_warns_and_stops():
+    jobs = mb.MapShuffleJobs(np.ones(500), np.ones(500), arrival=np.arange(500.0))
+    with pytest.warns(RuntimeWarning, match="load of 1 or more"):
+        s = mb.simulate(jobs, policy="fcfs", load=1.5).summary["fcfs"]
+    assert s["end"] == 499
+    assert s["unfinished"] > 100
+    with pytest.warns(RuntimeWarning):
+        s = mb.simulate(jobs, policy="fcfs", load=1.5, horizon=600).summary["fcfs"]
+    assert s["end"] == 600
+
+
 def test_ctrl_c_keeps_what_is_finished():
     def interrupt(entered, total):
         raise KeyboardInterrupt

@@ -35,9 +35,10 @@ def simulate(
         in slots (`malleable.simulation.slotted.run`), or tasks on nodes
         (`malleable.simulation.cluster.run`).
     policy : str, policy of one's own, or sequence of them
-        For the tandem queue ``fcfs``, ``ps``, ``wps``, ``k-lps``, ``max-srpt``, ``split-srpt``; in
-        slots ``asrpt``, ``unlock``, ``dsrpt``, ``srpt``, ``lrpt``, ``fifo``, ``fair``; on a cluster
-        ``flex``, ``fair``, ``fifo``, ``wdeq`` and one's own.
+        For the tandem queue ``fcfs``, ``ps``, ``wps``, ``k-lps``, ``max-srpt``, ``split-srpt``,
+        ``two-srpt``, and for batches ``best`` and ``makespan``; in slots ``asrpt``, ``unlock``,
+        ``dsrpt``, ``srpt``, ``lrpt``, ``fifo``, ``fair``; on a cluster those of
+        `malleable.CLUSTER_POLICIES` and one's own.
     rng : numpy Generator or seed, optional
         For streams; every policy sees the same jobs.
     estimates : optional
