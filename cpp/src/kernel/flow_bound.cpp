@@ -5,6 +5,11 @@
 #include <numeric>
 
 namespace malleable {
+namespace {
+
+constexpr std::size_t kFew = 256;  // changes that a comparison sort takes no longer for
+
+}  // namespace
 
 double WorkProfiles::at(std::size_t row, double t) const {
   const auto first = time.begin() + static_cast<std::ptrdiff_t>(offset[row]);
@@ -17,8 +22,18 @@ double WorkProfiles::at(std::size_t row, double t) const {
 
 // Work that comes in at the rates of `changes_` and is done at `limit` at most.
 void FlowBound::append(WorkProfiles& profiles, double limit) {
-  std::sort(changes_.begin(), changes_.end(),
-            [](const Change& a, const Change& b) { return a.time < b.time; });
+  if (changes_.size() < kFew) {
+    std::sort(changes_.begin(), changes_.end(),
+              [](const Change& a, const Change& b) { return a.time < b.time; });
+  } else {
+    sweep_time_.resize(changes_.size());
+    sweep_order_.resize(changes_.size());
+    for (std::size_t k = 0; k < changes_.size(); ++k) sweep_time_[k] = changes_[k].time;
+    sorter_.sort(sweep_time_, sweep_order_);
+    sorted_.resize(changes_.size());
+    for (std::size_t k = 0; k < changes_.size(); ++k) sorted_[k] = changes_[sweep_order_[k]];
+    changes_.swap(sorted_);
+  }
   double time = 0.0, coming = 0.0, waiting = 0.0, done = 0.0;
   const auto point = [&](double rate) {
     const bool same_time =

@@ -116,7 +116,7 @@ class FlowBound {
 
   const FlowProblem* problem_ = nullptr;
   WorkProfiles head_, tail_, all_;  // all_: one row, what all flows together can have done by t
-  std::vector<Change> changes_, sweep_;
+  std::vector<Change> changes_, sorted_, sweep_;
   std::vector<double> sweep_time_;
   std::vector<Index> sweep_order_;
   KeySort sorter_;
