@@ -367,17 +367,6 @@ void FlowFlex::plan(const FlowProblem& problem, const Penalties& penalties, Aggr
         consider_all(order_, due_);
       }
     }
-    // Only a caller's own penalties need the flow's bound: the others have stronger ones below.
-    bool custom = false;
-    for (std::size_t j = 0; j < f; ++j) custom |= penalties.is_custom(j);
-    if (sum && custom) {
-      solve_cells(TimeCells::Charge::kLeft);
-      double idle = 0.0;  // what flows without work cost, which may be negative
-      for (std::size_t j = 0; j < f; ++j) {
-        if (problem.volume[j] == 0.0) idle += penalties(j, problem.idle_end[j]);
-      }
-      lower = std::max(lower, idle + min_cost_flow_.bound());
-    }
   }
   if (options.method != FlowMethod::kLiteral) {
     if (options.warm.size() == f) {
@@ -412,6 +401,19 @@ void FlowFlex::plan(const FlowProblem& problem, const Penalties& penalties, Aggr
           !reaches(scores_[0].value, lower)) {
         lower = std::max(lower, bound_.grid_bound(penalties, scores_[0].value));
       }
+    }
+    // The flow's own bound: the only one for a caller's own penalties, and for some small instances
+    // the strongest one.
+    bool custom = false;
+    for (std::size_t j = 0; j < f; ++j) custom |= penalties.is_custom(j);
+    const bool open = f <= FlowBound::kMostGrid && !reaches(scores_[0].value, lower);
+    if (!fast && (custom || (options.method == FlowMethod::kBest && open))) {
+      solve_cells(TimeCells::Charge::kLeft);
+      double idle = 0.0;  // what flows without work cost, which may be negative
+      for (std::size_t j = 0; j < f; ++j) {
+        if (problem.volume[j] == 0.0) idle += penalties(j, problem.idle_end[j]);
+      }
+      lower = std::max(lower, idle + min_cost_flow_.bound());
     }
   } else {
     const bool pairs = !problem.released && options.effort > 0 && f <= 64;

@@ -15,7 +15,8 @@
 //   sum of steps  every flow chooses which of its steps it meets; the work that this forces by
 //        certain times must fit. Multipliers for those times give the linear relaxation, a
 //        depth-first search with them the whole numbers, as long as its nodes last.
-// O(jobs log jobs) for the profiles and for each Newton step.
+// O(jobs log jobs) for the profiles and for each Newton step. Sources: flow_bound.cpp (profiles,
+// mean busy times), flow_bound_max.cpp, flow_bound_steps.cpp.
 #pragma once
 
 #include <cstdint>
@@ -83,6 +84,7 @@ class FlowBound {
   void relax(Problem& jobs) const;
 
  private:
+  static constexpr double kOver = 1e-9;  // what rounding may force beyond what fits
   struct Change {
     double time, rate;
   };
@@ -114,7 +116,7 @@ class FlowBound {
 
   const FlowProblem* problem_ = nullptr;
   WorkProfiles head_, tail_, all_;  // all_: one row, what all flows together can have done by t
-  std::vector<Change> changes_, sweep_;
+  std::vector<Change> changes_, sorted_, sweep_;
   std::vector<double> sweep_time_;
   std::vector<Index> sweep_order_;
   KeySort sorter_;

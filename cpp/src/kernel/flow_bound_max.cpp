@@ -1,0 +1,203 @@
+// Bounds of max objectives: work that deadlines force before a time, or between two.
+#include <algorithm>
+#include <cmath>
+
+#include "malleable/kernel/flow_bound.hpp"
+
+namespace malleable {
+namespace {
+
+constexpr int kNewtonOnly = 4;    // steps towards a level before longer ones are tried
+constexpr double kClose = 1e-10;  // a bracket of levels that is narrow enough
+
+}  // namespace
+
+FlowBound::Peak FlowBound::peak(std::span<const double> due) {
+  sweep_.clear();
+  double excess = 0.0, slope = 0.0, scale = 0.0;
+  for (std::size_t j = 0; j < problem_->flows(); ++j) {
+    if (problem_->volume[j] == 0.0 || due[j] == kInfinity) continue;
+    scale += problem_->volume[j];
+    excess += forced(j, due[j], 0.0);
+    double before = 0.0;
+    for (std::size_t k = tail_.offset[j]; k < tail_.offset[j + 1]; ++k) {
+      const double change = before - tail_.rate[k], t = due[j] - tail_.time[k];
+      before = tail_.rate[k];
+      if (t <= 0.0) {
+        slope += change;
+      } else {
+        sweep_.push_back({t, change});
+      }
+    }
+  }
+  double before = 0.0;
+  for (std::size_t k = 0; k < all_.time.size(); ++k) {
+    const double change = before - all_.rate[k];
+    before = all_.rate[k];
+    if (all_.time[k] <= 0.0) {
+      slope += change;
+    } else {
+      sweep_.push_back({all_.time[k], change});
+    }
+  }
+  sweep_time_.resize(sweep_.size());
+  sweep_order_.resize(sweep_.size());
+  for (std::size_t k = 0; k < sweep_.size(); ++k) sweep_time_[k] = sweep_[k].time;
+  sorter_.sort(sweep_time_, sweep_order_);
+  Peak top{0.0, excess};
+  double time = 0.0;
+  for (const Index k : sweep_order_) {
+    const Change& change = sweep_[k];
+    excess += slope * (change.time - time);
+    time = change.time;
+    slope += change.rate;
+    if (excess > top.excess) top = {time, excess};
+  }
+  top.excess = top.excess > kOver * scale ? top.excess : 0.0;
+  return top;
+}
+
+// Work of flow j between two times that its deadline forces: not done before, not left for later.
+double FlowBound::between(std::size_t j, double due, double from, double to) const {
+  const double force = forced(j, due, to);
+  if (from == 0.0 || force == 0.0) return force;
+  return std::max(0.0, force - head_.at(j, from - problem_->release[j]));
+}
+
+// The pair of times between which most work beyond the slots is forced.
+FlowBound::Pair FlowBound::worst_pair(std::span<const double> due) {
+  constexpr std::size_t kFrom = 24, kTo = 48;
+  const std::size_t f = problem_->flows();
+  std::vector<double>& starts = ends_;
+  std::vector<double>& stops = times_;
+  starts.clear();
+  stops.clear();
+  const auto thin = [](std::vector<double>& values, std::size_t most) {
+    std::sort(values.begin(), values.end());
+    values.erase(std::unique(values.begin(), values.end()), values.end());
+    if (values.size() <= most) return;
+    for (std::size_t k = 0; k < most; ++k) {
+      values[k] = values[(k + 1) * values.size() / most - 1];
+    }
+    values.resize(most);
+  };
+  for (std::size_t j = 0; j < f; ++j) {
+    if (problem_->volume[j] == 0.0 || due[j] == kInfinity) continue;
+    for (std::size_t k = head_.offset[j]; k < head_.offset[j + 1]; ++k) {
+      const double t = problem_->release[j] + head_.time[k];
+      if (t > 0.0 && t < due[j]) starts.push_back(t);
+    }
+    stops.push_back(due[j]);
+    for (std::size_t k = tail_.offset[j]; k < tail_.offset[j + 1]; k += 2) {
+      if (tail_.time[k] < due[j]) stops.push_back(due[j] - tail_.time[k]);
+    }
+  }
+  thin(starts, kFrom);
+  thin(stops, kTo);
+  Pair worst{0.0, 0.0, 0.0};
+  for (const double to : stops) {
+    for (const double from : starts) {
+      if (!(from < to)) break;
+      double sum = 0.0, scale = 0.0;
+      for (std::size_t j = 0; j < f; ++j) {
+        if (problem_->volume[j] == 0.0) continue;
+        scale += problem_->volume[j];
+        sum += between(j, due[j], from, to);
+      }
+      const double excess = sum - problem_->slots * (to - from);
+      if (excess > kOver * scale && excess > worst.excess) worst = {from, to, excess};
+    }
+  }
+  return worst;
+}
+
+double FlowBound::total_excess(const Penalties& penalties, double level, const Pair& pair) const {
+  double sum = 0.0, scale = 0.0;
+  for (std::size_t j = 0; j < problem_->flows(); ++j) {
+    if (problem_->volume[j] == 0.0) continue;
+    const double latest = penalties.latest(j, level);
+    if (latest == kInfinity) continue;
+    scale += problem_->volume[j];
+    sum += between(j, latest + tolerance(latest) - problem_->now, pair.from, pair.to);
+  }
+  const double room =
+      pair.from == 0.0 ? all_.at(0, pair.to) : problem_->slots * (pair.to - pair.from);
+  return sum - room - kOver / 2.0 * scale;
+}
+
+// The largest level found, at least `fails`, at which more is forced between two times than fits:
+// within rounding of the least that passes. Regula falsi (Illinois), bisection where it is slow.
+double FlowBound::root(const Penalties& penalties, double fails, double passes, const Pair& pair) {
+  double over = total_excess(penalties, fails, pair), under = total_excess(penalties, passes, pair);
+  int side = 0;  // which end moved last
+  for (int step = 0; step < 200; ++step) {
+    const double width = 1e-12 * std::max(std::fabs(passes), 1e-300);
+    if (passes - fails <= width) break;
+    double next = fails + (passes - fails) * (over / (over - under));
+    // A little to the other side of where the last one fell, so that both ends close in.
+    next += side > 0 ? -width / 4.0 : width / 4.0;
+    if (step % 3 == 2 || !(next > fails && next < passes)) next = fails + (passes - fails) / 2.0;
+    if (!(next > fails && next < passes)) break;
+    const double excess = total_excess(penalties, next, pair);
+    if (excess > 0.0) {
+      fails = next;
+      over = excess;
+      if (side < 0) under /= 2.0;
+      side = -1;
+    } else {
+      passes = next;
+      under = excess;
+      if (side > 0) over /= 2.0;
+      side = 1;
+    }
+  }
+  return fails;
+}
+
+double FlowBound::max_level(const Penalties& penalties, double from, double to, bool pairs) {
+  const std::size_t f = problem_->flows();
+  double level = std::max(from, alone(penalties, Aggregate::kMax));
+  if (!(level < to)) return std::min(level, to);
+  level_due_.resize(f);
+  double passes = to, stride = 1.0;  // how far beyond a Newton step to look, in steps
+  Peak known{0.0, 0.0};              // of the level, if it has been looked at already
+  for (int round = 0; round < 100 && level < to; ++round) {
+    deadlines(penalties, level, level_due_);
+    if (known.excess == 0.0) known = peak(level_due_);
+    Pair top{0.0, known.time, known.excess};
+    known.excess = 0.0;
+    if (top.excess == 0.0 || total_excess(penalties, level, top) <= 0.0) {
+      if (!pairs) break;
+      top = worst_pair(level_due_);
+      if (top.excess == 0.0 || total_excess(penalties, level, top) <= 0.0) break;
+    }
+    if (total_excess(penalties, to, top) > 0.0) return to;
+    const double fails = root(penalties, level, to, top);
+    // Above what fails the objective can only take a value that some flow's penalty takes.
+    double next = kInfinity;
+    for (std::size_t j = 0; j < f; ++j) next = std::min(next, penalties.next_value(j, fails));
+    next = std::min(next, to);
+    if (!(next > level)) break;
+    const double step = next - level;
+    level = next;
+    // The overloaded time moves with the level, so that steps may be short: stride ahead.
+    double ahead = level + stride * step;
+    if (!(ahead < passes)) ahead = level + (passes - level) / 2.0;
+    if (!(level < passes)) passes = to;  // pairs of times have more to say
+    if (!pairs && passes - level <= kClose * std::fabs(passes)) break;
+    if (round < kNewtonOnly || !(ahead > level && ahead < passes)) continue;
+    deadlines(penalties, ahead, level_due_);
+    const Peak found = peak(level_due_);
+    if (found.excess > 0.0 && total_excess(penalties, ahead, {0.0, found.time, 0.0}) > 0.0) {
+      level = ahead;
+      known = found;
+      stride *= 2.0;
+    } else {
+      passes = ahead;
+      stride /= 4.0;
+    }
+  }
+  return std::min(level, to);
+}
+
+}  // namespace malleable
