@@ -247,21 +247,17 @@ def test_the_search_finds_what_the_fixed_orders_miss():
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_a_budget_of_nothing_is_the_fixed_orders(objective):
     rng = np.random.default_rng([33, len(objective)])
-    cut = 0
     for _ in range(6):
         jobs = random_jobs(rng, 9, 12, maxima="tight", steps=4)
         nothing = check_plan(mb.plan(jobs, 12, objective, budget=0), objective)
         fixed = mb.plan(jobs, 12, objective, effort=0)
         assert nothing.value == pytest.approx(fixed.value, rel=1e-9, abs=1e-9)
-        assert nothing.candidates <= 1
+        assert nothing.candidates == 0
         assert nothing.status in ("ok", "truncated")
-        cut += nothing.status == "truncated"
         assert fixed.status == "ok"
         assert mb.plan(jobs, 12, objective, effort=0, budget=0).status == "ok"
         plenty = mb.plan(jobs, 12, objective, effort=200, budget=1000)
         same_bytes(plenty, mb.plan(jobs, 12, objective, effort=200))
-    if objective.startswith("max"):
-        assert cut == 0
 
 
 def test_a_plan_that_was_cut_short_says_so():

@@ -45,6 +45,33 @@ TEST(one_machine_is_exact) {
   });
 }
 
+// So many that prices are taken in groups: at most a group's width is lost, and never gained.
+TEST(many_jobs_on_one_machine) {
+  trials(11, 6, [](Random& random) {
+    Table table;
+    for (int j = 0; j < 20'000; ++j) {
+      const double work = chance(random, 0.01) ? 0.0 : std::exp(real(random, -4.0, 4.0));
+      table.add(work, 0, kAllSlots, static_cast<double>(integer(random, 0, 4)));
+    }
+    const Problem problem = table.problem(integer(random, 1, 9));
+    const Penalties penalties = table.penalties(Kind::kCompletion);
+    Order order = identity(table.work.size());
+    std::sort(order.begin(), order.end(), [&](Index a, Index b) {
+      return table.work[a] * table.weight[b] < table.work[b] * table.weight[a];
+    });
+    Doubles completion(order.size());
+    double done = 0.0;
+    for (const Index j : order) {
+      done += table.work[j];
+      completion[j] = table.work[j] > 0.0 ? done / problem.slots : 0.0;
+    }
+    const double best = value_of(problem, penalties, Aggregate::kSum, completion);
+    const double quick = relaxation.quick_bound(problem, penalties, completion);
+    CHECK_AT_MOST(quick, best, 1e-9 * best);
+    CHECK_AT_MOST(best * (1.0 - 0x1p-9), quick, 0.0);
+  });
+}
+
 TEST(no_schedule_is_below_the_bound) {
   double close = 0.0, count = 0.0;
   trials(2, 250, [&](Random& random) {

@@ -189,7 +189,8 @@ def plan(
         ``flex`` (jobs, the default), ``fair``, ``fifo`` or ``wdeq``; for flows ``flowflex`` (the
         default), ``flowflex-fast``, ``flowflex-literal``, ``fair`` or ``fifo``.
     effort : int, optional
-        FLEX: candidates tried after the fixed orders; 0: none; default `DEFAULT_EFFORT`.
+        FLEX: candidates tried after the fixed orders; 0: none; default `DEFAULT_EFFORT`. A max
+        objective needs one: water-filling for the deadlines of its optimal level.
     budget : float, optional
         FLEX: ceiling in seconds of wall-clock time, checked between candidates; 0: fixed orders only.
     now : float

@@ -127,3 +127,18 @@ def test_the_fixed_orders_alone_are_close():
             full = mb.plan(jobs, 100).value
             found.append(mb.plan(jobs, 100, effort=0).value / full)
         assert np.mean(found) < 1.02, shape
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_on_time_sets_leave_room_for_the_minima_of_others(seed):
+    """Many jobs with minima: whoever is late still takes its minimum before everybody's deadline."""
+    slots = 3000
+    jobs = section41(300, slots, small=0.8, slack=0.75, weighted=True, rng=seed)
+    for objective, of_fair, gap in (
+        ("sum:tardy", 0.1, 1.2),
+        ("sum:sla", 0.3, 1.0),
+        ("sum:tardiness", 0.2, None),
+    ):
+        plan = mb.plan(jobs, slots, objective, effort=0)
+        assert plan.value < of_fair * mb.plan(jobs, slots, objective, "fair").value
+        assert gap is None or plan.gap < gap

@@ -414,14 +414,30 @@ double ForcedWork::step_bound(const Problem& problem, const Penalties& penalties
         edges.push_back({cost / size, size, cost});
       }
     }
-    std::sort(edges.begin(), edges.end(),
-              [](const Edge& a, const Edge& b) { return a.slope < b.slope; });
+    // Only the flattest edges that fit count: select them, half by half.
     double room = problem.slots * t - used;
-    for (const Edge& edge : edges) {
-      if (room <= 0.0) break;
-      const double part = std::min(1.0, room / edge.size);
-      sum += part * edge.cost;
-      room -= edge.size;
+    const auto flatter = [](const Edge& a, const Edge& b) { return a.slope < b.slope; };
+    auto first = edges.begin(), last = edges.end();
+    while (last - first > 16) {
+      const auto middle = first + (last - first) / 2;
+      std::nth_element(first, middle, last, flatter);
+      double size = 0.0, cost = 0.0;
+      for (auto edge = first; edge != middle; ++edge) {
+        size += edge->size;
+        cost += edge->cost;
+      }
+      if (size <= room) {
+        sum += cost;
+        room -= size;
+        first = middle;
+      } else {
+        last = middle;
+      }
+    }
+    std::sort(first, last, flatter);
+    for (; first != last && room > 0.0; ++first) {
+      sum += std::min(1.0, room / first->size) * first->cost;
+      room -= first->size;
     }
     best = std::max(best, sum);
   }

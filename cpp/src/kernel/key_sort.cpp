@@ -6,6 +6,8 @@
 #include <numeric>
 #include <utility>
 
+#include "malleable/kernel/vector_clones.hpp"
+
 namespace malleable {
 namespace {
 
@@ -18,6 +20,22 @@ std::uint64_t ordered(double key) {
   const auto bits = std::bit_cast<std::uint64_t>(key + 0.0);
   return bits ^ (static_cast<std::uint64_t>(static_cast<std::int64_t>(bits) >> 63) |
                  (std::uint64_t{1} << 63));
+}
+
+struct Extent {
+  double least, most;  // of the keys below infinity
+};
+
+MALLEABLE_VECTOR_CLONES
+Extent finite_extent(const double* keys, std::size_t n) {
+  double least = kInfinity, most = -kInfinity;
+#pragma omp simd reduction(min : least) reduction(max : most)
+  for (std::size_t i = 0; i < n; ++i) {
+    const double key = keys[i], finite = key < kInfinity ? key : -kInfinity;
+    least = key < least ? key : least;
+    most = finite > most ? finite : most;
+  }
+  return {least, most};
 }
 
 }  // namespace
@@ -37,13 +55,9 @@ void KeySort::sort(std::span<const double> keys, std::span<Index> order) {
   }
   // Infinite keys share a head of their own, lest they blur the differences among the others.
   const std::uint64_t never = ordered(kInfinity);
-  std::uint64_t least = never - 1, most = 0;
-  for (const double key : keys) {
-    const std::uint64_t bits = ordered(key);
-    least = std::min(least, bits);
-    most = std::max(most, bits < never ? bits : 0);
-  }
-  most = std::max(most, least);
+  const Extent extent = finite_extent(keys.data(), n);
+  const std::uint64_t least = std::min(ordered(extent.least), never - 1);
+  const std::uint64_t most = std::max(ordered(extent.most), least);
   const int width = std::bit_width(most - least + 1);
   const int shift = std::max(0, width - 31);
   const std::uint64_t last = ((most - least) >> shift) + 1;

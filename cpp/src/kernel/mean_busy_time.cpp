@@ -1,8 +1,11 @@
 #include "malleable/kernel/mean_busy_time.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 #include <cmath>
+#include <limits>
+#include <utility>
 
 #include "malleable/kernel/vector_clones.hpp"
 
@@ -21,11 +24,15 @@ struct Tangent {
   double completion, busy, slope;
 };
 
+// Computes everything and then chooses, so that loops of it can be vectorised.
 inline Tangent tangent(double work, double low, double high, double c) {
   const double alone = work / high;
   // Steeper lines, closer to work / low, are right for fewer jobs than they spoil.
-  const double most = std::max(alone, 0.8 * work / low);  // infinite for low = 0
-  c = low > 0.0 ? std::min(std::max(c, alone), most) : alone;
+  const double steep = 0.8 * work / low;  // infinite for low = 0
+  const double most = steep > alone ? steep : alone;
+  c = c > alone ? c : alone;
+  c = c < most ? c : most;
+  c = low > 0.0 ? c : alone;
   const double room = high - low;
   const double extra = work - low * c;  // runs at the end, at full rate, when B is largest
   const double busy = (low * c * c / 2.0 + extra * (c - extra / (2.0 * room))) / work;
@@ -36,11 +43,11 @@ inline Tangent tangent(double work, double low, double high, double c) {
 
 struct QuickColumns {
   const double *work, *low, *high, *slope, *start;
-  double *key, *density, *offset, *alone;
+  double *density, *offset, *alone;
 };
 
-// The one round of the quick bound: work / price and price / work of the mean busy times, and what
-// tangents and jobs alone add, job by job.
+// The one round of the quick bound: the price of the mean busy times per work, and what tangents
+// and jobs alone add, job by job.
 MALLEABLE_VECTOR_CLONES
 void quick_prices(const QuickColumns& jobs, std::size_t n) {
 #pragma omp simd
@@ -48,11 +55,38 @@ void quick_prices(const QuickColumns& jobs, std::size_t n) {
     const double work = jobs.work[j], high = jobs.high[j], slope = jobs.slope[j];
     const Tangent line = tangent(work, jobs.low[j], high, jobs.start[j]);
     const bool idle = work == 0.0;
-    const double price = idle ? 0.0 : slope * line.slope;
-    jobs.key[j] = price > 0.0 ? work / price : kInfinity;
-    jobs.density[j] = idle ? 0.0 : price / work;
-    jobs.offset[j] = idle ? 0.0 : slope * (line.completion - line.slope * line.busy);
-    jobs.alone[j] = idle ? 0.0 : slope * (work / high);
+    const double density = slope * line.slope / work, alone = slope * (work / high);
+    const double offset = slope * (line.completion - line.slope * line.busy);
+    jobs.density[j] = idle ? 0.0 : density;
+    jobs.offset[j] = idle ? 0.0 : offset;
+    jobs.alone[j] = idle ? 0.0 : alone;
+  }
+}
+
+struct Extent {
+  double least, most;  // of the positive values; least > most if there is none
+};
+
+MALLEABLE_VECTOR_CLONES
+Extent positive_extent(const double* values, std::size_t n) {
+  double least = kInfinity, most = 0.0;
+#pragma omp simd reduction(min : least) reduction(max : most)
+  for (std::size_t j = 0; j < n; ++j) {
+    const double value = values[j], low = value > 0.0 ? value : kInfinity;
+    least = low < least ? low : least;
+    most = value > most ? value : most;
+  }
+  return {least, most};
+}
+
+// The penalties of completions at `now`, one row a job.
+MALLEABLE_VECTOR_CLONES
+void lines_at(double now, const double* at, const double* value, const double* slope, std::size_t n,
+              double* penalty) {
+#pragma omp simd
+  for (std::size_t j = 0; j < n; ++j) {
+    const double rise = slope[j] * (now - at[j]);
+    penalty[j] = value[j] + (slope[j] == 0.0 ? 0.0 : rise);
   }
 }
 
@@ -96,8 +130,8 @@ double MeanBusyTime::relax(const Problem& problem) {
     total += problem.work[j];
   }
   const double horizon = total / problem.slots + longest;
-  upper_events_.reset(n, shortest, horizon);
-  lower_events_.reset(n, shortest, horizon);
+  auto upper_events = upper_events_.start(n, shortest, horizon);
+  auto lower_events = lower_events_.start(n, shortest, horizon);
   busy_.assign(n, 0.0);
 
   // Work done by the jobs before (upper limits) and behind (lower limits) the frontier grows at
@@ -113,7 +147,7 @@ double MeanBusyTime::relax(const Problem& problem) {
       // The frontier has passed by the time in which all work up to here can be done.
       const double passed = before / (problem.slots - behind) * (1.0 + 1e-9);
       const double end = problem.work[j] / low_[j];
-      if (!(end > passed) && end < horizon) lower_events_.push(end, p);
+      if (!(end > passed) && end < horizon) lower_events.push(end, p);
     }
   }
   ended_.assign(n, 0);
@@ -140,9 +174,9 @@ double MeanBusyTime::relax(const Problem& problem) {
     }
     if (!opened) open();
     // Next change of rate among the others.
-    while (lower_events_.front().position <= frontier) lower_events_.pop();
-    const bool upper = upper_events_.front().time <= lower_events_.front().time;
-    const double next = upper ? upper_events_.front().time : lower_events_.front().time;
+    while (lower_events.front().position <= frontier) lower_events.pop();
+    const bool upper = upper_events.front().time <= lower_events.front().time;
+    const double next = upper ? upper_events.front().time : lower_events.front().time;
     // The frontier job's work now, S t - done, against its upper limit min(work, high t).
     const double now_done = problem.slots * time - done;
     const double speed = problem.slots - rate;
@@ -173,17 +207,17 @@ double MeanBusyTime::relax(const Problem& problem) {
       done += std::min(work, high * time);
       if (work > high * time) {
         rate += high;
-        upper_events_.push(work / high, frontier);
+        upper_events.push(work / high, frontier);
       }
       ++frontier;
       opened = false;
     } else if (upper) {
-      rate -= problem.high[order_[upper_events_.front().position]];
-      upper_events_.pop();
+      rate -= problem.high[order_[upper_events.front().position]];
+      upper_events.pop();
     } else {
-      rate -= low_[order_[lower_events_.front().position]];
-      ended_[lower_events_.front().position] = 1;
-      lower_events_.pop();
+      rate -= low_[order_[lower_events.front().position]];
+      ended_[lower_events.front().position] = 1;
+      lower_events.pop();
     }
   }
   double sum = 0.0;
@@ -191,19 +225,68 @@ double MeanBusyTime::relax(const Problem& problem) {
   return sum;
 }
 
+// Sorts the jobs by falling price per work; returns the sum of their lower limits.
+double MeanBusyTime::sort_by_density(const Problem& problem) {
+  const std::size_t n = problem.size();
+  key_.resize(n);
+  order_.resize(n);
+  for (std::size_t j = 0; j < n; ++j) key_[j] = -density_[j];
+  sorter_.sort(key_, order_);
+  sorted_.clear();
+  double minima = 0.0;
+  for (const Index j : order_) {
+    if (problem.work[j] == 0.0) continue;
+    sorted_.push_back({problem.work[j], low_[j], density_[j]});
+    minima += low_[j];
+  }
+  return minima;
+}
+
+// The same for many jobs in one counting pass: by groups of almost equal price per work, which is
+// rounded down to the least of its group. That lowers a bound by at most the width of a group,
+// 2^-9 of it if the prices spread over a factor of up to 2^32.
+double MeanBusyTime::group_by_density(const Problem& problem) {
+  constexpr int kGroupBits = 14;
+  const std::size_t n = problem.size();
+  auto [least, most] = positive_extent(density_.data(), n);
+  // Prices too far apart for doubles: the tail may as well be free.
+  most = std::min(most, std::numeric_limits<double>::max());
+  least = std::min(least, most);
+  const auto base = std::bit_cast<std::uint64_t>(least);
+  const std::uint64_t range = std::bit_cast<std::uint64_t>(most) - base;
+  const int shift = std::max(0, static_cast<int>(std::bit_width(range)) - kGroupBits);
+  const std::uint64_t top = range >> shift;
+  group_.resize(n);
+  first_.assign(top + 3, 0);
+  double minima = 0.0;
+  for (std::size_t j = 0; j < n; ++j) {
+    const double density = std::min(density_[j], most);
+    std::uint64_t group = top + 1;  // costs nothing
+    if (density > 0.0) group = top - ((std::bit_cast<std::uint64_t>(density) - base) >> shift);
+    if (problem.work[j] == 0.0) group = top + 2;
+    minima += group <= top + 1 ? low_[j] : 0.0;
+    group_[j] = static_cast<std::uint32_t>(group);
+    ++first_[group];
+  }
+  std::uint32_t at = 0;
+  for (std::uint32_t& first : first_) at += std::exchange(first, at);
+  sorted_.resize(first_[top + 2]);
+  for (std::size_t j = 0; j < n; ++j) {
+    const std::uint32_t group = group_[j];
+    if (group == top + 2) continue;
+    const double rounded =
+        group == top + 1 ? 0.0 : std::bit_cast<double>(base + ((top - group) << shift));
+    sorted_[first_[group]++] = {problem.work[j], low_[j], rounded};
+  }
+  return minima;
+}
+
 // Least sum of price_j B_j when every job may do all its work at once, jobs sorted by falling price
 // per work: before the frontier comes to a job it has its lower limit, afterwards nothing is left.
 double MeanBusyTime::relax_maxima(const Problem& problem) {
-  double minima = 0.0;
-  sorted_.resize(problem.size());
-  std::size_t count = 0;
-  for (const Index j : order_) {
-    const double work = problem.work[j], low = low_[j];
-    sorted_[count] = {work, low, density_[j]};
-    count += work > 0.0;
-    minima += work > 0.0 ? low : 0.0;
-  }
-  sorted_.resize(count);
+  constexpr std::size_t kFew = 8192;
+  const double minima =
+      problem.size() <= kFew ? sort_by_density(problem) : group_by_density(problem);
   // A job that would end on its minimum before the frontier comes bends its lower limit; such
   // limits are dropped, which only lowers the bound. Frontier times are no later without them.
   double before = 0.0, behind = minima, kept = minima;
@@ -232,22 +315,21 @@ double MeanBusyTime::relax_maxima(const Problem& problem) {
 double MeanBusyTime::quick_bound(const Problem& problem, const Penalties& penalties,
                                  std::span<const double> start) {
   const std::size_t n = problem.size();
-  for (auto* column : {&key_, &density_, &price_, &busy_}) column->resize(n);
-  order_.resize(n);
+  for (auto* column : {&density_, &price_, &busy_}) column->resize(n);
   low_.assign(problem.low.begin(), problem.low.end());
   if (problem.gang) std::fill(low_.begin(), low_.end(), 0.0);
   double *offset = price_.data(), *alone = busy_.data();
   quick_prices({problem.work.data(), low_.data(), problem.high.data(), penalties.slope().data(),
-                start.data(), key_.data(), density_.data(), offset, alone},
+                start.data(), density_.data(), offset, alone},
                n);
   const double offsets = sum_of(offset, n), alones = sum_of(alone, n);
-  std::vector<double>& constant = busy_;
+  double* constant = busy_.data();
+  lines_at(problem.now, penalties.at().data(), penalties.value().data(), penalties.slope().data(),
+           n, constant);
   for (std::size_t j = 0; j < n; ++j) {
-    const bool idle = problem.work[j] == 0.0;
-    constant[j] = penalties.line(j, idle ? problem.idle_end[j] : problem.now);
+    if (problem.work[j] == 0.0) constant[j] = penalties.line(j, problem.idle_end[j]);
   }
-  const double constants = sum_of(constant.data(), n);
-  sorter_.sort(key_, order_);
+  const double constants = sum_of(constant, n);
   return constants + std::max(alones, offsets + relax_maxima(problem));
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "malleable/kernel/vector_clones.hpp"
+
 namespace malleable {
 namespace {
 
@@ -16,6 +18,20 @@ double end_of_work(const Problem& problem) {
   double total = 0.0;
   for (const double work : problem.work) total += work;
   return total / problem.slots;
+}
+
+// Fills `time` and returns the largest. Work without slots divides to infinity; no work must not
+// divide to NaN.
+MALLEABLE_VECTOR_CLONES
+double moldable_times(const double* work, const double* slots, std::size_t n, double* time) {
+  double longest = 0.0;
+#pragma omp simd reduction(max : longest)
+  for (std::size_t j = 0; j < n; ++j) {
+    const double alone = work[j] / slots[j], t = work[j] > 0.0 ? alone : 0.0;
+    time[j] = t;
+    longest = t > longest ? t : longest;
+  }
+  return longest;
 }
 
 }  // namespace
@@ -87,26 +103,41 @@ void PriorityOrders::make(OrderRule rule, const Problem& problem, const Penaltie
   sorter_.sort(key_, order);
 }
 
-// Fill the time before each due date by squashed area; where it overflows, the job whose next step
-// costs least for the work that it frees gives up its target and tries for the next one.
+// Fill the time before each due date: by then the chosen jobs need all their work and the others
+// have run on their minima, whatever the order. Where that overflows, the job whose next step costs
+// least for the work that it frees gives up its target and tries for the next one.
 void PriorityOrders::on_time_set(const Problem& problem, const Penalties& penalties,
                                  std::span<const double> earliest, std::span<Index> order) {
   const std::size_t n = problem.size();
   const double end = end_of_work(problem);
   target_.assign(n, kInfinity);
-  key_.assign(n, kInfinity);
+  alone_.assign(n, kInfinity);  // when a job has done its work by its minimum alone
+  low_.assign(n, 0.0);
+  more_.assign(n, 0);  // chosen, and needs more than its minimum
   for (std::size_t j = 0; j < n; ++j) {
     if (problem.work[j] == 0.0) continue;
     target_[j] = due_of(problem, penalties, j, penalties(j, problem.now + earliest[j]));
-    key_[j] = target_[j];
+    low_[j] = problem.gang ? 0.0 : problem.low[j];
+    if (low_[j] > 0.0) alone_[j] = problem.work[j] / low_[j];
   }
+  key_.assign(target_.begin(), target_.end());
   first_.resize(n);
+  second_.resize(n);
   sorter_.sort(target_, first_);
-  // Jobs by target: the sorted list, merged with those that try again.
+  sorter_.sort(alone_, second_);
+  // Done by t: done + minima t on the minima of all, more - more_rate t by the chosen beyond that.
+  double done = 0.0, minima = 0.0, more = 0.0, more_rate = 0.0;
+  for (const double low : low_) minima += low;
+  std::size_t ended = 0;
+  const auto leave = [&](Index j) {
+    more -= problem.work[j];
+    more_rate -= low_[j];
+    more_[j] = 0;
+  };
+  // Jobs by target: the sorted list, merged with those that try again. Targets never fall.
   by_target_.clear();
   by_loss_.clear();
   std::size_t next = 0;
-  double used = 0.0;
   for (std::size_t moves = 0; moves < 64 * n; ++moves) {
     while (next < n && target_[first_[next]] != key_[first_[next]]) ++next;  // it tries again later
     Index j;
@@ -120,28 +151,37 @@ void PriorityOrders::on_time_set(const Problem& problem, const Penalties& penalt
       break;
     }
     const double due = target_[j];
-    used += problem.work[j];
-    // What giving up this target costs for the work that it frees.
+    for (; ended < n && alone_[second_[ended]] <= due; ++ended) {
+      const Index k = second_[ended];
+      done += problem.work[k];
+      minima -= low_[k];
+      if (more_[k]) leave(k);
+    }
+    const double freed = problem.work[j] - low_[j] * due;
+    if (alone_[j] <= due || !(freed > 0.0)) continue;  // on time in any case
+    more += problem.work[j];
+    more_rate += low_[j];
+    more_[j] = 1;
+    // What giving up this target costs for the work that it frees: the next step, or where there is
+    // a slope instead of a jump, what the job pays by the end of all work.
     const double paid = penalties(j, problem.now + due);
-    const double missed = problem.now + due + 4.0 * tolerance(problem.now + due);
-    const double level = std::max(penalties(j, missed), paid);
-    // A slope instead of a jump: charge what the job pays by the end of all work.
-    const double loss = level - paid > 1e-6 * std::fabs(level)
-                            ? level - paid
-                            : penalties(j, problem.now + std::max(end, due)) - paid;
-    by_loss_.push_back({loss / problem.work[j], j});
+    const double above = penalties.next_value(j, paid);
+    const double step = above < kInfinity ? above - paid : 0.0;
+    const double by_end = penalties(j, problem.now + std::max(end, due)) - paid;
+    const double loss = step > 1e-6 * by_end ? step : by_end;
+    by_loss_.push_back({loss / freed, j});
     std::push_heap(by_loss_.begin(), by_loss_.end());
-    while (used > problem.slots * due * (1.0 + 1e-12) && !by_loss_.empty()) {
+    const double room = problem.slots * due * (1.0 + 1e-12);
+    const double late = problem.now + due + 4.0 * tolerance(problem.now + due);
+    while (done + more + (minima - more_rate) * due > room && !by_loss_.empty()) {
       const Index dropped = by_loss_.front().job;
       std::pop_heap(by_loss_.begin(), by_loss_.end());
       by_loss_.pop_back();
-      used -= problem.work[dropped];
-      const double old = problem.now + target_[dropped];
-      const double more =
-          std::max(penalties(dropped, old + 4.0 * tolerance(old)), penalties(dropped, old));
-      double target = due_of(problem, penalties, dropped, more);
-      if (!(target > target_[dropped] * (1.0 + 1e-6)))
-        target = kInfinity;  // a slope has no next step
+      if (!more_[dropped]) continue;
+      leave(dropped);
+      const double pays = std::max(penalties(dropped, late), penalties(dropped, problem.now + due));
+      double target = due_of(problem, penalties, dropped, pays);
+      if (!(target > due * (1.0 + 1e-6))) target = kInfinity;  // a slope has no next step
       target_[dropped] = target;
       if (target < kInfinity) {
         by_target_.push_back({target, dropped});
@@ -155,7 +195,7 @@ void PriorityOrders::on_time_set(const Problem& problem, const Penalties& penalt
   while (on_time < n && target_[order[on_time]] < kInfinity) ++on_time;
   for (std::size_t k = on_time; k < n; ++k) {
     const Index j = order[k];
-    const double r = rate(problem, penalties, j, earliest[j], end);
+    const double r = PriorityOrders::rate(problem, penalties, j, earliest[j], end);
     key_[j] = r > 0.0 ? problem.work[j] / r : kInfinity;
   }
   std::stable_sort(order.begin() + static_cast<std::ptrdiff_t>(on_time), order.end(),
@@ -181,14 +221,9 @@ void PriorityOrders::by_moldable(const Problem& problem, std::span<const double>
                                  std::span<const Index> waiting, std::span<Index> order) {
   const std::size_t n = problem.size();
   key_.resize(n);
-  bool somebody_waits = false;
-  // Work without slots divides to infinity; no work must not divide to NaN.
-  for (std::size_t j = 0; j < n; ++j) {
-    key_[j] = problem.work[j] > 0.0 ? problem.work[j] / slots[j] : 0.0;
-    somebody_waits |= key_[j] == kInfinity;
-  }
+  const double longest = moldable_times(problem.work.data(), slots.data(), n, key_.data());
   sorter_.sort(key_, order);
-  if (!somebody_waits) return;
+  if (longest < kInfinity) return;
   auto tail = std::lower_bound(order.begin(), order.end(), kInfinity,
                                [&](Index j, double key) { return key_[j] < key; });
   for (const Index j : waiting) {

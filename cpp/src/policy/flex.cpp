@@ -180,7 +180,7 @@ void Flex::plan(const Problem& problem, const Penalties& penalties, Aggregate ag
   }
 
   // Local search, unless the bound says that there is nothing to gain. A max objective without
-  // gangs is solved exactly below.
+  // gangs is solved exactly below: water-filling is its one candidate.
   if (options.effort > 0 && (!max || problem.gang)) {
     packing_.run(problem, starts[0], completion_);
     plan.lower_bound =
@@ -194,12 +194,14 @@ void Flex::plan(const Problem& problem, const Penalties& penalties, Aggregate ag
   packing_.run(problem, starts[0], completion_, &plan);
   plan.order = starts[0];
   finish(problem, penalties, aggregate, plan);
-  if (max && !problem.gang && !reaches(plan.value, plan.lower_bound) && n <= kMostDeadlinePacked &&
-      std::isfinite(plan.value)) {
-    if (late() && options.budget > 0.0) {
+  if (max && !problem.gang && options.effort > 0 && n <= kMostDeadlinePacked &&
+      std::isfinite(plan.value) && !reaches(plan.value, plan.lower_bound)) {
+    if (late()) {
       plan.status = Status::kTruncated;
-    } else if (pack_deadlines(problem, penalties, plan.lower_bound, plan)) {
-      finish(problem, penalties, aggregate, plan);
+    } else {
+      const bool better = pack_deadlines(problem, penalties, plan.lower_bound, plan);
+      plan.candidates = 1;
+      if (better) finish(problem, penalties, aggregate, plan);
     }
   }
 }

@@ -46,6 +46,11 @@ class MalleablePacking {
     Index job;
     bool done;
   };
+  // What the completion of a full job sets free.
+  struct Freed {
+    double slots;
+    Index job;
+  };
   struct NoTrace {
     void rate(Index, Index, double, double) const {}
     void finish(Index, Index, double) const {}
@@ -59,7 +64,8 @@ class MalleablePacking {
   std::vector<Row> rows_;
   double minima_ = 0.0, total_ = 0.0;      // sums over the rows
   double shortest_ = 0.0, longest_ = 0.0;  // of the times that they take alone
-  EventCalendar full_, minimal_;
+  EventCalendar<Freed> full_;
+  EventCalendar<> minimal_;
   GangPacking gang_;
   std::vector<double> since_, held_;  // per position, only while tracing
 };
@@ -67,22 +73,23 @@ class MalleablePacking {
 template <typename Done, typename Tracer>
 void MalleablePacking::simulate(const Problem& problem, Done& done, Tracer trace) {
   const auto n = static_cast<Index>(rows_.size());
+  Row* const rows = rows_.data();
   double time = 0.0, slack = problem.slots - minima_;
   // The scheme wastes no slot that somebody can use, so it ends by then.
   const double horizon = (total_ / problem.slots + longest_) * (1.0 + 1e-9);
-  full_.reset(n, shortest_, horizon);
-  minimal_.reset(n, shortest_, horizon);
+  auto full = full_.start(n, shortest_, horizon);
+  auto minimal = minimal_.start(n, shortest_, horizon);
   // A job is promoted at the latest when the work before it is done by what the minima behind
   // leave.
   double before = 0.0, behind = minima_;
   for (Index p = 0; minima_ > 0.0 && p < n; ++p) {
-    const Row& row = rows_[p];
+    const Row& row = rows[p];
     if (row.low > 0.0) {
       trace.rate(p, row.job, 0.0, row.low);
       // end <= promoted, without dividing
       if (row.work * (problem.slots - behind) <= before * row.low * (1.0 + 1e-9)) {
         const double end = row.work / row.low;
-        if (end <= horizon) minimal_.push(end, p);
+        if (end <= horizon) minimal.push(end, p);
       }
       behind -= row.low;
     }
@@ -90,70 +97,69 @@ void MalleablePacking::simulate(const Problem& problem, Done& done, Tracer trace
   }
 
   Index frontier = 0;  // everybody before it is full or done
-  double extra = 0.0;  // of the job at the frontier, beyond its minimum
-  double left = 0.0, left_at = 0.0, partial_end = kInfinity;
-  const auto promote = [&] {
+  // The job at the frontier while it is partly filled; otherwise `partial_end` is infinite.
+  double rate = 0.0, left = 0.0, left_at = 0.0, partial_end = kInfinity;
+  const auto fill = [&](const Row& row) {
+    slack -= row.high - rate;
+    trace.rate(frontier, row.job, time, row.high);
+    full.push(time + left / row.high, frontier, {row.high, row.job});
+    ++frontier;
+  };
+  for (Index unfinished = n; unfinished > 0; --unfinished) {
     while (slack > 0.0 && frontier < n) {
-      Row& row = rows_[frontier];
-      if (row.done) {
+      const Row& row = rows[frontier];
+      if (partial_end < kInfinity) {
+        left = std::max(0.0, left - rate * (time - left_at));
+      } else if (row.done) {
         ++frontier;
-        extra = 0.0;
         continue;
+      } else {
+        left = std::max(0.0, row.work - row.low * time);
+        rate = row.low;
       }
-      left = extra > 0.0 ? left - (row.low + extra) * (time - left_at) : row.work - row.low * time;
-      left = left > 0.0 ? left : 0.0;
-      left_at = time;
-      const double room = row.high - row.low - extra;
-      if (room <= slack) {
-        slack -= room;
-        trace.rate(frontier, row.job, time, row.high);
-        full_.push(time + left / row.high, frontier);
-        ++frontier;
-        extra = 0.0;
+      if (row.high - rate <= slack) {
+        fill(row);
         partial_end = kInfinity;
       } else {
-        extra += slack;
+        rate += slack;
         slack = 0.0;
-        trace.rate(frontier, row.job, time, row.low + extra);
-        partial_end = time + left / (row.low + extra);
+        left_at = time;
+        partial_end = time + left / rate;
+        trace.rate(frontier, row.job, time, rate);
       }
     }
-  };
-
-  for (Index unfinished = n; unfinished > 0; --unfinished) {
-    promote();
-    const Index first_minimal = extra > 0.0 ? frontier + 1 : frontier;
-    while (minimal_.front().position < first_minimal) minimal_.pop();  // promoted since
+    const Index first_minimal = partial_end < kInfinity ? frontier + 1 : frontier;
+    while (minimal.front().position < first_minimal) minimal.pop();  // promoted since
     // Ties go to the earlier position; a minimal job always stands behind the frontier.
-    const Event full = full_.front(), minimal = minimal_.front();
-    double end = full.time;
-    Index who = full.position;
-    double freed = 0.0;
-    if (partial_end < end || (partial_end == end && frontier < who)) {
+    double end = full.front().time;
+    Index who = full.front().position, job = full.front().payload.job;
+    double freed = full.front().payload.slots;
+    const bool partial = partial_end < end || (partial_end == end && frontier < who);
+    if (partial) {
       end = partial_end;
       who = frontier;
     }
-    if (minimal.time < end || (minimal.time == end && minimal.position < who)) {
-      who = minimal.position;
-      end = minimal.time;
-      minimal_.pop();
-      freed = rows_[who].low;
-    } else if (who == frontier) {
-      freed = rows_[who].low + extra;
-      extra = 0.0;
+    if (minimal.front().time < end ||
+        (minimal.front().time == end && minimal.front().position < who)) {
+      who = minimal.front().position;
+      end = minimal.front().time;
+      minimal.pop();
+      job = rows[who].job;
+      freed = rows[who].low;
+      rows[who].done = true;
+    } else if (partial) {
+      job = rows[who].job;
+      freed = rate;
+      rows[who].done = true;
       partial_end = kInfinity;
     } else {
-      freed = rows_[who].high;
-      full_.pop();
-      if (full_.front().position < n) __builtin_prefetch(&rows_[full_.front().position]);
+      full.pop();
     }
     assert(who < n);
-    Row& row = rows_[who];
-    time = end > time ? end : time;
-    row.done = true;
+    time = std::max(end, time);
     slack += freed;
-    trace.finish(who, row.job, time);
-    if (!done(row.job, time)) return;
+    trace.finish(who, job, time);
+    if (!done(job, time)) return;
   }
 }
 

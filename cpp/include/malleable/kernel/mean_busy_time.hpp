@@ -36,8 +36,8 @@ class MeanBusyTime {
                std::span<const double> earliest, int rounds);
 
   // One round for sums of linear penalties with the upper limits relaxed to W_j: then the times at
-  // which the frontier moves are ratios of prefix sums, and a sort and two passes do. Weaker than
-  // bound() where maxima are tight. O(J) beyond the sort.
+  // which the frontier moves are ratios of prefix sums, and one counting pass and two more do.
+  // Weaker than bound() where maxima are tight. O(J).
   double quick_bound(const Problem& problem, const Penalties& penalties,
                      std::span<const double> start);
 
@@ -45,6 +45,8 @@ class MeanBusyTime {
   // Minimises sum_j price_j B_j over the relaxation; fills busy_ and returns the sum.
   double relax(const Problem& problem);
   double relax_maxima(const Problem& problem);
+  double sort_by_density(const Problem& problem);
+  double group_by_density(const Problem& problem);
   void sort_by_price(const Problem& problem);
   struct Support {
     double value, slope;
@@ -54,7 +56,7 @@ class MeanBusyTime {
                   double to, double t);
 
   KeySort sorter_;
-  EventCalendar upper_events_, lower_events_;
+  EventCalendar<> upper_events_, lower_events_;
   std::vector<double> price_, busy_, point_, key_, low_, density_;
   std::vector<std::uint8_t> ended_;  // by position: its lower limit stopped growing
   std::vector<Index> order_;
@@ -62,6 +64,7 @@ class MeanBusyTime {
     double work, low, density;
   };
   std::vector<Sorted> sorted_;  // jobs with work by falling price per work
+  std::vector<std::uint32_t> group_, first_;
   std::vector<double> hull_t_, hull_v_;
 };
 

@@ -21,9 +21,9 @@ enum class OrderRule : std::uint8_t {
   kDueDate,       // D: earliest due date (Jackson 1955)
   kModifiedDue,   // max(D, p) / r: weighted modified due date
   kApparentCost,  // W / r, put off while there is slack: apparent tardiness cost
-  kOnTimeSet,   // Moore and Hodgson 1968 with weights and several steps: drop what costs least per
-                // work
-  kLeastSlack,  // D - e
+  kOnTimeSet,     // Moore and Hodgson 1968 with weights, several steps and the others' minima: drop
+                  // what costs least per work freed
+  kLeastSlack,    // D - e
 };
 
 class PriorityOrders {
@@ -60,7 +60,8 @@ class PriorityOrders {
 
   KeySort sorter_;
   std::vector<Entry> by_target_, by_loss_;
-  std::vector<double> key_, target_;
+  std::vector<double> key_, target_, alone_, low_;
+  std::vector<std::uint8_t> more_;
   std::vector<Index> first_, second_;
 };
 
