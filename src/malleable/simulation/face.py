@@ -35,7 +35,7 @@ def simulate(
         (`malleable.simulation.cluster.run`).
     policy : str, policy of one's own, or sequence of them
         For the tandem queue ``fcfs``, ``ps``, ``wps``, ``k-lps``, ``max-srpt``, ``split-srpt``; for the
-        cluster ``flex``, ``fair``, ``fifo``, ``wdeq`` and one's own.
+        cluster those of `malleable.CLUSTER_POLICIES`, a `malleable.Adaptive` and one's own.
     rng : numpy Generator or seed, optional
         For streams; every policy sees the same jobs.
     estimates : optional
