@@ -13,6 +13,9 @@ objectives_instance(J): the same with weights U(0, 1), seed 1; it has what every
 step_instance(): 1,000 jobs on 10,000 slots, weights U(0, 1), 3 SLA steps a job, seed 1.
 section51_base(seed): the FlowFlex paper's section 5.1 on 25 slots, times in units of the mean Q.
 flows_instance(F): F flows of 20 jobs each from that generator on 25 slots, seed 1.
+cluster_stream(): 20,000 jobs of log-normal map counts (mean 50, 1.5), 20 s a map, one reduce task for ten maps
+    (10 s copying, 60 s), 5 a second, on slots that give load 0.7, seed 7; times vary by 30 %, so that no two tasks
+    end together.
 cell_network(F, T, kind): F flows of work U{1..99} in T equal cells of 25 slots, ceil(work / 25 T) long, H in
     all; earliest completions U(0, H / 5), weights U{1..10}, deadlines U(0, H / 2) later, 1 to 5 SLA steps
     U(0, H / 3) apart, seed 1.
@@ -25,7 +28,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from malleable import Flows, Jobs
+from malleable import Cluster, ClusterJobs, Flows, Jobs, generate_cluster_jobs
 from malleable.report.latency import DecisionStream, instance_a, instance_b
 from malleable.workloads import section41, section51_flows
 
@@ -34,6 +37,7 @@ __all__ = [
     "SEEDS",
     "SIZES",
     "cell_network",
+    "cluster_stream",
     "decision_stream",
     "flows_instance",
     "instance_a",
@@ -160,3 +164,9 @@ def matching_instance(
     arrival = generator.random(classes)
     member = np.arange(nodes) % types
     return arrival, generator.lognormal(0.0, 1.0, (classes, types))[:, member], member
+
+
+def cluster_stream() -> tuple[ClusterJobs, Cluster]:
+    """About a million map and reduce tasks; simulate with ``noise=0.3, rng=7``."""
+    jobs = generate_cluster_jobs(20_000, 7, gap=0.2)
+    return jobs, Cluster.for_load(jobs, 0.7)

@@ -83,3 +83,11 @@ def test_what_is_matched():
     assert member.tolist() == [*range(8)] * 3
     assert np.array_equal(execution[:, :8], execution[:, 16:])
     assert np.array_equal(instances.matching_instance(5, 24, 8)[1], execution)
+
+
+def test_cluster_stream():
+    jobs, cluster = instances.cluster_stream()
+    assert len(jobs) == 20_000
+    assert 0.8e6 < jobs.maps.sum() + jobs.reduces.sum() < 1.4e6
+    span = np.ptp(jobs.arrival)
+    assert jobs.map_work.sum() / (span * cluster.map_slots.sum()) == pytest.approx(0.7, rel=0.01)

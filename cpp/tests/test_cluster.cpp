@@ -5,6 +5,7 @@
 
 #include "check.hpp"
 #include "malleable/policy/cluster_epoch.hpp"
+#include "malleable/policy/cluster_srpt.hpp"
 #include "malleable/sim/cluster.hpp"
 
 namespace malleable::check {
@@ -110,6 +111,73 @@ TEST(steps_of_any_size) {
       for (std::size_t j = 0; j < 6; ++j) work += world.jobs().work_of(kMap, j);
       if (options.noise == 0.0) CHECK_NEAR(simulation.totals().busy[0], work, 1e-9);
       if (options.heartbeat == 0.0) CHECK_EQUAL(simulation.totals().idle[0], 0.0);
+    }
+  });
+}
+
+// Everything at once, for the sanitizers' eyes: all jobs end, and all tasks are counted.
+TEST(all_options_together) {
+  trials(7, 150, [](Random& random) {
+    World world(3, integer(random, 1, 3), integer(random, 1, 2));
+    world.generic = chance(random, 0.3);
+    if (world.generic) std::fill(world.reduce_slots.begin(), world.reduce_slots.end(), 0);
+    std::fill(world.speed.begin(), world.speed.end(), chance(random, 0.5) ? kEnd : 3.0);
+    std::vector<std::int64_t> minimum, offset{0}, after;
+    std::vector<double> block;
+    for (int j = 0; j < 10; ++j) {
+      world.job(static_cast<double>(integer(random, 0, 20)), integer(random, 0, 8),
+                real(random, 0.0, 9.0), integer(random, 0, 4), real(random, 0.0, 9.0),
+                real(random, 0.0, 4.0));
+      minimum.push_back(integer(random, 0, 2));
+      block.push_back(real(random, 0.0, 6.0));
+      if (j > 0 && chance(random, 0.3)) after.push_back(integer(random, 0, j - 1));
+      offset.push_back(static_cast<std::int64_t>(after.size()));
+    }
+    ClusterJobsView jobs = world.jobs();
+    jobs.min_slots[kMap] = minimum;
+    jobs.block = block;
+    jobs.after_offset = offset;
+    jobs.after = after;
+    validate(jobs);
+    ClusterOptions options;
+    options.epoch = chance(random, 0.5) ? 0.0 : 1.5;
+    options.heartbeat = chance(random, 0.3) ? 2.0 : 0.0;
+    options.replicas = chance(random, 0.4) ? 2 : 0;
+    options.delay = chance(random, 0.5) ? 1.0 : 0.0;
+    options.noise = chance(random, 0.5) ? 0.0 : 0.3;
+    options.failure = chance(random, 0.5) ? 0.0 : 0.3;
+    options.speedup = chance(random, 0.5) ? 1.0 : 0.5;
+    options.split_copy = chance(random, 0.5);
+    options.ageing = chance(random, 0.3) ? 4.0 : 0.0;
+    options.gang = options.heartbeat == 0.0 && options.replicas == 0 && chance(random, 0.3);
+    options.learn = chance(random, 0.5);
+    options.seed = random();
+    const std::vector<double> times{5.0, 15.0, 16.0, 40.0};
+    const std::vector<std::int64_t> nodes{1, 2, 1, 2};
+    const std::vector<std::uint8_t> up{0, 0, 1, 1};
+    const ClusterChanges changes{times, nodes, up};
+    EpochOptions epoch;
+    if (options.gang) epoch.min_mode = MinMode::kGang;
+    ClusterEpoch flex(epoch, chance(random, 0.5) && !options.gang, false, 0.2);
+    ClusterFifo fifo;
+    ClusterSrpt asrpt(SrptKind::kAsrpt, 1.0), split(SrptKind::kSplitSrpt, 1.0),
+        hesrpt(SrptKind::kHeSrpt, 0.5);
+    for (ClusterPolicy* policy :
+         std::initializer_list<ClusterPolicy*>{&flex, &fifo, &asrpt, &split, &hesrpt}) {
+      ClusterSimulation simulation(world.cluster(), jobs, options, changes, {}, *policy);
+      simulation.advance(kEnd);
+      const ClusterTotals& totals = simulation.totals();
+      CHECK_EQUAL(totals.completed, std::int64_t{10});
+      std::int64_t tasks = 0;
+      for (int j = 0; j < 10; ++j) {
+        tasks +=
+            world.maps[static_cast<std::size_t>(j)] + world.reduces[static_cast<std::size_t>(j)];
+      }
+      CHECK_EQUAL(totals.tasks, tasks);
+      for (const int pool : {0, 1}) {
+        CHECK_EQUAL(simulation.state().free[pool], simulation.state().slots[pool]);
+        CHECK_AT_MOST(totals.busy[pool], totals.offered[pool], 1e-6);
+      }
     }
   });
 }

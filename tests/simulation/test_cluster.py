@@ -107,6 +107,17 @@ def test_locality_and_delay():
     assert completions(both, AllOnNodeZero(), two, replicas=1) == [101, 21]
 
 
+def test_links_are_shared():
+    # Node 0 has all blocks of 100 bytes and one busy slot; two tasks elsewhere read from it at once,
+    # 5 bytes a second each: 20 s, then 10 s of work. Alone it would be 10 s and 10 s.
+    jobs = mb.ClusterJobs([1, 2], [100, 10], block=[0, 100], arrival=[0, 1])
+    three = mb.Cluster([{"map_slots": 1, "storage": 100.0, "link": 10.0, "count": 3}])
+    assert completions(jobs, AllOnNodeZero(), three, replicas=1) == [100, 31]
+    # The second comes 5 s later: 50 bytes of the first are left, at 5 a second until 16.
+    later = mb.ClusterJobs([1, 1, 1], [100, 10, 10], block=[0, 100, 100], arrival=[0, 1, 6])
+    assert completions(later, AllOnNodeZero(), three, replicas=1) == [100, 26, 31]
+
+
 class AllOnNodeZero:
     name, style = "zero", "ranks"
 
@@ -193,8 +204,15 @@ def instances(draw):
     kind = {"slots": draw(st.integers(1, 3))}
     if not generic:
         kind = {"map_slots": draw(st.integers(1, 3)), "reduce_slots": draw(st.integers(1, 3))}
+    link = draw(st.sampled_from([math.inf, 1.5]))
     groups = [
-        {**kind, "count": draw(st.integers(1, 3)), "rate": draw(st.sampled_from([0.5, 1.0, 2.0]))}
+        {
+            **kind,
+            "count": draw(st.integers(1, 3)),
+            "rate": draw(st.sampled_from([0.5, 1.0, 2.0])),
+            "link": link,
+            "storage": 2 * link,
+        }
         for _ in range(draw(st.integers(1, 2)))
     ]
     total = sum(group["count"] for group in groups)
@@ -285,6 +303,8 @@ def check_trace(jobs, cluster, options, trace, records):
             own = (jobs.reduce_seconds if phase else jobs.map_seconds)[job] / cluster.rate[node]
             if phase == 1 and not options["split_copy"]:
                 own += jobs.shuffle[job]
+                assert time - began >= own - 1e-9
+            elif phase == 0 and options["replicas"] and np.isfinite(cluster.link[0]):
                 assert time - began >= own - 1e-9
             else:
                 assert time - began == pytest.approx(own, abs=1e-9)

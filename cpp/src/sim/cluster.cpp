@@ -46,6 +46,10 @@ ClusterSimulation::ClusterSimulation(const ClusterView& cluster, const ClusterJo
       uniform_(options.noise == 0.0 && options.straggler_share == 0.0 && options.failure == 0.0),
       users_(!jobs.user_priority.empty()) {
   const std::size_t n = jobs.size(), nodes = cluster.size();
+  for (const double link : cluster.link) network_ |= link < kInfinity;
+  for (const double storage : cluster.storage) network_ |= storage < kInfinity;
+  network_ = network_ && options.replicas > 0 && !jobs.block.empty();
+  if (network_) links_.reset(cluster.link, cluster.storage);
   state_.cluster = cluster;
   state_.jobs = jobs;
   state_.phases.resize(2 * n);
@@ -141,7 +145,7 @@ ClusterSimulation::ClusterSimulation(const ClusterView& cluster, const ClusterJo
 
 void ClusterSimulation::push(double time, Kind kind, Index what) {
   events_.push_back({time, kind, what, sequence_++});
-  std::push_heap(events_.begin(), events_.end(), later);
+  std::push_heap(events_.begin(), events_.end(), Later());
 }
 
 void ClusterSimulation::record(std::uint8_t kind, Index phase, Index task, Index node) {
@@ -352,6 +356,24 @@ void ClusterSimulation::unpark(Index group, Index job) {
   schedule(group);
 }
 
+// The copy of a task's block at the node with the fewest transfers.
+Index ClusterSimulation::source_of(Index job, Index task) const {
+  const auto places = state_.blocks.replicas(job, task);
+  return *std::min_element(places.begin(), places.end(), [&](Index a, Index b) {
+    return links_.transfers_at(a) < links_.transfers_at(b);
+  });
+}
+
+// A block has arrived: its task begins to work.
+void ClusterSimulation::end_read(Index transfer) {
+  Group& g = groups_[reader_[transfer]];
+  links_.stop(transfer);
+  g.transfer = kNone;
+  g.finish = state_.now + g.seconds;
+  g.seconds += state_.now - g.start;
+  schedule(reader_[transfer]);
+}
+
 Index ClusterSimulation::new_group() {
   if (!free_groups_.empty()) {
     const Index group = free_groups_.back();
@@ -546,8 +568,14 @@ void ClusterSimulation::change_node(Index change) {
       count(job, p, killed, -killed);
       mark(job, p);
       refresh(job, pool_of(p));
-      if (g.count == 0 && g.parked) {  // no event refers to it
-        std::erase(jobs_[job].parked, group);
+      if (g.count == 0 && (g.parked || g.transfer != kNone)) {  // no end refers to it
+        if (g.transfer != kNone) {
+          read_stamp_[g.transfer] = ~std::uint64_t{0};
+          links_.stop(g.transfer);
+          g.transfer = kNone;
+        } else {
+          std::erase(jobs_[job].parked, group);
+        }
         g.parked = false;
         release(group);
       }
@@ -597,7 +625,7 @@ void ClusterSimulation::start_task(Index job, Phase p, Index task, Index node) {
   const Index phase = 2 * job + p;
   const ClusterView& cluster = state_.cluster;
   double seconds = state_.jobs.seconds_of(p, job, task) / cluster.rate[node];
-  bool fails = false;
+  bool fails = false, reads = false;
   std::uint32_t attempt = 0;
   if (!uniform_) {
     auto& attempts = jobs_[job].attempts[p];
@@ -611,29 +639,21 @@ void ClusterSimulation::start_task(Index job, Phase p, Index task, Index node) {
       seconds *= std::exp(options_.noise * radius * std::cos(angle) -
                           0.5 * options_.noise * options_.noise);
     }
-    if (uniform(phase, task, attempt, kStraggler) < options_.straggler_share) {
+    if (options_.straggler_share > 0.0 &&
+        uniform(phase, task, attempt, kStraggler) < options_.straggler_share) {
       seconds *= options_.straggler_factor;
     }
   }
   if (p == kMap && options_.replicas > 0) {
     const bool local = state_.blocks.on_node(job, task, node);
     ++(local ? totals_.local : totals_.remote);
-    if (!state_.jobs.block.empty()) {
-      double speed = cluster.storage[node];
-      if (!local) {  // the copy that can be read fastest
-        speed = 0.0;
-        for (const Index source : state_.blocks.replicas(job, task)) {
-          speed = std::max(speed, std::min(cluster.storage[source], cluster.link[source]));
-        }
-        speed = std::min(speed, cluster.link[node]);
-      }
-      seconds += state_.jobs.block[job] / speed;
-    }
+    if (network_ && local) seconds += state_.jobs.block[job] / cluster.storage[node];
+    reads = network_ && !local && state_.jobs.block[job] > 0.0;
   }
   if (p == kReduce && !options_.split_copy && !state_.jobs.shuffle.empty()) {
     seconds += state_.jobs.shuffle[job];
   }
-  if (!uniform_ && uniform(phase, task, attempt, kFailure) < options_.failure) {
+  if (options_.failure > 0.0 && uniform(phase, task, attempt, kFailure) < options_.failure) {
     fails = true;
     seconds *= uniform(phase, task, attempt, kFraction);
   }
@@ -643,11 +663,11 @@ void ClusterSimulation::start_task(Index job, Phase p, Index task, Index node) {
   Index& last = last_group_[phase * types_ + type];
   const PhaseState& maps = state_.phases[2 * job];
   const bool parks = p == kReduce && maps.finished < maps.total;
-  bool joins = last != kNone;
+  bool joins = last != kNone && !reads;
   if (joins) {
     const Group& g = groups_[last];
     joins = g.count > 0 && g.phase == phase && g.type == type && g.start == state_.now &&
-            g.seconds == seconds && g.fails == fails && g.parked == parks;
+            g.seconds == seconds && g.fails == fails && g.parked == parks && g.transfer == kNone;
   }
   if (!joins) {
     last = new_group();
@@ -659,7 +679,16 @@ void ClusterSimulation::start_task(Index job, Phase p, Index task, Index node) {
     g.type = type;
     g.fails = fails;
     g.parked = parks;
-    if (parks) {
+    if (reads) {
+      const Index transfer =
+          links_.start(source_of(job, task), node, state_.jobs.block[job], state_.now);
+      if (transfer >= reader_.size()) {
+        reader_.resize(transfer + 1);
+        read_stamp_.resize(transfer + 1);
+      }
+      reader_[transfer] = last;
+      g.transfer = transfer;
+    } else if (parks) {
       jobs_[job].parked.push_back(last);
     } else if (p == kReduce && jobs_[job].copied > state_.now && !options_.split_copy) {
       unpark(last, job);
@@ -915,7 +944,7 @@ void ClusterSimulation::integrate(double until) {
 
 void ClusterSimulation::advance(double until) {
   const auto pop = [&] {
-    std::pop_heap(events_.begin(), events_.end(), later);
+    std::pop_heap(events_.begin(), events_.end(), Later());
     const Event event = events_.back();
     events_.pop_back();
     return event;
@@ -950,6 +979,9 @@ void ClusterSimulation::advance(double until) {
           }
           break;
         }
+        case Kind::kRead:
+          if (read_stamp_[event.what] == event.sequence) end_read(event.what);
+          break;
         case Kind::kReady:
           make_ready(event.what, kReduce);
           break;
@@ -998,6 +1030,12 @@ void ClusterSimulation::advance(double until) {
     }
     news_ = false;
     if (!touched_.empty()) settle();
+    if (network_ && links_.stale()) {
+      links_.settle(state_.now, [&](Index transfer, double end) {
+        read_stamp_[transfer] = sequence_;
+        push(std::max(end, state_.now), Kind::kRead, transfer);
+      });
+    }
     if (users_) watch_users();
   }
   if (until < kInfinity && until > state_.now) integrate(until);

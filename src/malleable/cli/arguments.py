@@ -156,7 +156,8 @@ def _reproduce(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "flex-fig5: the three panels of figure 5 of the FLEX paper, and the larger experiments of "
         "its section 4.1. flowflex-fig10, flowflex-fig11: sums and maxima over flows, FlowFlex against "
-        "FAIR, FIFO and the best bound (25 instances). flex-fig6: FLEX and FAIR on the paper's cluster. "
+        "FAIR, FIFO and the best bound (25 instances). flex-fig6: FLEX and FAIR on the paper's cluster; "
+        "flowflex-fig12: flows on a cluster. "
         "adaptive-fig4 to -fig9, adaptive-table6, -table7: nine benchmarks on six unlike nodes."
     )
     add = parser.add_argument

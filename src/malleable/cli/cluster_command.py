@@ -33,6 +33,7 @@ from malleable.report.cluster_views import (
 from malleable.report.drawing import check_drawing, image_bytes
 from malleable.report.files import check_targets, write_file
 from malleable.report.flex_figure6 import figure6_dict, figure6_tables, run_figure6
+from malleable.report.flowflex_figure12 import figure12_dict, figure12_tables, run_figure12
 from malleable.report.plan_views import json_text
 from malleable.report.simulation_views import simulation_dict
 from malleable.report.text import printable
@@ -55,6 +56,7 @@ CLUSTER_READERS: dict[str, Callable[..., ClusterJobs]] = {
 # What runs it, gives JSON, tables and a picture (None: has none), and replications by default.
 FIGURES: dict[str, tuple[Any, Any, Any, Any, int]] = {
     "flex-fig6": (run_figure6, figure6_dict, figure6_tables, None, 10),
+    "flowflex-fig12": (run_figure12, figure12_dict, figure12_tables, None, 10),
     **{
         name: (
             partial(run_adaptive_figure, name),

@@ -485,6 +485,7 @@ def _summary(
             own = owner == user
             if own.any():
                 summary[f"response of {user}"] = float(response[own].mean())
+                summary[f"stretch of {user}"] = float(stretch[own].mean())
     return summary
 
 

@@ -6,7 +6,9 @@
 //     max(s + shuffle, max_k (t_k + (n - k + 1) / n shuffle)),
 // t_k being when k maps were done: exact, and one number a job. With copy-compute splitting,
 // copying takes no slot and reduce tasks are ready when it has ended. Tasks are never taken back; a
-// decision changes who gets the slots that become free.
+// decision changes who gets the slots that become free. A map task whose block lies elsewhere reads
+// it first, over links that transfers share as fluids; a local one reads at its node's storage
+// rate.
 //
 // At one instant: tasks end, nodes leave or return, jobs arrive, the policy decides if it is time
 // and anything changed, then free slots are given away. Tasks of one phase that start together and
@@ -20,6 +22,7 @@
 #include <vector>
 
 #include "malleable/kernel/indexed_heap.hpp"
+#include "malleable/kernel/link_shares.hpp"
 #include "malleable/policy/cluster_policy.hpp"
 
 namespace malleable {
@@ -99,18 +102,29 @@ class ClusterSimulation {
 
  private:
   static constexpr Index kNone = ~Index{0};
-  enum class Kind : std::uint8_t { kFinish, kPhase, kReady, kNode, kTimer, kAge, kHeartbeat };
+  enum class Kind : std::uint8_t {
+    kFinish,
+    kPhase,
+    kReady,
+    kRead,
+    kNode,
+    kTimer,
+    kAge,
+    kHeartbeat
+  };
   struct Event {
     double time;
     Kind kind;
     Index what;
     std::uint64_t sequence;
   };
-  static bool later(const Event& a, const Event& b) {
-    if (a.time != b.time) return a.time > b.time;
-    if (a.kind != b.kind) return a.kind > b.kind;
-    return a.sequence > b.sequence;
-  }
+  struct Later {
+    bool operator()(const Event& a, const Event& b) const {
+      if (a.time != b.time) return a.time > b.time;
+      if (a.kind != b.kind) return a.kind > b.kind;
+      return a.sequence > b.sequence;
+    }
+  };
   struct Run {
     Index next;
     Index node;
@@ -126,6 +140,7 @@ class ClusterSimulation {
     Index count = 0;
     bool fails = false;
     bool parked = false;
+    Index transfer = kNone;  // of a map task that reads from another node
   };
   // Of a job's phase with speed-up below linear: time runs at `speed` there.
   struct Clock {
@@ -152,6 +167,8 @@ class ClusterSimulation {
   void maps_done(Index job);
   void finish(Index group);
   void unpark(Index group, Index job);
+  void end_read(Index transfer);
+  Index source_of(Index job, Index task) const;
   void change_node(Index change);
   void mark(Index job, Phase p);
   void refresh(Index job, int pool);
@@ -188,7 +205,10 @@ class ClusterSimulation {
   std::span<const double> estimate_;
   ClusterPolicy& policy_;
   ClusterPolicy::Style style_;
-  bool by_node_, uniform_, users_;
+  bool by_node_, uniform_, users_, network_ = false;
+  LinkShares links_;
+  std::vector<Index> reader_;              // by transfer: its group
+  std::vector<std::uint64_t> read_stamp_;  // by transfer: the event that counts
   ClusterTotals totals_;
   std::vector<Index> order_;  // by arrival
   std::size_t next_arrival_ = 0;

@@ -1,0 +1,105 @@
+"""The cluster on the command line, and what is shown of it."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+import malleable as mb
+from malleable.cli import main
+from malleable.report import flowflex_figure12
+
+JOBS = (
+    "name,arrival,maps,map_seconds,reduces,reduce_seconds,user\n"
+    "a,0,40,2,3,5,ann\nb,1,4,2,1,5,bob\nc,2,30,2,0,0,ann\n"
+)
+CLUSTER = "[options]\nepoch = 1\n[[node]]\ncount = 2\nmap_slots = 3\nreduce_slots = 1\n"
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("jobs.csv").write_text(JOBS)
+    Path("cluster.toml").write_text(CLUSTER)
+
+
+def call(*more):
+    return main(["simulate", "jobs.csv", "--model", "cluster", "--cluster", "cluster.toml", *more])
+
+
+def test_table_json_records_and_plot(capsys):
+    pytest.importorskip("matplotlib")
+    options = ["--policy", "flex,fair,fifo,hesrpt", "--json", "s.json", "--records", "r.csv"]
+    assert call(*options, "--plot", "cdf.png") == 0
+    out = capsys.readouterr().out
+    assert "hesrpt" in out
+    assert "flex: mean response" in out
+    found = mb.simulate(
+        mb.read_cluster_jobs("jobs.csv"),
+        "cluster",
+        ["flex", "fair", "fifo", "hesrpt"],
+        cluster=mb.read_cluster("cluster.toml"),
+        rng=0,
+    )
+    shown = json.loads(Path("s.json").read_text(), parse_constant=pytest.fail)
+    assert shown["policies"]["flex"]["mean_response"] == found.summary["flex"]["mean_response"]
+    with Path("r.csv").open(encoding="utf-8", newline="") as handle:
+        rows = list(csv.DictReader(handle))
+    assert len(rows) == 12
+    assert list(rows[0])[:4] == [
+        "job_id",
+        "workload_name",
+        "submission_time",
+        "requested_number_of_resources",
+    ]
+    assert Path("cdf.png").read_bytes().startswith(b"\x89PNG")
+    # The same trace, configuration and seed: the same bytes.
+    assert call(*options, "--plot", "cdf.png", "--records", "again.csv", "--force") == 0
+    assert Path("again.csv").read_bytes() == Path("r.csv").read_bytes()
+
+
+def test_replications_and_grid(capsys):
+    more = ["--replications", "2", "--estimates", "0.5", "--set", "noise=0.4", "--json", "r.json"]
+    assert call("--policy", "flex,fair", *more) == 0
+    assert "2 replications" in capsys.readouterr().out
+    shown = json.loads(Path("r.json").read_text(), parse_constant=pytest.fail)
+    assert shown["seeds"] == [0, 1]
+    assert shown["policies"]["flex"]["mean_response"]["half"] > 0
+    assert call("--policy", "flex,fair", "--grid", "--json", "g.json") == 0
+    assert "FLEX loses to FAIR in the mean" in capsys.readouterr().out
+    grid = json.loads(Path("g.json").read_text(), parse_constant=pytest.fail)["grid"]
+    assert [(one["speedup"], one["sigma"]) for one in grid] == [
+        (p, sigma) for p in (1.0, 0.8, 0.5) for sigma in (0.0, 0.2, 1.0)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--policy", "best"], "policy = 'best'"),
+        (["--set", "noise"], "write NAME=VALUE"),
+        (["--set", "noise=x"], "not a number"),
+        (["--set", "nonsense=1"], "nonsense: unknown option"),
+        (["--estimates", "x"], "--estimates x"),
+        (["--format", "google2011"], "not of the cluster"),
+        (["--skip-bad"], "--skip-bad: only of Rumen"),
+        (["--load", "0.5"], "load: only without a cluster"),
+        (["--grid", "--records", "r.csv"], "of a single run"),
+        (["--processes", "0", "--grid"], "processes = 0"),
+    ],
+)
+def test_wrong_usage_is_one_line(more, message, capsys):
+    assert call(*more) == 1
+    err = capsys.readouterr().err
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_reproduce_figure_12(capsys, monkeypatch):
+    monkeypatch.setattr(flowflex_figure12, "FLOWS", 3)
+    assert main(["reproduce", "flowflex-fig12", "--simulations", "1", "--json", "-"]) == 0
+    shown = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert shown["figure"] == "flowflex-fig12"
+    assert main(["reproduce", "flex-fig6", "--plot", "x.png"]) == 1
+    assert "tables only" in capsys.readouterr().err
