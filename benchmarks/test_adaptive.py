@@ -45,7 +45,7 @@ def test_decisions(benchmark, users):
     assert len(starts.ids) == 8_000
 
 
-@pytest.mark.parametrize("policy", ["fair", "adaptive", "adaptive-literal"])
+@pytest.mark.parametrize("policy", ["fair", "adaptive"])
 def test_simulation(benchmark, policy):
     jobs = mb.generate_cluster_jobs(2_000, 1, gap=2.0, users=8)
     cluster = mb.Cluster(

@@ -66,11 +66,16 @@ def made(name, **means):
 @pytest.mark.parametrize(
     ("name", "means", "expected"),
     [
-        ("adaptive-fig9", {"adaptive": 40.0}, "holds (1 of 1 benchmarks)"),
+        (
+            "adaptive-fig9",
+            {"adaptive": 40.0},
+            "holds (1 of 1 benchmarks, in 1 with intervals apart)",
+        ),
         ("adaptive-fig9", {"adaptive": 40.0, "fair": 39.0}, "does not hold (0 of 1"),
-        ("adaptive-fig6", {"adaptive": 40.0, "fair": 39.0}, "not in BM 3,1; below FIFO in 1)"),
+        ("adaptive-fig6", {"adaptive": 40.0, "fair": 39.0}, "not in BM 3.1; below FIFO in 1)"),
         ("adaptive-table6", {"fair": 11.0}, "holds (1 of 1"),
         ("adaptive-table6", {"fair": 11.0, "adaptive": 9.0}, "does not hold (0 of 1"),
+        ("adaptive-fig9", {"adaptive": 49.0}, "holds (1 of 1 benchmarks, in 0 with"),
         ("adaptive-table7", {"adaptive": 99.0}, "holds (1 of 1"),
         ("adaptive-table7", {"adaptive": 30.0}, "does not hold (0 of 1"),
     ],

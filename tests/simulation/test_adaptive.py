@@ -101,3 +101,21 @@ def test_noisy_estimates_do_not_stop_it():
     assert found.summary["adaptive"]["unfinished"] == 0
     learnt = run("adaptive", 4, estimates="learn").summary["adaptive"]
     assert learnt["unfinished"] == 0
+
+
+def test_flows_and_jobs_without_tasks():
+    flows = mb.Flows(
+        [
+            [
+                {"name": "a", "work": 30, "max_slots": 4},
+                {"name": "b", "work": 0, "max_slots": 4, "after": ["a"]},
+                {"name": "c", "work": 20, "max_slots": 4, "after": ["b"]},
+            ]
+        ]
+    )
+    jobs = mb.cluster_flows(flows, 5.0)
+    place = mb.Cluster([{"slots": 2}, {"slots": 1, "rate": 2.0}])
+    found = mb.simulate(jobs, "cluster", ["fifo", "adaptive"], cluster=place, rng=0)
+    for policy in ("fifo", "adaptive"):
+        assert found.summary[policy]["unfinished"] == 0
+        assert found.summary[policy]["tasks"] == 10

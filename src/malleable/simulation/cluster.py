@@ -194,12 +194,14 @@ def run(
     policy : str or object
         ``flex``, ``fair`` and ``wdeq`` decide for map and for reduce slots apart; ``fifo``; ``srpt``,
         ``max-srpt``, ``split-srpt``, ``asrpt``, ``hesrpt`` on estimated work left; ``flowflex`` on
-        flows (`malleable.simulation.cluster_flows`; generic slots). One of your own: a
-        function of a view (a mapping of arrays, one row a job with ready tasks: ``job``, ``running``, ``most``,
-        ``minimum``, ``work``, ``size``, ``user``, ``arrival``, ``weight``, ``deadline``; and ``pool``,
-        ``now``, ``slots``) that gives slots, or with ``style = "ranks"`` numbers, the least first; or
-        an object with ``style = "node"`` and ``choose(state, node, pool)``, which gives a job and a
-        phase (0 map, 1 reduce) or None.
+        flows (`malleable.simulation.cluster_flows`; generic slots); ``adaptive``, ``adaptive-literal`` or a
+        `malleable.Adaptive`, which choose for each node and so know no ``delay``, ``ageing`` and
+        ``by_user`` but have rules of their own. One of your own: a function of a view (a mapping of
+        arrays, one row a job with ready tasks: ``job``, ``running``, ``most``, ``minimum``, ``work``,
+        ``size``, ``user``, ``arrival``, ``weight``, ``deadline``; and ``pool``, ``now``, ``slots``) that
+        gives slots, or with ``style = "ranks"`` numbers, the least first; or an object with
+        ``style = "node"`` and ``choose(state, node, pool)``, which gives a job and a phase (0 map, 1
+        reduce) or None.
     rng : numpy Generator or seed, optional
         Of noise, failures and the places of blocks: the same for every policy.
     estimates : optional

@@ -38,7 +38,7 @@ def simulate(
         For the tandem queue ``fcfs``, ``ps``, ``wps``, ``k-lps``, ``max-srpt``, ``split-srpt``,
         ``two-srpt``, and for batches ``best`` and ``makespan``; in slots ``asrpt``, ``unlock``,
         ``dsrpt``, ``srpt``, ``lrpt``, ``fifo``, ``fair``; on a cluster those of
-        `malleable.CLUSTER_POLICIES` and one's own.
+        `malleable.CLUSTER_POLICIES`, a `malleable.Adaptive` and one's own.
     rng : numpy Generator or seed, optional
         For streams; every policy sees the same jobs.
     estimates : optional
