@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -101,6 +102,7 @@ void check_decision(Epoch& epoch, Mirror& mirror, double now) {
   epoch.decide(now);
   CHECK_EQUAL(ids.size(), mirror.rows.size());
   CHECK_EQUAL(epoch.size(), mirror.rows.size());
+  if (mirror.options.stable) CHECK(std::is_sorted(ids.begin(), ids.end()));
   for (std::size_t k = 0; k < ids.size(); ++k) {
     Row& row = mirror.rows.at(ids[k]);
     CHECK_EQUAL(static_cast<double>(epoch.given()[k]), expected[k]);
@@ -238,6 +240,7 @@ TEST(flex_with_hysteresis) {
     EpochOptions options;
     options.kind = kKinds[random() % std::size(kKinds)];
     options.hysteresis = real(random, 0.0, 2.0);
+    options.stable = chance(random, 0.5);
     options.aggregate = chance(random, 0.3) ? Aggregate::kMax : Aggregate::kSum;
     if (chance(random, 0.3)) options.effort = 10;
     run_epochs(random, options, 30);
@@ -274,6 +277,7 @@ TEST(minima_come_and_go) {
   trials(30, 100, [](Random& random) {
     EpochOptions options;
     options.hysteresis = chance(random, 0.5) ? 0.5 : 0.0;
+    options.stable = chance(random, 0.5);
     Mirror mirror{options, 6, {}};
     Epoch epoch(6, options);
     for (int k = 0; k < 25; ++k) {

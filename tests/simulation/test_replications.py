@@ -9,9 +9,9 @@ import pytest
 from scipy import stats
 
 import malleable as mb
+from malleable.report import flowflex_figure12
 from malleable.report.flex_figure6 import PANELS, figure6_dict, figure6_tables, run_figure6
 from malleable.report.flex_figure6 import paper_jobs as figure6_jobs
-from malleable.report import flowflex_figure12
 from malleable.report.flowflex_figure12 import figure12_dict, figure12_tables, run_figure12
 from malleable.simulation import replicate
 from malleable.simulation.replications import interval, student_quantile

@@ -1,0 +1,112 @@
+#include <cmath>
+#include <vector>
+
+#include "check.hpp"
+#include "malleable/policy/cluster_srpt.hpp"
+
+namespace malleable::check {
+namespace {
+
+// Three jobs on 10 map and 5 reduce slots; maps ready, reduces as told.
+struct Fixture {
+  std::vector<std::int64_t> map_slots{10}, reduce_slots{5}, zero{0}, maps{20, 10, 5},
+      reduces{2, 10, 1};
+  std::vector<double> one{1.0}, arrival{0.0, 0.0, 0.0}, seconds{10.0, 10.0, 10.0};
+  ClusterState state;
+  std::vector<double> value{0.0, 0.0, 0.0}, old;
+  std::vector<Index> moved;
+
+  explicit Fixture(bool reduces_ready) {
+    state.cluster = {map_slots, reduce_slots, one, zero, zero, one, one, false};
+    state.jobs.arrival = arrival;
+    state.jobs.tasks[kMap] = maps;
+    state.jobs.tasks[kReduce] = reduces;
+    state.jobs.seconds[kMap] = state.jobs.seconds[kReduce] = seconds;
+    state.slots[0] = 10;
+    state.slots[1] = 5;
+    state.phases.resize(6);
+    for (const Index j : {Index{0}, Index{1}, Index{2}}) {
+      for (const Phase p : {kMap, kReduce}) {
+        PhaseState& s = state.phases[2 * j + p];
+        s.total = s.waiting = state.jobs.tasks[p][j];
+        s.estimate = 10.0;
+        s.ready = p == kMap || reduces_ready;
+      }
+      state.size.push_back(10.0 * static_cast<double>(maps[j] + reduces[j]));
+      state.present.push_back(j);
+    }
+  }
+  void decide(ClusterSrpt& policy, int pool) {
+    policy.begin(state);
+    for (const Index j : state.present) policy.job_arrived(state, j);
+    ClusterPolicy::Answer answer(value, moved, old);
+    policy.decide(state, pool, answer);
+  }
+};
+
+// Seconds of all slots: maps 20, 10, 5; reduces 4, 20, 2.
+TEST(ranks_are_work_left) {
+  Fixture f(true);
+  ClusterSrpt srpt(SrptKind::kSrpt, 1.0);
+  f.decide(srpt, 0);
+  CHECK_EQUAL(f.value[0], 24.0);
+  CHECK_EQUAL(f.value[1], 30.0);
+  CHECK_EQUAL(f.value[2], 7.0);
+  ClusterSrpt larger(SrptKind::kMaxSrpt, 1.0);
+  f.decide(larger, 1);
+  CHECK_EQUAL(f.value[0], 20.0);
+  CHECK_EQUAL(f.value[1], 20.0);
+  CHECK_EQUAL(f.value[2], 5.0);
+}
+
+// Jobs 0 and 2 are map-heavy (imbalance 5 and 2.5), job 1 is not (2): beta = 2, two thirds of the
+// map slots for the map-heavy ones, by map work left; a third of the reduce slots.
+TEST(classes_split_the_slots) {
+  Fixture f(true);
+  ClusterSrpt split(SrptKind::kSplitSrpt, 1.0);
+  f.decide(split, 0);
+  CHECK_EQUAL(f.value[2], 5.0);
+  CHECK_EQUAL(f.value[0], 2.0);
+  CHECK_EQUAL(f.value[1], 3.0);
+  f.value.assign(3, 0.0);
+  f.decide(split, 1);
+  CHECK_EQUAL(f.value[2], 1.0);
+  CHECK_EQUAL(f.value[0], 1.0);
+  CHECK_EQUAL(f.value[1], 3.0);
+  // What a class cannot use goes to the other.
+  f.state.phases[0].waiting = f.state.phases[4].waiting = 0;
+  f.decide(split, 0);
+  CHECK_EQUAL(f.value[1], 10.0);
+}
+
+// Virtual work 220, 200, 60 at 15 slots: at 4 s job 2 is done there, at 10 s job 1 has 110 left.
+TEST(virtual_machine_serves_the_shortest) {
+  Fixture f(true);
+  ClusterSrpt asrpt(SrptKind::kAsrpt, 1.0);
+  f.decide(asrpt, 0);
+  f.state.now = 10.0;
+  ClusterPolicy::Answer answer(f.value, f.moved, f.old);
+  asrpt.decide(f.state, 0, answer);
+  CHECK_EQUAL(f.value[0], 220.0);
+  CHECK_NEAR(f.value[1], 110.0, 1e-9);
+  CHECK(f.value[2] < -1e12);
+}
+
+// p = 1/2: of three jobs the smallest gets 1 - 4/9 of ten slots, the next 3/9, the largest 1/9; but
+// the smallest has only five tasks.
+TEST(parts_for_sublinear_speed_up) {
+  Fixture f(false);
+  ClusterSrpt hesrpt(SrptKind::kHeSrpt, 0.5);
+  f.decide(hesrpt, 0);
+  CHECK_EQUAL(f.value[2], 5.0);
+  CHECK_EQUAL(f.value[1], 4.0);
+  CHECK_EQUAL(f.value[0], 1.0);
+  ClusterSrpt linear(SrptKind::kHeSrpt, 1.0);
+  f.decide(linear, 0);
+  CHECK_EQUAL(f.value[2], 5.0);
+  CHECK_EQUAL(f.value[1], 5.0);
+  CHECK_EQUAL(f.value[0], 0.0);
+}
+
+}  // namespace
+}  // namespace malleable::check
