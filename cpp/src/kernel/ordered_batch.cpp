@@ -8,6 +8,8 @@ namespace malleable {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
+// What rounding leaves of a job's data is nothing: it must not wait behind other jobs.
+constexpr double kHair = 1e-12;
 
 }  // namespace
 
@@ -53,14 +55,15 @@ double OrderedBatch::run(std::span<const double> map, std::span<const double> sh
       const double theirs_ends = theirs > 0.0 ? buffer_[waiting_.front().second] / theirs : kNever;
       const double step = std::min({left, own_ends, theirs_ends});
       now += step;
-      own = own_ends <= step ? 0.0 : std::max(0.0, own + (release - mine) * step);
-      if (theirs_ends <= step) {
-        end_first();
-      } else if (theirs > 0.0) {
-        double& rest = buffer_[waiting_.front().second];
-        rest = std::max(rest - theirs * step, std::numeric_limits<double>::min());
+      own += (release - mine) * step;
+      if (mine > release && own <= kHair * std::max(map[job], shuffle[job])) own = 0.0;
+      if (theirs > 0.0) {
+        const Index other = waiting_.front().second;
+        buffer_[other] -= theirs * step;
+        if (buffer_[other] <= kHair * std::max(map[other], shuffle[other])) end_first();
       }
-      left = left <= step ? 0.0 : std::max(left - step, std::numeric_limits<double>::min());
+      left -= step;
+      if (left <= kHair * std::max(map[job], shuffle[job])) left = 0.0;
     }
     if (own > 0.0) {
       wait(job, own);

@@ -48,14 +48,9 @@ double PriorityOrders::rate(const Problem& problem, const Penalties& penalties, 
 
 void PriorityOrders::make(OrderRule rule, const Problem& problem, const Penalties& penalties,
                           std::span<const double> earliest, std::span<Index> order) {
-  if (rule == OrderRule::kOnTimeSet) {
-    on_time_set(problem, penalties, earliest, order);
-    return;
-  }
-  const std::size_t n = problem.size();
-  const double end = end_of_work(problem);
-  key_.resize(n);
-  if (rule == OrderRule::kSmith && penalties.linear()) {
+  if (rule == OrderRule::kSmith && penalties.linear()) {  // slopes are all that it looks at
+    const std::size_t n = problem.size();
+    key_.resize(n);
     for (std::size_t j = 0; j < n; ++j) {
       const double slope = penalties.slope()[j];
       key_[j] = slope > 0.0 ? problem.work[j] / slope : kInfinity;
@@ -63,21 +58,45 @@ void PriorityOrders::make(OrderRule rule, const Problem& problem, const Penaltie
     sorter_.sort(key_, order);
     return;
   }
+  study(problem, penalties, earliest);
+  apply(rule, problem, penalties, earliest, order);
+}
+
+void PriorityOrders::study(const Problem& problem, const Penalties& penalties,
+                           std::span<const double> earliest) {
+  const std::size_t n = problem.size();
+  end_ = end_of_work(problem);
+  rate_.resize(n);
+  due_.resize(n);
   for (std::size_t j = 0; j < n; ++j) {
-    const double e = earliest[j];
-    const bool by_rate = rule != OrderRule::kDueDate && rule != OrderRule::kLeastSlack;
-    const double r = by_rate ? rate(problem, penalties, j, e, end) : 1.0;
-    const double path = problem.work[j] > 0.0 ? problem.work[j] / problem.high[j] : 0.0;
-    const bool by_due = rule != OrderRule::kSmith && rule != OrderRule::kShortestPath;
-    const double due =
-        by_due ? due_of(problem, penalties, j, penalties(j, problem.now + e)) : kInfinity;
-    const double p = problem.work[j] / problem.slots;
+    rate_[j] = rate(problem, penalties, j, earliest[j], end_);
+    // A line that rises is late from the start.
+    due_[j] = penalties.linear() && rate_[j] > 0.0
+                  ? earliest[j]
+                  : due_of(problem, penalties, j, penalties(j, problem.now + earliest[j]));
+  }
+}
+
+void PriorityOrders::apply(OrderRule rule, const Problem& problem, const Penalties& penalties,
+                           std::span<const double> earliest, std::span<Index> order) {
+  if (rule == OrderRule::kOnTimeSet) {
+    on_time_set(problem, penalties, order);
+    return;
+  }
+  const std::size_t n = problem.size();
+  key_.resize(n);
+  // exp((D - p)+ / (k * mean p)); with a single machine of all slots, k = 2 is customary.
+  const double mean = std::max(end_ / static_cast<double>(n), 1e-300);
+  const bool by_rate = rule != OrderRule::kDueDate && rule != OrderRule::kLeastSlack;
+  for (std::size_t j = 0; j < n; ++j) {
+    const double work = problem.work[j], due = due_[j], p = work / problem.slots;
+    const double r = by_rate ? rate_[j] : 1.0;
     switch (rule) {
       case OrderRule::kSmith:
-        key_[j] = problem.work[j] / r;
+        key_[j] = work / r;
         break;
       case OrderRule::kShortestPath:
-        key_[j] = path / r;
+        key_[j] = (work > 0.0 ? work / problem.high[j] : 0.0) / r;
         break;
       case OrderRule::kDueDate:
         key_[j] = due;
@@ -86,14 +105,12 @@ void PriorityOrders::make(OrderRule rule, const Problem& problem, const Penaltie
         key_[j] = std::max(due, p) / r;
         break;
       case OrderRule::kApparentCost: {
-        // exp((D - p)+ / (k * mean p)); with a single machine of all slots, k = 2 is customary.
-        const double mean = std::max(end / static_cast<double>(n), 1e-300);
         const double wait = std::min(std::max(due - p, 0.0) / (2.0 * mean), 600.0);
         key_[j] = p / r * std::exp(wait);
         break;
       }
       case OrderRule::kLeastSlack:
-        key_[j] = due - e;
+        key_[j] = due - earliest[j];
         break;
       case OrderRule::kOnTimeSet:
         break;
@@ -107,16 +124,16 @@ void PriorityOrders::make(OrderRule rule, const Problem& problem, const Penaltie
 // have run on their minima, whatever the order. Where that overflows, the job whose next step costs
 // least for the work that it frees gives up its target and tries for the next one.
 void PriorityOrders::on_time_set(const Problem& problem, const Penalties& penalties,
-                                 std::span<const double> earliest, std::span<Index> order) {
+                                 std::span<Index> order) {
   const std::size_t n = problem.size();
-  const double end = end_of_work(problem);
+  const double end = end_;
   target_.assign(n, kInfinity);
   alone_.assign(n, kInfinity);  // when a job has done its work by its minimum alone
   low_.assign(n, 0.0);
   more_.assign(n, 0);  // chosen, and needs more than its minimum
   for (std::size_t j = 0; j < n; ++j) {
     if (problem.work[j] == 0.0) continue;
-    target_[j] = due_of(problem, penalties, j, penalties(j, problem.now + earliest[j]));
+    target_[j] = due_[j];
     low_[j] = problem.gang ? 0.0 : problem.low[j];
     if (low_[j] > 0.0) alone_[j] = problem.work[j] / low_[j];
   }
@@ -195,8 +212,7 @@ void PriorityOrders::on_time_set(const Problem& problem, const Penalties& penalt
   while (on_time < n && target_[order[on_time]] < kInfinity) ++on_time;
   for (std::size_t k = on_time; k < n; ++k) {
     const Index j = order[k];
-    const double r = PriorityOrders::rate(problem, penalties, j, earliest[j], end);
-    key_[j] = r > 0.0 ? problem.work[j] / r : kInfinity;
+    key_[j] = rate_[j] > 0.0 ? problem.work[j] / rate_[j] : kInfinity;
   }
   std::stable_sort(order.begin() + static_cast<std::ptrdiff_t>(on_time), order.end(),
                    [&](Index a, Index b) { return key_[a] < key_[b]; });

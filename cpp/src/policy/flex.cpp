@@ -171,8 +171,9 @@ void Flex::plan(const Problem& problem, const Penalties& penalties, Aggregate ag
   } else {
     const std::span<const OrderRule> rules =
         penalties.linear() ? std::span<const OrderRule>(kLinearRules) : kSumRules;
+    orders_.study(problem, penalties, earliest_);
     for (const OrderRule rule : rules) {
-      orders_.make(rule, problem, penalties, earliest_, order);
+      orders_.apply(rule, problem, penalties, earliest_, order);
       consider(order);
     }
     generic_order(problem, penalties, aggregate, starts[0], order);

@@ -474,21 +474,22 @@ void TandemQueue::advance(double until) {
     for (const Service& s : service_) {
       FluidJob& job = jobs_[s.slot];
       const double drain = s.shuffle - s.map * job.ratio;
-      if (job.buffer > 0.0 && drain > 0.0 && job.buffer / drain <= step) {
+      // What rounding leaves is nothing: where events coincide it must not wait behind other jobs.
+      const double hair = kSlack * job.size;
+      if (job.buffer > 0.0 && drain > 0.0 && job.buffer - drain * step <= hair) {
         job.buffer = 0.0;
         ++totals_.events;
       } else {
         job.buffer = std::max(0.0, job.buffer - drain * step);
       }
       if (s.map > 0.0) {
-        if (job.map / s.map <= step) {
+        job.map -= s.map * step;
+        if (job.map <= hair) {
           job.map = 0.0;
           job.buffer += job.tail;
           job.tail = 0.0;
           job.map_completion = totals_.now;
           ++totals_.events;
-        } else {
-          job.map = std::max(job.map - s.map * step, std::numeric_limits<double>::min());
         }
       }
       if (ranked_) refresh(s.slot);

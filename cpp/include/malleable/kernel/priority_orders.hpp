@@ -32,6 +32,11 @@ class PriorityOrders {
   void make(OrderRule rule, const Problem& problem, const Penalties& penalties,
             std::span<const double> earliest, std::span<Index> order);
 
+  // The same in two steps, for several rules on one instance: what the rules look at, then each.
+  void study(const Problem& problem, const Penalties& penalties, std::span<const double> earliest);
+  void apply(OrderRule rule, const Problem& problem, const Penalties& penalties,
+             std::span<const double> earliest, std::span<Index> order);
+
   // Orders by the given due times (from problem.now), ties by longest path first.
   void by_due(const Problem& problem, std::span<const double> due, std::span<Index> order);
 
@@ -47,8 +52,7 @@ class PriorityOrders {
   KeySort& sorter() { return sorter_; }
 
  private:
-  void on_time_set(const Problem& problem, const Penalties& penalties,
-                   std::span<const double> earliest, std::span<Index> order);
+  void on_time_set(const Problem& problem, const Penalties& penalties, std::span<Index> order);
 
   struct Entry {
     double key;
@@ -60,7 +64,8 @@ class PriorityOrders {
 
   KeySort sorter_;
   std::vector<Entry> by_target_, by_loss_;
-  std::vector<double> key_, target_, alone_, low_;
+  double end_ = 0.0;  // of all work, on all slots
+  std::vector<double> rate_, due_, key_, target_, alone_, low_;
   std::vector<std::uint8_t> more_;
   std::vector<Index> first_, second_;
 };
