@@ -109,7 +109,7 @@ def test_corollary_6_is_tight(beta):
 def test_theorem_1_tells_matchings_apart():
     yes, threshold = theorem1_jobs([1, 2], [3, 4], [4, 6])
     assert threshold == 102_087
-    assert total(yes, "best", effort=20_000) == threshold
+    assert total(yes, "best", effort=20_000) == pytest.approx(threshold, rel=1e-12)
     no, same = theorem1_jobs([1, 2], [3, 4], [3, 7])
     assert same == threshold
     # No order at both stations meets it.
@@ -122,8 +122,8 @@ def test_theorem_1_tells_matchings_apart():
         for k, row in enumerate(order):
             end = ends[k] = max(end + no.shuffle[row], mapped[k])
         best = min(best, ends.sum())
-    assert best > threshold
-    assert total(no, "best", effort=20_000) == best
+    assert best > threshold + 0.5
+    assert total(no, "best", effort=20_000) == pytest.approx(best, rel=1e-12)
 
 
 @pytest.mark.parametrize("policy", mb.SIMULATED_POLICIES)
