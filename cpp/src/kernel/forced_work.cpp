@@ -14,6 +14,11 @@ namespace {
 // rounding cannot lift a bound, whatever the scale of t.
 constexpr double kRounding = 1e-12;
 
+// A deadline from problem.now, stretched within its tolerance.
+double due_at(const Problem& problem, double latest, double stretch) {
+  return std::isfinite(latest) ? latest + stretch * tolerance(latest) - problem.now : latest;
+}
+
 }  // namespace
 
 void earliest_completions(const Problem& problem, std::span<double> earliest) {
@@ -122,10 +127,7 @@ ForcedWork::Peak ForcedWork::peak(const Problem& problem, std::span<const double
 void ForcedWork::deadlines(const Problem& problem, const Penalties& penalties, double level,
                            double stretch, std::span<double> due) {
   for (std::size_t j = 0; j < problem.size(); ++j) {
-    const double latest = penalties.latest(j, level);
-    due[j] = latest + stretch * tolerance(latest) - problem.now;
-    if (latest == kInfinity) due[j] = kInfinity;
-    if (latest == -kInfinity) due[j] = -kInfinity;
+    due[j] = due_at(problem, penalties.latest(j, level), stretch);
   }
 }
 
@@ -190,21 +192,21 @@ ForcedWork::Excess ForcedWork::excess(const Problem& problem, const Penalties& p
     return result;
   }
   result.work = -(1.0 + kRounding) * problem.slots * t;
-  deadlines(problem, penalties, level, stretch, due_);
   const double step = std::max(std::fabs(level), 1e-300) * 1e-7;
   for (std::size_t j = 0; j < n; ++j) {
     const double work = problem.work[j], high = problem.high[j];
     if (work == 0.0) continue;
+    const double latest = penalties.latest(j, level), due = due_at(problem, latest, stretch);
     const double head = std::min(work, (problem.gang ? 0.0 : problem.low[j]) * t);
-    const double tail = forced_work(work, 0.0, high, due_[j], t);
+    const double tail = forced_work(work, 0.0, high, due, t);
     result.work += std::max(head, tail);
     if (tail <= head) continue;
-    const double above = penalties.next_value(j, level);
+    const double above = smooth_ ? level : penalties.next_value(j, level);
     if (above > level) result.next = std::min(result.next, above);
-    if (due_[j] < t) {
+    if (due < t) {
       result.kink = std::min(result.kink, penalties(j, problem.now + t));
     } else if (above <= level) {
-      result.fall += high * (penalties.latest(j, level + step) - penalties.latest(j, level)) / step;
+      result.fall += high * (penalties.latest(j, level + step) - latest) / step;
     }
   }
   return result;
@@ -261,7 +263,13 @@ double ForcedWork::level(const Problem& problem, const Penalties& penalties, dou
   double low = from;
   // Functions known by their values only have no slopes to follow: bisection below does for them.
   bool known = true;
-  for (std::size_t j = 0; j < n; ++j) known &= !penalties.is_custom(j);
+  smooth_ = true;
+  for (std::size_t j = 0; j < n; ++j) {
+    known &= !penalties.is_custom(j);
+    for (std::size_t r = penalties.offset()[j] + 1; r < penalties.offset()[j + 1]; ++r) {
+      smooth_ &= penalties.value()[r] <= penalties.line(r - 1, penalties.at()[r]);
+    }
+  }
   for (int round = 0; known && round < 60; ++round) {
     if (!(low < to)) return std::min(low, to);
     deadlines(problem, penalties, low, stretch, due_);
@@ -283,7 +291,7 @@ double ForcedWork::level(const Problem& problem, const Penalties& penalties, dou
     // time again. Newton steps while they stay on the overloaded side, the secant once both sides
     // are known, bisection where neither helps. A step to the next jump misses nothing while all
     // else stands still.
-    if (penalties.linear() && top.job != kNobody) {
+    if (smooth_ && top.job != kNobody) {
       // The worst time is somebody's deadline and moves with the level. Follow it by secants.
       const double raised = follow(problem, penalties, top, low, to, stretch);
       if (raised > low) {

@@ -22,9 +22,12 @@ void finish_plan(const Problem& problem, const Penalties& penalties, Aggregate a
     start = std::min(start, pieces.start[k]);
   }
   plan.value = evaluate(penalties, aggregate, plan.completion);
-  plan.lower_bound =
-      std::max(plan.lower_bound,
-               lower_bound.run(problem, penalties, aggregate, completion, plan.value, quick_bound));
+  // For a maximum every bound is the same level of the deadline test: one is enough.
+  if (aggregate == Aggregate::kSum || plan.lower_bound == -kInfinity) {
+    plan.lower_bound = std::max(
+        plan.lower_bound,
+        lower_bound.run(problem, penalties, aggregate, completion, plan.value, quick_bound));
+  }
   plan.lower_bound = std::min(plan.lower_bound, plan.value);
   plan.status = problem.beyond_reach                ? Status::kInfeasible
                 : plan.status == Status::kTruncated ? Status::kTruncated

@@ -82,6 +82,7 @@ class ForcedWork {
   };
 
   KeySort sorter_;
+  bool smooth_ = false;  // no penalty jumps
   std::vector<double> times_, rates_, due_, zeros_;
   std::vector<Step> steps_;
   std::vector<std::size_t> step_offset_;
