@@ -88,7 +88,9 @@ def test_only_batches_are_planned():
 @pytest.mark.parametrize("alpha", [1.5, 3.0, 20.0])
 def test_corollary_4_is_tight(alpha):
     batch, pairs = corollary4_jobs(4000, alpha)
-    assert sorted(zip(batch.map, batch.shuffle)) == sorted(zip(pairs.map, pairs.shuffle))  # noqa: B905
+    assert sorted(zip(batch.map, batch.shuffle, strict=True)) == sorted(
+        zip(pairs.map, pairs.shuffle, strict=True)
+    )
     ratio = total(batch, "max-srpt") / total(pairs, "fcfs")
     assert ratio == pytest.approx(2 * alpha / (1 + alpha), rel=5e-3)
     assert ratio <= batch_guarantee("max-srpt", batch.map, batch.shuffle)

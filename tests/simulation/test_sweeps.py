@@ -64,7 +64,7 @@ def test_errors_vary_fastest_and_have_a_column():
 def test_progress():
     for options in ({"workers": 1}, {"workers": 2}):
         seen = []
-        sweep(stream_of, *POINTS, progress=lambda *at: seen.append(at), **options)  # noqa: B023
+        sweep(stream_of, *POINTS, progress=lambda *at, seen=seen: seen.append(at), **options)
         assert seen == [(k, 8) for k in range(1, 9)]
 
 
