@@ -270,6 +270,7 @@ ClusterOptions options_of(const py::dict& given) {
   read("seed", options.seed);
   read("ageing", options.ageing);
   read("gang", options.gang);
+  read("lose_output", options.lose_output);
   read("trace", options.trace);
   return options;
 }
@@ -297,6 +298,8 @@ class PySimulation {
     d["tasks"] = t.tasks;
     d["failed"] = t.failed;
     d["killed"] = t.killed;
+    d["outputs_lost"] = t.outputs_lost;
+    d["preempted"] = t.preempted;
     d["local"] = t.local;
     d["remote"] = t.remote;
     d["events"] = t.events;

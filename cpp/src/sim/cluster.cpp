@@ -42,7 +42,8 @@ ClusterSimulation::ClusterSimulation(const ClusterView& cluster, const ClusterJo
       by_node_(options.heartbeat > 0.0 || options.replicas > 0 ||
                policy.style() == ClusterPolicy::Style::kNode),
       uniform_(options.noise == 0.0 && options.straggler_share == 0.0 && options.failure == 0.0),
-      users_(!jobs.user_priority.empty()) {
+      users_(!jobs.user_priority.empty()),
+      outputs_(options.lose_output && !changes.time.empty()) {
   const std::size_t n = jobs.size(), nodes = cluster.size();
   for (const double link : cluster.link) network_ |= link < kInfinity;
   for (const double storage : cluster.storage) network_ |= storage < kInfinity;
@@ -240,6 +241,7 @@ void ClusterSimulation::arrive(Index job) {
   make_ready(job, kMap);
   if (options_.split_copy && (maps == 0 || options_.slow_start <= 0.0)) {
     jobs_[job].copied = state_.now + (jobs.shuffle.empty() ? 0.0 : jobs.shuffle[job]);
+    jobs_[job].copies = true;
   }
   if (maps == 0) {
     maps_done(job);
@@ -257,6 +259,7 @@ void ClusterSimulation::leave(Index job) {
   for (auto& again : jobs_[job].again) std::vector<Index>().swap(again);
   for (auto& attempts : jobs_[job].attempts) std::vector<std::uint16_t>().swap(attempts);
   std::vector<Index>().swap(jobs_[job].parked);
+  std::vector<Index>().swap(jobs_[job].output);
   policy_.job_finished(state_, job);
   if (missing_.empty()) return;
   for (std::size_t k = follower_offset_[job]; k < follower_offset_[job + 1]; ++k) {
@@ -285,6 +288,7 @@ void ClusterSimulation::maps_done(Index job) {
 
 void ClusterSimulation::unpark(Index group, Index job) {
   Group& g = groups_[group];
+  parked_ -= static_cast<std::int64_t>(g.count);
   g.parked = false;
   const double shuffle = state_.jobs.shuffle.empty() ? 0.0 : state_.jobs.shuffle[job];
   const double wait = std::max(0.0, jobs_[job].copied - (g.start + shuffle));
@@ -406,7 +410,11 @@ void ClusterSimulation::advance(double until) {
           if (read_stamp_[event.what] == event.sequence) end_read(event.what);
           break;
         case Kind::kReady:
-          make_ready(event.what, kReduce);
+          // Unless maps run again in the meantime.
+          if (jobs_[event.what].copied <= next &&
+              state_.phases[2 * event.what].finished == state_.phases[2 * event.what].total) {
+            make_ready(event.what, kReduce);
+          }
           break;
         case Kind::kNode:
           change_node(event.what);
@@ -451,6 +459,7 @@ void ClusterSimulation::advance(double until) {
         }
       }
     }
+    if (state_.cluster.generic && parked_ > 0 && parked_ == running_[0]) make_room();
     news_ = false;
     if (!touched_.empty()) settle();
     if (network_ && links_.stale()) {

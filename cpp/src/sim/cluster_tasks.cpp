@@ -119,6 +119,11 @@ void ClusterSimulation::finish(Index group) {
     if (options_.trace) record(g.fails ? 2 : 1, phase, run.task, run.node);
     if (g.fails) put_back(job, p, run.task);
   }
+  if (outputs_ && p == kMap && !g.fails && state_.phases[phase + 1].total > 0) {
+    auto& output = jobs_[job].output;
+    if (output.empty()) output.assign(static_cast<std::size_t>(s.total), kNone);
+    for (Index r = g.first; r != kNone; r = runs_[r].next) output[runs_[r].task] = runs_[r].node;
+  }
   state_.free[pool] += done;
   if (!clocks_.empty()) touch(phase);
   if (g.fails) {
@@ -154,8 +159,9 @@ void ClusterSimulation::finish(Index group) {
       if (static_cast<double>(s.finished) >= enough) {
         if (!options_.split_copy) {
           make_ready(job, kReduce);
-        } else if (static_cast<double>(before) < enough) {
+        } else if (!own.copies) {
           // Copying begins: nothing can be there earlier than after all its seconds.
+          own.copies = true;
           own.copied = std::max(own.copied, state_.now + shuffle);
         }
       }
@@ -167,6 +173,7 @@ void ClusterSimulation::finish(Index group) {
   free_run_ = g.first;
   const bool ended = !g.fails && s.finished == s.total;
   release(group);
+  if (jobs_[job].gone > 0 && needs_outputs(job)) run_maps_again(job);
   if (ended) {
     if (p == kMap) {
       maps_done(job);
@@ -219,6 +226,7 @@ void ClusterSimulation::change_node(Index change) {
       }
       if (killed == 0) continue;
       g.count -= static_cast<Index>(killed);
+      if (g.parked) parked_ -= killed;
       totals_.killed += killed;
       if (!clocks_.empty()) touch(g.phase);
       count(job, p, killed, -killed);
@@ -248,6 +256,7 @@ void ClusterSimulation::change_node(Index change) {
       }
       queued_[pool] = kept;
     }
+    if (outputs_) lose_outputs(node);
   }
   // Targets depend on the slots that there are.
   for (const Index job : state_.present) {
@@ -281,6 +290,7 @@ void ClusterSimulation::start_task(Index job, Phase p, Index task, Index node) {
   const Index phase = 2 * job + p;
   const ClusterView& cluster = state_.cluster;
   double seconds = state_.jobs.seconds_of(p, job, task) / cluster.rate[node];
+  double copying = 0.0;
   bool fails = false, reads = false;
   std::uint32_t attempt = 0;
   if (!uniform_) {
@@ -307,7 +317,8 @@ void ClusterSimulation::start_task(Index job, Phase p, Index task, Index node) {
     reads = network_ && !local && state_.jobs.block[job] > 0.0;
   }
   if (p == kReduce && !options_.split_copy && !state_.jobs.shuffle.empty()) {
-    seconds += state_.jobs.shuffle[job];
+    copying = state_.jobs.shuffle[job];
+    seconds += copying;
   }
   if (options_.failure > 0.0 && uniform(phase, task, attempt, kFailure) < options_.failure) {
     fails = true;
@@ -331,6 +342,7 @@ void ClusterSimulation::start_task(Index job, Phase p, Index task, Index node) {
     g = Group{};
     g.start = state_.now;
     g.seconds = seconds;
+    g.copying = std::min(copying, seconds);
     g.phase = phase;
     g.type = type;
     g.fails = fails;
@@ -364,6 +376,7 @@ void ClusterSimulation::start_task(Index job, Phase p, Index task, Index node) {
   runs_[run] = {g.first, node, task};
   g.first = run;
   ++g.count;
+  parked_ += parks;
   if (options_.trace) record(0, phase, task, node);
 }
 

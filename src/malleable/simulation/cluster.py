@@ -234,9 +234,10 @@ def run(
         that have finished when reduces may start; ``split_copy`` [False]; ``replicas`` [0] of each
         block; ``delay`` [0 s] that a job waits for a local slot; ``noise`` [0], standard deviation of
         the logarithm of task times; ``straggler_share`` [0], ``straggler_factor`` [1]; ``failure`` [0]
-        probability of an attempt; ``speedup`` [1]: s tasks of a phase together do s^speedup;
-        ``prior`` [1 s]; ``ageing`` [0 s: never]: a job whose ready tasks have waited so long without
-        one that runs goes first, with one task; ``gang`` [False]: minima are gang sizes, of a phase run
+        probability of an attempt; ``lose_output`` [True]: finished maps on a node that leaves run again
+        while reduce tasks of their job have not started or not copied everything; ``speedup`` [1]: s
+        tasks of a phase together do s^speedup; ``prior`` [1 s]; ``ageing`` [0 s: never]: a job whose
+        ready tasks have waited so long without one that runs goes first, with one task; ``gang`` [False]: minima are gang sizes, of a phase run
         no tasks or at least so many (needs heartbeat 0 and no replicas); ``pool_minimum`` [0]: the part
         of each kind of slots that all jobs are guaranteed in equal shares (flex, fair, wdeq).
 
@@ -347,7 +348,7 @@ _LIMITS: dict[str, tuple[float, float]] = {
     "pool_minimum": (0.0, 1.0),
 }
 _WHOLE = {"replicas": 1000, "tasks_per_heartbeat": 1 << 20}
-_FLAGS = ("split_copy", "gang")
+_FLAGS = ("split_copy", "gang", "lose_output")
 
 
 def _options(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -473,6 +474,8 @@ def _summary(
         "tasks": float(totals["tasks"]),
         "failed_attempts": float(totals["failed"]),
         "killed_tasks": float(totals["killed"]),
+        "lost_outputs": float(totals["outputs_lost"]),
+        "preempted_tasks": float(totals["preempted"]),
         "dissatisfaction": _ratio(totals["dissatisfaction"], now),
         "user_fairness": _ratio(totals["fairness"], now),
         "end": now,

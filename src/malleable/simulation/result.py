@@ -62,7 +62,8 @@ class SimulationResult:
         False after Ctrl-C: what was finished by then.
     trace : dict of str to dict of arrays, or None
         Cluster model, if asked for: by policy ``time`` [s], ``kind`` (0 start, 1 end, 2 failed, 3
-        killed with its node), ``job``, ``phase`` (0 map, 1 reduce), ``task``, ``node``.
+        killed with its node or to make room, 4 output lost), ``job``, ``phase`` (0 map, 1
+        reduce), ``task``, ``node``.
     """
 
     model: str
