@@ -64,6 +64,8 @@ struct Tables {
     jobs.group = column<std::int64_t>(table, "group", kept);
     jobs.after_offset = column<std::int64_t>(table, "after_offset", kept);
     jobs.after = column<std::int64_t>(table, "after", kept);
+    jobs.rate_offset = column<std::int64_t>(table, "rate_offset", kept);
+    jobs.rates = column<double>(table, "rates", kept);
     jobs.user_minimum = column<double>(table, "user_minimum", kept);
     jobs.user_priority = column<double>(table, "user_priority", kept);
     validate(jobs);
@@ -265,6 +267,7 @@ ClusterOptions options_of(const py::dict& given) {
   read("straggler_factor", options.straggler_factor);
   read("failure", options.failure);
   read("speedup", options.speedup);
+  read("rates", options.rates);
   read("learn", options.learn);
   read("prior", options.prior);
   read("seed", options.seed);
@@ -423,10 +426,13 @@ void bind_cluster(py::module_& module) {
            py::arg("effort"), py::arg("at_least_one"), py::arg("by_user"), py::arg("gang"),
            py::arg("pool_minimum"));
   py::class_<ClusterSrpt, ClusterPolicy>(module, "ClusterSrpt")
-      .def(py::init([](const std::string& policy, double speedup) {
-             return ClusterSrpt(srpt_kind(policy), speedup);
+      .def(py::init([](const std::string& policy, double speedup, std::vector<double> exponents,
+                       std::vector<std::int64_t> useful, bool by_user) {
+             return ClusterSrpt(
+                 {srpt_kind(policy), speedup, std::move(exponents), std::move(useful), by_user});
            }),
-           py::arg("policy"), py::arg("speedup"));
+           py::arg("policy"), py::arg("speedup"), py::arg("exponents"), py::arg("useful"),
+           py::arg("by_user"));
   py::class_<PyClusterPolicy, ClusterPolicy>(module, "ClusterCallback")
       .def(py::init<py::object, const std::string&, bool, bool>(), py::arg("policy"),
            py::arg("style"), py::arg("depends_on_time"), py::arg("listens"));

@@ -66,7 +66,11 @@ ClusterSimulation::ClusterSimulation(const ClusterView& cluster, const ClusterJo
                    [&](Index a, Index b) { return jobs.arrival[a] < jobs.arrival[b]; });
   std::vector<Index> rank(n);
   for (std::size_t k = 0; k < n; ++k) rank[order_[k]] = static_cast<Index>(k);
-  if (options_.speedup < 1.0) clocks_.resize(2 * n);
+  validate_rates(options_.rates, 0);
+  if (options_.speedup < 1.0 || !options_.rates.empty() || !jobs.rates.empty()) {
+    clocks_.resize(2 * n);
+    phase_ends_.reset(std::vector<Index>(2 * n, 0));
+  }
   for (const std::int64_t type : cluster.type) {
     types_ = std::max(types_, static_cast<std::size_t>(type) + 1);
   }
@@ -96,6 +100,16 @@ ClusterSimulation::ClusterSimulation(const ClusterView& cluster, const ClusterJo
       for (std::size_t k = 0; k < nodes; ++k) {
         if (slots[k] > turn) queue_[pool][queued_[pool]++] = static_cast<Index>(k);
       }
+    }
+  }
+  if (!clocks_.empty()) {
+    const auto most = static_cast<std::size_t>(std::max(state_.slots[0], state_.slots[1]));
+    pace_.assign(most + 1, 0.0);
+    for (std::size_t k = 1; k <= most; ++k) {
+      const auto running = static_cast<double>(k);
+      pace_[k] = options_.rates.empty()
+                     ? std::pow(running, options_.speedup - 1.0)
+                     : options_.rates[std::min(k, options_.rates.size()) - 1] / running;
     }
   }
   std::size_t users = jobs.user_priority.size(), groups = 0;
@@ -383,9 +397,11 @@ void ClusterSimulation::advance(double until) {
     if (next_arrival_ < order_.size()) {
       next = std::min(next, state_.jobs.arrival[order_[next_arrival_]]);
     }
+    if (!phase_ends_.empty()) next = std::min(next, phase_ends_.top_key());
     next = std::min(next, due());
     if (next > until || next == kInfinity) break;
     integrate(next);
+    while (!phase_ends_.empty() && phase_ends_.top_key() == next) end_of_phase(phase_ends_.top());
     while (!events_.empty() && events_.front().time == next &&
            events_.front().kind != Kind::kHeartbeat) {
       const Event event = pop();
@@ -393,19 +409,6 @@ void ClusterSimulation::advance(double until) {
         case Kind::kFinish:
           finish(event.what);
           break;
-        case Kind::kPhase: {
-          Clock& clock = clocks_[event.what];
-          if (clock.stamp != event.sequence) break;
-          touch(event.what);
-          clock.at = std::max(clock.at, clock.ends.front().first);
-          while (!clock.ends.empty() && clock.ends.front().first <= clock.at) {
-            const Index group = clock.ends.front().second;
-            std::pop_heap(clock.ends.begin(), clock.ends.end(), std::greater<>());
-            clock.ends.pop_back();
-            finish(group);
-          }
-          break;
-        }
         case Kind::kRead:
           if (read_stamp_[event.what] == event.sequence) end_read(event.what);
           break;

@@ -74,22 +74,48 @@ void ClusterSimulation::settle() {
   for (const Index phase : touched_) {
     Clock& clock = clocks_[phase];
     clock.touched = false;
-    const auto running = static_cast<double>(state_.phases[phase].running);
-    clock.speed = running > 0.0 ? std::pow(running, options_.speedup - 1.0) : 0.0;
+    clock.speed = pace(phase);
     reschedule(phase);
   }
   touched_.clear();
 }
 
 void ClusterSimulation::reschedule(Index phase) {
-  Clock& clock = clocks_[phase];
-  clock.stamp = sequence_;
+  const Clock& clock = clocks_[phase];
   if (clock.ends.empty() || clock.speed == 0.0) {
-    ++sequence_;
+    phase_ends_.erase(phase);
     return;
   }
   const double left = std::max(0.0, clock.ends.front().first - clock.at);
-  push(state_.now + left / clock.speed, Kind::kPhase, phase);
+  phase_ends_.set(phase, state_.now + left / clock.speed, phase_order_++);
+}
+
+// How fast a phase's own time runs.
+double ClusterSimulation::pace(Index phase) const {
+  const auto running = static_cast<std::size_t>(state_.phases[phase].running);
+  const ClusterJobsView& jobs = state_.jobs;
+  if (running > 0 && !jobs.rates.empty()) {
+    const auto first = static_cast<std::size_t>(jobs.rate_offset[phase / 2]);
+    const auto last = static_cast<std::size_t>(jobs.rate_offset[phase / 2 + 1]);
+    if (first < last) {
+      return jobs.rates[std::min(first + running, last) - 1] / static_cast<double>(running);
+    }
+  }
+  return pace_[running];
+}
+
+// A phase's own time has come to the end of tasks.
+void ClusterSimulation::end_of_phase(Index phase) {
+  phase_ends_.erase(phase);
+  Clock& clock = clocks_[phase];
+  touch(phase);
+  clock.at = std::max(clock.at, clock.ends.front().first);
+  while (!clock.ends.empty() && clock.ends.front().first <= clock.at) {
+    const Index group = clock.ends.front().second;
+    std::pop_heap(clock.ends.begin(), clock.ends.end(), std::greater<>());
+    clock.ends.pop_back();
+    finish(group);
+  }
 }
 
 void ClusterSimulation::finish(Index group) {

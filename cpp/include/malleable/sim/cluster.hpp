@@ -39,10 +39,11 @@ struct ClusterOptions {
   double noise = 0.0;  // standard deviation of the logarithm of a task's time; its mean stays
   double straggler_share = 0.0;
   double straggler_factor = 1.0;
-  double failure = 0.0;  // probability that an attempt fails
-  double speedup = 1.0;  // s running tasks of a phase together do s^speedup
-  bool learn = false;    // estimates follow the tasks that finished, here and in earlier runs
-  double prior = 1.0;    // learn: seconds of a task before anything is known
+  double failure = 0.0;       // probability that an attempt fails
+  double speedup = 1.0;       // s running tasks of a phase together do s^speedup
+  std::vector<double> rates;  // what 1, 2 ... of them do, instead of that; empty: none given
+  bool learn = false;         // estimates follow the tasks that finished, here and in earlier runs
+  double prior = 1.0;         // learn: seconds of a task before anything is known
   std::uint64_t seed = 0;
   double ageing = 0.0;      // a job without a running task for so long goes first, once; 0: never
   bool gang = false;        // minima are gangs: none of a phase's tasks run, or at least that many
@@ -107,16 +108,7 @@ class ClusterSimulation {
  private:
   static constexpr Index kNone = ~Index{0};
   static constexpr Index kGone = Index{1} << 31;  // a bit: this node's, but it left
-  enum class Kind : std::uint8_t {
-    kFinish,
-    kPhase,
-    kReady,
-    kRead,
-    kNode,
-    kTimer,
-    kAge,
-    kHeartbeat
-  };
+  enum class Kind : std::uint8_t { kFinish, kReady, kRead, kNode, kTimer, kAge, kHeartbeat };
   struct Event {
     double time;
     Kind kind;
@@ -152,7 +144,6 @@ class ClusterSimulation {
   struct Clock {
     double at = 0.0, time = 0.0, speed = 1.0;
     std::vector<std::pair<double, Index>> ends;  // heap of groups
-    std::uint64_t stamp = 0;
     bool touched = false;
   };
   struct Job {
@@ -212,6 +203,8 @@ class ClusterSimulation {
   void touch(Index phase);
   void settle();
   void reschedule(Index phase);
+  void end_of_phase(Index phase);
+  double pace(Index phase) const;
   void record(std::uint8_t kind, Index phase, Index task, Index node);
   double uniform(Index phase, Index task, std::uint32_t attempt, std::uint32_t stream) const;
 
@@ -239,6 +232,9 @@ class ClusterSimulation {
   std::vector<Job> jobs_;
   std::vector<Clock> clocks_;
   std::vector<Index> touched_;
+  IndexedHeap phase_ends_;    // by phase: when its clock has its next end
+  Index phase_order_ = 0;     // of those that end together: who was last set first
+  std::vector<double> pace_;  // of each of so many running tasks of a phase
   std::vector<Event> events_;
   std::uint64_t sequence_ = 0;
   std::vector<Group> groups_;
