@@ -174,7 +174,7 @@ TEST(all_options_together) {
     options.speedup = chance(random, 0.5) ? 1.0 : 0.5;
     options.split_copy = chance(random, 0.5);
     options.ageing = chance(random, 0.3) ? 4.0 : 0.0;
-    options.gang = options.heartbeat == 0.0 && options.replicas == 0 && chance(random, 0.3);
+    options.gang = chance(random, 0.3);
     options.learn = chance(random, 0.5);
     options.lose_output = chance(random, 0.8);
     options.seed = random();

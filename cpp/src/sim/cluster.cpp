@@ -376,7 +376,9 @@ void ClusterSimulation::integrate(double until) {
     totals_.busy[pool] += step * static_cast<double>(running_[pool]);
     totals_.offered[pool] += step * static_cast<double>(state_.slots[pool]);
     totals_.lost[pool] += step * all_short_[pool];
-    totals_.idle[pool] += step * static_cast<double>(std::min(state_.free[pool], ready_[pool]));
+    const auto held = static_cast<std::int64_t>(gathering_[pool].nodes.size());
+    totals_.idle[pool] +=
+        step * static_cast<double>(std::min(state_.free[pool] + held, ready_[pool]));
   }
   totals_.dissatisfaction += step * users_now_[0];
   totals_.fairness += step * users_now_[1];

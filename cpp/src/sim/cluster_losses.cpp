@@ -9,8 +9,9 @@
 // job needs outputs again, and those that left in the meantime are made again then. Costs O(groups
 // of tasks + maps of the jobs present) for a node.
 //
-// With generic slots, reduce tasks that wait for maps may come to hold all slots; then as many of
-// them as the first job with waiting maps needs give their slots to these maps and wait again.
+// With generic slots, reduce tasks that wait for maps may come to hold so many slots that nothing
+// can start any more; then as many of them as the first job with waiting maps needs give their
+// slots to these maps and wait again.
 #include <algorithm>
 
 #include "malleable/sim/cluster.hpp"
@@ -91,43 +92,52 @@ void ClusterSimulation::park_again(Index group) {
   g.first = kNone;
 }
 
-// All slots are held by reduce tasks that wait for maps, which wait for slots.
+// Whether reduce tasks that wait for maps hold slots without which nothing ever starts.
 void ClusterSimulation::make_room() {
-  if (state_.free[0] > 0) return;
   for (const Index job : state_.present) {
-    if (!state_.eligible(job, kMap)) continue;
-    std::int64_t wanted = options_.gang ? std::max<std::int64_t>(needs(job, kMap), 1) : 1;
-    evicted_.clear();
-    bool enough = evict(job, wanted);
-    for (std::size_t k = state_.present.size(); !enough && k > 0; --k) {
-      enough = evict(state_.present[k - 1], wanted);
+    for (const Phase p : {kMap, kReduce}) {
+      const auto held = gathering_[0].job == job ? gathering_[0].nodes.size() : 0;
+      if (!state_.eligible(job, p)) continue;
+      if (least(job, p) - static_cast<std::int64_t>(held) <= state_.free[0]) return;
     }
-    for (const Index node : evicted_) start_tasks(job, kMap, 1, node, 0);
+  }
+  give_up(0);
+  for (const Index job : state_.present) {
+    const std::int64_t wanted = least(job, kMap);
+    if (!state_.eligible(job, kMap) || wanted > state_.free[0] + parked_) continue;
+    evict(job, wanted);
+    for (std::size_t k = state_.present.size(); k > 0; --k) evict(state_.present[k - 1], wanted);
+    if (options_.heartbeat > 0.0) {
+      std::int64_t left = wanted;
+      for (Index node = 0; left > 0; ++node) {
+        for (; left > 0 && state_.free_on[0][node] > 0; --left) {
+          start_tasks(job, kMap, 1, node, 0);
+        }
+      }
+    } else {
+      start_tasks(job, kMap, wanted, kNone, 0);
+    }
     refresh(job, 0);
     return;
   }
 }
 
-// Takes slots from a job's reduce tasks that wait, the latest first, until there are enough.
-bool ClusterSimulation::evict(Index job, std::int64_t& wanted) {
+// Takes slots from a job's reduce tasks that wait, the latest first, until so many are free.
+void ClusterSimulation::evict(Index job, std::int64_t slots) {
   Job& own = jobs_[job];
   std::int64_t taken = 0;
-  while (wanted > 0 && !own.parked.empty()) {
+  while (state_.free[0] < slots && !own.parked.empty()) {
     const Index group = own.parked.back();
     Group& g = groups_[group];
-    while (wanted > 0 && g.count > 0) {
+    while (state_.free[0] < slots && g.count > 0) {
       const Index r = g.first;
-      const Index node = runs_[r].node;
       put_back(job, kReduce, runs_[r].task);
-      if (options_.trace) record(3, g.phase, runs_[r].task, node);
+      if (options_.trace) record(3, g.phase, runs_[r].task, runs_[r].node);
+      free_slot(runs_[r].node, 0);
       g.first = runs_[r].next;
       runs_[r].next = free_run_;
       free_run_ = r;
       --g.count;
-      ++state_.free_on[0][node];
-      ++state_.free[0];
-      evicted_.push_back(node);
-      --wanted;
       ++taken;
     }
     if (g.count > 0) break;
@@ -135,15 +145,13 @@ bool ClusterSimulation::evict(Index job, std::int64_t& wanted) {
     release(group);
     own.parked.pop_back();
   }
-  if (taken > 0) {
-    parked_ -= taken;
-    totals_.preempted += taken;
-    if (!clocks_.empty()) touch(2 * job + 1);
-    count(job, kReduce, taken, -taken);
-    mark(job, kReduce);
-    refresh(job, 0);
-  }
-  return wanted == 0;
+  if (taken == 0) return;
+  parked_ -= taken;
+  totals_.preempted += taken;
+  if (!clocks_.empty()) touch(2 * job + 1);
+  count(job, kReduce, taken, -taken);
+  mark(job, kReduce);
+  refresh(job, 0);
 }
 
 }  // namespace malleable

@@ -274,6 +274,7 @@ void ClusterSimulation::change_node(Index change) {
       state_.free[pool] -= state_.free_on[pool][node];
       state_.slots[pool] -= slots[pool][node];
       state_.free_on[pool][node] = 0;
+      std::erase(gathering_[pool].nodes, node);
       std::size_t kept = 0;
       const std::size_t size = queue_[pool].size();
       for (std::size_t k = 0; options_.heartbeat == 0.0 && k < queued_[pool]; ++k) {

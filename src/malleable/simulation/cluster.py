@@ -59,8 +59,6 @@ def _policy(
     if policy in ("adaptive", "adaptive-literal"):
         policy = Adaptive() if policy == "adaptive" else Adaptive.literal()
     if isinstance(policy, Adaptive):
-        if settings.get("gang", False):
-            raise ValueError(f"gang: not with policy {policy.name!r}, which starts single tasks")
         return _core.ClusterAdaptive(
             policy.core_options(), policy.matcher(), bool(policy.grouped), bool(policy.placement)
         )
@@ -244,8 +242,8 @@ def run(
         ``flex``, ``fair`` and ``wdeq`` decide for map and for reduce slots apart; ``fifo``; ``srpt``,
         ``max-srpt``, ``split-srpt``, ``asrpt``, ``hesrpt`` on estimated work left; ``flowflex`` on
         flows (`malleable.simulation.cluster_flows`; generic slots); ``adaptive``, ``adaptive-literal`` or a
-        `malleable.Adaptive`, which choose for each node and so know no ``delay``, ``ageing`` and
-        ``by_user`` but have rules of their own. One of your own: a function of a view (a mapping of
+        `malleable.Adaptive`, which choose for each node and so know no ``delay`` and ``by_user`` but
+        have rules of their own. One of your own: a function of a view (a mapping of
         arrays, one row a job with ready tasks: ``job``, ``running``, ``most``, ``minimum``, ``work``,
         ``size``, ``user``, ``arrival``, ``weight``, ``deadline``; and ``pool``, ``now``, ``slots``) that
         gives slots, or with ``style = "ranks"`` numbers, the least first; or an object with
@@ -289,7 +287,7 @@ def run(
         tasks of a phase together do s^speedup, or what a list says of 1, 2, ... tasks (a job's own
         goes first); ``prior`` [1 s]; ``ageing`` [0 s: never]: a job whose ready tasks have waited so
         long without one that runs goes first, with one task; ``gang`` [False]: minima are gang sizes,
-        of a phase run no tasks or at least so many (needs heartbeat 0 and no replicas);
+        of a phase run no tasks or at least so many;
         ``pool_minimum`` [0]: the part
         of each kind of slots that all jobs are guaranteed in equal shares (flex, fair, wdeq).
 
@@ -330,7 +328,7 @@ def run(
         row = int(np.flatnonzero(~np.isfinite(jobs.deadline))[0])
         raise ValueError(f"deadline[{row}] = {jobs.deadline[row]}: {objective} needs a deadline")
     if settings.get("gang"):
-        _check_gangs(jobs, place, settings, policy)
+        _check_gangs(jobs, place)
     columns, users = _jobs(jobs, place)
     if jobs.speedup is not None:
         columns |= _rates(jobs, int(place.map_slots.sum() + place.reduce_slots.sum()))
@@ -439,13 +437,7 @@ def _options(given: Mapping[str, Any]) -> dict[str, Any]:
     return checked
 
 
-def _check_gangs(
-    jobs: ClusterJobs, cluster: Cluster, settings: Mapping[str, Any], policy: Any
-) -> None:
-    if settings.get("heartbeat", 0.0) or settings.get("replicas", 0):
-        raise ValueError("gang: needs heartbeat = 0 and no replicas")
-    if getattr(policy, "style", "") == "node":
-        raise ValueError("gang: a policy that picks jobs for nodes has its own say")
+def _check_gangs(jobs: ClusterJobs, cluster: Cluster) -> None:
     total = int(cluster.map_slots.sum()), int(cluster.reduce_slots.sum())
     for field, tasks, minimum, slots in (
         ("min_map_slots", jobs.maps, jobs.min_map_slots, total[0]),

@@ -187,7 +187,12 @@ class ClusterSimulation {
   void run_maps_again(Index job);
   void park_again(Index group);
   void make_room();
-  bool evict(Index job, std::int64_t& wanted);
+  std::int64_t least(Index job, Phase p) const;
+  void evict(Index job, std::int64_t slots);
+  void free_slot(Index node, int pool);
+  void gather(Index job, Phase p, int pool);
+  bool hold(Index node, int pool);
+  void give_up(int pool);
   void dispatch_queue(int pool);
   void dispatch_nodes(int pool);
   bool offer(Index node, int pool, std::int64_t most);
@@ -215,9 +220,15 @@ class ClusterSimulation {
   ClusterPolicy& policy_;
   ClusterPolicy::Style style_;
   bool by_node_, uniform_, users_, network_ = false;
-  bool outputs_;                // whether nodes may take outputs along
-  std::int64_t parked_ = 0;     // reduce tasks that hold a slot and wait for maps
-  std::vector<Index> evicted_;  // nodes of slots that reduce tasks gave back
+  bool outputs_;             // whether nodes may take outputs along
+  std::int64_t parked_ = 0;  // reduce tasks that hold a slot and wait for maps
+  struct Gathering {         // a gang, and the nodes of slots that are held for it
+    Index job = kNone;
+    Phase phase = kMap;
+    double since = 0.0;
+    std::vector<Index> nodes;
+  };
+  Gathering gathering_[2];
   LinkShares links_;
   std::vector<Index> reader_;              // by transfer: its group
   std::vector<std::uint64_t> read_stamp_;  // by transfer: the event that counts
