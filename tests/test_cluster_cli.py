@@ -82,8 +82,10 @@ def test_replications_and_grid(capsys):
         (["--set", "noise=x"], "not a number"),
         (["--set", "nonsense=1"], "nonsense: unknown option"),
         (["--estimates", "x"], "--estimates x"),
-        (["--format", "google2011"], "not of --model cluster"),
-        (["--skip-bad"], "--skip-bad: only of Rumen"),
+        (["--format", "google2011"], "column 'job_id' is missing"),
+        (["--read", "gap=1"], "option 'gap' does not apply to format table"),
+        (["--read", "gap"], "--read gap: write NAME=VALUE"),
+        (["--graphs", "q.yaml"], "option 'graphs' does not apply to format table"),
         (["--load", "0.5"], "load: only without a cluster"),
         (["--grid", "--records", "r.csv"], "of a single run"),
         (["--processes", "0", "--grid"], "processes = 0"),
@@ -94,6 +96,20 @@ def test_wrong_usage_is_one_line(more, message, capsys):
     err = capsys.readouterr().err
     assert message in err
     assert err.count("\n") == 1
+
+
+def test_formats_are_detected_and_stated(capsys):
+    Path("t.tsv").write_text("a\t0\t0\t99\t0\t0\nb\t9\t9\t99\t5\t0\n")
+    call = ["simulate", "t.tsv", "--model", "cluster", "--load", "0.5", "--policy", "fifo"]
+    assert main([*call, "--read", "block_bytes=10"]) == 0
+    assert (
+        "20 map and 1 reduce tasks), read as swim with block_bytes = 10," in capsys.readouterr().out
+    )
+    Path("t.tsv").write_text("a\t0\t0\t99\t0\t0\nb\t9\t9\t99\t5\t0\nc\n")
+    assert main(call) == 1
+    assert "1 of 3 jobs malformed: line 3: 1 tab-sep" in capsys.readouterr().err
+    assert main([*call, "--skip-bad"]) == 0
+    assert "1 of 3 jobs malformed" in capsys.readouterr().err
 
 
 def test_reproduce_figure_12(capsys, monkeypatch):

@@ -4,8 +4,6 @@ import gzip
 import io
 import json
 import math
-import os
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,17 +13,10 @@ from hypothesis import strategies as st
 import malleable as mb
 from malleable.workloads import section7
 from malleable.workloads.map_reduce import SETTINGS, MapReduceStream, job_distribution, join_tables
+from tests.traces import trace_file
 
 TABLE = "name,arrival,map,reduce\na,3,2,4;1\nb,1,0,\nc,2,5,7\n"
 MIB = 2**20
-
-
-def trace_file(*parts):
-    folder = os.environ.get("MALLEABLE_TRACES")
-    path = Path(folder or ".").joinpath(*parts)
-    if not folder or not path.exists():
-        pytest.skip("real traces are not part of the project: set MALLEABLE_TRACES to their folder")
-    return path
 
 
 def same(left, right):

@@ -112,7 +112,11 @@ def _simulate(parser: argparse.ArgumentParser) -> None:
     )
     add = parser.add_argument
     add("file", nargs="?", metavar="FILE", help="jobs (-: standard input)")
-    add("--format", choices=simulate_command.FORMATS, default="table", help="of FILE")
+    add(
+        "--format",
+        choices=simulate_command.FORMATS,
+        help="of FILE (default: table; cluster: by its content)",
+    )
     add(
         "--generate",
         type=int,
@@ -167,7 +171,9 @@ def _cluster(group: argparse._ArgumentGroup) -> None:
     add("--cluster", metavar="FILE", help="its nodes (TOML; or give --load)")
     add("--objective", help="of flex (default: sum:response)")
     add("--set", action="append", default=[], metavar="NAME=VALUE", help="any other option")
-    add("--skip-bad", action="store_true", help="rumen: leave malformed jobs out")
+    add("--read", action="append", default=[], metavar="NAME=VALUE", help="an option of the reader")
+    add("--graphs", metavar="FILE", help="tpch: query graphs (default: queries.yaml beside FILE)")
+    add("--skip-bad", action="store_true", help="leave malformed records of FILE out")
     add("--replications", type=int, default=1, metavar="N", help="seeds, with intervals")
     add("--grid", action="store_true", help="speed-up p 1, .8, .5 x size errors 0, .2, 1")
     add("--processes", type=int, default=1, metavar="N", help="replications side by side")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import partial
@@ -38,21 +38,9 @@ from malleable.report.plan_views import json_text
 from malleable.report.simulation_views import simulation_dict
 from malleable.report.text import printable
 from malleable.simulation import replicate, simulate
-from malleable.workloads import (
-    ClusterJobs,
-    read_cluster,
-    read_cluster_hawk,
-    read_cluster_jobs,
-    read_cluster_rumen,
-    read_cluster_swim,
-)
+from malleable.workloads import ClusterJobs, read_cluster, read_cluster_workload
+from malleable.workloads.cluster_traces import detected_format, reading_options
 
-CLUSTER_READERS: dict[str, Callable[..., ClusterJobs]] = {
-    "table": read_cluster_jobs,
-    "swim": read_cluster_swim,
-    "rumen": read_cluster_rumen,
-    "hawk": read_cluster_hawk,
-}
 # What runs it, gives JSON, tables and a picture (None: has none), and replications by default.
 FIGURES: dict[str, tuple[Any, Any, Any, Any, int]] = {
     "flex-fig6": (run_figure6, figure6_dict, figure6_tables, None, 10),
@@ -71,11 +59,11 @@ FIGURES: dict[str, tuple[Any, Any, Any, Any, int]] = {
 _QUICK = 3
 
 
-def option(text: str) -> tuple[str, Any]:
+def option(text: str, of: str = "set") -> tuple[str, Any]:
     """``name=value`` with a number or true, false."""
     name, equals, value = text.partition("=")
     if not equals:
-        raise ValueError(f"--set {text}: write NAME=VALUE")
+        raise ValueError(f"--{of} {text}: write NAME=VALUE")
     if value in ("true", "false"):
         return name, value == "true"
     for kind in (int, float):
@@ -83,7 +71,7 @@ def option(text: str) -> tuple[str, Any]:
             return name, kind(value)
         except ValueError:
             pass
-    raise ValueError(f"--set {text}: not a number, true or false")
+    raise ValueError(f"--{of} {text}: not a number, true or false")
 
 
 @contextmanager
@@ -97,22 +85,31 @@ def _workers(count: int) -> Iterator[Executor | None]:
         yield pool
 
 
-def _jobs(arguments: argparse.Namespace) -> ClusterJobs:
+def _jobs(arguments: argparse.Namespace) -> tuple[ClusterJobs, str]:
+    """The jobs, and how they were read: the format and all options of its reader."""
     if arguments.file is None:
         raise ValueError("FILE is needed: a trace or a table of cluster jobs")
-    if arguments.format not in CLUSTER_READERS:
-        raise ValueError(f"--format {arguments.format}: not of the cluster")
-    reading: dict[str, Any] = {}
-    if arguments.skip_bad:
-        if arguments.format != "rumen":
-            raise ValueError("--skip-bad: only of Rumen traces")
-        reading["errors"] = "skip"
+    source = rereadable(arguments.file)
+    kind = arguments.format or detected_format(source)
+    given = dict(option(text, "read") for text in arguments.read)
+    if arguments.graphs is not None:
+        given["graphs"] = arguments.graphs
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        jobs = CLUSTER_READERS[arguments.format](rereadable(arguments.file), **reading)
+        errors = "skip" if arguments.skip_bad else "raise"
+        jobs = read_cluster_workload(source, kind, errors=errors, **given)
     for warning in told:
         note(str(warning.message))
-    return jobs
+    stated = {
+        name: value
+        for name, value in {**reading_options(kind), **given}.items()
+        if value is not None
+    }
+    shown = ", ".join(
+        f"{name} = {value}" if isinstance(value, str) else f"{name} = {value:g}"
+        for name, value in stated.items()
+    )
+    return jobs, f"{jobs!r}, read as {kind}" + (f" with {shown}" if shown else "")
 
 
 def _same(jobs: ClusterJobs, seed: int) -> ClusterJobs:
@@ -131,7 +128,7 @@ def simulate_cluster(arguments: argparse.Namespace) -> int:
     several = arguments.replications > 1 or arguments.grid
     if several and (arguments.records is not None or arguments.plot is not None):
         raise ValueError("--records and --plot: of a single run")
-    jobs = _jobs(arguments)
+    jobs, reading = _jobs(arguments)
     estimates: Any = arguments.estimates
     if estimates not in (None, "learn"):
         try:
@@ -174,7 +171,7 @@ def simulate_cluster(arguments: argparse.Namespace) -> int:
     if to_stdout:
         sys.stdout.write(text)
     else:
-        show(*shown)
+        show(reading, *shown)
         written = [path for path in targets.values() if path is not None]
         if written:
             show("wrote " + ", ".join(printable(path) for path in written))

@@ -24,6 +24,7 @@ from malleable.workloads import (
     read_map_shuffle_rumen,
     read_map_shuffle_swim,
 )
+from malleable.workloads.cluster_traces import CLUSTER_FORMATS
 
 DEFAULT_POLICIES = "max-srpt,split-srpt,k-lps"
 
@@ -36,7 +37,7 @@ READERS = {
 _READERS: dict[str, Any] = {
     "tandem": READERS,
     "slotted": slotted_command.READERS,
-    "cluster": cluster_command.CLUSTER_READERS,
+    "cluster": CLUSTER_FORMATS,
 }
 FORMATS = tuple(dict.fromkeys(name for readers in _READERS.values() for name in readers))
 
@@ -48,6 +49,8 @@ _ONLY = {
     "non_preemptive": ("slotted",),
     "cluster": ("cluster",),
     "set": ("cluster",),
+    "read": ("cluster",),
+    "graphs": ("cluster",),
     "skip_bad": ("cluster",),
     "objective": ("cluster",),
     "generate": ("tandem", "slotted"),
@@ -80,7 +83,9 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.model not in models and getattr(arguments, option) not in (None, False, []):
             name = option.replace("_", "-")
             raise ValueError(f"--{name}: of --model {' or '.join(models)}")
-    if arguments.format not in _READERS[arguments.model]:
+    if arguments.format is None and arguments.model != "cluster":
+        arguments.format = "table"
+    if arguments.format not in (None, *_READERS[arguments.model]):
         raise ValueError(f"--format {arguments.format}: not of --model {arguments.model}")
     if arguments.model != "tandem":
         run_model = {"slotted": slotted_command.run, "cluster": cluster_command.simulate_cluster}

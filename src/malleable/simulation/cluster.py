@@ -326,7 +326,7 @@ def _place(jobs: ClusterJobs, cluster: Any, load: float | None) -> Cluster:
     if cluster is None:
         if load is None:
             raise ValueError("cluster: missing (or give a load)")
-        return Cluster.for_load(jobs, load)
+        return Cluster.for_load(jobs, load, generic=jobs.flow is not None)
     if load is not None:
         raise ValueError("load: only without a cluster")
     return cluster if isinstance(cluster, Cluster) else read_cluster(cluster)

@@ -5,12 +5,19 @@ from malleable.workloads.cluster_jobs import (
     ClusterJobs,
     cluster_flows,
     generate_cluster_jobs,
-    read_cluster_hawk,
-    read_cluster_jobs,
-    read_cluster_rumen,
-    read_cluster_swim,
 )
 from malleable.workloads.cluster_nodes import Cluster, read_cluster
+from malleable.workloads.cluster_tables import read_cluster_jobs
+from malleable.workloads.cluster_traces import (
+    read_cluster_alibaba,
+    read_cluster_flows,
+    read_cluster_google2011,
+    read_cluster_hawk,
+    read_cluster_rumen,
+    read_cluster_swim,
+    read_cluster_tpch,
+    read_cluster_workload,
+)
 from malleable.workloads.detect import read_workload
 from malleable.workloads.flow_files import flows_dict, read_flows, write_flows
 from malleable.workloads.generate import lognormal_jobs, section41
@@ -62,10 +69,15 @@ __all__ = [
     "lognormal_jobs",
     "read_alibaba",
     "read_cluster",
+    "read_cluster_alibaba",
+    "read_cluster_flows",
+    "read_cluster_google2011",
     "read_cluster_hawk",
     "read_cluster_jobs",
     "read_cluster_rumen",
     "read_cluster_swim",
+    "read_cluster_tpch",
+    "read_cluster_workload",
     "read_flows",
     "read_jobs",
     "read_map_reduce_google2011",
