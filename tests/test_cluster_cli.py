@@ -87,7 +87,12 @@ def test_replications_and_grid(capsys):
         (["--read", "gap"], "--read gap: write NAME=VALUE"),
         (["--graphs", "q.yaml"], "option 'graphs' does not apply to format table"),
         (["--load", "0.5"], "load: only without a cluster"),
-        (["--grid", "--records", "r.csv"], "of a single run"),
+        (["--grid", "--records", "r.csv"], "--records: of a single run"),
+        (["--replications", "2", "--plot", "c.png"], "--plot: of a single run"),
+        (["--loads", "0.5,x"], "--loads 0.5,x: numbers with commas"),
+        (["--loads", "0.5", "--load", "0.5"], "--loads: not beside --load"),
+        (["--errors", "0", "--estimates", "learn"], "--errors: not beside --estimates"),
+        (["--loads", "0.5"], "load: only without a cluster"),
         (["--processes", "0", "--grid"], "processes = 0"),
     ],
 )
@@ -96,6 +101,27 @@ def test_wrong_usage_is_one_line(more, message, capsys):
     err = capsys.readouterr().err
     assert message in err
     assert err.count("\n") == 1
+
+
+def test_one_command_for_a_sweep_with_its_picture(capsys):
+    pytest.importorskip("matplotlib")
+    call = ["simulate", "jobs.csv", "--model", "cluster", "--policy", "flex,fair,fifo"]
+    grid = ["--loads", "0.5,0.9", "--errors", "0,0.5", "--replications", "2"]
+    assert main([*call, *grid, "--plot", "fade.png", "--json", "g.json"]) == 0
+    assert "flex / fair" in capsys.readouterr().out
+    assert Path("fade.png").read_bytes().startswith(b"\x89PNG")
+    shown = json.loads(Path("g.json").read_text(), parse_constant=pytest.fail)
+    assert [(one["load"], one["speedup"], one["sigma"]) for one in shown["grid"]] == [
+        (load, 1.0, sigma) for load in (0.5, 0.9) for sigma in (0.0, 0.5)
+    ]
+    assert shown["grid"][1]["flex_over_fair"]["half"] >= 0
+
+
+def test_pictures_of_one_run():
+    pytest.importorskip("matplotlib")
+    assert call("--plot-slowdown", "s.png", "--plot-load", "l.svg") == 0
+    assert Path("s.png").read_bytes().startswith(b"\x89PNG")
+    assert b"<svg" in Path("l.svg").read_bytes()
 
 
 def test_formats_are_detected_and_stated(capsys):

@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import partial
+from itertools import product
 from typing import Any
 
 from malleable.cli.terminal import note, progress_bar, rereadable, show
@@ -20,13 +21,17 @@ from malleable.report.adaptive_figures import (
     draw_adaptive_figure,
     run_adaptive_figure,
 )
-from malleable.report.cluster_views import (
+from malleable.report.cluster_grid import (
     GRID_ERRORS,
     GRID_SPEEDUPS,
-    cluster_lines,
-    cluster_tables,
+    GridPoint,
+    draw_grid,
     grid_dict,
-    grid_lines,
+    grid_tables,
+)
+from malleable.report.cluster_views import (
+    cluster_dict,
+    cluster_tables,
     replications_dict,
     replications_tables,
 )
@@ -35,9 +40,9 @@ from malleable.report.files import check_targets, write_file
 from malleable.report.flex_figure6 import figure6_dict, figure6_tables, run_figure6
 from malleable.report.flowflex_figure12 import figure12_dict, figure12_tables, run_figure12
 from malleable.report.plan_views import json_text
-from malleable.report.simulation_views import simulation_dict
 from malleable.report.text import printable
 from malleable.simulation import replicate, simulate
+from malleable.simulation.replications import Replications
 from malleable.workloads import ClusterJobs, read_cluster, read_cluster_workload
 from malleable.workloads.cluster_traces import detected_format, reading_options
 
@@ -116,25 +121,71 @@ def _same(jobs: ClusterJobs, seed: int) -> ClusterJobs:
     return jobs
 
 
+def _list(option: str, text: str | None, otherwise: Sequence[Any]) -> list[Any]:
+    if text is None:
+        return list(otherwise)
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise ValueError(f"--{option} {text}: numbers with commas between them") from None
+
+
+def _grid(arguments: argparse.Namespace) -> list[GridPoint] | None:
+    """The points of a grid, if one is asked for."""
+    axes = (arguments.loads, arguments.speedups, arguments.errors)
+    if not arguments.grid and axes == (None, None, None):
+        return None
+    if arguments.loads is not None and arguments.load is not None:
+        raise ValueError("--loads: not beside --load")
+    if arguments.errors is not None and arguments.estimates is not None:
+        raise ValueError("--errors: not beside --estimates")
+    loads = _list("loads", arguments.loads, [arguments.load])
+    speedups = _list("speedups", arguments.speedups, GRID_SPEEDUPS if arguments.grid else (1.0,))
+    errors = _list("errors", arguments.errors, GRID_ERRORS if arguments.grid else (0.0,))
+    return [GridPoint(*point) for point in product(loads, speedups, errors)]
+
+
+def _estimates(text: str | None) -> Any:
+    if text in (None, "learn"):
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"--estimates {text}: a number or 'learn'") from None
+
+
 def simulate_cluster(arguments: argparse.Namespace) -> int:
     """Policies side by side; after Ctrl-C show and write what was finished."""
     to_stdout = arguments.json == "-"
     json_file = None if to_stdout else arguments.json
     inputs = [f for f in (arguments.file, arguments.cluster) if f not in (None, "-")]
-    targets = {"--json": json_file, "--records": arguments.records, "--plot": arguments.plot}
+    pictures = {
+        "cdf": arguments.plot,
+        "slowdown": arguments.plot_slowdown,
+        "load": arguments.plot_load,
+    }
+    targets = {
+        "--json": json_file,
+        "--records": arguments.records,
+        "--plot": arguments.plot,
+        "--plot-slowdown": arguments.plot_slowdown,
+        "--plot-load": arguments.plot_load,
+    }
     check_targets(targets, arguments.force, inputs)
-    if arguments.plot is not None:
-        check_drawing(arguments.plot)
-    several = arguments.replications > 1 or arguments.grid
-    if several and (arguments.records is not None or arguments.plot is not None):
-        raise ValueError("--records and --plot: of a single run")
+    for picture in pictures.values():
+        if picture is not None:
+            check_drawing(picture)
+    grid = _grid(arguments)
+    several = arguments.replications > 1 or grid is not None
+    single = [
+        option
+        for option in ("--records", "--plot-slowdown", "--plot-load", "--plot")
+        if targets[option] is not None and not (grid and option == "--plot")
+    ]
+    if several and single:
+        raise ValueError(f"{single[0]}: of a single run")
     jobs, reading = _jobs(arguments)
-    estimates: Any = arguments.estimates
-    if estimates not in (None, "learn"):
-        try:
-            estimates = float(estimates)
-        except ValueError:
-            raise ValueError(f"--estimates {estimates}: a number or 'learn'") from None
+    estimates = _estimates(arguments.estimates)
     names = [name.strip() for name in (arguments.policy or "flex,fair,fifo").split(",")]
     common: dict[str, Any] = {
         "cluster": None if arguments.cluster is None else read_cluster(arguments.cluster),
@@ -144,10 +195,19 @@ def simulate_cluster(arguments: argparse.Namespace) -> int:
         **dict(option(text) for text in arguments.set),
     }
     if several:
-        found, complete, text, shown = _several(arguments, jobs, names, estimates, common)
+        found = _several(arguments, jobs, names, estimates, common, grid)
         if not found:
             note("interrupted")
             return 130
+        complete = all(result.complete for _, result in found)
+        if grid is None:
+            text = json_text({"reading": reading, **replications_dict(found[0][1])})
+            shown = replications_tables(found[0][1])
+        else:
+            text = json_text({"reading": reading, **grid_dict(found)})
+            shown = grid_tables(found)
+            if arguments.plot is not None:
+                draw_grid(found, arguments.plot, arguments.force)
     else:
         with progress_bar("jobs") as advance:
             result = simulate(
@@ -160,12 +220,13 @@ def simulate_cluster(arguments: argparse.Namespace) -> int:
                 **common,
             )
         complete = result.complete
-        text = json_text(simulation_dict(result))
-        shown = [*cluster_tables(result), *cluster_lines(result.summary, result.slowdown)]
+        text = json_text({"reading": reading, **cluster_dict(result)})
+        shown = cluster_tables(result)
         if arguments.records is not None:
             result.write_records(arguments.records, arguments.force)
-        if arguments.plot is not None:
-            result.plot(arguments.plot, arguments.force)
+        for kind, picture in pictures.items():
+            if picture is not None:
+                result.plot(picture, arguments.force, kind=kind)
     if json_file is not None:
         write_file(json_file, text, arguments.force)
     if to_stdout:
@@ -187,41 +248,32 @@ def _several(
     names: list[str],
     estimates: Any,
     common: dict[str, Any],
-) -> tuple[bool, bool, str, list[Any]]:
-    """Replications, or the grid of speed-ups and size errors: any found, all, as JSON, as text."""
+    grid: list[GridPoint] | None,
+) -> list[tuple[GridPoint, Replications]]:
+    """Replications, at every point of a grid if there is one; after Ctrl-C what was finished."""
     seeds = range(arguments.seed, arguments.seed + arguments.replications)
-    make = partial(_same, jobs)
-    points = (
-        [(p, sigma) for p in GRID_SPEEDUPS for sigma in GRID_ERRORS]
-        if arguments.grid
-        else [(None, estimates)]
-    )
     found = []
-    complete = True
+    points = grid or [GridPoint(arguments.load, 1.0, 0.0)]
     with _workers(arguments.processes) as executor, progress_bar("replications") as advance:
-        for p, sigma in points:
-            own = common if p is None else {**common, "speedup": p}
+        for point in points:
+            own = dict(common)
+            if grid is not None:
+                own |= {"load": point.load, "speedup": point.speedup}
             result = replicate(
-                make,
+                partial(_same, jobs),
                 seeds,
                 names,
                 executor=executor,
                 model="cluster",
-                estimates=sigma,
+                estimates=estimates if grid is None else point.sigma,
                 progress=lambda finished, total: advance("replications", total * len(points)),
                 **own,
             )
-            complete = result.complete
             if result.seeds:
-                found.append(((p, sigma), result))
-            if not complete:
+                found.append((point, result))
+            if not result.complete:
                 break
-    if not found:
-        return False, False, "", []
-    if not arguments.grid:
-        only = found[0][1]
-        return True, complete, json_text(replications_dict(only)), replications_tables(only)
-    return True, complete, json_text(grid_dict(found)), grid_lines(found)
+    return found
 
 
 def reproduce_cluster(arguments: argparse.Namespace) -> int:

@@ -56,7 +56,11 @@ _ONLY = {
     "generate": ("tandem", "slotted"),
     "as_printed": ("tandem",),
     "no_overlap": ("tandem",),
-    "plot_slowdown": ("tandem",),
+    "plot_slowdown": ("tandem", "cluster"),
+    "plot_load": ("cluster",),
+    "loads": ("cluster",),
+    "speedups": ("cluster",),
+    "errors": ("cluster",),
     "effort": ("tandem",),
 }
 

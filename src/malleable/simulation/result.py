@@ -63,6 +63,10 @@ class SimulationResult:
     trace : dict of str to dict of arrays, or None
         Cluster model, if asked for: by policy ``time`` [s], ``kind`` (0 start, 1 end, 2 failed, 3
         killed with its node), ``job``, ``phase`` (0 map, 1 reduce), ``task``, ``node``.
+    series : dict of str to dict of arrays, or None
+        Cluster model: by policy ``time`` [s], shape (W + 1,), and means between one time and the next,
+        shape (W,): ``jobs`` in the system, ``map_utilisation``, ``reduce_utilisation`` (NaN without such
+        slots).
     """
 
     model: str
@@ -72,6 +76,7 @@ class SimulationResult:
     timing: dict[str, float] = field(compare=False)
     complete: bool = True
     trace: dict[str, dict[str, npt.NDArray[Any]]] | None = None
+    series: dict[str, dict[str, npt.NDArray[Any]]] | None = field(default=None, compare=False)
 
     def _kept(self) -> dict[str, npt.NDArray[Any]]:
         if self.records is None:
@@ -118,10 +123,11 @@ class SimulationResult:
         """One curve a policy, written to ``path`` if given.
 
         ``kind="cdf"``: the distribution of the responses, from records; ``"slowdown"``: mean slowdown
-        by size, from buckets (``width``: theirs, 0.25 s by default).
+        by size, from buckets (``width``: theirs, 0.25 s by default; cluster: decades of work);
+        ``"load"``, cluster: utilisation and jobs in the system over time.
         """
-        if kind not in ("cdf", "slowdown"):
-            raise ValueError(f"kind = {kind!r}: expected cdf or slowdown")
+        if kind not in ("cdf", "slowdown", "load"):
+            raise ValueError(f"kind = {kind!r}: expected cdf, slowdown or load")
         return views.present(f"simulation_{kind}", self, path, force=force, **options)
 
 
@@ -138,4 +144,6 @@ def merged(parts: Sequence[SimulationResult]) -> SimulationResult:
         timing={name: value for part in parts for name, value in part.timing.items()},
         complete=all(part.complete for part in parts),
         trace={name: value for part in parts for name, value in (part.trace or {}).items()} or None,
+        series={name: value for part in parts for name, value in (part.series or {}).items()}
+        or None,
     )
