@@ -37,8 +37,13 @@ from malleable.report.cluster_views import (
 )
 from malleable.report.drawing import check_drawing, image_bytes
 from malleable.report.files import check_targets, write_file
-from malleable.report.flex_figure6 import figure6_dict, figure6_tables, run_figure6
-from malleable.report.flowflex_figure12 import figure12_dict, figure12_tables, run_figure12
+from malleable.report.flex_figure6 import draw_figure6, figure6_dict, figure6_tables, run_figure6
+from malleable.report.flowflex_figure12 import (
+    draw_figure12,
+    figure12_dict,
+    figure12_tables,
+    run_figure12,
+)
 from malleable.report.plan_views import json_text
 from malleable.report.text import printable
 from malleable.simulation import replicate, simulate
@@ -46,10 +51,10 @@ from malleable.simulation.replications import Replications
 from malleable.workloads import ClusterJobs, read_cluster, read_cluster_workload
 from malleable.workloads.cluster_traces import detected_format, reading_options
 
-# What runs it, gives JSON, tables and a picture (None: has none), and replications by default.
+# What runs it, gives JSON, tables and a picture, and replications by default.
 FIGURES: dict[str, tuple[Any, Any, Any, Any, int]] = {
-    "flex-fig6": (run_figure6, figure6_dict, figure6_tables, None, 10),
-    "flowflex-fig12": (run_figure12, figure12_dict, figure12_tables, None, 10),
+    "flex-fig6": (run_figure6, figure6_dict, figure6_tables, draw_figure6, 10),
+    "flowflex-fig12": (run_figure12, figure12_dict, figure12_tables, draw_figure12, 10),
     **{
         name: (
             partial(run_adaptive_figure, name),
@@ -279,8 +284,6 @@ def _several(
 def reproduce_cluster(arguments: argparse.Namespace) -> int:
     """A figure of a paper's cluster experiments; after Ctrl-C what was finished."""
     run, as_dict, as_tables, draw, usual = FIGURES[arguments.name]
-    if arguments.plot is not None and draw is None:
-        raise ValueError(f"--plot: {arguments.name} is shown as tables only")
     to_stdout = arguments.json == "-"
     json_file = None if to_stdout else arguments.json
     check_targets({"--json": json_file, "--plot": arguments.plot}, arguments.force)
