@@ -179,6 +179,7 @@ def _cluster(group: argparse._ArgumentGroup) -> None:
     add("--loads", metavar="L,L", help="a grid of loads")
     add("--speedups", metavar="P,P", help="a grid of speed-ups: s tasks do s^p")
     add("--errors", metavar="S,S", help="a grid of size errors sigma")
+    add("--task-records", metavar="FILE", help="one row a task, with its slot, CSV or .parquet")
     add("--plot-load", metavar="FILE", help="utilisation and jobs in the system over time")
     add("--processes", type=int, default=1, metavar="N", help="replications side by side")
 

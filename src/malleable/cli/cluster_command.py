@@ -172,6 +172,7 @@ def simulate_cluster(arguments: argparse.Namespace) -> int:
     targets = {
         "--json": json_file,
         "--records": arguments.records,
+        "--task-records": arguments.task_records,
         "--plot": arguments.plot,
         "--plot-slowdown": arguments.plot_slowdown,
         "--plot-load": arguments.plot_load,
@@ -184,7 +185,7 @@ def simulate_cluster(arguments: argparse.Namespace) -> int:
     several = arguments.replications > 1 or grid is not None
     single = [
         option
-        for option in ("--records", "--plot-slowdown", "--plot-load", "--plot")
+        for option in ("--records", "--task-records", "--plot-slowdown", "--plot-load", "--plot")
         if targets[option] is not None and not (grid and option == "--plot")
     ]
     if several and single:
@@ -222,6 +223,7 @@ def simulate_cluster(arguments: argparse.Namespace) -> int:
                 rng=arguments.seed,
                 estimates=estimates,
                 progress=lambda finished, total: advance("jobs", total),
+                trace=arguments.task_records is not None,
                 **common,
             )
         complete = result.complete
@@ -229,6 +231,8 @@ def simulate_cluster(arguments: argparse.Namespace) -> int:
         shown = cluster_tables(result)
         if arguments.records is not None:
             result.write_records(arguments.records, arguments.force)
+        if arguments.task_records is not None:
+            result.write_tasks(arguments.task_records, arguments.force)
         for kind, picture in pictures.items():
             if picture is not None:
                 result.plot(picture, arguments.force, kind=kind)

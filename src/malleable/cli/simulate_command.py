@@ -58,6 +58,7 @@ _ONLY = {
     "no_overlap": ("tandem",),
     "plot_slowdown": ("tandem", "cluster"),
     "plot_load": ("cluster",),
+    "task_records": ("cluster",),
     "loads": ("cluster",),
     "speedups": ("cluster",),
     "errors": ("cluster",),

@@ -19,6 +19,7 @@ from malleable.simulation.cluster_outcome import (
     slowdown_of,
     summary_of,
 )
+from malleable.simulation.cluster_slots import slots_of, task_records
 from malleable.simulation.result import SimulationResult
 from malleable.tables import Floats
 from malleable.workloads.cluster_jobs import ClusterJobs
@@ -228,7 +229,8 @@ def run(
     records : bool, optional
         Keep one record a job (default).
     trace : bool
-        Keep every start and end of a task in ``result.trace``.
+        Keep every start and end of a task in ``result.trace``, one row a task in ``result.tasks``, and in
+        records the slots that jobs really held.
     horizon : float, optional
         Stop then [s].
     progress : callable, optional
@@ -310,14 +312,19 @@ def run(
         timing[f"{name} decision p50"] = float(np.quantile(latency, 0.5))
         timing[f"{name} decision p99"] = float(np.quantile(latency, 0.99))
     keep = True if records is None else records
+    traced = None
+    if trace:
+        traced = simulation.trace()
+        traced["slot"] = slots_of(traced, place)
     return SimulationResult(
         model="cluster",
-        records=records_of(jobs, name, found) if keep else None,
+        records=records_of(jobs, name, found, traced) if keep else None,
         summary={name: summary},
         slowdown={name: slowdown_of(jobs, found)},
         timing=timing,
         complete=complete,
-        trace={name: simulation.trace()} if trace else None,
+        trace=None if traced is None else {name: traced},
+        tasks=None if traced is None else task_records(traced, name, jobs.arrival),
         series={name: series},
     )
 

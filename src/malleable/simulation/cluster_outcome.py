@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from malleable.simulation.cluster_slots import job_slots
 from malleable.simulation.result import RECORD_COLUMNS
 from malleable.tables import Floats
 from malleable.workloads.cluster_jobs import ClusterJobs
@@ -128,16 +129,23 @@ def slowdown_of(
 
 
 def records_of(
-    jobs: ClusterJobs, policy: str, found: Mapping[str, Any]
+    jobs: ClusterJobs,
+    policy: str,
+    found: Mapping[str, Any],
+    trace: Mapping[str, npt.NDArray[Any]] | None = None,
 ) -> dict[str, npt.NDArray[Any]]:
+    """One row a finished job; with a trace (and its slots) the slots that it really held."""
     rows, response, stretch = _outcome(jobs, found)
     count = len(rows)
     arrival, completion = jobs.arrival[rows], found["completion"][rows]
     start, most = found["start"][rows], found["most_slots"][rows]
     names, users = jobs.name, jobs.user
-    # Whoever reads records for Batsim expects sets of slots; tasks come and go, so only their
-    # greatest number at once is known: the slots are numbered from 0.
-    slots = ["" if n == 0 else "0" if n == 1 else f"0-{n - 1}" for n in most.tolist()]
+    # Whoever reads records for Batsim expects sets of slots. Tasks come and go: without a trace only
+    # their greatest number at once is known, and the slots are numbered from 0.
+    if trace is None:
+        slots = ["" if n == 0 else "0" if n == 1 else f"0-{n - 1}" for n in most.tolist()]
+    else:
+        slots = job_slots(trace, rows)
     columns = (
         rows,
         np.full(count, "cluster"),
