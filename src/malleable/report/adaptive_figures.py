@@ -1,7 +1,7 @@
 """Figures 4 to 9 and tables 6 and 7 of the adaptive paper: nine benchmarks, four metrics.
 
 Table 3's cluster of six nodes and tables 4 and 5's mixes are the paper's. It does not print users,
-arrival rates and task times; ours are the constants below. All metrics but the completion time are
+arrival rates and task times; ours are the constants below (users after its table 1). All metrics but the completion time are
 averages over the time of a run. Every policy sees the same jobs, replication k has seed ``seed + k``.
 """
 
@@ -50,11 +50,11 @@ REDUCE_SECONDS = 40.0
 SHUFFLE_SECONDS = 1.0  # that each reduce task copies
 LOAD = 0.7  # mean work at 500 MHz an hour by what all slots do in it
 SKEW = 2.0  # tables 4 and 5: arrival rates of neighbouring sizes where they are not equal
-USERS = (
-    {"name": "user1", "minimum": 6, "priority": 2},
-    {"name": "user2", "minimum": 3, "priority": 2},
-    {"name": "user3", "minimum": 0, "priority": 1},
-    {"name": "user4", "minimum": 0, "priority": 1},
+# The users of the paper's example (table 1), whose minimum shares of 140 slots in all are scaled to
+# this cluster's 27. The experiments' own users are not printed.
+USERS = tuple(
+    {"name": f"user{k + 1}", "minimum": minimum, "priority": priority}
+    for k, (minimum, priority) in enumerate(((9, 3), (4, 2), (8, 3), (6, 2), (0, 1), (0, 2)))
 )
 
 _MHZ = 500.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -60,6 +61,8 @@ def _policy(
 ) -> Any:
     if policy in ("adaptive", "adaptive-literal"):
         policy = Adaptive() if policy == "adaptive" else Adaptive.literal()
+        if settings.get("ageing", 0.0) > 0.0:
+            policy = replace(policy, max_wait=float(settings["ageing"]))
     if isinstance(policy, Adaptive):
         if settings.get("gang", False):
             raise ValueError(f"gang: not with policy {policy.name!r}, which starts single tasks")
@@ -201,8 +204,8 @@ def run(
         ``flex``, ``fair`` and ``wdeq`` decide for map and for reduce slots apart; ``fifo``; ``srpt``,
         ``max-srpt``, ``split-srpt``, ``asrpt``, ``hesrpt`` on estimated work left; ``flowflex`` on
         flows (`malleable.simulation.cluster_flows`; generic slots); ``adaptive``, ``adaptive-literal`` or a
-        `malleable.Adaptive`, which choose for each node and so know no ``delay``, ``ageing`` and
-        ``by_user`` but have rules of their own. One of your own: a function of a view (a mapping of
+        `malleable.Adaptive`, which choose for each node and so know no ``delay`` and ``by_user`` but have
+        rules of their own (``ageing`` is the ``max_wait`` of the two named ones). One of your own: a function of a view (a mapping of
         arrays, one row a job with ready tasks: ``job``, ``running``, ``most``, ``minimum``, ``work``,
         ``size``, ``user``, ``arrival``, ``weight``, ``deadline``; and ``pool``, ``now``, ``slots``) that
         gives slots, or with ``style = "ranks"`` numbers, the least first; or an object with
