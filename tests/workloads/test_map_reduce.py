@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 import malleable as mb
 from malleable.workloads import section7
-from malleable.workloads.map_reduce import SETTINGS, MapReduceStream, job_distribution, join_tables
+from malleable.workloads.generate_map_reduce import SETTINGS, MapReduceStream, job_distribution
+from malleable.workloads.map_reduce import join_tables
 from tests.traces import trace_file
 
 TABLE = "name,arrival,map,reduce\na,3,2,4;1\nb,1,0,\nc,2,5,7\n"
@@ -182,7 +183,7 @@ def test_random_tasks():
 
 def test_streams_are_drawn_in_chunks(monkeypatch):
     stream = MapReduceStream("exp-small", slots=500, rate=3.0, tasks=4)
-    monkeypatch.setattr("malleable.workloads.map_reduce._CHUNK_JOBS", 100)
+    monkeypatch.setattr("malleable.workloads.generate_map_reduce._CHUNK_JOBS", 100)
     parts = list(stream.chunks(5))
     assert len(parts) == math.ceil(500 / 33)
     arrival = join_tables(parts).arrival

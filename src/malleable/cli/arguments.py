@@ -18,7 +18,7 @@ from malleable.planning import DEFAULT_EFFORT, POLICIES
 from malleable.report.asrpt_figures import FIGURES as ASRPT_FIGURES
 from malleable.report.overlap_figures import FIGURES as OVERLAP_FIGURES
 from malleable.tables import MIN_MODES
-from malleable.workloads.map_reduce import SETTINGS
+from malleable.workloads.generate_map_reduce import SETTINGS
 
 __all__ = ["build_parser"]
 

@@ -1,8 +1,9 @@
 """Figures 4 to 9 and tables 6 and 7 of the adaptive paper: nine benchmarks, four metrics.
 
 Table 3's cluster of six nodes and tables 4 and 5's mixes are the paper's. It does not print users,
-arrival rates and task times; ours are the constants below (users after its table 1). All metrics but the completion time are
-averages over the time of a run. Every policy sees the same jobs, replication k has seed ``seed + k``.
+arrival rates and task times; ours are the constants below (users after its table 1). All metrics but
+the completion time are averages over the time of a run. Every policy sees the same jobs, replication
+k has seed ``seed + k``.
 """
 
 from __future__ import annotations

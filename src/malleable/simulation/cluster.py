@@ -205,12 +205,12 @@ def run(
         ``max-srpt``, ``split-srpt``, ``asrpt``, ``hesrpt`` on estimated work left; ``flowflex`` on
         flows (`malleable.simulation.cluster_flows`; generic slots); ``adaptive``, ``adaptive-literal`` or a
         `malleable.Adaptive`, which choose for each node and so know no ``delay`` and ``by_user`` but have
-        rules of their own (``ageing`` is the ``max_wait`` of the two named ones). One of your own: a function of a view (a mapping of
-        arrays, one row a job with ready tasks: ``job``, ``running``, ``most``, ``minimum``, ``work``,
-        ``size``, ``user``, ``arrival``, ``weight``, ``deadline``; and ``pool``, ``now``, ``slots``) that
-        gives slots, or with ``style = "ranks"`` numbers, the least first; or an object with
-        ``style = "node"`` and ``choose(state, node, pool)``, which gives a job and a phase (0 map, 1
-        reduce) or None.
+        rules of their own (``ageing`` is the ``max_wait`` of the two named ones). One of your own: a
+        function of a view (a mapping of arrays, one row a job with ready tasks: ``job``, ``running``,
+        ``most``, ``minimum``, ``work``, ``size``, ``user``, ``arrival``, ``weight``, ``deadline``; and
+        ``pool``, ``now``, ``slots``) that gives slots, or with ``style = "ranks"`` numbers, the least
+        first; or an object with ``style = "node"`` and ``choose(state, node, pool)``, which gives a job
+        and a phase (0 map, 1 reduce) or None.
     rng : numpy Generator or seed, optional
         Of noise, failures and the places of blocks: the same for every policy.
     estimates : optional
