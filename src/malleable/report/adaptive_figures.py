@@ -340,9 +340,9 @@ def adaptive_figure_tables(figure: AdaptiveFigure) -> list[Any]:
 def draw_adaptive_figure(
     figure: AdaptiveFigure, path: str | os.PathLike[str] | None = None, force: bool = False
 ) -> Any:
-    """Bars with intervals, one group a benchmark."""
+    """Bars with intervals, one group a benchmark; short black lines where the paper prints numbers."""
     check_drawing(path)
-    drawn = new_figure(4.0 + 1.2 * len(figure.values), 4.0)
+    drawn = new_figure(5.0 + 1.2 * len(figure.values), 4.0)
     axes = drawn.add_subplot()
     places = np.arange(len(figure.values))
     width = 0.8 / len(NAMES)
@@ -353,11 +353,26 @@ def draw_adaptive_figure(
             [each.mean for each in own],
             width,
             yerr=[each.half for each in own],
+            capsize=2,
+            error_kw={"elinewidth": 1.0, "ecolor": "0.4"},
             label=name,
         )
     axes.set_xticks(places, [_label(point) for point in figure.values])
     axes.set_ylabel(ADAPTIVE_FIGURES[figure.name].title, fontsize=8)
-    axes.legend(fontsize=8)
+    for place, point in zip(places, figure.values, strict=True):
+        for name, (low, high) in (_paper(figure.name, point) or {}).items():
+            at = place + (NAMES.index(name) - (len(NAMES) - 1) / 2) * width
+            first = place == 0 and name == NAMES[0]
+            axes.errorbar(
+                [at],
+                [(low + high) / 2],
+                yerr=(high - low) / 2,
+                fmt="k_",
+                markersize=9,
+                capsize=0,
+                label="the paper's" if first else None,
+            )
+    drawn.legend(loc="outside right upper", fontsize=8)
     axes.set_title(figure.name, loc="left", fontsize=10)
     if path is not None:
         save_figure(drawn, path, force)
