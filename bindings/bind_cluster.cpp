@@ -64,6 +64,8 @@ struct Tables {
     jobs.group = column<std::int64_t>(table, "group", kept);
     jobs.after_offset = column<std::int64_t>(table, "after_offset", kept);
     jobs.after = column<std::int64_t>(table, "after", kept);
+    jobs.rate_offset = column<std::int64_t>(table, "rate_offset", kept);
+    jobs.rates = column<double>(table, "rates", kept);
     jobs.user_minimum = column<double>(table, "user_minimum", kept);
     jobs.user_priority = column<double>(table, "user_priority", kept);
     validate(jobs);
@@ -265,11 +267,13 @@ ClusterOptions options_of(const py::dict& given) {
   read("straggler_factor", options.straggler_factor);
   read("failure", options.failure);
   read("speedup", options.speedup);
+  read("rates", options.rates);
   read("learn", options.learn);
   read("prior", options.prior);
   read("seed", options.seed);
   read("ageing", options.ageing);
   read("gang", options.gang);
+  read("lose_output", options.lose_output);
   read("trace", options.trace);
   return options;
 }
@@ -297,6 +301,8 @@ class PySimulation {
     d["tasks"] = t.tasks;
     d["failed"] = t.failed;
     d["killed"] = t.killed;
+    d["outputs_lost"] = t.outputs_lost;
+    d["preempted"] = t.preempted;
     d["local"] = t.local;
     d["remote"] = t.remote;
     d["events"] = t.events;
@@ -428,10 +434,13 @@ void bind_cluster(py::module_& module) {
            py::arg("effort"), py::arg("at_least_one"), py::arg("by_user"), py::arg("gang"),
            py::arg("pool_minimum"));
   py::class_<ClusterSrpt, ClusterPolicy>(module, "ClusterSrpt")
-      .def(py::init([](const std::string& policy, double speedup) {
-             return ClusterSrpt(srpt_kind(policy), speedup);
+      .def(py::init([](const std::string& policy, double speedup, std::vector<double> exponents,
+                       std::vector<std::int64_t> useful, bool by_user) {
+             return ClusterSrpt(
+                 {srpt_kind(policy), speedup, std::move(exponents), std::move(useful), by_user});
            }),
-           py::arg("policy"), py::arg("speedup"));
+           py::arg("policy"), py::arg("speedup"), py::arg("exponents"), py::arg("useful"),
+           py::arg("by_user"));
   py::class_<PyClusterPolicy, ClusterPolicy>(module, "ClusterCallback")
       .def(py::init<py::object, const std::string&, bool, bool>(), py::arg("policy"),
            py::arg("style"), py::arg("depends_on_time"), py::arg("listens"));

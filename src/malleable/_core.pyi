@@ -217,7 +217,14 @@ class ClusterEpoch(ClusterPolicy):
     ) -> None: ...
 
 class ClusterSrpt(ClusterPolicy):
-    def __init__(self, policy: str, speedup: float) -> None: ...
+    def __init__(
+        self,
+        policy: str,
+        speedup: float,
+        exponents: list[float],
+        useful: list[int],
+        by_user: bool,
+    ) -> None: ...
 
 class ClusterAdaptive(ClusterPolicy):
     def __init__(

@@ -91,9 +91,12 @@ def test_placement_brings_locality():
     assert found["adaptive"]["locality"] > found["at random"]["locality"]
 
 
-def test_gangs_are_refused():
-    with pytest.raises(ValueError, match="gang: not with policy 'adaptive'"):
-        run("adaptive", gang=True)
+def test_gangs_start_whole():
+    # Two slots on two nodes; the gang holds the free one until the other job's task has ended.
+    jobs = mb.ClusterJobs([1, 2], [10, 5], arrival=[0, 1], min_map_slots=[0, 2])
+    cluster = mb.Cluster([{"map_slots": 1, "count": 2}])
+    result = mb.simulate(jobs, "cluster", "adaptive", cluster=cluster, gang=True, epoch=0, rng=1)
+    assert result.records["starting_time"].tolist() == [0, 10]
 
 
 def test_noisy_estimates_do_not_stop_it():

@@ -74,22 +74,48 @@ void ClusterSimulation::settle() {
   for (const Index phase : touched_) {
     Clock& clock = clocks_[phase];
     clock.touched = false;
-    const auto running = static_cast<double>(state_.phases[phase].running);
-    clock.speed = running > 0.0 ? std::pow(running, options_.speedup - 1.0) : 0.0;
+    clock.speed = pace(phase);
     reschedule(phase);
   }
   touched_.clear();
 }
 
 void ClusterSimulation::reschedule(Index phase) {
-  Clock& clock = clocks_[phase];
-  clock.stamp = sequence_;
+  const Clock& clock = clocks_[phase];
   if (clock.ends.empty() || clock.speed == 0.0) {
-    ++sequence_;
+    phase_ends_.erase(phase);
     return;
   }
   const double left = std::max(0.0, clock.ends.front().first - clock.at);
-  push(state_.now + left / clock.speed, Kind::kPhase, phase);
+  phase_ends_.set(phase, state_.now + left / clock.speed, phase_order_++);
+}
+
+// How fast a phase's own time runs.
+double ClusterSimulation::pace(Index phase) const {
+  const auto running = static_cast<std::size_t>(state_.phases[phase].running);
+  const ClusterJobsView& jobs = state_.jobs;
+  if (running > 0 && !jobs.rates.empty()) {
+    const auto first = static_cast<std::size_t>(jobs.rate_offset[phase / 2]);
+    const auto last = static_cast<std::size_t>(jobs.rate_offset[phase / 2 + 1]);
+    if (first < last) {
+      return jobs.rates[std::min(first + running, last) - 1] / static_cast<double>(running);
+    }
+  }
+  return pace_[running];
+}
+
+// A phase's own time has come to the end of tasks.
+void ClusterSimulation::end_of_phase(Index phase) {
+  phase_ends_.erase(phase);
+  Clock& clock = clocks_[phase];
+  touch(phase);
+  clock.at = std::max(clock.at, clock.ends.front().first);
+  while (!clock.ends.empty() && clock.ends.front().first <= clock.at) {
+    const Index group = clock.ends.front().second;
+    std::pop_heap(clock.ends.begin(), clock.ends.end(), std::greater<>());
+    clock.ends.pop_back();
+    finish(group);
+  }
 }
 
 void ClusterSimulation::finish(Index group) {
@@ -118,6 +144,11 @@ void ClusterSimulation::finish(Index group) {
     }
     if (options_.trace) record(g.fails ? 2 : 1, phase, run.task, run.node);
     if (g.fails) put_back(job, p, run.task);
+  }
+  if (outputs_ && p == kMap && !g.fails && state_.phases[phase + 1].total > 0) {
+    auto& output = jobs_[job].output;
+    if (output.empty()) output.assign(static_cast<std::size_t>(s.total), kNone);
+    for (Index r = g.first; r != kNone; r = runs_[r].next) output[runs_[r].task] = runs_[r].node;
   }
   state_.free[pool] += done;
   if (!clocks_.empty()) touch(phase);
@@ -154,8 +185,9 @@ void ClusterSimulation::finish(Index group) {
       if (static_cast<double>(s.finished) >= enough) {
         if (!options_.split_copy) {
           make_ready(job, kReduce);
-        } else if (static_cast<double>(before) < enough) {
+        } else if (!own.copies) {
           // Copying begins: nothing can be there earlier than after all its seconds.
+          own.copies = true;
           own.copied = std::max(own.copied, state_.now + shuffle);
         }
       }
@@ -167,6 +199,7 @@ void ClusterSimulation::finish(Index group) {
   free_run_ = g.first;
   const bool ended = !g.fails && s.finished == s.total;
   release(group);
+  if (jobs_[job].gone > 0 && needs_outputs(job)) run_maps_again(job);
   if (ended) {
     if (p == kMap) {
       maps_done(job);
@@ -219,6 +252,7 @@ void ClusterSimulation::change_node(Index change) {
       }
       if (killed == 0) continue;
       g.count -= static_cast<Index>(killed);
+      if (g.parked) parked_ -= killed;
       totals_.killed += killed;
       if (!clocks_.empty()) touch(g.phase);
       count(job, p, killed, -killed);
@@ -240,6 +274,7 @@ void ClusterSimulation::change_node(Index change) {
       state_.free[pool] -= state_.free_on[pool][node];
       state_.slots[pool] -= slots[pool][node];
       state_.free_on[pool][node] = 0;
+      std::erase(gathering_[pool].nodes, node);
       std::size_t kept = 0;
       const std::size_t size = queue_[pool].size();
       for (std::size_t k = 0; options_.heartbeat == 0.0 && k < queued_[pool]; ++k) {
@@ -248,6 +283,7 @@ void ClusterSimulation::change_node(Index change) {
       }
       queued_[pool] = kept;
     }
+    if (outputs_) lose_outputs(node);
   }
   // Targets depend on the slots that there are.
   for (const Index job : state_.present) {
@@ -281,6 +317,7 @@ void ClusterSimulation::start_task(Index job, Phase p, Index task, Index node) {
   const Index phase = 2 * job + p;
   const ClusterView& cluster = state_.cluster;
   double seconds = state_.jobs.seconds_of(p, job, task) / cluster.rate[node];
+  double copying = 0.0;
   bool fails = false, reads = false;
   std::uint32_t attempt = 0;
   if (!uniform_) {
@@ -307,7 +344,8 @@ void ClusterSimulation::start_task(Index job, Phase p, Index task, Index node) {
     reads = network_ && !local && state_.jobs.block[job] > 0.0;
   }
   if (p == kReduce && !options_.split_copy && !state_.jobs.shuffle.empty()) {
-    seconds += state_.jobs.shuffle[job];
+    copying = state_.jobs.shuffle[job];
+    seconds += copying;
   }
   if (options_.failure > 0.0 && uniform(phase, task, attempt, kFailure) < options_.failure) {
     fails = true;
@@ -331,6 +369,7 @@ void ClusterSimulation::start_task(Index job, Phase p, Index task, Index node) {
     g = Group{};
     g.start = state_.now;
     g.seconds = seconds;
+    g.copying = std::min(copying, seconds);
     g.phase = phase;
     g.type = type;
     g.fails = fails;
@@ -364,6 +403,7 @@ void ClusterSimulation::start_task(Index job, Phase p, Index task, Index node) {
   runs_[run] = {g.first, node, task};
   g.first = run;
   ++g.count;
+  parked_ += parks;
   if (options_.trace) record(0, phase, task, node);
 }
 

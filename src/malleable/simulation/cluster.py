@@ -23,7 +23,7 @@ from malleable.simulation.cluster_outcome import (
 from malleable.simulation.cluster_slots import slots_of, task_records
 from malleable.simulation.result import SimulationResult
 from malleable.tables import Floats
-from malleable.workloads.cluster_jobs import ClusterJobs
+from malleable.workloads.cluster_jobs import ClusterJobs, checked_rates
 from malleable.workloads.cluster_nodes import Cluster, read_cluster
 
 __all__ = ["CLUSTER_POLICIES", "policy_name", "run"]
@@ -34,6 +34,9 @@ CLUSTER_POLICIES = (
 )  # fmt: skip
 _STEPS = 100  # of a run, between which Ctrl-C and progress are looked at and means are taken
 _TAIL = 400  # such steps after the last arrival, then the rest at once
+
+
+_Speedups = tuple[float | Floats | None, ...] | None
 
 
 def policy_name(policy: Any) -> str:
@@ -58,14 +61,13 @@ def _policy(
     at_least_one: bool,
     by_user: bool,
     settings: Mapping[str, Any],
+    tables: _Speedups,
 ) -> Any:
     if policy in ("adaptive", "adaptive-literal"):
         policy = Adaptive() if policy == "adaptive" else Adaptive.literal()
         if settings.get("ageing", 0.0) > 0.0:
             policy = replace(policy, max_wait=float(settings["ageing"]))
     if isinstance(policy, Adaptive):
-        if settings.get("gang", False):
-            raise ValueError(f"gang: not with policy {policy.name!r}, which starts single tasks")
         return _core.ClusterAdaptive(
             policy.core_options(), policy.matcher(), bool(policy.grouped), bool(policy.placement)
         )
@@ -88,7 +90,13 @@ def _policy(
                 float(settings.get("pool_minimum", 0.0)),
             )
         if policy in _SRPT:
-            return _core.ClusterSrpt(policy, float(settings.get("speedup", 1.0)))
+            exponents: list[float] = []
+            useful: list[int] = []
+            if policy == "hesrpt" and (tables is not None or "rates" in settings):
+                exponents, useful = _exponents(tables, settings)
+            return _core.ClusterSrpt(
+                policy, float(settings.get("speedup", 1.0)), exponents, useful, by_user
+            )
         raise ValueError(f"policy = {policy!r}: expected one of {', '.join(CLUSTER_POLICIES)}")
     style = str(getattr(policy, "style", "targets"))
     own = policy if hasattr(policy, "decide") or hasattr(policy, "choose") else _Function(policy)
@@ -98,6 +106,45 @@ def _policy(
         bool(getattr(policy, "depends_on_time", False)),
         hasattr(own, "task_finished"),
     )
+
+
+def _exponents(speedups: _Speedups, settings: Mapping[str, Any]) -> tuple[list[float], list[int]]:
+    """By job: the p of s^p that comes nearest to its rates, and how many slots still speed it up."""
+    common = np.array(settings["rates"]) if "rates" in settings else settings.get("speedup", 1.0)
+    known: dict[int, tuple[float, int]] = {}
+    rows = []
+    for given in speedups if speedups is not None else (None,) * settings["jobs"]:
+        own = common if given is None else given
+        if id(own) not in known:
+            known[id(own)] = _exponent(own)
+        rows.append(known[id(own)])
+    return [p for p, _ in rows], [most for _, most in rows]
+
+
+def _exponent(rates: float | Floats) -> tuple[float, int]:
+    if isinstance(rates, float):
+        return rates, 1 << 62
+    slots = np.log(np.arange(1.0, len(rates) + 1))
+    gain = np.log(rates / rates[0])
+    # Least squares in logarithms, through one slot.
+    p = float(slots @ gain / (slots @ slots)) if len(rates) > 1 else 0.0
+    return min(max(p, 0.0), 1.0), int(np.argmax(rates)) + 1
+
+
+def _rates(jobs: ClusterJobs, slots: int) -> dict[str, Any]:
+    """Rates of the jobs that have their own, one row after the other."""
+    tables: list[Floats] = []
+    for row, own in enumerate(jobs.speedup or ()):
+        if isinstance(own, float):
+            most = max(1, min(slots, int(max(jobs.maps[row], jobs.reduces[row]))))
+            tables.append(np.arange(1.0, most + 1) ** own)
+        else:
+            tables.append(np.empty(0) if own is None else own)
+    offset = np.concatenate([[0], np.cumsum([len(own) for own in tables])])
+    return {
+        "rate_offset": offset.astype(np.int64),
+        "rates": np.concatenate([*tables, np.empty(0)]),
+    }
 
 
 def _nodes(cluster: Cluster) -> dict[str, Any]:
@@ -227,8 +274,9 @@ def run(
     at_least_one : bool
         Minima are 1 at least (FLEX, section 4.2: so that every ready phase is measured soon).
     by_user : bool, optional
-        FLEX, FAIR, WDEQ, FIFO: users share slots first (waterline weighted by priority, minima), then
-        the policy decides for each user's jobs; by default where the cluster names users.
+        Users share slots first (waterline weighted by priority, minima), then the policy decides for
+        each user's jobs; by default where the cluster names users. Not for ``adaptive`` and policies
+        of one's own.
     records : bool, optional
         Keep one record a job (default).
     trace : bool
@@ -244,10 +292,13 @@ def run(
         that have finished when reduces may start; ``split_copy`` [False]; ``replicas`` [0] of each
         block; ``delay`` [0 s] that a job waits for a local slot; ``noise`` [0], standard deviation of
         the logarithm of task times; ``straggler_share`` [0], ``straggler_factor`` [1]; ``failure`` [0]
-        probability of an attempt; ``speedup`` [1]: s tasks of a phase together do s^speedup;
-        ``prior`` [1 s]; ``ageing`` [0 s: never]: a job whose ready tasks have waited so long without
-        one that runs goes first, with one task; ``gang`` [False]: minima are gang sizes, of a phase run
-        no tasks or at least so many (needs heartbeat 0 and no replicas); ``pool_minimum`` [0]: the part
+        probability of an attempt; ``lose_output`` [True]: finished maps on a node that leaves run again
+        while reduce tasks of their job have not started or not copied everything; ``speedup`` [1]: s
+        tasks of a phase together do s^speedup, or what a list says of 1, 2, ... tasks (a job's own
+        goes first); ``prior`` [1 s]; ``ageing`` [0 s: never]: a job whose ready tasks have waited so
+        long without one that runs goes first, with one task; ``gang`` [False]: minima are gang sizes,
+        of a phase run no tasks or at least so many;
+        ``pool_minimum`` [0]: the part
         of each kind of slots that all jobs are guaranteed in equal shares (flex, fair, wdeq).
 
     Returns
@@ -274,7 +325,12 @@ def run(
     shared = by_user if by_user is not None else bool(place.users) and jobs.user is not None
     split = bool(settings.get("split_copy", False))
     believed = _estimates(jobs, estimates, split, seed)
-    settings |= {"seed": seed, "learn": isinstance(estimates, str), "trace": bool(trace)}
+    settings |= {
+        "jobs": len(jobs),
+        "seed": seed,
+        "learn": isinstance(estimates, str),
+        "trace": bool(trace),
+    }
     end = math.inf if horizon is None else float(horizon)
     if math.isnan(end) or end < 0.0:
         raise ValueError(f"horizon = {horizon}: must be at least 0")
@@ -282,8 +338,10 @@ def run(
         row = int(np.flatnonzero(~np.isfinite(jobs.deadline))[0])
         raise ValueError(f"deadline[{row}] = {jobs.deadline[row]}: {objective} needs a deadline")
     if settings.get("gang"):
-        _check_gangs(jobs, place, settings, policy)
+        _check_gangs(jobs, place)
     columns, users = _jobs(jobs, place)
+    if jobs.speedup is not None:
+        columns |= _rates(jobs, int(place.map_slots.sum() + place.reduce_slots.sum()))
     changes = {
         "time": np.array([when for when, _, _ in place.changes], dtype=np.float64),
         "node": np.array([node for _, node, _ in place.changes], dtype=np.int64),
@@ -302,7 +360,9 @@ def run(
         settings,
         changes,
         believed,
-        _policy(policy, objective, hysteresis, effort, at_least_one, shared, settings),
+        _policy(
+            policy, objective, hysteresis, effort, at_least_one, shared, settings, jobs.speedup
+        ),
     )
     began = time.perf_counter()
     complete, series = _advance(simulation, jobs, _step(jobs, place), end, progress)
@@ -357,19 +417,21 @@ _LIMITS: dict[str, tuple[float, float]] = {
     "straggler_share": (0.0, 1.0),
     "straggler_factor": (0.0, math.inf),
     "failure": (0.0, 0.99),
-    "speedup": (0.0, 1.0),
     "prior": (0.0, math.inf),
     "ageing": (0.0, math.inf),
     "pool_minimum": (0.0, 1.0),
 }
 _WHOLE = {"replicas": 1000, "tasks_per_heartbeat": 1 << 20}
-_FLAGS = ("split_copy", "gang")
+_FLAGS = ("split_copy", "gang", "lose_output")
 
 
 def _options(given: Mapping[str, Any]) -> dict[str, Any]:
     checked: dict[str, Any] = {}
     for name, value in given.items():
-        if name in _LIMITS:
+        if name == "speedup":
+            rates = checked_rates("speedup", value)
+            checked |= {"speedup": rates} if isinstance(rates, float) else {"rates": rates.tolist()}
+        elif name in _LIMITS:
             low, high = _LIMITS[name]
             if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
                 raise ValueError(f"{name} = {value!r}: not a number")
@@ -386,18 +448,12 @@ def _options(given: Mapping[str, Any]) -> dict[str, Any]:
                 raise ValueError(f"{name} = {value!r}: must be true or false")
             checked[name] = bool(value)
         else:
-            known = ", ".join([*_LIMITS, *_WHOLE, *_FLAGS])
+            known = ", ".join(["speedup", *_LIMITS, *_WHOLE, *_FLAGS])
             raise ValueError(f"{name}: unknown option, expected one of {known}")
     return checked
 
 
-def _check_gangs(
-    jobs: ClusterJobs, cluster: Cluster, settings: Mapping[str, Any], policy: Any
-) -> None:
-    if settings.get("heartbeat", 0.0) or settings.get("replicas", 0):
-        raise ValueError("gang: needs heartbeat = 0 and no replicas")
-    if getattr(policy, "style", "") == "node":
-        raise ValueError("gang: a policy that picks jobs for nodes has its own say")
+def _check_gangs(jobs: ClusterJobs, cluster: Cluster) -> None:
     total = int(cluster.map_slots.sum()), int(cluster.reduce_slots.sum())
     for field, tasks, minimum, slots in (
         ("min_map_slots", jobs.maps, jobs.min_map_slots, total[0]),

@@ -75,6 +75,8 @@ def summary_of(
         "tasks": float(totals["tasks"]),
         "failed_attempts": float(totals["failed"]),
         "killed_tasks": float(totals["killed"]),
+        "lost_outputs": float(totals["outputs_lost"]),
+        "preempted_tasks": float(totals["preempted"]),
         "dissatisfaction": _ratio(totals["dissatisfaction"], now),
         "user_fairness": _ratio(totals["fairness"], now),
         "end": now,

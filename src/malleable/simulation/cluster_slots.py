@@ -16,14 +16,14 @@ from malleable.workloads.cluster_nodes import Cluster
 __all__ = ["TASK_COLUMNS", "interval_text", "job_slots", "slots_of", "task_records"]
 
 TASK_COLUMNS = ("job", "phase", "task", "node")
-_START, _END = 0, 1
+_START, _END, _LOST = 0, 1, 4
 
 
 def slots_of(trace: Mapping[str, npt.NDArray[Any]], cluster: Cluster) -> Integers:
     """The slot of every row of a trace: the lowest of its node's that is free when the task starts.
 
     Slots are numbered from 0, node by node, on a node those of maps before those of reduces.
-    O(rows log slots of a node).
+    Where an output is lost no slot is concerned: -1. O(rows log slots of a node).
     """
     pools = 1 if cluster.generic else 2
     counts = np.zeros((len(cluster), 2), dtype=np.int64)
@@ -44,6 +44,9 @@ def slots_of(trace: Mapping[str, npt.NDArray[Any]], cluster: Cluster) -> Integer
                 own = free[pool] = list(range(sizes[pool]))
             slot = heappop(own)
             held[job, phase, task] = pool, slot
+        elif kind == _LOST:
+            found[row] = -1
+            continue
         else:
             pool, slot = held.pop((job, phase, task))
             heappush(free[pool], slot)
@@ -64,7 +67,8 @@ def interval_text(slots: Integers) -> str:
 def job_slots(trace: Mapping[str, npt.NDArray[Any]], rows: npt.NDArray[Any]) -> list[str]:
     """For each of these jobs all slots that it ever held."""
     most = int(trace["slot"].max(initial=0)) + 1
-    pairs = np.unique(trace["job"] * most + trace["slot"])
+    held = trace["slot"] >= 0
+    pairs = np.unique(trace["job"][held] * most + trace["slot"][held])
     job, slot = pairs // most, pairs % most
     first = np.searchsorted(job, rows, side="left").tolist()
     last = np.searchsorted(job, rows, side="right").tolist()

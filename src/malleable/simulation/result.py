@@ -62,7 +62,8 @@ class SimulationResult:
         False after Ctrl-C: what was finished by then.
     trace : dict of str to dict of arrays, or None
         Cluster model, if asked for: by policy ``time`` [s], ``kind`` (0 start, 1 end, 2 failed, 3
-        killed with its node), ``job``, ``phase`` (0 map, 1 reduce), ``task``, ``node``, ``slot``.
+        killed with its node or to make room, 4 output lost), ``job``, ``phase`` (0 map, 1
+        reduce), ``task``, ``node``, ``slot`` (-1: output lost).
     tasks : dict of str to array, or None
         With a trace: one entry an attempt of a task that ended and policy, columns as of records, then
         ``job`` (row), ``phase``, ``task``, ``node``.

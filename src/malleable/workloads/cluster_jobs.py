@@ -97,6 +97,41 @@ def _after(
     return _frozen(offset), _frozen(flat)
 
 
+def checked_rates(field: str, value: Any) -> float | Floats:
+    """An exponent from 0 to 1, or what 1, 2, ... tasks do together; ValueError names ``field``."""
+    if isinstance(value, bool):
+        raise ValueError(f"{field} = {value!r}: not a number or rates")
+    try:
+        given = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{field} = {value!r}: not a number or rates") from None
+    if given.ndim == 0:
+        if not 0.0 <= float(given) <= 1.0:
+            raise ValueError(f"{field} = {value}: must be from 0 to 1")
+        return float(given)
+    if given.ndim != 1 or not len(given):
+        raise ValueError(f"{field}: rates of 1, 2, ... tasks are one list")
+    for place in np.flatnonzero(~(np.isfinite(given) & (given > 0)))[:1]:
+        raise ValueError(f"{field}[{place}] = {given[place]}: must be finite and above 0")
+    for place in np.flatnonzero(np.diff(given) < 0)[:1]:
+        raise ValueError(
+            f"{field}[{place + 1}] = {given[place + 1]}: more tasks must not do less than fewer do"
+        )
+    return _frozen(given)
+
+
+def _speedups(values: Sequence[Any] | None, count: int) -> tuple[float | Floats | None, ...] | None:
+    if values is None:
+        return None
+    if np.isscalar(values) or len(values) != count:
+        size = 1 if np.isscalar(values) else len(values)
+        raise ValueError(f"speedup has {size} entries but maps has {count}")
+    return tuple(
+        None if value is None else checked_rates(f"speedup[{row}]", value)
+        for row, value in enumerate(values)
+    )
+
+
 def _labels(field: str, values: Sequence[Any] | None, count: int) -> tuple[str, ...] | None:
     if values is None:
         return None
@@ -128,6 +163,9 @@ class ClusterJobs:
         Guaranteed while the job has work there.
     weight, deadline : array_like or float
         At least 0, 1 by default; absolute [s], none by default.
+    speedup : sequence, optional
+        By job: None (as the simulation says), p (s running tasks of a phase together do s^p), or the
+        rates of 1, 2, ... running tasks together, which never fall; beyond the last as there.
     after : sequence of sequences of int, optional
         Rows of the jobs that must have finished before this one comes.
     flow : sequence of str, optional
@@ -160,6 +198,7 @@ class ClusterJobs:
         min_reduce_slots: npt.ArrayLike = 0,
         weight: npt.ArrayLike = 1.0,
         deadline: npt.ArrayLike = math.inf,
+        speedup: Sequence[Any] | None = None,
         after: Sequence[Sequence[int]] | None = None,
         flow: Sequence[str] | None = None,
         user: Sequence[str] | None = None,
@@ -180,6 +219,7 @@ class ClusterJobs:
         self.min_reduce_slots = _counts("min_reduce_slots", min_reduce_slots, count)
         self.weight = _amounts("weight", weight, count)
         self.deadline = _amounts("deadline", deadline, count, infinite=True)
+        self.speedup = _speedups(speedup, count)
         self.after_offset, self.after = _after(after, count)
         self.flow = _labels("flow", flow, count)
         self.user = _labels("user", user, count)
