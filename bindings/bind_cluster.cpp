@@ -379,6 +379,14 @@ void bind_cluster(py::module_& module) {
       .def_property_readonly(
           "slots", [](const ClusterState& s) { return std::pair(s.slots[0], s.slots[1]); })
       .def_property_readonly("size", [](const ClusterState& s) { return copy<double>(s.size); })
+      .def_property_readonly("user",
+                             [](const ClusterState& s) {
+                               std::vector<std::int64_t> user(s.jobs.size());
+                               for (Index job = 0; job < user.size(); ++job) {
+                                 user[job] = static_cast<std::int64_t>(s.jobs.user_of(job));
+                               }
+                               return to_numpy(std::move(user));
+                             })
       .def_property_readonly(
           "user_running", [](const ClusterState& s) { return copy<std::int64_t>(s.user_running); })
       .def_property_readonly(

@@ -13,11 +13,12 @@ constexpr double kDone = -1e15;
 
 }  // namespace
 
-// Seconds that all slots of the phase would take.
+// Seconds that all slots of the phase would take; where any slot does, slot-seconds, so that equal
+// work is not told apart by rounding.
 double ClusterSrpt::left(const ClusterState& state, Index job, Phase p) const {
-  const int pool = state.cluster.generic ? 0 : p;
-  return state.phase(job, p).remaining() /
-         static_cast<double>(std::max<std::int64_t>(state.slots[pool], 1));
+  const double work = state.phase(job, p).remaining();
+  if (state.cluster.generic) return work;
+  return work / static_cast<double>(std::max<std::int64_t>(state.slots[p], 1));
 }
 
 void ClusterSrpt::begin(const ClusterState& state) {

@@ -392,9 +392,8 @@ void ClusterSimulation::advance(double until) {
     events_.pop_back();
     return event;
   };
-  for (;;) {
-    const bool idle = state_.present.empty() && next_arrival_ == order_.size();
-    if (idle) break;  // nodes may still come and go, for nobody
+  const auto idle = [&] { return state_.present.empty() && next_arrival_ == order_.size(); };
+  while (!idle()) {  // nodes may still come and go, for nobody
     double next = events_.empty() ? kInfinity : events_.front().time;
     if (next_arrival_ < order_.size()) {
       next = std::min(next, state_.jobs.arrival[order_[next_arrival_]]);
@@ -475,7 +474,7 @@ void ClusterSimulation::advance(double until) {
     }
     if (users_) watch_users();
   }
-  if (until < kInfinity && until > state_.now) integrate(until);
+  if (until < kInfinity && !idle()) integrate(until);
 }
 
 }  // namespace malleable
