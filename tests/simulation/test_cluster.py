@@ -406,6 +406,30 @@ def test_own_policies():
     assert by["oldest"] == pytest.approx(by["fifo"], rel=1e-9)
 
 
+def test_targets_filled_in_order_by_hand():
+    # Three slots. A's long tasks hold them until 20 and 30, 31; B and C wait, C has less work. Evenly,
+    # the slot of 20 goes to B, which came first (none runs of either), and again at 24; in order to C.
+    jobs = mb.ClusterJobs([3, 2, 1], [[20, 30, 31], [4, 4], [4]], arrival=[0, 1, 2])
+    assert completions(jobs, "flex", nodes(3)) == [31, 28, 32]
+    assert completions(jobs, "flex", nodes(3), in_order=True) == [31, 32, 24]
+    # FAIR has no order, and policies that rank have nothing else.
+    for policy in ("fair", "fifo", "srpt"):
+        assert completions(jobs, policy, nodes(3)) == completions(
+            jobs, policy, nodes(3), in_order=True
+        )
+
+
+def test_targets_filled_in_order_are_srpt():
+    # Where there is one phase and a decision at every event; evenly filled, slots go to others, too.
+    jobs = mb.generate_cluster_jobs(
+        300, 4, gap=6.0, mean_maps=10.0, map_seconds=30.0, reduce_share=0.0, shuffle=0.0
+    )
+    in_order = run(jobs, "flex", nodes(60), in_order=True)
+    assert in_order.records["completion"].tolist() == completions(jobs, "srpt", nodes(60))
+    evenly = run(jobs, "flex", nodes(60)).summary["flex"]["mean_response"]
+    assert in_order.summary["flex"]["mean_response"] < evenly
+
+
 def test_own_policies_are_checked():
     jobs = mb.ClusterJobs([1], 1)
     with pytest.raises(ValueError, match="one number for each of 1 jobs"):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -65,8 +64,6 @@ def _policy(
 ) -> Any:
     if policy in ("adaptive", "adaptive-literal"):
         policy = Adaptive() if policy == "adaptive" else Adaptive.literal()
-        if settings.get("ageing", 0.0) > 0.0:
-            policy = replace(policy, max_wait=float(settings["ageing"]))
     if isinstance(policy, Adaptive):
         return _core.ClusterAdaptive(
             policy.core_options(), policy.matcher(), bool(policy.grouped), bool(policy.placement)
@@ -252,7 +249,7 @@ def run(
         ``max-srpt``, ``split-srpt``, ``asrpt``, ``hesrpt`` on estimated work left; ``flowflex`` on
         flows (`malleable.simulation.cluster_flows`; generic slots); ``adaptive``, ``adaptive-literal`` or a
         `malleable.Adaptive`, which choose for each node and so know no ``delay`` and ``by_user`` but have
-        rules of their own (``ageing`` is the ``max_wait`` of the two named ones). One of your own: a
+        rules of their own. One of your own: a
         function of a view (a mapping of arrays, one row a job with ready tasks: ``job``, ``running``,
         ``most``, ``minimum``, ``work``, ``size``, ``user``, ``arrival``, ``weight``, ``deadline``; and
         ``pool``, ``now``, ``slots``) that gives slots, or with ``style = "ranks"`` numbers, the least
@@ -295,7 +292,8 @@ def run(
         probability of an attempt; ``lose_output`` [True]: finished maps on a node that leaves run again
         while reduce tasks of their job have not started or not copied everything; ``speedup`` [1]: s
         tasks of a phase together do s^speedup, or what a list says of 1, 2, ... tasks (a job's own
-        goes first); ``prior`` [1 s]; ``ageing`` [0 s: never]: a job whose ready tasks have waited so
+        goes first); ``in_order`` [False]: FLEX's targets are filled in its order, the first job's wholly
+        before the next one's, instead of evenly; ``prior`` [1 s]; ``ageing`` [0 s: never]: a job whose ready tasks have waited so
         long without one that runs goes first, with one task; ``gang`` [False]: minima are gang sizes,
         of a phase run no tasks or at least so many;
         ``pool_minimum`` [0]: the part
@@ -422,7 +420,7 @@ _LIMITS: dict[str, tuple[float, float]] = {
     "pool_minimum": (0.0, 1.0),
 }
 _WHOLE = {"replicas": 1000, "tasks_per_heartbeat": 1 << 20}
-_FLAGS = ("split_copy", "gang", "lose_output")
+_FLAGS = ("split_copy", "gang", "in_order", "lose_output")
 
 
 def _options(given: Mapping[str, Any]) -> dict[str, Any]:
