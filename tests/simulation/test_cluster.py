@@ -236,6 +236,7 @@ def instances(draw):
         "failure": draw(st.sampled_from([0, 0, 0.2])),
         "speedup": draw(st.sampled_from([1, 1, 0.5])),
         "estimates": draw(st.sampled_from([None, 0.5, "learn"])),
+        "in_order": draw(st.booleans()),
     }
     return jobs, cluster, options
 
