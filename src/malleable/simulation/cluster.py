@@ -293,9 +293,9 @@ def run(
         while reduce tasks of their job have not started or not copied everything; ``speedup`` [1]: s
         tasks of a phase together do s^speedup, or what a list says of 1, 2, ... tasks (a job's own
         goes first); ``in_order`` [False]: FLEX's targets are filled in its order, the first job's wholly
-        before the next one's, instead of evenly; ``prior`` [1 s]; ``ageing`` [0 s: never]: a job whose ready tasks have waited so
-        long without one that runs goes first, with one task; ``gang`` [False]: minima are gang sizes,
-        of a phase run no tasks or at least so many;
+        before the next one's, instead of evenly; ``prior`` [1 s]; ``ageing`` [0 s: never]: a job whose
+        ready tasks have waited so long without one that runs goes first, with one task; ``gang``
+        [False]: minima are gang sizes, of a phase run no tasks or at least so many;
         ``pool_minimum`` [0]: the part
         of each kind of slots that all jobs are guaranteed in equal shares (flex, fair, wdeq).
 
@@ -488,6 +488,7 @@ def _advance(
     """Run in steps, so that Ctrl-C is heard (False if it was); and means over the steps."""
     windows = [simulation.totals()]
     complete = True
+    last = float(jobs.arrival.max()) if len(jobs) else 0.0
 
     def go(until: float) -> None:
         simulation.advance(until)
@@ -500,12 +501,18 @@ def _advance(
         for k in range(1, count):
             if k * step >= end or windows[-1]["completed"] == len(jobs):
                 break
+            if (k - 1) * step > last and _busy(windows[-1]) == _busy(windows[-2]):
+                break  # nothing ran: jobs may wait for ever
             go(k * step)
         if windows[-1]["completed"] < len(jobs) or math.isfinite(end):
             go(end)
     except KeyboardInterrupt:
         complete = False
     return complete, _means(windows)
+
+
+def _busy(totals: Mapping[str, Any]) -> float:
+    return float(totals["map_busy"] + totals["reduce_busy"])
 
 
 def _means(windows: list[dict[str, Any]]) -> dict[str, Floats]:
