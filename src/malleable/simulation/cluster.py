@@ -19,6 +19,7 @@ from malleable.simulation.cluster_outcome import (
     slowdown_of,
     summary_of,
 )
+from malleable.simulation.cluster_series import advance
 from malleable.simulation.cluster_slots import slots_of, task_records
 from malleable.simulation.result import SimulationResult
 from malleable.tables import Floats
@@ -31,8 +32,6 @@ _SRPT = ("srpt", "max-srpt", "split-srpt", "asrpt", "hesrpt")
 CLUSTER_POLICIES = (
     "flex", "fair", "fifo", "wdeq", *_SRPT, "flowflex", "adaptive", "adaptive-literal",
 )  # fmt: skip
-_STEPS = 100  # of a run, between which Ctrl-C and progress are looked at and means are taken
-_TAIL = 400  # such steps after the last arrival, then the rest at once
 
 
 _Speedups = tuple[float | Floats | None, ...] | None
@@ -363,7 +362,7 @@ def run(
         ),
     )
     began = time.perf_counter()
-    complete, series = _advance(simulation, jobs, _step(jobs, place), end, progress)
+    complete, series = advance(simulation, jobs, place, end, progress)
     seconds = time.perf_counter() - began
     totals, found = simulation.totals(), simulation.records()
     summary = summary_of(jobs, totals, found, users)
@@ -466,68 +465,3 @@ def _check_gangs(jobs: ClusterJobs, cluster: Cluster) -> None:
             raise ValueError(
                 f"{field}[{row}] = {minimum[row]}: the gang never fits on {slots} slots"
             )
-
-
-_SERIES = {
-    "map_utilisation": ("map_busy", "map_offered"),
-    "reduce_utilisation": ("reduce_busy", "reduce_offered"),
-}
-
-
-def _step(jobs: ClusterJobs, cluster: Cluster) -> float:
-    """A part of the time that all will take at least [s]."""
-    power = max(1e-300, float(cluster.rate @ (cluster.map_slots + cluster.reduce_slots)))
-    least = float(jobs.map_work.sum() + jobs.reduce_work.sum()) / power
-    last = float(jobs.arrival.max()) if len(jobs) else 0.0
-    return max(last, least) / _STEPS
-
-
-def _advance(
-    simulation: Any, jobs: ClusterJobs, step: float, end: float, progress: Any
-) -> tuple[bool, dict[str, Floats]]:
-    """Run in steps, so that Ctrl-C is heard (False if it was); and means over the steps."""
-    windows = [simulation.totals()]
-    complete = True
-    last = float(jobs.arrival.max()) if len(jobs) else 0.0
-
-    def go(until: float) -> None:
-        simulation.advance(until)
-        windows.append(simulation.totals())
-        if progress is not None:
-            progress(int(windows[-1]["completed"]), len(jobs))
-
-    try:
-        count = _STEPS + _TAIL if step > 0.0 else 0
-        for k in range(1, count):
-            if k * step >= end or windows[-1]["completed"] == len(jobs):
-                break
-            if (k - 1) * step > last and _busy(windows[-1]) == _busy(windows[-2]):
-                break  # nothing ran: jobs may wait for ever
-            go(k * step)
-        if windows[-1]["completed"] < len(jobs) or math.isfinite(end):
-            go(end)
-    except KeyboardInterrupt:
-        complete = False
-    return complete, _means(windows)
-
-
-def _busy(totals: Mapping[str, Any]) -> float:
-    return float(totals["map_busy"] + totals["reduce_busy"])
-
-
-def _means(windows: list[dict[str, Any]]) -> dict[str, Floats]:
-    """Utilisations and jobs in the system, each the mean from one time to the next."""
-    time = np.array([totals["now"] for totals in windows])
-    kept = np.concatenate([[True], np.diff(time) > 0.0])
-    time = time[kept]
-
-    def grown(name: str) -> Floats:
-        return np.diff(np.array([totals[name] for totals in windows], dtype=np.float64)[kept])
-
-    series: dict[str, Floats] = {"time": time, "jobs": grown("jobs_seconds") / np.diff(time)}
-    for name, (part, whole) in _SERIES.items():
-        offered = grown(whole)
-        series[name] = np.divide(
-            grown(part), offered, out=np.full(len(offered), math.nan), where=offered > 0.0
-        )
-    return series
