@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::size_t kMostFruitless = 100'000;  // heartbeats of every node in which nothing runs
 constexpr double kNoTarget = 1e300;  // key of jobs that have none: after all others, by arrival
+constexpr double kRanked = 1e290;    // or, in the policy's order, up to twice that
 
 }  // namespace
 
@@ -27,13 +28,15 @@ double ClusterSimulation::key(Index job, int pool, std::int64_t more) const {
   }
   const double value = value_[pool][job];
   if (style_ != ClusterPolicy::Style::kTargets) return value;
-  if (value <= 0.0) return kNoTarget;
+  const double after = options_.in_order ? policy_.precedence(state_, job, pool) : 0.0;
+  if (value <= 0.0) return after > 0.0 ? kRanked * (2.0 - 1.0 / (1.0 + after)) : kNoTarget;
   std::int64_t running = more;
   if (state_.cluster.generic) {
     running += state_.phases[2 * job].running + state_.phases[2 * job + 1].running;
   } else {
     running += state_.phases[2 * job + static_cast<Index>(pool)].running;
   }
+  if (after > 0.0 && static_cast<double>(running) < value) return -1.0 / (1.0 + after);
   return static_cast<double>(running) / value;
 }
 

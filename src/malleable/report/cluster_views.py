@@ -52,8 +52,21 @@ _TABLES: dict[str, dict[str, str]] = {
         "idle_slots": "idle",
         "churn": "churn",
     },
+    "network": {
+        "rack_locality": "in rack",
+        "off_rack": "off rack",
+        "remote_bytes": "remote [B]",
+        "rack_bytes": "across racks [B]",
+        "disk_utilisation": "disks",
+        "link_utilisation": "links",
+        "rack_utilisation": "rack links",
+        "busiest_link": "busiest link",
+    },
 }
-_SHARES = ("map_utilisation", "reduce_utilisation", "locality")
+_SHARES = (
+    "map_utilisation", "reduce_utilisation", "locality", "rack_locality", "off_rack",
+    "disk_utilisation", "link_utilisation", "rack_utilisation", "busiest_link",
+)  # fmt: skip
 _USERS = 6  # that a table shows
 _ALL = 1e-9
 
