@@ -157,8 +157,7 @@ ClusterSimulation::ClusterSimulation(const ClusterView& cluster, const ClusterJo
 }
 
 void ClusterSimulation::push(double time, Kind kind, Index what) {
-  events_.push_back({time, kind, what, sequence_++});
-  std::push_heap(events_.begin(), events_.end(), Later());
+  events_.push({time, kind, what, sequence_++});
 }
 
 void ClusterSimulation::record(std::uint8_t kind, Index phase, Index task, Index node) {
@@ -387,9 +386,11 @@ void ClusterSimulation::integrate(double until) {
 
 void ClusterSimulation::advance(double until) {
   const auto pop = [&] {
-    std::pop_heap(events_.begin(), events_.end(), Later());
-    const Event event = events_.back();
-    events_.pop_back();
+    const Event event = events_.pop();
+    // The group that ends next will be far away in memory.
+    if (!events_.empty() && events_.front().kind == Kind::kFinish) {
+      __builtin_prefetch(&groups_[events_.front().what]);
+    }
     return event;
   };
   const auto idle = [&] { return state_.present.empty() && next_arrival_ == order_.size(); };
