@@ -44,10 +44,12 @@ ClusterSimulation::ClusterSimulation(const ClusterView& cluster, const ClusterJo
       uniform_(options.noise == 0.0 && options.straggler_share == 0.0 && options.failure == 0.0),
       users_(!jobs.user_priority.empty()) {
   const std::size_t n = jobs.size(), nodes = cluster.size();
-  for (const double link : cluster.link) network_ |= link < kInfinity;
-  for (const double storage : cluster.storage) network_ |= storage < kInfinity;
-  network_ = network_ && options.replicas > 0 && !jobs.block.empty();
-  if (network_) links_.reset(cluster.link, cluster.storage);
+  network_ = ClusterNetwork::limits(cluster) &&
+             ((options.replicas > 0 && !jobs.block.empty()) || !jobs.shuffle_bytes.empty());
+  if (network_) net_.reset(cluster, jobs);
+  for (const std::int64_t rack : cluster.rack) racks_ |= rack != cluster.rack[0];
+  racks_ = racks_ && options.replicas > 0;
+  if (racks_) rack_blocks_.reset(n);
   state_.cluster = cluster;
   state_.jobs = jobs;
   state_.phases.resize(2 * n);
@@ -235,11 +237,16 @@ void ClusterSimulation::arrive(Index job) {
       }
     }
     state_.blocks.add(job, maps, copies, places);
+    if (racks_) {
+      for (Index& place : places) place = static_cast<Index>(state_.cluster.rack[place]);
+      rack_blocks_.add(job, maps, copies, places);
+    }
   }
   policy_.job_arrived(state_, job);
   make_ready(job, kMap);
   if (options_.split_copy && (maps == 0 || options_.slow_start <= 0.0)) {
     jobs_[job].copied = state_.now + (jobs.shuffle.empty() ? 0.0 : jobs.shuffle[job]);
+    begin_copying(job);
   }
   if (maps == 0) {
     maps_done(job);
@@ -254,6 +261,8 @@ void ClusterSimulation::leave(Index job) {
   ++totals_.completed;
   state_.present.erase(std::find(state_.present.begin(), state_.present.end(), job));
   if (options_.replicas > 0) state_.blocks.remove(job);
+  if (racks_) rack_blocks_.remove(job);
+  if (network_) net_.forget(job);
   for (auto& again : jobs_[job].again) std::vector<Index>().swap(again);
   for (auto& attempts : jobs_[job].attempts) std::vector<std::uint16_t>().swap(attempts);
   std::vector<Index>().swap(jobs_[job].parked);
@@ -272,6 +281,7 @@ void ClusterSimulation::maps_done(Index job) {
     leave(job);
     return;
   }
+  if (own.copying) return;  // end_transfer() goes on
   if (options_.split_copy && own.copied > state_.now) {
     push(own.copied, Kind::kReady, job);
     return;
@@ -380,10 +390,17 @@ void ClusterSimulation::advance(double until) {
       next = std::min(next, state_.jobs.arrival[order_[next_arrival_]]);
     }
     next = std::min(next, due());
+    if (network_) next = std::min(next, net_.next_end());
     if (next > until || next == kInfinity) break;
     integrate(next);
-    while (!events_.empty() && events_.front().time == next &&
-           events_.front().kind != Kind::kHeartbeat) {
+    for (;;) {
+      const bool more = !events_.empty() && events_.front().time == next &&
+                        events_.front().kind != Kind::kHeartbeat;
+      if (ends_transfer(next) && (!more || events_.front().kind > Kind::kReady)) {
+        end_transfer();
+        continue;
+      }
+      if (!more) break;
       const Event event = pop();
       switch (event.kind) {
         case Kind::kFinish:
@@ -402,9 +419,6 @@ void ClusterSimulation::advance(double until) {
           }
           break;
         }
-        case Kind::kRead:
-          if (read_stamp_[event.what] == event.sequence) end_read(event.what);
-          break;
         case Kind::kReady:
           make_ready(event.what, kReduce);
           break;
@@ -453,12 +467,7 @@ void ClusterSimulation::advance(double until) {
     }
     news_ = false;
     if (!touched_.empty()) settle();
-    if (network_ && links_.stale()) {
-      links_.settle(state_.now, [&](Index transfer, double end) {
-        read_stamp_[transfer] = sequence_;
-        push(std::max(end, state_.now), Kind::kRead, transfer);
-      });
-    }
+    if (network_ && net_.stale()) net_.settle(state_.now);
     if (users_) watch_users();
   }
   if (until < kInfinity && until > state_.now) integrate(until);

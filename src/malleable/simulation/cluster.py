@@ -100,6 +100,7 @@ def _nodes(cluster: Cluster) -> dict[str, Any]:
         "rack": cluster.rack,
         "storage": cluster.storage,
         "link": cluster.link,
+        "rack_link": cluster.rack_link,
         "generic": cluster.generic,
     }
 
@@ -122,6 +123,7 @@ def _jobs(jobs: ClusterJobs, cluster: Cluster) -> tuple[dict[str, Any], list[str
         "reduce_seconds": jobs.reduce_seconds,
         "shuffle": jobs.shuffle,
         "block": jobs.block,
+        "shuffle_bytes": jobs.shuffle_bytes,
         "min_map_slots": jobs.min_map_slots,
         "min_reduce_slots": jobs.min_reduce_slots,
         "weight": jobs.weight,
@@ -232,7 +234,8 @@ def run(
         ``epoch`` [0.5 s] between decisions (0: at every event); ``heartbeat`` [0 s] of nodes (0: free
         slots are offered at once); ``tasks_per_heartbeat`` [0: all]; ``slow_start`` [0.05] of the maps
         that have finished when reduces may start; ``split_copy`` [False]; ``replicas`` [0] of each
-        block; ``delay`` [0 s] that a job waits for a local slot; ``noise`` [0], standard deviation of
+        block; ``delay`` [0 s] that a job waits for a local slot, then ``rack_delay`` [0 s] for one in
+        a rack with a block of its own; ``noise`` [0], standard deviation of
         the logarithm of task times; ``straggler_share`` [0], ``straggler_factor`` [1]; ``failure`` [0]
         probability of an attempt; ``speedup`` [1]: s tasks of a phase together do s^speedup;
         ``prior`` [1 s]; ``ageing`` [0 s: never]: a job whose ready tasks have waited so long without
@@ -252,8 +255,10 @@ def run(
     Notes
     -----
     O(log) a task and less in batches, a decision what `malleable.Epoch` takes. Tasks are never taken
-    back. Source: FLEX, sections 1 and 4.2; FlowFlex, section 5.2; for metrics of users: adaptive,
-    section 5.
+    back. Where disks or links of the cluster are limited, blocks and shuffled bytes cross them as
+    fluids (max-min fair): one transfer for each map task that reads and each reduce task that copies,
+    whose cost grows with the nodes that hold something for it. Source: FLEX, sections 1 and 4.2;
+    FlowFlex, section 5.2; for metrics of users: adaptive, section 5.
     """
     if not isinstance(jobs, ClusterJobs):
         raise ValueError(f"jobs: a ClusterJobs is needed, not {type(jobs).__name__}")
@@ -337,6 +342,7 @@ _LIMITS: dict[str, tuple[float, float]] = {
     "heartbeat": (0.0, math.inf),
     "slow_start": (0.0, 1.0),
     "delay": (0.0, math.inf),
+    "rack_delay": (0.0, math.inf),
     "noise": (0.0, 10.0),
     "straggler_share": (0.0, 1.0),
     "straggler_factor": (0.0, math.inf),
@@ -468,6 +474,8 @@ def _summary(
         "lost_slots": _ratio(totals["map_lost"] + totals["reduce_lost"], now),
         "idle_slots": _ratio(totals["map_idle"] + totals["reduce_idle"], now),
         "locality": _ratio(totals["local"], placed),
+        "rack_locality": _ratio(totals["rack"], placed),
+        "off_rack": _ratio(totals["remote"] - totals["rack"], placed),
         "decisions": float(totals["decisions"]),
         "churn": _ratio(totals["moved"], totals["decisions"]),
         "tasks": float(totals["tasks"]),
@@ -477,6 +485,7 @@ def _summary(
         "user_fairness": _ratio(totals["fairness"], now),
         "end": now,
     }
+    summary |= totals.get("network", {})
     if jobs.flow is not None:
         summary |= _flow_summary(jobs, found)
     if jobs.user is not None:

@@ -37,8 +37,9 @@ __all__ = [
 ]
 
 _COLUMNS = (
-    "name", "arrival", "maps", "map_seconds", "reduces", "reduce_seconds", "shuffle", "block",
-    "min_map_slots", "min_reduce_slots", "weight", "deadline", "user", "program",
+    "name", "arrival", "maps", "map_seconds", "reduces", "reduce_seconds", "shuffle",
+    "shuffle_bytes", "block", "min_map_slots", "min_reduce_slots", "weight", "deadline", "user",
+    "program",
 )  # fmt: skip
 _WORDS = ("name", "user", "program")
 
@@ -146,7 +147,11 @@ class ClusterJobs:
     arrival : array_like or float
         [s], at least 0; any order.
     shuffle : array_like or float
-        Seconds that each reduce task of the job copies [s]; see `malleable.simulation.cluster.run`.
+        Seconds that each reduce task of the job copies at least [s]; see
+        `malleable.simulation.cluster.run`.
+    shuffle_bytes : array_like or float
+        Bytes that all map tasks of the job together leave for its reduce tasks, which take time on
+        clusters whose disks or links are limited. Not part of ``reduce_work``.
     block : array_like or float
         Bytes that each map task reads (clusters with replicas).
     min_map_slots, min_reduce_slots : array_like of int
@@ -180,6 +185,7 @@ class ClusterJobs:
         *,
         arrival: npt.ArrayLike = 0.0,
         shuffle: npt.ArrayLike = 0.0,
+        shuffle_bytes: npt.ArrayLike = 0.0,
         block: npt.ArrayLike = 0.0,
         min_map_slots: npt.ArrayLike = 0,
         min_reduce_slots: npt.ArrayLike = 0,
@@ -200,6 +206,7 @@ class ClusterJobs:
         )
         self.arrival = _amounts("arrival", arrival, count)
         self.shuffle = _amounts("shuffle", shuffle, count)
+        self.shuffle_bytes = _amounts("shuffle_bytes", shuffle_bytes, count)
         self.block = _amounts("block", block, count)
         self.min_map_slots = _counts("min_map_slots", min_map_slots, count)
         self.min_reduce_slots = _counts("min_reduce_slots", min_reduce_slots, count)
@@ -278,6 +285,8 @@ def generate_cluster_jobs(
     reduce_seconds: float = 60.0,
     shuffle: float = 10.0,
     users: int = 1,
+    block: float = 0.0,
+    map_output: float = 0.0,
 ) -> ClusterJobs:
     """Jobs with Poisson arrivals and log-normal numbers of tasks.
 
@@ -295,6 +304,8 @@ def generate_cluster_jobs(
         Reduce tasks for each map task, rounded up; 0: none.
     users : int
         Jobs belong to them at random.
+    block, map_output : float
+        What a map task reads, and what it leaves for the shuffle [bytes].
     """
     generator = np.random.default_rng(rng)
     arrival = np.cumsum(generator.standard_exponential(jobs)) * gap if gap > 0 else np.zeros(jobs)
@@ -308,6 +319,8 @@ def generate_cluster_jobs(
         reduce_seconds,
         arrival=arrival,
         shuffle=shuffle,
+        shuffle_bytes=maps * map_output,
+        block=block,
         user=[f"user{u}" for u in owner.tolist()],
     )
 
@@ -390,8 +403,8 @@ def read_cluster_swim(
 
     A job has ceil(map input / ``block_bytes``) map tasks of ``task_seconds`` each and ceil(shuffle /
     ``reduce_bytes``) reduce tasks of ``reduce_seconds`` each, which copy an even part of the shuffle
-    at ``shuffle_rate`` [bytes a second; by default it takes no time of its own]. Jobs without bytes
-    are done when they arrive.
+    at ``shuffle_rate`` at most [bytes a second; by default it takes no time of its own], and over the
+    cluster's links where these are limited. Jobs without bytes are done when they arrive.
 
     Raises
     ------
@@ -431,6 +444,7 @@ def read_cluster_swim(
         reduce_time,
         arrival=first.arrival,
         shuffle=copied / shuffle_rate,
+        shuffle_bytes=second.work * reduce_bytes,
         block=float(block_bytes),
         name=first.name,
     )

@@ -6,15 +6,15 @@
 //     max(s + shuffle, max_k (t_k + (n - k + 1) / n shuffle)),
 // t_k being when k maps were done: exact, and one number a job. With copy-compute splitting,
 // copying takes no slot and reduce tasks are ready when it has ended. Tasks are never taken back; a
-// decision changes who gets the slots that become free. A map task whose block lies elsewhere reads
-// it first, over links that transfers share as fluids; a local one reads at its node's storage
-// rate.
+// decision changes who gets the slots that become free. Where disks or links are limited, a map
+// task reads its block first, and copying also takes until its bytes have come over the links
+// (sim/cluster_network); a reduce task then works once both are over, its seconds and its bytes.
 //
 // At one instant: tasks end, nodes leave or return, jobs arrive, the policy decides if it is time
 // and anything changed, then free slots are given away. Tasks of one phase that start together and
 // end together on nodes of one type share an event. A task costs O(log events + log jobs) at most,
 // and less in batches; a decision what the policy takes. Memory: O(jobs + slots + task times
-// given).
+// given), and what the network takes.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@
 #include <vector>
 
 #include "malleable/kernel/indexed_heap.hpp"
-#include "malleable/kernel/link_shares.hpp"
 #include "malleable/policy/cluster_policy.hpp"
+#include "malleable/sim/cluster_network.hpp"
 
 namespace malleable {
 
@@ -34,6 +34,7 @@ struct ClusterOptions {
   double slow_start = 0.05;
   bool split_copy = false;
   double delay = 0.0;         // seconds a job waits for a local slot
+  double rack_delay = 0.0;    // then for one in the rack of a block
   std::int64_t replicas = 0;  // copies of each block; 0: tasks have no place
   double noise = 0.0;  // standard deviation of the logarithm of a task's time; its mean stays
   double straggler_share = 0.0;
@@ -64,6 +65,7 @@ struct ClusterTotals {
   std::int64_t killed = 0;  // with their node
   std::int64_t local = 0;   // of maps that have a block
   std::int64_t remote = 0;
+  std::int64_t rack = 0;  // of the remote ones: with a copy in their rack
   std::int64_t events = 0;
   std::int64_t decisions = 0;
   double moved = 0.0;              // slots that decisions took from jobs that could still use them
@@ -90,6 +92,8 @@ class ClusterSimulation {
 
   const ClusterTotals& totals() const { return totals_; }
   const ClusterState& state() const { return state_; }
+  bool has_network() const { return network_; }
+  ClusterNetwork::Totals network_totals() const { return net_.totals(state_.now); }
 
   // By job; NaN: not yet.
   std::vector<double> came, start, map_completion, completion;
@@ -102,16 +106,7 @@ class ClusterSimulation {
 
  private:
   static constexpr Index kNone = ~Index{0};
-  enum class Kind : std::uint8_t {
-    kFinish,
-    kPhase,
-    kReady,
-    kRead,
-    kNode,
-    kTimer,
-    kAge,
-    kHeartbeat
-  };
+  enum class Kind : std::uint8_t { kFinish, kPhase, kReady, kNode, kTimer, kAge, kHeartbeat };
   struct Event {
     double time;
     Kind kind;
@@ -140,7 +135,7 @@ class ClusterSimulation {
     Index count = 0;
     bool fails = false;
     bool parked = false;
-    Index transfer = kNone;  // of a map task that reads from another node
+    Index transfer = kNone;  // of a map task that reads or (parked) a reduce task that copies
   };
   // Of a job's phase with speed-up below linear: time runs at `speed` there.
   struct Clock {
@@ -157,6 +152,7 @@ class ClusterSimulation {
     std::vector<Index> again[2];
     std::vector<std::uint16_t> attempts[2];
     std::int64_t slots = 0;
+    bool copying = false;  // outside of slots
   };
 
   void push(double time, Kind kind, Index what);
@@ -167,8 +163,14 @@ class ClusterSimulation {
   void maps_done(Index job);
   void finish(Index group);
   void unpark(Index group, Index job);
-  void end_read(Index transfer);
-  Index source_of(Index job, Index task) const;
+  bool ends_transfer(double now) const;
+  void end_transfer();
+  void begin_copying(Index job);
+  void end_copying(Index group, double moved);
+  Index source_of(Index job, Index task, Index node) const;
+  bool in_rack(Index job, Index task, Index node) const;
+  Index task_near(Index job, Index node);
+  bool waits_for_block(Index job, Index node);
   void change_node(Index change);
   void mark(Index job, Phase p);
   void refresh(Index job, int pool);
@@ -206,9 +208,9 @@ class ClusterSimulation {
   ClusterPolicy& policy_;
   ClusterPolicy::Style style_;
   bool by_node_, uniform_, users_, network_ = false;
-  LinkShares links_;
-  std::vector<Index> reader_;              // by transfer: its group
-  std::vector<std::uint64_t> read_stamp_;  // by transfer: the event that counts
+  bool racks_ = false;  // more than one
+  ClusterNetwork net_;
+  LocalTasks rack_blocks_;  // by rack what state_.blocks has by node
   ClusterTotals totals_;
   std::vector<Index> order_;  // by arrival
   std::size_t next_arrival_ = 0;
