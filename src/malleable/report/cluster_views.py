@@ -44,7 +44,20 @@ _USE = {
     "missed_deadlines": "late",
     "jain_fairness": "Jain",
 }
-_SHARES = ("map_utilisation", "reduce_utilisation", "locality")
+_NETWORK = {
+    "rack_locality": "in rack",
+    "off_rack": "off rack",
+    "remote_bytes": "remote [B]",
+    "rack_bytes": "across racks [B]",
+    "disk_utilisation": "disks",
+    "link_utilisation": "links",
+    "rack_utilisation": "rack links",
+    "busiest_link": "busiest link",
+}
+_SHARES = (
+    "map_utilisation", "reduce_utilisation", "locality", "rack_locality", "off_rack",
+    "disk_utilisation", "link_utilisation", "rack_utilisation", "busiest_link",
+)  # fmt: skip
 
 
 def _cell(name: str, value: float) -> str:
@@ -61,8 +74,14 @@ def _interval_cell(name: str, value: Interval) -> str:
     return f"{shown} +- {half}"
 
 
+def _groups(summary: Mapping[str, Mapping[str, Any]]) -> list[dict[str, str]]:
+    """What the tables show; the network's only where there is one."""
+    networked = all("remote_bytes" in own for own in summary.values())
+    return [_TIMES, _USE, _NETWORK] if networked else [_TIMES, _USE]
+
+
 def cluster_tables(result: SimulationResult) -> list[Table]:
-    """Times, then use of the slots: one line a policy."""
+    """Times, use of the slots, use of the network: one line a policy."""
     return [
         table(
             "",
@@ -72,7 +91,7 @@ def cluster_tables(result: SimulationResult) -> list[Table]:
                 for policy, s in result.summary.items()
             ],
         )
-        for names in (_TIMES, _USE)
+        for names in _groups(result.summary)
     ]
 
 
@@ -87,7 +106,7 @@ def replications_tables(result: Replications) -> list[Any]:
                 for policy, s in result.summary.items()
             ],
         )
-        for names in (_TIMES, _USE)
+        for names in _groups(result.summary)
     ]
     means = {
         policy: {metric: value.mean for metric, value in own.items()}
