@@ -260,6 +260,7 @@ ClusterOptions options_of(const py::dict& given) {
   read("tasks_per_heartbeat", options.tasks_per_heartbeat);
   read("slow_start", options.slow_start);
   read("split_copy", options.split_copy);
+  read("shuffle_steps", options.shuffle_steps);
   read("delay", options.delay);
   read("rack_delay", options.rack_delay);
   read("replicas", options.replicas);

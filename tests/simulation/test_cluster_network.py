@@ -295,6 +295,7 @@ def networks(draw):
         "split_copy": draw(st.booleans()),
         "heartbeat": draw(st.sampled_from([0, 0, 1.5])),
         "replicas": draw(st.sampled_from([0, 1])),
+        "shuffle_steps": draw(st.sampled_from([64, 2, 0])),
     }
     return jobs, cluster, options
 
@@ -319,7 +320,7 @@ def expected_arrivals(jobs, cluster, options, trace):
     limited = any(speed < math.inf for speed in network.capacity.values())
     reads, outputs, copies = [], [], []
     ended = np.zeros(len(jobs), int)
-    begun = set()
+    begun, untold, told_at = set(), {}, {}
 
     def shuffles(job):
         return limited and jobs.maps[job] and jobs.reduces[job] and jobs.shuffle_bytes[job] > 0
@@ -344,7 +345,13 @@ def expected_arrivals(jobs, cluster, options, trace):
         elif kind == 1 and phase == 0:
             ended[job] += 1
             if shuffles(job):
-                outputs.append((time, job, node, jobs.shuffle_bytes[job] / pairs))
+                news = untold.setdefault(job, [])
+                news.append((job, node, jobs.shuffle_bytes[job] / pairs))
+                enough = math.ceil(jobs.maps[job] / (options["shuffle_steps"] or jobs.maps[job]))
+                if len(news) >= enough or ended[job] == jobs.maps[job] or told_at.get(job) == time:
+                    outputs += [(time, *one) for one in news]
+                    news.clear()
+                    told_at[job] = time
             begin(job, time)
     return network, arrivals(network, reads, outputs, copies)
 
@@ -415,6 +422,21 @@ def test_everything_ends_whatever_happens(instance, policy, learn):
         some = (jobs.maps > 0) & (jobs.reduces > 0)
         least = jobs.shuffle_bytes[some].sum()
         assert result.summary[policy]["shuffled_bytes"] >= least - 1e-6
+
+
+def test_steps_change_little():
+    jobs = mb.generate_cluster_jobs(40, 3, gap=8.0, map_output=4e7, block=6e7)
+    cluster = mb.Cluster(
+        [{"map_slots": 4, "reduce_slots": 2, "count": 20, "link": 1e8, "rack": ["a", "b"]}],
+        racks=[{"name": name, "link": 3e8} for name in "ab"],
+    )
+    found = [
+        run(jobs, cluster, "fair", noise=0.3, replicas=2, shuffle_steps=steps).summary["fair"]
+        for steps in (0, 64, 4)
+    ]
+    for coarse, within in ((found[1], 0.01), (found[2], 0.05)):
+        assert coarse["mean_response"] == pytest.approx(found[0]["mean_response"], rel=within)
+        assert coarse["shuffled_bytes"] == pytest.approx(found[0]["shuffled_bytes"])
 
 
 def test_bytes_without_limits_change_nothing():

@@ -6,6 +6,9 @@
 namespace malleable {
 namespace {
 
+// Part of a link's weight that is left when it has to be summed anew.
+constexpr double kWorn = 1e-4;
+
 struct Higher {
   template <typename Level>
   bool operator()(const Level& a, const Level& b) const {
@@ -189,16 +192,18 @@ void FairLinks::look(Index link) {
   }
   own.room = std::max(0.0, capacity_[link] - used);
   own.weight = weight;
-  own.stale = false;
+  own.whole = weight;
 }
 
 // One filling of the chosen flows; false if a link filled up that has others, which have joined.
 bool FairLinks::fill() {
   filled_ += chosen_.size();
   for (const Index link : touched_) {
-    fill_[link].room = fill_[link].open ? capacity_[link] : capacity_[link] - load_[link];
-    fill_[link].weight = 0.0;
-    fill_[link].stale = false;
+    Fill& own = fill_[link];
+    own.room = own.open ? capacity_[link] : capacity_[link] - load_[link];
+    own.weight = 0.0;
+    own.rising = 0;
+    own.stale = false;
     full_[link] = 0;
   }
   for (const Index flow : chosen_) {
@@ -208,13 +213,15 @@ bool FairLinks::fill() {
       if (f.place[k] == kNone) continue;
       Fill& own = fill_[f.uses[k].link];
       own.weight += f.uses[k].part * f.weight;
+      ++own.rising;
       if (!own.open) own.room += f.uses[k].part * f.rate;
     }
   }
   levels_.clear();
   for (const Index link : touched_) {
     Fill& own = fill_[link];
-    if (own.weight > 0.0) levels_.push_back({std::max(0.0, own.room) / own.weight, link});
+    own.whole = own.weight;
+    if (own.rising > 0) levels_.push_back({std::max(0.0, own.room) / own.weight, link});
   }
   std::make_heap(levels_.begin(), levels_.end(), Higher());
   while (!levels_.empty()) {
@@ -222,12 +229,14 @@ bool FairLinks::fill() {
     const Level least = levels_.back();
     levels_.pop_back();
     Fill& own = fill_[least.link];
+    if (own.rising == 0) continue;
     if (own.stale) {
-      look(least.link);
-      if (own.weight > 0.0) {
-        levels_.push_back({std::max(least.level, own.room / own.weight), least.link});
-        std::push_heap(levels_.begin(), levels_.end(), Higher());
-      }
+      own.stale = false;
+      // Where nearly all has gone the difference means little.
+      if (own.weight < kWorn * own.whole) look(least.link);
+      const double level = std::max(0.0, own.room) / own.weight;
+      levels_.push_back({std::max(least.level, level), least.link});
+      std::push_heap(levels_.begin(), levels_.end(), Higher());
       continue;
     }
     if (!own.open) {
@@ -241,7 +250,13 @@ bool FairLinks::fill() {
       if (f.level >= 0.0) continue;
       f.level = least.level;
       for (std::size_t k = 0; k < f.uses.size(); ++k) {
-        if (f.place[k] != kNone) fill_[f.uses[k].link].stale = true;
+        if (f.place[k] == kNone) continue;
+        Fill& other = fill_[f.uses[k].link];
+        const double part = f.uses[k].part * f.weight;
+        other.room -= part * f.level;
+        other.weight -= part;
+        --other.rising;
+        other.stale = true;
       }
     }
   }
@@ -275,7 +290,7 @@ void FairLinks::settle(double now) {
     }
     for (const Index link : touched_) {
       // A sum that many additions have worn is taken anew.
-      if (fill_[link].open || updates_[link] <= 16 + at_[link].size()) continue;
+      if (fill_[link].open || updates_[link] <= 64 + 4 * at_[link].size()) continue;
       updates_[link] = 0;
       load_[link] = used(link);
     }
@@ -298,7 +313,7 @@ void FairLinks::settle(double now) {
   for (const Index link : touched_) {
     if (fill_[link].open) {
       updates_[link] = 0;
-      load_[link] = used(link);
+      load_[link] = at_[link].empty() ? 0.0 : capacity_[link] - fill_[link].room;
     }
     fill_[link] = Fill{};
   }

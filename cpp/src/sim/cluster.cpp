@@ -46,7 +46,7 @@ ClusterSimulation::ClusterSimulation(const ClusterView& cluster, const ClusterJo
   const std::size_t n = jobs.size(), nodes = cluster.size();
   network_ = ClusterNetwork::limits(cluster) &&
              ((options.replicas > 0 && !jobs.block.empty()) || !jobs.shuffle_bytes.empty());
-  if (network_) net_.reset(cluster, jobs);
+  if (network_) net_.reset(cluster, jobs, options.shuffle_steps);
   for (const std::int64_t rack : cluster.rack) racks_ |= rack != cluster.rack[0];
   racks_ = racks_ && options.replicas > 0;
   if (racks_) rack_blocks_.reset(n);

@@ -19,7 +19,9 @@ bool ClusterNetwork::limits(const ClusterView& cluster) {
   return false;
 }
 
-void ClusterNetwork::reset(const ClusterView& cluster, const ClusterJobsView& jobs) {
+void ClusterNetwork::reset(const ClusterView& cluster, const ClusterJobsView& jobs,
+                           std::int64_t steps) {
+  steps_ = steps;
   cluster_ = cluster;
   jobs_ = jobs;
   nodes_ = static_cast<Index>(cluster.size());
@@ -121,10 +123,11 @@ Index ClusterNetwork::copy(Index job, Index node, Index owner) {
 
 void ClusterNetwork::map_ended(Index job, Index node) {
   Shuffle& own = shuffles_[job];
-  if (own.at.empty()) own.at.assign(nodes_, 0);
-  ++own.at[node];
-  ++own.ended;
   own.fresh.push_back(node);
+  const std::int64_t maps = jobs_.tasks[kMap][job];
+  const auto news = static_cast<std::int64_t>(own.fresh.size());
+  if (own.told + news < maps && steps_ > 0 && news < (maps + steps_ - 1) / steps_) return;
+  own.tells = true;
   list(job);
 }
 
@@ -210,7 +213,7 @@ void ClusterNetwork::route_to_all(const Transfer& t) {
 void ClusterNetwork::update(Index transfer, double now) {
   Transfer& t = transfers_[transfer];
   const Shuffle& own = shuffles_[t.job];
-  if (t.seen == own.ended) return;
+  if (t.seen == own.told) return;
   const auto tasks = [&](Phase p) { return static_cast<double>(jobs_.tasks[p][t.job]); };
   double each = jobs_.shuffle_bytes[t.job] / tasks(kMap);
   if (t.node != kNowhere) each /= tasks(kReduce);
@@ -235,7 +238,7 @@ void ClusterNetwork::update(Index transfer, double now) {
     }
     for (; held != end; ++held) merged_.emplace_back(held->first, held->second * scale);
   }
-  t.seen = own.ended;
+  t.seen = own.told;
   std::swap(t.holds, merged_);
   t.total = 0.0;
   for (const auto& [node, bytes] : t.holds) t.total += bytes;
@@ -257,17 +260,26 @@ void ClusterNetwork::update(Index transfer, double now) {
   owner_of_[t.flow] = transfer;
 }
 
+// The output of all maps that have ended may be fetched.
+void ClusterNetwork::tell(Shuffle& own) {
+  own.tells = false;
+  added_.clear();
+  std::sort(own.fresh.begin(), own.fresh.end());
+  if (own.at.empty()) own.at.assign(nodes_, 0);
+  for (const Index node : own.fresh) {
+    if (added_.empty() || added_.back().first != node) added_.emplace_back(node, 0.0);
+    added_.back().second += 1.0;
+    ++own.at[node];
+  }
+  own.told += static_cast<std::int64_t>(own.fresh.size());
+  own.fresh.clear();
+}
+
 void ClusterNetwork::settle(double now) {
   for (const Index job : news_) {
     Shuffle& own = shuffles_[job];
     own.listed = false;
-    added_.clear();
-    std::sort(own.fresh.begin(), own.fresh.end());
-    for (const Index node : own.fresh) {
-      if (added_.empty() || added_.back().first != node) added_.emplace_back(node, 0.0);
-      added_.back().second += 1.0;
-    }
-    own.fresh.clear();
+    if (own.tells) tell(own);
     for (const Index transfer : own.copies) update(transfer, now);
   }
   news_.clear();

@@ -76,6 +76,8 @@ class FairLinks {
   };
   struct Fill {  // of one link, while levels rise
     double room = 0.0, weight = 0.0;
+    double whole = 0.0;  // the weight before any flow stopped rising
+    Index rising = 0;    // flows
     bool seen = false, open = false, stale = false;
   };
   struct Level {

@@ -33,9 +33,10 @@ struct ClusterOptions {
   std::int64_t tasks_per_heartbeat = 0;  // 0: as many as the node has free slots
   double slow_start = 0.05;
   bool split_copy = false;
-  double delay = 0.0;         // seconds a job waits for a local slot
-  double rack_delay = 0.0;    // then for one in the rack of a block
-  std::int64_t replicas = 0;  // copies of each block; 0: tasks have no place
+  std::int64_t shuffle_steps = 64;  // in which reduce tasks hear of map output; 0: of every map
+  double delay = 0.0;               // seconds a job waits for a local slot
+  double rack_delay = 0.0;          // then for one in the rack of a block
+  std::int64_t replicas = 0;        // copies of each block; 0: tasks have no place
   double noise = 0.0;  // standard deviation of the logarithm of a task's time; its mean stays
   double straggler_share = 0.0;
   double straggler_factor = 1.0;

@@ -12,10 +12,12 @@
 // tasks have no nodes yet) has one transfer to all nodes in proportion to their reduce slots, which
 // weighs as much as its reduce tasks together.
 //
-// Cost: one transfer for every reduce task that copies, none for pairs of tasks. Transfers of a
-// job are brought up to date once an instant at which its maps ended: O(sources that hold something
-// for it), then what fair_links takes. Memory: O(transfers x sources), and a number a node for each
-// job present.
+// Cost: one transfer for every reduce task that copies, none for pairs of tasks. A job's reduce
+// tasks hear of its map output in so many steps (every map, one n-th of all maps at a time, and
+// when the last has ended): at each, and at the end of what there was to fetch, a transfer is
+// brought up to date in O(sources that hold something for it), then what fair_links takes. So a job
+// costs O(reduce tasks x steps x sources), whatever the number of its maps. Memory: O(transfers x
+// sources), and a number a node for each job present.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +34,8 @@ class ClusterNetwork {
  public:
   static constexpr Index kNowhere = ~Index{0};
 
-  // Nothing moves. The views stay the caller's.
-  void reset(const ClusterView& cluster, const ClusterJobsView& jobs);
+  // Nothing moves. The views stay the caller's. steps == 0: map output is told of at once.
+  void reset(const ClusterView& cluster, const ClusterJobsView& jobs, std::int64_t steps = 0);
   // Whether anything is limited at all, so that bytes take time.
   static bool limits(const ClusterView& cluster);
   // Whether a job has something to shuffle.
@@ -90,11 +92,11 @@ class ClusterNetwork {
     std::int64_t seen = 0;                        // map tasks whose output is in it, or was
   };
   struct Shuffle {
-    std::vector<std::int64_t> at;  // map tasks that ended, by node
-    std::vector<Index> fresh;      // nodes where some did since the last settle()
-    std::int64_t ended = 0;
+    std::vector<std::int64_t> at;  // map tasks whose output has been told of, by node
+    std::vector<Index> fresh;      // nodes where others ended
+    std::int64_t told = 0;
     std::vector<Index> copies;  // transfers
-    bool listed = false;
+    bool listed = false, tells = false;
   };
 
   Index disk(Index node) const { return node; }
@@ -106,6 +108,7 @@ class ClusterNetwork {
   Index rack(Index node) const { return static_cast<Index>(cluster_.rack[node]); }
   Index new_transfer();
   void list(Index job);
+  void tell(Shuffle& own);
   void update(Index transfer, double now);
   void route_to_node(const Transfer& transfer);
   void route_to_all(const Transfer& transfer);
@@ -116,6 +119,7 @@ class ClusterNetwork {
   ClusterView cluster_;
   ClusterJobsView jobs_;
   Index nodes_ = 0, racks_ = 0;
+  std::int64_t steps_ = 0;
   FairLinks links_;
   std::vector<double> capacity_;
   std::vector<Transfer> transfers_;
