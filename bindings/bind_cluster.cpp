@@ -261,6 +261,7 @@ ClusterOptions options_of(const py::dict& given) {
   read("slow_start", options.slow_start);
   read("split_copy", options.split_copy);
   read("shuffle_steps", options.shuffle_steps);
+  read("network_epoch", options.network_epoch);
   read("delay", options.delay);
   read("rack_delay", options.rack_delay);
   read("replicas", options.replicas);

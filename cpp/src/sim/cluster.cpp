@@ -467,7 +467,7 @@ void ClusterSimulation::advance(double until) {
     }
     news_ = false;
     if (!touched_.empty()) settle();
-    if (network_ && net_.stale()) net_.settle(state_.now);
+    if (network_ && net_.stale()) settle_transfers();
     if (users_) watch_users();
   }
   if (until < kInfinity && until > state_.now) integrate(until);

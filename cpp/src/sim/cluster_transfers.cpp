@@ -1,5 +1,6 @@
 // Where tasks find their data, and what they read and copy over the network.
 #include <algorithm>
+#include <cmath>
 
 #include "malleable/sim/cluster.hpp"
 
@@ -57,6 +58,19 @@ bool ClusterSimulation::waits_for_block(Index job, Index node) {
   if (rack_delay <= 0.0 || state_.now >= own.skipped + options_.delay + rack_delay) return false;
   const auto rack = static_cast<Index>(state_.cluster.rack[node]);
   return rack_blocks_.find(job, rack) == LocalTasks::kNone;
+}
+
+// What changed about transfers takes effect now, or at the next multiple of `network_epoch`.
+void ClusterSimulation::settle_transfers() {
+  if (options_.network_epoch > 0.0 && network_due_ == kInfinity) {
+    double number = std::ceil(state_.now / options_.network_epoch);
+    while (number * options_.network_epoch < state_.now) number += 1.0;
+    network_due_ = number * options_.network_epoch;
+    if (network_due_ > state_.now) push(network_due_, Kind::kTimer, 0);
+  }
+  if (options_.network_epoch > 0.0 && network_due_ > state_.now) return;
+  network_due_ = kInfinity;
+  net_.settle(state_.now);
 }
 
 // Outside of slots, once enough maps have finished.

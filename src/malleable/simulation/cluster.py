@@ -234,7 +234,8 @@ def run(
         ``epoch`` [0.5 s] between decisions (0: at every event); ``heartbeat`` [0 s] of nodes (0: free
         slots are offered at once); ``tasks_per_heartbeat`` [0: all]; ``slow_start`` [0.05] of the maps
         that have finished when reduces may start; ``split_copy`` [False]; ``shuffle_steps`` [64], so
-        many times reduce tasks hear of map output to fetch (0: of every map); ``replicas`` [0] of each
+        many times reduce tasks hear of map output to fetch (0: of every map); ``network_epoch`` [0 s: at
+        once] between changes of transfers' rates, for large networks; ``replicas`` [0] of each
         block; ``delay`` [0 s] that a job waits for a local slot, then ``rack_delay`` [0 s] for one in
         a rack with a block of its own; ``noise`` [0], standard deviation of
         the logarithm of task times; ``straggler_share`` [0], ``straggler_factor`` [1]; ``failure`` [0]
@@ -344,6 +345,7 @@ _LIMITS: dict[str, tuple[float, float]] = {
     "slow_start": (0.0, 1.0),
     "delay": (0.0, math.inf),
     "rack_delay": (0.0, math.inf),
+    "network_epoch": (0.0, math.inf),
     "noise": (0.0, 10.0),
     "straggler_share": (0.0, 1.0),
     "straggler_factor": (0.0, math.inf),

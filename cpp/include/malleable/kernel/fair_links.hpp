@@ -35,8 +35,9 @@ class FairLinks {
   // No flows; bytes a second of every link, above 0, infinity for no limit.
   void reset(std::span<const double> capacity);
 
-  // Rates are those after the next settle(), before which time must not go on. No link may occur
-  // twice among a flow's uses; its weight is above 0. Numbers of flows that stopped are used again.
+  // Rates are those after the next settle(); until then a flow that started or changed rests, and
+  // the others go on as before. No link may occur twice among a flow's uses; its weight is above 0.
+  // Numbers of flows that stopped are used again.
   Index start(double weight, double bytes, std::span<const Use> uses, double now);
   // The flow has so many bytes left, and goes another way.
   void change(Index flow, double bytes, std::span<const Use> uses, double now);

@@ -34,6 +34,7 @@ struct ClusterOptions {
   double slow_start = 0.05;
   bool split_copy = false;
   std::int64_t shuffle_steps = 64;  // in which reduce tasks hear of map output; 0: of every map
+  double network_epoch = 0.0;       // seconds between changes of transfers' rates; 0: at once
   double delay = 0.0;               // seconds a job waits for a local slot
   double rack_delay = 0.0;          // then for one in the rack of a block
   std::int64_t replicas = 0;        // copies of each block; 0: tasks have no place
@@ -166,6 +167,7 @@ class ClusterSimulation {
   void unpark(Index group, Index job);
   bool ends_transfer(double now) const;
   void end_transfer();
+  void settle_transfers();
   void begin_copying(Index job);
   void end_copying(Index group, double moved);
   Index source_of(Index job, Index task, Index node) const;
@@ -211,6 +213,7 @@ class ClusterSimulation {
   bool by_node_, uniform_, users_, network_ = false;
   bool racks_ = false;  // more than one
   ClusterNetwork net_;
+  double network_due_ = kInfinity;
   LocalTasks rack_blocks_;  // by rack what state_.blocks has by node
   ClusterTotals totals_;
   std::vector<Index> order_;  // by arrival

@@ -44,8 +44,8 @@ class ClusterNetwork {
            jobs_.tasks[kMap][job] > 0 && jobs_.tasks[kReduce][job] > 0;
   }
 
-  // All of these take effect at settle(), before which time must not go on. Whoever starts a
-  // transfer names it by a number of his own, and gets that back when it ends.
+  // All of these take effect at settle(); until then what starts rests. Whoever starts a transfer
+  // names it by a number of his own, and gets that back when it ends.
   Index read(Index from, Index to, double bytes, Index owner, double now);
   // What one reduce task fetches (node == kNowhere: what all of them do).
   Index copy(Index job, Index node, Index owner);
