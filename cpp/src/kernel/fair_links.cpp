@@ -8,6 +8,9 @@ namespace {
 
 // Part of a link's weight that is left when it has to be summed anew.
 constexpr double kWorn = 1e-4;
+// Part of its capacity that a slack link keeps free at least: more than rounding takes.
+constexpr double kFree = 1e-9;
+constexpr std::uint32_t kUnknown = ~std::uint32_t{0};
 
 struct Higher {
   template <typename Level>
@@ -24,6 +27,8 @@ void FairLinks::reset(std::span<const double> capacity) {
   load_.assign(links, 0.0);
   carried_.assign(links, 0.0);
   updates_.assign(links, 0);
+  demand_.assign(links, 0.0);
+  slack_.assign(links, 1);
   at_.assign(links, {});
   full_.assign(links, 0);
   fill_.assign(links, Fill{});
@@ -47,20 +52,24 @@ std::vector<double> FairLinks::carried(double now) const {
   for (Index flow = 0; flow < flows_.size(); ++flow) {
     const Flow& f = flows_[flow];
     if (!f.live) continue;
-    const double moved = f.left - left(flow, now);
+    const double moved = f.moved + (f.left - left(flow, now));
     for (const Use& use : f.uses) bytes[use.link] += use.part * moved;
   }
   return bytes;
 }
 
-// Counts what a flow has moved since its rate was set.
+// Takes off what a flow has moved since its rate was set.
 void FairLinks::fold(Index flow, double now) {
   Flow& f = flows_[flow];
   const double still = left(flow, now);
-  const double moved = f.left - still;
+  f.moved += f.left - still;
   f.left = still;
   f.since = now;
-  for (const Use& use : f.uses) carried_[use.link] += use.part * moved;
+}
+
+void FairLinks::count(Flow& flow) {
+  for (const Use& use : flow.uses) carried_[use.link] += use.part * flow.moved;
+  flow.moved = 0.0;
 }
 
 // The load of a link, summed anew.
@@ -73,17 +82,32 @@ double FairLinks::used(Index link) const {
   return sum;
 }
 
+double FairLinks::demand(Index link) const {
+  double sum = 0.0;
+  for (const Member& member : at_[link]) {
+    const Flow& f = flows_[member.flow];
+    sum += f.uses[member.use].part * f.most;
+  }
+  return sum;
+}
+
 // Puts a flow on its links; the links without limit need not know.
 void FairLinks::join(Index flow) {
   Flow& f = flows_[flow];
   f.place.assign(f.uses.size(), kNone);
+  f.most = kInfinity;
+  for (const Use& use : f.uses) f.most = std::min(f.most, capacity_[use.link] / use.part);
   for (std::size_t k = 0; k < f.uses.size(); ++k) {
     const Index link = f.uses[k].link;
     assert(f.uses[k].part > 0.0);
     if (capacity_[link] == kInfinity) continue;
     f.place[k] = static_cast<Index>(at_[link].size());
     at_[link].push_back({flow, static_cast<Index>(k)});
-    load_[link] += f.uses[k].part * f.rate;
+    demand_[link] += f.uses[k].part * f.most;
+    if (slack_[link] && demand_[link] > capacity_[link] * (1.0 - kFree)) {
+      slack_[link] = 0;
+      updates_[link] = kUnknown;
+    }
   }
 }
 
@@ -104,8 +128,13 @@ void FairLinks::part(Index flow) {
       members[f.place[k]] = last;
       flows_[last.flow].place[last.use] = f.place[k];
     }
-    load_[link] = members.empty() ? 0.0 : load_[link] - f.uses[k].part * f.rate;
-    ++updates_[link];
+    demand_[link] = members.empty() ? 0.0 : demand_[link] - f.uses[k].part * f.most;
+    if (slack_[link]) continue;
+    load_[link] -= f.uses[k].part * f.rate;
+    if (updates_[link] != kUnknown) ++updates_[link];
+    if (demand_[link] > capacity_[link] * (1.0 - kFree)) continue;
+    demand_[link] = demand(link);
+    slack_[link] = demand_[link] <= capacity_[link] * (1.0 - kFree);
   }
 }
 
@@ -123,6 +152,7 @@ Index FairLinks::start(double weight, double bytes, std::span<const Use> uses, d
   f.left = bytes;
   f.rate = 0.0;
   f.since = now;
+  f.moved = 0.0;
   f.uses.assign(uses.begin(), uses.end());
   f.live = true;
   f.end = kNone;
@@ -135,6 +165,7 @@ Index FairLinks::start(double weight, double bytes, std::span<const Use> uses, d
 void FairLinks::change(Index flow, double bytes, std::span<const Use> uses, double now) {
   Flow& f = flows_[flow];
   fold(flow, now);
+  count(f);
   part(flow);
   drop_end(flow);
   f.left = bytes;
@@ -148,6 +179,7 @@ void FairLinks::change(Index flow, double bytes, std::span<const Use> uses, doub
 void FairLinks::stop(Index flow, double now) {
   Flow& f = flows_[flow];
   fold(flow, now);
+  count(f);
   part(flow);
   drop_end(flow);
   f.live = false;
@@ -209,12 +241,12 @@ bool FairLinks::fill() {
   for (const Index flow : chosen_) {
     Flow& f = flows_[flow];
     f.level = -1.0;
-    for (std::size_t k = 0; k < f.uses.size(); ++k) {
-      if (f.place[k] == kNone) continue;
-      Fill& own = fill_[f.uses[k].link];
-      own.weight += f.uses[k].part * f.weight;
+    for (std::size_t k = f.begin; k < f.end_use; ++k) {
+      const Use use = filling_[k];
+      Fill& own = fill_[use.link];
+      own.weight += use.part * f.weight;
       ++own.rising;
-      if (!own.open) own.room += f.uses[k].part * f.rate;
+      if (!own.open) own.room += use.part * f.rate;
     }
   }
   levels_.clear();
@@ -249,10 +281,9 @@ bool FairLinks::fill() {
       Flow& f = flows_[member.flow];
       if (f.level >= 0.0) continue;
       f.level = least.level;
-      for (std::size_t k = 0; k < f.uses.size(); ++k) {
-        if (f.place[k] == kNone) continue;
-        Fill& other = fill_[f.uses[k].link];
-        const double part = f.uses[k].part * f.weight;
+      for (std::size_t k = f.begin; k < f.end_use; ++k) {
+        Fill& other = fill_[filling_[k].link];
+        const double part = filling_[k].part * f.weight;
         other.room -= part * f.level;
         other.weight -= part;
         --other.rising;
@@ -267,6 +298,7 @@ void FairLinks::settle(double now) {
   if (!stale()) return;
   chosen_.clear();
   touched_.clear();
+  filling_.clear();
   for (const Index link : spread_) spread(link);
   for (const Index flow : changed_) {
     flows_[flow].fresh = false;
@@ -275,10 +307,12 @@ void FairLinks::settle(double now) {
   std::size_t walked = 0;
   do {
     for (; walked < chosen_.size(); ++walked) {
-      const Flow& f = flows_[chosen_[walked]];
-      for (std::size_t k = 0; k < f.uses.size(); ++k) {
-        const Index link = f.uses[k].link;
-        if (f.place[k] == kNone) continue;
+      Flow& f = flows_[chosen_[walked]];
+      f.begin = filling_.size();
+      for (const Use& use : f.uses) {
+        const Index link = use.link;
+        if (slack_[link]) continue;
+        filling_.push_back(use);
         if (full_[link]) {
           full_[link] = 0;
           spread(link);
@@ -287,6 +321,7 @@ void FairLinks::settle(double now) {
           touched_.push_back(link);
         }
       }
+      f.end_use = filling_.size();
     }
     for (const Index link : touched_) {
       // A sum that many additions have worn is taken anew.
@@ -301,19 +336,18 @@ void FairLinks::settle(double now) {
     const double rate = f.level < 0.0 ? kInfinity : f.level * f.weight;
     if (rate == f.rate) continue;
     fold(flow, now);
-    for (std::size_t k = 0; k < f.uses.size(); ++k) {
-      if (f.place[k] == kNone) continue;
-      const Index link = f.uses[k].link;
-      load_[link] += f.uses[k].part * (rate - f.rate);
+    for (std::size_t k = f.begin; k < f.end_use; ++k) {
+      const Index link = filling_[k].link;
+      load_[link] += filling_[k].part * (rate - f.rate);
       ++updates_[link];
     }
     f.rate = rate;
     set_end(flow, now);
   }
   for (const Index link : touched_) {
-    if (fill_[link].open) {
+    if (fill_[link].open && !slack_[link]) {
       updates_[link] = 0;
-      load_[link] = at_[link].empty() ? 0.0 : capacity_[link] - fill_[link].room;
+      load_[link] = capacity_[link] - fill_[link].room;
     }
     fill_[link] = Fill{};
   }

@@ -14,6 +14,10 @@
 // link fills up now, its flows join and the filling starts over. That is exact: every flow outside
 // keeps a full link on which none has a higher level, as none of those links' flows changed.
 //
+// No flow can go faster than the least capacity / part of its links. A link that even then could
+// carry all that uses it is slack: fillings do not look at it. So a flow from a hundred sources
+// costs about as much as one from a single source, as long as only its destination can fill up.
+//
 // Nothing is allocated once warm.
 #pragma once
 
@@ -65,7 +69,10 @@ class FairLinks {
   };
   struct Flow {
     double weight = 0.0, left = 0.0, rate = 0.0, since = 0.0;
-    double level = 0.0;  // being filled: negative until it has stopped rising
+    double level = 0.0;                  // being filled: negative until it has stopped rising
+    double most = 0.0;                   // rate that its links allow it when alone
+    double moved = 0.0;                  // bytes that have not been counted on its links
+    std::size_t begin = 0, end_use = 0;  // among the uses of links that may fill up
     std::vector<Use> uses;
     std::vector<Index> place;  // by use: among the link's members
     Index end = kNone;         // place among the ends
@@ -93,6 +100,8 @@ class FairLinks {
   bool fill();
   void look(Index link);
   double used(Index link) const;
+  double demand(Index link) const;
+  void count(Flow& flow);
   void fold(Index flow, double now);
   void set_end(Index flow, double now);
   void drop_end(Index flow);
@@ -102,6 +111,8 @@ class FairLinks {
   }
 
   std::vector<double> capacity_, load_, carried_;
+  std::vector<double> demand_;  // load if every flow were alone
+  std::vector<std::uint8_t> slack_;
   std::vector<std::uint32_t> updates_;  // of the load, since it was summed anew
   std::vector<std::vector<Member>> at_;
   std::vector<std::uint8_t> full_;
@@ -109,6 +120,7 @@ class FairLinks {
   std::vector<Index> free_;
   std::vector<Index> changed_, spread_;  // flows, and full links that lost load
   std::vector<Index> chosen_, touched_;
+  std::vector<Use> filling_;  // of chosen flows, on links that are not slack
   std::vector<Fill> fill_;
   std::vector<Level> levels_;
   std::vector<End> ends_;  // a heap
