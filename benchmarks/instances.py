@@ -16,9 +16,9 @@ flows_instance(F): F flows of 20 jobs each from that generator on 25 slots, seed
 cluster_stream(): 20,000 jobs of log-normal map counts (mean 50, 1.5), 20 s a map, one reduce task for ten maps
     (10 s copying, 60 s), 5 a second, on slots that give load 0.7, seed 7; times vary by 30 %, so that no
     two tasks end together.
-network_stream(J, N): J jobs of such map counts on N nodes of 4 map and 2 reduce slots, N / 400 jobs a second, in
-    ten racks; each map reads a block of 64 MB (3 copies) and leaves 64 MB for the shuffle; disks 200 MB/s, nodes
-    1 Gb/s, racks an eighth of what their nodes could send; seed 7, times vary by 30 %.
+network_stream(J, N): J jobs of such map counts on N nodes of 4 map and 2 reduce slots, N / 400 jobs a second,
+    in ten racks; each map reads a block of 64 MB (3 copies) and leaves 64 MB for the shuffle; disks 200
+    MB/s, nodes 1 Gb/s, racks an eighth of what their nodes could send; seed 7, times vary by 30 %.
 cell_network(F, T, kind): F flows of work U{1..99} in T equal cells of 25 slots, ceil(work / 25 T) long, H in
     all; earliest completions U(0, H / 5), weights U{1..10}, deadlines U(0, H / 2) later, 1 to 5 SLA steps
     U(0, H / 3) apart, seed 1.

@@ -66,6 +66,8 @@ struct Tables {
     jobs.group = column<std::int64_t>(table, "group", kept);
     jobs.after_offset = column<std::int64_t>(table, "after_offset", kept);
     jobs.after = column<std::int64_t>(table, "after", kept);
+    jobs.rate_offset = column<std::int64_t>(table, "rate_offset", kept);
+    jobs.rates = column<double>(table, "rates", kept);
     jobs.user_minimum = column<double>(table, "user_minimum", kept);
     jobs.user_priority = column<double>(table, "user_priority", kept);
     validate(jobs);
@@ -270,11 +272,13 @@ ClusterOptions options_of(const py::dict& given) {
   read("straggler_factor", options.straggler_factor);
   read("failure", options.failure);
   read("speedup", options.speedup);
+  read("rates", options.rates);
   read("learn", options.learn);
   read("prior", options.prior);
   read("seed", options.seed);
   read("ageing", options.ageing);
   read("gang", options.gang);
+  read("lose_output", options.lose_output);
   read("trace", options.trace);
   return options;
 }
@@ -316,6 +320,8 @@ class PySimulation {
     d["tasks"] = t.tasks;
     d["failed"] = t.failed;
     d["killed"] = t.killed;
+    d["outputs_lost"] = t.outputs_lost;
+    d["preempted"] = t.preempted;
     d["local"] = t.local;
     d["remote"] = t.remote;
     d["rack"] = t.rack;
@@ -394,6 +400,14 @@ void bind_cluster(py::module_& module) {
       .def_property_readonly(
           "slots", [](const ClusterState& s) { return std::pair(s.slots[0], s.slots[1]); })
       .def_property_readonly("size", [](const ClusterState& s) { return copy<double>(s.size); })
+      .def_property_readonly("user",
+                             [](const ClusterState& s) {
+                               std::vector<std::int64_t> user(s.jobs.size());
+                               for (Index job = 0; job < user.size(); ++job) {
+                                 user[job] = static_cast<std::int64_t>(s.jobs.user_of(job));
+                               }
+                               return to_numpy(std::move(user));
+                             })
       .def_property_readonly(
           "user_running", [](const ClusterState& s) { return copy<std::int64_t>(s.user_running); })
       .def_property_readonly(
@@ -441,10 +455,13 @@ void bind_cluster(py::module_& module) {
            py::arg("effort"), py::arg("at_least_one"), py::arg("by_user"), py::arg("gang"),
            py::arg("pool_minimum"));
   py::class_<ClusterSrpt, ClusterPolicy>(module, "ClusterSrpt")
-      .def(py::init([](const std::string& policy, double speedup) {
-             return ClusterSrpt(srpt_kind(policy), speedup);
+      .def(py::init([](const std::string& policy, double speedup, std::vector<double> exponents,
+                       std::vector<std::int64_t> useful, bool by_user) {
+             return ClusterSrpt(
+                 {srpt_kind(policy), speedup, std::move(exponents), std::move(useful), by_user});
            }),
-           py::arg("policy"), py::arg("speedup"));
+           py::arg("policy"), py::arg("speedup"), py::arg("exponents"), py::arg("useful"),
+           py::arg("by_user"));
   py::class_<PyClusterPolicy, ClusterPolicy>(module, "ClusterCallback")
       .def(py::init<py::object, const std::string&, bool, bool>(), py::arg("policy"),
            py::arg("style"), py::arg("depends_on_time"), py::arg("listens"));

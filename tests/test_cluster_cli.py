@@ -83,10 +83,17 @@ def test_replications_and_grid(capsys):
         (["--set", "noise=x"], "not a number"),
         (["--set", "nonsense=1"], "nonsense: unknown option"),
         (["--estimates", "x"], "--estimates x"),
-        (["--format", "google2011"], "not of --model cluster"),
-        (["--skip-bad"], "--skip-bad: only of Rumen"),
+        (["--format", "google2011"], "column 'job_id' is missing"),
+        (["--read", "gap=1"], "option 'gap' does not apply to format table"),
+        (["--read", "gap"], "--read gap: write NAME=VALUE"),
+        (["--graphs", "q.yaml"], "option 'graphs' does not apply to format table"),
         (["--load", "0.5"], "load: only without a cluster"),
-        (["--grid", "--records", "r.csv"], "of a single run"),
+        (["--grid", "--records", "r.csv"], "--records: of a single run"),
+        (["--replications", "2", "--plot", "c.png"], "--plot: of a single run"),
+        (["--loads", "0.5,x"], "--loads 0.5,x: numbers with commas"),
+        (["--loads", "0.5", "--load", "0.5"], "--loads: not beside --load"),
+        (["--errors", "0", "--estimates", "learn"], "--errors: not beside --estimates"),
+        (["--loads", "0.5"], "load: only without a cluster"),
         (["--processes", "0", "--grid"], "processes = 0"),
     ],
 )
@@ -97,13 +104,50 @@ def test_wrong_usage_is_one_line(more, message, capsys):
     assert err.count("\n") == 1
 
 
+def test_one_command_for_a_sweep_with_its_picture(capsys):
+    pytest.importorskip("matplotlib")
+    call = ["simulate", "jobs.csv", "--model", "cluster", "--policy", "flex,fair,fifo"]
+    grid = ["--loads", "0.5,0.9", "--errors", "0,0.5", "--replications", "2"]
+    assert main([*call, *grid, "--plot", "fade.png", "--json", "g.json"]) == 0
+    assert "flex / fair" in capsys.readouterr().out
+    assert Path("fade.png").read_bytes().startswith(b"\x89PNG")
+    shown = json.loads(Path("g.json").read_text(), parse_constant=pytest.fail)
+    assert [(one["load"], one["speedup"], one["sigma"]) for one in shown["grid"]] == [
+        (load, 1.0, sigma) for load in (0.5, 0.9) for sigma in (0.0, 0.5)
+    ]
+    assert shown["grid"][1]["flex_over_fair"]["half"] >= 0
+
+
+def test_pictures_of_one_run():
+    pytest.importorskip("matplotlib")
+    assert call("--plot-slowdown", "s.png", "--plot-load", "l.svg") == 0
+    assert Path("s.png").read_bytes().startswith(b"\x89PNG")
+    assert b"<svg" in Path("l.svg").read_bytes()
+
+
+def test_formats_are_detected_and_stated(capsys):
+    Path("t.tsv").write_text("a\t0\t0\t99\t0\t0\nb\t9\t9\t99\t5\t0\n")
+    call = ["simulate", "t.tsv", "--model", "cluster", "--load", "0.5", "--policy", "fifo"]
+    assert main([*call, "--read", "block_bytes=10"]) == 0
+    assert (
+        "20 map and 1 reduce tasks), read as swim with block_bytes = 10," in capsys.readouterr().out
+    )
+    Path("t.tsv").write_text("a\t0\t0\t99\t0\t0\nb\t9\t9\t99\t5\t0\nc\n")
+    assert main(call) == 1
+    assert "1 of 3 jobs malformed: line 3: 1 tab-sep" in capsys.readouterr().err
+    assert main([*call, "--skip-bad"]) == 0
+    assert "1 of 3 jobs malformed" in capsys.readouterr().err
+
+
 def test_reproduce_figure_12(capsys, monkeypatch):
+    pytest.importorskip("matplotlib")
     monkeypatch.setattr(flowflex_figure12, "FLOWS", 3)
     assert main(["reproduce", "flowflex-fig12", "--simulations", "1", "--json", "-"]) == 0
     shown = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
     assert shown["figure"] == "flowflex-fig12"
-    assert main(["reproduce", "flex-fig6", "--plot", "x.png"]) == 1
-    assert "tables only" in capsys.readouterr().err
+    more = ["reproduce", "flowflex-fig12", "--simulations", "1", "--plot", "x.png"]
+    assert main(more) == 0
+    assert Path("x.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_network_has_a_table_of_its_own(capsys):

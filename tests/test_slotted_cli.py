@@ -10,7 +10,7 @@ from malleable.cli import main
 from malleable.simulation import slotted
 from malleable.simulation.slotted_theory import efficiency_constants
 from malleable.workloads import section7
-from malleable.workloads.map_reduce import MapReduceStream
+from malleable.workloads.generate_map_reduce import MapReduceStream
 
 MIB = 2**20
 

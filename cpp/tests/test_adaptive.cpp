@@ -71,6 +71,25 @@ TEST(stages_and_fallback) {
   CHECK_EQUAL(s.choose(1, 1, 2.0, nullptr), c);
 }
 
+TEST(minimum_shares_come_before_suggestions) {
+  AdaptiveOptions options;
+  // Class 0 belongs to node 0, class 1 to node 1; user 1 has a minimum and jobs of class 0 only.
+  Adaptive s = two_nodes(options, fixed({{1, 0}, {0, 1}}), {0, 2}, {1, 1});
+  s.add_class();
+  s.add_class();
+  const Index free = job_of(s, 1, 0, 0.0), owed = job_of(s, 0, 1, 0.0);
+  CHECK_EQUAL(s.choose(1, 0, 0.0, nullptr), owed);  // though class 1 is what is suggested
+  s.set_counts(owed, 0, 3, 2, 0.0);
+  CHECK_EQUAL(s.choose(1, 0, 0.0, nullptr), free);  // her minimum is met
+  options.fallback = false;
+  Adaptive strict = two_nodes(options, fixed({{1, 0}, {0, 1}}), {0, 2}, {1, 1});
+  strict.add_class();
+  strict.add_class();
+  const Index there = job_of(strict, 1, 0, 0.0);
+  job_of(strict, 0, 1, 0.0);
+  CHECK_EQUAL(strict.choose(1, 0, 0.0, nullptr), there);
+}
+
 TEST(suggested_classes_come_first) {
   AdaptiveOptions options;
   Adaptive s = two_nodes(options, fixed({{1, 0}, {0, 1}}), {0}, {1});

@@ -76,6 +76,31 @@ TEST(one_job_by_hand) {
   CHECK_EQUAL(completions(world, options, fifo)[0], 27.0);
 }
 
+// Two nodes, a map of 10 s on each; the reduce task on node 0 copies 4 s, then works 5 s. Node 1
+// leaves: its map runs again and releases the last 2 s of copying, unless all was copied.
+TEST(outputs_leave_with_their_node) {
+  World world(2, 1, 1);
+  world.job(0.0, 2, 10.0, 1, 5.0, 4.0);
+  ClusterOptions options;
+  options.epoch = 0.0;
+  options.slow_start = 1.0;
+  for (const bool lose : {true, false}) {
+    for (const double when : {12.0, 15.0}) {
+      options.lose_output = lose;
+      const std::vector<double> times{when};
+      const std::vector<std::int64_t> nodes{1};
+      const std::vector<std::uint8_t> up{0};
+      ClusterFifo fifo;
+      ClusterSimulation simulation(world.cluster(), world.jobs(), options, {times, nodes, up}, {},
+                                   fifo);
+      simulation.advance(kEnd);
+      const bool again = lose && when < 14.0;
+      CHECK_EQUAL(simulation.completion[0], again ? when + 10.0 + 2.0 + 5.0 : 19.0);
+      CHECK_EQUAL(simulation.totals().outputs_lost, again ? 1 : 0);
+    }
+  }
+}
+
 // Running in steps changes nothing, whatever they are.
 TEST(steps_of_any_size) {
   trials(5, 60, [](Random& random) {
@@ -149,8 +174,9 @@ TEST(all_options_together) {
     options.speedup = chance(random, 0.5) ? 1.0 : 0.5;
     options.split_copy = chance(random, 0.5);
     options.ageing = chance(random, 0.3) ? 4.0 : 0.0;
-    options.gang = options.heartbeat == 0.0 && options.replicas == 0 && chance(random, 0.3);
+    options.gang = chance(random, 0.3);
     options.learn = chance(random, 0.5);
+    options.lose_output = chance(random, 0.8);
     options.seed = random();
     const std::vector<double> times{5.0, 15.0, 16.0, 40.0};
     const std::vector<std::int64_t> nodes{1, 2, 1, 2};

@@ -34,6 +34,8 @@ struct Fixture {
       }
       state.size.push_back(10.0 * static_cast<double>(maps[j] + reduces[j]));
       state.present.push_back(j);
+      state.changed[0].push_back(j);
+      state.changed[1].push_back(j);
     }
   }
   void decide(ClusterSrpt& policy, int pool) {
@@ -106,6 +108,62 @@ TEST(parts_for_sublinear_speed_up) {
   CHECK_EQUAL(f.value[2], 5.0);
   CHECK_EQUAL(f.value[1], 5.0);
   CHECK_EQUAL(f.value[0], 0.0);
+}
+
+// Exponents 0.2, 0.5 and 0.8 are one half in the mean, and job 1 gains nothing beyond two slots:
+// what it does not use goes to the next smaller ones first, then on.
+TEST(exponents_of_jobs) {
+  Fixture f(false);
+  SrptOptions options;
+  options.kind = SrptKind::kHeSrpt;
+  options.exponents = {0.2, 0.5, 0.8};
+  options.useful = {10, 2, 10};
+  ClusterSrpt hesrpt(options);
+  f.decide(hesrpt, 0);
+  CHECK_EQUAL(f.value[2], 5.0);
+  CHECK_EQUAL(f.value[1], 2.0);
+  CHECK_EQUAL(f.value[0], 3.0);
+}
+
+// Two users: jobs 0 and 2 belong to one, job 1 to the other; five map slots each, shortest first.
+TEST(users_share_before_jobs) {
+  for (const SrptKind kind : {SrptKind::kSrpt, SrptKind::kMaxSrpt, SrptKind::kAsrpt}) {
+    Fixture f(true);
+    f.maps[2] = f.state.phases[4].total = f.state.phases[4].waiting = 3;
+    const std::vector<std::int64_t> user{0, 1, 0};
+    f.state.jobs.user = user;
+    f.state.user_running.assign(2, 0);
+    SrptOptions options;
+    options.kind = kind;
+    options.by_user = true;
+    ClusterSrpt policy(options);
+    CHECK(policy.style() == ClusterPolicy::Style::kTargets);
+    f.decide(policy, 0);
+    CHECK_EQUAL(f.value[2], 3.0);
+    CHECK_EQUAL(f.value[0], 2.0);
+    CHECK_EQUAL(f.value[1], 5.0);
+  }
+}
+
+// Sorted anew at every decision, whatever moved: the same as a policy that begins there.
+TEST(order_is_kept_between_decisions) {
+  trials(3, 100, [](Random& random) {
+    Fixture f(true);
+    ClusterSrpt kept(SrptKind::kHeSrpt, 0.5);
+    f.decide(kept, 0);
+    for (int step = 0; step < 10; ++step) {
+      for (const Index j : f.state.present) {
+        f.state.phases[2 * j].waiting = integer(random, 0, 9);
+        f.state.phases[2 * j].estimate = static_cast<double>(integer(random, 1, 4));
+      }
+      ClusterPolicy::Answer answer(f.value, f.moved, f.old);
+      kept.decide(f.state, 0, answer);
+      const std::vector<double> found = f.value;
+      ClusterSrpt fresh(SrptKind::kHeSrpt, 0.5);
+      f.decide(fresh, 0);
+      for (const Index j : f.state.present) CHECK_EQUAL(found[j], f.value[j]);
+    }
+  });
 }
 
 }  // namespace

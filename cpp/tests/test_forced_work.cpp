@@ -298,33 +298,5 @@ TEST(deadlines_of_a_level) {
   CHECK_EQUAL(due[0], -kInfinity);
 }
 
-TEST(no_schedule_pays_fewer_steps_than_the_bound) {
-  ForcedWork forced;
-  std::size_t tight = 0;
-  trials(6, 400, [&](Random& random) {
-    Shape shape;
-    shape.slots = integer(random, 1, 6);
-    const auto jobs = static_cast<std::size_t>(integer(random, 1, 5));
-    const Table table = random_table(random, jobs, shape);
-    const Problem problem = table.problem(shape.slots);
-    Doubles earliest(jobs);
-    earliest_completions(problem, earliest);
-    for (const Kind kind : {Kind::kTardy, Kind::kSla}) {
-      const Penalties penalties = table.penalties(kind);
-      double best = best_of_all_orders(problem, penalties, Aggregate::kSum);
-      for (int k = 0; k < 10; ++k) {
-        best = std::min(
-            best, value_of(problem, penalties, Aggregate::kSum, pack_at_random(problem, random)));
-      }
-      for (const std::size_t tries : {1u, 2u, 50u}) {
-        const double bound = forced.step_bound(problem, penalties, earliest, tries);
-        CHECK_AT_MOST(bound, best, 1e-9 * scale_of(best));
-        tight += tries == 50 && best > 0.0 && bound > 0.5 * best;
-      }
-    }
-  });
-  CHECK(tight > 5);
-}
-
 }  // namespace
 }  // namespace malleable::check

@@ -177,6 +177,8 @@ class ClusterState:
     @property
     def size(self) -> _Floats: ...
     @property
+    def user(self) -> _Integers: ...
+    @property
     def user_running(self) -> _Integers: ...
     @property
     def total(self) -> _Integers: ...
@@ -215,7 +217,14 @@ class ClusterEpoch(ClusterPolicy):
     ) -> None: ...
 
 class ClusterSrpt(ClusterPolicy):
-    def __init__(self, policy: str, speedup: float) -> None: ...
+    def __init__(
+        self,
+        policy: str,
+        speedup: float,
+        exponents: list[float],
+        useful: list[int],
+        by_user: bool,
+    ) -> None: ...
 
 class ClusterAdaptive(ClusterPolicy):
     def __init__(

@@ -81,15 +81,18 @@ class Adaptive:
         check_solver(self.solver)
 
     @classmethod
-    def literal(cls) -> Adaptive:
-        """As printed: nodes one by one, no fallback, solved at every arrival, nothing forgotten."""
+    def literal(cls, max_wait: float = math.inf) -> Adaptive:
+        """As printed: nodes one by one, no fallback, solved at every arrival, nothing forgotten.
+
+        Jobs can starve; ``max_wait`` [s], which is not in the paper, ends that.
+        """
         return cls(
             grouped=False,
             by_slots=False,
             fallback=False,
             threshold=0.0,
             memory=math.inf,
-            max_wait=math.inf,
+            max_wait=max_wait,
             patience=0.0,
             name="adaptive-literal",
         )

@@ -4,26 +4,16 @@ Real ones skip without the files. They have no weights, deadlines or steps, so t
 and steps up to the end of FIFO's schedule, which are tight for many flows.
 """
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 import malleable as mb
 from malleable.workloads import read_alibaba, read_tpch, read_wfformat, section51_flows
 from tests.flow_theorems import keeps_the_theorems
+from tests.traces import trace_file
 
 KINDS = ("response", "completion", "stretch", "tardy", "tardiness", "sla")
 OBJECTIVES = [f"{aggregate}:{kind}" for aggregate in ("sum", "max") for kind in KINDS]
-
-
-def traces(*parts):
-    folder = os.environ.get("MALLEABLE_TRACES")
-    path = Path(folder or ".").joinpath(*parts)
-    if not folder or not path.exists():
-        pytest.skip("real traces are not part of the project: set MALLEABLE_TRACES to their folder")
-    return path
 
 
 def check(flows, slots, objective):
@@ -68,7 +58,7 @@ def test_generated(objective, weighted):
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("slots", [50, 200])
 def test_tpch(slots, objective):
-    folder = traces("tpch-cloudlab")
+    folder = trace_file("tpch-cloudlab")
     flows = read_tpch(
         folder / "cloudlab_22query_tpch_profiles.json.gz", folder / "queries.yaml", cores=slots
     )
@@ -78,14 +68,14 @@ def test_tpch(slots, objective):
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("name", ["medium_filtered.jsonl.gz", "set0_dev.jsonl.gz"])
 def test_alibaba(name, objective):
-    flows = read_alibaba(traces("alibaba2018-dag", name))
+    flows = read_alibaba(trace_file("alibaba2018-dag", name))
     for seed, first in enumerate(range(0, 400, 100)):
         check(dressed(flows.take(np.arange(first, first + 100)), 300, seed), 300, objective)
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_workflows(objective):
-    runs = sorted(traces("wfinstances").glob("*/*.gz"))
+    runs = sorted(trace_file("wfinstances").glob("*/*.gz"))
     tables = sorted((read_wfformat(path) for path in runs), key=lambda flows: len(flows.work))[:12]
     # Runs of one workflow may share a name.
     renamed = [

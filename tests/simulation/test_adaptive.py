@@ -91,9 +91,12 @@ def test_placement_brings_locality():
     assert found["adaptive"]["locality"] > found["at random"]["locality"]
 
 
-def test_gangs_are_refused():
-    with pytest.raises(ValueError, match="gang: not with policy 'adaptive'"):
-        run("adaptive", gang=True)
+def test_gangs_start_whole():
+    # Two slots on two nodes; the gang holds the free one until the other job's task has ended.
+    jobs = mb.ClusterJobs([1, 2], [10, 5], arrival=[0, 1], min_map_slots=[0, 2])
+    cluster = mb.Cluster([{"map_slots": 1, "count": 2}])
+    result = mb.simulate(jobs, "cluster", "adaptive", cluster=cluster, gang=True, epoch=0, rng=1)
+    assert result.records["starting_time"].tolist() == [0, 10]
 
 
 def test_noisy_estimates_do_not_stop_it():
@@ -119,3 +122,38 @@ def test_flows_and_jobs_without_tasks():
     for policy in ("fifo", "adaptive"):
         assert found.summary[policy]["unfinished"] == 0
         assert found.summary[policy]["tasks"] == 10
+
+
+def test_ageing_bounds_waits_as_printed():
+    # As printed, jobs of a class wait while slots are kept for others: here for 107 s.
+    waits = {
+        ageing: run("adaptive-literal", 3, ageing=ageing).summary["adaptive-literal"][
+            "longest_wait"
+        ]
+        for ageing in (0.0, 50.0)
+    }
+    assert waits[0.0] > 100.0
+    # Somewhere a slot is free when its 50 s are over.
+    assert waits[50.0] == pytest.approx(50.0)
+    own = mb.Adaptive.literal(max_wait=50.0)
+    found = run(own, 3).summary["adaptive-literal"]["longest_wait"]
+    assert waits[50.0] <= found < 60.0  # without the option's clock, at the next event after 50 s
+
+
+def test_policies_of_ones_own_see_users():
+    class Owners:
+        name, style = "owners", "node"
+
+        def begin(self, state):
+            self.user = state.user.tolist()
+
+        def choose(self, state, node, pool):
+            ready = [job for job in state.present.tolist() if state.eligible(job, pool)]
+            return (min(ready, key=lambda job: self.user[job]), pool) if ready else None
+
+    jobs = mb.ClusterJobs([2, 2, 2], 10, user=["b", "a", "b"])
+    cluster = mb.Cluster([{"map_slots": 2}], [{"name": "a"}, {"name": "b"}])
+    own = Owners()
+    found = mb.simulate(jobs, "cluster", own, cluster=cluster, epoch=0)
+    assert own.user == [1, 0, 1]
+    assert found.records["completion"].tolist() == [20, 10, 30]

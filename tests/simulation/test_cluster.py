@@ -273,6 +273,7 @@ def check_trace(jobs, cluster, options, trace, records):
     used = dict.fromkeys(slots, 0)
     open_tasks, finished, first, last = {}, {}, {}, {}
     maps_ended = dict.fromkeys(range(len(jobs)), 0)
+    most_ended = dict.fromkeys(range(len(jobs)), 0)  # outputs may be lost: what was ready stays so
     columns = (trace[name].tolist() for name in ("time", "kind", "job", "phase", "task", "node"))
     now = 0.0
     for time, kind, job, phase, task, node in zip(*columns, strict=True):
@@ -289,7 +290,12 @@ def check_trace(jobs, cluster, options, trace, records):
             first.setdefault(job, time)
             if phase == 1:
                 needed = 1.0 if options["split_copy"] else options["slow_start"]
-                assert maps_ended[job] >= math.ceil(needed * jobs.maps[job] - 1e-9)
+                assert most_ended[job] >= math.ceil(needed * jobs.maps[job] - 1e-9)
+            continue
+        if kind == 4:
+            assert phase == 0
+            del finished[job, phase, task]
+            maps_ended[job] -= 1
             continue
         began, where = open_tasks.pop((job, phase, task))
         assert where == node
@@ -299,6 +305,7 @@ def check_trace(jobs, cluster, options, trace, records):
         finished[job, phase, task] = time
         last[job] = time
         maps_ended[job] += phase == 0
+        most_ended[job] = max(most_ended[job], maps_ended[job])
         if options["noise"] == 0 and options["speedup"] == 1:
             own = (jobs.reduce_seconds if phase else jobs.map_seconds)[job] / cluster.rate[node]
             if phase == 1 and not options["split_copy"]:
@@ -567,11 +574,13 @@ def test_users_share_first():
         cluster = mb.Cluster(
             [{"map_slots": 10}], [{"name": "a"}, {"name": "b", "priority": priority}]
         )
-        for policy in ("fair", "flex", "fifo", "wdeq"):
+        policies = ("fair", "flex", "fifo", "wdeq", "srpt", "max-srpt", "split-srpt", "asrpt")
+        for policy in (*policies, "hesrpt"):
             records = run(jobs, policy, cluster, epoch=1).records
             assert records["completion"][10] == pytest.approx(done, abs=1)
             alike = run(jobs, policy, cluster, epoch=1, by_user=False).records
-            assert alike["completion"][10] >= 90
+            if policy not in ("hesrpt", "srpt", "max-srpt", "split-srpt"):
+                assert alike["completion"][10] >= 90
 
 
 def test_minimum_of_a_user():
@@ -594,7 +603,9 @@ def test_fairness_of_equal_users():
     cluster = mb.Cluster([{"map_slots": 10}], [{"name": "a"}, {"name": "b"}])
     jobs = mb.ClusterJobs([20, 20], 1, user=["a", "b"])
     # FIFO: 10 and 0 slots, 5 from the mean each, then the other way round, to the end at 4.
-    assert run(jobs, "fifo", cluster, by_user=False).summary["fifo"]["user_fairness"] == 10
+    assert run(jobs, "fifo", cluster, by_user=False).summary["fifo"][
+        "user_fairness"
+    ] == pytest.approx(10)
     assert run(jobs, "fair", cluster).summary["fair"]["user_fairness"] == 0
 
 

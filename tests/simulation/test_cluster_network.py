@@ -185,6 +185,38 @@ def test_a_node_that_leaves_takes_its_copies_along():
     assert result.summary["fifo"]["shuffled_bytes"] == pytest.approx(264)
 
 
+@pytest.mark.parametrize("split", [False, True])
+def test_a_node_that_leaves_takes_its_output_along(split):
+    # Maps end at 10 on nodes 0 and 2; at 20 the reduce task has 40 of 100 bytes from each, and node 2
+    # leaves. 60 more from node 0 are there at 27.5; the map runs again on node 0 until 30, and the 60
+    # bytes that are missing take until 37.5.
+    nodes = [*mapper_and_reducers(8.0), {"map_slots": 1, "link": 8.0}]
+    jobs = mb.ClusterJobs([2], 10, [1], 5, shuffle_bytes=200)
+    gone = mb.Cluster(nodes, changes=[{"time": 20, "node": 2, "up": False}])
+    result = run(jobs, gone, split_copy=split)
+    assert result.records["completion"].tolist() == [42.5]
+    assert result.summary["fifo"]["shuffled_bytes"] == pytest.approx(200)
+    assert result.summary["fifo"]["lost_outputs"] == 1
+    # Its disks may stay reachable: 200 bytes from 10 on.
+    assert completions(jobs, gone, split_copy=split, lose_output=False) == [40]
+    # Once all bytes have come, nobody needs the output any more.
+    late = mb.Cluster(nodes, changes=[{"time": 36, "node": 2, "up": False}])
+    assert completions(jobs, late, split_copy=split) == [40]
+
+
+def test_copies_that_wait_for_maps_make_room():
+    # Two generic slots on two nodes: both maps end at 10, two reduce tasks of the job start. Node 0 is
+    # lost at 12 with a map's output and a reduce task. The other one waits for that map, which has
+    # no slot but its own: 12 to 22; then both reduce tasks, one after the other.
+    jobs = mb.ClusterJobs([2], 10, [2], 5, shuffle_bytes=400)
+    cluster = mb.Cluster(
+        [{"slots": 1, "link": 8.0, "count": 2}], changes=[{"time": 12, "node": 0, "up": False}]
+    )
+    result = run(jobs, cluster)
+    assert result.summary["fifo"]["preempted_tasks"] == 1
+    assert result.records["completion"].tolist() == [32]
+
+
 def test_estimates_learn_what_copying_took():
     # Two jobs of one program: copying took the first 25 s of its time (5 s of waiting do not count).
     jobs = mb.ClusterJobs(

@@ -10,7 +10,13 @@ from scipy import stats
 
 import malleable as mb
 from malleable.report import flowflex_figure12
-from malleable.report.flex_figure6 import PANELS, figure6_dict, figure6_tables, run_figure6
+from malleable.report.flex_figure6 import (
+    PANELS,
+    draw_figure6,
+    figure6_dict,
+    figure6_tables,
+    run_figure6,
+)
 from malleable.report.flex_figure6 import paper_jobs as figure6_jobs
 from malleable.report.flowflex_figure12 import figure12_dict, figure12_tables, run_figure12
 from malleable.simulation import replicate
@@ -89,6 +95,15 @@ def test_figure_6():
     assert slack[-1].flex.mean < slack[0].flex.mean < slack[0].fair.mean
     assert sum(claim["holds"] for claim in shown["claims"]) >= 7
     assert any(str(line).startswith("holds") for line in figure6_tables(figure))
+    drawn = draw_figure6(figure)
+    assert len(drawn.axes) == 8
+    stars = [
+        line.get_xydata().tolist()
+        for axes in drawn.axes
+        for line in axes.get_lines()
+        if line.get_label() == "the paper's text"
+    ]
+    assert stars == [[[0.95, 50]], [[0, 50]], [[1, 50]], [[20, 20], [40, 20]]]
 
 
 def test_figure_12(monkeypatch):

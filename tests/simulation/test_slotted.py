@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import malleable as mb
 from malleable.simulation import slotted, sweep
 from malleable.workloads import section7
-from malleable.workloads.map_reduce import SETTINGS
+from malleable.workloads.generate_map_reduce import SETTINGS
 from tests.oracles import slotted_units
 
 BOTH = [name for name in slotted.POLICIES if name != "dsrpt"]
@@ -280,7 +280,7 @@ def test_a_horizon_counts_what_is_unfinished():
 def test_streams_are_tables_in_chunks(monkeypatch):
     stream = mb.MapReduceStream("exp-small", slots=300, rate=2.0)
     whole = mb.simulate(section7("exp-small", slots=300, rng=9), "slotted", "asrpt")
-    monkeypatch.setattr("malleable.workloads.map_reduce._CHUNK_JOBS", 1 << 16)
+    monkeypatch.setattr("malleable.workloads.generate_map_reduce._CHUNK_JOBS", 1 << 16)
     drawn = mb.simulate(stream, "slotted", "asrpt", rng=9, bound=True)
     assert drawn.records is None
     assert drawn.summary == whole.summary

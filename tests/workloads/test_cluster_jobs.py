@@ -4,24 +4,15 @@ import gzip
 import io
 import json
 import math
-import os
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import malleable as mb
+from tests.traces import trace_file
 
 MIB = 2**20
-
-
-def trace_file(*parts):
-    folder = os.environ.get("MALLEABLE_TRACES")
-    path = Path(folder or ".").joinpath(*parts)
-    if not folder or not path.exists():
-        pytest.skip("real traces are not part of the project: set MALLEABLE_TRACES to their folder")
-    return path
 
 
 # the table ----------------------------------------------------------------------------------------

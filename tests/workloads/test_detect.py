@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import io
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from hypothesis import strategies as st
 
 import malleable.workloads
 from malleable.workloads import read_workload
+from tests.traces import trace_file
 
 TABLE = "work,arrival\n5,0\n6,9\n"
 SWIM = "j0\t0\t0\t67108864\t0\t0\nj1\t9\t9\t0\t1000000000\t0\n"
@@ -147,18 +147,10 @@ def test_every_public_name_is_there() -> None:
     ],
 )
 def test_real_traces(name: str, count: int) -> None:
-    folder = os.environ.get("MALLEABLE_TRACES")
-    path = Path(folder or ".") / name
-    if not folder or not path.exists():
-        pytest.skip("real traces are not part of the project: set MALLEABLE_TRACES to their folder")
-    assert len(read_workload(path)) == count
+    assert len(read_workload(trace_file(name))) == count
 
 
 @pytest.mark.parametrize("name", ["yahoo-hawk/YH1_sub.tr.gz", "google2011/jobs_dev.csv.gz"])
 def test_real_files_of_other_kinds(name: str) -> None:
-    folder = os.environ.get("MALLEABLE_TRACES")
-    path = Path(folder or ".") / name
-    if not folder or not path.exists():
-        pytest.skip("real traces are not part of the project: set MALLEABLE_TRACES to their folder")
     with pytest.raises(ValueError, match=r"unknown (format|column)"):
-        read_workload(path)
+        read_workload(trace_file(name))

@@ -3,8 +3,6 @@
 import gzip
 import io
 import json
-import os
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +13,7 @@ from malleable.tables import ALL_SLOTS
 from malleable.workloads import read_alibaba, read_flows, read_tpch, read_wfformat, write_flows
 from malleable.workloads.flow_files import flows_dict
 from tests.flow_instances import any_flows
+from tests.traces import trace_file
 
 SMALL = {
     "slots": 4,
@@ -37,14 +36,6 @@ SMALL = {
 
 def text(content):
     return io.StringIO(json.dumps(content))
-
-
-def traces(*parts):
-    folder = os.environ.get("MALLEABLE_TRACES")
-    path = Path(folder or ".").joinpath(*parts)
-    if not folder or not path.exists():
-        pytest.skip("real traces are not part of the project: set MALLEABLE_TRACES to their folder")
-    return path
 
 
 def test_own_json():
@@ -379,7 +370,7 @@ def test_tpch_errors():
 
 
 def test_real_workflows():
-    for path in sorted(traces("wfinstances").glob("*/*.gz"))[:6]:
+    for path in sorted(trace_file("wfinstances").glob("*/*.gz"))[:6]:
         flows = read_flows(path)
         plan = mb.plan(flows, 48, "max:completion", effort=0)
         plan.validate()
@@ -387,7 +378,7 @@ def test_real_workflows():
 
 
 def test_real_queries():
-    folder = traces("tpch-cloudlab")
+    folder = trace_file("tpch-cloudlab")
     flows = read_tpch(folder / "cloudlab_22query_tpch_profiles.json.gz", folder / "queries.yaml")
     assert len(flows) == 22
     for objective in ("sum:completion", "max:stretch"):
@@ -398,7 +389,7 @@ def test_real_queries():
 
 
 def test_real_batch_dags():
-    flows = read_alibaba(traces("alibaba2018-dag", "set0_dev.jsonl.gz"), most=200)
+    flows = read_alibaba(trace_file("alibaba2018-dag", "set0_dev.jsonl.gz"), most=200)
     for policy in ("flowflex", "fair", "fifo"):
         plan = mb.plan(flows, 2000, "sum:response", policy, effort=0)
         plan.validate()

@@ -4,8 +4,6 @@ import gzip
 import io
 import json
 import math
-import os
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,18 +12,12 @@ from hypothesis import strategies as st
 
 import malleable as mb
 from malleable.workloads import section7
-from malleable.workloads.map_reduce import SETTINGS, MapReduceStream, job_distribution, join_tables
+from malleable.workloads.generate_map_reduce import SETTINGS, MapReduceStream, job_distribution
+from malleable.workloads.map_reduce import join_tables
+from tests.traces import trace_file
 
 TABLE = "name,arrival,map,reduce\na,3,2,4;1\nb,1,0,\nc,2,5,7\n"
 MIB = 2**20
-
-
-def trace_file(*parts):
-    folder = os.environ.get("MALLEABLE_TRACES")
-    path = Path(folder or ".").joinpath(*parts)
-    if not folder or not path.exists():
-        pytest.skip("real traces are not part of the project: set MALLEABLE_TRACES to their folder")
-    return path
 
 
 def same(left, right):
@@ -191,7 +183,7 @@ def test_random_tasks():
 
 def test_streams_are_drawn_in_chunks(monkeypatch):
     stream = MapReduceStream("exp-small", slots=500, rate=3.0, tasks=4)
-    monkeypatch.setattr("malleable.workloads.map_reduce._CHUNK_JOBS", 100)
+    monkeypatch.setattr("malleable.workloads.generate_map_reduce._CHUNK_JOBS", 100)
     parts = list(stream.chunks(5))
     assert len(parts) == math.ceil(500 / 33)
     arrival = join_tables(parts).arrival

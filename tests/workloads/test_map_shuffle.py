@@ -5,13 +5,12 @@ from __future__ import annotations
 import gzip
 import io
 import json
-import os
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import malleable as mb
+from tests.traces import trace_file
 
 GOOGLE = (
     "job_id,submit_us,n_tasks,complete,sum_cpu_request_x_runtime,sum_disk_request\n"
@@ -21,14 +20,6 @@ GOOGLE = (
     "cut,1,5,0,10,3\n"
     "none,1,5,1,10,0\n"
 )
-
-
-def trace_file(folder: str, name: str) -> Path:
-    root = os.environ.get("MALLEABLE_TRACES")
-    path = Path(root or ".") / folder / name
-    if not root or not path.exists():
-        pytest.skip("real traces are not part of the project: set MALLEABLE_TRACES to their folder")
-    return path
 
 
 def test_table():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import io
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from malleable.workloads import read_rumen
+from tests.traces import trace_file
 
 T0 = 1_256_811_828_000
 TRACES = {
@@ -27,14 +27,6 @@ TRACES = {
     "5m_stream_trace.json.gz": (15, 0),
     "compression_case1_trace.json.gz": (2, 0),
 }
-
-
-def trace_file(name: str) -> Path:
-    folder = os.environ.get("MALLEABLE_TRACES")
-    path = Path(folder or ".") / "hadoop-rumen" / name
-    if not folder or not path.exists():
-        pytest.skip("real traces are not part of the project: set MALLEABLE_TRACES to their folder")
-    return path
 
 
 def attempt(start: float, *steps: float, result: str = "SUCCESS") -> dict[str, Any]:
@@ -318,7 +310,7 @@ def test_snapshot_agrees_with_counting_seconds(rows: list[Any], at: int) -> None
 
 @pytest.mark.parametrize("name", TRACES)
 def test_hadoop_traces(name: str) -> None:
-    path = trace_file(name)
+    path = trace_file("hadoop-rumen", name)
     maps, reduces = read_rumen(path), read_rumen(path, phase="reduce")
     count, map_only = TRACES[name]
     assert len(maps) == len(reduces) == count
@@ -341,7 +333,7 @@ def test_hadoop_traces(name: str) -> None:
 
 
 def test_gold_folded_trace_is_malformed() -> None:
-    path = trace_file("goldFoldedTrace.json.gz")
+    path = trace_file("hadoop-rumen", "goldFoldedTrace.json.gz")
     with pytest.raises(ValueError, match=r"job job_\w+, task task_\w+: negative duration"):
         read_rumen(path)
     maps, reduces = (read_rumen(path, phase=p, errors="skip") for p in ("map", "reduce"))

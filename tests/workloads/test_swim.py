@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import os
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from malleable.workloads import read_swim
+from tests.traces import trace_file
 
 MIB = 2**20
 TRACE = (
@@ -21,14 +21,6 @@ TRACE = (
     "j2\t9\t4\t0\t0\t0\n"
     "j3\t9\t0\t1\t1\t0\n"
 )
-
-
-def trace_file(name: str) -> Path:
-    folder = os.environ.get("MALLEABLE_TRACES")
-    path = Path(folder or ".") / "swim-facebook" / name
-    if not folder or not path.exists():
-        pytest.skip("real traces are not part of the project: set MALLEABLE_TRACES to their folder")
-    return path
 
 
 def test_map_phase() -> None:
@@ -141,7 +133,7 @@ def test_bytes_become_work_in_proportion(rows: list[tuple[int, int, int]]) -> No
     ],
 )
 def test_facebook(name: str, count: int, map_zero: int, shuffle_zero: int, tied: int) -> None:
-    path = trace_file(name)
+    path = trace_file("swim-facebook", name)
     maps, reduces = read_swim(path), read_swim(path, phase="reduce")
     assert len(maps) == len(reduces) == count
     assert maps.name == reduces.name

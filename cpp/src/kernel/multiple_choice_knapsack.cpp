@@ -132,24 +132,25 @@ bool MultipleChoiceKnapsack::search(double capacity, double bound, double& best,
     return options_[o].cost + multiplier_ * options_[o].size;
   };
   std::vector<CoreClass> core;
+  std::vector<std::uint32_t> kept;
   std::vector<std::size_t> kept_choice = chosen_;
   double fixed_size = 0.0, fixed_cost = 0.0, base = -multiplier_ * capacity;
   for (std::size_t c = 0; c < classes; ++c) {
     double least = priced(first_[c]);
     for (std::size_t o = first_[c] + 1; o < first_[c + 1]; ++o) least = std::min(least, priced(o));
     base += least;
-    CoreClass entry{c, {}};
+    kept.clear();
     for (std::size_t o = first_[c]; o < first_[c + 1]; ++o) {
       if (bound + (priced(o) - least) < best - margin || priced(o) == least) {
-        entry.kept.push_back(static_cast<std::uint32_t>(o));
+        kept.push_back(static_cast<std::uint32_t>(o));
       }
     }
-    if (entry.kept.size() == 1) {
-      kept_choice[c] = entry.kept[0];
-      fixed_size += options_[entry.kept[0]].size;
-      fixed_cost += options_[entry.kept[0]].cost;
+    if (kept.size() == 1) {
+      kept_choice[c] = kept[0];
+      fixed_size += options_[kept[0]].size;
+      fixed_cost += options_[kept[0]].cost;
     } else {
-      core.push_back(std::move(entry));
+      core.push_back({c, kept});
     }
   }
   // Classes whose options differ most first: their choices use up the difference to the bound.

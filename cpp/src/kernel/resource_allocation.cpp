@@ -378,6 +378,30 @@ bool ResourceAllocation::run_closed(const Problem& problem, const Penalties& pen
   return true;
 }
 
+// The slots at which the next step of a step function can be met, from `paid` at the fewest slots
+// on.
+void ResourceAllocation::step_options(const Problem& problem, const Penalties& penalties,
+                                      std::size_t j, double paid) {
+  const auto at = penalties.at(), value = penalties.value();
+  const double work = problem.work[j], high = high_[j];
+  double s = low_[j];
+  const bool choice = s < high;
+  for (std::size_t r = penalties.offset()[j + 1] - 1; choice && r > penalties.offset()[j]; --r) {
+    if (!(value[r - 1] < paid)) continue;
+    const double due = at[r] + tolerance(at[r]);
+    const auto met = [&](double slots) { return !(problem.now + work / slots > due); };
+    // The division is off by one at most, unless times are too coarse for it.
+    double next = std::max(s, std::ceil(work / std::max(due - problem.now, 0.0)));
+    if (next > s + 1.0 && met(next - 1.0)) next -= 1.0;
+    while (next <= high && !met(next)) next += 1.0;
+    if (!(next <= high)) break;
+    if (next > s) knapsack_.add(s, paid);
+    s = next;
+    paid = value[r - 1];
+  }
+  knapsack_.add(s, paid);
+}
+
 AllocationResult ResourceAllocation::solve(const Problem& problem, const Penalties& penalties,
                                            Aggregate aggregate, std::span<const Index> preference,
                                            std::size_t effort, std::span<double> slots,
@@ -496,21 +520,13 @@ AllocationResult ResourceAllocation::solve(const Problem& problem, const Penalti
       knapsack_.add(s, 0.0);
       continue;
     }
+    if (table == nullptr && penalties.steps(j)) {
+      step_options(problem, penalties, j, f);
+      continue;
+    }
     knapsack_.add(s, f);
-    const bool jumps = table == nullptr && penalties.steps(j);
     while (s < high_[j]) {
-      double next = s + 1.0;
-      if (!dense && !jumps && s >= low_[j] + 32.0) {
-        next = std::min(high_[j], std::ceil(s * 1.05));
-      } else if (jumps) {  // straight to the next step that can be met
-        const double due = penalties.latest(j, std::nextafter(f, -kInfinity));
-        const double span = due + tolerance(due) - problem.now;
-        if (!(span > 0.0)) break;
-        next = std::max(next, std::floor(problem.work[j] / span) - 1.0);
-        while (next <= high_[j] && cost(j, next) >= f) next += 1.0;
-        if (next > high_[j]) break;
-      }
-      s = next;
+      s = dense || s < low_[j] + 32.0 ? s + 1.0 : std::min(high_[j], std::ceil(s * 1.05));
       const double after = cost(j, s);
       if (after < f) knapsack_.add(s, f = after);
     }

@@ -169,6 +169,23 @@ void validate(const ClusterJobsView& jobs) {
     check_counts("group", jobs.group, kMostRows);
   }
   if (!jobs.after_offset.empty()) validate_after(jobs);
+  if (!jobs.rate_offset.empty()) {
+    same_length("rate_offset", jobs.rate_offset.size(), n + 1, "arrival and one more");
+    if (jobs.rate_offset.front() != 0 ||
+        jobs.rate_offset.back() != static_cast<std::int64_t>(jobs.rates.size())) {
+      throw std::invalid_argument("speedup: offsets do not match the rates");
+    }
+    for (std::size_t j = 0; j < n; ++j) {
+      if (jobs.rate_offset[j] > jobs.rate_offset[j + 1]) {
+        throw std::invalid_argument("speedup: offsets decrease");
+      }
+    }
+    for (std::size_t j = 0; j < n; ++j) {
+      const auto first = static_cast<std::size_t>(jobs.rate_offset[j]);
+      const auto last = static_cast<std::size_t>(jobs.rate_offset[j + 1]);
+      validate_rates(jobs.rates.subspan(first, last - first), j);
+    }
+  }
   const std::size_t users = jobs.user_priority.size();
   same_length("user_minimum", jobs.user_minimum.size(), users, "user_priority");
   check_amounts("user_minimum", jobs.user_minimum);
@@ -176,6 +193,19 @@ void validate(const ClusterJobsView& jobs) {
   if (!jobs.user.empty()) {
     same_length("user", jobs.user.size(), n, "arrival");
     check_counts("user", jobs.user, users == 0 ? kMostRows : static_cast<std::int64_t>(users) - 1);
+  }
+}
+
+void validate_rates(std::span<const double> rates, std::size_t row) {
+  double before = 0.0;
+  for (const double rate : rates) {
+    if (!std::isfinite(rate) || !(rate > 0.0)) {
+      throw FieldError("speedup", row, rate, "must be finite and above 0");
+    }
+    if (rate < before) {
+      throw FieldError("speedup", row, rate, "more tasks must not do less than fewer do");
+    }
+    before = rate;
   }
 }
 

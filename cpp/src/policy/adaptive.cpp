@@ -211,11 +211,9 @@ Index Adaptive::choose(Index node, int pool, double now, LocalTasks* blocks) con
   if (options_.guard > 0.0) admit(resource, pool);
   Index job = kNobody;
   if (any_minimum_) job = ask(true, matching_[0].set[resource], pool);
+  if (job == kNobody && options_.fallback && any_minimum_) job = ask(true, all_, pool);
   if (job == kNobody) job = ask(false, matching_[1].set[resource], pool);
-  if (job == kNobody && options_.fallback) {
-    if (any_minimum_) job = ask(true, all_, pool);
-    if (job == kNobody) job = ask(false, all_, pool);
-  }
+  if (job == kNobody && options_.fallback) job = ask(false, all_, pool);
   return job == kNobody ? kNobody : local(job, node, pool, now, blocks);
 }
 

@@ -10,6 +10,8 @@ ClusterEpoch::ClusterEpoch(const EpochOptions& options, bool at_least_one, bool 
     : options_(options),
       at_least_one_(at_least_one),
       by_user_(by_user),
+      fair_(options.policy == EpochPolicy::kFair && options.min_mode == MinMode::kGuarantee &&
+            pool_minimum == 0.0),
       pool_minimum_(pool_minimum) {
   options_.stable = true;
   // Smith's ratios and waterlines say the same at any time.
@@ -24,20 +26,13 @@ void ClusterEpoch::begin(const ClusterState& state) {
   shares_.clear();
   for (int pool = 0; pool < 2; ++pool) {
     for (std::size_t user = 0; user < users_; ++user) {
-      shares_.push_back({Epoch(std::max<std::int64_t>(state.slots[pool], 1), options_), {}});
+      shares_.push_back({Epoch(std::max<std::int64_t>(state.slots[pool], 1), options_), {}, {}});
     }
     id_[pool].assign(state.jobs.size(), kAbsent);
     most_[pool].assign(state.jobs.size(), 0);
   }
   before_.assign(2 * users_, -1);
-  if (!by_user_) return;
-  ones_.assign(users_, 1.0);
-  nothing_.assign(users_, 0.0);
-  slots_.assign(users_, 0.0);
-  priority_.assign(users_, 1.0);
-  for (std::size_t user = 0; user < state.jobs.user_priority.size(); ++user) {
-    priority_[user] = state.jobs.user_priority[user];
-  }
+  if (by_user_) between_.begin(state);
 }
 
 // Brings a share's epoch up to the jobs that changed, which are its own.
@@ -92,6 +87,57 @@ void ClusterEpoch::update(const ClusterState& state, int pool, Share& share,
   share.changed = true;
 }
 
+// The same for FAIR's waterline.
+void ClusterEpoch::update_fair(const ClusterState& state, int pool, Share& share,
+                               std::span<const Index> jobs, Answer& answer) {
+  for (const Index job : jobs) {
+    const ClusterState::Demand demand = state.demand(job, pool);
+    std::int64_t& row = id_[pool][job];
+    share.most += static_cast<double>(demand.most - most_[pool][job]);
+    most_[pool][job] = demand.most;
+    if (demand.most == 0) {
+      if (row != kAbsent) share.fair.erase(static_cast<std::size_t>(row));
+      row = kAbsent;
+      answer.set(job, 0.0);
+      continue;
+    }
+    const std::int64_t wanted =
+        at_least_one_ ? std::max<std::int64_t>(demand.minimum, 1) : demand.minimum;
+    const auto high = static_cast<double>(demand.most);
+    const double low = std::min(static_cast<double>(wanted), high);
+    if (row == kAbsent) {
+      row = static_cast<std::int64_t>(share.fair.add(job, low, high));
+    } else {
+      share.fair.set(static_cast<std::size_t>(row), low, high);
+    }
+  }
+  share.fair.compact(
+      [&](Index job, std::size_t row) { id_[pool][job] = static_cast<std::int64_t>(row); });
+  share.changed = true;
+}
+
+void ClusterEpoch::give_fair(const ClusterState& state, Share& share, std::int64_t slots,
+                             Answer& answer) {
+  const auto tell = [&](Index job, double given) { answer.set(job, given); };
+  if (slots > 0 && share.fair.allocate(static_cast<double>(slots), tell)) return;
+  // Minima do not fit.
+  const std::size_t rows = share.fair.items().size();
+  fair_slots_.assign(rows, 0.0);
+  if (slots > 0) {
+    ones_.assign(rows, 1.0);
+    low_.clear();
+    high_.clear();
+    for (std::size_t row = 0; row < rows; ++row) {
+      if (share.fair.items()[row] == LiveWaterline::kNone) ones_[row] = 0.0;
+      low_.push_back(static_cast<std::int64_t>(share.fair.low()[row]));
+      high_.push_back(std::max<std::int64_t>(1, static_cast<std::int64_t>(share.fair.high()[row])));
+    }
+    crowded_.build(ones_, ones_, low_, high_, slots, state.now, MinMode::kGuarantee);
+    waterline_.allocate(crowded_, {}, fair_slots_);
+  }
+  share.fair.overrule(fair_slots_, tell);
+}
+
 // Every job's minimum anew: its part depends on how many jobs there are.
 void ClusterEpoch::share_minimum(const ClusterState& state, int pool, Share& share) {
   const auto ids = share.epoch.ids();
@@ -111,6 +157,10 @@ void ClusterEpoch::share_minimum(const ClusterState& state, int pool, Share& sha
 
 void ClusterEpoch::give(const ClusterState& state, Share& share, std::int64_t slots,
                         Answer& answer) {
+  if (fair_) {
+    give_fair(state, share, slots, answer);
+    return;
+  }
   const auto ids = share.epoch.ids();
   if (slots == 0) {
     for (const std::int64_t id : ids) answer.set(share.job[static_cast<std::size_t>(id)], 0.0);
@@ -136,33 +186,23 @@ void ClusterEpoch::decide(const ClusterState& state, int pool, Answer& answer) {
   for (std::size_t first = 0, last = 0; first < changed_.size(); first = last) {
     const std::size_t user = user_of(changed_[first]);
     while (last < changed_.size() && user_of(changed_[last]) == user) ++last;
-    update(state, pool, shares[user], {changed_.data() + first, last - first}, answer);
+    const std::span<const Index> own(changed_.data() + first, last - first);
+    if (fair_) {
+      update_fair(state, pool, shares[user], own, answer);
+    } else {
+      update(state, pool, shares[user], own, answer);
+    }
   }
   if (!by_user_) {
     give(state, shares[0], state.slots[pool], answer);
     return;
   }
-  const double all = static_cast<double>(state.slots[0] + state.slots[1]);
-  minimum_.clear();
-  maximum_.clear();
-  for (std::size_t user = 0; user < users_; ++user) {
-    const double least = state.jobs.user_minimum.empty() ? 0.0 : state.jobs.user_minimum[user];
-    const double part = static_cast<double>(state.slots[pool]) / std::max(all, 1.0);
-    const auto most = static_cast<std::int64_t>(shares[user].most);
-    maximum_.push_back(std::max<std::int64_t>(most, 1));
-    minimum_.push_back(std::min(static_cast<std::int64_t>(std::ceil(least * part)), most));
-    ones_[user] = most > 0 ? 1.0 : 0.0;
-  }
-  if (state.slots[pool] > 0) {
-    between_.build(ones_, nothing_, minimum_, maximum_, state.slots[pool], 0.0,
-                   MinMode::kGuarantee);
-    waterline_.allocate(between_, priority_, slots_);
-  } else {
-    std::fill(slots_.begin(), slots_.end(), 0.0);
-  }
+  usable_.clear();
+  for (std::size_t user = 0; user < users_; ++user) usable_.push_back(shares[user].most);
+  const std::span<const double> parts = between_.of(state, pool, usable_);
   std::int64_t* const before = before_.data() + static_cast<std::size_t>(pool) * users_;
   for (std::size_t user = 0; user < users_; ++user) {
-    const auto slots = static_cast<std::int64_t>(slots_[user]);
+    const auto slots = static_cast<std::int64_t>(parts[user]);
     if (shares[user].changed || slots != before[user] || time_matters_) {
       give(state, shares[user], slots, answer);
     }

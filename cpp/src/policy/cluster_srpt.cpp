@@ -13,11 +13,12 @@ constexpr double kDone = -1e15;
 
 }  // namespace
 
-// Seconds that all slots of the phase would take.
+// Seconds that all slots of the phase would take; where any slot does, slot-seconds, so that equal
+// work is not told apart by rounding.
 double ClusterSrpt::left(const ClusterState& state, Index job, Phase p) const {
-  const int pool = state.cluster.generic ? 0 : p;
-  return state.phase(job, p).remaining() /
-         static_cast<double>(std::max<std::int64_t>(state.slots[pool], 1));
+  const double work = state.phase(job, p).remaining();
+  if (state.cluster.generic) return work;
+  return work / static_cast<double>(std::max<std::int64_t>(state.slots[p], 1));
 }
 
 void ClusterSrpt::begin(const ClusterState& state) {
@@ -29,21 +30,29 @@ void ClusterSrpt::begin(const ClusterState& state) {
   speed_ = static_cast<double>(state.slots[0] + state.slots[1]);
   map_heavy_.assign(n, 0);
   imbalance_.assign(n, 1.0);
+  came_.assign(n, 0);
+  arrivals_ = 0;
+  for (int pool = 0; pool < 2; ++pool) {
+    order_[pool].clear();
+    inside_[pool].assign(n, 0);
+  }
+  if (options_.by_user) between_.begin(state);
 }
 
 void ClusterSrpt::job_arrived(const ClusterState& state, Index job) {
+  came_[job] = arrivals_++;
   const double map = left(state, job, kMap), reduce = left(state, job, kReduce);
   map_heavy_[job] = map >= reduce;
   const double less = std::min(map, reduce), more = std::max(map, reduce);
   imbalance_[job] = more > 0.0 ? more / less : 1.0;
-  if (kind_ != SrptKind::kAsrpt) return;
+  if (options_.kind != SrptKind::kAsrpt) return;
   advance(state.now);
   virtual_left_[job] = state.size[job];
   virtual_.push_back(job);
 }
 
 void ClusterSrpt::job_finished(const ClusterState& state, Index job) {
-  if (kind_ != SrptKind::kAsrpt) return;
+  if (options_.kind != SrptKind::kAsrpt) return;
   advance(state.now);
   std::erase(virtual_, job);
 }
@@ -67,92 +76,158 @@ void ClusterSrpt::advance(double now) {
   }
 }
 
+double ClusterSrpt::key(const ClusterState& state, Index job, int pool) const {
+  switch (options_.kind) {
+    case SrptKind::kAsrpt:
+      return virtual_left_[job];
+    case SrptKind::kSplitSrpt:
+      return left(state, job, map_heavy_[job] ? kMap : kReduce);
+    case SrptKind::kHeSrpt:
+      return state.demand(job, pool).work;
+    default:
+      break;
+  }
+  const double map = left(state, job, kMap), reduce = left(state, job, kReduce);
+  return options_.kind == SrptKind::kSrpt ? map + reduce : std::max(map, reduce);
+}
+
 void ClusterSrpt::decide(const ClusterState& state, int pool, Answer& answer) {
-  if (kind_ == SrptKind::kSplitSrpt) {
-    split(state, pool, answer);
+  if (options_.kind == SrptKind::kAsrpt) advance(state.now);
+  if (style() == Style::kRanks) {
+    for (const Index job : state.present) answer.set(job, key(state, job, pool));
     return;
   }
-  if (kind_ == SrptKind::kHeSrpt) {
-    share(state, pool, answer);
-    return;
-  }
-  if (kind_ == SrptKind::kAsrpt) advance(state.now);
-  for (const Index job : state.present) {
-    if (kind_ == SrptKind::kAsrpt) {
-      answer.set(job, virtual_left_[job]);
-      continue;
+  collect(state, pool, answer);
+  const auto slots = static_cast<double>(state.slots[pool]);
+  if (!options_.by_user) {
+    share(state, pool, rows_, slots);
+  } else {
+    const auto user_of = [&](const Row& row) { return state.jobs.user_of(row.job); };
+    std::stable_sort(rows_.begin(), rows_.end(),
+                     [&](const Row& a, const Row& b) { return user_of(a) < user_of(b); });
+    usable_.assign(between_.users(), 0.0);
+    for (const Row& row : rows_) usable_[user_of(row)] += row.most;
+    const std::span<const double> parts = between_.of(state, pool, usable_);
+    for (std::size_t first = 0, last = 0; first < rows_.size(); first = last) {
+      const std::size_t user = user_of(rows_[first]);
+      while (last < rows_.size() && user_of(rows_[last]) == user) ++last;
+      share(state, pool, {rows_.data() + first, last - first}, parts[user]);
     }
-    const double map = left(state, job, kMap), reduce = left(state, job, kReduce);
-    answer.set(job, kind_ == SrptKind::kSrpt ? map + reduce : std::max(map, reduce));
+  }
+  for (const Row& row : rows_) answer.set(row.job, row.given);
+}
+
+// Whoever can use slots of this pool, the least key first; jobs that cannot any more get none.
+void ClusterSrpt::collect(const ClusterState& state, int pool, Answer& answer) {
+  for (const Index job : state.changed[pool]) {
+    const bool wants = state.demand(job, pool).most > 0;
+    if (!wants) answer.set(job, 0.0);
+    if (wants && !inside_[pool][job]) order_[pool].push_back(job);
+    inside_[pool][job] = wants;
+  }
+  std::erase_if(order_[pool], [&](Index job) { return !inside_[pool][job]; });
+  rows_.clear();
+  for (const Index job : order_[pool]) {
+    const double most = static_cast<double>(state.demand(job, pool).most);
+    rows_.push_back({key(state, job, pool), most, 0.0, job});
+  }
+  sort_rows();
+  for (std::size_t k = 0; k < rows_.size(); ++k) order_[pool][k] = rows_[k].job;
+}
+
+// Few rows have moved since the last decision: by insertion, unless they turn out to be many.
+void ClusterSrpt::sort_rows() {
+  const auto before = [&](const Row& a, const Row& b) {
+    return a.key != b.key ? a.key < b.key : came_[a.job] < came_[b.job];
+  };
+  std::size_t moves = 8 * rows_.size() + 64;
+  for (std::size_t k = 1; k < rows_.size(); ++k) {
+    const Row row = rows_[k];
+    std::size_t place = k;
+    for (; place > 0 && before(row, rows_[place - 1]); --place) rows_[place] = rows_[place - 1];
+    rows_[place] = row;
+    if (k - place > moves) {
+      std::sort(rows_.begin(), rows_.end(), before);
+      return;
+    }
+    moves -= k - place;
   }
 }
 
-// Whoever can use slots of this pool, with `key(job)`; jobs that cannot any more get none.
-template <typename Key>
-void ClusterSrpt::collect(const ClusterState& state, int pool, Answer& answer, Key key) {
-  for (const Index job : state.changed[pool]) {
-    if (state.demand(job, pool).most == 0) answer.set(job, 0.0);
+// Slots of rows that are sorted by their keys.
+void ClusterSrpt::share(const ClusterState& state, int pool, std::span<Row> rows, double slots) {
+  if (options_.kind == SrptKind::kSplitSrpt) {
+    split(state, pool, rows, slots);
+  } else if (options_.kind == SrptKind::kHeSrpt) {
+    parts(rows, slots);
+  } else {
+    for (Row& row : rows) {
+      row.given = std::min(row.most, slots);
+      slots -= row.given;
+    }
   }
-  rows_.clear();
-  for (const Index job : state.present) {
-    const double most = static_cast<double>(state.demand(job, pool).most);
-    if (most > 0.0) rows_.push_back({key(job), most, 0.0, job});
-  }
-  std::stable_sort(rows_.begin(), rows_.end(),
-                   [](const Row& a, const Row& b) { return a.key < b.key; });
 }
 
 // Each class by its own SRPT within its part of the slots, then within what the other leaves.
-void ClusterSrpt::split(const ClusterState& state, int pool, Answer& answer) {
-  collect(state, pool, answer,
-          [&](Index job) { return left(state, job, map_heavy_[job] ? kMap : kReduce); });
+void ClusterSrpt::split(const ClusterState& state, int pool, std::span<Row> rows, double slots) {
   double beta = kInfinity;
-  for (const Index job : state.present) beta = std::min(beta, imbalance_[job]);
+  const std::size_t user = state.jobs.user_of(rows.empty() ? 0 : rows.front().job);
+  for (const Index job : state.present) {
+    if (options_.by_user && state.jobs.user_of(job) != user) continue;
+    beta = std::min(beta, imbalance_[job]);
+  }
   bool has[2] = {false, false};
-  for (const Row& row : rows_) has[map_heavy_[row.job]] = true;
+  for (const Row& row : rows) has[map_heavy_[row.job]] = true;
   // The class whose heavy side this is gets beta / (1 + beta).
   const double part = std::isfinite(beta) ? split_share(beta) : 1.0;
-  const auto slots = static_cast<double>(state.slots[pool]);
   const double split_at = std::floor(slots * (pool == 0 ? part : 1.0 - part) + 0.5);
   double free[2];
   free[1] = !has[1] ? 0.0 : !has[0] ? slots : split_at;
   free[0] = slots - free[1];
   for (const bool again : {false, true}) {
-    for (Row& row : rows_) {
+    for (Row& row : rows) {
       double& own = free[map_heavy_[row.job] == (again ? 0 : 1) ? 1 : 0];
       const double more = std::min(row.most - row.given, own);
       row.given += more;
       own -= more;
     }
   }
-  for (const Row& row : rows_) answer.set(row.job, row.given);
 }
 
 // heSRPT's parts, cut to what jobs can use; what is left over goes to the smallest jobs first.
-void ClusterSrpt::share(const ClusterState& state, int pool, Answer& answer) {
-  collect(state, pool, answer, [&](Index job) { return state.demand(job, pool).work; });
-  const auto count = static_cast<double>(rows_.size());
-  const auto slots = static_cast<double>(state.slots[pool]);
+void ClusterSrpt::parts(std::span<Row> rows, double slots) const {
+  const auto count = static_cast<double>(rows.size());
+  double p = options_.speedup;
+  if (!options_.exponents.empty()) {
+    p = 0.0;
+    for (const Row& row : rows) p += options_.exponents[row.job] / count;
+  }
   const auto height = [&](double i) {
-    if (speedup_ >= 1.0) return i >= count ? 1.0 : 0.0;
-    return std::pow(i / count, 1.0 / (1.0 - speedup_));
+    if (p >= 1.0) return i >= count ? 1.0 : 0.0;
+    return std::pow(i / count, 1.0 / (1.0 - p));
   };
+  if (!options_.useful.empty()) {
+    for (Row& row : rows) {
+      row.most = std::min(row.most, static_cast<double>(options_.useful[row.job]));
+    }
+  }
   // Smallest first: the k-th smallest of m, k from 0, is the (m - k)-th largest. Fractions, and
   // what a job cannot use, go on to the next.
-  double free = slots, owed = 0.0, largest = count;
-  for (Row& row : rows_) {
-    owed += slots * (height(largest) - height(largest - 1.0));
+  double free = slots, owed = 0.0, largest = count, top = 1.0;
+  for (Row& row : rows) {
+    const double below = height(largest - 1.0);
+    owed += slots * (top - below);
+    top = below;
     row.given = std::min({row.most, free, std::floor(owed + 0.5)});
     owed -= row.given;
     free -= row.given;
     largest -= 1.0;
   }
-  for (Row& row : rows_) {
+  for (Row& row : rows) {
     const double more = std::min(free, row.most - row.given);
     row.given += more;
     free -= more;
   }
-  for (const Row& row : rows_) answer.set(row.job, row.given);
 }
 
 }  // namespace malleable

@@ -6,7 +6,7 @@ namespace malleable {
 
 void finish_plan(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
                  std::span<const double> completion, LowerBound& lower_bound, Plan& plan,
-                 bool quick_bound) {
+                 bool quick_bound, std::span<const double> earliest) {
   const std::size_t n = problem.size();
   plan.completion.resize(n);
   for (std::size_t j = 0; j < n; ++j) {
@@ -22,11 +22,11 @@ void finish_plan(const Problem& problem, const Penalties& penalties, Aggregate a
     start = std::min(start, pieces.start[k]);
   }
   plan.value = evaluate(penalties, aggregate, plan.completion);
-  // For a maximum every bound is the same level of the deadline test: one is enough.
-  if (aggregate == Aggregate::kSum || plan.lower_bound == -kInfinity) {
-    plan.lower_bound = std::max(
-        plan.lower_bound,
-        lower_bound.run(problem, penalties, aggregate, completion, plan.value, quick_bound));
+  // One bound is enough, but for mean busy times: they gain by a better schedule to start from.
+  if (plan.lower_bound == -kInfinity || (aggregate == Aggregate::kSum && penalties.linear())) {
+    plan.lower_bound =
+        std::max(plan.lower_bound, lower_bound.run(problem, penalties, aggregate, completion,
+                                                   plan.value, quick_bound, earliest));
   }
   plan.lower_bound = std::min(plan.lower_bound, plan.value);
   plan.status = problem.beyond_reach                ? Status::kInfeasible

@@ -13,13 +13,15 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // A value this close to the bound cannot be improved in a way that anybody could measure.
-bool reaches(double value, double bound) { return value <= bound + 2e-9 * std::fabs(bound); }
+// The deadline test itself knows levels only as well as times are told apart.
+bool reaches(double value, double bound, Aggregate aggregate) {
+  return value <= bound + (aggregate == Aggregate::kMax ? 1e-8 : 2e-9) * std::fabs(bound);
+}
 
 constexpr OrderRule kLinearRules[] = {OrderRule::kSmith, OrderRule::kShortestPath};
 // Due dates alone are left out: the on-time set is at least as good, order by order.
 constexpr OrderRule kSumRules[] = {OrderRule::kOnTimeSet, OrderRule::kSmith,
-                                   OrderRule::kModifiedDue, OrderRule::kApparentCost,
-                                   OrderRule::kLeastSlack};
+                                   OrderRule::kModifiedDue, OrderRule::kApparentCost};
 
 }  // namespace
 
@@ -66,11 +68,6 @@ double Flex::own_order(const Problem& problem, const Penalties& penalties, Aggre
   return level;
 }
 
-void Flex::finish(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
-                  Plan& plan, bool quick_bound) {
-  finish_plan(problem, penalties, aggregate, completion_, lower_bound_, plan, quick_bound);
-}
-
 void Flex::plan_order(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
                       std::span<const Index> order, bool detail, Plan& plan) {
   completion_.resize(problem.size());
@@ -79,7 +76,7 @@ void Flex::plan_order(const Problem& problem, const Penalties& penalties, Aggreg
   plan.candidates = 0;
   plan.order.assign(order.begin(), order.end());
   packing_.run(problem, order, completion_, detail ? &plan : nullptr);
-  finish(problem, penalties, aggregate, plan, !detail);
+  finish_plan(problem, penalties, aggregate, completion_, lower_bound_, plan, !detail);
 }
 
 void Flex::plan_generic(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
@@ -158,13 +155,13 @@ void Flex::plan(const Problem& problem, const Penalties& penalties, Aggregate ag
   if (max) {
     plan.lower_bound = own_order(problem, penalties, aggregate, order);
     consider(order);
-    if (!reaches(scores[0].value, plan.lower_bound)) {
+    if (!reaches(scores[0].value, plan.lower_bound, aggregate)) {
       // due_ holds the deadlines of the optimal level; least slack first is the other classic.
       for (std::size_t j = 0; j < n; ++j) due_[j] -= earliest_[j];
       orders_.by_due(problem, due_, order);
       consider(order);
     }
-    if (!reaches(scores[0].value, plan.lower_bound)) {
+    if (!reaches(scores[0].value, plan.lower_bound, aggregate)) {
       generic_order(problem, penalties, aggregate, starts[0], order);
       consider(order);
     }
@@ -178,15 +175,38 @@ void Flex::plan(const Problem& problem, const Penalties& penalties, Aggregate ag
     }
     generic_order(problem, penalties, aggregate, starts[0], order);
     consider(order);
+    if (!penalties.linear()) {
+      // Completions that prices lead to, after few steps and after many.
+      const bool quick = options.effort == 0;
+      packing_.run(problem, starts[0], completion_);
+      std::size_t left = PriceBound::steps(n, quick);
+      if (!prices_.begin(problem, penalties, earliest_, completion_, PriceBound::times(n, quick))) {
+        left = 0;
+      }
+      for (std::size_t most = PriceBound::steps(n, true); left > 0; most *= 2) {
+        const std::size_t steps = std::min(left, most);
+        left = late() ? 0 : left - steps;
+        plan.lower_bound = prices_.improve(scores[0].value, steps);
+        orders_.by_due(problem, prices_.average(), order);
+        consider(order);
+        if (quick) break;
+        due_.resize(n);
+        prices_.choices(due_);
+        orders_.by_due(problem, due_, order);
+        consider(order);
+      }
+    }
   }
 
   // Local search, unless the bound says that there is nothing to gain. A max objective without
   // gangs is solved exactly below: water-filling is its one candidate.
   if (options.effort > 0 && (!max || problem.gang)) {
     packing_.run(problem, starts[0], completion_);
-    plan.lower_bound =
-        lower_bound_.run(problem, penalties, aggregate, completion_, scores[0].value);
-    if (!reaches(scores[0].value, plan.lower_bound)) {
+    if (plan.lower_bound == -kInfinity) {
+      plan.lower_bound = lower_bound_.run(problem, penalties, aggregate, completion_,
+                                          scores[0].value, false, earliest_);
+    }
+    if (!reaches(scores[0].value, plan.lower_bound, aggregate)) {
       Score best = scores[0];
       plan.candidates = search_.improve(starts, best, options.effort, plan.lower_bound, late);
       if (plan.candidates < options.effort && late()) plan.status = Status::kTruncated;
@@ -194,15 +214,18 @@ void Flex::plan(const Problem& problem, const Penalties& penalties, Aggregate ag
   }
   packing_.run(problem, starts[0], completion_, &plan);
   plan.order = starts[0];
-  finish(problem, penalties, aggregate, plan);
+  const auto finish = [&] {
+    finish_plan(problem, penalties, aggregate, completion_, lower_bound_, plan, false, earliest_);
+  };
+  finish();
   if (max && !problem.gang && options.effort > 0 && n <= kMostDeadlinePacked &&
-      std::isfinite(plan.value) && !reaches(plan.value, plan.lower_bound)) {
+      std::isfinite(plan.value) && !reaches(plan.value, plan.lower_bound, aggregate)) {
     if (late()) {
       plan.status = Status::kTruncated;
     } else {
       const bool better = pack_deadlines(problem, penalties, plan.lower_bound, plan);
       plan.candidates = 1;
-      if (better) finish(problem, penalties, aggregate, plan);
+      if (better) finish();
     }
   }
 }

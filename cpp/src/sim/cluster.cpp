@@ -42,7 +42,8 @@ ClusterSimulation::ClusterSimulation(const ClusterView& cluster, const ClusterJo
       by_node_(options.heartbeat > 0.0 || options.replicas > 0 ||
                policy.style() == ClusterPolicy::Style::kNode),
       uniform_(options.noise == 0.0 && options.straggler_share == 0.0 && options.failure == 0.0),
-      users_(!jobs.user_priority.empty()) {
+      users_(!jobs.user_priority.empty()),
+      outputs_(options.lose_output && !changes.time.empty()) {
   const std::size_t n = jobs.size(), nodes = cluster.size();
   network_ = ClusterNetwork::limits(cluster) &&
              ((options.replicas > 0 && !jobs.block.empty()) || !jobs.shuffle_bytes.empty());
@@ -67,7 +68,11 @@ ClusterSimulation::ClusterSimulation(const ClusterView& cluster, const ClusterJo
                    [&](Index a, Index b) { return jobs.arrival[a] < jobs.arrival[b]; });
   std::vector<Index> rank(n);
   for (std::size_t k = 0; k < n; ++k) rank[order_[k]] = static_cast<Index>(k);
-  if (options_.speedup < 1.0) clocks_.resize(2 * n);
+  validate_rates(options_.rates, 0);
+  if (options_.speedup < 1.0 || !options_.rates.empty() || !jobs.rates.empty()) {
+    clocks_.resize(2 * n);
+    phase_ends_.reset(std::vector<Index>(2 * n, 0));
+  }
   for (const std::int64_t type : cluster.type) {
     types_ = std::max(types_, static_cast<std::size_t>(type) + 1);
   }
@@ -97,6 +102,16 @@ ClusterSimulation::ClusterSimulation(const ClusterView& cluster, const ClusterJo
       for (std::size_t k = 0; k < nodes; ++k) {
         if (slots[k] > turn) queue_[pool][queued_[pool]++] = static_cast<Index>(k);
       }
+    }
+  }
+  if (!clocks_.empty()) {
+    const auto most = static_cast<std::size_t>(std::max(state_.slots[0], state_.slots[1]));
+    pace_.assign(most + 1, 0.0);
+    for (std::size_t k = 1; k <= most; ++k) {
+      const auto running = static_cast<double>(k);
+      pace_[k] = options_.rates.empty()
+                     ? std::pow(running, options_.speedup - 1.0)
+                     : options_.rates[std::min(k, options_.rates.size()) - 1] / running;
     }
   }
   std::size_t users = jobs.user_priority.size(), groups = 0;
@@ -247,6 +262,7 @@ void ClusterSimulation::arrive(Index job) {
   if (options_.split_copy && (maps == 0 || options_.slow_start <= 0.0)) {
     jobs_[job].copied = state_.now + (jobs.shuffle.empty() ? 0.0 : jobs.shuffle[job]);
     begin_copying(job);
+    jobs_[job].copies = true;
   }
   if (maps == 0) {
     maps_done(job);
@@ -266,6 +282,7 @@ void ClusterSimulation::leave(Index job) {
   for (auto& again : jobs_[job].again) std::vector<Index>().swap(again);
   for (auto& attempts : jobs_[job].attempts) std::vector<std::uint16_t>().swap(attempts);
   std::vector<Index>().swap(jobs_[job].parked);
+  std::vector<Index>().swap(jobs_[job].output);
   policy_.job_finished(state_, job);
   if (missing_.empty()) return;
   for (std::size_t k = follower_offset_[job]; k < follower_offset_[job + 1]; ++k) {
@@ -288,13 +305,20 @@ void ClusterSimulation::maps_done(Index job) {
   }
   make_ready(job, kReduce);
   for (const Index group : own.parked) {
-    if (groups_[group].count > 0) unpark(group, job);
+    Group& g = groups_[group];
+    if (g.count > 0 && g.transfer != kNone) {  // it copies what is left
+      g.parked = false;
+      parked_ -= static_cast<std::int64_t>(g.count);
+    } else if (g.count > 0) {
+      unpark(group, job);
+    }
   }
   own.parked.clear();
 }
 
 void ClusterSimulation::unpark(Index group, Index job) {
   Group& g = groups_[group];
+  parked_ -= static_cast<std::int64_t>(g.count);
   g.parked = false;
   const double shuffle = state_.jobs.shuffle.empty() ? 0.0 : state_.jobs.shuffle[job];
   const double wait = std::max(0.0, jobs_[job].copied - (g.start + shuffle));
@@ -368,7 +392,9 @@ void ClusterSimulation::integrate(double until) {
     totals_.busy[pool] += step * static_cast<double>(running_[pool]);
     totals_.offered[pool] += step * static_cast<double>(state_.slots[pool]);
     totals_.lost[pool] += step * all_short_[pool];
-    totals_.idle[pool] += step * static_cast<double>(std::min(state_.free[pool], ready_[pool]));
+    const auto held = static_cast<std::int64_t>(gathering_[pool].nodes.size());
+    totals_.idle[pool] +=
+        step * static_cast<double>(std::min(state_.free[pool] + held, ready_[pool]));
   }
   totals_.dissatisfaction += step * users_now_[0];
   totals_.fairness += step * users_now_[1];
@@ -382,17 +408,18 @@ void ClusterSimulation::advance(double until) {
     events_.pop_back();
     return event;
   };
-  for (;;) {
-    const bool idle = state_.present.empty() && next_arrival_ == order_.size();
-    if (idle) break;  // nodes may still come and go, for nobody
+  const auto idle = [&] { return state_.present.empty() && next_arrival_ == order_.size(); };
+  while (!idle()) {  // nodes may still come and go, for nobody
     double next = events_.empty() ? kInfinity : events_.front().time;
     if (next_arrival_ < order_.size()) {
       next = std::min(next, state_.jobs.arrival[order_[next_arrival_]]);
     }
+    if (!phase_ends_.empty()) next = std::min(next, phase_ends_.top_key());
     next = std::min(next, due());
     if (network_) next = std::min(next, net_.next_end());
     if (next > until || next == kInfinity) break;
     integrate(next);
+    while (!phase_ends_.empty() && phase_ends_.top_key() == next) end_of_phase(phase_ends_.top());
     for (;;) {
       const bool more = !events_.empty() && events_.front().time == next &&
                         events_.front().kind != Kind::kHeartbeat;
@@ -406,21 +433,12 @@ void ClusterSimulation::advance(double until) {
         case Kind::kFinish:
           finish(event.what);
           break;
-        case Kind::kPhase: {
-          Clock& clock = clocks_[event.what];
-          if (clock.stamp != event.sequence) break;
-          touch(event.what);
-          clock.at = std::max(clock.at, clock.ends.front().first);
-          while (!clock.ends.empty() && clock.ends.front().first <= clock.at) {
-            const Index group = clock.ends.front().second;
-            std::pop_heap(clock.ends.begin(), clock.ends.end(), std::greater<>());
-            clock.ends.pop_back();
-            finish(group);
-          }
-          break;
-        }
         case Kind::kReady:
-          make_ready(event.what, kReduce);
+          // Unless maps run again in the meantime.
+          if (jobs_[event.what].copied <= next &&
+              state_.phases[2 * event.what].finished == state_.phases[2 * event.what].total) {
+            make_ready(event.what, kReduce);
+          }
           break;
         case Kind::kNode:
           change_node(event.what);
@@ -465,12 +483,13 @@ void ClusterSimulation::advance(double until) {
         }
       }
     }
+    if (state_.cluster.generic && parked_ > 0 && parked_ == running_[0]) make_room();
     news_ = false;
     if (!touched_.empty()) settle();
     if (network_ && net_.stale()) settle_transfers();
     if (users_) watch_users();
   }
-  if (until < kInfinity && until > state_.now) integrate(until);
+  if (until < kInfinity && !idle()) integrate(until);
 }
 
 }  // namespace malleable

@@ -36,13 +36,6 @@ double ClusterSimulation::key(Index job, int pool, std::int64_t more) const {
   return static_cast<double>(running) / value;
 }
 
-// How many tasks a gang has to start at once.
-std::int64_t ClusterSimulation::needs(Index job, Phase p) const {
-  const PhaseState& s = state_.phases[2 * job + p];
-  const std::int64_t least = std::min(state_.jobs.minimum_of(p, job), s.running + s.waiting);
-  return std::max<std::int64_t>(0, least - s.running);
-}
-
 void ClusterSimulation::watch_age(Index job, int pool, bool starves) {
   if (!starves) {
     starving_[pool][job] = -1.0;
@@ -80,12 +73,24 @@ void ClusterSimulation::refresh(Index job, int pool) {
 void ClusterSimulation::dispatch_queue(int pool) {
   IndexedHeap& waiting = waiting_[pool];
   skipped_.clear();
+  const auto hold_first = [&] {  // of the queue
+    const Index node = queue_[pool][head_[pool]];
+    if (++head_[pool] == queue_[pool].size()) head_[pool] = 0;
+    --queued_[pool];
+    hold(node, pool);
+  };
+  while (state_.free[pool] > 0 && gathering_[pool].job != kNone) hold_first();
   while (state_.free[pool] > 0 && !waiting.empty()) {
     const Index job = waiting.top();
     const Phase p = state_.cluster.generic ? (state_.eligible(job, kMap) ? kMap : kReduce)
                                            : static_cast<Phase>(pool);
     const std::int64_t most = std::min(state_.free[pool], state_.phases[2 * job + p].waiting);
     const std::int64_t gang = options_.gang ? needs(job, p) : 0;
+    if (gang > state_.free[pool] && !aged_[pool].empty() && aged_[pool][job]) {
+      gather(job, p, pool);
+      while (state_.free[pool] > 0) hold_first();
+      break;
+    }
     if (gang > state_.free[pool]) {
       skipped_.push_back(job);
       waiting.erase(job);
@@ -110,7 +115,14 @@ bool ClusterSimulation::offer(Index node, int pool, std::int64_t most) {
   for (; most > 0 && state_.free_on[pool][node] > 0; --most) {
     Index job = ClusterPolicy::kNobody;
     Phase p = kMap;
-    if (style_ == ClusterPolicy::Style::kNode) {
+    if (gathering_[pool].job != kNone && hold(node, pool)) {
+      taken = true;
+      continue;
+    }
+    // Who has aged, or lost a part of a gang, goes before what a policy would choose.
+    const bool first = style_ == ClusterPolicy::Style::kNode && !waiting.empty() &&
+                       waiting.top_key() == -kNoTarget && waiting.top() != gathering_[pool].job;
+    if (style_ == ClusterPolicy::Style::kNode && !first) {
       if (ready_[pool] == 0) return taken;
       const ClusterPolicy::Choice choice = policy_.choose(state_, node, pool);
       if (choice.job == ClusterPolicy::kNobody) return taken;
@@ -120,12 +132,33 @@ bool ClusterSimulation::offer(Index node, int pool, std::int64_t most) {
         throw std::invalid_argument("policy chose job " + std::to_string(job) +
                                     ", which has no task that this slot could start");
       }
+      if (least(job, p) > 1) {
+        if (gathering_[pool].job == kNone) gather(job, p, pool);
+        if (gathering_[pool].job != job || !hold(node, pool)) return taken;
+        taken = true;
+        continue;
+      }
     } else {
       skipped_.clear();
+      bool held = false;
       while (!waiting.empty()) {
         job = waiting.top();
         p = state_.cluster.generic ? (state_.eligible(job, kMap) ? kMap : kReduce)
                                    : static_cast<Phase>(pool);
+        const std::int64_t lacks = least(job, p);
+        if (lacks > 1 || job == gathering_[pool].job) {
+          const bool may =
+              lacks <= state_.free[pool] || first || (!aged_[pool].empty() && aged_[pool][job]);
+          if (may && gathering_[pool].job == kNone) {
+            gather(job, p, pool);
+            held = hold(node, pool);
+            if (held) break;
+          }
+          skipped_.push_back(job);
+          waiting.erase(job);
+          job = ClusterPolicy::kNobody;
+          continue;
+        }
         if (p != kMap || !waits_for_block(job, node)) break;
         skipped_.push_back(job);
         waiting.erase(job);
@@ -133,6 +166,10 @@ bool ClusterSimulation::offer(Index node, int pool, std::int64_t most) {
       }
       for (const Index other : skipped_) waiting.set(other, key(other, pool, 0));
       if (job == ClusterPolicy::kNobody) return taken;
+      if (held) {
+        taken = true;
+        continue;
+      }
     }
     start_tasks(job, p, 1, node, pool);
     refresh(job, pool);

@@ -116,6 +116,7 @@ Index ClusterNetwork::copy(Index job, Index node, Index owner) {
   t.total = 0.0;
   t.holds.clear();
   t.seen = 0;
+  t.had = 0.0;
   shuffles_[job].copies.push_back(transfer);
   list(job);
   return transfer;
@@ -129,6 +130,36 @@ void ClusterNetwork::map_ended(Index job, Index node) {
   if (own.told + news < maps && steps_ > 0 && news < (maps + steps_ - 1) / steps_) return;
   own.tells = true;
   list(job);
+}
+
+void ClusterNetwork::lose_from(Index transfer, Index node, double now) {
+  Transfer& t = transfers_[transfer];
+  --t.seen;
+  t.had += each(t);
+  if (t.flow == kNowhere) return;
+  const double scale = t.total > 0.0 ? links_.left(t.flow, now) / t.total : 0.0;
+  double gone = 0.0;
+  for (auto& [from, bytes] : t.holds) {
+    bytes *= scale;
+    if (from != node) continue;
+    gone = bytes / static_cast<double>(shuffles_[t.job].at[node]);
+    bytes -= gone;
+  }
+  std::erase_if(t.holds, [](const auto& held) { return held.second <= 0.0; });
+  t.had = std::max(0.0, t.had - gone);
+  go(transfer, now);
+}
+
+void ClusterNetwork::lose(Index job, Index node, double now) {
+  Shuffle& own = shuffles_[job];
+  added_.clear();
+  if (!own.fresh.empty()) tell(own);
+  for (const Index transfer : own.copies) {
+    update(transfer, now);
+    if (transfers_[transfer].seen > 0) lose_from(transfer, node, now);
+  }
+  --own.at[node];
+  --own.told;
 }
 
 void ClusterNetwork::stop(Index transfer, double now) {
@@ -209,19 +240,28 @@ void ClusterNetwork::route_to_all(const Transfer& t) {
   use(counter(kRacks), cross);
 }
 
+// What one map task leaves for a copy.
+double ClusterNetwork::each(const Transfer& t) const {
+  const double all = jobs_.shuffle_bytes[t.job] / static_cast<double>(jobs_.tasks[kMap][t.job]);
+  return t.node == kNowhere ? all : all / static_cast<double>(jobs_.tasks[kReduce][t.job]);
+}
+
 // Gives a copy what the maps left for it since it was last here.
 void ClusterNetwork::update(Index transfer, double now) {
   Transfer& t = transfers_[transfer];
   const Shuffle& own = shuffles_[t.job];
   if (t.seen == own.told) return;
-  const auto tasks = [&](Phase p) { return static_cast<double>(jobs_.tasks[p][t.job]); };
-  double each = jobs_.shuffle_bytes[t.job] / tasks(kMap);
-  if (t.node != kNowhere) each /= tasks(kReduce);
+  const double one = each(t);
+  const auto bytes_of = [&](double maps) {
+    const double bytes = one * maps, had = std::min(t.had, bytes);
+    t.had -= had;
+    return bytes - had;
+  };
   const double left = t.flow == kNowhere ? 0.0 : links_.left(t.flow, now);
   merged_.clear();
   if (t.seen == 0) {
     for (Index n = 0; n < nodes_; ++n) {
-      if (own.at[n] > 0) merged_.emplace_back(n, each * static_cast<double>(own.at[n]));
+      if (own.at[n] > 0) merged_.emplace_back(n, bytes_of(static_cast<double>(own.at[n])));
     }
   } else {
     // All sources have given in proportion.
@@ -232,7 +272,7 @@ void ClusterNetwork::update(Index transfer, double now) {
       for (; held != end && held->first < node; ++held) {
         merged_.emplace_back(held->first, held->second * scale);
       }
-      double bytes = each * count;
+      double bytes = bytes_of(count);
       if (held != end && held->first == node) bytes += held++->second * scale;
       merged_.emplace_back(node, bytes);
     }
@@ -240,11 +280,18 @@ void ClusterNetwork::update(Index transfer, double now) {
   }
   t.seen = own.told;
   std::swap(t.holds, merged_);
+  go(transfer, now);
+}
+
+// Sends a copy on its way with what it holds.
+void ClusterNetwork::go(Index transfer, double now) {
+  Transfer& t = transfers_[transfer];
   t.total = 0.0;
   for (const auto& [node, bytes] : t.holds) t.total += bytes;
   uses_.clear();
   use(counter(kShuffled), 1.0);
-  if (t.node == kNowhere) {
+  if (t.total <= 0.0) {  // over at once
+  } else if (t.node == kNowhere) {
     route_to_all(t);
   } else {
     route_to_node(t);
@@ -253,7 +300,7 @@ void ClusterNetwork::update(Index transfer, double now) {
     links_.change(t.flow, t.total, uses_, now);
     return;
   }
-  const double weight = t.node == kNowhere ? tasks(kReduce) : 1.0;
+  const double weight = t.node == kNowhere ? static_cast<double>(jobs_.tasks[kReduce][t.job]) : 1.0;
   t.flow = links_.start(weight, t.total, uses_, now);
   t.since = now;
   owner_of_.resize(std::max<std::size_t>(owner_of_.size(), t.flow + 1));

@@ -56,22 +56,48 @@ void ClusterSimulation::settle() {
   for (const Index phase : touched_) {
     Clock& clock = clocks_[phase];
     clock.touched = false;
-    const auto running = static_cast<double>(state_.phases[phase].running);
-    clock.speed = running > 0.0 ? std::pow(running, options_.speedup - 1.0) : 0.0;
+    clock.speed = pace(phase);
     reschedule(phase);
   }
   touched_.clear();
 }
 
 void ClusterSimulation::reschedule(Index phase) {
-  Clock& clock = clocks_[phase];
-  clock.stamp = sequence_;
+  const Clock& clock = clocks_[phase];
   if (clock.ends.empty() || clock.speed == 0.0) {
-    ++sequence_;
+    phase_ends_.erase(phase);
     return;
   }
   const double left = std::max(0.0, clock.ends.front().first - clock.at);
-  push(state_.now + left / clock.speed, Kind::kPhase, phase);
+  phase_ends_.set(phase, state_.now + left / clock.speed, phase_order_++);
+}
+
+// How fast a phase's own time runs.
+double ClusterSimulation::pace(Index phase) const {
+  const auto running = static_cast<std::size_t>(state_.phases[phase].running);
+  const ClusterJobsView& jobs = state_.jobs;
+  if (running > 0 && !jobs.rates.empty()) {
+    const auto first = static_cast<std::size_t>(jobs.rate_offset[phase / 2]);
+    const auto last = static_cast<std::size_t>(jobs.rate_offset[phase / 2 + 1]);
+    if (first < last) {
+      return jobs.rates[std::min(first + running, last) - 1] / static_cast<double>(running);
+    }
+  }
+  return pace_[running];
+}
+
+// A phase's own time has come to the end of tasks.
+void ClusterSimulation::end_of_phase(Index phase) {
+  phase_ends_.erase(phase);
+  Clock& clock = clocks_[phase];
+  touch(phase);
+  clock.at = std::max(clock.at, clock.ends.front().first);
+  while (!clock.ends.empty() && clock.ends.front().first <= clock.at) {
+    const Index group = clock.ends.front().second;
+    std::pop_heap(clock.ends.begin(), clock.ends.end(), std::greater<>());
+    clock.ends.pop_back();
+    finish(group);
+  }
 }
 
 void ClusterSimulation::finish(Index group) {
@@ -102,6 +128,11 @@ void ClusterSimulation::finish(Index group) {
     if (options_.trace) record(g.fails ? 2 : 1, phase, run.task, run.node);
     if (outputs) net_.map_ended(job, run.node);
     if (g.fails) put_back(job, p, run.task);
+  }
+  if (outputs_ && p == kMap && !g.fails && state_.phases[phase + 1].total > 0) {
+    auto& output = jobs_[job].output;
+    if (output.empty()) output.assign(static_cast<std::size_t>(s.total), kNone);
+    for (Index r = g.first; r != kNone; r = runs_[r].next) output[runs_[r].task] = runs_[r].node;
   }
   state_.free[pool] += done;
   if (!clocks_.empty()) touch(phase);
@@ -138,8 +169,9 @@ void ClusterSimulation::finish(Index group) {
       if (static_cast<double>(s.finished) >= enough) {
         if (!options_.split_copy) {
           make_ready(job, kReduce);
-        } else if (static_cast<double>(before) < enough) {
+        } else if (!own.copies) {
           // Copying begins: nothing can be there earlier than after all its seconds.
+          own.copies = true;
           own.copied = std::max(own.copied, state_.now + shuffle);
           begin_copying(job);
         }
@@ -152,6 +184,7 @@ void ClusterSimulation::finish(Index group) {
   free_run_ = g.first;
   const bool ended = !g.fails && s.finished == s.total;
   release(group);
+  if (jobs_[job].gone > 0 && needs_outputs(job)) run_maps_again(job);
   if (ended) {
     if (p == kMap) {
       maps_done(job);
@@ -204,6 +237,7 @@ void ClusterSimulation::change_node(Index change) {
       }
       if (killed == 0) continue;
       g.count -= static_cast<Index>(killed);
+      if (g.parked) parked_ -= killed;
       totals_.killed += killed;
       if (!clocks_.empty()) touch(g.phase);
       count(job, p, killed, -killed);
@@ -213,9 +247,8 @@ void ClusterSimulation::change_node(Index change) {
         if (g.transfer != kNone) {
           net_.stop(g.transfer, state_.now);
           g.transfer = kNone;
-        } else {
-          std::erase(jobs_[job].parked, group);
         }
+        if (g.parked) std::erase(jobs_[job].parked, group);
         g.parked = false;
         release(group);
       }
@@ -224,6 +257,7 @@ void ClusterSimulation::change_node(Index change) {
       state_.free[pool] -= state_.free_on[pool][node];
       state_.slots[pool] -= slots[pool][node];
       state_.free_on[pool][node] = 0;
+      std::erase(gathering_[pool].nodes, node);
       std::size_t kept = 0;
       const std::size_t size = queue_[pool].size();
       for (std::size_t k = 0; options_.heartbeat == 0.0 && k < queued_[pool]; ++k) {
@@ -232,6 +266,7 @@ void ClusterSimulation::change_node(Index change) {
       }
       queued_[pool] = kept;
     }
+    if (outputs_) lose_outputs(node);
   }
   // Targets depend on the slots that there are.
   for (const Index job : state_.present) {
@@ -266,6 +301,7 @@ void ClusterSimulation::start_task(Index job, Phase p, Index task, Index node) {
   const Index phase = 2 * job + p;
   const ClusterView& cluster = state_.cluster;
   double seconds = state_.jobs.seconds_of(p, job, task) / cluster.rate[node];
+  double copying = 0.0;
   bool fails = false, reads = false, local = false;
   std::uint32_t attempt = 0;
   if (!uniform_) {
@@ -294,7 +330,8 @@ void ClusterSimulation::start_task(Index job, Phase p, Index task, Index node) {
   }
   const bool copies = p == kReduce && network_ && !options_.split_copy && net_.shuffles(job);
   if (p == kReduce && !options_.split_copy && !state_.jobs.shuffle.empty()) {
-    seconds += state_.jobs.shuffle[job];
+    copying = state_.jobs.shuffle[job];
+    seconds += copying;
   }
   if (options_.failure > 0.0 && uniform(phase, task, attempt, kFailure) < options_.failure) {
     fails = true;
@@ -305,7 +342,7 @@ void ClusterSimulation::start_task(Index job, Phase p, Index task, Index node) {
   const auto type = static_cast<Index>(cluster.type[node]);
   Index& last = last_group_[phase * types_ + type];
   const PhaseState& maps = state_.phases[2 * job];
-  const bool parks = copies || (p == kReduce && maps.finished < maps.total);
+  const bool parks = p == kReduce && maps.finished < maps.total;
   bool joins = last != kNone && !reads && !copies;
   if (joins) {
     const Group& g = groups_[last];
@@ -318,6 +355,7 @@ void ClusterSimulation::start_task(Index job, Phase p, Index task, Index node) {
     g = Group{};
     g.start = state_.now;
     g.seconds = seconds;
+    g.copying = std::min(copying, seconds);
     g.phase = phase;
     g.type = type;
     g.fails = fails;
@@ -327,6 +365,7 @@ void ClusterSimulation::start_task(Index job, Phase p, Index task, Index node) {
       g.transfer = net_.read(source, node, state_.jobs.block[job], last, state_.now);
     } else if (copies) {
       g.transfer = net_.copy(job, node, last);
+      if (parks) jobs_[job].parked.push_back(last);
     } else if (parks) {
       jobs_[job].parked.push_back(last);
     } else if (p == kReduce && jobs_[job].copied > state_.now && !options_.split_copy) {
@@ -347,6 +386,7 @@ void ClusterSimulation::start_task(Index job, Phase p, Index task, Index node) {
   runs_[run] = {g.first, node, task};
   g.first = run;
   ++g.count;
+  parked_ += parks;
   if (options_.trace) record(0, phase, task, node);
 }
 

@@ -116,9 +116,10 @@ void ClusterSimulation::end_copying(Index group, double moved) {
   const double shuffle = state_.jobs.shuffle.empty() ? 0.0 : state_.jobs.shuffle[job];
   const double copied = std::max(jobs_[job].copied, state_.now);
   const double wait = std::max(0.0, copied - (g.start + shuffle));
-  g.parked = false;
   g.finish = std::max(state_.now, g.start + wait + g.seconds);
-  g.seconds += std::max(0.0, moved - shuffle);
+  const double more = std::max(0.0, moved - shuffle);
+  g.seconds += more;
+  g.copying += more;
   schedule(group);
 }
 

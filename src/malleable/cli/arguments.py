@@ -18,7 +18,7 @@ from malleable.planning import DEFAULT_EFFORT, POLICIES
 from malleable.report.asrpt_figures import FIGURES as ASRPT_FIGURES
 from malleable.report.overlap_figures import FIGURES as OVERLAP_FIGURES
 from malleable.tables import MIN_MODES
-from malleable.workloads.map_reduce import SETTINGS
+from malleable.workloads.generate_map_reduce import SETTINGS
 
 __all__ = ["build_parser"]
 
@@ -112,7 +112,11 @@ def _simulate(parser: argparse.ArgumentParser) -> None:
     )
     add = parser.add_argument
     add("file", nargs="?", metavar="FILE", help="jobs (-: standard input)")
-    add("--format", choices=simulate_command.FORMATS, default="table", help="of FILE")
+    add(
+        "--format",
+        choices=simulate_command.FORMATS,
+        help="of FILE (default: table; cluster: by its content)",
+    )
     add(
         "--generate",
         type=int,
@@ -146,15 +150,15 @@ def _simulate(parser: argparse.ArgumentParser) -> None:
     add("--horizon", type=float, metavar="S", help="stop then [s; slots]")
     add("--seed", type=int, default=0, help="of a stream (default: %(default)s)")
     add("--records", metavar="FILE", help="one row a job, CSV or .parquet")
-    add("--plot", metavar="FILE", help="distribution of the responses (.png, .svg, .pdf)")
+    add("--plot", metavar="FILE", help="distribution of the responses, or FLEX over FAIR on a grid")
     add(
         "--underestimates",
         choices=("first", "bounce"),
         default="first",
         help="jobs that overrun (tandem, slotted)",
     )
+    add("--plot-slowdown", metavar="FILE", help="mean slowdown by size (tandem, cluster)")
     group = parser.add_argument_group("tandem only")
-    group.add_argument("--plot-slowdown", metavar="FILE", help="mean slowdown by size")
     group.add_argument("--effort", type=int, metavar="N", help="best: candidates (default: 1000)")
     _slotted(parser.add_argument_group("slotted only"))
     _cluster(parser.add_argument_group("cluster only"))
@@ -167,9 +171,16 @@ def _cluster(group: argparse._ArgumentGroup) -> None:
     add("--cluster", metavar="FILE", help="its nodes (TOML; or give --load)")
     add("--objective", help="of flex (default: sum:response)")
     add("--set", action="append", default=[], metavar="NAME=VALUE", help="any other option")
-    add("--skip-bad", action="store_true", help="rumen: leave malformed jobs out")
+    add("--read", action="append", default=[], metavar="NAME=VALUE", help="an option of the reader")
+    add("--graphs", metavar="FILE", help="tpch: query graphs (default: queries.yaml beside FILE)")
+    add("--skip-bad", action="store_true", help="leave malformed records of FILE out")
     add("--replications", type=int, default=1, metavar="N", help="seeds, with intervals")
-    add("--grid", action="store_true", help="speed-up p 1, .8, .5 x size errors 0, .2, 1")
+    add("--grid", action="store_true", help="speed-ups p 1, .8, .5 x size errors sigma 0, .2, 1")
+    add("--loads", metavar="L,L", help="a grid of loads")
+    add("--speedups", metavar="P,P", help="a grid of speed-ups: s tasks do s^p")
+    add("--errors", metavar="S,S", help="a grid of size errors sigma")
+    add("--task-records", metavar="FILE", help="one row a task, with its slot, CSV or .parquet")
+    add("--plot-load", metavar="FILE", help="utilisation and jobs in the system over time")
     add("--processes", type=int, default=1, metavar="N", help="replications side by side")
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import partial
+from itertools import product
 from typing import Any
 
 from malleable.cli.terminal import note, progress_bar, rereadable, show
@@ -20,43 +21,40 @@ from malleable.report.adaptive_figures import (
     draw_adaptive_figure,
     run_adaptive_figure,
 )
-from malleable.report.cluster_views import (
+from malleable.report.cluster_grid import (
     GRID_ERRORS,
     GRID_SPEEDUPS,
-    cluster_lines,
-    cluster_tables,
+    GridPoint,
+    draw_grid,
     grid_dict,
-    grid_lines,
+    grid_tables,
+)
+from malleable.report.cluster_views import (
+    cluster_dict,
+    cluster_tables,
     replications_dict,
     replications_tables,
 )
 from malleable.report.drawing import check_drawing, image_bytes
 from malleable.report.files import check_targets, write_file
-from malleable.report.flex_figure6 import figure6_dict, figure6_tables, run_figure6
-from malleable.report.flowflex_figure12 import figure12_dict, figure12_tables, run_figure12
+from malleable.report.flex_figure6 import draw_figure6, figure6_dict, figure6_tables, run_figure6
+from malleable.report.flowflex_figure12 import (
+    draw_figure12,
+    figure12_dict,
+    figure12_tables,
+    run_figure12,
+)
 from malleable.report.plan_views import json_text
-from malleable.report.simulation_views import simulation_dict
 from malleable.report.text import printable
 from malleable.simulation import replicate, simulate
-from malleable.workloads import (
-    ClusterJobs,
-    read_cluster,
-    read_cluster_hawk,
-    read_cluster_jobs,
-    read_cluster_rumen,
-    read_cluster_swim,
-)
+from malleable.simulation.replications import Replications
+from malleable.workloads import ClusterJobs, read_cluster, read_cluster_workload
+from malleable.workloads.cluster_traces import detected_format, reading_options
 
-CLUSTER_READERS: dict[str, Callable[..., ClusterJobs]] = {
-    "table": read_cluster_jobs,
-    "swim": read_cluster_swim,
-    "rumen": read_cluster_rumen,
-    "hawk": read_cluster_hawk,
-}
-# What runs it, gives JSON, tables and a picture (None: has none), and replications by default.
+# What runs it, gives JSON, tables and a picture, and replications by default.
 FIGURES: dict[str, tuple[Any, Any, Any, Any, int]] = {
-    "flex-fig6": (run_figure6, figure6_dict, figure6_tables, None, 10),
-    "flowflex-fig12": (run_figure12, figure12_dict, figure12_tables, None, 10),
+    "flex-fig6": (run_figure6, figure6_dict, figure6_tables, draw_figure6, 10),
+    "flowflex-fig12": (run_figure12, figure12_dict, figure12_tables, draw_figure12, 10),
     **{
         name: (
             partial(run_adaptive_figure, name),
@@ -71,11 +69,11 @@ FIGURES: dict[str, tuple[Any, Any, Any, Any, int]] = {
 _QUICK = 3
 
 
-def option(text: str) -> tuple[str, Any]:
+def option(text: str, of: str = "set") -> tuple[str, Any]:
     """``name=value`` with a number or true, false."""
     name, equals, value = text.partition("=")
     if not equals:
-        raise ValueError(f"--set {text}: write NAME=VALUE")
+        raise ValueError(f"--{of} {text}: write NAME=VALUE")
     if value in ("true", "false"):
         return name, value == "true"
     for kind in (int, float):
@@ -83,7 +81,7 @@ def option(text: str) -> tuple[str, Any]:
             return name, kind(value)
         except ValueError:
             pass
-    raise ValueError(f"--set {text}: not a number, true or false")
+    raise ValueError(f"--{of} {text}: not a number, true or false")
 
 
 @contextmanager
@@ -97,26 +95,68 @@ def _workers(count: int) -> Iterator[Executor | None]:
         yield pool
 
 
-def _jobs(arguments: argparse.Namespace) -> ClusterJobs:
+def _jobs(arguments: argparse.Namespace) -> tuple[ClusterJobs, str]:
+    """The jobs, and how they were read: the format and all options of its reader."""
     if arguments.file is None:
         raise ValueError("FILE is needed: a trace or a table of cluster jobs")
-    if arguments.format not in CLUSTER_READERS:
-        raise ValueError(f"--format {arguments.format}: not of the cluster")
-    reading: dict[str, Any] = {}
-    if arguments.skip_bad:
-        if arguments.format != "rumen":
-            raise ValueError("--skip-bad: only of Rumen traces")
-        reading["errors"] = "skip"
+    source = rereadable(arguments.file)
+    kind = arguments.format or detected_format(source)
+    given = dict(option(text, "read") for text in arguments.read)
+    if arguments.graphs is not None:
+        given["graphs"] = arguments.graphs
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        jobs = CLUSTER_READERS[arguments.format](rereadable(arguments.file), **reading)
+        errors = "skip" if arguments.skip_bad else "raise"
+        jobs = read_cluster_workload(source, kind, errors=errors, **given)
     for warning in told:
         note(str(warning.message))
-    return jobs
+    stated = {
+        name: value
+        for name, value in {**reading_options(kind), **given}.items()
+        if value is not None
+    }
+    shown = ", ".join(
+        f"{name} = {value}" if isinstance(value, str) else f"{name} = {value:g}"
+        for name, value in stated.items()
+    )
+    return jobs, f"{jobs!r}, read as {kind}" + (f" with {shown}" if shown else "")
 
 
 def _same(jobs: ClusterJobs, seed: int) -> ClusterJobs:
     return jobs
+
+
+def _list(option: str, text: str | None, otherwise: Sequence[Any]) -> list[Any]:
+    if text is None:
+        return list(otherwise)
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise ValueError(f"--{option} {text}: numbers with commas between them") from None
+
+
+def _grid(arguments: argparse.Namespace) -> list[GridPoint] | None:
+    """The points of a grid, if one is asked for."""
+    axes = (arguments.loads, arguments.speedups, arguments.errors)
+    if not arguments.grid and axes == (None, None, None):
+        return None
+    if arguments.loads is not None and arguments.load is not None:
+        raise ValueError("--loads: not beside --load")
+    if arguments.errors is not None and arguments.estimates is not None:
+        raise ValueError("--errors: not beside --estimates")
+    loads = _list("loads", arguments.loads, [arguments.load])
+    speedups = _list("speedups", arguments.speedups, GRID_SPEEDUPS if arguments.grid else (1.0,))
+    errors = _list("errors", arguments.errors, GRID_ERRORS if arguments.grid else (0.0,))
+    return [GridPoint(*point) for point in product(loads, speedups, errors)]
+
+
+def _estimates(text: str | None) -> Any:
+    if text in (None, "learn"):
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"--estimates {text}: a number or 'learn'") from None
 
 
 def simulate_cluster(arguments: argparse.Namespace) -> int:
@@ -124,20 +164,34 @@ def simulate_cluster(arguments: argparse.Namespace) -> int:
     to_stdout = arguments.json == "-"
     json_file = None if to_stdout else arguments.json
     inputs = [f for f in (arguments.file, arguments.cluster) if f not in (None, "-")]
-    targets = {"--json": json_file, "--records": arguments.records, "--plot": arguments.plot}
+    pictures = {
+        "cdf": arguments.plot,
+        "slowdown": arguments.plot_slowdown,
+        "load": arguments.plot_load,
+    }
+    targets = {
+        "--json": json_file,
+        "--records": arguments.records,
+        "--task-records": arguments.task_records,
+        "--plot": arguments.plot,
+        "--plot-slowdown": arguments.plot_slowdown,
+        "--plot-load": arguments.plot_load,
+    }
     check_targets(targets, arguments.force, inputs)
-    if arguments.plot is not None:
-        check_drawing(arguments.plot)
-    several = arguments.replications > 1 or arguments.grid
-    if several and (arguments.records is not None or arguments.plot is not None):
-        raise ValueError("--records and --plot: of a single run")
-    jobs = _jobs(arguments)
-    estimates: Any = arguments.estimates
-    if estimates not in (None, "learn"):
-        try:
-            estimates = float(estimates)
-        except ValueError:
-            raise ValueError(f"--estimates {estimates}: a number or 'learn'") from None
+    for picture in pictures.values():
+        if picture is not None:
+            check_drawing(picture)
+    grid = _grid(arguments)
+    several = arguments.replications > 1 or grid is not None
+    single = [
+        option
+        for option in ("--records", "--task-records", "--plot-slowdown", "--plot-load", "--plot")
+        if targets[option] is not None and not (grid and option == "--plot")
+    ]
+    if several and single:
+        raise ValueError(f"{single[0]}: of a single run")
+    jobs, reading = _jobs(arguments)
+    estimates = _estimates(arguments.estimates)
     names = [name.strip() for name in (arguments.policy or "flex,fair,fifo").split(",")]
     common: dict[str, Any] = {
         "cluster": None if arguments.cluster is None else read_cluster(arguments.cluster),
@@ -147,10 +201,19 @@ def simulate_cluster(arguments: argparse.Namespace) -> int:
         **dict(option(text) for text in arguments.set),
     }
     if several:
-        found, complete, text, shown = _several(arguments, jobs, names, estimates, common)
+        found = _several(arguments, jobs, names, estimates, common, grid)
         if not found:
             note("interrupted")
             return 130
+        complete = all(result.complete for _, result in found)
+        if grid is None:
+            text = json_text({"reading": reading, **replications_dict(found[0][1])})
+            shown = replications_tables(found[0][1])
+        else:
+            text = json_text({"reading": reading, **grid_dict(found)})
+            shown = grid_tables(found)
+            if arguments.plot is not None:
+                draw_grid(found, arguments.plot, arguments.force)
     else:
         with progress_bar("jobs") as advance:
             result = simulate(
@@ -160,21 +223,25 @@ def simulate_cluster(arguments: argparse.Namespace) -> int:
                 rng=arguments.seed,
                 estimates=estimates,
                 progress=lambda finished, total: advance("jobs", total),
+                trace=arguments.task_records is not None,
                 **common,
             )
         complete = result.complete
-        text = json_text(simulation_dict(result))
-        shown = [*cluster_tables(result), *cluster_lines(result.summary, result.slowdown)]
+        text = json_text({"reading": reading, **cluster_dict(result)})
+        shown = cluster_tables(result)
         if arguments.records is not None:
             result.write_records(arguments.records, arguments.force)
-        if arguments.plot is not None:
-            result.plot(arguments.plot, arguments.force)
+        if arguments.task_records is not None:
+            result.write_tasks(arguments.task_records, arguments.force)
+        for kind, picture in pictures.items():
+            if picture is not None:
+                result.plot(picture, arguments.force, kind=kind)
     if json_file is not None:
         write_file(json_file, text, arguments.force)
     if to_stdout:
         sys.stdout.write(text)
     else:
-        show(*shown)
+        show(reading, *shown)
         written = [path for path in targets.values() if path is not None]
         if written:
             show("wrote " + ", ".join(printable(path) for path in written))
@@ -190,48 +257,37 @@ def _several(
     names: list[str],
     estimates: Any,
     common: dict[str, Any],
-) -> tuple[bool, bool, str, list[Any]]:
-    """Replications, or the grid of speed-ups and size errors: any found, all, as JSON, as text."""
+    grid: list[GridPoint] | None,
+) -> list[tuple[GridPoint, Replications]]:
+    """Replications, at every point of a grid if there is one; after Ctrl-C what was finished."""
     seeds = range(arguments.seed, arguments.seed + arguments.replications)
-    make = partial(_same, jobs)
-    points = (
-        [(p, sigma) for p in GRID_SPEEDUPS for sigma in GRID_ERRORS]
-        if arguments.grid
-        else [(None, estimates)]
-    )
     found = []
-    complete = True
+    points = grid or [GridPoint(arguments.load, 1.0, 0.0)]
     with _workers(arguments.processes) as executor, progress_bar("replications") as advance:
-        for p, sigma in points:
-            own = common if p is None else {**common, "speedup": p}
+        for point in points:
+            own = dict(common)
+            if grid is not None:
+                own |= {"load": point.load, "speedup": point.speedup}
             result = replicate(
-                make,
+                partial(_same, jobs),
                 seeds,
                 names,
                 executor=executor,
                 model="cluster",
-                estimates=sigma,
+                estimates=estimates if grid is None else point.sigma,
                 progress=lambda finished, total: advance("replications", total * len(points)),
                 **own,
             )
-            complete = result.complete
             if result.seeds:
-                found.append(((p, sigma), result))
-            if not complete:
+                found.append((point, result))
+            if not result.complete:
                 break
-    if not found:
-        return False, False, "", []
-    if not arguments.grid:
-        only = found[0][1]
-        return True, complete, json_text(replications_dict(only)), replications_tables(only)
-    return True, complete, json_text(grid_dict(found)), grid_lines(found)
+    return found
 
 
 def reproduce_cluster(arguments: argparse.Namespace) -> int:
     """A figure of a paper's cluster experiments; after Ctrl-C what was finished."""
     run, as_dict, as_tables, draw, usual = FIGURES[arguments.name]
-    if arguments.plot is not None and draw is None:
-        raise ValueError(f"--plot: {arguments.name} is shown as tables only")
     to_stdout = arguments.json == "-"
     json_file = None if to_stdout else arguments.json
     check_targets({"--json": json_file, "--plot": arguments.plot}, arguments.force)

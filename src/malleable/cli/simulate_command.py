@@ -24,6 +24,7 @@ from malleable.workloads import (
     read_map_shuffle_rumen,
     read_map_shuffle_swim,
 )
+from malleable.workloads.cluster_traces import CLUSTER_FORMATS
 
 DEFAULT_POLICIES = "max-srpt,split-srpt,k-lps"
 
@@ -36,7 +37,7 @@ READERS = {
 _READERS: dict[str, Any] = {
     "tandem": READERS,
     "slotted": slotted_command.READERS,
-    "cluster": cluster_command.CLUSTER_READERS,
+    "cluster": CLUSTER_FORMATS,
 }
 FORMATS = tuple(dict.fromkeys(name for readers in _READERS.values() for name in readers))
 
@@ -48,12 +49,19 @@ _ONLY = {
     "non_preemptive": ("slotted",),
     "cluster": ("cluster",),
     "set": ("cluster",),
+    "read": ("cluster",),
+    "graphs": ("cluster",),
     "skip_bad": ("cluster",),
     "objective": ("cluster",),
     "generate": ("tandem", "slotted"),
     "as_printed": ("tandem",),
     "no_overlap": ("tandem",),
-    "plot_slowdown": ("tandem",),
+    "plot_slowdown": ("tandem", "cluster"),
+    "plot_load": ("cluster",),
+    "task_records": ("cluster",),
+    "loads": ("cluster",),
+    "speedups": ("cluster",),
+    "errors": ("cluster",),
     "effort": ("tandem",),
 }
 
@@ -80,7 +88,9 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.model not in models and getattr(arguments, option) not in (None, False, []):
             name = option.replace("_", "-")
             raise ValueError(f"--{name}: of --model {' or '.join(models)}")
-    if arguments.format not in _READERS[arguments.model]:
+    if arguments.format is None and arguments.model != "cluster":
+        arguments.format = "table"
+    if arguments.format not in (None, *_READERS[arguments.model]):
         raise ValueError(f"--format {arguments.format}: not of --model {arguments.model}")
     if arguments.model != "tandem":
         run_model = {"slotted": slotted_command.run, "cluster": cluster_command.simulate_cluster}

@@ -4,6 +4,8 @@ Importing it gives plans their `explain`, `to_frame`, `plot` and `to_dict`.
 """
 
 from malleable import views
+from malleable.report.cluster_grid import draw_grid
+from malleable.report.cluster_plots import draw_load, draw_stretch_by_decade
 from malleable.report.comparison import ComparisonRow, compare, comparison_table
 from malleable.report.flow_picture import draw_flows
 from malleable.report.flow_views import explain_flow_lines, flow_plan_dict
@@ -19,6 +21,8 @@ __all__ = [
     "compare",
     "comparison_table",
     "draw_flows",
+    "draw_grid",
+    "draw_load",
     "draw_packing",
     "draw_packings",
     "draw_ratio_over_load",
@@ -26,6 +30,7 @@ __all__ = [
     "draw_response_cdf",
     "draw_slowdown",
     "draw_slowdown_by_work",
+    "draw_stretch_by_decade",
     "explain_flow_lines",
     "explain_lines",
     "flow_plan_dict",
@@ -42,3 +47,4 @@ views.register("flow_gantt", draw_flows)
 views.register("flow_plan_dict", flow_plan_dict)
 views.register("simulation_cdf", draw_response_cdf)
 views.register("simulation_slowdown", draw_slowdown)
+views.register("simulation_load", draw_load)

@@ -1,8 +1,9 @@
 """Figures 4 to 9 and tables 6 and 7 of the adaptive paper: nine benchmarks, four metrics.
 
 Table 3's cluster of six nodes and tables 4 and 5's mixes are the paper's. It does not print users,
-arrival rates and task times; ours are the constants below. All metrics but the completion time are
-averages over the time of a run. Every policy sees the same jobs, replication k has seed ``seed + k``.
+arrival rates and task times; ours are the constants below (users after its table 1). All metrics but
+the completion time are averages over the time of a run. Every policy sees the same jobs, replication
+k has seed ``seed + k``.
 """
 
 from __future__ import annotations
@@ -50,11 +51,11 @@ REDUCE_SECONDS = 40.0
 SHUFFLE_SECONDS = 1.0  # that each reduce task copies
 LOAD = 0.7  # mean work at 500 MHz an hour by what all slots do in it
 SKEW = 2.0  # tables 4 and 5: arrival rates of neighbouring sizes where they are not equal
-USERS = (
-    {"name": "user1", "minimum": 6, "priority": 2},
-    {"name": "user2", "minimum": 3, "priority": 2},
-    {"name": "user3", "minimum": 0, "priority": 1},
-    {"name": "user4", "minimum": 0, "priority": 1},
+# The users of the paper's example (table 1), whose minimum shares of 140 slots in all are scaled to
+# this cluster's 27. The experiments' own users are not printed.
+USERS = tuple(
+    {"name": f"user{k + 1}", "minimum": minimum, "priority": priority}
+    for k, (minimum, priority) in enumerate(((9, 3), (4, 2), (8, 3), (6, 2), (0, 1), (0, 2)))
 )
 
 _MHZ = 500.0
@@ -339,9 +340,9 @@ def adaptive_figure_tables(figure: AdaptiveFigure) -> list[Any]:
 def draw_adaptive_figure(
     figure: AdaptiveFigure, path: str | os.PathLike[str] | None = None, force: bool = False
 ) -> Any:
-    """Bars with intervals, one group a benchmark."""
+    """Bars with intervals, one group a benchmark; short black lines where the paper prints numbers."""
     check_drawing(path)
-    drawn = new_figure(4.0 + 1.2 * len(figure.values), 4.0)
+    drawn = new_figure(5.0 + 1.2 * len(figure.values), 4.0)
     axes = drawn.add_subplot()
     places = np.arange(len(figure.values))
     width = 0.8 / len(NAMES)
@@ -352,11 +353,26 @@ def draw_adaptive_figure(
             [each.mean for each in own],
             width,
             yerr=[each.half for each in own],
+            capsize=2,
+            error_kw={"elinewidth": 1.0, "ecolor": "0.4"},
             label=name,
         )
     axes.set_xticks(places, [_label(point) for point in figure.values])
     axes.set_ylabel(ADAPTIVE_FIGURES[figure.name].title, fontsize=8)
-    axes.legend(fontsize=8)
+    for place, point in zip(places, figure.values, strict=True):
+        for name, (low, high) in (_paper(figure.name, point) or {}).items():
+            at = place + (NAMES.index(name) - (len(NAMES) - 1) / 2) * width
+            first = place == 0 and name == NAMES[0]
+            axes.errorbar(
+                [at],
+                [(low + high) / 2],
+                yerr=(high - low) / 2,
+                fmt="k_",
+                markersize=9,
+                capsize=0,
+                label="the paper's" if first else None,
+            )
+    drawn.legend(loc="outside right upper", fontsize=8)
     axes.set_title(figure.name, loc="left", fontsize=10)
     if path is not None:
         save_figure(drawn, path, force)

@@ -3,116 +3,216 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from malleable.report.text import number, percent, table
+from malleable.report.simulation_views import simulation_dict
+from malleable.report.text import number, percent, table, wall_time
 from malleable.simulation import SimulationResult
 from malleable.simulation.replications import Interval, Replications
 
-if TYPE_CHECKING:
-    from rich.table import Table
-
 __all__ = [
-    "GRID_ERRORS",
-    "GRID_SPEEDUPS",
+    "cluster_dict",
     "cluster_lines",
     "cluster_tables",
-    "grid_dict",
-    "grid_lines",
+    "interval_cell",
+    "interval_numbers",
     "replications_dict",
     "replications_tables",
 ]
 
-GRID_SPEEDUPS = (1.0, 0.8, 0.5)
-GRID_ERRORS = (0.0, 0.2, 1.0)
-_TIMES = {
-    "mean_response": "mean [s]",
-    "p50": "p50",
-    "p95": "p95",
-    "p99": "p99",
-    "mean_stretch": "stretch",
-    "makespan": "makespan",
-    "longest_wait": "wait, max",
-}
-_USE = {
-    "map_utilisation": "map slots",
-    "reduce_utilisation": "reduce slots",
-    "locality": "local",
-    "lost_slots": "lost",
-    "churn": "churn",
-    "missed_deadlines": "late",
-    "jain_fairness": "Jain",
-}
-_NETWORK = {
-    "rack_locality": "in rack",
-    "off_rack": "off rack",
-    "remote_bytes": "remote [B]",
-    "rack_bytes": "across racks [B]",
-    "disk_utilisation": "disks",
-    "link_utilisation": "links",
-    "rack_utilisation": "rack links",
-    "busiest_link": "busiest link",
+_TABLES: dict[str, dict[str, str]] = {
+    "response [s]": {
+        "mean_response": "mean",
+        "p50": "median",
+        "p95": "p95",
+        "p99": "p99",
+        "longest_wait": "longest wait",
+        "makespan": "makespan",
+    },
+    "flows [s]": {
+        "flow_response": "mean response",
+        "flow_max_response": "longest response",
+        "flow_stretch": "mean stretch",
+        "flow_max_stretch": "max stretch",
+    },
+    "fairness": {
+        "mean_stretch": "mean stretch",
+        "max_stretch": "max stretch",
+        "jain_fairness": "Jain",
+        "missed_deadlines": "late",
+        "dissatisfaction": "dissatisfied",
+        "user_fairness": "users apart",
+    },
+    "slots": {
+        "map_utilisation": "map",
+        "reduce_utilisation": "reduce",
+        "locality": "local",
+        "lost_slots": "lost",
+        "idle_slots": "idle",
+        "churn": "churn",
+    },
+    "network": {
+        "rack_locality": "in rack",
+        "off_rack": "off rack",
+        "remote_bytes": "remote [B]",
+        "rack_bytes": "across racks [B]",
+        "disk_utilisation": "disks",
+        "link_utilisation": "links",
+        "rack_utilisation": "rack links",
+        "busiest_link": "busiest link",
+    },
 }
 _SHARES = (
     "map_utilisation", "reduce_utilisation", "locality", "rack_locality", "off_rack",
     "disk_utilisation", "link_utilisation", "rack_utilisation", "busiest_link",
 )  # fmt: skip
+_USERS = 6  # that a table shows
+_ALL = 1e-9
+
+Value = float | Interval
 
 
-def _cell(name: str, value: float) -> str:
-    if math.isnan(value):
+def _interval(value: Value) -> Interval:
+    return value if isinstance(value, Interval) else Interval(value, math.nan)
+
+
+def interval_cell(value: Value, share: bool = False) -> str:
+    """A mean, and the half width of its interval if there is one."""
+    mean, half = _interval(value)
+    if math.isnan(mean):
         return "-"
-    return percent(value) if name in _SHARES else number(value)
+    if math.isnan(half):
+        return percent(mean) if share else number(mean)
+    if share:
+        return f"{100 * mean:.1f} +- {100 * half:.1f} %"
+    return f"{_short(mean, 4)} +- {_short(half, 2)}"
 
 
-def _interval_cell(name: str, value: Interval) -> str:
-    shown = _cell(name, value.mean)
-    if math.isnan(value.half) or math.isnan(value.mean):
-        return shown
-    half = percent(value.half) if name in _SHARES else f"{value.half:.2g}"
-    return f"{shown} +- {half}"
+def _short(value: float, digits: int) -> str:
+    """So many significant digits, and never an exponent for what is only large."""
+    return f"{value:.0f}" if 10**digits <= abs(value) < 1e9 else f"{value:.{digits}g}"
 
 
-def _groups(summary: Mapping[str, Mapping[str, Any]]) -> list[dict[str, str]]:
-    """What the tables show; the network's only where there is one."""
-    networked = all("remote_bytes" in own for own in summary.values())
-    return [_TIMES, _USE, _NETWORK] if networked else [_TIMES, _USE]
+def interval_numbers(value: Value) -> dict[str, float | None]:
+    """Mean and half width as JSON has them: no NaN."""
+    mean, half = (None if math.isnan(x) else float(x) for x in _interval(value))
+    return {"mean": mean, "half": half}
 
 
-def cluster_tables(result: SimulationResult) -> list[Table]:
-    """Times, use of the slots, use of the network: one line a policy."""
+def _metric_tables(summary: Mapping[str, Mapping[str, Value]]) -> list[Any]:
+    shown = []
+    for title, names in _TABLES.items():
+        there = {
+            name: head
+            for name, head in names.items()
+            if any(not math.isnan(_interval(s.get(name, math.nan)).mean) for s in summary.values())
+        }
+        if there:
+            rows = [
+                (policy, *(interval_cell(s.get(n, math.nan), n in _SHARES) for n in there))
+                for policy, s in summary.items()
+            ]
+            shown.append(table("", (title, *there.values()), rows))
+    return shown
+
+
+def _size_table(
+    jobs: Sequence[int], stretch: Mapping[str, Sequence[Value]], share: str = "mean stretch"
+) -> list[Any]:
+    rows = []
+    for k, count in enumerate(jobs):
+        if count:
+            cells = [interval_cell(own[k]) if k < len(own) else "-" for own in stretch.values()]
+            low = "0" if k == 0 else f"10^{k}"
+            rows.append((f"{low} to 10^{k + 1}", f"{count}", *cells))
+    return [table("", (f"{share} by work [slot-s]", "jobs", *stretch), rows)] if rows else []
+
+
+def _user_table(summary: Mapping[str, Mapping[str, Value]]) -> list[Any]:
+    marks = {"response of ": "response [s]", "stretch of ": "stretch"}
+    first = next(iter(summary.values()), {})
+    users = [name.removeprefix("response of ") for name in first if name.startswith("response of ")]
+    if not users:
+        return []
+    rows = [
+        (user, head, *(interval_cell(s.get(f"{mark}{user}", math.nan)) for s in summary.values()))
+        for user in users[:_USERS]
+        for mark, head in marks.items()
+    ]
+    shown: list[Any] = [table("", ("user", "mean of", *summary), rows, left=2)]
+    if len(users) > _USERS:
+        shown.append(f"and {len(users) - _USERS} users more, see --json")
+    return shown
+
+
+def _clock(seconds: float) -> str:
+    return f"{1e6 * seconds:.2g} us" if seconds < 1e-5 else wall_time(seconds)
+
+
+def _clock_table(timing: Mapping[str, Value], policies: Sequence[str]) -> list[Any]:
+    """Wall-clock figures, which are no part of the records."""
+
+    def cell(name: str) -> str:
+        mean, half = _interval(timing.get(name, math.nan))
+        if math.isnan(mean):
+            return "-"
+        return _clock(mean) + ("" if math.isnan(half) else f" +- {_clock(half)}")
+
+    rows = [
+        (policy, *(cell(name) for name in (f"{policy} decision p50", f"{policy} decision p99", policy)))
+        for policy in policies
+    ]  # fmt: skip
+    return [table("", ("this machine's clock", "epoch, median", "epoch, p99", "run"), rows)]
+
+
+def cluster_tables(result: SimulationResult) -> list[Any]:
+    """One run: responses, flows, fairness, slots, stretch by size and by user, times of epochs."""
+    jobs: list[int] = next((count.tolist() for count, _ in result.slowdown.values()), [])
+    stretch = {policy: mean.tolist() for policy, (_, mean) in result.slowdown.items()}
     return [
-        table(
-            "",
-            ("policy", *names.values()),
-            [
-                (policy, *(_cell(name, s[name]) for name in names))
-                for policy, s in result.summary.items()
-            ],
-        )
-        for names in _groups(result.summary)
+        *_metric_tables(result.summary),
+        *_size_table(jobs, stretch),
+        *_user_table(result.summary),
+        *_clock_table(result.timing, list(result.summary)),
+        *cluster_lines(result.summary, result.slowdown),
     ]
 
 
 def replications_tables(result: Replications) -> list[Any]:
-    """The same with 95 % confidence intervals, and where policies lose to FAIR."""
-    shown: list[Any] = [
-        table(
-            f"{len(result.seeds)} replications, 95 % intervals",
-            ("policy", *names.values()),
-            [
-                (policy, *(_interval_cell(name, s[name]) for name in names))
-                for policy, s in result.summary.items()
-            ],
-        )
-        for names in _groups(result.summary)
-    ]
+    """The same with 95 % confidence intervals."""
     means = {
         policy: {metric: value.mean for metric, value in own.items()}
         for policy, own in result.summary.items()
     }
-    return [*shown, *cluster_lines(means, result.slowdown)]
+    jobs: list[int] = next((count.tolist() for count, _ in result.slowdown.values()), [])
+    return [
+        f"{len(result.seeds)} replications, means and half widths of 95 % intervals",
+        *_metric_tables(result.summary),
+        *_size_table(jobs, result.by_size),
+        *_user_table(result.summary),
+        *_clock_table(result.timing, list(result.summary)),
+        *cluster_lines(means, result.slowdown),
+    ]
+
+
+def _sizes_dict(count: Sequence[int], stretch: Sequence[Value]) -> list[dict[str, Any]]:
+    return [
+        {"decade": k, "jobs": int(jobs), **interval_numbers(stretch[k])}
+        for k, jobs in enumerate(count)
+        if jobs
+    ]
+
+
+def cluster_dict(result: SimulationResult) -> dict[str, Any]:
+    """One run in JSON types; stretch by decade of work: jobs and mean."""
+    return {
+        **simulation_dict(result),
+        "slowdown": {
+            policy: _sizes_dict(count.tolist(), mean.tolist())
+            for policy, (count, mean) in result.slowdown.items()
+        },
+    }
 
 
 def replications_dict(result: Replications) -> dict[str, Any]:
@@ -120,17 +220,17 @@ def replications_dict(result: Replications) -> dict[str, Any]:
     return {
         "model": "cluster",
         "complete": result.complete,
-        "seeds": result.seeds,
+        "seeds": list(result.seeds),
         "policies": {
-            policy: {metric: _numbers(value) for metric, value in own.items()}
+            policy: {metric: interval_numbers(value) for metric, value in own.items()}
             for policy, own in result.summary.items()
         },
+        "slowdown": {
+            policy: _sizes_dict(count.tolist(), result.by_size[policy])
+            for policy, (count, _) in result.slowdown.items()
+        },
+        "timing": {name: interval_numbers(value) for name, value in result.timing.items()},
     }
-
-
-def _numbers(value: Interval) -> dict[str, float | None]:
-    mean, half = (None if math.isnan(x) else x for x in value)
-    return {"mean": mean, "half": half}
 
 
 def cluster_lines(
@@ -152,52 +252,13 @@ def cluster_lines(
         worse = [
             f"10^{k} ({own[k] / normal[k]:.2f} x)"
             for k in range(min(len(own), len(jobs)))
-            if jobs[k] and normal[k] > 0.0 and own[k] > normal[k] * (1 + 1e-9)
+            if jobs[k] and normal[k] > 0.0 and own[k] > normal[k] * (1 + _ALL)
         ]
         where = (
             "loses for jobs of " + ", ".join(worse) + " slot-seconds"
             if worse
             else "loses for no size of jobs"
         )
-        loses = " (loses)" if ratio > 1 + 1e-9 else ""
+        loses = " (loses)" if ratio > 1 + _ALL else ""
         lines.append(f"{policy}: mean response {ratio:.3f} x {reference}{loses}; {where}")
     return lines
-
-
-def grid_lines(found: list[tuple[tuple[Any, Any], Replications]]) -> list[Any]:
-    """Mean responses for every speed-up and size error, and where FLEX loses to FAIR."""
-    policies = list(found[0][1].summary)
-    rows = []
-    losses = []
-    for (p, sigma), result in found:
-        cells = [_interval_cell("", result.summary[name]["mean_response"]) for name in policies]
-        ratio = "-"
-        if {"flex", "fair"} <= set(policies):
-            means = [result.summary[name]["mean_response"].mean for name in ("flex", "fair")]
-            ratio = f"{means[0] / means[1]:.3f}" if means[1] else "-"
-            if means[0] > means[1]:
-                losses.append(f"p = {p:g}, sigma = {sigma:g} ({means[0] / means[1]:.3f} x)")
-        rows.append((f"{p:g}", f"{sigma:g}", *cells, ratio))
-    heads = ("p", "sigma", *policies, "flex / fair")
-    shown: list[Any] = [
-        table("mean response [s]; s tasks do s^p, sizes err by exp(sigma Z)", heads, rows)
-    ]
-    if {"flex", "fair"} <= set(policies):
-        shown.append(
-            "FLEX loses to FAIR in the mean at " + ", ".join(losses)
-            if losses
-            else "FLEX loses to FAIR in the mean nowhere on this grid"
-        )
-    return shown
-
-
-def grid_dict(found: list[tuple[tuple[Any, Any], Replications]]) -> dict[str, Any]:
-    """The grid as JSON has it."""
-    return {
-        "model": "cluster",
-        "complete": all(result.complete for _, result in found),
-        "grid": [
-            {"speedup": p, "sigma": sigma, **replications_dict(result)}
-            for (p, sigma), result in found
-        ],
-    }

@@ -14,6 +14,7 @@ deviation 1 and m such that sigma = 4 gives the ratio of ten.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable
 from concurrent.futures import Executor
 from functools import partial
@@ -21,12 +22,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from malleable.report.drawing import check_drawing, new_figure, save_figure
 from malleable.report.text import table
 from malleable.simulation.replications import Interval, interval, replicate
 from malleable.workloads.cluster_jobs import ClusterJobs
 from malleable.workloads.cluster_nodes import Cluster
 
-__all__ = ["Figure6", "Point", "figure6_dict", "figure6_tables", "run_figure6"]
+__all__ = ["Figure6", "Point", "draw_figure6", "figure6_dict", "figure6_tables", "run_figure6"]
 
 SLACK, GAP, SIGMA, JOBS = 0.75, 0.0, 2.0, 10
 PANELS: dict[str, tuple[float, ...]] = {
@@ -37,6 +39,19 @@ PANELS: dict[str, tuple[float, ...]] = {
     "jobs": (20.0, 40.0),
 }
 _POLICIES = ("flex", "fair")
+# Where section 4.2 prints by what part FLEX is lower, "almost" or "as low as" so much [%].
+PRINTED: dict[str, dict[float, float]] = {
+    "slack": {0.95: 50.0},
+    "lambda": {0.0: 50.0},
+    "sigma": {1.0: 50.0},
+    "jobs": {20.0: 20.0, 40.0: 20.0},
+}
+_AXES = {
+    "slack": "slack, part of the slots",
+    "lambda": "mean gap [min]",
+    "sigma": "sigma of the jobs' work",
+    "jobs": "jobs",
+}
 _MAPS, _MAP_SECONDS = 900, 30.0
 _MAPS_PER_REDUCE, _SHUFFLE, _REDUCE_SECONDS = 6.7, 20.0, 60.0
 
@@ -243,3 +258,66 @@ def figure6_tables(figure: Figure6) -> list[Any]:
             f"{'holds' if holds else 'DOES NOT HOLD'}: {text}" for text, holds in _claims(figure)
         ]
     return shown
+
+
+def _curve(axes: Any, points: list[Point], which: str, scale: float = 1.0, **look: Any) -> None:
+    own = [getattr(point, which) for point in points]
+    axes.errorbar(
+        [point.value for point in points],
+        [scale * each.mean for each in own],
+        yerr=[0.0 if math.isnan(each.half) else scale * each.half for each in own],
+        marker="o",
+        markersize=3.5,
+        linewidth=1.2,
+        capsize=2.5,
+        **look,
+    )
+
+
+def draw_figure6(
+    figure: Figure6, path: str | os.PathLike[str] | None = None, force: bool = False
+) -> Any:
+    """Mean responses above, FLEX's gain below with what the paper's text prints of it.
+
+    Raises
+    ------
+    ValueError
+        The suffix names no image format.
+    ImportError
+        matplotlib is not installed.
+    """
+    check_drawing(path)
+    names = [name for name in _AXES if figure.panels.get(name)]
+    if not names:
+        raise ValueError("flex-fig6: no point is finished")
+    drawn = new_figure(1.0 + 3.3 * len(names), 6.0)
+    panels = drawn.subplots(2, len(names), squeeze=False, sharex="col", sharey="row")
+    for column, name in enumerate(names):
+        upper, lower = panels[0][column], panels[1][column]
+        points = figure.panels[name]
+        _curve(upper, points, "flex", color="C0", label="FLEX")
+        _curve(upper, points, "fair", color="C1", label="FAIR")
+        _curve(lower, points, "gain", 100.0, color="C2", label="FLEX lower by")
+        apart = figure.panels.get(f"{name}, copying apart")
+        if apart:
+            dashes: dict[str, Any] = {"linestyle": "--", "alpha": 0.6}
+            _curve(upper, apart, "flex", color="C0", label="FLEX, copying apart", **dashes)
+            _curve(upper, apart, "fair", color="C1", label="FAIR, copying apart", **dashes)
+            _curve(lower, apart, "gain", 100.0, color="C2", label="copying apart", **dashes)
+        printed = PRINTED[name]
+        lower.plot(
+            list(printed), list(printed.values()), "k*", markersize=10, label="the paper's text"
+        )
+        lower.axhline(0.0, color="black", linewidth=0.8)
+        lower.set_xlabel(_AXES[name])
+        for axes in (upper, lower):
+            axes.grid(alpha=0.3)
+            axes.legend(fontsize=7)
+    panels[0][0].set(ylabel="mean response [min]", ylim=(0.0, None))
+    panels[1][0].set_ylabel("FLEX lower than FAIR by [%]")
+    drawn.suptitle(
+        f"flex-fig6: FLEX and FAIR, {figure.replications} replications, 95 % intervals", fontsize=11
+    )
+    if path is not None:
+        save_figure(drawn, path, force)
+    return drawn

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from malleable.report.cluster_plots import draw_stretch_by_decade
 from malleable.report.drawing import check_drawing, new_figure, save_figure
 from malleable.report.slotted_views import draw_slowdown_by_work
 from malleable.simulation import SimulationResult
@@ -53,7 +54,8 @@ def draw_slowdown(
     Parameters
     ----------
     result : SimulationResult
-        With buckets; for the slotted model see `draw_slowdown_by_work`.
+        With buckets; for the slotted model see `draw_slowdown_by_work`, for the cluster
+        `draw_stretch_by_decade`.
     path : path, optional
         Where to write the picture.
     force : bool
@@ -70,6 +72,8 @@ def draw_slowdown(
     """
     if result.model == "slotted":
         return draw_slowdown_by_work(result, path, force)
+    if result.model == "cluster":
+        return draw_stretch_by_decade(result, path, force)
     check_drawing(path)
     if not any((np.asarray(count) >= _FEWEST).any() for count, _ in result.slowdown.values()):
         raise ValueError(f"slowdown: no bucket of size has {_FEWEST} jobs")

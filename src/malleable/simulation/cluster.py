@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,19 +15,28 @@ from malleable import _core
 from malleable.adaptive_policy import Adaptive
 from malleable.objectives import KINDS, parse_objective
 from malleable.simulation.cluster_flows import FlowFlexOnCluster
-from malleable.simulation.result import RECORD_COLUMNS, SimulationResult
+from malleable.simulation.cluster_outcome import (
+    records_of,
+    slowdown_of,
+    summary_of,
+)
+from malleable.simulation.cluster_slots import slots_of, task_records
+from malleable.simulation.result import SimulationResult
 from malleable.tables import Floats
-from malleable.workloads.cluster_jobs import ClusterJobs
+from malleable.workloads.cluster_jobs import ClusterJobs, checked_rates
 from malleable.workloads.cluster_nodes import Cluster, read_cluster
 
-__all__ = ["CLUSTER_POLICIES", "EXTRA_COLUMNS", "policy_name", "run"]
+__all__ = ["CLUSTER_POLICIES", "policy_name", "run"]
 
 _SRPT = ("srpt", "max-srpt", "split-srpt", "asrpt", "hesrpt")
 CLUSTER_POLICIES = (
     "flex", "fair", "fifo", "wdeq", *_SRPT, "flowflex", "adaptive", "adaptive-literal",
 )  # fmt: skip
-EXTRA_COLUMNS = ("user", "work", "deadline")
-_STEPS = 64  # of a run, between which Ctrl-C and progress are looked at
+_STEPS = 100  # of a run, between which Ctrl-C and progress are looked at and means are taken
+_TAIL = 400  # such steps after the last arrival, then the rest at once
+
+
+_Speedups = tuple[float | Floats | None, ...] | None
 
 
 def policy_name(policy: Any) -> str:
@@ -51,12 +61,13 @@ def _policy(
     at_least_one: bool,
     by_user: bool,
     settings: Mapping[str, Any],
+    tables: _Speedups,
 ) -> Any:
     if policy in ("adaptive", "adaptive-literal"):
         policy = Adaptive() if policy == "adaptive" else Adaptive.literal()
+        if settings.get("ageing", 0.0) > 0.0:
+            policy = replace(policy, max_wait=float(settings["ageing"]))
     if isinstance(policy, Adaptive):
-        if settings.get("gang", False):
-            raise ValueError(f"gang: not with policy {policy.name!r}, which starts single tasks")
         return _core.ClusterAdaptive(
             policy.core_options(), policy.matcher(), bool(policy.grouped), bool(policy.placement)
         )
@@ -79,7 +90,13 @@ def _policy(
                 float(settings.get("pool_minimum", 0.0)),
             )
         if policy in _SRPT:
-            return _core.ClusterSrpt(policy, float(settings.get("speedup", 1.0)))
+            exponents: list[float] = []
+            useful: list[int] = []
+            if policy == "hesrpt" and (tables is not None or "rates" in settings):
+                exponents, useful = _exponents(tables, settings)
+            return _core.ClusterSrpt(
+                policy, float(settings.get("speedup", 1.0)), exponents, useful, by_user
+            )
         raise ValueError(f"policy = {policy!r}: expected one of {', '.join(CLUSTER_POLICIES)}")
     style = str(getattr(policy, "style", "targets"))
     own = policy if hasattr(policy, "decide") or hasattr(policy, "choose") else _Function(policy)
@@ -89,6 +106,45 @@ def _policy(
         bool(getattr(policy, "depends_on_time", False)),
         hasattr(own, "task_finished"),
     )
+
+
+def _exponents(speedups: _Speedups, settings: Mapping[str, Any]) -> tuple[list[float], list[int]]:
+    """By job: the p of s^p that comes nearest to its rates, and how many slots still speed it up."""
+    common = np.array(settings["rates"]) if "rates" in settings else settings.get("speedup", 1.0)
+    known: dict[int, tuple[float, int]] = {}
+    rows = []
+    for given in speedups if speedups is not None else (None,) * settings["jobs"]:
+        own = common if given is None else given
+        if id(own) not in known:
+            known[id(own)] = _exponent(own)
+        rows.append(known[id(own)])
+    return [p for p, _ in rows], [most for _, most in rows]
+
+
+def _exponent(rates: float | Floats) -> tuple[float, int]:
+    if isinstance(rates, float):
+        return rates, 1 << 62
+    slots = np.log(np.arange(1.0, len(rates) + 1))
+    gain = np.log(rates / rates[0])
+    # Least squares in logarithms, through one slot.
+    p = float(slots @ gain / (slots @ slots)) if len(rates) > 1 else 0.0
+    return min(max(p, 0.0), 1.0), int(np.argmax(rates)) + 1
+
+
+def _rates(jobs: ClusterJobs, slots: int) -> dict[str, Any]:
+    """Rates of the jobs that have their own, one row after the other."""
+    tables: list[Floats] = []
+    for row, own in enumerate(jobs.speedup or ()):
+        if isinstance(own, float):
+            most = max(1, min(slots, int(max(jobs.maps[row], jobs.reduces[row]))))
+            tables.append(np.arange(1.0, most + 1) ** own)
+        else:
+            tables.append(np.empty(0) if own is None else own)
+    offset = np.concatenate([[0], np.cumsum([len(own) for own in tables])])
+    return {
+        "rate_offset": offset.astype(np.int64),
+        "rates": np.concatenate([*tables, np.empty(0)]),
+    }
 
 
 def _nodes(cluster: Cluster) -> dict[str, Any]:
@@ -197,13 +253,13 @@ def run(
         ``flex``, ``fair`` and ``wdeq`` decide for map and for reduce slots apart; ``fifo``; ``srpt``,
         ``max-srpt``, ``split-srpt``, ``asrpt``, ``hesrpt`` on estimated work left; ``flowflex`` on
         flows (`malleable.simulation.cluster_flows`; generic slots); ``adaptive``, ``adaptive-literal`` or a
-        `malleable.Adaptive`, which choose for each node and so know no ``delay``, ``ageing`` and
-        ``by_user`` but have rules of their own. One of your own: a function of a view (a mapping of
-        arrays, one row a job with ready tasks: ``job``, ``running``, ``most``, ``minimum``, ``work``,
-        ``size``, ``user``, ``arrival``, ``weight``, ``deadline``; and ``pool``, ``now``, ``slots``) that
-        gives slots, or with ``style = "ranks"`` numbers, the least first; or an object with
-        ``style = "node"`` and ``choose(state, node, pool)``, which gives a job and a phase (0 map, 1
-        reduce) or None.
+        `malleable.Adaptive`, which choose for each node and so know no ``delay`` and ``by_user`` but have
+        rules of their own (``ageing`` is the ``max_wait`` of the two named ones). One of your own: a
+        function of a view (a mapping of arrays, one row a job with ready tasks: ``job``, ``running``,
+        ``most``, ``minimum``, ``work``, ``size``, ``user``, ``arrival``, ``weight``, ``deadline``; and
+        ``pool``, ``now``, ``slots``) that gives slots, or with ``style = "ranks"`` numbers, the least
+        first; or an object with ``style = "node"`` and ``choose(state, node, pool)``, which gives a job
+        and a phase (0 map, 1 reduce) or None.
     rng : numpy Generator or seed, optional
         Of noise, failures and the places of blocks: the same for every policy.
     estimates : optional
@@ -220,12 +276,14 @@ def run(
     at_least_one : bool
         Minima are 1 at least (FLEX, section 4.2: so that every ready phase is measured soon).
     by_user : bool, optional
-        FLEX, FAIR, WDEQ, FIFO: users share slots first (waterline weighted by priority, minima), then
-        the policy decides for each user's jobs; by default where the cluster names users.
+        Users share slots first (waterline weighted by priority, minima), then the policy decides for
+        each user's jobs; by default where the cluster names users. Not for ``adaptive`` and policies
+        of one's own.
     records : bool, optional
         Keep one record a job (default).
     trace : bool
-        Keep every start and end of a task in ``result.trace``.
+        Keep every start and end of a task in ``result.trace``, one row a task in ``result.tasks``, and in
+        records the slots that jobs really held.
     horizon : float, optional
         Stop then [s].
     progress : callable, optional
@@ -239,10 +297,13 @@ def run(
         block; ``delay`` [0 s] that a job waits for a local slot, then ``rack_delay`` [0 s] for one in
         a rack with a block of its own; ``noise`` [0], standard deviation of
         the logarithm of task times; ``straggler_share`` [0], ``straggler_factor`` [1]; ``failure`` [0]
-        probability of an attempt; ``speedup`` [1]: s tasks of a phase together do s^speedup;
-        ``prior`` [1 s]; ``ageing`` [0 s: never]: a job whose ready tasks have waited so long without
-        one that runs goes first, with one task; ``gang`` [False]: minima are gang sizes, of a phase run
-        no tasks or at least so many (needs heartbeat 0 and no replicas); ``pool_minimum`` [0]: the part
+        probability of an attempt; ``lose_output`` [True]: finished maps on a node that leaves run again
+        while reduce tasks of their job have not started or not copied everything; ``speedup`` [1]: s
+        tasks of a phase together do s^speedup, or what a list says of 1, 2, ... tasks (a job's own
+        goes first); ``prior`` [1 s]; ``ageing`` [0 s: never]: a job whose ready tasks have waited so
+        long without one that runs goes first, with one task; ``gang`` [False]: minima are gang sizes,
+        of a phase run no tasks or at least so many;
+        ``pool_minimum`` [0]: the part
         of each kind of slots that all jobs are guaranteed in equal shares (flex, fair, wdeq).
 
     Returns
@@ -271,7 +332,12 @@ def run(
     shared = by_user if by_user is not None else bool(place.users) and jobs.user is not None
     split = bool(settings.get("split_copy", False))
     believed = _estimates(jobs, estimates, split, seed)
-    settings |= {"seed": seed, "learn": isinstance(estimates, str), "trace": bool(trace)}
+    settings |= {
+        "jobs": len(jobs),
+        "seed": seed,
+        "learn": isinstance(estimates, str),
+        "trace": bool(trace),
+    }
     end = math.inf if horizon is None else float(horizon)
     if math.isnan(end) or end < 0.0:
         raise ValueError(f"horizon = {horizon}: must be at least 0")
@@ -279,8 +345,10 @@ def run(
         row = int(np.flatnonzero(~np.isfinite(jobs.deadline))[0])
         raise ValueError(f"deadline[{row}] = {jobs.deadline[row]}: {objective} needs a deadline")
     if settings.get("gang"):
-        _check_gangs(jobs, place, settings, policy)
+        _check_gangs(jobs, place)
     columns, users = _jobs(jobs, place)
+    if jobs.speedup is not None:
+        columns |= _rates(jobs, int(place.map_slots.sum() + place.reduce_slots.sum()))
     changes = {
         "time": np.array([when for when, _, _ in place.changes], dtype=np.float64),
         "node": np.array([node for _, node, _ in place.changes], dtype=np.int64),
@@ -299,27 +367,35 @@ def run(
         settings,
         changes,
         believed,
-        _policy(policy, objective, hysteresis, effort, at_least_one, shared, settings),
+        _policy(
+            policy, objective, hysteresis, effort, at_least_one, shared, settings, jobs.speedup
+        ),
     )
     began = time.perf_counter()
-    complete = _advance(simulation, jobs, end, progress)
+    complete, series = _advance(simulation, jobs, _step(jobs, place), end, progress)
     seconds = time.perf_counter() - began
     totals, found = simulation.totals(), simulation.records()
-    summary = _summary(jobs, totals, found, users)
+    summary = summary_of(jobs, totals, found, users)
     latency = simulation.latency()
     timing = {name: seconds}
     if len(latency):
         timing[f"{name} decision p50"] = float(np.quantile(latency, 0.5))
         timing[f"{name} decision p99"] = float(np.quantile(latency, 0.99))
     keep = True if records is None else records
+    traced = None
+    if trace:
+        traced = simulation.trace()
+        traced["slot"] = slots_of(traced, place)
     return SimulationResult(
         model="cluster",
-        records=_records(jobs, name, found) if keep else None,
+        records=records_of(jobs, name, found, traced) if keep else None,
         summary={name: summary},
-        slowdown={name: _slowdown(jobs, found)},
+        slowdown={name: slowdown_of(jobs, found)},
         timing=timing,
         complete=complete,
-        trace={name: simulation.trace()} if trace else None,
+        trace=None if traced is None else {name: traced},
+        tasks=None if traced is None else task_records(traced, name, jobs.arrival),
+        series={name: series},
     )
 
 
@@ -333,7 +409,7 @@ def _place(jobs: ClusterJobs, cluster: Any, load: float | None) -> Cluster:
     if cluster is None:
         if load is None:
             raise ValueError("cluster: missing (or give a load)")
-        return Cluster.for_load(jobs, load)
+        return Cluster.for_load(jobs, load, generic=jobs.flow is not None)
     if load is not None:
         raise ValueError("load: only without a cluster")
     return cluster if isinstance(cluster, Cluster) else read_cluster(cluster)
@@ -350,19 +426,21 @@ _LIMITS: dict[str, tuple[float, float]] = {
     "straggler_share": (0.0, 1.0),
     "straggler_factor": (0.0, math.inf),
     "failure": (0.0, 0.99),
-    "speedup": (0.0, 1.0),
     "prior": (0.0, math.inf),
     "ageing": (0.0, math.inf),
     "pool_minimum": (0.0, 1.0),
 }
 _WHOLE = {"shuffle_steps": 1 << 31, "replicas": 1000, "tasks_per_heartbeat": 1 << 20}
-_FLAGS = ("split_copy", "gang")
+_FLAGS = ("split_copy", "gang", "lose_output")
 
 
 def _options(given: Mapping[str, Any]) -> dict[str, Any]:
     checked: dict[str, Any] = {}
     for name, value in given.items():
-        if name in _LIMITS:
+        if name == "speedup":
+            rates = checked_rates("speedup", value)
+            checked |= {"speedup": rates} if isinstance(rates, float) else {"rates": rates.tolist()}
+        elif name in _LIMITS:
             low, high = _LIMITS[name]
             if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
                 raise ValueError(f"{name} = {value!r}: not a number")
@@ -379,18 +457,12 @@ def _options(given: Mapping[str, Any]) -> dict[str, Any]:
                 raise ValueError(f"{name} = {value!r}: must be true or false")
             checked[name] = bool(value)
         else:
-            known = ", ".join([*_LIMITS, *_WHOLE, *_FLAGS])
+            known = ", ".join(["speedup", *_LIMITS, *_WHOLE, *_FLAGS])
             raise ValueError(f"{name}: unknown option, expected one of {known}")
     return checked
 
 
-def _check_gangs(
-    jobs: ClusterJobs, cluster: Cluster, settings: Mapping[str, Any], policy: Any
-) -> None:
-    if settings.get("heartbeat", 0.0) or settings.get("replicas", 0):
-        raise ValueError("gang: needs heartbeat = 0 and no replicas")
-    if getattr(policy, "style", "") == "node":
-        raise ValueError("gang: a policy that picks jobs for nodes has its own say")
+def _check_gangs(jobs: ClusterJobs, cluster: Cluster) -> None:
     total = int(cluster.map_slots.sum()), int(cluster.reduce_slots.sum())
     for field, tasks, minimum, slots in (
         ("min_map_slots", jobs.maps, jobs.min_map_slots, total[0]),
@@ -407,169 +479,59 @@ def _check_gangs(
             )
 
 
-def _advance(simulation: Any, jobs: ClusterJobs, end: float, progress: Any) -> bool:
-    """Run in steps, so that Ctrl-C is heard; False if it was."""
+_SERIES = {
+    "map_utilisation": ("map_busy", "map_offered"),
+    "reduce_utilisation": ("reduce_busy", "reduce_offered"),
+}
+
+
+def _step(jobs: ClusterJobs, cluster: Cluster) -> float:
+    """A part of the time that all will take at least [s]."""
+    power = max(1e-300, float(cluster.rate @ (cluster.map_slots + cluster.reduce_slots)))
+    least = float(jobs.map_work.sum() + jobs.reduce_work.sum()) / power
     last = float(jobs.arrival.max()) if len(jobs) else 0.0
-    try:
-        for step in range(1, _STEPS):
-            until = last * step / _STEPS
-            if until >= end:
-                break
-            simulation.advance(until)
-            if progress is not None:
-                progress(int(simulation.totals()["completed"]), len(jobs))
-        simulation.advance(end)
+    return max(last, least) / _STEPS
+
+
+def _advance(
+    simulation: Any, jobs: ClusterJobs, step: float, end: float, progress: Any
+) -> tuple[bool, dict[str, Floats]]:
+    """Run in steps, so that Ctrl-C is heard (False if it was); and means over the steps."""
+    windows = [simulation.totals()]
+    complete = True
+
+    def go(until: float) -> None:
+        simulation.advance(until)
+        windows.append(simulation.totals())
         if progress is not None:
-            progress(int(simulation.totals()["completed"]), len(jobs))
+            progress(int(windows[-1]["completed"]), len(jobs))
+
+    try:
+        count = _STEPS + _TAIL if step > 0.0 else 0
+        for k in range(1, count):
+            if k * step >= end or windows[-1]["completed"] == len(jobs):
+                break
+            go(k * step)
+        if windows[-1]["completed"] < len(jobs) or math.isfinite(end):
+            go(end)
     except KeyboardInterrupt:
-        return False
-    return True
+        complete = False
+    return complete, _means(windows)
 
 
-def _quantile(sorted_values: Floats, fraction: float) -> float:
-    """The least value that this part of all values does not exceed."""
-    if not len(sorted_values):
-        return math.nan
-    return float(sorted_values[max(0, math.ceil(fraction * len(sorted_values)) - 1)])
+def _means(windows: list[dict[str, Any]]) -> dict[str, Floats]:
+    """Utilisations and jobs in the system, each the mean from one time to the next."""
+    time = np.array([totals["now"] for totals in windows])
+    kept = np.concatenate([[True], np.diff(time) > 0.0])
+    time = time[kept]
 
+    def grown(name: str) -> Floats:
+        return np.diff(np.array([totals[name] for totals in windows], dtype=np.float64)[kept])
 
-def _ratio(part: float, whole: float) -> float:
-    return part / whole if whole > 0.0 else math.nan
-
-
-def _outcome(jobs: ClusterJobs, found: Mapping[str, Any]) -> tuple[Any, Floats, Floats]:
-    """Finished rows, their responses and their stretches."""
-    rows = np.flatnonzero(np.isfinite(found["completion"]))
-    response = np.maximum(found["completion"][rows] - jobs.arrival[rows], 0.0)
-    work = (jobs.map_work + jobs.reduce_work)[rows]
-    return rows, response, np.divide(response, work, out=np.zeros(len(rows)), where=work > 0.0)
-
-
-def _summary(
-    jobs: ClusterJobs, totals: Mapping[str, Any], found: Mapping[str, Any], users: list[str]
-) -> dict[str, float]:
-    rows, response, stretch = _outcome(jobs, found)
-    order = np.sort(response)
-    weight = jobs.weight[rows]
-    now = float(totals["now"])
-    wait = np.maximum(found["start"][rows] - jobs.arrival[rows], 0.0)
-    late = found["completion"] > jobs.deadline + 1e-9 * np.maximum(1.0, np.abs(jobs.deadline))
-    late |= ~np.isfinite(found["completion"]) & (jobs.deadline < now)
-    placed = totals["local"] + totals["remote"]
-    summary = {
-        "jobs": float(len(rows)),
-        "unfinished": float(len(jobs) - len(rows)),
-        "mean_response": float(response.mean()) if len(rows) else math.nan,
-        "weighted_response": _ratio(float(weight @ response), float(weight.sum())),
-        "p50": _quantile(order, 0.5),
-        "p95": _quantile(order, 0.95),
-        "p99": _quantile(order, 0.99),
-        "max_response": float(order[-1]) if len(rows) else math.nan,
-        "mean_stretch": float(stretch.mean()) if len(rows) else math.nan,
-        "max_stretch": float(stretch.max()) if len(rows) else math.nan,
-        "makespan": float(found["completion"][rows].max()) if len(rows) else math.nan,
-        "missed_deadlines": float(late[np.isfinite(jobs.deadline)].sum()),
-        "longest_wait": float(wait.max()) if len(rows) else math.nan,
-        "jain_fairness": _ratio(float(stretch.sum()) ** 2, len(rows) * float(stretch @ stretch)),
-        "mean_jobs": _ratio(totals["jobs_seconds"], now),
-        "map_utilisation": _ratio(totals["map_busy"], totals["map_offered"]),
-        "reduce_utilisation": _ratio(totals["reduce_busy"], totals["reduce_offered"]),
-        "lost_slots": _ratio(totals["map_lost"] + totals["reduce_lost"], now),
-        "idle_slots": _ratio(totals["map_idle"] + totals["reduce_idle"], now),
-        "locality": _ratio(totals["local"], placed),
-        "rack_locality": _ratio(totals["rack"], placed),
-        "off_rack": _ratio(totals["remote"] - totals["rack"], placed),
-        "decisions": float(totals["decisions"]),
-        "churn": _ratio(totals["moved"], totals["decisions"]),
-        "tasks": float(totals["tasks"]),
-        "failed_attempts": float(totals["failed"]),
-        "killed_tasks": float(totals["killed"]),
-        "dissatisfaction": _ratio(totals["dissatisfaction"], now),
-        "user_fairness": _ratio(totals["fairness"], now),
-        "end": now,
-    }
-    summary |= totals.get("network", {})
-    if jobs.flow is not None:
-        summary |= _flow_summary(jobs, found)
-    if jobs.user is not None:
-        owner = np.array(jobs.user, dtype=object)[rows]
-        for user in users:
-            own = owner == user
-            if own.any():
-                summary[f"response of {user}"] = float(response[own].mean())
-                summary[f"stretch of {user}"] = float(stretch[own].mean())
-    return summary
-
-
-def _flow_summary(jobs: ClusterJobs, found: Mapping[str, Any]) -> dict[str, float]:
-    """Responses and stretches of flows all of whose jobs have finished."""
-    number: dict[str, int] = {}
-    flow = np.array([number.setdefault(name, len(number)) for name in jobs.flow or ()])
-    count = len(number)
-    arrival, work = np.full(count, math.inf), np.zeros(count)
-    completion = np.full(count, -math.inf)
-    np.minimum.at(arrival, flow, jobs.arrival)
-    np.add.at(work, flow, jobs.map_work + jobs.reduce_work)
-    np.maximum.at(completion, flow, np.nan_to_num(found["completion"], nan=math.inf))
-    done = np.isfinite(completion)
-    response = np.maximum(completion - arrival, 0.0)[done]
-    stretch = np.divide(response, work[done], out=np.zeros(len(response)), where=work[done] > 0.0)
-    return {
-        "flows": float(done.sum()),
-        "flow_response": float(response.mean()) if len(response) else math.nan,
-        "flow_max_response": float(response.max()) if len(response) else math.nan,
-        "flow_stretch": float(stretch.mean()) if len(stretch) else math.nan,
-        "flow_max_stretch": float(stretch.max()) if len(stretch) else math.nan,
-    }
-
-
-def _slowdown(
-    jobs: ClusterJobs, found: Mapping[str, Any]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-    """Jobs and mean response / work in each decade of work: [1, 10), [10, 100) ... slot-seconds."""
-    rows, _, stretch = _outcome(jobs, found)
-    work = (jobs.map_work + jobs.reduce_work)[rows]
-    decade = np.zeros(len(rows), dtype=np.int64)
-    some = work >= 1.0
-    decade[some] = np.floor(np.log10(work[some])).astype(np.int64)
-    count = np.bincount(decade) if len(rows) else np.zeros(1, dtype=np.int64)
-    total = np.bincount(decade, weights=stretch) if len(rows) else np.zeros(1)
-    mean = np.divide(total, count, out=np.zeros(len(count)), where=count > 0)
-    return count.astype(np.int64), mean
-
-
-def _records(
-    jobs: ClusterJobs, policy: str, found: Mapping[str, Any]
-) -> dict[str, npt.NDArray[Any]]:
-    rows, response, stretch = _outcome(jobs, found)
-    count = len(rows)
-    arrival, completion = jobs.arrival[rows], found["completion"][rows]
-    start, most = found["start"][rows], found["most_slots"][rows]
-    names, users = jobs.name, jobs.user
-    # Whoever reads records for Batsim expects sets of slots; tasks come and go, so only their
-    # greatest number at once is known: the slots are numbered from 0.
-    slots = ["" if n == 0 else "0" if n == 1 else f"0-{n - 1}" for n in most.tolist()]
-    columns = (
-        rows,
-        np.full(count, "cluster"),
-        arrival,
-        np.maximum(jobs.maps, jobs.reduces)[rows],
-        np.full(count, -1.0),
-        np.ones(count, dtype=np.int64),
-        start,
-        completion - start,
-        completion,
-        start - arrival,
-        response,
-        stretch,
-        np.zeros(count),
-        np.array(slots, dtype=str),
-        np.full(count, policy),
-        np.array([f"job{r}" if names is None else names[r] for r in rows.tolist()], dtype=str),
-        found["map_completion"][rows],
-        completion,
-        np.array(["" if users is None else users[r] for r in rows.tolist()], dtype=str),
-        (jobs.map_work + jobs.reduce_work)[rows],
-        jobs.deadline[rows],
-    )
-    return dict(zip((*RECORD_COLUMNS, *EXTRA_COLUMNS), columns, strict=True))
+    series: dict[str, Floats] = {"time": time, "jobs": grown("jobs_seconds") / np.diff(time)}
+    for name, (part, whole) in _SERIES.items():
+        offered = grown(whole)
+        series[name] = np.divide(
+            grown(part), offered, out=np.full(len(offered), math.nan), where=offered > 0.0
+        )
+    return series

@@ -54,6 +54,8 @@ def interval(values: Sequence[float], confidence: float = 0.95) -> Interval:
     mean = float(known.mean())
     if len(known) == 1:
         return Interval(mean, math.nan)
+    if (known == known[0]).all():  # without what rounding makes of them
+        return Interval(float(known[0]), 0.0)
     spread = float(known.std(ddof=1)) / math.sqrt(len(known))
     return Interval(mean, student_quantile(0.5 + confidence / 2, len(known) - 1) * spread)
 
@@ -63,7 +65,9 @@ class Replications(NamedTuple):
 
     ``summary``: by policy and metric an `Interval`; ``runs``: by policy the summaries in the order of
     the seeds that were finished; ``slowdown``: by policy, jobs and mean stretch by decade of work over
-    all seeds; ``complete``: False after Ctrl-C.
+    all seeds; ``complete``: False after Ctrl-C; ``by_size``: by policy and decade of work, an `Interval`
+    of the mean stretch over the replications that have such jobs; ``timing``: wall-clock seconds, of the
+    run and of decisions, which are not reproducible.
     """
 
     seeds: list[int]
@@ -71,11 +75,28 @@ class Replications(NamedTuple):
     runs: dict[str, list[dict[str, float]]]
     slowdown: dict[str, tuple[Any, Any]]
     complete: bool
+    by_size: dict[str, list[Interval]]
+    timing: dict[str, Interval]
 
 
 def _one(make: Callable[[int], Any], seed: int, policies: Sequence[Any], options: Any) -> Any:
     found = simulate(make(seed), policy=list(policies), rng=seed, **options)
-    return found.summary, found.slowdown
+    return found.summary, found.slowdown, found.timing
+
+
+def _by_size(parts: list[tuple[Any, Any]], confidence: float) -> list[Interval]:
+    """Mean stretch in each decade over the runs that have jobs in it."""
+    longest = max((len(count) for count, _ in parts), default=0)
+    return [
+        interval(
+            [float(mean[k]) for count, mean in parts if k < len(count) and count[k]], confidence
+        )
+        for k in range(longest)
+    ]
+
+
+def _metrics(runs: list[dict[str, float]]) -> list[str]:
+    return list(dict.fromkeys(metric for one in runs for metric in one))
 
 
 def _pooled(parts: list[tuple[Any, Any]]) -> tuple[Any, Any]:
@@ -142,13 +163,25 @@ def replicate(
         for future in futures:
             future.cancel()
     names = [policy_name(policy) for policy in policies]
-    runs = {name: [summary[name] for summary, _ in found] for name in names}
+    runs = {name: [summary[name] for summary, _, _ in found] for name in names}
     summary = {
         name: {
             metric: interval([one.get(metric, math.nan) for one in own], confidence)
-            for metric in (own[0] if own else ())
+            for metric in _metrics(own)
         }
         for name, own in runs.items()
     }
-    slowdown = {name: _pooled([parts[name] for _, parts in found]) for name in names}
-    return Replications(list(seeds[: len(found)]), summary, runs, slowdown, complete)
+    sizes = {name: [parts[name] for _, parts, _ in found] for name in names}
+    times = [timing for _, _, timing in found]
+    return Replications(
+        list(seeds[: len(found)]),
+        summary,
+        runs,
+        {name: _pooled(parts) for name, parts in sizes.items()},
+        complete,
+        {name: _by_size(parts, confidence) for name, parts in sizes.items()},
+        {
+            key: interval([one[key] for one in times if key in one], confidence)
+            for key in _metrics(times)
+        },
+    )

@@ -62,7 +62,15 @@ class SimulationResult:
         False after Ctrl-C: what was finished by then.
     trace : dict of str to dict of arrays, or None
         Cluster model, if asked for: by policy ``time`` [s], ``kind`` (0 start, 1 end, 2 failed, 3
-        killed with its node), ``job``, ``phase`` (0 map, 1 reduce), ``task``, ``node``.
+        killed with its node or to make room, 4 output lost), ``job``, ``phase`` (0 map, 1
+        reduce), ``task``, ``node``, ``slot`` (-1: output lost).
+    tasks : dict of str to array, or None
+        With a trace: one entry an attempt of a task that ended and policy, columns as of records, then
+        ``job`` (row), ``phase``, ``task``, ``node``.
+    series : dict of str to dict of arrays, or None
+        Cluster model: by policy ``time`` [s], shape (W + 1,), and means between one time and the next,
+        shape (W,): ``jobs`` in the system, ``map_utilisation``, ``reduce_utilisation`` (NaN without such
+        slots).
     """
 
     model: str
@@ -72,6 +80,8 @@ class SimulationResult:
     timing: dict[str, float] = field(compare=False)
     complete: bool = True
     trace: dict[str, dict[str, npt.NDArray[Any]]] | None = None
+    series: dict[str, dict[str, npt.NDArray[Any]]] | None = field(default=None, compare=False)
+    tasks: dict[str, npt.NDArray[Any]] | None = None
 
     def _kept(self) -> dict[str, npt.NDArray[Any]]:
         if self.records is None:
@@ -88,24 +98,13 @@ class SimulationResult:
 
     def write_records(self, path: str | os.PathLike[str], force: bool = False) -> None:
         """Write the records, as Parquet if the path ends so, else as CSV; O(records)."""
-        records = self._kept()
-        if str(path).endswith(".parquet"):
-            try:
-                import pyarrow as pa
-                import pyarrow.parquet as pq
-            except ImportError:
-                raise ImportError(
-                    "Parquet needs pyarrow: pip install 'malleable[tables]'"
-                ) from None
-            if Path(path).exists() and not force:
-                raise FileExistsError(f"{path}: exists; say force=True (--force) to overwrite it")
-            pq.write_table(pa.table({k: pa.array(v.tolist()) for k, v in records.items()}), path)
-            return
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(records)
-        writer.writerows(zip(*(column.tolist() for column in records.values()), strict=True))
-        write_text(path, out.getvalue(), force=force)
+        _write(self._kept(), path, force)
+
+    def write_tasks(self, path: str | os.PathLike[str], force: bool = False) -> None:
+        """Write one row a task in the same way; needs ``simulate(..., trace=True)``."""
+        if self.tasks is None:
+            raise ValueError("tasks were not kept: simulate(..., trace=True)")
+        _write(self.tasks, path, force)
 
     def plot(
         self,
@@ -118,24 +117,48 @@ class SimulationResult:
         """One curve a policy, written to ``path`` if given.
 
         ``kind="cdf"``: the distribution of the responses, from records; ``"slowdown"``: mean slowdown
-        by size, from buckets (``width``: theirs, 0.25 s by default).
+        by size, from buckets (``width``: theirs, 0.25 s by default; cluster: decades of work);
+        ``"load"``, cluster: utilisation and jobs in the system over time.
         """
-        if kind not in ("cdf", "slowdown"):
-            raise ValueError(f"kind = {kind!r}: expected cdf or slowdown")
+        if kind not in ("cdf", "slowdown", "load"):
+            raise ValueError(f"kind = {kind!r}: expected cdf, slowdown or load")
         return views.present(f"simulation_{kind}", self, path, force=force, **options)
+
+
+def _write(records: dict[str, npt.NDArray[Any]], path: str | os.PathLike[str], force: bool) -> None:
+    if str(path).endswith(".parquet"):
+        try:
+            import pyarrow as pa
+            import pyarrow.parquet as pq
+        except ImportError:
+            raise ImportError("Parquet needs pyarrow: pip install 'malleable[tables]'") from None
+        if Path(path).exists() and not force:
+            raise FileExistsError(f"{path}: exists; say force=True (--force) to overwrite it")
+        pq.write_table(pa.table({k: pa.array(v.tolist()) for k, v in records.items()}), path)
+        return
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(records)
+    writer.writerows(zip(*(column.tolist() for column in records.values()), strict=True))
+    write_text(path, out.getvalue(), force=force)
+
+
+def _joined(tables: list[dict[str, npt.NDArray[Any]] | None]) -> dict[str, npt.NDArray[Any]] | None:
+    kept = [table for table in tables if table is not None]
+    return {name: np.concatenate([t[name] for t in kept]) for name in kept[0]} if kept else None
 
 
 def merged(parts: Sequence[SimulationResult]) -> SimulationResult:
     """The results of several policies as one."""
-    kept = [part.records for part in parts if part.records is not None]
     return SimulationResult(
         model=parts[0].model,
-        records={name: np.concatenate([r[name] for r in kept]) for name in kept[0]}
-        if kept
-        else None,
+        records=_joined([part.records for part in parts]),
+        tasks=_joined([part.tasks for part in parts]),
         summary={name: value for part in parts for name, value in part.summary.items()},
         slowdown={name: value for part in parts for name, value in part.slowdown.items()},
         timing={name: value for part in parts for name, value in part.timing.items()},
         complete=all(part.complete for part in parts),
         trace={name: value for part in parts for name, value in (part.trace or {}).items()} or None,
+        series={name: value for part in parts for name, value in (part.series or {}).items()}
+        or None,
     )

@@ -16,12 +16,8 @@ from malleable import _core
 from malleable.simulation.result import RECORD_COLUMNS, SimulationResult
 from malleable.tables import Floats, Integers
 from malleable.workloads.files import checked_choice, checked_whole
-from malleable.workloads.map_reduce import (
-    MapReduceJobs,
-    MapReduceStream,
-    checked_estimates,
-    join_tables,
-)
+from malleable.workloads.generate_map_reduce import MapReduceStream
+from malleable.workloads.map_reduce import MapReduceJobs, checked_estimates, join_tables
 
 __all__ = [
     "POLICIES",

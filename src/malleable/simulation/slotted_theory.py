@@ -12,7 +12,8 @@ import numpy.typing as npt
 from malleable.simulation.slotted import checked_machines
 from malleable.tables import Floats
 from malleable.workloads.files import checked_whole
-from malleable.workloads.map_reduce import MapReduceJobs, MapReduceStream, job_distribution
+from malleable.workloads.generate_map_reduce import MapReduceStream, job_distribution
+from malleable.workloads.map_reduce import MapReduceJobs
 
 __all__ = ["EfficiencyConstants", "efficiency_constants"]
 

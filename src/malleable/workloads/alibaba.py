@@ -13,12 +13,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from malleable.flow_tables import Flows
+from malleable.workloads.bad_records import BadRecords, trace_lines
 from malleable.workloads.files import Source, open_text, shown
 
 __all__ = ["read_alibaba"]
 
 
-def read_alibaba(source: Source, *, most: int | None = None) -> Flows:
+def read_alibaba(source: Source, *, most: int | None = None, errors: str = "raise") -> Flows:
     """Read Alibaba DAG lines.
 
     Parameters
@@ -27,6 +28,8 @@ def read_alibaba(source: Source, *, most: int | None = None) -> Flows:
         Plain or gzip.
     most : int, optional
         Stop after so many flows.
+    errors : {"raise", "skip"}
+        Malformed flows: one error that counts them and shows the first, or a warning that counts.
 
     Returns
     -------
@@ -37,28 +40,32 @@ def read_alibaba(source: Source, *, most: int | None = None) -> Flows:
     Raises
     ------
     ValueError
-        With file and line.
+        With file and lines.
     """
+    bad = BadRecords(errors, "flows")
     found: list[tuple[float, str, list[dict[str, Any]]]] = []
+    names: set[str] = set()
     with open_text(source) as (text, where):
-        for number, line in enumerate(text, start=1):
-            if not line.strip():
-                continue
+        for number, line in trace_lines(text, bad):
             if most is not None and len(found) >= most:
                 break
             try:
-                found.append(_flow(line))
+                flow = _flow(line)
+                if flow[1] in names:
+                    raise ValueError(f"job {flow[1]!r}: the name is taken")
+                Flows([flow[2]], name=[flow[1]])  # parents, names and cycles
             except ValueError as error:
-                raise ValueError(f"{where}, line {number}: {error}") from None
+                bad.add(f"line {number}: {error}")
+                continue
+            names.add(flow[1])
+            found.append(flow)
+    bad.settle(where, len(found))
     found.sort(key=lambda flow: flow[0])
-    try:
-        return Flows(
-            [jobs for _, _, jobs in found],
-            arrival=[arrival for arrival, _, _ in found],
-            name=[name for _, name, _ in found],
-        )
-    except ValueError as error:
-        raise ValueError(f"{where}: {error}") from None
+    return Flows(
+        [jobs for _, _, jobs in found],
+        arrival=[arrival for arrival, _, _ in found],
+        name=[name for _, name, _ in found],
+    )
 
 
 def _flow(line: str) -> tuple[float, str, list[dict[str, Any]]]:

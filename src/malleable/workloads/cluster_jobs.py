@@ -1,12 +1,8 @@
-"""Jobs made of map and reduce tasks: the table, its CSV form, SWIM, Rumen and Yahoo traces."""
+"""Jobs made of map and reduce tasks: the table, jobs of flows, and a generator."""
 
 from __future__ import annotations
 
-import csv
-import io
 import math
-import os
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,34 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable.flow_tables import Flows
-from malleable.tables import Floats, Integers
-from malleable.workloads.files import (
-    Source,
-    checked_choice,
-    checked_positive,
-    open_text,
-    parse_number,
-    shown,
-)
-from malleable.workloads.rumen_tasks import read_rumen_tasks
-from malleable.workloads.swim import read_swim
+from malleable.tables import ALL_SLOTS, Floats, Integers
+from malleable.workloads.files import checked_positive
 
-__all__ = [
-    "ClusterJobs",
-    "cluster_flows",
-    "generate_cluster_jobs",
-    "read_cluster_hawk",
-    "read_cluster_jobs",
-    "read_cluster_rumen",
-    "read_cluster_swim",
-]
-
-_COLUMNS = (
-    "name", "arrival", "maps", "map_seconds", "reduces", "reduce_seconds", "shuffle",
-    "shuffle_bytes", "block", "min_map_slots", "min_reduce_slots", "weight", "deadline", "user",
-    "program",
-)  # fmt: skip
-_WORDS = ("name", "user", "program")
+__all__ = ["ClusterJobs", "cluster_flows", "generate_cluster_jobs"]
 
 
 def _frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -49,7 +21,9 @@ def _frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return array
 
 
-def _amounts(field: str, values: Any, count: int, infinite: bool = False) -> Floats:
+def _amounts(
+    field: str, values: Any, count: int, infinite: bool = False, of: str = "maps"
+) -> Floats:
     try:
         array = np.array(values, dtype=np.float64, order="C")
     except (TypeError, ValueError):
@@ -58,7 +32,7 @@ def _amounts(field: str, values: Any, count: int, infinite: bool = False) -> Flo
     if array.ndim != 1:
         raise ValueError(f"{field} has {array.ndim} dimensions, expected 1")
     if len(array) != count:
-        raise ValueError(f"{field} has {len(array)} entries but maps has {count}")
+        raise ValueError(f"{field} has {len(array)} entries but {of} has {count}")
     bad = (
         np.isnan(array) | (array == -math.inf) if infinite else ~(np.isfinite(array) & (array >= 0))
     )
@@ -123,6 +97,41 @@ def _after(
     return _frozen(offset), _frozen(flat)
 
 
+def checked_rates(field: str, value: Any) -> float | Floats:
+    """An exponent from 0 to 1, or what 1, 2, ... tasks do together; ValueError names ``field``."""
+    if isinstance(value, bool):
+        raise ValueError(f"{field} = {value!r}: not a number or rates")
+    try:
+        given = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{field} = {value!r}: not a number or rates") from None
+    if given.ndim == 0:
+        if not 0.0 <= float(given) <= 1.0:
+            raise ValueError(f"{field} = {value}: must be from 0 to 1")
+        return float(given)
+    if given.ndim != 1 or not len(given):
+        raise ValueError(f"{field}: rates of 1, 2, ... tasks are one list")
+    for place in np.flatnonzero(~(np.isfinite(given) & (given > 0)))[:1]:
+        raise ValueError(f"{field}[{place}] = {given[place]}: must be finite and above 0")
+    for place in np.flatnonzero(np.diff(given) < 0)[:1]:
+        raise ValueError(
+            f"{field}[{place + 1}] = {given[place + 1]}: more tasks must not do less than fewer do"
+        )
+    return _frozen(given)
+
+
+def _speedups(values: Sequence[Any] | None, count: int) -> tuple[float | Floats | None, ...] | None:
+    if values is None:
+        return None
+    if np.isscalar(values) or len(values) != count:
+        size = 1 if np.isscalar(values) else len(values)
+        raise ValueError(f"speedup has {size} entries but maps has {count}")
+    return tuple(
+        None if value is None else checked_rates(f"speedup[{row}]", value)
+        for row, value in enumerate(values)
+    )
+
+
 def _labels(field: str, values: Sequence[Any] | None, count: int) -> tuple[str, ...] | None:
     if values is None:
         return None
@@ -158,6 +167,9 @@ class ClusterJobs:
         Guaranteed while the job has work there.
     weight, deadline : array_like or float
         At least 0, 1 by default; absolute [s], none by default.
+    speedup : sequence, optional
+        By job: None (as the simulation says), p (s running tasks of a phase together do s^p), or the
+        rates of 1, 2, ... running tasks together, which never fall; beyond the last as there.
     after : sequence of sequences of int, optional
         Rows of the jobs that must have finished before this one comes.
     flow : sequence of str, optional
@@ -191,6 +203,7 @@ class ClusterJobs:
         min_reduce_slots: npt.ArrayLike = 0,
         weight: npt.ArrayLike = 1.0,
         deadline: npt.ArrayLike = math.inf,
+        speedup: Sequence[Any] | None = None,
         after: Sequence[Sequence[int]] | None = None,
         flow: Sequence[str] | None = None,
         user: Sequence[str] | None = None,
@@ -212,6 +225,7 @@ class ClusterJobs:
         self.min_reduce_slots = _counts("min_reduce_slots", min_reduce_slots, count)
         self.weight = _amounts("weight", weight, count)
         self.deadline = _amounts("deadline", deadline, count, infinite=True)
+        self.speedup = _speedups(speedup, count)
         self.after_offset, self.after = _after(after, count)
         self.flow = _labels("flow", flow, count)
         self.user = _labels("user", user, count)
@@ -240,28 +254,53 @@ def _work(tasks: Integers, seconds: Floats, offset: Integers | None) -> Floats:
     return np.asarray(sums[offset[1:]] - sums[offset[:-1]], dtype=np.float64)
 
 
-def cluster_flows(flows: Flows, task_seconds: float, *, coarsest: int = 100_000) -> ClusterJobs:
+def cluster_flows(
+    flows: Flows,
+    task_seconds: float | None = None,
+    *,
+    coarsest: int = 100_000,
+    arrival: npt.ArrayLike | None = None,
+) -> ClusterJobs:
     """The jobs of flows as cluster jobs of map tasks only, with their precedence.
 
     Parameters
     ----------
     flows : Flows
         Any reader's.
-    task_seconds : float
+    task_seconds : float, optional
         A job of work W has about W / ``task_seconds`` tasks, at least one and at most ``coarsest``, of
-        equal times.
+        equal times. None: as many tasks as its ``max_slots``, what readers of traces take it from.
+    arrival : array_like, shape (F,), optional
+        When each flow comes [s]; as in the table by default.
+
+    Raises
+    ------
+    ValueError
+        A job without maximum and no ``task_seconds``.
 
     Notes
     -----
-    Maxima of jobs are dropped: a job may run as many tasks at once as it has. O(jobs + parents).
+    With ``task_seconds`` maxima of jobs are dropped: a job may run as many tasks at once as it has.
+    O(jobs + parents).
     """
-    seconds = checked_positive("task_seconds", task_seconds)
-    tasks = np.clip(np.rint(flows.work / seconds), 1, coarsest).astype(np.int64)
+    if task_seconds is None:
+        for row in np.flatnonzero(flows.max_slots == ALL_SLOTS)[:1]:
+            raise ValueError(
+                f"task_seconds: needed, as job {flows.job_name[row]!r} has no max_slots that would be "
+                "its number of tasks"
+            )
+        tasks = flows.max_slots.copy()
+    else:
+        seconds = checked_positive("task_seconds", task_seconds)
+        tasks = np.clip(np.rint(flows.work / seconds), 1, coarsest).astype(np.int64)
     tasks[flows.work == 0.0] = 0
+    comes = _amounts(
+        "arrival", flows.arrival if arrival is None else arrival, len(flows), of="flows"
+    )
     return ClusterJobs(
         tasks,
         np.divide(flows.work, tasks, out=np.zeros(len(tasks)), where=tasks > 0),
-        arrival=flows.arrival[flows.flow],
+        arrival=comes[flows.flow],
         weight=flows.weight[flows.flow],
         deadline=flows.deadline[flows.flow],
         after=[
@@ -322,222 +361,4 @@ def generate_cluster_jobs(
         shuffle_bytes=maps * map_output,
         block=block,
         user=[f"user{u}" for u in owner.tolist()],
-    )
-
-
-def read_cluster_jobs(source: Source) -> ClusterJobs:
-    """Read a table of cluster jobs from CSV with a header; ``maps`` and ``map_seconds`` are needed.
-
-    Columns are the parameters of `ClusterJobs`; ``map_seconds`` and ``reduce_seconds`` are a number
-    or ``s1;s2;...``, one for each task.
-
-    Raises
-    ------
-    ValueError
-        One line that names the file, the line (from 1) and the column.
-    OSError
-        The file cannot be opened.
-    """
-    with open_text(source) as (text, where):
-        rows = csv.reader(text)
-        head = [cell.strip() for cell in next(rows, [])]
-        for cell in head:
-            if cell not in _COLUMNS:
-                raise ValueError(
-                    f"{where}: unknown column {shown(cell)}, expected {', '.join(_COLUMNS)}"
-                )
-        for needed in ("maps", "map_seconds"):
-            if needed not in head:
-                raise ValueError(f"{where}: column {needed!r} is missing")
-        if len(set(head)) < len(head):
-            raise ValueError(f"{where}: a column occurs twice")
-        columns: dict[str, list[Any]] = {cell: [] for cell in head}
-        for cells in rows:
-            if not cells:
-                continue
-            if len(cells) != len(head):
-                raise ValueError(
-                    f"{where}: line {rows.line_num}: {len(cells)} cells, expected {len(head)}"
-                )
-            for column, cell in zip(head, cells, strict=True):
-                try:
-                    columns[column].append(_cell(column, cell))
-                except ValueError:
-                    raise ValueError(
-                        f"{where}: line {rows.line_num}: {column} = {shown(cell)}: not a number"
-                    ) from None
-    for column in ("map", "reduce"):
-        times = columns.get(f"{column}_seconds", [])
-        if any(isinstance(value, list) for value in times):
-            tasks = columns.get(f"{column}s", [0] * len(times))
-            columns[f"{column}_seconds"] = [
-                value if isinstance(value, list) else [value] * int(number)
-                for value, number in zip(times, tasks, strict=True)
-            ]
-    try:
-        return ClusterJobs(**columns)
-    except ValueError as error:
-        raise ValueError(f"{where}: {error}") from None
-
-
-def _cell(column: str, cell: str) -> Any:
-    if column in _WORDS:
-        return cell
-    if column == "deadline" and not cell.strip():
-        return math.inf
-    if column.endswith("_seconds") and ";" in cell:
-        return [parse_number(part) for part in cell.split(";") if part.strip()]
-    return parse_number(cell)
-
-
-def read_cluster_swim(
-    source: Source,
-    *,
-    block_bytes: float = 64 * 2**20,
-    task_seconds: float = 20.0,
-    reduce_bytes: float = 1e9,
-    reduce_seconds: float = 300.0,
-    shuffle_rate: float = math.inf,
-) -> ClusterJobs:
-    """Read a SWIM trace: bytes become tasks.
-
-    A job has ceil(map input / ``block_bytes``) map tasks of ``task_seconds`` each and ceil(shuffle /
-    ``reduce_bytes``) reduce tasks of ``reduce_seconds`` each, which copy an even part of the shuffle
-    at ``shuffle_rate`` at most [bytes a second; by default it takes no time of its own], and over the
-    cluster's links where these are limited. Jobs without bytes are done when they arrive.
-
-    Raises
-    ------
-    ValueError, OSError
-        As `read_swim`.
-    """
-    seconds = checked_positive("task_seconds", task_seconds)
-    reduce_time = checked_positive("reduce_seconds", reduce_seconds)
-    if not shuffle_rate > 0.0:
-        raise ValueError(f"shuffle_rate = {shown(shuffle_rate)}: must be above 0")
-    again: Any = source
-    if not isinstance(source, (str, os.PathLike)):
-        data: Any = source.read()
-        again = data.encode() if isinstance(data, str) else data
-    phases = []
-    for phase in ("map", "reduce"):
-        part: Any = io.BytesIO(again) if isinstance(again, bytes) else again
-        phases.append(
-            read_swim(
-                part,
-                phase=phase,
-                block_bytes=block_bytes,
-                task_seconds=1.0,
-                reduce_bytes=reduce_bytes,
-                reduce_seconds=1.0,
-            )
-        )
-    first, second = phases
-    maps, reduces = np.ceil(first.work), np.ceil(second.work)
-    copied = np.divide(
-        second.work * reduce_bytes, reduces, out=np.zeros(len(first)), where=reduces > 0
-    )
-    return ClusterJobs(
-        maps.astype(np.int64),
-        seconds,
-        reduces.astype(np.int64),
-        reduce_time,
-        arrival=first.arrival,
-        shuffle=copied / shuffle_rate,
-        shuffle_bytes=second.work * reduce_bytes,
-        block=float(block_bytes),
-        name=first.name,
-    )
-
-
-def read_cluster_rumen(source: Source, *, errors: str = "raise") -> ClusterJobs:
-    """Read a Rumen trace with the real time of every task.
-
-    A map task takes what its successful attempt took; a reduce task what was left of it after its
-    shuffle; every reduce task of a job copies for the job's mean time from the later of its own
-    start and the end of the job's last map to its shuffle's end. Tasks of unknown time take the
-    job's mean.
-
-    Parameters
-    ----------
-    source : path or file object
-        Plain or gzip.
-    errors : {"raise", "skip"}
-        Malformed jobs: one error that counts them and shows the first, or a warning that counts.
-
-    Raises
-    ------
-    ValueError
-        One line that names the file and what is wrong.
-    OSError
-        The file cannot be opened.
-    """
-    checked_choice("errors", errors, ("raise", "skip"))
-    rows, where = read_rumen_tasks(source, errors == "skip")
-    origin = min((row.submit for row in rows), default=0.0)
-    rows.sort(key=lambda row: row.submit)
-    try:
-        return ClusterJobs(
-            [len(row.map_seconds) for row in rows],
-            [row.map_seconds for row in rows],
-            [len(row.reduce_seconds) for row in rows],
-            [row.reduce_seconds for row in rows],
-            arrival=[(row.submit - origin) for row in rows],
-            shuffle=[row.shuffle for row in rows],
-            user=[row.user for row in rows],
-            program=[row.program for row in rows],
-            name=_numbered([row.name for row in rows]),
-        )
-    except ValueError as error:
-        raise ValueError(f"{where}: {error}") from None
-
-
-def _numbered(names: list[str]) -> list[str]:
-    seen: Counter[str] = Counter()
-    found = []
-    for name in names:
-        seen[name] += 1
-        found.append(name if seen[name] == 1 else f"{name}#{seen[name]}")
-    return found
-
-
-def read_cluster_hawk(source: Source) -> ClusterJobs:
-    """Read a Yahoo trace in Hawk's form: arrival [s], tasks, mean time [s], then every task's time.
-
-    Its jobs have one phase, which becomes map tasks.
-
-    Raises
-    ------
-    ValueError
-        One line that names the file, the line (from 1) and what is wrong.
-    OSError
-        The file cannot be opened.
-    """
-    arrival: list[float] = []
-    seconds: list[list[float]] = []
-    with open_text(source) as (text, where):
-        for index, line in enumerate(text, 1):
-            cells = line.split()
-            if not cells:
-                continue
-            try:
-                numbers = [parse_number(cell) for cell in cells]
-            except ValueError:
-                raise ValueError(f"{where}: line {index}: not numbers") from None
-            if len(numbers) < 3 or numbers[1] != len(numbers) - 3:
-                raise ValueError(
-                    f"{where}: line {index}: {max(0, len(numbers) - 3)} task times, "
-                    f"{cells[1] if len(cells) > 1 else '?'} tasks"
-                )
-            if not all(math.isfinite(number) and number >= 0.0 for number in numbers):
-                raise ValueError(f"{where}: line {index}: must be finite and not negative")
-            arrival.append(numbers[0])
-            seconds.append(numbers[3:])
-    if not arrival:
-        raise ValueError(f"{where}: empty; a Yahoo trace has one line a job")
-    order = np.argsort(arrival, kind="stable")
-    return ClusterJobs(
-        [len(seconds[k]) for k in order],
-        [seconds[k] for k in order],
-        arrival=np.array(arrival)[order],
     )

@@ -236,7 +236,7 @@ class Cluster:
         target = checked_positive("load", load)
         span = float(np.ptp(jobs.arrival)) if len(jobs) else 0.0
         if not span > 0.0:
-            raise ValueError("load: needs arrivals at different times")
+            raise ValueError("load: needs arrivals at different times; give a cluster instead")
         each = _count("map_slots_per_node", map_slots_per_node, 1)
         work = jobs.map_work.sum(), jobs.reduce_work.sum()
         wanted = [math.ceil(w / (span * target) - 1e-9) for w in work]

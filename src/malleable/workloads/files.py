@@ -22,6 +22,7 @@ from typing import IO, Any, BinaryIO, TextIO, TypeAlias
 
 Source: TypeAlias = "str | os.PathLike[str] | IO[str] | IO[bytes]"
 
+DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile)  # what a truncated or damaged gzip file raises
 _GZIP = b"\x1f\x8b"
 _HEAD = 4096  # bytes that a caller may rely on seeing in the first peek()
 _SHOWN = 60  # characters of a bad value that an error message repeats
@@ -182,15 +183,29 @@ def open_text(source: Source) -> Iterator[tuple[TextIO, str]]:
         yield text, where
 
 
+def _row(head: list[str], cells: list[str], parse: Callable[[str, str], Any]) -> list[Any]:
+    if len(cells) != len(head):
+        raise ValueError(f"{len(cells)} cells, expected {len(head)}")
+    values = []
+    for column, cell in zip(head, cells, strict=True):
+        try:
+            values.append(parse(column, cell))
+        except ValueError as error:
+            raise ValueError(f"{column} = {shown(cell)}: {error}") from None
+    return values
+
+
 def read_columns(
     source: Source,
     known: Sequence[str],
     needed: Sequence[str],
     parse: Callable[[str, str], Any],
+    bad: Callable[[str], None] | None = None,
 ) -> tuple[dict[str, list[Any]], str]:
     """Columns of a CSV with a header, plain or gzip, and the name of the file.
 
     ``parse(column, cell)`` makes a value of a cell; what it says in a ValueError follows the cell.
+    Lines that cannot be read go to ``bad``, with what is wrong; without it the first is an error.
 
     Raises
     ------
@@ -213,17 +228,24 @@ def read_columns(
         if len(set(head)) < len(head):
             raise ValueError(f"{where}: a column occurs twice")
         columns: dict[str, list[Any]] = {cell: [] for cell in head}
-        for cells in rows:
-            if not cells:
-                continue
-            line = f"{where}: line {rows.line_num}"
-            if len(cells) != len(head):
-                raise ValueError(f"{line}: {len(cells)} cells, expected {len(head)}")
-            for column, cell in zip(head, cells, strict=True):
+        try:
+            for cells in rows:
+                if not cells:
+                    continue
                 try:
-                    columns[column].append(parse(column, cell))
+                    values = _row(head, cells, parse)
                 except ValueError as error:
-                    raise ValueError(f"{line}: {column} = {shown(cell)}: {error}") from None
+                    told = f"line {rows.line_num}: {error}"
+                    if bad is None:
+                        raise ValueError(f"{where}: {told}") from None
+                    bad(told)
+                    continue
+                for column, value in zip(head, values, strict=True):
+                    columns[column].append(value)
+        except DAMAGED as error:
+            if bad is None:
+                raise
+            bad(f"after line {rows.line_num}: damaged or truncated gzip data ({error})")
     return columns, where
 
 

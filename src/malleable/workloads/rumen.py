@@ -12,7 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, TextIO, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,10 @@ _STEPS = {
 
 
 _Parsed = TypeVar("_Parsed")
+
+
+class _Readable(Protocol):
+    def read(self, size: int, /) -> str: ...
 
 
 class _MalformedJobError(ValueError):
@@ -55,7 +59,7 @@ def _no_constant(name: str) -> float:
     raise ValueError(f"{name} is not JSON")
 
 
-def _objects(text: TextIO, where: str) -> Iterator[tuple[int, Any]]:
+def _objects(text: _Readable, where: str) -> Iterator[tuple[int, Any]]:
     """JSON values one after another, each with the number of its first line.
 
     Holds one value and at most as much again in memory; a value that does not fit is read in

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from malleable.workloads.bad_records import BadRecords, UpToDamage
 from malleable.workloads.files import Source, open_text
 from malleable.workloads.rumen import (
     _MalformedJobError,
@@ -18,8 +18,6 @@ from malleable.workloads.rumen import (
 )
 
 __all__ = ["TaskTimes", "read_rumen_tasks"]
-
-_SHOWN_BAD = 3
 
 
 @dataclass(frozen=True)
@@ -77,29 +75,33 @@ def _job(record: dict[str, Any]) -> TaskTimes:
     )
 
 
-def read_rumen_tasks(source: Source, skip: bool) -> tuple[list[TaskTimes], str]:
+def read_rumen_tasks(source: Source, bad: BadRecords) -> tuple[list[TaskTimes], str]:
     """All jobs in the order of the file, and the file's name for messages.
 
-    Malformed jobs are counted: one ValueError that shows the first few, or with ``skip`` a warning.
+    Malformed jobs go to ``bad``, and so does where the file breaks off.
     """
     jobs: list[TaskTimes] = []
-    bad: list[str] = []
     with open_text(source) as (text, where):
-        for line, record in _objects(text, where):
-            if not isinstance(record, dict) or "jobID" not in record:
-                raise ValueError(
-                    f"{where}: line {line}: an object without jobID; not a Rumen job trace"
-                )
+        readable = UpToDamage(text)
+        objects = _objects(readable, where)
+        while True:
             try:
+                line, record = next(objects)
+                if not isinstance(record, dict) or "jobID" not in record:
+                    bad.add(f"line {line}: an object without jobID, not a job of a Rumen trace")
+                    continue
                 jobs.append(_job(record))
+            except StopIteration:
+                if readable.damage is not None:
+                    bad.add(f"after {len(jobs)} jobs: {readable.damage}")
+                break
             except _MalformedJobError as error:
-                bad.append(str(error))
-    if not jobs and not bad:
+                bad.add(str(error))
+            except ValueError as error:  # broken JSON, after which nothing can be told apart
+                reason = readable.damage or str(error).removeprefix(f"{where}: ")
+                bad.add(f"after {len(jobs)} jobs: {reason}")
+                break
+    bad.settle(where, len(jobs), 4)
+    if not jobs:
         raise ValueError(f"{where}: empty; a Rumen trace has one JSON object a job")
-    if bad:
-        few = "; ".join(bad[:_SHOWN_BAD]) + ("; ..." if len(bad) > _SHOWN_BAD else "")
-        told = f"{where}: {len(bad)} of {len(bad) + len(jobs)} jobs malformed: {few}"
-        if not skip:
-            raise ValueError(f"{told} (errors='skip', --skip-bad leave them out)")
-        warnings.warn(told, stacklevel=3)
     return jobs, where

@@ -13,7 +13,8 @@ import math
 
 import numpy as np
 
-from malleable.tables import Jobs
+from malleable.tables import Floats, Jobs
+from malleable.workloads.bad_records import BadRecords, trace_lines
 from malleable.workloads.files import (
     Source,
     checked_choice,
@@ -44,6 +45,36 @@ def _parse(line: str) -> tuple[str, list[float]]:
             raise ValueError(f"{field} = {shown(cell)}: must be finite and not negative")
         numbers.append(value)
     return cells[0], numbers
+
+
+def swim_rows(source: Source, bad: BadRecords | None) -> tuple[list[str], Floats, str]:
+    """Names and numbers of all jobs in the order of the file, and its name for messages.
+
+    The columns are submit time, gap, map input, shuffle, reduce output. Malformed lines go to
+    ``bad``; without it the first one is a ValueError.
+    """
+    names: list[str] = []
+    numbers: list[list[float]] = []
+    with open_text(source) as (text, where):
+        lines = enumerate(text, 1) if bad is None else trace_lines(text, bad)
+        for index, line in lines:
+            content = line.rstrip("\r\n")
+            if not content:
+                continue
+            try:
+                name, values = _parse(content)
+            except ValueError as error:
+                if bad is None:
+                    raise ValueError(f"{where}: line {index}: {error}") from None
+                bad.add(f"line {index}: {error}")
+                continue
+            names.append(name)
+            numbers.append(values)
+    if bad is not None:
+        bad.settle(where, len(names), 4)
+    if not names:
+        raise ValueError(f"{where}: empty; a SWIM trace has one line a job")
+    return names, np.array(numbers, dtype=np.float64), where
 
 
 def read_swim(
@@ -108,22 +139,7 @@ def read_swim(
     if phase == "reduce":
         block = checked_positive("reduce_bytes", reduce_bytes)
         seconds = checked_positive("reduce_seconds", reduce_seconds)
-    names: list[str] = []
-    numbers: list[list[float]] = []
-    with open_text(source) as (text, where):
-        for index, line in enumerate(text, 1):
-            content = line.rstrip("\r\n")
-            if not content:
-                continue
-            try:
-                name, values = _parse(content)
-            except ValueError as error:
-                raise ValueError(f"{where}: line {index}: {error}") from None
-            names.append(name)
-            numbers.append(values)
-    if not names:
-        raise ValueError(f"{where}: empty; a SWIM trace has one line a job")
-    table = np.array(numbers, dtype=np.float64)
+    names, table, where = swim_rows(source, None)
     arrival = table[:, 0]
     blocks = table[:, 2 if phase == "map" else 3] / block
     order = np.argsort(arrival, kind="stable")

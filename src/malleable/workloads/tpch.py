@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from malleable.flow_tables import Flows
+from malleable.workloads.bad_records import BadRecords
 from malleable.workloads.files import Source, open_text, shown
 
 __all__ = ["read_tpch"]
@@ -30,6 +31,7 @@ def read_tpch(
     *,
     size: int | None = None,
     cores: int | None = None,
+    errors: str = "raise",
 ) -> Flows:
     """Read TPC-H queries, a flow a query.
 
@@ -44,6 +46,8 @@ def read_tpch(
     cores : int, optional
         Cores of the profiled run; the fewest in the file by default. The same query costs more
         task-seconds on more cores, since real stages do not speed up linearly.
+    errors : {"raise", "skip"}
+        Malformed queries: one error that counts them and shows the first, or a warning that counts.
 
     Returns
     -------
@@ -55,6 +59,7 @@ def read_tpch(
     ValueError
         What is wrong, and in which file; a scale or a number of cores that the file does not have.
     """
+    bad = BadRecords(errors, "queries")
     with open_text(profiles) as (text, where):
         try:
             content = json.loads(text.read())
@@ -66,9 +71,12 @@ def read_tpch(
     for key, stages in content.items():
         match = _PROFILE.fullmatch(str(key))
         if match is None:
-            raise ValueError(f"{where}: {key!r}: expected tpch_q<query>_<size>g_maxCores_<cores>")
+            bad.add(f"{key!r}: expected tpch_q<query>_<size>g_maxCores_<cores>")
+            continue
         query, scale, count = (int(part) for part in match.groups())
         found[scale, count, query] = stages
+    if not found:
+        bad.settle(where, 0)
     scale = _choice("size", size, {key[0] for key in found}, where)
     count = _choice("cores", cores, {key[1] for key in found if key[0] == scale}, where)
     shapes = graphs if isinstance(graphs, Mapping) else _read_graphs(graphs)
@@ -76,14 +84,18 @@ def read_tpch(
     tables, names = [], []
     for query in queries:
         name = f"Q{query}"
-        if name not in shapes:
-            raise ValueError(f"{where}: no graph of query {name}")
-        tables.append(_jobs(found[scale, count, query], shapes[name], f"{where}: {name}"))
+        try:
+            if name not in shapes:
+                raise ValueError(f"no graph of query {name}")
+            table = _jobs(found[scale, count, query], shapes[name], name)
+            Flows([table], name=[name])
+        except ValueError as error:
+            bad.add(str(error))
+            continue
+        tables.append(table)
         names.append(name)
-    try:
-        return Flows(tables, name=names)
-    except ValueError as error:
-        raise ValueError(f"{where}: {error}") from None
+    bad.settle(where, len(tables))
+    return Flows(tables, name=names)
 
 
 def _choice(field: str, wanted: int | None, there: set[int], where: str) -> int:
@@ -107,6 +119,8 @@ def _jobs(stages: Any, graph: Mapping[str, Sequence[str]], where: str) -> list[d
             after[str(child)].append(str(stage))
     jobs = []
     for stage in stages:
+        if not isinstance(stage, Mapping):
+            raise ValueError(f"{where}: {shown(stage)}: expected a stage")
         name = str(stage.get("stage_id"))
         if name not in after:
             raise ValueError(f"{where}: stage {name} is not in the query's graph")

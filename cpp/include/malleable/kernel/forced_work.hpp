@@ -57,11 +57,6 @@ class ForcedWork {
   static void deadlines(const Problem& problem, const Penalties& penalties, double level,
                         double stretch, std::span<double> due);
 
-  // Floor under the sum of step penalties: for some times t, the cheapest fractional choice of
-  // steps whose forced work fits into S t. O(tries (steps log steps)).
-  double step_bound(const Problem& problem, const Penalties& penalties,
-                    std::span<const double> earliest, std::size_t tries);
-
  private:
   struct Excess {
     double work = 0.0;
@@ -74,18 +69,9 @@ class ForcedWork {
   double follow(const Problem& problem, const Penalties& penalties, const Peak& top, double low,
                 double to, double stretch);
 
-  void list_steps(const Problem& problem, const Penalties& penalties,
-                  std::span<const double> earliest);
-
-  struct Step {
-    double due, cost;  // the last time, from now, at which it is paid
-  };
-
   KeySort sorter_;
   bool smooth_ = false;  // no penalty jumps
   std::vector<double> times_, rates_, due_, zeros_;
-  std::vector<Step> steps_;
-  std::vector<std::size_t> step_offset_;
   std::vector<Index> order_, owners_;
 };
 

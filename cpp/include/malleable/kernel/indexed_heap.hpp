@@ -1,7 +1,7 @@
 // A binary heap of numbered items whose keys change: least key first, ties to the lower rank.
 //
-// push, change and erase take O(log n), top and `second` O(1). Ranks are fixed for all items when
-// the heap is reset, and no two are alike, so the order is total.
+// push, change and erase take O(log n), top and `second` O(1). Ranks are given for all items when
+// the heap is reset, or with an item's key; no two inside are alike, so the order is total.
 #pragma once
 
 #include <cassert>
@@ -53,6 +53,20 @@ class IndexedHeap {
     } else {
       down(place);
     }
+  }
+
+  // Inserts, or changes the key, and the rank.
+  void set(Index item, double key, Index rank) {
+    rank_[item] = rank;
+    const Index place = place_[item];
+    if (place == kAbsent) {
+      set(item, key);
+      return;
+    }
+    entries_[place].key = key;
+    entries_[place].rank = rank;
+    up(place);
+    down(place_[item]);
   }
 
   void erase(Index item) {

@@ -13,19 +13,23 @@
 
 #include "malleable/kernel/forced_work.hpp"
 #include "malleable/kernel/mean_busy_time.hpp"
+#include "malleable/kernel/price_bound.hpp"
 
 namespace malleable {
 
 class LowerBound {
  public:
   // `completion` (from problem.now) is a known schedule's, whose objective is `value`. `quick`
-  // settles for the cheaper form of the mean-busy-time bound.
+  // settles for the cheaper form of the mean-busy-time bound. `earliest` is what
+  // earliest_completions says, for those who know it already.
   double run(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
-             std::span<const double> completion, double value, bool quick = false);
+             std::span<const double> completion, double value, bool quick = false,
+             std::span<const double> earliest = {});
 
  private:
   MeanBusyTime mean_busy_time_;
   ForcedWork forced_work_;
+  PriceBound prices_;
   std::vector<double> earliest_, absolute_;
 };
 

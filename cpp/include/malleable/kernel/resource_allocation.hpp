@@ -59,6 +59,7 @@ class ResourceAllocation {
                          std::span<const Index> preference, std::size_t effort,
                          std::span<double> slots, const SpeedupTable* table, bool with_value);
   bool hinges(const Problem& problem, const Penalties& penalties);
+  void step_options(const Problem& problem, const Penalties& penalties, std::size_t j, double paid);
   bool run_closed(const Problem& problem, const Penalties& penalties, std::span<double> slots);
   template <typename Cost>
   void ranges(const Problem& problem, Cost cost, std::span<const Index> preference,

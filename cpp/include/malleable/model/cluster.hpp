@@ -51,6 +51,11 @@ struct ClusterJobsView {
   // Job j comes when it has arrived and the jobs after[after_offset[j]] ... have finished; may be
   // empty.
   std::span<const std::int64_t> after_offset, after;
+  // s running tasks of a phase of job j together do what one alone does in rates[rate_offset[j] + s
+  // - 1] times its time; beyond the end of the job's rates, as at the end. A job without any, or
+  // where they are empty, follows the simulation's.
+  std::span<const std::int64_t> rate_offset;
+  std::span<const double> rates;
   std::span<const double> user_minimum;   // slots, one entry a user; may be empty: 0
   std::span<const double> user_priority;  // may be empty: 1
 
@@ -76,6 +81,9 @@ struct ClusterJobsView {
 // differ. O(nodes), O(jobs + tasks listed).
 void validate(const ClusterView& cluster);
 void validate(const ClusterJobsView& jobs);
+// Of 1, 2 ... tasks that run at once: above 0, finite, never falling; `row` is the job that errors
+// name.
+void validate_rates(std::span<const double> rates, std::size_t row);
 // Jobs that no node can run (reduces but no slot for them, say), told before anything runs.
 void validate_fit(const ClusterView& cluster, const ClusterJobsView& jobs);
 

@@ -5,9 +5,10 @@
 // (section 6.2, 4; the paper's text leaves out the rule, docs/deviations.md has ours):
 //   1. of the users below their minimum share with a waiting job in a class suggested by the first
 //      matching (jobs of such users only), the one with the largest (minimum - running) x priority;
-//   2. else of all users with a waiting job in a class suggested by the second matching (all jobs),
+//   2. with fallback: the same question for any class, since minimum shares come first;
+//   3. else of all users with a waiting job in a class suggested by the second matching (all jobs),
 //      the one with the least running / priority;
-//   3. fallback: the same two questions for any class, so that no slot idles while a task waits.
+//   4. with fallback: the same for any class, so that no slot idles while a task waits.
 // Then the user's earliest job; or, for up to `patience` seconds since the earliest one last had a
 // task started, the first of its next few jobs with a local block. Ties: the lower number of the
 // user. A job that had no task started for `max_wait` seconds goes before everything. With

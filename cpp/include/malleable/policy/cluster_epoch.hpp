@@ -4,16 +4,19 @@
 // its work left as estimated, as many slots at most as it has unfinished tasks. Ties go to the job
 // whose phase became ready first, then to the one that arrived first. Between users, slots are
 // shared first: a waterline weighted by priority over what their jobs could use, each user's
-// minimum first (in proportion where it is one for several pools); then each user has an epoch. A
-// decision costs what the epochs' do and O(log n) for each job that changed. FIFO for all users
-// alike needs no decisions: jobs rank by arrival. Kernels: waterline; policies: epoch.
+// minimum first (policy/user_shares); then each user has an epoch. A
+// decision costs what the epochs' do and O(log n) for each job that changed. FAIR (without gangs
+// and pool minima) keeps a waterline in place of an epoch. FIFO for all users alike needs no
+// decisions: jobs rank by arrival. Kernels: waterline, live_waterline; policies: epoch.
 #pragma once
 
 #include <vector>
 
+#include "malleable/kernel/live_waterline.hpp"
 #include "malleable/kernel/waterline.hpp"
 #include "malleable/policy/cluster_policy.hpp"
 #include "malleable/policy/epoch.hpp"
+#include "malleable/policy/user_shares.hpp"
 
 namespace malleable {
 
@@ -41,29 +44,36 @@ class ClusterEpoch final : public ClusterPolicy {
   struct Share {
     Epoch epoch;
     std::vector<Index> job;  // by id
-    double most = 0.0;       // slots that its jobs could use
+    LiveWaterline fair;
+    double most = 0.0;  // slots that its jobs could use
     bool changed = false;
   };
 
   void update(const ClusterState& state, int pool, Share& share, std::span<const Index> jobs,
               Answer& answer);
+  void update_fair(const ClusterState& state, int pool, Share& share, std::span<const Index> jobs,
+                   Answer& answer);
+  void give_fair(const ClusterState& state, Share& share, std::int64_t slots, Answer& answer);
   void share_minimum(const ClusterState& state, int pool, Share& share);
   void give(const ClusterState& state, Share& share, std::int64_t slots, Answer& answer);
 
   EpochOptions options_;
-  bool at_least_one_, by_user_, time_matters_;
+  bool at_least_one_, by_user_, time_matters_, fair_;
   double pool_minimum_;
   std::size_t users_ = 1;
   std::vector<Share> shares_;                  // pool by pool, user by user
-  std::vector<std::int64_t> id_[2], most_[2];  // by job
+  std::vector<std::int64_t> id_[2], most_[2];  // by job; FAIR: row instead of id
   std::vector<Index> changed_;
   std::vector<std::int64_t> ids_, gone_, low_, high_, zeros_, new_low_, new_high_;
   std::vector<double> work_, size_, weight_, deadline_, arrival_, new_work_;
-  // Between users.
+  // FAIR, where minima do not fit.
   Waterline waterline_;
-  Problem between_;
-  std::vector<double> priority_, slots_, ones_, nothing_;
-  std::vector<std::int64_t> minimum_, maximum_, before_;
+  Problem crowded_;
+  std::vector<double> fair_slots_, ones_;
+  // Between users.
+  UserShares between_;
+  std::vector<double> usable_;
+  std::vector<std::int64_t> before_;
 };
 
 }  // namespace malleable

@@ -10,27 +10,45 @@
 //              (2013, section 4: real tasks follow a schedule that cannot be realised)
 //   heSRPT     with speed-up s^p: of m jobs, the i-th largest gets the part
 //              (i / m)^(1 / (1 - p)) - ((i - 1) / m)^(1 / (1 - p))  (Berg, Vesilo, Harchol-Balter
-//              2019); p = 1: SRPT
+//              2019); p = 1: SRPT. Where jobs have exponents of their own, p is their mean, and
+//              nobody gets more slots than still speed it up.
 //
-// O(n log n) a decision for n jobs in the system, O(n) for MaxSRPT and SRPT.
+// With `by_user` users share the slots first (policy/user_shares), then each user's jobs share what
+// the user has in the same way. O(n) a decision for n jobs in the system for SRPT, MaxSRPT and
+// ASRPT; where slots are counted, jobs stay sorted between decisions: O(n + moves), O(n log n) at
+// worst.
 #pragma once
 
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "malleable/policy/cluster_policy.hpp"
+#include "malleable/policy/user_shares.hpp"
 
 namespace malleable {
 
 enum class SrptKind : std::uint8_t { kSrpt, kMaxSrpt, kSplitSrpt, kAsrpt, kHeSrpt };
 
+struct SrptOptions {
+  SrptKind kind = SrptKind::kSrpt;
+  double speedup = 1.0;           // heSRPT's p
+  std::vector<double> exponents;  // by job, in place of p; empty: none
+  std::vector<std::int64_t>
+      useful;  // by job: slots beyond which it does not get faster; may be empty
+  bool by_user = false;
+};
+
 class ClusterSrpt final : public ClusterPolicy {
  public:
-  // `speedup`: p, for heSRPT.
-  ClusterSrpt(SrptKind kind, double speedup) : kind_(kind), speedup_(speedup) {}
+  explicit ClusterSrpt(SrptOptions options) : options_(std::move(options)) {}
+  ClusterSrpt(SrptKind kind, double speedup) {
+    options_.kind = kind;
+    options_.speedup = speedup;
+  }
 
   Style style() const override {
-    return kind_ == SrptKind::kSplitSrpt || kind_ == SrptKind::kHeSrpt ? Style::kTargets
-                                                                       : Style::kRanks;
+    return options_.by_user || counts_slots() ? Style::kTargets : Style::kRanks;
   }
   void begin(const ClusterState& state) override;
   void job_arrived(const ClusterState& state, Index job) override;
@@ -38,20 +56,26 @@ class ClusterSrpt final : public ClusterPolicy {
   void decide(const ClusterState& state, int pool, Answer& answer) override;
 
  private:
-  double left(const ClusterState& state, Index job, Phase p) const;
-  void advance(double now);
-  template <typename Key>
-  void collect(const ClusterState& state, int pool, Answer& answer, Key key);
-  void split(const ClusterState& state, int pool, Answer& answer);
-  void share(const ClusterState& state, int pool, Answer& answer);
-
   struct Row {
     double key, most, given;
     Index job;
   };
 
-  SrptKind kind_;
-  double speedup_;
+  bool counts_slots() const {
+    return options_.kind == SrptKind::kSplitSrpt || options_.kind == SrptKind::kHeSrpt;
+  }
+  double left(const ClusterState& state, Index job, Phase p) const;
+  double key(const ClusterState& state, Index job, int pool) const;
+  void advance(double now);
+  void collect(const ClusterState& state, int pool, Answer& answer);
+  void sort_rows();
+  void share(const ClusterState& state, int pool, std::span<Row> rows, double slots);
+  void split(const ClusterState& state, int pool, std::span<Row> rows, double slots);
+  void parts(std::span<Row> rows, double slots) const;
+
+  SrptOptions options_;
+  UserShares between_;
+  std::vector<double> usable_;
   // ASRPT's machine: what is left of each job there, or when it completed (as a negative number of
   // the order), and who is not done there.
   std::vector<double> virtual_left_;
@@ -60,6 +84,10 @@ class ClusterSrpt final : public ClusterPolicy {
   double done_there_ = 0.0;
   std::vector<std::uint8_t> map_heavy_;
   std::vector<double> imbalance_;
+  // Who wants slots of a pool, as sorted at its last decision; and since when jobs are here.
+  std::vector<Index> order_[2], came_;
+  std::vector<std::uint8_t> inside_[2];
+  Index arrivals_ = 0;
   std::vector<Row> rows_;
 };
 

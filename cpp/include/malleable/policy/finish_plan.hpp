@@ -9,10 +9,11 @@
 namespace malleable {
 
 // `completion` counts from problem.now. A bound or status `truncated` that the plan has already is
-// kept where it is the stronger one; `quick_bound` as for LowerBound. O(J log J), the cost of the
+// kept where it is the stronger one; `quick_bound` and
+// `earliest` as for LowerBound. O(J log J), the cost of the
 // bound.
 void finish_plan(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
                  std::span<const double> completion, LowerBound& lower_bound, Plan& plan,
-                 bool quick_bound = false);
+                 bool quick_bound = false, std::span<const double> earliest = {});
 
 }  // namespace malleable

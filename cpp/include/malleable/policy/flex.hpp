@@ -18,6 +18,7 @@
 #include "malleable/kernel/deadline_packing.hpp"
 #include "malleable/kernel/lower_bound.hpp"
 #include "malleable/kernel/order_search.hpp"
+#include "malleable/kernel/price_bound.hpp"
 #include "malleable/kernel/priority_orders.hpp"
 #include "malleable/kernel/resource_allocation.hpp"
 #include "malleable/model/plan.hpp"
@@ -58,8 +59,6 @@ class Flex {
  private:
   void generic_order(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
                      std::span<const Index> waiting, std::span<Index> order);
-  void finish(const Problem& problem, const Penalties& penalties, Aggregate aggregate, Plan& plan,
-              bool quick_bound = false);
   bool pack_deadlines(const Problem& problem, const Penalties& penalties, double bound, Plan& plan);
 
   ResourceAllocation allocation_;
@@ -69,6 +68,7 @@ class Flex {
   ForcedWork forced_work_;
   DeadlinePacking deadline_packing_;
   LowerBound lower_bound_;
+  PriceBound prices_;
   std::vector<double> slots_, earliest_, due_, completion_;
   std::vector<Index> order_, waiting_;
 };

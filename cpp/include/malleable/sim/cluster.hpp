@@ -9,6 +9,8 @@
 // decision changes who gets the slots that become free. Where disks or links are limited, a map
 // task reads its block first, and copying also takes until its bytes have come over the links
 // (sim/cluster_network); a reduce task then works once both are over, its seconds and its bytes.
+// A node that leaves kills what runs there, and maps that finished there run again as long as a
+// reduce task of their job has not started or not copied everything (sim/cluster_losses.cpp).
 //
 // At one instant: tasks end, nodes leave or return, jobs arrive, the policy decides if it is time
 // and anything changed, then free slots are given away. Tasks of one phase that start together and
@@ -41,13 +43,15 @@ struct ClusterOptions {
   double noise = 0.0;  // standard deviation of the logarithm of a task's time; its mean stays
   double straggler_share = 0.0;
   double straggler_factor = 1.0;
-  double failure = 0.0;  // probability that an attempt fails
-  double speedup = 1.0;  // s running tasks of a phase together do s^speedup
-  bool learn = false;    // estimates follow the tasks that finished, here and in earlier runs
-  double prior = 1.0;    // learn: seconds of a task before anything is known
+  double failure = 0.0;       // probability that an attempt fails
+  double speedup = 1.0;       // s running tasks of a phase together do s^speedup
+  std::vector<double> rates;  // what 1, 2 ... of them do, instead of that; empty: none given
+  bool learn = false;         // estimates follow the tasks that finished, here and in earlier runs
+  double prior = 1.0;         // learn: seconds of a task before anything is known
   std::uint64_t seed = 0;
-  double ageing = 0.0;  // a job without a running task for so long goes first, once; 0: never
-  bool gang = false;    // minima are gangs: none of a phase's tasks run, or at least that many
+  double ageing = 0.0;      // a job without a running task for so long goes first, once; 0: never
+  bool gang = false;        // minima are gangs: none of a phase's tasks run, or at least that many
+  bool lose_output = true;  // a node that leaves takes the outputs of finished maps along
   bool trace = false;
 };
 
@@ -64,8 +68,10 @@ struct ClusterTotals {
   std::int64_t completed = 0;
   std::int64_t tasks = 0;  // finished
   std::int64_t failed = 0;
-  std::int64_t killed = 0;  // with their node
-  std::int64_t local = 0;   // of maps that have a block
+  std::int64_t killed = 0;        // with their node
+  std::int64_t outputs_lost = 0;  // finished maps that had to run again
+  std::int64_t preempted = 0;     // reduce tasks that waited for maps which had no slot
+  std::int64_t local = 0;         // of maps that have a block
   std::int64_t remote = 0;
   std::int64_t rack = 0;  // of the remote ones: with a copy in their rack
   std::int64_t events = 0;
@@ -101,14 +107,15 @@ class ClusterSimulation {
   std::vector<double> came, start, map_completion, completion;
   std::vector<std::int64_t> most_slots;  // at once
   std::vector<float> latency;            // wall-clock seconds of decisions
-  // The trace. kind 0: start, 1: end, 2: failed, 3: killed.
+  // The trace. kind 0: start, 1: end, 2: failed, 3: killed, 4: output lost.
   std::vector<double> trace_time;
   std::vector<std::uint8_t> trace_kind, trace_phase;
   std::vector<std::int64_t> trace_job, trace_task, trace_node;
 
  private:
   static constexpr Index kNone = ~Index{0};
-  enum class Kind : std::uint8_t { kFinish, kPhase, kReady, kNode, kTimer, kAge, kHeartbeat };
+  static constexpr Index kGone = Index{1} << 31;  // a bit: this node's, but it left
+  enum class Kind : std::uint8_t { kFinish, kReady, kNode, kTimer, kAge, kHeartbeat };
   struct Event {
     double time;
     Kind kind;
@@ -130,6 +137,7 @@ class ClusterSimulation {
   struct Group {  // tasks of one phase with one start and one end
     double start = 0.0;
     double seconds = 0.0;  // on the node, copying included, waiting for maps not
+    double copying = 0.0;  // of these
     double finish = 0.0;   // (virtual) end; meaningless while parked
     Index phase = 0;       // 2 * job + phase
     Index type = 0;
@@ -137,18 +145,20 @@ class ClusterSimulation {
     Index count = 0;
     bool fails = false;
     bool parked = false;
-    Index transfer = kNone;  // of a map task that reads or (parked) a reduce task that copies
+    Index transfer = kNone;  // of a map task that reads or a reduce task that copies
   };
   // Of a job's phase with speed-up below linear: time runs at `speed` there.
   struct Clock {
     double at = 0.0, time = 0.0, speed = 1.0;
     std::vector<std::pair<double, Index>> ends;  // heap of groups
-    std::uint64_t stamp = 0;
     bool touched = false;
   };
   struct Job {
     double copied = -kInfinity;  // latest end of copying that finished maps force
     double skipped = -1.0;       // delay scheduling: since when
+    bool copies = false;         // with copy-compute splitting: copying has begun
+    Index gone = 0;              // outputs that left with their node and that nobody needs
+    std::vector<Index> output;   // by map task: the node that has its output, kGone if it left
     std::vector<Index> parked;   // reduces that wait for maps
     Index started[2] = {0, 0};   // tasks started at least once, in order
     std::vector<Index> again[2];
@@ -186,6 +196,18 @@ class ClusterSimulation {
   void integrate(double until);
   void watch_users();
   void put_back(Index job, Phase p, Index task);
+  bool copies(Index group);
+  bool needs_outputs(Index job);
+  void lose_outputs(Index node);
+  void run_maps_again(Index job);
+  void park_again(Index group);
+  void make_room();
+  std::int64_t least(Index job, Phase p) const;
+  void evict(Index job, std::int64_t slots);
+  void free_slot(Index node, int pool);
+  void gather(Index job, Phase p, int pool);
+  bool hold(Index node, int pool);
+  void give_up(int pool);
   void dispatch_queue(int pool);
   void dispatch_nodes(int pool);
   bool offer(Index node, int pool, std::int64_t most);
@@ -201,6 +223,8 @@ class ClusterSimulation {
   void touch(Index phase);
   void settle();
   void reschedule(Index phase);
+  void end_of_phase(Index phase);
+  double pace(Index phase) const;
   void record(std::uint8_t kind, Index phase, Index task, Index node);
   double uniform(Index phase, Index task, std::uint32_t attempt, std::uint32_t stream) const;
 
@@ -214,7 +238,16 @@ class ClusterSimulation {
   bool racks_ = false;  // more than one
   ClusterNetwork net_;
   double network_due_ = kInfinity;
-  LocalTasks rack_blocks_;  // by rack what state_.blocks has by node
+  LocalTasks rack_blocks_;   // by rack what state_.blocks has by node
+  bool outputs_;             // whether nodes may take outputs along
+  std::int64_t parked_ = 0;  // reduce tasks that hold a slot and wait for maps
+  struct Gathering {         // a gang, and the nodes of slots that are held for it
+    Index job = kNone;
+    Phase phase = kMap;
+    double since = 0.0;
+    std::vector<Index> nodes;
+  };
+  Gathering gathering_[2];
   ClusterTotals totals_;
   std::vector<Index> order_;  // by arrival
   std::size_t next_arrival_ = 0;
@@ -226,6 +259,9 @@ class ClusterSimulation {
   std::vector<Job> jobs_;
   std::vector<Clock> clocks_;
   std::vector<Index> touched_;
+  IndexedHeap phase_ends_;    // by phase: when its clock has its next end
+  Index phase_order_ = 0;     // of those that end together: who was last set first
+  std::vector<double> pace_;  // of each of so many running tasks of a phase
   std::vector<Event> events_;
   std::uint64_t sequence_ = 0;
   std::vector<Group> groups_;

@@ -50,6 +50,10 @@ class ClusterNetwork {
   // What one reduce task fetches (node == kNowhere: what all of them do).
   Index copy(Index job, Index node, Index owner);
   void map_ended(Index job, Index node);
+  // The output of one of the maps that ended there is gone, and the map will run again. Copies that
+  // still go on fetch of its new output what they have not had of the old one; as all of a job's
+  // output is alike, that is what they fetch less of whatever comes next.
+  void lose(Index job, Index node, double now);
   void stop(Index transfer, double now);
   void forget(Index job);
   void settle(double now);
@@ -90,6 +94,7 @@ class ClusterNetwork {
     double total = 0.0;                           // bytes when its flow was last set
     std::vector<std::pair<Index, double>> holds;  // then, by source
     std::int64_t seen = 0;                        // map tasks whose output is in it, or was
+    double had = 0.0;                             // bytes of outputs that were lost since
   };
   struct Shuffle {
     std::vector<std::int64_t> at;  // map tasks whose output has been told of, by node
@@ -109,7 +114,10 @@ class ClusterNetwork {
   Index new_transfer();
   void list(Index job);
   void tell(Shuffle& own);
+  double each(const Transfer& transfer) const;
   void update(Index transfer, double now);
+  void lose_from(Index transfer, Index node, double now);
+  void go(Index transfer, double now);
   void route_to_node(const Transfer& transfer);
   void route_to_all(const Transfer& transfer);
   void use(Index link, double part) {

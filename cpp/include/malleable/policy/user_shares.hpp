@@ -1,0 +1,29 @@
+// Slots of a cluster's users, before anything is decided for their jobs: a waterline weighted by
+// priority over what each user's jobs could use, minima first (adaptive, section 4, has users with
+// both; FLEX, section 1, pools). A minimum for several pools of slots counts in proportion to them.
+// O(users) a decision. Kernels: waterline.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "malleable/kernel/waterline.hpp"
+#include "malleable/policy/cluster_policy.hpp"
+
+namespace malleable {
+
+class UserShares {
+ public:
+  void begin(const ClusterState& state);
+  std::size_t users() const { return priority_.size(); }
+  // Whole slots of each user; `most[user]`: what the user's jobs could use.
+  std::span<const double> of(const ClusterState& state, int pool, std::span<const double> most);
+
+ private:
+  Waterline waterline_;
+  Problem between_;
+  std::vector<double> priority_, slots_, wants_, nothing_;
+  std::vector<std::int64_t> minimum_, maximum_;
+};
+
+}  // namespace malleable

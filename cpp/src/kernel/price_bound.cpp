@@ -1,0 +1,240 @@
+#include "malleable/kernel/price_bound.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace malleable {
+namespace {
+
+// What rounding may add to the forced work of so many jobs, as a share of all work.
+constexpr double kOver = 1e-12, kOverJobs = 4096.0;
+// Steps that the average completions remember, and where those who give up end, in last times.
+constexpr double kMemory = 20.0, kGaveUp = 1.2;
+
+}  // namespace
+
+bool PriceBound::begin(const Problem& problem, const Penalties& penalties,
+                       std::span<const double> earliest, std::span<const double> completion,
+                       std::size_t times) {
+  const std::size_t n = problem.size();
+  problem_ = &problem;
+  const auto at = penalties.at(), slope = penalties.slope();
+  const auto offset = penalties.offset();
+  // After the break point a time within the tolerance still pays what comes before it.
+  const auto last_of = [&](std::size_t r) { return at[r] + tolerance(at[r]) - problem.now; };
+  double total = 0.0;
+  for (const double work : problem.work) total += work;
+  const double end = total / problem.slots;
+  times_.clear();
+  for (std::size_t j = 0; j < n; ++j) {
+    if (penalties.is_custom(j)) return false;
+    if (problem.work[j] == 0.0) continue;
+    for (std::size_t r = offset[j] + 1; r < offset[j + 1]; ++r) {
+      const double t = last_of(r);
+      if (t > 0.0 && t >= earliest[j] && t <= end) times_.push_back(t);
+    }
+    if (slope[offset[j + 1] - 1] > 0.0 && completion[j] <= end) times_.push_back(completion[j]);
+  }
+  // Quantiles of a regular sample are close to those of all.
+  const std::size_t stride = times_.size() / (16 * times) + 1;
+  for (std::size_t k = 0; stride > 1 && k * stride < times_.size(); ++k) {
+    times_[k] = times_[k * stride];
+  }
+  times_.resize((times_.size() + stride - 1) / stride);
+  std::sort(times_.begin(), times_.end());
+  times_.erase(std::unique(times_.begin(), times_.end()), times_.end());
+  if (times_.empty()) return false;
+  if (times_.size() > times) {
+    for (std::size_t k = 0; k < times; ++k) times_[k] = times_[(k + 1) * times_.size() / times - 1];
+    times_.resize(times);
+  }
+  const std::size_t m = times_.size();
+  rounding_ = 2.0 * kOver * std::max(1.0, static_cast<double>(n) / kOverJobs) * total;
+  // Where the times of each of 4 m even spans begin: finding a place takes a step or two.
+  const double spans = 4.0 * static_cast<double>(m), scale = spans / times_.back();
+  place_.resize(4 * m + 1);
+  for (std::size_t b = 0, k = 0; b <= 4 * m; ++b) {
+    while (k < m && times_[k] * scale < static_cast<double>(b)) ++k;
+    place_[b] = static_cast<std::uint16_t>(k > 0 ? k - 1 : 0);
+  }
+  const auto first_from = [&](double t) {
+    std::size_t k = place_[static_cast<std::size_t>(std::clamp(t * scale, 0.0, spans))];
+    while (k < m && times_[k] < t) ++k;
+    return static_cast<std::uint16_t>(k);
+  };
+  options_.clear();
+  offset_.assign(1, 0);
+  low_.resize(n);
+  constant_ = 0.0;
+  for (std::size_t j = 0; j < n; ++j) {
+    const double work = problem.work[j], high = problem.high[j];
+    const double low = low_[j] = problem.gang ? 0.0 : problem.low[j];
+    if (work == 0.0) {
+      constant_ += penalties(j, problem.idle_end[j]);
+      offset_.push_back(options_.size());
+      continue;
+    }
+    const auto rising = low > 0.0 ? first_from(work / low) : static_cast<std::uint16_t>(m);
+    const auto add = [&](double completion, double penalty) {
+      Option option{completion, penalty, rising, 0, 0};
+      option.before = first_from(completion);
+      // Up to this time the minimum has done more than what is forced at the end.
+      const double turn = high > low ? (high * completion - work) / (high - low) : kInfinity;
+      // At the turn itself both say the same.
+      const bool rushes = option.before > 0 && times_[option.before - 1u] > turn * (1.0 + 1e-13);
+      option.own = rushes ? first_from(turn) : option.before;
+      option.rising = std::min(rising, option.own);
+      options_.push_back(option);
+    };
+    double from = earliest[j];
+    for (std::size_t r = offset[j]; r < offset[j + 1]; ++r) {
+      const double to = r + 1 < offset[j + 1] ? last_of(r + 1) : kInfinity;
+      if (to < from) continue;
+      if (slope[r] > 0.0) {
+        add(from, penalties.line(r, problem.now + from));
+        for (std::size_t k = 0; k < m; ++k) {
+          const double c = times_[k] + (work - std::min(work, low * times_[k])) / high;
+          if (c > from && c < to) add(c, penalties.line(r, problem.now + c));
+        }
+        if (to < kInfinity) add(to, penalties.line(r, problem.now + to));
+      } else {
+        add(to, penalties.value()[r]);
+      }
+      from = to;
+    }
+    offset_.push_back(options_.size());
+  }
+  multiplier_.assign(m, 0.0);
+  best_multiplier_.assign(m, 0.0);
+  gradient_.resize(m);
+  direction_.assign(m, 0.0);
+  level_.resize(m + 1);
+  ramp_.resize(m + 1);
+  sums_.resize(m + 1);
+  average_.assign(n, 0.0);
+  evaluations_ = 0.0;
+  best_ = -kInfinity;
+  share_ = 0.5;
+  stuck_ = 0;
+  return true;
+}
+
+// sums_[k]: of the multipliers from k on, and of those before k times their times.
+void PriceBound::sum_prices(std::span<const double> multiplier) {
+  const std::size_t m = multiplier.size();
+  sums_[m].after = 0.0;
+  for (std::size_t k = m; k-- > 0;) sums_[k].after = sums_[k + 1].after + multiplier[k];
+  sums_[0].moment = 0.0;
+  for (std::size_t k = 0; k < m; ++k) {
+    sums_[k + 1].moment = sums_[k].moment + multiplier[k] * times_[k];
+  }
+}
+
+// The option that costs job j least. sum_k l_k f(t_k; C), where f = m t before `rising`, W before
+// `own`, W - M (C - t) before `before`, and W from there on.
+std::size_t PriceBound::choose(std::size_t j, double& cost) const {
+  const double work = problem_->work[j], high = problem_->high[j], low = low_[j];
+  const Sums* sums = sums_.data();
+  const Option* options = options_.data();
+  cost = kInfinity;
+  std::size_t best = offset_[j];
+  for (std::size_t o = offset_[j], end = offset_[j + 1]; o < end; ++o) {
+    const Option& option = options[o];
+    const Sums& rising = sums[option.rising];
+    double c = option.penalty + low * rising.moment + work * rising.after;
+    if (option.own < option.before) {  // a time lies within the job's last rush
+      const Sums &own = sums[option.own], &before = sums[option.before];
+      c += high * ((before.moment - own.moment) - option.completion * (own.after - before.after));
+    }
+    if (c < cost) {
+      cost = c;
+      best = o;
+    }
+  }
+  return best;
+}
+
+// The bound at the present multipliers, and its gradient.
+double PriceBound::evaluate() {
+  const std::size_t m = times_.size(), n = problem_->size();
+  const double weight = 1.0 / std::min(++evaluations_, kMemory), latest = kGaveUp * times_.back();
+  sum_prices(multiplier_);
+  // f at t_k is the sum of level + ramp t_k over all that begins before k.
+  std::fill(level_.begin(), level_.end(), 0.0);
+  std::fill(ramp_.begin(), ramp_.end(), 0.0);
+  double bound = constant_;
+  for (std::size_t j = 0; j < n; ++j) {
+    if (offset_[j] == offset_[j + 1]) continue;
+    double cost = 0.0;
+    const Option& option = options_[choose(j, cost)];
+    bound += cost;
+    average_[j] += weight * (std::min(option.completion, latest) - average_[j]);
+    const double work = problem_->work[j], high = problem_->high[j];
+    ramp_[0] += low_[j];
+    ramp_[option.rising] -= low_[j];
+    level_[option.rising] += work;
+    if (option.before > option.own) {
+      level_[option.own] -= high * option.completion;
+      level_[option.before] += high * option.completion;
+      ramp_[option.own] += high;
+      ramp_[option.before] -= high;
+    }
+  }
+  double level = 0.0, ramp = 0.0;
+  for (std::size_t k = 0; k < m; ++k) {
+    level += level_[k];
+    ramp += ramp_[k];
+    const double room = problem_->slots * times_[k] + rounding_;
+    gradient_[k] = level + ramp * times_[k] - room;
+    bound -= multiplier_[k] * room;
+  }
+  return bound;
+}
+
+double PriceBound::improve(double value, std::size_t steps) {
+  const std::size_t m = times_.size();
+  for (std::size_t step = 0; step < steps && value > best_; ++step) {
+    const double bound = evaluate();
+    if (bound > best_) {
+      best_ = bound;
+      best_multiplier_ = multiplier_;
+      stuck_ = 0;
+    } else if (++stuck_ == 15) {
+      share_ /= 2.0;
+      stuck_ = 0;
+      multiplier_ = best_multiplier_;
+      std::fill(direction_.begin(), direction_.end(), 0.0);
+      continue;
+    }
+    // Camerini, Fratta, Maffioli 1975: a step that hardly undoes the last one. Their 1.5 in place
+    // of 0.9 would turn it round where there is but one time.
+    double along = 0.0, last = 0.0;
+    for (std::size_t k = 0; k < m; ++k) {
+      along += gradient_[k] * direction_[k];
+      last += direction_[k] * direction_[k];
+    }
+    const double keep = along < 0.0 ? -0.9 * along / last : 0.0;
+    double length = 0.0;
+    for (std::size_t k = 0; k < m; ++k) {
+      direction_[k] = gradient_[k] + keep * direction_[k];
+      if (multiplier_[k] <= 0.0 && direction_[k] < 0.0) direction_[k] = 0.0;
+      length += direction_[k] * direction_[k];
+    }
+    if (length == 0.0) break;
+    const double size = share_ * (value - bound) / length;
+    for (std::size_t k = 0; k < m; ++k) {
+      multiplier_[k] = std::max(0.0, multiplier_[k] + size * direction_[k]);
+    }
+  }
+  return std::min(best_, value);
+}
+
+void PriceBound::choices(std::span<double> due) {
+  sum_prices(best_multiplier_);
+  for (std::size_t j = 0; j < problem_->size(); ++j) {
+    double cost = 0.0;
+    due[j] = offset_[j] < offset_[j + 1] ? options_[choose(j, cost)].completion : 0.0;
+  }
+}
+
+}  // namespace malleable

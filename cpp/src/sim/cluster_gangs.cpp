@@ -1,0 +1,75 @@
+// Gangs on slots that become free one by one: minima of which all tasks start together or none.
+//
+// Where all free slots are seen at once, a gang starts when as many are free as it lacks. Where
+// nodes offer slots one at a time (heartbeats, blocks, policies that choose for nodes), a gang
+// *gathers*: the slots that it gets are held for it, idle, until there are enough, and then its
+// tasks start together. Only one gang gathers at a time in each pool and it comes before all other
+// jobs, so no two gangs wait for each other's slots. It begins when as many slots are free as it
+// lacks, when a policy chose it for a node, or when it has aged. Until it has waited for `delay` it
+// takes only slots of nodes that have a block for it. O(1) a slot.
+#include <algorithm>
+
+#include "malleable/sim/cluster.hpp"
+
+namespace malleable {
+
+// How many tasks a gang has to start at once.
+std::int64_t ClusterSimulation::needs(Index job, Phase p) const {
+  const PhaseState& s = state_.phases[2 * job + p];
+  const std::int64_t least = std::min(state_.jobs.minimum_of(p, job), s.running + s.waiting);
+  return std::max<std::int64_t>(0, least - s.running);
+}
+
+// How many free slots it takes until a task of the phase may start.
+std::int64_t ClusterSimulation::least(Index job, Phase p) const {
+  return options_.gang ? std::max<std::int64_t>(needs(job, p), 1) : 1;
+}
+
+void ClusterSimulation::gather(Index job, Phase p, int pool) {
+  gathering_[pool].job = job;
+  gathering_[pool].phase = p;
+  gathering_[pool].since = state_.now;
+  const bool waits = p == kMap && options_.replicas > 0 && options_.delay > 0.0;
+  if (waits && options_.heartbeat == 0.0) push(state_.now + options_.delay, Kind::kTimer, 0);
+}
+
+// A free slot of a node for the gang that gathers; false if it waits for another one.
+bool ClusterSimulation::hold(Index node, int pool) {
+  Gathering& own = gathering_[pool];
+  const Index job = own.job;
+  if (own.phase == kMap && options_.replicas > 0 && state_.now < own.since + options_.delay &&
+      state_.blocks.find(job, node) == LocalTasks::kNone) {
+    return false;
+  }
+  own.nodes.push_back(node);
+  --state_.free_on[pool][node];
+  --state_.free[pool];
+  if (static_cast<std::int64_t>(own.nodes.size()) < needs(job, own.phase)) return true;
+  own.job = kNone;
+  for (const Index other : own.nodes) ++state_.free_on[pool][other];
+  state_.free[pool] += static_cast<std::int64_t>(own.nodes.size());
+  for (const Index other : own.nodes) start_tasks(job, own.phase, 1, other, pool);
+  own.nodes.clear();
+  refresh(job, pool);
+  return true;
+}
+
+// The gang lets its slots go.
+void ClusterSimulation::give_up(int pool) {
+  Gathering& own = gathering_[pool];
+  own.job = kNone;
+  for (const Index node : own.nodes) free_slot(node, pool);
+  own.nodes.clear();
+}
+
+void ClusterSimulation::free_slot(Index node, int pool) {
+  ++state_.free_on[pool][node];
+  ++state_.free[pool];
+  if (options_.heartbeat > 0.0) {
+    schedule_heartbeat(node);
+    return;
+  }
+  queue_[pool][(head_[pool] + queued_[pool]++) % queue_[pool].size()] = node;
+}
+
+}  // namespace malleable

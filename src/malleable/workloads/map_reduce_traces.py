@@ -1,0 +1,226 @@
+"""Files of jobs of map and reduce tasks in slots: CSV tables, SWIM, Rumen and Google 2011 traces."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import os
+from typing import Any
+
+import numpy as np
+
+from malleable.tables import Floats, Integers
+from malleable.workloads.files import (
+    Source,
+    checked_positive,
+    parse_number,
+    read_columns,
+    write_text,
+)
+from malleable.workloads.generate_map_reduce import even_split, task_range
+from malleable.workloads.map_reduce import MapReduceJobs
+from malleable.workloads.map_shuffle import read_map_shuffle_google2011, read_map_shuffle_swim
+from malleable.workloads.rumen import read_rumen_tasks
+
+__all__ = [
+    "read_map_reduce_google2011",
+    "read_map_reduce_jobs",
+    "read_map_reduce_rumen",
+    "read_map_reduce_swim",
+    "write_map_reduce_jobs",
+]
+
+_COLUMNS = ("name", "arrival", "map", "reduce", "reduce_estimate")
+
+
+def read_map_reduce_jobs(source: Source) -> MapReduceJobs:
+    """Read ``name, arrival, map, reduce`` from CSV with a header, plain or gzip.
+
+    ``arrival`` is a slot from 1 (1 if the column is missing), ``reduce`` a list ``r1;r2;...`` of
+    task lengths (blank: none); only ``map`` and ``reduce`` are required; ``reduce_estimate`` may
+    follow.
+
+    Raises
+    ------
+    ValueError
+        One line that names the file, the line (from 1) and the column.
+    OSError
+        The file cannot be opened.
+    """
+    columns, where = read_columns(source, _COLUMNS, ("map", "reduce"), _value)
+    try:
+        return MapReduceJobs(**columns)
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None
+
+
+def _value(column: str, cell: str) -> str | float | list[float]:
+    if column == "name":
+        return cell
+    if column != "reduce":
+        return parse_number(cell)
+    try:
+        return [parse_number(part) for part in cell.split(";")] if cell.strip() else []
+    except ValueError:
+        raise ValueError("not a list r1;r2;...") from None
+
+
+def write_map_reduce_jobs(
+    jobs: MapReduceJobs, path: str | os.PathLike[str], force: bool = False
+) -> None:
+    """Write the table as `read_map_reduce_jobs` reads it; an existing file only with ``force``."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    lists = (";".join(map(str, lengths)) for lengths in jobs.reduce)
+    columns: list[Any] = [jobs.name, jobs.arrival.tolist(), jobs.map.tolist(), lists]
+    if jobs.reduce_estimate is not None:
+        columns.append(jobs.reduce_estimate.tolist())
+    writer.writerow(_COLUMNS[: len(columns)])
+    writer.writerows(zip(*columns, strict=True))
+    write_text(path, out.getvalue(), force=force)
+
+
+def _slots_of(seconds: Floats, slot_seconds: float) -> Integers:
+    """The slots in which these times lie, the first time being in slot 1."""
+    first = float(seconds.min()) if len(seconds) else 0.0
+    return (np.floor((seconds - first) / slot_seconds) + 1).astype(np.int64)
+
+
+def _units(work: Floats) -> Integers:
+    # 1e-9: a whole number of units that rounding put a hair above it stays that number.
+    return np.ceil(work - 1e-9).astype(np.int64)
+
+
+def read_map_reduce_swim(
+    source: Source,
+    *,
+    slot_seconds: float = 20.0,
+    block_bytes: float = 64 * 2**20,
+    reduce_bytes: float = 1e9,
+    reduce_seconds: float = 300.0,
+) -> MapReduceJobs:
+    """Read a SWIM trace: a map task a block of input, a reduce task per ``reduce_bytes`` shuffled.
+
+    Parameters
+    ----------
+    source : path or file object
+        Plain or gzip.
+    slot_seconds : float
+        Length of a slot [s], which is the time of a map task.
+    block_bytes, reduce_bytes : float
+        Bytes of one map and of one reduce task.
+    reduce_seconds : float
+        Time of a whole reduce task [s]; it takes the slots that this fills, rounded up. What is
+        left over makes one more, shorter task.
+
+    Raises
+    ------
+    ValueError, OSError
+        As `read_swim`; a parameter that is not above 0.
+
+    Notes
+    -----
+    The trace knows bytes only; all four parameters are choices.
+    """
+    length = checked_positive("slot_seconds", slot_seconds)
+    seconds = checked_positive("reduce_seconds", reduce_seconds)
+    read = read_map_shuffle_swim(
+        source,
+        map_rate=checked_positive("block_bytes", block_bytes),
+        shuffle_rate=checked_positive("reduce_bytes", reduce_bytes),
+    )
+    whole = np.floor(read.shuffle)
+    rest = _units((read.shuffle - whole) * seconds / length)
+    full = whole.astype(np.int64)
+    count = full + (rest > 0)
+    offset = np.concatenate(([0], np.cumsum(count)))
+    task = np.full(offset[-1], _units(np.array([seconds / length]))[0])
+    task[offset[1:][rest > 0] - 1] = rest[rest > 0]
+    arrival = _slots_of(read.arrival, length)
+    return MapReduceJobs.from_columns(arrival, _units(read.map), offset, task, read.name)
+
+
+def read_map_reduce_rumen(
+    source: Source,
+    *,
+    slot_seconds: float | None = None,
+    reduce_from: str = "shuffleFinished",
+    errors: str = "raise",
+) -> MapReduceJobs:
+    """Read a Rumen trace with the lengths of its reduce tasks.
+
+    Parameters
+    ----------
+    source : path or file object
+        Plain or gzip.
+    slot_seconds : float, optional
+        Length of a slot [s]; the mean time of the trace's map tasks by default, because a map task
+        takes one slot whatever its time was.
+    reduce_from, errors : str
+        As `read_rumen`.
+
+    Raises
+    ------
+    ValueError, OSError
+        As `read_rumen`; no map task to take the slot length from.
+    """
+    given = None if slot_seconds is None else checked_positive("slot_seconds", slot_seconds)
+    jobs, where = read_rumen_tasks(source, reduce_from=reduce_from, errors=errors)
+    length = given
+    if length is None:
+        times = [time for job in jobs for time in job.maps]
+        if not times or sum(times) <= 0.0:
+            raise ValueError(f"{where}: no map task has a time; say slot_seconds")
+        length = sum(times) / len(times)
+    order = sorted(range(len(jobs)), key=lambda row: jobs[row].submit)
+    reduce = [
+        [max(1, math.ceil(time / length - 1e-9)) for time in jobs[row].reduces] for row in order
+    ]
+    submit = np.array([jobs[row].submit for row in order], dtype=np.float64)
+    return MapReduceJobs(
+        [len(jobs[row].maps) for row in order],
+        reduce,
+        arrival=_slots_of(submit, length),
+        name=[jobs[row].name for row in order],
+    )
+
+
+def read_map_reduce_google2011(
+    source: Source,
+    *,
+    slot_seconds: float = 60.0,
+    map_units: float = 15.0,
+    reduce_units: float = 15.0,
+    tasks: int = 10,
+    least_tasks: int = 2,
+) -> MapReduceJobs:
+    """Read the per-job table of the Google 2011 trace as map and reduce work.
+
+    Parameters
+    ----------
+    source : path or file object
+        Plain or gzip.
+    slot_seconds : float
+        Length of a slot [s].
+    map_units, reduce_units : float
+        Mean units of a job's phases; the trace's columns give the proportions, rounded up.
+    tasks : int
+        Reduce tasks of a job (fewer where there are fewer units), evenly split.
+    least_tasks : int
+        As `read_map_shuffle_google2011`, which says what map and reduce are taken from.
+
+    Raises
+    ------
+    ValueError, OSError
+        As `read_map_shuffle_google2011`; a parameter out of its range.
+    """
+    length = checked_positive("slot_seconds", slot_seconds)
+    maps = checked_positive("map_units", map_units)
+    reduces = checked_positive("reduce_units", reduce_units)
+    most, _ = task_range(tasks)
+    read = read_map_shuffle_google2011(source, least_tasks=least_tasks)
+    work = _units(read.shuffle * reduces)
+    split = even_split(work, np.full(len(work), most))
+    arrival = _slots_of(read.arrival, length)
+    return MapReduceJobs.from_columns(arrival, _units(read.map * maps), *split, read.name)
