@@ -6,7 +6,7 @@
 import pytest
 
 import malleable as mb
-from benchmarks.instances import cluster_stream
+from benchmarks.instances import NETWORK_OPTIONS, cluster_stream, network_stream
 
 
 @pytest.mark.parametrize("policy", ["fifo", "fair", "flex", "asrpt"])
@@ -29,3 +29,20 @@ def test_batches(benchmark):
     if benchmark.stats is not None:
         tasks = result.summary["flex"]["tasks"]
         benchmark.extra_info["tasks_per_second"] = tasks / benchmark.stats.stats.min
+
+
+@pytest.mark.parametrize("steps", [64, 8])
+@pytest.mark.parametrize("policy", ["fair", "flex"])
+def test_network(benchmark, policy, steps):
+    """Blocks and shuffles over racks that send an eighth of what their nodes could."""
+    jobs, cluster = network_stream()
+    result = benchmark(
+        mb.simulate, jobs, "cluster", policy, cluster=cluster, records=False, shuffle_steps=steps,
+        **NETWORK_OPTIONS,
+    )  # fmt: skip
+    summary = result.summary[policy]
+    assert summary["jobs"] == len(jobs)
+    if benchmark.stats is not None:
+        benchmark.extra_info["tasks_per_second"] = summary["tasks"] / benchmark.stats.stats.min
+        benchmark.extra_info["rack_utilisation"] = summary["rack_utilisation"]
+        benchmark.extra_info["mean_response"] = summary["mean_response"]
