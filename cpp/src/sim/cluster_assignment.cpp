@@ -10,6 +10,7 @@
 namespace malleable {
 namespace {
 
+constexpr std::size_t kMostFruitless = 100'000;  // heartbeats of every node in which nothing runs
 constexpr double kNoTarget = 1e300;  // key of jobs that have none: after all others, by arrival
 constexpr double kRanked = 1e290;    // or, in the policy's order, up to twice that
 
@@ -233,7 +234,9 @@ void ClusterSimulation::heartbeat(Index node) {
   }
   const bool wanted = (state_.free_on[0][node] > 0 && ready_[0] > 0) ||
                       (state_.free_on[1][node] > 0 && ready_[1] > 0);
-  if (!wanted) return;
+  // A policy that chooses for nodes may never choose again, whatever time it is.
+  fruitless_ = running_[0] + running_[1] > 0 ? 0 : fruitless_ + 1;
+  if (!wanted || fruitless_ > kMostFruitless * state_.cluster.size()) return;
   const double period = options_.heartbeat;
   const double first =
       period * static_cast<double>(node) / static_cast<double>(state_.cluster.size());
@@ -245,6 +248,7 @@ void ClusterSimulation::heartbeat(Index node) {
 
 // Tasks are there that were not there before: idle nodes report.
 void ClusterSimulation::wake() {
+  fruitless_ = 0;
   for (Index node = 0; node < up_.size(); ++node) schedule_heartbeat(node);
 }
 

@@ -259,6 +259,7 @@ class ClusterSimulation {
   std::vector<Index> queue_[2];
   std::size_t head_[2] = {0, 0}, queued_[2] = {0, 0};
   std::vector<std::uint8_t> up_, beating_;
+  std::size_t fruitless_ = 0;  // heartbeats in a row while nothing ran
   IndexedHeap waiting_[2];
   std::vector<double> value_[2];  // targets or ranks
   std::vector<Index> moved_;
