@@ -54,6 +54,7 @@ void ClusterFlow::job_arrived(const ClusterState&, Index job) {
 
 void ClusterFlow::job_finished(const ClusterState&, Index job) {
   work_[job] = 0.0;
+  wants_[job] = 0;
   --flows_[options_.flow_of[job]].unfinished;
 }
 
