@@ -31,15 +31,20 @@ def test_batches(benchmark):
         benchmark.extra_info["tasks_per_second"] = tasks / benchmark.stats.stats.min
 
 
-@pytest.mark.parametrize("steps", [64, 8])
-@pytest.mark.parametrize("policy", ["fair", "flex"])
-def test_network(benchmark, policy, steps):
+@pytest.mark.parametrize(
+    ("policy", "count", "steps", "epoch"),
+    [("fair", 250, 0, 0), ("fair", 250, 64, 0), ("flex", 1000, 64, 0.5), ("flex", 1000, 8, 0.5)],
+)
+def test_network(benchmark, policy, count, steps, epoch):
     """Blocks and shuffles over racks that send an eighth of what their nodes could."""
-    jobs, cluster = network_stream()
-    result = benchmark(
-        mb.simulate, jobs, "cluster", policy, cluster=cluster, records=False, shuffle_steps=steps,
-        **NETWORK_OPTIONS,
-    )  # fmt: skip
+    jobs, cluster = network_stream(count)
+    result = benchmark.pedantic(
+        mb.simulate,
+        (jobs, "cluster", policy),
+        dict(cluster=cluster, records=False, shuffle_steps=steps, network_epoch=epoch)
+        | NETWORK_OPTIONS,
+        rounds=3,
+    )
     summary = result.summary[policy]
     assert summary["jobs"] == len(jobs)
     if benchmark.stats is not None:

@@ -109,6 +109,35 @@ TEST(one_copy_by_hand) {
   CHECK_NEAR(net.totals(12.0).remote, 90.0, 1e-12);
 }
 
+// Two of three outputs of node 0 are lost when half of everything has come: what had come of them
+// need not come again.
+TEST(lost_output_by_hand) {
+  Place place({0, 0, 0}, kEnd, 10.0, {});
+  place.job(4, 1, 160.0);
+  ClusterNetwork net;
+  net.reset(place.cluster(), place.jobs());
+  net.copy(0, 2, 5);
+  for (const Index node : {0u, 0u, 0u, 1u}) net.map_ended(0, node);
+  net.settle(0.0);
+  CHECK_EQUAL(net.next_end(), 16.0);
+  net.lose(0, 0, 8.0);
+  net.lose(0, 0, 8.0);
+  net.settle(8.0);
+  // 20 left at node 0, 20 at node 1.
+  CHECK_NEAR(net.next_end(), 12.0, 1e-12);
+  CHECK(!net.end_next(12.0));
+  net.settle(12.0);
+  net.map_ended(0, 1);
+  net.settle(13.0);  // 40 less 40
+  CHECK_NEAR(net.next_end(), 13.0, 1e-12);
+  CHECK(!net.end_next(net.next_end()));
+  net.map_ended(0, 1);
+  net.settle(20.0);
+  CHECK_NEAR(net.next_end(), 24.0, 1e-12);
+  CHECK(net.end_next(net.next_end()).has_value());
+  CHECK_NEAR(net.totals(24.0).shuffled, 160.0, 1e-9);
+}
+
 // One transfer for each reduce task, whatever the number of maps, and a stop in the middle.
 TEST(copies_stay_few) {
   Place place({0, 1, 0, 1}, 50.0, 10.0, {20.0, 20.0});
