@@ -16,6 +16,9 @@ flows_instance(F): F flows of 20 jobs each from that generator on 25 slots, seed
 cluster_stream(): 20,000 jobs of log-normal map counts (mean 50, 1.5), 20 s a map, one reduce task for ten maps
     (10 s copying, 60 s), 5 a second, on slots that give load 0.7, seed 7; times vary by 30 %, so that no
     two tasks end together.
+network_stream(J, N): J jobs of such map counts on N nodes of 4 map and 2 reduce slots, N / 400 jobs a second,
+    in ten racks; each map reads a block of 64 MB (3 copies) and leaves 64 MB for the shuffle; disks 200
+    MB/s, nodes 1 Gb/s, racks an eighth of what their nodes could send; seed 7, times vary by 30 %.
 cell_network(F, T, kind): F flows of work U{1..99} in T equal cells of 25 slots, ceil(work / 25 T) long, H in
     all; earliest completions U(0, H / 5), weights U{1..10}, deadlines U(0, H / 2) later, 1 to 5 SLA steps
     U(0, H / 3) apart, seed 1.
@@ -54,6 +57,7 @@ from malleable.workloads import section7, section41, section51_flows
 __all__ = [
     "LARGER",
     "M_M_1",
+    "NETWORK_OPTIONS",
     "SEEDS",
     "SIZES",
     "OverlapStream",
@@ -65,6 +69,7 @@ __all__ = [
     "instance_b",
     "m_m_1",
     "matching_instance",
+    "network_stream",
     "objectives_instance",
     "section41_base",
     "section41_larger",
@@ -288,6 +293,20 @@ def cluster_stream() -> tuple[ClusterJobs, Cluster]:
     """About a million map and reduce tasks; simulate with ``noise=0.3, rng=7``."""
     jobs = generate_cluster_jobs(20_000, 7, gap=0.2)
     return jobs, Cluster.for_load(jobs, 0.7)
+
+
+NETWORK_OPTIONS = {"noise": 0.3, "replicas": 3, "rng": 7}
+
+
+def network_stream(jobs: int = 1000, nodes: int = 400) -> tuple[ClusterJobs, Cluster]:
+    """Jobs that read and shuffle over oversubscribed racks; simulate with `NETWORK_OPTIONS`."""
+    table = generate_cluster_jobs(
+        jobs, 7, gap=400.0 / nodes, shuffle=0.0, block=64e6, map_output=64e6
+    )
+    racks = [f"rack{k}" for k in range(10)]
+    node = {"map_slots": 4, "reduce_slots": 2, "storage": 2e8, "link": 1.25e8, "rack": racks}
+    shared = [{"name": name, "link": 1.25e8 * nodes / 10 / 8} for name in racks]
+    return table, Cluster([{**node, "count": nodes}], racks=shared)
 
 
 def matching_instance(

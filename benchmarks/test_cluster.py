@@ -6,7 +6,7 @@
 import pytest
 
 import malleable as mb
-from benchmarks.instances import cluster_stream
+from benchmarks.instances import NETWORK_OPTIONS, cluster_stream, network_stream
 
 
 @pytest.mark.parametrize("policy", ["fifo", "fair", "flex", "asrpt"])
@@ -29,3 +29,25 @@ def test_batches(benchmark):
     if benchmark.stats is not None:
         tasks = result.summary["flex"]["tasks"]
         benchmark.extra_info["tasks_per_second"] = tasks / benchmark.stats.stats.min
+
+
+@pytest.mark.parametrize(
+    ("policy", "count", "steps", "epoch"),
+    [("fair", 250, 0, 0), ("fair", 250, 64, 0), ("flex", 1000, 64, 0.5), ("flex", 1000, 8, 0.5)],
+)
+def test_network(benchmark, policy, count, steps, epoch):
+    """Blocks and shuffles over racks that send an eighth of what their nodes could."""
+    jobs, cluster = network_stream(count)
+    result = benchmark.pedantic(
+        mb.simulate,
+        (jobs, "cluster", policy),
+        dict(cluster=cluster, records=False, shuffle_steps=steps, network_epoch=epoch)
+        | NETWORK_OPTIONS,
+        rounds=3,
+    )
+    summary = result.summary[policy]
+    assert summary["jobs"] == len(jobs)
+    if benchmark.stats is not None:
+        benchmark.extra_info["tasks_per_second"] = summary["tasks"] / benchmark.stats.stats.min
+        benchmark.extra_info["rack_utilisation"] = summary["rack_utilisation"]
+        benchmark.extra_info["mean_response"] = summary["mean_response"]

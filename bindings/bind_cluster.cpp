@@ -47,6 +47,7 @@ struct Tables {
     cluster.rack = column<std::int64_t>(nodes, "rack", kept, true);
     cluster.storage = column<double>(nodes, "storage", kept, true);
     cluster.link = column<double>(nodes, "link", kept, true);
+    cluster.rack_link = column<double>(nodes, "rack_link", kept);
     cluster.generic = nodes["generic"].cast<bool>();
     validate(cluster);
     jobs.arrival = column<double>(table, "arrival", kept, true);
@@ -58,6 +59,7 @@ struct Tables {
     jobs.offset[kReduce] = column<std::int64_t>(table, "reduce_offset", kept);
     jobs.shuffle = column<double>(table, "shuffle", kept);
     jobs.block = column<double>(table, "block", kept);
+    jobs.shuffle_bytes = column<double>(table, "shuffle_bytes", kept);
     jobs.min_slots[kMap] = column<std::int64_t>(table, "min_map_slots", kept);
     jobs.min_slots[kReduce] = column<std::int64_t>(table, "min_reduce_slots", kept);
     jobs.weight = column<double>(table, "weight", kept);
@@ -262,7 +264,10 @@ ClusterOptions options_of(const py::dict& given) {
   read("tasks_per_heartbeat", options.tasks_per_heartbeat);
   read("slow_start", options.slow_start);
   read("split_copy", options.split_copy);
+  read("shuffle_steps", options.shuffle_steps);
+  read("network_epoch", options.network_epoch);
   read("delay", options.delay);
+  read("rack_delay", options.rack_delay);
   read("replicas", options.replicas);
   read("noise", options.noise);
   read("straggler_share", options.straggler_share);
@@ -279,6 +284,20 @@ ClusterOptions options_of(const py::dict& given) {
   read("lose_output", options.lose_output);
   read("trace", options.trace);
   return options;
+}
+
+py::dict network_totals(const ClusterNetwork::Totals& t) {
+  py::dict d;
+  d["remote_bytes"] = t.remote;
+  d["rack_bytes"] = t.racks;
+  d["shuffled_bytes"] = t.shuffled;
+  d["disk_utilisation"] = t.disk_use;
+  d["link_utilisation"] = t.link_use;
+  d["rack_utilisation"] = t.rack_use;
+  d["busiest_disk"] = t.busiest_disk;
+  d["busiest_link"] = t.busiest_link;
+  d["busiest_rack"] = t.busiest_rack;
+  return d;
 }
 
 class PySimulation {
@@ -308,6 +327,7 @@ class PySimulation {
     d["preempted"] = t.preempted;
     d["local"] = t.local;
     d["remote"] = t.remote;
+    d["rack"] = t.rack;
     d["events"] = t.events;
     d["decisions"] = t.decisions;
     d["moved"] = t.moved;
@@ -321,6 +341,7 @@ class PySimulation {
     }
     d["dissatisfaction"] = t.dissatisfaction;
     d["fairness"] = t.fairness;
+    if (simulation_.has_network()) d["network"] = network_totals(simulation_.network_totals());
     return d;
   }
 

@@ -54,6 +54,7 @@ def test_table_json_records_and_plot(capsys):
         "requested_number_of_resources",
     ]
     assert Path("cdf.png").read_bytes().startswith(b"\x89PNG")
+    assert "remote" not in out  # nothing limits the network
     # The same trace, configuration and seed: the same bytes.
     assert call(*options, "--plot", "cdf.png", "--records", "again.csv", "--force") == 0
     assert Path("again.csv").read_bytes() == Path("r.csv").read_bytes()
@@ -147,3 +148,20 @@ def test_reproduce_figure_12(capsys, monkeypatch):
     more = ["reproduce", "flowflex-fig12", "--simulations", "1", "--plot", "x.png"]
     assert main(more) == 0
     assert Path("x.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_network_has_a_table_of_its_own(capsys):
+    Path("jobs.csv").write_text(
+        "maps,map_seconds,reduces,reduce_seconds,shuffle_bytes\n8,2,2,1,4000\n"
+    )
+    Path("cluster.toml").write_text(
+        CLUSTER + 'link = 100\nrack = ["a", "b"]\n[[rack]]\nname = "a"\nlink = 50\n'
+    )
+    assert call("--policy", "fair", "--set", "rack_delay=1", "--json", "s.json") == 0
+    out = capsys.readouterr().out
+    assert "across racks" in out
+    shown = json.loads(Path("s.json").read_text(), parse_constant=pytest.fail)
+    # Half of the maps ran on each node, and so do the reduce tasks: half of all bytes cross.
+    assert shown["policies"]["fair"]["rack_bytes"] == pytest.approx(2000)
+    assert call("--policy", "fair,fifo", "--replications", "2") == 0
+    assert "across racks" in capsys.readouterr().out

@@ -16,7 +16,7 @@ constexpr double kEnd = std::numeric_limits<double>::infinity();
 // What the views of a simulation point to.
 struct World {
   std::vector<std::int64_t> map_slots, reduce_slots, type, rack, maps, reduces;
-  std::vector<double> rate, speed, arrival, map_seconds, reduce_seconds, shuffle;
+  std::vector<double> rate, speed, arrival, map_seconds, reduce_seconds, shuffle, rack_link;
   bool generic = false;
 
   World(std::size_t nodes, std::int64_t map, std::int64_t reduce)
@@ -37,7 +37,7 @@ struct World {
     shuffle.push_back(copied);
   }
   ClusterView cluster() const {
-    return {map_slots, reduce_slots, rate, type, rack, speed, speed, generic};
+    return {map_slots, reduce_slots, rate, type, rack, speed, speed, generic, rack_link};
   }
   ClusterJobsView jobs() const {
     ClusterJobsView view;
@@ -148,19 +148,26 @@ TEST(all_options_together) {
     if (world.generic) std::fill(world.reduce_slots.begin(), world.reduce_slots.end(), 0);
     std::fill(world.speed.begin(), world.speed.end(), chance(random, 0.5) ? kEnd : 3.0);
     std::vector<std::int64_t> minimum, offset{0}, after;
-    std::vector<double> block;
+    if (chance(random, 0.5)) {
+      world.rack = {0, 1, 1};
+      world.rack_link = {2.0, kEnd};
+    }
+    const bool shuffles = chance(random, 0.5);
+    std::vector<double> block, bytes;
     for (int j = 0; j < 10; ++j) {
       world.job(static_cast<double>(integer(random, 0, 20)), integer(random, 0, 8),
                 real(random, 0.0, 9.0), integer(random, 0, 4), real(random, 0.0, 9.0),
                 real(random, 0.0, 4.0));
       minimum.push_back(integer(random, 0, 2));
       block.push_back(real(random, 0.0, 6.0));
+      bytes.push_back(chance(random, 0.7) ? real(random, 0.0, 40.0) : 0.0);
       if (j > 0 && chance(random, 0.3)) after.push_back(integer(random, 0, j - 1));
       offset.push_back(static_cast<std::int64_t>(after.size()));
     }
     ClusterJobsView jobs = world.jobs();
     jobs.min_slots[kMap] = minimum;
     jobs.block = block;
+    if (shuffles) jobs.shuffle_bytes = bytes;
     jobs.after_offset = offset;
     jobs.after = after;
     validate(jobs);
@@ -169,6 +176,9 @@ TEST(all_options_together) {
     options.heartbeat = chance(random, 0.3) ? 2.0 : 0.0;
     options.replicas = chance(random, 0.4) ? 2 : 0;
     options.delay = chance(random, 0.5) ? 1.0 : 0.0;
+    options.rack_delay = chance(random, 0.5) ? 1.0 : 0.0;
+    options.shuffle_steps = integer(random, 0, 3);
+    options.network_epoch = chance(random, 0.3) ? 0.7 : 0.0;
     options.noise = chance(random, 0.5) ? 0.0 : 0.3;
     options.failure = chance(random, 0.5) ? 0.0 : 0.3;
     options.speedup = chance(random, 0.5) ? 1.0 : 0.5;
@@ -201,6 +211,17 @@ TEST(all_options_together) {
             world.maps[static_cast<std::size_t>(j)] + world.reduces[static_cast<std::size_t>(j)];
       }
       CHECK_EQUAL(totals.tasks, tasks);
+      if (simulation.has_network()) {
+        const auto moved = simulation.network_totals();
+        CHECK_AT_MOST(moved.racks, moved.remote, 1e-9);
+        CHECK_AT_MOST(moved.busiest_link, 1.0, 1e-9);
+        CHECK_AT_MOST(moved.busiest_rack, 1.0, 1e-9);
+        double least = 0.0;
+        for (std::size_t j = 0; shuffles && j < 10; ++j) {
+          if (world.maps[j] > 0 && world.reduces[j] > 0) least += bytes[j];
+        }
+        CHECK_AT_MOST(least, moved.shuffled, 1e-6);
+      }
       for (const int pool : {0, 1}) {
         CHECK_EQUAL(simulation.state().free[pool], simulation.state().slots[pool]);
         CHECK_AT_MOST(totals.busy[pool], totals.offered[pool], 1e-6);

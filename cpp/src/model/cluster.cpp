@@ -109,6 +109,14 @@ void validate(const ClusterView& cluster) {
       }
     }
   }
+  const auto racks = static_cast<std::int64_t>(cluster.rack_link.size());
+  for (std::size_t k = 0; k < cluster.rack_link.size(); ++k) {
+    if (!(cluster.rack_link[k] > 0.0)) {
+      throw FieldError("rack_link", k, cluster.rack_link[k],
+                       "must be above 0 (no limit: infinity)");
+    }
+  }
+  if (racks > 0) check_counts("rack", cluster.rack, racks - 1);
 }
 
 void validate(const ClusterJobsView& jobs) {
@@ -143,7 +151,7 @@ void validate(const ClusterJobsView& jobs) {
   }
   for (const auto& [field, values] :
        {std::pair{"shuffle", jobs.shuffle}, std::pair{"block", jobs.block},
-        std::pair{"weight", jobs.weight}}) {
+        std::pair{"shuffle_bytes", jobs.shuffle_bytes}, std::pair{"weight", jobs.weight}}) {
     if (values.empty()) continue;
     same_length(field, values.size(), n, "arrival");
     check_amounts(field, values);

@@ -45,10 +45,12 @@ ClusterSimulation::ClusterSimulation(const ClusterView& cluster, const ClusterJo
       users_(!jobs.user_priority.empty()),
       outputs_(options.lose_output && !changes.time.empty()) {
   const std::size_t n = jobs.size(), nodes = cluster.size();
-  for (const double link : cluster.link) network_ |= link < kInfinity;
-  for (const double storage : cluster.storage) network_ |= storage < kInfinity;
-  network_ = network_ && options.replicas > 0 && !jobs.block.empty();
-  if (network_) links_.reset(cluster.link, cluster.storage);
+  network_ = ClusterNetwork::limits(cluster) &&
+             ((options.replicas > 0 && !jobs.block.empty()) || !jobs.shuffle_bytes.empty());
+  if (network_) net_.reset(cluster, jobs, options.shuffle_steps);
+  for (const std::int64_t rack : cluster.rack) racks_ |= rack != cluster.rack[0];
+  racks_ = racks_ && options.replicas > 0;
+  if (racks_) rack_blocks_.reset(n);
   state_.cluster = cluster;
   state_.jobs = jobs;
   state_.phases.resize(2 * n);
@@ -249,11 +251,16 @@ void ClusterSimulation::arrive(Index job) {
       }
     }
     state_.blocks.add(job, maps, copies, places);
+    if (racks_) {
+      for (Index& place : places) place = static_cast<Index>(state_.cluster.rack[place]);
+      rack_blocks_.add(job, maps, copies, places);
+    }
   }
   policy_.job_arrived(state_, job);
   make_ready(job, kMap);
   if (options_.split_copy && (maps == 0 || options_.slow_start <= 0.0)) {
     jobs_[job].copied = state_.now + (jobs.shuffle.empty() ? 0.0 : jobs.shuffle[job]);
+    begin_copying(job);
     jobs_[job].copies = true;
   }
   if (maps == 0) {
@@ -269,6 +276,8 @@ void ClusterSimulation::leave(Index job) {
   ++totals_.completed;
   state_.present.erase(std::find(state_.present.begin(), state_.present.end(), job));
   if (options_.replicas > 0) state_.blocks.remove(job);
+  if (racks_) rack_blocks_.remove(job);
+  if (network_) net_.forget(job);
   for (auto& again : jobs_[job].again) std::vector<Index>().swap(again);
   for (auto& attempts : jobs_[job].attempts) std::vector<std::uint16_t>().swap(attempts);
   std::vector<Index>().swap(jobs_[job].parked);
@@ -288,13 +297,20 @@ void ClusterSimulation::maps_done(Index job) {
     leave(job);
     return;
   }
+  if (own.copying) return;  // end_transfer() goes on
   if (options_.split_copy && own.copied > state_.now) {
     push(own.copied, Kind::kReady, job);
     return;
   }
   make_ready(job, kReduce);
   for (const Index group : own.parked) {
-    if (groups_[group].count > 0) unpark(group, job);
+    Group& g = groups_[group];
+    if (g.count > 0 && g.transfer != kNone) {  // it copies what is left
+      g.parked = false;
+      parked_ -= static_cast<std::int64_t>(g.count);
+    } else if (g.count > 0) {
+      unpark(group, job);
+    }
   }
   own.parked.clear();
 }
@@ -401,18 +417,22 @@ void ClusterSimulation::advance(double until) {
     }
     if (!phase_ends_.empty()) next = std::min(next, phase_ends_.top_key());
     next = std::min(next, due());
+    if (network_) next = std::min(next, net_.next_end());
     if (next > until || next == kInfinity) break;
     integrate(next);
     while (!phase_ends_.empty() && phase_ends_.top_key() == next) end_of_phase(phase_ends_.top());
-    while (!events_.empty() && events_.front().time == next &&
-           events_.front().kind != Kind::kHeartbeat) {
+    for (;;) {
+      const bool more = !events_.empty() && events_.front().time == next &&
+                        events_.front().kind != Kind::kHeartbeat;
+      if (ends_transfer(next) && (!more || events_.front().kind > Kind::kReady)) {
+        end_transfer();
+        continue;
+      }
+      if (!more) break;
       const Event event = pop();
       switch (event.kind) {
         case Kind::kFinish:
           finish(event.what);
-          break;
-        case Kind::kRead:
-          if (read_stamp_[event.what] == event.sequence) end_read(event.what);
           break;
         case Kind::kReady:
           // Unless maps run again in the meantime.
@@ -467,12 +487,7 @@ void ClusterSimulation::advance(double until) {
     if (state_.cluster.generic && parked_ > 0 && parked_ == running_[0]) make_room();
     news_ = false;
     if (!touched_.empty()) settle();
-    if (network_ && links_.stale()) {
-      links_.settle(state_.now, [&](Index transfer, double end) {
-        read_stamp_[transfer] = sequence_;
-        push(std::max(end, state_.now), Kind::kRead, transfer);
-      });
-    }
+    if (network_ && net_.stale()) settle_transfers();
     if (users_) watch_users();
   }
   if (until < kInfinity && !idle()) integrate(until);

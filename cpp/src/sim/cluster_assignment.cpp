@@ -149,7 +149,6 @@ bool ClusterSimulation::offer(Index node, int pool, std::int64_t most) {
         job = waiting.top();
         p = state_.cluster.generic ? (state_.eligible(job, kMap) ? kMap : kReduce)
                                    : static_cast<Phase>(pool);
-        Job& own = jobs_[job];
         const std::int64_t lacks = least(job, p);
         if (lacks > 1 || job == gathering_[pool].job) {
           const bool may =
@@ -164,16 +163,7 @@ bool ClusterSimulation::offer(Index node, int pool, std::int64_t most) {
           job = ClusterPolicy::kNobody;
           continue;
         }
-        if (p != kMap || options_.replicas == 0 || options_.delay <= 0.0) break;
-        if (state_.blocks.find(job, node) != LocalTasks::kNone) {
-          own.skipped = -1.0;
-          break;
-        }
-        if (own.skipped < 0.0) {
-          own.skipped = state_.now;
-          if (options_.heartbeat == 0.0) push(state_.now + options_.delay, Kind::kTimer, 0);
-        }
-        if (state_.now >= own.skipped + options_.delay) break;
+        if (p != kMap || !waits_for_block(job, node)) break;
         skipped_.push_back(job);
         waiting.erase(job);
         job = ClusterPolicy::kNobody;

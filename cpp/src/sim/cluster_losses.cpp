@@ -5,7 +5,8 @@
 // that leaves run again, as Hadoop lets them. A reduce task that is still copying is taken to have
 // copied from the other nodes first: what it waits for are the maps that run again, each of which
 // releases its part as it did before, so the formula of sim/cluster.hpp holds with the new times.
-// Reduce tasks that have copied everything go on. Should one of them fail later, or be killed, its
+// Bytes that came over links need not come again (ClusterNetwork::lose). Reduce tasks that have
+// copied everything go on. Should one of them fail later, or be killed, its
 // job needs outputs again, and those that left in the meantime are made again then. Costs O(groups
 // of tasks + maps of the jobs present) for a node.
 //
@@ -21,7 +22,9 @@ namespace malleable {
 // Whether a group's reduce tasks, which wait for no map, still copy.
 bool ClusterSimulation::copies(Index group) {
   const Group& g = groups_[group];
-  if (g.count == 0 || g.phase % 2 != kReduce || g.parked || g.copying <= 0.0) return false;
+  if (g.count == 0 || g.phase % 2 != kReduce || g.parked) return false;
+  if (g.transfer != kNone) return true;
+  if (g.copying <= 0.0) return false;
   double now = state_.now;
   if (!clocks_.empty()) {
     touch(g.phase);
@@ -64,6 +67,7 @@ void ClusterSimulation::run_maps_again(Index job) {
   for (Index task = 0; task < own.output.size(); ++task) {
     Index& place = own.output[task];
     if (place == kNone || (place & kGone) == 0) continue;
+    if (network_ && net_.shuffles(job)) net_.lose(job, place & ~kGone, state_.now);
     put_back(job, kMap, task);
     if (options_.trace) record(4, 2 * job, task, place & ~kGone);
     place = kNone;
@@ -80,8 +84,14 @@ void ClusterSimulation::run_maps_again(Index job) {
   news_ = true;
 }
 
-// The reduce tasks of a group wait for maps once more; the group's event finds it empty.
+// The reduce tasks of a group wait for maps once more; the group's event, if any, finds it empty.
 void ClusterSimulation::park_again(Index group) {
+  if (groups_[group].transfer != kNone) {
+    groups_[group].parked = true;
+    parked_ += static_cast<std::int64_t>(groups_[group].count);
+    jobs_[groups_[group].phase / 2].parked.push_back(group);
+    return;
+  }
   const Index fresh = new_group();
   Group& g = groups_[group];
   groups_[fresh] = g;
@@ -142,6 +152,8 @@ void ClusterSimulation::evict(Index job, std::int64_t slots) {
       ++taken;
     }
     if (g.count > 0) break;
+    if (g.transfer != kNone) net_.stop(g.transfer, state_.now);
+    g.transfer = kNone;
     g.parked = false;
     release(group);
     own.parked.pop_back();

@@ -1,4 +1,4 @@
-// Tasks from their start to their end: blocks read, copying, attempts, groups that share an event.
+// Tasks from their start to their end: copying in seconds, attempts, groups that share an event.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -11,24 +11,6 @@ namespace {
 constexpr std::uint32_t kFailure = 0, kFraction = 1, kNoise = 2, kStraggler = 4;
 
 }  // namespace
-
-// The copy of a task's block at the node with the fewest transfers.
-Index ClusterSimulation::source_of(Index job, Index task) const {
-  const auto places = state_.blocks.replicas(job, task);
-  return *std::min_element(places.begin(), places.end(), [&](Index a, Index b) {
-    return links_.transfers_at(a) < links_.transfers_at(b);
-  });
-}
-
-// A block has arrived: its task begins to work.
-void ClusterSimulation::end_read(Index transfer) {
-  Group& g = groups_[reader_[transfer]];
-  links_.stop(transfer);
-  g.transfer = kNone;
-  g.finish = state_.now + g.seconds;
-  g.seconds += state_.now - g.start;
-  schedule(reader_[transfer]);
-}
 
 Index ClusterSimulation::new_group() {
   if (!free_groups_.empty()) {
@@ -130,6 +112,7 @@ void ClusterSimulation::finish(Index group) {
   const auto done = static_cast<std::int64_t>(g.count);
   PhaseState& s = state_.phases[phase];
   totals_.events += done;
+  const bool outputs = p == kMap && network_ && !g.fails && net_.shuffles(job);
   Index last = kNone;
   for (Index r = g.first; r != kNone; r = runs_[r].next) {
     const Run& run = runs_[r];
@@ -143,6 +126,7 @@ void ClusterSimulation::finish(Index group) {
       queue_[pool][place] = run.node;
     }
     if (options_.trace) record(g.fails ? 2 : 1, phase, run.task, run.node);
+    if (outputs) net_.map_ended(job, run.node);
     if (g.fails) put_back(job, p, run.task);
   }
   if (outputs_ && p == kMap && !g.fails && state_.phases[phase + 1].total > 0) {
@@ -189,6 +173,7 @@ void ClusterSimulation::finish(Index group) {
           // Copying begins: nothing can be there earlier than after all its seconds.
           own.copies = true;
           own.copied = std::max(own.copied, state_.now + shuffle);
+          begin_copying(job);
         }
       }
     }
@@ -260,12 +245,10 @@ void ClusterSimulation::change_node(Index change) {
       refresh(job, pool_of(p));
       if (g.count == 0 && (g.parked || g.transfer != kNone)) {  // no end refers to it
         if (g.transfer != kNone) {
-          read_stamp_[g.transfer] = ~std::uint64_t{0};
-          links_.stop(g.transfer);
+          net_.stop(g.transfer, state_.now);
           g.transfer = kNone;
-        } else {
-          std::erase(jobs_[job].parked, group);
         }
+        if (g.parked) std::erase(jobs_[job].parked, group);
         g.parked = false;
         release(group);
       }
@@ -297,6 +280,7 @@ void ClusterSimulation::change_node(Index change) {
 void ClusterSimulation::put_back(Index job, Phase p, Index task) {
   if (p == kMap && options_.replicas > 0) {
     state_.blocks.put_back(job, task);
+    if (racks_) rack_blocks_.put_back(job, task);
   } else {
     jobs_[job].again[p].push_back(task);
   }
@@ -318,7 +302,7 @@ void ClusterSimulation::start_task(Index job, Phase p, Index task, Index node) {
   const ClusterView& cluster = state_.cluster;
   double seconds = state_.jobs.seconds_of(p, job, task) / cluster.rate[node];
   double copying = 0.0;
-  bool fails = false, reads = false;
+  bool fails = false, reads = false, local = false;
   std::uint32_t attempt = 0;
   if (!uniform_) {
     auto& attempts = jobs_[job].attempts[p];
@@ -338,11 +322,13 @@ void ClusterSimulation::start_task(Index job, Phase p, Index task, Index node) {
     }
   }
   if (p == kMap && options_.replicas > 0) {
-    const bool local = state_.blocks.on_node(job, task, node);
+    local = state_.blocks.on_node(job, task, node);
     ++(local ? totals_.local : totals_.remote);
-    if (network_ && local) seconds += state_.jobs.block[job] / cluster.storage[node];
-    reads = network_ && !local && state_.jobs.block[job] > 0.0;
+    if (!local && in_rack(job, task, node)) ++totals_.rack;
+    reads = network_ && !state_.jobs.block.empty() && state_.jobs.block[job] > 0.0 &&
+            !(local && cluster.storage[node] == kInfinity);
   }
+  const bool copies = p == kReduce && network_ && !options_.split_copy && net_.shuffles(job);
   if (p == kReduce && !options_.split_copy && !state_.jobs.shuffle.empty()) {
     copying = state_.jobs.shuffle[job];
     seconds += copying;
@@ -357,7 +343,7 @@ void ClusterSimulation::start_task(Index job, Phase p, Index task, Index node) {
   Index& last = last_group_[phase * types_ + type];
   const PhaseState& maps = state_.phases[2 * job];
   const bool parks = p == kReduce && maps.finished < maps.total;
-  bool joins = last != kNone && !reads;
+  bool joins = last != kNone && !reads && !copies;
   if (joins) {
     const Group& g = groups_[last];
     joins = g.count > 0 && g.phase == phase && g.type == type && g.start == state_.now &&
@@ -375,14 +361,11 @@ void ClusterSimulation::start_task(Index job, Phase p, Index task, Index node) {
     g.fails = fails;
     g.parked = parks;
     if (reads) {
-      const Index transfer =
-          links_.start(source_of(job, task), node, state_.jobs.block[job], state_.now);
-      if (transfer >= reader_.size()) {
-        reader_.resize(transfer + 1);
-        read_stamp_.resize(transfer + 1);
-      }
-      reader_[transfer] = last;
-      g.transfer = transfer;
+      const Index source = local ? node : source_of(job, task, node);
+      g.transfer = net_.read(source, node, state_.jobs.block[job], last, state_.now);
+    } else if (copies) {
+      g.transfer = net_.copy(job, node, last);
+      if (parks) jobs_[job].parked.push_back(last);
     } else if (parks) {
       jobs_[job].parked.push_back(last);
     } else if (p == kReduce && jobs_[job].copied > state_.now && !options_.split_copy) {
@@ -419,9 +402,7 @@ void ClusterSimulation::start_tasks(Index job, Phase p, std::int64_t amount, Ind
     }
     Index task;
     if (p == kMap && options_.replicas > 0) {
-      task = state_.blocks.find(job, node);
-      if (task == LocalTasks::kNone) task = state_.blocks.first(job);
-      state_.blocks.take(job, task);
+      task = task_near(job, node);
     } else {
       task = next_task(job, p);
     }

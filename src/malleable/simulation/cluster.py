@@ -172,6 +172,7 @@ def _nodes(cluster: Cluster) -> dict[str, Any]:
         "rack": cluster.rack,
         "storage": cluster.storage,
         "link": cluster.link,
+        "rack_link": cluster.rack_link,
         "generic": cluster.generic,
     }
 
@@ -194,6 +195,7 @@ def _jobs(jobs: ClusterJobs, cluster: Cluster) -> tuple[dict[str, Any], list[str
         "reduce_seconds": jobs.reduce_seconds,
         "shuffle": jobs.shuffle,
         "block": jobs.block,
+        "shuffle_bytes": jobs.shuffle_bytes,
         "min_map_slots": jobs.min_map_slots,
         "min_reduce_slots": jobs.min_reduce_slots,
         "weight": jobs.weight,
@@ -305,8 +307,11 @@ def run(
     **options
         ``epoch`` [0.5 s] between decisions (0: at every event); ``heartbeat`` [0 s] of nodes (0: free
         slots are offered at once); ``tasks_per_heartbeat`` [0: all]; ``slow_start`` [0.05] of the maps
-        that have finished when reduces may start; ``split_copy`` [False]; ``replicas`` [0] of each
-        block; ``delay`` [0 s] that a job waits for a local slot; ``noise`` [0], standard deviation of
+        that have finished when reduces may start; ``split_copy`` [False]; ``shuffle_steps`` [64], so
+        many times reduce tasks hear of map output to fetch (0: of every map); ``network_epoch`` [0 s: at
+        once] between changes of transfers' rates, for large networks; ``replicas`` [0] of each
+        block; ``delay`` [0 s] that a job waits for a local slot, then ``rack_delay`` [0 s] for one in
+        a rack with a block of its own; ``noise`` [0], standard deviation of
         the logarithm of task times; ``straggler_share`` [0], ``straggler_factor`` [1]; ``failure`` [0]
         probability of an attempt; ``lose_output`` [True]: finished maps on a node that leaves run again
         while reduce tasks of their job have not started or not copied everything; ``speedup`` [1]: s
@@ -330,8 +335,10 @@ def run(
     Notes
     -----
     O(log) a task and less in batches, a decision what `malleable.Epoch` takes. Tasks are never taken
-    back. Source: FLEX, sections 1 and 4.2; FlowFlex, section 5.2; for metrics of users: adaptive,
-    section 5.
+    back. Where disks or links of the cluster are limited, blocks and shuffled bytes cross them as
+    fluids (max-min fair): one transfer for each map task that reads and each reduce task that copies,
+    whose cost grows with the nodes that hold something for it. Source: FLEX, sections 1 and 4.2;
+    FlowFlex, section 5.2; for metrics of users: adaptive, section 5.
     """
     if not isinstance(jobs, ClusterJobs):
         raise ValueError(f"jobs: a ClusterJobs is needed, not {type(jobs).__name__}")
@@ -430,6 +437,8 @@ _LIMITS: dict[str, tuple[float, float]] = {
     "heartbeat": (0.0, math.inf),
     "slow_start": (0.0, 1.0),
     "delay": (0.0, math.inf),
+    "rack_delay": (0.0, math.inf),
+    "network_epoch": (0.0, math.inf),
     "noise": (0.0, 10.0),
     "straggler_share": (0.0, 1.0),
     "straggler_factor": (0.0, math.inf),
@@ -438,7 +447,7 @@ _LIMITS: dict[str, tuple[float, float]] = {
     "ageing": (0.0, math.inf),
     "pool_minimum": (0.0, 1.0),
 }
-_WHOLE = {"replicas": 1000, "tasks_per_heartbeat": 1 << 20}
+_WHOLE = {"shuffle_steps": 1 << 31, "replicas": 1000, "tasks_per_heartbeat": 1 << 20}
 _FLAGS = ("split_copy", "gang", "in_order", "lose_output")
 
 

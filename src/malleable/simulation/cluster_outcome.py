@@ -70,6 +70,8 @@ def summary_of(
         "lost_slots": _ratio(totals["map_lost"] + totals["reduce_lost"], now),
         "idle_slots": _ratio(totals["map_idle"] + totals["reduce_idle"], now),
         "locality": _ratio(totals["local"], placed),
+        "rack_locality": _ratio(totals["rack"], placed),
+        "off_rack": _ratio(totals["remote"] - totals["rack"], placed),
         "decisions": float(totals["decisions"]),
         "churn": _ratio(totals["moved"], totals["decisions"]),
         "tasks": float(totals["tasks"]),
@@ -81,6 +83,7 @@ def summary_of(
         "user_fairness": _ratio(totals["fairness"], now),
         "end": now,
     }
+    summary |= totals.get("network", {})
     if jobs.flow is not None:
         summary |= _flow_summary(jobs, found)
     if jobs.user is not None:

@@ -156,7 +156,11 @@ class ClusterJobs:
     arrival : array_like or float
         [s], at least 0; any order.
     shuffle : array_like or float
-        Seconds that each reduce task of the job copies [s]; see `malleable.simulation.cluster.run`.
+        Seconds that each reduce task of the job copies at least [s]; see
+        `malleable.simulation.cluster.run`.
+    shuffle_bytes : array_like or float
+        Bytes that all map tasks of the job together leave for its reduce tasks, which take time on
+        clusters whose disks or links are limited. Not part of ``reduce_work``.
     block : array_like or float
         Bytes that each map task reads (clusters with replicas).
     min_map_slots, min_reduce_slots : array_like of int
@@ -193,6 +197,7 @@ class ClusterJobs:
         *,
         arrival: npt.ArrayLike = 0.0,
         shuffle: npt.ArrayLike = 0.0,
+        shuffle_bytes: npt.ArrayLike = 0.0,
         block: npt.ArrayLike = 0.0,
         min_map_slots: npt.ArrayLike = 0,
         min_reduce_slots: npt.ArrayLike = 0,
@@ -214,6 +219,7 @@ class ClusterJobs:
         )
         self.arrival = _amounts("arrival", arrival, count)
         self.shuffle = _amounts("shuffle", shuffle, count)
+        self.shuffle_bytes = _amounts("shuffle_bytes", shuffle_bytes, count)
         self.block = _amounts("block", block, count)
         self.min_map_slots = _counts("min_map_slots", min_map_slots, count)
         self.min_reduce_slots = _counts("min_reduce_slots", min_reduce_slots, count)
@@ -318,6 +324,8 @@ def generate_cluster_jobs(
     reduce_seconds: float = 60.0,
     shuffle: float = 10.0,
     users: int = 1,
+    block: float = 0.0,
+    map_output: float = 0.0,
 ) -> ClusterJobs:
     """Jobs with Poisson arrivals and log-normal numbers of tasks.
 
@@ -335,6 +343,8 @@ def generate_cluster_jobs(
         Reduce tasks for each map task, rounded up; 0: none.
     users : int
         Jobs belong to them at random.
+    block, map_output : float
+        What a map task reads, and what it leaves for the shuffle [bytes].
     """
     generator = np.random.default_rng(rng)
     arrival = np.cumsum(generator.standard_exponential(jobs)) * gap if gap > 0 else np.zeros(jobs)
@@ -348,5 +358,7 @@ def generate_cluster_jobs(
         reduce_seconds,
         arrival=arrival,
         shuffle=shuffle,
+        shuffle_bytes=maps * map_output,
+        block=block,
         user=[f"user{u}" for u in owner.tolist()],
     )

@@ -26,7 +26,8 @@ _NODE_KEYS = (
 )  # fmt: skip
 _USER_KEYS = ("name", "minimum", "priority")
 _CHANGE_KEYS = ("time", "node", "up")
-_TABLES = ("node", "user", "change", "options")
+_RACK_KEYS = ("name", "link")
+_TABLES = ("node", "user", "change", "rack", "options")
 
 
 def _count(field: str, value: Any, least: int = 0) -> int:
@@ -52,6 +53,28 @@ def _known(where: str, keys: Any, known: Sequence[str]) -> None:
             raise ValueError(f"{where}: unknown key {shown(key)}{hint}")
 
 
+def _rack_links(racks: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Floats:
+    links = np.full(len(names), math.inf)
+    seen: set[str] = set()
+    for row, rack in enumerate(racks):
+        where = f"rack[{row}]"
+        _known(where, rack, _RACK_KEYS)
+        for key in _RACK_KEYS:
+            if key not in rack:
+                raise ValueError(f"{where}.{key}: missing")
+        name = str(rack["name"])
+        if name not in names:
+            raise ValueError(f"{where}.name = {shown(name)}: no node is in this rack")
+        if name in seen:
+            raise ValueError(f"{where}.name = {shown(name)}: named twice")
+        seen.add(name)
+        speed = _number(f"{where}.link", rack["link"])
+        if not speed > 0.0:
+            raise ValueError(f"{where}.link = {speed}: must be above 0")
+        links[names.index(name)] = speed
+    return links
+
+
 class Cluster:
     """Nodes of several types.
 
@@ -60,14 +83,18 @@ class Cluster:
     nodes : sequence of mappings
         One a group of equal nodes: ``count`` [1] of them; either ``slots`` that run anything, or
         ``map_slots`` and ``reduce_slots`` [0]; ``rate`` [1], a task of s seconds takes s / rate;
-        ``rack`` (a name, or a list of names over which the nodes are spread in turn); ``storage``
-        and ``link`` [bytes a second, unlimited]; ``name`` of the type.
+        ``rack`` (a name, or a list of names over which the nodes are spread in turn); ``storage``,
+        what its disks read, and ``link``, what goes into it and what goes out of it at once [bytes a
+        second, unlimited]; ``name`` of the type.
     users : sequence of mappings, optional
         ``name``, ``minimum`` [slots, 0], ``priority`` [1].
     changes : sequence of mappings, optional
         ``time`` [s], ``node`` (number from 0), ``up`` (false: leaves; true: returns).
     options : mapping, optional
         Of `malleable.simulate`, used where the call does not say otherwise.
+    racks : sequence of mappings, optional
+        ``name`` of a rack that nodes are in, and its ``link``, what goes up from it and what comes down
+        to it at once [bytes a second]; racks without one are not limited.
 
     Attributes
     ----------
@@ -76,6 +103,7 @@ class Cluster:
     rate, storage, link : ndarray of float64, shape (N,)
     type, rack : ndarray of int64, shape (N,)
         Numbers into ``type_names`` and ``rack_names``.
+    rack_link : ndarray of float64, shape (R,)
 
     Raises
     ------
@@ -89,6 +117,7 @@ class Cluster:
         users: Sequence[Mapping[str, Any]] = (),
         changes: Sequence[Mapping[str, Any]] = (),
         options: Mapping[str, Any] | None = None,
+        racks: Sequence[Mapping[str, Any]] = (),
     ) -> None:
         if not nodes:
             raise ValueError("cluster: needs at least one node")
@@ -110,9 +139,9 @@ class Cluster:
             name = str(node.get("name", f"type{row}"))
             if name not in self.type_names:
                 self.type_names.append(name)
-            racks = node.get("rack", "rack0")
-            racks = [racks] if isinstance(racks, str) else list(racks)
-            if not racks:
+            names = node.get("rack", "rack0")
+            names = [names] if isinstance(names, str) else list(names)
+            if not names:
                 raise ValueError(f"{where}.rack: empty")
             maps = _count(f"{where}.slots", node.get("slots", node.get("map_slots")))
             reduces = _count(f"{where}.reduce_slots", node.get("reduce_slots", 0))
@@ -125,7 +154,7 @@ class Cluster:
                 if not speeds[key] > 0.0:
                     raise ValueError(f"{where}.{key} = {speeds[key]}: must be above 0")
             for k in range(_count(f"{where}.count", node.get("count", 1), 1)):
-                rack = str(racks[k % len(racks)])
+                rack = str(names[k % len(names)])
                 if rack not in self.rack_names:
                     self.rack_names.append(rack)
                 columns["map"].append(maps)
@@ -144,6 +173,7 @@ class Cluster:
         self.link: Floats = np.array(columns["link"], dtype=np.float64)
         if not self.map_slots.sum() + self.reduce_slots.sum():
             raise ValueError("cluster: has no slots at all")
+        self.rack_link: Floats = _rack_links(racks, self.rack_names)
         self.users: dict[str, tuple[float, float]] = {}
         for row, user in enumerate(users):
             where = f"user[{row}]"
@@ -232,7 +262,7 @@ class Cluster:
 
 
 def read_cluster(source: Source | Mapping[str, Any]) -> Cluster:
-    """Read a cluster from TOML: tables ``[[node]]``, ``[[user]]``, ``[[change]]``, ``[options]``.
+    """Read a cluster from TOML: ``[[node]]``, ``[[rack]]``, ``[[user]]``, ``[[change]]``, ``[options]``.
 
     Parameters
     ----------
@@ -258,7 +288,7 @@ def read_cluster(source: Source | Mapping[str, Any]) -> Cluster:
             raise ValueError(f"{where}: not TOML ({error})") from None
     try:
         _known("cluster", data, _TABLES)
-        for key in _TABLES[:3]:
+        for key in _TABLES[:-1]:
             if not isinstance(data.get(key, []), list):
                 raise ValueError(f"{key}: write [[{key}]]")
         if not isinstance(data.get("options", {}), Mapping):
@@ -268,6 +298,7 @@ def read_cluster(source: Source | Mapping[str, Any]) -> Cluster:
             data.get("user", []),
             data.get("change", []),
             data.get("options", {}),
+            data.get("rack", []),
         )
     except ValueError as error:
         name = os.fspath(where) if isinstance(where, os.PathLike) else where

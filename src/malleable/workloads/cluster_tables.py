@@ -17,8 +17,8 @@ _WORDS = ("name", "user", "program")
 _COUNTS = ("maps", "reduces", "min_map_slots", "min_reduce_slots")
 _TIMES = ("map_seconds", "reduce_seconds")
 CLUSTER_COLUMNS = (
-    "name", "arrival", "maps", "map_seconds", "reduces", "reduce_seconds", "shuffle", "block",
-    "min_map_slots", "min_reduce_slots", "weight", "deadline", "user", "program",
+    "name", "arrival", "maps", "map_seconds", "reduces", "reduce_seconds", "shuffle",
+    "shuffle_bytes", "block", "min_map_slots", "min_reduce_slots", "weight", "deadline", "user", "program",
 )  # fmt: skip
 
 

@@ -63,7 +63,8 @@ def read_cluster_swim(
 
     A job has ceil(map input / ``block_bytes``) map tasks of ``task_seconds`` each and ceil(shuffle /
     ``reduce_bytes``) reduce tasks of ``reduce_seconds`` each, which copy an even part of the shuffle
-    at ``shuffle_rate`` [bytes a second; by default it takes no time of its own]. Jobs without bytes
+    at ``shuffle_rate`` at most [bytes a second; by default it takes no time of its own], and over the
+    cluster's links where these are limited. Jobs without bytes
     are done when they arrive.
 
     Parameters
@@ -99,6 +100,7 @@ def read_cluster_swim(
             reduce_time,
             arrival=arrival,
             shuffle=copied / shuffle_rate,
+            shuffle_bytes=shuffled,
             block=block,
             name=[names[k] for k in order.tolist()],
         )

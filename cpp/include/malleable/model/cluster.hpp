@@ -24,8 +24,10 @@ struct ClusterView {
   std::span<const std::int64_t> type;          // of node: index of its name
   std::span<const std::int64_t> rack;
   std::span<const double> storage;  // bytes a second read from the node's own disks
-  std::span<const double> link;     // bytes a second into and out of the node
+  std::span<const double> link;     // bytes a second into the node, and as many out of it
   bool generic = false;
+  // Bytes a second into each rack, and as many out of it; may be empty: no limit.
+  std::span<const double> rack_link = {};
 
   std::size_t size() const { return rate.size(); }
 };
@@ -39,6 +41,8 @@ struct ClusterJobsView {
   std::span<const std::int64_t> offset[2];
   std::span<const double> shuffle;  // seconds that each reduce task copies; may be empty: 0
   std::span<const double> block;    // bytes that each map task reads; may be empty: 0
+  // Bytes that all its map tasks together leave for its reduce tasks; may be empty: 0.
+  std::span<const double> shuffle_bytes;
   std::span<const std::int64_t> min_slots[2];  // may be empty: 0
   std::span<const double> weight;              // may be empty: 1
   std::span<const double> deadline;            // may be empty: none (infinity)

@@ -6,16 +6,17 @@
 //     max(s + shuffle, max_k (t_k + (n - k + 1) / n shuffle)),
 // t_k being when k maps were done: exact, and one number a job. With copy-compute splitting,
 // copying takes no slot and reduce tasks are ready when it has ended. Tasks are never taken back; a
-// decision changes who gets the slots that become free. A map task whose block lies elsewhere reads
-// it first, over links that transfers share as fluids; a local one reads at its node's storage
-// rate. A node that leaves kills what runs there, and maps that finished there run again as long as
-// a reduce task of their job has not started or not copied everything (sim/cluster_losses.cpp).
+// decision changes who gets the slots that become free. Where disks or links are limited, a map
+// task reads its block first, and copying also takes until its bytes have come over the links
+// (sim/cluster_network); a reduce task then works once both are over, its seconds and its bytes.
+// A node that leaves kills what runs there, and maps that finished there run again as long as a
+// reduce task of their job has not started or not copied everything (sim/cluster_losses.cpp).
 //
 // At one instant: tasks end, nodes leave or return, jobs arrive, the policy decides if it is time
 // and anything changed, then free slots are given away. Tasks of one phase that start together and
 // end together on nodes of one type share an event. A task costs O(log events + log jobs) at most,
 // and less in batches; a decision what the policy takes. Memory: O(jobs + slots + task times
-// given).
+// given), and what the network takes.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +25,8 @@
 
 #include "malleable/kernel/event_heap.hpp"
 #include "malleable/kernel/indexed_heap.hpp"
-#include "malleable/kernel/link_shares.hpp"
 #include "malleable/policy/cluster_policy.hpp"
+#include "malleable/sim/cluster_network.hpp"
 
 namespace malleable {
 
@@ -35,8 +36,11 @@ struct ClusterOptions {
   std::int64_t tasks_per_heartbeat = 0;  // 0: as many as the node has free slots
   double slow_start = 0.05;
   bool split_copy = false;
-  double delay = 0.0;         // seconds a job waits for a local slot
-  std::int64_t replicas = 0;  // copies of each block; 0: tasks have no place
+  std::int64_t shuffle_steps = 64;  // in which reduce tasks hear of map output; 0: of every map
+  double network_epoch = 0.0;       // seconds between changes of transfers' rates; 0: at once
+  double delay = 0.0;               // seconds a job waits for a local slot
+  double rack_delay = 0.0;          // then for one in the rack of a block
+  std::int64_t replicas = 0;        // copies of each block; 0: tasks have no place
   double noise = 0.0;  // standard deviation of the logarithm of a task's time; its mean stays
   double straggler_share = 0.0;
   double straggler_factor = 1.0;
@@ -71,6 +75,7 @@ struct ClusterTotals {
   std::int64_t preempted = 0;     // reduce tasks that waited for maps which had no slot
   std::int64_t local = 0;         // of maps that have a block
   std::int64_t remote = 0;
+  std::int64_t rack = 0;  // of the remote ones: with a copy in their rack
   std::int64_t events = 0;
   std::int64_t decisions = 0;
   double moved = 0.0;              // slots that decisions took from jobs that could still use them
@@ -97,6 +102,8 @@ class ClusterSimulation {
 
   const ClusterTotals& totals() const { return totals_; }
   const ClusterState& state() const { return state_; }
+  bool has_network() const { return network_; }
+  ClusterNetwork::Totals network_totals() const { return net_.totals(state_.now); }
 
   // By job; NaN: not yet.
   std::vector<double> came, start, map_completion, completion;
@@ -110,7 +117,7 @@ class ClusterSimulation {
  private:
   static constexpr Index kNone = ~Index{0};
   static constexpr Index kGone = Index{1} << 31;  // a bit: this node's, but it left
-  enum class Kind : std::uint8_t { kFinish, kReady, kRead, kNode, kTimer, kAge, kHeartbeat };
+  enum class Kind : std::uint8_t { kFinish, kReady, kNode, kTimer, kAge, kHeartbeat };
   struct Event {
     double time;
     Kind kind;
@@ -140,7 +147,7 @@ class ClusterSimulation {
     Index count = 0;
     bool fails = false;
     bool parked = false;
-    Index transfer = kNone;  // of a map task that reads from another node
+    Index transfer = kNone;  // of a map task that reads or a reduce task that copies
   };
   // Of a job's phase with speed-up below linear: time runs at `speed` there.
   struct Clock {
@@ -159,6 +166,7 @@ class ClusterSimulation {
     std::vector<Index> again[2];
     std::vector<std::uint16_t> attempts[2];
     std::int64_t slots = 0;
+    bool copying = false;  // outside of slots
   };
 
   void push(double time, Kind kind, Index what);
@@ -169,8 +177,15 @@ class ClusterSimulation {
   void maps_done(Index job);
   void finish(Index group);
   void unpark(Index group, Index job);
-  void end_read(Index transfer);
-  Index source_of(Index job, Index task) const;
+  bool ends_transfer(double now) const;
+  void end_transfer();
+  void settle_transfers();
+  void begin_copying(Index job);
+  void end_copying(Index group, double moved);
+  Index source_of(Index job, Index task, Index node) const;
+  bool in_rack(Index job, Index task, Index node) const;
+  Index task_near(Index job, Index node);
+  bool waits_for_block(Index job, Index node);
   void change_node(Index change);
   void mark(Index job, Phase p);
   void refresh(Index job, int pool);
@@ -222,6 +237,10 @@ class ClusterSimulation {
   ClusterPolicy& policy_;
   ClusterPolicy::Style style_;
   bool by_node_, uniform_, users_, network_ = false;
+  bool racks_ = false;  // more than one
+  ClusterNetwork net_;
+  double network_due_ = kInfinity;
+  LocalTasks rack_blocks_;   // by rack what state_.blocks has by node
   bool outputs_;             // whether nodes may take outputs along
   std::int64_t parked_ = 0;  // reduce tasks that hold a slot and wait for maps
   struct Gathering {         // a gang, and the nodes of slots that are held for it
@@ -231,9 +250,6 @@ class ClusterSimulation {
     std::vector<Index> nodes;
   };
   Gathering gathering_[2];
-  LinkShares links_;
-  std::vector<Index> reader_;              // by transfer: its group
-  std::vector<std::uint64_t> read_stamp_;  // by transfer: the event that counts
   ClusterTotals totals_;
   std::vector<Index> order_;  // by arrival
   std::size_t next_arrival_ = 0;
