@@ -284,7 +284,8 @@ void Epoch::give(std::size_t row, double slots) {
 }
 
 void Epoch::decide_by_key() {
-  if (all_touched_) {
+  // Where most rows are to be looked at, in their order.
+  if (all_touched_ || 4 * (winners_.size() + touched_.size()) > id_.size()) {
     for (std::size_t r = 0; r < id_.size(); ++r) reset(r);
   } else {
     for (const auto* ids : {&winners_, &touched_}) {

@@ -333,7 +333,9 @@ double ClusterSimulation::due() const {
                        (ready_[0] > 0 || ready_[1] > 0) && options_.epoch > 0.0);
   if (!wanted) return kInfinity;
   if (options_.epoch <= 0.0) return state_.now;
-  double number = std::max(std::floor(state_.now / options_.epoch), last_decision_ + 1.0);
+  double number = last_decision_ + 1.0;
+  if (number * options_.epoch >= state_.now) return number * options_.epoch;
+  number = std::max(std::floor(state_.now / options_.epoch), number);
   while (number * options_.epoch < state_.now) number += 1.0;
   return number * options_.epoch;
 }
