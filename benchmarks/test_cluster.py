@@ -47,7 +47,7 @@ def test_network(benchmark, policy, count, steps, epoch):
     result = benchmark.pedantic(
         mb.simulate,
         (jobs, "cluster", policy),
-        dict(cluster=cluster, records=False, shuffle_steps=steps, network_epoch=epoch)
+        {"cluster": cluster, "records": False, "shuffle_steps": steps, "network_epoch": epoch}
         | NETWORK_OPTIONS,
         rounds=3,
     )
