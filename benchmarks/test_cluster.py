@@ -41,8 +41,13 @@ def test_network(benchmark, policy, count, steps, epoch):
     result = benchmark.pedantic(
         mb.simulate,
         (jobs, "cluster", policy),
-        dict(cluster=cluster, records=False, shuffle_steps=steps, network_epoch=epoch)
-        | NETWORK_OPTIONS,
+        {
+            "cluster": cluster,
+            "records": False,
+            "shuffle_steps": steps,
+            "network_epoch": epoch,
+            **NETWORK_OPTIONS,
+        },
         rounds=3,
     )
     summary = result.summary[policy]

@@ -277,6 +277,7 @@ ClusterOptions options_of(const py::dict& given) {
   read("prior", options.prior);
   read("seed", options.seed);
   read("ageing", options.ageing);
+  read("in_order", options.in_order);
   read("gang", options.gang);
   read("lose_output", options.lose_output);
   read("trace", options.trace);

@@ -156,6 +156,25 @@ TEST(schedules) {
   });
 }
 
+// Slots handed on one by one are the waterline that equal weights ask for anew at every end.
+TEST(handing_on_is_a_new_waterline) {
+  trials(10, 60, [](Random& random) {
+    Shape shape;
+    shape.slots = integer(random, 1, 300);
+    const auto jobs = static_cast<std::size_t>(integer(random, 10, 80));
+    const Table table = random_table(random, jobs, shape);
+    const Problem problem = table.problem(shape.slots);
+    Doubles poured(jobs), anew(jobs);
+    Plan one, other;
+    waterline.plan(problem, {}, poured, one);
+    waterline.plan(problem, Doubles(jobs, 1.0), anew, other);
+    CHECK(poured == anew);
+    CHECK(one.pieces.job == other.pieces.job);
+    CHECK(one.pieces.slots == other.pieces.slots);
+    CHECK(one.pieces.start == other.pieces.start);
+  });
+}
+
 // A job that is nothing beside what has passed must end all the same.
 TEST(works_of_all_magnitudes) {
   trials(7, 200, [](Random& random) {

@@ -172,6 +172,14 @@ def test_the_search_stops_at_the_bound():
     assert wide.candidates == 0
 
 
+def test_a_level_that_rounding_could_pass_by():
+    """The test of levels ends where it meets the optimum, jobs without a deadline or not."""
+    jobs = mb.Jobs([49.0, 4.0, 3.0], deadline=[3, None, 1])
+    plan = mb.plan(jobs, 10, "max:tardiness")
+    assert plan.value == pytest.approx(2.2, abs=1e-7)
+    assert plan.lower_bound == pytest.approx(2.2, abs=1e-7)
+
+
 def test_effort_is_spent_to_the_letter():
     rng = np.random.default_rng(86)
     jobs = random_jobs(rng, 20, 12, maxima="tight", steps=4)

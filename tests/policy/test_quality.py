@@ -142,3 +142,15 @@ def test_on_time_sets_leave_room_for_the_minima_of_others(seed):
         plan = mb.plan(jobs, slots, objective, effort=0)
         assert plan.value < of_fair * mb.plan(jobs, slots, objective, "fair").value
         assert gap is None or plan.gap < gap
+
+
+@pytest.mark.parametrize(
+    ("objective", "gap"), [("sum:tardy", 1.15), ("sum:sla", 1.2), ("sum:tardiness", 1.3)]
+)
+def test_late_jobs_among_a_thousand(objective, gap):
+    """Prices say what lateness costs where nearly everything can be on time."""
+    jobs = section41(1_000, 10_000, small=0.8, slack=0.75, weighted=True, rng=1)
+    plan = mb.plan(jobs, 10_000, objective)
+    assert plan.lower_bound <= plan.value <= gap * plan.lower_bound
+    fixed = mb.plan(jobs, 10_000, objective, effort=0)
+    assert plan.value <= fixed.value

@@ -106,6 +106,10 @@ def test_series_of_a_batch_and_with_a_horizon():
     assert len(result.series["fifo"]["time"]) > 50
     assert result.series["fifo"]["map_utilisation"].min() == pytest.approx(1)
     assert np.isnan(result.summary["fifo"]["locality"])
+    gone = mb.Cluster([{"map_slots": 6}], changes=[{"time": 25, "node": 0, "up": False}])
+    stuck = mb.simulate(batch, "cluster", "fifo", cluster=gone)
+    assert stuck.summary["fifo"]["unfinished"] == 1
+    assert 25 <= stuck.summary["fifo"]["end"] < 50  # not much after the last thing that happened
     short = mb.simulate(batch, "cluster", "fifo", cluster=CLUSTER, horizon=25)
     assert short.summary["fifo"]["end"] == 25
     # Nothing is left to run: the end is that of the work, not the horizon.

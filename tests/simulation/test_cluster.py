@@ -236,6 +236,7 @@ def instances(draw):
         "failure": draw(st.sampled_from([0, 0, 0.2])),
         "speedup": draw(st.sampled_from([1, 1, 0.5])),
         "estimates": draw(st.sampled_from([None, 0.5, "learn"])),
+        "in_order": draw(st.booleans()),
     }
     return jobs, cluster, options
 
@@ -404,6 +405,30 @@ def test_own_policies():
     by = {name: result.summary[name]["mean_response"] for name in result.summary}
     assert by["shortest"] == pytest.approx(by["flex"], rel=1e-9)
     assert by["oldest"] == pytest.approx(by["fifo"], rel=1e-9)
+
+
+def test_targets_filled_in_order_by_hand():
+    # Three slots. A's long tasks hold them until 20 and 30, 31; B and C wait, C has less work. Evenly,
+    # the slot of 20 goes to B, which came first (none runs of either), and again at 24; in order to C.
+    jobs = mb.ClusterJobs([3, 2, 1], [[20, 30, 31], [4, 4], [4]], arrival=[0, 1, 2])
+    assert completions(jobs, "flex", nodes(3)) == [31, 28, 32]
+    assert completions(jobs, "flex", nodes(3), in_order=True) == [31, 32, 24]
+    # FAIR has no order, and policies that rank have nothing else.
+    for policy in ("fair", "fifo", "srpt"):
+        assert completions(jobs, policy, nodes(3)) == completions(
+            jobs, policy, nodes(3), in_order=True
+        )
+
+
+def test_targets_filled_in_order_are_srpt():
+    # Where there is one phase and a decision at every event; evenly filled, slots go to others, too.
+    jobs = mb.generate_cluster_jobs(
+        300, 4, gap=6.0, mean_maps=10.0, map_seconds=30.0, reduce_share=0.0, shuffle=0.0
+    )
+    in_order = run(jobs, "flex", nodes(60), in_order=True)
+    assert in_order.records["completion"].tolist() == completions(jobs, "srpt", nodes(60))
+    evenly = run(jobs, "flex", nodes(60)).summary["flex"]["mean_response"]
+    assert in_order.summary["flex"]["mean_response"] < evenly
 
 
 def test_own_policies_are_checked():

@@ -68,7 +68,8 @@ def test_tasks_never_share_a_slot(seed, policy, generic):
     )
     tasks = result.tasks
     summary = result.summary[policy]
-    assert tasks["success"].sum() == summary["tasks"]
+    # Finished maps whose output was lost with a node have finished twice.
+    assert tasks["success"].sum() == summary["tasks"] + summary["lost_outputs"]
     assert (1 - tasks["success"]).sum() == summary["failed_attempts"] + summary["killed_tasks"]
     total = int(cluster.map_slots.sum() + (0 if generic else cluster.reduce_slots.sum()))
     slot = tasks["allocated_resources"].astype(int)

@@ -161,6 +161,7 @@ def test_snapshots() -> None:
     assert jobs.name == ("early", "late")
     assert jobs.arrival.tolist() == [0, 10]
     assert jobs.work.tolist() == [2 + 8, 10]
+    assert jobs.size.tolist() == [21, 10]
     assert jobs.max_slots.tolist() == [2, 2]
     jobs = read(two_jobs(), at=16)
     assert (jobs.work.tolist(), jobs.max_slots.tolist()) == ([4, 2], [1, 1])

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace malleable {
 namespace {
@@ -131,6 +132,23 @@ void Waterline::allocate(const Problem& problem, std::span<const double> weight,
   fill(problem, weight, slots);
 }
 
+// The slots that a finished job leaves go one by one to whoever has least, lower indices first: the
+// waterline, as long as nobody's share counts for more than another's.
+void Waterline::pour(const Problem& problem, double freed, std::span<double> slots) {
+  for (; freed > 0.0 && !growing_.empty(); freed -= 1.0) {
+    const Index j = growing_.top();
+    changed_.push_back(j);
+    slots[j] += 1.0;
+    if (slots[j] < problem.high[j]) {
+      growing_.set(j, slots[j]);
+    } else {
+      growing_.erase(j);
+    }
+  }
+  std::sort(changed_.begin(), changed_.end());
+  changed_.erase(std::unique(changed_.begin(), changed_.end()), changed_.end());
+}
+
 void Waterline::plan(const Problem& problem, std::span<const double> weight,
                      std::span<double> completion, Plan& plan) {
   const std::size_t n = problem.size();
@@ -138,22 +156,31 @@ void Waterline::plan(const Problem& problem, std::span<const double> weight,
   plan.allocation.assign(n, 0);
   plan.pieces.clear();
   Problem rest = problem;
-  // What a job holds, since when, what is left of it then, and when it ends at that rate.
-  std::vector<double> slots(n, 0.0), held(n, 0.0), since(n, 0.0), end(n, kInfinity);
-  std::vector<Index> unfinished;
+  // What a job holds, since when, and what is left of it then.
+  std::vector<double> slots(n, 0.0), held(n, 0.0), since(n, 0.0);
+  std::vector<Index> rank(n);
+  std::iota(rank.begin(), rank.end(), Index{0});
+  ends_.reset(rank);
+  growing_.reset(rank);
+  unfinished_.clear();
   for (std::size_t j = 0; j < n; ++j) {
     completion[j] = 0.0;
-    if (problem.work[j] > 0.0) unfinished.push_back(static_cast<Index>(j));
+    if (problem.work[j] > 0.0) unfinished_.push_back(static_cast<Index>(j));
   }
   const auto close = [&](Index j, double time) {
     if (held[j] > 0.0 && problem.now + time > problem.now + since[j]) {
       plan.pieces.add(j, problem.now + since[j], problem.now + time, held[j]);
     }
   };
+  const bool alike = weight.empty() && !problem.gang;
+  const auto finished = [&](Index j) { return rest.work[j] == 0.0; };
+  std::size_t left = unfinished_.size();
+  bool stale = true;  // growing_ does not know the slots
   double time = 0.0;
   allocate(rest, weight, slots);
-  while (!unfinished.empty()) {
-    for (const Index j : unfinished) {
+  changed_.assign(unfinished_.begin(), unfinished_.end());
+  while (left > 0) {
+    for (const Index j : changed_) {
       if (slots[j] == held[j]) continue;
       close(j, time);
       if (held[j] == 0.0 && rest.work[j] == problem.work[j]) plan.start[j] = problem.now + time;
@@ -161,29 +188,57 @@ void Waterline::plan(const Problem& problem, std::span<const double> weight,
       rest.work[j] = std::max(rest.work[j] - held[j] * (time - since[j]), 1e-300);
       held[j] = slots[j];
       since[j] = time;
-      end[j] = held[j] > 0.0 ? time + rest.work[j] / held[j] : kInfinity;
+      if (held[j] > 0.0) {
+        ends_.set(j, time + rest.work[j] / held[j]);
+      } else {
+        ends_.erase(j);
+      }
     }
-    double first = kInfinity;
-    for (const Index j : unfinished) first = std::min(first, end[j]);
-    if (first == kInfinity) break;  // gangs that need more slots than there are
-    time = std::max(time, first);
+    if (ends_.empty()) break;  // gangs that need more slots than there are
+    time = std::max(time, ends_.top_key());
     // Ends that differ by rounding only are one event.
     const double until = time * (1.0 + 1e-14);
-    std::erase_if(unfinished, [&](Index j) {
-      if (end[j] > until) return false;
+    changed_.clear();
+    while (!ends_.empty() && ends_.top_key() <= until) {
+      changed_.push_back(ends_.top());
+      ends_.erase(ends_.top());
+    }
+    std::sort(changed_.begin(), changed_.end());
+    double freed = 0.0;
+    for (const Index j : changed_) {
       completion[j] = time;
       close(j, time);
+      freed += slots[j];
       rest.work[j] = rest.low[j] = slots[j] = 0.0;
-      return true;
-    });
+      growing_.erase(j);
+    }
+    left -= changed_.size();
+    changed_.clear();
+    // A new level costs as much as there are jobs.
+    if (alike && freed < static_cast<double>(left)) {
+      if (stale) {
+        std::erase_if(unfinished_, finished);
+        for (const Index j : unfinished_) {
+          if (slots[j] < problem.high[j]) growing_.set(j, slots[j]);
+        }
+        stale = false;
+      }
+      pour(problem, freed, slots);
+      continue;
+    }
+    std::erase_if(unfinished_, finished);
     if (problem.gang) {
       allocate(rest, weight, slots);
     } else {
-      std::erase_if(active_, [&](Index j) { return rest.work[j] == 0.0; });
+      std::erase_if(active_, finished);
       fill(rest, weight, slots);
     }
+    growing_.reset(rank);
+    stale = true;
+    changed_.assign(unfinished_.begin(), unfinished_.end());
   }
-  for (const Index j : unfinished) plan.start[j] = completion[j] = kInfinity;
+  std::erase_if(unfinished_, finished);
+  for (const Index j : unfinished_) plan.start[j] = completion[j] = kInfinity;
 }
 
 }  // namespace malleable

@@ -21,6 +21,14 @@ ClusterEpoch::ClusterEpoch(const EpochOptions& options, bool at_least_one, bool 
   time_matters_ = options.policy == EpochPolicy::kFlex && (!plain || options.effort.has_value());
 }
 
+// FLEX's order where it is Smith's: work left over weight, for stretch times original size.
+double ClusterEpoch::precedence(const ClusterState& state, Index job, int pool) const {
+  if (options_.policy != EpochPolicy::kFlex || time_matters_) return 0.0;
+  const double work = state.demand(job, pool).work;
+  const double size = options_.kind == Kind::kStretch ? state.size[job] : 1.0;
+  return work * size / state.jobs.weight_of(job);
+}
+
 void ClusterEpoch::begin(const ClusterState& state) {
   users_ = by_user_ ? state.user_running.size() : 1;
   shares_.clear();

@@ -10,7 +10,9 @@
 namespace malleable {
 namespace {
 
+constexpr std::size_t kMostFruitless = 100'000;  // heartbeats of every node in which nothing runs
 constexpr double kNoTarget = 1e300;  // key of jobs that have none: after all others, by arrival
+constexpr double kRanked = 1e290;    // or, in the policy's order, up to twice that
 
 }  // namespace
 
@@ -26,13 +28,15 @@ double ClusterSimulation::key(Index job, int pool, std::int64_t more) const {
   }
   const double value = value_[pool][job];
   if (style_ != ClusterPolicy::Style::kTargets) return value;
-  if (value <= 0.0) return kNoTarget;
+  const double after = options_.in_order ? policy_.precedence(state_, job, pool) : 0.0;
+  if (value <= 0.0) return after > 0.0 ? kRanked * (2.0 - 1.0 / (1.0 + after)) : kNoTarget;
   std::int64_t running = more;
   if (state_.cluster.generic) {
     running += state_.phases[2 * job].running + state_.phases[2 * job + 1].running;
   } else {
     running += state_.phases[2 * job + static_cast<Index>(pool)].running;
   }
+  if (after > 0.0 && static_cast<double>(running) < value) return -1.0 / (1.0 + after);
   return static_cast<double>(running) / value;
 }
 
@@ -220,7 +224,9 @@ void ClusterSimulation::heartbeat(Index node) {
   }
   const bool wanted = (state_.free_on[0][node] > 0 && ready_[0] > 0) ||
                       (state_.free_on[1][node] > 0 && ready_[1] > 0);
-  if (!wanted) return;
+  // A policy that chooses for nodes may never choose again, whatever time it is.
+  fruitless_ = running_[0] + running_[1] > 0 ? 0 : fruitless_ + 1;
+  if (!wanted || fruitless_ > kMostFruitless * state_.cluster.size()) return;
   const double period = options_.heartbeat;
   const double first =
       period * static_cast<double>(node) / static_cast<double>(state_.cluster.size());
@@ -232,6 +238,7 @@ void ClusterSimulation::heartbeat(Index node) {
 
 // Tasks are there that were not there before: idle nodes report.
 void ClusterSimulation::wake() {
+  fruitless_ = 0;
   for (Index node = 0; node < up_.size(); ++node) schedule_heartbeat(node);
 }
 

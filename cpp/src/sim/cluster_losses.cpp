@@ -106,8 +106,9 @@ void ClusterSimulation::park_again(Index group) {
 void ClusterSimulation::make_room() {
   for (const Index job : state_.present) {
     for (const Phase p : {kMap, kReduce}) {
-      const auto held = gathering_[0].job == job ? gathering_[0].nodes.size() : 0;
       if (!state_.eligible(job, p)) continue;
+      const Gathering& gang = gathering_[0];
+      const std::size_t held = gang.job == job && gang.phase == p ? gang.nodes.size() : 0;
       if (least(job, p) - static_cast<std::int64_t>(held) <= state_.free[0]) return;
     }
   }

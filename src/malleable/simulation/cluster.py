@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from malleable.simulation.cluster_outcome import (
     slowdown_of,
     summary_of,
 )
+from malleable.simulation.cluster_series import advance
 from malleable.simulation.cluster_slots import slots_of, task_records
 from malleable.simulation.result import SimulationResult
 from malleable.tables import Floats
@@ -32,8 +32,6 @@ _SRPT = ("srpt", "max-srpt", "split-srpt", "asrpt", "hesrpt")
 CLUSTER_POLICIES = (
     "flex", "fair", "fifo", "wdeq", *_SRPT, "flowflex", "adaptive", "adaptive-literal",
 )  # fmt: skip
-_STEPS = 100  # of a run, between which Ctrl-C and progress are looked at and means are taken
-_TAIL = 400  # such steps after the last arrival, then the rest at once
 
 
 _Speedups = tuple[float | Floats | None, ...] | None
@@ -65,8 +63,6 @@ def _policy(
 ) -> Any:
     if policy in ("adaptive", "adaptive-literal"):
         policy = Adaptive() if policy == "adaptive" else Adaptive.literal()
-        if settings.get("ageing", 0.0) > 0.0:
-            policy = replace(policy, max_wait=float(settings["ageing"]))
     if isinstance(policy, Adaptive):
         return _core.ClusterAdaptive(
             policy.core_options(), policy.matcher(), bool(policy.grouped), bool(policy.placement)
@@ -254,7 +250,7 @@ def run(
         ``max-srpt``, ``split-srpt``, ``asrpt``, ``hesrpt`` on estimated work left; ``flowflex`` on
         flows (`malleable.simulation.cluster_flows`; generic slots); ``adaptive``, ``adaptive-literal`` or a
         `malleable.Adaptive`, which choose for each node and so know no ``delay`` and ``by_user`` but have
-        rules of their own (``ageing`` is the ``max_wait`` of the two named ones). One of your own: a
+        rules of their own. One of your own: a
         function of a view (a mapping of arrays, one row a job with ready tasks: ``job``, ``running``,
         ``most``, ``minimum``, ``work``, ``size``, ``user``, ``arrival``, ``weight``, ``deadline``; and
         ``pool``, ``now``, ``slots``) that gives slots, or with ``style = "ranks"`` numbers, the least
@@ -300,9 +296,10 @@ def run(
         probability of an attempt; ``lose_output`` [True]: finished maps on a node that leaves run again
         while reduce tasks of their job have not started or not copied everything; ``speedup`` [1]: s
         tasks of a phase together do s^speedup, or what a list says of 1, 2, ... tasks (a job's own
-        goes first); ``prior`` [1 s]; ``ageing`` [0 s: never]: a job whose ready tasks have waited so
-        long without one that runs goes first, with one task; ``gang`` [False]: minima are gang sizes,
-        of a phase run no tasks or at least so many;
+        goes first); ``in_order`` [False]: FLEX's targets are filled in its order, the first job's wholly
+        before the next one's, instead of evenly; ``prior`` [1 s]; ``ageing`` [0 s: never]: a job whose
+        ready tasks have waited so long without one that runs goes first, with one task; ``gang``
+        [False]: minima are gang sizes, of a phase run no tasks or at least so many;
         ``pool_minimum`` [0]: the part
         of each kind of slots that all jobs are guaranteed in equal shares (flex, fair, wdeq).
 
@@ -372,7 +369,7 @@ def run(
         ),
     )
     began = time.perf_counter()
-    complete, series = _advance(simulation, jobs, _step(jobs, place), end, progress)
+    complete, series = advance(simulation, jobs, place, end, progress)
     seconds = time.perf_counter() - began
     totals, found = simulation.totals(), simulation.records()
     summary = summary_of(jobs, totals, found, users)
@@ -431,7 +428,7 @@ _LIMITS: dict[str, tuple[float, float]] = {
     "pool_minimum": (0.0, 1.0),
 }
 _WHOLE = {"shuffle_steps": 1 << 31, "replicas": 1000, "tasks_per_heartbeat": 1 << 20}
-_FLAGS = ("split_copy", "gang", "lose_output")
+_FLAGS = ("split_copy", "gang", "in_order", "lose_output")
 
 
 def _options(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -477,61 +474,3 @@ def _check_gangs(jobs: ClusterJobs, cluster: Cluster) -> None:
             raise ValueError(
                 f"{field}[{row}] = {minimum[row]}: the gang never fits on {slots} slots"
             )
-
-
-_SERIES = {
-    "map_utilisation": ("map_busy", "map_offered"),
-    "reduce_utilisation": ("reduce_busy", "reduce_offered"),
-}
-
-
-def _step(jobs: ClusterJobs, cluster: Cluster) -> float:
-    """A part of the time that all will take at least [s]."""
-    power = max(1e-300, float(cluster.rate @ (cluster.map_slots + cluster.reduce_slots)))
-    least = float(jobs.map_work.sum() + jobs.reduce_work.sum()) / power
-    last = float(jobs.arrival.max()) if len(jobs) else 0.0
-    return max(last, least) / _STEPS
-
-
-def _advance(
-    simulation: Any, jobs: ClusterJobs, step: float, end: float, progress: Any
-) -> tuple[bool, dict[str, Floats]]:
-    """Run in steps, so that Ctrl-C is heard (False if it was); and means over the steps."""
-    windows = [simulation.totals()]
-    complete = True
-
-    def go(until: float) -> None:
-        simulation.advance(until)
-        windows.append(simulation.totals())
-        if progress is not None:
-            progress(int(windows[-1]["completed"]), len(jobs))
-
-    try:
-        count = _STEPS + _TAIL if step > 0.0 else 0
-        for k in range(1, count):
-            if k * step >= end or windows[-1]["completed"] == len(jobs):
-                break
-            go(k * step)
-        if windows[-1]["completed"] < len(jobs) or math.isfinite(end):
-            go(end)
-    except KeyboardInterrupt:
-        complete = False
-    return complete, _means(windows)
-
-
-def _means(windows: list[dict[str, Any]]) -> dict[str, Floats]:
-    """Utilisations and jobs in the system, each the mean from one time to the next."""
-    time = np.array([totals["now"] for totals in windows])
-    kept = np.concatenate([[True], np.diff(time) > 0.0])
-    time = time[kept]
-
-    def grown(name: str) -> Floats:
-        return np.diff(np.array([totals[name] for totals in windows], dtype=np.float64)[kept])
-
-    series: dict[str, Floats] = {"time": time, "jobs": grown("jobs_seconds") / np.diff(time)}
-    for name, (part, whole) in _SERIES.items():
-        offered = grown(whole)
-        series[name] = np.divide(
-            grown(part), offered, out=np.full(len(offered), math.nan), where=offered > 0.0
-        )
-    return series

@@ -315,7 +315,8 @@ def read_rumen(
     at : float, optional
         Time of a snapshot [s after the first submit]: only jobs submitted by then and not yet
         finished, with the work that was then not done (tasks that ran count with their rest)
-        and with as many ``max_slots`` as tasks were left. Arrivals stay what they are.
+        and with as many ``max_slots`` as tasks were left. Arrivals stay what they are, and ``size``
+        is a job's whole work.
     reduce_from : {"startTime", "shuffleFinished", "sortFinished"}
         Where the counted part of a reduce attempt begins; it ends with the attempt. By default
         the sort and reduce steps count and the shuffle does not: a first-wave reducer's shuffle
@@ -349,19 +350,21 @@ def read_rumen(
     jobs, where = _read_jobs(source, phase, reduce_from, errors == "skip")
     origin = min((job.submit for job in jobs), default=0.0)
     now = None if at is None else origin + 1000 * at
-    rows: list[tuple[float, float, int, str, str]] = []
+    rows: list[tuple[float, float, float, int, str, str]] = []
     for job, name in zip(jobs, _names(jobs), strict=True):
         if now is not None and (job.submit > now or job.finish <= now):
             continue
         work, tasks = _work_left(job, now)
         if work > 0 or (keep_zero and now is None):
-            rows.append(((job.submit - origin) / 1000, work, max(tasks, 1), name, job.user))
+            whole = work if now is None else max(work, _work_left(job, None)[0])
+            rows.append(((job.submit - origin) / 1000, work, whole, max(tasks, 1), name, job.user))
     rows.sort(key=lambda row: row[0])
-    arrival, works, slots, names, users = zip(*rows, strict=True) if rows else ((),) * 5
+    arrival, works, sizes, slots, names, users = zip(*rows, strict=True) if rows else ((),) * 6
     try:
         return Jobs(
             np.array(works, dtype=np.float64),
             arrival=np.array(arrival, dtype=np.float64),
+            size=np.array(sizes, dtype=np.float64),
             max_slots=np.array(slots, dtype=np.int64),
             name=names,
             user=users,

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "malleable/kernel/indexed_heap.hpp"
 #include "malleable/model/plan.hpp"
 #include "malleable/model/problem.hpp"
 
@@ -24,7 +25,8 @@ class Waterline {
   // index while their minima fit. Allocates nothing once warm.
   void allocate(const Problem& problem, std::span<const double> weight, std::span<double> slots);
 
-  // The whole schedule: a new waterline at every completion. O(J) a completion.
+  // The whole schedule: a new waterline at every completion. O(log J) for each slot that changes
+  // hands, O(J) a completion with weights, gangs or so many slots that most jobs get one.
   void plan(const Problem& problem, std::span<const double> weight, std::span<double> completion,
             Plan& plan);
 
@@ -37,7 +39,10 @@ class Waterline {
   void fill_group(const Problem& problem, std::span<const double> weight,
                   std::span<const Index> jobs, double slots_for_all, std::span<double> slots);
 
-  std::vector<Index> active_;
+  void pour(const Problem& problem, double freed, std::span<double> slots);
+
+  std::vector<Index> active_, unfinished_, changed_;
+  IndexedHeap ends_, growing_;  // by end; by slots, those that could use one more
   std::vector<double> low_;
   std::vector<Share> shares_;
   double level_ = 0.0;  // where the last search ended: levels only rise while jobs leave

@@ -38,6 +38,7 @@ class ClusterEpoch final : public ClusterPolicy {
   bool depends_on_time() const override { return time_matters_; }
   void begin(const ClusterState& state) override;
   void decide(const ClusterState& state, int pool, Answer& answer) override;
+  double precedence(const ClusterState& state, Index job, int pool) const override;
 
  private:
   static constexpr std::int64_t kAbsent = -1;

@@ -125,6 +125,10 @@ class ClusterPolicy {
   };
   virtual void decide(const ClusterState&, int /*pool*/, Answer&) {}
 
+  // kTargets, where targets are filled in order: who below its target gets a slot of this pool
+  // first, the least value above 0; 0 for all: there is no order.
+  virtual double precedence(const ClusterState&, Index /*job*/, int /*pool*/) const { return 0.0; }
+
   // kNode: a node has a free slot of this pool. job == kNobody: leave it idle until the next event
   // or heartbeat.
   static constexpr Index kNobody = ~Index{0};

@@ -50,6 +50,7 @@ struct ClusterOptions {
   double prior = 1.0;         // learn: seconds of a task before anything is known
   std::uint64_t seed = 0;
   double ageing = 0.0;      // a job without a running task for so long goes first, once; 0: never
+  bool in_order = false;    // targets are filled in the policy's order, not evenly
   bool gang = false;        // minima are gangs: none of a phase's tasks run, or at least that many
   bool lose_output = true;  // a node that leaves takes the outputs of finished maps along
   bool trace = false;
@@ -274,6 +275,7 @@ class ClusterSimulation {
   std::vector<Index> queue_[2];
   std::size_t head_[2] = {0, 0}, queued_[2] = {0, 0};
   std::vector<std::uint8_t> up_, beating_;
+  std::size_t fruitless_ = 0;  // heartbeats in a row while nothing ran
   IndexedHeap waiting_[2];
   std::vector<double> value_[2];  // targets or ranks
   std::vector<Index> moved_;
