@@ -2,11 +2,13 @@
 
 #include <array>
 #include <cmath>
+#include <memory>
 #include <optional>
 
 #include "arrays.hpp"
 #include "malleable/model/error.hpp"
 #include "malleable/policy/cluster_epoch.hpp"
+#include "malleable/policy/cluster_flow.hpp"
 #include "malleable/policy/cluster_srpt.hpp"
 #include "malleable/sim/cluster.hpp"
 
@@ -463,6 +465,28 @@ void bind_cluster(py::module_& module) {
            }),
            py::arg("policy"), py::arg("speedup"), py::arg("exponents"), py::arg("useful"),
            py::arg("by_user"));
+  py::class_<ClusterFlow, ClusterPolicy>(module, "ClusterFlow")
+      .def(py::init([](bool is_max, int kind, std::uint64_t effort, bool by_user,
+                       const Integers& flow_of, const Doubles& work) {
+             if (flow_of.size() != work.size()) {
+               throw std::invalid_argument("flows: one entry a job is needed");
+             }
+             ClusterFlowOptions options;
+             options.aggregate = aggregate_of(is_max);
+             options.kind = static_cast<Kind>(kind);
+             options.effort = effort;
+             options.by_user = by_user;
+             for (const std::int64_t flow : view(flow_of)) {
+               if (flow < 0 || flow >= flow_of.size()) {
+                 throw std::invalid_argument("flows: numbers from 0 are needed");
+               }
+               options.flow_of.push_back(static_cast<Index>(flow));
+             }
+             options.work.assign(view(work).begin(), view(work).end());
+             return std::make_unique<ClusterFlow>(std::move(options));
+           }),
+           py::arg("is_max"), py::arg("kind"), py::arg("effort"), py::arg("by_user"),
+           py::arg("flow_of"), py::arg("work"));
   py::class_<PyClusterPolicy, ClusterPolicy>(module, "ClusterCallback")
       .def(py::init<py::object, const std::string&, bool, bool>(), py::arg("policy"),
            py::arg("style"), py::arg("depends_on_time"), py::arg("listens"));

@@ -226,6 +226,17 @@ class ClusterSrpt(ClusterPolicy):
         by_user: bool,
     ) -> None: ...
 
+class ClusterFlow(ClusterPolicy):
+    def __init__(
+        self,
+        is_max: bool,
+        kind: int,
+        effort: int,
+        by_user: bool,
+        flow_of: _Integers,
+        work: _Floats,
+    ) -> None: ...
+
 class ClusterAdaptive(ClusterPolicy):
     def __init__(
         self, options: dict[str, Any], solve: Any, grouped: bool, placement: bool

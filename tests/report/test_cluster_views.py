@@ -43,7 +43,8 @@ def test_every_metric_has_an_interval(replicated, capsys):
     shown = text_of(replications_tables(replicated), capsys)
     heads = (
         "mean", "median", "p95", "p99", "longest wait", "makespan", "mean stretch", "Jain", "late",
-        "dissatisfied", "users apart", "lost", "idle", "churn", "by work", "user0", "user1", "epoch, p99",
+        "dissatisfied", "users apart", "lost", "idle", "churn", "stretch by work from", "user0",
+        "user1", "epoch, p99",
     )  # fmt: skip
     for head in heads:
         assert head in shown
@@ -76,6 +77,21 @@ def test_one_run(capsys):
     assert "flex: mean response" in shown
     assert "+-" not in shown
     assert cluster_dict(result)["slowdown"]["flex"][0]["half"] is None
+
+
+def test_tables_stay_readable_with_many_policies(capsys):
+    names = ["flex", "fair", "fifo", "wdeq", "srpt", "max-srpt", "split-srpt", "asrpt", "hesrpt"]
+    found = replicate(make, range(2), names, model="cluster", cluster=CLUSTER, noise=0.4)
+    shown = text_of(replications_tables(found), capsys)
+    lines = shown.splitlines()
+    head = next(k for k, line in enumerate(lines) if "response [s] of" in line)
+    assert lines[head].split()[-2:] == ["user0", "user1"]
+    # Every policy by its name, with two whole cells.
+    for name, line in zip(names, lines[head + 2 :], strict=False):
+        assert line.split()[0] == name
+        assert line.count("+-") == 2
+    head = next(k for k, line in enumerate(lines) if "stretch by work from" in line)
+    assert "10^2: " in lines[head]
 
 
 def test_cells():

@@ -54,6 +54,7 @@ void ClusterFlow::job_arrived(const ClusterState&, Index job) {
 
 void ClusterFlow::job_finished(const ClusterState&, Index job) {
   work_[job] = 0.0;
+  wants_[job] = 0;
   --flows_[options_.flow_of[job]].unfinished;
 }
 
@@ -68,8 +69,7 @@ void ClusterFlow::decide(const ClusterState& state, int pool, Answer& answer) {
     wants_[job] = most > 0;
     if (most == 0) continue;
     any = true;
-    const double left =
-        state.phase(job, kMap).remaining() + state.phase(job, kReduce).remaining();
+    const double left = state.phase(job, kMap).remaining() + state.phase(job, kReduce).remaining();
     // Tasks that take no time are work all the same.
     work_[job] = std::max(left, 1e-9);
     most_[job] = most;

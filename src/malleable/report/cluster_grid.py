@@ -26,6 +26,7 @@ __all__ = [
 
 GRID_SPEEDUPS = (1.0, 0.8, 0.5)
 GRID_ERRORS = (0.0, 0.2, 1.0)
+_COLUMNS = 5  # policies that a table shows
 _APART = 0.015  # of sigma, so that bars of several loads do not cover each other
 _TICKS = (
     0.01,
@@ -77,10 +78,11 @@ def grid_ratio(
 def grid_tables(grid: Grid) -> list[Any]:
     """Mean responses at every point, FLEX over FAIR, and where FLEX loses."""
     policies = list(grid[0][1].summary)
+    columns = policies[:_COLUMNS]
     loads = any(point.load is not None for point, _ in grid)
     rows, losses = [], []
     for point, result in grid:
-        cells = [interval_cell(result.summary[name]["mean_response"]) for name in policies]
+        cells = [interval_cell(result.summary[name]["mean_response"]) for name in columns]
         ratio = grid_ratio(result)
         own = [f"{point.load:g}"] if loads and point.load is not None else []
         rows.append((*own, f"{point.speedup:g}", f"{point.sigma:g}", *cells, interval_cell(ratio)))
@@ -89,13 +91,15 @@ def grid_tables(grid: Grid) -> list[Any]:
             losses.append(
                 f"{load}p = {point.speedup:g}, sigma = {point.sigma:g} ({ratio.mean:.3f} x)"
             )
-    heads = (*(["load"] if loads else []), "p", "sigma", *policies, "flex / fair")
+    heads = (*(["load"] if loads else []), "p", "sigma", *columns, "flex / fair")
     count = len(grid[0][1].seeds)
     shown: list[Any] = [
         "mean response [s]; s tasks do s^p, policies see sizes times exp(sigma Z); "
         f"{count} draw{'s' if count > 1 else ''}",
         table("", heads, rows),
     ]
+    if len(policies) > len(columns):
+        shown.append(f"and {', '.join(policies[_COLUMNS:])}: see --json")
     if {_SUBJECT, _REFERENCE} <= set(policies):
         shown.append(
             "FLEX loses to FAIR in the mean at " + ", ".join(losses)

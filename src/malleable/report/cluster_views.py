@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from malleable.report.simulation_views import simulation_dict
-from malleable.report.text import number, percent, table, wall_time
+from malleable.report.text import counted, number, percent, table, wall_time
 from malleable.simulation import SimulationResult
 from malleable.simulation.replications import Interval, Replications
 
@@ -67,7 +67,8 @@ _SHARES = (
     "map_utilisation", "reduce_utilisation", "locality", "rack_locality", "off_rack",
     "disk_utilisation", "link_utilisation", "rack_utilisation", "busiest_link",
 )  # fmt: skip
-_USERS = 6  # that a table shows
+_USERS = 12  # that are shown
+_COLUMNS = 6  # of one table
 _ALL = 1e-9
 
 Value = float | Interval
@@ -101,48 +102,58 @@ def interval_numbers(value: Value) -> dict[str, float | None]:
 
 
 def _metric_tables(summary: Mapping[str, Mapping[str, Value]]) -> list[Any]:
-    shown = []
+    shown: list[Any] = []
     for title, names in _TABLES.items():
         there = {
             name: head
             for name, head in names.items()
             if any(not math.isnan(_interval(s.get(name, math.nan)).mean) for s in summary.values())
         }
-        if there:
-            rows = [
-                (policy, *(interval_cell(s.get(n, math.nan), n in _SHARES) for n in there))
-                for policy, s in summary.items()
-            ]
-            shown.append(table("", (title, *there.values()), rows))
+        rows = {
+            policy: [interval_cell(s.get(n, math.nan), n in _SHARES) for n in there]
+            for policy, s in summary.items()
+        }
+        shown += _chunked(title, list(there.values()), rows)
     return shown
 
 
-def _size_table(
-    jobs: Sequence[int], stretch: Mapping[str, Sequence[Value]], share: str = "mean stretch"
-) -> list[Any]:
-    rows = []
-    for k, count in enumerate(jobs):
-        if count:
-            cells = [interval_cell(own[k]) if k < len(own) else "-" for own in stretch.values()]
-            low = "0" if k == 0 else f"10^{k}"
-            rows.append((f"{low} to 10^{k + 1}", f"{count}", *cells))
-    return [table("", (f"{share} by work [slot-s]", "jobs", *stretch), rows)] if rows else []
-
-
-def _user_table(summary: Mapping[str, Mapping[str, Value]]) -> list[Any]:
-    marks = {"response of ": "response [s]", "stretch of ": "stretch"}
-    first = next(iter(summary.values()), {})
-    users = [name.removeprefix("response of ") for name in first if name.startswith("response of ")]
-    if not users:
-        return []
-    rows = [
-        (user, head, *(interval_cell(s.get(f"{mark}{user}", math.nan)) for s in summary.values()))
-        for user in users[:_USERS]
-        for mark, head in marks.items()
+def _chunked(title: str, heads: Sequence[str], rows: Mapping[str, Sequence[str]]) -> list[Any]:
+    """One line a policy, in as many tables as it takes to keep them narrow."""
+    return [
+        table(
+            "",
+            (title, *heads[k : k + _COLUMNS]),
+            [(policy, *cells[k : k + _COLUMNS]) for policy, cells in rows.items()],
+        )
+        for k in range(0, len(heads), _COLUMNS)
     ]
-    shown: list[Any] = [table("", ("user", "mean of", *summary), rows, left=2)]
+
+
+def _size_tables(jobs: Sequence[int], stretch: Mapping[str, Sequence[Value]]) -> list[Any]:
+    there = [k for k, count in enumerate(jobs) if count]
+    heads = [f"{f'10^{k}' if k else '0'}: {counted(jobs[k], 'job')}" for k in there]
+    rows = {
+        policy: [interval_cell(own[k]) if k < len(own) else "-" for k in there]
+        for policy, own in stretch.items()
+    }
+    return _chunked("stretch by work from", heads, rows)
+
+
+def _user_tables(summary: Mapping[str, Mapping[str, Value]]) -> list[Any]:
+    first = next(iter(summary.values()), {})
+    mark = "response of "
+    users = [name.removeprefix(mark) for name in first if name.startswith(mark)]
+    shown: list[Any] = []
+    for metric, head in (("response", "response [s] of"), ("stretch", "stretch of")):
+        rows = {
+            policy: [
+                interval_cell(s.get(f"{metric} of {user}", math.nan)) for user in users[:_USERS]
+            ]
+            for policy, s in summary.items()
+        }
+        shown += _chunked(head, users[:_USERS], rows)
     if len(users) > _USERS:
-        shown.append(f"and {len(users) - _USERS} users more, see --json")
+        shown.append(f"and {counted(len(users) - _USERS, 'user')} more, see --json")
     return shown
 
 
@@ -172,8 +183,8 @@ def cluster_tables(result: SimulationResult) -> list[Any]:
     stretch = {policy: mean.tolist() for policy, (_, mean) in result.slowdown.items()}
     return [
         *_metric_tables(result.summary),
-        *_size_table(jobs, stretch),
-        *_user_table(result.summary),
+        *_size_tables(jobs, stretch),
+        *_user_tables(result.summary),
         *_clock_table(result.timing, list(result.summary)),
         *cluster_lines(result.summary, result.slowdown),
     ]
@@ -189,8 +200,8 @@ def replications_tables(result: Replications) -> list[Any]:
     return [
         f"{len(result.seeds)} replications, means and half widths of 95 % intervals",
         *_metric_tables(result.summary),
-        *_size_table(jobs, result.by_size),
-        *_user_table(result.summary),
+        *_size_tables(jobs, result.by_size),
+        *_user_tables(result.summary),
         *_clock_table(result.timing, list(result.summary)),
         *cluster_lines(means, result.slowdown),
     ]

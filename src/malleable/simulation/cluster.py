@@ -13,7 +13,6 @@ import numpy.typing as npt
 from malleable import _core
 from malleable.adaptive_policy import Adaptive
 from malleable.objectives import KINDS, parse_objective
-from malleable.simulation.cluster_flows import FlowFlexOnCluster
 from malleable.simulation.cluster_outcome import (
     records_of,
     slowdown_of,
@@ -61,6 +60,8 @@ def _policy(
     settings: Mapping[str, Any],
     tables: _Speedups,
 ) -> Any:
+    if isinstance(policy, _core.ClusterPolicy):
+        return policy
     if policy in ("adaptive", "adaptive-literal"):
         policy = Adaptive() if policy == "adaptive" else Adaptive.literal()
     if isinstance(policy, Adaptive):
@@ -101,6 +102,25 @@ def _policy(
         style,
         bool(getattr(policy, "depends_on_time", False)),
         hasattr(own, "task_finished"),
+    )
+
+
+def _flowflex(
+    jobs: ClusterJobs, objective: str, effort: int | None, believed: Floats, by_user: bool
+) -> Any:
+    """FlowFlex on flows of jobs (a job without one is its own)."""
+    goal = parse_objective(objective)
+    if len(goal.kinds) != 1 or KINDS[int(goal.kinds[0])] in ("sla", "custom"):
+        raise ValueError(f"objective = {objective!r}: not one that cluster jobs have data for")
+    flows = _numbers(jobs.flow, []) if jobs.flow is not None else np.arange(len(jobs))
+    work = (believed * np.stack([jobs.maps, jobs.reduces], axis=1)).sum(axis=1)
+    return _core.ClusterFlow(
+        bool(goal.is_max),
+        int(goal.kinds[0]),
+        0 if effort is None else int(effort),
+        by_user,
+        flows.astype(np.int64),
+        work,
     )
 
 
@@ -248,7 +268,7 @@ def run(
     policy : str or object
         ``flex``, ``fair`` and ``wdeq`` decide for map and for reduce slots apart; ``fifo``; ``srpt``,
         ``max-srpt``, ``split-srpt``, ``asrpt``, ``hesrpt`` on estimated work left; ``flowflex`` on
-        flows (`malleable.simulation.cluster_flows`; generic slots); ``adaptive``, ``adaptive-literal`` or a
+        flows (generic slots); ``adaptive``, ``adaptive-literal`` or a
         `malleable.Adaptive`, which choose for each node and so know no ``delay`` and ``by_user`` but have
         rules of their own. One of your own: a
         function of a view (a mapping of arrays, one row a job with ready tasks: ``job``, ``running``,
@@ -357,7 +377,7 @@ def run(
         known = _estimates(jobs, 0.0 if estimates is None else estimates, split, seed)
         if known is None:
             known = np.full(2 * len(jobs), float(settings.get("prior", 1.0)))
-        policy = FlowFlexOnCluster(jobs, objective, effort, known.reshape(-1, 2))
+        policy = _flowflex(jobs, objective, effort, known.reshape(-1, 2), shared)
     simulation = _core.ClusterSimulation(
         _nodes(place),
         columns,

@@ -1,14 +1,14 @@
 // FlowFlex on a cluster with generic slots: plans of whole flows, epoch by epoch (FlowFlex, section
 // 5.2).
 //
-// When the first job of a flow comes, all of the flow's jobs enter the plans, with the work that they
-// are believed to have. A job that can run has the work left of both its phases, as estimated, and as
-// many slots at most as it has tasks that run or are ready; one that has finished holds nobody up. A
-// decision is the first layer of a plan of all flows that are not done, in which the last decision's
-// order of flows is tried among the first. With `by_user` users share the slots first
-// (policy/user_shares), and each user's flows are planned on what the user has; a flow belongs to
-// its first job's user. O(jobs log jobs) for each order that a plan tries. Policies: flowflex,
-// user_shares.
+// When the first job of a flow comes, all of the flow's jobs enter the plans, with the work that
+// they are believed to have. A job that can run has the work left of both its phases, as estimated,
+// and as many slots at most as it has tasks that run or are ready; one that has finished holds
+// nobody up. A decision is the first layer of a plan of all flows that are not done, in which the
+// last decision's order of flows is tried among the first. With `by_user` users share the slots
+// first (policy/user_shares), and each user's flows are planned on what the user has; a flow
+// belongs to its first job's user. O(jobs log jobs) for each order that a plan tries. Policies:
+// flowflex, user_shares.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,7 @@
-"""FlowFlex on a cluster: flows of map-reduce jobs, epoch by epoch."""
+"""FlowFlex on a cluster as a policy of one's own, by way of the epoch object for flows.
+
+Plans are the library's; which flows, work and maxima go into them, and when, is kept apart here.
+"""
 
 from __future__ import annotations
 
