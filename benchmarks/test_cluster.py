@@ -41,13 +41,8 @@ def test_network(benchmark, policy, count, steps, epoch):
     result = benchmark.pedantic(
         mb.simulate,
         (jobs, "cluster", policy),
-        {
-            "cluster": cluster,
-            "records": False,
-            "shuffle_steps": steps,
-            "network_epoch": epoch,
-            **NETWORK_OPTIONS,
-        },
+        {"cluster": cluster, "records": False, "shuffle_steps": steps, "network_epoch": epoch}
+        | NETWORK_OPTIONS,
         rounds=3,
     )
     summary = result.summary[policy]

@@ -28,10 +28,10 @@ class PriceBound {
   // Times and steps that cost about as much as a few packings (quick) or as a local search.
   static std::size_t times(std::size_t jobs, bool quick) {
     return quick ? std::clamp<std::size_t>(16'000 / (jobs + 1), 8, 64)
-                 : std::clamp<std::size_t>(128'000 / (jobs + 1), 16, 128);
+                 : std::clamp<std::size_t>(640'000 / (jobs + 1), 16, 128);
   }
   static std::size_t steps(std::size_t jobs, bool quick) {
-    return quick ? 8 : std::clamp<std::size_t>(400'000 / (jobs + 1), 20, 400);
+    return quick ? 8 : std::clamp<std::size_t>(2'000'000 / (jobs + 1), 20, 400);
   }
 
   // Prepares for an instance, with at most so many times: quantiles of the break points and of
