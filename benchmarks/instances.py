@@ -16,6 +16,9 @@ flows_instance(F): F flows of 20 jobs each from that generator on 25 slots, seed
 cluster_stream(): 20,000 jobs of log-normal map counts (mean 50, 1.5), 20 s a map, one reduce task for ten maps
     (10 s copying, 60 s), 5 a second, on slots that give load 0.7, seed 7; times vary by 30 %, so that no
     two tasks end together.
+cluster_overload(): 4,000 such jobs, one in 1.5 s, on 60 nodes of 5 map and 2 reduce slots, seed 3: hundreds
+    wait.
+cluster_flow_stream(): 60 flows of five map and reduce jobs each, 20 s apart, on 30 generic slots, seed 2.
 network_stream(J, N): J jobs of such map counts on N nodes of 4 map and 2 reduce slots, N / 400 jobs a second,
     in ten racks; each map reads a block of 64 MB (3 copies) and leaves 64 MB for the shuffle; disks 200
     MB/s, nodes 1 Gb/s, racks an eighth of what their nodes could send; seed 7, times vary by 30 %.
@@ -62,6 +65,8 @@ __all__ = [
     "SIZES",
     "OverlapStream",
     "cell_network",
+    "cluster_flow_stream",
+    "cluster_overload",
     "cluster_stream",
     "decision_stream",
     "flows_instance",
@@ -293,6 +298,28 @@ def cluster_stream() -> tuple[ClusterJobs, Cluster]:
     """About a million map and reduce tasks; simulate with ``noise=0.3, rng=7``."""
     jobs = generate_cluster_jobs(20_000, 7, gap=0.2)
     return jobs, Cluster.for_load(jobs, 0.7)
+
+
+def cluster_overload() -> tuple[ClusterJobs, Cluster]:
+    """Jobs come faster than 300 map slots can serve them: hundreds wait; simulate with ``speedup=0.5``."""
+    jobs = generate_cluster_jobs(4_000, 3, gap=1.5)
+    return jobs, Cluster([{"map_slots": 5, "reduce_slots": 2, "count": 60}])
+
+
+def cluster_flow_stream() -> tuple[ClusterJobs, Cluster]:
+    """60 flows of five map and reduce jobs each, one after the other, on 30 generic slots."""
+    rng = np.random.default_rng(2)
+    count = 300
+    jobs = ClusterJobs(
+        rng.integers(1, 30, count),
+        5,
+        rng.integers(0, 5, count),
+        8,
+        arrival=np.repeat(np.arange(count // 5) * 20.0, 5),
+        after=[[] if k % 5 == 0 else [k - 1] for k in range(count)],
+        flow=[str(k // 5) for k in range(count)],
+    )
+    return jobs, Cluster([{"slots": 5, "count": 6}])
 
 
 NETWORK_OPTIONS = {"noise": 0.3, "replicas": 3, "rng": 7}

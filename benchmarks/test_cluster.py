@@ -6,7 +6,13 @@
 import pytest
 
 import malleable as mb
-from benchmarks.instances import NETWORK_OPTIONS, cluster_stream, network_stream
+from benchmarks.instances import (
+    NETWORK_OPTIONS,
+    cluster_flow_stream,
+    cluster_overload,
+    cluster_stream,
+    network_stream,
+)
 
 
 @pytest.mark.parametrize("policy", ["fifo", "fair", "flex", "asrpt"])
@@ -51,3 +57,21 @@ def test_network(benchmark, policy, count, steps, epoch):
         benchmark.extra_info["tasks_per_second"] = summary["tasks"] / benchmark.stats.stats.min
         benchmark.extra_info["rack_utilisation"] = summary["rack_utilisation"]
         benchmark.extra_info["mean_response"] = summary["mean_response"]
+
+
+@pytest.mark.parametrize("policy", ["fair", "flex", "hesrpt"])
+def test_sublinear_overload(benchmark, policy):
+    """Below linear speed-up, with hundreds of jobs that wait."""
+    jobs, cluster = cluster_overload()
+    options = {"cluster": cluster, "speedup": 0.5, "rng": 1, "records": False}
+    result = benchmark(mb.simulate, jobs, "cluster", policy, **options)
+    if benchmark.stats is not None:
+        tasks = result.summary[policy]["tasks"]
+        benchmark.extra_info["tasks_per_second"] = tasks / benchmark.stats.stats.min
+
+
+def test_flows(benchmark):
+    """FlowFlex, a plan of all flows in every decision."""
+    jobs, cluster = cluster_flow_stream()
+    result = benchmark(mb.simulate, jobs, "cluster", "flowflex", cluster=cluster, rng=1)
+    assert result.summary["flowflex"]["jobs"] == len(jobs)

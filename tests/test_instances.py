@@ -84,6 +84,16 @@ def test_cluster_stream():
     assert jobs.map_work.sum() / (span * cluster.map_slots.sum()) == pytest.approx(0.7, rel=0.01)
 
 
+def test_other_cluster_instances():
+    jobs, cluster = instances.cluster_overload()
+    work = jobs.map_work.sum() / (np.ptp(jobs.arrival) * cluster.map_slots.sum())
+    assert work > 1
+    jobs, cluster = instances.cluster_flow_stream()
+    assert len(jobs) == 300
+    assert len(set(jobs.flow)) == 60
+    assert cluster.generic
+
+
 def test_what_is_matched():
     arrival, execution, member = instances.matching_instance(5, 24, 8)
     assert arrival.shape == (5,)

@@ -190,7 +190,11 @@ void Epoch::remove(std::span<const std::int64_t> ids) {
     minima_ -= low_[row];
     minima_stale_ |= low_[row] > 4e9;
     steps_ -= sla_count_[row];
-    if (!options_.stable) erase(row);
+    if (options_.stable) {
+      gaps_.push_back(row);
+    } else {
+      erase(row);
+    }
   }
   if (options_.stable) close_gaps();
   if (id_.empty()) latest_arrival_ = -kInfinity;
@@ -216,29 +220,27 @@ void Epoch::erase(std::size_t row) {
 
 // Rows whose ids are gone leave; the others keep their order.
 void Epoch::close_gaps() {
-  const std::size_t n = id_.size();
-  std::size_t kept = 0;
-  for (std::size_t row = 0; row < n; ++row) {
-    if (find(id_[row]) == kNoRow) continue;
-    if (row != kept) {
-      slot_of(id_[row]) = static_cast<Index>(kept);
-      for (auto* column : {&work_, &size_, &arrival_, &weight_, &deadline_, &low_, &room_, &key_}) {
-        (*column)[kept] = (*column)[row];
-      }
-      for (auto* column : {&id_, &min_slots_, &max_slots_, &given_, &before_}) {
-        (*column)[kept] = (*column)[row];
-      }
-      for (auto* column : {&sla_first_, &sla_count_}) (*column)[kept] = (*column)[row];
-      for (auto* column : {&changed_, &marked_}) (*column)[kept] = (*column)[row];
+  if (gaps_.empty()) return;
+  std::sort(gaps_.begin(), gaps_.end());
+  const auto close = [&](auto& column) {
+    auto kept = column.begin() + static_cast<std::ptrdiff_t>(gaps_.front());
+    for (std::size_t k = 0; k < gaps_.size(); ++k) {
+      const std::size_t end = k + 1 < gaps_.size() ? gaps_[k + 1] : column.size();
+      kept = std::move(column.begin() + static_cast<std::ptrdiff_t>(gaps_[k] + 1),
+                       column.begin() + static_cast<std::ptrdiff_t>(end), kept);
     }
-    ++kept;
-  }
+    column.erase(kept, column.end());
+  };
   for (auto* column : {&work_, &size_, &arrival_, &weight_, &deadline_, &low_, &room_, &key_}) {
-    column->resize(kept);
+    close(*column);
   }
-  for (auto* column : {&id_, &min_slots_, &max_slots_, &given_, &before_}) column->resize(kept);
-  for (auto* column : {&sla_first_, &sla_count_}) column->resize(kept);
-  for (auto* column : {&changed_, &marked_}) column->resize(kept);
+  for (auto* column : {&id_, &min_slots_, &max_slots_, &given_, &before_}) close(*column);
+  for (auto* column : {&sla_first_, &sla_count_}) close(*column);
+  for (auto* column : {&changed_, &marked_}) close(*column);
+  for (std::size_t row = gaps_.front(); row < id_.size(); ++row) {
+    slot_of(id_[row]) = static_cast<Index>(row);
+  }
+  gaps_.clear();
 }
 
 void Epoch::tidy_steps() {
@@ -282,7 +284,8 @@ void Epoch::give(std::size_t row, double slots) {
 }
 
 void Epoch::decide_by_key() {
-  if (all_touched_) {
+  // Where most rows are to be looked at, in their order.
+  if (all_touched_ || 4 * (winners_.size() + touched_.size()) > id_.size()) {
     for (std::size_t r = 0; r < id_.size(); ++r) reset(r);
   } else {
     for (const auto* ids : {&winners_, &touched_}) {

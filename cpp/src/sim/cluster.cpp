@@ -159,8 +159,7 @@ ClusterSimulation::ClusterSimulation(const ClusterView& cluster, const ClusterJo
 }
 
 void ClusterSimulation::push(double time, Kind kind, Index what) {
-  events_.push_back({time, kind, what, sequence_++});
-  std::push_heap(events_.begin(), events_.end(), Later());
+  events_.push({time, kind, what, sequence_++});
 }
 
 void ClusterSimulation::record(std::uint8_t kind, Index phase, Index task, Index node) {
@@ -334,7 +333,9 @@ double ClusterSimulation::due() const {
                        (ready_[0] > 0 || ready_[1] > 0) && options_.epoch > 0.0);
   if (!wanted) return kInfinity;
   if (options_.epoch <= 0.0) return state_.now;
-  double number = std::max(std::floor(state_.now / options_.epoch), last_decision_ + 1.0);
+  double number = last_decision_ + 1.0;
+  if (number * options_.epoch >= state_.now) return number * options_.epoch;
+  number = std::max(std::floor(state_.now / options_.epoch), number);
   while (number * options_.epoch < state_.now) number += 1.0;
   return number * options_.epoch;
 }
@@ -403,9 +404,11 @@ void ClusterSimulation::integrate(double until) {
 
 void ClusterSimulation::advance(double until) {
   const auto pop = [&] {
-    std::pop_heap(events_.begin(), events_.end(), Later());
-    const Event event = events_.back();
-    events_.pop_back();
+    const Event event = events_.pop();
+    // The group that ends next will be far away in memory.
+    if (!events_.empty() && events_.front().kind == Kind::kFinish) {
+      __builtin_prefetch(&groups_[events_.front().what]);
+    }
     return event;
   };
   const auto idle = [&] { return state_.present.empty() && next_arrival_ == order_.size(); };

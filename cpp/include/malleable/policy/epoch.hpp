@@ -117,6 +117,7 @@ class Epoch {
   std::vector<std::uint8_t> changed_, marked_;
   std::vector<std::int64_t> winners_, touched_, held_anew_;
   std::vector<Index> affected_;
+  std::vector<std::size_t> gaps_;  // rows that are gone
   bool all_touched_ = true;
   bool by_key_ = false;  // how the last decision was made
   // id -> row, in pages that are dropped when all their ids are gone.

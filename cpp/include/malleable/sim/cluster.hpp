@@ -23,6 +23,7 @@
 #include <span>
 #include <vector>
 
+#include "malleable/kernel/event_heap.hpp"
 #include "malleable/kernel/indexed_heap.hpp"
 #include "malleable/policy/cluster_policy.hpp"
 #include "malleable/sim/cluster_network.hpp"
@@ -123,11 +124,11 @@ class ClusterSimulation {
     Index what;
     std::uint64_t sequence;
   };
-  struct Later {
+  struct Earlier {
     bool operator()(const Event& a, const Event& b) const {
-      if (a.time != b.time) return a.time > b.time;
-      if (a.kind != b.kind) return a.kind > b.kind;
-      return a.sequence > b.sequence;
+      return (a.time < b.time) |
+             ((a.time == b.time) &
+              ((a.kind < b.kind) | ((a.kind == b.kind) & (a.sequence < b.sequence))));
     }
   };
   struct Run {
@@ -263,7 +264,7 @@ class ClusterSimulation {
   IndexedHeap phase_ends_;    // by phase: when its clock has its next end
   Index phase_order_ = 0;     // of those that end together: who was last set first
   std::vector<double> pace_;  // of each of so many running tasks of a phase
-  std::vector<Event> events_;
+  EventHeap<Event, Earlier> events_;
   std::uint64_t sequence_ = 0;
   std::vector<Group> groups_;
   std::vector<Index> free_groups_;

@@ -1,0 +1,62 @@
+// A heap of events, the earliest first: four children to a node, compared without branches.
+//
+// `Earlier` is a strict order of events in which no two that wait are alike, written so that it
+// needs no jumps: what comes next is not to be predicted, and a wrong guess costs more than a
+// comparison. push takes O(1) expected and O(log n) at worst, pop O(log n). Allocates nothing once
+// warm.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+namespace malleable {
+
+template <typename Event, typename Earlier>
+class EventHeap {
+ public:
+  bool empty() const { return events_.empty(); }
+  std::size_t size() const { return events_.size(); }
+  const Event& front() const { return events_.front(); }
+
+  void push(const Event& event) {
+    std::size_t place = events_.size();
+    events_.push_back(event);
+    for (; place > 0 && earlier_(event, events_[(place - 1) / 4]); place = (place - 1) / 4) {
+      events_[place] = events_[(place - 1) / 4];
+    }
+    events_[place] = event;
+  }
+
+  Event pop() {
+    const Event first = events_.front(), last = events_.back();
+    events_.pop_back();
+    if (events_.empty()) return first;
+    Event* const at = events_.data();
+    const std::size_t n = events_.size();
+    std::size_t place = 0, child = 1;
+    for (; child + 3 < n; child = 4 * place + 1) {
+      const std::size_t left = child + (earlier_(at[child + 1], at[child]) ? 1 : 0);
+      const std::size_t right = child + 2 + (earlier_(at[child + 3], at[child + 2]) ? 1 : 0);
+      const std::size_t best = earlier_(at[right], at[left]) ? right : left;
+      if (!earlier_(at[best], last)) break;
+      at[place] = at[best];
+      place = best;
+    }
+    if (child + 3 >= n && child < n) {
+      std::size_t best = child;
+      for (std::size_t k = child + 1; k < n; ++k) best = earlier_(at[k], at[best]) ? k : best;
+      if (earlier_(at[best], last)) {
+        at[place] = at[best];
+        place = best;
+      }
+    }
+    at[place] = last;
+    return first;
+  }
+
+ private:
+  std::vector<Event> events_;
+  [[no_unique_address]] Earlier earlier_;
+};
+
+}  // namespace malleable

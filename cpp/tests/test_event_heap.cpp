@@ -1,0 +1,45 @@
+#include <algorithm>
+#include <vector>
+
+#include "check.hpp"
+#include "malleable/kernel/event_heap.hpp"
+
+namespace malleable::check {
+namespace {
+
+struct Event {
+  double time;
+  int sequence;
+};
+struct Earlier {
+  bool operator()(const Event& a, const Event& b) const {
+    return (a.time < b.time) | ((a.time == b.time) & (a.sequence < b.sequence));
+  }
+};
+
+// Against a list that is searched through; many times are alike.
+TEST(agrees_with_a_plain_list) {
+  trials(1, 300, [](Random& random) {
+    EventHeap<Event, Earlier> heap;
+    std::vector<Event> list;
+    const std::int64_t times = chance(random, 0.5) ? 5 : 1000;
+    const double growth = real(random, 0.3, 0.9);
+    for (int step = 0; step < 200; ++step) {
+      if (chance(random, growth)) {
+        const Event event{static_cast<double>(integer(random, 0, times)), step};
+        heap.push(event);
+        list.push_back(event);
+      } else if (!list.empty()) {
+        const auto first = std::min_element(list.begin(), list.end(), Earlier());
+        CHECK_EQUAL(heap.front().sequence, first->sequence);
+        CHECK_EQUAL(heap.pop().sequence, first->sequence);
+        list.erase(first);
+      }
+      CHECK_EQUAL(heap.size(), list.size());
+      CHECK_EQUAL(heap.empty(), list.empty());
+    }
+  });
+}
+
+}  // namespace
+}  // namespace malleable::check
