@@ -159,7 +159,7 @@ void ClusterSrpt::share(const ClusterState& state, int pool, std::span<Row> rows
   if (options_.kind == SrptKind::kSplitSrpt) {
     split(state, pool, rows, slots);
   } else if (options_.kind == SrptKind::kHeSrpt) {
-    parts(rows, slots);
+    parts(pool, rows, slots);
   } else {
     for (Row& row : rows) {
       row.given = std::min(row.most, slots);
@@ -195,17 +195,23 @@ void ClusterSrpt::split(const ClusterState& state, int pool, std::span<Row> rows
 }
 
 // heSRPT's parts, cut to what jobs can use; what is left over goes to the smallest jobs first.
-void ClusterSrpt::parts(std::span<Row> rows, double slots) const {
+void ClusterSrpt::parts(int pool, std::span<Row> rows, double slots) {
+  std::vector<double>& heights = heights_[pool];
   const auto count = static_cast<double>(rows.size());
   double p = options_.speedup;
   if (!options_.exponents.empty()) {
     p = 0.0;
     for (const Row& row : rows) p += options_.exponents[row.job] / count;
   }
-  const auto height = [&](double i) {
-    if (p >= 1.0) return i >= count ? 1.0 : 0.0;
-    return std::pow(i / count, 1.0 / (1.0 - p));
-  };
+  // Heights of the curve that the parts are cut from; often as many jobs as at the last decision.
+  if (heights.size() != rows.size() + 1 || heights_p_[pool] != p) {
+    heights.resize(rows.size() + 1);
+    heights_p_[pool] = p;
+    for (std::size_t i = 0; i <= rows.size(); ++i) {
+      heights[i] = p >= 1.0 ? (i == rows.size() ? 1.0 : 0.0)
+                            : std::pow(static_cast<double>(i) / count, 1.0 / (1.0 - p));
+    }
+  }
   if (!options_.useful.empty()) {
     for (Row& row : rows) {
       row.most = std::min(row.most, static_cast<double>(options_.useful[row.job]));
@@ -213,17 +219,18 @@ void ClusterSrpt::parts(std::span<Row> rows, double slots) const {
   }
   // Smallest first: the k-th smallest of m, k from 0, is the (m - k)-th largest. Fractions, and
   // what a job cannot use, go on to the next.
-  double free = slots, owed = 0.0, largest = count, top = 1.0;
+  double free = slots, owed = 0.0;
+  std::size_t largest = rows.size();
   for (Row& row : rows) {
-    const double below = height(largest - 1.0);
-    owed += slots * (top - below);
-    top = below;
+    if (free <= 0.0) break;
+    owed += slots * (heights[largest] - heights[largest - 1]);
     row.given = std::min({row.most, free, std::floor(owed + 0.5)});
     owed -= row.given;
     free -= row.given;
-    largest -= 1.0;
+    --largest;
   }
   for (Row& row : rows) {
+    if (free <= 0.0) break;
     const double more = std::min(free, row.most - row.given);
     row.given += more;
     free -= more;

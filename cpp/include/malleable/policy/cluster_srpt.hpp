@@ -71,7 +71,7 @@ class ClusterSrpt final : public ClusterPolicy {
   void sort_rows();
   void share(const ClusterState& state, int pool, std::span<Row> rows, double slots);
   void split(const ClusterState& state, int pool, std::span<Row> rows, double slots);
-  void parts(std::span<Row> rows, double slots) const;
+  void parts(int pool, std::span<Row> rows, double slots);
 
   SrptOptions options_;
   UserShares between_;
@@ -89,6 +89,9 @@ class ClusterSrpt final : public ClusterPolicy {
   std::vector<std::uint8_t> inside_[2];
   Index arrivals_ = 0;
   std::vector<Row> rows_;
+  // heSRPT's, of a pool, for so many jobs and this p.
+  std::vector<double> heights_[2];
+  double heights_p_[2] = {-1.0, -1.0};
 };
 
 }  // namespace malleable
