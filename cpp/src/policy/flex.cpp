@@ -18,6 +18,9 @@ bool reaches(double value, double bound, Aggregate aggregate) {
   return value <= bound + (aggregate == Aggregate::kMax ? 1e-8 : 2e-9) * std::fabs(bound);
 }
 
+// From this effort on prices are set for as many times as they bear.
+constexpr std::uint64_t kPricedEffort = 500;
+
 constexpr OrderRule kLinearRules[] = {OrderRule::kSmith, OrderRule::kShortestPath};
 // Due dates alone are left out: the on-time set is at least as good, order by order.
 constexpr OrderRule kSumRules[] = {OrderRule::kOnTimeSet, OrderRule::kSmith,
@@ -176,10 +179,12 @@ void Flex::plan(const Problem& problem, const Penalties& penalties, Aggregate ag
     generic_order(problem, penalties, aggregate, starts[0], order);
     consider(order);
     if (!penalties.linear()) {
-      // Completions that prices lead to, after few steps and after many.
-      const bool quick = options.effort == 0;
+      // Completions that prices lead to, after few steps and after many. A step costs about as much
+      // as a candidate; the search keeps most of the effort.
+      const bool quick = options.effort < kPricedEffort;
       packing_.run(problem, starts[0], completion_);
-      std::size_t left = PriceBound::steps(n, quick);
+      std::size_t left = PriceBound::steps(n, true);
+      left = std::clamp<std::size_t>(options.effort / 8, left, PriceBound::steps(n, false));
       if (!prices_.begin(problem, penalties, earliest_, completion_, PriceBound::times(n, quick))) {
         left = 0;
       }
@@ -189,7 +194,7 @@ void Flex::plan(const Problem& problem, const Penalties& penalties, Aggregate ag
         plan.lower_bound = prices_.improve(scores[0].value, steps);
         orders_.by_due(problem, prices_.average(), order);
         consider(order);
-        if (quick) break;
+        if (options.effort == 0) break;
         due_.resize(n);
         prices_.choices(due_);
         orders_.by_due(problem, due_, order);
