@@ -1,5 +1,6 @@
 """Makes `tests.oracles` and `tests.strategies` importable from a fresh clone, whatever the start directory."""
 
+import signal
 import sys
 from pathlib import Path
 
@@ -18,3 +19,7 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("malleable")
+
+# What a shell starts in the background ignores interrupts; the tests of Ctrl-C need to hear them.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
