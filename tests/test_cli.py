@@ -435,7 +435,7 @@ def test_interrupting_a_long_plan(tmp_path):
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
 def test_interrupting_an_experiment_keeps_what_is_finished(tmp_path):
     options = ["--simulations", "100000", "--json", "f.json"]
-    status, out, err = interrupted(["reproduce", "flex-fig5", *options], tmp_path, busy_for(2.5))
+    status, out, err = interrupted(["reproduce", "flex-fig5", *options], tmp_path, busy_for(6.0))
     assert (status, err) == (130, "malleable: interrupted\n")
     assert "Interrupted: only what was finished is shown." in out
     read = json.loads((tmp_path / "f.json").read_text())
