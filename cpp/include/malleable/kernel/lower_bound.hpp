@@ -1,11 +1,9 @@
 // The best floor under an objective that the other kernels can give (see their headers):
-//   sum  the larger of  sum_j w_j(earliest completion)  and the mean-busy-time program (which
-//   contains
-//        the squashed area); for step penalties the cheapest choice of steps whose forced work fits
+//   sum  the larger of  sum_j w_j(earliest completion)  and, for linear and custom penalties, the
+//        mean-busy-time program (which contains the squashed area), for all others prices of slots
 //   max  the least level that passes the exact deadline test
 // It is a snapshot bound: for these estimates, these limits, and no further arrivals. O(J log J) a
-// round; `rounds` and the tried times shrink as J grows so that a bound costs about as much as a
-// few packings.
+// round; rounds, times and steps shrink as J grows so that a bound never costs more than a search.
 #pragma once
 
 #include <span>
