@@ -9,15 +9,14 @@ namespace {
 
 using Slow = std::multiset<std::pair<double, Index>>;
 
-// What an event carries follows from what it is.
-struct Tag {
-  double twice;
-  Index next;
-};
-using Calendar = EventCalendar<Tag>;
-Tag tag(double time, Index position) { return {2.0 * time, position + 1}; }
+using Calendar = EventCalendar;
 
-void check_front(const Calendar::Queue& queue, const Slow& slow) {
+// What an event carries follows from what it is.
+Calendar::Event event(double time, Index position) {
+  return {time, 2.0 * time, position, position + 1};
+}
+
+void check_front(Calendar::Queue& queue, const Slow& slow) {
   const Calendar::Event& front = queue.front();
   if (slow.empty()) {
     CHECK_EQUAL(front.time, kInfinity);
@@ -25,8 +24,8 @@ void check_front(const Calendar::Queue& queue, const Slow& slow) {
   } else {
     CHECK_EQUAL(front.time, slow.begin()->first);
     CHECK_EQUAL(front.position, slow.begin()->second);
-    CHECK_EQUAL(front.payload.twice, 2.0 * front.time);
-    CHECK_EQUAL(front.payload.next, front.position + 1);
+    CHECK_EQUAL(front.slots, 2.0 * front.time);
+    CHECK_EQUAL(front.job, front.position + 1);
   }
 }
 
@@ -44,7 +43,7 @@ void compare(Calendar& calendar, Random& random, std::size_t count, double first
   for (std::size_t step = 0; step < 4 * count; ++step) {
     if (!free.empty() && (slow.empty() || chance(random, busy))) {
       const double time = taken + gap();
-      queue.push(time, free.back(), tag(time, free.back()));
+      queue.push(event(time, free.back()));
       slow.emplace(time, free.back());
       free.pop_back();
     } else if (!slow.empty()) {
@@ -67,7 +66,6 @@ TEST(empty) {
   for (const std::size_t count : {0, 1, 1000}) {
     auto queue = calendar.start(count, 1.0, 2.0);
     check_front(queue, {});
-    queue.pop();
     check_front(queue, {});
   }
 }
@@ -102,7 +100,7 @@ TEST(equal_times_go_by_position) {
   // All at once, pushed in every direction.
   for (const bool rising : {false, true}) {
     auto queue = calendar.start(5000, 1.0, 100.0);
-    for (Index k = 0; k < 5000; ++k) queue.push(50.0, rising ? k : 4999 - k);
+    for (Index k = 0; k < 5000; ++k) queue.push(event(50.0, rising ? k : 4999 - k));
     for (Index k = 0; k < 5000; ++k) {
       CHECK_EQUAL(queue.front().position, k);
       queue.pop();
@@ -123,10 +121,10 @@ TEST(times_that_hardly_differ) {
 TEST(a_long_way_to_the_next) {
   Calendar calendar;
   auto queue = calendar.start(4000, 1e-6, 1e6);
-  queue.push(1e6, 0, tag(1e6, 0));
+  queue.push(event(1e6, 0));
   double time = 1e-6;
   for (Index k = 1; k < 3999; k += 2) {
-    for (const Index p : {k, k + 1}) queue.push(time + 1e-7 * p, p, tag(time + 1e-7 * p, p));
+    for (const Index p : {k, k + 1}) queue.push(event(time + 1e-7 * p, p));
     for (const Index p : {k, k + 1}) {
       CHECK_EQUAL(queue.front().position, p);
       queue.pop();

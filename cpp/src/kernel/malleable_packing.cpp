@@ -1,5 +1,8 @@
 #include "malleable/kernel/malleable_packing.hpp"
 
+#include "malleable/kernel/running_sum.hpp"
+#include "malleable/kernel/vector_clones.hpp"
+
 namespace malleable {
 
 // Writes pieces as rates change; a piece of no length or no slots is not written.
@@ -14,7 +17,7 @@ struct MalleablePacking::Trace {
     }
   }
   void rate(Index p, Index job, double time, double slots) const {
-    if (slots == held[p]) return;
+    if (p == held.size() || slots == held[p]) return;
     finish(p, job, time);
     if (held[p] == 0.0) plan.start[job] = problem.now + time;
     since[p] = time;
@@ -23,23 +26,75 @@ struct MalleablePacking::Trace {
   }
 };
 
-void MalleablePacking::load(const Problem& problem, std::span<const Index> order) {
-  assert(order.size() == problem.size());
-  rows_.resize(problem.size());
-  minima_ = total_ = longest_ = 0.0;
-  shortest_ = kInfinity;
-  std::size_t count = 0;
-  for (const Index j : order) {
-    const double work = problem.work[j];
-    if (work == 0.0) continue;
-    const double low = problem.low[j], high = problem.high[j], alone = work / high;
-    rows_[count++] = {work, low, high, j, false};
-    minima_ += low;
-    total_ += work;
-    shortest_ = alone < shortest_ ? alone : shortest_;
-    longest_ = alone > longest_ ? alone : longest_;
+namespace {
+
+struct Extent {
+  double shortest, longest;  // of the times that jobs with work take alone
+};
+
+MALLEABLE_VECTOR_CLONES
+Extent alone(const double* work, const double* high, std::size_t n) {
+  double shortest = kInfinity, longest = 0.0;
+#pragma omp simd reduction(min : shortest) reduction(max : longest)
+  for (std::size_t j = 0; j < n; ++j) {
+    const double time = work[j] / high[j], some = work[j] > 0.0 ? time : kInfinity;
+    shortest = some < shortest ? some : shortest;
+    longest = time > longest ? time : longest;
   }
-  rows_.resize(count);
+  return {shortest, longest};
+}
+
+}  // namespace
+
+void MalleablePacking::load(const Problem& problem, std::span<const Index> order) {
+  const std::size_t n = problem.size();
+  assert(order.size() == n);
+  const auto [shortest, longest] = alone(problem.work.data(), problem.high.data(), n);
+  const double total = sum_of(problem.work), minima = sum_of(problem.low);
+  shortest_ = shortest;
+  // The scheme wastes no slot that somebody can use, so it ends by then.
+  horizon_ = (total / problem.slots + longest) * (1.0 + 1e-9);
+  slack_ = problem.slots - minima;
+  waiting_ = minimal_.start(minima > 0.0 ? n : 0, shortest_, horizon_);
+  rows_.resize(n + 1);
+  Index count = 0;
+  double before = 0.0, behind = minima;
+  for (const Index j : order) {
+    const double work = problem.work[j], low = problem.low[j];
+    if (work == 0.0) continue;
+    // A job is promoted at the latest when the work before it is done by what the minima behind
+    // leave; end <= promoted, without dividing.
+    if (low > 0.0 && work * (problem.slots - behind) <= before * low * (1.0 + 1e-9)) {
+      const double end = work / low;
+      if (end <= horizon_) waiting_.push({end, low, count, j});
+    }
+    behind -= low;
+    before += work;
+    rows_[count++] = {work, low, problem.high[j], j, false};
+  }
+  rows_.resize(count + 1);
+  rows_[count] = {kInfinity, 0.0, kInfinity, EventCalendar::kNone, false};
+}
+
+// Completions are written down one behind the other first: jobs are scattered over memory, and a
+// simulation that waits for it takes longer than both.
+void MalleablePacking::simulate_into(std::span<double> completion) {
+  const std::size_t n = rows_.size() - 1;
+  end_.resize(n);
+  ended_.resize(n);
+  double* end = end_.data();
+  Index* ended = ended_.data();
+  auto done = [&](Index job, double time) {
+    *end++ = time;
+    *ended++ = job;
+    return true;
+  };
+  simulate(done, NoTrace{});
+  constexpr std::size_t kAhead = 16;
+  for (std::size_t k = 0; k < n; ++k) {
+    if (k + kAhead < n) __builtin_prefetch(&completion[ended_[k + kAhead]], 1);
+    completion[ended_[k]] = end_[k];
+  }
 }
 
 void MalleablePacking::run(const Problem& problem, std::span<const Index> order,
@@ -62,12 +117,12 @@ void MalleablePacking::run(const Problem& problem, std::span<const Index> order,
   }
   load(problem, order);
   if (plan == nullptr) {
-    simulate(problem, done, NoTrace{});
+    simulate_into(completion);
     return;
   }
-  since_.assign(rows_.size(), 0.0);
-  held_.assign(rows_.size(), 0.0);
-  simulate(problem, done, Trace{problem, since_, held_, *plan});
+  since_.assign(rows_.size() - 1, 0.0);
+  held_.assign(rows_.size() - 1, 0.0);
+  simulate(done, Trace{problem, since_, held_, *plan});
 }
 
 }  // namespace malleable

@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "malleable/kernel/running_sum.hpp"
 #include "malleable/kernel/vector_clones.hpp"
 
 namespace malleable {
@@ -96,19 +97,6 @@ void smith_keys(const double* work, const double* price, std::size_t n, double* 
   for (std::size_t j = 0; j < n; ++j) key[j] = price[j] > 0.0 ? work[j] / price[j] : kInfinity;
 }
 
-// Eight running sums, whose order never changes, hide the latency of the additions.
-MALLEABLE_VECTOR_CLONES
-double sum_of(const double* terms, std::size_t n) {
-  double sum[8] = {};
-  std::size_t j = 0;
-  for (; j + 8 <= n; j += 8) {
-#pragma omp simd
-    for (std::size_t lane = 0; lane < 8; ++lane) sum[lane] += terms[j + lane];
-  }
-  for (; j < n; ++j) sum[j % 8] += terms[j];
-  return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
-}
-
 }  // namespace
 
 void MeanBusyTime::sort_by_price(const Problem& problem) {
@@ -147,7 +135,7 @@ double MeanBusyTime::relax(const Problem& problem) {
       // The frontier has passed by the time in which all work up to here can be done.
       const double passed = before / (problem.slots - behind) * (1.0 + 1e-9);
       const double end = problem.work[j] / low_[j];
-      if (!(end > passed) && end < horizon) lower_events.push(end, p);
+      if (!(end > passed) && end < horizon) lower_events.push({end, low_[j], p, j});
     }
   }
   ended_.assign(n, 0);
@@ -207,15 +195,15 @@ double MeanBusyTime::relax(const Problem& problem) {
       done += std::min(work, high * time);
       if (work > high * time) {
         rate += high;
-        upper_events.push(work / high, frontier);
+        upper_events.push({work / high, high, frontier, j});
       }
       ++frontier;
       opened = false;
     } else if (upper) {
-      rate -= problem.high[order_[upper_events.front().position]];
+      rate -= upper_events.front().slots;
       upper_events.pop();
     } else {
-      rate -= low_[order_[lower_events.front().position]];
+      rate -= lower_events.front().slots;
       ended_[lower_events.front().position] = 1;
       lower_events.pop();
     }
@@ -225,30 +213,24 @@ double MeanBusyTime::relax(const Problem& problem) {
   return sum;
 }
 
-// Sorts the jobs by falling price per work; returns the sum of their lower limits.
-double MeanBusyTime::sort_by_density(const Problem& problem) {
-  const std::size_t n = problem.size();
+// Groups jobs by price per work, falling, one job a group.
+void MeanBusyTime::rank_by_density(std::size_t n) {
   key_.resize(n);
   order_.resize(n);
   for (std::size_t j = 0; j < n; ++j) key_[j] = -density_[j];
   sorter_.sort(key_, order_);
-  sorted_.clear();
-  double minima = 0.0;
-  for (const Index j : order_) {
-    if (problem.work[j] == 0.0) continue;
-    sorted_.push_back({problem.work[j], low_[j], density_[j]});
-    minima += low_[j];
+  groups_.resize(n);
+  for (Index g = 0; g < n; ++g) {
+    group_[order_[g]] = static_cast<std::uint16_t>(g);
+    groups_[g] = {0.0, 0.0, density_[order_[g]]};
   }
-  return minima;
 }
 
-// The same for many jobs in one counting pass: by groups of almost equal price per work, which is
-// rounded down to the least of its group. That lowers a bound by at most the width of a group,
-// 2^-9 of it if the prices spread over a factor of up to 2^32.
-double MeanBusyTime::group_by_density(const Problem& problem) {
+// The same for many jobs without sorting: by groups of almost equal price, which is rounded down to
+// the least of its group. That lowers a bound by at most the width of a group, 2^-9 of it if the
+// prices spread over a factor of up to 2^32.
+void MeanBusyTime::group_by_density(std::size_t n, double least, double most) {
   constexpr int kGroupBits = 14;
-  const std::size_t n = problem.size();
-  auto [least, most] = positive_extent(density_.data(), n);
   // Prices too far apart for doubles: the tail may as well be free.
   most = std::min(most, std::numeric_limits<double>::max());
   least = std::min(least, most);
@@ -256,55 +238,64 @@ double MeanBusyTime::group_by_density(const Problem& problem) {
   const std::uint64_t range = std::bit_cast<std::uint64_t>(most) - base;
   const int shift = std::max(0, static_cast<int>(std::bit_width(range)) - kGroupBits);
   const std::uint64_t top = range >> shift;
-  group_.resize(n);
-  first_.assign(top + 3, 0);
-  double minima = 0.0;
   for (std::size_t j = 0; j < n; ++j) {
     const double density = std::min(density_[j], most);
-    std::uint64_t group = top + 1;  // costs nothing
-    if (density > 0.0) group = top - ((std::bit_cast<std::uint64_t>(density) - base) >> shift);
-    if (problem.work[j] == 0.0) group = top + 2;
-    minima += group <= top + 1 ? low_[j] : 0.0;
-    group_[j] = static_cast<std::uint32_t>(group);
-    ++first_[group];
+    const std::uint64_t group = top - ((std::bit_cast<std::uint64_t>(density) - base) >> shift);
+    group_[j] = static_cast<std::uint16_t>(density > 0.0 ? group : top + 1);
   }
-  std::uint32_t at = 0;
-  for (std::uint32_t& first : first_) at += std::exchange(first, at);
-  sorted_.resize(first_[top + 2]);
-  for (std::size_t j = 0; j < n; ++j) {
-    const std::uint32_t group = group_[j];
-    if (group == top + 2) continue;
-    const double rounded =
-        group == top + 1 ? 0.0 : std::bit_cast<double>(base + ((top - group) << shift));
-    sorted_[first_[group]++] = {problem.work[j], low_[j], rounded};
+  groups_.resize(top + 2);
+  for (std::uint64_t g = 0; g <= top; ++g) {
+    groups_[g] = {0.0, 0.0, std::bit_cast<double>(base + ((top - g) << shift))};
   }
-  return minima;
+  groups_[top + 1] = {};  // costs nothing
 }
 
-// Least sum of price_j B_j when every job may do all its work at once, jobs sorted by falling price
-// per work: before the frontier comes to a job it has its lower limit, afterwards nothing is left.
-double MeanBusyTime::relax_maxima(const Problem& problem) {
+// Least sum of price_j B_j when every job may do all its work at once. Only the work of a group
+// counts, all of one price per work: before the frontier comes to it its jobs have their lower
+// limits, afterwards nothing is left.
+double MeanBusyTime::relax_maxima(const Problem& problem, std::span<const double> low, double least,
+                                  double most) {
   constexpr std::size_t kFew = 8192;
-  const double minima =
-      problem.size() <= kFew ? sort_by_density(problem) : group_by_density(problem);
-  // A job that would end on its minimum before the frontier comes bends its lower limit; such
-  // limits are dropped, which only lowers the bound. Frontier times are no later without them.
-  double before = 0.0, behind = minima, kept = minima;
-  for (Sorted& job : sorted_) {
-    before += job.work;
-    behind -= job.low;
-    const bool ends = job.low > 0.0 && job.work * (problem.slots - behind) < before * job.low;
-    kept -= ends ? job.low : 0.0;
-    job.low = ends ? 0.0 : job.low;
+  const std::size_t n = problem.size();
+  group_.resize(n);
+  if (n <= kFew) {
+    rank_by_density(n);
+  } else {
+    group_by_density(n, least, most);
   }
-  before = 0.0;
-  behind = kept;
-  double sum = 0.0, entered = 0.0;
-  for (const auto& [work, low, density] : sorted_) {
+  double minima = 0.0;
+  for (std::size_t j = 0; j < n; ++j) {
+    Group& group = groups_[group_[j]];
+    group.work += problem.work[j];
+    group.low += low[j];
+    minima += low[j];
+  }
+  if (minima > 0.0) {
+    // A job that would end on its minimum before the frontier comes bends its lower limit; such
+    // limits are dropped, which only lowers the bound. Frontier times are no later without them.
+    entered_.resize(groups_.size());
+    double before = 0.0, behind = minima, entered = 0.0;
+    for (std::size_t g = 0; g < groups_.size(); ++g) {
+      if (before > 0.0) entered = std::max(entered, before / (problem.slots - behind));
+      entered_[g] = entered;
+      before += groups_[g].work;
+      behind -= groups_[g].low;
+    }
+    for (std::size_t j = 0; j < n; ++j) {
+      const std::uint16_t group = group_[j];
+      if (low[j] > 0.0 && problem.work[j] < low[j] * entered_[group]) {
+        groups_[group].low -= low[j];
+        minima -= low[j];
+      }
+    }
+  }
+  double before = 0.0, behind = minima, sum = 0.0, entered = 0.0;
+  for (const auto& [work, rate, density] : groups_) {
+    if (work == 0.0) continue;
     before += work;
-    behind -= low;
+    behind -= rate;
     const double left = std::max(entered, before / (problem.slots - behind));
-    const double open = work - low * entered;
+    const double open = work - rate * entered;
     const double area = entered * (work + open) / 2.0 + open * (left - entered) / 2.0;
     sum += density * area;
     entered = left;
@@ -315,22 +306,35 @@ double MeanBusyTime::relax_maxima(const Problem& problem) {
 double MeanBusyTime::quick_bound(const Problem& problem, const Penalties& penalties,
                                  std::span<const double> start) {
   const std::size_t n = problem.size();
-  for (auto* column : {&density_, &price_, &busy_}) column->resize(n);
-  low_.assign(problem.low.begin(), problem.low.end());
-  if (problem.gang) std::fill(low_.begin(), low_.end(), 0.0);
-  double *offset = price_.data(), *alone = busy_.data();
-  quick_prices({problem.work.data(), low_.data(), problem.high.data(), penalties.slope().data(),
-                start.data(), density_.data(), offset, alone},
-               n);
-  const double offsets = sum_of(offset, n), alones = sum_of(alone, n);
-  double* constant = busy_.data();
-  lines_at(problem.now, penalties.at().data(), penalties.value().data(), penalties.slope().data(),
-           n, constant);
-  for (std::size_t j = 0; j < n; ++j) {
-    if (problem.work[j] == 0.0) constant[j] = penalties.line(j, problem.idle_end[j]);
+  std::span<const double> low = problem.low;
+  if (problem.gang) {
+    low_.assign(n, 0.0);
+    low = low_;
   }
-  const double constants = sum_of(constant, n);
-  return constants + std::max(alones, offsets + relax_maxima(problem));
+  density_.resize(n);
+  double offsets = 0.0, alones = 0.0, constants = 0.0, least = kInfinity, most = 0.0;
+  constexpr std::size_t kBlock = 512;  // what is only added up stays in the first cache
+  double offset[kBlock], alone[kBlock], constant[kBlock];
+  for (std::size_t first = 0; first < n; first += kBlock) {
+    const std::size_t count = std::min(kBlock, n - first);
+    const double *work = &problem.work[first], *slope = &penalties.slope()[first];
+    double* density = &density_[first];
+    quick_prices(
+        {work, &low[first], &problem.high[first], slope, &start[first], density, offset, alone},
+        count);
+    lines_at(problem.now, &penalties.at()[first], &penalties.value()[first], slope, count,
+             constant);
+    for (std::size_t k = 0; k < count; ++k) {
+      if (work[k] == 0.0) constant[k] = penalties.line(first + k, problem.idle_end[first + k]);
+    }
+    offsets += sum_of({offset, count});
+    alones += sum_of({alone, count});
+    constants += sum_of({constant, count});
+    const Extent extent = positive_extent(density, count);
+    least = std::min(least, extent.least);
+    most = std::max(most, extent.most);
+  }
+  return constants + std::max(alones, offsets + relax_maxima(problem, low, least, most));
 }
 
 MeanBusyTime::Support MeanBusyTime::support(const Problem& problem, const Penalties& penalties,

@@ -29,10 +29,7 @@ double of_rank(std::int64_t rank) {
 // Slots of all jobs together that may be looked at one by one.
 constexpr double kMostWalked = 4e6;
 
-struct Unit {
-  double price;
-  Index job;
-};
+using Unit = ResourceAllocation::Unit;
 
 // Slots of job j when every unit priced at most x is bought: the largest s with (s - 1) s <= scale
 // x, inside its range. Rounding the root to the nearest integer is right up to one unit either way.
@@ -61,6 +58,23 @@ double closed_total(const double* scale, const double* low, const double* high, 
 #pragma omp simd reduction(+ : total)
   for (std::size_t j = 0; j < n; ++j) total += closed_count(scale[j], low[j], high[j], x);
   return total;
+}
+
+struct Totals {
+  double first, second;
+};
+
+// At two prices at once: reading the columns is what takes the time.
+MALLEABLE_VECTOR_CLONES
+Totals closed_totals(const double* scale, const double* low, const double* high, std::size_t n,
+                     double x, double y) {
+  double first = 0.0, second = 0.0;
+#pragma omp simd reduction(+ : first, second)
+  for (std::size_t j = 0; j < n; ++j) {
+    first += closed_count(scale[j], low[j], high[j], x);
+    second += closed_count(scale[j], low[j], high[j], y);
+  }
+  return {first, second};
 }
 
 MALLEABLE_VECTOR_CLONES
@@ -93,13 +107,20 @@ class ClosedForm {
                         : hinge_total(&scale_[first], &top_[first], &last_[first], &low_[first],
                                       &high_[first], end - first, x);
   }
-  void counts(double x, std::span<double> out) const {
+  Totals totals(double x, double y) const {
+    const std::size_t n = scale_.size();
+    if (!top_.empty()) return {total(x, 0, n), total(y, 0, n)};
+    return closed_totals(scale_.data(), low_.data(), high_.data(), n, x, y);
+  }
+  // For the jobs from `first` on.
+  void counts(double x, std::size_t first, std::span<double> out) const {
     if (top_.empty()) {
-      closed_counts(scale_.data(), low_.data(), high_.data(), out.size(), x, out.data());
+      closed_counts(&scale_[first], &low_[first], &high_[first], out.size(), x, out.data());
       return;
     }
-    for (std::size_t j = 0; j < out.size(); ++j) {
-      out[j] = hinge_count(scale_[j], top_[j], last_[j], low_[j], high_[j], x);
+    for (std::size_t k = 0; k < out.size(); ++k) {
+      const std::size_t j = first + k;
+      out[k] = hinge_count(scale_[j], top_[j], last_[j], low_[j], high_[j], x);
     }
   }
   double price(std::size_t j, double s) const {
@@ -151,8 +172,11 @@ class ByHalving {
     for (std::size_t j = first; j < end; ++j) sum += count(x, j);
     return sum;
   }
-  void counts(double x, std::span<double> out) const {
-    for (std::size_t j = 0; j < out.size(); ++j) out[j] = count(x, j);
+  Totals totals(double x, double y) const {
+    return {total(x, 0, low_.size()), total(y, 0, low_.size())};
+  }
+  void counts(double x, std::size_t first, std::span<double> out) const {
+    for (std::size_t k = 0; k < out.size(); ++k) out[k] = count(x, first + k);
   }
   double price(std::size_t j, double s) const { return price_(j, s); }
   double dearest() const { return dearest_; }
@@ -166,24 +190,29 @@ class ByHalving {
 
 // Gives out `capacity` slots, cheapest units first, ties to the lower index. Units dearer than
 // cost.dearest() gain nothing and are not bought. `needed` are the lower ends of the ranges
-// together, `cheapest` a price that no unit undercuts.
+// together, `most` all units at cost.dearest(), `cheapest` a price that no unit undercuts.
 template <typename Cost>
 void select_units(const Cost& cost, std::span<const double> low, std::span<const double> high,
-                  double capacity, double needed, double cheapest, std::span<double> slots,
-                  std::vector<double>& upper) {
+                  double capacity, double needed, double most, double cheapest,
+                  std::span<double> slots, std::vector<Unit>& units) {
   const std::size_t n = slots.size();
-  const auto total = [&](double x) { return cost.total(x, 0, n); };
   if (needed >= capacity || cheapest > cost.dearest()) {
     std::copy(low.begin(), low.end(), slots.begin());
     return;
   }
-  double bought = needed, dearer = total(cost.dearest());
-  if (dearer <= capacity) {
-    cost.counts(cost.dearest(), slots);
+  if (most <= capacity) {
+    cost.counts(cost.dearest(), 0, slots);
     return;
   }
-  // total(below) <= capacity < total(above), and nothing is bought below the first price
+  // bought = total(below) <= capacity < dearer = total(above); nothing is bought below the first
+  // price.
   std::int64_t below = rank_of(cheapest) - 1, above = rank_of(cost.dearest());
+  double bought = needed, dearer = most;
+  const auto narrow = [&](std::int64_t rank, double sum) {
+    (sum <= capacity ? below : above) = rank;
+    (sum <= capacity ? bought : dearer) = sum;
+  };
+  const auto total = [&](std::int64_t rank) { return cost.total(of_rank(rank), 0, n); };
   if (n > 4096) {
     // A block sample, spread evenly, says where to look.
     constexpr std::size_t kBlocks = 64, kBlock = 16;
@@ -196,54 +225,51 @@ void select_units(const Cost& cost, std::span<const double> low, std::span<const
       return sum;
     };
     const double share = capacity * static_cast<double>(kBlocks * kBlock) / static_cast<double>(n);
-    const std::int64_t lowest = below, highest = above;
-    while (distance(below, above) > (std::uint64_t{1} << 44)) {  // to one part in 2^8
-      const std::int64_t middle = halfway(below, above);
-      (sampled(of_rank(middle)) <= share ? below : above) = middle;
+    std::int64_t guess = below, end = above;
+    while (distance(guess, end) > (std::uint64_t{1} << 44)) {  // to one part in 2^8
+      const std::int64_t middle = halfway(guess, end);
+      (sampled(of_rank(middle)) <= share ? guess : end) = middle;
     }
-    const std::int64_t guess = below;
-    below = lowest;
-    above = highest;
     // Widen until everybody's totals bracket the capacity.
-    for (std::int64_t width = std::int64_t{1} << 47; width < (std::int64_t{1} << 60); width *= 8) {
+    const std::int64_t lowest = below, highest = above;
+    std::int64_t width = std::int64_t{1} << 47;
+    if (guess - width > below && guess + width < above) {
+      const Totals sums = cost.totals(of_rank(guess - width), of_rank(guess + width));
+      narrow(guess - width, sums.first);
+      if (guess + width < above) narrow(guess + width, sums.second);
+    }
+    for (; (below == lowest || above == highest) && width < (std::int64_t{1} << 60); width *= 8) {
       for (const std::int64_t rank : {guess - width, guess + width}) {
-        if (rank <= below || rank >= above) continue;
-        const double sum = total(of_rank(rank));
-        (sum <= capacity ? below : above) = rank;
-        (sum <= capacity ? bought : dearer) = sum;
+        if (rank > below && rank < above) narrow(rank, total(rank));
       }
-      if (below > lowest && above < highest) break;
     }
   }
   const double few = static_cast<double>(n) / 4.0 + 32.0;
   while (dearer - bought > few && distance(below, above) > 1) {
     const std::int64_t middle = halfway(below, above);
-    const double sum = total(of_rank(middle));
-    if (sum <= capacity) {
-      below = middle;
-      bought = sum;
-    } else {
-      above = middle;
-      dearer = sum;
-    }
+    narrow(middle, total(middle));
   }
-  cost.counts(of_rank(below), slots);
-  upper.resize(n);
-  cost.counts(of_rank(above), upper);
+  // What the two prices leave open, block by block.
+  const bool one_price = distance(below, above) <= 1;  // perhaps of very many units
   double left = capacity - bought;
-  if (distance(below, above) <= 1) {  // one price, perhaps of very many units
-    for (std::size_t j = 0; j < n && left > 0.0; ++j) {
-      const double more = std::min(left, upper[j] - slots[j]);
-      slots[j] += more;
-      left -= more;
-    }
-    return;
-  }
-  std::vector<Unit> units;
-  units.reserve(static_cast<std::size_t>(dearer - bought) + 1);
-  for (std::size_t j = 0; j < n; ++j) {
-    for (double s = slots[j]; s < upper[j]; ++s) {
-      units.push_back({cost.price(j, s), static_cast<Index>(j)});
+  units.clear();
+  constexpr std::size_t kBlock = 512;
+  double upper[kBlock];
+  for (std::size_t first = 0; first < n; first += kBlock) {
+    const std::size_t count = std::min(kBlock, n - first);
+    cost.counts(of_rank(below), first, slots.subspan(first, count));
+    cost.counts(of_rank(above), first, {upper, count});
+    for (std::size_t k = 0; k < count; ++k) {
+      const std::size_t j = first + k;
+      if (one_price) {
+        const double more = std::min(left, upper[k] - slots[j]);
+        slots[j] += more;
+        left -= more;
+        continue;
+      }
+      for (double s = slots[j]; s < upper[k]; ++s) {
+        units.push_back({cost.price(j, s), static_cast<Index>(j)});
+      }
     }
   }
   const auto cheaper = [](const Unit& a, const Unit& b) {
@@ -252,9 +278,36 @@ void select_units(const Cost& cost, std::span<const double> low, std::span<const
   const auto keep = static_cast<std::ptrdiff_t>(std::min(left, static_cast<double>(units.size())));
   std::nth_element(units.begin(), units.begin() + keep, units.end(), cheaper);
   for (std::ptrdiff_t k = 0; k < keep; ++k) {
-    double& s = slots[units[static_cast<std::size_t>(k)].job];
-    if (s < high[units[static_cast<std::size_t>(k)].job]) s += 1.0;
+    const Index job = units[static_cast<std::size_t>(k)].job;
+    if (slots[job] < high[job]) slots[job] += 1.0;
   }
+}
+
+struct ClosedColumns {
+  const double *work, *slope, *minimum, *maximum;
+  double *scale, *low;
+};
+struct ClosedSums {
+  double needed, most, dearest_first;
+};
+
+MALLEABLE_VECTOR_CLONES
+ClosedSums closed_columns(const ClosedColumns& jobs, std::size_t n) {
+  double needed = 0.0, most = 0.0, dearest_first = 0.0;
+#pragma omp simd reduction(+ : needed, most) reduction(max : dearest_first)
+  for (std::size_t j = 0; j < n; ++j) {
+    const double scale = jobs.work[j] * jobs.slope[j], minimum = jobs.minimum[j];
+    const double some = minimum > 1.0 ? minimum : 1.0;
+    // Without weight or work a job gains nothing by its first slot.
+    const double low = scale > 0.0 ? some : minimum;
+    jobs.scale[j] = scale;
+    jobs.low[j] = low;
+    needed += low;
+    most += scale > 0.0 ? jobs.maximum[j] : low;
+    const double price = scale / (some * (some + 1.0));
+    dearest_first = price > dearest_first ? price : dearest_first;
+  }
+  return {needed, most, dearest_first};
 }
 
 }  // namespace
@@ -353,28 +406,17 @@ bool ResourceAllocation::run_closed(const Problem& problem, const Penalties& pen
   if (problem.gang || (!penalties.linear() && !hinges(problem, penalties))) return false;
   scale_.resize(n);
   low_.resize(n);
-  high_.resize(n);
-  const double* work = problem.work.data();
-  const double* slope = penalties.linear() ? penalties.slope().data() : slope_.data();
-  const double *minimum = problem.low.data(), *maximum = problem.high.data();
-  double needed = 0.0, dearest_first = 0.0;
-#pragma omp simd reduction(+ : needed) reduction(max : dearest_first)
-  for (std::size_t j = 0; j < n; ++j) {
-    const double scale = work[j] * slope[j];
-    // Without weight or work a job gains nothing by its first slot.
-    const double low = scale > 0.0 ? std::max(minimum[j], 1.0) : minimum[j];
-    scale_[j] = scale;
-    low_[j] = low;
-    high_[j] = work[j] > 0.0 ? maximum[j] : 0.0;
-    needed += low;
-    const double first = std::max(low, 1.0);
-    dearest_first = std::max(dearest_first, scale / (first * (first + 1.0)));
-  }
+  const auto slope = penalties.linear() ? penalties.slope() : std::span<const double>(slope_);
+  const auto [needed, most, dearest_first] =
+      closed_columns({problem.work.data(), slope.data(), problem.low.data(), problem.high.data(),
+                      scale_.data(), low_.data()},
+                     n);
   if (needed > problem.slots) return false;
   const double cheapest = dearest_first > 0.0 ? 1.0 / dearest_first * (1.0 - 1e-12) : kInfinity;
   const std::span<const double> top = penalties.linear() ? std::span<const double>() : top_;
-  select_units(ClosedForm(scale_, top, last_, low_, high_), low_, high_, problem.slots, needed,
-               cheapest, slots, upper_);
+  const ClosedForm cost(scale_, top, last_, low_, problem.high);
+  select_units(cost, low_, problem.high, problem.slots, needed,
+               top.empty() ? most : cost.total(cost.dearest(), 0, n), cheapest, slots, units_);
   return true;
 }
 
@@ -441,8 +483,9 @@ AllocationResult ResourceAllocation::solve(const Problem& problem, const Penalti
         last = std::max(last, price(j, high_[j] - 1.0));
       }
     }
-    select_units(ByHalving(price, guess, std::min(dearest, last), low_, high_), low_, high_,
-                 problem.slots, needed, cheapest, slots, upper_);
+    const ByHalving costs(price, guess, std::min(dearest, last), low_, high_);
+    select_units(costs, low_, high_, problem.slots, needed, costs.total(costs.dearest(), 0, n),
+                 cheapest, slots, units_);
     if (with_value) result.value = result.lower_bound = evaluate_allocation();
   };
   const auto nothing = [](std::size_t, double) { return NAN; };

@@ -1,244 +1,128 @@
 // A queue of future events whose times never fall behind the event taken last.
 //
 // Times are spread over buckets by the leading bits of their binary form, which is a logarithmic
-// scale with linear steps inside each power of two; two levels of bits tell which buckets hold
-// events. A bucket of few events gives its earliest; one of many is sorted once, and what arrives
-// in it after that waits in a binary heap. Push and pop take O(1) expected when times spread and
-// O(log n) always, beyond a search of at most n / 512 words.
+// scale with linear steps inside each power of two; a bit tells whether a bucket holds events. The
+// earliest bucket is taken whole and sorted: of few events by counting for each how many come
+// before it, which needs no branch that nobody could predict. What arrives for a bucket after that
+// is put in its place, or in a binary heap where they are many. Push and pop take O(1) expected
+// when times spread and O(log n) always, beyond a search through the buckets' bits.
 #pragma once
 
 #include <algorithm>
 #include <bit>
-#include <cassert>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "malleable/model/problem.hpp"
 
 namespace malleable {
 
-struct Nothing {};
-
-// The memory of a queue. An event may carry a payload, so that whoever takes it need not look it
-// up. The queue itself is a value that lives in its user's registers; see start().
-template <typename Payload = Nothing>
+// The memory of a queue, and the paths of it that are rare. The queue itself is a value that lives
+// in its user's registers; see start().
 class EventCalendar {
  public:
   static constexpr Index kNone = ~Index{0};
 
+  // Carries what whoever takes it wants to know about its job, so as not to look it up.
   struct Event {
-    double time;
-    Index position;
-    [[no_unique_address]] Payload payload;
+    double time = kInfinity;
+    double slots = 0.0;
+    Index position = kNone;
+    Index job = 0;
   };
 
   class Queue;
 
-  // An empty queue for positions below `count`, each waiting at most once at a time, with times
-  // mostly in [first, last], first > 0. It ends when the next one starts.
-  Queue start(std::size_t count, double first, double last) {
-    heap_.clear();
-    sorted_.clear();
-    Queue queue;
-    queue.own_ = this;
-    // Few events: a plain binary heap.
-    if (count <= 64 || !(first > 0.0) || !(last > first) || last == kInfinity) return queue;
-    const std::uint64_t base = std::bit_cast<std::uint64_t>(first);
-    const std::uint64_t range = std::bit_cast<std::uint64_t>(last) - base;
-    // More buckets than events: a bucket with one event needs no sorting. Still more would cost
-    // more in cache than they save (measured).
-    const int shift = std::max(
-        0, static_cast<int>(std::bit_width(range)) - static_cast<int>(std::bit_width(count)) - 2);
-    const std::uint64_t buckets = (range >> shift) + 1;
-    if (head_.size() < buckets) head_.resize(buckets);
-    if (stored_.size() < count) stored_.resize(count);
-    words_.assign(buckets / 64 + 1, 0);
-    groups_.assign(words_.size() / 64 + 1, 0);
-    queue.head_ = head_.data();
-    queue.stored_ = stored_.data();
-    queue.words_ = words_.data();
-    queue.groups_ = groups_.data();
-    queue.base_ = static_cast<std::int64_t>(base);
-    queue.shift_ = shift;
-    queue.last_ = static_cast<std::int64_t>(buckets - 1);
-    queue.crowded_ = -1;
-    return queue;
-  }
+  // An empty queue for about `count` events, with times mostly in [first, last], first > 0. It ends
+  // when the next one starts. Allocates nothing once warm.
+  Queue start(std::size_t count, double first, double last);
 
  private:
-  struct Stored {
-    double time;
-    Index next;  // in the same bucket, or in the list of free places
-    Index position;
-    [[no_unique_address]] Payload payload;
+  static constexpr Index kBlock = 8;  // events of a bucket that lie side by side; a power of two
+
+  // Where a queue stands: its front, and the end of what may be taken without a further look.
+  struct State {
+    Event *at, *stop;
+  };
+  // How buckets follow from times.
+  struct Scale {
+    std::int64_t base = 0, last = 0;
+    int shift = 0;
+    std::int64_t bucket(double time) const {
+      const std::int64_t bits = std::bit_cast<std::int64_t>(time) - base;
+      return std::min(std::max(bits, std::int64_t{0}) >> shift, last);
+    }
   };
 
-  static bool earlier(const Event& a, const Event& b) {
-    return a.time != b.time ? a.time < b.time : a.position < b.position;
-  }
-  static bool later(const Event& a, const Event& b) { return earlier(b, a); }
-
-  // The slow paths stand apart and take no address of the queue, which may so stay in registers.
-  [[gnu::noinline]] void push_heap(Event event) {
-    heap_.push_back(event);
-    std::push_heap(heap_.begin(), heap_.end(), later);
-  }
-
-  [[gnu::noinline]] Event pop_crowd(bool* empty) {
-    Event event;
-    if (heap_.empty() || (!sorted_.empty() && earlier(sorted_.back(), heap_.front()))) {
-      event = sorted_.back();
-      sorted_.pop_back();
-    } else {
-      event = heap_.front();
-      std::pop_heap(heap_.begin(), heap_.end(), later);
-      heap_.pop_back();
-    }
-    *empty = sorted_.empty() && heap_.empty();
-    return event;
+  // Without a branch that depends on the time, which comes late and cannot be foreseen. An empty
+  // bucket's kNone looks like the last place of a full block.
+  void store(std::int64_t bucket, Event event) {
+    const auto b = static_cast<std::uint64_t>(bucket), w = b / 64;
+    if (used_ == free_.size()) more_blocks();
+    const Index last = head_[b], next = last + 1, block = free_[used_];
+    const Index full = next % kBlock == 0 ? 1 : 0, all = Index{0} - full;
+    link_[block] = last;
+    used_ += full;
+    const Index place = next ^ ((next ^ block * kBlock) & all);
+    head_[b] = place;
+    Event& stored = stored_[place];
+    stored.time = event.time;
+    stored.slots = event.slots;
+    stored.position = event.position;
+    stored.job = event.job;
+    words_[w] |= std::uint64_t{1} << (b % 64);
+    ++waiting_;
   }
 
-  // Takes a whole bucket.
-  [[gnu::noinline]] void crowd(Index first) {
-    for (Index p = first; p != kNone; p = stored_[p].next) {
-      sorted_.push_back({stored_[p].time, stored_[p].position, stored_[p].payload});
-    }
-    std::sort(sorted_.begin(), sorted_.end(), later);
-  }
+  // Numbers, not the event: its address would keep it out of registers.
+  State insert(Event* at, double time, double slots, Index position, Index job);
+  State settle(Event* at);
+  void take(std::size_t bucket);
+  void more_blocks();
+  void more_room();
 
-  std::vector<Index> head_;
-  std::vector<Stored> stored_;  // places are used again: what waits stays close together
-  std::vector<std::uint64_t> words_, groups_;  // a bit for each bucket, for each word
-  std::vector<Event> sorted_, heap_;  // of a crowded bucket; sorted_ ends with the earliest
+  Scale scale_;
+  std::int64_t current_ = 0;          // events of buckets up to here are in the run or the heap
+  std::vector<Index> head_;           // per bucket: the place of the event stored last
+  std::vector<std::uint64_t> words_;  // a bit for each bucket
+  std::vector<Event> stored_;  // in blocks, which are used again: what waits stays close together
+  std::vector<Index> link_;    // per block: the last place of the bucket's block before it
+  std::vector<Index> free_;    // blocks; those before used_ are in use
+  std::size_t used_ = 0, waiting_ = 0;  // blocks; events in buckets
+  std::vector<Event> run_;  // sorted, from the front to end_, where no event stands; room before it
+  Event* end_ = nullptr;
+  std::vector<Event> heap_;   // besides the run
+  std::vector<Index> taken_;  // places of the bucket taken, with their times and ranks
+  std::vector<double> times_;
+  std::vector<std::uint32_t> rank_;
 };
 
-template <typename Payload>
-class EventCalendar<Payload>::Queue {
+class EventCalendar::Queue {
  public:
   // The earliest event, ties by position; time infinite and position kNone when there is none.
-  const Event& front() const { return front_; }
-
-  void push(double time, Index position, Payload payload = {}) {
-    Event event{time, position, payload};
-    if (earlier(event, front_)) {
-      std::swap(event, front_);
-      if (event.position == kNone) return;
-    }
-    const std::int64_t bucket = bucket_of(event.time);
-    ++waiting_;
-    if (bucket <= crowded_) {
-      own_->push_heap(event);
-      return;
-    }
-    const auto b = static_cast<std::uint64_t>(bucket), w = b / 64;
-    const std::uint64_t word = words_[w];
-    // No branch, which would often be mispredicted: an empty bucket's head turns into kNone.
-    const auto empty = static_cast<Index>((word >> (b % 64) & 1) - 1);
-    Index place = free_;
-    if (place == kNone) {
-      place = used_++;
-    } else {
-      free_ = stored_[place].next;
-    }
-    stored_[place] = {event.time, head_[b] | empty, event.position, event.payload};
-    words_[w] = word | std::uint64_t{1} << (b % 64);
-    groups_[w / 64] |= std::uint64_t{1} << (w % 64);
-    head_[b] = place;
-    word_ = std::min(word_, w);
+  const Event& front() {
+    if (state_.at >= state_.stop) state_ = own_->settle(state_.at);
+    return *state_.at;
   }
 
-  void pop() {
-    if (waiting_ == 0) {
-      front_ = {kInfinity, kNone, {}};
-      return;
-    }
-    --waiting_;
-    if (crowded_ >= 0) {
-      take_from_crowd();
-      return;
-    }
-    std::uint64_t bits = words_[word_];
-    if (bits == 0) {
-      std::uint64_t group = word_ / 64;
-      while (groups_[group] == 0) ++group;
-      word_ = group * 64 + static_cast<std::uint64_t>(std::countr_zero(groups_[group]));
-      bits = words_[word_];
-    }
-    const auto low = static_cast<std::uint64_t>(std::countr_zero(bits));
-    const std::uint64_t bucket = word_ * 64 + low;
-    const Index first = head_[bucket];
-    const std::uint64_t rest = bits & (bits - 1);
-    // Positions are scattered: fetch the next bucket's while this one is served.
-    if (rest != 0) {
-      __builtin_prefetch(
-          &stored_[head_[word_ * 64 + static_cast<std::uint64_t>(std::countr_zero(rest))]]);
-    }
-    Stored& only = stored_[first];
-    if (only.next == kNone) {
-      front_ = {only.time, only.position, only.payload};
-      only.next = free_;
-      free_ = first;
-      words_[word_] = rest;
-      if (rest == 0) groups_[word_ / 64] &= ~(std::uint64_t{1} << (word_ % 64));
+  void push(Event event) {
+    const std::int64_t bucket = scale_.bucket(event.time);
+    if (bucket <= own_->current_) {
+      state_ = own_->insert(state_.at, event.time, event.slots, event.position, event.job);
     } else {
-      take_from_bucket(bucket, rest);
+      own_->store(bucket, event);
     }
   }
+
+  // Takes away the front, which front() has shown.
+  void pop() { ++state_.at; }
 
  private:
   friend class EventCalendar;
-  static constexpr std::int64_t kAlways = std::int64_t{1} << 62;
-
-  std::int64_t bucket_of(double time) const {
-    const std::int64_t bits = std::bit_cast<std::int64_t>(time) - base_;
-    return std::min(std::max(bits, std::int64_t{0}) >> shift_, last_);
-  }
-
-  void take_from_crowd() {
-    bool empty = false;
-    front_ = own_->pop_crowd(&empty);
-    if (empty && crowded_ != kAlways) crowded_ = -1;
-  }
-
-  // A bucket of several events: unlinks the earliest, or hands all of them over.
-  void take_from_bucket(std::uint64_t bucket, std::uint64_t rest) {
-    Index *best = &head_[bucket], *link = best;
-    int length = 0;
-    for (; *link != kNone; link = &stored_[*link].next) {
-      const Stored &a = stored_[*link], &b = stored_[*best];
-      if (a.time != b.time ? a.time < b.time : a.position < b.position) best = link;
-      ++length;
-    }
-    if (length > 8) {
-      own_->crowd(head_[bucket]);
-      *link = free_;
-      free_ = head_[bucket];
-      words_[word_] = rest;
-      if (rest == 0) groups_[word_ / 64] &= ~(std::uint64_t{1} << (word_ % 64));
-      crowded_ = static_cast<std::int64_t>(bucket);
-      take_from_crowd();
-      return;
-    }
-    const Index place = *best;
-    Stored& taken = stored_[place];
-    front_ = {taken.time, taken.position, taken.payload};
-    *best = taken.next;
-    taken.next = free_;
-    free_ = place;
-  }
 
   EventCalendar* own_ = nullptr;
-  Index* head_ = nullptr;
-  Stored* stored_ = nullptr;
-  std::uint64_t *words_ = nullptr, *groups_ = nullptr;
-  std::int64_t base_ = 0, last_ = 0;
-  std::int64_t crowded_ = kAlways;  // up to this bucket events wait in the heap
-  std::uint64_t word_ = 0;          // no bucket of an earlier word holds an event
-  std::size_t waiting_ = 0;         // besides the front
-  Index free_ = kNone, used_ = 0;   // places
-  int shift_ = 0;
-  Event front_{kInfinity, kNone, {}};
+  State state_{};
+  Scale scale_;
 };
 
 }  // namespace malleable

@@ -1,10 +1,11 @@
 // Sorts job indices by a key: ascending, ties by position in the input.
 //
-// A least-significant-digit radix sort over the leading 32 bits in which the keys differ, then
+// A least-significant-digit radix sort over the leading bits in which the keys differ, then
 // every run of neighbours that agree in those bits is settled by comparison. Short inputs use a
 // comparison sort. O(n) for keys that spread; O(n log n) when nearly all leading bits agree.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -18,13 +19,11 @@ class KeySort {
   void sort(std::span<const double> keys, std::span<Index> order);
 
  private:
-  struct Entry {
-    std::uint32_t head;  // leading bits of the key
-    Index index;
-  };
-  void settle(std::span<const double> keys, std::span<Entry> entries) const;
+  // An entry is the leading bits of a key, then the index.
+  static void settle(std::span<const double> keys, std::span<const std::uint64_t> entries,
+                     std::span<Index> order);
 
-  std::vector<Entry> from_, to_;
+  std::vector<std::uint64_t> from_, to_;
   std::vector<std::uint32_t> counts_;
 };
 

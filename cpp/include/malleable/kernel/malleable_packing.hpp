@@ -11,6 +11,8 @@
 // the finished one are served again in order, found through a tree over their minima.
 #pragma once
 
+#include <algorithm>
+#include <cassert>
 #include <span>
 #include <vector>
 
@@ -36,7 +38,7 @@ class MalleablePacking {
       gang_.run(problem, order, done, nullptr);
     } else {
       load(problem, order);
-      simulate(problem, done, NoTrace{});
+      simulate(done, NoTrace{});
     }
   }
 
@@ -46,11 +48,6 @@ class MalleablePacking {
     Index job;
     bool done;
   };
-  // What the completion of a full job sets free.
-  struct Freed {
-    double slots;
-    Index job;
-  };
   struct NoTrace {
     void rate(Index, Index, double, double) const {}
     void finish(Index, Index, double) const {}
@@ -59,107 +56,83 @@ class MalleablePacking {
 
   void load(const Problem& problem, std::span<const Index> order);
   template <typename Done, typename Tracer>
-  void simulate(const Problem& problem, Done& done, Tracer trace);
+  void simulate(Done& done, Tracer trace);
+  void simulate_into(std::span<double> completion);
 
-  std::vector<Row> rows_;
-  double minima_ = 0.0, total_ = 0.0;      // sums over the rows
-  double shortest_ = 0.0, longest_ = 0.0;  // of the times that they take alone
-  EventCalendar<Freed> full_;
-  EventCalendar<> minimal_;
+  std::vector<Row> rows_;  // jobs with work in order, and one behind them that can never be filled
+  double slack_ = 0.0;     // slots that are nobody's minimum
+  double shortest_ = 0.0, horizon_ = 0.0;  // no job ends earlier, none later
+  EventCalendar full_, minimal_;
+  EventCalendar::Queue waiting_;  // in minimal_: jobs that may end on their minimum
+  std::vector<double> end_;       // by completion: when, and whose
+  std::vector<Index> ended_;
   GangPacking gang_;
   std::vector<double> since_, held_;  // per position, only while tracing
 };
 
 template <typename Done, typename Tracer>
-void MalleablePacking::simulate(const Problem& problem, Done& done, Tracer trace) {
-  const auto n = static_cast<Index>(rows_.size());
+void MalleablePacking::simulate(Done& done, Tracer trace) {
+  const auto n = static_cast<Index>(rows_.size() - 1);
   Row* const rows = rows_.data();
-  double time = 0.0, slack = problem.slots - minima_;
-  // The scheme wastes no slot that somebody can use, so it ends by then.
-  const double horizon = (total_ / problem.slots + longest_) * (1.0 + 1e-9);
-  auto full = full_.start(n, shortest_, horizon);
-  auto minimal = minimal_.start(n, shortest_, horizon);
-  // A job is promoted at the latest when the work before it is done by what the minima behind
-  // leave.
-  double before = 0.0, behind = minima_;
-  for (Index p = 0; minima_ > 0.0 && p < n; ++p) {
-    const Row& row = rows[p];
-    if (row.low > 0.0) {
-      trace.rate(p, row.job, 0.0, row.low);
-      // end <= promoted, without dividing
-      if (row.work * (problem.slots - behind) <= before * row.low * (1.0 + 1e-9)) {
-        const double end = row.work / row.low;
-        if (end <= horizon) minimal.push(end, p);
-      }
-      behind -= row.low;
-    }
-    before += row.work;
-  }
+  auto full = full_.start(n, shortest_, horizon_);
+  auto minimal = waiting_;
+  double time = 0.0, slack = slack_;
+  for (Index p = 0; p < n; ++p) trace.rate(p, rows[p].job, 0.0, rows[p].low);
 
-  Index frontier = 0;  // everybody before it is full or done
-  // The job at the frontier while it is partly filled; otherwise `partial_end` is infinite.
-  double rate = 0.0, left = 0.0, left_at = 0.0, partial_end = kInfinity;
-  const auto fill = [&](const Row& row) {
-    slack -= row.high - rate;
-    trace.rate(frontier, row.job, time, row.high);
-    full.push(time + left / row.high, frontier, {row.high, row.job});
-    ++frontier;
+  Index frontier = 0;                         // everybody before it is full or done
+  double left = 0.0, rate = 0.0, need = 0.0;  // of its job, perhaps partly filled
+  const auto enter = [&] {
+    while (rows[frontier].done) ++frontier;
+    const Row& row = rows[frontier];
+    left = std::max(0.0, row.work - row.low * time);
+    rate = row.low;
+    need = row.high - row.low;
   };
+  enter();
+  double next_minimal = minimal.front().time;  // of somebody whom the frontier may have passed
   for (Index unfinished = n; unfinished > 0; --unfinished) {
-    while (slack > 0.0 && frontier < n) {
+    while (need <= slack) {
       const Row& row = rows[frontier];
-      if (partial_end < kInfinity) {
-        left = std::max(0.0, left - rate * (time - left_at));
-      } else if (row.done) {
-        ++frontier;
-        continue;
-      } else {
-        left = std::max(0.0, row.work - row.low * time);
-        rate = row.low;
-      }
-      if (row.high - rate <= slack) {
-        fill(row);
-        partial_end = kInfinity;
-      } else {
-        rate += slack;
-        slack = 0.0;
-        left_at = time;
-        partial_end = time + left / rate;
-        trace.rate(frontier, row.job, time, rate);
-      }
+      slack -= need;
+      trace.rate(frontier, row.job, time, row.high);
+      full.push({time + left / row.high, row.high, frontier, row.job});
+      ++frontier;
+      enter();
     }
-    const Index first_minimal = partial_end < kInfinity ? frontier + 1 : frontier;
-    while (minimal.front().position < first_minimal) minimal.pop();  // promoted since
-    // Ties go to the earlier position; a minimal job always stands behind the frontier.
-    double end = full.front().time;
-    Index who = full.front().position, job = full.front().payload.job;
-    double freed = full.front().payload.slots;
-    const bool partial = partial_end < end || (partial_end == end && frontier < who);
-    if (partial) {
-      end = partial_end;
-      who = frontier;
-    }
-    if (minimal.front().time < end ||
-        (minimal.front().time == end && minimal.front().position < who)) {
-      who = minimal.front().position;
-      end = minimal.front().time;
-      minimal.pop();
-      job = rows[who].job;
-      freed = rows[who].low;
-      rows[who].done = true;
-    } else if (partial) {
-      job = rows[who].job;
-      freed = rate;
-      rows[who].done = true;
-      partial_end = kInfinity;
-    } else {
+    rate += slack;
+    need -= slack;
+    slack = 0.0;
+    trace.rate(frontier, rows[frontier].job, time, rate);
+    const double partial = time + left / rate;
+
+    EventCalendar::Event event = full.front();
+    if (event.time < std::min(partial, next_minimal)) {
       full.pop();
+    } else {
+      while (minimal.front().position <= frontier) minimal.pop();
+      // Ties go to the earlier position; a minimal job always stands behind the frontier.
+      const bool at_frontier =
+          partial < event.time || (partial == event.time && frontier < event.position);
+      if (at_frontier) event = {partial, rate, frontier, rows[frontier].job};
+      const EventCalendar::Event waiting = minimal.front();
+      if (waiting.time < event.time ||
+          (waiting.time == event.time && waiting.position < event.position)) {
+        event = waiting;
+        event.time = std::max(event.time, time);
+        minimal.pop();
+      } else if (!at_frontier) {
+        full.pop();
+      }
+      next_minimal = minimal.front().time;
+      assert(event.position < n);
+      rows[event.position].done = true;
     }
-    assert(who < n);
-    time = std::max(end, time);
-    slack += freed;
-    trace.finish(who, job, time);
-    if (!done(job, time)) return;
+    left = std::max(0.0, left - rate * (event.time - time));
+    time = event.time;
+    slack = event.slots;
+    trace.finish(event.position, event.job, time);
+    if (!done(event.job, time)) return;
+    if (rows[frontier].done) enter();
   }
 }
 

@@ -44,6 +44,11 @@ struct AllocationResult {
 
 class ResourceAllocation {
  public:
+  struct Unit {  // one more slot for a job
+    double price;
+    Index job;
+  };
+
   // slots[j] for every job; 0 for a job that waits. Where not all jobs can have a slot, those early
   // in `preference` (empty: index order) get theirs first. `effort` limits the states of the
   // knapsack; when it runs out the lower convex envelope rounded to slots comes back with its
@@ -68,7 +73,7 @@ class ResourceAllocation {
   std::vector<double> low_, high_;
   // Closed form: F = scale / s + constant up to `top` slots; `last` is the price of one more.
   std::vector<double> scale_, slope_, top_, last_;
-  std::vector<double> upper_;
+  std::vector<Unit> units_;  // between two prices
   MultipleChoiceKnapsack knapsack_;
 };
 
