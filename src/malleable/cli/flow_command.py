@@ -25,7 +25,7 @@ from malleable.report.plan_views import json_text
 from malleable.report.text import counted, number, percent, printable, table, wall_time
 from malleable.tables import check_time
 from malleable.workloads import read_flows
-from malleable.workloads.files import open_bytes
+from malleable.workloads.files import head_of
 from malleable.workloads.flow_files import looks_like_flows
 
 __all__ = ["holds_flows", "plan_flow_file", "reproduce_figure"]
@@ -40,13 +40,10 @@ def holds_flows(source: Any) -> bool:
     A file that cannot be read holds none: whoever reads it next says what is wrong.
     """
     try:
-        with open_bytes(source) as (stream, _):
-            found = looks_like_flows(stream.peek().decode("utf-8", errors="replace"))
+        head, _ = head_of(source)
     except (OSError, ValueError):
-        found = False
-    if hasattr(source, "seek"):
-        source.seek(0)
-    return found
+        return False
+    return looks_like_flows(head.decode("utf-8", errors="replace"))
 
 
 def plan_flow_file(arguments: argparse.Namespace, source: Any) -> int:

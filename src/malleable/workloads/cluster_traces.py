@@ -21,6 +21,7 @@ from malleable.workloads.files import (
     DAMAGED,
     Source,
     checked_positive,
+    head_of,
     open_bytes,
     open_text,
     parse_number,
@@ -462,12 +463,8 @@ def read_cluster_workload(
 
 
 def detected_format(source: Source) -> str:
-    """Which of `CLUSTER_FORMATS` a path, or a file object that can go back to its start, holds."""
-    with open_bytes(source) as (stream, where):
-        found = _format(stream.peek(), where)
-    if not isinstance(source, (str, os.PathLike)):
-        source.seek(0)
-    return found
+    """Which of `CLUSTER_FORMATS` a path, or a file object that can go back to where it stands, holds."""
+    return _format(*head_of(source))
 
 
 def _read_as(format: str, source: Any, errors: str, options: dict[str, Any]) -> ClusterJobs:
