@@ -6,10 +6,10 @@ import argparse
 import sys
 
 from malleable.cli.terminal import note, progress_bar, show
-from malleable.report.files import check_targets, write_file
 from malleable.report.latency import EpochLatency, epoch_latency, latency_dict, latency_table
 from malleable.report.plan_views import json_text
 from malleable.report.text import printable
+from malleable.workloads.output_files import check_targets, write_file
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -36,7 +36,6 @@ from malleable.report.cluster_views import (
     replications_tables,
 )
 from malleable.report.drawing import check_drawing, image_bytes
-from malleable.report.files import check_targets, write_file
 from malleable.report.flex_figure6 import draw_figure6, figure6_dict, figure6_tables, run_figure6
 from malleable.report.flowflex_figure12 import (
     draw_figure12,
@@ -50,6 +49,7 @@ from malleable.simulation import replicate, simulate
 from malleable.simulation.replications import Replications
 from malleable.workloads import ClusterJobs, read_cluster, read_cluster_workload
 from malleable.workloads.cluster_traces import detected_format, reading_options
+from malleable.workloads.output_files import check_targets, write_file
 
 # What runs it, gives JSON, tables and a picture, and replications by default.
 FIGURES: dict[str, tuple[Any, Any, Any, Any, int]] = {

@@ -11,7 +11,6 @@ import numpy as np
 from malleable.cli.terminal import interruptible, note, progress_bar, show
 from malleable.flow_planning import FLOW_POLICIES, FlowPlan, plan_flows
 from malleable.report.drawing import check_drawing, image_bytes
-from malleable.report.files import check_targets, write_file
 from malleable.report.flow_picture import draw_flows
 from malleable.report.flow_views import flow_pieces_csv, flow_plan_dict
 from malleable.report.flowflex_figures import (
@@ -27,6 +26,7 @@ from malleable.tables import check_time
 from malleable.workloads import read_flows
 from malleable.workloads.files import head_of
 from malleable.workloads.flow_files import looks_like_flows
+from malleable.workloads.output_files import check_targets, write_file
 
 __all__ = ["holds_flows", "plan_flow_file", "reproduce_figure"]
 

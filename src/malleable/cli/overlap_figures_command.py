@@ -7,7 +7,6 @@ import sys
 
 from malleable.cli.terminal import note, progress_bar, rereadable, show
 from malleable.report.drawing import check_drawing, image_bytes
-from malleable.report.files import check_targets, write_file
 from malleable.report.overlap_figures import (
     draw_overlap_figure,
     overlap_figure_dict,
@@ -17,6 +16,7 @@ from malleable.report.overlap_figures import (
 from malleable.report.plan_views import json_text
 from malleable.report.text import printable
 from malleable.workloads import read_map_shuffle_google2011
+from malleable.workloads.output_files import check_targets, write_file
 
 _QUICK = {"overlap-fig7": 5_000, "overlap-fig9": 500_000}
 

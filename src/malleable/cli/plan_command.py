@@ -12,10 +12,10 @@ from malleable.cli.snapshot import read_snapshot
 from malleable.cli.terminal import interruptible, note, rereadable, show
 from malleable.planning import POLICIES, Plan, plan
 from malleable.report.drawing import check_drawing, image_bytes
-from malleable.report.files import check_targets, write_file
 from malleable.report.packing_picture import draw_packing
 from malleable.report.plan_views import json_text, pieces_csv, plan_dict
 from malleable.report.text import counted, number, percent, printable, table, wall_time
+from malleable.workloads.output_files import check_targets, write_file
 
 _ROWS = 30
 

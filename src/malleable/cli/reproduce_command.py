@@ -12,7 +12,6 @@ from malleable.cli.flow_command import reproduce_figure
 from malleable.cli.terminal import note, progress_bar, show
 from malleable.report import asrpt_figures, overlap_figures
 from malleable.report.drawing import check_drawing, image_bytes
-from malleable.report.files import check_targets, write_file
 from malleable.report.flex_figure5 import run_figure5
 from malleable.report.flex_figure5_view import (
     draw_figure5,
@@ -23,6 +22,7 @@ from malleable.report.flex_figure5_view import (
 from malleable.report.flowflex_figures import FIGURES
 from malleable.report.plan_views import json_text
 from malleable.report.text import printable
+from malleable.workloads.output_files import check_targets, write_file
 
 _SIMULATIONS, _QUICK = 100, 10
 

@@ -10,7 +10,6 @@ from typing import Any
 from malleable.cli import cluster_command, slotted_command
 from malleable.cli.terminal import note, progress_bar, rereadable, show
 from malleable.report.drawing import check_drawing
-from malleable.report.files import check_targets, write_file
 from malleable.report.plan_views import json_text
 from malleable.report.simulation_views import simulation_dict, simulation_table
 from malleable.report.text import printable
@@ -25,6 +24,7 @@ from malleable.workloads import (
     read_map_shuffle_swim,
 )
 from malleable.workloads.cluster_traces import CLUSTER_FORMATS
+from malleable.workloads.output_files import check_targets, write_file
 
 DEFAULT_POLICIES = "max-srpt,split-srpt,k-lps"
 

@@ -12,7 +12,6 @@ import numpy as np
 
 from malleable.cli.terminal import note, progress_bar, rereadable, show
 from malleable.report.drawing import check_drawing, image_bytes
-from malleable.report.files import check_targets, write_file
 from malleable.report.plan_views import json_text
 from malleable.report.simulation_views import simulation_dict, simulation_table
 from malleable.report.slotted_views import (
@@ -33,6 +32,7 @@ from malleable.workloads import (
 )
 from malleable.workloads.files import checked_positive
 from malleable.workloads.map_reduce import join_tables
+from malleable.workloads.output_files import check_targets, write_file
 
 DEFAULT_POLICIES = "asrpt,unlock,dsrpt,fifo,fair,lrpt"
 DEFAULT_BLOCKED = "asrpt,unlock,fifo,fair,lrpt"

@@ -14,9 +14,9 @@ from malleable.report.asrpt_figures import (
     run_asrpt_figure,
 )
 from malleable.report.drawing import check_drawing, image_bytes
-from malleable.report.files import check_targets, write_file
 from malleable.report.plan_views import json_text
 from malleable.report.text import printable
+from malleable.workloads.output_files import check_targets, write_file
 
 _QUICK = 20
 

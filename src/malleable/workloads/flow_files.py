@@ -11,7 +11,8 @@ from typing import IO, Any, cast
 from malleable.flow_tables import Flows
 from malleable.tables import ALL_SLOTS, check_slots
 from malleable.workloads.alibaba import read_alibaba
-from malleable.workloads.files import Source, open_text, shown, write_text
+from malleable.workloads.files import Source, open_text, shown
+from malleable.workloads.output_files import write_file
 from malleable.workloads.wfformat import workflow_flows
 
 __all__ = ["flows_dict", "looks_like_flows", "read_flows", "write_flows"]
@@ -190,4 +191,4 @@ def write_flows(
     path: str | os.PathLike[str], flows: Flows, *, slots: int | None = None, force: bool = False
 ) -> None:
     """Write flows as JSON that `read_flows` reads back; an existing file only with ``force``."""
-    write_text(path, json.dumps(flows_dict(flows, slots), indent=1) + "\n", force)
+    write_file(path, json.dumps(flows_dict(flows, slots), indent=1) + "\n", force)

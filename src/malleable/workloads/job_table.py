@@ -23,8 +23,8 @@ from malleable.workloads.files import (
     open_bytes,
     parse_number,
     shown,
-    write_text,
 )
+from malleable.workloads.output_files import write_file
 
 COLUMNS = (
     "name",
@@ -302,7 +302,7 @@ def write_jobs(
     """
     text = _csv_text(jobs)
     if isinstance(target, (str, os.PathLike)):
-        write_text(target, text, force=force)
+        write_file(target, text, force=force)
         return
     stream: Any = target
     if isinstance(target, (io.RawIOBase, io.BufferedIOBase)) or "b" in getattr(target, "mode", ""):
