@@ -15,29 +15,7 @@ import numpy.typing as npt
 from malleable import views
 from malleable.workloads.output_files import write_file
 
-__all__ = ["RECORD_COLUMNS", "SimulationResult", "merged"]
-
-# Batsim's columns first, so that its tools read them.
-RECORD_COLUMNS = (
-    "job_id",
-    "workload_name",
-    "submission_time",
-    "requested_number_of_resources",
-    "requested_time",
-    "success",
-    "starting_time",
-    "execution_time",
-    "finish_time",
-    "waiting_time",
-    "turnaround_time",
-    "stretch",
-    "consumed_energy",
-    "allocated_resources",
-    "policy",
-    "name",
-    "map_completion",
-    "completion",
-)
+__all__ = ["SimulationResult", "merged"]
 
 
 @dataclass(frozen=True)
@@ -48,7 +26,8 @@ class SimulationResult:
     ----------
     model : str
     records : dict of str to array, or None
-        One entry a finished job and policy, columns as in `RECORD_COLUMNS`; None if not kept.
+        One entry a finished job and policy, columns as in `records.RECORD_COLUMNS`; None if not
+        kept.
     summary : dict of str to dict
         By policy: ``jobs``, ``unfinished``, ``mean_response`` [s], ``weighted_response``,
         ``mean_stretch``, ``max_response``, ``p50``, ``p90``, ``p99`` (response), ``map_utilisation``,
