@@ -1,4 +1,4 @@
-"""What ``plan`` and ``reproduce`` do with flows."""
+"""What ``plan`` does with flows."""
 
 from __future__ import annotations
 
@@ -8,30 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from malleable.cli.terminal import interruptible, note, progress_bar, show
+from malleable.cli.terminal import interruptible, show
 from malleable.flow_planning import FLOW_POLICIES, FlowPlan, plan_flows
-from malleable.report.drawing import check_drawing, image_bytes
+from malleable.report.drawing import image_bytes
 from malleable.report.flow_picture import draw_flows
 from malleable.report.flow_views import flow_pieces_csv, flow_plan_dict
-from malleable.report.flowflex_figures import (
-    INSTANCES,
-    draw_flow_figure,
-    flow_figure_dict,
-    flow_figure_table,
-    run_flow_figure,
-)
 from malleable.report.plan_views import json_text
 from malleable.report.text import counted, number, percent, printable, table, wall_time
 from malleable.tables import check_time
 from malleable.workloads import read_flows
 from malleable.workloads.files import head_of
 from malleable.workloads.flow_files import looks_like_flows
-from malleable.workloads.output_files import check_targets, write_file
+from malleable.workloads.output_files import write_file
 
-__all__ = ["holds_flows", "plan_flow_file", "reproduce_figure"]
+__all__ = ["holds_flows", "plan_flow_file"]
 
 _ROWS = 30
-_QUICK = 5
 
 
 def holds_flows(source: Any) -> bool:
@@ -125,37 +117,3 @@ def _show(made: FlowPlan, explain: bool) -> None:
         show(table("", ("flow, by order", "slots now", "end [s]", "penalty"), rows))
     if len(flows) > _ROWS:
         show(f"and {len(flows) - _ROWS:,} more (--json FILE has all)")
-
-
-def reproduce_figure(arguments: argparse.Namespace) -> int:
-    """Figure 10 or 11; after Ctrl-C show and write what was finished."""
-    to_stdout = arguments.json == "-"
-    json_file = None if to_stdout else arguments.json
-    check_targets({"--json": json_file, "--plot": arguments.plot}, arguments.force)
-    if arguments.plot is not None:
-        check_drawing(arguments.plot)
-    instances = arguments.simulations
-    if instances is None:
-        instances = _QUICK if arguments.quick else INSTANCES
-    if instances < 1:
-        raise ValueError(f"--simulations {instances}: must be at least 1")
-    with progress_bar("metrics") as advance:
-        figure = run_flow_figure(arguments.name, instances, seed=arguments.seed, progress=advance)
-    if figure.rows:
-        text = json_text(flow_figure_dict(figure))
-        if json_file is not None:
-            write_file(json_file, text, arguments.force)
-        if arguments.plot is not None:
-            write_file(
-                arguments.plot,
-                image_bytes(draw_flow_figure(figure), arguments.plot),
-                arguments.force,
-            )
-        if to_stdout:
-            sys.stdout.write(text)
-        else:
-            show(*flow_figure_table(figure))
-    if not figure.complete:
-        note("interrupted")
-        return 130
-    return 0

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import argparse
 import math
-import sys
 import warnings
 from typing import Any
 
 import numpy as np
 
-from malleable.cli.terminal import note, progress_bar, rereadable, show
-from malleable.report.drawing import check_drawing, image_bytes
-from malleable.report.plan_views import json_text
+from malleable.cli.outputs import Outputs
+from malleable.cli.terminal import note, progress_bar, rereadable
 from malleable.report.simulation_views import simulation_dict, simulation_table
 from malleable.report.slotted_views import (
     constants_dict,
     constants_lines,
     draw_ratio_over_time,
 )
-from malleable.report.text import printable
 from malleable.simulation import simulate
 from malleable.simulation.slotted_theory import efficiency_constants
 from malleable.workloads import (
@@ -32,7 +29,6 @@ from malleable.workloads import (
 )
 from malleable.workloads.files import checked_positive
 from malleable.workloads.map_reduce import join_tables
-from malleable.workloads.output_files import check_targets, write_file
 
 DEFAULT_POLICIES = "asrpt,unlock,dsrpt,fifo,fair,lrpt"
 DEFAULT_BLOCKED = "asrpt,unlock,fifo,fair,lrpt"
@@ -106,22 +102,11 @@ def _estimates(arguments: argparse.Namespace, jobs: MapReduceJobs | MapReduceStr
 
 def run(arguments: argparse.Namespace) -> int:
     """Simulate; after Ctrl-C show and write what was finished."""
-    to_stdout = arguments.json == "-"
-    json_file = None if to_stdout else arguments.json
     if (arguments.generate is not None) == (arguments.file is not None):
         raise ValueError("one of FILE and --generate N is needed")
-    targets = {
-        "--json": json_file,
-        "--records": arguments.records,
-        "--plot": arguments.plot,
-        "--plot-ratio": arguments.plot_ratio,
-    }
-    check_targets(
-        targets, arguments.force, [arguments.file] if arguments.file not in (None, "-") else []
+    outputs = Outputs(
+        arguments, tables=["records"], pictures=["plot", "plot_ratio"], inputs=[arguments.file]
     )
-    for path in (arguments.plot, arguments.plot_ratio):
-        if path is not None:
-            check_drawing(path)
     preemptive = not arguments.non_preemptive
     names = arguments.policy
     if names is None:
@@ -153,29 +138,20 @@ def run(arguments: argparse.Namespace) -> int:
         promised = efficiency_constants(jobs, machines)
     found = {**simulation_dict(result), "machines": machines, "preemptive": preemptive}
     found["theory"] = None if promised is None else constants_dict(promised)
-    text = json_text(found)
-    if json_file is not None:
-        write_file(json_file, text, arguments.force)
-    if arguments.records is not None:
-        result.write_records(arguments.records, arguments.force)
-    if arguments.plot is not None:
-        result.plot(arguments.plot, arguments.force)
-    if arguments.plot_ratio is not None and isinstance(jobs, MapReduceJobs):
-        picture = draw_ratio_over_time(result, jobs, machines)
-        write_file(
-            arguments.plot_ratio, image_bytes(picture, arguments.plot_ratio), arguments.force
-        )
-    if to_stdout:
-        sys.stdout.write(text)
-    else:
-        how = "preemptive" if preemptive else "non-preemptive"
-        show(f"{machines:,} machines, {how} reduce tasks", simulation_table(result))
-        if promised is not None:
-            show(*constants_lines(promised, preemptive))
-        written = [path for path in targets.values() if path is not None]
-        if written:
-            show("wrote " + ", ".join(printable(path) for path in written))
-    if not result.complete:
-        note("interrupted")
-        return 130
-    return 0
+    how = "preemptive" if preemptive else "non-preemptive"
+    parts = [f"{machines:,} machines, {how} reduce tasks", simulation_table(result)]
+    if promised is not None:
+        parts += constants_lines(promised, preemptive)
+
+    def write_ratio(path: str) -> None:
+        assert isinstance(jobs, MapReduceJobs)  # streams keep no records
+        outputs.draw(draw_ratio_over_time(result, jobs, machines), path)
+
+    return outputs.give(
+        found,
+        parts,
+        result.complete,
+        records=lambda path: result.write_records(path, arguments.force),
+        plot=lambda path: result.plot(path, arguments.force),
+        plot_ratio=write_ratio,
+    )
