@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import warnings
 from collections.abc import Sequence
 from functools import partial
 from itertools import product
 from typing import Any
 
 from malleable.cli.outputs import Outputs, ended
-from malleable.cli.terminal import note, progress_bar, rereadable
+from malleable.cli.terminal import progress_bar, rereadable, warnings_as_notes
 from malleable.cli.workers import workers
 from malleable.report.cluster_grid import (
     GRID_ERRORS,
@@ -56,12 +55,9 @@ def _jobs(arguments: argparse.Namespace) -> tuple[ClusterJobs, str]:
     given = dict(option(text, "read") for text in arguments.read)
     if arguments.graphs is not None:
         given["graphs"] = arguments.graphs
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
-        errors = "skip" if arguments.skip_bad else "raise"
+    errors = "skip" if arguments.skip_bad else "raise"
+    with warnings_as_notes():
         jobs = read_cluster_workload(source, kind, errors=errors, **given)
-    for warning in told:
-        note(str(warning.message))
     stated = {
         name: value
         for name, value in {**reading_options(kind), **given}.items()

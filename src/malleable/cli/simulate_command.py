@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import warnings
 from typing import Any
 
 from malleable.cli import cluster_command, slotted_command
 from malleable.cli.outputs import Outputs
-from malleable.cli.terminal import note, progress_bar, rereadable
+from malleable.cli.terminal import progress_bar, rereadable, warnings_as_notes
 from malleable.report.simulation_views import simulation_dict, simulation_table
 from malleable.simulation import simulate
 from malleable.simulation.tandem import chunks_of
@@ -112,8 +111,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.effort is not None:
         options["effort"] = arguments.effort
     steps = chunks_of(jobs) * len(policies)
-    with progress_bar("jobs") as advance, warnings.catch_warnings(record=True) as warned:
-        warnings.simplefilter("always", RuntimeWarning)
+    with warnings_as_notes(), progress_bar("jobs") as advance:
         result = simulate(
             jobs,
             arguments.model,
@@ -130,8 +128,6 @@ def run(arguments: argparse.Namespace) -> int:
             progress=lambda entered, total: advance("jobs", steps),
             **options,
         )
-    for message in dict.fromkeys(str(warning.message) for warning in warned):
-        note(message)
     return outputs.give(
         simulation_dict(result),
         [simulation_table(result)],

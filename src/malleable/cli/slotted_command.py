@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 import math
-import warnings
 from typing import Any
 
 import numpy as np
 
 from malleable.cli.outputs import Outputs
-from malleable.cli.terminal import note, progress_bar, rereadable
+from malleable.cli.terminal import progress_bar, rereadable, warnings_as_notes
 from malleable.report.simulation_views import simulation_dict, simulation_table
 from malleable.report.slotted_views import (
     constants_dict,
@@ -117,8 +116,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise ValueError("--records, --plot and --plot-ratio: a stream that long keeps no records")
     machines = _machines(arguments, jobs)
     policies = [name.strip() for name in names.split(",")]
-    with progress_bar("jobs") as advance, warnings.catch_warnings(record=True) as warned:
-        warnings.simplefilter("always", RuntimeWarning)
+    with warnings_as_notes(), progress_bar("jobs") as advance:
         result = simulate(
             jobs,
             "slotted",
@@ -131,8 +129,6 @@ def run(arguments: argparse.Namespace) -> int:
             underestimates=arguments.underestimates,
             progress=lambda _, total: advance("jobs", -(-total // (1 << 16)) * len(policies)),
         )
-    for message in dict.fromkeys(str(warning.message) for warning in warned):
-        note(message)
     promised = None
     if math.isfinite(jobs.largest_reduce) if isinstance(jobs, MapReduceStream) else len(jobs) > 0:
         promised = efficiency_constants(jobs, machines)
