@@ -9,7 +9,7 @@ import numpy as np
 
 from malleable.workloads.bad_records import BadRecords
 from malleable.workloads.cluster_jobs import ClusterJobs
-from malleable.workloads.files import Source, parse_number, read_columns
+from malleable.workloads.files import Source, parse_number, read_columns, telling_of
 
 __all__ = ["CLUSTER_COLUMNS", "read_cluster_jobs"]
 
@@ -83,7 +83,5 @@ def read_cluster_jobs(source: Source, *, errors: str = "raise") -> ClusterJobs:
                 bad.add(f"{phase}_seconds[{row}]: {len(value)} times for {number:g} tasks")
     bad.settle(where, int(sound.sum()))
     rows = np.flatnonzero(sound).tolist()
-    try:
+    with telling_of(where):
         return ClusterJobs(**{c: [values[row] for row in rows] for c, values in columns.items()})
-    except ValueError as error:
-        raise ValueError(f"{where}: {error}") from None

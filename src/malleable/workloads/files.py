@@ -117,6 +117,15 @@ def _byte_reader(source: IO[str] | IO[bytes]) -> Callable[[int], bytes]:
 
 
 @contextmanager
+def telling_of(where: str) -> Iterator[None]:
+    """Put the name of a file, or of a place in it, before what a ValueError of the block says."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None
+
+
+@contextmanager
 def open_bytes(source: Source) -> Iterator[tuple[io.BufferedReader, str]]:
     """Open a path or file object for reading, unzipped if it is gzip, with its name for messages.
 

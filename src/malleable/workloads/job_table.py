@@ -23,6 +23,7 @@ from malleable.workloads.files import (
     open_bytes,
     parse_number,
     shown,
+    telling_of,
 )
 from malleable.workloads.output_files import write_file
 
@@ -188,10 +189,8 @@ def _build(columns: Sequence[tuple[str, Sequence[Any]]], where: str) -> Jobs:
             fields[field] = _sla(cells, where)
         else:
             fields[field] = _texts(cells, field)
-    try:
+    with telling_of(where):
         return Jobs(**fields)
-    except ValueError as error:
-        raise ValueError(f"{where}: {error}") from None
 
 
 def read_jobs(source: Source | Any) -> Jobs:

@@ -16,6 +16,7 @@ from malleable.workloads.files import (
     checked_positive,
     parse_number,
     read_columns,
+    telling_of,
 )
 from malleable.workloads.generate_map_reduce import even_split, task_range
 from malleable.workloads.map_reduce import MapReduceJobs
@@ -49,10 +50,8 @@ def read_map_reduce_jobs(source: Source) -> MapReduceJobs:
         The file cannot be opened.
     """
     columns, where = read_columns(source, _COLUMNS, ("map", "reduce"), _value)
-    try:
+    with telling_of(where):
         return MapReduceJobs(**columns)
-    except ValueError as error:
-        raise ValueError(f"{where}: {error}") from None
 
 
 def _value(column: str, cell: str) -> str | float | list[float]:
