@@ -7,11 +7,7 @@ import pytest
 
 from tests.oracles.packing import scale_minima, waterline_allocation
 from tests.oracles.validate import violations
-from tests.strategies import (
-    limits,
-    literal_value,
-    pieces_of,
-)
+from tests.strategies import limits, literal_value, pieces_of
 
 LINEAR = ("sum:response", "sum:completion", "sum:stretch", "sum:lateness")
 INF = math.inf

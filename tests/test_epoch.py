@@ -4,18 +4,8 @@ import numpy as np
 import pytest
 
 import malleable as mb
-from tests.epoch_model import (
-    check_priority,
-    least_and_most,
-    rows_of,
-    urgency,
-)
-from tests.strategies import (
-    MIN_MODES,
-    OBJECTIVES,
-    POLICIES,
-    random_jobs,
-)
+from tests.epoch_model import check_priority, least_and_most, rows_of, urgency
+from tests.strategies import MIN_MODES, OBJECTIVES, POLICIES, random_jobs
 
 
 def test_the_urgent_get_the_slack():

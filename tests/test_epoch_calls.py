@@ -26,11 +26,7 @@ from tests.epoch_model import (
     rows_of,
     urgency,
 )
-from tests.strategies import (
-    MIN_MODES,
-    OBJECTIVES,
-    POLICIES,
-)
+from tests.strategies import MIN_MODES, OBJECTIVES, POLICIES
 
 WORK = st.sampled_from([0.0, 0.5, 1.0, 2.0, 2.0, 3.0, 7.5, 40.0])
 SLOT_COUNTS = st.integers(1, 25)

@@ -7,9 +7,7 @@ import numpy as np
 import pytest
 
 import malleable as mb
-from tests.epoch_model import (
-    INF,
-)
+from tests.epoch_model import INF
 
 
 @pytest.mark.parametrize(

@@ -4,18 +4,8 @@ import numpy as np
 import pytest
 
 import malleable as mb
-from tests.epoch_model import (
-    LINEAR,
-    rows_of,
-    urgency,
-)
-from tests.strategies import (
-    KINDS,
-    MIN_MODES,
-    OBJECTIVES,
-    POLICIES,
-    random_jobs,
-)
+from tests.epoch_model import LINEAR, rows_of, urgency
+from tests.strategies import KINDS, MIN_MODES, OBJECTIVES, POLICIES, random_jobs
 
 
 @pytest.mark.parametrize("min_mode", MIN_MODES)

@@ -6,13 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 import malleable as mb
-from tests.epoch_model import (
-    check_slots_given,
-    rows_of,
-)
-from tests.strategies import (
-    random_jobs,
-)
+from tests.epoch_model import check_slots_given, rows_of
+from tests.strategies import random_jobs
 
 
 def steps_of_a_run(seed):
