@@ -19,6 +19,8 @@ cluster_stream(): 20,000 jobs of log-normal map counts (mean 50, 1.5), 20 s a ma
 cluster_overload(): 4,000 such jobs, one in 1.5 s, on 60 nodes of 5 map and 2 reduce slots, seed 3: hundreds
     wait.
 cluster_flow_stream(): 60 flows of five map and reduce jobs each, 20 s apart, on 30 generic slots, seed 2.
+cluster_section51(): 20 flows of that section's generator without its scaling, as map jobs of as many tasks as
+    they have slots at most, on 25 generic slots, seed 1.
 network_stream(J, N): J jobs of such map counts on N nodes of 4 map and 2 reduce slots, N / 400 jobs a second,
     in ten racks; each map reads a block of 64 MB (3 copies) and leaves 64 MB for the shuffle; disks 200
     MB/s, nodes 1 Gb/s, racks an eighth of what their nodes could send; seed 7, times vary by 30 %.
@@ -55,7 +57,7 @@ from malleable import (
     generate_cluster_jobs,
 )
 from malleable.report.latency import DecisionStream, instance_a, instance_b
-from malleable.workloads import section7, section41, section51_flows
+from malleable.workloads import cluster_flows, section7, section41, section51_flows
 
 __all__ = [
     "LARGER",
@@ -67,6 +69,7 @@ __all__ = [
     "cell_network",
     "cluster_flow_stream",
     "cluster_overload",
+    "cluster_section51",
     "cluster_stream",
     "decision_stream",
     "flows_instance",
@@ -320,6 +323,12 @@ def cluster_flow_stream() -> tuple[ClusterJobs, Cluster]:
         flow=[str(k // 5) for k in range(count)],
     )
     return jobs, Cluster([{"slots": 5, "count": 6}])
+
+
+def cluster_section51() -> tuple[ClusterJobs, Cluster]:
+    """Flows of the FlowFlex paper's section 5.1 as tasks; simulate with ``epoch=1``."""
+    flows = section51_flows(1, slots=25, flows=20, scaled=False)
+    return cluster_flows(flows), Cluster([{"slots": 25}])
 
 
 NETWORK_OPTIONS = {"noise": 0.3, "replicas": 3, "rng": 7}

@@ -3,6 +3,9 @@
 `extra_info` has the tasks a second of the best round and the 99th percentile of a decision [s].
 """
 
+import os
+from pathlib import Path
+
 import pytest
 
 import malleable as mb
@@ -10,6 +13,7 @@ from benchmarks.instances import (
     NETWORK_OPTIONS,
     cluster_flow_stream,
     cluster_overload,
+    cluster_section51,
     cluster_stream,
     network_stream,
 )
@@ -75,3 +79,28 @@ def test_flows(benchmark):
     jobs, cluster = cluster_flow_stream()
     result = benchmark(mb.simulate, jobs, "cluster", "flowflex", cluster=cluster, rng=1)
     assert result.summary["flowflex"]["jobs"] == len(jobs)
+
+
+def test_flows_of_section51(benchmark):
+    jobs, cluster = cluster_section51()
+    options = {"cluster": cluster, "rng": 1, "epoch": 1.0, "objective": "sum:completion"}
+    result = benchmark(mb.simulate, jobs, "cluster", "flowflex", **options)
+    benchmark.extra_info["decisions"] = result.summary["flowflex"]["decisions"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"noise": 0.5}, {"speedup": 0.8}, {"speedup": 0.5}],
+    ids=["equal-times", "noise-0.5", "p-0.8", "p-0.5"],
+)
+@pytest.mark.parametrize("policy", ["flex", "fair"])
+def test_facebook(benchmark, policy, options):
+    """A day of Facebook's cluster at load 0.7, decisions every 500 ms."""
+    folder = Path(os.environ.get("MALLEABLE_TRACES", "")) / "swim-facebook"
+    if not folder.exists():
+        pytest.skip("set MALLEABLE_TRACES to the folder that has swim-facebook")
+    jobs = mb.read_cluster_workload(folder / "FB-2010_samples_24_times_1hr_0.tsv.gz")
+    options = {"load": 0.7, "epoch": 0.5, "rng": 0, "records": False} | options
+    result = benchmark.pedantic(mb.simulate, (jobs, "cluster", policy), options, rounds=1)
+    benchmark.extra_info["decision_p99"] = result.timing[f"{policy} decision p99"]
+    assert result.summary[policy]["jobs"] == len(jobs)

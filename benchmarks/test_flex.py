@@ -48,6 +48,24 @@ def test_plan_of_1000_jobs_all_fixed_orders(benchmark, objective):
     benchmark(mb.plan, table, slots, objective, effort=0)
 
 
+@pytest.mark.parametrize("effort", [0, None], ids=["fixed-orders", "default"])
+@pytest.mark.parametrize("kind", ["tardy", "sla", "tardiness"])
+def test_quality_of_1000_jobs(benchmark, kind, effort):
+    """`extra_info` has value and bound, and FAIR's value."""
+    table, slots = instances.objectives_instance(1_000)
+    plan = benchmark(mb.plan, table, slots, f"sum:{kind}", effort=effort)
+    fair = mb.plan(table, slots, f"sum:{kind}", "fair")
+    benchmark.extra_info |= {"value": plan.value, "bound": plan.lower_bound, "fair": fair.value}
+    assert plan.lower_bound <= plan.value <= fair.value
+
+
+def test_fair_plan_of_many_jobs(benchmark):
+    """Shares change at every completion."""
+    table, slots = instances.objectives_instance(24_000)
+    plan = benchmark.pedantic(mb.plan, (table, slots, "sum:response", "fair"), rounds=5)
+    assert plan.status == "ok"
+
+
 @pytest.mark.parametrize("jobs", [100_000, 1_000_000])
 @pytest.mark.parametrize("which", ["a", "b"])
 def test_decide(benchmark, jobs, which):

@@ -32,6 +32,14 @@ def test_cluster(benchmark, cluster, policy, preemptive):
     assert result.summary[policy]["jobs"] == len(jobs)
 
 
+def test_stream(benchmark):
+    """Ten million jobs that are drawn while they run."""
+    stream = mb.MapReduceStream("exp-large", slots=50_000, rate=200.0)
+    options = {"machines": 10_000, "rng": 1}
+    result = benchmark.pedantic(mb.simulate, (stream, "slotted", "asrpt"), options, rounds=1)
+    assert result.summary["asrpt"]["unfinished"] == 0
+
+
 def test_bounds(benchmark, cluster):
     jobs, machines = cluster
     least, tight = benchmark.pedantic(slotted.lower_bounds, (jobs, machines), rounds=3)

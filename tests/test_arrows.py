@@ -25,6 +25,7 @@ PYTHON_ROOMS = {
     "adaptive_policy": PLANNING,
     "flow_planning": PLANNING,
     "epoch": EPOCH,
+    "epoch_columns": EPOCH,
     "flow_epoch": EPOCH,
     "slotted_epoch": EPOCH,
     "overlap_epoch": EPOCH,

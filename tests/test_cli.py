@@ -468,7 +468,7 @@ def test_reproduce(tmp_path):
     assert json.loads((tmp_path / "f.json").read_text())["complete"] is True
     assert (tmp_path / "f.png").read_bytes().startswith(b"\x89PNG")
     check_one_line(run("reproduce", "flex-fig5", *options, cwd=tmp_path), "f.json: exists")
-    check_one_line(run("reproduce", "flex-fig5", "--simulations", 0), "simulations = 0")
+    check_one_line(run("reproduce", "flex-fig5", "--simulations", 0), "--simulations 0: ")
 
 
 def test_demo(tmp_path, monkeypatch, capsys):

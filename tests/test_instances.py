@@ -92,6 +92,10 @@ def test_other_cluster_instances():
     assert len(jobs) == 300
     assert len(set(jobs.flow)) == 60
     assert cluster.generic
+    jobs, cluster = instances.cluster_section51()
+    assert len(set(jobs.flow)) == 20
+    assert cluster.generic and cluster.map_slots.sum() == 25
+    assert set(jobs.reduces) == {0}
 
 
 def test_what_is_matched():

@@ -121,6 +121,18 @@ def test_wrong_input_changes_nothing(change, message):
     assert before.ids.tolist() == after.ids.tolist()
 
 
+def test_ids_and_columns_are_checked_as_of_every_epoch():
+    epoch = mb.OverlapEpoch()
+    epoch.add([1, 2], 3.0)
+    with pytest.raises(ValueError, match=r"^ids\[0\] = 9223372036854775808: no such job"):
+        epoch.remove(np.array([2**63], dtype=np.uint64))
+    with pytest.raises(ValueError, match="^map: expected numbers"):
+        epoch.add([[1.0], [1.0, 2.0]], 1.0)
+    with pytest.raises(ValueError, match=r"^map has shape \(1, 2\)"):
+        epoch.add([[1.0, 2.0]], 1.0)
+    assert len(epoch) == 2
+
+
 def test_wrong_words():
     with pytest.raises(ValueError, match="policy"):
         mb.OverlapEpoch("ps")

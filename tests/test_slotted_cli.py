@@ -218,7 +218,7 @@ def test_ctrl_c_keeps_what_is_finished(capsys, monkeypatch):
 
         yield advance
 
-    monkeypatch.setattr("malleable.cli.slotted_figures_command.progress_bar", interrupting)
+    monkeypatch.setattr("malleable.cli.reproduce_command.progress_bar", interrupting)
     status, out, err = call(capsys, "reproduce", "asrpt-fig5", "--json", "-")
     assert (status, "interrupted" in err) == (130, True)
     read = json.loads(out)

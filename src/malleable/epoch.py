@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core
+from malleable.epoch_columns import floats_of, ids_of, integers_of
 from malleable.objectives import parse_objective
 from malleable.planning import POLICIES, Plan, check_effort
 from malleable.tables import (
-    ALL_SLOTS,
     Integers,
     Jobs,
     SlaSteps,
@@ -207,19 +207,19 @@ class Epoch:
 
         Contiguous arrays of the right type are read in place. Nothing changes if anything is wrong.
         """
-        rows = _ids(ids)
+        rows = ids_of(ids)
         self._core.update(
             rows,
-            _floats("work", work, len(rows)),
-            _integers("min_slots", min_slots, len(rows)),
-            _integers("max_slots", max_slots, len(rows)),
-            _floats("weight", weight, len(rows)),
-            _floats("deadline", cast("npt.ArrayLike | None", deadline), len(rows)),
+            floats_of("work", work, len(rows)),
+            integers_of("min_slots", min_slots, len(rows)),
+            integers_of("max_slots", max_slots, len(rows)),
+            floats_of("weight", weight, len(rows)),
+            floats_of("deadline", cast("npt.ArrayLike | None", deadline), len(rows)),
         )
 
     def remove(self, ids: npt.ArrayLike) -> None:
         """Forget jobs, finished or not. Nothing changes if an id is unknown."""
-        self._core.remove(_ids(ids))
+        self._core.remove(ids_of(ids))
 
     def decide(self, now: float = 0.0, slots: int | None = None) -> Decision:
         """Slots now.
@@ -272,47 +272,3 @@ def _steps(columns: dict[str, Any]) -> list[list[tuple[float, float]]]:
     steps = list(zip(columns["sla_time"].tolist(), columns["sla_penalty"].tolist(), strict=True))
     offset = columns["sla_offset"].tolist()
     return [steps[a:b] for a, b in pairwise(offset)]
-
-
-def _ids(ids: npt.ArrayLike) -> Integers:
-    array = np.atleast_1d(np.asarray(ids))
-    if array.ndim != 1 or (array.dtype.kind not in "iu" and array.size):
-        raise ValueError(f"ids: expected a list of whole numbers, not {array.dtype}")
-    for bad in np.flatnonzero(array > np.iinfo(np.int64).max)[:1]:
-        raise ValueError(f"ids[{bad}] = {array[bad]}: no such job")
-    return np.ascontiguousarray(array, dtype=np.int64)
-
-
-def _of_ids(field: str, array: npt.NDArray[Any], count: int) -> npt.NDArray[Any]:
-    """One entry per id; a scalar is spread."""
-    if array.ndim == 0:
-        return np.full(count, array)
-    if array.ndim != 1 or len(array) != count:
-        raise ValueError(f"{field} has shape {array.shape} but there are {count} ids")
-    return array
-
-
-def _floats(field: str, values: npt.ArrayLike | None, count: int) -> Any:
-    if values is None:
-        return None
-    if field == "deadline" and isinstance(values, (list, tuple)):
-        values = [np.inf if value is None else value for value in values]
-    try:
-        array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{field}: expected numbers") from None
-    return np.ascontiguousarray(_of_ids(field, array, count))
-
-
-def _integers(field: str, values: npt.ArrayLike | None, count: int) -> Any:
-    if values is None:
-        return None
-    array = np.asarray(values)
-    if array.dtype.kind not in "iu":
-        array = _floats(field, values, count)
-        for bad in np.flatnonzero(~(np.isfinite(array) & (array == np.floor(array))))[:1]:
-            raise ValueError(f"{field}[{bad}] = {array[bad]}: must be a whole number")
-    array = _of_ids(field, array, count)
-    for bad in np.flatnonzero(array < 0)[:1]:
-        raise ValueError(f"{field}[{bad}] = {array[bad]}: must be at least 0")
-    return np.ascontiguousarray(np.clip(array, 0, ALL_SLOTS), dtype=np.int64)

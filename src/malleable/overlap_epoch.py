@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from malleable import _core
+from malleable.epoch_columns import count_of, floats_of, ids_of
 from malleable.tables import Floats, Integers, check_slots, check_time
 from malleable.workloads.files import checked_choice
 
@@ -119,15 +118,14 @@ class OverlapEpoch:
         ValueError
             Names the field, the first bad row and its value; nothing has changed then.
         """
-        sizes = _column("map", map, None)
-        count = len(sizes)
+        count = count_of("map", map)
         return self._core.add(
-            _column("arrival", arrival, count),
-            sizes,
-            _column("shuffle", shuffle, count),
-            _optional("ready", ready, count),
-            _optional("most_map", max_map_slots, count),
-            _optional("most_shuffle", max_shuffle_slots, count),
+            floats_of("arrival", arrival, count),
+            floats_of("map", map, count),
+            floats_of("shuffle", shuffle, count),
+            floats_of("ready", ready, count),
+            floats_of("most_map", max_map_slots, count),
+            floats_of("most_shuffle", max_shuffle_slots, count),
         )
 
     def update(
@@ -145,20 +143,20 @@ class OverlapEpoch:
         ``map=0`` says that the map phase has ended. With estimates, a number below 0 says that a phase
         still runs and has overrun its estimate by as much. What is not given stays as it was.
         """
-        rows = _ids(ids)
+        rows = ids_of(ids)
         count = len(rows)
         self._core.update(
             rows,
-            _optional("map", map, count),
-            _optional("shuffle", shuffle, count),
-            _optional("ready", ready, count),
-            _optional("most_map", max_map_slots, count),
-            _optional("most_shuffle", max_shuffle_slots, count),
+            floats_of("map", map, count),
+            floats_of("shuffle", shuffle, count),
+            floats_of("ready", ready, count),
+            floats_of("most_map", max_map_slots, count),
+            floats_of("most_shuffle", max_shuffle_slots, count),
         )
 
     def remove(self, ids: npt.ArrayLike) -> None:
         """Forget jobs, finished or not. Nothing changes if an id is unknown."""
-        self._core.remove(_ids(ids))
+        self._core.remove(ids_of(ids))
 
     def decide(
         self,
@@ -181,26 +179,3 @@ class OverlapEpoch:
             if given is not None:
                 self._slots[k] = check_slots(given)
         return OverlapDecision(*self._core.decide(moment, *self._slots), now=moment)
-
-
-def _column(field: str, values: npt.ArrayLike, count: int | None) -> Floats:
-    try:
-        array: npt.NDArray[Any] = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{field}: expected numbers") from None
-    if array.ndim == 0:
-        array = np.full(1 if count is None else count, array)
-    if array.ndim != 1 or (count is not None and len(array) != count):
-        raise ValueError(f"{field} has shape {array.shape}, expected ({count},)")
-    return np.ascontiguousarray(array)
-
-
-def _optional(field: str, values: npt.ArrayLike | None, count: int) -> Floats | None:
-    return None if values is None else _column(field, values, count)
-
-
-def _ids(ids: npt.ArrayLike) -> Integers:
-    array = np.atleast_1d(np.asarray(ids))
-    if array.ndim != 1 or (array.dtype.kind not in "iu" and array.size):
-        raise ValueError(f"ids: expected a list of whole numbers, not {array.dtype}")
-    return np.ascontiguousarray(array, dtype=np.int64)

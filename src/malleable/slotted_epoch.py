@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core
-from malleable.epoch import _floats, _ids, _integers
+from malleable.epoch_columns import count_of, floats_of, ids_of, integers_of
 from malleable.tables import Floats, Integers, check_time
 from malleable.workloads.files import checked_whole
 
@@ -134,16 +134,16 @@ class SlottedEpoch:
             Ids, which stay the jobs' until these are removed.
         """
         moment = check_time("now", now)
-        count = len(np.atleast_1d(np.asarray(maps)))
-        waiting = _integers("maps", maps, count)
-        work = waiting * self._slot if map_left is None else _floats("map_left", map_left, count)
+        count = count_of("maps", maps)
+        waiting = integers_of("maps", maps, count)
+        work = waiting * self._slot if map_left is None else floats_of("map_left", map_left, count)
         return self._core.add(
             moment,
             waiting,
-            _integers("reduces", reduces, count),
-            _integers("running", running, count),
+            integers_of("reduces", reduces, count),
+            integers_of("running", running, count),
             work,
-            _floats("reduce_left", reduce_left, count),
+            floats_of("reduce_left", reduce_left, count),
         )
 
     def update(
@@ -161,24 +161,24 @@ class SlottedEpoch:
         What is done with a decision is told this way: tasks that started wait no longer, and hold
         machines until they end.
         """
-        rows = _ids(ids)
+        rows = ids_of(ids)
         count = len(rows)
         self._core.update(
             rows,
-            _integers("maps", maps, count),
-            _integers("reduces", reduces, count),
-            _integers("running", running, count),
-            _floats("map_left", map_left, count),
-            _floats("reduce_left", reduce_left, count),
+            integers_of("maps", maps, count),
+            integers_of("reduces", reduces, count),
+            integers_of("running", running, count),
+            floats_of("map_left", map_left, count),
+            floats_of("reduce_left", reduce_left, count),
         )
 
     def finish(self, ids: npt.ArrayLike) -> None:
         """These jobs are done. The virtual SRPT goes on with them until they are done there, too."""
-        self._core.remove(_ids(ids), False)
+        self._core.remove(ids_of(ids), False)
 
     def remove(self, ids: npt.ArrayLike) -> None:
         """Forget jobs that will never be done, in the virtual SRPT as well."""
-        self._core.remove(_ids(ids), True)
+        self._core.remove(ids_of(ids), True)
 
     def decide(self, now: float, machines: int | None = None) -> SlottedDecision:
         """Which waiting tasks start now, on the machines that nobody holds.

@@ -1,4 +1,4 @@
-"""FlowFlex in the core against the same decisions taken through the epoch object for flows."""
+"""Flows on a cluster: by hand, and FlowFlex against decisions through the epoch object for flows."""
 
 import numpy as np
 import pytest
@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import malleable as mb
 from tests.cluster_flow_policy import FlowFlexOnCluster
+from tests.cluster_runs import run
 
 
 @settings(max_examples=40, deadline=None)
@@ -81,3 +82,67 @@ def test_wrong_objectives():
                 jobs, "cluster", "flowflex", cluster=mb.Cluster([{"slots": 1}]), rng=1,
                 objective=objective,
             )  # fmt: skip
+
+
+def test_jobs_wait_for_others():
+    # A diamond by hand on two slots: a 10 s, then b and c (10 s each), then d 5 s; e arrives at 12.
+    jobs = mb.ClusterJobs(
+        [1, 1, 1, 1, 1],
+        [10, 10, 10, 5, 1],
+        arrival=[0, 0, 0, 0, 12],
+        after=[[], [0], [0], [1, 2], []],
+        flow=["f", "f", "f", "f", "g"],
+    )
+    result = run(jobs, "fifo", mb.Cluster([{"slots": 2}]))
+    assert result.records["completion"].tolist() == [10, 20, 20, 25, 21]
+    assert result.summary["fifo"]["flow_response"] == (25 + 9) / 2
+    with pytest.raises(ValueError, match=r"after\[0\] = 1: jobs that wait for each other"):
+        run(mb.ClusterJobs([1, 1], 1, after=[[1], [0]]))
+    with pytest.raises(ValueError, match=r"after\[1\] = 7: no such job"):
+        run(mb.ClusterJobs([1, 1], 1, after=[[], [7]]))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_flows_of_small_tasks_follow_their_plan(seed):
+    rng = np.random.default_rng(seed)
+    flows = mb.workloads.section51_flows(rng, flows=4, jobs=(2, 5), scaled=False)
+    alone = mb.Flows.from_arrays(
+        flows.job_offset, flows.work, flows.parent_offset, flows.parent, arrival=flows.arrival
+    )
+    plan = mb.plan(alone, 25, objective="sum:completion", policy="flowflex", effort=0)
+    jobs = mb.workloads.cluster_flows(alone, 0.05)
+    result = mb.simulate(
+        jobs, "cluster", ["flowflex", "fair", "fifo"], cluster=mb.Cluster([{"slots": 25}]), rng=1,
+        epoch=0.5, objective="sum:completion",
+    )  # fmt: skip
+    own = result.summary["flowflex"]
+    assert own["flows"] == 4
+    assert own["jobs"] == len(jobs)
+    # Decisions are taken anew as flows progress, so the run may be better than the first plan.
+    assert own["flow_response"] <= np.mean(plan.flow_completion) * 1.1
+    assert own["flow_response"] >= 0.98 * plan.lower_bound / 4
+    # Nothing starts before what it waits for has ended.
+    records = {k: v[result.records["policy"] == "flowflex"] for k, v in result.records.items()}
+    for row in range(len(jobs)):
+        for other in jobs.after[jobs.after_offset[row] : jobs.after_offset[row + 1]]:
+            assert records["starting_time"][row] >= records["completion"][other]
+
+
+def test_flowflex_runs_map_reduce_flows():
+    rng = np.random.default_rng(2)
+    count = 12
+    jobs = mb.ClusterJobs(
+        rng.integers(1, 9, count), rng.integers(1, 9, count), rng.integers(0, 4, count), 5,
+        arrival=rng.integers(0, 30, count), shuffle=2,
+        after=[[] if k % 3 == 0 else [k - 1] for k in range(count)],
+        flow=[f"flow{k // 3}" for k in range(count)],
+    )  # fmt: skip
+    for estimates in (None, 0.5, "learn"):
+        result = mb.simulate(
+            jobs, "cluster", "flowflex", cluster=mb.Cluster([{"slots": 3, "count": 2}]), rng=1,
+            epoch=2, estimates=estimates, noise=0.3, trace=True,
+        )  # fmt: skip
+        assert result.summary["flowflex"]["jobs"] == count
+        assert not result.summary["flowflex"]["idle_slots"] > 0
+    with pytest.raises(ValueError, match="generic slots"):
+        run(jobs, "flowflex")

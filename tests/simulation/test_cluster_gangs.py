@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import malleable as mb
-from tests.simulation.test_cluster import AllOnNodeZero, Oldest
+from tests.cluster_runs import AllOnNodeZero, Oldest
 
 
 def run(jobs, policy="fifo", nodes=({"map_slots": 1, "count": 2},), **options):
@@ -168,3 +168,49 @@ def test_gangs_keep_their_size_everywhere(data):
             began[phase] = running > 0
             if not short:
                 assert ((running == 0) | (running >= least)).all()
+
+
+def test_ageing_lets_a_large_job_run():
+    # A short job of 1 s every second keeps the only slot; the long task waits for ever without age.
+    short = 50
+    jobs = mb.ClusterJobs([1] * (short + 1), [30] + [1] * short, arrival=[0.5, *range(short)])
+    node = [{"map_slots": 1}]
+    plain = run(jobs, "flex", node, gang=False, trace=True)
+    aged = run(jobs, "flex", node, gang=False, ageing=10, trace=True)
+    assert plain.records["starting_time"][0] == 50
+    assert aged.records["starting_time"][0] == 11
+
+
+def test_gangs_run_whole_or_not_at_all():
+    # Three slots, a gang of three behind one single task: it waits for all three.
+    jobs = mb.ClusterJobs([1, 3, 2], [10, 10, 2], arrival=[0, 1, 2], min_map_slots=[0, 3, 0])
+    node = [{"map_slots": 3}]
+    gang = run(jobs, "fifo", node).records
+    assert gang["starting_time"].tolist() == [0, 10, 2]
+    assert gang["completion"].tolist() == [10, 20, 4]
+    with pytest.raises(ValueError, match=r"min_map_slots\[0\] = 4: the gang never fits on 3"):
+        run(mb.ClusterJobs([4], 1, min_map_slots=4), "fifo", node)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_gangs_keep_their_size(data):
+    count = data.draw(st.integers(1, 6))
+    column = st.lists(st.integers(1, 6), min_size=count, max_size=count)
+    jobs = mb.ClusterJobs(
+        data.draw(column), data.draw(column), arrival=data.draw(column),
+        min_map_slots=data.draw(st.lists(st.integers(0, 4), min_size=count, max_size=count)),
+    )  # fmt: skip
+    policy = data.draw(st.sampled_from(["flex", "fair", "fifo", "srpt"]))
+    node = [{"map_slots": data.draw(st.integers(4, 6))}]
+    result = run(jobs, policy, node, trace=True, epoch=data.draw(st.sampled_from([0, 2])))
+    assert result.summary[policy]["jobs"] == count
+    trace = result.trace[policy]
+    running, left = np.zeros(count, int), jobs.maps.copy()
+    for time in np.unique(trace["time"]):
+        now = trace["time"] == time
+        np.add.at(running, trace["job"][now & (trace["kind"] == 0)], 1)
+        np.add.at(running, trace["job"][now & (trace["kind"] == 1)], -1)
+        np.add.at(left, trace["job"][now & (trace["kind"] == 1)], -1)
+        least = np.minimum(jobs.min_map_slots, left)
+        assert ((running == 0) | (running >= least)).all()

@@ -6,7 +6,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import malleable as mb
-from tests.simulation.test_cluster import BUILT_IN, check_trace, instances
+from tests.cluster_runs import BUILT_IN, check_trace, instances
 
 TWO = [{"map_slots": 1, "reduce_slots": 1, "count": 2}]
 # Maps end at 10 on both nodes; the reduce task runs on node 0, copies 4 s, then works 5 s.

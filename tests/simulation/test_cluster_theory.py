@@ -7,6 +7,7 @@ import pytest
 from scipy import integrate
 
 import malleable as mb
+from tests.cluster_runs import nodes
 
 
 def run(jobs, policy, cluster, **options):
@@ -149,3 +150,57 @@ def test_small_tasks_on_one_slot_are_srpt(policy):
 def test_schrage_and_miller_by_its_known_limits():
     assert schrage_miller(1e-6) == pytest.approx(1, abs=1e-4)
     assert schrage_miller(0.5) < 2  # below M/M/1 first come first served
+
+
+def test_small_tasks_become_the_fluid_plan():
+    work, most = np.array([300.0, 40.0, 90.0, 10.0]), np.array([8, 4, 6, 2])
+    plan = mb.plan(mb.Jobs(work, max_slots=10), 10, objective="sum:response", effort=0)
+    pieces = 200
+    jobs = mb.ClusterJobs((work * pieces).astype(int), 1 / pieces)
+    found = run(jobs, "flex", nodes(10), epoch=0).records["completion"]
+    assert found == pytest.approx(plan.completion, rel=2e-2)
+    assert most.sum() > 10
+
+
+@pytest.mark.parametrize("servers", [1, 4])
+def test_many_servers_queue(servers):
+    # M/M/c: single-task jobs, exponential times; Erlang's formula.
+    count, load = 60_000, 0.7
+    rng = np.random.default_rng(5)
+    arrival = np.cumsum(rng.standard_exponential(count)) / (load * servers)
+    jobs = mb.ClusterJobs(np.ones(count, int), rng.standard_exponential(count), arrival=arrival)
+    summary = run(jobs, "fifo", nodes(servers)).summary["fifo"]
+    offered = load * servers
+    head = sum(offered**k / math.factorial(k) for k in range(servers))
+    tail = offered**servers / math.factorial(servers) / (1 - load)
+    expected = 1 + tail / (head + tail) / (servers - offered)
+    assert summary["mean_response"] == pytest.approx(expected, rel=0.05)
+    assert summary["map_utilisation"] == pytest.approx(load, rel=0.02)
+
+
+def hesrpt_fluid(sizes, slots, p):
+    """Mean response when every job may have any part of the slots: theorem of heSRPT."""
+    left, now, ends = sorted(sizes, reverse=True), 0.0, []
+    while left:
+        m = len(left)
+        part = [(i / m) ** (1 / (1 - p)) - ((i - 1) / m) ** (1 / (1 - p)) for i in range(1, m + 1)]
+        rate = [(share * slots) ** p for share in part]
+        step = min(size / r for size, r in zip(left, rate, strict=True))
+        left = [size - r * step for size, r in zip(left, rate, strict=True)]
+        now += step
+        ends += [now] * sum(size <= 1e-9 for size in left)
+        left = [size for size in left if size > 1e-9]
+    return sum(ends) / len(ends)
+
+
+@pytest.mark.parametrize("p", [0.3, 0.5])
+def test_hesrpt_becomes_its_fluid(p):
+    sizes = [60.0, 30.0, 10.0, 4.0]
+    pieces, slots = 40, 200
+    jobs = mb.ClusterJobs((np.array(sizes) * pieces).astype(int), 1 / pieces)
+    means = {
+        policy: run(jobs, policy, nodes(slots), epoch=0, speedup=p).summary[policy]["mean_response"]
+        for policy in ("hesrpt", "fair", "srpt")
+    }
+    assert means["hesrpt"] == pytest.approx(hesrpt_fluid(sizes, slots, p), rel=0.05)
+    assert means["hesrpt"] < min(means["fair"], means["srpt"])

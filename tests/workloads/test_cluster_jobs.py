@@ -89,6 +89,19 @@ def test_csv():
         assert jobs.deadline.tolist() == [9, math.inf]
 
 
+def test_speedups_of_jobs_from_csv():
+    text = "maps,map_seconds,arrival,speedup\n2,10,0,1;1\n2,10,100,0.5\n2,10,200,\n1,10,300,0.5;\n"
+    jobs = mb.read_cluster_jobs(io.StringIO(text))
+    rates, exponent, none, one = jobs.speedup
+    assert (rates.tolist(), exponent, none, one.tolist()) == ([1, 1], 0.5, None, [0.5])
+    found = mb.simulate(jobs, "cluster", "fifo", cluster={"node": [{"map_slots": 2}]}, epoch=0)
+    ends = [20, 100 + 10 * math.sqrt(2), 210, 320]
+    assert found.records["completion"] == pytest.approx(ends)
+    with pytest.warns(UserWarning, match="1 of 5 jobs malformed: line 6: speedup"):
+        again = mb.read_cluster_jobs(io.StringIO(text + "1,1,0,7\n"), errors="skip")
+    assert len(again) == 4
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -98,6 +111,10 @@ def test_csv():
         ("maps,map_seconds\n1\n", "line 2: 1 cells, expected 2"),
         ("maps,map_seconds\n2,1;2;3\n", r"map_seconds\[0\]: 3 times for 2 tasks"),
         ("maps,maps,map_seconds\n", "a column occurs twice"),
+        ("maps,map_seconds,speedup\n1,1,2\n", "line 2: speedup = '2': .*must be from 0 to 1"),
+        ("maps,map_seconds,speedup\n1,1,2;1\n", r"line 2: .*speedup\[1\] = 1.0: more tasks"),
+        ("maps,map_seconds,speedup\n1,1,1;x\n", "line 2: speedup = '1;x': not a number"),
+        ("maps,map_seconds,speedup\n1,1,;\n", "line 2: speedup = ';': .*one list"),
     ],
 )
 def test_wrong_csv(text, message):

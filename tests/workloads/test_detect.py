@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import malleable.workloads
 from malleable.workloads import read_workload
+from malleable.workloads.detect import workload_format
 from tests.traces import trace_file
 
 TABLE = "work,arrival\n5,0\n6,9\n"
@@ -50,6 +51,23 @@ def test_text_formats(text: str, work: list[float], packed: bool, tmp_path: Path
         assert read_workload(io.StringIO(text)).work.tolist() == work
 
 
+@pytest.mark.parametrize(
+    ("text", "kind"), [(TABLE, "job table"), (SWIM, "SWIM trace"), (RUMEN, "Rumen trace")]
+)
+def test_the_format_is_told_and_the_source_can_still_be_read(
+    text: str, kind: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "workload"
+    path.write_text(text)
+    assert workload_format(path) == workload_format(str(path)) == kind
+    stream = io.BytesIO(b"before" + text.encode())
+    stream.seek(6)
+    assert workload_format(stream) == kind
+    assert stream.read() == text.encode()
+    with pytest.raises(ValueError, match="empty, no workload in it"):
+        workload_format(io.BytesIO())
+
+
 def test_parquet_and_frames(tmp_path: Path) -> None:
     pa = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
@@ -57,6 +75,7 @@ def test_parquet_and_frames(tmp_path: Path) -> None:
     parquet.write_table(frame, tmp_path / "x")
     (tmp_path / "y").write_bytes(gzip.compress((tmp_path / "x").read_bytes()))
     for source in (frame, tmp_path / "x", tmp_path / "y"):
+        assert workload_format(source) == "job table"
         assert read_workload(source, phase="reduce").work.tolist() == [5, 6]
         assert read_workload(source, at=3).work.tolist() == [5]
 

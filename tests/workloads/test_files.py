@@ -1,17 +1,16 @@
-"""Opening by content, and writing that never spoils what is there."""
+"""Opening by content."""
 
 from __future__ import annotations
 
 import gzip
 import io
 import os
-import stat
 import sys
 from pathlib import Path
 
 import pytest
 
-from malleable.workloads.files import open_bytes, open_text, parse_number, shown, write_text
+from malleable.workloads.files import open_bytes, open_text, parse_number, shown
 
 TEXT = "grün\r\nzwei\n" * 3000
 
@@ -130,89 +129,3 @@ def test_numbers_have_no_underscores() -> None:
 def test_shown_values_are_short() -> None:
     assert shown("a\nb") == r"'a\nb'"
     assert len(shown("x" * 10_000)) == 60
-
-
-def test_write_and_refuse_to_overwrite(tmp_path: Path) -> None:
-    path = tmp_path / "out.csv"
-    write_text(path, "één\r\n")
-    assert path.read_bytes() == "één\r\n".encode()
-    with pytest.raises(FileExistsError, match=r"out\.csv: exists; say force=True \(--force\)"):
-        write_text(path, "two")
-    assert path.read_bytes() == "één\r\n".encode()
-    write_text(path, "two", force=True)
-    assert path.read_text() == "two"
-    assert os.listdir(tmp_path) == ["out.csv"]  # noqa: PTH208
-
-
-def test_overwriting_keeps_permissions_and_links(tmp_path: Path) -> None:
-    path, link = tmp_path / "real", tmp_path / "link"
-    path.write_text("one")
-    path.chmod(0o600)
-    link.symlink_to(path)
-    write_text(link, "two", force=True)
-    assert link.is_symlink()
-    assert path.read_text() == "two"
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-
-
-def test_a_name_taken_meanwhile_is_not_overwritten(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "out"
-
-    def fsync_and_lose_the_race(_handle: int) -> None:
-        path.write_text("theirs")
-
-    monkeypatch.setattr(os, "fsync", fsync_and_lose_the_race)
-    with pytest.raises(FileExistsError, match="out: exists"):
-        write_text(path, "ours")
-    assert path.read_text() == "theirs"
-    assert os.listdir(tmp_path) == ["out"]  # noqa: PTH208
-
-
-@pytest.mark.parametrize("taken", [False, True])
-def test_file_systems_without_hard_links(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, taken: bool
-) -> None:
-    path = tmp_path / "out"
-
-    def no_link(*_args: object) -> None:
-        if taken:
-            path.write_text("theirs")
-        raise PermissionError("no links here")
-
-    monkeypatch.setattr(Path, "hardlink_to", no_link)
-    if taken:
-        with pytest.raises(FileExistsError, match="out: exists"):
-            write_text(path, "ours")
-    else:
-        write_text(path, "ours")
-    assert path.read_text() == ("theirs" if taken else "ours")
-    assert os.listdir(tmp_path) == ["out"]  # noqa: PTH208
-
-
-def test_nothing_half_written_when_writing_fails(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "out"
-    path.write_text("before")
-
-    def full(_handle: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space left"):
-        write_text(path, "after", force=True)
-    assert path.read_text() == "before"
-    assert os.listdir(tmp_path) == ["out"]  # noqa: PTH208
-
-
-def test_targets_that_are_no_files(tmp_path: Path) -> None:
-    with pytest.raises(IsADirectoryError, match="is a folder"):
-        write_text(tmp_path, "x", force=True)
-    with pytest.raises(FileNotFoundError, match="its folder does not exist"):
-        write_text(tmp_path / "no" / "file", "x")
-    with pytest.raises(ValueError, match="cannot be written as UTF-8"):
-        write_text(tmp_path / "file", "\ud800")
-    write_text(os.devnull, "x", force=True)
-    assert not Path(os.devnull).is_file()

@@ -6,7 +6,6 @@ import argparse
 
 from malleable.cli import (
     bench_command,
-    cluster_command,
     demo_command,
     plan_command,
     reproduce_command,
@@ -15,8 +14,6 @@ from malleable.cli import (
 )
 from malleable.flow_planning import FLOW_POLICIES
 from malleable.planning import DEFAULT_EFFORT, POLICIES
-from malleable.report.asrpt_figures import FIGURES as ASRPT_FIGURES
-from malleable.report.overlap_figures import FIGURES as OVERLAP_FIGURES
 from malleable.tables import MIN_MODES
 from malleable.workloads.generate_map_reduce import SETTINGS
 
@@ -215,14 +212,7 @@ def _reproduce(parser: argparse.ArgumentParser) -> None:
         "adaptive-table6, -table7: nine benchmarks on six unlike nodes."
     )
     add = parser.add_argument
-    names = (
-        "flex-fig5",
-        "flowflex-fig10",
-        "flowflex-fig11",
-        *ASRPT_FIGURES,
-        *OVERLAP_FIGURES,
-        *cluster_command.FIGURES,
-    )
+    names = tuple(reproduce_command.FIGURES)
     add("name", choices=names, metavar="NAME", help=", ".join(names))
     add(
         "--simulations",

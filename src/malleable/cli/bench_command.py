@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
-from malleable.cli.terminal import note, progress_bar, show
-from malleable.report.files import check_targets, write_file
+from malleable.cli.outputs import Outputs, ended
+from malleable.cli.terminal import progress_bar
 from malleable.report.latency import EpochLatency, epoch_latency, latency_dict, latency_table
-from malleable.report.plan_views import json_text
-from malleable.report.text import printable
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Measure both instances; after Ctrl-C show the one that was finished."""
-    to_stdout = arguments.json == "-"
-    if not to_stdout:
-        check_targets({"--json": arguments.json}, arguments.force)
+    outputs = Outputs(arguments)
     results: list[EpochLatency] = []
-    interrupted = False
+    complete = True
     try:
         with progress_bar("decisions") as advance:
             for instance in ("a", "b"):
@@ -32,16 +27,7 @@ def run(arguments: argparse.Namespace) -> int:
                     )
                 )
     except KeyboardInterrupt:
-        interrupted = True
-    if results:
-        text = json_text(latency_dict(results))
-        if to_stdout:
-            sys.stdout.write(text)
-        else:
-            show(latency_table(results))
-            if arguments.json is not None:
-                write_file(arguments.json, text, arguments.force)
-                show(f"wrote {printable(arguments.json)}")
-    if interrupted:
-        note("interrupted")
-    return 130 if interrupted else 0
+        complete = False
+    if not results:
+        return ended(complete)
+    return outputs.give(latency_dict(results), [latency_table(results)], complete)

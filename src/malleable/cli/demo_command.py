@@ -15,13 +15,13 @@ from malleable.cli.terminal import note, progress_bar, show
 from malleable.planning import plan
 from malleable.report.comparison import compare, comparison_dicts, comparison_table
 from malleable.report.drawing import check_drawing, image_bytes
-from malleable.report.files import check_targets, write_file
 from malleable.report.latency import epoch_latency, latency_dict, latency_table
 from malleable.report.packing_picture import draw_packings
 from malleable.report.plan_views import json_text
 from malleable.report.text import counted, printable
 from malleable.tables import Jobs, check_slots
 from malleable.workloads import section41
+from malleable.workloads.output_files import check_targets, write_file
 
 _JOBS, _SLOTS = 15, 100
 _GENERATED = (

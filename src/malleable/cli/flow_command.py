@@ -1,37 +1,22 @@
-"""What ``plan`` and ``reproduce`` do with flows."""
+"""What ``plan`` does with flows."""
 
 from __future__ import annotations
 
 import argparse
-import sys
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from malleable.cli.terminal import interruptible, note, progress_bar, show
+from malleable.cli.terminal import interruptible
 from malleable.flow_planning import FLOW_POLICIES, FlowPlan, plan_flows
-from malleable.report.drawing import check_drawing, image_bytes
-from malleable.report.files import check_targets, write_file
-from malleable.report.flow_picture import draw_flows
-from malleable.report.flow_views import flow_pieces_csv, flow_plan_dict
-from malleable.report.flowflex_figures import (
-    INSTANCES,
-    draw_flow_figure,
-    flow_figure_dict,
-    flow_figure_table,
-    run_flow_figure,
-)
-from malleable.report.plan_views import json_text
-from malleable.report.text import counted, number, percent, printable, table, wall_time
+from malleable.report.text import counted, number, percent, wall_time
 from malleable.tables import check_time
 from malleable.workloads import read_flows
-from malleable.workloads.files import open_bytes
+from malleable.workloads.files import head_of
 from malleable.workloads.flow_files import looks_like_flows
 
-__all__ = ["holds_flows", "plan_flow_file", "reproduce_figure"]
-
-_ROWS = 30
-_QUICK = 5
+__all__ = ["flow_headline", "flow_rows", "holds_flows", "plan_flow_file"]
 
 
 def holds_flows(source: Any) -> bool:
@@ -40,17 +25,14 @@ def holds_flows(source: Any) -> bool:
     A file that cannot be read holds none: whoever reads it next says what is wrong.
     """
     try:
-        with open_bytes(source) as (stream, _):
-            found = looks_like_flows(stream.peek().decode("utf-8", errors="replace"))
+        head, _ = head_of(source)
     except (OSError, ValueError):
-        found = False
-    if hasattr(source, "seek"):
-        source.seek(0)
-    return found
+        return False
+    return looks_like_flows(head.decode("utf-8", errors="replace"))
 
 
-def plan_flow_file(arguments: argparse.Namespace, source: Any) -> int:
-    """Plan the flows of a file; outputs have been checked."""
+def plan_flow_file(arguments: argparse.Namespace, source: Any) -> FlowPlan:
+    """Plan the flows of a file."""
     flows = read_flows(source)
     slots = flows.slots if arguments.slots is None else arguments.slots
     if slots is None:
@@ -62,103 +44,40 @@ def plan_flow_file(arguments: argparse.Namespace, source: Any) -> int:
     if arguments.at is not None:
         now = check_time("--at", arguments.at)
         flows = flows.at(now)
-    made = interruptible(
+    return interruptible(
         f"planning {counted(len(flows), 'flow')}",
         lambda: plan_flows(
             flows, slots, arguments.objective, policy, arguments.effort, arguments.budget, now
         ),
     )
-    content = {}
-    if arguments.json is not None:
-        content["--json"] = json_text(flow_plan_dict(made))
-    if arguments.pieces is not None:
-        content["--pieces"] = flow_pieces_csv(made)
-    picture = None
-    if arguments.plot is not None:
-        picture = image_bytes(draw_flows(made), arguments.plot)
-    paths = {"--json": arguments.json, "--pieces": arguments.pieces}
-    printed = False
-    written = []
-    for option, text in content.items():
-        if paths[option] == "-":
-            sys.stdout.write(text)
-            printed = True
-        else:
-            write_file(paths[option], text, arguments.force)
-            written.append(paths[option])
-    if picture is not None:
-        write_file(arguments.plot, picture, arguments.force)
-        written.append(arguments.plot)
-    if printed:
-        if arguments.explain:
-            sys.stderr.write("".join(line + "\n" for line in made.explain()))
-        return 0
-    _show(made, arguments.explain)
-    if written:
-        show("wrote " + ", ".join(printable(path) for path in written))
-    return 0
 
 
-def _show(made: FlowPlan, explain: bool) -> None:
+def flow_headline(made: FlowPlan) -> list[str]:
+    """What was planned and how good it is."""
     flows = made.flows
-    show(
+    lines = [
         f"{made.policy.upper()}, {made.objective}: {counted(len(flows), 'flow')} of "
         f"{counted(len(flows.work), 'job')} on {counted(made.slots, 'slot')} at "
         f"{number(made.now)} s, status {made.status}",
         f"value {number(made.value)}, lower bound {number(made.lower_bound)}, gap "
         f"{percent(made.gap)}, planned in {wall_time(made.timing['seconds'])}",
-    )
+    ]
     if np.isfinite(made.speed):
-        show(f"at its bound if the slots were {made.speed:.4g} times as fast")
-    if explain:
-        sys.stdout.write("".join(line + "\n" for line in made.explain()))
-        return
+        lines.append(f"at its bound if the slots were {made.speed:.4g} times as fast")
+    return lines
+
+
+def flow_rows(made: FlowPlan, most: int) -> tuple[Sequence[str], list[tuple[str, ...]]]:
+    """Heads and rows of a table of the first flows."""
+    flows = made.flows
     slots = np.zeros(len(flows), dtype=np.int64)
     np.add.at(slots, flows.flow, made.allocation)
-    rows = [
+    return ("flow, by order", "slots now", "end [s]", "penalty"), [
         (
             flows.name[row],
             f"{slots[row]:,}",
             number(float(made.flow_completion[row])),
             number(float(made.penalty[row])),
         )
-        for row in made.order[:_ROWS].tolist()
+        for row in made.order[:most].tolist()
     ]
-    if rows:
-        show(table("", ("flow, by order", "slots now", "end [s]", "penalty"), rows))
-    if len(flows) > _ROWS:
-        show(f"and {len(flows) - _ROWS:,} more (--json FILE has all)")
-
-
-def reproduce_figure(arguments: argparse.Namespace) -> int:
-    """Figure 10 or 11; after Ctrl-C show and write what was finished."""
-    to_stdout = arguments.json == "-"
-    json_file = None if to_stdout else arguments.json
-    check_targets({"--json": json_file, "--plot": arguments.plot}, arguments.force)
-    if arguments.plot is not None:
-        check_drawing(arguments.plot)
-    instances = arguments.simulations
-    if instances is None:
-        instances = _QUICK if arguments.quick else INSTANCES
-    if instances < 1:
-        raise ValueError(f"--simulations {instances}: must be at least 1")
-    with progress_bar("metrics") as advance:
-        figure = run_flow_figure(arguments.name, instances, seed=arguments.seed, progress=advance)
-    if figure.rows:
-        text = json_text(flow_figure_dict(figure))
-        if json_file is not None:
-            write_file(json_file, text, arguments.force)
-        if arguments.plot is not None:
-            write_file(
-                arguments.plot,
-                image_bytes(draw_flow_figure(figure), arguments.plot),
-                arguments.force,
-            )
-        if to_stdout:
-            sys.stdout.write(text)
-        else:
-            show(*flow_figure_table(figure))
-    if not figure.complete:
-        note("interrupted")
-        return 130
-    return 0

@@ -4,20 +4,35 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from malleable.cli.flow_command import holds_flows, plan_flow_file
+from malleable.cli.flow_command import flow_headline, flow_rows, holds_flows, plan_flow_file
 from malleable.cli.snapshot import read_snapshot
 from malleable.cli.terminal import interruptible, note, rereadable, show
+from malleable.flow_planning import FlowPlan
 from malleable.planning import POLICIES, Plan, plan
 from malleable.report.drawing import check_drawing, image_bytes
-from malleable.report.files import check_targets, write_file
+from malleable.report.flow_picture import draw_flows
+from malleable.report.flow_views import flow_pieces_csv, flow_plan_dict
 from malleable.report.packing_picture import draw_packing
 from malleable.report.plan_views import json_text, pieces_csv, plan_dict
 from malleable.report.text import counted, number, percent, printable, table, wall_time
+from malleable.workloads.output_files import check_targets, write_file
 
 _ROWS = 30
+
+
+class _Views(NamedTuple):
+    """What makes of a plan JSON types, CSV, a picture, and what people read."""
+
+    as_dict: Callable[[Any], dict[str, Any]]
+    pieces: Callable[[Any], str]
+    draw: Callable[[Any], Any]
+    headline: Callable[[Any], list[str]]
+    rows: Callable[[Any, int], tuple[Sequence[str], list[tuple[str, ...]]]]
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -33,8 +48,45 @@ def run(arguments: argparse.Namespace) -> int:
         check_drawing(arguments.plot)
 
     source = rereadable(arguments.file)
+    made: Plan | FlowPlan
     if holds_flows(source):
-        return plan_flow_file(arguments, source)
+        made = plan_flow_file(arguments, source)
+        views = _Views(flow_plan_dict, flow_pieces_csv, draw_flows, flow_headline, flow_rows)
+    else:
+        made = _plan_jobs(arguments, source)
+        views = _Views(plan_dict, pieces_csv, draw_packing, _headline, _rows)
+
+    content: dict[str, str | bytes] = {}
+    if arguments.json is not None:
+        content["--json"] = json_text(views.as_dict(made))
+    if arguments.pieces is not None:
+        content["--pieces"] = views.pieces(made)
+    if arguments.plot is not None:
+        content["--plot"] = image_bytes(views.draw(made), arguments.plot)
+        files["--plot"] = arguments.plot
+    for option, path in files.items():
+        write_file(path, content[option], arguments.force)
+
+    why = made.explain() if arguments.explain else []
+    if to_stdout:
+        sys.stdout.write(str(content[to_stdout[0]]))
+        sys.stderr.write("".join(line + "\n" for line in why))
+        return 0
+    show(*views.headline(made))
+    if arguments.explain:
+        sys.stdout.write("".join(line + "\n" for line in why))
+    else:
+        heads, rows = views.rows(made, _ROWS)
+        if rows:
+            show(table("", heads, rows))
+        if len(made.order) > _ROWS:
+            show(f"and {len(made.order) - _ROWS:,} more (--json FILE has all)")
+    if files:
+        show("wrote " + ", ".join(printable(path) for path in files.values()))
+    return 0
+
+
+def _plan_jobs(arguments: argparse.Namespace, source: Any) -> Plan:
     if arguments.slots is None:
         arguments.usage("--slots N is needed: only files of flows may say it themselves")
     policy = "flex" if arguments.policy is None else arguments.policy
@@ -61,56 +113,28 @@ def run(arguments: argparse.Namespace) -> int:
             min_mode=arguments.min_mode,
         ),
     )
-    content = {}
-    if arguments.json is not None:
-        content["--json"] = json_text(plan_dict(made))
-    if arguments.pieces is not None:
-        content["--pieces"] = pieces_csv(made)
-    picture = None
-    if arguments.plot is not None:
-        picture = image_bytes(draw_packing(made), arguments.plot)
-
     if told is not None:
         note(told)
-    for option, path in files.items():
-        write_file(path, content[option], arguments.force)
-    if picture is not None:
-        write_file(arguments.plot, picture, arguments.force)
-    if to_stdout:
-        sys.stdout.write(content[to_stdout[0]])
-        if arguments.explain:
-            sys.stderr.write("".join(line + "\n" for line in made.explain()))
-        return 0
-    _show(made, arguments.explain)
-    written = [*files.values(), *([arguments.plot] if picture is not None else [])]
-    if written:
-        show("wrote " + ", ".join(printable(path) for path in written))
-    return 0
+    return made
 
 
-def _show(made: Plan, explain: bool) -> None:
-    jobs = made.jobs
-    show(
-        f"{made.policy.upper()}, {made.objective}: {counted(len(jobs), 'job')} on "
+def _headline(made: Plan) -> list[str]:
+    return [
+        f"{made.policy.upper()}, {made.objective}: {counted(len(made.jobs), 'job')} on "
         f"{counted(made.slots, 'slot')} at {number(made.now)} s, status {made.status}",
         f"value {number(made.value)}, lower bound {number(made.lower_bound)}, gap "
         f"{percent(made.gap)}, planned in {wall_time(made.timing['seconds'])}",
-    )
-    if explain:
-        sys.stdout.write("".join(line + "\n" for line in made.explain()))
-        return
-    rows = [
+    ]
+
+
+def _rows(made: Plan, most: int) -> tuple[Sequence[str], list[tuple[str, ...]]]:
+    return ("job, by order", "slots now", "start [s]", "end [s]", "penalty"), [
         (
-            jobs.name[row],
+            made.jobs.name[row],
             f"{made.allocation[row]:,}",
             number(float(made.start[row])),
             number(float(made.completion[row])),
             number(float(made.penalty[row])),
         )
-        for row in made.order[:_ROWS].tolist()
+        for row in made.order[:most].tolist()
     ]
-    if rows:
-        heads = ("job, by order", "slots now", "start [s]", "end [s]", "penalty")
-        show(table("", heads, rows))
-    if len(jobs) > _ROWS:
-        show(f"and {len(jobs) - _ROWS:,} more (--json FILE has all)")

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import sys
-import warnings
 from typing import Any
 
 from malleable.cli import cluster_command, slotted_command
-from malleable.cli.terminal import note, progress_bar, rereadable, show
-from malleable.report.drawing import check_drawing
-from malleable.report.files import check_targets, write_file
-from malleable.report.plan_views import json_text
+from malleable.cli.outputs import Outputs
+from malleable.cli.terminal import progress_bar, rereadable, warnings_as_notes
 from malleable.report.simulation_views import simulation_dict, simulation_table
-from malleable.report.text import printable
 from malleable.simulation import simulate
 from malleable.simulation.tandem import chunks_of
 from malleable.workloads import (
@@ -96,24 +91,14 @@ def run(arguments: argparse.Namespace) -> int:
         run_model = {"slotted": slotted_command.run, "cluster": cluster_command.simulate_cluster}
         return run_model[arguments.model](arguments)
     policies = [name.strip() for name in (arguments.policy or DEFAULT_POLICIES).split(",")]
-    to_stdout = arguments.json == "-"
-    json_file = None if to_stdout else arguments.json
     stream = arguments.generate is not None
     if stream == (arguments.file is not None):
         raise ValueError("one of FILE and --generate N is needed")
     if stream and (arguments.records is not None or arguments.plot is not None):
         raise ValueError("--records and --plot need a table: a generated stream keeps no records")
-    inputs = [] if arguments.file in (None, "-") else [arguments.file]
-    targets = {
-        "--json": json_file,
-        "--records": arguments.records,
-        "--plot": arguments.plot,
-        "--plot-slowdown": arguments.plot_slowdown,
-    }
-    check_targets(targets, arguments.force, inputs)
-    for picture in (arguments.plot, arguments.plot_slowdown):
-        if picture is not None:
-            check_drawing(picture)
+    outputs = Outputs(
+        arguments, tables=["records"], pictures=["plot", "plot_slowdown"], inputs=[arguments.file]
+    )
     jobs: MapShuffleJobs | MapShuffleStream
     options: dict[str, Any] = {}
     if stream:
@@ -126,8 +111,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.effort is not None:
         options["effort"] = arguments.effort
     steps = chunks_of(jobs) * len(policies)
-    with progress_bar("jobs") as advance, warnings.catch_warnings(record=True) as warned:
-        warnings.simplefilter("always", RuntimeWarning)
+    with warnings_as_notes(), progress_bar("jobs") as advance:
         result = simulate(
             jobs,
             arguments.model,
@@ -144,25 +128,11 @@ def run(arguments: argparse.Namespace) -> int:
             progress=lambda entered, total: advance("jobs", steps),
             **options,
         )
-    for message in dict.fromkeys(str(warning.message) for warning in warned):
-        note(message)
-    text = json_text(simulation_dict(result))
-    if json_file is not None:
-        write_file(json_file, text, arguments.force)
-    if arguments.records is not None:
-        result.write_records(arguments.records, arguments.force)
-    if arguments.plot is not None:
-        result.plot(arguments.plot, arguments.force)
-    if arguments.plot_slowdown is not None:
-        result.plot(arguments.plot_slowdown, arguments.force, kind="slowdown")
-    if to_stdout:
-        sys.stdout.write(text)
-    else:
-        show(simulation_table(result))
-        written = [path for path in targets.values() if path is not None]
-        if written:
-            show("wrote " + ", ".join(printable(path) for path in written))
-    if not result.complete:
-        note("interrupted")
-        return 130
-    return 0
+    return outputs.give(
+        simulation_dict(result),
+        [simulation_table(result)],
+        result.complete,
+        records=lambda path: result.write_records(path, arguments.force),
+        plot=lambda path: result.plot(path, arguments.force),
+        plot_slowdown=lambda path: result.plot(path, arguments.force, kind="slowdown"),
+    )

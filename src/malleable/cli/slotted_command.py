@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import argparse
 import math
-import sys
-import warnings
 from typing import Any
 
 import numpy as np
 
-from malleable.cli.terminal import note, progress_bar, rereadable, show
-from malleable.report.drawing import check_drawing, image_bytes
-from malleable.report.files import check_targets, write_file
-from malleable.report.plan_views import json_text
+from malleable.cli.outputs import Outputs
+from malleable.cli.terminal import progress_bar, rereadable, warnings_as_notes
 from malleable.report.simulation_views import simulation_dict, simulation_table
 from malleable.report.slotted_views import (
     constants_dict,
     constants_lines,
     draw_ratio_over_time,
 )
-from malleable.report.text import printable
 from malleable.simulation import simulate
 from malleable.simulation.slotted_theory import efficiency_constants
 from malleable.workloads import (
@@ -106,22 +101,11 @@ def _estimates(arguments: argparse.Namespace, jobs: MapReduceJobs | MapReduceStr
 
 def run(arguments: argparse.Namespace) -> int:
     """Simulate; after Ctrl-C show and write what was finished."""
-    to_stdout = arguments.json == "-"
-    json_file = None if to_stdout else arguments.json
     if (arguments.generate is not None) == (arguments.file is not None):
         raise ValueError("one of FILE and --generate N is needed")
-    targets = {
-        "--json": json_file,
-        "--records": arguments.records,
-        "--plot": arguments.plot,
-        "--plot-ratio": arguments.plot_ratio,
-    }
-    check_targets(
-        targets, arguments.force, [arguments.file] if arguments.file not in (None, "-") else []
+    outputs = Outputs(
+        arguments, tables=["records"], pictures=["plot", "plot_ratio"], inputs=[arguments.file]
     )
-    for path in (arguments.plot, arguments.plot_ratio):
-        if path is not None:
-            check_drawing(path)
     preemptive = not arguments.non_preemptive
     names = arguments.policy
     if names is None:
@@ -132,8 +116,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise ValueError("--records, --plot and --plot-ratio: a stream that long keeps no records")
     machines = _machines(arguments, jobs)
     policies = [name.strip() for name in names.split(",")]
-    with progress_bar("jobs") as advance, warnings.catch_warnings(record=True) as warned:
-        warnings.simplefilter("always", RuntimeWarning)
+    with warnings_as_notes(), progress_bar("jobs") as advance:
         result = simulate(
             jobs,
             "slotted",
@@ -146,36 +129,25 @@ def run(arguments: argparse.Namespace) -> int:
             underestimates=arguments.underestimates,
             progress=lambda _, total: advance("jobs", -(-total // (1 << 16)) * len(policies)),
         )
-    for message in dict.fromkeys(str(warning.message) for warning in warned):
-        note(message)
     promised = None
     if math.isfinite(jobs.largest_reduce) if isinstance(jobs, MapReduceStream) else len(jobs) > 0:
         promised = efficiency_constants(jobs, machines)
     found = {**simulation_dict(result), "machines": machines, "preemptive": preemptive}
     found["theory"] = None if promised is None else constants_dict(promised)
-    text = json_text(found)
-    if json_file is not None:
-        write_file(json_file, text, arguments.force)
-    if arguments.records is not None:
-        result.write_records(arguments.records, arguments.force)
-    if arguments.plot is not None:
-        result.plot(arguments.plot, arguments.force)
-    if arguments.plot_ratio is not None and isinstance(jobs, MapReduceJobs):
-        picture = draw_ratio_over_time(result, jobs, machines)
-        write_file(
-            arguments.plot_ratio, image_bytes(picture, arguments.plot_ratio), arguments.force
-        )
-    if to_stdout:
-        sys.stdout.write(text)
-    else:
-        how = "preemptive" if preemptive else "non-preemptive"
-        show(f"{machines:,} machines, {how} reduce tasks", simulation_table(result))
-        if promised is not None:
-            show(*constants_lines(promised, preemptive))
-        written = [path for path in targets.values() if path is not None]
-        if written:
-            show("wrote " + ", ".join(printable(path) for path in written))
-    if not result.complete:
-        note("interrupted")
-        return 130
-    return 0
+    how = "preemptive" if preemptive else "non-preemptive"
+    parts = [f"{machines:,} machines, {how} reduce tasks", simulation_table(result)]
+    if promised is not None:
+        parts += constants_lines(promised, preemptive)
+
+    def write_ratio(path: str) -> None:
+        assert isinstance(jobs, MapReduceJobs)  # streams keep no records
+        outputs.draw(draw_ratio_over_time(result, jobs, machines), path)
+
+    return outputs.give(
+        found,
+        parts,
+        result.complete,
+        records=lambda path: result.write_records(path, arguments.force),
+        plot=lambda path: result.plot(path, arguments.force),
+        plot_ratio=write_ratio,
+    )

@@ -8,8 +8,8 @@ import numpy as np
 
 from malleable.cli.terminal import rereadable
 from malleable.tables import Jobs, check_time
-from malleable.workloads import detect, read_workload
-from malleable.workloads.files import open_bytes
+from malleable.workloads import read_workload
+from malleable.workloads.detect import workload_format
 
 __all__ = ["read_snapshot"]
 
@@ -50,7 +50,8 @@ def read_snapshot(
     jobs = read_workload(source, phase=phase)
     if now is not None:
         return jobs, check_time("--now", now), None
-    if not len(jobs) or not (_is_trace(source) or most is not None):
+    table = workload_format(_again(source)) == "job table"
+    if not len(jobs) or (table and most is None):
         return jobs, 0.0, None
     arrivals = np.sort(jobs.arrival)
     if most is None:
@@ -74,8 +75,3 @@ def _again(source: Any) -> Any:
     if hasattr(source, "seek"):
         source.seek(0)
     return source
-
-
-def _is_trace(source: Any) -> bool:
-    with open_bytes(_again(source)) as (stream, where):
-        return detect._format(stream.peek(), where) != "job table"

@@ -6,6 +6,7 @@ import io
 import os
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -107,6 +108,17 @@ def progress_bar(what: str) -> Iterator[Callable[[str, int], None]]:
             progress.update(task, advance=1, total=total, description=label)
 
         yield advance
+
+
+@contextmanager
+def warnings_as_notes() -> Iterator[None]:
+    """Say every warning of the block once, after it."""
+    with warnings.catch_warnings(record=True) as told:
+        for kind in (UserWarning, RuntimeWarning):
+            warnings.simplefilter("always", kind)
+        yield
+    for text in dict.fromkeys(str(warning.message) for warning in told):
+        note(text)
 
 
 def interruptible(what: str, work: Callable[[], Result]) -> Result:

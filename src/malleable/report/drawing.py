@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from malleable.report.files import write_file
+from malleable.workloads.output_files import write_file
 
 __all__ = ["check_drawing", "image_bytes", "new_figure", "save_figure"]
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable.simulation.cluster_slots import job_slots
-from malleable.simulation.result import RECORD_COLUMNS
+from malleable.simulation.records import job_names, job_records
 from malleable.tables import Floats
 from malleable.workloads.cluster_jobs import ClusterJobs
 
@@ -140,38 +140,28 @@ def records_of(
     trace: Mapping[str, npt.NDArray[Any]] | None = None,
 ) -> dict[str, npt.NDArray[Any]]:
     """One row a finished job; with a trace (and its slots) the slots that it really held."""
-    rows, response, stretch = _outcome(jobs, found)
-    count = len(rows)
-    arrival, completion = jobs.arrival[rows], found["completion"][rows]
-    start, most = found["start"][rows], found["most_slots"][rows]
-    names, users = jobs.name, jobs.user
+    rows, _, _ = _outcome(jobs, found)
     # Whoever reads records for Batsim expects sets of slots. Tasks come and go: without a trace only
     # their greatest number at once is known, and the slots are numbered from 0.
     if trace is None:
-        slots = ["" if n == 0 else "0" if n == 1 else f"0-{n - 1}" for n in most.tolist()]
+        most = found["most_slots"][rows].tolist()
+        held = ["" if n == 0 else "0" if n == 1 else f"0-{n - 1}" for n in most]
     else:
-        slots = job_slots(trace, rows)
-    columns = (
+        held = job_slots(trace, rows)
+    work = (jobs.map_work + jobs.reduce_work)[rows]
+    records = job_records(
+        "cluster",
+        policy,
         rows,
-        np.full(count, "cluster"),
-        arrival,
-        np.maximum(jobs.maps, jobs.reduces)[rows],
-        np.full(count, -1.0),
-        np.ones(count, dtype=np.int64),
-        start,
-        completion - start,
-        completion,
-        start - arrival,
-        response,
-        stretch,
-        np.zeros(count),
-        np.array(slots, dtype=str),
-        np.full(count, policy),
-        np.array([f"job{r}" if names is None else names[r] for r in rows.tolist()], dtype=str),
-        found["map_completion"][rows],
-        completion,
-        np.array(["" if users is None else users[r] for r in rows.tolist()], dtype=str),
-        (jobs.map_work + jobs.reduce_work)[rows],
-        jobs.deadline[rows],
+        job_names(jobs.name, rows),
+        arrival=jobs.arrival[rows],
+        start=found["start"][rows],
+        map_completion=found["map_completion"][rows],
+        completion=found["completion"][rows],
+        size=work,
+        requested_time=-1.0,
+        slots=np.maximum(jobs.maps, jobs.reduces)[rows],
+        held=np.array(held, dtype=str),
     )
-    return dict(zip((*RECORD_COLUMNS, *EXTRA_COLUMNS), columns, strict=True))
+    users = np.array(["" if jobs.user is None else jobs.user[r] for r in rows.tolist()], dtype=str)
+    return records | dict(zip(EXTRA_COLUMNS, (users, work, jobs.deadline[rows]), strict=True))

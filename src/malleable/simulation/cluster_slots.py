@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from malleable.simulation.result import RECORD_COLUMNS
+from malleable.simulation.records import job_records
 from malleable.tables import Integers
 from malleable.workloads.cluster_nodes import Cluster
 
@@ -91,34 +91,21 @@ def task_records(
     turn = np.argsort(begin, kind="stable")
     begin, end = begin[turn], end[turn]
     job, phase, task, node = (trace[name][begin] for name in TASK_COLUMNS)
-    came, start, finish = arrival[job], trace["time"][begin], trace["time"][end]
-    took = finish - start
-    count = len(begin)
-    columns = (
-        np.arange(count),
-        np.full(count, "cluster"),
-        came,
-        np.ones(count, dtype=np.int64),
-        np.full(count, -1.0),
-        (trace["kind"][end] == _END).astype(np.int64),
-        start,
-        took,
-        finish,
-        start - came,
-        finish - came,
-        np.divide(finish - came, took, out=np.zeros(count), where=took > 0.0),
-        np.zeros(count),
-        trace["slot"][begin].astype(str),
-        np.full(count, policy),
-        np.array(
-            [f"{j}/{'reduce' if p else 'map'}/{t}" for j, p, t in zip(job, phase, task, strict=True)],
-            dtype=str,
-        ),
-        finish,
-        finish,
-        job,
-        np.where(phase == 1, "reduce", "map"),
-        task,
-        node,
-    )  # fmt: skip
-    return dict(zip((*RECORD_COLUMNS, *TASK_COLUMNS), columns, strict=True))
+    start, finish = trace["time"][begin], trace["time"][end]
+    named = zip(job, phase, task, strict=True)
+    records = job_records(
+        "cluster",
+        policy,
+        np.arange(len(begin)),
+        [f"{j}/{'reduce' if p else 'map'}/{t}" for j, p, t in named],
+        arrival=arrival[job],
+        start=start,
+        map_completion=finish,
+        completion=finish,
+        size=finish - start,
+        requested_time=-1.0,
+        held=trace["slot"][begin].astype(str),
+        success=trace["kind"][end] == _END,
+    )
+    own = (job, np.where(phase == 1, "reduce", "map"), task, node)
+    return records | dict(zip(TASK_COLUMNS, own, strict=True))

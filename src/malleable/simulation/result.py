@@ -7,38 +7,15 @@ import io
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from malleable import views
-from malleable.workloads.files import write_text
+from malleable.workloads.output_files import write_file
 
-__all__ = ["RECORD_COLUMNS", "SimulationResult", "merged"]
-
-# Batsim's columns first, so that its tools read them.
-RECORD_COLUMNS = (
-    "job_id",
-    "workload_name",
-    "submission_time",
-    "requested_number_of_resources",
-    "requested_time",
-    "success",
-    "starting_time",
-    "execution_time",
-    "finish_time",
-    "waiting_time",
-    "turnaround_time",
-    "stretch",
-    "consumed_energy",
-    "allocated_resources",
-    "policy",
-    "name",
-    "map_completion",
-    "completion",
-)
+__all__ = ["SimulationResult", "merged"]
 
 
 @dataclass(frozen=True)
@@ -49,7 +26,8 @@ class SimulationResult:
     ----------
     model : str
     records : dict of str to array, or None
-        One entry a finished job and policy, columns as in `RECORD_COLUMNS`; None if not kept.
+        One entry a finished job and policy, columns as in `records.RECORD_COLUMNS`; None if not
+        kept.
     summary : dict of str to dict
         By policy: ``jobs``, ``unfinished``, ``mean_response`` [s], ``weighted_response``,
         ``mean_stretch``, ``max_response``, ``p50``, ``p90``, ``p99`` (response), ``map_utilisation``,
@@ -132,15 +110,15 @@ def _write(records: dict[str, npt.NDArray[Any]], path: str | os.PathLike[str], f
             import pyarrow.parquet as pq
         except ImportError:
             raise ImportError("Parquet needs pyarrow: pip install 'malleable[tables]'") from None
-        if Path(path).exists() and not force:
-            raise FileExistsError(f"{path}: exists; say force=True (--force) to overwrite it")
-        pq.write_table(pa.table({k: pa.array(v.tolist()) for k, v in records.items()}), path)
+        packed = io.BytesIO()
+        pq.write_table(pa.table({k: pa.array(v.tolist()) for k, v in records.items()}), packed)
+        write_file(path, packed.getvalue(), force)
         return
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(records)
     writer.writerows(zip(*(column.tolist() for column in records.values()), strict=True))
-    write_text(path, out.getvalue(), force=force)
+    write_file(path, out.getvalue(), force)
 
 
 def _joined(tables: list[dict[str, npt.NDArray[Any]] | None]) -> dict[str, npt.NDArray[Any]] | None:

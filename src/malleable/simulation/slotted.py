@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core
-from malleable.simulation.result import RECORD_COLUMNS, SimulationResult
+from malleable.simulation.records import by_table_row, job_names, job_records
+from malleable.simulation.result import SimulationResult
 from malleable.tables import Floats, Integers
 from malleable.workloads.files import checked_choice, checked_whole
 from malleable.workloads.generate_map_reduce import MapReduceStream
@@ -411,38 +412,21 @@ def _summary(sim: Any, machines: int) -> dict[str, float]:
 def _records(
     jobs: MapReduceJobs, order: Integers, policy: str, sim: Any
 ) -> dict[str, npt.NDArray[Any]]:
-    sequence, start, map_finish, finish = sim.take_records()
-    rows = order[sequence]
-    by_row = np.argsort(rows, kind="stable")
-    rows, start, map_finish, finish = (c[by_row] for c in (rows, start, map_finish, finish))
-    count = len(rows)
-    submitted = jobs.arrival[rows].astype(np.float64) - 1.0
-    begun = start.astype(np.float64) - 1.0
-    ended = finish.astype(np.float64)
+    rows, start, map_finish, finish = by_table_row(order, *sim.take_records())
     work = (jobs.map + jobs.reduce_work)[rows].astype(np.float64)
-    response = ended - submitted
-    names = jobs.name
-    columns = (
+    return job_records(
+        "slotted",
+        policy,
         rows,
-        np.full(count, "slotted"),
-        submitted,
-        np.ones(count, dtype=np.int64),
-        work,
-        np.ones(count, dtype=np.int64),
-        begun,
-        ended - begun,
-        ended,
-        begun - submitted,
-        response,
-        np.divide(response, work, out=np.zeros(count), where=work > 0.0),
-        np.zeros(count),
-        np.full(count, "0"),
-        np.full(count, policy),
-        np.array([names[row] for row in rows.tolist()], dtype=str),
-        map_finish.astype(np.float64),
-        ended,
+        job_names(jobs.name, rows),
+        # Slot a begins at a - 1.
+        arrival=jobs.arrival[rows].astype(np.float64) - 1.0,
+        start=start.astype(np.float64) - 1.0,
+        map_completion=map_finish.astype(np.float64),
+        completion=finish.astype(np.float64),
+        size=work,
+        requested_time=work,
     )
-    return dict(zip(RECORD_COLUMNS, columns, strict=True))
 
 
 def _in_system(arrival: Integers, finish: Integers, slots: int) -> Floats:

@@ -19,7 +19,8 @@ from malleable.simulation.estimates import (
     lognormal_errors,
     phase_estimates,
 )
-from malleable.simulation.result import RECORD_COLUMNS, SimulationResult
+from malleable.simulation.records import by_table_row, job_names, job_records
+from malleable.simulation.result import SimulationResult
 from malleable.tables import Floats, Integers
 from malleable.workloads.files import checked_choice, checked_positive
 from malleable.workloads.map_shuffle import STREAM_CHUNK, MapShuffleJobs, MapShuffleStream
@@ -537,37 +538,17 @@ def run(
 def _records(
     jobs: MapShuffleJobs, order: Integers, policy: str, queue: Any, capacity: tuple[float, float]
 ) -> dict[str, npt.NDArray[Any]]:
-    sequence, start, map_completion, completion = queue.take_records()
-    rows = order[sequence]
-    by_row = np.argsort(rows, kind="stable")
-    rows, start = rows[by_row], start[by_row]
-    map_completion, completion = map_completion[by_row], completion[by_row]
-    count = len(rows)
-    arrival = jobs.arrival[rows]
+    rows, start, map_completion, completion = by_table_row(order, *queue.take_records())
     alone = np.maximum(jobs.map[rows] / capacity[0], jobs.shuffle[rows] / capacity[1])
-    response = np.maximum(completion - arrival, 0.0)
-    stretch = np.divide(response, alone, out=np.zeros(count), where=alone > 0.0)
-    names = jobs.name
-    columns = (
+    return job_records(
+        "tandem",
+        policy,
         rows,
-        np.full(count, "tandem"),
-        arrival,
-        np.ones(count, dtype=np.int64),
-        alone,
-        np.ones(count, dtype=np.int64),
-        start,
-        completion - start,
-        completion,
-        start - arrival,
-        response,
-        stretch,
-        np.zeros(count),
-        np.full(count, "0"),
-        np.full(count, policy),
-        np.array(
-            [f"job{row}" if names is None else names[row] for row in rows.tolist()], dtype=str
-        ),
-        map_completion,
-        completion,
+        job_names(jobs.name, rows),
+        arrival=jobs.arrival[rows],
+        start=start,
+        map_completion=map_completion,
+        completion=completion,
+        size=alone,
+        requested_time=alone,
     )
-    return dict(zip(RECORD_COLUMNS, columns, strict=True))

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from malleable.workloads.bad_records import BadRecords
-from malleable.workloads.cluster_jobs import ClusterJobs
-from malleable.workloads.files import Source, parse_number, read_columns
+from malleable.workloads.cluster_jobs import ClusterJobs, checked_rates
+from malleable.workloads.files import Source, parse_number, read_columns, telling_of
 
 __all__ = ["CLUSTER_COLUMNS", "read_cluster_jobs"]
 
@@ -18,7 +18,8 @@ _COUNTS = ("maps", "reduces", "min_map_slots", "min_reduce_slots")
 _TIMES = ("map_seconds", "reduce_seconds")
 CLUSTER_COLUMNS = (
     "name", "arrival", "maps", "map_seconds", "reduces", "reduce_seconds", "shuffle",
-    "shuffle_bytes", "block", "min_map_slots", "min_reduce_slots", "weight", "deadline", "user", "program",
+    "shuffle_bytes", "block", "min_map_slots", "min_reduce_slots", "weight", "deadline",
+    "speedup", "user", "program",
 )  # fmt: skip
 
 
@@ -31,6 +32,12 @@ def _amount(cell: str, whole: bool) -> float:
     return value
 
 
+def _list_or_number(cell: str) -> float | list[float]:
+    if ";" in cell:
+        return [_amount(part, False) for part in cell.split(";") if part.strip()]
+    return _amount(cell, False)
+
+
 def _cell(column: str, cell: str) -> Any:
     if column in _WORDS:
         return cell
@@ -39,8 +46,10 @@ def _cell(column: str, cell: str) -> Any:
         if math.isnan(value) or value == -math.inf:
             raise ValueError("must be a time (none: empty)")
         return value
-    if column in _TIMES and ";" in cell:
-        return [_amount(part, False) for part in cell.split(";") if part.strip()]
+    if column == "speedup":
+        return checked_rates("speedup", _list_or_number(cell)) if cell.strip() else None
+    if column in _TIMES:
+        return _list_or_number(cell)
     return _amount(cell, column in _COUNTS)
 
 
@@ -48,7 +57,9 @@ def read_cluster_jobs(source: Source, *, errors: str = "raise") -> ClusterJobs:
     """Read a table of cluster jobs from CSV with a header; ``maps`` and ``map_seconds`` are needed.
 
     Columns are the parameters of `ClusterJobs`; ``map_seconds`` and ``reduce_seconds`` are a number
-    or ``s1;s2;...``, one for each task.
+    or ``s1;s2;...``, one for each task, and ``speedup`` is blank, p or the rates ``r1;r2;...`` of 1, 2,
+    ... running tasks (``r1;`` where they are one). Not ``after`` and ``flow``: see
+    `read_cluster_flows`.
 
     Parameters
     ----------
@@ -83,7 +94,5 @@ def read_cluster_jobs(source: Source, *, errors: str = "raise") -> ClusterJobs:
                 bad.add(f"{phase}_seconds[{row}]: {len(value)} times for {number:g} tasks")
     bad.settle(where, int(sound.sum()))
     rows = np.flatnonzero(sound).tolist()
-    try:
+    with telling_of(where):
         return ClusterJobs(**{c: [values[row] for row in rows] for c, values in columns.items()})
-    except ValueError as error:
-        raise ValueError(f"{where}: {error}") from None

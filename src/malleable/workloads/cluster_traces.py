@@ -21,10 +21,12 @@ from malleable.workloads.files import (
     DAMAGED,
     Source,
     checked_positive,
+    head_of,
     open_bytes,
     open_text,
     parse_number,
     shown,
+    telling_of,
 )
 from malleable.workloads.flow_files import looks_like_flows, read_flows
 from malleable.workloads.rumen_tasks import read_rumen_tasks
@@ -88,11 +90,10 @@ def read_cluster_swim(
     if not shuffle_rate > 0.0:
         raise ValueError(f"shuffle_rate = {shown(shuffle_rate)}: must be above 0")
     names, rows, where = swim_rows(source, BadRecords(errors))
-    order = np.argsort(rows[:, 0], kind="stable")
-    arrival, _, bytes_in, shuffled, _ = rows[order].T
+    arrival, _, bytes_in, shuffled, _ = rows.T
     maps, reduces = np.ceil(bytes_in / block), np.ceil(shuffled / part)
-    copied = np.divide(shuffled, reduces, out=np.zeros(len(order)), where=reduces > 0)
-    try:
+    copied = np.divide(shuffled, reduces, out=np.zeros(len(names)), where=reduces > 0)
+    with telling_of(where):
         return ClusterJobs(
             maps,
             seconds,
@@ -102,10 +103,8 @@ def read_cluster_swim(
             shuffle=copied / shuffle_rate,
             shuffle_bytes=shuffled,
             block=block,
-            name=[names[k] for k in order.tolist()],
+            name=names,
         )
-    except ValueError as error:
-        raise ValueError(f"{where}: {error}") from None
 
 
 def read_cluster_rumen(source: Source, *, errors: str = "raise") -> ClusterJobs:
@@ -134,7 +133,7 @@ def read_cluster_rumen(source: Source, *, errors: str = "raise") -> ClusterJobs:
     rows, where = read_rumen_tasks(source, BadRecords(errors))
     origin = min((row.submit for row in rows), default=0.0)
     rows.sort(key=lambda row: row.submit)
-    try:
+    with telling_of(where):
         return ClusterJobs(
             [len(row.map_seconds) for row in rows],
             [row.map_seconds for row in rows],
@@ -146,8 +145,6 @@ def read_cluster_rumen(source: Source, *, errors: str = "raise") -> ClusterJobs:
             program=[row.program for row in rows],
             name=_numbered([row.name for row in rows]),
         )
-    except ValueError as error:
-        raise ValueError(f"{where}: {error}") from None
 
 
 def _numbered(names: list[str]) -> list[str]:
@@ -462,12 +459,8 @@ def read_cluster_workload(
 
 
 def detected_format(source: Source) -> str:
-    """Which of `CLUSTER_FORMATS` a path, or a file object that can go back to its start, holds."""
-    with open_bytes(source) as (stream, where):
-        found = _format(stream.peek(), where)
-    if not isinstance(source, (str, os.PathLike)):
-        source.seek(0)
-    return found
+    """Which of `CLUSTER_FORMATS` a path, or a file object that can go back to where it stands, holds."""
+    return _format(*head_of(source))
 
 
 def _read_as(format: str, source: Any, errors: str, options: dict[str, Any]) -> ClusterJobs:

@@ -9,7 +9,7 @@ from typing import Any
 
 from malleable.tables import Jobs
 from malleable.workloads.arrow_columns import PARQUET_MAGIC, is_frame
-from malleable.workloads.files import Source, open_bytes, parse_number, shown
+from malleable.workloads.files import Source, head_of, open_bytes, parse_number, shown
 from malleable.workloads.job_table import COLUMNS, nearest_column, read_jobs
 from malleable.workloads.rumen import read_rumen
 from malleable.workloads.swim import read_swim
@@ -53,6 +53,29 @@ def _format(head: bytes, where: str) -> str:
         " header that has 'work', or Parquet), a SWIM trace (tab-separated) or a Rumen trace"
         " (JSON objects)"
     )
+
+
+def workload_format(source: Source | Any) -> str:
+    """What `read_workload` takes a source for: a job table, a SWIM trace or a Rumen trace.
+
+    Parameters
+    ----------
+    source : path, file object or data frame
+        A file object has to be able to go back to where it stands, and does.
+
+    Returns
+    -------
+    str
+        ``job table``, ``SWIM trace`` or ``Rumen trace``.
+
+    Raises
+    ------
+    ValueError, OSError
+        As `read_workload` for an unknown format, and for a file that cannot be opened.
+    """
+    if is_frame(source):
+        return "job table"
+    return _format(*head_of(source))
 
 
 def read_workload(

@@ -1,4 +1,4 @@
-"""Opening what people hand us, and writing without ever spoiling what is there.
+"""Opening what people hand us.
 
 Readers look at content, not at suffixes: gzip is known by its first two bytes. Whatever is wrong
 with the bytes themselves (truncated gzip, not UTF-8, binary) becomes a one-line ValueError that
@@ -12,11 +12,9 @@ import gzip
 import io
 import math
 import os
-import secrets
-import shutil
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any, BinaryIO, TextIO, TypeAlias
 
@@ -119,6 +117,15 @@ def _byte_reader(source: IO[str] | IO[bytes]) -> Callable[[int], bytes]:
 
 
 @contextmanager
+def telling_of(where: str) -> Iterator[None]:
+    """Put the name of a file, or of a place in it, before what a ValueError of the block says."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None
+
+
+@contextmanager
 def open_bytes(source: Source) -> Iterator[tuple[io.BufferedReader, str]]:
     """Open a path or file object for reading, unzipped if it is gzip, with its name for messages.
 
@@ -161,6 +168,20 @@ def open_bytes(source: Source) -> Iterator[tuple[io.BufferedReader, str]]:
             raise ValueError(f"{where}: gzip data end too early (truncated file)") from None
         except (zlib.error, gzip.BadGzipFile) as error:
             raise ValueError(f"{where}: damaged gzip data ({error})") from None
+
+
+def head_of(source: Source) -> tuple[bytes, str]:
+    """The first bytes, unzipped, and the name for messages; the source can still be read after it.
+
+    A file object has to be able to go back to where it stands, and does. Raises as `open_bytes`.
+    """
+    start = source.tell() if hasattr(source, "tell") else 0
+    try:
+        with open_bytes(source) as (stream, where):
+            return stream.peek(), where
+    finally:
+        if hasattr(source, "seek"):
+            source.seek(start)
 
 
 @contextmanager
@@ -247,77 +268,3 @@ def read_columns(
                 raise
             bad(f"after line {rows.line_num}: damaged or truncated gzip data ({error})")
     return columns, where
-
-
-def _exists_error(path: str | os.PathLike[str]) -> FileExistsError:
-    return FileExistsError(f"{os.fspath(path)}: exists; say force=True (--force) to overwrite it")
-
-
-def _publish(temporary: Path, target: Path, path: str | os.PathLike[str], force: bool) -> None:
-    """Give a finished temporary file its name, in one step."""
-    if force:
-        if target.exists():
-            shutil.copymode(target, temporary)
-        temporary.replace(target)
-        return
-    try:
-        # A hard link fails if the name was taken meanwhile; a rename would replace that file.
-        target.hardlink_to(temporary)
-    except FileExistsError:
-        raise _exists_error(path) from None
-    except OSError:  # a file system without hard links
-        if os.path.lexists(target):
-            raise _exists_error(path) from None
-        temporary.replace(target)
-
-
-def write_text(path: str | os.PathLike[str], text: str, force: bool = False) -> None:
-    """Write a text file as a whole or not at all.
-
-    The text goes into a temporary file in the same folder, which then gets its name in one step;
-    an existing regular file is replaced only with ``force`` (its permissions stay, and a symbolic
-    link keeps pointing to it). A device or a pipe has nothing to lose and is written to directly.
-
-    Parameters
-    ----------
-    path : path
-        Where to write.
-    text : str
-        Written as UTF-8, newlines as they are.
-    force : bool
-        Allow replacing an existing file.
-
-    Raises
-    ------
-    FileExistsError
-        The file exists and ``force`` is false.
-    FileNotFoundError, IsADirectoryError, OSError
-        There is no such folder, or it cannot be written to.
-    ValueError
-        The text holds lone surrogates, which UTF-8 cannot hold.
-    """
-    where = os.fspath(path)
-    try:
-        data = text.encode()
-    except UnicodeEncodeError as error:
-        raise ValueError(f"{where}: cannot be written as UTF-8 ({error.reason})") from None
-    target = Path(os.path.realpath(where))
-    if target.is_dir():
-        raise IsADirectoryError(f"{where}: is a folder")
-    if target.exists() and not target.is_file():
-        target.write_bytes(data)
-        return
-    if target.exists() and not force:
-        raise _exists_error(path)
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"{where}: its folder does not exist")
-    temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.tmp")
-    try:
-        with temporary.open("xb") as handle:
-            handle.write(data)
-            handle.flush()
-            os.fsync(handle.fileno())
-        _publish(temporary, target, path, force)
-    finally:
-        with suppress(FileNotFoundError):
-            temporary.unlink()

@@ -11,7 +11,8 @@ from typing import IO, Any, cast
 from malleable.flow_tables import Flows
 from malleable.tables import ALL_SLOTS, check_slots
 from malleable.workloads.alibaba import read_alibaba
-from malleable.workloads.files import Source, open_text, shown, write_text
+from malleable.workloads.files import Source, open_text, shown, telling_of
+from malleable.workloads.output_files import write_file
 from malleable.workloads.wfformat import workflow_flows
 
 __all__ = ["flows_dict", "looks_like_flows", "read_flows", "write_flows"]
@@ -64,25 +65,19 @@ def _own_flows(content: Mapping[str, Any], where: str) -> Flows:
             after = job.get("after", [])
             if after is not None and not isinstance(after, list):
                 raise ValueError(f"{job_place}: after = {shown(after)}: expected a list of names")
-            try:
+            with telling_of(job_place):
                 rows.append({**job, "work": _value(job, "work", float("nan")), "after": after})
                 _value(job, "max_slots", 1)
-            except ValueError as error:
-                raise ValueError(f"{job_place}: {error}") from None
         jobs.append(rows)
-        try:
+        with telling_of(place):
             columns["arrival"].append(_value(flow, "arrival", 0.0))
             columns["weight"].append(_value(flow, "weight", 1.0))
             columns["deadline"].append(_value(flow, "deadline", float("inf")))
-        except ValueError as error:
-            raise ValueError(f"{place}: {error}") from None
         columns["sla"].append(flow.get("sla"))
-    try:
+    with telling_of(where):
         flows = Flows(jobs, name=names, **columns)
         if content.get("slots") is not None:
             flows.slots = check_slots(content["slots"])
-    except ValueError as error:
-        raise ValueError(f"{where}: {error}") from None
     return flows
 
 
@@ -190,4 +185,4 @@ def write_flows(
     path: str | os.PathLike[str], flows: Flows, *, slots: int | None = None, force: bool = False
 ) -> None:
     """Write flows as JSON that `read_flows` reads back; an existing file only with ``force``."""
-    write_text(path, json.dumps(flows_dict(flows, slots), indent=1) + "\n", force)
+    write_file(path, json.dumps(flows_dict(flows, slots), indent=1) + "\n", force)

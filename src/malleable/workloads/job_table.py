@@ -23,8 +23,9 @@ from malleable.workloads.files import (
     open_bytes,
     parse_number,
     shown,
-    write_text,
+    telling_of,
 )
+from malleable.workloads.output_files import write_file
 
 COLUMNS = (
     "name",
@@ -188,10 +189,8 @@ def _build(columns: Sequence[tuple[str, Sequence[Any]]], where: str) -> Jobs:
             fields[field] = _sla(cells, where)
         else:
             fields[field] = _texts(cells, field)
-    try:
+    with telling_of(where):
         return Jobs(**fields)
-    except ValueError as error:
-        raise ValueError(f"{where}: {error}") from None
 
 
 def read_jobs(source: Source | Any) -> Jobs:
@@ -302,7 +301,7 @@ def write_jobs(
     """
     text = _csv_text(jobs)
     if isinstance(target, (str, os.PathLike)):
-        write_text(target, text, force=force)
+        write_file(target, text, force=force)
         return
     stream: Any = target
     if isinstance(target, (io.RawIOBase, io.BufferedIOBase)) or "b" in getattr(target, "mode", ""):

@@ -16,11 +16,12 @@ from malleable.workloads.files import (
     checked_positive,
     parse_number,
     read_columns,
-    write_text,
+    telling_of,
 )
 from malleable.workloads.generate_map_reduce import even_split, task_range
 from malleable.workloads.map_reduce import MapReduceJobs
 from malleable.workloads.map_shuffle import read_map_shuffle_google2011, read_map_shuffle_swim
+from malleable.workloads.output_files import write_file
 from malleable.workloads.rumen import read_rumen_tasks
 
 __all__ = [
@@ -49,10 +50,8 @@ def read_map_reduce_jobs(source: Source) -> MapReduceJobs:
         The file cannot be opened.
     """
     columns, where = read_columns(source, _COLUMNS, ("map", "reduce"), _value)
-    try:
+    with telling_of(where):
         return MapReduceJobs(**columns)
-    except ValueError as error:
-        raise ValueError(f"{where}: {error}") from None
 
 
 def _value(column: str, cell: str) -> str | float | list[float]:
@@ -78,7 +77,7 @@ def write_map_reduce_jobs(
         columns.append(jobs.reduce_estimate.tolist())
     writer.writerow(_COLUMNS[: len(columns)])
     writer.writerows(zip(*columns, strict=True))
-    write_text(path, out.getvalue(), force=force)
+    write_file(path, out.getvalue(), force=force)
 
 
 def _slots_of(seconds: Floats, slot_seconds: float) -> Integers:

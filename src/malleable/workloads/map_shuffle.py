@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import csv
-import io
 import math
-import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -20,9 +18,10 @@ from malleable.workloads.files import (
     parse_number,
     read_columns,
     shown,
+    telling_of,
 )
 from malleable.workloads.rumen import read_rumen_phases
-from malleable.workloads.swim import read_swim
+from malleable.workloads.swim import swim_rows
 
 __all__ = [
     "STREAM_CHUNK",
@@ -193,10 +192,8 @@ def read_map_shuffle_jobs(source: Source) -> MapShuffleJobs:
         The file cannot be opened.
     """
     columns, where = read_columns(source, _COLUMNS, ("map", "shuffle"), _value)
-    try:
+    with telling_of(where):
         return MapShuffleJobs(**columns)
-    except ValueError as error:
-        raise ValueError(f"{where}: {error}") from None
 
 
 def _value(column: str, cell: str) -> str | float:
@@ -217,27 +214,11 @@ def read_map_shuffle_swim(
     -----
     SWIM says nothing of run times; the default rates are those of one slot in `read_swim`.
     """
-    again: Any = source
-    if not isinstance(source, (str, os.PathLike)):
-        data: Any = source.read()
-        again = data.encode() if isinstance(data, str) else data
-    phases = []
-    for phase, rate in (("map", map_rate), ("reduce", shuffle_rate)):
-        checked_positive("map_rate" if phase == "map" else "shuffle_rate", rate)
-        part: Any = io.BytesIO(again) if isinstance(again, bytes) else again
-        phases.append(
-            read_swim(
-                part,
-                phase=phase,
-                block_bytes=rate,
-                task_seconds=1.0,
-                reduce_bytes=rate,
-                reduce_seconds=1.0,
-                keep_zero=True,
-            )
-        )
-    maps, shuffles = phases
-    return MapShuffleJobs(maps.work, shuffles.work, arrival=maps.arrival, name=maps.name)
+    rates = checked_positive("map_rate", map_rate), checked_positive("shuffle_rate", shuffle_rate)
+    names, rows, where = swim_rows(source, None)
+    arrival, _, bytes_in, shuffled, _ = rows.T
+    with telling_of(where):
+        return MapShuffleJobs(bytes_in / rates[0], shuffled / rates[1], arrival=arrival, name=names)
 
 
 def read_map_shuffle_rumen(

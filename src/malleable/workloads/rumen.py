@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable.tables import Jobs
-from malleable.workloads.files import Source, checked_choice, open_text, shown
+from malleable.workloads.files import Source, checked_choice, open_text, shown, telling_of
 
 _CHUNK = 1 << 16
 _LONGEST_TOKEN = 32  # a JSON error so near the end of the buffer may be a token cut in two
@@ -360,7 +360,7 @@ def read_rumen(
             rows.append(((job.submit - origin) / 1000, work, whole, max(tasks, 1), name, job.user))
     rows.sort(key=lambda row: row[0])
     arrival, works, sizes, slots, names, users = zip(*rows, strict=True) if rows else ((),) * 6
-    try:
+    with telling_of(where):
         return Jobs(
             np.array(works, dtype=np.float64),
             arrival=np.array(arrival, dtype=np.float64),
@@ -369,8 +369,6 @@ def read_rumen(
             name=names,
             user=users,
         )
-    except ValueError as error:
-        raise ValueError(f"{where}: {error}") from None
 
 
 @dataclass(frozen=True)

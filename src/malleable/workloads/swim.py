@@ -22,6 +22,7 @@ from malleable.workloads.files import (
     open_text,
     parse_number,
     shown,
+    telling_of,
 )
 
 _FIELDS = ("submit time", "gap", "map input", "shuffle", "reduce output")
@@ -48,7 +49,7 @@ def _parse(line: str) -> tuple[str, list[float]]:
 
 
 def swim_rows(source: Source, bad: BadRecords | None) -> tuple[list[str], Floats, str]:
-    """Names and numbers of all jobs in the order of the file, and its name for messages.
+    """Names and numbers of all jobs by arrival (ties: as in the file), and its name for messages.
 
     The columns are submit time, gap, map input, shuffle, reduce output. Malformed lines go to
     ``bad``; without it the first one is a ValueError.
@@ -74,7 +75,9 @@ def swim_rows(source: Source, bad: BadRecords | None) -> tuple[list[str], Floats
         bad.settle(where, len(names), 4)
     if not names:
         raise ValueError(f"{where}: empty; a SWIM trace has one line a job")
-    return names, np.array(numbers, dtype=np.float64), where
+    rows = np.array(numbers, dtype=np.float64)
+    order = np.argsort(rows[:, 0], kind="stable")
+    return [names[row] for row in order.tolist()], rows[order], where
 
 
 def read_swim(
@@ -139,18 +142,14 @@ def read_swim(
     if phase == "reduce":
         block = checked_positive("reduce_bytes", reduce_bytes)
         seconds = checked_positive("reduce_seconds", reduce_seconds)
-    names, table, where = swim_rows(source, None)
-    arrival = table[:, 0]
-    blocks = table[:, 2 if phase == "map" else 3] / block
-    order = np.argsort(arrival, kind="stable")
-    if not keep_zero:
-        order = order[blocks[order] > 0]
-    try:
+    names, rows, where = swim_rows(source, None)
+    blocks = rows[:, 2 if phase == "map" else 3] / block
+    kept = np.flatnonzero((blocks > 0) | keep_zero)
+    blocks = blocks[kept]
+    with telling_of(where):
         return Jobs(
-            blocks[order] * seconds,
-            arrival=arrival[order],
-            max_slots=np.maximum(np.ceil(blocks[order]), 1).astype(np.int64),
-            name=[names[j] for j in order],
+            blocks * seconds,
+            arrival=rows[kept, 0],
+            max_slots=np.maximum(np.ceil(blocks), 1).astype(np.int64),
+            name=[names[row] for row in kept.tolist()],
         )
-    except ValueError as error:
-        raise ValueError(f"{where}: {error}") from None

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from malleable.flow_tables import Flows
-from malleable.workloads.files import Source, open_text, shown
+from malleable.workloads.files import Source, open_text, shown, telling_of
 
 __all__ = ["read_wfformat", "workflow_flows"]
 
@@ -106,10 +106,8 @@ def workflow_flows(content: Mapping[str, Any], where: str) -> Flows:
             }
         )
     name = str(content.get("name") or "workflow")
-    try:
+    with telling_of(where):
         return Flows([jobs], name=[name])
-    except ValueError as error:
-        raise ValueError(f"{where}: {error}") from None
 
 
 def _seconds(run: Mapping[str, Any], key: str, where: str) -> float:

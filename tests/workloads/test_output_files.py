@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from malleable.report.files import check_targets, write_file
+from malleable.workloads.output_files import check_targets, write_file
 
 
 def test_targets_that_can_be_written(tmp_path):
@@ -51,10 +51,12 @@ def test_folder_without_permission(tmp_path):
     tmp_path.chmod(0o700)
 
 
-@pytest.mark.parametrize("content", ["tëxt\n", b"\x00\xff"])
+@pytest.mark.parametrize("content", ["tëxt\r\n", b"\x00\xff"])
 def test_writing(tmp_path, content):
     path = tmp_path / "a"
     write_file(path, content)
+    with pytest.raises(FileExistsError, match=r"a: exists; say force=True \(--force\)"):
+        write_file(path, content * 2)
     data = content if isinstance(content, bytes) else content.encode()
     assert path.read_bytes() == data
     path.chmod(0o640)
@@ -72,12 +74,22 @@ def test_a_link_keeps_pointing(tmp_path):
     assert (tmp_path / "a").read_text() == "new"
 
 
+def test_a_name_as_long_as_may_be(tmp_path):
+    path = tmp_path / ("é" * 127)
+    write_file(path, "old")
+    write_file(path, "new", force=True)
+    assert path.read_text() == "new"
+    assert list(tmp_path.iterdir()) == [path]
+
+
 def test_a_pipe_is_written_to(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
     write_file(tmp_path / "pipe", "through")
     assert os.read(reader, 100) == b"through"
     os.close(reader)
+    write_file(os.devnull, "lost", force=True)
+    assert not Path(os.devnull).is_file()
 
 
 def test_a_full_disk_is_named():
@@ -85,6 +97,58 @@ def test_a_full_disk_is_named():
         pytest.skip("no /dev/full here")
     with pytest.raises(OSError, match=r"'/dev/full'"):
         write_file("/dev/full", "x" * 10_000)
+
+
+def test_a_name_taken_meanwhile_is_not_overwritten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "out"
+
+    def fsync_and_lose_the_race(_handle: int) -> None:
+        path.write_text("theirs")
+
+    monkeypatch.setattr(os, "fsync", fsync_and_lose_the_race)
+    with pytest.raises(FileExistsError, match="out: exists"):
+        write_file(path, "ours")
+    assert path.read_text() == "theirs"
+    assert os.listdir(tmp_path) == ["out"]  # noqa: PTH208
+
+
+@pytest.mark.parametrize("taken", [False, True])
+def test_file_systems_without_hard_links(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, taken: bool
+) -> None:
+    path = tmp_path / "out"
+
+    def no_link(*_args: object) -> None:
+        if taken:
+            path.write_text("theirs")
+        raise PermissionError("no links here")
+
+    monkeypatch.setattr(Path, "hardlink_to", no_link)
+    if taken:
+        with pytest.raises(FileExistsError, match="out: exists"):
+            write_file(path, "ours")
+    else:
+        write_file(path, "ours")
+    assert path.read_text() == ("theirs" if taken else "ours")
+    assert os.listdir(tmp_path) == ["out"]  # noqa: PTH208
+
+
+def test_nothing_half_written_when_writing_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "out"
+    path.write_text("before")
+
+    def full(_handle: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        write_file(path, "after", force=True)
+    assert path.read_text() == "before"
+    assert os.listdir(tmp_path) == ["out"]  # noqa: PTH208
 
 
 def test_text_that_utf8_cannot_hold(tmp_path):

@@ -1,4 +1,7 @@
-"""Where output goes: checked before anything is computed, overwritten only when told to."""
+"""Where output goes: checked before anything is computed, overwritten only when told to.
+
+The one writer of files: tables, results, plans and pictures all go through `write_file`.
+"""
 
 from __future__ import annotations
 
@@ -49,15 +52,26 @@ def check_targets(
         if not path.parent.is_dir():
             raise FileNotFoundError(f"{where}: its folder does not exist")
         if path.exists() and not force:
-            raise FileExistsError(f"{where}: exists; say force=True (--force) to overwrite it")
+            raise _exists_error(where)
         if not os.access(path.parent, os.W_OK | os.X_OK):
             raise PermissionError(f"{where}: its folder cannot be written to")
 
 
 def write_file(path: str | os.PathLike[str], content: str | bytes, force: bool = False) -> None:
-    """Write a file as a whole or not at all; an existing one is replaced only with ``force``.
+    """Write a file as a whole or not at all.
 
-    Text is written as UTF-8. A device or a pipe is written to directly.
+    The content goes into a temporary file in the same folder, which then gets its name in one step;
+    an existing regular file is replaced only with ``force`` (its permissions stay, and a symbolic
+    link keeps pointing to it). A device or a pipe has nothing to lose and is written to directly.
+
+    Parameters
+    ----------
+    path : path
+        Where to write.
+    content : str or bytes
+        Text is written as UTF-8, newlines as they are.
+    force : bool
+        Allow replacing an existing file.
 
     Raises
     ------
@@ -77,9 +91,7 @@ def write_file(path: str | os.PathLike[str], content: str | bytes, force: bool =
             with Path(path).open("wb") as handle:
                 handle.write(data)
             return
-        _write_regular(Path(os.path.realpath(path)), data, force)
-    except BrokenPipeError:
-        raise
+        _write_regular(Path(os.path.realpath(path)), data, where, force)
     except OSError as error:
         if error.strerror is None:
             raise
@@ -91,23 +103,35 @@ def _is_special(path: Path) -> bool:
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
-def _write_regular(target: Path, data: bytes, force: bool) -> None:
-    if force:
-        temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.tmp")
-        created = temporary
-    else:
-        created = target
+def _exists_error(where: str) -> FileExistsError:
+    return FileExistsError(f"{where}: exists; say force=True (--force) to overwrite it")
+
+
+def _write_regular(target: Path, data: bytes, where: str, force: bool) -> None:
+    temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")
     try:
-        with created.open("xb") as handle:  # fails if somebody else was faster
-            try:
-                handle.write(data)
-            except BaseException:
-                created.unlink()
-                raise
-        if force:
-            if target.exists():
-                shutil.copymode(target, created)
-            created.replace(target)
+        with temporary.open("xb") as handle:
+            handle.write(data)
+            handle.flush()
+            os.fsync(handle.fileno())
+        _publish(temporary, target, where, force)
     finally:
-        if force:
-            created.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
+
+
+def _publish(temporary: Path, target: Path, where: str, force: bool) -> None:
+    """Give a finished temporary file its name, in one step."""
+    if force:
+        if target.exists():
+            shutil.copymode(target, temporary)
+        temporary.replace(target)
+        return
+    try:
+        # A hard link fails if the name was taken meanwhile; a rename would replace that file.
+        target.hardlink_to(temporary)
+    except FileExistsError:
+        raise _exists_error(where) from None
+    except OSError:  # a file system without hard links
+        if os.path.lexists(target):
+            raise _exists_error(where) from None
+        temporary.replace(target)

@@ -1,0 +1,21 @@
+"""Processes that compute side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import contextmanager
+
+__all__ = ["workers"]
+
+
+@contextmanager
+def workers(count: int) -> Iterator[Executor | None]:
+    """A pool of so many processes; one: none besides this one."""
+    if count < 1:
+        raise ValueError(f"processes = {count}: must be at least 1")
+    if count == 1:
+        yield None
+        return
+    with ProcessPoolExecutor(count) as pool:
+        yield pool

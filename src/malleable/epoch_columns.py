@@ -1,0 +1,70 @@
+"""Columns that scheduler loops hand to epoch objects: one entry a job, read in place where possible."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from malleable.tables import ALL_SLOTS, Integers
+
+__all__ = ["count_of", "floats_of", "ids_of", "integers_of"]
+
+
+def count_of(field: str, values: npt.ArrayLike) -> int:
+    """How many jobs a column is for; a scalar is for one."""
+    try:
+        return len(np.atleast_1d(np.asarray(values)))
+    except ValueError:
+        raise ValueError(f"{field}: expected numbers") from None
+
+
+def ids_of(ids: npt.ArrayLike) -> Integers:
+    """Ids as int64; ValueError unless they are whole numbers."""
+    array = np.atleast_1d(np.asarray(ids))
+    if array.ndim != 1 or (array.dtype.kind not in "iu" and array.size):
+        raise ValueError(f"ids: expected a list of whole numbers, not {array.dtype}")
+    for bad in np.flatnonzero(array > np.iinfo(np.int64).max)[:1]:
+        raise ValueError(f"ids[{bad}] = {array[bad]}: no such job")
+    return np.ascontiguousarray(array, dtype=np.int64)
+
+
+def _of_ids(field: str, array: npt.NDArray[Any], count: int) -> npt.NDArray[Any]:
+    """One entry per id; a scalar is spread."""
+    if array.ndim == 0:
+        return np.full(count, array)
+    if array.ndim != 1 or len(array) != count:
+        raise ValueError(f"{field} has shape {array.shape} but there are {count} ids")
+    return array
+
+
+def floats_of(field: str, values: npt.ArrayLike | None, count: int) -> Any:
+    """Float64, one entry a job or a scalar that is spread; None stays None.
+
+    In a list of deadlines None is no deadline.
+    """
+    if values is None:
+        return None
+    if field == "deadline" and isinstance(values, (list, tuple)):
+        values = [np.inf if value is None else value for value in values]
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{field}: expected numbers") from None
+    return np.ascontiguousarray(_of_ids(field, array, count))
+
+
+def integers_of(field: str, values: npt.ArrayLike | None, count: int) -> Any:
+    """As `floats_of`, for whole numbers of at least 0; `ALL_SLOTS` at most."""
+    if values is None:
+        return None
+    array = np.asarray(values)
+    if array.dtype.kind not in "iu":
+        array = floats_of(field, values, count)
+        for bad in np.flatnonzero(~(np.isfinite(array) & (array == np.floor(array))))[:1]:
+            raise ValueError(f"{field}[{bad}] = {array[bad]}: must be a whole number")
+    array = _of_ids(field, array, count)
+    for bad in np.flatnonzero(array < 0)[:1]:
+        raise ValueError(f"{field}[{bad}] = {array[bad]}: must be at least 0")
+    return np.ascontiguousarray(np.clip(array, 0, ALL_SLOTS), dtype=np.int64)

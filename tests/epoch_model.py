@@ -1,0 +1,127 @@
+"""What a decision of the epoch object must be: a simple model of it, and checks."""
+
+import math
+
+import numpy as np
+import pytest
+
+from tests.oracles.packing import scale_minima, waterline_allocation
+from tests.oracles.validate import violations
+from tests.strategies import limits, literal_value, pieces_of
+
+LINEAR = ("sum:response", "sum:completion", "sum:stretch", "sum:lateness")
+INF = math.inf
+
+
+class Row:
+    """A job as the model sees it."""
+
+    def __init__(self, work, low, high, weight, arrival, deadline, size, sla):
+        self.work, self.low, self.high, self.weight = work, low, high, weight
+        self.arrival, self.deadline, self.size, self.sla = arrival, deadline, size, sla
+
+
+def rows_of(jobs):
+    columns = (jobs.work, jobs.min_slots, jobs.max_slots, jobs.weight, jobs.arrival, jobs.deadline)
+    lists = [column.tolist() for column in (*columns, jobs.size)]
+    return [Row(*values) for values in zip(*lists, jobs.sla, strict=True)]
+
+
+def least_and_most(rows, slots, policy, min_mode):
+    """What each job is guaranteed (a gang: needs) and may have."""
+    low = [r.low if r.work > 0 and policy != "fifo" else 0 for r in rows]
+    if min_mode == "guarantee":
+        low = scale_minima([r.work for r in rows], low, slots)
+    return low, [min(r.high, slots) if r.work > 0 else 0 for r in rows]
+
+
+def urgency(row, objective, policy):
+    """Small is urgent: arrival for FIFO, otherwise Smith's ratio."""
+    if policy == "fifo":
+        return row.arrival
+    size = row.size if objective.endswith("stretch") else 1.0
+    return row.work * size / row.weight if row.weight > 0 and size > 0 else INF
+
+
+def by_waterline(rows, slots, policy, min_mode):
+    """FAIR's or WDEQ's slots; gangs are admitted by row while they fit."""
+    low, high = least_and_most(rows, slots, policy, min_mode)
+    running, left = [], slots
+    for j, row in enumerate(rows):
+        need = max(1, low[j]) if min_mode == "gang" else 0
+        if row.work > 0 and need <= left:
+            left -= need
+            running.append(j)
+    shares = waterline_allocation(
+        [low[j] for j in running],
+        [high[j] for j in running],
+        [rows[j].weight if policy == "wdeq" else 1.0 for j in running],
+        slots,
+    )
+    given = [0] * len(rows)
+    for j, share in zip(running, shares, strict=True):
+        given[j] = share
+    return given
+
+
+def check_slots_given(given, rows, slots, policy, min_mode):
+    """Capacity, limits, and no slot idle that somebody could use."""
+    low, high = least_and_most(rows, slots, policy, min_mode)
+    assert sum(given) <= slots
+    for j, got in enumerate(given):
+        assert got <= high[j]
+        assert got >= low[j] or (min_mode == "gang" and got == 0)
+    if min_mode == "guarantee" or policy == "fifo":
+        assert sum(given) == min(slots, sum(high))
+
+
+def check_priority(given, keys, low, high):
+    """Whoever has more than its minimum is at least as urgent as whoever could use more."""
+    winners = [k for k, got, m in zip(keys, given, low, strict=True) if got > m]
+    losers = [k for k, got, M in zip(keys, given, high, strict=True) if got < M]
+    if winners and losers:
+        assert max(winners) <= min(losers) * (1 + 1e-12) or max(winners) == min(losers)
+    between = [j for j, got in enumerate(given) if low[j] < got < high[j]]
+    assert len(between) <= 1
+
+
+def check_plan(decision, epoch, rows, objective, policy, min_mode):
+    """The plan behind a decision starts with it, and is a valid plan of the epoch's jobs."""
+    plan = decision.plan()
+    assert plan.allocation.tolist() == decision.slots.tolist()
+    plan.validate()
+    jobs = plan.jobs
+    assert jobs.name == tuple(str(job) for job in decision.ids.tolist())
+    for name, want in {
+        "work": "work",
+        "size": "size",
+        "arrival": "arrival",
+        "weight": "weight",
+        "deadline": "deadline",
+        "min_slots": "low",
+        "max_slots": "high",
+    }.items():
+        assert getattr(jobs, name).tolist() == [getattr(row, want) for row in rows], name
+    assert jobs.sla == [row.sla for row in rows]
+    assert (plan.slots, plan.now) == (epoch.slots, decision.now)
+    assert (plan.policy, plan.objective, plan.min_mode) == (policy, objective, min_mode)
+    assert plan.lower_bound <= plan.value
+    assert plan.value == pytest.approx(
+        literal_value(objective, plan.completion, jobs), rel=1e-9, abs=1e-9
+    )
+    low, high = limits(jobs, epoch.slots, policy=policy, min_mode=min_mode)
+    runs = np.isfinite(plan.completion)
+    # Ended already, or never going to end: nothing of it may be in the schedule.
+    has_work = (jobs.work > 0) & runs
+    found = violations(
+        pieces_of(plan),
+        np.where(has_work, jobs.work, 0.0),
+        low,
+        high,
+        epoch.slots,
+        completion=np.where(has_work, plan.completion, 0.0),
+        now=decision.now,
+        min_mode="none" if policy == "fifo" else min_mode,
+    )
+    assert found == []
+    return plan
