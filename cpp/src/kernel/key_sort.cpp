@@ -11,7 +11,6 @@
 namespace malleable {
 namespace {
 
-constexpr std::size_t kAhead = 16;
 constexpr std::size_t kShort = 192;  // below this a comparison sort is faster (measured)
 
 // Leading bits sorted by counting, and how many of them at a time; what they leave equal is put
@@ -74,13 +73,11 @@ void KeySort::sort(std::span<const double> keys, std::span<Index> order) {
   const int shift = std::max(0, width - head_width);
   const std::uint64_t last = ((most - least) >> shift) + 1;
   const int passes = (static_cast<int>(std::bit_width(last)) + digit - 1) / digit;
-  const auto head_of = [&](double key) {
-    const std::uint64_t bits = ordered(key);
-    return static_cast<std::uint32_t>(bits < never ? (bits - least) >> shift : last);
-  };
   counts_.assign(radix * 3, 0);
   for (std::size_t i = 0; i < n; ++i) {
-    const std::uint32_t head = head_of(keys[i]);
+    const std::uint64_t bits = ordered(keys[i]);
+    const auto head = static_cast<std::uint32_t>(bits < never ? (bits - least) >> shift : last);
+    from_[i] = {head, static_cast<Index>(i)};
     ++counts_[head & (radix - 1)];
     ++counts_[radix + ((head >> digit) & (radix - 1))];
     ++counts_[2 * radix + (head >> (2 * digit))];
@@ -89,63 +86,45 @@ void KeySort::sort(std::span<const double> keys, std::span<Index> order) {
     std::uint32_t* count = &counts_[static_cast<std::size_t>(p) * radix];
     std::uint32_t at = 0;
     for (std::size_t d = 0; d < radix; ++d) at += std::exchange(count[d], at);
-    // Where a later entry will go is fetched while earlier ones are written.
-    const int down = 32 + p * digit;
-    const auto place = [&](std::uint64_t entry) -> std::uint32_t& {
-      return count[(entry >> down) & (radix - 1)];
-    };
-    const auto scatter = [&](const auto& entry_of) {
-      std::uint64_t ahead[kAhead];
-      for (std::size_t i = 0; i < kAhead; ++i) ahead[i] = entry_of(i);
-      for (std::size_t i = 0; i < n; ++i) {
-        std::uint64_t& next = ahead[i % kAhead];
-        const std::uint64_t entry = next;
-        if (i + kAhead < n) {
-          next = entry_of(i + kAhead);
-          __builtin_prefetch(&to_[place(next)], 1);
-        }
-        to_[place(entry)++] = entry;
-      }
-    };
-    if (p == 0) {
-      scatter([&](std::size_t i) { return std::uint64_t{head_of(keys[i])} << 32 | i; });
-    } else {
-      scatter([&](std::size_t i) { return from_[i]; });
+    const int down = p * digit;
+    for (std::size_t i = 0; i < n; ++i) {
+      to_[count[(from_[i].head >> down) & (radix - 1)]++] = from_[i];
     }
     from_.swap(to_);
   }
-  settle(keys, {from_.data(), n}, order);
+  if (shift > 0) settle(keys, {from_.data(), n});
+  for (std::size_t i = 0; i < n; ++i) order[i] = from_[i].index;
 }
 
-// The entries are sorted by their leading bits; puts right what the keys still disagree on.
-void KeySort::settle(std::span<const double> keys, std::span<const std::uint64_t> entries,
-                     std::span<Index> order) {
-  constexpr std::size_t kLong = 32;
-  const auto before = [&](Index a, Index b) {
-    return keys[a] != keys[b] ? keys[a] < keys[b] : a < b;
-  };
-  std::size_t first = 0;  // of a run of equal heads, whose entries come in order of index
-  const auto finish = [&](std::size_t end) {
-    if (end - first <= kLong) return;
-    const auto begin = order.begin() + static_cast<std::ptrdiff_t>(first);
-    const auto stop = order.begin() + static_cast<std::ptrdiff_t>(end);
-    // Equal keys, the usual reason for a long run, are in order already.
-    if (!std::is_sorted(begin, stop, before)) std::sort(begin, stop, before);
-  };
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    const auto job = static_cast<Index>(entries[i]);
-    std::size_t to = i;
-    if (i > 0 && (entries[i] ^ entries[i - 1]) >> 32 == 0) {
-      for (; i - first < kLong && to > first && keys[order[to - 1]] > keys[job]; --to) {
-        order[to] = order[to - 1];
+// The entries are sorted by their leading bits; put right what the keys still disagree on.
+void KeySort::settle(std::span<const double> keys, std::span<Entry> entries) const {
+  for (std::size_t i = 1; i < entries.size(); ++i) {
+    if (entries[i].head != entries[i - 1].head) continue;
+    // A run of equal heads: its entries are in order of index.
+    std::size_t end = i + 1;
+    while (end < entries.size() && entries[end].head == entries[i].head) ++end;
+    const std::size_t first = i - 1;
+    if (end - first <= 32) {
+      for (std::size_t k = i; k < end; ++k) {
+        const Entry entry = entries[k];
+        std::size_t to = k;
+        for (; to > first && keys[entries[to - 1].index] > keys[entry.index]; --to) {
+          entries[to] = entries[to - 1];
+        }
+        entries[to] = entry;
       }
     } else {
-      finish(i);
-      first = i;
+      const auto before = [&](const Entry& a, const Entry& b) {
+        const double x = keys[a.index], y = keys[b.index];
+        return x != y ? x < y : a.index < b.index;
+      };
+      const auto begin = entries.begin() + static_cast<std::ptrdiff_t>(first);
+      const auto stop = entries.begin() + static_cast<std::ptrdiff_t>(end);
+      // Equal keys, the usual reason for a long run, are in order already.
+      if (!std::is_sorted(begin, stop, before)) std::sort(begin, stop, before);
     }
-    order[to] = job;
+    i = end;
   }
-  finish(entries.size());
 }
 
 }  // namespace malleable

@@ -87,7 +87,8 @@ void Flex::plan_generic(const Problem& problem, const Penalties& penalties, Aggr
   const std::size_t n = problem.size();
   order_.resize(n);
   waiting_.clear();
-  double needed = 0.0;
+  double needed = 0.0;  // whole numbers: exact in any order
+#pragma omp simd reduction(+ : needed)
   for (std::size_t j = 0; j < n; ++j) needed += std::max(problem.low[j], 1.0);
   if (needed > problem.slots) {  // somebody may have to wait: in the metric's own order
     waiting_.resize(n);

@@ -5,7 +5,6 @@
 // comparison sort. O(n) for keys that spread; O(n log n) when nearly all leading bits agree.
 #pragma once
 
-#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -19,11 +18,13 @@ class KeySort {
   void sort(std::span<const double> keys, std::span<Index> order);
 
  private:
-  // An entry is the leading bits of a key, then the index.
-  static void settle(std::span<const double> keys, std::span<const std::uint64_t> entries,
-                     std::span<Index> order);
+  struct Entry {
+    std::uint32_t head;  // leading bits of the key
+    Index index;
+  };
+  void settle(std::span<const double> keys, std::span<Entry> entries) const;
 
-  std::vector<std::uint64_t> from_, to_;
+  std::vector<Entry> from_, to_;
   std::vector<std::uint32_t> counts_;
 };
 
