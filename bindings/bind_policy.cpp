@@ -1,4 +1,6 @@
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "arrays.hpp"
 #include "malleable/policy/baseline.hpp"
@@ -10,6 +12,37 @@ namespace {
 
 using Doubles = Array<double>;
 using Integers = Array<std::int64_t>;
+
+// What planning needs besides its result.
+struct Workshop {
+  Problem problem;
+  Flex flex;
+  Baseline baseline;
+};
+
+// Memory that is asked for and given back with every call costs a small plan a fifth of its time:
+// a thread keeps the workshop of its last one, unless it grew large. Who plans within a plan, from
+// a penalty of their own, gets another.
+class Lease {
+ public:
+  Lease() : workshop_(std::move(kept())) {
+    if (workshop_ == nullptr) workshop_ = std::make_unique<Workshop>();
+  }
+  ~Lease() {
+    constexpr std::size_t kMostKept = 10000;  // jobs; some MB
+    if (workshop_->problem.size() <= kMostKept) kept() = std::move(workshop_);
+  }
+  Lease(const Lease&) = delete;
+  Lease& operator=(const Lease&) = delete;
+  Workshop& operator*() const { return *workshop_; }
+
+ private:
+  static std::unique_ptr<Workshop>& kept() {
+    static thread_local std::unique_ptr<Workshop> workshop;
+    return workshop;
+  }
+  std::unique_ptr<Workshop> workshop_;
+};
 
 py::dict plan(const Doubles& work, const Doubles& arrival, const Integers& min_slots,
               const Integers& max_slots, const Doubles& weight, std::int64_t slots, double now,
@@ -25,19 +58,20 @@ py::dict plan(const Doubles& work, const Doubles& arrival, const Integers& min_s
   Plan result;
   {
     py::gil_scoped_release release;
-    Problem problem;
+    const Lease lease;
+    auto& [problem, flex, baseline] = *lease;
     problem.build(remaining, view(arrival), view(min_slots), view(max_slots), slots, now,
                   gang ? MinMode::kGang : MinMode::kGuarantee);
     if (policy == "flex") {
-      Flex().plan(problem, penalties, aggregate_of(is_max), {effort, budget}, result);
+      flex.plan(problem, penalties, aggregate_of(is_max), {effort, budget}, result);
     } else if (policy == "flex-generic") {
-      Flex().plan_generic(problem, penalties, aggregate_of(is_max), true, result);
+      flex.plan_generic(problem, penalties, aggregate_of(is_max), true, result);
     } else if (policy == "fifo") {
-      Baseline().fifo(problem, penalties, aggregate_of(is_max), view(arrival), result);
+      baseline.fifo(problem, penalties, aggregate_of(is_max), view(arrival), result);
     } else if (policy == "fair") {
-      Baseline().waterline(problem, penalties, aggregate_of(is_max), {}, result);
+      baseline.waterline(problem, penalties, aggregate_of(is_max), {}, result);
     } else if (policy == "wdeq") {
-      Baseline().waterline(problem, penalties, aggregate_of(is_max), view(weight), result);
+      baseline.waterline(problem, penalties, aggregate_of(is_max), view(weight), result);
     } else {
       throw std::invalid_argument("policy = '" + policy + "': unknown");
     }
