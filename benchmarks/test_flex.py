@@ -72,3 +72,15 @@ def test_decide(benchmark, jobs, which):
     """One decision, with 1 % of the jobs arriving, leaving or changing before it (not timed)."""
     stream = instances.decision_stream(which, jobs)
     benchmark.pedantic(stream.decide, setup=stream.change, rounds=200 if jobs < 10**6 else 20)
+
+
+@pytest.mark.parametrize("jobs", [100_000, 1_000_000])
+@pytest.mark.parametrize("which", ["a", "b"])
+def test_value_and_bound_of_a_decision(benchmark, jobs, which):
+    """The epoch of the paper from Python: order, one packing, value and bound."""
+    stream = instances.decision_stream(which, jobs)
+
+    def assess():
+        return stream.decide().gap
+
+    benchmark.pedantic(assess, setup=stream.change, rounds=20 if jobs < 10**6 else 5)

@@ -102,6 +102,17 @@ class PyEpoch {
     return py::make_tuple(plan_dict(std::move(plan)), columns);
   }
 
+  // (value, lower bound)
+  py::tuple assess() {
+    const Turn turn(busy_);
+    Epoch::Assessment found{};
+    {
+      py::gil_scoped_release release;
+      found = epoch_.assess();
+    }
+    return py::make_tuple(found.value, found.lower_bound);
+  }
+
   std::int64_t slots() const { return epoch_.slots(); }
   std::size_t size() const { return epoch_.size(); }
   std::uint64_t version() const { return epoch_.version(); }
@@ -144,6 +155,7 @@ void bind_epoch(py::module_& module) {
       .def("remove", &PyEpoch::remove, py::arg("ids").noconvert())
       .def("decide", &PyEpoch::decide, py::arg("now"), py::arg("slots"))
       .def("plan", &PyEpoch::plan)
+      .def("assess", &PyEpoch::assess)
       .def_property_readonly("slots", &PyEpoch::slots)
       .def_property_readonly("version", &PyEpoch::version)
       .def("__len__", &PyEpoch::size);

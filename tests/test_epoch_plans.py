@@ -127,6 +127,43 @@ def test_a_plan_must_be_asked_for_before_anything_changes(policy, change):
     epoch.decide().plan().validate()
 
 
+@pytest.mark.parametrize("change", [lambda epoch: epoch.add([1.0]), lambda epoch: epoch.decide()])
+def test_a_value_is_kept_but_must_first_be_asked_for_in_time(change):
+    epoch = mb.Epoch(4)
+    epoch.add([2.0, 3.0])
+    asked = epoch.decide()
+    assert asked.value == pytest.approx(1.75)
+    assert asked.lower_bound == pytest.approx(1.75)  # all slots for the shorter, then the longer
+    assert asked.gap == pytest.approx(0.0, abs=1e-12)
+    silent = epoch.decide()
+    change(epoch)
+    assert asked.value == pytest.approx(1.75)
+    with pytest.raises(RuntimeError, match="ask for the value first"):
+        _ = silent.lower_bound
+
+
+@pytest.mark.parametrize(
+    ("policy", "effort"), [*((policy, None) for policy in POLICIES), ("flex", 50)]
+)
+@pytest.mark.parametrize("objective", ["sum:response", "sum:tardiness", "sum:sla", "max:stretch"])
+def test_value_and_bound_are_those_of_the_plan(objective, policy, effort):
+    rng = np.random.default_rng([106, len(objective), len(policy)])
+    for _ in range(10):
+        slots = int(rng.integers(1, 25))
+        jobs = random_jobs(rng, int(rng.integers(1, 40)), slots, minima="small", idle=0.1, now=3.0)
+        epoch = mb.Epoch(slots, objective, policy=policy, effort=effort)
+        epoch.add(jobs=jobs)
+        decision = epoch.decide(now=3.0)
+        value, bound = decision.value, decision.lower_bound
+        plan = decision.plan()
+        assert value == plan.value
+        assert bound <= value
+        if policy != "fifo":  # which has no minima to obey, so that its bound is a lower one
+            best = mb.plan(jobs, slots, objective, now=3.0)
+            assert bound <= best.value * (1 + 1e-9) + 1e-9
+        assert (decision.gap == 0.0) == (value == bound)
+
+
 def test_decisions_are_copies():
     epoch = mb.Epoch(4)
     epoch.add([2.0, 3.0])

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from itertools import pairwise
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 
 from malleable import _core
 from malleable.epoch_columns import floats_of, ids_of, integers_of
-from malleable.objectives import parse_objective
+from malleable.objectives import parse_objective, relative_gap
 from malleable.planning import POLICIES, Plan, check_effort
 from malleable.tables import (
     Integers,
@@ -39,9 +38,15 @@ class Decision:
         Where that differs from the decision before (a new job had 0).
     now : float
         Time of the decision [s].
+    value, lower_bound : float
+        The objective if nothing else happens, and a floor under every schedule. Worked out when first
+        asked for, before the epoch moves on: O(J log J), some milliseconds for 100,000 jobs. The bound of
+        a sum is the quick one; the plan's may be stronger.
+    gap : float or None
+        As a plan's.
     """
 
-    __slots__ = ("_epoch", "_version", "changed", "ids", "now", "slots")
+    __slots__ = ("_assessment", "_epoch", "_version", "changed", "ids", "now", "slots")
 
     def __init__(
         self,
@@ -58,6 +63,24 @@ class Decision:
         self.ids = ids
         self.slots = slots
         self.changed = changed
+        self._assessment: tuple[float, float] | None = None
+
+    @property
+    def value(self) -> float:
+        return self._assessed()[0]
+
+    @property
+    def lower_bound(self) -> float:
+        return self._assessed()[1]
+
+    @property
+    def gap(self) -> float | None:
+        return relative_gap(*self._assessed())
+
+    def _assessed(self) -> tuple[float, float]:
+        if self._assessment is None:
+            self._assessment = self._epoch._assess(self)
+        return self._assessment
 
     def __repr__(self) -> str:
         return (
@@ -237,23 +260,22 @@ class Epoch:
         self._decisions += 1
         return Decision(self, (self._core.version, self._decisions), moment, ids, given, changed)
 
-    def _plan(self, decision: Decision) -> Plan:
+    def _must_be_last(self, decision: Decision, wanted: str) -> None:
         if decision._version != (self._core.version, self._decisions):
-            raise RuntimeError("the epoch has moved on since this decision; ask for the plan first")
+            raise RuntimeError(
+                f"the epoch has moved on since this decision; ask for the {wanted} first"
+            )
+
+    def _assess(self, decision: Decision) -> tuple[float, float]:
+        self._must_be_last(decision, "value")
+        return self._core.assess()
+
+    def _plan(self, decision: Decision) -> Plan:
+        self._must_be_last(decision, "plan")
         began = time.perf_counter()
         result, columns = self._core.plan()
         took = time.perf_counter() - began
-        jobs = Jobs(
-            columns["work"],
-            arrival=columns["arrival"],
-            min_slots=columns["min_slots"],
-            max_slots=columns["max_slots"],
-            weight=columns["weight"],
-            deadline=columns["deadline"],
-            sla=_steps(columns),
-            name=[str(job) for job in decision.ids.tolist()],
-            size=columns["size"],
-        )
+        jobs = Jobs.of_core(columns, decision.ids.copy())
         paid = self._goal.penalties(jobs).of_jobs(result["completion"])
         return Plan(
             jobs,
@@ -266,9 +288,3 @@ class Epoch:
             paid,
             took,
         )
-
-
-def _steps(columns: dict[str, Any]) -> list[list[tuple[float, float]]]:
-    steps = list(zip(columns["sla_time"].tolist(), columns["sla_penalty"].tolist(), strict=True))
-    offset = columns["sla_offset"].tolist()
-    return [steps[a:b] for a, b in pairwise(offset)]

@@ -13,7 +13,13 @@ import numpy.typing as npt
 from malleable import _core, views
 from malleable.flow_check import check_flow_schedule
 from malleable.flow_tables import Flows
-from malleable.objectives import Objective, ObjectiveLike, PenaltyLike, parse_objective
+from malleable.objectives import (
+    Objective,
+    ObjectiveLike,
+    PenaltyLike,
+    parse_objective,
+    relative_gap,
+)
 from malleable.tables import Floats, Integers, check_count, check_slots, check_time
 
 __all__ = ["FLOW_POLICIES", "FlowPlan", "plan_flows"]
@@ -94,11 +100,7 @@ class FlowPlan:
     @property
     def gap(self) -> float | None:
         """Relative distance between value and bound."""
-        if self.value == self.lower_bound:
-            return 0.0
-        if self.lower_bound == 0.0:
-            return None
-        return (self.value - self.lower_bound) / abs(self.lower_bound)
+        return relative_gap(self.value, self.lower_bound)
 
     def __repr__(self) -> str:
         gap = "none" if self.gap is None else f"{self.gap:.2%}"

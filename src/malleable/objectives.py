@@ -134,3 +134,12 @@ def _address(penalty: PenaltyLike | None) -> int:
 
 # The core holds bare addresses, so what was compiled here must not be collected.
 _COMPILED: list[Any] = []
+
+
+def relative_gap(value: float, lower_bound: float) -> float | None:
+    """Relative distance between a value and its bound; None if only the bound is 0."""
+    if value == lower_bound:
+        return 0.0
+    if lower_bound == 0.0:
+        return None
+    return (value - lower_bound) / abs(lower_bound)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -105,6 +105,20 @@ def _names(field: str, values: Any, count: int) -> tuple[str, ...]:
     return names
 
 
+_COLUMNS = (
+    "work",
+    "arrival",
+    "min_slots",
+    "max_slots",
+    "weight",
+    "deadline",
+    "sla_offset",
+    "sla_time",
+    "sla_penalty",
+    "size",
+)
+
+
 class Jobs:
     """A table of malleable jobs.
 
@@ -139,6 +153,7 @@ class Jobs:
     """
 
     __slots__ = (
+        "_ids",
         "_name",
         "arrival",
         "deadline",
@@ -164,6 +179,7 @@ class Jobs:
     sla_penalty: Floats
     size: Floats
     user: tuple[str, ...] | None
+    _ids: Integers | None
     _name: tuple[str, ...] | None
 
     def __init__(
@@ -190,6 +206,7 @@ class Jobs:
         self.weight = _floats("weight", weight, count)
         self.deadline = _deadlines(deadline, count)
         self.sla_offset, self.sla_time, self.sla_penalty = _flatten_sla(sla, count)
+        self._ids = None
         self._name = None if name is None else _names("name", name, count)
         if self._name is not None and len(set(self._name)) < count:
             seen: set[str] = set()
@@ -212,19 +229,22 @@ class Jobs:
         )
         for row in np.flatnonzero(~(np.isfinite(self.size) & (self.size >= 0.0)))[:1]:
             raise ValueError(f"size[{row}] = {self.size[row]}: must be finite and at least 0")
-        for array in (
-            self.work,
-            self.size,
-            self.arrival,
-            self.min_slots,
-            self.max_slots,
-            self.weight,
-            self.deadline,
-            self.sla_offset,
-            self.sla_time,
-            self.sla_penalty,
-        ):
-            array.flags.writeable = False
+        self._freeze()
+
+    @classmethod
+    def of_core(cls, columns: Mapping[str, Any], ids: Integers) -> Jobs:
+        """A table of columns that the core has validated and handed over, named by ids. O(1)."""
+        jobs = cls.__new__(cls)
+        for column in _COLUMNS:
+            setattr(jobs, column, columns[column])
+        jobs.user = jobs._name = None
+        jobs._ids = ids
+        jobs._freeze()
+        return jobs
+
+    def _freeze(self) -> None:
+        for column in _COLUMNS:
+            getattr(self, column).flags.writeable = False
 
     def __len__(self) -> int:
         return len(self.work)
@@ -236,7 +256,10 @@ class Jobs:
     def name(self) -> tuple[str, ...]:
         """Unique names, one per job."""
         if self._name is None:
-            self._name = tuple(f"job{row}" for row in range(len(self)))
+            if self._ids is None:
+                self._name = tuple(f"job{row}" for row in range(len(self)))
+            else:
+                self._name = tuple(map(str, self._ids.tolist()))
         return self._name
 
     @property

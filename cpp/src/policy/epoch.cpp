@@ -430,23 +430,40 @@ void Epoch::decide(double now, std::optional<std::int64_t> slots) {
   }
 }
 
+bool Epoch::by_waterline() const {
+  return options_.policy == EpochPolicy::kFair || options_.policy == EpochPolicy::kWdeq;
+}
+
+void Epoch::recall() {
+  if (!by_key_) return;
+  build_instance();
+  order_.resize(id_.size());
+  sorter_.sort(key_, order_);
+}
+
 Plan Epoch::plan() {
   if (planned_) return *planned_;
   Plan plan;
-  if (by_key_) build_instance();
-  if (options_.policy == EpochPolicy::kFair || options_.policy == EpochPolicy::kWdeq) {
+  if (by_waterline()) {
     const std::span<const double> weight = options_.policy == EpochPolicy::kWdeq
                                                ? std::span<const double>(weight_)
                                                : std::span<const double>();
     baseline_.waterline(problem_, penalties_, options_.aggregate, weight, plan);
     return plan;
   }
-  if (by_key_) {
-    order_.resize(id_.size());
-    sorter_.sort(key_, order_);
-  }
+  recall();
   flex_.plan_order(problem_, penalties_, options_.aggregate, order_, true, plan);
   return plan;
+}
+
+Epoch::Assessment Epoch::assess() {
+  if (planned_ || by_waterline()) {
+    const Plan whole = plan();
+    return {whole.value, whole.lower_bound};
+  }
+  recall();
+  flex_.plan_order(problem_, penalties_, options_.aggregate, order_, false, sketch_);
+  return {sketch_.value, sketch_.lower_bound};
 }
 
 }  // namespace malleable

@@ -65,6 +65,12 @@ class Epoch {
 
   // The plan behind the last decision, with the same rows; the state must not have changed since.
   Plan plan();
+  // Its value and a floor under every schedule, without pieces and, for sums, by the quick bound:
+  // what a loop can afford to ask for after every decision.
+  struct Assessment {
+    double value, lower_bound;
+  };
+  Assessment assess();
   // The jobs that plan() saw, and their original sizes.
   JobsView planned_jobs() const {
     return {arrival_,  work_,        min_slots_, max_slots_,   weight_,
@@ -94,6 +100,8 @@ class Epoch {
   void give(std::size_t row, double slots);
   void build_instance();  // problem_ and penalties_
   void make_order();      // into order_
+  bool by_waterline() const;
+  void recall();  // the instance and the order of the last decision
 
   EpochOptions options_;
   std::int64_t slots_;
@@ -136,6 +144,7 @@ class Epoch {
   KeySort sorter_;
   Problem problem_;
   Penalties penalties_;
+  Plan sketch_;  // without pieces
   std::vector<double> share_, rank_;
   std::vector<Index> order_;
   std::vector<std::int64_t> step_offset_;
