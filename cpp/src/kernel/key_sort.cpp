@@ -82,6 +82,10 @@ void KeySort::sort(std::span<const double> keys, std::span<Index> order) {
     ++counts_[radix + ((head >> digit) & (radix - 1))];
     ++counts_[2 * radix + (head >> (2 * digit))];
   }
+  // Entries are about to be scattered over memory that has long left the near caches: fetching it
+  // in order is quicker than line by line when each is first written (measured).
+  constexpr std::size_t kLine = 64 / sizeof(Entry);
+  for (std::size_t i = 0; i < n; i += kLine) to_[i].index = 0;
   for (int p = 0; p < passes; ++p) {
     std::uint32_t* count = &counts_[static_cast<std::size_t>(p) * radix];
     std::uint32_t at = 0;
