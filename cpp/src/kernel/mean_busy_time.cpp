@@ -272,14 +272,17 @@ double MeanBusyTime::relax_maxima(const Problem& problem, std::span<const double
   }
   if (minima > 0.0) {
     // A job that would end on its minimum before the frontier comes bends its lower limit; such
-    // limits are dropped, which only lowers the bound. Frontier times are no later without them.
+    // limits are dropped, which only lowers the bound. The frontier comes to a group no later than
+    // the work before it takes beside the minima behind, nor later than to any group after it.
     entered_.resize(groups_.size());
-    double before = 0.0, behind = minima, entered = 0.0;
+    double before = 0.0, behind = minima;
     for (std::size_t g = 0; g < groups_.size(); ++g) {
-      if (before > 0.0) entered = std::max(entered, before / (problem.slots - behind));
-      entered_[g] = entered;
+      entered_[g] = before > 0.0 ? before / (problem.slots - behind) : 0.0;
       before += groups_[g].work;
       behind -= groups_[g].low;
+    }
+    for (std::size_t g = groups_.size() - 1; g > 0; --g) {
+      entered_[g - 1] = std::min(entered_[g - 1], entered_[g]);
     }
     for (std::size_t j = 0; j < n; ++j) {
       const std::uint16_t group = group_[j];
