@@ -110,13 +110,11 @@ void MalleablePacking::simulate(Done& done, Tracer trace) {
       full.pop();
     } else {
       while (minimal.front().position <= frontier) minimal.pop();
-      // Ties go to the earlier position; a minimal job always stands behind the frontier.
-      const bool at_frontier =
-          partial < event.time || (partial == event.time && frontier < event.position);
+      // Ties go to the earlier position: full jobs stand before the frontier, minimal ones behind.
+      const bool at_frontier = partial < event.time;
       if (at_frontier) event = {partial, rate, frontier, rows[frontier].job};
       const EventCalendar::Event waiting = minimal.front();
-      if (waiting.time < event.time ||
-          (waiting.time == event.time && waiting.position < event.position)) {
+      if (waiting.time < event.time) {
         event = waiting;
         event.time = std::max(event.time, time);
         minimal.pop();
