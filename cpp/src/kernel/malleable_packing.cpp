@@ -76,53 +76,33 @@ void MalleablePacking::load(const Problem& problem, std::span<const Index> order
   rows_[count] = {kInfinity, 0.0, kInfinity, EventCalendar::kNone, false};
 }
 
-// Completions are written down one behind the other first: jobs are scattered over memory, and a
-// simulation that waits for it takes longer than both.
-void MalleablePacking::simulate_into(std::span<double> completion) {
-  const std::size_t n = rows_.size() - 1;
-  end_.resize(n);
-  ended_.resize(n);
-  double* end = end_.data();
-  Index* ended = ended_.data();
-  auto done = [&](Index job, double time) {
-    *end++ = time;
-    *ended++ = job;
-    return true;
-  };
-  simulate(done, NoTrace{});
-  constexpr std::size_t kAhead = 16;
-  for (std::size_t k = 0; k < n; ++k) {
-    if (k + kAhead < n) __builtin_prefetch(&completion[ended_[k + kAhead]], 1);
-    completion[ended_[k]] = end_[k];
-  }
-}
-
 void MalleablePacking::run(const Problem& problem, std::span<const Index> order,
                            std::span<double> completion, Plan* plan) {
-  for (std::size_t j = 0; j < problem.size(); ++j) {
-    if (problem.work[j] == 0.0) completion[j] = 0.0;
-  }
+  const std::size_t n = problem.size();
   auto done = [&](Index job, double time) {
     completion[job] = time;
     return true;
   };
   if (plan != nullptr) {
-    plan->start.assign(problem.size(), problem.now);
-    plan->allocation.assign(problem.size(), 0);
+    plan->start.assign(n, problem.now);
+    plan->allocation.assign(n, 0);
     plan->pieces.clear();
+  }
+  if (!problem.gang) load(problem, order);
+  if (problem.gang || rows_.size() <= n) {
+    for (std::size_t j = 0; j < n; ++j) {
+      if (problem.work[j] == 0.0) completion[j] = 0.0;
+    }
   }
   if (problem.gang) {
     gang_.run(problem, order, done, plan);
-    return;
+  } else if (plan == nullptr) {
+    simulate(done, NoTrace{}, completion.data());
+  } else {
+    since_.assign(rows_.size() - 1, 0.0);
+    held_.assign(rows_.size() - 1, 0.0);
+    simulate(done, Trace{problem, since_, held_, *plan}, completion.data());
   }
-  load(problem, order);
-  if (plan == nullptr) {
-    simulate_into(completion);
-    return;
-  }
-  since_.assign(rows_.size() - 1, 0.0);
-  held_.assign(rows_.size() - 1, 0.0);
-  simulate(done, Trace{problem, since_, held_, *plan});
 }
 
 }  // namespace malleable
