@@ -51,9 +51,7 @@ bool rank_times(const double* times, std::size_t count, std::uint32_t* rank) {
 
 }  // namespace
 
-EventCalendar::Queue EventCalendar::start(std::size_t count, double first, double last,
-                                          const double* by_job) {
-  by_job_ = by_job;
+EventCalendar::Queue EventCalendar::start(std::size_t count, double first, double last) {
   heap_.clear();
   if (run_.empty()) more_room();
   end_ = &run_[1];
@@ -182,11 +180,7 @@ void EventCalendar::take(std::size_t bucket) {
   end_ = run + size;
   *end_ = Event{};
   if (size <= kMostRanked && rank_times(times_.data(), size, rank_.data())) {
-    for (std::size_t k = 0; k < size; ++k) {
-      const Event& event = stored_[taken_[k]];
-      if (by_job_ != nullptr) __builtin_prefetch(&by_job_[event.job], 1);
-      run[rank_[k]] = event;
-    }
+    for (std::size_t k = 0; k < size; ++k) run[rank_[k]] = stored_[taken_[k]];
   } else {
     for (std::size_t k = 0; k < size; ++k) run[k] = stored_[taken_[k]];
     std::sort(run, end_, earlier);

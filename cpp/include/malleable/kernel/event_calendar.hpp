@@ -34,9 +34,8 @@ class EventCalendar {
   class Queue;
 
   // An empty queue for about `count` events, with times mostly in [first, last], first > 0. It ends
-  // when the next one starts. Allocates nothing once warm. `by_job`, if given, is what whoever
-  // takes an event will write to at its job: it is fetched ahead.
-  Queue start(std::size_t count, double first, double last, const double* by_job = nullptr);
+  // when the next one starts. Allocates nothing once warm.
+  Queue start(std::size_t count, double first, double last);
 
  private:
   static constexpr Index kBlock = 8;  // events of a bucket that lie side by side; a power of two
@@ -83,7 +82,6 @@ class EventCalendar {
   void more_room();
 
   Scale scale_;
-  const double* by_job_ = nullptr;
   std::int64_t current_ = 0;          // events of buckets up to here are in the run or the heap
   std::vector<Index> head_;           // per bucket: the place of the event stored last
   std::vector<std::uint64_t> words_;  // a bit for each bucket

@@ -55,24 +55,26 @@ class MalleablePacking {
   struct Trace;
 
   void load(const Problem& problem, std::span<const Index> order);
-  // `by_job`: where `done` writes.
   template <typename Done, typename Tracer>
-  void simulate(Done& done, Tracer trace, const double* by_job = nullptr);
+  void simulate(Done& done, Tracer trace);
+  void simulate_into(std::span<double> completion);
 
   std::vector<Row> rows_;  // jobs with work in order, and one behind them that can never be filled
   double slack_ = 0.0;     // slots that are nobody's minimum
   double shortest_ = 0.0, horizon_ = 0.0;  // no job ends earlier, none later
   EventCalendar full_, minimal_;
   EventCalendar::Queue waiting_;  // in minimal_: jobs that may end on their minimum
+  std::vector<double> end_;       // by completion: when, and whose
+  std::vector<Index> ended_;
   GangPacking gang_;
   std::vector<double> since_, held_;  // per position, only while tracing
 };
 
 template <typename Done, typename Tracer>
-void MalleablePacking::simulate(Done& done, Tracer trace, const double* by_job) {
+void MalleablePacking::simulate(Done& done, Tracer trace) {
   const auto n = static_cast<Index>(rows_.size() - 1);
   Row* const rows = rows_.data();
-  auto full = full_.start(n, shortest_, horizon_, by_job);
+  auto full = full_.start(n, shortest_, horizon_);
   auto minimal = waiting_;
   double time = 0.0, slack = slack_;
   for (Index p = 0; p < n; ++p) trace.rate(p, rows[p].job, 0.0, rows[p].low);
