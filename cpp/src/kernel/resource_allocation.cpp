@@ -1,137 +1,17 @@
 #include "malleable/kernel/resource_allocation.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cassert>
 #include <cmath>
 
+#include "malleable/kernel/unit_selection.hpp"
 #include "malleable/kernel/vector_clones.hpp"
 
 namespace malleable {
 namespace {
 
-// Orders doubles as integers, so that bisection takes at most 64 steps whatever their scale.
-std::int64_t rank_of(double x) {
-  const auto bits = std::bit_cast<std::int64_t>(x + 0.0);
-  return bits >= 0 ? bits : std::int64_t{-0x7fffffffffffffff} - 1 - bits;
-}
-// Ranks of opposite sign may lie further apart than a signed integer reaches.
-std::uint64_t distance(std::int64_t below, std::int64_t above) {
-  return static_cast<std::uint64_t>(above) - static_cast<std::uint64_t>(below);
-}
-std::int64_t halfway(std::int64_t below, std::int64_t above) {
-  return below + static_cast<std::int64_t>(distance(below, above) / 2);
-}
-double of_rank(std::int64_t rank) {
-  return std::bit_cast<double>(rank >= 0 ? rank : std::int64_t{-0x7fffffffffffffff} - 1 - rank);
-}
-
 // Slots of all jobs together that may be looked at one by one.
 constexpr double kMostWalked = 4e6;
-
-using Unit = ResourceAllocation::Unit;
-
-// Slots of job j when every unit priced at most x is bought: the largest s with (s - 1) s <= scale
-// x, inside its range. Rounding the root to the nearest integer is right up to one unit either way.
-inline double closed_count(double scale, double low, double high, double x) {
-  const double y = std::min(scale * x, 1e30);
-  constexpr double kRound = 6755399441055744.0;  // 1.5 * 2^52
-  double s = (std::sqrt(y + 0.25) + kRound) - kRound;
-  s += s * (s + 1.0) <= y ? 1.0 : 0.0;
-  s -= (s - 1.0) * s > y ? 1.0 : 0.0;
-  return std::max(low, std::min(y > 0.0 ? s : 0.0, high));  // nothing is bought for nothing
-}
-
-// The same for F = slope max(0, W/s - c): prices are as above up to `top` slots, the last with F >
-// 0, one more unit costs `last`, and none after that is worth anything.
-inline double hinge_count(double scale, double top, double last, double low, double high,
-                          double x) {
-  const double free = closed_count(scale, 0.0, kInfinity, x);
-  const double s = free < top ? free : last <= x ? top + 1.0 : top;
-  return std::max(low, std::min(s, high));
-}
-
-MALLEABLE_VECTOR_CLONES
-double closed_total(const double* scale, const double* low, const double* high, std::size_t n,
-                    double x) {
-  double total = 0.0;  // integers: exact in any order
-#pragma omp simd reduction(+ : total)
-  for (std::size_t j = 0; j < n; ++j) total += closed_count(scale[j], low[j], high[j], x);
-  return total;
-}
-
-struct Totals {
-  double first, second;
-};
-
-// At two prices at once: reading the columns is what takes the time.
-MALLEABLE_VECTOR_CLONES
-Totals closed_totals(const double* scale, const double* low, const double* high, std::size_t n,
-                     double x, double y) {
-  double first = 0.0, second = 0.0;
-#pragma omp simd reduction(+ : first, second)
-  for (std::size_t j = 0; j < n; ++j) {
-    first += closed_count(scale[j], low[j], high[j], x);
-    second += closed_count(scale[j], low[j], high[j], y);
-  }
-  return {first, second};
-}
-
-MALLEABLE_VECTOR_CLONES
-double hinge_total(const double* scale, const double* top, const double* last, const double* low,
-                   const double* high, std::size_t n, double x) {
-  double total = 0.0;
-#pragma omp simd reduction(+ : total)
-  for (std::size_t j = 0; j < n; ++j) {
-    total += hinge_count(scale[j], top[j], last[j], low[j], high[j], x);
-  }
-  return total;
-}
-
-MALLEABLE_VECTOR_CLONES
-void closed_counts(const double* scale, const double* low, const double* high, std::size_t n,
-                   double x, double* out) {
-#pragma omp simd
-  for (std::size_t j = 0; j < n; ++j) out[j] = closed_count(scale[j], low[j], high[j], x);
-}
-
-// Prices with a closed form for the number of units below one. Without hinges `top` is empty.
-class ClosedForm {
- public:
-  ClosedForm(std::span<const double> scale, std::span<const double> top,
-             std::span<const double> last, std::span<const double> low,
-             std::span<const double> high)
-      : scale_(scale), top_(top), last_(last), low_(low), high_(high) {}
-  double total(double x, std::size_t first, std::size_t end) const {
-    return top_.empty() ? closed_total(&scale_[first], &low_[first], &high_[first], end - first, x)
-                        : hinge_total(&scale_[first], &top_[first], &last_[first], &low_[first],
-                                      &high_[first], end - first, x);
-  }
-  Totals totals(double x, double y) const {
-    const std::size_t n = scale_.size();
-    if (!top_.empty()) return {total(x, 0, n), total(y, 0, n)};
-    return closed_totals(scale_.data(), low_.data(), high_.data(), n, x, y);
-  }
-  // For the jobs from `first` on.
-  void counts(double x, std::size_t first, std::span<double> out) const {
-    if (top_.empty()) {
-      closed_counts(&scale_[first], &low_[first], &high_[first], out.size(), x, out.data());
-      return;
-    }
-    for (std::size_t k = 0; k < out.size(); ++k) {
-      const std::size_t j = first + k;
-      out[k] = hinge_count(scale_[j], top_[j], last_[j], low_[j], high_[j], x);
-    }
-  }
-  double price(std::size_t j, double s) const {
-    if (top_.empty() || s < top_[j]) return s * (s + 1.0) / scale_[j];
-    return s == top_[j] ? last_[j] : kInfinity;
-  }
-  double dearest() const { return 1e300; }
-
- private:
-  std::span<const double> scale_, top_, last_, low_, high_;
-};
 
 // Any price that does not fall along a job's units: a guess at the count, checked, or halving.
 template <typename Price, typename Guess>
@@ -172,7 +52,7 @@ class ByHalving {
     for (std::size_t j = first; j < end; ++j) sum += count(x, j);
     return sum;
   }
-  Totals totals(double x, double y) const {
+  UnitTotals totals(double x, double y) const {
     return {total(x, 0, low_.size()), total(y, 0, low_.size())};
   }
   void counts(double x, std::size_t first, std::span<double> out) const {
@@ -187,101 +67,6 @@ class ByHalving {
   double dearest_;
   std::span<const double> low_, high_;
 };
-
-// Gives out `capacity` slots, cheapest units first, ties to the lower index. Units dearer than
-// cost.dearest() gain nothing and are not bought. `needed` are the lower ends of the ranges
-// together, `most` all units at cost.dearest(), `cheapest` a price that no unit undercuts.
-template <typename Cost>
-void select_units(const Cost& cost, std::span<const double> low, std::span<const double> high,
-                  double capacity, double needed, double most, double cheapest,
-                  std::span<double> slots, std::vector<Unit>& units) {
-  const std::size_t n = slots.size();
-  if (needed >= capacity || cheapest > cost.dearest()) {
-    std::copy(low.begin(), low.end(), slots.begin());
-    return;
-  }
-  if (most <= capacity) {
-    cost.counts(cost.dearest(), 0, slots);
-    return;
-  }
-  // bought = total(below) <= capacity < dearer = total(above); nothing is bought below the first
-  // price.
-  std::int64_t below = rank_of(cheapest) - 1, above = rank_of(cost.dearest());
-  double bought = needed, dearer = most;
-  const auto narrow = [&](std::int64_t rank, double sum) {
-    (sum <= capacity ? below : above) = rank;
-    (sum <= capacity ? bought : dearer) = sum;
-  };
-  const auto total = [&](std::int64_t rank) { return cost.total(of_rank(rank), 0, n); };
-  if (n > 4096) {
-    // A block sample, spread evenly, says where to look.
-    constexpr std::size_t kBlocks = 64, kBlock = 16;
-    const auto sampled = [&](double x) {
-      double sum = 0.0;
-      for (std::size_t b = 0; b < kBlocks; ++b) {
-        const std::size_t first = b * (n - kBlock) / (kBlocks - 1);
-        sum += cost.total(x, first, first + kBlock);
-      }
-      return sum;
-    };
-    const double share = capacity * static_cast<double>(kBlocks * kBlock) / static_cast<double>(n);
-    std::int64_t guess = below, end = above;
-    while (distance(guess, end) > (std::uint64_t{1} << 44)) {  // to one part in 2^8
-      const std::int64_t middle = halfway(guess, end);
-      (sampled(of_rank(middle)) <= share ? guess : end) = middle;
-    }
-    // Widen until everybody's totals bracket the capacity.
-    const std::int64_t lowest = below, highest = above;
-    std::int64_t width = std::int64_t{1} << 47;
-    if (guess - width > below && guess + width < above) {
-      const Totals sums = cost.totals(of_rank(guess - width), of_rank(guess + width));
-      narrow(guess - width, sums.first);
-      if (guess + width < above) narrow(guess + width, sums.second);
-    }
-    for (; (below == lowest || above == highest) && width < (std::int64_t{1} << 60); width *= 8) {
-      for (const std::int64_t rank : {guess - width, guess + width}) {
-        if (rank > below && rank < above) narrow(rank, total(rank));
-      }
-    }
-  }
-  const double few = static_cast<double>(n) / 4.0 + 32.0;
-  while (dearer - bought > few && distance(below, above) > 1) {
-    const std::int64_t middle = halfway(below, above);
-    narrow(middle, total(middle));
-  }
-  // What the two prices leave open, block by block.
-  const bool one_price = distance(below, above) <= 1;  // perhaps of very many units
-  double left = capacity - bought;
-  units.clear();
-  constexpr std::size_t kBlock = 512;
-  double upper[kBlock];
-  for (std::size_t first = 0; first < n; first += kBlock) {
-    const std::size_t count = std::min(kBlock, n - first);
-    cost.counts(of_rank(below), first, slots.subspan(first, count));
-    cost.counts(of_rank(above), first, {upper, count});
-    for (std::size_t k = 0; k < count; ++k) {
-      const std::size_t j = first + k;
-      if (one_price) {
-        const double more = std::min(left, upper[k] - slots[j]);
-        slots[j] += more;
-        left -= more;
-        continue;
-      }
-      for (double s = slots[j]; s < upper[k]; ++s) {
-        units.push_back({cost.price(j, s), static_cast<Index>(j)});
-      }
-    }
-  }
-  const auto cheaper = [](const Unit& a, const Unit& b) {
-    return a.price != b.price ? a.price < b.price : a.job < b.job;
-  };
-  const auto keep = static_cast<std::ptrdiff_t>(std::min(left, static_cast<double>(units.size())));
-  std::nth_element(units.begin(), units.begin() + keep, units.end(), cheaper);
-  for (std::ptrdiff_t k = 0; k < keep; ++k) {
-    const Index job = units[static_cast<std::size_t>(k)].job;
-    if (slots[job] < high[job]) slots[job] += 1.0;
-  }
-}
 
 struct ClosedColumns {
   const double *work, *slope, *minimum, *maximum;

@@ -5,11 +5,9 @@
 //
 // with F_j non-increasing. Giving job j its next slot has a price: minus the gain F_j(s) - F_j(s+1)
 // for convex sums, minus F_j(s) for every max objective (the current worst is served first). Prices
-// of one job never fall, so the cheapest units are a solution, and the task is one of selection,
-// not sorting: a price is bracketed on a sample, then on everybody, and only the units inside the
-// bracket are looked at one by one. Where F = w max(0, W/s - c) the number of units below a price
-// has a closed form and is counted with vector instructions. O(J) expected per pass, and log(M - m)
-// more for other functions. Equal prices go to the lower index.
+// of one job never fall, so the cheapest units are a solution (kernel unit_selection). Where F = w
+// max(0, W/s - c) the number of units below a price has a closed form. O(J) expected, and log(M -
+// m) more for other functions. Equal prices go to the lower index.
 //
 // Sums whose first differences are not monotone go to the multiple-choice knapsack.
 //
@@ -20,6 +18,7 @@
 #include <vector>
 
 #include "malleable/kernel/multiple_choice_knapsack.hpp"
+#include "malleable/kernel/unit_selection.hpp"
 #include "malleable/model/penalties.hpp"
 #include "malleable/model/problem.hpp"
 
@@ -44,11 +43,6 @@ struct AllocationResult {
 
 class ResourceAllocation {
  public:
-  struct Unit {  // one more slot for a job
-    double price;
-    Index job;
-  };
-
   // slots[j] for every job; 0 for a job that waits. Where not all jobs can have a slot, those early
   // in `preference` (empty: index order) get theirs first. `effort` limits the states of the
   // knapsack; when it runs out the lower convex envelope rounded to slots comes back with its

@@ -1,0 +1,169 @@
+// Selection of the cheapest units: the heart of separable resource allocation.
+//
+// Every job may have slots between `low` and `high`, and each further slot, a unit, has a price
+// that never falls along a job's units. The cheapest `capacity` units are found by bracketing their
+// dearest price, on a sample first and then on everybody; only units inside the bracket are looked
+// at one by one. O(J) expected per total, some three of them; what a total costs is up to `Cost`:
+// ClosedForm counts units below a price with vector instructions.
+//
+// Frederickson and Johnson 1982; Galil and Megiddo 1979.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "malleable/model/problem.hpp"
+
+namespace malleable {
+
+struct Unit {  // one more slot for a job
+  double price;
+  Index job;
+};
+
+struct UnitTotals {  // at two prices
+  double first, second;
+};
+
+// Prices of F = scale / s: the unit after s costs s (s + 1) / scale. With hinges, F = scale max(0,
+// 1/s - c), that holds up to `top` slots, the last with F > 0; one more unit costs `last` and none
+// after that is worth anything. Without hinges `top` is empty.
+class ClosedForm {
+ public:
+  ClosedForm(std::span<const double> scale, std::span<const double> top,
+             std::span<const double> last, std::span<const double> low,
+             std::span<const double> high)
+      : scale_(scale), top_(top), last_(last), low_(low), high_(high) {}
+  // Slots of the jobs from `first` to `end` when every unit priced at most x is bought.
+  double total(double x, std::size_t first, std::size_t end) const;
+  // All jobs, at two prices.
+  UnitTotals totals(double x, double y) const;
+  // For the jobs from `first` on.
+  void counts(double x, std::size_t first, std::span<double> out) const;
+  double price(std::size_t j, double s) const {
+    if (top_.empty() || s < top_[j]) return s * (s + 1.0) / scale_[j];
+    return s == top_[j] ? last_[j] : kInfinity;
+  }
+  double dearest() const { return 1e300; }
+
+ private:
+  std::span<const double> scale_, top_, last_, low_, high_;
+};
+
+// Orders doubles as integers, so that bisection takes at most 64 steps whatever their scale.
+inline std::int64_t price_rank(double x) {
+  const auto bits = std::bit_cast<std::int64_t>(x + 0.0);
+  return bits >= 0 ? bits : std::int64_t{-0x7fffffffffffffff} - 1 - bits;
+}
+// Ranks of opposite sign may lie further apart than a signed integer reaches.
+inline std::uint64_t rank_distance(std::int64_t below, std::int64_t above) {
+  return static_cast<std::uint64_t>(above) - static_cast<std::uint64_t>(below);
+}
+inline std::int64_t halfway(std::int64_t below, std::int64_t above) {
+  return below + static_cast<std::int64_t>(rank_distance(below, above) / 2);
+}
+inline double price_of_rank(std::int64_t rank) {
+  return std::bit_cast<double>(rank >= 0 ? rank : std::int64_t{-0x7fffffffffffffff} - 1 - rank);
+}
+
+// Gives out `capacity` slots, cheapest units first, ties to the lower index. Units dearer than
+// cost.dearest() gain nothing and are not bought. `needed` are the lower ends of the ranges
+// together, `most` all units at cost.dearest(), `cheapest` a price at which nothing is bought, by
+// cost.counts, whose prices may round, too.
+template <typename Cost>
+void select_units(const Cost& cost, std::span<const double> low, std::span<const double> high,
+                  double capacity, double needed, double most, double cheapest,
+                  std::span<double> slots, std::vector<Unit>& units) {
+  const std::size_t n = slots.size();
+  if (needed >= capacity || cheapest > cost.dearest()) {
+    std::copy(low.begin(), low.end(), slots.begin());
+    return;
+  }
+  if (most <= capacity) {
+    cost.counts(cost.dearest(), 0, slots);
+    return;
+  }
+  // bought = total(below) <= capacity < dearer = total(above); nothing is bought below the first
+  // price.
+  std::int64_t below = price_rank(cheapest) - 1, above = price_rank(cost.dearest());
+  double bought = needed, dearer = most;
+  const auto narrow = [&](std::int64_t rank, double sum) {
+    (sum <= capacity ? below : above) = rank;
+    (sum <= capacity ? bought : dearer) = sum;
+  };
+  const auto total = [&](std::int64_t rank) { return cost.total(price_of_rank(rank), 0, n); };
+  if (n > 4096) {
+    // A block sample, spread evenly, says where to look.
+    constexpr std::size_t kBlocks = 64, kBlock = 16;
+    const auto sampled = [&](double x) {
+      double sum = 0.0;
+      for (std::size_t b = 0; b < kBlocks; ++b) {
+        const std::size_t first = b * (n - kBlock) / (kBlocks - 1);
+        sum += cost.total(x, first, first + kBlock);
+      }
+      return sum;
+    };
+    const double share = capacity * static_cast<double>(kBlocks * kBlock) / static_cast<double>(n);
+    std::int64_t guess = below, end = above;
+    while (rank_distance(guess, end) > (std::uint64_t{1} << 44)) {  // to one part in 2^8
+      const std::int64_t middle = halfway(guess, end);
+      (sampled(price_of_rank(middle)) <= share ? guess : end) = middle;
+    }
+    // Widen until everybody's totals bracket the capacity.
+    const std::int64_t lowest = below, highest = above;
+    std::int64_t width = std::int64_t{1} << 47;
+    if (guess - width > below && guess + width < above) {
+      const UnitTotals sums =
+          cost.totals(price_of_rank(guess - width), price_of_rank(guess + width));
+      narrow(guess - width, sums.first);
+      if (guess + width < above) narrow(guess + width, sums.second);
+    }
+    for (; (below == lowest || above == highest) && width < (std::int64_t{1} << 60); width *= 8) {
+      for (const std::int64_t rank : {guess - width, guess + width}) {
+        if (rank > below && rank < above) narrow(rank, total(rank));
+      }
+    }
+  }
+  const double few = static_cast<double>(n) / 4.0 + 32.0;
+  while (dearer - bought > few && rank_distance(below, above) > 1) {
+    const std::int64_t middle = halfway(below, above);
+    narrow(middle, total(middle));
+  }
+  // What the two prices leave open, block by block.
+  const bool one_price = rank_distance(below, above) <= 1;  // perhaps of very many units
+  double left = capacity - bought;
+  units.clear();
+  constexpr std::size_t kBlock = 512;
+  double upper[kBlock];
+  for (std::size_t first = 0; first < n; first += kBlock) {
+    const std::size_t count = std::min(kBlock, n - first);
+    cost.counts(price_of_rank(below), first, slots.subspan(first, count));
+    cost.counts(price_of_rank(above), first, {upper, count});
+    for (std::size_t k = 0; k < count; ++k) {
+      const std::size_t j = first + k;
+      if (one_price) {
+        const double more = std::min(left, upper[k] - slots[j]);
+        slots[j] += more;
+        left -= more;
+        continue;
+      }
+      for (double s = slots[j]; s < upper[k]; ++s) {
+        units.push_back({cost.price(j, s), static_cast<Index>(j)});
+      }
+    }
+  }
+  const auto cheaper = [](const Unit& a, const Unit& b) {
+    return a.price != b.price ? a.price < b.price : a.job < b.job;
+  };
+  const auto keep = static_cast<std::ptrdiff_t>(std::min(left, static_cast<double>(units.size())));
+  std::nth_element(units.begin(), units.begin() + keep, units.end(), cheaper);
+  for (std::ptrdiff_t k = 0; k < keep; ++k) {
+    const Index job = units[static_cast<std::size_t>(k)].job;
+    if (slots[job] < high[job]) slots[job] += 1.0;
+  }
+}
+
+}  // namespace malleable

@@ -1,0 +1,95 @@
+#include "malleable/kernel/unit_selection.hpp"
+
+#include <cmath>
+
+#include "malleable/kernel/vector_clones.hpp"
+
+namespace malleable {
+namespace {
+
+// Slots of job j when every unit priced at most x is bought: the largest s with (s - 1) s <= scale
+// x, inside its range. Rounding the root to the nearest integer is right up to one unit either way.
+inline double closed_count(double scale, double low, double high, double x) {
+  const double y = std::min(scale * x, 1e30);
+  constexpr double kRound = 6755399441055744.0;  // 1.5 * 2^52
+  double s = (std::sqrt(y + 0.25) + kRound) - kRound;
+  s += s * (s + 1.0) <= y ? 1.0 : 0.0;
+  s -= (s - 1.0) * s > y ? 1.0 : 0.0;
+  return std::max(low, std::min(y > 0.0 ? s : 0.0, high));  // nothing is bought for nothing
+}
+
+// The same for F = slope max(0, W/s - c): prices are as above up to `top` slots, the last with F >
+// 0, one more unit costs `last`, and none after that is worth anything.
+inline double hinge_count(double scale, double top, double last, double low, double high,
+                          double x) {
+  const double free = closed_count(scale, 0.0, kInfinity, x);
+  const double s = free < top ? free : last <= x ? top + 1.0 : top;
+  return std::max(low, std::min(s, high));
+}
+
+MALLEABLE_VECTOR_CLONES
+double closed_total(const double* scale, const double* low, const double* high, std::size_t n,
+                    double x) {
+  double total = 0.0;  // integers: exact in any order
+#pragma omp simd reduction(+ : total)
+  for (std::size_t j = 0; j < n; ++j) total += closed_count(scale[j], low[j], high[j], x);
+  return total;
+}
+
+// At two prices at once: reading the columns is what takes the time.
+MALLEABLE_VECTOR_CLONES
+UnitTotals closed_totals(const double* scale, const double* low, const double* high, std::size_t n,
+                         double x, double y) {
+  double first = 0.0, second = 0.0;
+#pragma omp simd reduction(+ : first, second)
+  for (std::size_t j = 0; j < n; ++j) {
+    first += closed_count(scale[j], low[j], high[j], x);
+    second += closed_count(scale[j], low[j], high[j], y);
+  }
+  return {first, second};
+}
+
+MALLEABLE_VECTOR_CLONES
+double hinge_total(const double* scale, const double* top, const double* last, const double* low,
+                   const double* high, std::size_t n, double x) {
+  double total = 0.0;
+#pragma omp simd reduction(+ : total)
+  for (std::size_t j = 0; j < n; ++j) {
+    total += hinge_count(scale[j], top[j], last[j], low[j], high[j], x);
+  }
+  return total;
+}
+
+MALLEABLE_VECTOR_CLONES
+void closed_counts(const double* scale, const double* low, const double* high, std::size_t n,
+                   double x, double* out) {
+#pragma omp simd
+  for (std::size_t j = 0; j < n; ++j) out[j] = closed_count(scale[j], low[j], high[j], x);
+}
+
+}  // namespace
+
+double ClosedForm::total(double x, std::size_t first, std::size_t end) const {
+  return top_.empty() ? closed_total(&scale_[first], &low_[first], &high_[first], end - first, x)
+                      : hinge_total(&scale_[first], &top_[first], &last_[first], &low_[first],
+                                    &high_[first], end - first, x);
+}
+
+UnitTotals ClosedForm::totals(double x, double y) const {
+  const std::size_t n = scale_.size();
+  if (!top_.empty()) return {total(x, 0, n), total(y, 0, n)};
+  return closed_totals(scale_.data(), low_.data(), high_.data(), n, x, y);
+}
+
+void ClosedForm::counts(double x, std::size_t first, std::span<double> out) const {
+  if (top_.empty()) {
+    closed_counts(&scale_[first], &low_[first], &high_[first], out.size(), x, out.data());
+    return;
+  }
+  for (std::size_t k = 0; k < out.size(); ++k) {
+    const std::size_t j = first + k;
+    out[k] = hinge_count(scale_[j], top_[j], last_[j], low_[j], high_[j], x);
+  }
+}
+
+}  // namespace malleable

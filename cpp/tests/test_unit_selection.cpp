@@ -1,0 +1,98 @@
+#include "instances.hpp"
+#include "malleable/kernel/unit_selection.hpp"
+
+namespace malleable::check {
+namespace {
+
+struct Columns {
+  Doubles scale, top, last, low, high;
+  ClosedForm cost() const { return {scale, top, last, low, high}; }
+};
+
+Columns draw(Random& random, std::size_t jobs, bool hinged, bool ties) {
+  Columns jobs_of;
+  for (std::size_t j = 0; j < jobs; ++j) {
+    jobs_of.scale.push_back(ties ? static_cast<double>(integer(random, 1, 5))
+                                 : std::pow(10.0, real(random, -3.0, 3.0)));
+    jobs_of.low.push_back(static_cast<double>(integer(random, 1, 3)));  // first slots are given
+    jobs_of.high.push_back(jobs_of.low[j] + static_cast<double>(integer(random, 0, 12)));
+    if (!hinged) continue;
+    const auto top = static_cast<double>(integer(random, 1, 9));
+    jobs_of.top.push_back(top);
+    // Dearer than the unit before it, cheaper than the next one would be.
+    jobs_of.last.push_back((top - 1.0) * top / jobs_of.scale[j] +
+                           real(random, 0.1, 1.0) * 2.0 * top / jobs_of.scale[j]);
+  }
+  return jobs_of;
+}
+
+// The same unit by unit.
+std::vector<Unit> all_units(const Columns& jobs) {
+  std::vector<Unit> units;
+  for (Index j = 0; j < jobs.scale.size(); ++j) {
+    for (double s = jobs.low[j]; s < jobs.high[j]; ++s) {
+      units.push_back({jobs.cost().price(j, s), j});
+    }
+  }
+  return units;
+}
+
+TEST(counts_are_those_of_unit_by_unit) {
+  trials(1, 300, [](Random& random) {
+    const auto jobs = static_cast<std::size_t>(integer(random, 1, 40));
+    const Columns columns = draw(random, jobs, chance(random, 0.5), chance(random, 0.5));
+    const std::vector<Unit> units = all_units(columns);
+    // Any price, and just below and above that of a unit.
+    Doubles prices{std::pow(10.0, real(random, -4.0, 6.0)), 1e300};
+    if (!units.empty()) {
+      const double price = units[random() % units.size()].price;
+      if (price < kInfinity) {
+        prices.push_back(price * (1.0 - 1e-12));
+        prices.push_back(price * (1.0 + 1e-12));
+      }
+    }
+    for (const double price : prices) {
+      Doubles expected = columns.low, counts(jobs);
+      for (const Unit& unit : units) expected[unit.job] += unit.price <= price ? 1.0 : 0.0;
+      columns.cost().counts(price, 0, counts);
+      CHECK(counts == expected);
+      double sum = 0.0;
+      for (const double count : expected) sum += count;
+      CHECK_EQUAL(columns.cost().total(price, 0, jobs), sum);
+      const UnitTotals totals = columns.cost().totals(price, 0.0);
+      double low = 0.0;
+      for (const double least : columns.low) low += least;
+      CHECK_EQUAL(totals.first, sum);
+      CHECK_EQUAL(totals.second, low);
+    }
+  });
+}
+
+TEST(the_cheapest_units_are_selected) {
+  trials(2, 200, [](Random& random) {
+    const bool many = chance(random, 0.1);
+    const auto jobs = static_cast<std::size_t>(many ? 9000 : integer(random, 1, 60));
+    const Columns columns = draw(random, jobs, chance(random, 0.5), chance(random, 0.5));
+    const ClosedForm cost = columns.cost();
+    std::vector<Unit> units = all_units(columns);
+    std::erase_if(units, [&](const Unit& unit) { return unit.price > cost.dearest(); });
+    std::sort(units.begin(), units.end(), [](const Unit& a, const Unit& b) {
+      return a.price != b.price ? a.price < b.price : a.job < b.job;
+    });
+    double needed = 0.0;
+    for (const double low : columns.low) needed += low;
+    const auto more = integer(random, 0, static_cast<std::int64_t>(units.size()) + 5);
+    Doubles expected = columns.low, slots(jobs);
+    for (std::size_t k = 0; k < units.size() && k < static_cast<std::size_t>(more); ++k) {
+      expected[units[k].job] += 1.0;
+    }
+    std::vector<Unit> between;
+    select_units(cost, columns.low, columns.high, needed + static_cast<double>(more), needed,
+                 cost.total(cost.dearest(), 0, jobs),
+                 units.empty() ? kInfinity : units[0].price * (1.0 - 1e-12), slots, between);
+    CHECK(slots == expected);
+  });
+}
+
+}  // namespace
+}  // namespace malleable::check
