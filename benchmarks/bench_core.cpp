@@ -142,6 +142,11 @@ int main(int argc, char** argv) {
       report("water-filling for that level",
              median_ms(repeats, [&] { deadlines.run(problem, due, order, completion, plan); }));
     }
+    report("epoch, memory cold", median_ms(3, [&] {
+             Flex fresh;
+             Plan first;
+             fresh.plan_generic(problem, penalties, Aggregate::kSum, false, first);
+           }));
     report("epoch (generic order)", median_ms(repeats, [&] {
              flex.plan_generic(problem, penalties, Aggregate::kSum, false, plan);
            }));

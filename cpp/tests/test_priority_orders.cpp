@@ -146,9 +146,11 @@ TEST(by_moldable_completion) {
   for (const double work : {6.0, 6.0, 0.0, 5.0, 7.0}) table.add(work);
   const Problem problem = table.problem(4);
   Order order(5);
-  orders.by_moldable(problem, Doubles{1.0, 2.0, 0.0, 0.0, 0.0}, Order{4, 3, 2, 1, 0}, order);
+  Doubles slots{1.0, 2.0, 0.0, 0.0, 0.0};
+  orders.by_moldable(problem, slots, Order{4, 3, 2, 1, 0}, order);
   CHECK(order == (Order{2, 1, 0, 4, 3}));
-  orders.by_moldable(problem, Doubles{1.0, 2.0, 0.0, 1.0, 7.0}, {}, order);
+  slots = {1.0, 2.0, 0.0, 1.0, 7.0};
+  orders.by_moldable(problem, slots, {}, order);
   CHECK(order == (Order{2, 4, 1, 3, 0}));
 }
 

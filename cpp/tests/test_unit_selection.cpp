@@ -14,8 +14,9 @@ Columns draw(Random& random, std::size_t jobs, bool hinged, bool ties) {
   for (std::size_t j = 0; j < jobs; ++j) {
     jobs_of.scale.push_back(ties ? static_cast<double>(integer(random, 1, 5))
                                  : std::pow(10.0, real(random, -3.0, 3.0)));
-    jobs_of.low.push_back(static_cast<double>(integer(random, 1, 3)));  // first slots are given
-    jobs_of.high.push_back(jobs_of.low[j] + static_cast<double>(integer(random, 0, 12)));
+    jobs_of.low.push_back(static_cast<double>(integer(random, 0, 3)));
+    jobs_of.high.push_back(std::max(jobs_of.low[j], 1.0) +
+                           static_cast<double>(integer(random, 0, 12)));
     if (!hinged) continue;
     const auto top = static_cast<double>(integer(random, 1, 9));
     jobs_of.top.push_back(top);
@@ -26,11 +27,19 @@ Columns draw(Random& random, std::size_t jobs, bool hinged, bool ties) {
   return jobs_of;
 }
 
+// What everybody has without buying: slots help all of them, so that they have at least one.
+Doubles fewest(const Columns& jobs) {
+  Doubles slots = jobs.low;
+  for (double& count : slots) count = std::max(count, 1.0);
+  return slots;
+}
+
 // The same unit by unit.
 std::vector<Unit> all_units(const Columns& jobs) {
   std::vector<Unit> units;
+  const Doubles first = fewest(jobs);
   for (Index j = 0; j < jobs.scale.size(); ++j) {
-    for (double s = jobs.low[j]; s < jobs.high[j]; ++s) {
+    for (double s = first[j]; s < jobs.high[j]; ++s) {
       units.push_back({jobs.cost().price(j, s), j});
     }
   }
@@ -52,7 +61,7 @@ TEST(counts_are_those_of_unit_by_unit) {
       }
     }
     for (const double price : prices) {
-      Doubles expected = columns.low, counts(jobs);
+      Doubles expected = fewest(columns), counts(jobs);
       for (const Unit& unit : units) expected[unit.job] += unit.price <= price ? 1.0 : 0.0;
       columns.cost().counts(price, 0, counts);
       CHECK(counts == expected);
@@ -61,7 +70,7 @@ TEST(counts_are_those_of_unit_by_unit) {
       CHECK_EQUAL(columns.cost().total(price, 0, jobs), sum);
       const UnitTotals totals = columns.cost().totals(price, 0.0);
       double low = 0.0;
-      for (const double least : columns.low) low += least;
+      for (const double least : fewest(columns)) low += least;
       CHECK_EQUAL(totals.first, sum);
       CHECK_EQUAL(totals.second, low);
     }
@@ -80,14 +89,14 @@ TEST(the_cheapest_units_are_selected) {
       return a.price != b.price ? a.price < b.price : a.job < b.job;
     });
     double needed = 0.0;
-    for (const double low : columns.low) needed += low;
+    for (const double low : fewest(columns)) needed += low;
     const auto more = integer(random, 0, static_cast<std::int64_t>(units.size()) + 5);
-    Doubles expected = columns.low, slots(jobs);
+    Doubles expected = fewest(columns), slots(jobs);
     for (std::size_t k = 0; k < units.size() && k < static_cast<std::size_t>(more); ++k) {
       expected[units[k].job] += 1.0;
     }
     std::vector<Unit> between;
-    select_units(cost, columns.low, columns.high, needed + static_cast<double>(more), needed,
+    select_units(cost, columns.high, needed + static_cast<double>(more), needed,
                  cost.total(cost.dearest(), 0, jobs),
                  units.empty() ? kInfinity : units[0].price * (1.0 - 1e-12), slots, between);
     CHECK(slots == expected);

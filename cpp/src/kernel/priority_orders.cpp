@@ -233,17 +233,17 @@ void PriorityOrders::by_due(const Problem& problem, std::span<const double> due,
   for (std::size_t k = 0; k < n; ++k) order[k] = first_[second_[k]];
 }
 
-void PriorityOrders::by_moldable(const Problem& problem, std::span<const double> slots,
+void PriorityOrders::by_moldable(const Problem& problem, std::span<double> slots,
                                  std::span<const Index> waiting, std::span<Index> order) {
-  const std::size_t n = problem.size();
-  key_.resize(n);
-  const double longest = moldable_times(problem.work.data(), slots.data(), n, key_.data());
-  sorter_.sort(key_, order);
+  const double longest =
+      moldable_times(problem.work.data(), slots.data(), problem.size(), slots.data());
+  const std::span<const double> key = slots;
+  sorter_.sort(key, order);
   if (longest < kInfinity) return;
   auto tail = std::lower_bound(order.begin(), order.end(), kInfinity,
-                               [&](Index j, double key) { return key_[j] < key; });
+                               [&](Index j, double last) { return key[j] < last; });
   for (const Index j : waiting) {
-    if (key_[j] == kInfinity) *tail++ = j;
+    if (key[j] == kInfinity) *tail++ = j;
   }
 }
 

@@ -47,6 +47,7 @@ class ByHalving {
     }
     return from;
   }
+  void fewest(std::span<double> out) const { std::copy(low_.begin(), low_.end(), out.begin()); }
   double total(double x, std::size_t first, std::size_t end) const {
     double sum = 0.0;
     for (std::size_t j = first; j < end; ++j) sum += count(x, j);
@@ -70,7 +71,7 @@ class ByHalving {
 
 struct ClosedColumns {
   const double *work, *slope, *minimum, *maximum;
-  double *scale, *low;
+  double* scale;
 };
 struct ClosedSums {
   double needed, most, dearest_first;
@@ -86,7 +87,6 @@ ClosedSums closed_columns(const ClosedColumns& jobs, std::size_t n) {
     // Without weight or work a job gains nothing by its first slot.
     const double low = scale > 0.0 ? some : minimum;
     jobs.scale[j] = scale;
-    jobs.low[j] = low;
     needed += low;
     most += scale > 0.0 ? jobs.maximum[j] : low;
     const double price = scale / (some * (some + 1.0));
@@ -190,17 +190,15 @@ bool ResourceAllocation::run_closed(const Problem& problem, const Penalties& pen
   const std::size_t n = problem.size();
   if (problem.gang || (!penalties.linear() && !hinges(problem, penalties))) return false;
   scale_.resize(n);
-  low_.resize(n);
   const auto slope = penalties.linear() ? penalties.slope() : std::span<const double>(slope_);
-  const auto [needed, most, dearest_first] =
-      closed_columns({problem.work.data(), slope.data(), problem.low.data(), problem.high.data(),
-                      scale_.data(), low_.data()},
-                     n);
+  const auto [needed, most, dearest_first] = closed_columns(
+      {problem.work.data(), slope.data(), problem.low.data(), problem.high.data(), scale_.data()},
+      n);
   if (needed > problem.slots) return false;
   const double cheapest = dearest_first > 0.0 ? 1.0 / dearest_first * (1.0 - 1e-12) : kInfinity;
   const std::span<const double> top = penalties.linear() ? std::span<const double>() : top_;
-  const ClosedForm cost(scale_, top, last_, low_, problem.high);
-  select_units(cost, low_, problem.high, problem.slots, needed,
+  const ClosedForm cost(scale_, top, last_, problem.low, problem.high);
+  select_units(cost, problem.high, problem.slots, needed,
                top.empty() ? most : cost.total(cost.dearest(), 0, n), cheapest, slots, units_);
   return true;
 }
@@ -269,8 +267,8 @@ AllocationResult ResourceAllocation::solve(const Problem& problem, const Penalti
       }
     }
     const ByHalving costs(price, guess, std::min(dearest, last), low_, high_);
-    select_units(costs, low_, high_, problem.slots, needed, costs.total(costs.dearest(), 0, n),
-                 cheapest, slots, units_);
+    select_units(costs, high_, problem.slots, needed, costs.total(costs.dearest(), 0, n), cheapest,
+                 slots, units_);
     if (with_value) result.value = result.lower_bound = evaluate_allocation();
   };
   const auto nothing = [](std::size_t, double) { return NAN; };

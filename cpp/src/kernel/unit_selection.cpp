@@ -7,6 +7,8 @@
 namespace malleable {
 namespace {
 
+inline double least(double scale, double low) { return scale > 0.0 ? std::max(low, 1.0) : low; }
+
 // Slots of job j when every unit priced at most x is bought: the largest s with (s - 1) s <= scale
 // x, inside its range. Rounding the root to the nearest integer is right up to one unit either way.
 inline double closed_count(double scale, double low, double high, double x) {
@@ -15,16 +17,16 @@ inline double closed_count(double scale, double low, double high, double x) {
   double s = (std::sqrt(y + 0.25) + kRound) - kRound;
   s += s * (s + 1.0) <= y ? 1.0 : 0.0;
   s -= (s - 1.0) * s > y ? 1.0 : 0.0;
-  return std::max(low, std::min(y > 0.0 ? s : 0.0, high));  // nothing is bought for nothing
+  return std::max(least(scale, low), std::min(y > 0.0 ? s : 0.0, high));  // nothing for nothing
 }
 
 // The same for F = slope max(0, W/s - c): prices are as above up to `top` slots, the last with F >
 // 0, one more unit costs `last`, and none after that is worth anything.
 inline double hinge_count(double scale, double top, double last, double low, double high,
                           double x) {
-  const double free = closed_count(scale, 0.0, kInfinity, x);
+  const double free = closed_count(scale, 0.0, kInfinity, x);  // at least the first
   const double s = free < top ? free : last <= x ? top + 1.0 : top;
-  return std::max(low, std::min(s, high));
+  return std::max(least(scale, low), std::min(s, high));
 }
 
 MALLEABLE_VECTOR_CLONES

@@ -30,10 +30,10 @@ constexpr OrderRule kSumRules[] = {OrderRule::kOnTimeSet, OrderRule::kSmith,
 
 void Flex::generic_order(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
                          std::span<const Index> waiting, std::span<Index> order) {
-  slots_.resize(problem.size());
-  allocation_.run(problem, penalties, aggregate, waiting, kKnapsackEffort / 16, slots_, nullptr,
-                  false);
-  orders_.by_moldable(problem, slots_, waiting, order);
+  completion_.resize(problem.size());  // slots first, then what follows from them
+  allocation_.run(problem, penalties, aggregate, waiting, kKnapsackEffort / 16, completion_,
+                  nullptr, false);
+  orders_.by_moldable(problem, completion_, waiting, order);
 }
 
 double Flex::own_order(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
@@ -73,19 +73,25 @@ double Flex::own_order(const Problem& problem, const Penalties& penalties, Aggre
 
 void Flex::plan_order(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
                       std::span<const Index> order, bool detail, Plan& plan) {
+  plan.order.assign(order.begin(), order.end());
+  pack(problem, penalties, aggregate, detail, plan);
+}
+
+// Everything else, from the order that is in the plan.
+void Flex::pack(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
+                bool detail, Plan& plan) {
   completion_.resize(problem.size());
   plan.status = Status::kOk;
   plan.lower_bound = -kInfinity;
   plan.candidates = 0;
-  plan.order.assign(order.begin(), order.end());
-  packing_.run(problem, order, completion_, detail ? &plan : nullptr);
+  packing_.run(problem, plan.order, completion_, detail ? &plan : nullptr);
   finish_plan(problem, penalties, aggregate, completion_, lower_bound_, plan, !detail);
 }
 
 void Flex::plan_generic(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
                         bool detail, Plan& plan) {
   const std::size_t n = problem.size();
-  order_.resize(n);
+  plan.order.resize(n);
   waiting_.clear();
   double needed = 0.0;  // whole numbers: exact in any order
 #pragma omp simd reduction(+ : needed)
@@ -94,8 +100,8 @@ void Flex::plan_generic(const Problem& problem, const Penalties& penalties, Aggr
     waiting_.resize(n);
     own_order(problem, penalties, aggregate, waiting_);
   }
-  generic_order(problem, penalties, aggregate, waiting_, order_);
-  plan_order(problem, penalties, aggregate, order_, detail, plan);
+  generic_order(problem, penalties, aggregate, waiting_, plan.order);
+  pack(problem, penalties, aggregate, detail, plan);
 }
 
 // Replaces the plan by a schedule for the deadlines of the optimal level, if that is better.
@@ -116,8 +122,8 @@ bool Flex::pack_deadlines(const Problem& problem, const Penalties& penalties, do
         problem.work[j] == 0.0 ? problem.idle_end[j] : problem.now + completion[j];
   }
   if (evaluate(penalties, Aggregate::kMax, filled.completion) >= plan.value) return false;
-  completion_ = completion;
-  filled.order = order_;
+  completion_.assign(completion.begin(), completion.end());
+  filled.order.assign(order_.begin(), order_.end());
   filled.status = plan.status;
   filled.lower_bound = plan.lower_bound;
   filled.candidates = plan.candidates;

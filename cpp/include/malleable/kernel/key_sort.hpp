@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "malleable/model/problem.hpp"
+#include "malleable/model/scratch.hpp"
 
 namespace malleable {
 
@@ -24,7 +25,7 @@ class KeySort {
   };
   void settle(std::span<const double> keys, std::span<Entry> entries) const;
 
-  std::vector<Entry> from_, to_;
+  Scratch<Entry> from_, to_;
   std::vector<std::uint32_t> counts_;
 };
 

@@ -20,6 +20,7 @@
 #include "malleable/kernel/gang_packing.hpp"
 #include "malleable/model/plan.hpp"
 #include "malleable/model/problem.hpp"
+#include "malleable/model/scratch.hpp"
 
 namespace malleable {
 
@@ -59,13 +60,13 @@ class MalleablePacking {
   void simulate(Done& done, Tracer trace);
   void simulate_into(std::span<double> completion);
 
-  std::vector<Row> rows_;  // jobs with work in order, and one behind them that can never be filled
-  double slack_ = 0.0;     // slots that are nobody's minimum
+  Scratch<Row> rows_;   // jobs with work in order, and one behind them that can never be filled
+  double slack_ = 0.0;  // slots that are nobody's minimum
   double shortest_ = 0.0, horizon_ = 0.0;  // no job ends earlier, none later
   EventCalendar full_, minimal_;
   EventCalendar::Queue waiting_;  // in minimal_: jobs that may end on their minimum
-  std::vector<double> end_;       // by completion: when, and whose
-  std::vector<Index> ended_;
+  Scratch<double> end_;           // by completion: when, and whose
+  Scratch<Index> ended_;
   GangPacking gang_;
   std::vector<double> since_, held_;  // per position, only while tracing
 };

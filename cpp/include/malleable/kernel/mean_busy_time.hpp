@@ -23,6 +23,7 @@
 #include "malleable/kernel/key_sort.hpp"
 #include "malleable/model/penalties.hpp"
 #include "malleable/model/problem.hpp"
+#include "malleable/model/scratch.hpp"
 
 namespace malleable {
 
@@ -58,15 +59,15 @@ class MeanBusyTime {
 
   KeySort sorter_;
   EventCalendar upper_events_, lower_events_;
-  std::vector<double> price_, busy_, point_, key_, low_, density_;
+  Scratch<double> price_, busy_, point_, key_, low_, density_;
   std::vector<std::uint8_t> ended_;  // by position: its lower limit stopped growing
-  std::vector<Index> order_;
+  Scratch<Index> order_;
   struct Group {
     double work, low, density;  // sums over its jobs; price per work
   };
   std::vector<Group> groups_;
-  std::vector<double> entered_;       // when the frontier comes to a group at the latest
-  std::vector<std::uint16_t> group_;  // of each job
+  std::vector<double> entered_;   // when the frontier comes to a group at the latest
+  Scratch<std::uint16_t> group_;  // of each job
   std::vector<double> hull_t_, hull_v_;
 };
 

@@ -12,6 +12,7 @@
 #include "malleable/kernel/key_sort.hpp"
 #include "malleable/model/penalties.hpp"
 #include "malleable/model/problem.hpp"
+#include "malleable/model/scratch.hpp"
 
 namespace malleable {
 
@@ -41,8 +42,9 @@ class PriorityOrders {
   void by_due(const Problem& problem, std::span<const double> due, std::span<Index> order);
 
   // By the completions of slots fixed for life; jobs without slots last, in the order `waiting`.
-  void by_moldable(const Problem& problem, std::span<const double> slots,
-                   std::span<const Index> waiting, std::span<Index> order);
+  // The completions (from problem.now) take the place of the slots.
+  void by_moldable(const Problem& problem, std::span<double> slots, std::span<const Index> waiting,
+                   std::span<Index> order);
 
   // Rate at which the penalty rises, for Smith's ratio: the slope where there is only one,
   // otherwise the mean slope between the earliest completion and the end of all work.
@@ -65,7 +67,7 @@ class PriorityOrders {
   KeySort sorter_;
   std::vector<Entry> by_target_, by_loss_;
   double end_ = 0.0;  // of all work, on all slots
-  std::vector<double> rate_, due_, key_, target_, alone_, low_;
+  Scratch<double> rate_, due_, key_, target_, alone_, low_;
   std::vector<std::uint8_t> more_;
   std::vector<Index> first_, second_;
 };

@@ -21,6 +21,7 @@
 #include "malleable/kernel/unit_selection.hpp"
 #include "malleable/model/penalties.hpp"
 #include "malleable/model/problem.hpp"
+#include "malleable/model/scratch.hpp"
 
 namespace malleable {
 
@@ -64,9 +65,9 @@ class ResourceAllocation {
   void ranges(const Problem& problem, Cost cost, std::span<const Index> preference,
               const SpeedupTable* table);
 
-  std::vector<double> low_, high_;
+  Scratch<double> low_, high_;
   // Closed form: F = scale / s + constant up to `top` slots; `last` is the price of one more.
-  std::vector<double> scale_, slope_, top_, last_;
+  Scratch<double> scale_, slope_, top_, last_;
   std::vector<Unit> units_;  // between two prices
   MultipleChoiceKnapsack knapsack_;
 };

@@ -30,7 +30,8 @@ struct UnitTotals {  // at two prices
 
 // Prices of F = scale / s: the unit after s costs s (s + 1) / scale. With hinges, F = scale max(0,
 // 1/s - c), that holds up to `top` slots, the last with F > 0; one more unit costs `last` and none
-// after that is worth anything. Without hinges `top` is empty.
+// after that is worth anything. Without hinges `top` is empty. A job with a scale, which ends with
+// slots only, has at least one.
 class ClosedForm {
  public:
   ClosedForm(std::span<const double> scale, std::span<const double> top,
@@ -41,6 +42,8 @@ class ClosedForm {
   double total(double x, std::size_t first, std::size_t end) const;
   // All jobs, at two prices.
   UnitTotals totals(double x, double y) const;
+  // At the lower ends of all ranges.
+  void fewest(std::span<double> out) const { counts(0.0, 0, out); }
   // For the jobs from `first` on.
   void counts(double x, std::size_t first, std::span<double> out) const;
   double price(std::size_t j, double s) const {
@@ -74,12 +77,11 @@ inline double price_of_rank(std::int64_t rank) {
 // together, `most` all units at cost.dearest(), `cheapest` a price at which nothing is bought, by
 // cost.counts, whose prices may round, too.
 template <typename Cost>
-void select_units(const Cost& cost, std::span<const double> low, std::span<const double> high,
-                  double capacity, double needed, double most, double cheapest,
-                  std::span<double> slots, std::vector<Unit>& units) {
+void select_units(const Cost& cost, std::span<const double> high, double capacity, double needed,
+                  double most, double cheapest, std::span<double> slots, std::vector<Unit>& units) {
   const std::size_t n = slots.size();
   if (needed >= capacity || cheapest > cost.dearest()) {
-    std::copy(low.begin(), low.end(), slots.begin());
+    cost.fewest(slots);
     return;
   }
   if (most <= capacity) {

@@ -22,6 +22,7 @@
 #include "malleable/kernel/priority_orders.hpp"
 #include "malleable/kernel/resource_allocation.hpp"
 #include "malleable/model/plan.hpp"
+#include "malleable/model/scratch.hpp"
 
 namespace malleable {
 
@@ -59,6 +60,8 @@ class Flex {
  private:
   void generic_order(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
                      std::span<const Index> waiting, std::span<Index> order);
+  void pack(const Problem& problem, const Penalties& penalties, Aggregate aggregate, bool detail,
+            Plan& plan);
   bool pack_deadlines(const Problem& problem, const Penalties& penalties, double bound, Plan& plan);
 
   ResourceAllocation allocation_;
@@ -69,8 +72,8 @@ class Flex {
   DeadlinePacking deadline_packing_;
   LowerBound lower_bound_;
   PriceBound prices_;
-  std::vector<double> slots_, earliest_, due_, completion_;
-  std::vector<Index> order_, waiting_;
+  Scratch<double> earliest_, due_, completion_;
+  Scratch<Index> order_, waiting_;
 };
 
 }  // namespace malleable
