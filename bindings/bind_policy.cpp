@@ -1,3 +1,4 @@
+#include <exception>
 #include <memory>
 #include <string>
 #include <utility>
@@ -21,8 +22,7 @@ struct Workshop {
 };
 
 // Memory that is asked for and given back with every call costs a small plan a fifth of its time:
-// a thread keeps the workshop of its last one, unless it grew large. Who plans within a plan, from
-// a penalty of their own, gets another.
+// a thread keeps the workshop of its last one, unless it grew large or something was thrown.
 class Lease {
  public:
   Lease() : workshop_(std::move(kept())) {
@@ -30,7 +30,8 @@ class Lease {
   }
   ~Lease() {
     constexpr std::size_t kMostKept = 10000;  // jobs; some MB
-    if (workshop_->problem.size() <= kMostKept) kept() = std::move(workshop_);
+    const bool whole = std::uncaught_exceptions() == before_;
+    if (whole && workshop_->problem.size() <= kMostKept) kept() = std::move(workshop_);
   }
   Lease(const Lease&) = delete;
   Lease& operator=(const Lease&) = delete;
@@ -42,6 +43,7 @@ class Lease {
     return workshop;
   }
   std::unique_ptr<Workshop> workshop_;
+  int before_ = std::uncaught_exceptions();
 };
 
 py::dict plan(const Doubles& work, const Doubles& arrival, const Integers& min_slots,
