@@ -134,6 +134,23 @@ TEST(a_long_way_to_the_next) {
   }
 }
 
+// Who stops early leaves events behind, which the next queue must not show.
+TEST(a_start_forgets_what_waited) {
+  Calendar calendar;
+  trials(7, 100, [&](Random& random) {
+    const auto left = static_cast<std::size_t>(integer(random, 1, 2000));
+    auto queue = calendar.start(left, 1.0, 1000.0);
+    const bool equal = chance(random, 0.3);  // many of one time end in the heap
+    for (Index k = 0; k < left; ++k) {
+      const double time = equal ? 500.0 : real(random, 1.0, 1000.0);
+      queue.push(event(time, k));
+      if (k % 7 == 3) queue.front();
+    }
+    const auto count = static_cast<std::size_t>(integer(random, 1, 200));
+    compare(calendar, random, count, 1.0, 10.0, [&] { return real(random, 0.0, 5.0); });
+  });
+}
+
 TEST(ranges_without_sense_fall_back_to_a_heap) {
   Calendar calendar;
   trials(5, 50, [&](Random& random) {

@@ -53,6 +53,7 @@ bool rank_times(const double* times, std::size_t count, std::uint32_t* rank) {
 
 EventCalendar::Queue EventCalendar::start(std::size_t count, double first, double last) {
   heap_.clear();
+  used_ = waiting_ = 0;
   if (run_.empty()) more_room();
   end_ = &run_[1];
   *end_ = Event{};
@@ -71,7 +72,6 @@ EventCalendar::Queue EventCalendar::start(std::size_t count, double first, doubl
   scale_.last = static_cast<std::int64_t>(buckets - 1);
   head_.assign(buckets, kNone);
   words_.assign(buckets / 64 + 1, 0);
-  used_ = waiting_ = 0;
   for (std::size_t k = 0; k < free_.size(); ++k) free_[k] = static_cast<Index>(k);
   queue.state_ = {end_, end_};
   current_ = -1;
