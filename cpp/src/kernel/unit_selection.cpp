@@ -72,9 +72,11 @@ void closed_counts(const double* scale, const double* low, const double* high, s
 }  // namespace
 
 double ClosedForm::total(double x, std::size_t first, std::size_t end) const {
-  return top_.empty() ? closed_total(&scale_[first], &low_[first], &high_[first], end - first, x)
-                      : hinge_total(&scale_[first], &top_[first], &last_[first], &low_[first],
-                                    &high_[first], end - first, x);
+  return top_.empty()
+             ? closed_total(scale_.data() + first, low_.data() + first, high_.data() + first,
+                            end - first, x)
+             : hinge_total(scale_.data() + first, top_.data() + first, last_.data() + first,
+                           low_.data() + first, high_.data() + first, end - first, x);
 }
 
 UnitTotals ClosedForm::totals(double x, double y) const {
@@ -85,7 +87,8 @@ UnitTotals ClosedForm::totals(double x, double y) const {
 
 void ClosedForm::counts(double x, std::size_t first, std::span<double> out) const {
   if (top_.empty()) {
-    closed_counts(&scale_[first], &low_[first], &high_[first], out.size(), x, out.data());
+    closed_counts(scale_.data() + first, low_.data() + first, high_.data() + first, out.size(), x,
+                  out.data());
     return;
   }
   for (std::size_t k = 0; k < out.size(); ++k) {
