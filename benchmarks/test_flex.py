@@ -84,3 +84,9 @@ def test_value_and_bound_of_a_decision(benchmark, jobs, which):
         return stream.decide().gap
 
     benchmark.pedantic(assess, setup=stream.change, rounds=20 if jobs < 10**6 else 5)
+
+
+def test_plan_of_a_decision(benchmark):
+    """The whole plan behind a decision: pieces, the stronger bound, a table of its own."""
+    stream = instances.decision_stream("a", 100_000)
+    benchmark.pedantic(lambda: stream.decide().plan(), setup=stream.change, rounds=10)
