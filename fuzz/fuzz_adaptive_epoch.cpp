@@ -1,0 +1,196 @@
+// Sequences of events on the adaptive scheduler's epoch: counts stay what they must be, and free
+// slots are offered once. What its border refuses is checked in Python, where the border is.
+#include "malleable/policy/adaptive_epoch.hpp"
+#include "target.hpp"
+
+namespace malleable::fuzz {
+namespace {
+
+struct Run {
+  std::int64_t job, node, task;
+  Phase phase;
+};
+
+struct Job {
+  std::int64_t total[2], waiting[2] = {0, 0}, running[2] = {0, 0}, finished[2] = {0, 0};
+  std::size_t copies = 0;
+  bool gone = false;
+};
+
+// Shares of any kind: the scheduler must live with what a solver says.
+ClassMatcher matcher_of(std::uint8_t how) {
+  return [how](std::span<const double> arrival, std::span<const double> execution,
+               std::span<const double> nodes) {
+    std::vector<double> share(arrival.size() * nodes.size(), 0.0);
+    for (const double rate : arrival) CHECK(rate >= 0.0 && std::isfinite(rate));
+    for (const double rate : execution) CHECK(rate >= 0.0 && !std::isnan(rate));
+    for (std::size_t k = 0; k < share.size(); ++k) {
+      if (how % 3 == 0 || (how % 3 == 1 && k % 2 == 0)) share[k] = 1.0;
+    }
+    return share;
+  };
+}
+
+struct Sequence {
+  Bytes bytes;
+  bool generic;
+  std::vector<AdaptiveResource> resources;
+  std::vector<Index> resource;
+  AdaptiveEpoch epoch;
+  std::vector<std::int64_t> slots[2];  // free, by node
+  std::vector<Job> jobs;
+  std::vector<Run> running;
+  double now = 0.0;
+
+  std::vector<Index> present() const {
+    std::vector<Index> rows;
+    for (Index j = 0; j < jobs.size(); ++j) {
+      if (!jobs[j].gone) rows.push_back(j);
+    }
+    return rows;
+  }
+  void step() {
+    if (bytes.chance(128)) now = std::min(kLatest, now + bytes.amount({1e-12, 1e9}));
+  }
+  void add() {
+    Job job{};
+    for (const Phase p : {kMap, kReduce}) {
+      job.total[p] = bytes.chance(230) ? bytes.integer(0, 5) : bytes.integer(0, 60);
+    }
+    std::vector<double> seconds;
+    for (std::size_t k = 0; k < 2 * epoch.scheduler().resources(); ++k) {
+      seconds.push_back(bytes.amount(kWork));
+    }
+    if (bytes.chance(64)) {
+      epoch.scheduler().add_user(bytes.amount({1e-3, 1e6}),
+                                 std::fmax(1e-6, bytes.amount({1e-6, 1e6})));
+    }
+    if (bytes.chance(64)) epoch.scheduler().add_class();
+    const auto job_class = static_cast<Index>(bytes.index(epoch.scheduler().classes()));
+    const auto user = static_cast<Index>(bytes.index(epoch.scheduler().users()));
+    const Index id = epoch.add(job_class, user, now, job.total, seconds);
+    CHECK_EQUAL(id, jobs.size());
+    job.waiting[kMap] = job.total[kMap];
+    if (job.total[kMap] == 0) job.waiting[kReduce] = job.total[kReduce];
+    if (job.total[kMap] > 0 && bytes.chance(80)) {
+      job.copies = 1 + bytes.index(2);
+      std::vector<Index> nodes;
+      for (std::int64_t t = 0; t < job.total[kMap]; ++t) {
+        for (std::size_t c = 0; c < job.copies; ++c) {
+          nodes.push_back(static_cast<Index>((bytes.index(resource.size()) + c) % resource.size()));
+        }
+      }
+      epoch.set_blocks(id, job.copies, nodes);
+    }
+    jobs.push_back(job);
+  }
+  void set_waiting() {
+    const auto rows = present();
+    if (rows.empty()) return;
+    const Index j = rows[bytes.index(rows.size())];
+    Job& job = jobs[j];
+    const Phase p = job.copies == 0 && bytes.chance(128) ? kMap : kReduce;
+    const std::int64_t most = job.total[p] - job.running[p] - job.finished[p];
+    job.waiting[p] = bytes.integer(0, most);
+    epoch.set_waiting(j, p, job.waiting[p], now);
+  }
+  void finish() {
+    if (running.empty()) return;
+    const std::size_t k = bytes.index(running.size());
+    const Run run = running[k];
+    running.erase(running.begin() + static_cast<std::ptrdiff_t>(k));
+    ++slots[generic ? 0 : run.phase][static_cast<std::size_t>(run.node)];
+    Job& job = jobs[static_cast<std::size_t>(run.job)];
+    if (job.gone) return;  // its tasks end, nobody listens
+    const bool done = bytes.chance(200);
+    step();
+    epoch.finish(static_cast<Index>(run.job), run.phase, static_cast<Index>(run.node),
+                 static_cast<Index>(run.task), bytes.amount(kWork), done, now);
+    --job.running[run.phase];
+    ++(done ? job.finished : job.waiting)[run.phase];
+    if (done && run.phase == kMap && job.finished[kMap] == job.total[kMap]) {
+      job.waiting[kReduce] = job.total[kReduce] - job.running[kReduce] - job.finished[kReduce];
+    }
+  }
+  void remove() {
+    const auto rows = present();
+    if (rows.empty()) return;
+    const Index j = rows[bytes.index(rows.size())];
+    epoch.remove(j);
+    jobs[j].gone = true;
+  }
+  void decide() {
+    step();
+    TaskStarts starts;
+    const std::span<const std::int64_t> free[2] = {slots[0], slots[1]};
+    epoch.decide(now, free, starts);
+    for (std::size_t k = 0; k < starts.size(); ++k) {
+      const auto j = static_cast<std::size_t>(starts.job[k]);
+      CHECK(j < jobs.size() && !jobs[j].gone);
+      if (j >= jobs.size()) return;
+      const auto p = static_cast<Phase>(starts.phase[k]);
+      CHECK(--jobs[j].waiting[p] >= 0);
+      ++jobs[j].running[p];
+      const auto node = static_cast<std::size_t>(starts.node[k]);
+      CHECK(node < resource.size());
+      CHECK(--slots[generic ? 0 : p][node] >= 0);
+      CHECK_EQUAL(starts.task[k] >= 0, p == kMap && jobs[j].copies > 0);
+      running.push_back({starts.job[k], starts.node[k], starts.task[k], p});
+    }
+  }
+  void check_counts() {
+    for (const Index j : present()) {
+      for (const Phase p : {kMap, kReduce}) {
+        CHECK_EQUAL(epoch.waiting(j, p), jobs[j].waiting[p]);
+        CHECK_EQUAL(epoch.running(j, p), jobs[j].running[p]);
+        CHECK_EQUAL(epoch.finished(j, p), jobs[j].finished[p]);
+      }
+    }
+  }
+  void run() {
+    for (int calls = 0; calls < 80 && !bytes.empty(); ++calls) {
+      const std::size_t call = bytes.index(8);
+      if (call == 0) add();
+      if (call == 1) set_waiting();
+      if (call >= 2 && call <= 4) finish();
+      if (call == 5) remove();
+      if (call >= 6) decide();
+      check_counts();
+    }
+  }
+};
+
+}  // namespace
+
+void fuzz(Bytes bytes) {
+  AdaptiveOptions options;
+  options.by_slots = bytes.chance(200);
+  options.fallback = bytes.chance(200);
+  if (bytes.chance(100)) options.guard = bytes.amount({1e-3, 1e3});
+  options.threshold = bytes.chance(128) ? 0.0 : bytes.unit();
+  options.memory = std::fmax(1e-3, bytes.amount({1e-3, 1e9}));
+  options.max_wait = bytes.amount({1e-3, 1e9});
+  options.patience = bytes.amount({1e-3, 1e9});
+  const std::uint8_t how = bytes.byte();
+  const bool generic = bytes.chance(100);
+  std::vector<AdaptiveResource> resources(1 + bytes.index(3));
+  std::vector<Index> resource;
+  std::vector<std::int64_t> node_slots, map_slots, reduce_slots;
+  for (Index r = 0; r < resources.size(); ++r) {
+    resources[r] = {bytes.integer(1, 2), {bytes.integer(0, 3), generic ? 0 : bytes.integer(0, 3)}};
+    for (std::int64_t k = 0; k < resources[r].nodes; ++k) {
+      resource.push_back(r);
+      map_slots.push_back(resources[r].slots[0]);
+      reduce_slots.push_back(resources[r].slots[1]);
+      node_slots.push_back(resources[r].slots[0] + resources[r].slots[1]);
+    }
+  }
+  const std::vector<double> minimum = {0.0, bytes.amount({1e-3, 1e3})}, priority = {1.0, 2.0};
+  Adaptive scheduler(resources, resource, generic, minimum, priority, options, matcher_of(how));
+  scheduler.add_class();
+  AdaptiveEpoch epoch(std::move(scheduler), node_slots, generic);
+  Sequence{bytes, generic, resources, resource, std::move(epoch), {map_slots, reduce_slots}, {}, {}}
+      .run();
+}
+
+}  // namespace malleable::fuzz

@@ -1,0 +1,323 @@
+// The cluster simulation: tasks on nodes, with every policy that the core has and every option.
+#include "malleable/policy/cluster_adaptive.hpp"
+#include "malleable/policy/cluster_epoch.hpp"
+#include "malleable/policy/cluster_flow.hpp"
+#include "malleable/policy/cluster_srpt.hpp"
+#include "malleable/sim/cluster.hpp"
+#include "target.hpp"
+
+namespace malleable::fuzz {
+namespace {
+
+constexpr Kind kClusterKinds[] = {Kind::kResponse, Kind::kCompletion, Kind::kStretch,
+                                  Kind::kTardy,    Kind::kTardiness,  Kind::kLateness};
+
+// What the views of a simulation point to.
+struct World {
+  std::vector<std::int64_t> slots[2], type, rack, tasks[2], offset[2], minimum[2], user, group,
+      after_offset{0}, after, change_node, rate_offset{0};
+  std::vector<double> rate, storage, link, rack_link, arrival, seconds[2], shuffle, block, bytes,
+      weight, deadline, rates, change_time, estimate, user_minimum, user_priority;
+  std::vector<std::uint8_t> change_up;
+  bool generic = false, own_times[2] = {false, false};
+
+  ClusterView cluster() const {
+    return {slots[0], slots[1], rate, type, rack, storage, link, generic, rack_link};
+  }
+  ClusterJobsView jobs() const {
+    ClusterJobsView view;
+    view.arrival = arrival;
+    for (const Phase p : {kMap, kReduce}) {
+      view.tasks[p] = tasks[p];
+      view.seconds[p] = seconds[p];
+      if (own_times[p]) view.offset[p] = offset[p];
+      view.min_slots[p] = minimum[p];
+    }
+    view.shuffle = shuffle;
+    view.block = block;
+    view.shuffle_bytes = bytes;
+    view.weight = weight;
+    view.deadline = deadline;
+    view.user = user;
+    view.group = group;
+    if (!after.empty()) {
+      view.after_offset = after_offset;
+      view.after = after;
+    }
+    if (!rates.empty()) {
+      view.rate_offset = rate_offset;
+      view.rates = rates;
+    }
+    view.user_minimum = user_minimum;
+    view.user_priority = user_priority;
+    return view;
+  }
+};
+
+World read_world(Bytes& bytes, const Domain& times, bool network, bool gang) {
+  World world;
+  world.generic = bytes.chance(90);
+  const std::size_t nodes = 1 + bytes.index(4),
+                    racks = 1 + bytes.index(std::min<std::size_t>(nodes, 2));
+  const auto bandwidth = [&] {
+    return network && bytes.chance(180) ? std::fmax(1e-3, bytes.amount({1e-3, 1e9})) : kInfinity;
+  };
+  for (std::size_t n = 0; n < nodes; ++n) {
+    world.slots[0].push_back(bytes.integer(n == 0 ? 1 : 0, 4));
+    world.slots[1].push_back(world.generic ? 0 : bytes.integer(n == 0 ? 1 : 0, 3));
+    world.type.push_back(static_cast<std::int64_t>(bytes.index(nodes)));
+    world.rack.push_back(static_cast<std::int64_t>(bytes.index(racks)));
+    world.rate.push_back(bytes.chance(128) ? 1.0 : std::fmax(1e-3, bytes.amount({1e-3, 1e3})));
+    world.storage.push_back(bandwidth());
+    world.link.push_back(bandwidth());
+  }
+  if (network && bytes.chance(128)) {
+    world.rack_link.resize(racks);
+    for (double& link : world.rack_link) link = bandwidth();
+  }
+  // Nodes of one type are alike in rate: the first of a type says.
+  for (std::size_t n = 0; n < nodes; ++n) {
+    for (std::size_t k = 0; k < n; ++k) {
+      if (world.type[k] == world.type[n]) world.rate[n] = world.rate[k];
+    }
+  }
+  const std::size_t jobs = bytes.index(8), users = bytes.chance(64) ? 1 + bytes.index(3) : 0;
+  for (const Phase p : {kMap, kReduce}) world.own_times[p] = bytes.chance(64);
+  for (const Phase p : {kMap, kReduce}) world.offset[p].push_back(0);
+  const bool minima = gang || bytes.chance(64), follow = bytes.chance(48), speed = bytes.chance(40);
+  const bool together = bytes.chance(64);
+  std::int64_t most[2] = {0, 0};
+  for (std::size_t n = 0; n < nodes; ++n) {
+    for (const Phase p : {kMap, kReduce}) most[p] += world.slots[world.generic ? 0 : p][n];
+  }
+  double at = 0.0;
+  for (std::size_t j = 0; j < jobs; ++j) {
+    if (!together) at += bytes.amount(times);
+    world.arrival.push_back(bytes.chance(20) ? 0.0 : at);
+    for (const Phase p : {kMap, kReduce}) {
+      const std::int64_t count = bytes.integer(0, 6);
+      world.tasks[p].push_back(count);
+      if (world.own_times[p]) {
+        for (std::int64_t t = 0; t < count; ++t) world.seconds[p].push_back(bytes.amount(times));
+        world.offset[p].push_back(static_cast<std::int64_t>(world.seconds[p].size()));
+      } else {
+        world.seconds[p].push_back(bytes.amount(times));
+      }
+      if (minima) world.minimum[p].push_back(bytes.integer(0, most[p]));
+    }
+    world.shuffle.push_back(bytes.chance(128) ? 0.0 : bytes.amount(times));
+    if (network) {
+      world.block.push_back(bytes.amount({1e-3, 1e6}));
+      world.bytes.push_back(bytes.amount({1e-3, 1e6}));
+    }
+    world.weight.push_back(bytes.amount(kWeight));
+    world.deadline.push_back(bytes.time());
+    if (users > 0) world.user.push_back(static_cast<std::int64_t>(bytes.index(users)));
+    world.group.push_back(bytes.integer(0, 3));
+    if (follow && j > 0 && bytes.chance(128)) {
+      world.after.push_back(static_cast<std::int64_t>(bytes.index(j)));
+    }
+    world.after_offset.push_back(static_cast<std::int64_t>(world.after.size()));
+    if (speed) {
+      double rate = 0.0;
+      for (std::size_t k = bytes.index(4); k > 0; --k) {
+        world.rates.push_back(rate += std::fmax(1e-3, bytes.amount({1e-3, 10.0})));
+      }
+    }
+    world.rate_offset.push_back(static_cast<std::int64_t>(world.rates.size()));
+  }
+  for (std::size_t u = 0; u < users; ++u) {
+    world.user_minimum.push_back(bytes.chance(128) ? 0.0 : bytes.amount({1e-3, 10.0}));
+    world.user_priority.push_back(std::fmax(1e-3, bytes.amount({1e-3, 1e3})));
+  }
+  if (nodes > 1 && bytes.chance(80)) {  // the first node stays
+    double when = 0.0;
+    for (std::size_t k = 1 + bytes.index(4); k > 0; --k) {
+      world.change_time.push_back(when += bytes.amount(times));
+      world.change_node.push_back(bytes.integer(1, static_cast<std::int64_t>(nodes) - 1));
+      world.change_up.push_back(bytes.chance(128) ? 1 : 0);
+    }
+  }
+  if (bytes.chance(80)) {
+    for (std::size_t k = 0; k < 2 * jobs; ++k) world.estimate.push_back(bytes.amount(times));
+  }
+  return world;
+}
+
+std::unique_ptr<ClusterPolicy> read_policy(Bytes& bytes, const World& world, bool gang,
+                                           double speedup) {
+  const bool by_user = !world.user.empty() && bytes.chance(128);
+  const std::size_t which = bytes.index(10);
+  EpochOptions options;
+  options.kind = bytes.pick(kClusterKinds);
+  options.aggregate = bytes.chance(80) ? Aggregate::kMax : Aggregate::kSum;
+  options.min_mode = gang ? MinMode::kGang : MinMode::kGuarantee;
+  const double pool_minimum = bytes.chance(40) ? bytes.unit() : 0.0;
+  const bool at_least_one = bytes.chance(64);
+  if (which < 4) {
+    const EpochPolicy kinds[] = {EpochPolicy::kFlex, EpochPolicy::kFair, EpochPolicy::kWdeq,
+                                 EpochPolicy::kFifo};
+    options.policy = kinds[which];
+    if (which == 0 && bytes.chance(64)) options.hysteresis = bytes.unit();
+    if (which == 0 && bytes.chance(32))
+      options.effort = static_cast<std::uint64_t>(bytes.integer(0, 5));
+    return std::make_unique<ClusterEpoch>(options, at_least_one, by_user, pool_minimum);
+  }
+  if (which == 4) return std::make_unique<ClusterFifo>();
+  if (which == 5 && world.generic) {
+    ClusterFlowOptions flow;
+    flow.aggregate = options.aggregate;
+    flow.kind = options.kind;
+    flow.by_user = by_user;
+    for (Index j = 0; j < world.arrival.size(); ++j) {
+      flow.flow_of.push_back(world.after.empty() ? j : 0);
+      flow.work.push_back(world.jobs().work_of(kMap, j) + world.jobs().work_of(kReduce, j));
+    }
+    return std::make_unique<ClusterFlow>(std::move(flow));
+  }
+  if (which == 6) {
+    AdaptiveOptions own;
+    own.threshold = bytes.unit();
+    if (bytes.chance(64)) own.guard = bytes.amount({1e-3, 1e3});
+    own.patience = bytes.amount({1e-3, 1e3});
+    const std::uint8_t how = bytes.byte();
+    return std::make_unique<ClusterAdaptive>(
+        own,
+        [how](std::span<const double> arrival, std::span<const double>,
+              std::span<const double> nodes) {
+          std::vector<double> share(arrival.size() * nodes.size(), how % 2 ? 1.0 : 0.0);
+          return share;
+        },
+        bytes.chance(128), bytes.chance(64));
+  }
+  const SrptKind kinds[] = {SrptKind::kSrpt, SrptKind::kMaxSrpt, SrptKind::kSplitSrpt,
+                            SrptKind::kAsrpt, SrptKind::kHeSrpt};
+  SrptOptions srpt;
+  srpt.kind = bytes.pick(kinds);
+  srpt.speedup = speedup;
+  srpt.by_user = by_user;
+  return std::make_unique<ClusterSrpt>(srpt);
+}
+
+// Replays the trace: no node ever runs more tasks than it has slots, and each task ends once.
+void check_trace(const World& world, const ClusterSimulation& simulation) {
+  const std::size_t nodes = world.rate.size(), jobs = world.arrival.size();
+  std::vector<std::int64_t> used[2] = {std::vector<std::int64_t>(nodes, 0),
+                                       std::vector<std::int64_t>(nodes, 0)};
+  std::vector<std::int64_t> finished(2 * jobs, 0), lost(2 * jobs, 0);
+  double before = 0.0;
+  for (std::size_t k = 0; k < simulation.trace_time.size(); ++k) {
+    CHECK(simulation.trace_time[k] >= before);
+    before = simulation.trace_time[k];
+    const auto node = static_cast<std::size_t>(simulation.trace_node[k]);
+    const auto job = static_cast<std::size_t>(simulation.trace_job[k]);
+    const auto phase = static_cast<std::size_t>(simulation.trace_phase[k]);
+    CHECK(job < jobs && node < nodes && phase < 2);
+    if (job >= jobs || node >= nodes || phase >= 2) return;
+    const std::size_t pool = world.generic ? 0 : phase;
+    switch (simulation.trace_kind[k]) {
+      case 0:
+        CHECK(++used[pool][node] <= world.slots[pool][node]);
+        CHECK(before >= world.arrival[job]);
+        break;
+      case 1:
+        ++finished[2 * job + phase];
+        CHECK(--used[pool][node] >= 0);
+        break;
+      case 4:
+        ++lost[2 * job + phase];
+        break;
+      default:
+        CHECK(--used[pool][node] >= 0);
+    }
+  }
+  for (std::size_t k = 0; k < finished.size(); ++k) {
+    CHECK_EQUAL(finished[k] - lost[k], world.tasks[k % 2][k / 2]);
+  }
+}
+
+}  // namespace
+
+void fuzz(Bytes bytes) {
+  // Times of one simulation lie within some decades, so that heartbeats and epochs stay countable.
+  const double least = std::exp(std::log(1e-6) + bytes.unit() * std::log(1e12));
+  const Domain times{least, 1e5 * least};
+  ClusterOptions options;
+  options.epoch = bytes.chance(100) ? 0.0 : bytes.amount({100.0 * least, 1e6 * least});
+  if (bytes.chance(64))
+    options.heartbeat = std::fmax(100.0 * least, bytes.amount({100.0 * least, 1e6 * least}));
+  options.tasks_per_heartbeat = bytes.integer(0, 2);
+  options.slow_start = bytes.unit();
+  options.split_copy = bytes.chance(64);
+  options.shuffle_steps = bytes.integer(0, 3);
+  const bool network = bytes.chance(80);
+  if (network && bytes.chance(64))
+    options.network_epoch = bytes.amount({100.0 * least, 1e6 * least});
+  options.gang = bytes.chance(40);
+  if (bytes.chance(100)) options.replicas = bytes.integer(0, 3);
+  if (bytes.chance(64)) options.delay = bytes.amount(times);
+  if (bytes.chance(64)) options.rack_delay = bytes.amount(times);
+  if (bytes.chance(40)) options.noise = bytes.unit();
+  if (bytes.chance(40)) {
+    options.straggler_share = bytes.unit();
+    options.straggler_factor = std::fmax(1.0, bytes.amount({1.0, 100.0}));
+  }
+  if (bytes.chance(40)) options.failure = 0.5 * bytes.unit();
+  if (bytes.chance(40)) options.speedup = 0.05 + 0.95 * bytes.unit();
+  if (bytes.chance(24)) options.rates = {1.0, 1.5, 1.5, 3.0};
+  options.learn = bytes.chance(40);
+  options.prior = std::fmax(least, bytes.amount(times));
+  options.seed = bytes.byte();
+  if (bytes.chance(40)) options.ageing = bytes.amount(times);
+  options.in_order = bytes.chance(40);
+  options.lose_output = bytes.chance(180);
+  options.trace = true;
+  World world = read_world(bytes, times, network, options.gang);
+  validate(world.cluster());
+  validate(world.jobs());
+  if (refused([&] { validate_fit(world.cluster(), world.jobs()); })) return;
+  if (options.gang) {
+    // Gangs that never fit are refused by the border; so are those that nodes that left could hold.
+    for (const Phase p : {kMap, kReduce}) {
+      const std::int64_t first = world.slots[world.generic ? 0 : p][0];
+      for (std::int64_t& minimum : world.minimum[p]) minimum = std::min(minimum, first);
+    }
+  }
+  const auto policy = read_policy(bytes, world, options.gang, options.speedup);
+  const ClusterChanges changes{world.change_time, world.change_node, world.change_up};
+  ClusterSimulation simulation(world.cluster(), world.jobs(), options, changes, world.estimate,
+                               *policy);
+  simulation.advance(bytes.amount(times));
+  simulation.advance(kInfinity);
+
+  const ClusterTotals& totals = simulation.totals();
+  const auto jobs = static_cast<std::int64_t>(world.arrival.size());
+  CHECK_EQUAL(totals.completed, totals.arrived);
+  CHECK_EQUAL(totals.arrived, jobs);
+  if (totals.completed < jobs) return;
+  check_trace(world, simulation);
+  for (std::size_t j = 0; j < world.arrival.size(); ++j) {
+    const double end = simulation.completion[j];
+    CHECK(std::isfinite(end) && end >= world.arrival[j]);
+    CHECK(simulation.came[j] >= world.arrival[j] && simulation.came[j] <= end);
+    for (auto k = world.after_offset[j]; k < world.after_offset[j + 1]; ++k) {
+      const auto parent = static_cast<std::size_t>(world.after[static_cast<std::size_t>(k)]);
+      CHECK(simulation.came[j] >= simulation.completion[parent]);
+    }
+  }
+  for (const int pool : {0, 1}) {
+    CHECK_AT_MOST(totals.busy[pool], totals.offered[pool], 1e-9 * totals.offered[pool]);
+    CHECK(totals.lost[pool] >= 0.0 && totals.idle[pool] >= 0.0);
+    CHECK_EQUAL(simulation.state().free[pool], simulation.state().slots[pool]);
+  }
+  if (simulation.has_network()) {
+    const auto moved = simulation.network_totals();
+    for (const double share : {moved.disk_use, moved.link_use, moved.rack_use, moved.busiest_disk,
+                               moved.busiest_link, moved.busiest_rack}) {
+      CHECK_AT_MOST(share, 1.0, 1e-6);
+      CHECK(share >= 0.0);
+    }
+  }
+}
+
+}  // namespace malleable::fuzz

@@ -1,0 +1,221 @@
+// Sequences of calls on an epoch, with refused ones in between.
+//
+// A twin gets the accepted calls only. If both always decide the same, a refused call changes
+// nothing.
+#include <map>
+
+#include "malleable/policy/epoch.hpp"
+#include "schedule.hpp"
+#include "target.hpp"
+
+namespace malleable::fuzz {
+namespace {
+
+constexpr Kind kEpochKinds[] = {Kind::kResponse,  Kind::kCompletion, Kind::kStretch, Kind::kTardy,
+                                Kind::kTardiness, Kind::kLateness,   Kind::kSla,     Kind::kStrict};
+constexpr EpochPolicy kPolicies[] = {EpochPolicy::kFlex, EpochPolicy::kFair, EpochPolicy::kFifo,
+                                     EpochPolicy::kWdeq};
+
+struct Sequence {
+  Bytes bytes;
+  EpochOptions options;
+  std::int64_t slots;
+  double now = 0.0;
+  Epoch epoch, twin;
+  std::map<std::int64_t, std::int64_t> most;  // of the jobs that are there
+  std::vector<std::int64_t> gone;
+  bool decided = false;
+
+  explicit Sequence(Bytes given, const EpochOptions& chosen, std::int64_t capacity)
+      : bytes(given),
+        options(chosen),
+        slots(capacity),
+        epoch(capacity, chosen),
+        twin(capacity, chosen) {}
+
+  std::vector<std::int64_t> some_ids(bool& bad) {
+    std::vector<std::int64_t> known, ids;
+    for (const auto& [id, _] : most) known.push_back(id);
+    for (std::size_t count = bytes.index(4); count > 0 && !known.empty(); --count) {
+      const std::size_t k = bytes.index(known.size());
+      ids.push_back(known[k]);
+      known.erase(known.begin() + static_cast<std::ptrdiff_t>(k));
+    }
+    if (bad) {
+      const std::int64_t never[] = {-1, std::int64_t{1} << 40,
+                                    std::numeric_limits<std::int64_t>::min()};
+      ids.push_back(!gone.empty() && bytes.chance(128) ? gone[bytes.index(gone.size())]
+                                                       : bytes.pick(never));
+    }
+    return ids;
+  }
+
+  void add() {
+    Table table = read_table(bytes, slots, {5, kLatest, options.kind == Kind::kLateness});
+    for (double& arrival : table.arrival) {
+      if (!bytes.chance(8)) arrival = std::min(arrival, now);
+    }
+    const bool bad = bytes.astray(24) && spoil(bytes, table);
+    std::int64_t first = 0, other = 0;
+    const bool done = both(epoch, twin, bad, [&](auto& e) {
+      (&e == &epoch ? first : other) = e.add(table.view(), table.work);
+    });
+    if (!done) return;
+    CHECK_EQUAL(first, other);
+    for (std::size_t j = 0; j < table.size(); ++j) {
+      CHECK(most.emplace(first + static_cast<std::int64_t>(j), table.max_slots[j]).second);
+    }
+    decided = decided && table.size() == 0;
+  }
+
+  void update() {
+    bool bad = bytes.astray(24);
+    const auto ids = some_ids(bad);
+    std::vector<double> work, weight, deadline;
+    std::vector<std::int64_t> low, high;
+    const std::uint8_t which = bytes.byte();
+    for (const std::int64_t id : ids) {
+      (void)id;
+      if ((which & 1) != 0) work.push_back(bytes.amount(kWork));
+      if ((which & 2) != 0) weight.push_back(bytes.amount(kWeight));
+      if ((which & 4) != 0) deadline.push_back(bytes.time());
+      if ((which & 8) != 0) {
+        high.push_back(bytes.slots());
+        low.push_back(bytes.integer(0, std::min(high.back(), slots)));
+      }
+    }
+    if (!ids.empty() && bytes.astray(24)) {
+      const std::size_t k = bytes.index(ids.size());
+      switch (which & 7) {
+        case 1:
+          work[k] = bytes.wrong_left(kWork);
+          bad = true;
+          break;
+        case 2:
+          weight[k] = bytes.wrong(kWeight);
+          bad = true;
+          break;
+        case 4:
+          deadline[k] = bytes.wrong_time();
+          bad = true;
+          break;
+        default:
+          if (!low.empty()) {
+            low[k] = high[k] + 1;
+            bad = true;
+          }
+      }
+    }
+    const Epoch::Changes changes{work, weight, deadline, low, high};
+    if (!both(epoch, twin, bad, [&](auto& e) { e.update(ids, changes); })) return;
+    for (std::size_t k = 0; k < high.size(); ++k) most[ids[k]] = high[k];
+    decided = decided && ids.empty();
+  }
+
+  void remove() {
+    bool bad = bytes.astray(24);
+    const auto ids = some_ids(bad);
+    if (!both(epoch, twin, bad, [&](auto& e) { e.remove(ids); })) return;
+    for (const std::int64_t id : ids) {
+      most.erase(id);
+      gone.push_back(id);
+    }
+    decided = decided && ids.empty();
+  }
+
+  void decide() {
+    double at = std::min(kLatest, now + (bytes.chance(100) ? bytes.amount({1e-12, kLatest}) : 1.0));
+    std::optional<std::int64_t> capacity;
+    if (bytes.chance(64)) capacity = bytes.slots();
+    bool must_fail = false;
+    if (bytes.astray(16)) {
+      must_fail = true;
+      if (bytes.chance(128)) {
+        capacity = -bytes.integer(1, kSlotLimit);
+      } else {
+        at = bytes.wrong_time();
+      }
+    }
+    // Jobs that arrive later are refused, too: told by the call itself.
+    const bool stopped = refused([&] { epoch.decide(at, capacity); });
+    if (must_fail) CHECK(stopped);
+    if (!stopped) twin.decide(at, capacity);
+    CHECK(state_of(epoch) == state_of(twin));
+    if (stopped) return;
+    now = at;
+    if (capacity) slots = *capacity;
+    decided = true;
+    CHECK(std::ranges::equal(epoch.ids(), twin.ids()));
+    CHECK(std::ranges::equal(epoch.given(), twin.given()));
+    CHECK(std::ranges::equal(epoch.changed(), twin.changed()));
+    CHECK_EQUAL(epoch.ids().size(), most.size());
+    std::int64_t used = 0;
+    for (std::size_t k = 0; k < epoch.ids().size(); ++k) {
+      const std::int64_t given = epoch.given()[k];
+      CHECK(given >= 0 && given <= most[epoch.ids()[k]]);
+      CHECK(given <= slots);
+      used += given;
+      CHECK(used <= slots);
+    }
+  }
+
+  void plan() {
+    if (!decided) return;
+    const Plan found = epoch.plan(), same = twin.plan();
+    CHECK_EQUAL(found.value, same.value);
+    CHECK_EQUAL(found.lower_bound, same.lower_bound);
+    check_bound(found.value, found.lower_bound);
+    const JobsView jobs = epoch.planned_jobs();
+    // In an epoch a job without work may hold slots, but it has no pieces.
+    check_schedule({now, slots, jobs.work, jobs.max_slots}, found.pieces, found.completion,
+                   found.allocation);
+  }
+
+  void assess() {
+    if (!decided) return;
+    const auto found = epoch.assess(), same = twin.assess();
+    CHECK_EQUAL(found.value, same.value);
+    CHECK_EQUAL(found.lower_bound, same.lower_bound);
+    check_bound(found.value, found.lower_bound);
+  }
+
+  void run() {
+    for (int calls = 0; calls < 60 && !bytes.empty(); ++calls) {
+      const std::size_t call = bytes.index(8);
+      if (call < 2) add();
+      if (call == 2) update();
+      if (call == 3) remove();
+      if (call == 4 || call == 5) decide();
+      if (call == 6) plan();
+      if (call == 7) assess();
+      CHECK_EQUAL(epoch.size(), most.size());
+    }
+    Epoch copy(1, {});
+    load_state("epoch", save_state("epoch", epoch), copy);
+    now = kLatest;
+    decided = false;
+    decide();
+    if (!decided) return;
+    copy.decide(now, slots);
+    CHECK(state_of(copy) == state_of(epoch));
+  }
+};
+
+}  // namespace
+
+void fuzz(Bytes bytes) {
+  EpochOptions options;
+  options.aggregate = bytes.chance(100) ? Aggregate::kMax : Aggregate::kSum;
+  options.kind = bytes.pick(kEpochKinds);
+  options.policy = bytes.chance(140) ? EpochPolicy::kFlex : bytes.pick(kPolicies);
+  options.min_mode = bytes.chance(64) ? MinMode::kGang : MinMode::kGuarantee;
+  options.stable = bytes.chance(100);
+  if (options.policy == EpochPolicy::kFlex) {
+    if (bytes.chance(64)) options.hysteresis = bytes.unit();
+    if (bytes.chance(64)) options.effort = static_cast<std::uint64_t>(read_effort(bytes));
+  }
+  const std::int64_t slots = bytes.slots();
+  Sequence(bytes, options, slots).run();
+}
+
+}  // namespace malleable::fuzz

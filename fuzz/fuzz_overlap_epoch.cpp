@@ -1,0 +1,182 @@
+// Sequences of calls on an overlap epoch, with refused ones in between; a twin gets the accepted
+// ones only and must always decide the same.
+#include <map>
+
+#include "malleable/policy/overlap_epoch.hpp"
+#include "target.hpp"
+
+namespace malleable::fuzz {
+namespace {
+
+constexpr OverlapPolicy kPolicies[] = {OverlapPolicy::kFcfs, OverlapPolicy::kMaxSrpt,
+                                       OverlapPolicy::kSplitSrpt, OverlapPolicy::kTwoSrpt};
+
+struct Limits {
+  double map, shuffle;
+};
+
+struct Sequence {
+  Bytes bytes;
+  OverlapEpoch epoch, twin;
+  std::map<std::int64_t, Limits> most;
+  std::vector<std::int64_t> gone;
+  double now = 0.0;
+
+  double limit() { return bytes.chance(128) ? kInfinity : static_cast<double>(bytes.slots()); }
+
+  struct Own {
+    std::vector<double> map, shuffle, ready, most_map, most_shuffle;
+    OverlapEpoch::Columns view() const { return {map, shuffle, ready, most_map, most_shuffle}; }
+  };
+  // Numbers in the domain; `overrun`: estimates that have run out, too.
+  Own read(std::size_t count, std::uint8_t which, bool overrun) {
+    Own own;
+    for (std::size_t k = 0; k < count; ++k) {
+      const auto left = [&] {
+        const double amount = bytes.amount(kWork);
+        return overrun && bytes.chance(64) ? -amount : amount;
+      };
+      if ((which & 1) != 0) own.map.push_back(left());
+      if ((which & 2) != 0) own.shuffle.push_back(left());
+      if ((which & 4) != 0) own.ready.push_back(bytes.amount(kWork));
+      if ((which & 8) != 0) own.most_map.push_back(limit());
+      if ((which & 16) != 0) own.most_shuffle.push_back(limit());
+    }
+    return own;
+  }
+  bool spoil_columns(Own& own) {
+    const std::size_t which = bytes.index(5);
+    auto* column = which == 0   ? &own.map
+                   : which == 1 ? &own.shuffle
+                   : which == 2 ? &own.ready
+                   : which == 3 ? &own.most_map
+                                : &own.most_shuffle;
+    if (column->empty()) return false;
+    double& value = (*column)[bytes.index(column->size())];
+    if (which < 2) value = bytes.wrong_overrun(kWork);
+    if (which == 2) value = bytes.wrong_left(kWork);
+    if (which >= 3) value = bytes.chance(128) ? 0.0 : 1.5;
+    return true;
+  }
+
+  void add() {
+    const std::size_t count = 1 + bytes.index(5);
+    std::vector<double> arrival;
+    for (std::size_t k = 0; k < count; ++k) {
+      arrival.push_back(bytes.chance(8) ? bytes.time() : std::min(bytes.time(), now));
+    }
+    Own own = read(count, static_cast<std::uint8_t>(3 | bytes.byte()), false);
+    bool bad = bytes.astray(24) && spoil_columns(own);
+    if (!bad && bytes.astray(10)) {
+      arrival[bytes.index(count)] = bytes.wrong_time();
+      bad = true;
+    }
+    std::vector<std::int64_t> ids(count), same(count);
+    if (!both(epoch, twin, bad,
+              [&](auto& e) { e.add(arrival, own.view(), &e == &epoch ? ids : same); })) {
+      return;
+    }
+    CHECK(ids == same);
+    for (std::size_t k = 0; k < count; ++k) {
+      const Limits limits{own.most_map.empty() ? kInfinity : own.most_map[k],
+                          own.most_shuffle.empty() ? kInfinity : own.most_shuffle[k]};
+      CHECK(most.emplace(ids[k], limits).second);
+    }
+  }
+  std::vector<std::int64_t> some_ids(bool bad) {
+    std::vector<std::int64_t> known, ids;
+    for (const auto& [id, _] : most) known.push_back(id);
+    for (std::size_t count = bytes.index(4); count > 0 && !known.empty(); --count) {
+      const std::size_t k = bytes.index(known.size());
+      ids.push_back(known[k]);
+      known.erase(known.begin() + static_cast<std::ptrdiff_t>(k));
+    }
+    if (bad) {
+      ids.push_back(!gone.empty() && bytes.chance(128) ? gone[bytes.index(gone.size())]
+                                                       : -bytes.integer(1, kSlotLimit));
+    }
+    return ids;
+  }
+  void update() {
+    bool bad = bytes.astray(24);
+    const auto ids = some_ids(bad);
+    Own own = read(ids.size(), bytes.byte(), true);
+    bad = (bytes.astray(24) && spoil_columns(own)) || bad;
+    if (!both(epoch, twin, bad, [&](auto& e) { e.update(ids, own.view()); })) return;
+    for (std::size_t k = 0; k < ids.size(); ++k) {
+      if (!own.most_map.empty()) most[ids[k]].map = own.most_map[k];
+      if (!own.most_shuffle.empty()) most[ids[k]].shuffle = own.most_shuffle[k];
+    }
+  }
+  void remove() {
+    const bool bad = bytes.astray(24);
+    const auto ids = some_ids(bad);
+    if (!both(epoch, twin, bad, [&](auto& e) { e.remove(ids); })) return;
+    for (const std::int64_t id : ids) {
+      most.erase(id);
+      gone.push_back(id);
+    }
+  }
+  void decide() {
+    const double at =
+        std::min(kLatest, now + (bytes.chance(100) ? bytes.amount({1e-12, kLatest}) : 1.0));
+    const std::int64_t map_slots = bytes.slots(), shuffle_slots = bytes.slots();
+    // A job that comes later is refused.
+    std::span<const OverlapEpoch::Service> services;
+    if (refused([&] { services = epoch.decide(at, map_slots, shuffle_slots); })) {
+      CHECK(state_of(epoch) == state_of(twin));
+      return;
+    }
+    now = at;
+    const auto same = twin.decide(at, map_slots, shuffle_slots);
+    CHECK_EQUAL(services.size(), same.size());
+    double map = 0.0, shuffle = 0.0;
+    std::int64_t maps = 0, shuffles = 0;
+    for (std::size_t k = 0; k < services.size(); ++k) {
+      const auto& s = services[k];
+      CHECK(s.id == same[k].id && s.map == same[k].map && s.shuffle == same[k].shuffle);
+      CHECK(s.map_slots == same[k].map_slots && s.shuffle_slots == same[k].shuffle_slots);
+      const auto known = most.find(s.id);
+      CHECK(known != most.end());
+      if (known == most.end()) return;
+      CHECK(s.map >= 0.0 && s.map <= 1.0 && s.shuffle >= 0.0 && s.shuffle <= 1.0);
+      CHECK(s.map_slots >= 0 && static_cast<double>(s.map_slots) <= known->second.map);
+      CHECK(s.shuffle_slots >= 0 && static_cast<double>(s.shuffle_slots) <= known->second.shuffle);
+      CHECK(s.map_slots <= map_slots && s.shuffle_slots <= shuffle_slots);
+      map += s.map;
+      shuffle += s.shuffle;
+      maps += s.map_slots;
+      shuffles += s.shuffle_slots;
+      CHECK(maps <= map_slots && shuffles <= shuffle_slots);
+    }
+    CHECK_AT_MOST(map, 1.0, 1e-9);
+    CHECK_AT_MOST(shuffle, 1.0, 1e-9);
+  }
+  void run() {
+    for (int calls = 0; calls < 60 && !bytes.empty(); ++calls) {
+      const std::size_t call = bytes.index(7);
+      if (call < 2) add();
+      if (call == 2 || call == 3) update();
+      if (call == 4) remove();
+      if (call > 4) decide();
+      CHECK_EQUAL(epoch.size(), most.size());
+    }
+    OverlapEpoch copy{OverlapEpochOptions()};
+    load_state("overlap epoch", save_state("overlap epoch", epoch), copy);
+    CHECK(state_of(copy) == state_of(epoch));
+    now = kLatest;
+    decide();
+  }
+};
+
+}  // namespace
+
+void fuzz(Bytes bytes) {
+  OverlapEpochOptions options;
+  options.policy = bytes.pick(kPolicies);
+  options.conserving = bytes.chance(180);
+  options.bounce = bytes.chance(100);
+  Sequence{bytes, OverlapEpoch(options), OverlapEpoch(options), {}, {}}.run();
+}
+
+}  // namespace malleable::fuzz

@@ -1,0 +1,118 @@
+"""Every reader of files: ``fuzz_readers.py READER [flags] [corpus]``.
+
+A reader gives a table or says what is wrong in one line. What it gives is in the domain: the same
+columns make the same table again, and nothing further down is surprised by it.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from driver import atheris, run
+
+if atheris is not None:
+    with atheris.instrument_imports(include=["malleable"]):
+        import malleable as mb
+        from malleable import workloads
+else:
+    import malleable as mb
+    from malleable import workloads
+
+COPY = Path(tempfile.mkdtemp()) / "copy.csv"
+GRAPHS = {name: {"0": ["1"], "1": []} for name in ("Q1", "Q2")}
+
+
+def _tpch(source: Any) -> Any:
+    return workloads.read_tpch(source, GRAPHS)
+
+
+def _tpch_graphs(source: Any) -> Any:
+    profiles = (
+        '{"tpch_q1_2g_maxCores_4": [{"stage_id": 0, "num_tasks": 2, "average_runtime_ms": 5},'
+        ' {"stage_id": 1, "num_tasks": 1, "average_runtime_ms": 5}]}'
+    )
+    return workloads.read_tpch(io.StringIO(profiles), source)
+
+
+READERS: dict[str, Callable[[Any], Any]] = {
+    "jobs": workloads.read_jobs,
+    "swim": workloads.read_swim,
+    "rumen": workloads.read_rumen,
+    "workload": workloads.read_workload,
+    "flows": workloads.read_flows,
+    "wfformat": workloads.read_wfformat,
+    "alibaba": workloads.read_alibaba,
+    "tpch": _tpch,
+    "tpch_graphs": _tpch_graphs,
+    "map_shuffle": workloads.read_map_shuffle_jobs,
+    "map_shuffle_swim": workloads.read_map_shuffle_swim,
+    "map_shuffle_rumen": workloads.read_map_shuffle_rumen,
+    "map_shuffle_google2011": workloads.read_map_shuffle_google2011,
+    "map_reduce": workloads.read_map_reduce_jobs,
+    "map_reduce_swim": workloads.read_map_reduce_swim,
+    "map_reduce_rumen": workloads.read_map_reduce_rumen,
+    "map_reduce_google2011": workloads.read_map_reduce_google2011,
+    "cluster_jobs": workloads.read_cluster_jobs,
+    "cluster_swim": workloads.read_cluster_swim,
+    "cluster_rumen": workloads.read_cluster_rumen,
+    "cluster_hawk": workloads.read_cluster_hawk,
+    "cluster_google2011": workloads.read_cluster_google2011,
+    "cluster_alibaba": workloads.read_cluster_alibaba,
+    "cluster_flows": workloads.read_cluster_flows,
+    "cluster_workload": workloads.read_cluster_workload,
+    "cluster": workloads.read_cluster,
+}
+
+
+def _use(table: Any) -> None:
+    """What was read is good for what it is read for."""
+    if isinstance(table, (mb.Jobs, mb.Flows)) and 0 < len(table) <= 40 and len(table.work) <= 60:
+        now = float(table.arrival.max())
+        plan = mb.plan(table, slots=7, effort=0, now=now)
+        assert plan.lower_bound <= plan.value, (plan.lower_bound, plan.value)
+        assert int(plan.allocation.sum()) <= 7
+        plan.validate()
+    if isinstance(table, mb.Jobs):
+        try:
+            workloads.write_jobs(table, COPY, force=True)
+        except ValueError:
+            return  # a name that a table cannot hold
+        again = workloads.read_jobs(COPY)
+        assert again.work.tolist() == table.work.tolist()
+        assert again.arrival.tolist() == table.arrival.tolist()
+        assert again.deadline.tolist() == table.deadline.tolist()
+        assert again.sla == table.sla
+    if isinstance(table, mb.Flows):
+        workloads.write_flows(COPY, table, force=True)
+        again = workloads.read_flows(COPY)
+        assert again.work.tolist() == table.work.tolist()
+        assert again.parent.tolist() == table.parent.tolist()
+
+
+def target(reader: Callable[[Any], Any]) -> Callable[[bytes], None]:
+    def one(data: bytes) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # what nobody sees is not told
+            try:
+                table = reader(io.BytesIO(data))
+            except (ValueError, OSError) as error:
+                text = str(error)
+                assert text and "\n" not in text, text
+                assert len(text) < 2000, len(text)
+                return
+            repr(table)
+            _use(table)
+
+    return one
+
+
+if __name__ == "__main__":
+    sys.exit(run(target(READERS[sys.argv[1]]), sys.argv[2:]))

@@ -1,0 +1,190 @@
+// Sequences of calls on a slotted epoch, with refused ones in between; a twin gets the accepted
+// ones only and must always decide the same.
+#include <map>
+#include <optional>
+
+#include "malleable/model/map_reduce.hpp"
+#include "malleable/policy/slotted_epoch.hpp"
+#include "target.hpp"
+
+namespace malleable::fuzz {
+namespace {
+
+constexpr const char* kPolicies[] = {"asrpt", "unlock", "srpt", "lrpt", "fifo", "fair"};
+
+struct Job {
+  std::int64_t maps = 0, reduces = 0, running = 0;
+};
+
+struct Sequence {
+  Bytes bytes;
+  SlottedEpoch epoch, twin;
+  std::map<std::int64_t, Job> jobs;
+  std::vector<std::int64_t> gone;
+  double now;
+  std::int64_t running = 0;
+
+  std::int64_t units() {
+    const std::uint8_t how = bytes.byte();
+    return how < 220 ? how % 24 : bytes.integer(0, how < 240 ? 10000 : kMostUnits);
+  }
+  struct Own {
+    std::vector<std::int64_t> maps, reduces, running;
+    std::vector<double> map_left, reduce_left;
+    SlottedEpoch::Columns view() const { return {maps, reduces, running, map_left, reduce_left}; }
+  };
+  Own read(std::size_t count, std::uint8_t which) {
+    Own own;
+    for (std::size_t k = 0; k < count; ++k) {
+      if ((which & 1) != 0) own.maps.push_back(units());
+      if ((which & 2) != 0) own.reduces.push_back(units());
+      if ((which & 4) != 0) own.running.push_back(units());
+      if ((which & 8) != 0) own.map_left.push_back(bytes.amount(kWork));
+      if ((which & 16) != 0) own.reduce_left.push_back(bytes.amount(kWork));
+    }
+    return own;
+  }
+  bool spoil_columns(Own& own) {
+    const std::size_t which = bytes.index(5);
+    if (which < 3) {
+      auto& column = which == 0 ? own.maps : which == 1 ? own.reduces : own.running;
+      if (column.empty()) return false;
+      column[bytes.index(column.size())] = bytes.chance(128) ? -1 : kMostUnits + 1;
+    } else {
+      auto& column = which == 3 ? own.map_left : own.reduce_left;
+      if (column.empty()) return false;
+      column[bytes.index(column.size())] = bytes.wrong_left(kWork);
+    }
+    return true;
+  }
+  void step() {
+    if (bytes.chance(128)) now = std::min(kLatest, now + bytes.amount({1e-12, 1e6}));
+  }
+  double moment(bool& bad) {
+    step();
+    if (!bytes.astray(8)) return now;
+    bad = true;
+    return bytes.wrong_time();
+  }
+  void add() {
+    const std::size_t count = 1 + bytes.index(4);
+    Own own = read(count, 31);
+    bool bad = bytes.astray(24) && spoil_columns(own);
+    const double at = moment(bad);
+    std::vector<std::int64_t> ids(count), same(count);
+    if (!both(epoch, twin, bad, [&](auto& e) { e.add(at, own.view(), &e == &epoch ? ids : same); }))
+      return;
+    CHECK(ids == same);
+    for (std::size_t k = 0; k < count; ++k) {
+      CHECK(jobs.emplace(ids[k], Job{own.maps[k], own.reduces[k], own.running[k]}).second);
+      running += own.running[k];
+    }
+  }
+  std::vector<std::int64_t> some_ids(bool bad) {
+    std::vector<std::int64_t> known, ids;
+    for (const auto& [id, _] : jobs) known.push_back(id);
+    for (std::size_t count = bytes.index(4); count > 0 && !known.empty(); --count) {
+      const std::size_t k = bytes.index(known.size());
+      ids.push_back(known[k]);
+      known.erase(known.begin() + static_cast<std::ptrdiff_t>(k));
+    }
+    if (bad) {
+      ids.push_back(!gone.empty() && bytes.chance(128) ? gone[bytes.index(gone.size())]
+                                                       : -bytes.integer(1, kMostUnits));
+    }
+    return ids;
+  }
+  void update() {
+    bool bad = bytes.astray(24);
+    const auto ids = some_ids(bad);
+    Own own = read(ids.size(), bytes.byte());
+    bad = (bytes.astray(24) && spoil_columns(own)) || bad;
+    if (!both(epoch, twin, bad, [&](auto& e) { e.update(ids, own.view()); })) return;
+    for (std::size_t k = 0; k < ids.size(); ++k) {
+      Job& job = jobs[ids[k]];
+      if (!own.maps.empty()) job.maps = own.maps[k];
+      if (!own.reduces.empty()) job.reduces = own.reduces[k];
+      if (!own.running.empty()) {
+        running += own.running[k] - job.running;
+        job.running = own.running[k];
+      }
+    }
+  }
+  void remove() {
+    const bool bad = bytes.astray(24), cancelled = bytes.chance(128);
+    const auto ids = some_ids(bad);
+    if (!both(epoch, twin, bad, [&](auto& e) { e.remove(ids, cancelled); })) return;
+    for (const std::int64_t id : ids) {
+      running -= jobs[id].running;
+      jobs.erase(id);
+      gone.push_back(id);
+    }
+  }
+  void decide() {
+    bool bad = false;
+    const double at = moment(bad);
+    std::optional<std::int64_t> machines;
+    if (bytes.chance(48)) machines = std::min(kMostUnits, bytes.slots());
+    if (bytes.astray(8)) {
+      machines = bytes.chance(128) ? 0 : kMostUnits + 1;
+      bad = true;
+    }
+    std::span<const SlottedEpoch::Grant> grants, same;
+    if (!both(epoch, twin, bad,
+              [&](auto& e) { (&e == &epoch ? grants : same) = e.decide(at, machines); })) {
+      return;
+    }
+    std::int64_t used = 0;
+    CHECK_EQUAL(grants.size(), same.size());
+    std::vector<std::int64_t> named;
+    for (std::size_t k = 0; k < grants.size(); ++k) {
+      const auto& g = grants[k];
+      CHECK(g.id == same[k].id && g.maps == same[k].maps && g.reduces == same[k].reduces);
+      const auto known = jobs.find(g.id);
+      CHECK(known != jobs.end());
+      if (known == jobs.end()) return;
+      CHECK(g.maps >= 0 && g.maps <= known->second.maps);
+      CHECK(g.reduces >= 0 && g.reduces <= known->second.reduces);
+      named.push_back(g.id);
+      used += g.maps + g.reduces;
+    }
+    CHECK(used <= std::max<std::int64_t>(0, epoch.machines() - running));
+    std::sort(named.begin(), named.end());
+    CHECK(std::adjacent_find(named.begin(), named.end()) == named.end());
+  }
+
+  void run() {
+    for (int calls = 0; calls < 60 && !bytes.empty(); ++calls) {
+      const std::size_t call = bytes.index(8);
+      if (call < 2) add();
+      if (call == 2 || call == 3) update();
+      if (call == 4) remove();
+      if (call > 4) decide();
+      CHECK_EQUAL(epoch.size(), jobs.size());
+    }
+    SlottedEpoch copy(1, 1.0, "fifo");
+    load_state("slotted epoch", save_state("slotted epoch", epoch), copy);
+    CHECK(state_of(copy) == state_of(epoch));
+    copy.decide(now);
+    epoch.decide(now);
+    CHECK(state_of(copy) == state_of(epoch));
+  }
+};
+
+}  // namespace
+
+void fuzz(Bytes bytes) {
+  const char* policy = bytes.pick(kPolicies);
+  const std::int64_t machines = std::min(kMostUnits, bytes.slots());
+  const double seconds = std::fmax(1e-3, bytes.amount({1e-3, 1e6}));
+  const double now = bytes.chance(64) ? bytes.time() : 0.0;
+  Sequence{bytes,
+           SlottedEpoch(machines, seconds, policy),
+           SlottedEpoch(machines, seconds, policy),
+           {},
+           {},
+           now}
+      .run();
+}
+
+}  // namespace malleable::fuzz

@@ -1,0 +1,113 @@
+"""Runs the fuzz targets in turn and says how many inputs each has seen.
+
+``run.py --build build/fuzz --seconds 120`` divides the time; ``--runs 1000000 --simulation-runs
+50000`` counts inputs instead. ``--only`` names targets by a part of their names. What a target finds
+new it keeps under the build folder; ``fuzz/corpus`` has what is always run first. An input that
+fails is left under ``found``: run the program with it to see why, and give it to the corpus.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+HERE = Path(__file__).parent
+SIMULATIONS = ("tandem", "slotted", "cluster", "command_line")
+
+
+def targets(build: Path) -> dict[str, list[str]]:
+    """Name -> command. Readers in Python have a target each."""
+    found = {
+        path.stem.removeprefix("fuzz_"): [str(build / "fuzz" / path.stem)]
+        for path in sorted(HERE.glob("fuzz_*.cpp"))
+    }
+    for path in sorted(HERE.glob("fuzz_*.py")):
+        name = path.stem.removeprefix("fuzz_")
+        command = [sys.executable, str(path)]
+        if name == "readers":
+            for corpus in sorted(HERE.glob("corpus/read_*")):
+                found[corpus.name] = [*command, corpus.name.removeprefix("read_")]
+        else:
+            found[name] = command
+    return found
+
+
+def run(name: str, command: list[str], build: Path, seconds: float, runs: int) -> tuple[str, bool]:
+    kept, found = build / "corpus" / name, build / "found" / name
+    for folder in (kept, found):
+        folder.mkdir(parents=True, exist_ok=True)
+    flags = [f"-artifact_prefix={found}/", "-timeout=25", "-max_len=2048", "-len_control=0"]
+    flags.append(f"-runs={runs}" if runs else f"-max_total_time={max(1, round(seconds))}")
+    began = time.monotonic()
+    # Sanitizers abort on what they find; memory that threads of a library keep is not ours.
+    environment = os.environ | {"ASAN_OPTIONS": "detect_leaks=1:allocator_may_return_null=1"}
+    seeds = HERE / "corpus" / name
+    done = subprocess.run(
+        [*command, *flags, str(kept), *([str(seeds)] if seeds.is_dir() else [])],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        env=environment,
+        check=False,
+    )
+    counts = re.findall(r"^Done (\d+)", done.stderr, re.MULTILINE) or re.findall(
+        r"^#(\d+)", done.stderr, re.MULTILINE
+    )
+    inputs = int(counts[-1]) if counts else 0
+    line = f"{name:24} {inputs:>10,} inputs {time.monotonic() - began:8.1f} s"
+    if done.returncode == 0:
+        return line, True
+    kept_as = re.findall(r"(?:written to|kept as) (\S+)", done.stderr)
+    why = [
+        text
+        for text in done.stderr.splitlines()
+        if re.search(r"runtime error|Assertion|ERROR: |^\S+:\d+: |^\w*(Error|TooLong)", text)
+    ]
+    return f"{line}  FAILED {' '.join(kept_as)}\n    " + "\n    ".join(why[:4]), False
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--build", type=Path, default=Path("build/fuzz"))
+    parser.add_argument("--seconds", type=float, default=120.0, help="for all targets together")
+    parser.add_argument("--runs", type=int, default=0, help="inputs a target, whatever it takes")
+    parser.add_argument("--simulation-runs", type=int, default=0, help="the same for simulations")
+    parser.add_argument("--only", nargs="*", default=[], help="parts of targets' names")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    arguments = parser.parse_args()
+    chosen = {
+        name: command
+        for name, command in targets(arguments.build).items()
+        if not arguments.only or any(part in name for part in arguments.only)
+    }
+    share = arguments.seconds * arguments.workers / max(1, len(chosen))
+
+    def one(item: tuple[str, list[str]]) -> bool:
+        name, command = item
+        slow = name in SIMULATIONS and arguments.simulation_runs
+        line, good = run(
+            name,
+            command,
+            arguments.build,
+            share,
+            arguments.simulation_runs if slow else arguments.runs,
+        )
+        print(line, flush=True)
+        return good
+
+    with ThreadPoolExecutor(arguments.workers) as pool:
+        good = list(pool.map(one, chosen.items()))
+    print(f"{sum(good)} of {len(good)} targets without a fault")
+    return 0 if all(good) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
