@@ -1,11 +1,19 @@
 #include <pybind11/stl.h>
 
+#include <cassert>
 #include <cmath>
+#include <optional>
+#include <set>
+#include <utility>
 
 #include "arrays.hpp"
+#include "malleable/model/domain.hpp"
 #include "malleable/model/error.hpp"
+#include "malleable/model/named_rows.hpp"
 #include "malleable/policy/adaptive_epoch.hpp"
 #include "malleable/policy/cluster_adaptive.hpp"
+#include "policies.hpp"
+#include "saved_state.hpp"
 
 namespace malleable::bindings {
 namespace {
@@ -72,17 +80,26 @@ class PyAdaptiveEpoch {
  public:
   PyAdaptiveEpoch(const Integers& map_slots, const Integers& reduce_slots, const Integers& resource,
                   bool generic, const py::dict& options, py::object solve)
-      : epoch_(scheduler_of(map_slots, reduce_slots, resource, generic, options, std::move(solve)),
+      : solve_(std::move(solve)),
+        epoch_(scheduler_of(map_slots, reduce_slots, resource, generic, options, solve_),
                sum(map_slots, reduce_slots), generic) {}
+  explicit PyAdaptiveEpoch(py::object solve)
+      : solve_(std::move(solve)),
+        epoch_(Adaptive({}, {}, false, {}, {}, {}, matcher_of(solve_)), {}, false) {}
 
   std::int64_t add_user(double minimum, double priority) {
+    const Turn turn(busy_);
     return epoch_.scheduler().add_user(minimum, priority);
   }
-  std::int64_t add_class() { return epoch_.scheduler().add_class(); }
+  std::int64_t add_class() {
+    const Turn turn(busy_);
+    return epoch_.scheduler().add_class();
+  }
 
   // Rows of `seconds`: a job's maps on every resource, then its reduces. Checked by Python's side.
   Integers add(const Integers& job_class, const Integers& user, double now, const Integers& maps,
                const Integers& reduces, const Doubles& seconds) {
+    const Turn turn(busy_);
     std::vector<std::int64_t> ids;
     const std::size_t row = 2 * epoch_.scheduler().resources();
     {
@@ -97,67 +114,75 @@ class PyAdaptiveEpoch {
     return to_numpy(std::move(ids));
   }
 
+  // Python's side has checked the nodes.
   void set_blocks(std::int64_t id, const Integers& nodes) {
-    check_id("ids", 0, id);
+    const Turn turn(busy_);
+    check_id(id);
     const auto job = static_cast<Index>(id);
     const std::int64_t tasks = epoch_.total(job, kMap);
-    const bool shaped = nodes.ndim() == 2 && nodes.shape(0) == tasks && nodes.shape(1) > 0;
-    if (!shaped) {
-      throw std::invalid_argument("blocks: needs one row for each of " + std::to_string(tasks) +
-                                  " map tasks, and a copy at least");
-    }
+    assert(nodes.ndim() == 2 && nodes.shape(0) == tasks && nodes.shape(1) > 0);
     if (epoch_.waiting(job, kMap) < tasks || epoch_.has_blocks(job)) {
-      throw std::invalid_argument("blocks: job " + std::to_string(id) +
-                                  " has started map tasks, or blocks");
+      throw std::invalid_argument("job_id = " + std::to_string(id) +
+                                  ": has started map tasks, or blocks");
     }
-    check_nodes("blocks", nodes);
     std::vector<Index> places(nodes.data(), nodes.data() + nodes.size());
     epoch_.set_blocks(job, static_cast<std::size_t>(nodes.shape(1)), places);
   }
 
-  void set_waiting(const Integers& ids, int phase, const Integers& tasks, double now) {
-    const Phase p = phase_of(phase);
+  // Of both phases, or of one.
+  void set_waiting(const Integers& ids, const std::optional<Integers>& maps,
+                   const std::optional<Integers>& reduces, double now) {
+    const Turn turn(busy_);
     check_ids(ids);
-    check_length("tasks", tasks, ids);
-    for (py::ssize_t k = 0; k < ids.size(); ++k) {
-      const auto job = static_cast<Index>(ids.data()[k]);
-      const std::int64_t most =
-          epoch_.total(job, p) - epoch_.running(job, p) - epoch_.finished(job, p);
-      if (tasks.data()[k] < 0 || tasks.data()[k] > most) {
-        throw FieldError("tasks", static_cast<std::size_t>(k),
-                         static_cast<long long>(tasks.data()[k]),
-                         "must be from 0 to the tasks that neither run nor have ended");
-      }
+    const std::optional<Integers>* given[2] = {&maps, &reduces};
+    for (const Phase p : {kMap, kReduce}) {
+      if (*given[p]) check_waiting(p == kMap ? "maps" : "reduces", ids, p, **given[p]);
     }
-    for (py::ssize_t k = 0; k < ids.size(); ++k) {
-      epoch_.set_waiting(static_cast<Index>(ids.data()[k]), p, tasks.data()[k], now);
+    for (const Phase p : {kMap, kReduce}) {
+      for (py::ssize_t k = 0; *given[p] && k < ids.size(); ++k) {
+        epoch_.set_waiting(static_cast<Index>(ids.data()[k]), p, (*given[p])->data()[k], now);
+      }
     }
   }
 
   void finish(const Integers& ids, const Integers& phases, const Integers& nodes,
               const Integers& tasks, const Doubles& seconds, const Array<std::uint8_t>& done,
               double now) {
-    check_ids(ids);
+    const Turn turn(busy_);
+    for (py::ssize_t k = 0; k < ids.size(); ++k) {  // several tasks of one job may end
+      if (!known(ids.data()[k])) {
+        throw FieldError("ids", static_cast<std::size_t>(k), static_cast<long long>(ids.data()[k]),
+                         "no such job");
+      }
+    }
     check_length("phase", phases, ids);
     check_length("node", nodes, ids);
     check_length("task", tasks, ids);
     check_length("seconds", seconds, ids);
     check_length("done", done, ids);
     check_nodes("node", nodes);
+    check_amounts("seconds", view(seconds), kWorkRange);
     std::vector<std::int64_t> ending(2 * epoch_.scheduler().jobs(), 0);
+    std::set<std::pair<Index, std::int64_t>> again;  // tasks that wait once more
     for (py::ssize_t k = 0; k < ids.size(); ++k) {
       const auto row = static_cast<std::size_t>(k);
       const auto job = static_cast<Index>(ids.data()[k]);
-      const Phase p = phase_of(static_cast<int>(phases.data()[k]));
-      if (!(std::isfinite(seconds.data()[k]) && seconds.data()[k] >= 0.0)) {
-        throw FieldError("seconds", row, seconds.data()[k], "must be finite and at least 0");
+      if (phases.data()[k] != kMap && phases.data()[k] != kReduce) {
+        throw FieldError("phase", row, static_cast<long long>(phases.data()[k]),
+                         "must be 0 (map) or 1 (reduce)");
       }
+      const auto p = static_cast<Phase>(phases.data()[k]);
       if (++ending[2 * job + p] > epoch_.running(job, p)) {
         throw FieldError("ids", row, static_cast<long long>(job), "runs no such task");
       }
       const bool numbered = p == kMap && epoch_.has_blocks(job) && done.data()[k] == 0;
-      if (numbered && (tasks.data()[k] < 0 || tasks.data()[k] >= epoch_.total(job, kMap))) {
-        throw FieldError("task", row, static_cast<long long>(tasks.data()[k]), "no such task");
+      if (!numbered) continue;
+      const std::int64_t task = tasks.data()[k];
+      const bool started = task >= 0 && task < epoch_.total(job, kMap) &&
+                           epoch_.started(job, static_cast<Index>(task));
+      if (!started) throw FieldError("task", row, static_cast<long long>(task), "runs not");
+      if (!again.insert({job, task}).second) {
+        throw FieldError("task", row, static_cast<long long>(task), "named twice");
       }
     }
     for (py::ssize_t k = 0; k < ids.size(); ++k) {
@@ -168,11 +193,13 @@ class PyAdaptiveEpoch {
   }
 
   void remove(const Integers& ids) {
+    const Turn turn(busy_);
     check_ids(ids);
     for (py::ssize_t k = 0; k < ids.size(); ++k) epoch_.remove(static_cast<Index>(ids.data()[k]));
   }
 
   py::dict decide(double now, const Integers& free_map, const Integers& free_reduce) {
+    const Turn turn(busy_);
     check_free("free_map_slots", free_map);
     check_free("free_reduce_slots", free_reduce);
     {
@@ -189,7 +216,8 @@ class PyAdaptiveEpoch {
   }
 
   Integers place(std::int64_t id, py::ssize_t blocks, py::ssize_t copies) {
-    check_id("ids", 0, id);
+    const Turn turn(busy_);
+    check_id(id);
     std::vector<Index> own(static_cast<std::size_t>(copies));
     std::vector<std::int64_t> nodes;
     for (py::ssize_t t = 0; t < blocks; ++t) {
@@ -199,10 +227,32 @@ class PyAdaptiveEpoch {
     return to_numpy(std::move(nodes)).reshape({blocks, copies});
   }
 
-  void match(double now) { epoch_.scheduler().match(now, true); }
-  py::dict matching(double now) const { return matching_of(epoch_.scheduler(), now); }
+  std::int64_t maps(std::int64_t id) const {
+    const Turn turn(busy_);
+    check_id(id);
+    return epoch_.total(static_cast<Index>(id), kMap);
+  }
 
-  py::dict counts(const Integers& ids) const {
+  void match(double now) {
+    const Turn turn(busy_);
+    epoch_.scheduler().match(now, true);
+  }
+  py::dict matching(double now) const {
+    const Turn turn(busy_);
+    return matching_of(epoch_.scheduler(), now);
+  }
+
+  // The solver stands beside the bytes.
+  py::object solve() const { return solve_; }
+  std::string save() { return saved("AdaptiveEpoch", epoch_, busy_); }
+  static std::unique_ptr<PyAdaptiveEpoch> load(const py::bytes& bytes, py::object solve) {
+    auto made = std::make_unique<PyAdaptiveEpoch>(std::move(solve));
+    restore("AdaptiveEpoch", bytes, made->epoch_);
+    return made;
+  }
+
+  py::dict counts(const Integers& ids) {
+    const Turn turn(busy_);
     check_ids(ids);
     py::dict d;
     for (const Phase p : {kMap, kReduce}) {
@@ -229,7 +279,7 @@ class PyAdaptiveEpoch {
   }
   static Adaptive scheduler_of(const Integers& map_slots, const Integers& reduce_slots,
                                const Integers& resource, bool generic, const py::dict& options,
-                               py::object solve) {
+                               const py::object& solve) {
     std::vector<AdaptiveResource> resources;
     std::vector<Index> member;
     for (py::ssize_t n = 0; n < resource.size(); ++n) {
@@ -241,23 +291,33 @@ class PyAdaptiveEpoch {
       member.push_back(static_cast<Index>(r));
     }
     return Adaptive(std::move(resources), std::move(member), generic, {}, {}, options_of(options),
-                    matcher_of(std::move(solve)));
+                    matcher_of(solve));
   }
-  static Phase phase_of(int phase) {
-    if (phase != 0 && phase != 1) {
-      throw std::invalid_argument("phase = " + std::to_string(phase) +
-                                  ": must be 0 (map) or 1 (reduce)");
-    }
-    return static_cast<Phase>(phase);
+  bool known(std::int64_t id) const {
+    return id >= 0 && id < static_cast<std::int64_t>(kInvalidIndexStart) &&
+           epoch_.scheduler().has_job(static_cast<Index>(id));
   }
-  void check_id(const char* field, std::size_t row, std::int64_t id) const {
-    const bool known = id >= 0 && id < static_cast<std::int64_t>(kInvalidIndexStart) &&
-                       epoch_.scheduler().has_job(static_cast<Index>(id));
-    if (!known) throw FieldError(field, row, static_cast<long long>(id), "no such job");
+  void check_id(std::int64_t id) const {
+    if (known(id)) return;
+    throw std::invalid_argument("job_id = " + std::to_string(id) + ": no such job");
   }
-  void check_ids(const Integers& ids) const {
+  // Each named once.
+  void check_ids(const Integers& ids) {
+    named_.of(view(ids), epoch_.scheduler().jobs(), [this](std::int64_t id) {
+      return known(id) ? static_cast<Index>(id) : NamedRows::kNone;
+    });
+  }
+  void check_waiting(const char* field, const Integers& ids, Phase p, const Integers& tasks) const {
+    check_length(field, tasks, ids);
     for (py::ssize_t k = 0; k < ids.size(); ++k) {
-      check_id("ids", static_cast<std::size_t>(k), ids.data()[k]);
+      const auto job = static_cast<Index>(ids.data()[k]);
+      const std::int64_t most =
+          epoch_.total(job, p) - epoch_.running(job, p) - epoch_.finished(job, p);
+      if (tasks.data()[k] < 0 || tasks.data()[k] > most) {
+        throw FieldError(
+            field, static_cast<std::size_t>(k), static_cast<long long>(tasks.data()[k]),
+            "must be from 0 to the tasks that neither run nor have ended, " + std::to_string(most));
+      }
     }
   }
   template <typename Column>
@@ -290,25 +350,42 @@ class PyAdaptiveEpoch {
 
   static constexpr std::int64_t kInvalidIndexStart = Adaptive::kNobody;
 
+  py::object solve_;
   AdaptiveEpoch epoch_;
   TaskStarts starts_;
+  NamedRows named_;
+  Busy busy_;
 };
 
 }  // namespace
 
 void bind_adaptive(py::module_& module) {
-  py::class_<ClusterAdaptive, ClusterPolicy>(module, "ClusterAdaptive")
+  using BoundAdaptive = Bound<ClusterAdaptive>;
+  py::class_<BoundAdaptive, BoundPolicy>(module, "ClusterAdaptive")
       .def(py::init([](const py::dict& options, py::object solve, bool grouped, bool placement) {
-             return ClusterAdaptive(options_of(options), matcher_of(std::move(solve)), grouped,
-                                    placement);
+             return std::make_unique<BoundAdaptive>(
+                 options_of(options), matcher_of(std::move(solve)), grouped, placement);
            }),
            py::arg("options"), py::arg("solve"), py::arg("grouped"), py::arg("placement"))
       .def(
           "matching",
-          [](const ClusterAdaptive& p, double now) { return matching_of(p.scheduler(), now); },
+          [](const BoundAdaptive& p, double now) {
+            const Turn turn(p.busy);
+            return matching_of(p.get().scheduler(), now);
+          },
           py::arg("now"));
 
-  py::class_<PyAdaptiveEpoch>(module, "AdaptiveEpoch")
+  py::class_<PyAdaptiveEpoch> epoch(module, "AdaptiveEpoch");
+  bind_equal(epoch);
+  epoch
+      .def(py::pickle(
+          [](PyAdaptiveEpoch& self) {
+            return py::make_tuple(self.solve(), py::bytes(self.save()));
+          },
+          [](const py::tuple& saved) {
+            if (saved.size() != 2) throw std::invalid_argument("state: of no AdaptiveEpoch");
+            return PyAdaptiveEpoch::load(saved[1].cast<py::bytes>(), saved[0]);
+          }))
       .def(py::init<const Integers&, const Integers&, const Integers&, bool, const py::dict&,
                     py::object>(),
            py::arg("map_slots"), py::arg("reduce_slots"), py::arg("resource"), py::arg("generic"),
@@ -318,14 +395,15 @@ void bind_adaptive(py::module_& module) {
       .def("add", &PyAdaptiveEpoch::add, py::arg("job_class"), py::arg("user"), py::arg("now"),
            py::arg("maps"), py::arg("reduces"), py::arg("seconds"))
       .def("set_blocks", &PyAdaptiveEpoch::set_blocks, py::arg("id"), py::arg("nodes"))
-      .def("set_waiting", &PyAdaptiveEpoch::set_waiting, py::arg("ids"), py::arg("phase"),
-           py::arg("tasks"), py::arg("now"))
+      .def("set_waiting", &PyAdaptiveEpoch::set_waiting, py::arg("ids"), py::arg("maps"),
+           py::arg("reduces"), py::arg("now"))
       .def("finish", &PyAdaptiveEpoch::finish, py::arg("ids"), py::arg("phase"), py::arg("node"),
            py::arg("task"), py::arg("seconds"), py::arg("done"), py::arg("now"))
       .def("remove", &PyAdaptiveEpoch::remove, py::arg("ids"))
       .def("decide", &PyAdaptiveEpoch::decide, py::arg("now"), py::arg("free_map_slots"),
            py::arg("free_reduce_slots"))
       .def("place", &PyAdaptiveEpoch::place, py::arg("id"), py::arg("blocks"), py::arg("copies"))
+      .def("maps", &PyAdaptiveEpoch::maps, py::arg("id"))
       .def("match", &PyAdaptiveEpoch::match, py::arg("now"))
       .def("matching", &PyAdaptiveEpoch::matching, py::arg("now"))
       .def("counts", &PyAdaptiveEpoch::counts, py::arg("ids"));

@@ -6,11 +6,13 @@
 #include <optional>
 
 #include "arrays.hpp"
+#include "malleable/model/domain.hpp"
 #include "malleable/model/error.hpp"
 #include "malleable/policy/cluster_epoch.hpp"
 #include "malleable/policy/cluster_flow.hpp"
 #include "malleable/policy/cluster_srpt.hpp"
 #include "malleable/sim/cluster.hpp"
+#include "policies.hpp"
 
 namespace malleable::bindings {
 namespace {
@@ -78,8 +80,9 @@ struct Tables {
     changes.node = column<std::int64_t>(schedule, "node", kept);
     changes.up = column<std::uint8_t>(schedule, "up", kept);
     for (std::size_t k = 0; k < changes.time.size(); ++k) {
-      if (!(std::isfinite(changes.time[k]) && changes.time[k] >= 0.0)) {
-        throw FieldError("change times", k, changes.time[k], "must be finite and at least 0");
+      if (!(changes.time[k] >= 0.0 && changes.time[k] <= kLatestTime)) {
+        throw FieldError("change times", k, changes.time[k],
+                         "must be finite and at least 0, at most 1e12 seconds");
       }
       const std::int64_t node = changes.node[k];
       if (node < 0 || node >= static_cast<std::int64_t>(cluster.size())) {
@@ -92,11 +95,7 @@ struct Tables {
       if (estimate.size() != 2 * jobs.size()) {
         throw std::invalid_argument("estimates: two are needed for each job, map and reduce");
       }
-      for (std::size_t k = 0; k < estimate.size(); ++k) {
-        if (!(std::isfinite(estimate[k]) && estimate[k] >= 0.0)) {
-          throw FieldError("estimates", k, estimate[k], "must be finite and at least 0");
-        }
-      }
+      check_amounts("estimates", estimate, kTotalRange);
     }
   }
 };
@@ -306,15 +305,20 @@ class PySimulation {
                const py::dict& changes, const std::optional<Doubles>& estimate, py::object policy)
       : tables_(nodes, jobs, changes, estimate),
         policy_(std::move(policy)),
-        simulation_(tables_.cluster, tables_.jobs, options_of(options), tables_.changes,
-                    tables_.estimate, policy_.cast<ClusterPolicy&>()) {}
+        simulation_(begun(options)) {}
 
   void advance(double until) {
+    const BoundPolicy& policy = bound_policy();
+    const Turn turn(busy_), policy_turn(policy.busy);
+    if (policy.serves != this) {
+      throw std::runtime_error("the policy has begun with another simulation");
+    }
     py::gil_scoped_release release;
     simulation_.advance(until);
   }
 
   py::dict totals() const {
+    const Turn turn(busy_);
     const ClusterTotals& t = simulation_.totals();
     py::dict d;
     d["now"] = t.now;
@@ -346,6 +350,7 @@ class PySimulation {
   }
 
   py::dict records() const {
+    const Turn turn(busy_);
     py::dict d;
     d["came"] = copy<double>(simulation_.came);
     d["start"] = copy<double>(simulation_.start);
@@ -356,9 +361,13 @@ class PySimulation {
     return d;
   }
 
-  Array<float> latency() const { return copy<float>(simulation_.latency); }
+  Array<float> latency() const {
+    const Turn turn(busy_);
+    return copy<float>(simulation_.latency);
+  }
 
   py::dict trace() const {
+    const Turn turn(busy_);
     py::dict d;
     d["time"] = copy<double>(simulation_.trace_time);
     d["kind"] = copy<std::uint8_t>(simulation_.trace_kind);
@@ -370,9 +379,19 @@ class PySimulation {
   }
 
  private:
+  BoundPolicy& bound_policy() const { return policy_.cast<BoundPolicy&>(); }
+  ClusterSimulation begun(const py::dict& options) {
+    BoundPolicy& policy = bound_policy();
+    const Turn turn(policy.busy);
+    policy.serves = this;
+    return ClusterSimulation(tables_.cluster, tables_.jobs, options_of(options), tables_.changes,
+                             tables_.estimate, *policy.policy);
+  }
+
   Tables tables_;
   py::object policy_;
   ClusterSimulation simulation_;
+  Busy busy_;
 };
 
 EpochPolicy epoch_policy(const std::string& name) {
@@ -439,9 +458,9 @@ void bind_cluster(py::module_& module) {
           py::arg("job"), py::arg("node"))
       .def("demand", &demand_columns, py::arg("pool"));
 
-  py::class_<ClusterPolicy>(module, "ClusterPolicy");
-  py::class_<ClusterFifo, ClusterPolicy>(module, "ClusterFifo").def(py::init<>());
-  py::class_<ClusterEpoch, ClusterPolicy>(module, "ClusterEpoch")
+  py::class_<BoundPolicy>(module, "ClusterPolicy");
+  py::class_<Bound<ClusterFifo>, BoundPolicy>(module, "ClusterFifo").def(py::init<>());
+  py::class_<Bound<ClusterEpoch>, BoundPolicy>(module, "ClusterEpoch")
       .def(py::init([](const std::string& policy, bool is_max, int kind, double hysteresis,
                        std::optional<std::uint64_t> effort, bool at_least_one, bool by_user,
                        bool gang, double pool_minimum) {
@@ -452,20 +471,23 @@ void bind_cluster(py::module_& module) {
              options.hysteresis = hysteresis;
              options.effort = effort;
              options.min_mode = gang ? MinMode::kGang : MinMode::kGuarantee;
-             return ClusterEpoch(options, at_least_one, by_user, pool_minimum);
+             return std::make_unique<Bound<ClusterEpoch>>(options, at_least_one, by_user,
+                                                          pool_minimum);
            }),
            py::arg("policy"), py::arg("is_max"), py::arg("kind"), py::arg("hysteresis"),
            py::arg("effort"), py::arg("at_least_one"), py::arg("by_user"), py::arg("gang"),
            py::arg("pool_minimum"));
-  py::class_<ClusterSrpt, ClusterPolicy>(module, "ClusterSrpt")
-      .def(py::init([](const std::string& policy, double speedup, std::vector<double> exponents,
-                       std::vector<std::int64_t> useful, bool by_user) {
-             return ClusterSrpt(
-                 {srpt_kind(policy), speedup, std::move(exponents), std::move(useful), by_user});
+  py::class_<Bound<ClusterSrpt>, BoundPolicy>(module, "ClusterSrpt")
+      .def(py::init([](const std::string& policy, double speedup, std::vector<double> rates,
+                       std::vector<double> exponents, std::vector<std::int64_t> useful,
+                       bool by_user) {
+             return std::make_unique<Bound<ClusterSrpt>>(
+                 SrptOptions{srpt_kind(policy), speedup, std::move(rates), std::move(exponents),
+                             std::move(useful), by_user});
            }),
-           py::arg("policy"), py::arg("speedup"), py::arg("exponents"), py::arg("useful"),
-           py::arg("by_user"));
-  py::class_<ClusterFlow, ClusterPolicy>(module, "ClusterFlow")
+           py::arg("policy"), py::arg("speedup"), py::arg("rates"), py::arg("exponents"),
+           py::arg("useful"), py::arg("by_user"));
+  py::class_<Bound<ClusterFlow>, BoundPolicy>(module, "ClusterFlow")
       .def(py::init([](bool is_max, int kind, std::uint64_t effort, bool by_user,
                        const Integers& flow_of, const Doubles& work) {
              if (flow_of.size() != work.size()) {
@@ -483,11 +505,11 @@ void bind_cluster(py::module_& module) {
                options.flow_of.push_back(static_cast<Index>(flow));
              }
              options.work.assign(view(work).begin(), view(work).end());
-             return std::make_unique<ClusterFlow>(std::move(options));
+             return std::make_unique<Bound<ClusterFlow>>(std::move(options));
            }),
            py::arg("is_max"), py::arg("kind"), py::arg("effort"), py::arg("by_user"),
            py::arg("flow_of"), py::arg("work"));
-  py::class_<PyClusterPolicy, ClusterPolicy>(module, "ClusterCallback")
+  py::class_<Bound<PyClusterPolicy>, BoundPolicy>(module, "ClusterCallback")
       .def(py::init<py::object, const std::string&, bool, bool>(), py::arg("policy"),
            py::arg("style"), py::arg("depends_on_time"), py::arg("listens"));
 

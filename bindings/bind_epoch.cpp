@@ -1,12 +1,12 @@
 #include <pybind11/stl.h>
 
 #include <algorithm>
-#include <atomic>
 #include <optional>
 
 #include "arrays.hpp"
 #include "malleable/policy/epoch.hpp"
 #include "plan_dict.hpp"
+#include "saved_state.hpp"
 #include "turn.hpp"
 
 namespace malleable::bindings {
@@ -59,7 +59,7 @@ class PyEpoch {
     epoch_.remove(view(ids));
   }
 
-  // (ids, slots, changed)
+  // (version, ids, slots, changed)
   py::tuple decide(double now, std::optional<std::int64_t> slots) {
     const Turn turn(busy_);
     const auto n = static_cast<py::ssize_t>(epoch_.size());
@@ -76,12 +76,13 @@ class PyEpoch {
       std::copy(epoch_.changed().begin(), epoch_.changed().end(), changed_data);
       std::copy(epoch_.ids().begin(), epoch_.ids().end(), ids_data);
     }
-    return py::make_tuple(ids, given, changed);
+    return py::make_tuple(epoch_.version(), ids, given, changed);
   }
 
-  // (plan, columns of the jobs that it is about)
-  py::tuple plan() {
+  // Of the decision that has this version: (plan, columns of the jobs that it is about)
+  py::tuple plan(std::uint64_t version) {
     const Turn turn(busy_);
+    must_be(version, "plan");
     Plan plan;
     {
       py::gil_scoped_release release;
@@ -103,8 +104,9 @@ class PyEpoch {
   }
 
   // (value, lower bound)
-  py::tuple assess() {
+  py::tuple assess(std::uint64_t version) {
     const Turn turn(busy_);
+    must_be(version, "value");
     Epoch::Assessment found{};
     {
       py::gil_scoped_release release;
@@ -113,13 +115,32 @@ class PyEpoch {
     return py::make_tuple(found.value, found.lower_bound);
   }
 
-  std::int64_t slots() const { return epoch_.slots(); }
-  std::size_t size() const { return epoch_.size(); }
-  std::uint64_t version() const { return epoch_.version(); }
+  std::int64_t slots() const {
+    const Turn turn(busy_);
+    return epoch_.slots();
+  }
+  std::size_t size() const {
+    const Turn turn(busy_);
+    return epoch_.size();
+  }
+
+  std::string save() { return saved("Epoch", epoch_, busy_); }
+  static std::unique_ptr<PyEpoch> load(const py::bytes& bytes) {
+    auto made = std::make_unique<PyEpoch>(1, EpochOptions{});
+    restore("Epoch", bytes, made->epoch_);
+    return made;
+  }
 
  private:
+  void must_be(std::uint64_t version, const char* wanted) const {
+    if (version == epoch_.version()) return;
+    throw std::runtime_error(
+        std::string("the epoch has moved on since this decision; ask for the ") + wanted +
+        " first");
+  }
+
   Epoch epoch_;
-  std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
+  Busy busy_;
 };
 
 EpochPolicy policy_of(const std::string& name) {
@@ -133,7 +154,9 @@ EpochPolicy policy_of(const std::string& name) {
 }  // namespace
 
 void bind_epoch(py::module_& module) {
-  py::class_<PyEpoch>(module, "Epoch")
+  py::class_<PyEpoch> epoch(module, "Epoch");
+  bind_state(epoch);
+  epoch
       .def(
           py::init([](std::int64_t slots, bool is_max, std::uint8_t kind, const std::string& policy,
                       bool gang, double hysteresis, std::optional<std::uint64_t> effort) {
@@ -154,10 +177,9 @@ void bind_epoch(py::module_& module) {
            py::arg("weight").noconvert(), py::arg("deadline").noconvert())
       .def("remove", &PyEpoch::remove, py::arg("ids").noconvert())
       .def("decide", &PyEpoch::decide, py::arg("now"), py::arg("slots"))
-      .def("plan", &PyEpoch::plan)
-      .def("assess", &PyEpoch::assess)
+      .def("plan", &PyEpoch::plan, py::arg("version"))
+      .def("assess", &PyEpoch::assess, py::arg("version"))
       .def_property_readonly("slots", &PyEpoch::slots)
-      .def_property_readonly("version", &PyEpoch::version)
       .def("__len__", &PyEpoch::size);
 }
 

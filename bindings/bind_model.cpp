@@ -28,6 +28,30 @@ std::vector<Kind> kinds_of(const Array<std::uint8_t>& codes) {
 void bind_model(py::module_& module) {
   module.attr("ALL_SLOTS") = kAllSlots;
   module.attr("MOST_SLOTS") = kMostSlots;
+  module.attr("LATEST_TIME") = kLatestTime;
+  py::class_<Range>(module, "Range")
+      .def_readonly("least", &Range::least)
+      .def_readonly("most", &Range::most)
+      .def_readonly("zero", &Range::zero)
+      .def_readonly("text", &Range::text)
+      .def(
+          "check",
+          [](const Range& range, const std::string& field, const Doubles& values) {
+            check_amounts(field.c_str(), view(values), range);
+          },
+          py::arg("field"), py::arg("values").noconvert());
+  module.attr("WORK") = kWorkRange;
+  module.attr("LEFT") = kLeftRange;
+  module.attr("TOTAL") = kTotalRange;
+  module.attr("WEIGHT") = kWeightRange;
+  module.attr("RATE") = kRateRange;
+  module.attr("BYTES") = kBytesRange;
+  module.def(
+      "check_times",
+      [](const std::string& field, const Doubles& values) {
+        check_times(field.c_str(), view(values));
+      },
+      py::arg("field"), py::arg("values").noconvert());
 
   module.def(
       "validate_jobs",

@@ -1,6 +1,5 @@
 #include <pybind11/stl.h>
 
-#include <atomic>
 #include <limits>
 #include <optional>
 #include <stdexcept>
@@ -9,10 +8,11 @@
 #include "arrays.hpp"
 #include "malleable/kernel/overlap_batch_bound.hpp"
 #include "malleable/kernel/overlap_makespan.hpp"
+#include "malleable/model/domain.hpp"
 #include "malleable/model/error.hpp"
 #include "malleable/policy/overlap_epoch.hpp"
 #include "malleable/sim/tandem_batch.hpp"
-#include "turn.hpp"
+#include "saved_state.hpp"
 
 namespace malleable::bindings {
 namespace {
@@ -32,15 +32,8 @@ void check_sizes(std::span<const double> map, std::span<const double> shuffle) {
   if (map.size() > std::numeric_limits<Index>::max()) {
     throw std::invalid_argument("map: too many jobs");
   }
-  const auto check = [](const char* field, std::span<const double> values) {
-    for (std::size_t j = 0; j < values.size(); ++j) {
-      if (!(values[j] >= 0.0 && values[j] <= std::numeric_limits<double>::max())) {
-        throw FieldError(field, j, values[j], "must be finite and at least 0");
-      }
-    }
-  };
-  check("map", map);
-  check("shuffle", shuffle);
+  check_amounts("map", map, kWorkRange);
+  check_amounts("shuffle", shuffle, kWorkRange);
 }
 
 OverlapPolicy policy_of(const std::string& name) {
@@ -53,13 +46,12 @@ OverlapPolicy policy_of(const std::string& name) {
 
 class PyOverlapEpoch {
  public:
-  PyOverlapEpoch(const std::string& policy, bool conserving, bool bounce)
-      : epoch_({policy_of(policy), conserving, bounce}) {}
+  explicit PyOverlapEpoch(const OverlapEpochOptions& options) : epoch_(options) {}
 
   using Column = std::optional<Doubles>;
 
   Integers add(const Doubles& arrival, const Doubles& map, const Doubles& shuffle,
-               const Column& ready, const Column& most_map, const Column& most_shuffle) {
+               const Column& ready, const Column& max_map_slots, const Column& max_shuffle_slots) {
     const std::size_t count = view(arrival).size();
     // An empty column means a missing one further down.
     if (view(map).size() != count || view(shuffle).size() != count) {
@@ -69,16 +61,17 @@ class PyOverlapEpoch {
     {
       const Turn turn(busy_);
       py::gil_scoped_release release;
-      epoch_.add(view(arrival), columns(map, shuffle, ready, most_map, most_shuffle), ids);
+      epoch_.add(view(arrival), columns(map, shuffle, ready, max_map_slots, max_shuffle_slots),
+                 ids);
     }
     return to_numpy(std::move(ids));
   }
 
   void update(const Integers& ids, const Column& map, const Column& shuffle, const Column& ready,
-              const Column& most_map, const Column& most_shuffle) {
+              const Column& max_map_slots, const Column& max_shuffle_slots) {
     const Turn turn(busy_);
     py::gil_scoped_release release;
-    epoch_.update(view(ids), columns(map, shuffle, ready, most_map, most_shuffle));
+    epoch_.update(view(ids), columns(map, shuffle, ready, max_map_slots, max_shuffle_slots));
   }
 
   void remove(const Integers& ids) {
@@ -88,7 +81,8 @@ class PyOverlapEpoch {
   }
 
   // (ids, map share, shuffle share, map slots, shuffle slots)
-  py::tuple decide(double now, std::int64_t map_slots, std::int64_t shuffle_slots) {
+  py::tuple decide(double now, std::optional<std::int64_t> map_slots,
+                   std::optional<std::int64_t> shuffle_slots) {
     const Turn turn(busy_);
     std::span<const OverlapEpoch::Service> services;
     {
@@ -109,18 +103,37 @@ class PyOverlapEpoch {
     return py::make_tuple(ids, map, shuffle, map_given, shuffle_given);
   }
 
-  std::size_t size() const { return epoch_.size(); }
+  std::size_t size() const {
+    const Turn turn(busy_);
+    return epoch_.size();
+  }
+  std::pair<std::int64_t, std::int64_t> slots() const {
+    const Turn turn(busy_);
+    return {epoch_.options().map_slots, epoch_.options().shuffle_slots};
+  }
+
+  std::string save() { return saved("OverlapEpoch", epoch_, busy_); }
+  static std::unique_ptr<PyOverlapEpoch> load(const py::bytes& bytes) {
+    auto made = std::make_unique<PyOverlapEpoch>(OverlapEpochOptions{});
+    restore("OverlapEpoch", bytes, made->epoch_);
+    return made;
+  }
 
  private:
   static OverlapEpoch::Columns columns(const Column& map, const Column& shuffle,
-                                       const Column& ready, const Column& most_map,
-                                       const Column& most_shuffle) {
+                                       const Column& ready, const Column& max_map_slots,
+                                       const Column& max_shuffle_slots) {
     return {optional_view(map), optional_view(shuffle), optional_view(ready),
-            optional_view(most_map), optional_view(most_shuffle)};
+            optional_view(max_map_slots), optional_view(max_shuffle_slots)};
   }
 
   OverlapEpoch epoch_;
-  std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
+  Busy busy_;
+};
+
+struct BoundBatch : TandemBatch {
+  using TandemBatch::TandemBatch;
+  Busy busy;
 };
 
 }  // namespace
@@ -148,23 +161,24 @@ void bind_overlap(py::module_& module) {
         return overlap_batch_bound(view(map), view(shuffle));
       },
       py::arg("map").noconvert(), py::arg("shuffle").noconvert());
-  py::class_<TandemBatch>(module, "TandemBatch")
+  py::class_<BoundBatch>(module, "TandemBatch")
       .def(py::init([](const Doubles& map, const Doubles& shuffle) {
              check_sizes(view(map), view(shuffle));
              py::gil_scoped_release release;
-             return TandemBatch(view(map), view(shuffle));
+             return BoundBatch(view(map), view(shuffle));
            }),
            py::arg("map").noconvert(), py::arg("shuffle").noconvert())
-      .def("search", &TandemBatch::search, py::arg("candidates"),
+      .def("search", in_turn<BoundBatch>(&TandemBatch::search), py::arg("candidates"),
            py::call_guard<py::gil_scoped_release>())
-      .def_property_readonly("value", &TandemBatch::value)
-      .def_property_readonly("lower_bound", &TandemBatch::lower_bound)
-      .def_property_readonly("max_srpt", &TandemBatch::max_srpt)
-      .def_property_readonly("split_srpt", &TandemBatch::split_srpt)
-      .def_property_readonly("origin", &TandemBatch::origin)
-      .def_property_readonly("tried", &TandemBatch::tried)
+      .def_property_readonly("value", in_turn<BoundBatch>(&TandemBatch::value))
+      .def_property_readonly("lower_bound", in_turn<BoundBatch>(&TandemBatch::lower_bound))
+      .def_property_readonly("max_srpt", in_turn<BoundBatch>(&TandemBatch::max_srpt))
+      .def_property_readonly("split_srpt", in_turn<BoundBatch>(&TandemBatch::split_srpt))
+      .def_property_readonly("origin", in_turn<BoundBatch>(&TandemBatch::origin))
+      .def_property_readonly("tried", in_turn<BoundBatch>(&TandemBatch::tried))
       // The places of every job in the orders, or the name of the policy that does better.
-      .def("plan", [](const TandemBatch& batch) {
+      .def("plan", [](const BoundBatch& batch) {
+        const Turn turn(batch.busy);
         std::vector<double> map_place, shuffle_place;
         const OverlapPolicy policy = batch.plan(map_place, shuffle_place);
         const char* name = policy == OverlapPolicy::kOrder       ? "order"
@@ -174,18 +188,26 @@ void bind_overlap(py::module_& module) {
         return py::make_tuple(name, to_numpy(std::move(map_place)),
                               to_numpy(std::move(shuffle_place)));
       });
-  py::class_<PyOverlapEpoch>(module, "OverlapEpoch")
-      .def(py::init<const std::string&, bool, bool>(), py::arg("policy"), py::arg("conserving"),
-           py::arg("bounce"))
+  py::class_<PyOverlapEpoch> epoch(module, "OverlapEpoch");
+  bind_state(epoch);
+  epoch
+      .def(py::init([](const std::string& policy, bool conserving, bool bounce,
+                       std::int64_t map_slots, std::int64_t shuffle_slots) {
+             return std::make_unique<PyOverlapEpoch>(OverlapEpochOptions{
+                 policy_of(policy), conserving, bounce, map_slots, shuffle_slots});
+           }),
+           py::arg("policy"), py::arg("conserving"), py::arg("bounce"), py::arg("map_slots"),
+           py::arg("shuffle_slots"))
       .def("add", &PyOverlapEpoch::add, py::arg("arrival").noconvert(), py::arg("map").noconvert(),
            py::arg("shuffle").noconvert(), py::arg("ready").noconvert(),
-           py::arg("most_map").noconvert(), py::arg("most_shuffle").noconvert())
+           py::arg("max_map_slots").noconvert(), py::arg("max_shuffle_slots").noconvert())
       .def("update", &PyOverlapEpoch::update, py::arg("ids").noconvert(),
            py::arg("map").noconvert(), py::arg("shuffle").noconvert(), py::arg("ready").noconvert(),
-           py::arg("most_map").noconvert(), py::arg("most_shuffle").noconvert())
+           py::arg("max_map_slots").noconvert(), py::arg("max_shuffle_slots").noconvert())
       .def("remove", &PyOverlapEpoch::remove, py::arg("ids").noconvert())
       .def("decide", &PyOverlapEpoch::decide, py::arg("now"), py::arg("map_slots"),
            py::arg("shuffle_slots"))
+      .def_property_readonly("slots", &PyOverlapEpoch::slots)
       .def("__len__", &PyOverlapEpoch::size);
 }
 

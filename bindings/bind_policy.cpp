@@ -49,13 +49,20 @@ class Lease {
 py::dict plan(const Doubles& work, const Doubles& arrival, const Integers& min_slots,
               const Integers& max_slots, const Doubles& weight, std::int64_t slots, double now,
               bool gang, const Penalties& penalties, bool is_max, const std::string& policy,
-              std::uint64_t effort, double budget) {
+              std::uint64_t effort, double budget, const py::object& progress) {
   validate_slots(slots);
   const auto remaining = view(work);
   if (view(arrival).size() != remaining.size() || view(min_slots).size() != remaining.size() ||
       view(max_slots).size() != remaining.size() || view(weight).size() != remaining.size() ||
       penalties.size() != remaining.size()) {
     throw std::invalid_argument("columns of different lengths");
+  }
+  FlexOptions options{effort, budget};
+  if (!progress.is_none()) {
+    options.progress = [&progress, effort](std::uint64_t tried) {
+      const py::gil_scoped_acquire acquire;
+      progress(tried, effort);
+    };
   }
   Plan result;
   {
@@ -65,7 +72,7 @@ py::dict plan(const Doubles& work, const Doubles& arrival, const Integers& min_s
     problem.build(remaining, view(arrival), view(min_slots), view(max_slots), slots, now,
                   gang ? MinMode::kGang : MinMode::kGuarantee);
     if (policy == "flex") {
-      flex.plan(problem, penalties, aggregate_of(is_max), {effort, budget}, result);
+      flex.plan(problem, penalties, aggregate_of(is_max), options, result);
     } else if (policy == "flex-generic") {
       flex.plan_generic(problem, penalties, aggregate_of(is_max), true, result);
     } else if (policy == "fifo") {
@@ -85,12 +92,13 @@ py::dict plan(const Doubles& work, const Doubles& arrival, const Integers& min_s
 
 void bind_policy(py::module_& module) {
   module.attr("DEFAULT_EFFORT") = kDefaultEffort;
+  module.def("default_effort", &default_effort, py::arg("jobs"));
   module.attr("MOST_DEADLINE_PACKED") = kMostDeadlinePacked;
   module.def("plan", &plan, py::arg("work").noconvert(), py::arg("arrival").noconvert(),
              py::arg("min_slots").noconvert(), py::arg("max_slots").noconvert(),
              py::arg("weight").noconvert(), py::arg("slots"), py::arg("now"), py::arg("gang"),
              py::arg("penalties"), py::arg("is_max"), py::arg("policy"), py::arg("effort"),
-             py::arg("budget"));
+             py::arg("budget"), py::arg("progress") = py::none());
 }
 
 }  // namespace malleable::bindings

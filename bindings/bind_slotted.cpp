@@ -1,12 +1,12 @@
 #include <pybind11/stl.h>
 
-#include <atomic>
 #include <optional>
 
 #include "arrays.hpp"
 #include "malleable/kernel/virtual_srpt.hpp"
 #include "malleable/policy/slotted_epoch.hpp"
 #include "malleable/sim/slotted.hpp"
+#include "saved_state.hpp"
 
 namespace malleable::bindings {
 namespace {
@@ -32,22 +32,6 @@ void poll_signals() {
   if (PyErr_CheckSignals() != 0) throw py::error_already_set();
 }
 
-// One object serves one thread at a time; a second caller is told so.
-class Busy {
- public:
-  explicit Busy(std::atomic_flag& flag) : flag_(flag) {
-    if (flag_.test_and_set(std::memory_order_acquire)) {
-      throw std::runtime_error("the object is in use by another thread");
-    }
-  }
-  ~Busy() { flag_.clear(std::memory_order_release); }
-  Busy(const Busy&) = delete;
-  Busy& operator=(const Busy&) = delete;
-
- private:
-  std::atomic_flag& flag_;
-};
-
 class PySlottedSim {
  public:
   PySlottedSim(std::int64_t machines, const std::string& policy, bool preemptive, bool records,
@@ -60,16 +44,17 @@ class PySlottedSim {
   void feed(const Integers& arrival, const Integers& map, const Integers& task_offset,
             const Integers& task, const std::optional<Doubles>& estimate) {
     const MapReduceView jobs = view_of(arrival, map, task_offset, task);
-    const Busy busy(flag_);
+    const Turn turn(busy_);
     py::gil_scoped_release release;
     sim_.feed(jobs, view_or_nothing(estimate));
   }
   void advance(std::int64_t last) {
-    const Busy busy(flag_);
+    const Turn turn(busy_);
     py::gil_scoped_release release;
     sim_.advance(last);
   }
   py::dict totals() const {
+    const Turn turn(busy_);
     const SlottedTotals& t = sim_.totals();
     py::dict d;
     d["arrived"] = t.arrived;
@@ -87,33 +72,40 @@ class PySlottedSim {
     return d;
   }
   py::tuple take_records() {
+    const Turn turn(busy_);
     SlottedRecords r = sim_.take_records();
     return py::make_tuple(to_numpy(std::move(r.job)), to_numpy(std::move(r.start)),
                           to_numpy(std::move(r.map_finish)), to_numpy(std::move(r.finish)));
   }
-  Integers flow_histogram() const { return copy(sim_.flow_histogram()); }
+  Integers flow_histogram() const {
+    const Turn turn(busy_);
+    return copy(sim_.flow_histogram());
+  }
   py::tuple slowdown() const {
+    const Turn turn(busy_);
     return py::make_tuple(copy(sim_.size_counts()), copy(sim_.size_slowdowns()));
   }
 
  private:
   SlottedSim sim_;
-  std::atomic_flag flag_ = ATOMIC_FLAG_INIT;
+  Busy busy_;
 };
 
 class PySlottedEpoch {
  public:
   PySlottedEpoch(std::int64_t machines, double slot_seconds, const std::string& policy)
-      : epoch_(machines, slot_seconds, make_slotted_policy(policy, false)) {}
+      : epoch_(machines, slot_seconds, policy) {}
 
   Integers add(double now, const Integers& maps, const Integers& reduces, const Integers& running,
-               const Doubles& map_left, const Doubles& reduce_left) {
+               const std::optional<Doubles>& map_left, const Doubles& reduce_left) {
     std::vector<std::int64_t> ids(view(maps).size());
     {
-      const Busy busy(flag_);
+      const Turn turn(busy_);
       py::gil_scoped_release release;
-      epoch_.add(now, {view(maps), view(reduces), view(running), view(map_left), view(reduce_left)},
-                 ids);
+      epoch_.add(
+          now,
+          {view(maps), view(reduces), view(running), view_or_nothing(map_left), view(reduce_left)},
+          ids);
     }
     return to_numpy(std::move(ids));
   }
@@ -123,26 +115,22 @@ class PySlottedEpoch {
     const SlottedEpoch::Columns columns{view_or_nothing(maps), view_or_nothing(reduces),
                                         view_or_nothing(running), view_or_nothing(map_left),
                                         view_or_nothing(reduce_left)};
-    const Busy busy(flag_);
+    const Turn turn(busy_);
     py::gil_scoped_release release;
     epoch_.update(view(ids), columns);
   }
   void remove(const Integers& ids, bool cancelled) {
-    const Busy busy(flag_);
+    const Turn turn(busy_);
     py::gil_scoped_release release;
     epoch_.remove(view(ids), cancelled);
   }
-  void set_machines(std::int64_t machines) {
-    const Busy busy(flag_);
-    epoch_.set_machines(machines);
-  }
   // (ids, machines for map tasks, machines for reduce tasks)
-  py::tuple decide(double now) {
-    const Busy busy(flag_);
+  py::tuple decide(double now, std::optional<std::int64_t> machines) {
+    const Turn turn(busy_);
     std::span<const SlottedEpoch::Grant> grants;
     {
       py::gil_scoped_release release;
-      grants = epoch_.decide(now);
+      grants = epoch_.decide(now, machines);
     }
     const auto count = static_cast<py::ssize_t>(grants.size());
     Integers ids(count), maps(count), reduces(count);
@@ -154,12 +142,25 @@ class PySlottedEpoch {
     }
     return py::make_tuple(ids, maps, reduces);
   }
-  std::size_t size() const { return epoch_.size(); }
-  std::int64_t machines() const { return epoch_.machines(); }
+  std::size_t size() const {
+    const Turn turn(busy_);
+    return epoch_.size();
+  }
+  std::int64_t machines() const {
+    const Turn turn(busy_);
+    return epoch_.machines();
+  }
+
+  std::string save() { return saved("SlottedEpoch", epoch_, busy_); }
+  static std::unique_ptr<PySlottedEpoch> load(const py::bytes& bytes) {
+    auto made = std::make_unique<PySlottedEpoch>(1, 1.0, "fifo");
+    restore("SlottedEpoch", bytes, made->epoch_);
+    return made;
+  }
 
  private:
   SlottedEpoch epoch_;
-  std::atomic_flag flag_ = ATOMIC_FLAG_INIT;
+  Busy busy_;
 };
 
 }  // namespace
@@ -198,7 +199,9 @@ void bind_slotted(py::module_& module) {
       .def("take_records", &PySlottedSim::take_records)
       .def("flow_histogram", &PySlottedSim::flow_histogram)
       .def("slowdown", &PySlottedSim::slowdown);
-  py::class_<PySlottedEpoch>(module, "SlottedEpoch")
+  py::class_<PySlottedEpoch> epoch(module, "SlottedEpoch");
+  bind_state(epoch);
+  epoch
       .def(py::init<std::int64_t, double, const std::string&>(), py::arg("machines"),
            py::arg("slot_seconds"), py::arg("policy"))
       .def("add", &PySlottedEpoch::add, py::arg("now"), py::arg("maps").noconvert(),
@@ -209,8 +212,7 @@ void bind_slotted(py::module_& module) {
            py::arg("running").noconvert(), py::arg("map_left").noconvert(),
            py::arg("reduce_left").noconvert())
       .def("remove", &PySlottedEpoch::remove, py::arg("ids").noconvert(), py::arg("cancelled"))
-      .def("set_machines", &PySlottedEpoch::set_machines, py::arg("machines"))
-      .def("decide", &PySlottedEpoch::decide, py::arg("now"))
+      .def("decide", &PySlottedEpoch::decide, py::arg("now"), py::arg("machines"))
       .def_property_readonly("machines", &PySlottedEpoch::machines)
       .def("__len__", &PySlottedEpoch::size);
 }

@@ -3,8 +3,10 @@
 
 #include "arrays.hpp"
 #include "malleable/kernel/srpt_bound.hpp"
+#include "malleable/model/domain.hpp"
 #include "malleable/model/error.hpp"
 #include "malleable/sim/tandem.hpp"
+#include "turn.hpp"
 
 namespace malleable::bindings {
 namespace {
@@ -16,15 +18,15 @@ void check_column(const char* field, std::span<const double> values, std::size_t
     throw std::invalid_argument(std::string(field) + " has " + std::to_string(values.size()) +
                                 " entries but map has " + std::to_string(count));
   }
-  for (std::size_t j = 0; j < count; ++j) {
-    if (!(std::isfinite(values[j]) && values[j] >= 0.0)) {
-      throw FieldError(field, j, values[j], "must be finite and at least 0");
-    }
-  }
+  check_amounts(field, values, kWorkRange);
 }
 
 void check_arrivals(std::span<const double> arrival, std::size_t count, double now) {
-  check_column("arrival", arrival, count);
+  if (arrival.size() != count) {
+    throw std::invalid_argument("arrival has " + std::to_string(arrival.size()) +
+                                " entries but map has " + std::to_string(count));
+  }
+  check_times("arrival", arrival);
   for (std::size_t j = 0; j < count; ++j) {
     if (arrival[j] < now) throw FieldError("arrival", j, arrival[j], "before what came earlier");
     now = arrival[j];
@@ -72,6 +74,11 @@ struct BoundQueue : TandemQueue {
     });
   }
   TandemOptions options;
+  Busy busy;
+};
+
+struct BoundBound : SrptBound {
+  Busy busy;
 };
 
 }  // namespace
@@ -105,6 +112,7 @@ void bind_tandem(py::module_& module) {
             const std::size_t count = view(map).size();
             const bool estimated = queue.options.estimated;
             const bool ordered = queue.options.policy == OverlapPolicy::kOrder;
+            const Turn turn(queue.busy);
             check_arrivals(view(arrival), count, queue.totals().now);
             check_column("map", view(map), count);
             check_column("shuffle", view(shuffle), count);
@@ -122,11 +130,20 @@ void bind_tandem(py::module_& module) {
           py::arg("map_estimate").noconvert(), py::arg("shuffle_estimate").noconvert(),
           py::arg("map_place").noconvert(), py::arg("shuffle_place").noconvert())
       .def(
-          "advance", [](BoundQueue& queue, double until) { queue.advance(until); },
+          "advance",
+          [](BoundQueue& queue, double until) {
+            const Turn turn(queue.busy);
+            queue.advance(until);
+          },
           py::arg("until"), py::call_guard<py::gil_scoped_release>())
-      .def("totals", [](const BoundQueue& queue) { return totals_dict(queue); })
+      .def("totals",
+           [](const BoundQueue& queue) {
+             const Turn turn(queue.busy);
+             return totals_dict(queue);
+           })
       .def("take_records",
            [](BoundQueue& queue) {
+             const Turn turn(queue.busy);
              auto id = std::exchange(queue.done_id, {});
              auto start = std::exchange(queue.done_start, {});
              auto map = std::exchange(queue.done_map, {});
@@ -136,16 +153,19 @@ void bind_tandem(py::module_& module) {
            })
       .def("slowdown",
            [](const BoundQueue& queue) {
+             const Turn turn(queue.busy);
              return py::make_tuple(copy(std::span<const std::int64_t>(queue.bucket_jobs)),
                                    copy(std::span<const double>(queue.bucket_stretch)));
            })
       .def("response_histogram",
            [](const BoundQueue& queue) {
+             const Turn turn(queue.busy);
              return copy(std::span<const std::int64_t>(queue.response_histogram));
            })
       // (ids, map left, shuffle left, what of it is ready) of the jobs in the system
       .def("state",
            [](const BoundQueue& queue) {
+             const Turn turn(queue.busy);
              std::vector<std::int64_t> id;
              std::vector<double> map, shuffle, ready;
              for (const FluidJob& job : queue.jobs()) {
@@ -159,6 +179,7 @@ void bind_tandem(py::module_& module) {
                                    to_numpy(std::move(shuffle)), to_numpy(std::move(ready)));
            })
       .def("running", [](BoundQueue& queue) {
+        const Turn turn(queue.busy);
         std::vector<std::int64_t> id;
         std::vector<double> map, shuffle;
         for (const TandemQueue::Service& s : queue.decide()) {
@@ -170,12 +191,14 @@ void bind_tandem(py::module_& module) {
         return py::make_tuple(to_numpy(std::move(id)), to_numpy(std::move(map)),
                               to_numpy(std::move(shuffle)));
       });
-  py::class_<SrptBound>(module, "SrptBound")
+  py::class_<BoundBound>(module, "SrptBound")
       .def(py::init<>())
       .def(
           "feed",
-          [](SrptBound& bound, const Doubles& arrival, const Doubles& map, const Doubles& shuffle) {
+          [](BoundBound& bound, const Doubles& arrival, const Doubles& map,
+             const Doubles& shuffle) {
             const std::size_t count = view(map).size();
+            const Turn turn(bound.busy);
             check_arrivals(view(arrival), count, 0.0);
             check_column("map", view(map), count);
             check_column("shuffle", view(shuffle), count);
@@ -184,7 +207,8 @@ void bind_tandem(py::module_& module) {
           },
           py::arg("arrival").noconvert(), py::arg("map").noconvert(),
           py::arg("shuffle").noconvert())
-      .def("total", &SrptBound::total, py::call_guard<py::gil_scoped_release>());
+      .def("total", in_turn<BoundBound>(&SrptBound::total),
+           py::call_guard<py::gil_scoped_release>());
 }
 
 }  // namespace malleable::bindings

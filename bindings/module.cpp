@@ -1,5 +1,8 @@
 #include <pybind11/pybind11.h>
 
+#include "malleable/model/state.hpp"
+#include "turn.hpp"
+
 namespace py = pybind11;
 
 namespace malleable::bindings {
@@ -18,6 +21,13 @@ void bind_adaptive(py::module_& module);
 // No global state, and no object is shared between threads unless the caller does so.
 PYBIND11_MODULE(_core, module, py::mod_gil_not_used()) {
   module.doc() = "Compiled core of malleable; use the package's own functions instead.";
+  module.attr("__version__") = malleable::package_version();
+  // `with turn:` for what keeps state in Python.
+  py::class_<malleable::bindings::Busy>(module, "Turn")
+      .def(py::init<>())
+      .def("__enter__", [](const malleable::bindings::Busy& busy) { busy.take(); })
+      .def("__exit__",
+           [](const malleable::bindings::Busy& busy, const py::args&) { busy.leave(); });
   malleable::bindings::bind_model(module);
   malleable::bindings::bind_kernel(module);
   malleable::bindings::bind_policy(module);

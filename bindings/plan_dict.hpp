@@ -16,6 +16,8 @@ inline const char* status_name(Status status) {
       return "minima_scaled";
     case Status::kTruncated:
       return "truncated";
+    case Status::kUnmet:
+      return "unmet";
     case Status::kInfeasible:
       return "infeasible";
   }

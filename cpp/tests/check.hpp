@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cmath>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <iomanip>
@@ -52,12 +54,16 @@ inline bool near(double a, double b, double margin) {
 
 using Random = std::mt19937_64;
 
-// Runs body(random) `count` times (fewer under a sanitizer), each time from a seed of its own.
+// Runs body(random) `count` times (fewer under a sanitizer, MALLEABLE_TRIALS times as many where
+// that is set), each time from a seed of its own.
 template <typename Body>
 void trials(std::uint64_t seed, std::size_t count, Body body) {
 #ifdef __SANITIZE_ADDRESS__
   count = count / 5 + 1;
 #endif
+  if (const char* times = std::getenv("MALLEABLE_TRIALS")) {
+    count *= static_cast<std::size_t>(std::atoi(times));
+  }
   for (std::size_t k = 0; k < count; ++k) {
     context = text("seed ", seed, ", instance ", k);
     Random random(seed * 1'000'003 + k);
@@ -77,8 +83,12 @@ inline bool chance(Random& random, double probability) {
   return real(random, 0.0, 1.0) < probability;
 }
 
+// An assertion that fails in the core does not say on which instance.
+inline void tell_context(int) { std::fprintf(stderr, "aborted in %s\n", context.c_str()); }
+
 // All cases, or those whose name contains one of the arguments.
 inline int run_cases(int count, char** names) {
+  std::signal(SIGABRT, tell_context);
   std::size_t run = 0;
   for (const Case& each : cases) {
     bool wanted = count < 2;
@@ -150,4 +160,6 @@ inline int run_cases(int count, char** names) {
                              #expression " throws \"" substring "\": " + message_value); \
   } while (false)
 
+#ifndef MALLEABLE_FUZZ  // a fuzz target brings its own
 int main(int count, char** names) { return malleable::check::run_cases(count, names); }
+#endif

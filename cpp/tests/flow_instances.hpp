@@ -36,10 +36,11 @@ struct FlowTable {
     }
     return sums;
   }
-  Penalties penalties(Kind kind) const {
+  Penalties penalties(Kind kind) const { return penalties(std::vector<Kind>{kind}); }
+  Penalties penalties(const std::vector<Kind>& kinds) const {
     Penalties made;
     const JobsView jobs{arrival, {}, {}, {}, weight, deadline, sla_offset, sla_time, sla_penalty};
-    made.build(jobs, volume(), std::vector<Kind>{kind});
+    made.build(jobs, volume(), kinds);
     return made;
   }
   void add_flow(double comes, double w, double due) {
@@ -84,6 +85,43 @@ inline FlowTable random_flows(Random& random, std::size_t most_flows, std::size_
                             : chance(random, 0.5) ? static_cast<double>(integer(random, 1, 6))
                                                   : real(random, 0.1, 6.0);
       table.add_job(amount, integer(random, 1, 7), parents);
+    }
+  }
+  return table;
+}
+
+// Weights over eight decades, works over ten; at `corners` also the ends of what is accepted.
+inline FlowTable wide_flows(Random& random, std::size_t most_flows, std::size_t most_jobs,
+                            bool corners) {
+  const auto decades = [&](double low, double high) {
+    return std::pow(10.0, real(random, low, high));
+  };
+  const auto corner = [&](double least, double most, double usual) {
+    if (!corners || chance(random, 0.6)) return usual;
+    return chance(random, 0.3) ? 0.0 : chance(random, 0.5) ? least : most;
+  };
+  FlowTable table;
+  const auto flows = integer(random, 1, static_cast<std::int64_t>(most_flows));
+  for (std::int64_t j = 0; j < flows; ++j) {
+    const double weight = corner(1e-12, 1e12, decades(-4.0, 4.0));
+    const double comes = chance(random, 0.2) ? decades(-2.0, 3.0) : 0.0;
+    table.add_flow(comes, weight, corner(-1e12, 1e12, decades(-3.0, 5.0)));
+    double at = 0.0, paid = 0.0;
+    for (std::int64_t k = integer(random, 0, 3); k > 0; --k) {
+      table.sla_time.push_back(at += decades(-2.0, 4.0));
+      table.sla_penalty.push_back(paid += decades(-3.0, 3.0));
+    }
+    table.sla_offset.back() = static_cast<std::int64_t>(table.sla_time.size());
+    const auto base = static_cast<std::int64_t>(table.work.size());
+    const std::int64_t jobs = integer(random, 1, static_cast<std::int64_t>(most_jobs));
+    for (std::int64_t i = 0; i < jobs; ++i) {
+      std::vector<std::int64_t> parents;
+      for (std::int64_t p = 0; p < i; ++p) {
+        if (chance(random, 0.35)) parents.push_back(base + p);
+      }
+      const std::int64_t most =
+          corners && chance(random, 0.2) ? kMostSlots : integer(random, 1, 25);
+      table.add_job(corner(1e-12, 1e15, decades(-5.0, 5.0)), most, parents);
     }
   }
   return table;

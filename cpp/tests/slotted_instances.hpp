@@ -50,6 +50,7 @@ class NaivePolicy : public SlottedPolicy {
  public:
   void arrive(std::span<const SlottedJob>, Index row) override { rows_.push_back(row); }
   void update(std::span<const SlottedJob>, Index) override {}
+  void state(State&) override {}
   void leave(std::span<const SlottedJob>, Index row, bool) override {
     rows_.erase(std::find(rows_.begin(), rows_.end(), row));
   }

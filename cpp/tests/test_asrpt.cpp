@@ -90,6 +90,25 @@ TEST(dsrpt_on_estimates_ends) {
   });
 }
 
+// What an estimate says beyond a job's end keeps nobody waiting.
+TEST(dsrpt_on_estimates_far_too_large_ends) {
+  trials(5, 400, [](Random& random) {
+    const SlottedTable table = random_slotted(random);
+    std::int64_t work = 0;
+    std::vector<double> guess(table.map.size());
+    for (std::size_t j = 0; j < guess.size(); ++j) {
+      guess[j] = chance(random, 0.5) ? 1e12 : real(random, 0.0, 20.0);
+      work += table.map[j] + table.reduce(j);
+    }
+    SlottedOptions options;
+    options.machines = integer(random, 1, 6);
+    SlottedSim sim(options, make_slotted_policy("dsrpt", true));
+    sim.feed(table.view(), guess);
+    sim.advance(sim.next_slot() + 4 * work + 100);
+    CHECK_EQUAL(sim.live(), 0);
+  });
+}
+
 // Map tasks that the virtual SRPT runs go before reduce tasks of a job with less work left.
 TEST(asrpt_runs_planned_maps_first) {
   SlottedTable table;

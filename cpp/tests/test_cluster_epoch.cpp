@@ -43,6 +43,20 @@ struct Fixture {
   }
 };
 
+// Tasks of 1e15 s are accepted, and so is the time at which they end.
+TEST(decides_beyond_the_last_time_there_is) {
+  for (const Kind kind : {Kind::kResponse, Kind::kTardiness, Kind::kTardy}) {
+    Fixture f;
+    EpochOptions options;
+    options.kind = kind;
+    ClusterEpoch flex(options, false, false);
+    flex.begin(f.state);
+    f.state.now = 2e15;
+    f.decide(flex);
+    CHECK_EQUAL(f.value[0] + f.value[1], 4.0);
+  }
+}
+
 TEST(shortest_job_gets_what_it_can_use) {
   Fixture f;
   ClusterEpoch flex({}, false, false);

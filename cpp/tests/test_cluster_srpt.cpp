@@ -81,17 +81,35 @@ TEST(classes_split_the_slots) {
   CHECK_EQUAL(f.value[1], 10.0);
 }
 
-// Virtual work 220, 200, 60 at 15 slots: at 4 s job 2 is done there, at 10 s job 1 has 110 left.
-TEST(virtual_machine_serves_the_shortest) {
+// Seconds of all slots, maps + reduces: 20 + 4, 10 + 20, 5 + 2. After 10 s of the five reduce slots
+// the virtual machine is done with the reduces of jobs 2 (one slot) and 0 (two), and with two of
+// job 1's ten; map tasks go by what is left there, reduce tasks by what is really left.
+TEST(map_tasks_follow_the_virtual_machine) {
   Fixture f(true);
   ClusterSrpt asrpt(SrptKind::kAsrpt, 1.0);
   f.decide(asrpt, 0);
+  CHECK_EQUAL(f.value[0], 24.0);
+  CHECK_EQUAL(f.value[1], 30.0);
+  CHECK_EQUAL(f.value[2], 7.0);
   f.state.now = 10.0;
   ClusterPolicy::Answer answer(f.value, f.moved, f.old);
   asrpt.decide(f.state, 0, answer);
-  CHECK_EQUAL(f.value[0], 220.0);
-  CHECK_NEAR(f.value[1], 110.0, 1e-9);
-  CHECK(f.value[2] < -1e12);
+  CHECK_NEAR(f.value[0], 20.0, 1e-9);
+  CHECK_NEAR(f.value[1], 26.0, 1e-9);
+  CHECK_NEAR(f.value[2], 5.0, 1e-9);
+  asrpt.decide(f.state, 1, answer);
+  CHECK_EQUAL(f.value[0], 24.0);
+  CHECK_EQUAL(f.value[1], 30.0);
+  CHECK_EQUAL(f.value[2], 7.0);
+  // Once its maps are done, a job has the work that is really left in either pool.
+  f.state.phases[0].finished = f.maps[0];
+  asrpt.decide(f.state, 0, answer);
+  CHECK_EQUAL(f.value[0], 4.0);
+  // All reduce slots are held by job 1, whose maps are not done: job 2's have to wait for them.
+  f.state.phases[3].running = 5;
+  asrpt.decide(f.state, 0, answer);
+  CHECK_NEAR(f.value[1], 26.0, 1e-9);
+  CHECK_NEAR(f.value[2], 15.0, 1e-9);
 }
 
 // p = 1/2: of three jobs the smallest gets 1 - 4/9 of ten slots, the next 3/9, the largest 1/9; but

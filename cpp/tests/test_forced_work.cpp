@@ -284,6 +284,26 @@ TEST(a_plateau_is_not_the_least_level) {
   CHECK_NEAR(level, 4.0, 1e-6);
 }
 
+// A function known by its values, whose least level lies three hundred decades below the highest:
+// halving ends, with a level that is none too high.
+std::uint64_t asked = 0;
+double cliff(std::int64_t, double t) {
+  ++asked;
+  return t <= 1.0 ? 0.0 : t <= 5.0 ? 1e-300 : 1e300;
+}
+
+TEST(a_level_is_bracketed_in_bounded_time) {
+  Table table;
+  table.add(1.0, 0, 1, 1.0, kInfinity);
+  table.add(1.0, 0, 1, 1.0, kInfinity);
+  ForcedWork forced;
+  asked = 0;
+  const double level =
+      forced.level(table.problem(1), table.penalties(Kind::kCustom, cliff), 0.0, 1e300, 1.0);
+  CHECK(level >= 0.0 && level <= 1e-300);
+  CHECK(asked < 202u * 2u * 300u);
+}
+
 TEST(deadlines_of_a_level) {
   Table table;
   table.add(1.0, 0, kAllSlots, 2.0, 10.0);

@@ -15,7 +15,7 @@ Table sound() {
   table.step(1.0, 0.0);
   table.step(2.0, 0.5);
   table.add(0.0);
-  table.add(1e300, kAllSlots, kAllSlots, 0.0, -1.0);
+  table.add(1e15, kMostSlots, kAllSlots, 0.0, -1.0);
   table.step(-7.0, 3.0);
   return table;
 }

@@ -163,6 +163,33 @@ bool refuses(F action) {
   return false;
 }
 
+// A share of 2^50 slots is a slot off by rounding: no job gets more than its most, nor all together
+// more than there are.
+TEST(limits_on_very_many_slots) {
+  trials(7, 2000, [](Random& random) {
+    OverlapEpoch epoch({OverlapPolicy::kMaxSrpt, true, false});
+    const std::size_t count = 1 + random() % 12;
+    std::vector<double> arrival(count, 0.0), map(count), shuffle(count), most(count);
+    for (std::size_t j = 0; j < count; ++j) {
+      map[j] = real(random, 1.0, 2.0);
+      shuffle[j] = real(random, 1.0, 2.0);
+      most[j] = static_cast<double>(integer(random, 1, std::int64_t{1} << integer(random, 0, 49)));
+    }
+    std::vector<std::int64_t> ids(count);
+    epoch.add(arrival, {map, shuffle, {}, most, most}, ids);
+    const std::int64_t slots = integer(random, 1, std::int64_t{1} << integer(random, 0, 50));
+    std::int64_t maps = 0;
+    for (const auto& service : epoch.decide(0.0, slots, slots)) {
+      const auto j =
+          static_cast<std::size_t>(std::find(ids.begin(), ids.end(), service.id) - ids.begin());
+      CHECK(static_cast<double>(service.map_slots) <= most[j]);
+      CHECK(service.map_slots >= 0);
+      maps += service.map_slots;
+    }
+    CHECK(maps <= slots);
+  });
+}
+
 TEST(wrong_input_changes_nothing) {
   OverlapEpoch epoch({OverlapPolicy::kMaxSrpt, true, false});
   const std::vector<double> arrival{0, 3}, map{1, 1}, shuffle{1, 1}, bad{1, NAN}, half{1, 0.5};

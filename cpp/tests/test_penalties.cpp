@@ -18,6 +18,8 @@ double by_definition(Kind kind, const Table& table, std::size_t j, double t) {
       return table.work[j] > 0.0 ? w * since / table.work[j] : 0.0;
     case Kind::kTardy:
       return meets(t, due) ? 0.0 : w;
+    case Kind::kStrict:
+      return meets(t, due) ? 0.0 : kInfinity;
     case Kind::kTardiness:
       return meets(t, due) ? 0.0 : w * (t - due);
     case Kind::kLateness:

@@ -113,23 +113,40 @@ void check_epoch(Epoch& epoch, const EpochOptions& options, double now) {
   const JobsView jobs = epoch.planned_jobs();
   const std::size_t n = jobs.size();
   Doubles ended(n);
-  for (std::size_t r = 0; r < n; ++r)
-    ended[r] = epoch.planned_sizes()[r] > 0.0 ? now : jobs.arrival[r];
+  std::fill(ended.begin(), ended.end(), now);
   Problem problem;
   problem.build(jobs.work, ended, jobs.min_slots, jobs.max_slots, epoch.slots(), now,
                 options.min_mode);
   if (options.policy == EpochPolicy::kFifo) problem.drop_minima();
   Penalties penalties;
   penalties.build(jobs, epoch.planned_sizes(), {&options.kind, 1});
-  check_plan(problem, penalties, options.aggregate, plan);
-  double used = 0.0, most = 0.0;
+  check_plan(problem, penalties, options.aggregate, plan, epoch.given());
+  // Who has nothing left keeps max(1, min_slots), before all others.
+  double used = 0.0, most = 0.0, minima = 0.0, free = problem.slots;
+  const bool fifo = options.policy == EpochPolicy::kFifo;
+  for (const std::int64_t low : jobs.min_slots) minima += fifo ? 0.0 : static_cast<double>(low);
+  if (!problem.gang) free -= minima;
   for (std::size_t r = 0; r < n; ++r) {
     const auto given = static_cast<double>(epoch.given()[r]);
+    const auto low = static_cast<double>(jobs.min_slots[r]);
+    const double kept = std::max(1.0, low);
     const bool waits = problem.gang && given == 0.0;
-    CHECK(given <= problem.high[r] && (waits || given >= problem.low[r]));
-    if (problem.work[r] == 0.0) CHECK_EQUAL(given, 0.0);
+    if (problem.work[r] > 0.0) {
+      CHECK(given <= problem.high[r] && (waits || given >= problem.low[r] || free < 0.0));
+    } else if (problem.gang) {
+      const double need = fifo ? 1.0 : kept;
+      const double wanted = need <= free ? std::min(kept, free) : 0.0;
+      CHECK_EQUAL(given, wanted);
+      free -= wanted;
+    } else if (free >= 0.0) {
+      const double base = fifo ? 0.0 : low, more = std::min(kept - base, free);
+      CHECK_EQUAL(given, base + more);
+      free -= more;
+    } else {
+      CHECK(given <= kept);
+    }
     used += given;
-    most += problem.work[r] > 0.0 ? problem.high[r] : 0.0;
+    most += problem.work[r] > 0.0 ? problem.high[r] : std::min(kept, problem.slots);
   }
   CHECK_AT_MOST(used, problem.slots, 0.0);
   if (!problem.gang) CHECK_EQUAL(used, std::min(most, problem.slots));  // nothing lies idle

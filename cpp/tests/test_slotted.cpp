@@ -17,6 +17,7 @@ class Watched final : public SlottedPolicy {
     inner_->leave(jobs, row, cancelled);
   }
   void pass(std::int64_t machines, double slots) override { inner_->pass(machines, slots); }
+  void state(State& s) override { inner_->state(s); }
   void decide(std::span<const SlottedJob> jobs, std::int64_t machines, std::int64_t idle,
               bool fresh, std::vector<SlottedGrant>& grants) override {
     inner_->decide(jobs, machines, idle, fresh, grants);

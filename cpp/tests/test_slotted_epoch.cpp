@@ -22,7 +22,7 @@ TEST(slotted_epoch_is_the_simulator) {
 
     const double seconds = chance(random, 0.5) ? 1.0 : 0.25;
     const auto start = static_cast<double>(integer(random, 0, 1000));
-    SlottedEpoch epoch(options.machines, seconds, make_slotted_policy(name, false));
+    SlottedEpoch epoch(options.machines, seconds, name);
     Counts maps = table.map, left(n), finish(n), id(n, -1);
     std::map<std::int64_t, std::size_t> job_of;
     std::size_t open = 0;
@@ -74,7 +74,7 @@ TEST(slotted_epoch_is_the_simulator) {
 }
 
 TEST(slotted_epoch_refuses_and_stays_as_it_was) {
-  SlottedEpoch epoch(3, 2.0, make_slotted_policy("asrpt", false));
+  SlottedEpoch epoch(3, 2.0, "asrpt");
   const Counts two{1, 2}, zero{0, 0};
   const Work work{2.0, 4.0};
   Counts ids(2);
@@ -90,9 +90,9 @@ TEST(slotted_epoch_refuses_and_stays_as_it_was) {
   const Counts stranger{ids[0], 12345};
   CHECK_THROWS(epoch.update(stranger, {two, {}, {}, {}, {}}), "ids[1]");
   const Counts twice{ids[0], ids[0]};
-  CHECK_THROWS(epoch.remove(twice, true), "occurs twice");
-  CHECK_THROWS(epoch.set_machines(0), "machines = 0");
-  CHECK_THROWS(SlottedEpoch(3, 0.0, make_slotted_policy("asrpt", false)), "slot_seconds");
+  CHECK_THROWS(epoch.remove(twice, true), "named twice");
+  CHECK_THROWS(epoch.decide(8.0, 0), "machines = 0");
+  CHECK_THROWS(SlottedEpoch(3, 0.0, "asrpt"), "slot_seconds");
   CHECK_EQUAL(epoch.size(), std::size_t{2});
   CHECK_EQUAL(epoch.decide(10.0).size(), std::size_t{2});
   epoch.remove(ids, true);

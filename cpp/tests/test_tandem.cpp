@@ -67,6 +67,54 @@ TEST(three_jobs_without_overlap) {
   }
 }
 
+// A hair of one phase may be all of the other: nothing of it is lost when another job's event comes
+// while it runs.
+TEST(phases_of_very_different_lengths) {
+  for (const auto policy : {OverlapPolicy::kFcfs, OverlapPolicy::kMaxSrpt, OverlapPolicy::kTwoSrpt,
+                            OverlapPolicy::kSplitSrpt, OverlapPolicy::kShare}) {
+    for (const bool map_first : {true, false}) {
+      // The second job cuts the short phase of the first, halfway through it.
+      const std::vector<double> arrival{0.0, 0.5e-3}, weight{1.0, 1.0};
+      const std::vector<double> shorter{1e-3, 2e-3}, longer{1e13, 1.0};
+      TandemOptions options;
+      options.policy = policy;
+      TandemQueue queue(options);
+      queue.feed({arrival, map_first ? shorter : longer, map_first ? longer : shorter, weight});
+      queue.advance(kEnd);
+      CHECK_EQUAL(queue.totals().completed, std::int64_t{2});
+      const double work[] = {shorter[0] + shorter[1], longer[0] + longer[1]};
+      CHECK_NEAR(queue.totals().map_busy, work[map_first ? 0 : 1], 1e-12 * work[map_first ? 0 : 1]);
+      CHECK_NEAR(queue.totals().shuffle_busy, work[map_first ? 1 : 0],
+                 1e-12 * work[map_first ? 1 : 0]);
+    }
+  }
+}
+
+// As printed, shares by estimates (or sizes) of which one is nothing beside the other; the other
+// phase has work all the same, and it is done.
+TEST(a_phase_that_seems_to_be_nothing_is_served) {
+  const std::vector<double> arrival{0.0, 0.0}, weight{1.0, 1.0};
+  const std::vector<double> map{2.0, 1e15}, shuffle{3.0, 1e-12};
+  for (const bool estimated : {true, false}) {
+    for (const bool swapped : {true, false}) {
+      TandemOptions options;
+      options.policy = OverlapPolicy::kSplitSrpt;
+      options.conserving = false;
+      options.estimated = estimated;
+      const std::vector<double> much{5.0, 4.0}, nothing{0.0, 0.0};
+      const std::size_t from = estimated ? 0 : 1;
+      const auto part = [from](const std::vector<double>& v) {
+        return std::span<const double>(v).subspan(from, 1);
+      };
+      TandemQueue queue(options);
+      queue.feed({part(arrival), part(swapped ? shuffle : map), part(swapped ? map : shuffle),
+                  part(weight), part(swapped ? nothing : much), part(swapped ? much : nothing)});
+      queue.advance(kEnd);
+      CHECK_EQUAL(queue.totals().completed, std::int64_t{1});
+    }
+  }
+}
+
 // All work is done, stations are never faster than they are, and Little's law holds on every path.
 TEST(conservation) {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {

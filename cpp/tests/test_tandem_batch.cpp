@@ -4,6 +4,7 @@
 
 #include "batches.hpp"
 #include "check.hpp"
+#include "malleable/kernel/overlap_batch_bound.hpp"
 #include "malleable/sim/tandem_batch.hpp"
 
 namespace malleable::check {
@@ -32,6 +33,24 @@ TEST(finds_the_best_pair_of_orders) {
     CHECK(plan.value() >= plan.lower_bound() - 1e-9);
   });
   CHECK(equal * 10 >= trials_made * 9);
+}
+
+// Phases that differ by decades beyond a double's digits: nothing of the short ones is lost, in no
+// way of working the batch off.
+TEST(phases_of_very_different_lengths) {
+  trials(8, 200, [](Random& random) {
+    Batch b;
+    for (std::size_t j = 1 + random() % 8; j > 0; --j) {
+      b.map.push_back(std::exp(real(random, -27.0, 34.0)));
+      b.shuffle.push_back(std::exp(real(random, -27.0, 34.0)));
+    }
+    TandemBatch plan(b.map, b.shuffle);
+    plan.search(50);
+    CHECK(plan.lower_bound() <= plan.value());
+    const double bound = overlap_batch_bound(b.map, b.shuffle);
+    CHECK_AT_MOST(bound, plan.value(), 1e-12 * bound);
+    CHECK_NEAR(plan.run().totals().response, plan.value(), 1e-9 * plan.value());
+  });
 }
 
 TEST(never_worse_than_either_plan_and_repeats) {

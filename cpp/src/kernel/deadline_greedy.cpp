@@ -76,13 +76,14 @@ double DeadlineGreedy::place(const FlowChains& chains, Index flow, double releas
           intervals_[i].next = cut;
         }
         intervals_[i].free -= slots;
-        time = until;
       }
+      time = until;  // even where the work is too little to show
       const Index behind = intervals_[i].next;
       if (intervals_[i].free == 0.0) intervals_[i].jump = behind;
       // Nothing is left of this interval for us, unless it goes on beyond `until`.
       if (behind != kLast && intervals_[behind].start <= until) i = find(behind);
     }
+    if (pieces != nullptr) pieces->done[k] = time;
   }
   if (pieces != nullptr) {
     pieces->flow.push_back(flow);

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 namespace malleable {
 namespace {
 
+// Roundings of a time that may add up in a place of a profile.
+constexpr double kClock = 8.0 * std::numeric_limits<double>::epsilon();
 constexpr std::size_t kFew = 256;  // changes that a comparison sort takes no longer for
 
 }  // namespace
@@ -72,8 +75,9 @@ void FlowBound::append(WorkProfiles& profiles, double limit) {
   profiles.offset.push_back(profiles.time.size());
 }
 
-void FlowBound::build(const FlowProblem& problem) {
+void FlowBound::build(const FlowProblem& problem, const std::function<bool()>* late) {
   problem_ = &problem;
+  late_ = late;
   const std::size_t f = problem.flows();
   head_.clear();
   tail_.clear();
@@ -120,7 +124,26 @@ void FlowBound::build(const FlowProblem& problem) {
   }
   changes_.swap(sweep_);
   append(all_, problem.slots);
+  steepest_.assign(f, 0.0);
+  for (std::size_t j = 0; j < f; ++j) {
+    for (const WorkProfiles* profiles : {&head_, &tail_}) {
+      for (std::size_t k = profiles->offset[j]; k < profiles->offset[j + 1]; ++k) {
+        steepest_[j] = std::max(steepest_[j], profiles->rate[k]);
+      }
+    }
+  }
+  steepest_all_ = 0.0;
+  for (const double rate : all_.rate) steepest_all_ = std::max(steepest_all_, rate);
 }
+
+// By how much rounding of times may change the work that is forced by t, or possible by then: many
+// slots do much between two times that cannot be told apart.
+double FlowBound::blur(std::size_t j, double due, double t) const {
+  const double reach = std::fabs(due) + problem_->release[j] + t + std::fabs(problem_->now);
+  return std::min(problem_->volume[j], steepest_[j] * kClock * reach);
+}
+
+double FlowBound::blur(double t) const { return steepest_all_ * kClock * t; }
 
 double FlowBound::alone(const Penalties& penalties, Aggregate aggregate) const {
   double sum = 0.0, worst = -kInfinity;
@@ -179,6 +202,7 @@ double FlowBound::busy_bound(const Penalties& penalties, std::span<const double>
   if (!penalties.linear() && rounds > 1) {
     const double end = std::accumulate(jobs_.work.begin(), jobs_.work.end(), 0.0) / problem_->slots;
     for (const double share : {0.3, 0.6, 0.9}) {
+      if (is_late()) break;
       for (std::size_t j = 0; j < f; ++j) point_[j] = std::max(at_[j], share * end);
       bound = std::max(bound, mean_busy_time_.bound(jobs_, shifted_, point_, at_, rounds));
     }

@@ -14,10 +14,12 @@ constexpr double kClose = 1e-10;  // a bracket of levels that is narrow enough
 
 FlowBound::Peak FlowBound::peak(std::span<const double> due) {
   sweep_.clear();
-  double excess = 0.0, slope = 0.0, scale = 0.0;
+  double excess = 0.0, slope = 0.0, scale = 0.0, unsure = 0.0, last = 0.0;
   for (std::size_t j = 0; j < problem_->flows(); ++j) {
     if (problem_->volume[j] == 0.0 || due[j] == kInfinity) continue;
     scale += problem_->volume[j];
+    unsure += blur(j, due[j], 0.0);
+    last = std::max(last, due[j]);
     excess += forced(j, due[j], 0.0);
     double before = 0.0;
     for (std::size_t k = tail_.offset[j]; k < tail_.offset[j + 1]; ++k) {
@@ -53,7 +55,8 @@ FlowBound::Peak FlowBound::peak(std::span<const double> due) {
     slope += change.rate;
     if (excess > top.excess) top = {time, excess};
   }
-  top.excess = top.excess > kOver * scale ? top.excess : 0.0;
+  unsure += blur(std::min(last, all_.time.empty() ? 0.0 : all_.time.back()));
+  top.excess = top.excess > kOver * scale + unsure ? top.excess : 0.0;
   return top;
 }
 
@@ -100,15 +103,22 @@ FlowBound::Pair FlowBound::worst_pair(std::span<const double> due) {
       if (!(from < to)) break;
       double sum = 0.0, scale = 0.0;
       for (std::size_t j = 0; j < f; ++j) {
-        if (problem_->volume[j] == 0.0) continue;
+        if (problem_->volume[j] == 0.0 || due[j] == kInfinity) continue;
         scale += problem_->volume[j];
-        sum += between(j, due[j], from, to);
+        sum += between(j, due[j], from, to) - blur(j, due[j], to);
       }
-      const double excess = sum - problem_->slots * (to - from);
+      const double excess = sum - problem_->slots * (to - from) * (1.0 + kOver);
       if (excess > kOver * scale && excess > worst.excess) worst = {from, to, excess};
     }
   }
   return worst;
+}
+
+bool FlowBound::impossible(std::span<const double> due, bool pairs) {
+  for (std::size_t j = 0; j < problem_->flows(); ++j) {
+    if (problem_->volume[j] > 0.0 && earliest_[j] > due[j]) return true;
+  }
+  return peak(due).excess > 0.0 || (pairs && worst_pair(due).excess > 0.0);
 }
 
 double FlowBound::total_excess(const Penalties& penalties, double level, const Pair& pair) const {
@@ -118,10 +128,11 @@ double FlowBound::total_excess(const Penalties& penalties, double level, const P
     const double latest = penalties.latest(j, level);
     if (latest == kInfinity) continue;
     scale += problem_->volume[j];
-    sum += between(j, latest + tolerance(latest) - problem_->now, pair.from, pair.to);
+    const double due = latest + tolerance(latest) - problem_->now;
+    sum += between(j, due, pair.from, pair.to) - blur(j, due, pair.to);
   }
-  const double room =
-      pair.from == 0.0 ? all_.at(0, pair.to) : problem_->slots * (pair.to - pair.from);
+  const double room = pair.from == 0.0 ? all_.at(0, pair.to) + blur(pair.to)
+                                       : problem_->slots * (pair.to - pair.from);
   return sum - room - kOver / 2.0 * scale;
 }
 
@@ -162,6 +173,7 @@ double FlowBound::max_level(const Penalties& penalties, double from, double to, 
   double passes = to, stride = 1.0;  // how far beyond a Newton step to look, in steps
   Peak known{0.0, 0.0};              // of the level, if it has been looked at already
   for (int round = 0; round < 100 && level < to; ++round) {
+    if (round >= kNewtonOnly && is_late()) break;
     deadlines(penalties, level, level_due_);
     if (known.excess == 0.0) known = peak(level_due_);
     Pair top{0.0, known.time, known.excess};

@@ -66,7 +66,14 @@ void FlowBound::fill_force() {
   double total = 0.0;
   for (const double volume : problem_->volume) total += volume;
   for (std::size_t t = 0; t < times_.size(); ++t) {
-    room_[t] = all_.at(0, times_[t]) * (1.0 + kOver) + kOver * total;
+    room_[t] = all_.at(0, times_[t]) * (1.0 + kOver) + kOver * total + blur(times_[t]);
+    for (std::size_t j = 0; j < problem_->flows(); ++j) {
+      double last = 0.0;
+      for (std::size_t o = option_offset_[j]; o < option_offset_[j + 1]; ++o) {
+        if (options_[o].due < kInfinity) last = std::max(last, options_[o].due);
+      }
+      room_[t] += blur(j, last, times_[t]);
+    }
   }
   for (std::size_t j = 0; j < problem_->flows(); ++j) {
     for (std::size_t o = option_offset_[j]; o < option_offset_[j + 1]; ++o) {
@@ -89,6 +96,7 @@ double FlowBound::relax_steps(double value, int most) {
       static_cast<std::size_t>(most),
       2 + 20'000'000 / (options_.size() * std::max<std::size_t>(times, 1) + 1)));
   for (int step = 0; step < steps; ++step) {
+    if (step >= kQuickSteps && is_late()) break;
     double bound = 0.0;
     for (std::size_t t = 0; t < times; ++t) {
       bound -= multiplier_[t] * room_[t];
@@ -229,7 +237,7 @@ struct FlowBound::Search {
       complete = false;
       return;
     }
-    --nodes;
+    if (--nodes % 256 == 0 && own.is_late()) nodes = 0;
     const std::size_t f = order.size();
     if (depth == f) {
       if (paid < best) {

@@ -13,6 +13,7 @@ namespace {
 // excess is between 0 and twice this share of S t: never below what is truly forced, so that
 // rounding cannot lift a bound, whatever the scale of t.
 constexpr double kRounding = 1e-12;
+constexpr int kHalvings = 200;  // of a bracket of levels
 
 // A deadline from problem.now, stretched within its tolerance.
 double due_at(const Problem& problem, double latest, double stretch) {
@@ -350,14 +351,17 @@ double ForcedWork::level(const Problem& problem, const Penalties& penalties, dou
     }
     if (!(low > before)) return low;  // overloaded by no more than rounding
   }
+  deadlines(problem, penalties, low, stretch, due_);
+  if (!known && peak(problem, due_).excess <= 0.0) return std::min(low, to);
   double high = to;
-  while (high - low > 1e-13 * std::max(std::fabs(low), std::fabs(high))) {
+  for (int step = 0; step < kHalvings; ++step) {
+    if (high - low <= 1e-13 * std::max(std::fabs(low), std::fabs(high))) return std::min(high, to);
     const double middle = low + (high - low) / 2.0;
     if (!(middle > low && middle < high)) break;
     deadlines(problem, penalties, middle, stretch, due_);
     (peak(problem, due_).excess <= 0.0 ? high : low) = middle;
   }
-  return std::min(high, to);
+  return std::min(low, to);  // all that is known to fail
 }
 
 }  // namespace malleable

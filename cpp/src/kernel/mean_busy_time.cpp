@@ -13,11 +13,18 @@
 namespace malleable {
 namespace {
 
-// int_0^t min(work, rate x) dx
-double area_below(double work, double rate, double t) {
-  if (rate <= 0.0) return 0.0;
+// int_0^t max(0, 1 - rate x / work) dx: the share that is left of a job, added up. What is left,
+// not what is done: beside long jobs the difference from the horizon would be all rounding.
+double left_until(double work, double rate, double t) {
+  if (rate <= 0.0) return t;
   const double full = work / rate;
-  return t <= full ? rate * t * t / 2.0 : work * (t - full / 2.0);
+  return t <= full ? t * (1.0 - t / full / 2.0) : full / 2.0;
+}
+
+// int_t^infinity of the same.
+double left_after(double work, double rate, double t) {
+  const double full = work / rate, open = std::max(0.0, full - t);
+  return open * (open / full) / 2.0;
 }
 
 // The line C >= c + q (B - g(c)) for a job that runs between m and M slots from the start.
@@ -141,7 +148,7 @@ double MeanBusyTime::relax(const Problem& problem) {
   ended_.assign(n, 0);
   Index frontier = 0;
   double entered = 0.0;   // when the frontier came to its job
-  double integral = 0.0;  // of that job's work since then
+  double integral = 0.0;  // of what has been left of that job's work since then
   bool opened = false;
   const auto open = [&] {  // the frontier's job leaves the jobs behind
     const Index j = order_[frontier];
@@ -166,7 +173,7 @@ double MeanBusyTime::relax(const Problem& problem) {
     const bool upper = upper_events.front().time <= lower_events.front().time;
     const double next = upper ? upper_events.front().time : lower_events.front().time;
     // The frontier job's work now, S t - done, against its upper limit min(work, high t).
-    const double now_done = problem.slots * time - done;
+    const double now_done = std::clamp(problem.slots * time - done, 0.0, work);
     const double speed = problem.slots - rate;
     double cross = kInfinity;
     if (now_done >= std::min(work, high * time) * (1.0 - 1e-15) && speed >= 0.0 &&
@@ -174,24 +181,24 @@ double MeanBusyTime::relax(const Problem& problem) {
       cross = time;
     } else if (speed > 0.0) {
       const double to_work = time + (work - now_done) / speed;
-      cross = to_work * high >= work ? to_work : kInfinity;
       if (speed > high) {
         const double to_high = time + std::max(0.0, high * time - now_done) / (speed - high);
-        cross = std::min(cross, to_high);
+        cross = to_work * high >= work ? std::min(to_work, to_high) : to_high;
+      } else {  // it cannot come up with high t; rounding must not say that it ends before that
+        cross = std::max(to_work, work / high);
       }
     }
     const double until = std::min(cross, next);
     assert(until < kInfinity);
     if (until == kInfinity) break;
     const double span = std::max(0.0, until - time);
-    integral += span * (now_done + speed * span / 2.0);
+    integral += span * std::max(0.0, work - now_done - speed * span / 2.0);
     done += rate * span;
     time += span;
     if (cross <= next) {
       // Behind it lower limits, before it upper ones: the job's whole history is known.
-      const double waited = area_below(work, low_[j], entered);
-      const double from_now = area_below(work, high, horizon) - area_below(work, high, time);
-      busy_[j] = horizon - (waited + integral + from_now) / work;
+      busy_[j] =
+          left_until(work, low_[j], entered) + integral / work + left_after(work, high, time);
       done += std::min(work, high * time);
       if (work > high * time) {
         rate += high;
@@ -409,11 +416,17 @@ double MeanBusyTime::bound(const Problem& problem, const Penalties& penalties,
   }
   if (total == 0.0) return -kInfinity;
   // Some optimal schedule leaves no usable slot idle and so ends by then.
-  const double horizon = (total / problem.slots + longest) * (1.0 + 1e-9);
+  double horizon = (total / problem.slots + longest) * (1.0 + 1e-9);
+  for (std::size_t j = 0; j < n; ++j) {  // a flow's chain of jobs may be longer than that
+    if (problem.work[j] > 0.0) horizon = std::max(horizon, earliest[j]);
+  }
   point_.assign(start.begin(), start.end());
   double best = -kInfinity;
+  // Times are known to a few roundings of the horizon, and the terms that they enter may cancel.
+  // Where they do not, the last digits of the bound are nobody's business.
+  constexpr double kRounding = 16.0 * std::numeric_limits<double>::epsilon(), kMinor = 1e-11;
   for (int round = 0; round < rounds; ++round) {
-    double constant = 0.0;
+    double constant = 0.0, size = 0.0;
     for (std::size_t j = 0; j < n; ++j) {
       const double work = problem.work[j];
       if (work == 0.0) {
@@ -427,8 +440,10 @@ double MeanBusyTime::bound(const Problem& problem, const Penalties& penalties,
       // f(C) >= f.value + f.slope (C - t) and C >= completion + slope (B - busy)
       price_[j] = f.slope * line.slope;
       constant += f.value + f.slope * (line.completion - line.slope * line.busy - t);
+      size += std::fabs(f.value) + f.slope * (line.completion + line.slope * line.busy + horizon);
     }
-    const double value = constant + relax(problem);
+    const double sum = constant + relax(problem), unsure = kRounding * size;
+    const double value = unsure > kMinor * std::fabs(sum) ? sum - unsure : sum;
     if (!(value > best + 1e-6 * std::fabs(value)) && round > 4) {
       best = std::max(best, value);
       if (round > 12) break;

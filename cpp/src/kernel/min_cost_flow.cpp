@@ -15,6 +15,7 @@ constexpr double kNegative = 1e-12;   // a reduced cost below this share of its 
 constexpr std::size_t kTogether = 4;  // cells of a level that make one of the level above
 constexpr std::size_t kDense = 64;    // cells up to which a level's costs are stored
 constexpr int kHotRounds = 4;         // between two rounds over all flows
+constexpr int kFresh = 20;            // times that prices are taken from the tree anew
 constexpr std::size_t kBlock = 64;    // flows that are priced before their best arcs enter
 constexpr std::size_t kStretch = 32;  // cells that share a least price
 
@@ -59,10 +60,21 @@ bool rises(const double* price, std::size_t count) {
 
 }  // namespace
 
-double MinCostFlow::cost(std::size_t j, std::size_t t) const {
+const MinCostFlow::Row& MinCostFlow::row_of(std::size_t j, std::size_t t) const {
   std::size_t r = costs_->offset[j + 1] - 1;
   while (rows_[r].from > t) --r;
-  return rows_[r].value + rows_[r].slope * (time_[t] - rows_[r].first);
+  return rows_[r];
+}
+
+double MinCostFlow::cost(std::size_t j, std::size_t t) const { return row_of(j, t).at(time_[t]); }
+
+// What a unit of the flow costs more in one cell than in another, without the rounding of what it
+// costs in both: prices are sums of such differences and may be far smaller than costs.
+double MinCostFlow::rise(std::size_t j, std::size_t from, std::size_t to) const {
+  const Row &before = row_of(j, from), &after = row_of(j, to);
+  if (&before == &after)
+    return before.slope == 0.0 ? 0.0 : before.slope * (time_[to] - time_[from]);
+  return after.at(time_[to]) - before.at(time_[from]);
 }
 
 // What a unit of the flow costs now: any arc of the tree says so.
@@ -70,6 +82,22 @@ Index MinCostFlow::home_of(Index j) const {
   if (node_of_[j] == kNone) return home_[j];
   const Node& node = nodes_[node_of_[j]];
   return node.parent != kNone ? node.parent : node.child;
+}
+
+// The one rule for arcs that enter, whoever asks: a reduced cost is negative if it is so by more
+// than the rounding of the terms that it is the difference of. Of the tree and the prices alone.
+MinCostFlow::Arc MinCostFlow::arc_to(Index j, Index cell) const {
+  const Index home = home_of(j);
+  const double reduced = rise(j, home, cell) + (price_[cell] - price_[home]);
+  const double size = std::fabs(cost(j, cell)) + std::fabs(cost(j, home)) +
+                      std::fabs(price_[cell]) + std::fabs(price_[home]);
+  return {reduced, reduced < -kNegative * size};
+}
+
+// The same for the arc t + 1 -> t, which costs nothing.
+MinCostFlow::Arc MinCostFlow::arc_back(Index t) const {
+  const double reduced = price_[t] - price_[t + 1];
+  return {reduced, reduced < -kNegative * (std::fabs(price_[t]) + std::fabs(price_[t + 1]))};
 }
 
 // The least price of each stretch of cells in which one has changed.
@@ -82,23 +110,21 @@ void MinCostFlow::refresh() {
   stale_.clear();
 }
 
-// The least reduced cost among a flow's arcs, and where, if one is below 0; otherwise 0. Costs
-// never fall, so a stretch of cells whose first cost and least price say that nothing is to be had
-// need not be looked at.
-double MinCostFlow::best_arc(std::size_t j, Index& cell) const {
+// The cell with the least reduced cost among a flow's arcs, if that arc may enter; otherwise kNone.
+// Costs never fall, so a stretch of cells whose first cost and least price say that nothing is to
+// be had need not be looked at.
+Index MinCostFlow::best_cell(std::size_t j) const {
   const Index home = home_of(static_cast<Index>(j));
   const double own = cost(j, home) + price_[home];
-  double best = -kNegative * std::fabs(own);
-  bool any = false;
+  double best = -kNegative * std::fabs(own);  // what is not below this enters by no rule
+  Index cell = kNone;
   if (dense_stride_ > 0) {
     const double* stored = dense_.data() + j * dense_stride_;
     const double least = least_stored(stored, price_.data(), dense_stride_);
-    if (!(least - own < best)) return 0.0;
-    std::size_t t = 0;
-    while (stored[t] + price_[t] > least) ++t;
-    cell = static_cast<Index>(t);
-    best = least - own;
-    return best < -2.0 * kNegative * std::fabs(price_[cell]) ? best : 0.0;
+    if (!(least - own < best)) return kNone;
+    cell = 0;
+    while (cell + 1 < cells_ && stored[cell] + price_[cell] > least) ++cell;
+    return cell;
   }
   for (std::size_t r = costs_->offset[j], stop = costs_->offset[j + 1]; r < stop; ++r) {
     const Row& row = rows_[r];
@@ -108,7 +134,6 @@ double MinCostFlow::best_arc(std::size_t j, Index& cell) const {
       if (end > row.from && base + price_[end - 1] < best) {
         best = base + price_[end - 1];
         cell = static_cast<Index>(end - 1);
-        any = true;
       }
       continue;
     }
@@ -119,15 +144,14 @@ double MinCostFlow::best_arc(std::size_t j, Index& cell) const {
             least_sum(time_.data() + t, price_.data() + t, row.first, row.slope, next - t);
         if (base + least < best) {
           best = base + least;
-          while (row.slope * (time_[t] - row.first) + price_[t] > least) ++t;
+          while (t + 1 < next && row.slope * (time_[t] - row.first) + price_[t] > least) ++t;
           cell = static_cast<Index>(t);
-          any = true;
         }
       }
       t = next;
     }
   }
-  return any && best < -2.0 * kNegative * std::fabs(price_[cell]) ? best : 0.0;
+  return cell;
 }
 
 // Which cells are needed, and what each of them takes.
@@ -394,28 +418,33 @@ void MinCostFlow::build_tree() {
   }
 }
 
+// Prices from the last cell's on, which is 0 and near which they are small: sums along the tree
+// that start elsewhere would round small prices by the size of large ones.
 void MinCostFlow::prices_from_tree() {
-  potential_.resize(nodes_.size());
-  price_[root_ < cells_ ? root_ : 0] = 0.0;
-  potential_[root_] = 0.0;
-  stack_.assign(1, root_);
+  reached_.assign(nodes_.size(),
+                  kNone);  // a flow: the cell that it was reached from; a cell: itself
+  const auto reach = [&](Index v, Index from) {
+    if (reached_[v] != kNone) return;
+    if (!is_cell(v)) {
+      reached_[v] = from;
+    } else {
+      const Index before = is_cell(from) ? from : reached_[from];
+      price_[v] = price_[before];
+      if (!is_cell(from)) price_[v] -= rise(flow_of_[from - cells_], before, v);
+      reached_[v] = v;
+    }
+    stack_.push_back(v);
+  };
+  const auto last = static_cast<Index>(cells_ - 1);
+  price_[last] = 0.0;
+  reached_[last] = last;
+  stack_.assign(1, last);
   while (!stack_.empty()) {
     const Index v = stack_.back();
     stack_.pop_back();
-    for (Index c = nodes_[v].child; c != kNone; c = nodes_[c].next) {
-      if (!is_cell(c)) {
-        potential_[c] = potential_[v] + cost(flow_of_[c - cells_], v);
-      } else if (!is_cell(v)) {
-        potential_[c] = potential_[v] - cost(flow_of_[v - cells_], c);
-      } else {
-        potential_[c] = potential_[v];
-      }
-      stack_.push_back(c);
-    }
-    if (is_cell(v)) price_[v] = potential_[v];
+    if (nodes_[v].parent != kNone) reach(nodes_[v].parent, v);
+    for (Index c = nodes_[v].child; c != kNone; c = nodes_[c].next) reach(c, v);
   }
-  const double last = price_[cells_ - 1];
-  for (std::size_t t = 0; t < cells_; ++t) price_[t] -= last;
   const std::size_t stretches = (cells_ + kStretch - 1) / kStretch;
   least_price_.resize(stretches);
   is_stale_.assign(stretches, 1);
@@ -554,16 +583,22 @@ void MinCostFlow::pivot(Index j, Index cell, double reduced) {
   if (--nodes_[lost].arcs == 1 && !is_cell(lost)) drop_leaf(lost);
 }
 
-// Prices must not rise: arcs t + 1 -> t that would make them fall enter.
+// Nothing more is to be tried on this level.
+bool MinCostFlow::spent() const {
+  return pivots_ >= last_pivot_ || rounds_ >= last_round_ || (late_ != nullptr && (*late_)());
+}
+
+// Prices must not rise: arcs t + 1 -> t that would make them fall enter. A round that finds one has
+// made a pivot, and none follows one that finds none.
 bool MinCostFlow::smooth() {
   bool any = false;
-  while (rises(price_.data(), cells_)) {
+  while (rises(price_.data(), cells_) && !spent()) {
     bool found = false;
-    for (std::size_t t = cells_ - 1; t-- > 0;) {
-      const double reduced = price_[t] - price_[t + 1];
-      if (!(reduced < -2.0 * kNegative * (std::fabs(price_[t]) + std::fabs(price_[t + 1]))))
-        continue;
-      pivot(kNone, static_cast<Index>(t), reduced);
+    ++rounds_;
+    for (std::size_t t = cells_ - 1; t-- > 0 && pivots_ < last_pivot_;) {
+      const Arc arc = arc_back(static_cast<Index>(t));
+      if (!arc.enters) continue;
+      pivot(kNone, static_cast<Index>(t), arc.reduced);
       found = true;
     }
     if (!found) break;
@@ -572,19 +607,30 @@ bool MinCostFlow::smooth() {
   return any;
 }
 
-// Until no arc has a negative reduced cost; false if none had one to begin with. Rounds over all
-// flows alternate with rounds over those only whose arcs had one in the round before.
+// Until no arc may enter; false if none could to begin with. Rounds over all flows alternate with
+// rounds over those only that had an arc in the round before.
+//
+// Why it ends. The candidates of a block are found by arc_to() and tested by it again before they
+// pivot; before the first of them no price has moved, so it passes again. A round that leaves a
+// flow hot has therefore made a pivot; one that leaves none is followed by a round over all flows
+// or, if it was one, by the end. So there are at most 2 (pivots + 1) rounds, and kHotRounds more of
+// them between two over all. Pivots end as long as sums are exact: each lowers the cost of the
+// perturbed supplies, which is a number per tree, so no tree comes twice. Rounding may break that,
+// and 2 (pivots + 1) rounds over many flows may be long: last_pivot_ and last_round_ bound both,
+// and what stands then is a flow with prices like any other.
 bool MinCostFlow::improve() {
   bool any = smooth(), all = true;
   hot_.assign(order_.begin(), order_.end());
-  for (int since = 0; pivots_ < most_pivots_;) {
+  for (int since = 0; !spent();) {
+    ++rounds_;
     next_hot_.clear();
     for (std::size_t block = 0; block < hot_.size(); block += kBlock) {
       candidates_.clear();
       for (std::size_t i = block; i < std::min(hot_.size(), block + kBlock); ++i) {
-        Index cell = 0;
-        const double reduced = best_arc(hot_[i], cell);
-        if (reduced < 0.0) candidates_.push_back({reduced, hot_[i], cell});
+        const Index cell = best_cell(hot_[i]);
+        if (cell == kNone) continue;
+        const Arc arc = arc_to(hot_[i], cell);
+        if (arc.enters) candidates_.push_back({arc.reduced, hot_[i], cell});
       }
       if (candidates_.empty()) continue;
       any = true;
@@ -592,14 +638,10 @@ bool MinCostFlow::improve() {
         return a.reduced != b.reduced ? a.reduced < b.reduced : a.flow < b.flow;
       });
       for (const Candidate& candidate : candidates_) {
-        const Index j = candidate.flow, cell = candidate.cell, home = home_of(j);
-        next_hot_.push_back(j);
-        // Prices have moved since.
-        const double own = cost(j, home) + price_[home];
-        const double reduced = cost(j, cell) + price_[cell] - own;
-        if (reduced < -kNegative * (std::fabs(own) + 2.0 * std::fabs(price_[cell]))) {
-          pivot(j, cell, reduced);
-        }
+        if (pivots_ >= last_pivot_) break;
+        next_hot_.push_back(candidate.flow);
+        const Arc arc = arc_to(candidate.flow, candidate.cell);  // prices have moved since
+        if (arc.enters) pivot(candidate.flow, candidate.cell, arc.reduced);
       }
       smooth();
     }
@@ -644,6 +686,8 @@ void MinCostFlow::read_out(std::span<const double> volume, std::span<const doubl
     least = std::max(least, price_[t]);
     price_[t] = least;
   }
+  // Terms may cancel, and then rounding is not small beside what is left.
+  double size = 0.0;
   bound_ = 0.0;
   potential_.resize(flows_);
   for (std::size_t j = 0; j < flows_; ++j) {
@@ -656,17 +700,27 @@ void MinCostFlow::read_out(std::span<const double> volume, std::span<const doubl
                                                     rows_[r].first, rows_[r].slope, end - from));
     }
     bound_ += volume[j] * potential_[j];
+    size += volume[j] * (std::fabs(potential_[j]) + std::fabs(costs_->value[costs_->offset[j]]));
   }
-  for (std::size_t t = 0; t < cells_; ++t) bound_ -= room[t] * price_[t];
+  for (std::size_t t = 0; t < cells_; ++t) {
+    bound_ -= room[t] * price_[t];
+    size += room[t] * price_[t];
+  }
+  const double terms = static_cast<double>(flows_ + cells_);
+  constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
+  bound_ = std::min(bound_ - kEpsilon * (4.0 + terms / 2.0) * size, value_);
 }
 
 void MinCostFlow::solve(std::span<const double> volume, std::span<const double> time,
-                        std::span<const double> room, const CellCosts& costs) {
+                        std::span<const double> room, const CellCosts& costs,
+                        const Limits& limits) {
   costs_ = &costs;
+  late_ = limits.late;
+  complete_ = true;
   fine_time_ = time;
   flows_ = volume.size();
   volume_.assign(volume.begin(), volume.end());
-  pivots_ = 0;
+  pivots_ = rounds_ = 0;
   trim(room);
   if (fine_cells_ == 0) {  // nobody has work
     price_.clear();
@@ -682,20 +736,24 @@ void MinCostFlow::solve(std::span<const double> volume, std::span<const double> 
     order_.push_back(j);
     portions_.push_back({j, 0, volume[j]});
   }
-  most_pivots_ = 1000 + 200 * (fine_cells_ + flows_);
   std::size_t above = kTogether;
   while (above < fine_cells_) above *= kTogether;
   // Shifts of prices gather rounding: what looks optimal is looked at again with fresh prices.
-  // Rounding could make that go on for ever, so there is an end to it; the bound holds all the
-  // same.
   while (above > 1) {
     const std::size_t stride = above / kTogether;
     set_level(time, stride);
+    last_pivot_ = pivots_ + std::min(limits.pivots, most_pivots(cells_, flows_));
+    last_round_ = rounds_ + std::min(limits.rounds, most_rounds(cells_));
     refine(above, stride);
     build_tree();
     prices_from_tree();
-    for (int fresh = 0; fresh < (stride == 1 ? 20 : 1) && improve(); ++fresh) prices_from_tree();
+    bool open = true;
+    for (int fresh = 0; open && fresh < (stride == 1 ? kFresh : 1); ++fresh) {
+      open = improve();
+      if (open) prices_from_tree();
+    }
     if (stride > 1) collect();
+    if (stride == 1) complete_ = !open && !spent();
     above = stride;
   }
   read_out(volume, room);

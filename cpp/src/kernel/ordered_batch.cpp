@@ -8,7 +8,8 @@ namespace malleable {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
-// What rounding leaves of a job's data is nothing: it must not wait behind other jobs.
+// What rounding leaves of a job's phase is nothing: it must not wait behind other jobs. Of each
+// phase by itself: a hair of a long one may be all of a short one.
 constexpr double kHair = 1e-12;
 
 }  // namespace
@@ -56,14 +57,14 @@ double OrderedBatch::run(std::span<const double> map, std::span<const double> sh
       const double step = std::min({left, own_ends, theirs_ends});
       now += step;
       own += (release - mine) * step;
-      if (mine > release && own <= kHair * std::max(map[job], shuffle[job])) own = 0.0;
+      if (mine > release && own <= kHair * shuffle[job]) own = 0.0;
       if (theirs > 0.0) {
         const Index other = waiting_.front().second;
         buffer_[other] -= theirs * step;
-        if (buffer_[other] <= kHair * std::max(map[other], shuffle[other])) end_first();
+        if (buffer_[other] <= kHair * shuffle[other]) end_first();
       }
       left -= step;
-      if (left <= kHair * std::max(map[job], shuffle[job])) left = 0.0;
+      if (left <= kHair * map[job]) left = 0.0;
     }
     if (own > 0.0) {
       wait(job, own);

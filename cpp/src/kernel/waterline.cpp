@@ -1,13 +1,27 @@
 #include "malleable/kernel/waterline.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <numeric>
 
 namespace malleable {
 namespace {
 
 constexpr double kSameFraction = 1e-9;
+// Newton steps follow the kinks, of which there are as many as jobs; after these, halving in the
+// binary form of the level ends within 64 more.
+constexpr int kNewtonSteps = 64, kSteps = kNewtonSteps + 66;
+
+constexpr double kNearly = 1e-12;  // of the slots, that a level may be off
+
+// Halves the doubles between two levels rather than the distance, which a few steps of that shape
+// would not bring across the powers of ten.
+double middle_of(double below, double above) {
+  const auto low = std::bit_cast<std::uint64_t>(below), high = std::bit_cast<std::uint64_t>(above);
+  return std::bit_cast<double>(low + (high - low) / 2);
+}
 
 }  // namespace
 
@@ -42,7 +56,11 @@ void Waterline::fill_group(const Problem& problem, std::span<const double> weigh
   // sum clamp(level w, m, M) is piecewise linear and non-decreasing in the level. Newton steps from
   // the bottom may pass the solution where the slope grows; then they come back from above.
   double below = 0.0, above = kInfinity, level = level_;
-  for (int step = 0; step < 200; ++step) {
+  for (int step = 0; step < kSteps; ++step) {
+    if (step == kNewtonSteps && above == kInfinity) {  // by then everybody is at a maximum
+      for (const Index j : jobs) level = std::max(level, problem.high[j] / weight_of(j));
+      level *= 2.0;
+    }
     double sum = 0.0, slope = 0.0, next = kInfinity;
     for (const Index j : jobs) {
       const double w = weight_of(j), wanted = level * w;
@@ -58,17 +76,14 @@ void Waterline::fill_group(const Problem& problem, std::span<const double> weigh
       }
     }
     const double error = capacity - sum;
-    if (std::fabs(error) <= 1e-12 * capacity) break;
+    if (std::fabs(error) <= kNearly * capacity) break;
     (error > 0.0 ? below : above) = level;
     double guess = slope > 0.0 ? level + error / slope : next;
     if (slope > 0.0 && error > 0.0) guess = std::max(guess, level);
-    if (!(guess > below && guess < above)) {
-      if (above == kInfinity) {
-        guess = guess < kInfinity ? guess : kInfinity;
-        if (guess == kInfinity) break;  // everybody is at a maximum
-      } else {
-        guess = below + (above - below) / 2.0;
-      }
+    if (step >= kNewtonSteps || (above < kInfinity && !(guess > below && guess < above))) {
+      guess = middle_of(below, above);
+    } else if (!(guess > below && guess < kInfinity)) {
+      break;  // everybody is at a maximum
     }
     if (guess == level) break;
     level = guess;
@@ -90,8 +105,8 @@ void Waterline::fill_group(const Problem& problem, std::span<const double> weigh
   const auto first = [](const Share& a, const Share& b) {
     return a.fraction != b.fraction ? a.fraction > b.fraction : a.job < b.job;
   };
-  // Beyond 1e12 slots the level itself is off by whole slots. Those too many go back from the
-  // largest shares, where they matter least.
+  // Beyond 1e12 slots the level itself is off by whole slots, by kNearly of them at most. Those too
+  // many go back from the largest shares, where they matter least; each round empties a job.
   for (double over = used - capacity; over > 0.5;) {
     Index largest = jobs.front();
     for (const Index j : jobs) {

@@ -17,15 +17,6 @@ void same_length(const char* field, std::size_t length, std::size_t expected, co
   }
 }
 
-void check_amounts(const char* field, std::span<const double> values, bool positive = false) {
-  for (std::size_t k = 0; k < values.size(); ++k) {
-    if (!std::isfinite(values[k]) || values[k] < 0.0 || (positive && values[k] == 0.0)) {
-      throw FieldError(field, k, values[k],
-                       positive ? "must be finite and above 0" : "must be finite and at least 0");
-    }
-  }
-}
-
 void check_counts(const char* field, std::span<const std::int64_t> values, std::int64_t most) {
   for (std::size_t k = 0; k < values.size(); ++k) {
     if (values[k] < 0 || values[k] > most) {
@@ -35,19 +26,30 @@ void check_counts(const char* field, std::span<const std::int64_t> values, std::
   }
 }
 
+void check_bandwidths(const char* field, std::span<const double> values) {
+  for (std::size_t k = 0; k < values.size(); ++k) {
+    if (values[k] == kInfinity || (values[k] > 0.0 && kBytesRange.holds(values[k]))) continue;
+    throw FieldError(field, k, values[k],
+                     "must be above 0: from 1e-12 to 1e18, or infinity for no limit");
+  }
+}
+
+// Times of a simulation start at 0.
+void check_moments(const char* field, std::span<const double> values) {
+  check_times(field, values);
+  for (std::size_t k = 0; k < values.size(); ++k) {
+    if (values[k] < 0.0) throw FieldError(field, k, values[k], "must be finite and at least 0");
+  }
+}
+
 // Rows that exist, and no cycle.
 void validate_after(const ClusterJobsView& jobs) {
   const std::size_t n = jobs.size();
-  same_length("after_offset", jobs.after_offset.size(), n + 1, "arrival and one more");
-  if (jobs.after_offset.front() != 0 ||
-      jobs.after_offset.back() != static_cast<std::int64_t>(jobs.after.size())) {
-    throw std::invalid_argument("after: offsets do not match");
-  }
+  check_offsets("after_offset", jobs.after_offset, n, jobs.after.size());
   std::vector<std::vector<std::size_t>> followers(n);
   std::vector<std::int64_t> missing(n, 0);
   for (std::size_t j = 0; j < n; ++j) {
     missing[j] = jobs.after_offset[j + 1] - jobs.after_offset[j];
-    if (missing[j] < 0) throw std::invalid_argument("after: offsets decrease");
     for (std::int64_t k = jobs.after_offset[j]; k < jobs.after_offset[j + 1]; ++k) {
       const std::int64_t other = jobs.after[static_cast<std::size_t>(k)];
       if (other < 0 || other >= static_cast<std::int64_t>(n)) {
@@ -96,32 +98,23 @@ void validate(const ClusterView& cluster) {
   same_length("rack", cluster.rack.size(), n, "rate");
   same_length("storage", cluster.storage.size(), n, "rate");
   same_length("link", cluster.link.size(), n, "rate");
-  check_amounts("rate", cluster.rate, true);
+  check_amounts("rate", cluster.rate, kRateRange);
   check_counts("map_slots", cluster.map_slots, kMostOnNode);
   check_counts("reduce_slots", cluster.reduce_slots, cluster.generic ? 0 : kMostOnNode);
   check_counts("type", cluster.type, static_cast<std::int64_t>(n) - 1);
   check_counts("rack", cluster.rack, static_cast<std::int64_t>(n) - 1);
   for (const auto& [field, values] :
        {std::pair{"storage", cluster.storage}, std::pair{"link", cluster.link}}) {
-    for (std::size_t k = 0; k < n; ++k) {
-      if (!(values[k] > 0.0)) {
-        throw FieldError(field, k, values[k], "must be above 0 (no limit: infinity)");
-      }
-    }
+    check_bandwidths(field, values);
   }
   const auto racks = static_cast<std::int64_t>(cluster.rack_link.size());
-  for (std::size_t k = 0; k < cluster.rack_link.size(); ++k) {
-    if (!(cluster.rack_link[k] > 0.0)) {
-      throw FieldError("rack_link", k, cluster.rack_link[k],
-                       "must be above 0 (no limit: infinity)");
-    }
-  }
+  check_bandwidths("rack_link", cluster.rack_link);
   if (racks > 0) check_counts("rack", cluster.rack, racks - 1);
 }
 
 void validate(const ClusterJobsView& jobs) {
   const std::size_t n = jobs.size();
-  check_amounts("arrival", jobs.arrival);
+  check_moments("arrival", jobs.arrival);
   static const char* const kTasks[] = {"maps", "reduces"};
   static const char* const kSeconds[] = {"map_seconds", "reduce_seconds"};
   static const char* const kMinima[] = {"min_map_slots", "min_reduce_slots"};
@@ -143,7 +136,13 @@ void validate(const ClusterJobsView& jobs) {
         throw std::invalid_argument("offsets do not match the task times");
       }
     }
-    check_amounts(kSeconds[p], jobs.seconds[p]);
+    check_amounts(kSeconds[p], jobs.seconds[p], kWorkRange);
+    for (std::size_t j = 0; j < n; ++j) {
+      const double work = jobs.work_of(p, j);
+      if (work > kWorkRange.most) {
+        throw FieldError(kSeconds[p], j, work, "the tasks' times must add up to at most 1e15");
+      }
+    }
     if (!jobs.min_slots[p].empty()) {
       same_length(kMinima[p], jobs.min_slots[p].size(), n, "arrival");
       check_counts(kMinima[p], jobs.min_slots[p], kMostSlots);
@@ -152,17 +151,15 @@ void validate(const ClusterJobsView& jobs) {
   for (const auto& [field, values] :
        {std::pair{"shuffle", jobs.shuffle}, std::pair{"block", jobs.block},
         std::pair{"shuffle_bytes", jobs.shuffle_bytes}, std::pair{"weight", jobs.weight}}) {
-    if (values.empty()) continue;
-    same_length(field, values.size(), n, "arrival");
-    check_amounts(field, values);
+    if (!values.empty()) same_length(field, values.size(), n, "arrival");
   }
+  check_amounts("shuffle", jobs.shuffle, kWorkRange);
+  check_amounts("block", jobs.block, kBytesRange);
+  check_amounts("shuffle_bytes", jobs.shuffle_bytes, kBytesRange);
+  check_amounts("weight", jobs.weight, kWeightRange);
   if (!jobs.deadline.empty()) {
     same_length("deadline", jobs.deadline.size(), n, "arrival");
-    for (std::size_t j = 0; j < n; ++j) {
-      if (std::isnan(jobs.deadline[j]) || jobs.deadline[j] == -kInfinity) {
-        throw FieldError("deadline", j, jobs.deadline[j], "must be a time (none: infinity)");
-      }
-    }
+    check_deadlines(jobs.deadline);
   }
   if (!jobs.group.empty()) {
     same_length("group", jobs.group.size(), n, "arrival");
@@ -188,8 +185,8 @@ void validate(const ClusterJobsView& jobs) {
   }
   const std::size_t users = jobs.user_priority.size();
   same_length("user_minimum", jobs.user_minimum.size(), users, "user_priority");
-  check_amounts("user_minimum", jobs.user_minimum);
-  check_amounts("user_priority", jobs.user_priority, true);
+  check_amounts("user_minimum", jobs.user_minimum, kWeightRange);
+  check_amounts("user_priority", jobs.user_priority, kRateRange);
   if (!jobs.user.empty()) {
     same_length("user", jobs.user.size(), n, "arrival");
     check_counts("user", jobs.user, users == 0 ? kMostRows : static_cast<std::int64_t>(users) - 1);
@@ -199,8 +196,8 @@ void validate(const ClusterJobsView& jobs) {
 void validate_rates(std::span<const double> rates, std::size_t row) {
   double before = 0.0;
   for (const double rate : rates) {
-    if (!std::isfinite(rate) || !(rate > 0.0)) {
-      throw FieldError("speedup", row, rate, "must be finite and above 0");
+    if (!kRateRange.holds(rate)) {
+      throw FieldError("speedup", row, rate, "must be finite and above 0: from 1e-12 to 1e12");
     }
     if (rate < before) {
       throw FieldError("speedup", row, rate, "more tasks must not do less than fewer do");

@@ -7,26 +7,6 @@
 #include "malleable/model/jobs.hpp"
 
 namespace malleable {
-namespace {
-
-// A column of offsets: `rows` + 1 entries from 0 up to `end`, never falling.
-void check_offsets(const char* field, std::span<const std::int64_t> offset, std::size_t rows,
-                   std::size_t end) {
-  const std::string name(field);
-  if (offset.size() != rows + 1) {
-    throw std::invalid_argument(name + " has " + std::to_string(offset.size()) +
-                                " entries, expected " + std::to_string(rows + 1));
-  }
-  for (std::size_t k = 0; k < rows; ++k) {
-    if (offset[k + 1] < offset[k]) throw std::invalid_argument(name + " decreases");
-  }
-  if (offset.front() != 0 || offset.back() != static_cast<std::int64_t>(end)) {
-    throw std::invalid_argument(name + " must run from 0 to " + std::to_string(end));
-  }
-}
-
-}  // namespace
-
 void validate(const FlowsView& flows) {
   const std::size_t f = flows.flows(), n = flows.jobs();
   check_offsets("job_offset", flows.job_offset, f, n);

@@ -15,20 +15,14 @@ void same_length(const char* field, std::size_t length, std::size_t jobs) {
   }
 }
 
-template <typename Ok, typename T>
-void check(const char* field, std::span<const T> values, const char* reason, Ok ok) {
+void check_counts(const char* field, std::span<const std::int64_t> values, std::int64_t least,
+                  std::int64_t most, const char* reason) {
   for (std::size_t j = 0; j < values.size(); ++j) {
-    if (!ok(values[j])) {
-      if constexpr (std::is_floating_point_v<T>) {
-        throw FieldError(field, j, values[j], reason);
-      } else {
-        throw FieldError(field, j, static_cast<long long>(values[j]), reason);
-      }
+    if (values[j] < least || values[j] > most) {
+      throw FieldError(field, j, static_cast<long long>(values[j]), reason);
     }
   }
 }
-
-bool nonnegative(double x) { return std::isfinite(x) && x >= 0.0; }
 
 void validate_sla(const JobsView& jobs) {
   const auto& offset = jobs.sla_offset;
@@ -41,15 +35,18 @@ void validate_sla(const JobsView& jobs) {
   }
   for (std::size_t j = 0; j < jobs.size(); ++j) {
     if (offset[j + 1] < offset[j]) throw std::invalid_argument("sla offsets decrease");
+  }
+  for (std::size_t j = 0; j < jobs.size(); ++j) {
     for (auto k = static_cast<std::size_t>(offset[j]); k < static_cast<std::size_t>(offset[j + 1]);
          ++k) {
       const bool first = k == static_cast<std::size_t>(offset[j]);
-      if (!std::isfinite(jobs.sla_time[k])) {
-        throw FieldError("sla", j, jobs.sla_time[k], "a step's time must be finite");
+      if (!(std::fabs(jobs.sla_time[k]) <= kLatestTime)) {
+        throw FieldError("sla", j, jobs.sla_time[k],
+                         "a step's time must be finite, from -1e12 to 1e12 seconds");
       }
-      if (!nonnegative(jobs.sla_penalty[k])) {
+      if (!kWeightRange.holds(jobs.sla_penalty[k])) {
         throw FieldError("sla", j, jobs.sla_penalty[k],
-                         "a step's penalty must be finite and at least 0");
+                         "a step's penalty must be finite and at least 0: 0 or from 1e-12 to 1e12");
       }
       if (!first && jobs.sla_time[k] <= jobs.sla_time[k - 1]) {
         throw FieldError("sla", j, jobs.sla_time[k], "the steps' times must increase");
@@ -71,15 +68,12 @@ void validate(const JobsView& jobs) {
   same_length("max_slots", jobs.max_slots.size(), n);
   same_length("weight", jobs.weight.size(), n);
   same_length("deadline", jobs.deadline.size(), n);
-  check("work", jobs.work, "must be finite and at least 0", nonnegative);
-  check("arrival", jobs.arrival, "must be finite", [](double x) { return std::isfinite(x); });
-  check("weight", jobs.weight, "must be finite and at least 0", nonnegative);
-  check("deadline", jobs.deadline, "must be a time (none: leave it out)",
-        [](double x) { return !std::isnan(x) && x > -INFINITY; });
-  check("min_slots", jobs.min_slots, "must be at least 0",
-        [](std::int64_t m) { return m >= 0 && m <= kAllSlots; });
-  check("max_slots", jobs.max_slots, "must be at least 1",
-        [](std::int64_t m) { return m >= 1 && m <= kAllSlots; });
+  check_amounts("work", jobs.work, kWorkRange);
+  check_times("arrival", jobs.arrival);
+  check_amounts("weight", jobs.weight, kWeightRange);
+  check_deadlines(jobs.deadline);
+  check_counts("min_slots", jobs.min_slots, 0, kMostSlots, "must be at least 0 and at most 2^50");
+  check_counts("max_slots", jobs.max_slots, 1, kAllSlots, "must be at least 1");
   for (std::size_t j = 0; j < n; ++j) {
     if (jobs.min_slots[j] > jobs.max_slots[j]) {
       throw FieldError(
@@ -88,13 +82,6 @@ void validate(const JobsView& jobs) {
     }
   }
   validate_sla(jobs);
-}
-
-void validate_slots(std::int64_t slots) {
-  if (slots < 1 || slots > kMostSlots) {
-    throw std::invalid_argument("slots = " + std::to_string(slots) +
-                                ": must be at least 1 and at most 2^50");
-  }
 }
 
 }  // namespace malleable

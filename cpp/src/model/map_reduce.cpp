@@ -21,11 +21,13 @@ void validate(const MapReduceView& jobs) {
       jobs.task_offset.back() != static_cast<std::int64_t>(jobs.task.size())) {
     throw std::invalid_argument("reduce offsets do not match the tasks");
   }
-  std::int64_t everything = 0;
   for (std::size_t j = 0; j < n; ++j) {
     if (jobs.task_offset[j + 1] < jobs.task_offset[j]) {
       throw std::invalid_argument("reduce offsets decrease");
     }
+  }
+  std::int64_t everything = 0;
+  for (std::size_t j = 0; j < n; ++j) {
     if (jobs.arrival[j] < 1 || jobs.arrival[j] > kLastSlot) {
       throw FieldError("arrival", j, static_cast<long long>(jobs.arrival[j]),
                        "must be a slot from 1 to 2^50");

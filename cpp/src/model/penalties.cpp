@@ -12,16 +12,19 @@ namespace {
 constexpr double kSteepest = 1e290;  // keeps penalties of vanishing sizes finite
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-// Latest t with f(t) <= level for a function known only by its values: double, then halve.
-double latest_of(CustomPenalty f, std::int64_t job, double level) {
+}  // namespace
+
+// Latest t with f(t) <= level for a function known only by its values: double (60 times at most),
+// then halve.
+double Penalties::latest_custom(std::size_t j, double level) const {
   double low = 0.0, high = 1.0;
-  if (f(job, 0.0) > level) {  // look to the left of zero
-    while (f(job, low = -high) > level) {
+  if (custom(j, 0.0) > level) {  // look to the left of zero
+    while (custom(j, low = -high) > level) {
       if ((high *= 2.0) > 1e18) return -kInf;
     }
     high = low == -1.0 ? 0.0 : low / 2.0;
   } else {
-    while (f(job, high) <= level) {
+    while (custom(j, high) <= level) {
       low = high;
       if ((high *= 2.0) > 1e18) return kInf;
     }
@@ -29,12 +32,10 @@ double latest_of(CustomPenalty f, std::int64_t job, double level) {
   for (int step = 0; step < 200; ++step) {
     const double middle = low + (high - low) / 2.0;
     if (middle <= low || middle >= high) break;
-    (f(job, middle) <= level ? low : high) = middle;
+    (custom(j, middle) <= level ? low : high) = middle;
   }
   return low;
 }
-
-}  // namespace
 
 void Penalties::row(double at, double value, double slope) {
   at_.push_back(at);
@@ -60,6 +61,11 @@ void Penalties::build(const JobsView& jobs, std::span<const double> size,
     }
   }
   custom_ = custom;
+  most_.clear();
+  const auto endless = [](Kind kind) { return kind == Kind::kStrict || kind == Kind::kCustom; };
+  may_be_infinite_ = std::any_of(kinds.begin(), kinds.end(), endless);
+  weight_.clear();
+  if (may_be_infinite_) weight_.assign(jobs.weight.begin(), jobs.weight.end());
   offset_.clear();
   offset_.reserve(n + 1);
   for (auto* column : {&at_, &value_, &slope_}) {
@@ -82,6 +88,10 @@ void Penalties::build(const JobsView& jobs, std::span<const double> size,
       case Kind::kTardy:
         row(std::isfinite(due) ? due : 0.0, 0.0, 0.0);
         if (std::isfinite(due)) row(due, w, 0.0);
+        break;
+      case Kind::kStrict:
+        row(std::isfinite(due) ? due : 0.0, 0.0, 0.0);
+        if (std::isfinite(due)) row(due, kInf, 0.0);
         break;
       case Kind::kTardiness:
         row(std::isfinite(due) ? due : 0.0, 0.0, 0.0);
@@ -107,6 +117,17 @@ void Penalties::build(const JobsView& jobs, std::span<const double> size,
   for (std::size_t j = 0; single_row_ && j < n; ++j) single_row_ = offset_[j] == j;
 }
 
+void Penalties::build_finite(const Penalties& from, std::span<const double> miss) {
+  *this = from;
+  may_be_infinite_ = false;
+  most_.assign(miss.begin(), miss.end());
+  for (std::size_t j = 0; j < size(); ++j) {
+    for (std::size_t r = offset_[j]; r < offset_[j + 1]; ++r) {
+      if (value_[r] == kInf) value_[r] = miss[j];
+    }
+  }
+}
+
 void Penalties::build_shifted(const Penalties& from, std::span<const double> shift) {
   *this = from;
   for (std::size_t j = 0; j < size(); ++j) {
@@ -116,7 +137,7 @@ void Penalties::build_shifted(const Penalties& from, std::span<const double> shi
 
 double Penalties::latest(std::size_t j, double level) const {
   const std::size_t first = offset_[j], end = offset_[j + 1];
-  if (first == end) return latest_of(custom_, static_cast<std::int64_t>(j), level);
+  if (first == end) return latest_custom(j, level);
   double until = kInf;  // where the row under inspection ends
   for (std::size_t r = end; r-- > first; until = at_[r]) {
     // Just after its start the row has value_[r]; the first row has no start.
@@ -135,7 +156,7 @@ double Penalties::next_value(std::size_t j, double level) const {
   if (t == kInf) return kInf;
   const std::size_t first = offset_[j], end = offset_[j + 1];
   if (first == end) {
-    return std::max(level, custom_(static_cast<std::int64_t>(j), t + 2.0 * tolerance(t)));
+    return std::max(level, custom(j, t + 2.0 * tolerance(t)));
   }
   if (t == -kInf) return slope_[first] > 0.0 ? level : value_[first];
   // Several rows may start at t; the last one is what a later completion pays.

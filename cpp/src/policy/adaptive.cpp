@@ -341,4 +341,10 @@ void Adaptive::place(Index job_class, std::span<Index> node) {
   }
 }
 
+void Adaptive::state(State& s) {
+  s(resources_, resource_, generic_, options_, estimates_, users_, jobs_, any_minimum_, oldest_);
+  s(newest_, waiting_, free_, all_, matching_, execution_, matched_, solves_, rings_);
+  if (s.reading()) admitted_.assign(classes(), 1);
+}
+
 }  // namespace malleable

@@ -136,8 +136,9 @@ void Dsrpt::arrive(std::span<const SlottedJob> jobs, Index row) {
   }
 }
 
-void Dsrpt::leave(std::span<const SlottedJob> jobs, Index row, bool cancelled) {
-  if (cancelled && handle_[row] != kNone) virtual_.cancel(handle_[row], jobs[row].sequence);
+// Done or cancelled: what an estimate says beyond that is not work, and nobody waits for it.
+void Dsrpt::leave(std::span<const SlottedJob> jobs, Index row, bool) {
+  if (handle_[row] != kNone) virtual_.cancel(handle_[row], jobs[row].sequence);
 }
 
 void Dsrpt::enqueue(const VirtualSrpt::Served& served) {

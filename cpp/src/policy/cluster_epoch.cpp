@@ -174,7 +174,8 @@ void ClusterEpoch::give(const ClusterState& state, Share& share, std::int64_t sl
     for (const std::int64_t id : ids) answer.set(share.job[static_cast<std::size_t>(id)], 0.0);
     return;
   }
-  share.epoch.decide(state.now, slots);
+  // Tasks may be so long that a simulation goes on beyond the last time there is.
+  share.epoch.decide(std::min(state.now, kLatestTime), slots);
   const auto given = share.epoch.given();
   for (std::size_t row = 0; row < ids.size(); ++row) {
     answer.set(share.job[static_cast<std::size_t>(ids[row])], static_cast<double>(given[row]));

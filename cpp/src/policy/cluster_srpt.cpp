@@ -6,28 +6,20 @@
 #include "malleable/policy/overlap.hpp"
 
 namespace malleable {
-namespace {
-
-// Ranks of jobs that the virtual machine has completed: below all work left, the first lowest.
-constexpr double kDone = -1e15;
-
-}  // namespace
-
 // Seconds that all slots of the phase would take; where any slot does, slot-seconds, so that equal
 // work is not told apart by rounding.
-double ClusterSrpt::left(const ClusterState& state, Index job, Phase p) const {
-  const double work = state.phase(job, p).remaining();
+double ClusterSrpt::seconds(const ClusterState& state, double work, Phase p) const {
   if (state.cluster.generic) return work;
   return work / static_cast<double>(std::max<std::int64_t>(state.slots[p], 1));
 }
 
+double ClusterSrpt::left(const ClusterState& state, Index job, Phase p) const {
+  return seconds(state, state.phase(job, p).remaining(), p);
+}
+
 void ClusterSrpt::begin(const ClusterState& state) {
   const std::size_t n = state.jobs.size();
-  virtual_left_.assign(n, 0.0);
-  virtual_.clear();
-  virtual_now_ = 0.0;
-  done_there_ = 0.0;
-  speed_ = static_cast<double>(state.slots[0] + state.slots[1]);
+  if (options_.kind == SrptKind::kAsrpt) virtual_.begin(state, {options_.speedup, options_.rates});
   map_heavy_.assign(n, 0);
   imbalance_.assign(n, 1.0);
   came_.assign(n, 0);
@@ -45,41 +37,11 @@ void ClusterSrpt::job_arrived(const ClusterState& state, Index job) {
   map_heavy_[job] = map >= reduce;
   const double less = std::min(map, reduce), more = std::max(map, reduce);
   imbalance_[job] = more > 0.0 ? more / less : 1.0;
-  if (options_.kind != SrptKind::kAsrpt) return;
-  advance(state.now);
-  virtual_left_[job] = state.size[job];
-  virtual_.push_back(job);
-}
-
-void ClusterSrpt::job_finished(const ClusterState& state, Index job) {
-  if (options_.kind != SrptKind::kAsrpt) return;
-  advance(state.now);
-  std::erase(virtual_, job);
-}
-
-// Runs the virtual machine: the least work left first, ties to the earlier arrival.
-void ClusterSrpt::advance(double now) {
-  double work = (now - virtual_now_) * speed_;
-  virtual_now_ = now;
-  while (!virtual_.empty()) {
-    const auto first = std::min_element(virtual_.begin(), virtual_.end(), [&](Index a, Index b) {
-      return virtual_left_[a] < virtual_left_[b];
-    });
-    const Index job = *first;
-    if (virtual_left_[job] > work) {
-      virtual_left_[job] -= work;
-      return;
-    }
-    work -= virtual_left_[job];
-    virtual_left_[job] = kDone + done_there_++;
-    virtual_.erase(first);
-  }
+  if (options_.kind == SrptKind::kAsrpt) virtual_.arrive(state, job);
 }
 
 double ClusterSrpt::key(const ClusterState& state, Index job, int pool) const {
   switch (options_.kind) {
-    case SrptKind::kAsrpt:
-      return virtual_left_[job];
     case SrptKind::kSplitSrpt:
       return left(state, job, map_heavy_[job] ? kMap : kReduce);
     case SrptKind::kHeSrpt:
@@ -88,11 +50,18 @@ double ClusterSrpt::key(const ClusterState& state, Index job, int pool) const {
       break;
   }
   const double map = left(state, job, kMap), reduce = left(state, job, kReduce);
-  return options_.kind == SrptKind::kSrpt ? map + reduce : std::max(map, reduce);
+  if (options_.kind == SrptKind::kMaxSrpt) return std::max(map, reduce);
+  if (options_.kind == SrptKind::kAsrpt && pool == kMap && map > 0.0) {
+    const PhaseState& reduces = state.phase(job, kReduce);
+    const double there = seconds(state, reduces.estimate * virtual_.reduces(job), kReduce);
+    const bool waits = reduces.running == 0 && reduces.unfinished() > 0;
+    return map + there + (waits ? seconds(state, virtual_.blocked(), kMap) : 0.0);
+  }
+  return map + reduce;
 }
 
 void ClusterSrpt::decide(const ClusterState& state, int pool, Answer& answer) {
-  if (options_.kind == SrptKind::kAsrpt) advance(state.now);
+  if (options_.kind == SrptKind::kAsrpt) virtual_.advance(state);
   if (style() == Style::kRanks) {
     for (const Index job : state.present) answer.set(job, key(state, job, pool));
     return;

@@ -11,9 +11,7 @@ namespace malleable {
 
 Epoch::Epoch(std::int64_t slots, const EpochOptions& options) : options_(options), slots_(slots) {
   validate_slots(slots);
-  if (!(options.hysteresis >= 0.0) || options.hysteresis == kInfinity) {
-    throw std::invalid_argument("hysteresis must be finite and at least 0");
-  }
+  check_amount("hysteresis", options.hysteresis, kWeightRange);
   if (options.kind == Kind::kCustom) {
     throw std::invalid_argument(
         "objective custom: an epoch has no place for the caller's function");
@@ -36,20 +34,22 @@ void Epoch::set_slots(std::int64_t slots) {
 void Epoch::refresh(std::size_t row) {
   const bool fifo = options_.policy == EpochPolicy::kFifo;
   const bool has_work = work_[row] > 0.0;
-  const std::int64_t minimum = has_work && !fifo ? min_slots_[row] : 0;
-  const double low = static_cast<double>(std::min(minimum, kMostSlots));
+  const std::int64_t minimum = fifo ? 0 : min_slots_[row];
+  const double low = static_cast<double>(minimum);
   if (low != low_[row]) {
     minima_ += low - low_[row];
     minima_stale_ |= std::max(low, low_[row]) > 4e9 || minima_ > 4e15;
     low_[row] = low;
     touched_.push_back(id_[row]);
   }
-  const double high = static_cast<double>(std::min(max_slots_[row], slots_));
-  room_[row] = has_work ? std::max(0.0, high - low) : 0.0;
+  const std::int64_t most = has_work ? max_slots_[row] : kept_by(row);
+  room_[row] = std::max(0.0, static_cast<double>(std::min(most, slots_)) - low);
   double key = kInfinity;
-  if (has_work && fifo) {
+  if (!has_work) {
+    key = fifo ? -2.0 * kLatestTime : 0.0;  // before all others
+  } else if (fifo) {
     key = arrival_[row];
-  } else if (has_work) {
+  } else {
     // Smith's ratio: work over the rate at which the penalty rises.
     const double size = options_.kind == Kind::kStretch ? size_[row] : 1.0;
     if (weight_[row] > 0.0 && size > 0.0) key = work_[row] * (size / weight_[row]);
@@ -64,12 +64,10 @@ std::int64_t Epoch::add(const JobsView& jobs, std::span<const double> size) {
     throw std::invalid_argument("size has " + std::to_string(size.size()) +
                                 " entries but work has " + std::to_string(jobs.size()));
   }
+  check_amounts("size", size, kTotalRange);
   for (std::size_t j = 0; j < jobs.size(); ++j) {
     if (options_.kind == Kind::kLateness && !std::isfinite(jobs.deadline[j])) {
       throw FieldError("deadline", j, jobs.deadline[j], "lateness needs a deadline");
-    }
-    if (!std::isfinite(size[j]) || size[j] < 0.0) {
-      throw FieldError("size", j, size[j], "must be finite and at least 0");
     }
   }
   const std::int64_t first_id = next_id_;
@@ -121,10 +119,8 @@ Index Epoch::find(std::int64_t id) const {
   return page.rows.empty() ? kNoRow : page.rows[static_cast<std::size_t>(id) % kPage];
 }
 
-std::size_t Epoch::row_of(std::span<const std::int64_t> ids, std::size_t k) const {
-  const Index row = find(ids[k]);
-  if (row == kNoRow) throw FieldError("ids", k, static_cast<long long>(ids[k]), "no such job");
-  return row;
+std::span<const Index> Epoch::rows_of(std::span<const std::int64_t> ids) {
+  return named_.of(ids, id_.size(), [this](std::int64_t id) { return find(id); });
 }
 
 void Epoch::update(std::span<const std::int64_t> ids, const Changes& changes) {
@@ -139,36 +135,35 @@ void Epoch::update(std::span<const std::int64_t> ids, const Changes& changes) {
   length("deadline", changes.deadline.size());
   length("min_slots", changes.min_slots.size());
   length("max_slots", changes.max_slots.size());
+  const std::span<const Index> rows = rows_of(ids);
+  check_amounts("work", changes.work, kLeftRange);
+  check_amounts("weight", changes.weight, kWeightRange);
+  check_deadlines(changes.deadline);
   for (std::size_t k = 0; k < ids.size(); ++k) {
-    const std::size_t row = row_of(ids, k);
-    const auto amount = [&](const char* field, std::span<const double> values) {
-      if (!values.empty() && !(std::isfinite(values[k]) && values[k] >= 0.0)) {
-        throw FieldError(field, k, values[k], "must be finite and at least 0");
-      }
-    };
-    amount("work", changes.work);
-    amount("weight", changes.weight);
-    if (!changes.deadline.empty()) {
-      const double due = changes.deadline[k];
-      if (std::isnan(due) || due == -kInfinity) {
-        throw FieldError("deadline", k, due, "must be a time (none: infinity)");
-      }
-      if (options_.kind == Kind::kLateness && due == kInfinity) {
-        throw FieldError("deadline", k, due, "lateness needs a deadline");
-      }
+    const std::size_t row = rows[k];
+    if (options_.kind == Kind::kLateness && !changes.deadline.empty() &&
+        changes.deadline[k] == kInfinity) {
+      throw FieldError("deadline", k, changes.deadline[k], "lateness needs a deadline");
     }
     const std::int64_t low = changes.min_slots.empty() ? min_slots_[row] : changes.min_slots[k];
     const std::int64_t high = changes.max_slots.empty() ? max_slots_[row] : changes.max_slots[k];
+    if (high < 1) {
+      throw FieldError("max_slots", k, static_cast<long long>(high), "must be at least 1");
+    }
+    if (changes.min_slots.empty() && low > high) {
+      throw FieldError("max_slots", k, static_cast<long long>(high),
+                       "must be at least min_slots = " + std::to_string(low));
+    }
     if (low < 0 || low > high) {
       throw FieldError("min_slots", k, static_cast<long long>(low),
                        "must be at least 0 and at most max_slots = " + std::to_string(high));
     }
-    if (high < 1)
-      throw FieldError("max_slots", k, static_cast<long long>(high), "must be at least 1");
+    if (low > kMostSlots)
+      throw FieldError("min_slots", k, static_cast<long long>(low), "must be at most 2^50");
   }
   for (std::size_t k = 0; k < ids.size(); ++k) {
-    const std::size_t row = row_of(ids, k);
-    if (!changes.work.empty()) work_[row] = changes.work[k];
+    const std::size_t row = rows[k];
+    if (!changes.work.empty()) work_[row] = left_of(changes.work[k]);
     if (!changes.min_slots.empty()) min_slots_[row] = changes.min_slots[k];
     if (!changes.max_slots.empty()) max_slots_[row] = changes.max_slots[k];
     if (!changes.deadline.empty()) deadline_[row] = changes.deadline[k];
@@ -179,10 +174,9 @@ void Epoch::update(std::span<const std::int64_t> ids, const Changes& changes) {
 }
 
 void Epoch::remove(std::span<const std::int64_t> ids) {
-  for (std::size_t k = 0; k < ids.size(); ++k) row_of(ids, k);
+  rows_of(ids);
   for (const std::int64_t id : ids) {
-    const Index row = find(id);
-    if (row == kNoRow) continue;  // named twice
+    const Index row = find(id);  // rows move as others leave
     slot_of(id) = kNoRow;
     Page& page = pages_[static_cast<std::size_t>(id) / kPage];
     const std::size_t next_page = (static_cast<std::size_t>(id) / kPage + 1) * kPage;
@@ -305,16 +299,14 @@ void Epoch::build_instance() {
   step_offset_.assign(1, 0);
   step_time_.clear();
   step_penalty_.clear();
-  ended_.resize(n);
   for (std::size_t r = 0; r < n; ++r) {
     for (std::size_t s = sla_first_[r]; s < sla_first_[r] + sla_count_[r]; ++s) {
       step_time_.push_back(sla_time_[s]);
       step_penalty_.push_back(sla_penalty_[s]);
     }
     step_offset_.push_back(static_cast<std::int64_t>(step_time_.size()));
-    // A job that ran and has nothing left ends now at the latest; one that never had work, at once.
-    ended_[r] = size_[r] > 0.0 ? now_ : arrival_[r];
   }
+  ended_.assign(n, now_);  // whoever has nothing left
   penalties_.build(planned_jobs(), size_, {&options_.kind, 1});
   problem_.build(work_, ended_, min_slots_, max_slots_, slots_, now_, options_.min_mode);
   if (options_.policy == EpochPolicy::kFifo) problem_.drop_minima();
@@ -329,6 +321,10 @@ void Epoch::make_order() {
     planned_.emplace();
     flex_.plan(problem_, penalties_, options_.aggregate, {*options_.effort, kInfinity}, *planned_);
     order_ = planned_->order;
+  } else if (options_.kind == Kind::kStrict) {
+    planned_.emplace();
+    flex_.plan_strict_order(problem_, penalties_, options_.aggregate, *planned_);
+    order_ = planned_->order;
   } else {
     flex_.own_order(problem_, penalties_, options_.aggregate, order_);
   }
@@ -340,50 +336,92 @@ void Epoch::make_order() {
       const bool holds = static_cast<double>(given_[k]) > problem_.low[k];
       rank_[k] = static_cast<double>(p + 1) / (holds ? 1.0 + options_.hysteresis : 1.0);
     }
-    planned_.reset();
     sorter_.sort(rank_, order_);
+    if (options_.kind == Kind::kStrict) {  // no deadline is given up for a job that holds slots
+      Plan held;
+      flex_.plan_order(problem_, penalties_, options_.aggregate, order_, true, held);
+      if (held.value > planned_->value) {
+        order_ = planned_->order;
+        return;
+      }
+    }
+    planned_.reset();
   }
 }
 
 // The first layer of the packing.
-void Epoch::decide_by_order(std::span<const Index> order) {
-  double free = problem_.slots;
-  if (!problem_.gang) {
+void Epoch::decide_by_order(const Problem& problem, std::span<const Index> order) {
+  double free = problem.slots;
+  if (!problem.gang) {
     for (std::size_t k = 0; k < order.size(); ++k) {
-      share_[k] = problem_.low[k];
-      free -= problem_.low[k];
+      share_[k] = problem.low[k];
+      free -= problem.low[k];
     }
   }
   for (const Index k : order) {
     if (free <= 0.0) break;
-    if (problem_.work[k] == 0.0 || (problem_.gang && problem_.low[k] > free)) continue;
-    const double base = problem_.gang ? 0.0 : problem_.low[k];
-    const double more = std::min(problem_.high[k] - base, free);
+    if (problem.work[k] == 0.0 || (problem.gang && problem.low[k] > free)) continue;
+    const double base = problem.gang ? 0.0 : problem.low[k];
+    const double more = std::min(problem.high[k] - base, free);
     share_[k] = base + more;
     free -= more;
   }
 }
 
+// The instance of those who have work, beside what the others keep. Plans do not see that: it ends
+// now.
+const Problem& Epoch::set_kept_aside() {
+  const std::size_t n = id_.size();
+  kept_.assign(n, 0.0);
+  if (std::find(work_.begin(), work_.end(), 0.0) == work_.end()) return problem_;
+  rest_.resize(n);
+  most_.resize(n);
+  for (std::size_t r = 0; r < n; ++r) {
+    rest_[r] = work_[r] > 0.0 ? work_[r] : 1.0;
+    most_[r] = work_[r] > 0.0 ? max_slots_[r] : kept_by(r);
+  }
+  beside_.build(rest_, ended_, min_slots_, most_, slots_, now_, options_.min_mode);
+  if (options_.policy == EpochPolicy::kFifo) beside_.drop_minima();
+  double free = beside_.slots;
+  if (!beside_.gang) {
+    for (const double low : beside_.low) free -= low;
+  }
+  for (std::size_t r = 0; r < n; ++r) {
+    if (work_[r] > 0.0) continue;
+    const double least = beside_.gang ? std::max(1.0, beside_.low[r]) : 0.0;
+    const double base = beside_.gang ? 0.0 : beside_.low[r];
+    const double more = least > free ? 0.0 : std::min(beside_.high[r] - base, free);
+    kept_[r] = base + more;
+    free -= more;
+    beside_.slots -= kept_[r];
+    beside_.work[r] = beside_.low[r] = 0.0;
+  }
+  for (double& high : beside_.high) high = std::min(high, beside_.slots);
+  return beside_;
+}
+
 // Any policy, by way of an instance of all jobs.
 void Epoch::decide_by_instance() {
   build_instance();
+  built_ = true;
+  const Problem& problem = set_kept_aside();
   share_.assign(id_.size(), 0.0);
   if (options_.policy == EpochPolicy::kFair || options_.policy == EpochPolicy::kWdeq) {
     const std::span<const double> weight = options_.policy == EpochPolicy::kWdeq
                                                ? std::span<const double>(weight_)
                                                : std::span<const double>();
-    waterline_.allocate(problem_, weight, share_);
+    waterline_.allocate(problem, weight, share_);
   } else {
     make_order();
-    if (planned_) {  // water-filling may give what no order does
+    if (planned_ && &problem == &problem_) {  // water-filling may give what no order does
       share_.assign(planned_->allocation.begin(), planned_->allocation.end());
     } else {
-      decide_by_order(order_);
+      decide_by_order(problem, order_);
     }
   }
   for (std::size_t r = 0; r < id_.size(); ++r) {
     reset(r);
-    given_[r] = static_cast<std::int64_t>(share_[r]);
+    given_[r] = static_cast<std::int64_t>(share_[r] + kept_[r]);
   }
   winners_.clear();
   all_touched_ = true;
@@ -391,7 +429,7 @@ void Epoch::decide_by_instance() {
 
 void Epoch::decide(double now, std::optional<std::int64_t> slots) {
   if (slots) validate_slots(*slots);
-  if (!std::isfinite(now)) throw std::invalid_argument("now must be finite");
+  check_time("now", now);
   if (latest_arrival_ > now) {
     for (std::size_t r = 0; r < id_.size(); ++r) {
       if (arrival_[r] > now) {
@@ -402,6 +440,7 @@ void Epoch::decide(double now, std::optional<std::int64_t> slots) {
     }
   }
   if (slots) set_slots(*slots);
+  ++version_;
   now_ = now;
   planned_.reset();
   // Who held what since the last decision; not before, so that its plan follows its own keys.
@@ -435,25 +474,56 @@ bool Epoch::by_waterline() const {
 }
 
 void Epoch::recall() {
-  if (!by_key_) return;
+  if (!by_key_) {
+    if (!built_) build_instance();
+    built_ = true;
+    return;
+  }
   build_instance();
   order_.resize(id_.size());
   sorter_.sort(key_, order_);
 }
 
+// Its slots now are those of the decision.
 Plan Epoch::plan() {
-  if (planned_) return *planned_;
   Plan plan;
-  if (by_waterline()) {
+  if (!planned_) recall();
+  if (planned_) {
+    plan = *planned_;
+  } else if (by_waterline()) {
     const std::span<const double> weight = options_.policy == EpochPolicy::kWdeq
                                                ? std::span<const double>(weight_)
                                                : std::span<const double>();
     baseline_.waterline(problem_, penalties_, options_.aggregate, weight, plan);
-    return plan;
+  } else {
+    flex_.plan_order(problem_, penalties_, options_.aggregate, order_, true, plan);
   }
-  recall();
-  flex_.plan_order(problem_, penalties_, options_.aggregate, order_, true, plan);
+  plan.allocation.assign(given_.begin(), given_.end());
   return plan;
+}
+
+void Epoch::find_rows() {
+  pages_.clear();
+  pages_.resize((static_cast<std::size_t>(next_id_) + kPage - 1) / kPage);
+  for (std::size_t row = 0; row < id_.size(); ++row) {
+    Page& page = pages_[static_cast<std::size_t>(id_[row]) / kPage];
+    if (page.rows.empty()) page.rows.assign(kPage, kNoRow);
+    ++page.live;
+    slot_of(id_[row]) = static_cast<Index>(row);
+  }
+}
+
+void Epoch::state(State& s) {
+  s(options_, slots_, now_, latest_arrival_, version_, next_id_, id_, arrival_, work_, size_);
+  s(min_slots_, max_slots_, weight_, deadline_, sla_first_, sla_count_, sla_time_, sla_penalty_);
+  s(steps_, low_, room_, key_, minima_, minima_stale_, given_, winners_, touched_, held_anew_);
+  s(all_touched_, by_key_, selection_, planned_);
+  if (!by_key_) s(order_);  // else the keys say it
+  if (!s.reading()) return;
+  before_.assign(id_.size(), 0);
+  for (auto* column : {&changed_, &marked_}) column->assign(id_.size(), 0);
+  built_ = false;
+  find_rows();
 }
 
 Epoch::Assessment Epoch::assess() {

@@ -4,6 +4,31 @@
 
 namespace malleable {
 
+bool study_deadlines(const Problem& problem, const Penalties& penalties, StrictDeadlines& strict) {
+  if (!penalties.may_be_infinite()) return false;
+  double total = 0.0, longest = 0.0;
+  for (std::size_t j = 0; j < problem.size(); ++j) {
+    total += problem.work[j];
+    longest = std::max(longest, problem.work[j] / problem.high[j]);
+  }
+  return strict.study(penalties, problem.now, total / problem.slots + longest, problem.work,
+                      problem.idle_end);
+}
+
+bool deadlines_impossible(const Problem& problem, const StrictDeadlines& strict,
+                          ForcedWork& forced_work) {
+  if (strict.lost()) return true;
+  std::vector<double> due(problem.size());
+  strict.due(1.0, due);
+  for (std::size_t j = 0; j < problem.size(); ++j) {
+    // A gang that never runs, or work that even alone takes too long.
+    const bool never = problem.gang && problem.low[j] > problem.slots;
+    if (problem.work[j] == 0.0 || due[j] == kInfinity) continue;
+    if (never || problem.work[j] > problem.high[j] * due[j]) return true;
+  }
+  return forced_work.peak(problem, due).excess > 0.0;
+}
+
 void finish_plan(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
                  std::span<const double> completion, LowerBound& lower_bound, Plan& plan,
                  bool quick_bound, std::span<const double> earliest) {
@@ -20,6 +45,15 @@ void finish_plan(const Problem& problem, const Penalties& penalties, Aggregate a
   for (std::size_t k = 0; k < pieces.size(); ++k) {
     double& start = plan.start[pieces.job[k]];
     start = std::min(start, pieces.start[k]);
+  }
+  if (StrictDeadlines strict; study_deadlines(problem, penalties, strict)) {
+    finish_plan(problem, strict.finite(), aggregate, completion, lower_bound, plan, quick_bound,
+                earliest);
+    ForcedWork forced_work;
+    strict.settle(penalties, aggregate, plan.completion,
+                  deadlines_impossible(problem, strict, forced_work), plan.value, plan.lower_bound,
+                  plan.status);
+    return;
   }
   plan.value = evaluate(penalties, aggregate, plan.completion);
   // One bound is enough, but for mean busy times: they gain by a better schedule to start from.

@@ -21,12 +21,19 @@ bool reaches(double value, double bound, Aggregate aggregate) {
 // From this effort on prices are set for as many times as they bear.
 constexpr std::uint64_t kPricedEffort = 500;
 
+// For those who share the slots with strict deadlines, in times of the plan that is there.
+constexpr double kTimes[] = {kInfinity, 1.0, 1.1, 1.25, 1.5, 2.0, 3.0};
+
 constexpr OrderRule kLinearRules[] = {OrderRule::kSmith, OrderRule::kShortestPath};
 // Due dates alone are left out: the on-time set is at least as good, order by order.
 constexpr OrderRule kSumRules[] = {OrderRule::kOnTimeSet, OrderRule::kSmith,
                                    OrderRule::kModifiedDue, OrderRule::kApparentCost};
 
 }  // namespace
+
+std::uint64_t default_effort(std::size_t jobs) {
+  return std::clamp<std::uint64_t>(8'000'000 / std::max<std::size_t>(jobs, 1), 10, kDefaultEffort);
+}
 
 void Flex::generic_order(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
                          std::span<const Index> waiting, std::span<Index> order) {
@@ -39,6 +46,9 @@ void Flex::generic_order(const Problem& problem, const Penalties& penalties, Agg
 double Flex::own_order(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
                        std::span<Index> order) {
   const std::size_t n = problem.size();
+  if (StrictDeadlines strict; study_deadlines(problem, penalties, strict)) {
+    return own_order(problem, strict.finite(), Aggregate::kSum, order);
+  }
   earliest_.resize(n);
   earliest_completions(problem, earliest_);
   if (aggregate == Aggregate::kSum) {
@@ -91,6 +101,11 @@ void Flex::pack(const Problem& problem, const Penalties& penalties, Aggregate ag
 void Flex::plan_generic(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
                         bool detail, Plan& plan) {
   const std::size_t n = problem.size();
+  if (StrictDeadlines strict; study_deadlines(problem, penalties, strict)) {
+    plan_generic(problem, strict.finite(), Aggregate::kSum, detail, plan);
+    plan_order(problem, penalties, aggregate, std::vector<Index>(plan.order), detail, plan);
+    return;
+  }
   plan.order.resize(n);
   waiting_.clear();
   double needed = 0.0;  // whole numbers: exact in any order
@@ -104,6 +119,20 @@ void Flex::plan_generic(const Problem& problem, const Penalties& penalties, Aggr
   pack(problem, penalties, aggregate, detail, plan);
 }
 
+// A schedule by water-filling for the deadlines in due_, as far as it goes without an objective.
+void Flex::fill(const Problem& problem, Plan& filled, std::vector<double>& completion) {
+  const std::size_t n = problem.size();
+  completion.resize(n);
+  order_.resize(n);
+  deadline_packing_.run(problem, due_, order_, completion, filled);
+  filled.order.assign(order_.begin(), order_.end());
+  filled.completion.resize(n);
+  for (std::size_t j = 0; j < n; ++j) {
+    filled.completion[j] =
+        problem.work[j] == 0.0 ? problem.idle_end[j] : problem.now + completion[j];
+  }
+}
+
 // Replaces the plan by a schedule for the deadlines of the optimal level, if that is better.
 bool Flex::pack_deadlines(const Problem& problem, const Penalties& penalties, double bound,
                           Plan& plan) {
@@ -113,17 +142,10 @@ bool Flex::pack_deadlines(const Problem& problem, const Penalties& penalties, do
   const double level = forced_work_.level(problem, penalties, bound, plan.value, 0.25);
   ForcedWork::deadlines(problem, penalties, level, 0.5, due_);
   Plan filled;
-  std::vector<double> completion(n);
-  order_.resize(n);
-  deadline_packing_.run(problem, due_, order_, completion, filled);
-  filled.completion.resize(n);
-  for (std::size_t j = 0; j < n; ++j) {
-    filled.completion[j] =
-        problem.work[j] == 0.0 ? problem.idle_end[j] : problem.now + completion[j];
-  }
+  std::vector<double> completion;
+  fill(problem, filled, completion);
   if (evaluate(penalties, Aggregate::kMax, filled.completion) >= plan.value) return false;
   completion_.assign(completion.begin(), completion.end());
-  filled.order.assign(order_.begin(), order_.end());
   filled.status = plan.status;
   filled.lower_bound = plan.lower_bound;
   filled.candidates = plan.candidates;
@@ -133,6 +155,91 @@ bool Flex::pack_deadlines(const Problem& problem, const Penalties& penalties, do
 
 void Flex::plan(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
                 const FlexOptions& options, Plan& plan) {
+  if (study_deadlines(problem, penalties, strict_)) {
+    plan_strict(problem, penalties, aggregate, options, plan);
+  } else {
+    plan_finite(problem, penalties, aggregate, options, plan);
+  }
+}
+
+// Replaces a plan by water-filling for the strict deadlines, if that misses none and costs less.
+// Jobs that have none are given some: their completions in that plan, or more time, or all.
+bool Flex::meet_deadlines(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
+                          Plan& plan) {
+  if (problem.gang || problem.size() > kMostDeadlinePacked) return false;
+  const std::size_t n = problem.size();
+  due_.resize(n);
+  Plan filled;
+  std::vector<double> completion;
+  const double before = evaluate(penalties, aggregate, plan.completion);
+  double least = before;
+  for (const double times : kTimes) {
+    if (strict_.pure() && times < kInfinity) continue;
+    strict_.due(0.5, due_);
+    for (std::size_t j = 0; times < kInfinity && j < n; ++j) {
+      if (due_[j] == kInfinity) due_[j] = times * (plan.completion[j] - problem.now);
+    }
+    Plan tried;
+    std::vector<double> ends;
+    fill(problem, tried, ends);
+    const double value = evaluate(penalties, aggregate, tried.completion);
+    if (!(value < least)) continue;
+    least = value;
+    filled = std::move(tried);
+    completion = std::move(ends);
+  }
+  if (least == before) return false;
+  filled.status = plan.status;
+  filled.candidates = plan.candidates;
+  // The bound stays; the start and end of jobs without work are not water-filling's business.
+  filled.lower_bound = plan.lower_bound;
+  finish_plan(problem, strict_.finite(), aggregate, completion, lower_bound_, filled, false);
+  plan = std::move(filled);
+  return true;
+}
+
+void Flex::plan_strict(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
+                       const FlexOptions& options, Plan& plan) {
+  const Penalties& finite = strict_.finite();
+  const bool impossible = deadlines_impossible(problem, strict_, forced_work_);
+  const auto missed = [&] { return evaluate(penalties, aggregate, plan.completion) == kInfinity; };
+  const bool max = aggregate == Aggregate::kMax;
+  plan = Plan{};
+  bool done = false;
+  if (strict_.pure() && !impossible) {
+    plan.lower_bound = 0.0;
+    plan.completion.assign(problem.size(), kInfinity);
+    done = meet_deadlines(problem, penalties, aggregate, plan);
+  }
+  if (!done && max && !strict_.pure() && !impossible) {
+    plan_finite(problem, finite, aggregate, options, plan);
+    done = !missed();
+  }
+  if (!done) {
+    // As many deadlines as can be met, by weight, whatever the objective makes of the others.
+    const double bound = plan.lower_bound;
+    plan_finite(problem, finite, Aggregate::kSum, options, plan);
+    if (max && !strict_.pure()) plan.lower_bound = bound;
+    if (!impossible && missed()) meet_deadlines(problem, penalties, aggregate, plan);
+  }
+  strict_.settle(penalties, aggregate, plan.completion, impossible, plan.value, plan.lower_bound,
+                 plan.status);
+}
+
+void Flex::plan_strict_order(const Problem& problem, const Penalties& penalties,
+                             Aggregate aggregate, Plan& plan) {
+  std::vector<Index> order(problem.size());
+  own_order(problem, penalties, aggregate, order);
+  plan_order(problem, penalties, aggregate, order, true, plan);
+  if (plan.status != Status::kUnmet || !study_deadlines(problem, penalties, strict_)) return;
+  if (deadlines_impossible(problem, strict_, forced_work_)) return;
+  meet_deadlines(problem, penalties, aggregate, plan);
+  strict_.settle(penalties, aggregate, plan.completion, false, plan.value, plan.lower_bound,
+                 plan.status);
+}
+
+void Flex::plan_finite(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
+                       const FlexOptions& options, Plan& plan) {
   const std::size_t n = problem.size();
   const auto began = Clock::now();
   const bool timed = std::isfinite(options.budget);
@@ -220,7 +327,12 @@ void Flex::plan(const Problem& problem, const Penalties& penalties, Aggregate ag
     }
     if (!reaches(scores[0].value, plan.lower_bound, aggregate)) {
       Score best = scores[0];
-      plan.candidates = search_.improve(starts, best, options.effort, plan.lower_bound, late);
+      std::uint64_t tried = 0;
+      const std::function<bool()> stop = [&] {
+        if (options.progress) options.progress(tried++);
+        return late();
+      };
+      plan.candidates = search_.improve(starts, best, options.effort, plan.lower_bound, stop);
       if (plan.candidates < options.effort && late()) plan.status = Status::kTruncated;
     }
   }

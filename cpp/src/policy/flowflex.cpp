@@ -15,6 +15,8 @@ bool reaches(double value, double bound) { return value <= bound + 2e-9 * std::f
 
 // One half is the paper's (figure 6, step 5).
 constexpr double kShares[] = {0.5, 1.0, 0.75, 0.25, 0.9};
+constexpr double kUnseen =
+    1e-9;  // of a job's work may be lost to the clock before it is looked for
 constexpr double kBisected = 1e-6;       // relative width of the bracket at which bisection ends
 constexpr std::size_t kMostRecipes = 6;  // that the local search starts from
 constexpr double kFlowShare = 0.4;  // of the search: over orders of flows; the rest: keys of jobs
@@ -61,21 +63,34 @@ void complete_jobs(const FlowProblem& problem, FlowPlan& plan) {
   plan.start.assign(n, kInfinity);
   plan.allocation.assign(n, 0);
   const Pieces& pieces = plan.pieces;
+  std::vector<double> left(problem.work), end(n, -kInfinity);
   for (std::size_t k = 0; k < pieces.size(); ++k) {
     const auto i = static_cast<std::size_t>(pieces.job[k]);
-    if (plan.start[i] == kInfinity) plan.completion[i] = pieces.end[k];
     plan.start[i] = std::min(plan.start[i], pieces.start[k]);
-    plan.completion[i] = std::max(plan.completion[i], pieces.end[k]);
+    end[i] = std::max(end[i], pieces.end[k]);
+    // What its piece shows of a job's work, and what rounding of times may hide of it.
+    const double digits = std::max(std::fabs(pieces.start[k]), std::fabs(pieces.end[k]));
+    const double shown =
+        pieces.end[k] - pieces.start[k] + 2.0 * std::numeric_limits<double>::epsilon() * digits;
+    left[i] -= static_cast<double>(pieces.slots[k]) * shown;
     if (pieces.start[k] <= problem.now) plan.allocation[i] += pieces.slots[k];
   }
-  // A job without a piece starts and ends with the last of its parents.
+  for (std::size_t i = 0; i < n; ++i) {
+    if (end[i] == -kInfinity) continue;
+    const bool all = left[i] <= kUnseen * problem.work[i];
+    plan.completion[i] = all ? end[i] : std::max(end[i], problem.now + plan.completion[i]);
+  }
+  // A job without a piece starts and ends at once: without work, with the last of its parents.
   std::vector<double> ready(n);
   for (std::size_t i = 0; i < n; ++i) {
     const Index j = problem.flow[i];
     ready[i] = problem.volume[j] > 0.0 ? problem.now + problem.release[j] : problem.idle_end[j];
   }
   for (const Index i : problem.topological) {
-    if (plan.start[i] == kInfinity) plan.start[i] = plan.completion[i] = ready[i];
+    if (plan.start[i] == kInfinity) {
+      const double known = problem.work[i] > 0.0 ? problem.now + plan.completion[i] : ready[i];
+      plan.start[i] = plan.completion[i] = std::max(ready[i], known);
+    }
     for (std::size_t e = problem.child_offset[i]; e < problem.child_offset[i + 1]; ++e) {
       ready[problem.child[e]] = std::max(ready[problem.child[e]], plan.completion[i]);
     }
@@ -109,7 +124,20 @@ void schedule_flows(const FlowProblem& problem, const FlowChains& chains,
   const auto keep_going = [](Index, double) { return true; };
   if (recipe.scheduler == FlowScheduler::kChains) {
     ChainPieces pieces;
-    DeadlineGreedy().run(problem, chains, recipe.order, keep_going, &pieces);
+    std::vector<double> end(problem.flows());
+    const auto note = [&](Index j, double t) {
+      end[j] = t;
+      return true;
+    };
+    DeadlineGreedy().run(problem, chains, recipe.order, note, &pieces);
+    // What no piece will show.
+    for (std::size_t i = 0; i < n; ++i) {
+      const Index j = problem.flow[i];
+      if (problem.work[i] == 0.0) continue;
+      const bool in_chain = chains.end[i] > chains.first[i];
+      const std::size_t k = in_chain ? chains.end[i] - 1 : chains.first[i];
+      plan.completion[i] = k < chains.offset[j + 1] ? pieces.done[k] : end[j];
+    }
     WrapAround().run(problem, chains, pieces, plan.pieces);
   } else {
     std::vector<Index> rank(n);
@@ -170,9 +198,9 @@ void FlowFlex::consider_all(const std::vector<Index>& order, std::span<const dou
   consider({FlowScheduler::kSlack, order, finite_due_, {}});
 }
 
-void FlowFlex::solve_cells(TimeCells::Charge charge) {
+void FlowFlex::solve_cells(TimeCells::Charge charge, const std::function<bool()>* late) {
   cells_.charge(*problem_, *penalties_, bound_.earliest(), charge, costs_);
-  min_cost_flow_.solve(problem_->volume, cells_.times(charge), cells_.room, costs_);
+  min_cost_flow_.solve(problem_->volume, cells_.times(charge), cells_.room, costs_, {.late = late});
 }
 
 // Figure 8: the least level whose deadlines the greedy meets within twice their time. Many levels
@@ -221,9 +249,15 @@ void FlowFlex::bisect(double low, double high, FlowRecipe& recipe) {
 // The paper's own schedule. Sums: the cells must stand.
 void FlowFlex::literal(Aggregate aggregate, FlowRecipe& recipe) {
   const std::size_t f = problem_->flows();
+  if (!strict_due_.empty() && strict_.pure()) {  // figure 5
+    if (aggregate == Aggregate::kSum) solve_cells(TimeCells::Charge::kRight, nullptr);
+    recipe.scheduler = FlowScheduler::kChains;
+    order_by(strict_due_, recipe.order);
+    return;
+  }
   due_.resize(f);
   if (aggregate == Aggregate::kSum) {
-    solve_cells(TimeCells::Charge::kRight);
+    solve_cells(TimeCells::Charge::kRight, nullptr);
     rounded_deadlines(*problem_, cells_, min_cost_flow_.assignment(), bound_.earliest(), 0.5, due_);
     recipe.scheduler = FlowScheduler::kChains;
     order_by(due_, recipe.order);
@@ -318,8 +352,72 @@ void FlowFlex::relaxed_orders() {
   }
 }
 
+namespace {
+
+bool study_deadlines(const FlowProblem& problem, const Penalties& penalties,
+                     StrictDeadlines& strict) {
+  if (!penalties.may_be_infinite()) return false;
+  double horizon = 0.0;
+  for (std::size_t j = 0; j < problem.flows(); ++j) {
+    horizon = std::max(horizon, problem.release[j]) + problem.alone[j];
+  }
+  return strict.study(penalties, problem.now, horizon, problem.volume, problem.idle_end);
+}
+
+// True value, bound, status and speed of a plan that was made for finite penalties.
+void settle(const FlowProblem& problem, const Penalties& penalties, Aggregate aggregate,
+            const StrictDeadlines& strict, FlowPlan& plan) {
+  bool impossible = false;
+  if (evaluate(penalties, aggregate, plan.flow_completion) == kInfinity) {
+    FlowBound bound;
+    bound.build(problem);
+    std::vector<double> due(problem.flows());
+    strict.due(1.0, due);
+    impossible = bound.impossible(due, problem.flows() <= FlowBound::kMostGrid);
+  }
+  strict.settle(penalties, aggregate, plan.flow_completion, impossible, plan.value,
+                plan.lower_bound, plan.status);
+  if (strict.pure()) {
+    plan.literal_value *= plan.literal_value > 0.0 ? kInfinity : 1.0;  // misses, and nothing else
+  } else {
+    plan.literal_value = std::numeric_limits<double>::quiet_NaN();
+  }
+  plan.speed = std::numeric_limits<double>::quiet_NaN();
+  if (!problem.released) return;
+  // Where no schedule meets all deadlines, what speed would let this one do so.
+  const double goal = plan.lower_bound < kInfinity ? plan.lower_bound
+                      : strict.pure()              ? 0.0
+                                                   : std::numeric_limits<double>::max();
+  plan.speed = speed_needed(problem, penalties, aggregate, plan.flow_completion, goal);
+}
+
+}  // namespace
+
 void FlowFlex::plan(const FlowProblem& problem, const Penalties& penalties, Aggregate aggregate,
                     const FlowOptions& options, FlowPlan& plan) {
+  strict_due_.clear();
+  if (!study_deadlines(problem, penalties, strict_)) {
+    plan_finite(problem, penalties, aggregate, options, plan);
+    return;
+  }
+  strict_due_.resize(problem.flows());
+  strict_.due(0.0, strict_due_);
+  const bool max = aggregate == Aggregate::kMax && !strict_.pure();
+  const auto missed = [&] {
+    return evaluate(penalties, aggregate, plan.flow_completion) == kInfinity;
+  };
+  if (max) plan_finite(problem, strict_.finite(), Aggregate::kMax, options, plan);
+  if (!max || missed()) {
+    // As many deadlines as can be met, by weight, whatever the objective makes of the others.
+    const double bound = plan.lower_bound;
+    plan_finite(problem, strict_.finite(), Aggregate::kSum, options, plan);
+    if (max) plan.lower_bound = bound;
+  }
+  settle(problem, penalties, aggregate, strict_, plan);
+}
+
+void FlowFlex::plan_finite(const FlowProblem& problem, const Penalties& penalties,
+                           Aggregate aggregate, const FlowOptions& options, FlowPlan& plan) {
   const auto began = Clock::now();
   const bool timed = std::isfinite(options.budget);
   const std::function<bool()> late = [&] {
@@ -336,7 +434,7 @@ void FlowFlex::plan(const FlowProblem& problem, const Penalties& penalties, Aggr
     return;
   }
   chains_.build(problem);
-  bound_.build(problem);
+  bound_.build(problem, timed ? &late : nullptr);
   search_.begin(problem, chains_, penalties, aggregate, bound_.earliest());
   recipes_.clear();
   scores_.clear();
@@ -374,6 +472,10 @@ void FlowFlex::plan(const FlowProblem& problem, const Penalties& penalties, Aggr
       consider_all(warm, {});
       if (options.hysteresis > 0.0) kept_ = {FlowScheduler::kList, warm, {}, {}};
     }
+    if (!strict_due_.empty()) {
+      order_by(strict_due_, order_);
+      consider_all(std::vector<Index>(order_), strict_due_);
+    }
     if (sum) relaxed_orders();
   }
   if (recipes_.empty()) {  // a maximum, fast: by the deadlines of its bound alone
@@ -398,7 +500,7 @@ void FlowFlex::plan(const FlowProblem& problem, const Penalties& penalties, Aggr
     } else {
       lower = std::max(lower, bound_.busy_bound(penalties, end));
       if (options.method == FlowMethod::kBest && options.effort > 0 &&
-          !reaches(scores_[0].value, lower)) {
+          !reaches(scores_[0].value, lower) && !late()) {
         lower = std::max(lower, bound_.grid_bound(penalties, scores_[0].value));
       }
     }
@@ -408,7 +510,7 @@ void FlowFlex::plan(const FlowProblem& problem, const Penalties& penalties, Aggr
     for (std::size_t j = 0; j < f; ++j) custom |= penalties.is_custom(j);
     const bool open = f <= FlowBound::kMostGrid && !reaches(scores_[0].value, lower);
     if (!fast && (custom || (options.method == FlowMethod::kBest && open))) {
-      solve_cells(TimeCells::Charge::kLeft);
+      solve_cells(TimeCells::Charge::kLeft, timed ? &late : nullptr);
       double idle = 0.0;  // what flows without work cost, which may be negative
       for (std::size_t j = 0; j < f; ++j) {
         if (problem.volume[j] == 0.0) idle += penalties(j, problem.idle_end[j]);
@@ -416,7 +518,7 @@ void FlowFlex::plan(const FlowProblem& problem, const Penalties& penalties, Aggr
       lower = std::max(lower, idle + min_cost_flow_.bound());
     }
   } else {
-    const bool pairs = !problem.released && options.effort > 0 && f <= 64;
+    const bool pairs = !problem.released && options.effort > 0 && f <= 64 && !late();
     lower = bound_.max_level(penalties, lower, scores_[0].value, pairs);
     if (options.method != FlowMethod::kLiteral) {
       // Deadlines of levels between the bound and what has been reached.
@@ -457,6 +559,11 @@ void FlowFlex::plan(const FlowProblem& problem, const Penalties& penalties, Aggr
 void plan_baseline(const FlowProblem& problem, const Penalties& penalties, Aggregate aggregate,
                    FlowBaseline which, std::span<const double> arrival, FlowPlan& plan) {
   const std::size_t f = problem.flows(), n = problem.jobs();
+  if (StrictDeadlines strict; study_deadlines(problem, penalties, strict)) {
+    plan_baseline(problem, strict.finite(), aggregate, which, arrival, plan);
+    settle(problem, penalties, aggregate, strict, plan);
+    return;
+  }
   plan = FlowPlan{};
   if (f == 0) {
     plan.lower_bound = 0.0;

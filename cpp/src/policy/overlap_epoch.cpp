@@ -1,27 +1,34 @@
 #include "malleable/policy/overlap_epoch.hpp"
 
 #include <algorithm>
-#include <limits>
+#include <cmath>
 #include <stdexcept>
 #include <string>
 
+#include "malleable/model/domain.hpp"
 #include "malleable/model/error.hpp"
+#include "malleable/model/jobs.hpp"
 
 namespace malleable {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kSlack = 1e-12;  // of sizes
 constexpr double kNearlyNothing = 1e-9;
 
-void check_numbers(const char* field, std::span<const double> values, double least, bool infinite) {
+// What is left of a phase, or below 0: by how much it has overrun its estimate.
+void check_left(const char* field, std::span<const double> values) {
   for (std::size_t k = 0; k < values.size(); ++k) {
-    const double value = values[k];
-    if (std::isnan(value) || value < least || (std::isinf(value) && !(infinite && value > 0.0))) {
-      throw FieldError(field, k, value,
-                       least == 0.0 ? "must be finite and at least 0" : "must be finite");
+    if (!kLeftRange.holds(std::fabs(values[k]))) {
+      throw FieldError(field, k, values[k],
+                       std::isfinite(values[k]) ? "must be from -1e15 to 1e15" : "must be finite");
     }
   }
+}
+
+void check_capacity(const char* field, std::int64_t slots) {
+  if (slots >= 1 && slots <= kMostSlots) return;
+  throw std::invalid_argument(std::string(field) + " = " + std::to_string(slots) +
+                              ": must be at least 1 and at most 2^50");
 }
 
 void check_slots(const char* field, std::span<const double> values) {
@@ -49,16 +56,18 @@ double OverlapEpoch::Parts::add(Row row, double quota, double most) {
 }
 
 OverlapEpoch::OverlapEpoch(const OverlapEpochOptions& options)
-    : options_(options), split_(options.policy == OverlapPolicy::kSplitSrpt) {}
+    : options_(options), split_(options.policy == OverlapPolicy::kSplitSrpt) {
+  check_capacity("map_slots", options.map_slots);
+  check_capacity("shuffle_slots", options.shuffle_slots);
+}
 
-OverlapEpoch::Row OverlapEpoch::row_of(std::span<const std::int64_t> ids, std::size_t k) const {
-  const std::int64_t id = ids[k];
-  const auto row = static_cast<Row>(id & 0xffffffff);
-  if (id < 0 || row >= jobs_.size() || !jobs_[row].live ||
-      jobs_[row].generation != static_cast<std::uint32_t>(id >> 32)) {
-    throw FieldError("ids", k, static_cast<long long>(id), "no such job");
-  }
-  return row;
+std::span<const OverlapEpoch::Row> OverlapEpoch::rows_of(std::span<const std::int64_t> ids) {
+  return named_.of(ids, jobs_.size(), [this](std::int64_t id) {
+    const auto row = static_cast<Row>(id & 0xffffffff);
+    const bool known = id >= 0 && row < jobs_.size() && jobs_[row].live &&
+                       jobs_[row].generation == static_cast<std::uint32_t>(id >> 32);
+    return known ? row : kNoRow;
+  });
 }
 
 void OverlapEpoch::check(const Columns& columns, std::size_t count) const {
@@ -71,20 +80,20 @@ void OverlapEpoch::check(const Columns& columns, std::size_t count) const {
   length("map", columns.map);
   length("shuffle", columns.shuffle);
   length("ready", columns.ready);
-  length("most_map", columns.most_map);
-  length("most_shuffle", columns.most_shuffle);
-  check_numbers("ready", columns.ready, 0.0, false);
-  check_slots("most_map", columns.most_map);
-  check_slots("most_shuffle", columns.most_shuffle);
+  length("max_map_slots", columns.max_map_slots);
+  length("max_shuffle_slots", columns.max_shuffle_slots);
+  check_amounts("ready", columns.ready, kLeftRange);
+  check_slots("max_map_slots", columns.max_map_slots);
+  check_slots("max_shuffle_slots", columns.max_shuffle_slots);
 }
 
 void OverlapEpoch::add(std::span<const double> arrival, const Columns& columns,
                        std::span<std::int64_t> ids) {
   const std::size_t count = ids.size();
   check(columns, count);
-  check_numbers("arrival", arrival, -kInfinity, false);
-  check_numbers("map", columns.map, 0.0, false);
-  check_numbers("shuffle", columns.shuffle, 0.0, false);
+  check_times("arrival", arrival);
+  check_amounts("map", columns.map, kWorkRange);
+  check_amounts("shuffle", columns.shuffle, kWorkRange);
   for (std::size_t k = 0; k < count; ++k) {
     Row row = static_cast<Row>(jobs_.size());
     if (free_.empty()) {
@@ -102,8 +111,8 @@ void OverlapEpoch::add(std::span<const double> arrival, const Columns& columns,
     job.map = job.map_size = columns.map[k];
     job.shuffle = job.shuffle_size = columns.shuffle[k];
     job.arrival = arrival[k];
-    job.most_map = columns.most_map.empty() ? kInfinity : columns.most_map[k];
-    job.most_shuffle = columns.most_shuffle.empty() ? kInfinity : columns.most_shuffle[k];
+    job.most_map = columns.max_map_slots.empty() ? kInfinity : columns.max_map_slots[k];
+    job.most_shuffle = columns.max_shuffle_slots.empty() ? kInfinity : columns.max_shuffle_slots[k];
     job.ready_given = !columns.ready.empty();
     job.ready = job.ready_given ? columns.ready[k] : 0.0;
     job.sequence = sequence_++;
@@ -118,16 +127,16 @@ void OverlapEpoch::add(std::span<const double> arrival, const Columns& columns,
 
 void OverlapEpoch::update(std::span<const std::int64_t> ids, const Columns& columns) {
   check(columns, ids.size());
-  check_numbers("map", columns.map, -kInfinity, false);
-  check_numbers("shuffle", columns.shuffle, -kInfinity, false);
-  for (std::size_t k = 0; k < ids.size(); ++k) row_of(ids, k);
+  check_left("map", columns.map);
+  check_left("shuffle", columns.shuffle);
+  const std::span<const Row> rows = rows_of(ids);
   for (std::size_t k = 0; k < ids.size(); ++k) {
-    const Row row = row_of(ids, k);
+    const Row row = rows[k];
     Job& job = jobs_[row];
     if (!columns.map.empty()) job.map = columns.map[k];
     if (!columns.shuffle.empty()) job.shuffle = columns.shuffle[k];
-    if (!columns.most_map.empty()) job.most_map = columns.most_map[k];
-    if (!columns.most_shuffle.empty()) job.most_shuffle = columns.most_shuffle[k];
+    if (!columns.max_map_slots.empty()) job.most_map = columns.max_map_slots[k];
+    if (!columns.max_shuffle_slots.empty()) job.most_shuffle = columns.max_shuffle_slots[k];
     if (!columns.ready.empty()) {
       job.ready = columns.ready[k];
       job.ready_given = true;
@@ -137,11 +146,8 @@ void OverlapEpoch::update(std::span<const std::int64_t> ids, const Columns& colu
 }
 
 void OverlapEpoch::remove(std::span<const std::int64_t> ids) {
-  for (std::size_t k = 0; k < ids.size(); ++k) row_of(ids, k);
-  for (const std::int64_t id : ids) {
-    const auto row = static_cast<Row>(id & 0xffffffff);
+  for (const Row row : rows_of(ids)) {
     Job& job = jobs_[row];
-    if (!job.live) continue;  // named twice
     job.live = false;
     ++job.generation;
     job.generation &= 0x7fffffff;
@@ -252,7 +258,7 @@ double OverlapEpoch::fill_shuffle(std::size_t group, double quota, double slots)
   Parts& parts = shuffle_[group];
   std::vector<Flow>& flow = flow_[group];
   quota = parts.extend(quota);
-  while (quota > kNearlyNothing && (options_.conserving || parts.parts.empty())) {
+  while (quota > kNearlyNothing && (lends_ || parts.parts.empty())) {
     Row row = head(group);
     const bool flows =
         !flow.empty() && (row == kNoRow || shuffle_rank_[flow.back().row] < shuffle_rank_[row]);
@@ -278,7 +284,7 @@ void OverlapEpoch::share(bool map, double heavy, double slots) {
     const double quota = !split_ ? 1.0 : (c == 0) == map ? heavy : 1.0 - heavy;
     left += map ? fill_map(c, quota, slots) : fill_shuffle(c, quota, slots);
   }
-  for (std::size_t c = 0; c < groups && options_.conserving && left > 0.0; ++c) {
+  for (std::size_t c = 0; c < groups && lends_ && left > 0.0; ++c) {
     left = map ? fill_map(c, left, slots) : fill_shuffle(c, left, slots);
   }
 }
@@ -303,8 +309,11 @@ void OverlapEpoch::to_slots(const Parts (&groups)[2], std::int64_t slots, bool m
       if (part.share <= 0.0) continue;
       Service& service = service_of(part.row);
       (map ? service.map : service.shuffle) = part.share;
-      const double wanted = part.share * all;
-      const double whole = std::floor(wanted + kNearlyNothing);
+      // A share of many slots is a slot off by rounding: neither the job's most nor all may grow.
+      const Job& job = jobs_[part.row];
+      const double wanted = std::min(part.share * all, map ? job.most_map : job.most_shuffle);
+      const double whole =
+          std::min(std::floor(wanted + kNearlyNothing), static_cast<double>(slots - given));
       (map ? service.map_slots : service.shuffle_slots) = static_cast<std::int64_t>(whole);
       given += static_cast<std::int64_t>(whole);
       sum += wanted;
@@ -324,19 +333,29 @@ void OverlapEpoch::to_slots(const Parts (&groups)[2], std::int64_t slots, bool m
   }
 }
 
-std::span<const OverlapEpoch::Service> OverlapEpoch::decide(double now, std::int64_t map_slots,
-                                                            std::int64_t shuffle_slots) {
-  if (latest_arrival_ > now && latest_stale_) {
-    latest_arrival_ = -kInfinity;
-    for (const Job& job : jobs_) {
-      if (job.live) latest_arrival_ = std::max(latest_arrival_, job.arrival);
-    }
-    latest_stale_ = false;
+void OverlapEpoch::find_latest() {
+  latest_arrival_ = -kInfinity;
+  for (const Job& job : jobs_) {
+    if (job.live) latest_arrival_ = std::max(latest_arrival_, job.arrival);
   }
+  latest_stale_ = false;
+}
+
+std::span<const OverlapEpoch::Service> OverlapEpoch::decide(
+    double now, std::optional<std::int64_t> new_map_slots,
+    std::optional<std::int64_t> new_shuffle_slots) {
+  if (std::isnan(now)) throw std::invalid_argument("now: must be a time");
+  const std::int64_t map_slots = new_map_slots.value_or(options_.map_slots);
+  const std::int64_t shuffle_slots = new_shuffle_slots.value_or(options_.shuffle_slots);
+  check_capacity("map_slots", map_slots);
+  check_capacity("shuffle_slots", shuffle_slots);
+  if (latest_arrival_ > now && latest_stale_) find_latest();
   if (latest_arrival_ > now) {
     throw std::invalid_argument("now = " + std::to_string(now) + ": a job arrives at " +
                                 std::to_string(latest_arrival_));
   }
+  options_.map_slots = map_slots;
+  options_.shuffle_slots = shuffle_slots;
   for (std::size_t c = 0; c < 2; ++c) {
     map_[c].parts.clear();
     shuffle_[c].parts.clear();
@@ -344,6 +363,7 @@ std::span<const OverlapEpoch::Service> OverlapEpoch::decide(double now, std::int
   }
   service_.clear();
   const double heavy = split_ ? split_share(beta()) : 1.0;
+  lends_ = options_.conserving || (split_ && heavy == 1.0);  // see sim/tandem
   line_up(map_first_, map_rank_);
   share(true, heavy, static_cast<double>(map_slots));
   to_slots(map_, map_slots, true);
@@ -354,7 +374,7 @@ std::span<const OverlapEpoch::Service> OverlapEpoch::decide(double now, std::int
       const double ratio = job.map_size > 0.0 ? job.shuffle_size / job.map_size : 0.0;
       const double rate = part.share * ratio;
       // As printed, the first job keeps others from shuffling even if it has nothing itself.
-      if (rate > 0.0 || !options_.conserving) flow_[c].push_back({part.row, rate});
+      if (rate > 0.0 || !lends_) flow_[c].push_back({part.row, rate});
     }
     std::sort(flow_[c].begin(), flow_[c].end(), [this](const Flow& a, const Flow& b) {
       return shuffle_rank_[b.row] < shuffle_rank_[a.row];
@@ -365,6 +385,21 @@ std::span<const OverlapEpoch::Service> OverlapEpoch::decide(double now, std::int
   to_slots(shuffle_, shuffle_slots, false);
   for (const Service& service : service_) service_at_[service.id & 0xffffffff] = 0;
   return service_;
+}
+
+void OverlapEpoch::state(State& s) {
+  s(options_, jobs_, free_, live_, sequence_);
+  if (!s.reading()) return;
+  split_ = options_.policy == OverlapPolicy::kSplitSrpt;
+  for (auto* column : {&map_first_, &shuffle_first_, &imbalance_}) {
+    column->assign(jobs_.size(), kInfinity);
+  }
+  for (auto* column : {&map_rank_, &shuffle_rank_}) column->assign(jobs_.size(), {});
+  service_at_.assign(jobs_.size(), 0);
+  for (Row row = 0; row < jobs_.size(); ++row) {
+    if (jobs_[row].live) refresh(row);
+  }
+  find_latest();
 }
 
 }  // namespace malleable

@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "malleable/model/domain.hpp"
 #include "malleable/model/error.hpp"
 #include "malleable/model/map_reduce.hpp"
 
@@ -26,11 +27,7 @@ void check_counts(const char* field, std::span<const std::int64_t> values, std::
 void check_work(const char* field, std::span<const double> values, std::size_t count) {
   if (values.empty()) return;
   if (values.size() != count) throw std::invalid_argument(std::string(field) + ": one entry a job");
-  for (std::size_t k = 0; k < count; ++k) {
-    if (!(std::isfinite(values[k]) && values[k] >= 0.0)) {
-      throw FieldError(field, k, values[k], "must be finite and at least 0");
-    }
-  }
+  check_amounts(field, values, kLeftRange);
 }
 
 void check(const SlottedEpoch::Columns& columns, std::size_t count) {
@@ -43,13 +40,13 @@ void check(const SlottedEpoch::Columns& columns, std::size_t count) {
 
 }  // namespace
 
-SlottedEpoch::SlottedEpoch(std::int64_t machines, double slot_seconds,
-                           std::unique_ptr<SlottedPolicy> policy)
-    : machines_(machines), slot_seconds_(slot_seconds), policy_(std::move(policy)) {
+SlottedEpoch::SlottedEpoch(std::int64_t machines, double slot_seconds, const std::string& policy)
+    : machines_(machines),
+      slot_seconds_(slot_seconds),
+      policy_name_(policy),
+      policy_(make_slotted_policy(policy, false)) {
   validate_machines(machines);
-  if (!(std::isfinite(slot_seconds) && slot_seconds > 0.0)) {
-    throw std::invalid_argument("slot_seconds: must be finite and above 0");
-  }
+  check_amount("slot_seconds", slot_seconds, kRateRange);
 }
 
 std::int64_t SlottedEpoch::slot_of(double now) const {
@@ -57,7 +54,7 @@ std::int64_t SlottedEpoch::slot_of(double now) const {
 }
 
 void SlottedEpoch::move_to(double now) {
-  if (!std::isfinite(now)) throw std::invalid_argument("now: must be finite");
+  check_time("now", now);
   if (began_ && now < now_) {
     throw std::invalid_argument("now = " + std::to_string(now) + ": before the call before");
   }
@@ -76,22 +73,25 @@ void SlottedEpoch::tell(std::int64_t slot) {
 
 std::int64_t SlottedEpoch::id_of(Index row) const { return generation_[row] * kRows + row; }
 
-Index SlottedEpoch::row_of(std::span<const std::int64_t> ids, std::size_t k) const {
-  const std::int64_t id = ids[k];
-  if (id >= 0) {
+std::span<const Index> SlottedEpoch::rows_of(std::span<const std::int64_t> ids) {
+  return named_.of(ids, jobs_.size(), [this](std::int64_t id) {
     const auto row = static_cast<std::size_t>(id % kRows);
-    if (row < jobs_.size() && generation_[row] == id / kRows && jobs_[row].sequence >= 0) {
-      return static_cast<Index>(row);
-    }
-  }
-  throw FieldError("ids", k, static_cast<long long>(id), "no such job");
+    const bool known =
+        id >= 0 && row < jobs_.size() && generation_[row] == id / kRows && jobs_[row].sequence >= 0;
+    return known ? static_cast<Index>(row) : NamedRows::kNone;
+  });
+}
+
+void SlottedEpoch::set_map_left(Index row, double work) {
+  SlottedJob& job = jobs_[row];
+  job.map_left = work / slot_seconds_;
+  if (job.maps > 0) map_task_[row] = job.map_left / static_cast<double>(job.maps);
 }
 
 void SlottedEpoch::add(double now, const Columns& columns, std::span<std::int64_t> ids) {
   const std::size_t count = ids.size();
   if (columns.maps.size() != count || columns.reduces.size() != count ||
-      columns.running.size() != count || columns.map_left.size() != count ||
-      columns.reduce_left.size() != count) {
+      columns.running.size() != count || columns.reduce_left.size() != count) {
     throw std::invalid_argument("columns: one entry a job");
   }
   check(columns, count);
@@ -101,6 +101,7 @@ void SlottedEpoch::add(double now, const Columns& columns, std::span<std::int64_
     if (free_.empty()) {
       free_.push_back(static_cast<Index>(jobs_.size()));
       jobs_.emplace_back();
+      map_task_.push_back(1.0);
       generation_.push_back(0);
     }
     const Index row = free_.back();
@@ -109,8 +110,10 @@ void SlottedEpoch::add(double now, const Columns& columns, std::span<std::int64_
                   columns.maps[k],
                   columns.reduces[k],
                   columns.running[k],
-                  columns.map_left[k] / slot_seconds_,
+                  static_cast<double>(columns.maps[k]),
                   columns.reduce_left[k] / slot_seconds_};
+    map_task_[row] = 1.0;
+    if (!columns.map_left.empty()) set_map_left(row, columns.map_left[k]);
     running_ += columns.running[k];
     ++live_;
     ids[k] = id_of(row);
@@ -120,32 +123,27 @@ void SlottedEpoch::add(double now, const Columns& columns, std::span<std::int64_
 
 void SlottedEpoch::update(std::span<const std::int64_t> ids, const Columns& columns) {
   check(columns, ids.size());
-  for (std::size_t k = 0; k < ids.size(); ++k) row_of(ids, k);
+  const std::span<const Index> rows = rows_of(ids);
   for (std::size_t k = 0; k < ids.size(); ++k) {
-    const Index row = row_of(ids, k);
+    const Index row = rows[k];
     SlottedJob& job = jobs_[row];
-    if (!columns.maps.empty()) job.maps = columns.maps[k];
+    if (!columns.maps.empty()) {
+      job.maps = columns.maps[k];
+      job.map_left = static_cast<double>(job.maps) * map_task_[row];
+    }
     if (!columns.reduces.empty()) job.ready = columns.reduces[k];
     if (!columns.running.empty()) {
       running_ += columns.running[k] - job.running;
       job.running = columns.running[k];
     }
-    if (!columns.map_left.empty()) job.map_left = columns.map_left[k] / slot_seconds_;
+    if (!columns.map_left.empty()) set_map_left(row, columns.map_left[k]);
     if (!columns.reduce_left.empty()) job.reduce_left = columns.reduce_left[k] / slot_seconds_;
     policy_->update(jobs_, row);
   }
 }
 
 void SlottedEpoch::remove(std::span<const std::int64_t> ids, bool cancelled) {
-  named_.clear();
-  for (std::size_t k = 0; k < ids.size(); ++k) named_.push_back(row_of(ids, k));
-  std::sort(named_.begin(), named_.end());
-  const auto twice = std::adjacent_find(named_.begin(), named_.end());
-  if (twice != named_.end()) {
-    throw std::invalid_argument("ids: " + std::to_string(id_of(*twice)) + " occurs twice");
-  }
-  for (const std::int64_t id : ids) {
-    const auto row = static_cast<Index>(id % kRows);
+  for (const Index row : rows_of(ids)) {
     policy_->leave(jobs_, row, cancelled);
     running_ -= jobs_[row].running;
     jobs_[row] = {};
@@ -155,13 +153,11 @@ void SlottedEpoch::remove(std::span<const std::int64_t> ids, bool cancelled) {
   }
 }
 
-void SlottedEpoch::set_machines(std::int64_t machines) {
-  validate_machines(machines);
-  machines_ = machines;
-}
-
-std::span<const SlottedEpoch::Grant> SlottedEpoch::decide(double now) {
+std::span<const SlottedEpoch::Grant> SlottedEpoch::decide(double now,
+                                                          std::optional<std::int64_t> machines) {
+  if (machines) validate_machines(*machines);
   move_to(now);
+  machines_ = machines.value_or(machines_);
   const std::int64_t slot = slot_of(now);
   tell(slot - 1);
   grants_.clear();
@@ -175,6 +171,14 @@ std::span<const SlottedEpoch::Grant> SlottedEpoch::decide(double now) {
     }
   }
   return shown_;
+}
+
+void SlottedEpoch::state(State& s) {
+  s(policy_name_);
+  if (s.reading()) policy_ = make_slotted_policy(policy_name_, false);
+  policy_->state(s);
+  s(machines_, slot_seconds_, jobs_, map_task_, generation_, free_, origin_, now_, began_);
+  s(sequence_, running_, told_, live_);
 }
 
 }  // namespace malleable

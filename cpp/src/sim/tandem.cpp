@@ -129,7 +129,8 @@ void TandemQueue::add(const TandemJobs& jobs, std::size_t j) {
   job.map = map;
   job.weight = jobs.weight.empty() ? 1.0 : jobs.weight[j];
   job.arrival = job.map_completion = jobs.arrival[j];
-  job.size = std::max(map, shuffle);
+  job.map_size = map;
+  job.shuffle_size = shuffle;
   job.id = totals_.arrived++;
   job.alive = true;
   double map_seen = map, shuffle_seen = shuffle;
@@ -153,7 +154,7 @@ void TandemQueue::add(const TandemJobs& jobs, std::size_t j) {
   }
   place_[slot].maps = place_[slot].waits = false;
   ++totals_.events;
-  if (job.size == 0.0) {
+  if (job.size() == 0.0) {
     complete(slot);
     return;
   }
@@ -178,14 +179,14 @@ void TandemQueue::complete(std::uint32_t slot) {
   free_.push_back(slot);
   ++totals_.completed;
   const double response = totals_.now > job.arrival ? totals_.now - job.arrival : 0.0;
-  const double stretch = job.size > 0.0 ? response / job.size : 0.0;
+  const double stretch = job.size() > 0.0 ? response / job.size() : 0.0;
   totals_.response += response;
   totals_.weighted_response += job.weight * response;
   totals_.stretch += stretch;
   totals_.max_response = std::max(totals_.max_response, response);
   ++response_histogram[std::bit_cast<std::uint64_t>(response) >> kHistogramShift];
   if (!bucket_jobs.empty()) {
-    const double bucket = job.size / options_.bucket_width;
+    const double bucket = job.size() / options_.bucket_width;
     if (bucket < static_cast<double>(bucket_jobs.size())) {
       ++bucket_jobs[static_cast<std::size_t>(bucket)];
       bucket_stretch[static_cast<std::size_t>(bucket)] += stretch;
@@ -253,7 +254,7 @@ double TandemQueue::next_change() const {
     const FluidJob& job = jobs_[s.slot];
     const Seen left = seen(s.slot);
     double map_rate = s.map, shuffle_rate = s.shuffle;
-    double slack = kSlack * job.size;
+    double slack = kSlack * job.size();
     if (options_.estimated) {
       const Guess& guess = guess_[s.slot];
       const double map_left = job.map + guess.map_error;
@@ -292,7 +293,7 @@ double TandemQueue::next_change() const {
       const FluidJob &one = jobs_[service_[i].slot], &other = jobs_[service_[k].slot];
       if (i == k || (split_ && one.shuffle_heavy != other.shuffle_heavy)) continue;
       // A little further, so that the order has changed beyond doubt.
-      double slack = kSlack * (one.size + other.size);
+      double slack = kSlack * (one.size() + other.size());
       if (options_.estimated) {
         slack = std::max({slack, guess_[service_[i].slot].slack, guess_[service_[k].slot].slack});
       }
@@ -323,11 +324,15 @@ double TandemQueue::beta() {
 void TandemQueue::decide_ranked() {
   const std::size_t groups = split_ ? 2 : 1;
   std::array<double, 2> map_share{1.0, 0.0}, shuffle_share{1.0, 0.0};
+  // Where every job seems to have one phase only, the paper's shares leave nothing for one that has
+  // both after all: then it takes what is left over, even as printed.
+  bool lends = options_.conserving;
   if (split_) {
     const double heavy = split_share(beta());
+    lends |= heavy == 1.0;
     map_share = {heavy, 1.0 - heavy};
     shuffle_share = {1.0 - heavy, heavy};
-    if (options_.conserving) {
+    if (lends) {
       if (classes_[0].mapping.empty()) map_share = {0.0, 1.0};
       if (classes_[1].mapping.empty()) map_share = {1.0, 0.0};
     }
@@ -344,7 +349,7 @@ void TandemQueue::decide_ranked() {
     given[c] = waits ? shuffle_share[c] : std::min(shuffle_share[c], flow[c]);
     left -= given[c];
   }
-  for (std::size_t c = 0; c < groups && options_.conserving && left > 0.0; ++c) {
+  for (std::size_t c = 0; c < groups && lends && left > 0.0; ++c) {
     const bool waits = !classes_[c].buffered.empty();
     const double more = waits ? left : std::min(left, flow[c] - given[c]);
     if (more == flow[c] - given[c] && !waits) {
@@ -361,8 +366,8 @@ void TandemQueue::decide_ranked() {
     if (maps && flow[c] > 0.0 &&
         (!waits || place_[group.mapping.best().slot].shuffle < group.buffered.best().rank)) {
       direct = std::min(flow[c], given[c]);
-      drained = options_.conserving ? given[c] - direct : 0.0;
-    } else if (maps && waits && !options_.conserving &&
+      drained = lends ? given[c] - direct : 0.0;
+    } else if (maps && waits && !lends &&
                place_[group.mapping.best().slot].shuffle < group.buffered.best().rank) {
       drained = 0.0;  // the first job has nothing to shuffle, and nobody else may
     }
@@ -474,9 +479,10 @@ void TandemQueue::advance(double until) {
     for (const Service& s : service_) {
       FluidJob& job = jobs_[s.slot];
       const double drain = s.shuffle - s.map * job.ratio;
-      // What rounding leaves is nothing: where events coincide it must not wait behind other jobs.
-      const double hair = kSlack * job.size;
-      if (job.buffer > 0.0 && drain > 0.0 && job.buffer - drain * step <= hair) {
+      // What rounding leaves of a phase is nothing: where events coincide it must not wait behind
+      // other jobs. Of each phase by itself: a hair of a long one may be all of a short one.
+      if (job.buffer > 0.0 && drain > 0.0 &&
+          job.buffer - drain * step <= kSlack * job.shuffle_size) {
         job.buffer = 0.0;
         ++totals_.events;
       } else {
@@ -484,7 +490,7 @@ void TandemQueue::advance(double until) {
       }
       if (s.map > 0.0) {
         job.map -= s.map * step;
-        if (job.map <= hair) {
+        if (job.map <= kSlack * job.map_size) {
           job.map = 0.0;
           job.buffer += job.tail;
           job.tail = 0.0;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "malleable/model/cluster.hpp"
+#include "malleable/model/state.hpp"
 
 namespace malleable {
 
@@ -39,9 +40,14 @@ class ClassEstimates {
   double tasks(std::size_t c, Phase p) const;
   double seconds(std::size_t c, Phase p, std::size_t type) const;
 
+  void state(State& s) {
+    s(types_, memory_, come_, jobs_, tasks_, guess_, told_, measured_, number_);
+  }
+
  private:
   struct Count {
     double value = 0.0, time = 0.0;
+    void state(State& s) { s(value, time); }
   };
   double faded(const Count& count, double now) const;
   std::size_t row(std::size_t c, Phase p) const { return 2 * c + p; }

@@ -24,12 +24,14 @@ struct ChainPieces {
   std::vector<Index> flow;          // by position
   std::vector<std::size_t> segment;
   std::vector<double> start, end, height;
+  // Pseudo-job -> when it is done, also where that took no time that shows.
+  std::vector<double> done;
 
   void clear() {
     offset.assign(1, 0);
     flow.clear();
     segment.clear();
-    for (auto* column : {&start, &end, &height}) column->clear();
+    for (auto* column : {&start, &end, &height, &done}) column->clear();
   }
 };
 
@@ -38,8 +40,8 @@ class DeadlineGreedy {
   // An empty histogram of this many slots.
   void reset(double slots);
 
-  // Puts one chain into the histogram, not before `release`; returns its completion. With `pieces`
-  // its pieces are appended.
+  // Puts one chain into the histogram, not before `release`; returns its completion. With `pieces`,
+  // which has room for the completion of every pseudo-job, its pieces are appended.
   double place(const FlowChains& chains, Index flow, double release, ChainPieces* pieces = nullptr);
 
   // All chains in `order`; completion[flow] counts from now. done(flow, completion) may end the run
@@ -48,7 +50,10 @@ class DeadlineGreedy {
   void run(const FlowProblem& problem, const FlowChains& chains, std::span<const Index> order,
            Done done, ChainPieces* pieces = nullptr) {
     reset(problem.slots);
-    if (pieces != nullptr) pieces->clear();
+    if (pieces != nullptr) {
+      pieces->clear();
+      pieces->done.assign(chains.length.size(), 0.0);
+    }
     for (const Index j : order) {
       if (!done(j, place(chains, j, problem.release[j], pieces))) return;
     }

@@ -20,6 +20,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -47,8 +48,9 @@ struct WorkProfiles {
 
 class FlowBound {
  public:
-  // The profiles of an instance; it must outlive the calls below.
-  void build(const FlowProblem& problem);
+  // The profiles of an instance; it must outlive the calls below. So must `late`, if given: bounds
+  // that take longer than a few orders ask it now and then, and end with what they have.
+  void build(const FlowProblem& problem, const std::function<bool()>* late = nullptr);
 
   // Least level of a max objective that passes the test, at least `from`; `to` is some schedule's
   // value. Deadlines count as met within the tolerance.
@@ -58,6 +60,10 @@ class FlowBound {
 
   // Deadlines of a level, from now, as flows have to meet them (may be infinite).
   void deadlines(const Penalties& penalties, double level, std::span<double> due) const;
+
+  // A proof that no schedule ends all flows by `due` (from now; infinite: whenever). `pairs` as
+  // above.
+  bool impossible(std::span<const double> due, bool pairs);
 
   // Bound on the sum of penalties by mean busy times. `completion` (from now) is a schedule's.
   double busy_bound(const Penalties& penalties, std::span<const double> completion);
@@ -90,6 +96,8 @@ class FlowBound {
   };
   void append(WorkProfiles& profiles, double limit);
   double forced(std::size_t j, double due, double t) const;
+  double blur(std::size_t j, double due, double t) const;
+  double blur(double t) const;
   struct Peak {
     double time, excess;
   };
@@ -114,8 +122,13 @@ class FlowBound {
   double relax_steps(double value, int most);
   struct Search;
 
+  bool is_late() const { return late_ != nullptr && (*late_)(); }
+
   const FlowProblem* problem_ = nullptr;
+  const std::function<bool()>* late_ = nullptr;
   WorkProfiles head_, tail_, all_;  // all_: one row, what all flows together can have done by t
+  std::vector<double> steepest_;    // rate of each flow's profiles
+  double steepest_all_ = 0.0;
   std::vector<Change> changes_, sorted_, sweep_;
   std::vector<double> sweep_time_;
   std::vector<Index> sweep_order_;

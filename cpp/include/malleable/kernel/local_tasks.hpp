@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "malleable/model/problem.hpp"
+#include "malleable/model/state.hpp"
 
 namespace malleable {
 
@@ -32,11 +33,14 @@ class LocalTasks {
   // The lowest unstarted task; kNone if there is none.
   Index first(Index job);
   void take(Index job, Index task);
+  bool taken(Index job, Index task) const { return rows_[job].taken[task] != 0; }
   // A failed or killed task waits again.
   void put_back(Index job, Index task);
   // Where the copies of a task's block are.
   std::span<const Index> replicas(Index job, Index task) const;
   bool on_node(Index job, Index task, Index node) const;
+
+  void state(State& s) { s(rows_); }
 
  private:
   struct Row {
@@ -45,6 +49,8 @@ class LocalTasks {
     std::vector<Index> node, begin, cursor, task;  // distinct nodes; tasks of each
     std::size_t copies = 0;
     Index next = 0;  // no unstarted task below
+
+    void state(State& s) { s(taken, replica, node, begin, cursor, task, copies, next); }
   };
   std::vector<Row> rows_;
 };

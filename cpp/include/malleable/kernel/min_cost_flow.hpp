@@ -19,15 +19,18 @@
 // The start comes from the same problem on cells taken together by four, solved before in the same
 // way: what a coarse cell holds fills its cells with whoever loses most by waiting first. Most
 // pivots then happen where they are cheap. About O(flows cells) for pricing in a few passes, and
-// the pivots.
+// the pivots. Never more than most_pivots() pivots and most_rounds() rounds over the flows on each
+// of the log4(cells) levels: what stands then is a valid flow, and its prices still give a bound.
 //
 // Certificate: prices p_t >= 0 that never rise and a_j = min_t (c_jt + p_t). For all prices
-// sum V_j a_j - sum room_t p_t is a lower bound; at the end it is the value, up to rounding.
+// sum V_j a_j - sum room_t p_t is a lower bound; at the end it is the value, up to rounding (which
+// is taken off the bound).
 //
 // Cunningham 1976; Ahuja, Magnanti and Orlin 1993 (chapter 11).
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -54,14 +57,31 @@ struct CellCosts {
 
 class MinCostFlow {
  public:
+  // Per level. Far more than any instance has been seen to need.
+  static std::uint64_t most_rounds(std::size_t cells) { return 1000 + 20 * cells; }
+  static std::uint64_t most_pivots(std::size_t cells, std::size_t flows) {
+    return 1000 + 200 * (cells + flows);
+  }
+  // Less than that, on request: of pivots, of rounds, or of time.
+  struct Limits {
+    std::uint64_t pivots = ~std::uint64_t{0}, rounds = ~std::uint64_t{0};
+    const std::function<bool()>* late = nullptr;  // asked before every round
+  };
+
   // `volume` per flow, at least 0; `time` never falls and `room` is positive, per cell. There must
   // be room for all. Afterwards the answers below stand. Allocates nothing once warm.
   void solve(std::span<const double> volume, std::span<const double> time,
-             std::span<const double> room, const CellCosts& costs);
+             std::span<const double> room, const CellCosts& costs, const Limits& limits);
+  void solve(std::span<const double> volume, std::span<const double> time,
+             std::span<const double> room, const CellCosts& costs) {
+    solve(volume, time, room, costs, Limits{});
+  }
 
   double value() const { return value_; }  // of the assignment
   double bound() const { return bound_; }  // of the duals; no flow can cost less
   std::uint64_t pivots() const { return pivots_; }
+  std::uint64_t rounds() const { return rounds_; }
+  bool complete() const { return complete_; }  // no arc may enter; false: a limit was reached
   // The assignment: amount[k] units of flow[k] in cell[k], by flow, cells rising.
   struct Assignment {
     std::vector<Index> flow, cell;
@@ -89,6 +109,7 @@ class MinCostFlow {
   struct Row {  // of the level: from this cell on, with the time at which it costs `value`
     Index from;
     double value, slope, first;
+    double at(double time) const { return value + slope * (time - first); }
   };
   struct Candidate {
     double reduced;
@@ -96,9 +117,18 @@ class MinCostFlow {
   };
 
   bool is_cell(Index v) const { return v < cells_; }
+  const Row& row_of(std::size_t j, std::size_t t) const;
   double cost(std::size_t j, std::size_t t) const;
+  double rise(std::size_t j, std::size_t from, std::size_t to) const;
   Index home_of(Index j) const;
-  double best_arc(std::size_t j, Index& cell) const;
+  Index best_cell(std::size_t j) const;
+  struct Arc {
+    double reduced;
+    bool enters;
+  };
+  Arc arc_to(Index j, Index cell) const;
+  Arc arc_back(Index t) const;
+  bool spent() const;
   void refresh();
 
   void trim(std::span<const double> room);
@@ -139,7 +169,7 @@ class MinCostFlow {
   std::vector<Portion> portions_, fine_portions_, waiting_;  // by cell
   std::vector<double> carried_;                              // from a cell to the one before
   std::vector<std::size_t> first_;
-  std::vector<Index> component_, degree_, stack_, arc_offset_, arc_node_;
+  std::vector<Index> component_, degree_, stack_, reached_, arc_offset_, arc_node_;
   std::vector<double> arc_amount_, key_;
   std::vector<Index> by_key_;
   std::vector<Index> hot_, next_hot_;  // flows to be priced
@@ -147,7 +177,9 @@ class MinCostFlow {
   Assignment assignment_;
   std::vector<double> potential_;
   double value_ = 0.0, bound_ = 0.0;
-  std::uint64_t pivots_ = 0, most_pivots_ = 0;
+  std::uint64_t pivots_ = 0, rounds_ = 0, last_pivot_ = 0, last_round_ = 0;
+  const std::function<bool()>* late_ = nullptr;
+  bool complete_ = true;
 };
 
 }  // namespace malleable

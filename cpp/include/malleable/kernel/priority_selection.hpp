@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "malleable/model/problem.hpp"
+#include "malleable/model/state.hpp"
 
 namespace malleable {
 
@@ -26,6 +27,7 @@ class PrioritySelection {
 
   // Forget the threshold of the last call.
   void reset() { threshold_ = -kInfinity; }
+  void state(State& s) { s(threshold_); }
 
  private:
   struct Candidate {

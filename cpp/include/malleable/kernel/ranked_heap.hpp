@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "malleable/model/problem.hpp"
+#include "malleable/model/state.hpp"
 
 namespace malleable {
 
@@ -24,6 +25,7 @@ class RankedHeap {
     bool operator<(const Entry& other) const {
       return key < other.key || (key == other.key && sequence < other.sequence);
     }
+    void state(State& s) { s(key, sequence, row); }
   };
 
   bool empty() const { return heap_.empty(); }
@@ -82,6 +84,15 @@ class RankedHeap {
         std::push_heap(open_.begin(), open_.end(), later);
       }
     }
+  }
+
+  void state(State& s) {
+    s(heap_);
+    if (!s.reading()) return;
+    Index rows = 0;
+    for (const Entry& entry : heap_) rows = std::max(rows, entry.row + 1);
+    place_.assign(rows, kAbsent);
+    for (std::size_t at = 0; at < heap_.size(); ++at) put(at, Entry(heap_[at]));
   }
 
  private:

@@ -41,11 +41,15 @@ class VirtualSrpt {
 
   std::size_t size() const { return order_.size(); }
 
+  void state(State& s) { s(order_, jobs_, free_); }
+
  private:
   struct Job {
     std::int64_t sequence;
     Index tag;
     double map, total;
+
+    void state(State& s) { s(sequence, tag, map, total); }
   };
   void release(Index handle);
 

@@ -13,6 +13,8 @@ class FieldError : public std::invalid_argument {
   FieldError(const std::string& field, std::size_t index, double value, const std::string& reason);
   FieldError(const std::string& field, std::size_t index, long long value,
              const std::string& reason);
+  // A single number: `now = nan: must be finite`.
+  FieldError(const std::string& field, double value, const std::string& reason);
 };
 
 }  // namespace malleable

@@ -8,13 +8,9 @@
 #include <cstdint>
 #include <span>
 
-namespace malleable {
+#include "malleable/model/domain.hpp"
 
-// max_slots of a job that may use every slot there is; also the largest value that is accepted, so
-// that sums of two slot counts cannot overflow.
-inline constexpr std::int64_t kAllSlots = std::int64_t{1} << 62;
-// Slot counts live in doubles inside the kernels; up to this many they are exact.
-inline constexpr std::int64_t kMostSlots = std::int64_t{1} << 50;
+namespace malleable {
 
 struct JobsView {
   std::span<const double> arrival;
@@ -30,12 +26,9 @@ struct JobsView {
   std::size_t size() const { return work.size(); }
 };
 
-// Throws FieldError for the first value that makes no sense (NaN, infinite, negative, a minimum
-// above its maximum, SLA steps out of order) and std::invalid_argument for lengths that differ.
-// O(J).
+// Throws FieldError for the first value that makes no sense (NaN, infinite, negative, beyond its
+// range in domain.hpp, a minimum above its maximum, SLA steps out of order) and
+// std::invalid_argument for lengths that differ. O(J).
 void validate(const JobsView& jobs);
-
-// The capacity of a cluster: at least 1, at most kMostSlots.
-void validate_slots(std::int64_t slots);
 
 }  // namespace malleable

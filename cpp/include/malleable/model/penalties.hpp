@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -28,10 +29,12 @@ enum class Kind : std::uint8_t {
   kTardiness,
   kLateness,
   kSla,
+  kStrict,
   kCustom
 };
 
-// Penalty of a job at an absolute completion time; non-decreasing, finite for finite times.
+// Penalty of a job at an absolute completion time; non-decreasing, never NaN. Infinite from some
+// time on: a strict deadline.
 using CustomPenalty = double (*)(std::int64_t job, double completion);
 
 inline double tolerance(double at) {
@@ -49,6 +52,10 @@ class Penalties {
   void build(const JobsView& jobs, std::span<const double> size, std::span<const Kind> kinds,
              CustomPenalty custom = nullptr);
 
+  // The penalties `from` with miss[j] wherever job j costs more, and infinity above all: nowhere
+  // more than `from`, so what bounds these bounds those. O(rows).
+  void build_finite(const Penalties& from, std::span<const double> miss);
+
   // The penalties `from` with every job's clock put forward: at t they say what `from` says at
   // t + shift[j]. Not for custom penalties. O(rows).
   void build_shifted(const Penalties& from, std::span<const double> shift);
@@ -59,7 +66,7 @@ class Penalties {
   double operator()(std::size_t j, double t) const {
     if (single_row_) return line(j, t);
     const std::size_t first = offset_[j], end = offset_[j + 1];
-    if (first == end) return custom_(static_cast<std::int64_t>(j), t);
+    if (first == end) return custom(j, t);
     std::size_t r = first;
     while (r + 1 < end && t > at_[r + 1] + tolerance(at_[r + 1])) ++r;
     return line(r, t);
@@ -72,6 +79,13 @@ class Penalties {
   // The least value above `level` that the penalty of job j takes, in the limit from the right:
   // `level` itself where the function is continuous there. +infinity if there is none.
   double next_value(std::size_t j, double level) const;
+
+  // Some job may cost infinitely much: it has a strict deadline or the caller's own function.
+  bool may_be_infinite() const { return may_be_infinite_; }
+  // The latest time at which job j costs less than infinity; +infinity if it always does.
+  double last_finite(std::size_t j) const { return latest(j, std::numeric_limits<double>::max()); }
+  // What job j weighs among those that miss strict deadlines; only where may_be_infinite().
+  double weight(std::size_t j) const { return weight_[j]; }
 
   // Every job has exactly one row, so the penalty is slope (t - at) + value.
   bool linear() const { return single_row_; }
@@ -92,11 +106,18 @@ class Penalties {
 
  private:
   void row(double at, double value, double slope);
+  double custom(std::size_t j, double t) const {
+    const double value = custom_(static_cast<std::int64_t>(j), t);
+    return most_.empty() || value < most_[j] ? value : most_[j];
+  }
+  double latest_custom(std::size_t j, double level) const;
 
   std::vector<std::size_t> offset_;
   std::vector<double> at_, value_, slope_;
+  std::vector<double> weight_;
+  std::vector<double> most_;  // that a custom penalty may say; empty: anything
   CustomPenalty custom_ = nullptr;
-  bool single_row_ = true;
+  bool single_row_ = true, may_be_infinite_ = false;
 };
 
 // Sum or maximum of the penalties at these absolute completion times; 0 for no jobs. O(J), and the

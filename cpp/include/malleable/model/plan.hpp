@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "malleable/model/problem.hpp"
+#include "malleable/model/state.hpp"
 
 namespace malleable {
 
@@ -28,9 +29,12 @@ struct Pieces {
     start.clear();
     end.clear();
   }
+  void state(State& s) { s(job, slots, start, end); }
 };
 
-enum class Status : std::uint8_t { kOk, kMinimaScaled, kTruncated, kInfeasible };
+// kUnmet: a strict deadline was missed, and nothing says that it had to be. kInfeasible: something
+// does, or a gang needs more slots than there are.
+enum class Status : std::uint8_t { kOk, kMinimaScaled, kTruncated, kUnmet, kInfeasible };
 
 struct Plan {
   Status status = Status::kOk;
@@ -41,6 +45,10 @@ struct Plan {
   std::vector<std::int64_t> allocation;   // slots now
   Pieces pieces;
   std::uint64_t candidates = 0;  // tried after the fixed orders
+
+  void state(State& s) {
+    s(status, value, lower_bound, order, start, completion, allocation, pieces, candidates);
+  }
 };
 
 }  // namespace malleable

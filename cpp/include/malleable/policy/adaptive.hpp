@@ -28,6 +28,7 @@
 #include "malleable/kernel/class_estimates.hpp"
 #include "malleable/kernel/local_tasks.hpp"
 #include "malleable/model/cluster.hpp"
+#include "malleable/model/state.hpp"
 
 namespace malleable {
 
@@ -39,12 +40,16 @@ struct AdaptiveOptions {
   double memory = 3600.0;
   double max_wait = 3600.0;
   double patience = 10.0;  // 0: the earliest job, wherever its blocks are
+
+  void state(State& s) { s(by_slots, fallback, guard, threshold, memory, max_wait, patience); }
 };
 
 // Nodes that are alike.
 struct AdaptiveResource {
   std::int64_t nodes = 0;
   std::int64_t slots[2] = {0, 0};  // of one node
+
+  void state(State& s) { s(nodes, slots); }
 };
 
 // Shares by class and resource (row-major) that maximise the common growth of all classes.
@@ -106,6 +111,9 @@ class Adaptive {
   // Solves again if a rate moved, or at once.
   void match(double now, bool always);
 
+  // All but the matcher.
+  void state(State& s);
+
  private:
   struct Job {
     Index job_class = 0, user = 0;
@@ -113,22 +121,30 @@ class Adaptive {
     double stamp[2] = {0.0, 0.0};  // last start, or since when tasks wait
     Index before[2] = {kNobody, kNobody}, after[2] = {kNobody, kNobody};
     bool gone = false;
+
+    void state(State& s) { s(job_class, user, waiting, running, stamp, before, after, gone); }
   };
   struct User {
     double minimum = 0.0, priority = 1.0;
     std::int64_t running = 0;
     std::int64_t jobs[2] = {0, 0};             // with waiting tasks
     std::vector<std::vector<Index>> queue[2];  // by class: jobs with waiting tasks, ascending
+
+    void state(State& s) { s(minimum, priority, running, jobs, queue); }
   };
   struct Matching {
     std::vector<double> share;            // by class and resource
     std::vector<std::vector<Index>> set;  // by resource: classes, ascending
     std::vector<double> arrival;          // rates that it is for
     std::vector<double> part;             // of a class's service, by class and resource
+
+    void state(State& s) { s(share, set, arrival, part); }
   };
   struct Ring {
     std::vector<Index> node;
     std::size_t next = 0;
+
+    void state(State& s) { s(node, next); }
   };
 
   void link(Index job, int pool, double now);

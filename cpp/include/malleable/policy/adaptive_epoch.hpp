@@ -45,10 +45,16 @@ class AdaptiveEpoch {
   std::int64_t running(Index job, Phase p) const { return jobs_[job].running[p]; }
   std::int64_t finished(Index job, Phase p) const { return jobs_[job].finished[p]; }
   bool has_blocks(Index job) const { return blocks_.has_blocks(job); }
+  // Of a job with blocks: the task does not wait.
+  bool started(Index job, Index task) const { return blocks_.taken(job, task); }
+
+  // All but the matcher.
+  void state(State& s) { s(scheduler_, node_slots_, generic_, blocks_, jobs_); }
 
  private:
   struct Counts {
     std::int64_t total[2] = {0, 0}, waiting[2] = {0, 0}, running[2] = {0, 0}, finished[2] = {0, 0};
+    void state(State& s) { s(total, waiting, running, finished); }
   };
   int pool_of(Phase p) const { return generic_ ? 0 : p; }
   void tell(Index job, int pool, double now);

@@ -14,7 +14,8 @@
 // live jobs; O(log n) a change.
 //
 // DSRPT runs exactly the virtual map tasks; the reduce work of a virtual slot joins a queue at its
-// end, first come first served by the machines left over. Reduce tasks must be interruptible.
+// end, first come first served by the machines left over. Reduce tasks must be interruptible. A job
+// that ends before its estimate says so leaves the virtual slots, too.
 #pragma once
 
 #include "malleable/kernel/ranked_heap.hpp"
@@ -42,6 +43,7 @@ class PlannedMaps {
   }
   // Ends the decision.
   void forget();
+  void state(State& s) { s(virtual_, handle_); }
 
  private:
   static constexpr Index kNone = ~Index{0};
@@ -64,6 +66,7 @@ class Asrpt final : public SlottedPolicy {
   void decide(std::span<const SlottedJob> jobs, std::int64_t machines, std::int64_t idle,
               bool fresh, std::vector<SlottedGrant>& grants) override;
   void pass(std::int64_t machines, double slots) override;
+  void state(State& s) override { s(planned_, maps_, reduces_); }
 
  private:
   PlannedMaps planned_;
@@ -78,12 +81,15 @@ class Dsrpt final : public SlottedPolicy {
   void decide(std::span<const SlottedJob> jobs, std::int64_t machines, std::int64_t idle,
               bool fresh, std::vector<SlottedGrant>& grants) override;
   void pass(std::int64_t machines, double slots) override;
+  void state(State& s) override { s(virtual_, handle_, queue_, next_, head_); }
 
  private:
   struct Batch {
     std::int64_t sequence;
     double work;  // infinite: all that the job has left, whatever the estimate said
     Index row;
+
+    void state(State& s) { s(sequence, work, row); }
   };
   void enqueue(const VirtualSrpt::Served& served);
   VirtualSrpt virtual_;

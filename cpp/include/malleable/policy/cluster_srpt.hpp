@@ -6,8 +6,9 @@
 //              by reduce work left; the classes share both kinds of slots as beta says, and lend
 //              what they cannot use (Lin et al. 2013, sections 4.1 and 4.2; reduce work with its
 //              copying stands for the shuffle)
-//   ASRPT      by the completions of a virtual SRPT machine as fast as all slots together
-//              (2013, section 4: real tasks follow a schedule that cannot be realised)
+//   ASRPT      map tasks by what a virtual SRPT machine has left of their job, whose reduce work
+//              does not wait for map work (policy/virtual_cluster); reduce tasks by work left
+//              (Zheng, Shroff, Sinha 2013, section VI)
 //   heSRPT     with speed-up s^p: of m jobs, the i-th largest gets the part
 //              (i / m)^(1 / (1 - p)) - ((i - 1) / m)^(1 / (1 - p))  (Berg, Vesilo, Harchol-Balter
 //              2019); p = 1: SRPT. Where jobs have exponents of their own, p is their mean, and
@@ -25,6 +26,7 @@
 
 #include "malleable/policy/cluster_policy.hpp"
 #include "malleable/policy/user_shares.hpp"
+#include "malleable/policy/virtual_cluster.hpp"
 
 namespace malleable {
 
@@ -32,7 +34,8 @@ enum class SrptKind : std::uint8_t { kSrpt, kMaxSrpt, kSplitSrpt, kAsrpt, kHeSrp
 
 struct SrptOptions {
   SrptKind kind = SrptKind::kSrpt;
-  double speedup = 1.0;           // heSRPT's p
+  double speedup = 1.0;           // p, for heSRPT and ASRPT
+  std::vector<double> rates;      // in place of s^p, for ASRPT; empty: none
   std::vector<double> exponents;  // by job, in place of p; empty: none
   std::vector<std::int64_t>
       useful;  // by job: slots beyond which it does not get faster; may be empty
@@ -52,7 +55,6 @@ class ClusterSrpt final : public ClusterPolicy {
   }
   void begin(const ClusterState& state) override;
   void job_arrived(const ClusterState& state, Index job) override;
-  void job_finished(const ClusterState& state, Index job) override;
   void decide(const ClusterState& state, int pool, Answer& answer) override;
 
  private:
@@ -64,9 +66,9 @@ class ClusterSrpt final : public ClusterPolicy {
   bool counts_slots() const {
     return options_.kind == SrptKind::kSplitSrpt || options_.kind == SrptKind::kHeSrpt;
   }
+  double seconds(const ClusterState& state, double work, Phase p) const;
   double left(const ClusterState& state, Index job, Phase p) const;
   double key(const ClusterState& state, Index job, int pool) const;
-  void advance(double now);
   void collect(const ClusterState& state, int pool, Answer& answer);
   void sort_rows();
   void share(const ClusterState& state, int pool, std::span<Row> rows, double slots);
@@ -76,12 +78,7 @@ class ClusterSrpt final : public ClusterPolicy {
   SrptOptions options_;
   UserShares between_;
   std::vector<double> usable_;
-  // ASRPT's machine: what is left of each job there, or when it completed (as a negative number of
-  // the order), and who is not done there.
-  std::vector<double> virtual_left_;
-  std::vector<Index> virtual_;
-  double virtual_now_ = 0.0, speed_ = 1.0;
-  double done_there_ = 0.0;
+  VirtualCluster virtual_;
   std::vector<std::uint8_t> map_heavy_;
   std::vector<double> imbalance_;
   // Who wants slots of a pool, as sorted at its last decision; and since when jobs are here.

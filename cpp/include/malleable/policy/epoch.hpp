@@ -1,5 +1,8 @@
 // The decision that a scheduler's loop asks for: slots now, from state that is kept between epochs.
 //
+// A job of which nothing is left keeps max(1, min_slots) slots, before all others and as far as
+// minima leave them, until it is removed; value, bound and plan count it as ending now.
+//
 // Jobs live in dense columns; the last row moves to where one is removed. With one fixed order (the
 // objective's own), priorities are kept up to date as jobs change; a decision is one pass over them
 // and a selection, O(J), rewrites only the rows that gain or lose slots, and allocates nothing once
@@ -8,6 +11,7 @@
 // waterline, gang_packing; policies: flex, baseline.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -15,6 +19,8 @@
 
 #include "malleable/kernel/priority_selection.hpp"
 #include "malleable/model/jobs.hpp"
+#include "malleable/model/named_rows.hpp"
+#include "malleable/model/state.hpp"
 #include "malleable/policy/baseline.hpp"
 #include "malleable/policy/flex.hpp"
 
@@ -34,6 +40,8 @@ struct EpochOptions {
   // Rows stay in the order in which jobs were added, so that ties go to the oldest; a removal then
   // costs O(J).
   bool stable = false;
+
+  void state(State& s) { s(aggregate, kind, policy, min_mode, hysteresis, effort, stable); }
 };
 
 class Epoch {
@@ -79,14 +87,16 @@ class Epoch {
   std::span<const double> planned_sizes() const { return size_; }
 
   std::size_t size() const { return id_.size(); }
-  // Changes with every add, update, remove and change of slots.
+  // Changes with every call that may change a decision, and with every decision.
   std::uint64_t version() const { return version_; }
 
+  void state(State& s);
+
  private:
-  static constexpr Index kNoRow = ~Index{0};
+  static constexpr Index kNoRow = NamedRows::kNone;
 
   Index find(std::int64_t id) const;  // its row, or kNoRow
-  std::size_t row_of(std::span<const std::int64_t> ids, std::size_t k) const;
+  std::span<const Index> rows_of(std::span<const std::int64_t> ids);
   Index& slot_of(std::int64_t id);
   void refresh(std::size_t row);
   void erase(std::size_t row);
@@ -95,13 +105,17 @@ class Epoch {
   bool keyed() const;
   void decide_by_key();
   void decide_by_instance();
-  void decide_by_order(std::span<const Index> order);
+  void decide_by_order(const Problem& problem, std::span<const Index> order);
+  const Problem& set_kept_aside();
+  // What a job without work keeps until it is removed: an estimate that runs out stops nothing.
+  std::int64_t kept_by(std::size_t row) const { return std::max<std::int64_t>(1, min_slots_[row]); }
   void reset(std::size_t row);
   void give(std::size_t row, double slots);
   void build_instance();  // problem_ and penalties_
   void make_order();      // into order_
   bool by_waterline() const;
-  void recall();  // the instance and the order of the last decision
+  void recall();     // the instance and the order of the last decision
+  void find_rows();  // pages_, from the ids
 
   EpochOptions options_;
   std::int64_t slots_;
@@ -114,8 +128,7 @@ class Epoch {
   std::vector<std::size_t> sla_first_, sla_count_;
   std::vector<double> sla_time_, sla_penalty_;  // of all jobs, with gaps where some were removed
   std::size_t steps_ = 0;                       // without the gaps
-  // Derived: the minimum while there is work (0 for FIFO), what it may get beyond that, its
-  // priority.
+  // Derived: the minimum (0 for FIFO), what it may get beyond that, its priority.
   std::vector<double> low_, room_, key_;
   double minima_ =
       0.0;  // sum of low_; exact while it is at most 2^53, and useless beyond kMostSlots
@@ -128,6 +141,7 @@ class Epoch {
   std::vector<std::size_t> gaps_;  // rows that are gone
   bool all_touched_ = true;
   bool by_key_ = false;  // how the last decision was made
+  bool built_ = false;   // problem_ and penalties_ are those of the last decision
   // id -> row, in pages that are dropped when all their ids are gone.
   static constexpr std::size_t kPage = 4096;
   struct Page {
@@ -137,6 +151,7 @@ class Epoch {
   std::vector<Page> pages_;
   std::int64_t next_id_ = 0;
 
+  NamedRows named_;
   PrioritySelection selection_;
   Waterline waterline_;
   Flex flex_;
@@ -144,8 +159,10 @@ class Epoch {
   KeySort sorter_;
   Problem problem_;
   Penalties penalties_;
-  Plan sketch_;  // without pieces
-  std::vector<double> share_, rank_;
+  Plan sketch_;     // without pieces
+  Problem beside_;  // what is left beside those without work, while there are some
+  std::vector<double> share_, rank_, kept_, rest_;
+  std::vector<std::int64_t> most_;
   std::vector<Index> order_;
   std::vector<std::int64_t> step_offset_;
   std::vector<double> step_time_, step_penalty_, ended_;

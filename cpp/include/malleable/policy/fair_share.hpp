@@ -18,11 +18,14 @@ class FairShare final : public SlottedPolicy {
   void decide(std::span<const SlottedJob> jobs, std::int64_t machines, std::int64_t idle,
               bool fresh, std::vector<SlottedGrant>& grants) override;
   void pass(std::int64_t, double) override {}
+  void state(State& s) override { s(members_); }
 
  private:
   struct Member {
     std::int64_t sequence;
     Index row;
+
+    void state(State& s) { s(sequence, row); }
   };
   struct Claim {
     std::int64_t low, high;

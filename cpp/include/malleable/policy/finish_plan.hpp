@@ -4,14 +4,23 @@
 #include <span>
 
 #include "malleable/kernel/lower_bound.hpp"
+#include "malleable/kernel/strict_deadlines.hpp"
 #include "malleable/model/plan.hpp"
 
 namespace malleable {
 
+// Whether penalties may be infinite here; `strict` then stands for them.
+bool study_deadlines(const Problem& problem, const Penalties& penalties, StrictDeadlines& strict);
+
+// A proof that no schedule meets all strict deadlines (forced_work.hpp). Exact but for gangs, of
+// which it misses some. O(J log J).
+bool deadlines_impossible(const Problem& problem, const StrictDeadlines& strict,
+                          ForcedWork& forced_work);
+
 // `completion` counts from problem.now. A bound or status `truncated` that the plan has already is
-// kept where it is the stronger one; `quick_bound` and
-// `earliest` as for LowerBound. O(J log J), the cost of the
-// bound.
+// kept where it is the stronger one; `quick_bound` and `earliest` as for LowerBound. A value may be
+// infinite; a bound is so only where no schedule meets all strict deadlines, and then the status
+// says `infeasible`. O(J log J), the cost of the bound.
 void finish_plan(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
                  std::span<const double> completion, LowerBound& lower_bound, Plan& plan,
                  bool quick_bound = false, std::span<const double> earliest = {});

@@ -5,12 +5,14 @@
 // completions in the moldable optimum (resource allocation); specific orders follow from slopes and
 // due dates; each is packed, the best kept, then improved by local search (sums, gangs). For max
 // objectives the exact deadline test gives the optimum and, where no order attains it,
-// water-filling a schedule that does. Kernels: resource_allocation, priority_orders,
-// malleable_packing, order_search, forced_work, deadline_packing, lower_bound. O(J log J) per order
-// or candidate.
+// water-filling a schedule that does. Strict deadlines: the same test says whether all can be met,
+// water-filling meets them; otherwise a miss costs its weight (strict_deadlines.hpp). Kernels:
+// resource_allocation, priority_orders, malleable_packing, order_search, forced_work,
+// deadline_packing, lower_bound. O(J log J) per order or candidate.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <span>
 #include <vector>
@@ -21,19 +23,24 @@
 #include "malleable/kernel/price_bound.hpp"
 #include "malleable/kernel/priority_orders.hpp"
 #include "malleable/kernel/resource_allocation.hpp"
+#include "malleable/kernel/strict_deadlines.hpp"
 #include "malleable/model/plan.hpp"
 #include "malleable/model/scratch.hpp"
 
 namespace malleable {
 
-// Candidates tried after the fixed orders unless the caller says otherwise.
+// Candidates tried after the fixed orders unless the caller says otherwise; of up to 2,000 jobs.
 inline constexpr std::uint64_t kDefaultEffort = 4000;
+// Of so many jobs: fewer where each costs more, so that a plan takes seconds.
+std::uint64_t default_effort(std::size_t jobs);
 // Beyond this many jobs a max objective keeps its best order: water-filling may take O(J^2).
 inline constexpr std::size_t kMostDeadlinePacked = 5000;
 
 struct FlexOptions {
   std::uint64_t effort = kDefaultEffort;
   double budget = std::numeric_limits<double>::infinity();  // seconds, checked between candidates
+  // Called before each candidate of the search with the number of those tried.
+  std::function<void(std::uint64_t)> progress = {};
 };
 
 class Flex {
@@ -51,6 +58,11 @@ class Flex {
   void plan_order(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
                   std::span<const Index> order, bool detail, Plan& plan);
 
+  // For strict deadlines, when there is no time for several orders: the one of own_order(), or
+  // water-filling where that misses what can be met.
+  void plan_strict_order(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
+                         Plan& plan);
+
   // The one order to use when there is no time for several: Smith's for sums of linear penalties,
   // modified due dates or the on-time set for other sums, deadlines of the optimal level for max.
   // Returns that level, a lower bound; -infinity for sums.
@@ -62,6 +74,13 @@ class Flex {
                      std::span<const Index> waiting, std::span<Index> order);
   void pack(const Problem& problem, const Penalties& penalties, Aggregate aggregate, bool detail,
             Plan& plan);
+  void plan_finite(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
+                   const FlexOptions& options, Plan& plan);
+  void plan_strict(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
+                   const FlexOptions& options, Plan& plan);
+  bool meet_deadlines(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
+                      Plan& plan);
+  void fill(const Problem& problem, Plan& filled, std::vector<double>& completion);
   bool pack_deadlines(const Problem& problem, const Penalties& penalties, double bound, Plan& plan);
 
   ResourceAllocation allocation_;
@@ -72,6 +91,7 @@ class Flex {
   DeadlinePacking deadline_packing_;
   LowerBound lower_bound_;
   PriceBound prices_;
+  StrictDeadlines strict_;
   Scratch<double> earliest_, due_, completion_;
   Scratch<Index> order_, waiting_;
 };

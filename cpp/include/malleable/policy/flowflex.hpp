@@ -9,6 +9,11 @@
 // of the greedy, then local search over orders of flows and over keys of jobs. The best schedule is
 // kept, so none is worse than the literal one.
 //
+// Strict deadlines are aimed at first, by figure 5's greedy in their order; a miss costs its weight
+// (strict_deadlines.hpp), so as many as can be found are met. That some must be missed is proved by
+// the bound's profiles of forced work, which imply figure 5's own test (a chain that ends after
+// twice its deadline), or by the step bound.
+//
 // Theorems 1 to 4 (all flows present at the start): literal sums cost at most twice the bound when
 // the slots run at speed 3, literal maxima at most the bound at speed 2. `speed` says what a plan
 // really needs: the least factor by which all times would have to shrink for its value to be no
@@ -29,6 +34,7 @@
 #include "malleable/kernel/flow_search.hpp"
 #include "malleable/kernel/key_search.hpp"
 #include "malleable/kernel/priority_orders.hpp"
+#include "malleable/kernel/strict_deadlines.hpp"
 #include "malleable/kernel/time_cells.hpp"
 #include "malleable/kernel/wrap_around.hpp"
 #include "malleable/model/plan.hpp"
@@ -49,7 +55,9 @@ enum class FlowMethod : std::uint8_t {
 struct FlowOptions {
   FlowMethod method = FlowMethod::kBest;
   std::uint64_t effort = kFlowEffort;
-  double budget = std::numeric_limits<double>::infinity();  // seconds, checked between candidates
+  // Seconds. Fixed orders are all tried; the bounds that take longer than a few of them, and the
+  // search, end when it is over.
+  double budget = std::numeric_limits<double>::infinity();
   std::span<const Index> warm;  // an order of flows to try among the first; may be empty
   double hysteresis = 0.0;      // `warm` is kept unless something is better by more than this share
 };
@@ -75,11 +83,13 @@ class FlowFlex {
             const FlowOptions& options, FlowPlan& plan);
 
  private:
+  void plan_finite(const FlowProblem& problem, const Penalties& penalties, Aggregate aggregate,
+                   const FlowOptions& options, FlowPlan& plan);
   void consider(FlowRecipe recipe);
   void consider_all(const std::vector<Index>& order, std::span<const double> due);
   void literal(Aggregate aggregate, FlowRecipe& recipe);
   void bisect(double low, double high, FlowRecipe& recipe);
-  void solve_cells(TimeCells::Charge charge);
+  void solve_cells(TimeCells::Charge charge, const std::function<bool()>* late);
   void relaxed_orders();
   void pursue(double low, FlowRecipe& top, Score& best, std::uint64_t& left,
               const std::function<bool()>& late);
@@ -99,9 +109,11 @@ class FlowFlex {
   CellCosts costs_;
   MinCostFlow min_cost_flow_;
   PriorityOrders orders_;
+  StrictDeadlines strict_;
   KeySort sorter_;
   Problem relaxed_;
   std::vector<double> due_, finite_due_, placed_end_;
+  std::vector<double> strict_due_;  // from now; empty: no strict deadlines
   std::vector<Index> order_, placed_;
   std::vector<FlowRecipe> recipes_;
   FlowRecipe kept_;  // of the warm order, while hysteresis asks for it
@@ -115,7 +127,8 @@ void schedule_flows(const FlowProblem& problem, const FlowChains& chains,
                     const Penalties& penalties, Aggregate aggregate, const FlowRecipe& recipe,
                     FlowSearch& search, FlowPlan& plan);
 
-// Starts, completions (absolute) and slots now of all jobs, from the pieces.
+// Starts, completions (absolute) and slots now of all jobs, from the pieces. A job some of whose
+// pieces are too short for the clock keeps the completion (from now) that stands in the plan.
 void complete_jobs(const FlowProblem& problem, FlowPlan& plan);
 
 // Least factor >= 1 by which all completions would have to come sooner (counted from now) for the

@@ -25,6 +25,7 @@ class GreedyOrder final : public SlottedPolicy {
   void decide(std::span<const SlottedJob> jobs, std::int64_t machines, std::int64_t idle,
               bool fresh, std::vector<SlottedGrant>& grants) override;
   void pass(std::int64_t, double) override {}
+  void state(State& s) override { s(order_); }
 
  private:
   Key key_;

@@ -85,7 +85,7 @@ inline double seen_left(double left, double estimate, bool bounce, double slack)
   if (left > slack) return left;
   if (!bounce) return 0.0;
   double level = estimate * 0x1p-10;
-  while (level < estimate && -left + slack >= level) level *= 2.0;
+  for (int step = 0; step < 10 && -left + slack >= level; ++step) level *= 2.0;
   return level;
 }
 

@@ -12,9 +12,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "malleable/model/named_rows.hpp"
+#include "malleable/model/state.hpp"
 #include "malleable/policy/overlap.hpp"
 
 namespace malleable {
@@ -23,6 +26,9 @@ struct OverlapEpochOptions {
   OverlapPolicy policy = OverlapPolicy::kMaxSrpt;
   bool conserving = true;  // as printed otherwise: see sim/tandem
   bool bounce = false;     // overrun estimates bounce
+  std::int64_t map_slots = 1, shuffle_slots = 1;
+
+  void state(State& s) { s(policy, conserving, bounce, map_slots, shuffle_slots); }
 };
 
 class OverlapEpoch {
@@ -34,7 +40,7 @@ class OverlapEpoch {
   struct Columns {
     std::span<const double> map, shuffle;  // left, in seconds of the whole station
     std::span<const double> ready;         // of the shuffle; empty: by the map phase's progress
-    std::span<const double> most_map, most_shuffle;  // slots
+    std::span<const double> max_map_slots, max_shuffle_slots;
   };
   // New jobs; their sizes are what is left then. Fills `ids`. Throws before anything changes.
   void add(std::span<const double> arrival, const Columns& columns, std::span<std::int64_t> ids);
@@ -49,13 +55,18 @@ class OverlapEpoch {
     std::int64_t map_slots, shuffle_slots;
   };
   // In the order of their ranks at the map station, then those that only shuffle. Valid until the
-  // next call. Throws if a job arrives after `now`.
-  std::span<const Service> decide(double now, std::int64_t map_slots, std::int64_t shuffle_slots);
+  // next call. Capacities that are given hold from now on. Throws before anything changes if a job
+  // arrives after `now`.
+  std::span<const Service> decide(double now, std::optional<std::int64_t> map_slots = {},
+                                  std::optional<std::int64_t> shuffle_slots = {});
 
   std::size_t size() const { return live_; }
+  const OverlapEpochOptions& options() const { return options_; }
+
+  void state(State& s);
 
  private:
-  using Row = std::uint32_t;
+  using Row = Index;
   struct Job {
     double map, shuffle, ready;
     double map_size, shuffle_size, arrival;
@@ -63,8 +74,13 @@ class OverlapEpoch {
     std::int64_t sequence;
     std::uint32_t generation = 0;
     bool live = false, shuffle_heavy = false, ready_given = false;
+
+    void state(State& s) {
+      s(map, shuffle, ready, map_size, shuffle_size, arrival, most_map, most_shuffle, sequence);
+      s(generation, live, shuffle_heavy, ready_given);
+    }
   };
-  static constexpr Row kNoRow = ~Row{0};
+  static constexpr Row kNoRow = NamedRows::kNone;
   // Jobs of one station and class in order: the first is found in one pass, a heap of the others is
   // built only if they are asked for.
   struct Line {
@@ -89,8 +105,9 @@ class OverlapEpoch {
     double add(Row row, double quota, double most);
   };
 
-  Row row_of(std::span<const std::int64_t> ids, std::size_t k) const;
   void check(const Columns& columns, std::size_t count) const;
+  std::span<const Row> rows_of(std::span<const std::int64_t> ids);
+  void find_latest();
   void refresh(Row row);
   std::size_t class_of(Row row) const { return split_ && jobs_[row].shuffle_heavy ? 1 : 0; }
   double beta() const;
@@ -105,7 +122,9 @@ class OverlapEpoch {
   Service& service_of(Row row);
 
   OverlapEpochOptions options_;
+  NamedRows named_;
   bool split_;
+  bool lends_ = true;  // what is left over at a station, in the decision at hand
   std::vector<Job> jobs_;
   // Firsts of the ranks, infinite where there is nothing to do; only these are read in a pass.
   std::vector<double> map_first_, shuffle_first_, imbalance_;

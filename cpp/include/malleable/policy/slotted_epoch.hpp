@@ -9,21 +9,27 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
+#include "malleable/model/named_rows.hpp"
 #include "malleable/policy/slotted_policy.hpp"
 
 namespace malleable {
 
 class SlottedEpoch {
  public:
-  SlottedEpoch(std::int64_t machines, double slot_seconds, std::unique_ptr<SlottedPolicy> policy);
+  // A policy by name, of those that need no preemption.
+  SlottedEpoch(std::int64_t machines, double slot_seconds, const std::string& policy);
 
   // A job's state; equally long columns. Waiting reduce tasks count only once they may start.
   struct Columns {
     std::span<const std::int64_t> maps, reduces, running;
-    std::span<const double> map_left, reduce_left;  // machine seconds, estimated
+    // Machine seconds, estimated. Without map_left a waiting map task counts as the last map_left
+    // said of each that waited then, or else as a slot.
+    std::span<const double> map_left, reduce_left;
   };
 
   // New jobs at `now`; fills `ids`. Throws before anything changes.
@@ -32,33 +38,38 @@ class SlottedEpoch {
   void update(std::span<const std::int64_t> ids, const Columns& columns);
   // `cancelled`: not done; the virtual schedule forgets them too.
   void remove(std::span<const std::int64_t> ids, bool cancelled);
-  void set_machines(std::int64_t machines);
 
   struct Grant {
     std::int64_t id, maps, reduces;
   };
-  // Times must not fall. Valid until the next call.
-  std::span<const Grant> decide(double now);
+  // Times must not fall. `machines`, if given, holds from now on; throws before anything changes.
+  // Valid until the next call.
+  std::span<const Grant> decide(double now, std::optional<std::int64_t> machines = {});
 
   std::size_t size() const { return live_; }
   std::int64_t machines() const { return machines_; }
 
+  void state(State& s);
+
  private:
   std::int64_t slot_of(double now) const;
-  Index row_of(std::span<const std::int64_t> ids, std::size_t k) const;
+  std::span<const Index> rows_of(std::span<const std::int64_t> ids);
+  void set_map_left(Index row, double work);
   void move_to(double now);
   void tell(std::int64_t slot);
   std::int64_t id_of(Index row) const;
 
   std::int64_t machines_;
   double slot_seconds_;
+  std::string policy_name_;
   std::unique_ptr<SlottedPolicy> policy_;
   std::vector<SlottedJob> jobs_;
+  std::vector<double> map_task_;  // slots that a waiting map task counts for
   std::vector<std::int64_t> generation_;
   std::vector<Index> free_;
   std::vector<SlottedGrant> grants_;
   std::vector<Grant> shown_;
-  std::vector<Index> named_;  // rows that a call names, to find one named twice
+  NamedRows named_;
   double origin_ = 0.0, now_ = 0.0;
   bool began_ = false;
   std::int64_t sequence_ = 0, running_ = 0, told_ = -1;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "malleable/model/problem.hpp"
+#include "malleable/model/state.hpp"
 
 namespace malleable {
 
@@ -27,6 +28,8 @@ struct SlottedJob {
   double reduce_left = 0.0;
 
   double left() const { return map_left + reduce_left; }
+
+  void state(State& s) { s(sequence, maps, ready, running, map_left, reduce_left); }
 };
 
 struct SlottedGrant {
@@ -52,6 +55,9 @@ class SlottedPolicy {
 
   // So many slots went by in which nobody could have been granted anything.
   virtual void pass(std::int64_t machines, double slots) = 0;
+
+  // What it keeps between decisions.
+  virtual void state(State& s) = 0;
 };
 
 // By name: asrpt, unlock, dsrpt (preemptive only), srpt, lrpt, fifo, fair. Throws

@@ -22,6 +22,7 @@ class Unlock final : public SlottedPolicy {
   void decide(std::span<const SlottedJob> jobs, std::int64_t machines, std::int64_t idle,
               bool fresh, std::vector<SlottedGrant>& grants) override;
   void pass(std::int64_t machines, double slots) override;
+  void state(State& s) override { s(planned_, order_); }
 
  private:
   PlannedMaps planned_;

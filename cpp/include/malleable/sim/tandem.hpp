@@ -39,7 +39,8 @@ struct FluidJob {
   double tail = 0.0;    // released when the map phase ends
   double weight = 1.0;
   double arrival = 0.0;
-  double size = 0.0;       // max(map, shuffle) at arrival
+  double map_size = 0.0;  // at arrival
+  double shuffle_size = 0.0;
   double imbalance = 1.0;  // as the policy sees it
   double map_completion = 0.0;
   double start = -1.0;  // first served
@@ -48,6 +49,7 @@ struct FluidJob {
   bool alive = false;
 
   double shuffle() const { return buffer + map * ratio + tail; }
+  double size() const { return map_size > shuffle_size ? map_size : shuffle_size; }
 };
 
 // Columns of jobs in the order of their arrivals; the optional ones are empty or as long.

@@ -9,6 +9,7 @@
 // `lower_bound` says how far it can be. O(n log n) a candidate.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <random>
 #include <string>
@@ -27,7 +28,8 @@ class TandemBatch {
   void search(std::int64_t candidates);
 
   double value() const { return value_; }  // sum of responses
-  double lower_bound() const { return lower_bound_; }
+  // By rounding alone the plan may seem to beat it.
+  double lower_bound() const { return std::min(lower_bound_, value_); }
   double max_srpt() const { return max_srpt_; }
   double split_srpt() const { return split_srpt_; }
   // What the best plan came from: max-srpt, split-srpt, two-srpt, orders or search.

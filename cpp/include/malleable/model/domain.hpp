@@ -1,0 +1,61 @@
+// The numbers that are accepted, and the checks that refuse all others.
+//
+// Whatever a table, an epoch or a kernel takes lies in one of these ranges, so that sums, products
+// and quotients of what is accepted stay finite and far from the limits of doubles (slots times the
+// longest span stay below 1e40; beyond 1e308 the packing ends a job that nobody has): works and
+// weights may differ by 27 and 24 powers of ten, a sum over 2^31 jobs stays below 1e25.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace malleable {
+
+// From `least` to `most`; 0 as well where `zero`.
+struct Range {
+  double least, most;
+  bool zero;
+  const char* text;
+  bool holds(double x) const { return (x >= least && x <= most) || (zero && x == 0.0); }
+};
+
+// Slot-seconds, seconds of a task or a phase, bytes: whatever is worked off.
+inline constexpr Range kWorkRange{1e-12, 1e15, true, "must be 0 or from 1e-12 to 1e15"};
+// What is left of a job that runs. Differences leave rounding behind, which must not stop anybody's
+// loop: less than the least work counts as nothing.
+inline constexpr Range kLeftRange{0.0, 1e15, true, "must be from 0 to 1e15"};
+inline double left_of(double work) { return work < kWorkRange.least ? 0.0 : work; }
+// Sums of works: a flow's, or a job's of many tasks.
+inline constexpr Range kTotalRange{1e-12, 1e24, true, "must be 0 or from 1e-12 to 1e24"};
+// Weights, penalties, and other factors that may be 0.
+inline constexpr Range kWeightRange{1e-12, 1e12, true, "must be 0 or from 1e-12 to 1e12"};
+// Rates, loads, means: factors that must not be 0.
+inline constexpr Range kRateRange{1e-12, 1e12, false, "must be from 1e-12 to 1e12"};
+// Bytes, and bytes a second.
+inline constexpr Range kBytesRange{1e-12, 1e18, true, "must be 0 or from 1e-12 to 1e18"};
+// Absolute times [s] lie between minus this and this: 30,000 years.
+inline constexpr double kLatestTime = 1e12;
+
+// max_slots of a job that may use every slot there is; larger ones mean the same.
+inline constexpr std::int64_t kAllSlots = std::int64_t{1} << 62;
+// Slot counts live in doubles inside the kernels; up to this many they are exact.
+inline constexpr std::int64_t kMostSlots = std::int64_t{1} << 50;
+
+// Each throws FieldError for the first value that is out of range.
+void check_amounts(const char* field, std::span<const double> values, const Range& range);
+void check_times(const char* field, std::span<const double> values);
+void check_deadlines(std::span<const double> values);  // infinite: none
+// The same for one number: `field = value: ...`.
+void check_amount(const char* field, double value, const Range& range);
+void check_time(const char* field, double value);
+
+// The capacity of a cluster: at least 1, at most kMostSlots.
+void validate_slots(std::int64_t slots);
+
+// `rows` + 1 entries from 0 up to `end`, never falling; std::invalid_argument otherwise. To be
+// called before anything is read through them.
+void check_offsets(const std::string& field, std::span<const std::int64_t> offset, std::size_t rows,
+                   std::size_t end);
+
+}  // namespace malleable

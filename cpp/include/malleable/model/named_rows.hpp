@@ -1,0 +1,46 @@
+// The rows of the jobs that a call names by their ids: every id known, and named once.
+//
+// One pass, O(ids); allocates nothing once warm.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "malleable/model/error.hpp"
+#include "malleable/model/problem.hpp"
+
+namespace malleable {
+
+class NamedRows {
+ public:
+  static constexpr Index kNone = ~Index{0};
+
+  // `find(id)`: the row of that id among `count` rows, or kNone. Throws FieldError; what it returns
+  // is valid until the next call.
+  template <typename Find>
+  std::span<const Index> of(std::span<const std::int64_t> ids, std::size_t count,
+                            const Find& find) {
+    unmark();
+    if (marked_.size() < count) marked_.resize(count, 0);
+    for (std::size_t k = 0; k < ids.size(); ++k) {
+      const Index row = find(ids[k]);
+      const char* fault = row == kNone ? "no such job" : marked_[row] ? "named twice" : nullptr;
+      if (fault != nullptr) throw FieldError("ids", k, static_cast<long long>(ids[k]), fault);
+      marked_[row] = 1;
+      rows_.push_back(row);
+    }
+    return rows_;
+  }
+
+ private:
+  void unmark() {
+    for (const Index row : rows_) marked_[row] = 0;
+    rows_.clear();
+  }
+
+  std::vector<Index> rows_;
+  std::vector<std::uint8_t> marked_;
+};
+
+}  // namespace malleable

@@ -1,0 +1,76 @@
+#include "malleable/model/domain.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include "malleable/model/error.hpp"
+
+namespace malleable {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+bool is_time(double x) { return std::fabs(x) <= kLatestTime; }
+
+const char* reason(double x, const Range& range) {
+  if (std::isfinite(x) && (x > 0.0 || (x == 0.0 && range.zero))) return range.text;
+  return range.zero ? "must be finite and at least 0" : "must be finite and above 0";
+}
+
+const char* time_reason(double x) {
+  return std::isfinite(x) ? "must be from -1e12 to 1e12 seconds" : "must be finite";
+}
+
+}  // namespace
+
+void check_amounts(const char* field, std::span<const double> values, const Range& range) {
+  for (std::size_t j = 0; j < values.size(); ++j) {
+    if (!range.holds(values[j])) throw FieldError(field, j, values[j], reason(values[j], range));
+  }
+}
+
+void check_times(const char* field, std::span<const double> values) {
+  for (std::size_t j = 0; j < values.size(); ++j) {
+    if (!is_time(values[j])) throw FieldError(field, j, values[j], time_reason(values[j]));
+  }
+}
+
+void check_deadlines(std::span<const double> values) {
+  for (std::size_t j = 0; j < values.size(); ++j) {
+    if (is_time(values[j]) || values[j] == kInf) continue;
+    throw FieldError("deadline", j, values[j],
+                     std::isfinite(values[j]) ? "must be from -1e12 to 1e12 seconds, or infinite"
+                                              : "must be a time (none: leave it out)");
+  }
+}
+
+void check_amount(const char* field, double value, const Range& range) {
+  if (!range.holds(value)) throw FieldError(field, value, reason(value, range));
+}
+
+void check_time(const char* field, double value) {
+  if (!is_time(value)) throw FieldError(field, value, time_reason(value));
+}
+
+void validate_slots(std::int64_t slots) {
+  if (slots < 1 || slots > kMostSlots) {
+    throw std::invalid_argument("slots = " + std::to_string(slots) +
+                                ": must be at least 1 and at most 2^50");
+  }
+}
+
+void check_offsets(const std::string& field, std::span<const std::int64_t> offset, std::size_t rows,
+                   std::size_t end) {
+  if (offset.size() != rows + 1) {
+    throw std::invalid_argument(field + " has " + std::to_string(offset.size()) +
+                                " entries, expected " + std::to_string(rows + 1));
+  }
+  for (std::size_t k = 0; k < rows; ++k) {
+    if (offset[k + 1] < offset[k]) throw std::invalid_argument(field + " decreases");
+  }
+  if (offset.front() != 0 || offset.back() != static_cast<std::int64_t>(end)) {
+    throw std::invalid_argument(field + " must run from 0 to " + std::to_string(end));
+  }
+}
+
+}  // namespace malleable

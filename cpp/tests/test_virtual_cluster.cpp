@@ -1,0 +1,230 @@
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "check.hpp"
+#include "malleable/policy/virtual_cluster.hpp"
+
+namespace malleable::check {
+namespace {
+
+// Jobs on 10 map and 5 reduce slots, or on 15 generic ones, told by their unfinished tasks.
+struct Fixture {
+  std::vector<std::int64_t> map_slots, reduce_slots, zero{0};
+  std::vector<double> rate{1.0}, link{1e9}, arrival;
+  std::vector<std::int64_t> maps, reduces;
+  ClusterState state;
+  VirtualCluster machine;
+
+  explicit Fixture(bool generic)
+      : map_slots{generic ? 15 : 10}, reduce_slots{generic ? std::int64_t{0} : 5} {
+    state.cluster = {map_slots, reduce_slots, rate, zero, zero, link, link, generic};
+    state.slots[0] = map_slots[0];
+    state.slots[1] = reduce_slots[0];
+  }
+  void jobs(std::vector<std::int64_t> map_tasks, std::vector<std::int64_t> reduce_tasks,
+            double seconds = 10.0) {
+    maps = std::move(map_tasks);
+    reduces = std::move(reduce_tasks);
+    arrival.assign(maps.size(), 0.0);
+    state.jobs.arrival = arrival;
+    state.jobs.tasks[kMap] = maps;
+    state.jobs.tasks[kReduce] = reduces;
+    state.phases.assign(2 * maps.size(), {});
+    for (Index j = 0; j < maps.size(); ++j) {
+      for (const Phase p : {kMap, kReduce}) {
+        PhaseState& s = state.phases[2 * j + p];
+        s.total = s.waiting = state.jobs.tasks[p][j];
+        s.estimate = seconds;
+      }
+    }
+  }
+  // All jobs come now.
+  void begin(JointRate joint = {}) {
+    machine.begin(state, std::move(joint));
+    for (Index j = 0; j < maps.size(); ++j) {
+      state.present.push_back(j);
+      machine.arrive(state, j);
+    }
+    machine.advance(state);
+  }
+  void at(double now) {
+    state.now = now;
+    machine.advance(state);
+  }
+};
+
+// 100 reduce tasks of 10 s: with slots of two kinds the five for reduces do them, half a task a
+// second, whatever the job's maps are about; with generic ones the maps take theirs first.
+TEST(speed_is_that_of_the_pool) {
+  Fixture separate(false);
+  separate.jobs({1000}, {100});
+  separate.begin();
+  separate.at(10.0);
+  CHECK_NEAR(separate.machine.reduces(0), 95.0, 1e-9);
+  for (const std::int64_t maps : {0, 4, 11, 15, 1000}) {
+    Fixture generic(true);
+    generic.jobs({maps}, {100});
+    generic.begin();
+    generic.at(10.0);
+    const auto left = static_cast<double>(std::max<std::int64_t>(15 - maps, 0));
+    CHECK_NEAR(generic.machine.reduces(0), 100.0 - left, 1e-9);
+  }
+}
+
+// Nodes twice as fast do twice as much; a pool without slots nothing, and when some come, at once.
+TEST(speed_follows_the_nodes) {
+  Fixture f(false);
+  f.jobs({0}, {100});
+  f.rate[0] = 2.0;
+  f.begin();
+  f.at(10.0);
+  CHECK_NEAR(f.machine.reduces(0), 90.0, 1e-9);
+  f.state.slots[1] = 0;
+  f.at(10.0);
+  f.at(50.0);
+  CHECK_NEAR(f.machine.reduces(0), 90.0, 1e-9);
+  f.state.slots[1] = 1;
+  f.at(50.0);
+  f.at(60.0);
+  CHECK_NEAR(f.machine.reduces(0), 88.0, 1e-9);
+}
+
+// Three reduce tasks use three of five slots, the next job the two that are left: after 10 s the
+// first is done, after 20 s the other has 20 - 2 - 5 tasks left.
+TEST(no_more_slots_than_tasks) {
+  Fixture f(false);
+  f.jobs({5, 5}, {3, 20});
+  f.begin();
+  f.at(5.0);
+  CHECK_NEAR(f.machine.reduces(0), 1.5, 1e-9);
+  CHECK_NEAR(f.machine.reduces(1), 19.0, 1e-9);
+  f.at(10.0);
+  CHECK_EQUAL(f.machine.reduces(0), 0.0);
+  CHECK_NEAR(f.machine.reduces(1), 18.0, 1e-9);
+  f.at(20.0);
+  CHECK_NEAR(f.machine.reduces(1), 13.0, 1e-9);
+  // The same whether anybody looks at it in between or not, and however far ahead.
+  Fixture once(false);
+  once.jobs({5, 5}, {3, 20});
+  once.begin();
+  once.at(20.0);
+  CHECK_NEAR(once.machine.reduces(1), 13.0, 1e-9);
+  once.at(1e12);
+  CHECK_EQUAL(once.machine.reduces(1), 0.0);
+}
+
+// Seconds of all slots: job 0 has 100 maps (100 s) and 5 reduces (10 s), job 1 1 and 40 (81 s), and
+// goes first until it has more left than job 0, whose maps end.
+TEST(order_is_total_work_left) {
+  Fixture f(false);
+  f.jobs({100, 1}, {5, 40});
+  f.begin();
+  f.at(10.0);
+  CHECK_EQUAL(f.machine.reduces(0), 5.0);
+  CHECK_NEAR(f.machine.reduces(1), 35.0, 1e-9);
+  f.state.phases[0].finished = 60;  // 40 s and 10 s, against 71 s
+  f.at(10.0);
+  f.at(20.0);
+  CHECK_EQUAL(f.machine.reduces(0), 0.0);
+  CHECK_NEAR(f.machine.reduces(1), 35.0, 1e-9);
+}
+
+// What the cluster has done is done there, too; who has left is forgotten.
+TEST(never_behind_the_cluster) {
+  Fixture f(false);
+  f.jobs({0, 0}, {8, 40});
+  f.begin();
+  f.state.phases[3].finished = 30;
+  f.at(0.0);
+  CHECK_EQUAL(f.machine.reduces(1), 10.0);
+  f.state.present.erase(f.state.present.begin());
+  f.at(0.0);
+  f.at(10.0);
+  CHECK_NEAR(f.machine.reduces(1), 5.0, 1e-9);
+}
+
+// Four of five reduce slots are held by job 0, whose maps wait: they serve job 0 alone, and job 1,
+// though smaller, has the fifth. Once all are held nobody else has any, and the map work of the
+// first of the holders stands before the others' reduce work.
+TEST(held_slots_serve_nobody_else) {
+  for (const bool generic : {false, true}) {
+    Fixture f(generic);
+    f.jobs({1000, 0, 300}, {40, 20, 100});
+    f.begin();
+    const std::int64_t all = generic ? 15 : 5;
+    f.state.phases[1].running = all - 1;
+    f.at(0.0);
+    CHECK_EQUAL(f.machine.blocked(), 0.0);
+    f.at(10.0);
+    CHECK_NEAR(f.machine.reduces(0), 40.0 - static_cast<double>(all - 1), 1e-9);
+    CHECK_NEAR(f.machine.reduces(1), 19.0, 1e-9);
+    f.state.phases[1].running = all - 2;
+    f.state.phases[5].running = 2;
+    f.at(10.0);
+    CHECK_EQUAL(f.machine.blocked(), 3000.0);
+    f.at(20.0);
+    CHECK_NEAR(f.machine.reduces(1), 19.0, 1e-9);
+    CHECK_NEAR(f.machine.reduces(2), 98.0, 1e-9);
+    // Tasks whose maps are done end by themselves.
+    f.state.phases[4].finished = 300;
+    f.at(20.0);
+    CHECK_EQUAL(f.machine.blocked(), 0.0);
+    f.at(30.0);
+    CHECK_NEAR(f.machine.reduces(1), 17.0, 1e-9);
+  }
+}
+
+// s^(1/2) together; by a table that ends at three slots, where more are of no use; and a job's own.
+TEST(speed_up_below_linear) {
+  Fixture root(false);
+  root.jobs({0}, {100});
+  root.begin({0.5, {}});
+  root.at(10.0);
+  CHECK_NEAR(root.machine.reduces(0), 100.0 - std::sqrt(5.0), 1e-9);
+  Fixture table(false);
+  table.jobs({0, 0}, {100, 200});
+  table.begin({1.0, {1.0, 1.5, 1.75, 1.75}});
+  table.at(10.0);
+  CHECK_NEAR(table.machine.reduces(0), 98.25, 1e-9);
+  CHECK_NEAR(table.machine.reduces(1), 198.5, 1e-9);
+  Fixture own(false);
+  own.jobs({0, 0}, {100, 200});
+  const std::vector<std::int64_t> offset{0, 2, 2};
+  const std::vector<double> rates{1.0, 1.25};
+  own.state.jobs.rate_offset = offset;
+  own.state.jobs.rates = rates;
+  own.begin();
+  own.at(10.0);
+  CHECK_NEAR(own.machine.reduces(0), 98.75, 1e-9);
+  CHECK_NEAR(own.machine.reduces(1), 197.0, 1e-9);
+  Fixture none(false);  // one slot is as good as all
+  none.jobs({0, 0}, {100, 200});
+  none.begin({0.0, {}});
+  none.at(10.0);
+  CHECK_NEAR(none.machine.reduces(0), 99.0, 1e-9);
+  CHECK_NEAR(none.machine.reduces(1), 199.0, 1e-9);
+}
+
+// Tasks of no time, of the least and of the longest: it ends, and nobody gets more than there is.
+TEST(any_time_of_tasks) {
+  for (const double seconds : {0.0, 5e-324, 1e-300, 1.0, 1e300, 1.7e308}) {
+    for (const bool generic : {false, true}) {
+      context = text("seconds ", seconds, " generic ", generic);
+      Fixture f(generic);
+      f.jobs({1, 1000, 0}, {3, 1, 1000}, seconds);
+      f.begin();
+      for (const double now : {1e-300, 1.0, 1e9, 1e300}) {
+        f.at(now);
+        for (const Index j : f.state.present) {
+          CHECK(f.machine.reduces(j) >= 0.0);
+          CHECK(f.machine.reduces(j) <= static_cast<double>(f.reduces[j]));
+        }
+      }
+    }
+  }
+  context.clear();
+}
+
+}  // namespace
+}  // namespace malleable::check
