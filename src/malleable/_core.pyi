@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -8,9 +9,40 @@ _Integers = npt.NDArray[np.int64]
 
 ALL_SLOTS: int
 MOST_SLOTS: int
+LATEST_TIME: float
+WORK: Range
+LEFT: Range
+TOTAL: Range
+WEIGHT: Range
+RATE: Range
+BYTES: Range
 KNAPSACK_EFFORT: int
 DEFAULT_EFFORT: int
+
+def default_effort(jobs: int) -> int: ...
+
 MOST_DEADLINE_PACKED: int
+
+__version__: str
+
+class Turn:
+    def __init__(self) -> None: ...
+    def __enter__(self) -> None: ...
+    def __exit__(self, *args: Any) -> None: ...
+
+class Range:
+    def __init__(self, *args: Any, **kwargs: Any) -> None: ...
+    @property
+    def least(self) -> float: ...
+    @property
+    def most(self) -> float: ...
+    @property
+    def zero(self) -> bool: ...
+    @property
+    def text(self) -> str: ...
+    def check(self, field: str, values: _Floats) -> None: ...
+
+def check_times(field: str, values: _Floats) -> None: ...
 
 class Penalties:
     def __init__(
@@ -90,7 +122,7 @@ class SlottedEpoch:
         maps: _Integers,
         reduces: _Integers,
         running: _Integers,
-        map_left: _Floats,
+        map_left: _Floats | None,
         reduce_left: _Floats,
     ) -> _Integers: ...
     def update(
@@ -103,8 +135,9 @@ class SlottedEpoch:
         reduce_left: _Floats | None,
     ) -> None: ...
     def remove(self, ids: _Integers, cancelled: bool) -> None: ...
-    def set_machines(self, machines: int) -> None: ...
-    def decide(self, now: float) -> tuple[_Integers, _Integers, _Integers]: ...
+    def decide(
+        self, now: float, machines: int | None
+    ) -> tuple[_Integers, _Integers, _Integers]: ...
 
 def validate_map_reduce(
     arrival: _Integers, map: _Integers, task_offset: _Integers, task: _Integers
@@ -137,7 +170,16 @@ class TandemBatch:
     def plan(self) -> tuple[str, _Floats, _Floats]: ...
 
 class OverlapEpoch:
-    def __init__(self, policy: str, conserving: bool, bounce: bool) -> None: ...
+    def __init__(
+        self,
+        policy: str,
+        conserving: bool,
+        bounce: bool,
+        map_slots: int,
+        shuffle_slots: int,
+    ) -> None: ...
+    @property
+    def slots(self) -> tuple[int, int]: ...
     def __len__(self) -> int: ...
     def add(
         self,
@@ -145,8 +187,8 @@ class OverlapEpoch:
         map: _Floats,
         shuffle: _Floats,
         ready: _Floats | None,
-        most_map: _Floats | None,
-        most_shuffle: _Floats | None,
+        max_map_slots: _Floats | None,
+        max_shuffle_slots: _Floats | None,
     ) -> _Integers: ...
     def update(
         self,
@@ -154,12 +196,12 @@ class OverlapEpoch:
         map: _Floats | None,
         shuffle: _Floats | None,
         ready: _Floats | None,
-        most_map: _Floats | None,
-        most_shuffle: _Floats | None,
+        max_map_slots: _Floats | None,
+        max_shuffle_slots: _Floats | None,
     ) -> None: ...
     def remove(self, ids: _Integers) -> None: ...
     def decide(
-        self, now: float, map_slots: int, shuffle_slots: int
+        self, now: float, map_slots: int | None, shuffle_slots: int | None
     ) -> tuple[_Integers, _Floats, _Floats, _Integers, _Integers]: ...
 
 class ClusterState:
@@ -221,6 +263,7 @@ class ClusterSrpt(ClusterPolicy):
         self,
         policy: str,
         speedup: float,
+        rates: list[float],
         exponents: list[float],
         useful: list[int],
         by_user: bool,
@@ -265,7 +308,10 @@ class AdaptiveEpoch:
         seconds: _Floats,
     ) -> _Integers: ...
     def set_blocks(self, id: int, nodes: _Integers) -> None: ...
-    def set_waiting(self, ids: _Integers, phase: int, tasks: _Integers, now: float) -> None: ...
+    def set_waiting(
+        self, ids: _Integers, maps: _Integers | None, reduces: _Integers | None, now: float
+    ) -> None: ...
+    def maps(self, id: int) -> int: ...
     def finish(
         self,
         ids: _Integers,
@@ -323,8 +369,6 @@ class Epoch:
     def __len__(self) -> int: ...
     @property
     def slots(self) -> int: ...
-    @property
-    def version(self) -> int: ...
     def add(
         self,
         arrival: _Floats,
@@ -350,9 +394,9 @@ class Epoch:
     def remove(self, ids: _Integers) -> None: ...
     def decide(
         self, now: float, slots: int | None
-    ) -> tuple[_Integers, _Integers, npt.NDArray[np.bool_]]: ...
-    def plan(self) -> tuple[dict[str, Any], dict[str, Any]]: ...
-    def assess(self) -> tuple[float, float]: ...
+    ) -> tuple[int, _Integers, _Integers, npt.NDArray[np.bool_]]: ...
+    def plan(self, version: int) -> tuple[dict[str, Any], dict[str, Any]]: ...
+    def assess(self, version: int) -> tuple[float, float]: ...
 
 def validate_jobs(
     arrival: _Floats,
@@ -380,6 +424,7 @@ def plan(
     policy: str,
     effort: int,
     budget: float,
+    progress: Callable[[int, int], object] | None = None,
 ) -> dict[str, Any]: ...
 def resource_allocation(
     arrival: _Floats,

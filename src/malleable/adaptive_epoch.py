@@ -8,15 +8,21 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from malleable import _core
+from malleable import _core, views
 from malleable.adaptive_policy import Adaptive
+from malleable.epoch_columns import array_of, bools_of, floats_of, given, ids_of, integers_of
 from malleable.tables import Floats, Integers, check_count, check_time
+from malleable.values import Kept, by_value, in_turn
+from malleable.views import counted
 from malleable.workloads.cluster_jobs import ClusterJobs
 from malleable.workloads.cluster_nodes import Cluster, read_cluster
+
+_MOST_COPIES = 1 << 28  # of blocks placed at once
 
 __all__ = ["AdaptiveEpoch", "AdaptiveMatching", "TaskStarts"]
 
 
+@by_value()
 class TaskStarts(NamedTuple):
     """Tasks to start now, one row each.
 
@@ -35,7 +41,14 @@ class TaskStarts(NamedTuple):
     task: Integers
     node: Integers
 
+    def __repr__(self) -> str:
+        return views.brief(self)
 
+    def _repr_html_(self) -> str:
+        return views.as_html(self)
+
+
+@by_value()
 class AdaptiveMatching(NamedTuple):
     """What the last solution of the linear programs says, with today's rates.
 
@@ -64,8 +77,14 @@ class AdaptiveMatching(NamedTuple):
     minimum_share: Floats
     solves: int
 
+    def __repr__(self) -> str:
+        return views.brief(self)
 
-class AdaptiveEpoch:
+    def _repr_html_(self) -> str:
+        return views.as_html(self)
+
+
+class AdaptiveEpoch(Kept):
     """Which task each free slot of a heterogeneous cluster starts.
 
     Parameters
@@ -78,7 +97,9 @@ class AdaptiveEpoch:
     -----
     The object takes for granted that what it answers is started. Reduce tasks may start once all
     map tasks of their job have ended, or when `update` says so. Ids are never used twice; times never
-    fall. A wrong call changes nothing. A decision takes O(users x suggested classes) a slot.
+    fall. A wrong call changes nothing. One thread at a time per object, RuntimeError for a second one.
+    Copies and pickles go on as the original would (a pickle loads in the same version only); epochs
+    are equal if their state is. A decision takes O(users x suggested classes) a slot.
     Source: adaptive, section 6.2.
     """
 
@@ -122,6 +143,11 @@ class AdaptiveEpoch:
     def __len__(self) -> int:
         return len(self._present)
 
+    def __repr__(self) -> str:
+        return f"AdaptiveEpoch({counted(len(self), 'job')}, {self._cluster!r})"
+
+    _repr_html_ = views.as_html
+
     @property
     def cluster(self) -> Cluster:
         """Where tasks run."""
@@ -141,6 +167,7 @@ class AdaptiveEpoch:
             raise ValueError(f"now = {at}: before {self._now}, times never fall")
         return at
 
+    @in_turn
     def add(
         self, jobs: ClusterJobs, now: float, blocks: Sequence[npt.ArrayLike | None] | None = None
     ) -> Integers:
@@ -168,8 +195,10 @@ class AdaptiveEpoch:
             raise ValueError(f"jobs: a ClusterJobs is needed, not {type(jobs).__name__}")
         at = self._time(now)
         count = len(jobs)
+        if blocks is not None and not hasattr(blocks, "__len__"):
+            raise ValueError(f"blocks = {blocks!r}: one array of nodes a job, or None")
         if blocks is not None and len(blocks) != count:
-            raise ValueError(f"blocks has {len(blocks)} entries, expected {count}")
+            raise ValueError(f"blocks has {counted(len(blocks), 'entry')}, expected {count}")
         places = [
             None if b is None else self._block(b, jobs, k) for k, b in enumerate(blocks or [])
         ]
@@ -205,12 +234,21 @@ class AdaptiveEpoch:
                 )
 
     def _block(self, given: npt.ArrayLike, jobs: ClusterJobs, row: int) -> Integers:
-        places = np.ascontiguousarray(given, dtype=np.int64)
-        if places.ndim != 2 or len(places) != jobs.maps[row] or not places.size:
+        places = self._nodes(f"blocks[{row}]", given)
+        if len(places) != jobs.maps[row]:
             raise ValueError(f"blocks[{row}] has shape {places.shape}, expected (maps, copies)")
-        if places.min() < 0 or places.max() >= len(self._cluster):
-            raise ValueError(f"blocks[{row}]: names a node that the cluster has not")
         return places
+
+    def _nodes(self, field: str, given: npt.ArrayLike) -> Integers:
+        """Nodes of copies of blocks, shape (maps, copies)."""
+        places = array_of(field, given)
+        if places.ndim != 2 or not places.size:
+            raise ValueError(f"{field} has shape {places.shape}, expected (maps, copies)")
+        if places.dtype.kind not in "iu":
+            raise ValueError(f"{field}: not whole numbers")
+        for node in places[(places < 0) | (places >= len(self._cluster))][:1]:
+            raise ValueError(f"{field}: names a node that the cluster has not, {node}")
+        return np.ascontiguousarray(places, dtype=np.int64)
 
     def _class_rows(self, jobs: ClusterJobs, owners: Sequence[str], mean: Floats) -> Integers:
         keys: list[tuple[float, Any]]
@@ -230,6 +268,7 @@ class AdaptiveEpoch:
                 self._classes[key] = self._epoch.add_class()
         return np.array([self._classes[key] for key in keys], dtype=np.int64)
 
+    @in_turn
     def set_blocks(self, job_id: int, nodes: npt.ArrayLike) -> None:
         """Where copies of the blocks of a job's map tasks are, before any of them started.
 
@@ -238,8 +277,13 @@ class AdaptiveEpoch:
         job_id : int
         nodes : array_like of int, shape (maps, copies)
         """
-        self._epoch.set_blocks(int(job_id), np.ascontiguousarray(nodes, dtype=np.int64))
+        job = _job(job_id)
+        tasks, places = self._epoch.maps(job), self._nodes("nodes", nodes)
+        if len(places) != tasks:
+            raise ValueError(f"nodes has {len(places)} rows, expected one for each of {tasks} maps")
+        self._epoch.set_blocks(job, places)
 
+    @in_turn
     def place(self, job_id: int, copies: int = 3, blocks: int | None = None) -> Integers:
         """Nodes for copies of a job's blocks: those that its class is suggested to, in turn.
 
@@ -251,15 +295,17 @@ class AdaptiveEpoch:
         ndarray of int64, shape (blocks, copies)
             ``blocks`` is the number of map tasks by default; copies at most the number of nodes.
         """
-        number = check_count("copies", copies)
+        number, job = check_count("copies", copies), _job(job_id)
         if not 1 <= number <= len(self._cluster):
             raise ValueError(f"copies = {copies}: must be from 1 to {len(self._cluster)}")
         if blocks is None:
-            counts = self._epoch.counts(np.array([job_id], dtype=np.int64))
-            names = ("map_waiting", "map_running", "map_finished")
-            blocks = sum(int(counts[name][0]) for name in names)
-        return np.asarray(self._epoch.place(int(job_id), check_count("blocks", blocks), number))
+            blocks = self._epoch.maps(job)
+        wanted = check_count("blocks", blocks)
+        if wanted * number > _MOST_COPIES:
+            raise ValueError(f"blocks = {blocks}: more than {_MOST_COPIES} copies in all")
+        return np.asarray(self._epoch.place(job, wanted, number))
 
+    @in_turn
     def update(
         self,
         ids: npt.ArrayLike,
@@ -278,12 +324,14 @@ class AdaptiveEpoch:
             From 0 to the tasks that neither run nor have ended.
         """
         at = self._time(now)
-        rows = _ids(ids)
-        for phase, tasks in enumerate((maps, reduces)):
-            if tasks is not None:
-                self._epoch.set_waiting(rows, phase, _whole("tasks", tasks), at)
+        rows = ids_of(ids)
+        count = len(rows)
+        self._epoch.set_waiting(
+            rows, integers_of("maps", maps, count), integers_of("reduces", reduces, count), at
+        )
         self._now = at
 
+    @in_turn
     def finish(
         self,
         ids: npt.ArrayLike,
@@ -309,25 +357,27 @@ class AdaptiveEpoch:
         done : array_like of bool, optional
         """
         at = self._time(now)
-        rows = _ids(ids)
-        shape = rows.shape
+        rows = ids_of(ids)
+        count = len(rows)
         self._epoch.finish(
             rows,
-            np.ascontiguousarray(np.broadcast_to(_whole("phase", phase), shape)),
-            np.ascontiguousarray(np.broadcast_to(_whole("node", node), shape)),
-            np.ascontiguousarray(np.broadcast_to(_whole("task", task), shape)),
-            np.ascontiguousarray(np.broadcast_to(np.asarray(seconds, dtype=np.float64), shape)),
-            np.ascontiguousarray(np.broadcast_to(np.asarray(done, dtype=np.uint8), shape)),
+            integers_of("phase", given("phase", phase), count),
+            integers_of("node", given("node", node), count),
+            integers_of("task", given("task", task), count, least=-1),
+            floats_of("seconds", given("seconds", seconds), count),
+            bools_of("done", given("done", done), count),
             at,
         )
         self._now = at
 
+    @in_turn
     def remove(self, ids: npt.ArrayLike) -> None:
         """Forget jobs; what ran of them ends elsewhere."""
-        rows = np.unique(_ids(ids))
+        rows = ids_of(ids)
         self._epoch.remove(rows)
         self._present.difference_update(rows.tolist())
 
+    @in_turn
     def decide(
         self, now: float, free_map_slots: npt.ArrayLike, free_reduce_slots: npt.ArrayLike = 0
     ) -> TaskStarts:
@@ -357,25 +407,33 @@ class AdaptiveEpoch:
         return TaskStarts(found["ids"], found["phase"], found["task"], found["node"])
 
     def _by_node(self, field: str, slots: npt.ArrayLike) -> Integers:
-        given = _whole(field, slots)
-        if given.ndim == 0:
-            return np.full(len(self._cluster), given)
-        return np.ascontiguousarray(given)
+        nodes = len(self._cluster)
+        array = array_of(field, slots)
+        if array.ndim and array.shape != (nodes,):
+            raise ValueError(f"{field} has {array.size} entries, expected {nodes}")
+        column: Integers = integers_of(field, given(field, slots), nodes)
+        return column
 
+    @in_turn
     def counts(self, ids: npt.ArrayLike) -> dict[str, Integers]:
         """Tasks of jobs: ``map_waiting``, ``map_running``, ``map_finished``, the same for reduces."""
-        return dict(self._epoch.counts(_ids(ids)))
+        return dict(self._epoch.counts(ids_of(ids)))
 
+    @in_turn
     def match(self, now: float) -> AdaptiveMatching:
         """Solve the linear programs with today's estimates, whatever moved."""
         at = self._time(now)
         self._epoch.match(at)
         self._now = at
-        return self.matching(at)
+        return self._matching(at)
 
+    @in_turn
     def matching(self, now: float | None = None) -> AdaptiveMatching:
         """The matching in use, and the rates at a time (by default the last one heard of)."""
-        found = self._epoch.matching(self._now if now is None else check_time("now", now))
+        return self._matching(self._now if now is None else check_time("now", now))
+
+    def _matching(self, now: float) -> AdaptiveMatching:
+        found = self._epoch.matching(now)
         return AdaptiveMatching(
             tuple(self._classes),
             [np.flatnonzero(self._resource == r) for r in range(len(self._example))],
@@ -388,13 +446,9 @@ class AdaptiveEpoch:
         )
 
 
-def _whole(field: str, values: npt.ArrayLike) -> Integers:
-    given = np.asarray(values)
-    if given.dtype.kind not in "iu" and given.size:
-        raise ValueError(f"{field}: not whole numbers")
-    return given.astype(np.int64)
-
-
-def _ids(values: npt.ArrayLike) -> Integers:
-    rows = _whole("ids", values).reshape(-1)
-    return np.ascontiguousarray(rows)
+def _job(job_id: Any) -> int:
+    if isinstance(job_id, bool) or not isinstance(job_id, (int, np.integer)):
+        raise ValueError(f"job_id = {job_id!r}: not an id")
+    if not 0 <= job_id < 2**63:
+        raise ValueError(f"job_id = {job_id}: no such job")
+    return int(job_id)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from malleable.class_matching import check_solver, resource_shares
+from malleable.class_matching import check_solver, check_solver_name, resource_shares
+from malleable.domain import RATE, WEIGHT, check_amount, shown
 from malleable.tables import Floats
 
 __all__ = ["Adaptive"]
@@ -73,12 +75,10 @@ class Adaptive:
         ):
             value = getattr(self, field)
             if isinstance(value, bool) or not isinstance(value, (int, float)):
-                raise ValueError(f"{field} = {value!r}: not a number")
-            finite = infinite or math.isfinite(value)
-            if not (value >= 0.0 and finite) or (field == "memory" and value == 0.0):
-                least = "above 0" if field == "memory" else "at least 0"
-                raise ValueError(f"{field} = {value}: must be {least}")
-        check_solver(self.solver)
+                raise ValueError(f"{field} = {shown(value)}: not a number")
+            if not (infinite and value == math.inf):
+                check_amount(field, value, RATE if field == "memory" else WEIGHT)
+        check_solver_name(self.solver)
 
     @classmethod
     def literal(cls, max_wait: float = math.inf) -> Adaptive:
@@ -111,9 +111,4 @@ class Adaptive:
 
     def matcher(self) -> Callable[[Floats, Floats, Floats], Floats]:
         """A function of arrival rates, execution rates and numbers of nodes that gives shares."""
-        solver = check_solver(self.solver)
-
-        def shares(arrival: Floats, execution: Floats, nodes: Floats) -> Floats:
-            return resource_shares(arrival, execution, nodes, solver)
-
-        return shares
+        return functools.partial(resource_shares, solver=check_solver(self.solver))

@@ -8,9 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from malleable import views
+from malleable.domain import WEIGHT, floats
 from malleable.tables import Floats, Integers
+from malleable.values import by_value
+from malleable.views import counted
 
-__all__ = ["ClassMatching", "check_solver", "match_classes", "resource_shares"]
+__all__ = ["ClassMatching", "check_solver", "check_solver_name", "match_classes", "resource_shares"]
 
 SOLVERS = ("highs", "scipy")
 # A share is called zero when it serves less than this part of what its class needs.
@@ -19,6 +23,7 @@ _ZERO = 1e-7
 _PRICED = 1e-9
 
 
+@by_value()
 class ClassMatching(NamedTuple):
     """How much of each node is meant for each class.
 
@@ -36,9 +41,21 @@ class ClassMatching(NamedTuple):
     share: Floats
     suggested: npt.NDArray[np.bool_]
 
+    def __repr__(self) -> str:
+        return views.brief(self)
+
+    def _repr_html_(self) -> str:
+        return views.as_html(self)
+
     def sets(self) -> list[Integers]:
         """For each node, its suggested classes in ascending order."""
         return [np.flatnonzero(column) for column in self.suggested.T]
+
+
+def check_solver_name(solver: str) -> None:
+    """ValueError for an unknown name; whether the library is there shows when it is needed."""
+    if solver not in ("auto", *SOLVERS):
+        raise ValueError(f"solver = {solver!r}: expected one of auto, {', '.join(SOLVERS)}")
 
 
 def check_solver(solver: str = "auto") -> str:
@@ -51,8 +68,7 @@ def check_solver(solver: str = "auto") -> str:
     ImportError
         Neither highspy nor scipy is there, or not the one asked for.
     """
-    if solver not in ("auto", *SOLVERS):
-        raise ValueError(f"solver = {solver!r}: expected one of auto, {', '.join(SOLVERS)}")
+    check_solver_name(solver)
     modules = {"highs": "highspy", "scipy": "scipy"}
     wanted = SOLVERS if solver == "auto" else (solver,)
     for name in wanted:
@@ -63,17 +79,16 @@ def check_solver(solver: str = "auto") -> str:
 
 
 def _checked(field: str, values: npt.ArrayLike, dimensions: int) -> Floats:
-    try:
-        array = np.ascontiguousarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{field}: not numbers") from None
+    array = floats(field, values)
     if array.ndim != dimensions:
-        raise ValueError(f"{field} has {array.ndim} dimensions, expected {dimensions}")
-    bad = ~(np.isfinite(array) & (array >= 0.0))
+        raise ValueError(f"{field} has {counted(array.ndim, 'dimension')}, expected {dimensions}")
+    bad = ~((array >= WEIGHT.least) & (array <= WEIGHT.most) | (array == 0.0))
     if bad.any():
         where = tuple(int(k) for k in np.argwhere(bad)[0])
         place = ", ".join(map(str, where))
-        raise ValueError(f"{field}[{place}] = {array[where]}: must be finite and at least 0")
+        raise ValueError(
+            f"{field}[{place}] = {array[where]}: must be finite and at least 0, {WEIGHT.text[8:]}"
+        )
     return array
 
 
@@ -137,7 +152,8 @@ def match_classes(
     classes, nodes = mu.shape
     if len(alpha) != classes:
         raise ValueError(
-            f"arrival_rates has {len(alpha)} entries but execution_rates has {classes} rows"
+            f"arrival_rates has {counted(len(alpha), 'entry')} but execution_rates has "
+            f"{counted(classes, 'row')}"
         )
     first, member = _types(mu, node_type) if group else (np.arange(nodes), np.arange(nodes))
     count = np.bincount(member, minlength=len(first)).astype(np.float64)

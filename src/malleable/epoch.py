@@ -9,7 +9,8 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
-from malleable import _core
+from malleable import _core, views
+from malleable.domain import WEIGHT, check_amount
 from malleable.epoch_columns import floats_of, ids_of, integers_of
 from malleable.objectives import parse_objective, relative_gap
 from malleable.planning import POLICIES, Plan, check_effort
@@ -21,10 +22,12 @@ from malleable.tables import (
     check_slots,
     check_time,
 )
+from malleable.values import Kept, by_value
 
 __all__ = ["Decision", "Epoch"]
 
 
+@by_value(without=("_assessment", "_epoch", "_version"))
 class Decision:
     """Slots of every job now.
 
@@ -51,7 +54,7 @@ class Decision:
     def __init__(
         self,
         epoch: Epoch,
-        version: tuple[int, int],
+        version: int,
         now: float,
         ids: Integers,
         slots: Integers,
@@ -79,14 +82,16 @@ class Decision:
 
     def _assessed(self) -> tuple[float, float]:
         if self._assessment is None:
-            self._assessment = self._epoch._assess(self)
+            self._assessment = self._epoch._core.assess(self._version)
         return self._assessment
 
     def __repr__(self) -> str:
         return (
-            f"Decision(now={self.now:g}, {len(self.ids)} jobs, {int(self.slots.sum())} slots, "
-            f"{int(self.changed.sum())} changed)"
+            f"Decision(now={self.now!r}, {views.counted(len(self.ids), 'job')}, "
+            f"{views.counted(int(self.slots.sum()), 'slot')}, {int(self.changed.sum()):,} changed)"
         )
+
+    _repr_html_ = views.as_html
 
     def plan(self) -> Plan:
         """The plan behind this decision, with value, bound and pieces; its rows are those of `ids`.
@@ -99,20 +104,20 @@ class Decision:
         return self._epoch._plan(self)
 
 
-class Epoch:
+class Epoch(Kept):
     """Decides, epoch by epoch, how many slots each job gets.
 
     Parameters
     ----------
     slots : int
-        Capacity, at least 1; `decide` can change it.
+        Capacity, from 1 to 2^50; `decide` can change it.
     objective : str
         ``sum:KIND`` or ``max:KIND`` as for `malleable.plan`, except custom.
     policy : str
         ``flex``, ``fair``, ``fifo`` or ``wdeq``.
     hysteresis : float
         FLEX: a job that holds more than its minimum counts as (1 + hysteresis) times as urgent, so that
-        slots move only when the gain is worth it. 0: they move freely.
+        slots move only when the gain is worth it. 0: they move freely; otherwise from 1e-12 to 1e12.
     min_mode : str
         ``guarantee`` or ``gang``.
     effort : int, optional
@@ -121,7 +126,9 @@ class Epoch:
 
     Notes
     -----
-    One thread at a time per object; several objects run side by side. `decide` is O(J) for fair and
+    One thread at a time per object, RuntimeError for a second one; several objects run side by side.
+    Copies and pickles go on as the original would (a pickle loads in the same version only); epochs
+    are equal if their state is. `decide` is O(J) for fair and
     for sums of response, completion, stretch and lateness, O(J log J) otherwise, and allocates only the
     arrays that it returns. FLEX, section 2.2 (epochs).
     """
@@ -145,19 +152,26 @@ class Epoch:
         self._goal = goal
         self._policy = policy
         self._min_mode = min_mode
-        self._decisions = 0
         self._core = _core.Epoch(
             check_slots(slots),
             goal.is_max,
             int(goal.kinds[0]),
             policy,
             min_mode == "gang",
-            check_time("hysteresis", hysteresis),
+            check_amount("hysteresis", hysteresis, WEIGHT),
             None if effort is None else check_effort(effort),
         )
 
     def __len__(self) -> int:
         return len(self._core)
+
+    def __repr__(self) -> str:
+        return (
+            f"Epoch({self._policy}, {self.objective}: {views.counted(len(self), 'job')}, "
+            f"{views.counted(self.slots, 'slot')})"
+        )
+
+    _repr_html_ = views.as_html
 
     @property
     def slots(self) -> int:
@@ -228,6 +242,11 @@ class Epoch:
     ) -> None:
         """Change jobs; ``work`` is what remains. Arrival and original size stay as they were.
 
+        What remains may be up to 1e15; less than 1e-12 is a residue of rounding and counts as 0.
+        A job of which nothing remains keeps ``max(1, min_slots)`` slots until it is removed, before all
+        others and as far as minima leave them: an estimate may run out before the job does. For value
+        and bound it ends now.
+
         Contiguous arrays of the right type are read in place. Nothing changes if anything is wrong.
         """
         rows = ids_of(ids)
@@ -241,7 +260,7 @@ class Epoch:
         )
 
     def remove(self, ids: npt.ArrayLike) -> None:
-        """Forget jobs, finished or not. Nothing changes if an id is unknown."""
+        """Forget jobs, finished or not. Nothing changes if an id is unknown or named twice."""
         self._core.remove(ids_of(ids))
 
     def decide(self, now: float = 0.0, slots: int | None = None) -> Decision:
@@ -250,30 +269,18 @@ class Epoch:
         Parameters
         ----------
         now : float
-            Absolute time [s]; no job may arrive later.
+            Absolute time [s], from -1e12 to 1e12; no job may arrive later.
         slots : int, optional
             New capacity, kept from now on (nodes come and go).
         """
         moment = check_time("now", now)
         capacity = None if slots is None else check_slots(slots)
-        ids, given, changed = self._core.decide(moment, capacity)
-        self._decisions += 1
-        return Decision(self, (self._core.version, self._decisions), moment, ids, given, changed)
-
-    def _must_be_last(self, decision: Decision, wanted: str) -> None:
-        if decision._version != (self._core.version, self._decisions):
-            raise RuntimeError(
-                f"the epoch has moved on since this decision; ask for the {wanted} first"
-            )
-
-    def _assess(self, decision: Decision) -> tuple[float, float]:
-        self._must_be_last(decision, "value")
-        return self._core.assess()
+        version, ids, given, changed = self._core.decide(moment, capacity)
+        return Decision(self, version, moment, ids, given, changed)
 
     def _plan(self, decision: Decision) -> Plan:
-        self._must_be_last(decision, "plan")
         began = time.perf_counter()
-        result, columns = self._core.plan()
+        result, columns = self._core.plan(decision._version)
         took = time.perf_counter() - began
         jobs = Jobs.of_core(columns, decision.ids.copy())
         paid = self._goal.penalties(jobs).of_jobs(result["completion"])
@@ -287,4 +294,5 @@ class Epoch:
             result,
             paid,
             took,
+            live=True,
         )

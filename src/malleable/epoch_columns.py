@@ -7,22 +7,29 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from malleable.tables import ALL_SLOTS, Integers
+from malleable.domain import ALL_SLOTS, as_numbers, floats, no_mask
+from malleable.tables import Integers
 
-__all__ = ["count_of", "floats_of", "ids_of", "integers_of"]
+__all__ = ["array_of", "bools_of", "count_of", "floats_of", "given", "ids_of", "integers_of"]
+
+
+def array_of(field: str, values: npt.ArrayLike) -> npt.NDArray[Any]:
+    """Values as an array; ValueError where they make none."""
+    no_mask(field, values)
+    try:
+        return np.asarray(values)
+    except ValueError:
+        raise ValueError(f"{field}: expected numbers, rows of one length") from None
 
 
 def count_of(field: str, values: npt.ArrayLike) -> int:
     """How many jobs a column is for; a scalar is for one."""
-    try:
-        return len(np.atleast_1d(np.asarray(values)))
-    except ValueError:
-        raise ValueError(f"{field}: expected numbers") from None
+    return len(np.atleast_1d(array_of(field, values)))
 
 
 def ids_of(ids: npt.ArrayLike) -> Integers:
     """Ids as int64; ValueError unless they are whole numbers."""
-    array = np.atleast_1d(np.asarray(ids))
+    array = np.atleast_1d(array_of("ids", ids))
     if array.ndim != 1 or (array.dtype.kind not in "iu" and array.size):
         raise ValueError(f"ids: expected a list of whole numbers, not {array.dtype}")
     for bad in np.flatnonzero(array > np.iinfo(np.int64).max)[:1]:
@@ -39,6 +46,13 @@ def _of_ids(field: str, array: npt.NDArray[Any], count: int) -> npt.NDArray[Any]
     return array
 
 
+def given(field: str, values: npt.ArrayLike | None) -> npt.ArrayLike:
+    """A column that cannot be left out; ValueError for None."""
+    if values is None:
+        raise ValueError(f"{field} = None: needed")
+    return values
+
+
 def floats_of(field: str, values: npt.ArrayLike | None, count: int) -> Any:
     """Float64, one entry a job or a scalar that is spread; None stays None.
 
@@ -48,23 +62,27 @@ def floats_of(field: str, values: npt.ArrayLike | None, count: int) -> Any:
         return None
     if field == "deadline" and isinstance(values, (list, tuple)):
         values = [np.inf if value is None else value for value in values]
-    try:
-        array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{field}: expected numbers") from None
-    return np.ascontiguousarray(_of_ids(field, array, count))
+    return np.ascontiguousarray(_of_ids(field, floats(field, values), count))
 
 
-def integers_of(field: str, values: npt.ArrayLike | None, count: int) -> Any:
-    """As `floats_of`, for whole numbers of at least 0; `ALL_SLOTS` at most."""
+def integers_of(field: str, values: npt.ArrayLike | None, count: int, least: int = 0) -> Any:
+    """As `floats_of`, for whole numbers of at least 0, say; `ALL_SLOTS` at most."""
     if values is None:
         return None
-    array = np.asarray(values)
+    array = as_numbers(field, values)
     if array.dtype.kind not in "iu":
-        array = floats_of(field, values, count)
+        array = floats_of(field, array, count)
         for bad in np.flatnonzero(~(np.isfinite(array) & (array == np.floor(array))))[:1]:
             raise ValueError(f"{field}[{bad}] = {array[bad]}: must be a whole number")
     array = _of_ids(field, array, count)
-    for bad in np.flatnonzero(array < 0)[:1]:
-        raise ValueError(f"{field}[{bad}] = {array[bad]}: must be at least 0")
-    return np.ascontiguousarray(np.clip(array, 0, ALL_SLOTS), dtype=np.int64)
+    for bad in np.flatnonzero(array < least)[:1]:
+        raise ValueError(f"{field}[{bad}] = {array[bad]}: must be at least {least}")
+    return np.ascontiguousarray(np.clip(array, least, ALL_SLOTS), dtype=np.int64)
+
+
+def bools_of(field: str, values: npt.ArrayLike, count: int) -> Any:
+    """True or False, one entry a job or one that is spread, as bytes."""
+    array = array_of(field, values)
+    if array.dtype.kind != "b":
+        raise ValueError(f"{field}: expected True or False")
+    return np.ascontiguousarray(_of_ids(field, array, count), dtype=np.uint8)

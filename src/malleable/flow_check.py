@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from malleable.flow_tables import Flows
 from malleable.tables import Floats
+from malleable.views import counted
 
 __all__ = ["check_flow_schedule"]
 
@@ -71,17 +72,22 @@ def check_flow_schedule(plan: FlowSchedule) -> None:
     rounding = np.zeros(count)
     np.add.at(rounding, job, slots * np.spacing(np.maximum(np.abs(end), np.abs(start))))
     allowed = _TOLERANCE * flows.work + 4.0 * rounding
-    unseen = flows.work / np.minimum(flows.max_slots, plan.slots) if count else np.empty(0)
+    # Work that is too short for the clock leaves no piece, however many slots it has.
     horizon = float(np.abs(end).max(initial=abs(plan.now)))
-    missing = (first == np.inf) & (unseen > 8.0 * np.spacing(horizon))
-    for row in np.flatnonzero(missing & (flows.work > 0.0))[:1]:
+    instant = 8.0 * np.spacing(horizon)
+    unseen = np.minimum(flows.max_slots, plan.slots) * instant
+    for row in np.flatnonzero((first == np.inf) & (flows.work > unseen))[:1]:
         fail("never runs", int(row))
-    wrong = (np.abs(done - flows.work) > allowed) & (first < np.inf)
-    for row in np.flatnonzero(wrong)[:1]:
+    wrong = (done - flows.work > allowed) | (flows.work - done > allowed + unseen)
+    for row in np.flatnonzero(wrong & (first < np.inf))[:1]:
         fail(f"{done[row]} slot-seconds done of {flows.work[row]}", int(row))
 
-    # When a job has ended: by its last piece, or with its parents where it has none.
+    # When a job has ended: by its last piece, or with its parents where it has none; where work is
+    # not seen, as the plan says, if that is not before either.
+    told = np.asarray(plan.completion)
+    some_unseen = flows.work - done > allowed
     ended = np.where(last > -np.inf, last, arrived)
+    ended = np.where(some_unseen & (told <= horizon + instant), np.maximum(ended, told), ended)
     for row in _parents_first(flows):
         above = flows.parent[flows.parent_offset[row] : flows.parent_offset[row + 1]]
         if not len(above):
@@ -89,11 +95,11 @@ def check_flow_schedule(plan: FlowSchedule) -> None:
         ready = ended[above].max()
         if first[row] == np.inf:
             ended[row] = max(ended[row], ready)
-        elif first[row] < ready:
+        elif first[row] < ready - (instant if some_unseen[above].any() else 0.0):
             late = int(above[np.argmax(ended[above])])
             fail(f"starts at {first[row]}, but {flows.job_name[late]} ends at {ready}", row)
     ran = last > -np.inf
-    for row in np.flatnonzero(ran & (np.asarray(plan.completion) != ended))[:1]:
+    for row in np.flatnonzero(ran & (told != ended))[:1]:
         fail(f"completion {plan.completion[row]} but the last piece ends at {ended[row]}", int(row))
     for row in np.flatnonzero(ran & (np.asarray(plan.start) != first))[:1]:
         fail(f"start {plan.start[row]} but the first piece starts at {first[row]}", int(row))
@@ -112,14 +118,17 @@ def check_flow_schedule(plan: FlowSchedule) -> None:
     by_time = np.lexsort((kind, times))
     used = np.cumsum(change[by_time])
     for at in np.flatnonzero(used > plan.slots)[:1]:
-        fail(f"{used[at]} slots of {plan.slots} in use at {times[by_time][at]}")
+        fail(f"{counted(int(used[at]), 'slot')} of {plan.slots} in use at {times[by_time][at]}")
     who = np.concatenate([job, job])
     by_job = np.lexsort((kind, times, who))
     held = np.cumsum(change[by_job])  # every job's changes add up to 0, so this restarts by itself
     owner = who[by_job]
     for at in np.flatnonzero(held > flows.max_slots[owner])[:1]:
         row = int(owner[at])
-        fail(f"{held[at]} slots at {times[by_job][at]}, its maximum is {flows.max_slots[row]}", row)
+        fail(
+            f"{counted(int(held[at]), 'slot')} at {times[by_job][at]}, its maximum is {flows.max_slots[row]}",
+            row,
+        )
 
 
 def _parents_first(flows: Flows) -> list[int]:

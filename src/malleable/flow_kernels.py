@@ -8,9 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from malleable import _core
+from malleable import _core, views
+from malleable.domain import floats as as_floats
 from malleable.flow_tables import Flows
 from malleable.tables import Floats, Integers, check_slots, check_time
+from malleable.values import by_value
+from malleable.views import counted
 
 __all__ = [
     "CellFlow",
@@ -26,6 +29,7 @@ __all__ = [
 ]
 
 
+@by_value()
 class FlowChains(NamedTuple):
     """Chains of pseudo-jobs: flow f owns ``offset[f]:offset[f + 1]`` of ``length`` [s] and ``height``
     [slots]; job i is part of the pseudo-jobs ``first[i]:end[i]``."""
@@ -35,6 +39,9 @@ class FlowChains(NamedTuple):
     height: Integers
     first: Integers
     end: Integers
+
+    def __repr__(self) -> str:
+        return views.brief(self)
 
 
 def flow_chains(flows: Flows, slots: int) -> FlowChains:
@@ -50,10 +57,14 @@ def flow_chains(flows: Flows, slots: int) -> FlowChains:
     return FlowChains(**found)
 
 
+@by_value()
 class ChainSchedule(NamedTuple):
     """A schedule of pseudo-jobs. ``flow[p]`` owns the pieces ``offset[p]:offset[p + 1]``, in order of
     time: pseudo-job ``pseudo_job[q]`` (a row of `FlowChains`) holds ``slots[q]`` from ``start[q]`` to
-    ``end[q]`` [s]. ``completion`` is per flow [s]. All times are absolute."""
+    ``end[q]`` [s]. ``completion`` is per flow [s]. All times are absolute.
+
+    ``proof`` is the first flow whose completion proves that no schedule meets all deadlines (figure 5,
+    steps 10 and 11: it comes after twice its deadline, counted from ``now``), or -1."""
 
     flow: Integers
     offset: Integers
@@ -62,6 +73,10 @@ class ChainSchedule(NamedTuple):
     end: Floats
     slots: Integers
     completion: Floats
+    proof: int = -1
+
+    def __repr__(self) -> str:
+        return views.brief(self)
 
 
 def deadline_greedy(
@@ -85,6 +100,9 @@ def deadline_greedy(
     Returns
     -------
     ChainSchedule
+        With ``proof``: the first flow that says ``infeasible``, or -1. -1 says nothing about whether the
+        deadlines can be met; and it is always -1 where flows arrive after ``now`` or ``order`` is not
+        by deadline, since then nothing follows.
 
     Raises
     ------
@@ -95,13 +113,18 @@ def deadline_greedy(
     -----
     O(K log K) for K pseudo-jobs while few intervals are partly free at once.
     """
-    found = _core.deadline_greedy(
-        *_columns(flows),
-        check_slots(slots),
-        check_time("now", now),
-        _permutation("order", order, len(flows)),
-    )
-    return ChainSchedule(**found)
+    now = check_time("now", now)
+    by_deadline = _permutation("order", order, len(flows))
+    found = _core.deadline_greedy(*_columns(flows), check_slots(slots), now, by_deadline)
+    due = flows.deadline[by_deadline]
+    if len(flows) and (np.any(flows.arrival > now) or np.any(due[1:] < due[:-1])):
+        return ChainSchedule(**found)
+    due = due + 1e-9 * np.maximum(1.0, np.abs(due)) - now
+    # A flow without work ended when it came, whatever the schedule.
+    work = np.bincount(flows.flow, weights=flows.work, minlength=len(flows))[by_deadline]
+    late = found["completion"][by_deadline] - now > np.where(work > 0.0, 2.0, 1.0) * due
+    proof = by_deadline[np.argmax(late)] if late.any() else -1
+    return ChainSchedule(**found, proof=int(proof))
 
 
 def wrap_around(
@@ -162,6 +185,7 @@ def wrap_around(
     return found
 
 
+@by_value()
 class ListSchedule(NamedTuple):
     """``start`` and ``completion`` per job, ``flow_completion`` per flow [s, absolute]; ``pieces``:
     ``job, start, end, slots``."""
@@ -170,6 +194,9 @@ class ListSchedule(NamedTuple):
     completion: Floats
     flow_completion: Floats
     pieces: Mapping[str, npt.NDArray[Any]]
+
+    def __repr__(self) -> str:
+        return views.brief(self)
 
 
 def ready_list(flows: Flows, slots: int, rank: npt.ArrayLike, now: float = 0.0) -> ListSchedule:
@@ -213,6 +240,7 @@ def fair_list(flows: Flows, slots: int, now: float = 0.0) -> ListSchedule:
     return ListSchedule(**found)
 
 
+@by_value()
 class CellFlow(NamedTuple):
     """``amount[k]`` units of ``flow[k]`` in ``cell[k]``; the value, the bound of the duals, and these:
     a price per cell that never rises, a potential per flow. ``pivots`` of the simplex."""
@@ -225,6 +253,9 @@ class CellFlow(NamedTuple):
     price: Floats
     potential: Floats
     pivots: int
+
+    def __repr__(self) -> str:
+        return views.brief(self)
 
 
 def min_cost_flow(
@@ -264,11 +295,11 @@ def min_cost_flow(
     Network simplex with arcs that are never stored; see `cpp/include/malleable/kernel/min_cost_flow.hpp`.
     """
     floats = {
-        "volume": np.ascontiguousarray(volume, dtype=np.float64),
-        "time": np.ascontiguousarray(time, dtype=np.float64),
-        "room": np.ascontiguousarray(room, dtype=np.float64),
-        "value": np.ascontiguousarray(value, dtype=np.float64),
-        "slope": np.ascontiguousarray(slope, dtype=np.float64),
+        "volume": as_floats("volume", volume),
+        "time": as_floats("time", time),
+        "room": as_floats("room", room),
+        "value": as_floats("value", value),
+        "slope": as_floats("slope", slope),
     }
     for field, column in floats.items():
         _need(field, column, np.isfinite(column), "must be finite")
@@ -278,12 +309,14 @@ def min_cost_flow(
     _need("time", cells[1:], np.diff(cells) >= 0.0, "times must not fall")
     _need("slope", floats["slope"], floats["slope"] >= 0.0, "must be at least 0")
     if len(cells) != len(floats["room"]):
-        raise ValueError(f"room has {len(floats['room'])} entries but time has {len(cells)}")
+        raise ValueError(
+            f"room has {counted(len(floats['room']), 'entry')} but time has {len(cells)}"
+        )
     rows = np.ascontiguousarray(offset, dtype=np.int64)
     first = np.ascontiguousarray(from_cell, dtype=np.int64)
     count = len(floats["value"])
     if len(rows) != len(work) + 1 or (len(rows) and (rows[0] != 0 or rows[-1] != count)):
-        raise ValueError(f"offset: expected {len(work) + 1} entries from 0 to {count}")
+        raise ValueError(f"offset: expected {counted(len(work) + 1, 'entry')} from 0 to {count}")
     if len(first) != count or len(floats["slope"]) != count:
         raise ValueError("from_cell, value and slope differ in length")
     _need("offset", rows[1:], np.diff(rows) >= 1, "every flow needs a row")
@@ -322,7 +355,7 @@ def _columns(
 def _permutation(field: str, values: npt.ArrayLike, count: int) -> Integers:
     rows = np.ascontiguousarray(values)
     if rows.shape != (count,):
-        raise ValueError(f"{field}: expected {count} entries, got shape {rows.shape}")
+        raise ValueError(f"{field}: expected {counted(count, 'entry')}, got shape {rows.shape}")
     if count == 0:
         return np.empty(0, dtype=np.int64)
     if rows.dtype.kind not in "iu":
@@ -336,7 +369,7 @@ def _permutation(field: str, values: npt.ArrayLike, count: int) -> Integers:
 
 
 def _check_chain_schedule(flows: int, chains: FlowChains, given: ChainSchedule) -> None:
-    flow, offset, rows, start, end, held, _ = given
+    flow, offset, rows, start, end, held, _, _ = given
     count = len(rows)
     if not len(start) == len(end) == len(held) == count:
         raise ValueError("pseudo_job, start, end and slots differ in length")
@@ -345,7 +378,7 @@ def _check_chain_schedule(flows: int, chains: FlowChains, given: ChainSchedule) 
     first[np.unique(flow, return_index=True)[1]] = True
     _need("flow", flow, first, "stands there twice")
     if len(offset) != len(flow) + 1 or offset[0] != 0 or offset[-1] != count:
-        raise ValueError(f"offset: expected {len(flow) + 1} entries from 0 to {count}")
+        raise ValueError(f"offset: expected {counted(len(flow) + 1, 'entry')} from 0 to {count}")
     _need("offset", offset[1:], np.diff(offset) >= 0, "must not fall")
     owner = np.repeat(flow, np.diff(offset))
     own = (rows >= chains.offset[owner]) & (rows < chains.offset[owner + 1])

@@ -14,19 +14,23 @@ from malleable import _core, views
 from malleable.flow_check import check_flow_schedule
 from malleable.flow_tables import Flows
 from malleable.objectives import (
+    KINDS,
     Objective,
     ObjectiveLike,
     PenaltyLike,
+    met_deadlines,
     parse_objective,
     relative_gap,
 )
 from malleable.tables import Floats, Integers, check_count, check_slots, check_time
+from malleable.values import by_value
 
 __all__ = ["FLOW_POLICIES", "FlowPlan", "plan_flows"]
 
 FLOW_POLICIES = ("flowflex", "flowflex-fast", "flowflex-literal", "fair", "fifo")
 
 
+@by_value(without=("timing",))
 class FlowPlan:
     """The schedule that a policy made for a table of flows.
 
@@ -47,7 +51,10 @@ class FlowPlan:
     literal_value : float
         Value of the paper's own algorithm on this instance; NaN where it was not run.
     status : str
-        ``ok`` or ``truncated`` (the budget cut the search short).
+        ``ok``, ``truncated`` (the budget cut the search short), ``unmet`` (a strict deadline is missed,
+        and nothing proves that it must be) or ``infeasible`` (no schedule meets all strict deadlines).
+    met : ndarray of bool, shape (F,)
+        Which flows meet their deadline (those without one do), and cost less than infinity.
     order : ndarray of int64, shape (F,)
         Flow rows by priority.
     flow_completion, penalty : ndarray of float64, shape (F,)
@@ -91,11 +98,13 @@ class FlowPlan:
         self.allocation: Integers = result["allocation"]
         self.pieces: Mapping[str, npt.NDArray[Any]] = result["pieces"]
         self.penalty = penalty
+        self.met = met_deadlines(flows.deadline, self.flow_completion, penalty)
         self.timing = {"seconds": seconds}
         self.guarantee: tuple[float, float] | None = None
         late = bool(len(flows)) and bool(np.any(flows.arrival > now))
         if policy in ("flowflex", "flowflex-literal") and not late:
-            self.guarantee = (1.0, 2.0) if objective.is_max else (2.0, 3.0)
+            strict = set(objective.kinds.tolist()) == {KINDS.index("strict")}
+            self.guarantee = (1.0, 2.0) if objective.is_max or strict else (2.0, 3.0)
 
     @property
     def gap(self) -> float | None:
@@ -108,6 +117,8 @@ class FlowPlan:
             f"FlowPlan({self.policy}, {self.objective}: {self.value:.6g}, "
             f"bound {self.lower_bound:.6g}, gap {gap}, speed {self.speed:.4g}, {self.status})"
         )
+
+    _repr_html_ = views.as_html
 
     def validate(self) -> None:
         """Check the schedule by code that shares nothing with the solvers.
@@ -122,6 +133,10 @@ class FlowPlan:
     def explain(self) -> list[str]:
         """One line per flow: when it ends, what that costs, what runs of it now."""
         return list(views.present("explain_flows", self))
+
+    def to_frame(self, rows: str = "jobs") -> Any:
+        """A pandas data frame, one row per job, or with ``rows="flows"`` per flow (needs pandas)."""
+        return views.present("flow_frame", self, rows)
 
     def plot(self, path: str | Path | None = None, **options: Any) -> Any:
         """Draw the schedule with its precedence; saved as an image if a path is given (matplotlib)."""

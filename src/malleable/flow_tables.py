@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from malleable import _core
+from malleable import _core, views
+from malleable.domain import TOTAL, Table
 from malleable.tables import (
     ALL_SLOTS,
     Floats,
@@ -21,11 +22,17 @@ from malleable.tables import (
     _floats,
     _integers,
     _names,
+    check_keys,
 )
+from malleable.values import by_value
 
-__all__ = ["Flows"]
+__all__ = ["JOB_KEYS", "Flows"]
 
 Job = Mapping[str, Any]
+JOB_KEYS = ("name", "work", "max_slots", "after")
+"""What a job of a flow is described by."""
+
+_SHOWN_OF_CYCLE = 8  # jobs
 
 
 def _unique(field: str, names: Sequence[str], where: str = "") -> None:
@@ -36,15 +43,16 @@ def _unique(field: str, names: Sequence[str], where: str = "") -> None:
         seen.add(text)
 
 
-class Flows:
+@by_value()
+class Flows(Table):
     """A table of flows, each a DAG of malleable jobs.
 
     Parameters
     ----------
     jobs : sequence of sequences of mappings
-        The jobs of each flow: ``work`` [slot-seconds], and optionally ``name`` (unique in its flow;
-        ``job0``, ``job1``, ... by default), ``max_slots`` (all there are by default) and ``after``, the
-        names of the jobs that must have ended before this one starts.
+        The jobs of each flow: ``work`` [slot-seconds; 0, or from 1e-12 to 1e15], and optionally
+        ``name`` (unique in its flow; ``job0``, ``job1``, ... by default), ``max_slots`` (all there are by
+        default) and ``after``, the names of the jobs that must have ended before this one starts.
     arrival : array_like or float, shape (F,)
         When each flow comes [s]; no job of it runs earlier.
     weight : array_like or float
@@ -252,19 +260,7 @@ class Flows:
         self.deadline = _deadlines(deadline, count)
         self.sla_offset, self.sla_time, self.sla_penalty = _flatten_sla(sla, count)
         try:
-            cycle = _core.validate_flows(
-                self.arrival,
-                self.weight,
-                self.deadline,
-                self.sla_offset,
-                self.sla_time,
-                self.sla_penalty,
-                self.job_offset,
-                self.work,
-                self.max_slots,
-                self.parent_offset,
-                self.parent,
-            )
+            cycle = self._cycle()
         except ValueError as error:
             raise ValueError(_with_job(str(error), names, local, job_offset)) from None
         flow_of = np.repeat(np.arange(count), np.diff(job_offset)).tolist()
@@ -276,23 +272,48 @@ class Flows:
         )
         if len(cycle):
             rows = [*cycle.tolist()[::-1], int(cycle[-1])]
-            path = " -> ".join(repr(local[row]) for row in rows)
+            path = " -> ".join(repr(local[row]) for row in rows[:_SHOWN_OF_CYCLE])
+            if len(rows) > _SHOWN_OF_CYCLE:
+                path += f" -> ... ({len(rows) - 1:,} jobs)"
             raise ValueError(f"flow {names[flow_of[rows[0]]]!r}: its jobs form a cycle: {path}")
         self.size = self.volume() if size is None else _floats("size", size, count)
-        for row in np.flatnonzero(~(np.isfinite(self.size) & (self.size >= 0.0)))[:1]:
-            raise ValueError(f"size[{row}] = {self.size[row]}: must be finite and at least 0")
-        for field in self.__slots__:
-            column = getattr(self, field)
-            if isinstance(column, np.ndarray):
-                column.flags.writeable = False
+        self._check_size()
+        self._freeze()
+
+    def _cycle(self) -> Integers:
+        """ValueError for columns that are wrong; the rows of a cycle, or none."""
+        return _core.validate_flows(
+            self.arrival,
+            self.weight,
+            self.deadline,
+            self.sla_offset,
+            self.sla_time,
+            self.sla_penalty,
+            self.job_offset,
+            self.work,
+            self.max_slots,
+            self.parent_offset,
+            self.parent,
+        )
+
+    def _check_size(self) -> None:
+        TOTAL.check("size", self.size)
+
+    def _validate(self) -> None:
+        if len(self._cycle()):
+            raise ValueError("flows: jobs form a cycle")
+        self._check_size()
 
     def __len__(self) -> int:
         return len(self.name)
 
     def __repr__(self) -> str:
         return (
-            f"Flows({len(self)} flows, {len(self.work)} jobs, {self.work.sum():.6g} slot-seconds)"
+            f"Flows({views.counted(len(self), 'flow')}, {views.counted(len(self.work), 'job')}, "
+            f"{self.work.sum():.6g} slot-seconds)"
         )
+
+    _repr_html_ = views.as_html
 
     def volume(self) -> Floats:
         """Work of each flow [slot-seconds], shape (F,)."""
@@ -425,5 +446,6 @@ def _with_job(
 def _job_name(where: str, place: int, row: Job) -> str:
     if not isinstance(row, Mapping):
         raise ValueError(f"{where}jobs[{place}] = {row!r}: expected an object with work")
+    check_keys(f"{where}jobs[{place}]: ", row, JOB_KEYS)
     name = row.get("name")
     return f"job{place}" if name is None else str(name)

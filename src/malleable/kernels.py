@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from malleable import _core
+from malleable import _core, views
+from malleable.domain import MOST_SLOTS, WORK, as_number, as_numbers, check_amount, shown
 from malleable.objectives import ObjectiveLike, PenaltyLike, parse_objective
 from malleable.tables import (
     Floats,
@@ -19,10 +20,13 @@ from malleable.tables import (
     check_slots,
     check_time,
 )
+from malleable.values import by_value
+from malleable.views import counted
 
 __all__ = ["Allocation", "malleable_packing", "resource_allocation", "waterline"]
 
 
+@by_value()
 class Allocation(NamedTuple):
     """Slots fixed for each job's life, the objective, a floor under it, and whether they are equal."""
 
@@ -31,6 +35,12 @@ class Allocation(NamedTuple):
     lower_bound: float
     exact: bool
 
+    def __repr__(self) -> str:
+        return views.brief(self)
+
+
+# A function of one's own is asked for every number of slots that a job may use.
+_MOST_CALLS = 1 << 22
 
 SpeedupTables = Sequence[Mapping[int, float]]
 
@@ -53,7 +63,8 @@ def resource_allocation(
     jobs, slots, objective, now, min_mode, penalty
         As in `malleable.plan`.
     speedup : sequence of {slots: seconds}, optional
-        Duration of each job for the slot counts that it may use, instead of work / slots. Counts
+        Duration of each job for the slot counts that it may use, instead of work / slots. A function
+        of (row, slots) is asked for every count, 2^22 times in all at most. Counts
         between two entries run like the lower one, and more slots never take longer.
     effort : int, optional
         States that the search for non-convex penalties may visit. When they do not suffice the lower
@@ -97,6 +108,12 @@ def _flatten_tables(
     jobs: Jobs, slots: int, speedup: SpeedupTables | Callable[[int, int], float]
 ) -> tuple[Integers, Integers, Floats]:
     if callable(speedup):
+        calls = int(np.minimum(jobs.max_slots, slots).sum(dtype=np.float64))
+        if calls > _MOST_CALLS:
+            raise ValueError(
+                f"speedup: a function would be asked {calls} times, at most {_MOST_CALLS}; give "
+                "tables, or lower max_slots"
+            )
         rows = [
             {s: speedup(j, s) for s in range(1, min(slots, int(jobs.max_slots[j])) + 1)}
             for j in range(len(jobs))
@@ -104,18 +121,19 @@ def _flatten_tables(
     else:
         rows = [dict(row) for row in speedup]
     if len(rows) != len(jobs):
-        raise ValueError(f"speedup has {len(rows)} tables but there are {len(jobs)} jobs")
+        raise ValueError(
+            f"speedup has {counted(len(rows), 'table')} but there are {counted(len(jobs), 'job')}"
+        )
     offset, counts, durations = [0], [], []
     for row, entries in enumerate(rows):
         if not entries:
             raise ValueError(f"speedup[{row}]: an empty table")
         for count, duration in sorted(entries.items()):
-            if int(count) != count or count < 1:
-                raise ValueError(f"speedup[{row}]: {count!r} is not a number of slots")
-            if not (np.isfinite(duration) and duration >= 0.0):
-                raise ValueError(f"speedup[{row}][{count}] = {duration}: not a duration")
+            number = as_number(f"speedup[{row}]", count)
+            if not (number.is_integer() and 1 <= number <= MOST_SLOTS):
+                raise ValueError(f"speedup[{row}]: {shown(count)} is not a number of slots")
             counts.append(int(count))
-            durations.append(float(duration))
+            durations.append(check_amount(f"speedup[{row}][{count}]", duration, WORK))
         offset.append(len(counts))
     return (
         np.array(offset, dtype=np.int64),
@@ -156,8 +174,10 @@ def waterline(
     """
     slots = check_slots(slots)
     check_min_mode(min_mode)
-    columns = [min_slots, max_slots] + ([] if weight is None else [weight])
-    count = max(np.size(column) for column in columns)
+    columns = {"min_slots": min_slots, "max_slots": max_slots}
+    if weight is not None:
+        columns["weight"] = weight
+    count = max(as_numbers(field, column).size for field, column in columns.items())
     jobs = Jobs(
         np.ones(count),
         min_slots=min_slots,

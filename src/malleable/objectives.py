@@ -7,10 +7,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from malleable import _core
 from malleable.flow_tables import Flows
 from malleable.tables import Jobs
+from malleable.values import by_value
+from malleable.views import counted
 
 __all__ = ["KINDS", "Objective", "parse_objective"]
 
@@ -22,6 +25,7 @@ KINDS = (
     "tardiness",
     "lateness",
     "sla",
+    "strict",
     "custom",
 )
 """Penalties of a job, in the order of the core's codes."""
@@ -44,6 +48,7 @@ def _parse_one(text: object) -> tuple[str, int]:
     return aggregate, KINDS.index(kind)
 
 
+@by_value()
 class Objective:
     """A parsed objective: sum or max, and the kind of penalty of every job."""
 
@@ -103,7 +108,9 @@ def parse_objective(objective: ObjectiveLike, count: int | None = None) -> Objec
     except TypeError:
         raise ValueError(f"objective = {objective!r}: expected text or one text per job") from None
     if count is not None and len(parsed) != count:
-        raise ValueError(f"objective has {len(parsed)} entries but there are {count} jobs")
+        raise ValueError(
+            f"objective has {counted(len(parsed), 'entry')} but there are {counted(count, 'job')}"
+        )
     aggregates = {aggregate for aggregate, _ in parsed} or {"sum"}
     if len(aggregates) > 1:
         raise ValueError("objective: sum and max cannot be mixed in one call")
@@ -118,22 +125,38 @@ def parse_objective(objective: ObjectiveLike, count: int | None = None) -> Objec
 def _address(penalty: PenaltyLike | None) -> int:
     if penalty is None:
         raise ValueError("objective custom needs penalty=, a function of (job, completion)")
-    address = getattr(penalty, "address", None)
-    if isinstance(address, int):
-        return address
-    if not callable(penalty):
-        raise ValueError("penalty: expected a Numba cfunc or a function of (job, completion)")
+    if not callable(penalty):  # a CFunc is
+        kind = type(penalty).__name__
+        raise ValueError(
+            f"penalty: expected a Numba cfunc or a function of (job, completion), not {kind}"
+        )
     try:
         import numba
+        from numba.core.ccallback import CFunc
     except ImportError:
         raise ImportError("a custom penalty needs numba: pip install 'malleable[custom]'") from None
-    compiled = numba.cfunc("float64(int64, float64)", cache=False)(penalty)
-    _COMPILED.append(compiled)
+    wanted = numba.float64(numba.int64, numba.float64)
+    compiled: Any = penalty
+    if not isinstance(penalty, CFunc):
+        compiled = numba.cfunc(wanted, cache=False)(penalty)
+        _COMPILED.append(compiled)
+    if compiled._sig != wanted:
+        raise ValueError(f"penalty: a cfunc of {compiled._sig}, expected {wanted}")
     return int(compiled.address)
 
 
 # The core holds bare addresses, so what was compiled here must not be collected.
 _COMPILED: list[Any] = []
+
+
+def met_deadlines(
+    deadline: npt.NDArray[np.float64],
+    completion: npt.NDArray[np.float64],
+    penalty: npt.NDArray[np.float64],
+) -> npt.NDArray[np.bool_]:
+    """Whose completion is within the tolerance of its deadline, at less than infinite cost."""
+    met: npt.NDArray[np.bool_] = completion <= deadline + 1e-9 * np.maximum(1.0, np.abs(deadline))
+    return met & (penalty < np.inf)
 
 
 def relative_gap(value: float, lower_bound: float) -> float | None:

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy.typing as npt
 
-from malleable import _core
-from malleable.epoch_columns import count_of, floats_of, ids_of
+from malleable import _core, views
+from malleable.epoch_columns import count_of, floats_of, given, ids_of
 from malleable.tables import Floats, Integers, check_slots, check_time
+from malleable.values import Kept, by_value
 from malleable.workloads.files import checked_choice
 
 __all__ = ["OVERLAP_POLICIES", "OverlapDecision", "OverlapEpoch"]
@@ -17,6 +18,7 @@ OVERLAP_POLICIES = ("fcfs", "max-srpt", "split-srpt", "two-srpt")
 """Policies of the overlapping tandem queue that rank jobs."""
 
 
+@by_value()
 @dataclass(frozen=True, eq=False)
 class OverlapDecision:
     """Who runs now; only jobs that do.
@@ -40,8 +42,11 @@ class OverlapDecision:
     shuffle_slots: Integers
     now: float
 
+    __repr__ = views.brief
+    _repr_html_ = views.as_html
 
-class OverlapEpoch:
+
+class OverlapEpoch(Kept):
     """Decides who maps and who shuffles, from what is left of every job.
 
     Given the state of `simulate`'s tandem queue it decides as that does. Real jobs differ in that they
@@ -76,13 +81,26 @@ class OverlapEpoch:
         checked_choice("policy", policy, OVERLAP_POLICIES)
         checked_choice("underestimates", underestimates, ("first", "bounce"))
         self.policy = policy
-        self._slots = [check_slots(map_slots), check_slots(shuffle_slots)]
         self._core = _core.OverlapEpoch(
-            policy, bool(conserving) or policy == "two-srpt", underestimates == "bounce"
+            policy,
+            bool(conserving) or policy == "two-srpt",
+            underestimates == "bounce",
+            check_slots(map_slots, "map_slots"),
+            check_slots(shuffle_slots, "shuffle_slots"),
         )
 
     def __len__(self) -> int:
         return len(self._core)
+
+    def __repr__(self) -> str:
+        map_slots, shuffle_slots = self._core.slots
+        return (
+            f"OverlapEpoch({self.policy}: {views.counted(len(self), 'job')}, "
+            f"{views.counted(map_slots, 'map slot')}, "
+            f"{views.counted(shuffle_slots, 'shuffle slot')})"
+        )
+
+    _repr_html_ = views.as_html
 
     def add(
         self,
@@ -99,7 +117,7 @@ class OverlapEpoch:
         Parameters
         ----------
         map, shuffle : array_like, shape (J,)
-            Sizes, true or estimated, in seconds of the whole station; at least 0.
+            Sizes, true or estimated, in seconds of the whole station: 0, or from 1e-12 to 1e15.
         arrival : array_like or float
             [s]; FCFS goes by it.
         ready : array_like, optional
@@ -120,12 +138,12 @@ class OverlapEpoch:
         """
         count = count_of("map", map)
         return self._core.add(
-            floats_of("arrival", arrival, count),
-            floats_of("map", map, count),
-            floats_of("shuffle", shuffle, count),
+            floats_of("arrival", given("arrival", arrival), count),
+            floats_of("map", given("map", map), count),
+            floats_of("shuffle", given("shuffle", shuffle), count),
             floats_of("ready", ready, count),
-            floats_of("most_map", max_map_slots, count),
-            floats_of("most_shuffle", max_shuffle_slots, count),
+            floats_of("max_map_slots", max_map_slots, count),
+            floats_of("max_shuffle_slots", max_shuffle_slots, count),
         )
 
     def update(
@@ -150,12 +168,12 @@ class OverlapEpoch:
             floats_of("map", map, count),
             floats_of("shuffle", shuffle, count),
             floats_of("ready", ready, count),
-            floats_of("most_map", max_map_slots, count),
-            floats_of("most_shuffle", max_shuffle_slots, count),
+            floats_of("max_map_slots", max_map_slots, count),
+            floats_of("max_shuffle_slots", max_shuffle_slots, count),
         )
 
     def remove(self, ids: npt.ArrayLike) -> None:
-        """Forget jobs, finished or not. Nothing changes if an id is unknown."""
+        """Forget jobs, finished or not. Nothing changes if an id is unknown or named twice."""
         self._core.remove(ids_of(ids))
 
     def decide(
@@ -175,7 +193,8 @@ class OverlapEpoch:
             New capacities, kept from now on.
         """
         moment = check_time("now", now)
-        for k, given in enumerate((map_slots, shuffle_slots)):
-            if given is not None:
-                self._slots[k] = check_slots(given)
-        return OverlapDecision(*self._core.decide(moment, *self._slots), now=moment)
+        new = [
+            None if slots is None else check_slots(slots, field)
+            for field, slots in (("map_slots", map_slots), ("shuffle_slots", shuffle_slots))
+        ]
+        return OverlapDecision(*self._core.decide(moment, *new), now=moment)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
 import numpy.typing as npt
 
 from malleable import _core
+from malleable.domain import floats
 from malleable.tables import Floats, Integers
+from malleable.views import counted
 
 __all__ = ["batch_bound", "makespan_order"]
 
@@ -14,12 +15,9 @@ __all__ = ["batch_bound", "makespan_order"]
 def _sizes(map: npt.ArrayLike, shuffle: npt.ArrayLike) -> tuple[Floats, Floats]:
     columns = []
     for field, values in (("map", map), ("shuffle", shuffle)):
-        try:
-            column = np.ascontiguousarray(values, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise ValueError(f"{field}: not numbers") from None
+        column = floats(field, values)
         if column.ndim != 1:
-            raise ValueError(f"{field} has {column.ndim} dimensions, expected 1")
+            raise ValueError(f"{field} has {counted(column.ndim, 'dimension')}, expected 1")
         columns.append(column)
     return columns[0], columns[1]
 

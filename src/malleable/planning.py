@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, overload
 
@@ -17,6 +17,7 @@ from malleable.objectives import (
     Objective,
     ObjectiveLike,
     PenaltyLike,
+    met_deadlines,
     parse_objective,
     relative_gap,
 )
@@ -31,15 +32,17 @@ from malleable.tables import (
     check_slots,
     check_time,
 )
+from malleable.values import by_value
 
-__all__ = ["DEFAULT_EFFORT", "MIN_MODES", "POLICIES", "Plan", "plan"]
+__all__ = ["DEFAULT_EFFORT", "MIN_MODES", "POLICIES", "Plan", "default_effort", "plan"]
 
 DEFAULT_EFFORT: int = _core.DEFAULT_EFFORT
-"""Candidates that FLEX tries after its fixed orders unless told otherwise."""
+"""Candidates that FLEX tries after its fixed orders unless told otherwise; see `default_effort`."""
 
 POLICIES = ("flex", "fair", "fifo", "wdeq")
 
 
+@by_value(without=("timing",))
 class Plan:
     """The schedule that a policy made for a job table.
 
@@ -52,7 +55,12 @@ class Plan:
         ``(value - lower_bound) / abs(lower_bound)``; 0 if equal, None if only the bound is 0.
     status : str
         ``ok``, ``minima_scaled`` (guaranteed minima added up to more than the slots), ``truncated``
-        (the budget cut the search short) or ``infeasible`` (a gang larger than the cluster).
+        (the budget cut the search short), ``unmet`` (a strict deadline is missed, and nothing proves
+        that it must be) or ``infeasible`` (no schedule meets all strict deadlines, or a gang is larger
+        than the cluster).
+    met : ndarray of bool, shape (J,)
+        Which jobs meet their deadline (those without one do), and cost less than infinity. Where strict
+        deadlines cannot all be met, as many are as were found, by weight.
     allocation : ndarray of int64, shape (J,)
         Slots of every job at ``now``.
     start, completion, penalty : ndarray of float64, shape (J,)
@@ -61,6 +69,9 @@ class Plan:
         Job rows by priority.
     pieces : dict of ndarray
         ``job, start, end, slots``: the whole schedule; pieces of one job may overlap and add up.
+    live : bool
+        Behind an epoch's decision: jobs without work end now rather than at their arrival, and keep
+        slots in ``allocation`` until they are removed.
     timing : dict
         Wall-clock seconds; the only part that differs from run to run.
     """
@@ -76,7 +87,9 @@ class Plan:
         result: Mapping[str, Any],
         penalty: Floats,
         seconds: float,
+        live: bool = False,
     ) -> None:
+        self.live = live
         self.jobs = jobs
         self.slots = slots
         self.objective = objective.text
@@ -93,6 +106,7 @@ class Plan:
         self.allocation: Integers = result["allocation"]
         self.pieces: Mapping[str, npt.NDArray[Any]] = result["pieces"]
         self.penalty = penalty
+        self.met = met_deadlines(jobs.deadline, self.completion, penalty)
         self.timing = {"seconds": seconds}
 
     @property
@@ -106,6 +120,8 @@ class Plan:
             f"Plan({self.policy}, {self.objective}: {self.value:.6g}, "
             f"bound {self.lower_bound:.6g}, gap {gap}, {self.status})"
         )
+
+    _repr_html_ = views.as_html
 
     def validate(self) -> None:
         """Check the schedule by code that shares nothing with the solvers.
@@ -146,6 +162,7 @@ def plan(
     *,
     min_mode: str = ...,
     penalty: PenaltyLike | None = ...,
+    progress: Callable[[int, int], object] | None = ...,
 ) -> Plan: ...
 
 
@@ -161,6 +178,7 @@ def plan(
     *,
     min_mode: str = ...,
     penalty: PenaltyLike | None = ...,
+    progress: Callable[[int, int], object] | None = ...,
 ) -> FlowPlan: ...
 
 
@@ -175,6 +193,7 @@ def plan(
     *,
     min_mode: str = "guarantee",
     penalty: PenaltyLike | None = None,
+    progress: Callable[[int, int], object] | None = None,
 ) -> Plan | FlowPlan:
     """Plan a table of malleable jobs, or of flows (see `malleable.flow_planning.plan_flows`).
 
@@ -186,21 +205,27 @@ def plan(
         Capacity, at least 1.
     objective : str or sequence of str
         ``sum:KIND`` or ``max:KIND`` with KIND one of response, completion, stretch, tardy, tardiness,
-        lateness, sla, custom; or one such text per job, with a common aggregate.
+        lateness, sla, strict, custom; or one such text per job, with a common aggregate.
     policy : str, optional
         ``flex`` (jobs, the default), ``fair``, ``fifo`` or ``wdeq``; for flows ``flowflex`` (the
         default), ``flowflex-fast``, ``flowflex-literal``, ``fair`` or ``fifo``.
     effort : int, optional
-        FLEX: candidates tried after the fixed orders; 0: none; default `DEFAULT_EFFORT`. A max
-        objective needs one: water-filling for the deadlines of its optimal level.
+        FLEX: candidates tried after the fixed orders; 0: none; by default `DEFAULT_EFFORT`, fewer for
+        more than 2,000 jobs (`default_effort`), so that 100,000 take seconds. A max objective needs
+        one: water-filling for the deadlines of its optimal level.
     budget : float, optional
-        FLEX: ceiling in seconds of wall-clock time, checked between candidates; 0: fixed orders only.
+        FLEX, FlowFlex: ceiling in seconds of wall-clock time, checked between candidates and, for flows,
+        within the bounds that take longer than a few orders; fixed orders and a quick bound are always
+        worked out. 0: nothing else.
     now : float
         Absolute time [s].
     min_mode : str
         ``guarantee``: a job has its minimum while it has work; ``gang``: none or at least that many.
     penalty : numba cfunc or function, optional
-        For ``custom``: penalty of (job row, absolute completion), non-decreasing in the completion.
+        For ``custom``: penalty of (job row, absolute completion), non-decreasing in the completion and
+        never NaN. Infinite from some time on: a strict deadline.
+    progress : callable, optional
+        FLEX, jobs: called before each candidate with the number of those tried and the effort.
 
     Returns
     -------
@@ -227,7 +252,7 @@ def plan(
     goal = parse_objective(objective, len(jobs))
     slots = check_slots(slots)
     now = check_time("now", now)
-    tries = check_effort(effort)
+    tries = check_effort(effort, len(jobs))
     seconds = np.inf if budget is None else check_time("budget", budget)
     if seconds < 0.0:
         raise ValueError(f"budget = {budget}: must be at least 0 seconds")
@@ -255,14 +280,23 @@ def plan(
         policy,
         tries,
         seconds,
+        progress,
     )
     took = time.perf_counter() - began
     paid = penalties.of_jobs(result["completion"])
     return Plan(jobs, slots, goal, policy, now, min_mode, result, paid, took)
 
 
-def check_effort(effort: Any) -> int:
-    """A number of candidates; the default where None."""
+def default_effort(jobs: int) -> int:
+    """Candidates that FLEX tries for so many jobs unless told otherwise: fewer where each costs more.
+
+    8,000,000 over the jobs, at most `DEFAULT_EFFORT` and at least 10.
+    """
+    return _core.default_effort(jobs)
+
+
+def check_effort(effort: Any, jobs: int = 0) -> int:
+    """A number of candidates; the default for so many jobs where None."""
     if effort is None:
-        return DEFAULT_EFFORT
+        return default_effort(jobs)
     return check_count("effort", effort)

@@ -7,9 +7,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from malleable import _core
-from malleable.epoch_columns import count_of, floats_of, ids_of, integers_of
+from malleable import _core, views
+from malleable.domain import RATE, WORK, check_amount, floats
+from malleable.epoch_columns import count_of, floats_of, given, ids_of, integers_of
 from malleable.tables import Floats, Integers, check_time
+from malleable.values import Kept, by_value
 from malleable.workloads.files import checked_whole
 
 __all__ = ["LOOP_POLICIES", "SlottedDecision", "SlottedEpoch", "bounce_left"]
@@ -17,6 +19,7 @@ __all__ = ["LOOP_POLICIES", "SlottedDecision", "SlottedEpoch", "bounce_left"]
 LOOP_POLICIES = ("asrpt", "unlock", "srpt", "lrpt", "fifo", "fair")
 
 
+@by_value()
 class SlottedDecision(NamedTuple):
     """Machines for waiting tasks, now; jobs that get nothing are left out.
 
@@ -30,6 +33,12 @@ class SlottedDecision(NamedTuple):
     ids: Integers
     maps: Integers
     reduces: Integers
+
+    def __repr__(self) -> str:
+        return views.brief(self)
+
+    def _repr_html_(self) -> str:
+        return views.as_html(self)
 
 
 def bounce_left(estimate: npt.ArrayLike, done: npt.ArrayLike) -> Floats:
@@ -51,12 +60,12 @@ def bounce_left(estimate: npt.ArrayLike, done: npt.ArrayLike) -> Floats:
     Source: SRPT with bounce, Scully, Grosof, Mitzenmacher, "Uniform bounds for scheduling with job
     size estimates" (2022). O(J).
     """
-    z, a = np.asarray(estimate, dtype=np.float64), np.asarray(done, dtype=np.float64)
+    z, a = floats("estimate", estimate, WORK), floats("done", done, WORK)
     left: Floats = np.where(a <= z, z - a, np.minimum(a - z, np.maximum(z, 1.0)))
     return left
 
 
-class SlottedEpoch:
+class SlottedEpoch(Kept):
     """Decides, slot by slot, which jobs' map and reduce tasks get the idle machines.
 
     The same policy objects as in `malleable.simulate(model="slotted")`, fed with real times and with
@@ -88,13 +97,23 @@ class SlottedEpoch:
     def __init__(self, machines: int, policy: str = "asrpt", *, slot_seconds: float = 1.0) -> None:
         if policy not in LOOP_POLICIES:
             raise ValueError(f"policy = {policy!r}: expected one of {', '.join(LOOP_POLICIES)}")
-        self._slot = check_time("slot_seconds", slot_seconds)
+        self._policy = policy
         self._core = _core.SlottedEpoch(
-            checked_whole("machines", machines, 1, 2**40), self._slot, policy
+            checked_whole("machines", machines, 1, 2**40),
+            check_amount("slot_seconds", slot_seconds, RATE),
+            policy,
         )
 
     def __len__(self) -> int:
         return len(self._core)
+
+    def __repr__(self) -> str:
+        return (
+            f"SlottedEpoch({self._policy}: {views.counted(len(self), 'job')}, "
+            f"{views.counted(self.machines, 'machine')})"
+        )
+
+    _repr_html_ = views.as_html
 
     @property
     def machines(self) -> int:
@@ -135,15 +154,13 @@ class SlottedEpoch:
         """
         moment = check_time("now", now)
         count = count_of("maps", maps)
-        waiting = integers_of("maps", maps, count)
-        work = waiting * self._slot if map_left is None else floats_of("map_left", map_left, count)
         return self._core.add(
             moment,
-            waiting,
-            integers_of("reduces", reduces, count),
-            integers_of("running", running, count),
-            work,
-            floats_of("reduce_left", reduce_left, count),
+            integers_of("maps", given("maps", maps), count),
+            integers_of("reduces", given("reduces", reduces), count),
+            integers_of("running", given("running", running), count),
+            floats_of("map_left", map_left, count),
+            floats_of("reduce_left", given("reduce_left", reduce_left), count),
         )
 
     def update(
@@ -157,6 +174,9 @@ class SlottedEpoch:
         reduce_left: npt.ArrayLike | None = None,
     ) -> None:
         """Overwrite what is given, as in `add`; nothing changes if anything is wrong.
+
+        ``maps`` without ``map_left`` says what map work is left, too: for each task that waits what
+        ``map_left`` last said of each of those that waited then, by default a slot.
 
         What is done with a decision is told this way: tasks that started wait no longer, and hold
         machines until they end.
@@ -191,6 +211,5 @@ class SlottedEpoch:
             New number of machines, kept from now on.
         """
         moment = check_time("now", now)
-        if machines is not None:
-            self._core.set_machines(checked_whole("machines", machines, 1, 2**40))
-        return SlottedDecision(*self._core.decide(moment))
+        new = None if machines is None else checked_whole("machines", machines, 1, 2**40)
+        return SlottedDecision(*self._core.decide(moment, new))

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from malleable import _core
+from malleable import _core, views
+from malleable.domain import (
+    ALL_SLOTS,
+    TOTAL,
+    Table,
+    as_numbers,
+    check_count,
+    check_slots,
+    check_time,
+    shown,
+)
+from malleable.values import by_value
+from malleable.views import counted
 
 __all__ = [
     "ALL_SLOTS",
@@ -18,53 +31,26 @@ __all__ = [
     "Jobs",
     "SlaSteps",
     "check_count",
+    "check_keys",
     "check_min_mode",
     "check_slots",
     "check_time",
 ]
-
-ALL_SLOTS: int = _core.ALL_SLOTS
-"""``max_slots`` of a job that may use every slot there is."""
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 SlaSteps = Sequence[tuple[float, float]]
 
 
-def _first_bad(field: str, values: Iterable[Any], kind: str) -> ValueError:
-    """The error for the first value that is not a number at all."""
-    for index, value in enumerate(values):
-        try:
-            float(value)
-        except (TypeError, ValueError, OverflowError):
-            shown = value.item() if isinstance(value, np.generic) else value
-            return ValueError(f"{field}[{index}] = {shown!r}: not {kind}")
-    return ValueError(f"{field}: not {kind}")
-
-
 def _column(field: str, values: Any, count: int | None) -> npt.NDArray[Any]:
     """One-dimensional numbers, a scalar spread over all jobs."""
-    if isinstance(values, (str, bytes)):
-        raise ValueError(f"{field} = {values!r}: not a number")
-    if isinstance(values, Iterator):
-        values = list(values)
-    try:
-        array = np.asarray(values)
-    except (TypeError, ValueError):
-        raise ValueError(f"{field}: entries differ in length or kind") from None
-    if array.dtype.kind not in "fiubOUS":
-        raise ValueError(f"{field}: {array.dtype} is not a kind of number")
-    if array.dtype.kind in "OUS":
-        try:
-            array = array.astype(np.float64)
-        except (TypeError, ValueError, OverflowError):
-            raise _first_bad(field, np.atleast_1d(array), "a number") from None
+    array = as_numbers(field, values)
     if array.ndim == 0:
         array = np.full(1 if count is None else count, array)
     if array.ndim != 1:
-        raise ValueError(f"{field} has {array.ndim} dimensions, expected 1")
+        raise ValueError(f"{field} has {counted(array.ndim, 'dimension')}, expected 1")
     if count is not None and len(array) != count:
-        raise ValueError(f"{field} has {len(array)} entries but work has {count}")
+        raise ValueError(f"{field} has {counted(len(array), 'entry')} but work has {count}")
     return array
 
 
@@ -99,9 +85,9 @@ def _names(field: str, values: Any, count: int) -> tuple[str, ...]:
     try:
         names = tuple(str(value) for value in values)
     except TypeError:
-        raise ValueError(f"{field} = {values!r}: one entry per job") from None
+        raise ValueError(f"{field} = {shown(values)}: one entry per job") from None
     if len(names) != count:
-        raise ValueError(f"{field} has {len(names)} entries but work has {count}")
+        raise ValueError(f"{field} has {counted(len(names), 'entry')} but work has {count}")
     return names
 
 
@@ -119,28 +105,31 @@ _COLUMNS = (
 )
 
 
-class Jobs:
+@by_value(without=("_ids", "_name"), also=("name",))
+class Jobs(Table):
     """A table of malleable jobs.
 
     Parameters
     ----------
     work : array_like, shape (J,)
-        Work of each job in slot-seconds, at least 0.
+        Work of each job in slot-seconds: 0, or from 1e-12 to 1e15.
     arrival : array_like or float
-        When each job came [s].
+        When each job came [s], from -1e12 to 1e12.
     min_slots, max_slots : array_like or int
-        Limits of the slots that a job uses at once; ``max_slots=None``: all there are.
+        Limits of the slots that a job uses at once: minima up to 2^50, maxima from 1;
+        ``max_slots=None``: all there are.
     weight : array_like or float
-        At least 0.
+        0, or from 1e-12 to 1e12.
     deadline : array_like or float, optional
-        Absolute [s]; ``None`` or infinite entries: none.
+        Absolute [s], from -1e12 to 1e12; ``None`` or infinite entries: none.
     sla : sequence of sequences of (time, penalty), optional
-        Steps of each job: absolute times [s], increasing; penalties cumulative.
+        Steps of each job: absolute times [s], increasing; penalties cumulative, in the
+        ranges of deadlines and weights.
     name, user : sequence of str, optional
         Names must be unique; ``job0``, ``job1``, ... by default.
     size : array_like, optional
         Original work of jobs that have run already; stretch divides by it. The work itself by
-        default. Not part of the exchange format.
+        default, up to 1e24. Not part of the exchange format.
 
     Raises
     ------
@@ -216,19 +205,7 @@ class Jobs:
                 seen.add(text)
         self.user = None if user is None else _names("user", user, count)
         self.size = self.work if size is None else _floats("size", size, count)
-        _core.validate_jobs(
-            self.arrival,
-            self.work,
-            self.min_slots,
-            self.max_slots,
-            self.weight,
-            self.deadline,
-            self.sla_offset,
-            self.sla_time,
-            self.sla_penalty,
-        )
-        for row in np.flatnonzero(~(np.isfinite(self.size) & (self.size >= 0.0)))[:1]:
-            raise ValueError(f"size[{row}] = {self.size[row]}: must be finite and at least 0")
+        self._validate()
         self._freeze()
 
     @classmethod
@@ -242,15 +219,27 @@ class Jobs:
         jobs._freeze()
         return jobs
 
-    def _freeze(self) -> None:
-        for column in _COLUMNS:
-            getattr(self, column).flags.writeable = False
+    def _validate(self) -> None:
+        _core.validate_jobs(
+            self.arrival,
+            self.work,
+            self.min_slots,
+            self.max_slots,
+            self.weight,
+            self.deadline,
+            self.sla_offset,
+            self.sla_time,
+            self.sla_penalty,
+        )
+        TOTAL.check("size", self.size)
 
     def __len__(self) -> int:
         return len(self.work)
 
     def __repr__(self) -> str:
-        return f"Jobs({len(self)} jobs, {self.work.sum():.6g} slot-seconds)"
+        return f"Jobs({counted(len(self), 'job')}, {self.work.sum():.6g} slot-seconds)"
+
+    _repr_html_ = views.as_html
 
     @property
     def name(self) -> tuple[str, ...]:
@@ -299,22 +288,24 @@ def _flatten_sla(
     if sla is None:
         return np.zeros(count + 1, dtype=np.int64), np.empty(0), np.empty(0)
     if isinstance(sla, str) or not hasattr(sla, "__len__"):
-        raise ValueError(f"sla = {sla!r}: one list of steps per job")
+        raise ValueError(f"sla = {shown(sla)}: one list of steps per job")
     if len(sla) != count:
-        raise ValueError(f"sla has {len(sla)} entries but work has {count}")
+        raise ValueError(f"sla has {counted(len(sla), 'entry')} but work has {count}")
     times: list[float] = []
     penalties: list[float] = []
     offset = [0]
     for row, steps in enumerate(sla):
         if steps is not None and not hasattr(steps, "__iter__"):
-            raise ValueError(f"sla[{row}] = {steps!r}: not a list of (time, penalty) pairs")
+            raise ValueError(f"sla[{row}] = {shown(steps)}: not a list of (time, penalty) pairs")
         for step in () if steps is None else steps:
             try:
                 time, penalty = step
                 times.append(float(time))
                 penalties.append(float(penalty))
-            except (TypeError, ValueError):
-                raise ValueError(f"sla[{row}] = {step!r}: not a (time, penalty) pair") from None
+            except (TypeError, ValueError, OverflowError):
+                raise ValueError(
+                    f"sla[{row}] = {shown(step)}: not a (time, penalty) pair"
+                ) from None
         offset.append(len(times))
     return np.array(offset, dtype=np.int64), np.array(times), np.array(penalties)
 
@@ -322,33 +313,13 @@ def _flatten_sla(
 MIN_MODES = ("guarantee", "gang")
 
 
-def check_slots(slots: Any) -> int:
-    """A capacity as an int; ValueError otherwise."""
-    whole = isinstance(slots, (int, np.integer)) and not isinstance(slots, bool)
-    if not whole and not (isinstance(slots, float) and slots.is_integer()):
-        raise ValueError(f"slots = {slots!r}: must be a whole number, at least 1")
-    count = int(slots)
-    if not 1 <= count <= _core.MOST_SLOTS:
-        raise ValueError(f"slots = {slots}: must be at least 1 and at most 2^50")
-    return count
-
-
-def check_count(field: str, value: Any) -> int:
-    """A whole number, at least 0; ValueError otherwise."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
-        raise ValueError(f"{field} = {value!r}: must be a whole number, at least 0")
-    return min(int(value), 2**62)
-
-
-def check_time(field: str, value: Any) -> float:
-    """A finite time as a float; ValueError otherwise."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise ValueError(f"{field} = {value!r}: must be a time in seconds") from None
-    if not np.isfinite(number):
-        raise ValueError(f"{field} = {value}: must be finite")
-    return number
+def check_keys(where: str, keys: Iterable[Any], known: Sequence[str]) -> None:
+    """ValueError for a key that is not known, with the nearest that is; ``where`` ends as it should."""
+    for key in keys:
+        if key not in known:
+            near = difflib.get_close_matches(str(key), known, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else f"; expected {', '.join(known)}"
+            raise ValueError(f"{where}unknown field {key!r}{hint}")
 
 
 def check_min_mode(min_mode: str) -> None:

@@ -1,4 +1,4 @@
-"""Where results find what presents them.
+"""How objects show themselves: one brief line, and where they find what presents them at length.
 
 Results (plans, simulations) offer ``plot`` and the like, but drawing stands further right in the house
 than they do. Presenters register here when the package is imported; results look them up by name.
@@ -6,12 +6,16 @@ than they do. Presenters register here when the package is imported; results loo
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-__all__ = ["present", "register"]
+import numpy as np
+
+__all__ = ["as_html", "brief", "counted", "present", "register"]
 
 _PRESENTERS: dict[str, Callable[..., Any]] = {}
+_FEW = 4  # entries that a brief line shows
 
 
 def register(name: str, presenter: Callable[..., Any]) -> None:
@@ -22,3 +26,46 @@ def register(name: str, presenter: Callable[..., Any]) -> None:
 def present(name: str, result: object, *args: Any, **options: Any) -> Any:
     """Call the presenter of that name."""
     return _PRESENTERS[name](result, *args, **options)
+
+
+def as_html(self: object) -> str:
+    """What notebooks show; a class says ``_repr_html_ = views.as_html``."""
+    return str(present("html", self))
+
+
+def counted(count: int, noun: str) -> str:
+    """``1 job``, ``2 jobs``, ``3 entries``."""
+    if count == 1:
+        return f"1 {noun}"
+    return f"{count:,} {noun[:-1]}ies" if noun.endswith("ry") else f"{count:,} {noun}s"
+
+
+def brief(self: Any) -> str:
+    """Name and fields of a named tuple or data class in one line, of long fields their length.
+
+    A class says ``__repr__ = views.brief``.
+    """
+    names: Iterable[str] = (
+        [field.name for field in dataclasses.fields(self)]
+        if dataclasses.is_dataclass(self)
+        else self._fields
+    )
+    return f"{type(self).__name__}({', '.join(f'{k}={_short(getattr(self, k))}' for k in names)})"
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        if value.ndim == 1 and len(value) <= _FEW:
+            each = ", ".join(
+                f"{x:.6g}" if value.dtype.kind == "f" else str(x) for x in value.tolist()
+            )
+            return f"[{each}]"
+        return f"{value.dtype}[{' x '.join(f'{n:,}' for n in value.shape)}]"
+    if isinstance(value, Mapping):
+        shown = ", ".join(map(str, list(value)[:_FEW]))
+        return f"{{{shown}{', ...' if len(value) > _FEW else ''}}}"
+    if type(value) in (list, tuple):
+        if len(value) <= _FEW and all(isinstance(each, (str, int, float)) for each in value):
+            return repr(value)
+        return f"{type(value).__name__} of {len(value):,}"
+    return repr(value)

@@ -12,9 +12,11 @@ from malleable.cli import (
     simulate_command,
     slotted_command,
 )
+from malleable.cli.snapshot import RECORDED
 from malleable.flow_planning import FLOW_POLICIES
 from malleable.planning import DEFAULT_EFFORT, POLICIES
 from malleable.tables import MIN_MODES
+from malleable.workloads.files import MAX_SIZE, parse_size
 from malleable.workloads.generate_map_reduce import SETTINGS
 
 __all__ = ["build_parser"]
@@ -51,6 +53,25 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _size(text: str) -> int:
+    try:
+        return parse_size(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _reading(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--skip-bad", action="store_true", help="leave malformed records of a trace out")
+    add(
+        "--max-size",
+        type=_size,
+        default=MAX_SIZE,
+        metavar="SIZE",
+        help=f"refuse files with more data, unpacked ({MAX_SIZE >> 30}G)",
+    )
+
+
 def _output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", metavar="FILE", help="the result as JSON (-: standard output)")
     parser.add_argument("--force", action="store_true", help="overwrite existing files")
@@ -75,7 +96,8 @@ def _plan(parser: argparse.ArgumentParser) -> None:
         "--effort",
         type=int,
         metavar="N",
-        help=f"flex: candidates after the fixed orders (default: {DEFAULT_EFFORT})",
+        help=f"flex: candidates after the fixed orders (default: {DEFAULT_EFFORT}; of more than 2,000"
+        " jobs fewer, so that planning takes seconds)",
     )
     add("--budget", type=float, metavar="S", help="flex: ceiling of wall-clock time [s]")
     when = parser.add_mutually_exclusive_group()
@@ -87,7 +109,17 @@ def _plan(parser: argparse.ArgumentParser) -> None:
         help="snapshot of what has arrived by then, planned at that time"
         " (default for a trace: its last arrival)",
     )
+    add(
+        "--snapshot",
+        choices=(RECORDED, *POLICIES),
+        default=RECORDED,
+        metavar="HOW",
+        help="what is left of the jobs then. recorded (default): as FILE says; only Rumen traces know"
+        " what had been done, of others it is every job that has arrived, with all of its work."
+        f" {', '.join(POLICIES)}: as that policy leaves it, simulated on --slots until then",
+    )
     _phase(parser)
+    _reading(parser)
     add("--min-mode", choices=MIN_MODES, default=MIN_MODES[0], help="default: %(default)s")
     add("--explain", action="store_true", help="why, one line per job")
     add("--pieces", metavar="FILE", help="the whole schedule as CSV (-: standard output)")
@@ -155,6 +187,7 @@ def _simulate(parser: argparse.ArgumentParser) -> None:
         help="jobs that overrun (tandem, slotted)",
     )
     add("--plot-slowdown", metavar="FILE", help="mean slowdown by size (tandem, cluster)")
+    _reading(parser)
     group = parser.add_argument_group("tandem only")
     group.add_argument("--effort", type=int, metavar="N", help="best: candidates (default: 1000)")
     _slotted(parser.add_argument_group("slotted only"))
@@ -170,7 +203,6 @@ def _cluster(group: argparse._ArgumentGroup) -> None:
     add("--set", action="append", default=[], metavar="NAME=VALUE", help="any other option")
     add("--read", action="append", default=[], metavar="NAME=VALUE", help="an option of the reader")
     add("--graphs", metavar="FILE", help="tpch: query graphs (default: queries.yaml beside FILE)")
-    add("--skip-bad", action="store_true", help="leave malformed records of FILE out")
     add("--replications", type=int, default=1, metavar="N", help="seeds, with intervals")
     add("--grid", action="store_true", help="speed-ups p 1, .8, .5 x size errors sigma 0, .2, 1")
     add("--loads", metavar="L,L", help="a grid of loads")
@@ -224,6 +256,7 @@ def _reproduce(parser: argparse.ArgumentParser) -> None:
     add("--quick", action="store_true", help="fewer simulations, without the largest experiments")
     add("--jobs", type=int, metavar="N", help="overlap: generated jobs a point")
     add("--trace", metavar="FILE", help="overlap-fig7: google2011's jobs (default: generated)")
+    _reading(parser)
     add("--seed", type=int, default=0, help="of the first simulation (default: %(default)s)")
     add("--plot", metavar="FILE", help="the panels as a picture (.png, .svg, .pdf)")
     _output(parser)
@@ -239,6 +272,7 @@ def _demo(parser: argparse.ArgumentParser) -> None:
     add("--trace", metavar="PATH", help="job table, SWIM or Rumen trace (empty: none)")
     add("--at", type=float, metavar="SECONDS", help="time of the trace's snapshot")
     _phase(parser)
+    _reading(parser)
     add("--slots", type=int, metavar="N", help="for the trace (default: its own load)")
     add("--seed", type=int, default=1, help="of the generated workload (default: %(default)s)")
     add("--output", default="out", metavar="DIR", help="for pictures (default: %(default)s)")

@@ -30,4 +30,4 @@ def run(arguments: argparse.Namespace) -> int:
         complete = False
     if not results:
         return ended(complete)
-    return outputs.give(latency_dict(results), [latency_table(results)], complete)
+    return outputs.give(lambda: latency_dict(results), [latency_table(results)], complete)

@@ -9,7 +9,7 @@ from itertools import product
 from typing import Any
 
 from malleable.cli.outputs import Outputs, ended
-from malleable.cli.terminal import progress_bar, rereadable, warnings_as_notes
+from malleable.cli.terminal import progress_bar, reading, rereadable, warnings_as_notes
 from malleable.cli.workers import workers
 from malleable.report.cluster_grid import (
     GRID_ERRORS,
@@ -50,14 +50,13 @@ def _jobs(arguments: argparse.Namespace) -> tuple[ClusterJobs, str]:
     """The jobs, and how they were read: the format and all options of its reader."""
     if arguments.file is None:
         raise ValueError("FILE is needed: a trace or a table of cluster jobs")
-    source = rereadable(arguments.file)
+    source = rereadable(arguments.file, arguments.max_size)
     kind = arguments.format or detected_format(source)
     given = dict(option(text, "read") for text in arguments.read)
     if arguments.graphs is not None:
         given["graphs"] = arguments.graphs
-    errors = "skip" if arguments.skip_bad else "raise"
     with warnings_as_notes():
-        jobs = read_cluster_workload(source, kind, errors=errors, **given)
+        jobs = read_cluster_workload(source, kind, **reading(arguments), **given)
     stated = {
         name: value
         for name, value in {**reading_options(kind), **given}.items()
@@ -120,11 +119,13 @@ def simulate_cluster(arguments: argparse.Namespace) -> int:
     for name in outputs.files:
         if several and name != "json" and not (grid and name == "plot"):
             raise ValueError(f"--{name.replace('_', '-')}: of a single run")
-    jobs, reading = _jobs(arguments)
+    jobs, how_read = _jobs(arguments)
     estimates = _estimates(arguments.estimates)
     names = [name.strip() for name in (arguments.policy or "flex,fair,fifo").split(",")]
     common: dict[str, Any] = {
-        "cluster": None if arguments.cluster is None else read_cluster(arguments.cluster),
+        "cluster": None
+        if arguments.cluster is None
+        else read_cluster(arguments.cluster, max_size=arguments.max_size),
         "load": arguments.load,
         "objective": arguments.objective or "sum:response",
         "horizon": arguments.horizon,
@@ -135,15 +136,13 @@ def simulate_cluster(arguments: argparse.Namespace) -> int:
         if not found:
             return ended(False)
         complete = all(result.complete for _, result in found)
-        if grid is None:
-            text = {"reading": reading, **replications_dict(found[0][1])}
-            shown = replications_tables(found[0][1])
-        else:
-            text = {"reading": reading, **grid_dict(found)}
-            shown = grid_tables(found)
+        shown = replications_tables(found[0][1]) if grid is None else grid_tables(found)
         return outputs.give(
-            text,
-            [reading, *shown],
+            lambda: {
+                "reading": how_read,
+                **(replications_dict(found[0][1]) if grid is None else grid_dict(found)),
+            },
+            [how_read, *shown],
             complete,
             plot=lambda path: draw_grid(found, path, arguments.force),
         )
@@ -159,8 +158,8 @@ def simulate_cluster(arguments: argparse.Namespace) -> int:
             **common,
         )
     return outputs.give(
-        {"reading": reading, **cluster_dict(result)},
-        [reading, *cluster_tables(result)],
+        lambda: {"reading": how_read, **cluster_dict(result)},
+        [how_read, *cluster_tables(result)],
         result.complete,
         records=lambda path: result.write_records(path, arguments.force),
         task_records=lambda path: result.write_tasks(path, arguments.force),

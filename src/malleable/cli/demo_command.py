@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from malleable.cli.snapshot import read_snapshot
-from malleable.cli.terminal import note, progress_bar, show
+from malleable.cli.terminal import note, progress_bar, reading, show, warnings_as_notes
 from malleable.planning import plan
+from malleable.report.clock import moment_text
 from malleable.report.comparison import compare, comparison_dicts, comparison_table
 from malleable.report.drawing import check_drawing, image_bytes
 from malleable.report.latency import epoch_latency, latency_dict, latency_table
@@ -122,18 +123,23 @@ def _generated(seed: int) -> _Workload:
 
 
 def _trace(arguments: argparse.Namespace) -> _Workload:
-    jobs, now, told = read_snapshot(
-        arguments.trace, phase=arguments.phase, at=arguments.at, most=_MOST_JOBS
-    )
+    with warnings_as_notes():
+        jobs, now, told = read_snapshot(
+            arguments.trace,
+            phase=arguments.phase,
+            at=arguments.at,
+            most=_MOST_JOBS,
+            **reading(arguments),
+        )
     slots = arguments.slots
     if slots is None:
         # As many as could have done the work while it arrived: a cluster at its limit.
         span = max(_LEAST_SPAN, now - float(np.min(jobs.arrival, initial=now)))
         slots = max(1, math.ceil(float(np.sum(jobs.work)) / span))
     check_slots(slots)
-    if told is not None:
-        note(told)
-    return _Workload(f"{arguments.trace} at {now:.10g} s", jobs, slots, now, _TRACE)
+    for line in told:
+        note(line)
+    return _Workload(f"{arguments.trace} at {moment_text(now)}", jobs, slots, now, _TRACE)
 
 
 def _compare(workload: _Workload, picture: str, output: _Output) -> dict[str, Any]:

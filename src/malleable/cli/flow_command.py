@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from malleable.cli.terminal import interruptible
+from malleable.cli.snapshot import RECORDED
+from malleable.cli.terminal import interruptible, note, reading, warnings_as_notes
 from malleable.flow_planning import FLOW_POLICIES, FlowPlan, plan_flows
-from malleable.report.text import counted, number, percent, wall_time
+from malleable.report.text import counted
 from malleable.tables import check_time
 from malleable.workloads import read_flows
 from malleable.workloads.files import head_of
 from malleable.workloads.flow_files import looks_like_flows
 
-__all__ = ["flow_headline", "flow_rows", "holds_flows", "plan_flow_file"]
+__all__ = ["holds_flows", "plan_flow_file"]
 
 
 def holds_flows(source: Any) -> bool:
@@ -33,7 +31,10 @@ def holds_flows(source: Any) -> bool:
 
 def plan_flow_file(arguments: argparse.Namespace, source: Any) -> FlowPlan:
     """Plan the flows of a file."""
-    flows = read_flows(source)
+    if arguments.snapshot != RECORDED:
+        raise ValueError(f"--snapshot {arguments.snapshot}: of job tables and traces, not of flows")
+    with warnings_as_notes():
+        flows = read_flows(source, **reading(arguments))
     slots = flows.slots if arguments.slots is None else arguments.slots
     if slots is None:
         raise ValueError(f"{arguments.file}: says no slots; --slots N does")
@@ -43,41 +44,14 @@ def plan_flow_file(arguments: argparse.Namespace, source: Any) -> FlowPlan:
     now = 0.0 if arguments.now is None else check_time("--now", arguments.now)
     if arguments.at is not None:
         now = check_time("--at", arguments.at)
-        flows = flows.at(now)
+        whole, flows = len(flows), flows.at(now)
+        note(
+            f"snapshot at {now:.10g} s: the {counted(len(flows), 'flow')} of {whole:,} that have arrived,"
+            " with all of their work: a file of flows does not say when work was done"
+        )
     return interruptible(
         f"planning {counted(len(flows), 'flow')}",
-        lambda: plan_flows(
+        lambda _: plan_flows(
             flows, slots, arguments.objective, policy, arguments.effort, arguments.budget, now
         ),
     )
-
-
-def flow_headline(made: FlowPlan) -> list[str]:
-    """What was planned and how good it is."""
-    flows = made.flows
-    lines = [
-        f"{made.policy.upper()}, {made.objective}: {counted(len(flows), 'flow')} of "
-        f"{counted(len(flows.work), 'job')} on {counted(made.slots, 'slot')} at "
-        f"{number(made.now)} s, status {made.status}",
-        f"value {number(made.value)}, lower bound {number(made.lower_bound)}, gap "
-        f"{percent(made.gap)}, planned in {wall_time(made.timing['seconds'])}",
-    ]
-    if np.isfinite(made.speed):
-        lines.append(f"at its bound if the slots were {made.speed:.4g} times as fast")
-    return lines
-
-
-def flow_rows(made: FlowPlan, most: int) -> tuple[Sequence[str], list[tuple[str, ...]]]:
-    """Heads and rows of a table of the first flows."""
-    flows = made.flows
-    slots = np.zeros(len(flows), dtype=np.int64)
-    np.add.at(slots, flows.flow, made.allocation)
-    return ("flow, by order", "slots now", "end [s]", "penalty"), [
-        (
-            flows.name[row],
-            f"{slots[row]:,}",
-            number(float(made.flow_completion[row])),
-            number(float(made.penalty[row])),
-        )
-        for row in made.order[:most].tolist()
-    ]

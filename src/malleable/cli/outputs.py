@@ -74,7 +74,7 @@ class Outputs:
 
     def give(
         self,
-        result: Mapping[str, Any],
+        result: Callable[[], Mapping[str, Any]],
         parts: Iterable[Any],
         complete: bool = True,
         **writers: Callable[[str], None],
@@ -83,8 +83,8 @@ class Outputs:
 
         Parameters
         ----------
-        result : mapping
-            In JSON types.
+        result : callable
+            Gives the result in JSON types; called if it was asked for.
         parts : iterable of tables and str
             For people.
         complete : bool
@@ -97,7 +97,8 @@ class Outputs:
         int
             Exit status.
         """
-        text = json_text(result)
+        wanted = self.to_stdout or "json" in self.files
+        text = json_text(result()) if wanted else ""
         for name, path in self.files.items():
             if name == "json":
                 write_file(path, text, self.force)

@@ -9,17 +9,36 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from malleable.cli.flow_command import flow_headline, flow_rows, holds_flows, plan_flow_file
+from malleable.cli.flow_command import holds_flows, plan_flow_file
 from malleable.cli.snapshot import read_snapshot
-from malleable.cli.terminal import interruptible, note, rereadable, show
+from malleable.cli.terminal import (
+    busy,
+    interruptible,
+    note,
+    reading,
+    rereadable,
+    show,
+    warnings_as_notes,
+)
 from malleable.flow_planning import FlowPlan
-from malleable.planning import POLICIES, Plan, plan
+from malleable.planning import DEFAULT_EFFORT, POLICIES, Plan, default_effort, plan
 from malleable.report.drawing import check_drawing, image_bytes
 from malleable.report.flow_picture import draw_flows
-from malleable.report.flow_views import flow_pieces_csv, flow_plan_dict
+from malleable.report.flow_views import (
+    flow_headline,
+    flow_pieces_csv,
+    flow_plan_dict,
+    flow_rows,
+)
 from malleable.report.packing_picture import draw_packing
-from malleable.report.plan_views import json_text, pieces_csv, plan_dict
-from malleable.report.text import counted, number, percent, printable, table, wall_time
+from malleable.report.plan_views import (
+    json_text,
+    pieces_csv,
+    plan_dict,
+    plan_headline,
+    plan_rows,
+)
+from malleable.report.text import counted, printable, table
 from malleable.workloads.output_files import check_targets, write_file
 
 _ROWS = 30
@@ -47,14 +66,14 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.plot is not None:
         check_drawing(arguments.plot)
 
-    source = rereadable(arguments.file)
+    source = rereadable(arguments.file, arguments.max_size)
     made: Plan | FlowPlan
     if holds_flows(source):
         made = plan_flow_file(arguments, source)
         views = _Views(flow_plan_dict, flow_pieces_csv, draw_flows, flow_headline, flow_rows)
     else:
         made = _plan_jobs(arguments, source)
-        views = _Views(plan_dict, pieces_csv, draw_packing, _headline, _rows)
+        views = _Views(plan_dict, pieces_csv, draw_packing, plan_headline, plan_rows)
 
     content: dict[str, str | bytes] = {}
     if arguments.json is not None:
@@ -92,9 +111,18 @@ def _plan_jobs(arguments: argparse.Namespace, source: Any) -> Plan:
     policy = "flex" if arguments.policy is None else arguments.policy
     if policy not in POLICIES:
         arguments.usage(f"--policy {policy}: expected one of {', '.join(POLICIES)} for jobs")
-    jobs, now, told = read_snapshot(
-        source, phase=arguments.phase, at=arguments.at, now=arguments.now
-    )
+    with busy(f"reading {printable(arguments.file)}"), warnings_as_notes():
+        jobs, now, told = read_snapshot(
+            source,
+            phase=arguments.phase,
+            at=arguments.at,
+            now=arguments.now,
+            policy=arguments.snapshot,
+            slots=arguments.slots,
+            objective=arguments.objective,
+            min_mode=arguments.min_mode,
+            **reading(arguments),
+        )
     for row in np.flatnonzero(jobs.arrival > now)[:1]:
         raise ValueError(
             f"{arguments.file}: arrival[{row}] = {jobs.arrival[row]}: after now = {now}; "
@@ -102,7 +130,7 @@ def _plan_jobs(arguments: argparse.Namespace, source: Any) -> Plan:
         )
     made = interruptible(
         f"planning {counted(len(jobs), 'job')}",
-        lambda: plan(
+        lambda progress: plan(
             jobs,
             arguments.slots,
             arguments.objective,
@@ -111,30 +139,15 @@ def _plan_jobs(arguments: argparse.Namespace, source: Any) -> Plan:
             arguments.budget,
             now,
             min_mode=arguments.min_mode,
+            progress=progress,
         ),
     )
-    if told is not None:
-        note(told)
-    return made
-
-
-def _headline(made: Plan) -> list[str]:
-    return [
-        f"{made.policy.upper()}, {made.objective}: {counted(len(made.jobs), 'job')} on "
-        f"{counted(made.slots, 'slot')} at {number(made.now)} s, status {made.status}",
-        f"value {number(made.value)}, lower bound {number(made.lower_bound)}, gap "
-        f"{percent(made.gap)}, planned in {wall_time(made.timing['seconds'])}",
-    ]
-
-
-def _rows(made: Plan, most: int) -> tuple[Sequence[str], list[tuple[str, ...]]]:
-    return ("job, by order", "slots now", "start [s]", "end [s]", "penalty"), [
-        (
-            made.jobs.name[row],
-            f"{made.allocation[row]:,}",
-            number(float(made.start[row])),
-            number(float(made.completion[row])),
-            number(float(made.penalty[row])),
+    for line in told:
+        note(line)
+    effort = default_effort(len(jobs))
+    if arguments.effort is None and policy == "flex" and effort < DEFAULT_EFFORT:
+        note(
+            f"effort {effort:,} for {counted(len(jobs), 'job')}, so that planning takes seconds "
+            f"(--effort N: more candidates; {DEFAULT_EFFORT:,} for small tables)"
         )
-        for row in made.order[:most].tolist()
-    ]
+    return made

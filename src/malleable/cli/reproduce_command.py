@@ -9,32 +9,8 @@ from functools import partial
 from typing import Any
 
 from malleable.cli.outputs import Outputs, ended
-from malleable.cli.terminal import progress_bar, rereadable
+from malleable.cli.terminal import progress_bar, reading, rereadable, warnings_as_notes
 from malleable.cli.workers import workers
-from malleable.report import asrpt_figures, flowflex_figures, overlap_figures
-from malleable.report.adaptive_figures import (
-    ADAPTIVE_FIGURES,
-    ADAPTIVE_REPLICATIONS,
-    adaptive_figure_dict,
-    adaptive_figure_tables,
-    draw_adaptive_figure,
-    run_adaptive_figure,
-)
-from malleable.report.flex_figure5 import run_figure5
-from malleable.report.flex_figure5_view import (
-    draw_figure5,
-    figure5_dict,
-    figure5_notes,
-    figure5_tables,
-)
-from malleable.report.flex_figure6 import draw_figure6, figure6_dict, figure6_tables, run_figure6
-from malleable.report.flowflex_figure12 import (
-    draw_figure12,
-    figure12_dict,
-    figure12_tables,
-    run_figure12,
-)
-from malleable.workloads import read_map_shuffle_google2011
 
 _QUICK_JOBS = {"overlap-fig7": 5_000, "overlap-fig9": 500_000}
 
@@ -58,10 +34,6 @@ class _Figure:
     quick: int = 0
 
 
-def _run_figure5(arguments: argparse.Namespace, count: int, progress: Any) -> Any:
-    return run_figure5(count, quick=arguments.quick, seed=arguments.seed, progress=progress)
-
-
 def _run_named(run: Any, arguments: argparse.Namespace, count: int, progress: Any) -> Any:
     return run(arguments.name, count, seed=arguments.seed, progress=progress)
 
@@ -71,86 +43,131 @@ def _run_cluster(run: Any, arguments: argparse.Namespace, count: int, progress: 
         return run(count, seed=arguments.seed, executor=executor, progress=progress)
 
 
-def _run_overlap(arguments: argparse.Namespace, _: int, progress: Any) -> Any:
-    jobs = arguments.jobs
-    if jobs is None and arguments.quick:
-        jobs = _QUICK_JOBS[arguments.name]
-    trace = None
-    if arguments.trace is not None:
-        trace = read_map_shuffle_google2011(rereadable(arguments.trace))
-    return overlap_figures.run_overlap_figure(
-        arguments.name, jobs=jobs, trace=trace, seed=arguments.seed, progress=progress
-    )
+def _flex_figure5(_: str) -> _Figure:
+    from malleable.report import flex_figure5_view as view
+    from malleable.report.flex_figure5 import run_figure5
 
+    def run(arguments: argparse.Namespace, count: int, progress: Any) -> Any:
+        return run_figure5(count, quick=arguments.quick, seed=arguments.seed, progress=progress)
 
-_ASRPT = _Figure(
-    partial(_run_named, asrpt_figures.run_asrpt_figure),
-    asrpt_figures.asrpt_figure_dict,
-    asrpt_figures.asrpt_figure_report,
-    asrpt_figures.draw_asrpt_figure,
-    begun=lambda figure: figure.curves,
-    usual=asrpt_figures.SIMULATIONS,
-    quick=20,
-)
-_FLOWFLEX = _Figure(
-    partial(_run_named, flowflex_figures.run_flow_figure),
-    flowflex_figures.flow_figure_dict,
-    flowflex_figures.flow_figure_table,
-    flowflex_figures.draw_flow_figure,
-    begun=lambda figure: figure.rows,
-    usual=flowflex_figures.INSTANCES,
-    quick=5,
-)
-_OVERLAP = _Figure(
-    _run_overlap,
-    overlap_figures.overlap_figure_dict,
-    overlap_figures.overlap_figure_report,
-    overlap_figures.draw_overlap_figure,
-    begun=lambda figure: figure.rows,
-)
-FIGURES: dict[str, _Figure] = {
-    "flex-fig5": _Figure(
-        _run_figure5,
-        figure5_dict,
-        lambda result: [*figure5_tables(result), *figure5_notes(result)],
-        draw_figure5,
+    return _Figure(
+        run,
+        view.figure5_dict,
+        lambda result: [*view.figure5_tables(result), *view.figure5_notes(result)],
+        view.draw_figure5,
         begun=lambda result: any(point.simulations for point in result.points),
         usual=100,
         quick=10,
-    ),
-    **dict.fromkeys(flowflex_figures.FIGURES, _FLOWFLEX),
-    **dict.fromkeys(asrpt_figures.FIGURES, _ASRPT),
-    **dict.fromkeys(overlap_figures.FIGURES, _OVERLAP),
-    "flex-fig6": _Figure(
-        partial(_run_cluster, run_figure6),
-        figure6_dict,
-        figure6_tables,
-        draw_figure6,
+    )
+
+
+def _flex_figure6(_: str) -> _Figure:
+    from malleable.report import flex_figure6 as figures
+
+    return _Figure(
+        partial(_run_cluster, figures.run_figure6),
+        figures.figure6_dict,
+        figures.figure6_tables,
+        figures.draw_figure6,
         begun=lambda figure: any(figure.panels.values()),
         usual=10,
         quick=3,
-    ),
-    "flowflex-fig12": _Figure(
-        partial(_run_cluster, run_figure12),
-        figure12_dict,
-        figure12_tables,
-        draw_figure12,
+    )
+
+
+def _flowflex(_: str) -> _Figure:
+    from malleable.report import flowflex_figures as figures
+
+    return _Figure(
+        partial(_run_named, figures.run_flow_figure),
+        figures.flow_figure_dict,
+        figures.flow_figure_table,
+        figures.draw_flow_figure,
+        begun=lambda figure: figure.rows,
+        usual=figures.INSTANCES,
+        quick=5,
+    )
+
+
+def _flowflex_figure12(_: str) -> _Figure:
+    from malleable.report import flowflex_figure12 as figures
+
+    return _Figure(
+        partial(_run_cluster, figures.run_figure12),
+        figures.figure12_dict,
+        figures.figure12_tables,
+        figures.draw_figure12,
         begun=lambda figure: any(figure.gain.values()),
         usual=10,
         quick=3,
-    ),
-    **{
-        name: _Figure(
-            partial(_run_cluster, partial(run_adaptive_figure, name)),
-            adaptive_figure_dict,
-            adaptive_figure_tables,
-            draw_adaptive_figure,
-            begun=lambda figure: figure.values,
-            usual=ADAPTIVE_REPLICATIONS,
-            quick=3,
+    )
+
+
+def _asrpt(_: str) -> _Figure:
+    from malleable.report import asrpt_figures as figures
+
+    return _Figure(
+        partial(_run_named, figures.run_asrpt_figure),
+        figures.asrpt_figure_dict,
+        figures.asrpt_figure_report,
+        figures.draw_asrpt_figure,
+        begun=lambda figure: figure.curves,
+        usual=figures.SIMULATIONS,
+        quick=20,
+    )
+
+
+def _overlap(_: str) -> _Figure:
+    from malleable.report import overlap_figures as figures
+    from malleable.workloads import read_map_shuffle_google2011
+
+    def run(arguments: argparse.Namespace, _: int, progress: Any) -> Any:
+        jobs = arguments.jobs
+        if jobs is None and arguments.quick:
+            jobs = _QUICK_JOBS[arguments.name]
+        trace = None
+        if arguments.trace is not None:
+            source = rereadable(arguments.trace, arguments.max_size)
+            with warnings_as_notes():
+                trace = read_map_shuffle_google2011(source, **reading(arguments))
+        return figures.run_overlap_figure(
+            arguments.name, jobs=jobs, trace=trace, seed=arguments.seed, progress=progress
         )
-        for name in ADAPTIVE_FIGURES
-    },
+
+    return _Figure(
+        run,
+        figures.overlap_figure_dict,
+        figures.overlap_figure_report,
+        figures.draw_overlap_figure,
+        begun=lambda figure: figure.rows,
+    )
+
+
+def _adaptive(name: str) -> _Figure:
+    from malleable.report import adaptive_figures as figures
+
+    return _Figure(
+        partial(_run_cluster, partial(figures.run_adaptive_figure, name)),
+        figures.adaptive_figure_dict,
+        figures.adaptive_figure_tables,
+        figures.draw_adaptive_figure,
+        begun=lambda figure: figure.values,
+        usual=figures.ADAPTIVE_REPLICATIONS,
+        quick=3,
+    )
+
+
+# What makes a figure from its name. The experiments are imported when one is asked for: the rest of
+# the command line must not depend on what they need.
+FIGURES: dict[str, Callable[[str], _Figure]] = {
+    "flex-fig5": _flex_figure5,
+    **dict.fromkeys(("flowflex-fig10", "flowflex-fig11"), _flowflex),
+    **{f"asrpt-fig{number}": _asrpt for number in range(5, 14)},
+    **dict.fromkeys(("overlap-fig7", "overlap-fig9"), _overlap),
+    "flex-fig6": _flex_figure6,
+    "flowflex-fig12": _flowflex_figure12,
+    **{f"adaptive-fig{number}": _adaptive for number in range(4, 10)},
+    **dict.fromkeys(("adaptive-table6", "adaptive-table7"), _adaptive),
 }
 
 
@@ -172,7 +189,7 @@ def _simulations(arguments: argparse.Namespace, figure: _Figure) -> int:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the experiments; after Ctrl-C show and write what was finished."""
-    figure = FIGURES[arguments.name]
+    figure = FIGURES[arguments.name](arguments.name)
     outputs = Outputs(arguments, pictures=["plot"], inputs=[arguments.trace])
     count = _simulations(arguments, figure)
     with progress_bar(arguments.name) as advance:
@@ -183,7 +200,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.plot is None:
         parts = [*parts, "--plot FILE draws the panels."]
     return outputs.give(
-        figure.as_dict(found),
+        lambda: figure.as_dict(found),
         parts,
         found.complete,
         plot=lambda path: outputs.draw(figure.draw(found), path),

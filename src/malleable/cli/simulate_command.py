@@ -7,10 +7,11 @@ from typing import Any
 
 from malleable.cli import cluster_command, slotted_command
 from malleable.cli.outputs import Outputs
-from malleable.cli.terminal import progress_bar, rereadable, warnings_as_notes
+from malleable.cli.terminal import progress_bar, reading, rereadable, warnings_as_notes
 from malleable.report.simulation_views import simulation_dict, simulation_table
 from malleable.simulation import simulate
 from malleable.simulation.tandem import chunks_of
+from malleable.views import counted
 from malleable.workloads import (
     MapShuffleJobs,
     MapShuffleStream,
@@ -46,7 +47,6 @@ _ONLY = {
     "set": ("cluster",),
     "read": ("cluster",),
     "graphs": ("cluster",),
-    "skip_bad": ("cluster",),
     "objective": ("cluster",),
     "generate": ("tandem", "slotted"),
     "as_printed": ("tandem",),
@@ -71,9 +71,9 @@ def _estimates(arguments: argparse.Namespace, jobs: MapShuffleJobs | MapShuffleS
         pass
     if isinstance(jobs, MapShuffleStream):
         raise ValueError("--estimates FILE: a generated stream takes a standard deviation only")
-    guessed = read_map_shuffle_jobs(given)
+    guessed = read_map_shuffle_jobs(given, max_size=arguments.max_size)
     if len(guessed) != len(jobs):
-        raise ValueError(f"{given}: {len(guessed)} jobs, expected {len(jobs)}")
+        raise ValueError(f"{given}: {counted(len(guessed), 'job')}, expected {len(jobs)}")
     return guessed.map, guessed.shuffle
 
 
@@ -106,7 +106,9 @@ def run(arguments: argparse.Namespace) -> int:
             arguments.generate, 0.75 if arguments.load is None else arguments.load
         )
     else:
-        jobs = READERS[arguments.format](rereadable(arguments.file))
+        source = rereadable(arguments.file, arguments.max_size)
+        with warnings_as_notes():
+            jobs = READERS[arguments.format](source, **reading(arguments))
         options["load"] = arguments.load
     if arguments.effort is not None:
         options["effort"] = arguments.effort
@@ -129,7 +131,7 @@ def run(arguments: argparse.Namespace) -> int:
             **options,
         )
     return outputs.give(
-        simulation_dict(result),
+        lambda: simulation_dict(result),
         [simulation_table(result)],
         result.complete,
         records=lambda path: result.write_records(path, arguments.force),

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from malleable.cli.outputs import Outputs
-from malleable.cli.terminal import progress_bar, rereadable, warnings_as_notes
+from malleable.cli.terminal import progress_bar, reading, rereadable, warnings_as_notes
 from malleable.report.simulation_views import simulation_dict, simulation_table
 from malleable.report.slotted_views import (
     constants_dict,
     constants_lines,
     draw_ratio_over_time,
 )
+from malleable.report.text import counted
 from malleable.simulation import simulate
 from malleable.simulation.slotted_theory import efficiency_constants
 from malleable.workloads import (
@@ -61,12 +62,14 @@ def _generated(arguments: argparse.Namespace) -> MapReduceJobs | MapReduceStream
 
 
 def _table(arguments: argparse.Namespace) -> MapReduceJobs:
-    options: dict[str, Any] = {}
+    options = reading(arguments)
     if arguments.slot_seconds is not None:
         if arguments.format == "table":
             raise ValueError("--slot-seconds: a table counts slots already")
         options["slot_seconds"] = arguments.slot_seconds
-    return READERS[arguments.format](rereadable(arguments.file), **options)
+    source = rereadable(arguments.file, arguments.max_size)
+    with warnings_as_notes():
+        return READERS[arguments.format](source, **options)
 
 
 def _machines(arguments: argparse.Namespace, jobs: MapReduceJobs | MapReduceStream) -> int:
@@ -93,9 +96,11 @@ def _estimates(arguments: argparse.Namespace, jobs: MapReduceJobs | MapReduceStr
         pass
     if isinstance(jobs, MapReduceStream):
         raise ValueError("--estimates FILE: a generated stream takes a standard deviation only")
-    guessed = read_map_reduce_jobs(arguments.estimates)
+    guessed = read_map_reduce_jobs(arguments.estimates, max_size=arguments.max_size)
     if len(guessed) != len(jobs):
-        raise ValueError(f"{arguments.estimates}: {len(guessed)} jobs, expected {len(jobs)}")
+        raise ValueError(
+            f"{arguments.estimates}: {counted(len(guessed), 'job')}, expected {len(jobs)}"
+        )
     return guessed.reduce_work
 
 
@@ -132,12 +137,15 @@ def run(arguments: argparse.Namespace) -> int:
     promised = None
     if math.isfinite(jobs.largest_reduce) if isinstance(jobs, MapReduceStream) else len(jobs) > 0:
         promised = efficiency_constants(jobs, machines)
-    found = {**simulation_dict(result), "machines": machines, "preemptive": preemptive}
-    found["theory"] = None if promised is None else constants_dict(promised)
     how = "preemptive" if preemptive else "non-preemptive"
-    parts = [f"{machines:,} machines, {how} reduce tasks", simulation_table(result)]
+    parts = [f"{counted(machines, 'machine')}, {how} reduce tasks", simulation_table(result)]
     if promised is not None:
         parts += constants_lines(promised, preemptive)
+
+    def found() -> dict[str, Any]:
+        theory = None if promised is None else constants_dict(promised)
+        own = {"machines": machines, "preemptive": preemptive, "theory": theory}
+        return {**simulation_dict(result), **own}
 
     def write_ratio(path: str) -> None:
         assert isinstance(jobs, MapReduceJobs)  # streams keep no records

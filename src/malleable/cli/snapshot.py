@@ -7,11 +7,17 @@ from typing import Any
 import numpy as np
 
 from malleable.cli.terminal import rereadable
+from malleable.report.text import counted
+from malleable.simulation import snapshot
 from malleable.tables import Jobs, check_time
 from malleable.workloads import read_workload
 from malleable.workloads.detect import workload_format
+from malleable.workloads.files import MAX_SIZE
 
-__all__ = ["read_snapshot"]
+__all__ = ["RECORDED", "read_snapshot"]
+
+RECORDED = "recorded"
+"""A snapshot with what the file says is left of the jobs, rather than what a policy leaves."""
 
 _LOOKS = 8
 
@@ -23,8 +29,14 @@ def read_snapshot(
     at: float | None = None,
     now: float | None = None,
     most: int | None = None,
-) -> tuple[Jobs, float, str | None]:
-    """Jobs to plan, the time of the plan, and what to tell about a time that nobody asked for.
+    policy: str = RECORDED,
+    slots: int = 1,
+    objective: str = "sum:response",
+    min_mode: str = "guarantee",
+    errors: str = "raise",
+    max_size: int = MAX_SIZE,
+) -> tuple[Jobs, float, list[str]]:
+    """Jobs to plan, the time of the plan, and what to tell about them.
 
     Parameters
     ----------
@@ -38,37 +50,86 @@ def read_snapshot(
         Time of the plan without taking a snapshot.
     most : int, optional
         Without a time: the fullest of some snapshots until so many jobs have arrived.
+    policy, slots, objective, min_mode
+        What is left of the jobs of a snapshot: `RECORDED`, or as the policy leaves it on so many slots.
+    errors, max_size
+        As of the readers.
 
     Notes
     -----
     Without a time and without ``most``, a trace is taken at its last arrival and a job table at 0.
     """
-    source = rereadable(path) if isinstance(path, str) else path
+    source = rereadable(path, max_size) if isinstance(path, str) else path
+    reading: dict[str, Any] = {"phase": phase, "errors": errors, "max_size": max_size}
+    options = {"objective": objective, "min_mode": min_mode}
+    kind = workload_format(source)
+
+    def left(moment: float) -> tuple[Jobs, str | None]:
+        return _left(_again(source), moment, kind, policy, slots, options, reading)
+
     if at is not None:
         moment = check_time("--at", at)
-        return read_workload(source, phase=phase, at=moment), moment, None
-    jobs = read_workload(source, phase=phase)
+        jobs, told = left(moment)
+        return jobs, moment, [told] if told else []
+    if policy != RECORDED and (now is not None or kind == "job table"):
+        raise ValueError(f"--snapshot {policy}: at which time? --at SECONDS says it")
+    jobs = read_workload(_again(source), **reading)
     if now is not None:
-        return jobs, check_time("--now", now), None
-    table = workload_format(_again(source)) == "job table"
-    if not len(jobs) or (table and most is None):
-        return jobs, 0.0, None
+        return jobs, check_time("--now", now), []
+    if not len(jobs) or (kind == "job table" and most is None):
+        return jobs, 0.0, []
     arrivals = np.sort(jobs.arrival)
     if most is None:
         moment = float(arrivals[-1])
-        told = f"now = {moment:.10g} s, the trace's last arrival (--at SECONDS: another time)"
-        return read_workload(_again(source), phase=phase, at=moment), moment, told
+        jobs, told = left(moment)
+        when = f"now = {moment:.10g} s, the trace's last arrival (--at SECONDS: another time)"
+        return jobs, moment, [when, told] if told else [when]
     last = min(most, len(jobs))
     moments = sorted(
         {float(arrivals[max(last * k // _LOOKS, 1) - 1]) for k in range(1, _LOOKS + 1)}
     )
-    snapshots = [read_workload(_again(source), phase=phase, at=moment) for moment in moments]
-    busiest = max(range(len(moments)), key=lambda k: (len(snapshots[k]), k))
-    told = (
+    snapshots = [left(moment) for moment in moments]
+    busiest = max(range(len(moments)), key=lambda k: (len(snapshots[k][0]), k))
+    when = (
         f"now = {moments[busiest]:.10g} s, where of {len(moments)} moments most jobs are there "
         "(--at SECONDS: another time)"
     )
-    return snapshots[busiest], moments[busiest], told
+    jobs, told = snapshots[busiest]
+    return jobs, moments[busiest], [when, told] if told else [when]
+
+
+def _left(
+    source: Any,
+    moment: float,
+    kind: str,
+    policy: str,
+    slots: int,
+    options: dict[str, str],
+    reading: dict[str, Any],
+) -> tuple[Jobs, str | None]:
+    """The jobs of a snapshot, and what such a snapshot is."""
+    when = f"snapshot at {moment:.10g} s"
+    if policy != RECORDED:
+        jobs = read_workload(source, **reading)
+        came = int(np.count_nonzero(jobs.arrival <= moment))
+        there = snapshot(jobs, slots, moment, policy, **options)
+        return there, (
+            f"{when}: of {counted(came, 'job')} that had arrived {len(there):,} are there, with the work"
+            f" that {policy.upper()} on {counted(slots, 'slot')} has left of them"
+        )
+    jobs = read_workload(source, at=moment, **reading)
+    count = counted(len(jobs), "job")
+    if kind == "job table":  # which says itself how much work there is
+        return jobs, None
+    if kind == "Rumen trace":
+        return jobs, (
+            f"{when}: {count} submitted by then and not finished, with the work that was then left in"
+            " the recorded run"
+        )
+    return jobs, (
+        f"{when}: {count}, all that had arrived by then with all of their work, as a {kind} does not"
+        " say when work was done (plan --snapshot fair: as FAIR leaves them)"
+    )
 
 
 def _again(source: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import io
 import os
 import sys
@@ -10,13 +11,14 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
-from malleable.report.text import console_for, printable
+from malleable.report.text import Table, console_for, printable
+from malleable.workloads.advice import AdvisedError
+from malleable.workloads.files import MAX_SIZE, too_large
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
 Result = TypeVar("Result")
 
@@ -62,6 +64,8 @@ def wording(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         where = f"{os.fsdecode(error.filename)}: " if error.filename is not None else ""
         return f"{where}{error.strerror}"
+    if isinstance(error, AdvisedError):
+        return error.in_commands
     if isinstance(error, MemoryError):
         return str(error) or "out of memory"
     return str(error) or type(error).__name__
@@ -69,15 +73,13 @@ def wording(error: BaseException) -> str:
 
 def show(*parts: Table | str) -> None:
     """Tables and lines on standard output, without trailing blanks where it is no terminal."""
-    from rich.table import Table
-
     console = console_for(sys.stdout)
     for part in parts:
         if isinstance(part, Table) and part.title:
-            # As a line of its own, which may be wider than the table.
-            _print(console, str(part.title))
-            part.title = None
-        _print(console, part)
+            _print(console, part.title)  # which may be wider than the table
+            _print(console, Table("", part.heads, part.rows, part.left))
+        else:
+            _print(console, part)
 
 
 def _print(console: Console, part: Table | str) -> None:
@@ -111,6 +113,16 @@ def progress_bar(what: str) -> Iterator[Callable[[str, int], None]]:
 
 
 @contextmanager
+def busy(what: str) -> Iterator[None]:
+    """A line on standard error, if it is a terminal, while the block runs."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    with console_for(sys.stderr).status(what):
+        yield
+
+
+@contextmanager
 def warnings_as_notes() -> Iterator[None]:
     """Say every warning of the block once, after it."""
     with warnings.catch_warnings(record=True) as told:
@@ -121,8 +133,19 @@ def warnings_as_notes() -> Iterator[None]:
         note(text)
 
 
-def interruptible(what: str, work: Callable[[], Result]) -> Result:
+_REFRESH = 0.1  # seconds between two looks at a bar
+
+
+def interruptible(what: str, work: Callable[[Callable[[int, int], None] | None], Result]) -> Result:
     """Run one long call of the core so that Ctrl-C is heard meanwhile.
+
+    Parameters
+    ----------
+    what : str
+        Shown with a clock on a terminal while the call runs.
+    work : callable
+        The call; it is given what may be told how many steps are done, of how many, and then there is
+        a bar (None where nobody looks).
 
     Raises
     ------
@@ -130,27 +153,49 @@ def interruptible(what: str, work: Callable[[], Result]) -> Result:
         At Ctrl-C; the call goes on in its thread, and the process should end.
     """
     outcome: list[tuple[Result | None, BaseException | None]] = []
+    steps: list[tuple[int, int]] = []
+    watched = sys.stderr.isatty()
+
+    def tell(done: int, total: int) -> None:
+        steps[:] = [(done, total)]
 
     def run() -> None:
         try:
-            outcome.append((work(), None))
+            outcome.append((work(tell if watched else None), None))
         except BaseException as error:  # raised again below
             outcome.append((None, error))
 
     thread = threading.Thread(target=run, daemon=True)
     try:
         thread.start()
-        if sys.stderr.isatty():
-            with console_for(sys.stderr).status(what):
-                thread.join()
-        else:
-            thread.join()
+        if watched:
+            _watch(what, thread, steps)
+        thread.join()
     except KeyboardInterrupt:
         raise AbandonedError from None
     result, error = outcome[0]
     if error is not None:
         raise error
     return result  # type: ignore[return-value]
+
+
+def _watch(what: str, thread: threading.Thread, steps: list[tuple[int, int]]) -> None:
+    """A bar on standard error while a thread runs, and the time that it has taken."""
+    from rich import progress as bars
+
+    columns = (
+        bars.SpinnerColumn(),
+        bars.TextColumn("{task.description}"),
+        bars.BarColumn(),
+        bars.MofNCompleteColumn(),
+        bars.TimeElapsedColumn(),
+    )
+    with bars.Progress(*columns, console=console_for(sys.stderr), transient=True) as progress:
+        task = progress.add_task(what, total=None)
+        while thread.is_alive():
+            thread.join(_REFRESH)
+            for done, total in steps[-1:]:
+                progress.update(task, completed=done, total=total)
 
 
 class StandardInput(io.BytesIO):
@@ -161,13 +206,27 @@ class StandardInput(io.BytesIO):
         self.name = name
 
 
-def rereadable(path: str) -> Any:
+def rereadable(path: str, max_size: int = MAX_SIZE) -> Any:
     """The path of a regular file or folder, or what a pipe or standard input (``-``) holds."""
     if path == "-":
         if sys.stdin is None:
             raise ValueError("-: standard input is closed")
-        return StandardInput(sys.stdin.buffer.read(), "<stdin>")
+        return _held(sys.stdin.buffer, "<stdin>", max_size)
     place = Path(path)
     if place.exists() and not place.is_file() and not place.is_dir():
-        return StandardInput(place.read_bytes(), path)
+        with place.open("rb") as stream:
+            return _held(stream, path, max_size)
     return path
+
+
+def _held(stream: BinaryIO, name: str, max_size: int) -> StandardInput:
+    data = stream.read(max_size + 1)
+    if len(data) > max_size:
+        raise too_large(name, max_size)
+    return StandardInput(data, name)
+
+
+def reading(arguments: argparse.Namespace) -> dict[str, Any]:
+    """What the options say about all that is read: keyword arguments of the readers."""
+    errors = "skip" if arguments.skip_bad else "raise"
+    return {"errors": errors, "max_size": arguments.max_size}

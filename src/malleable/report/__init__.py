@@ -8,7 +8,8 @@ from malleable.report.cluster_grid import draw_grid
 from malleable.report.cluster_plots import draw_load, draw_stretch_by_decade
 from malleable.report.comparison import ComparisonRow, compare, comparison_table
 from malleable.report.flow_picture import draw_flows
-from malleable.report.flow_views import explain_flow_lines, flow_plan_dict
+from malleable.report.flow_views import explain_flow_lines, flow_frame, flow_plan_dict
+from malleable.report.notebook import html
 from malleable.report.overlap_plots import draw_ratio_over_load, draw_slowdown
 from malleable.report.packing_picture import draw_packing, draw_packings
 from malleable.report.plan_explain import explain_lines
@@ -33,6 +34,7 @@ __all__ = [
     "draw_stretch_by_decade",
     "explain_flow_lines",
     "explain_lines",
+    "flow_frame",
     "flow_plan_dict",
     "plan_dict",
     "plan_frame",
@@ -40,9 +42,11 @@ __all__ = [
 
 views.register("explain", explain_lines)
 views.register("frame", plan_frame)
+views.register("html", html)
 views.register("gantt", draw_packing)
 views.register("plan_dict", plan_dict)
 views.register("explain_flows", explain_flow_lines)
+views.register("flow_frame", flow_frame)
 views.register("flow_gantt", draw_flows)
 views.register("flow_plan_dict", flow_plan_dict)
 views.register("simulation_cdf", draw_response_cdf)

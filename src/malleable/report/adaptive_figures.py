@@ -8,6 +8,7 @@ k has seed ``seed + k``.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable
 from concurrent.futures import Executor
@@ -18,7 +19,8 @@ import numpy as np
 
 from malleable.adaptive_policy import Adaptive
 from malleable.report.drawing import check_drawing, new_figure, save_figure
-from malleable.report.text import table
+from malleable.report.text import counted, table
+from malleable.report.verdict import judged, margin
 from malleable.simulation.replications import Interval, replicate
 from malleable.workloads import Cluster, ClusterJobs
 
@@ -184,6 +186,9 @@ _PRINTED = {
 CLOSE = 10.4
 
 
+_IS = {"holds": "", "fails": "", "open": "is "}
+
+
 class AdaptiveFigure(NamedTuple):
     """One figure or table; not ``complete`` where it was interrupted.
 
@@ -241,31 +246,34 @@ def _label(point: tuple[int, int]) -> str:
     return f"BM {point[0]}.{point[1]}"
 
 
-def _margin(name: str, row: dict[str, Interval], policy: str) -> tuple[float, float]:
-    """How far above 0 the claim is for a policy, by means, and half the width of that."""
+def _margins(name: str, row: dict[str, Interval], policy: str) -> list[Interval]:
+    """How far above 0 is what the claim says of a policy on one benchmark."""
     own, fair, fifo = row[policy], row["fair"], row["fifo"]
     if name == "adaptive-table7":
-        return own.mean - (fair.mean - CLOSE), own.half + fair.half
+        return [margin(CLOSE, (1.0, own), (-1.0, fair))]
     if name == "adaptive-table6":
         own, fair = fair, own  # the claim is FAIR's
-    rivals = [(other.mean - own.mean, other.half + own.half) for other in (fair, fifo)]
-    return min(rivals, key=lambda pair: pair[0])
+    return [margin(0.0, (1.0, other), (-1.0, own)) for other in (fair, fifo)]
 
 
 def verdict(figure: AdaptiveFigure, policy: str = "adaptive") -> str:
-    """One line: in how many benchmarks the paper's claim holds for a policy, by means."""
-    margins = {point: _margin(figure.name, row, policy) for point, row in figure.values.items()}
-    missed = [_label(point) for point, (margin, _) in margins.items() if not margin > 0.0]
-    good, count = len(margins) - len(missed), len(margins)
-    apart = sum(margin > half for margin, half in margins.values())
-    word = "holds" if good == count else "does not hold"
-    parts = [f"{good} of {count} benchmarks, in {apart} with intervals apart"]
-    if missed:
-        parts.append(f"not in {', '.join(missed)}")
+    """One line: whether the paper's claim holds for a policy, and in which benchmarks."""
+    margins = {point: _margins(figure.name, row, policy) for point, row in figure.values.items()}
+    single = {
+        point: judged(own, figure.replications, strict=True) for point, own in margins.items()
+    }
+    every = (each for own in margins.values() for each in own)
+    claim = judged(every, figure.replications, strict=True)
+    good = sum(each.holds is True for each in single.values())
+    parts = [f"it holds in {good} of {counted(len(single), 'benchmark')}"]
+    for word in ("fails", "open"):
+        there = [_label(point) for point, each in single.items() if each.word == word]
+        if there:
+            parts.append(f"{word} in {', '.join(there)}")
     if ADAPTIVE_FIGURES[figure.name].metric == "dissatisfaction":
         below = sum(row[policy].mean < row["fifo"].mean for row in figure.values.values())
-        parts.append(f"below FIFO in {below}")
-    return f"{policy}: the claim {word} ({'; '.join(parts)})"
+        parts.append(f"below FIFO in {below} by means")
+    return f"{policy}: the claim {_IS[claim.word]}{claim.told()}: {'; '.join(parts)}"
 
 
 def adaptive_figure_dict(figure: AdaptiveFigure) -> dict[str, Any]:
@@ -306,14 +314,20 @@ def _paper(name: str, point: tuple[int, int]) -> dict[str, list[float]] | None:
     return dict(zip(("fifo", "fair", "adaptive"), map(list, row), strict=True))
 
 
+def _cell(value: Interval) -> str:
+    half = "" if math.isnan(value.half) else f" +- {value.half:.2g}"
+    return f"{value.mean:.4g}{half}"
+
+
 def adaptive_figure_tables(figure: AdaptiveFigure) -> list[Any]:
     """Tables of ours and of the paper, the claim and whether it holds."""
     experiment = ADAPTIVE_FIGURES[figure.name]
     rows = [
-        [_label(point)] + [f"{row[name].mean:.4g} +- {row[name].half:.2g}" for name in NAMES]
+        [_label(point)] + [_cell(row[name]) for name in NAMES]
         for point, row in figure.values.items()
     ]
-    title = f"{figure.name}: {experiment.title}, {figure.replications} replications, 95 %"
+    count = counted(figure.replications, "replication")
+    title = f"{figure.name}: {experiment.title}, {count}, 95 %"
     parts: list[Any] = [table(title, ["benchmark", *NAMES], rows)]
     if figure.name in _PRINTED:
         printed = [
@@ -338,7 +352,7 @@ def adaptive_figure_tables(figure: AdaptiveFigure) -> list[Any]:
 
 
 def draw_adaptive_figure(
-    figure: AdaptiveFigure, path: str | os.PathLike[str] | None = None, force: bool = False
+    figure: AdaptiveFigure, path: str | os.PathLike[str] | None = None, force: bool = True
 ) -> Any:
     """Bars with intervals, one group a benchmark; short black lines where the paper prints numbers."""
     check_drawing(path)

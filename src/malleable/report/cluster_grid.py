@@ -11,7 +11,7 @@ import numpy as np
 
 from malleable.report.cluster_views import interval_cell, interval_numbers, replications_dict
 from malleable.report.drawing import check_drawing, new_figure, save_figure
-from malleable.report.text import table
+from malleable.report.text import counted, table
 from malleable.simulation.replications import Interval, Replications, interval
 
 __all__ = [
@@ -95,7 +95,7 @@ def grid_tables(grid: Grid) -> list[Any]:
     count = len(grid[0][1].seeds)
     shown: list[Any] = [
         "mean response [s]; s tasks do s^p, policies see sizes times exp(sigma Z); "
-        f"{count} draw{'s' if count > 1 else ''}",
+        f"{counted(count, 'draw')}",
         table("", heads, rows),
     ]
     if len(policies) > len(columns):
@@ -125,7 +125,7 @@ def grid_dict(grid: Grid) -> dict[str, Any]:
     }
 
 
-def draw_grid(grid: Grid, path: str | os.PathLike[str] | None = None, force: bool = False) -> Any:
+def draw_grid(grid: Grid, path: str | os.PathLike[str] | None = None, force: bool = True) -> Any:
     """Mean response of FLEX over FAIR against the error of sizes: a panel a speed-up, a line a load.
 
     Raises

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from malleable.report.drawing import check_drawing, new_figure, save_figure
+from malleable.report.clock import Clock
+from malleable.report.drawing import check_drawing, label_times, new_figure, save_figure
 from malleable.simulation import SimulationResult
 
 __all__ = ["draw_load", "draw_stretch_by_decade"]
@@ -16,7 +17,7 @@ _FAR = 8.0  # ratio of mean numbers of jobs from which on their axis is logarith
 
 
 def draw_stretch_by_decade(
-    result: SimulationResult, path: str | os.PathLike[str] | None = None, force: bool = False
+    result: SimulationResult, path: str | os.PathLike[str] | None = None, force: bool = True
 ) -> Any:
     """Mean response / work by decade of work, one line a policy, over the number of jobs there."""
     check_drawing(path)
@@ -49,7 +50,7 @@ def _time_unit(longest: float) -> tuple[str, float]:
 
 
 def draw_load(
-    result: SimulationResult, path: str | os.PathLike[str] | None = None, force: bool = False
+    result: SimulationResult, path: str | os.PathLike[str] | None = None, force: bool = True
 ) -> Any:
     """Utilisation of each kind of slots and jobs in the system over time, one line a policy.
 
@@ -69,7 +70,11 @@ def draw_load(
         for name, label in kinds.items()
         if any(np.isfinite(series[name]).any() for series in result.series.values())
     }
-    unit, seconds = _time_unit(max(float(own["time"][-1]) for own in result.series.values()))
+    begun = [own["time"][:-1][own["jobs"] > 0.0] for own in result.series.values()]
+    clock = Clock.of(0.0, *begun)
+    times = {policy: clock.shift(own["time"]) for policy, own in result.series.items()}
+    longest = max(float(own[-1]) for own in times.values())
+    unit, seconds = _time_unit(longest)
     figure = new_figure(7.0, 1.4 + 1.9 * (len(kinds) + 1))
     panels = figure.subplots(len(kinds) + 1, 1, sharex=True)
     # Lines that lie on each other stay visible: the later ones are thinner.
@@ -79,13 +84,16 @@ def draw_load(
     }
     for axes, (name, label) in zip(panels, kinds.items(), strict=False):
         for policy, series in result.series.items():
-            axes.stairs(100 * series[name], series["time"] / seconds, **looks[policy])
+            axes.stairs(100 * series[name], times[policy] / seconds, **looks[policy])
         axes.set(ylabel=f"{label} in use [%]", ylim=(0, 105))
     means = []
     for policy, series in result.series.items():
-        panels[-1].stairs(series["jobs"], series["time"] / seconds, **looks[policy])
-        means.append(float(series["jobs"] @ np.diff(series["time"])) / float(series["time"][-1]))
-    panels[-1].set(ylabel="jobs in the system", xlabel=f"time [{unit}]")
+        panels[-1].stairs(series["jobs"], times[policy] / seconds, **looks[policy])
+        means.append(float(series["jobs"] @ np.diff(times[policy])) / float(times[policy][-1]))
+    panels[-1].set(ylabel="jobs in the system")
+    label_times(panels[-1], clock, unit)
+    if clock.origin:
+        panels[-1].set_xlim(0.0, longest / seconds)  # nothing is there before
     if max(means) > _FAR * min(means):
         panels[-1].set_yscale("symlog", linthresh=1.0)
     panels[-1].set_ylim(bottom=0)

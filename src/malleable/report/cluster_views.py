@@ -198,7 +198,7 @@ def replications_tables(result: Replications) -> list[Any]:
     }
     jobs: list[int] = next((count.tolist() for count, _ in result.slowdown.values()), [])
     return [
-        f"{len(result.seeds)} replications, means and half widths of 95 % intervals",
+        f"{counted(len(result.seeds), 'replication')}, means and half widths of 95 % intervals",
         *_metric_tables(result.summary),
         *_size_tables(jobs, result.by_size),
         *_user_tables(result.summary),

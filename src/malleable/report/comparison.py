@@ -5,14 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from malleable.planning import plan
-from malleable.report.text import number, percent, table, wall_time
+from malleable.report.text import Table, number, percent, table, wall_time
 from malleable.tables import Jobs
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 __all__ = ["ComparisonRow", "compare", "comparison_dicts", "comparison_table"]
 

@@ -6,11 +6,14 @@ the base case alone; for sentences in words the criterion is ours, and part of t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 from malleable.report.flex_figure5 import PRAISED, Figure5, Point
+from malleable.report.verdict import Verdict, between, judged, observed, paired
+from malleable.simulation.replications import Interval, interval
 
 __all__ = ["PRINTED", "Claim", "check_claims"]
 
@@ -29,7 +32,12 @@ class Claim:
     paper: str
     ours: str
     criterion: str
-    holds: bool
+    verdict: Verdict
+
+    def as_dict(self) -> dict[str, Any]:
+        """The claim in JSON types."""
+        words = {"claim": self.claim, "paper": self.paper, "ours": self.ours}
+        return {**words, "criterion": self.criterion, **self.verdict.as_dict()}
 
 
 def _percent(ratio: float) -> str:
@@ -58,12 +66,15 @@ def _base_case(result: Figure5) -> Iterator[Claim]:
     for series, numbers in PRINTED.items():
         kinds = (("average", _NEAR_AVERAGE), ("worst", _NEAR_WORST))
         for (kind, near), paper, ours in zip(kinds, numbers, _of(base, series), strict=True):
+            ratios, low, high = base.ratios[series], paper * (1.0 - near), paper * (1.0 + near)
             yield Claim(
                 f"base case: {series.upper()}, {kind}",
                 f"{100 * paper:.0f} %",
                 _percent(ours),
                 f"within {100 * near:.0f} % of it",
-                abs(ours / paper - 1.0) <= near,
+                judged(between(low, interval(ratios), high), len(ratios))
+                if kind == "average"
+                else observed(low <= ours <= high),
             )
     for series, name in (("flex", "FLEX"), ("flex-orders", "FLEX, fixed orders only")):
         worst = _of(base, series)[1]
@@ -72,7 +83,7 @@ def _base_case(result: Figure5) -> Iterator[Claim]:
             "less than .1 % higher",
             f"{100 * worst:.2f} %",
             "below 100.1 %",
-            worst < 1.001,
+            observed(worst < 1.001),
         )
 
 
@@ -91,7 +102,7 @@ def _slack(result: Figure5) -> Iterator[Claim]:
             "curves increase",
             f"average {_range(points, series)}",
             "average never falls from one slack to the next",
-            all(a <= b for a, b in pairwise(_of(point, series)[0] for point in points)),
+            _judged(points, (_above(b, a, series) for a, b in pairwise(points))),
         )
     worst = max(_of(point, "flex")[1] for point in points)
     yield Claim(
@@ -99,7 +110,7 @@ def _slack(result: Figure5) -> Iterator[Claim]:
         "curves overlay 1.0",
         f"worst {100 * worst:.2f} %",
         "below 100.1 %",
-        worst < 1.001,
+        observed(worst < 1.001),
     )
     spread = {
         series: [_of(point, series)[1] / _of(point, series)[0] - 1.0 for point in points]
@@ -111,7 +122,7 @@ def _slack(result: Figure5) -> Iterator[Claim]:
         f"worst above average by at least {100 * min(spread['fifo']):.0f} % "
         f"and at most {100 * max(spread['fair']):.0f} %",
         "FIFO's least distance above FAIR's largest",
-        min(spread["fifo"]) > max(spread["fair"]),
+        observed(min(spread["fifo"]) > max(spread["fair"])),
     )
 
 
@@ -120,27 +131,32 @@ def _small_jobs(result: Figure5) -> Iterator[Claim]:
     if len(points) < 2:
         return
     by_fifo = sorted(points, key=lambda point: _of(point, "fifo")[0])
+    around = [point for point in by_fifo if 0.65 < point.small < 0.95]
+    apart = [point for point in points if point not in around]
     yield Claim(
         "FIFO is poorest at about 80 % small jobs",
         "80 %",
         f"{100 * by_fifo[-1].small:.0f} %",
         "70 to 90 %",
-        0.65 < by_fifo[-1].small < 0.95,
+        _judged(points, (_above(around[-1], other, "fifo") for other in apart))
+        if around
+        else observed(False),
     )
     yield Claim(
         "FIFO is at its best with jobs of one kind",
         "at both ends",
         f"{100 * by_fifo[0].small:.0f} %",
         "0 % (100 % is the same as 0 %)",
-        by_fifo[0].small == 0.0,
+        _judged(points, (_above(other, points[0], "fifo") for other in points[1:]))
+        if points[0].small == 0.0
+        else observed(False),
     )
-    fair = [_of(point, "fair")[0] for point in points]
     yield Claim(
         "FAIR is flat",
         "basically flat",
         f"average {_range(points, 'fair')}",
         "largest at most 10 % above least",
-        max(fair) <= 1.1 * min(fair),
+        _judged(points, (_above(a, b, "fair", 1.1) for a in points for b in points if a is not b)),
     )
     over = [_of(point, "fair")[0] / _of(point, "flex")[0] for point in points]
     yield Claim(
@@ -148,18 +164,39 @@ def _small_jobs(result: Figure5) -> Iterator[Claim]:
         "about 50 %",
         f"{100 * min(over) - 100:.0f} to {100 * max(over) - 100:.0f} %",
         "40 to 60 %",
-        min(over) >= 1.4 and max(over) <= 1.6,
+        _judged(
+            points,
+            (
+                paired((sign, point.ratios["fair"]), (-sign * factor, point.ratios["flex"]))
+                for point in points
+                for sign, factor in ((1.0, 1.4), (-1.0, 1.6))
+            ),
+        ),
     )
 
 
-def _clearly_better(points: list[Point]) -> tuple[str, bool]:
+def _judged(points: list[Point], margins: Iterable[Interval]) -> Verdict:
+    """The verdict on a claim about averages at several points."""
+    return judged(margins, min(point.simulations for point in points))
+
+
+def _above(high: Point, low: Point, series: str, factor: float = 1.0) -> Interval:
+    """The margin of a series' average, times a factor, being at least that of another point."""
+    return paired((factor, high.ratios[series]), (-1.0, low.ratios[series]))
+
+
+def _clearly_better(points: list[Point]) -> tuple[str, Verdict]:
     """How far FIFO and FAIR are above FLEX on these points at least."""
-    least = min(
-        _of(point, series)[0] / _of(point, "flex")[0]
-        for point in points
-        for series in ("fifo", "fair")
+    rivals = [(point, series) for point in points for series in ("fifo", "fair")]
+    least = min(_of(point, series)[0] / _of(point, "flex")[0] for point, series in rivals)
+    verdict = _judged(
+        points,
+        (
+            paired((1.0, point.ratios[series]), (-_CLEARLY, point.ratios["flex"]))
+            for point, series in rivals
+        ),
     )
-    return f"FIFO and FAIR at least {least:.2f} times FLEX", least >= _CLEARLY
+    return f"FIFO and FAIR at least {least:.2f} times FLEX", verdict
 
 
 def _metrics(result: Figure5) -> Iterator[Claim]:
@@ -169,13 +206,13 @@ def _metrics(result: Figure5) -> Iterator[Claim]:
         if point.metric.name in PRAISED and point.ratios["flex"]
     ]
     if points:
-        found, holds = _clearly_better(points)
+        found, verdict = _clearly_better(points)
         yield Claim(
             f"FLEX does very well on {len(points)} named metrics",
             "very well compared to the others",
             found,
             f"average at least {_CLEARLY} times",
-            holds,
+            verdict,
         )
 
 
@@ -185,11 +222,11 @@ def _larger(result: Figure5) -> Iterator[Claim]:
             point for point in result.panel("larger") if point.jobs == jobs and point.ratios["flex"]
         ]
         if points:
-            found, holds = _clearly_better(points)
+            found, verdict = _clearly_better(points)
             yield Claim(
                 f"much larger experiments, {jobs:,} jobs",
                 "conclusions remain intact",
                 found,
                 f"average at least {_CLEARLY} times",
-                holds,
+                verdict,
             )

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,10 +10,7 @@ from malleable.planning import DEFAULT_EFFORT
 from malleable.report.drawing import new_figure
 from malleable.report.flex_figure5 import REFERENCE_EFFORT, SERIES, Figure5, Point
 from malleable.report.flex_figure5_claims import PRINTED, check_claims
-from malleable.report.text import table
-
-if TYPE_CHECKING:
-    from rich.table import Table
+from malleable.report.text import Table, counted, table
 
 __all__ = ["draw_figure5", "figure5_dict", "figure5_notes", "figure5_tables"]
 
@@ -39,7 +35,7 @@ def figure5_dict(result: Figure5) -> dict[str, Any]:
         "seed": result.seed,
         "effort": {"flex": DEFAULT_EFFORT, "flex-orders": 0, "reference": REFERENCE_EFFORT},
         "panels": {name: [point.summary() for point in result.panel(name)] for name in _PANELS},
-        "claims": [asdict(claim) for claim in check_claims(result)],
+        "claims": [claim.as_dict() for claim in check_claims(result)],
     }
 
 
@@ -64,10 +60,10 @@ def figure5_tables(result: Figure5) -> list[Table]:
             columns = ["average / worst ratio", *_NAMES.values(), "out"]
             tables.append(table(title, columns, rows))
     claims = [
-        (claim.claim, claim.paper, claim.ours, claim.criterion, "yes" if claim.holds else "NO")
+        (claim.claim, claim.paper, claim.ours, claim.criterion, claim.verdict.word)
         for claim in check_claims(result)
     ]
-    heads = ("printed in section 4.1", "paper", "ours", "criterion", "holds")
+    heads = ("printed in section 4.1", "paper", "ours", "criterion", "verdict")
     return [*tables, table("Paper and reproduction", heads, claims, left=5)]
 
 
@@ -77,7 +73,7 @@ def figure5_notes(result: Figure5) -> list[str]:
         point.reference for name in ("slack", "small", "metric") for point in result.panel(name)
     ]
     notes = [
-        f"{result.simulations} simulations a point, seeds {result.seed} to "
+        f"{counted(result.simulations, 'simulation')} a point, seeds {result.seed} to "
         f"{result.seed + result.simulations - 1}; FLEX: effort {DEFAULT_EFFORT}; "
         "fixed orders: effort 0, as the paper describes FLEX.",
         *(
@@ -85,6 +81,11 @@ def figure5_notes(result: Figure5) -> list[str]:
             for text in dict.fromkeys(by_panel)
         ),
         "out: simulations left out because their reference is not positive, as in the paper.",
+    ]
+    notes += [
+        f"{claim.verdict.told('simulation')}: {claim.claim}"
+        for claim in check_claims(result)
+        if claim.verdict.holds is None
     ]
     if not result.complete:
         notes.append("Interrupted: only what was finished is shown.")
@@ -105,7 +106,8 @@ def draw_figure5(result: Figure5) -> Any:
     _draw_lines(figure.add_subplot(grid[0, 1]), result, "small")
     _draw_bars(figure.add_subplot(grid[1, :]), result)
     figure.suptitle(
-        f"FLEX (2010), figure 5 again: 10 jobs, 100 slots, {result.simulations} simulations a point"
+        "FLEX (2010), figure 5 again: 10 jobs, 100 slots, "
+        + f"{counted(result.simulations, 'simulation')} a point"
         + ("" if result.complete else " (interrupted)"),
         fontsize=11,
     )

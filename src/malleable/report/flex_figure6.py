@@ -23,7 +23,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from malleable.report.drawing import check_drawing, new_figure, save_figure
-from malleable.report.text import table
+from malleable.report.text import counted, table
+from malleable.report.verdict import Verdict, between, judged, margin
 from malleable.simulation.replications import Interval, interval, replicate
 from malleable.workloads.cluster_jobs import ClusterJobs
 from malleable.workloads.cluster_nodes import Cluster
@@ -152,56 +153,67 @@ def run_figure6(
     return Figure6(replications, seed, panels, True)
 
 
-def _claims(figure: Figure6) -> list[tuple[str, bool]]:
+def _claims(figure: Figure6) -> list[tuple[str, Verdict]]:
     """What section 4.2 says, and whether it holds here."""
     gain = {
-        panel: {point.value: point.gain.mean for point in points}
+        panel: {point.value: point.gain for point in points}
         for panel, points in figure.panels.items()
     }
     slack, arrivals, sizes = gain["slack"], gain["lambda"], gain["sigma"]
-    fair = {point.value: point.fair.mean for point in figure.panels["lambda"]}
-    flex = {point.value: point.flex.mean for point in figure.panels["lambda"]}
+    fair = {point.value: point.fair for point in figure.panels["lambda"]}
+    flex = {point.value: point.flex for point in figure.panels["lambda"]}
     rising = [slack[value] for value in PANELS["slack"]]
-    return [
+
+    def below_half(small: Interval, large: Interval) -> list[Interval]:
+        return [margin(0.0, (0.5, large), (-1.0, small))]
+
+    claims = [
         (
             '"When slack is small, flex does not do much better than fair" (gain at 15 % below half'
             " of that at 95 %)",
-            slack[0.15] < 0.5 * slack[0.95],
+            below_half(slack[0.15], slack[0.95]),
         ),
         (
             '"significantly better as slack is increased" (the gain falls by 1 % at most from point'
             " to point)",
-            all(a <= b + 0.01 for a, b in zip(rising[:-1], rising[1:], strict=True)),
+            [
+                margin(0.01, (1.0, b), (-1.0, a))
+                for a, b in zip(rising[:-1], rising[1:], strict=True)
+            ],
         ),
         (
             '"outperforming fair by almost 50% when slack is large" (40 to 55 %)',
-            0.4 <= slack[0.95] <= 0.55,
+            between(0.4, slack[0.95], 0.55),
         ),
         (
             '"both flex and fair perform better as the inter-arrival time is increased" (lambda 2'
             " against 0)",
-            fair[2.0] < fair[0.0] and flex[2.0] < flex[0.0],
+            [margin(0.0, (1.0, own[0.0]), (-1.0, own[2.0])) for own in (fair, flex)],
         ),
-        ('"almost 50% when lambda = 0" (40 to 55 %)', 0.4 <= arrivals[0.0] <= 0.55),
-        ('"lambda > 3: very little difference" (at 4 below 10 %)', abs(arrivals[4.0]) < 0.1),
+        ('"almost 50% when lambda = 0" (40 to 55 %)', between(0.4, arrivals[0.0], 0.55)),
+        (
+            '"lambda > 3: very little difference" (at 4 below 10 %)',
+            between(-0.1, arrivals[4.0], 0.1),
+        ),
         (
             '"as low as 50% better in some cases (sigma = 1)" (40 to 55 %)',
-            0.4 <= sizes[1.0] <= 0.55,
+            between(0.4, sizes[1.0], 0.55),
         ),
         (
             '"for larger values of sigma (> 3) ... flex is not much better" (gain at 4 below half of'
             " that at 1)",
-            sizes[4.0] < 0.5 * sizes[1.0],
+            below_half(sizes[4.0], sizes[1.0]),
         ),
         (
             '"no worse than fair even in these cases" (a gain of at least -1 % everywhere)',
-            all(value > -0.01 for panel in gain.values() for value in panel.values()),
+            [margin(0.01, (1.0, own)) for panel in gain.values() for own in panel.values()],
         ),
         (
             '"20 and 40 jobs ... continues to outperform fair by almost 20%" (at least 15 %)',
-            min(gain["jobs"].values()) >= 0.15,
+            [margin(-0.15, (1.0, own)) for own in gain["jobs"].values()],
         ),
     ]
+    return [(text, judged(margins, figure.replications)) for text, margins in claims]
 
 
 def _numbers(own: Interval) -> dict[str, float | None]:
@@ -227,7 +239,7 @@ def figure6_dict(figure: Figure6) -> dict[str, Any]:
             ]
             for panel, points in figure.panels.items()
         },
-        "claims": [{"claim": text, "holds": bool(holds)} for text, holds in _claims(figure)]
+        "claims": [{"claim": text, **verdict.as_dict()} for text, verdict in _claims(figure)]
         if figure.complete
         else [],
     }
@@ -241,6 +253,7 @@ def _shown(own: Interval, scale: float = 1.0) -> str:
 def figure6_tables(figure: Figure6) -> list[Any]:
     """One table a panel, and a line a claim; the paper prints its curves only in the figure."""
     shown: list[Any] = []
+    count = counted(figure.replications, "replication")
     for panel, points in figure.panels.items():
         rows = [
             (
@@ -252,11 +265,9 @@ def figure6_tables(figure: Figure6) -> list[Any]:
             for point in points
         ]
         heads = (panel, "FLEX [min]", "FAIR [min]", "FLEX lower by")
-        shown.append(table(f"{figure.replications} replications, 95 % intervals", heads, rows))
+        shown.append(table(f"{count}, 95 % intervals", heads, rows))
     if figure.complete:
-        shown += [
-            f"{'holds' if holds else 'DOES NOT HOLD'}: {text}" for text, holds in _claims(figure)
-        ]
+        shown += [f"{verdict.told()}: {text}" for text, verdict in _claims(figure)]
     return shown
 
 
@@ -275,7 +286,7 @@ def _curve(axes: Any, points: list[Point], which: str, scale: float = 1.0, **loo
 
 
 def draw_figure6(
-    figure: Figure6, path: str | os.PathLike[str] | None = None, force: bool = False
+    figure: Figure6, path: str | os.PathLike[str] | None = None, force: bool = True
 ) -> Any:
     """Mean responses above, FLEX's gain below with what the paper's text prints of it.
 
@@ -316,7 +327,8 @@ def draw_figure6(
     panels[0][0].set(ylabel="mean response [min]", ylim=(0.0, None))
     panels[1][0].set_ylabel("FLEX lower than FAIR by [%]")
     drawn.suptitle(
-        f"flex-fig6: FLEX and FAIR, {figure.replications} replications, 95 % intervals", fontsize=11
+        f"flex-fig6: FLEX and FAIR, {counted(figure.replications, 'replication')}, 95 % intervals",
+        fontsize=11,
     )
     if path is not None:
         save_figure(drawn, path, force)

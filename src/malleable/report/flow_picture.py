@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from malleable.flow_planning import FlowPlan
-from malleable.report.drawing import check_drawing, new_figure, save_figure
+from malleable.report.drawing import check_drawing, label_times, new_figure, save_figure
+from malleable.report.flow_views import flow_clock
 from malleable.report.text import counted, number, percent, printable
 
 __all__ = ["draw_flows"]
@@ -27,7 +28,7 @@ def draw_flows(
     path: str | os.PathLike[str] | None = None,
     *,
     title: str | None = None,
-    force: bool = False,
+    force: bool = True,
 ) -> Any:
     """Draw a plan of flows.
 
@@ -39,7 +40,7 @@ def draw_flows(
     title : str, optional
         Instead of policy, objective, value, bound and gap.
     force : bool
-        Allow replacing an existing file.
+        False: an existing file is refused.
 
     Returns
     -------
@@ -72,7 +73,10 @@ def draw_flows(
     figure = new_figure(10.0, min(2.0 + 0.12 * count, 24.0))
     axes = figure.add_subplot()
     job = np.asarray(plan.pieces["job"])
-    start, end = np.asarray(plan.pieces["start"]), np.asarray(plan.pieces["end"])
+    clock = flow_clock(plan)
+    begin = 0.0 if clock.origin else plan.now  # where nothing runs before the origin
+    start = clock.shift(np.asarray(plan.pieces["start"]))
+    end = clock.shift(np.asarray(plan.pieces["end"]))
     most = np.minimum(flows.max_slots, plan.slots)
     share = plan.pieces["slots"] / most[job] if len(job) else np.empty(0)
     base = row[job] + 0.95
@@ -98,8 +102,8 @@ def draw_flows(
         above = flows.parent
         lines = np.stack(
             [
-                np.stack([plan.completion[above], row[above] + 0.5], axis=1),
-                np.stack([plan.start[child], row[child] + 0.5], axis=1),
+                np.stack([clock.shift(plan.completion[above]), row[above] + 0.5], axis=1),
+                np.stack([clock.shift(plan.start[child]), row[child] + 0.5], axis=1),
             ],
             axis=1,
         )
@@ -108,13 +112,14 @@ def draw_flows(
         )
     for edge in edges[1:-1]:
         axes.axhline(edge, color="#bbbbbb", linewidth=0.5)
-    last = float(end.max(initial=plan.now + 1e-9))
+    last = float(end.max(initial=begin + 1e-9))
     for flow in range(len(flows)):
         due = float(flows.deadline[flow])
-        if plan.now <= due <= 1.5 * last - 0.5 * plan.now:
+        at = clock.shift(due)
+        if begin <= at <= 1.5 * last - 0.5 * begin:
             missed = plan.flow_completion[flow] > due + 1e-9 * max(1.0, abs(due))
             top, bottom = edges[place[flow]], edges[place[flow] + 1]
-            axes.plot([due, due], [top, bottom], color="#c1121f" if missed else "#444444", lw=1.2)
+            axes.plot([at, at], [top, bottom], color="#c1121f" if missed else "#444444", lw=1.2)
     if len(flows) <= _NAMED:
         axes.set_yticks(
             [(a + b) / 2 for a, b in zip(edges[:-1], edges[1:], strict=True)],
@@ -124,9 +129,9 @@ def draw_flows(
     else:
         axes.set_yticks([])
         axes.set_ylabel(f"{counted(len(flows), 'flow')}, by order")
-    axes.set_xlim(plan.now, last + 0.02 * (last - plan.now))
+    axes.set_xlim(begin, last + 0.02 * (last - begin))
     axes.set_ylim(count, 0)
-    axes.set_xlabel("time [s]")
+    label_times(axes, clock)
     axes.set_title(
         f"{plan.policy.upper()}, {plan.objective}: {number(plan.value)}, bound "
         f"{number(plan.lower_bound)}, gap {percent(plan.gap)}"

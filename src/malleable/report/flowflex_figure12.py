@@ -23,7 +23,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from malleable.report.drawing import check_drawing, new_figure, save_figure
-from malleable.report.text import table
+from malleable.report.text import counted, table
+from malleable.report.verdict import Verdict, judged
 from malleable.simulation.replications import Interval, interval, replicate
 from malleable.workloads.cluster_jobs import ClusterJobs
 from malleable.workloads.cluster_nodes import Cluster
@@ -123,12 +124,12 @@ def run_figure12(
     return Figure12(replications, seed, gain, True)
 
 
-def _claims(figure: Figure12) -> list[tuple[str, bool]]:
+def _claims(figure: Figure12) -> list[tuple[str, Verdict]]:
     """What section 6 says of these experiments, metric by metric."""
     return [
         (
             f'"superiority of FlowFlex" to {rival.upper()}, {metric}, {arrivals} (lower in the mean)',
-            own[rival].mean > 0.0,
+            judged([own[rival]], figure.replications, strict=True),
         )
         for arrivals, metrics in figure.gain.items()
         for metric, own in metrics.items()
@@ -156,7 +157,7 @@ def figure12_dict(figure: Figure12) -> dict[str, Any]:
             }
             for arrivals, metrics in figure.gain.items()
         },
-        "claims": [{"claim": text, "holds": bool(holds)} for text, holds in _claims(figure)],
+        "claims": [{"claim": text, **verdict.as_dict()} for text, verdict in _claims(figure)],
     }
 
 
@@ -173,15 +174,13 @@ def figure12_tables(figure: Figure12) -> list[Any]:
         rows = [
             (metric, *(_shown(own[rival]) for rival in RIVALS)) for metric, own in metrics.items()
         ]
-        title = f"FlowFlex, {figure.replications} replications, 95 % intervals"
+        title = f"FlowFlex, {counted(figure.replications, 'replication')}, 95 % intervals"
         shown.append(table(title, heads, rows))
-    return shown + [
-        f"{'holds' if holds else 'DOES NOT HOLD'}: {text}" for text, holds in _claims(figure)
-    ]
+    return shown + [f"{verdict.told()}: {text}" for text, verdict in _claims(figure)]
 
 
 def draw_figure12(
-    figure: Figure12, path: str | os.PathLike[str] | None = None, force: bool = False
+    figure: Figure12, path: str | os.PathLike[str] | None = None, force: bool = True
 ) -> Any:
     """By what part FlowFlex is lower: a panel a kind of arrivals, a group a metric, a bar a rival.
 
@@ -219,8 +218,8 @@ def draw_figure12(
     panels[0].set_ylabel("FlowFlex lower by [%]")
     panels[0].legend(fontsize=8)
     drawn.suptitle(
-        f"flowflex-fig12: {figure.replications} replications, 95 % intervals (the paper prints no "
-        "numbers)",
+        f"flowflex-fig12: {counted(figure.replications, 'replication')}, 95 % intervals (the paper "
+        "prints no numbers)",
         fontsize=10,
     )
     if path is not None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from malleable.flow_planning import plan_flows
 from malleable.report.drawing import check_drawing, new_figure, save_figure
-from malleable.report.text import table
+from malleable.report.text import counted, table
 from malleable.workloads import section51_flows
 
 __all__ = [
@@ -155,12 +155,14 @@ def flow_figure_table(figure: FlowFigure) -> list[Any]:
         + [f"{which[policy]:.3f}" for policy in _POLICIES for which in (row.mean, row.worst)]
         for row in figure.rows
     ]
-    title = f"{figure.name}: {figure.instances} instances on {SLOTS} slots, mean and worst"
+    title = (
+        f"{figure.name}: {counted(figure.instances, 'instance')} on {SLOTS} slots, mean and worst"
+    )
     return [table(title, heads, rows), *CLAIMS[figure.name]]
 
 
 def draw_flow_figure(
-    figure: FlowFigure, path: str | os.PathLike[str] | None = None, force: bool = False
+    figure: FlowFigure, path: str | os.PathLike[str] | None = None, force: bool = True
 ) -> Any:
     """The figure as bars: mean, with a mark for the worst case, on a logarithmic scale."""
     check_drawing(path)

@@ -11,18 +11,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from malleable.epoch import Decision, Epoch
 from malleable.planning import plan
-from malleable.report.text import table, wall_time
+from malleable.report.text import Table, table, wall_time
 from malleable.tables import Jobs
 from malleable.workloads import lognormal_jobs
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 __all__ = [
     "DecisionStream",
@@ -41,13 +38,20 @@ _FULL_PLANS = 11
 _SEED = 1
 
 
+INSTANCES = {
+    "a": "2 slots a job, minima of 1",
+    "b": "10 jobs a slot, no minima or maxima",
+}
+"""What the instances are, in words."""
+
+
 def instance_a(jobs: int) -> tuple[Jobs, int]:
-    """Jobs and slots of instance (a): 2 slots a job, minima 1, maxima U{1..64}."""
+    """Jobs and slots of instance "a": 2 slots a job, minima 1, maxima U{1..64}."""
     return lognormal_jobs(jobs, 2 * jobs, min_slots=1, max_slots=(1, 64), rng=_SEED), 2 * jobs
 
 
 def instance_b(jobs: int) -> tuple[Jobs, int]:
-    """Jobs and slots of instance (b): a tenth of a slot a job, no minima, maxima all slots."""
+    """Jobs and slots of instance "b": a tenth of a slot a job, no minima, maxima all slots."""
     slots = max(1, jobs // 10)
     return lognormal_jobs(jobs, slots, min_slots=0, max_slots=None, rng=_SEED), slots
 
@@ -214,7 +218,7 @@ def latency_table(results: list[EpochLatency]) -> Table:
         ("full plan, effort 0: worst", lambda one: wall_time(one.plan_worst)),
         ("(sorting as many numbers: median)", lambda one: wall_time(one.sort_median)),
     ]
-    columns = ["", *(f"instance ({one.instance})" for one in results)]
+    columns = ["", *(INSTANCES[one.instance] for one in results)]
     return table(
         "Epoch latency on this machine", columns, [(w, *map(say, results)) for w, say in lines]
     )

@@ -45,7 +45,7 @@ def plot_ratios(axes: Any, rows: Iterable[Mapping[str, Any]]) -> None:
 def draw_slowdown(
     result: SimulationResult,
     path: str | os.PathLike[str] | None = None,
-    force: bool = False,
+    force: bool = True,
     *,
     width: float = 0.25,
 ) -> Any:
@@ -59,7 +59,7 @@ def draw_slowdown(
     path : path, optional
         Where to write the picture.
     force : bool
-        Overwrite an existing file.
+        False: an existing file is refused.
     width : float
         Of the buckets [s]: ``bucket_width`` of the simulation.
 
@@ -87,7 +87,7 @@ def draw_slowdown(
 def draw_ratio_over_load(
     rows: Sequence[Mapping[str, Any]],
     path: str | os.PathLike[str] | None = None,
-    force: bool = False,
+    force: bool = True,
 ) -> Any:
     """Mean response over its lower bound against load, from the rows of `sweep`.
 

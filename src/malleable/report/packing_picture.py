@@ -15,8 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable.planning import Plan
-from malleable.report.drawing import check_drawing, new_figure, save_figure
+from malleable.report.clock import Clock
+from malleable.report.drawing import check_drawing, label_times, new_figure, save_figure
 from malleable.report.plan_steps import Steps, slots_over_time
+from malleable.report.plan_views import plan_clock
 from malleable.report.text import counted, number, percent, printable
 from malleable.tables import Floats, Integers
 
@@ -27,6 +29,7 @@ _MOST_INTERVALS = 2000
 _NAMED = 20  # with more jobs, colours show the place in the order instead of the job
 _SCALE, _SCALE_LOW, _SCALE_HIGH = "turbo", 0.06, 0.94  # its ends are too dark to tell apart
 _MET, _MISSED = "#444444", "#c1121f"
+_UNDER = 20.0  # points from an axis to what stands below its numbers
 
 
 class _Stack(NamedTuple):
@@ -50,7 +53,7 @@ def draw_packing(
     title: str | None = None,
     until: float | None = None,
     colors_of: Plan | None = None,
-    force: bool = False,
+    force: bool = True,
 ) -> Any:
     """Draw a plan's schedule.
 
@@ -68,7 +71,7 @@ def draw_packing(
     colors_of : Plan, optional
         Another plan of the same jobs, whose order the colours follow instead of this plan's.
     force : bool
-        Allow replacing an existing file.
+        False: an existing file is refused.
 
     Returns
     -------
@@ -94,15 +97,19 @@ def draw_packing(
         axes = figure.subplots()
     end = float(np.max(plan.pieces["end"], initial=plan.now)) if until is None else until
     span = max(end - plan.now, 1e-9 * max(1.0, abs(plan.now))) or 1.0
-    axes.set_xlim(plan.now, plan.now + span)
+    clock = plan_clock(plan)
+    begin = clock.shift(plan.now)
+    axes.set_xlim(begin, begin + span)
     axes.set_ylim(0, plan.slots * 1.06)
     stack = _stack(plan)
+    stack = stack._replace(time=clock.shift(stack.time))
     colors = _draw_blocks(axes, plan, stack, plan if colors_of is None else colors_of)
     axes.axhline(plan.slots, color="#222222", linewidth=0.8)
-    _draw_deadlines(axes, plan, colors)
-    axes.set_xlabel("time [s]")
+    _draw_deadlines(axes, plan, clock, colors)
+    label_times(axes, clock)
     axes.set_ylabel("slots")
     axes.yaxis.get_major_locator().set_params(integer=True)
+    axes.yaxis.set_major_formatter("{x:,.0f}")
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_title(_title(plan) if title is None else title, loc="left", fontsize=10)
     if path is not None:
@@ -244,8 +251,11 @@ def _draw_scale(axes: Any, plan: Plan) -> None:
     scale = mpl.cm.ScalarMappable(mpl.colors.Normalize(0, 1), mpl.colors.ListedColormap(shades))
     bar = axes.figure.colorbar(scale, ax=axes, pad=0.01, aspect=30)
     shares = np.linspace(0.0, 1.0, 9)
-    places = np.searchsorted(_work_before(plan, plan.order), shares, side="right")
-    bar.set_ticks(shares, labels=[f"{max(place, 1):,}" for place in places])
+    found = np.searchsorted(_work_before(plan, plan.order), shares, side="right")
+    # A job with much of the work is met more than once: one tick, in the middle of where it is.
+    places, member = np.unique(np.maximum(found, 1), return_inverse=True)
+    middle = np.bincount(member, shares) / np.bincount(member)
+    bar.set_ticks(middle, labels=[f"{place:,}" for place in places.tolist()])
     bar.set_label(f"place in {plan.policy.upper()}'s order (spread by work)")
     bar.ax.invert_yaxis()
 
@@ -318,13 +328,22 @@ def _rectangles(
 
 
 def _add_legend(
-    axes: Any, handles: list[Any], where: str, anchor: tuple[float, float], columns: int = 1
+    axes: Any,
+    handles: list[Any],
+    where: str,
+    anchor: tuple[float, float],
+    columns: int = 1,
+    below: float = 0.0,
 ) -> None:
-    """A legend outside the axes, beside others that the axes may have."""
+    """A legend outside the axes, so many points below its anchor, beside others that there may be."""
+    from matplotlib.transforms import ScaledTranslation
+
+    under = ScaledTranslation(0.0, -below / 72, axes.figure.dpi_scale_trans)
     legend = axes.legend(
         handles=handles,
         loc=where,
         bbox_to_anchor=anchor,
+        bbox_transform=axes.transAxes + under,
         ncols=columns,
         fontsize=7,
         frameon=False,
@@ -343,8 +362,9 @@ def _legend_name(name: str) -> str:
     return " " + text if text.startswith("_") else text  # a legend hides what begins with "_"
 
 
-def _draw_deadlines(axes: Any, plan: Plan, colors: npt.NDArray[Any]) -> None:
-    """Deadlines as marks above the slots: dark if met, red if missed."""
+def _draw_deadlines(axes: Any, plan: Plan, clock: Clock, colors: npt.NDArray[Any]) -> None:
+    """Deadlines as marks above the slots: dark if met, red if missed; those that lie beyond the axis
+    as arrows at its ends, so that every deadline that is counted is there."""
     from matplotlib.lines import Line2D
 
     deadline = plan.jobs.deadline
@@ -355,21 +375,51 @@ def _draw_deadlines(axes: Any, plan: Plan, colors: npt.NDArray[Any]) -> None:
     few = len(plan.jobs) <= _NAMED
     mark = "v" if few else "|"
     keys = []
+    left, right = axes.get_xlim()
+    where = clock.shift(deadline)
+    level = plan.slots * 1.03
     for mask, color, word in ((has & met, _MET, "met"), (has & ~met, _MISSED, "missed")):
-        rows = np.flatnonzero(mask)
-        axes.scatter(
-            deadline[rows],
-            np.full(len(rows), plan.slots * 1.03),
-            marker=mark,
-            s=45 if few else 30,
-            c=colors[rows] if few and len(rows) else color,
-            edgecolors=color if few else None,
-            linewidths=1.4 if few else 0.8,
-            zorder=3,
-        )
-        label = f"deadline {word} ({len(rows):,})"
+        for inside, shape, at in (
+            ((where >= left) & (where <= right), mark, where),
+            (where < left, "<", np.full(len(where), left)),
+            (where > right, ">", np.full(len(where), right)),
+        ):
+            rows = np.flatnonzero(mask & inside)
+            if not len(rows):
+                continue
+            axes.scatter(
+                at[rows],
+                np.full(len(rows), level),
+                marker=shape,
+                s=45 if few else 30,
+                c=colors[rows] if few else color,
+                edgecolors=color if few else None,
+                linewidths=1.4 if few else 0.8,
+                zorder=3,
+                clip_on=False,
+            )
+            if few or shape != mark:
+                _say_how_many(axes, at[rows], level, color)
+        label = f"deadline {word} ({np.count_nonzero(mask):,})"
         face = "none" if few else color
         keys.append(
             Line2D([], [], marker=mark, color=color, markerfacecolor=face, ls="none", label=label)
         )
-    _add_legend(axes, keys, "upper right", (1.0, -0.07), columns=2)
+    _add_legend(axes, keys, "upper right", (1.0, 0.0), columns=2, below=_UNDER)
+
+
+def _say_how_many(axes: Any, moments: Floats, level: float, color: str) -> None:
+    """Beside marks that lie on each other, their number."""
+    for moment, count in zip(*np.unique(moments, return_counts=True), strict=True):
+        if count > 1:
+            axes.annotate(
+                f"×{count:,}",
+                (moment, level),
+                (-6 if moment > np.mean(axes.get_xlim()) else 6, 0),
+                textcoords="offset points",
+                ha="right" if moment > np.mean(axes.get_xlim()) else "left",
+                va="center",
+                fontsize=7,
+                color=color,
+                annotation_clip=False,
+            )

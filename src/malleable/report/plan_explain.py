@@ -8,7 +8,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from malleable.planning import Plan
+from malleable.report.clock import Clock
 from malleable.report.plan_steps import Steps, slots_over_time
+from malleable.report.plan_views import plan_clock
 from malleable.report.text import counted, number, printable
 
 __all__ = ["explain_lines"]
@@ -24,6 +26,7 @@ def explain_lines(plan: Plan) -> list[str]:
 def _lines(plan: Plan) -> Iterator[str]:
     jobs = plan.jobs
     steps = slots_over_time(plan)
+    clock = plan_clock(plan)
     has_work = jobs.work > 0
     waiting_line = [row for row in plan.order.tolist() if has_work[row]]
     place = {row: f"place {k} of {len(waiting_line)}" for k, row in enumerate(waiting_line, 1)}
@@ -35,7 +38,7 @@ def _lines(plan: Plan) -> Iterator[str]:
         own = steps.between(rows[row], rows[row + 1])
         completion = float(plan.completion[row])
         if not has_work[row]:
-            story = f"no work left, done at {number(completion)} s"
+            story = f"no work left, done at {clock.text(completion)} s"
         elif math.isinf(completion):
             story = (
                 f"never runs: it needs {counted(int(jobs.min_slots[row]), 'slot')} at once "
@@ -44,9 +47,10 @@ def _lines(plan: Plan) -> Iterator[str]:
         else:
             now = int(plan.allocation[row])
             reason = _reason(plan, row, now, place[row], scaled)
-            story = f"{counted(now, 'slot')} now ({reason}), {_next(own, now)}"
-            story += f"; ends at {number(completion)} s{_deadline(plan, row)}"
-        yield f"{printable(name)}: {story}; penalty {number(float(plan.penalty[row]))}"
+            story = f"{counted(now, 'slot')} now ({reason}), {_next(own, now, clock)}"
+            story += f"; ends at {clock.text(completion)} s{_deadline(plan, row)}"
+        cost = f"penalty {number(float(plan.penalty[row]))}"
+        yield f"{printable(name)}: {story}; {cost}{_strict(plan, row)}"
 
 
 def _reason(plan: Plan, row: int, now: int, place: str, scaled: bool) -> str:
@@ -67,16 +71,25 @@ def _reason(plan: Plan, row: int, now: int, place: str, scaled: bool) -> str:
     return share if equal_shares else f"what is left at {place}"
 
 
-def _next(own: Steps, now: int) -> str:
+def _next(own: Steps, now: int, clock: Clock) -> str:
     """The next change of a job's slots."""
     coming = own.between(1 if now else 0, len(own.job))
     if not len(coming.job):
         return "keeps them" if now else "runs for a moment only"
     if now and coming.start[0] > own.end[0]:
-        return f"pauses at {number(float(own.end[0]))} s"
+        return f"pauses at {clock.text(own.end[0])} s"
     more = len(coming.job) - 1
-    text = f"{coming.slots[0]:,} from {number(float(coming.start[0]))} s"
+    text = f"{coming.slots[0]:,} from {clock.text(coming.start[0])} s"
     return text + (f" and {counted(more, 'more change')}" if more else "")
+
+
+def _strict(plan: Plan, row: int) -> str:
+    """Why a penalty is infinite, if it is."""
+    if plan.penalty[row] < math.inf or math.isinf(plan.completion[row]):
+        return ""
+    if plan.status == "infeasible":
+        return ": not all strict deadlines can be met, and others come first"
+    return ": no schedule was found that meets all strict deadlines"
 
 
 def _deadline(plan: Plan, row: int) -> str:

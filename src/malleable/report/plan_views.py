@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
-import csv
 import importlib
-import io
 import json
 import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from malleable.planning import Plan
-from malleable.tables import ALL_SLOTS, Floats
+from malleable.report.clock import Clock, moment_text
+from malleable.report.text import counted, number, percent, wall_time
+from malleable.tables import ALL_SLOTS, Floats, Integers
+from malleable.workloads.csv_tables import csv_text
 
-__all__ = ["json_text", "pieces_csv", "plan_dict", "plan_frame"]
+__all__ = [
+    "json_text",
+    "pieces_csv",
+    "pieces_text",
+    "plan_clock",
+    "plan_dict",
+    "plan_frame",
+    "plan_headline",
+    "plan_rows",
+]
 
 
 def _finite(value: float) -> float | None:
@@ -51,8 +63,23 @@ def plan_dict(plan: Plan) -> dict[str, Any]:
 
 
 def json_text(content: Any) -> str:
-    """Strict JSON (no NaN, nothing infinite), indented, with a newline at the end."""
-    return json.dumps(content, indent=1, allow_nan=False) + "\n"
+    """Strict JSON, indented, with a newline at the end; NaN and what is infinite become null."""
+    try:
+        text = json.dumps(content, indent=1, allow_nan=False)
+    except ValueError:
+        text = json.dumps(_json_values(content), indent=1, allow_nan=False)
+    return text + "\n"
+
+
+def _json_values(content: Any) -> Any:
+    """The same with None in place of the numbers that JSON has not."""
+    if isinstance(content, float):
+        return _finite(content)
+    if isinstance(content, Mapping):
+        return {key: _json_values(value) for key, value in content.items()}
+    if isinstance(content, (list, tuple)):
+        return [_json_values(value) for value in content]
+    return content
 
 
 def pieces_csv(plan: Plan) -> str:
@@ -60,17 +87,29 @@ def pieces_csv(plan: Plan) -> str:
 
     Times keep every bit. O(P) for P pieces.
     """
-    out = io.StringIO()
-    names = plan.jobs.name
-    if any("\r" in name for name in names):  # which the csv module does not quote by itself
-        writer = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_ALL)
-    else:
-        writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(("job", "start", "end", "slots"))
-    columns = [np.asarray(plan.pieces[key]).tolist() for key in ("job", "start", "end", "slots")]
-    for job, start, end, slots in zip(*columns, strict=True):
-        writer.writerow((names[job], start, end, slots))
-    return out.getvalue()
+    return pieces_text(plan.pieces, plan.jobs.name)
+
+
+def pieces_text(pieces: Mapping[str, npt.NDArray[Any]], names: Sequence[str]) -> str:
+    """Pieces as CSV, with the names of their jobs made safe for spreadsheets."""
+    columns = {key: np.asarray(pieces[key]).tolist() for key in ("job", "start", "end", "slots")}
+    columns["job"] = [names[row] for row in columns["job"]]
+    return csv_text(columns)
+
+
+def pandas() -> Any:
+    """The package that makes data frames; ImportError says how to get it."""
+    try:
+        return importlib.import_module("pandas")
+    except ImportError:
+        raise ImportError("to_frame needs pandas: pip install pandas") from None
+
+
+def maxima(max_slots: Integers) -> Any:
+    """Whole numbers, missing where a job may use all slots."""
+    column = pandas().array(max_slots.tolist(), dtype="Int64")
+    column[max_slots == ALL_SLOTS] = pandas().NA
+    return column
 
 
 def plan_frame(plan: Plan) -> Any:
@@ -84,15 +123,10 @@ def plan_frame(plan: Plan) -> Any:
     ImportError
         If pandas is not installed.
     """
-    try:
-        pd = importlib.import_module("pandas")
-    except ImportError:
-        raise ImportError("to_frame needs pandas: pip install pandas") from None
+    pd = pandas()
     jobs = plan.jobs
     place = np.empty(len(jobs), dtype=np.int64)
     place[plan.order] = np.arange(len(jobs))
-    maxima = pd.array(jobs.max_slots.tolist(), dtype="Int64")
-    maxima[jobs.max_slots == ALL_SLOTS] = pd.NA
     columns: dict[str, Any] = {
         "name": list(jobs.name),
         "allocation": plan.allocation,
@@ -103,10 +137,42 @@ def plan_frame(plan: Plan) -> Any:
         "arrival": jobs.arrival,
         "work": jobs.work,
         "min_slots": jobs.min_slots,
-        "max_slots": maxima,
+        "max_slots": maxima(jobs.max_slots),
         "weight": jobs.weight,
         "deadline": np.where(np.isinf(jobs.deadline), np.nan, jobs.deadline),
     }
     if jobs.user is not None:
         columns["user"] = list(jobs.user)
     return pd.DataFrame(columns)
+
+
+def plan_clock(plan: Plan) -> Clock:
+    """How the times of a plan read."""
+    return Clock.of(plan.now, plan.start, plan.completion)
+
+
+def plan_headline(plan: Plan) -> list[str]:
+    """What was planned, how good it is, and from when times count."""
+    lines = [
+        f"{plan.policy.upper()}, {plan.objective}: {counted(len(plan.jobs), 'job')} on "
+        f"{counted(plan.slots, 'slot')} at {moment_text(plan.now)}, status {plan.status}",
+        f"value {number(plan.value)}, lower bound {number(plan.lower_bound)}, gap "
+        f"{percent(plan.gap)}, planned in {wall_time(plan.timing['seconds'])}",
+    ]
+    note = plan_clock(plan).note(plan.now)
+    return lines if note is None else [*lines, note]
+
+
+def plan_rows(plan: Plan, most: int) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Heads and rows of a table of the first jobs."""
+    clock = plan_clock(plan)
+    return ("job, by order", "slots now", "start [s]", "end [s]", "penalty"), [
+        (
+            plan.jobs.name[row],
+            f"{plan.allocation[row]:,}",
+            clock.text(plan.start[row]),
+            clock.text(plan.completion[row]),
+            number(float(plan.penalty[row])),
+        )
+        for row in plan.order[:most].tolist()
+    ]

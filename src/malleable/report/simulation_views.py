@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import math
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from malleable.report.drawing import new_figure, save_figure
 from malleable.report.slotted_views import slotted_table
-from malleable.report.text import number, percent, table
+from malleable.report.text import Table, number, percent, table
 from malleable.simulation import SimulationResult
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 __all__ = ["draw_response_cdf", "simulation_dict", "simulation_table"]
 
@@ -55,7 +52,7 @@ def simulation_dict(result: SimulationResult) -> dict[str, Any]:
 
 
 def draw_response_cdf(
-    result: SimulationResult, path: str | os.PathLike[str] | None = None, force: bool = False
+    result: SimulationResult, path: str | os.PathLike[str] | None = None, force: bool = True
 ) -> Any:
     """The share of jobs with a response of at most t, t on a logarithmic axis."""
     if result.records is None:

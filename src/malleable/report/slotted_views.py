@@ -5,19 +5,16 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from malleable.report.drawing import new_figure, save_figure
-from malleable.report.text import number, percent, table
+from malleable.report.text import Table, number, percent, table
 from malleable.simulation import SimulationResult
 from malleable.simulation.slotted import efficiency_over_time
 from malleable.simulation.slotted_theory import EfficiencyConstants
 from malleable.workloads import MapReduceJobs
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 __all__ = [
     "constants_dict",
@@ -79,7 +76,7 @@ def constants_dict(constants: EfficiencyConstants) -> dict[str, float | None]:
 
 
 def draw_slowdown_by_work(
-    result: SimulationResult, path: str | os.PathLike[str] | None = None, force: bool = False
+    result: SimulationResult, path: str | os.PathLike[str] | None = None, force: bool = True
 ) -> Any:
     """Mean flow time over the slots alone on all machines, by work, one curve a policy.
 
@@ -104,7 +101,7 @@ def draw_ratio_over_time(
     jobs: MapReduceJobs,
     machines: int,
     path: str | os.PathLike[str] | None = None,
-    force: bool = False,
+    force: bool = True,
 ) -> Any:
     """Efficiency ratio to the SRPT bound up to every slot, one curve a policy (the paper's figure 9)."""
     figure = new_figure(6.0, 4.0)

@@ -4,22 +4,34 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
-from typing import IO, TYPE_CHECKING, Literal
+from collections.abc import Iterator, Sequence
+from html import escape
+from typing import IO, TYPE_CHECKING, Any, Literal
+
+from malleable.views import counted
 
 if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
+    from rich.console import Console, ConsoleOptions
 
-__all__ = ["console_for", "counted", "number", "percent", "printable", "table", "wall_time"]
+__all__ = [
+    "Table",
+    "console_for",
+    "counted",
+    "number",
+    "percent",
+    "printable",
+    "table",
+    "wall_time",
+]
 
-_LABEL = 14  # least width of a single column of words, however narrow the terminal
+_LABEL = 14  # a column of words folds down to that
+_GAP, _EDGES = 2, 2  # between two columns; left and right of a table
 _WIDTH = 110  # of tables that do not go to a terminal
 
 
 def number(value: float) -> str:
-    """Six significant digits; infinite as ``never`` would mislead for values, so as ``inf``."""
-    return f"{value:.6g}"
+    """Six significant digits, and all those before the point; what is infinite as ``inf``."""
+    return f"{value:,.0f}" if 1e6 <= abs(value) < 1e15 else f"{value:.6g}"
 
 
 def percent(fraction: float | None) -> str:
@@ -27,11 +39,6 @@ def percent(fraction: float | None) -> str:
     if fraction is None or not math.isfinite(fraction):
         return "-"
     return f"{100 * fraction:.2f} %" if abs(fraction) < 10 else f"{100 * fraction:,.0f} %"
-
-
-def counted(count: int, noun: str) -> str:
-    """``1 job``, ``2 jobs``."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def wall_time(seconds: float) -> str:
@@ -50,34 +57,136 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
+class Table:
+    """Cells for people: fits any width without losing a column.
+
+    Where it is too wide, heads fold at blanks, then columns of words fold, then the columns are
+    spread over several tables that all begin with the first ones. Nothing is ever cut.
+
+    Parameters
+    ----------
+    title : str
+        A line above, or nothing.
+    heads : sequence of str
+    rows : sequence of sequences of str
+    left : int
+        So many columns are words, the others are numbers.
+    """
+
+    def __init__(
+        self, title: str, heads: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1
+    ) -> None:
+        self.title = title
+        self.heads = list(heads)
+        self.rows = [[printable(cell) for cell in row] for row in rows]
+        self.left = left
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Any]:
+        if self.title:
+            yield self.title
+        for columns, widths in self._parts(options.max_width - _EDGES):
+            yield self._made(columns, widths)
+
+    def _repr_html_(self) -> str:
+        align = ["left" if k < self.left else "right" for k in range(len(self.heads))]
+
+        def line(tag: str, cells: Sequence[str]) -> str:
+            return "".join(
+                f'<{tag} style="text-align: {side}">{escape(cell)}</{tag}>'
+                for side, cell in zip(align, cells, strict=True)
+            )
+
+        body = "".join(f"<tr>{line('td', row)}</tr>\n" for row in self.rows)
+        title = f"<caption>{escape(self.title)}</caption>\n" if self.title else ""
+        return (
+            f"<table>\n{title}<thead><tr>{line('th', self.heads)}</tr></thead>\n"
+            f"<tbody>\n{body}</tbody>\n</table>\n"
+        )
+
+    def _parts(self, width: int) -> list[tuple[list[int], list[int]]]:
+        """Columns of each table, and their widths."""
+        from rich.cells import cell_len
+
+        cells = [
+            max((cell_len(row[k]) for row in self.rows), default=0) for k in range(len(self.heads))
+        ]
+        head = [cell_len(text) for text in self.heads]
+        word = [max(map(cell_len, text.split()), default=0) for text in self.heads]
+        full = [max(pair) for pair in zip(cells, head, strict=True)]
+        every = list(range(len(self.heads)))
+        if sum(full) + _GAP * (len(every) - 1) <= width:
+            return [(every, full)]
+        # What each needs at least: numbers never fold, words down to a label's width.
+        least = [
+            min(full[k], max(_LABEL, word[k])) if k < self.left else max(cells[k], word[k])
+            for k in every
+        ]
+        key = every[:1]  # what every table begins with: words, on no more than half the width
+        for k in every[1 : min(self.left, len(every) - 1)]:
+            if sum(least[c] for c in [*key, k]) + _GAP * len(key) > width // 2:
+                break
+            key.append(k)
+        rest = every[len(key) :]
+        parts = _packed(key, rest, least, width, len(rest))
+        # As many tables as that takes, with about as many columns each.
+        even = _packed(key, rest, least, width, -(-len(rest) // max(len(parts), 1)))
+        parts = even if len(even) == len(parts) else parts
+        return [(part, _spread(part, least, cells, full, width)) for part in parts or [key]]
+
+    def _made(self, columns: list[int], widths: list[int]) -> Any:
+        from rich import box
+        from rich.table import Table as Drawn
+        from rich.text import Text
+
+        made = Drawn(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+        for k, width in zip(columns, widths, strict=True):
+            justify: Literal["left", "right"] = "left" if k < self.left else "right"
+            made.add_column(Text(self.heads[k]), justify=justify, overflow="fold", width=width)
+        for row in self.rows:
+            made.add_row(*(Text(row[k]) for k in columns))
+        return made
+
+
+def _packed(
+    key: list[int], rest: list[int], least: list[int], width: int, most: int
+) -> list[list[int]]:
+    """Columns of tables that begin with the key, have at most so many others and fit if they can."""
+    parts: list[list[int]] = []
+    for k in rest:
+        wider = [*parts[-1], k] if parts else []
+        full = sum(least[c] for c in wider) + _GAP * (len(wider) - 1) > width
+        if not parts or full or len(wider) > len(key) + most:
+            parts.append([*key, k])
+        else:
+            parts[-1] = wider
+    return parts
+
+
+def _spread(
+    columns: list[int], least: list[int], cells: list[int], full: list[int], width: int
+) -> list[int]:
+    """Widths of one table's columns: what they need, and what is left to the narrowest that fold."""
+    room = width - _GAP * (len(columns) - 1)
+    widths = [least[k] for k in columns]
+    spare = room - sum(widths)
+    for most in (cells, full):  # rows first, then heads
+        folded = [place for place, k in enumerate(columns) if widths[place] < most[k]]
+        while spare > 0 and folded:
+            widths[min(folded, key=widths.__getitem__)] += 1
+            spare -= 1
+            folded = [place for place in folded if widths[place] < most[columns[place]]]
+    while spare < 0 and max(widths) > 1:  # a very narrow terminal: the widest fold, too
+        widest = widths.index(max(widths))
+        widths[widest] -= 1
+        spare += 1
+    return widths
+
+
 def table(
     title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1
 ) -> Table:
     """A table whose first ``left`` columns are words and whose others are numbers."""
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    made = Table(
-        title=Text(title) if title else None,
-        title_justify="left",
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-        collapse_padding=True,
-    )
-    for index, column in enumerate(columns):
-        words = index < left
-        justify: Literal["left", "right"] = "left" if words else "right"
-        made.add_column(
-            Text(column),
-            justify=justify,
-            overflow="fold",
-            no_wrap=not words,
-            min_width=_LABEL if words and left == 1 else None,
-        )
-    for row in rows:
-        made.add_row(*(Text(printable(cell)) for cell in row))
-    return made
+    return Table(title, columns, rows, left)
 
 
 def console_for(stream: IO[str] | None = None) -> Console:

@@ -4,6 +4,7 @@ from malleable.simulation.cluster import CLUSTER_POLICIES
 from malleable.simulation.face import simulate
 from malleable.simulation.replications import replicate
 from malleable.simulation.result import SimulationResult
+from malleable.simulation.snapshot import snapshot
 from malleable.simulation.sweeps import SweepRows, sweep
 from malleable.simulation.tandem import BATCH_POLICIES
 from malleable.simulation.tandem import POLICIES as SIMULATED_POLICIES
@@ -19,5 +20,6 @@ __all__ = [
     "overlap_adversary",
     "replicate",
     "simulate",
+    "snapshot",
     "sweep",
 ]

@@ -20,10 +20,13 @@ from malleable.simulation.cluster_outcome import (
 )
 from malleable.simulation.cluster_series import advance
 from malleable.simulation.cluster_slots import slots_of, task_records
+from malleable.simulation.estimates import error_sigma, lognormal_errors
 from malleable.simulation.result import SimulationResult
 from malleable.tables import Floats
+from malleable.views import counted
 from malleable.workloads.cluster_jobs import ClusterJobs, checked_rates
 from malleable.workloads.cluster_nodes import Cluster, read_cluster
+from malleable.workloads.map_reduce import checked_estimates
 
 __all__ = ["CLUSTER_POLICIES", "policy_name", "run"]
 
@@ -92,7 +95,12 @@ def _policy(
             if policy == "hesrpt" and (tables is not None or "rates" in settings):
                 exponents, useful = _exponents(tables, settings)
             return _core.ClusterSrpt(
-                policy, float(settings.get("speedup", 1.0)), exponents, useful, by_user
+                policy,
+                float(settings.get("speedup", 1.0)),
+                settings.get("rates", []),
+                exponents,
+                useful,
+                by_user,
             )
         raise ValueError(f"policy = {policy!r}: expected one of {', '.join(CLUSTER_POLICIES)}")
     style = str(getattr(policy, "style", "targets"))
@@ -221,24 +229,21 @@ def _jobs(jobs: ClusterJobs, cluster: Cluster) -> tuple[dict[str, Any], list[str
 
 def _estimates(jobs: ClusterJobs, estimates: Any, split_copy: bool, seed: int) -> Floats | None:
     """Believed seconds of a task, map and reduce of every job in turn; None: the core's own."""
-    if estimates is None or estimates == "learn":
+    if estimates is None:
         return None
     if isinstance(estimates, str):
-        raise ValueError(f"estimates = {estimates!r}: expected 'learn', a number or an array")
+        if estimates != "learn":
+            raise ValueError(f"estimates = {estimates!r}: expected 'learn', a number or an array")
+        return None
+    sigma = error_sigma(estimates)
+    if sigma is None:
+        return checked_estimates("estimates", estimates, len(jobs), 2).reshape(-1)
     reduce_work = jobs.reduce_work - (jobs.reduces * jobs.shuffle if split_copy else 0.0)
     truth = np.zeros((len(jobs), 2))
     np.divide(jobs.map_work, jobs.maps, out=truth[:, 0], where=jobs.maps > 0)
     np.divide(reduce_work, jobs.reduces, out=truth[:, 1], where=jobs.reduces > 0)
-    if np.ndim(estimates) == 0:
-        sigma = float(estimates)
-        if not (math.isfinite(sigma) and sigma >= 0.0):
-            raise ValueError(f"estimates = {sigma}: must be finite and at least 0")
-        errors = np.random.default_rng(seed).standard_normal((len(jobs), 2))
-        return np.ascontiguousarray((truth * np.exp(sigma * errors)).reshape(-1))
-    given = np.asarray(estimates, dtype=np.float64)
-    if given.shape != (len(jobs), 2):
-        raise ValueError(f"estimates has shape {given.shape}, expected ({len(jobs)}, 2)")
-    return np.ascontiguousarray(given.reshape(-1))
+    errors = lognormal_errors(sigma, truth.shape, np.random.default_rng(seed))
+    return (truth * errors).reshape(-1)
 
 
 def run(
@@ -282,7 +287,8 @@ def run(
         Task times as policies see them: None: the true means of each job and phase; a number sigma:
         those times exp(sigma Z), Z standard normal and drawn once; ``"learn"``: ``prior``, or the
         mean of earlier runs of the same program, until tasks have finished, then their mean; an
-        array of shape (J, 2) [s].
+        array or sequence of shape (J, 2): seconds of a map and of a reduce task of each job,
+        copying included (without ``split_copy``), finite and at least 0.
     cluster : Cluster, mapping or path
         See `malleable.read_cluster`.
     load : float, optional
@@ -492,5 +498,5 @@ def _check_gangs(jobs: ClusterJobs, cluster: Cluster) -> None:
     ):
         for row in np.flatnonzero(np.minimum(tasks, minimum) > slots)[:1]:
             raise ValueError(
-                f"{field}[{row}] = {minimum[row]}: the gang never fits on {slots} slots"
+                f"{field}[{row}] = {minimum[row]}: the gang never fits on {counted(slots, 'slot')}"
             )

@@ -26,15 +26,17 @@ def _step(jobs: ClusterJobs, cluster: Cluster) -> float:
     """A part of the time that all will take at least [s]."""
     power = max(1e-300, float(cluster.rate @ (cluster.map_slots + cluster.reduce_slots)))
     least = float(jobs.map_work.sum() + jobs.reduce_work.sum()) / power
-    last = float(jobs.arrival.max()) if len(jobs) else 0.0
-    return max(last, least) / _STEPS
+    span = float(np.ptp(jobs.arrival)) if len(jobs) else 0.0
+    return max(span, least) / _STEPS
 
 
 def advance(
     simulation: Any, jobs: ClusterJobs, cluster: Cluster, end: float, progress: Any
 ) -> tuple[bool, dict[str, Floats]]:
-    """Run in steps, so that Ctrl-C is heard (False if it was); and means over the steps."""
+    """Run in steps, so that Ctrl-C is heard (False if it was); and means over the steps, of which the
+    first lasts until the first job comes."""
     windows = [simulation.totals()]
+    first = float(jobs.arrival.min()) if len(jobs) else 0.0
     step = _step(jobs, cluster)
     complete = True
     last = float(jobs.arrival.max()) if len(jobs) else 0.0
@@ -46,13 +48,16 @@ def advance(
             progress(int(windows[-1]["completed"]), len(jobs))
 
     try:
+        if 0.0 < first < end:
+            go(first)
         count = _STEPS + _TAIL if step > 0.0 else 0
         for k in range(1, count):
-            if k * step >= end or windows[-1]["completed"] == len(jobs):
+            until = first + k * step
+            if until >= end or windows[-1]["completed"] == len(jobs):
                 break
-            if (k - 1) * step > last and _busy(windows[-1]) == _busy(windows[-2]):
+            if until - step > last and _busy(windows[-1]) == _busy(windows[-2]):
                 break  # nothing ran: jobs may wait for ever
-            go(k * step)
+            go(until)
         if windows[-1]["completed"] < len(jobs) or math.isfinite(end):
             go(end)
     except KeyboardInterrupt:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
+from malleable.domain import WEIGHT, WORK, check_amount, into_range
 from malleable.tables import Floats
 from malleable.workloads.map_reduce import checked_estimates
 from malleable.workloads.map_shuffle import MapShuffleJobs
@@ -25,17 +25,21 @@ def error_sigma(estimates: Any) -> float | None:
     Raises
     ------
     ValueError
-        A number that is not finite or below 0.
+        A number that is not finite or below 0, or a truth value.
     """
-    if isinstance(estimates, bool) or not isinstance(estimates, (int, float, np.number)):
+    if isinstance(estimates, bool):
+        raise ValueError(f"estimates = {estimates!r}: not a number")
+    if not isinstance(estimates, (int, float, np.number)):
         return None
-    sigma = float(estimates)
-    if not (math.isfinite(sigma) and sigma >= 0.0):
-        raise ValueError(f"estimates = {estimates!r}: a standard deviation must be at least 0")
-    return sigma
+    try:
+        return check_amount("estimates", estimates, WEIGHT)
+    except ValueError as error:
+        raise ValueError(f"{error} (a standard deviation)") from None
 
 
-def lognormal_errors(sigma: float, count: int, rng: np.random.Generator) -> Floats:
+def lognormal_errors(
+    sigma: float, count: int | tuple[int, ...], rng: np.random.Generator
+) -> Floats:
     """``exp(sigma Z)``, Z standard normal: the median estimate is right, large errors are symmetric
     in ratio.
 
@@ -73,7 +77,7 @@ def phase_estimates(
     sigma = error_sigma(estimates)
     if sigma is not None:
         errors = [lognormal_errors(sigma, count, rng) for _ in range(2)]
-        return jobs.map * errors[0], jobs.shuffle * errors[1]
+        return into_range(jobs.map * errors[0], WORK), into_range(jobs.shuffle * errors[1], WORK)
     if isinstance(estimates, str):
         if estimates != "column":
             raise ValueError(f"estimates = {estimates!r}: the only word is 'column'")

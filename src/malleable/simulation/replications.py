@@ -10,8 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from malleable import views
 from malleable.simulation.cluster import policy_name
 from malleable.simulation.face import simulate
+from malleable.values import by_value
 
 __all__ = ["Interval", "Replications", "interval", "replicate", "student_quantile"]
 
@@ -60,6 +62,7 @@ def interval(values: Sequence[float], confidence: float = 0.95) -> Interval:
     return Interval(mean, student_quantile(0.5 + confidence / 2, len(known) - 1) * spread)
 
 
+@by_value(without=("timing",))
 class Replications(NamedTuple):
     """Result of `replicate`.
 
@@ -77,6 +80,13 @@ class Replications(NamedTuple):
     complete: bool
     by_size: dict[str, list[Interval]]
     timing: dict[str, Interval]
+
+    def __repr__(self) -> str:
+        seeds = views.counted(len(self.seeds), "replication")
+        return f"Replications({', '.join(self.summary)}: {seeds})"
+
+    def _repr_html_(self) -> str:
+        return views.as_html(self)
 
 
 def _one(make: Callable[[int], Any], seed: int, policies: Sequence[Any], options: Any) -> Any:

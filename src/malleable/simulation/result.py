@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from malleable import views
+from malleable.values import by_value
+from malleable.workloads.csv_tables import csv_text
 from malleable.workloads.output_files import write_file
 
 __all__ = ["SimulationResult", "merged"]
 
 
-@dataclass(frozen=True)
+@by_value(without=("timing",))
+@dataclass(frozen=True, eq=False)
 class SimulationResult:
     """Result of `malleable.simulate`.
 
@@ -55,11 +57,18 @@ class SimulationResult:
     records: dict[str, npt.NDArray[Any]] | None
     summary: dict[str, dict[str, float]]
     slowdown: dict[str, tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]]
-    timing: dict[str, float] = field(compare=False)
+    timing: dict[str, float]
     complete: bool = True
     trace: dict[str, dict[str, npt.NDArray[Any]]] | None = None
-    series: dict[str, dict[str, npt.NDArray[Any]]] | None = field(default=None, compare=False)
+    series: dict[str, dict[str, npt.NDArray[Any]]] | None = None
     tasks: dict[str, npt.NDArray[Any]] | None = None
+
+    def __repr__(self) -> str:
+        kept = "no" if self.records is None else f"{len(self.records['policy']):,}"
+        cut = "" if self.complete else ", interrupted"
+        return f"SimulationResult({self.model}: {', '.join(self.summary)}; {kept} records{cut})"
+
+    _repr_html_ = views.as_html
 
     def _kept(self) -> dict[str, npt.NDArray[Any]]:
         if self.records is None:
@@ -74,11 +83,11 @@ class SimulationResult:
             raise ImportError("data frames need pandas: pip install pandas") from None
         return pd.DataFrame(self._kept())
 
-    def write_records(self, path: str | os.PathLike[str], force: bool = False) -> None:
+    def write_records(self, path: str | os.PathLike[str], force: bool = True) -> None:
         """Write the records, as Parquet if the path ends so, else as CSV; O(records)."""
         _write(self._kept(), path, force)
 
-    def write_tasks(self, path: str | os.PathLike[str], force: bool = False) -> None:
+    def write_tasks(self, path: str | os.PathLike[str], force: bool = True) -> None:
         """Write one row a task in the same way; needs ``simulate(..., trace=True)``."""
         if self.tasks is None:
             raise ValueError("tasks were not kept: simulate(..., trace=True)")
@@ -87,7 +96,7 @@ class SimulationResult:
     def plot(
         self,
         path: str | os.PathLike[str] | None = None,
-        force: bool = False,
+        force: bool = True,
         *,
         kind: str = "cdf",
         **options: Any,
@@ -114,11 +123,7 @@ def _write(records: dict[str, npt.NDArray[Any]], path: str | os.PathLike[str], f
         pq.write_table(pa.table({k: pa.array(v.tolist()) for k, v in records.items()}), packed)
         write_file(path, packed.getvalue(), force)
         return
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(records)
-    writer.writerows(zip(*(column.tolist() for column in records.values()), strict=True))
-    write_file(path, out.getvalue(), force)
+    write_file(path, csv_text({k: v.tolist() for k, v in records.items()}), force)
 
 
 def _joined(tables: list[dict[str, npt.NDArray[Any]] | None]) -> dict[str, npt.NDArray[Any]] | None:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core
+from malleable.simulation.estimates import error_sigma
 from malleable.simulation.records import by_table_row, job_names, job_records
 from malleable.simulation.result import SimulationResult
 from malleable.tables import Floats, Integers
@@ -180,9 +181,8 @@ def _checked_estimates(
     if estimates is None:
         return None
     if isinstance(jobs, MapReduceStream):
-        if np.ndim(estimates) > 0:
+        if error_sigma(estimates) is None:
             raise ValueError("estimates: a stream takes a standard deviation only")
-        checked_deviation(estimates)
         return None
     if isinstance(estimates, str):
         if estimates != "column":
@@ -190,8 +190,9 @@ def _checked_estimates(
         if jobs.reduce_estimate is None:
             raise ValueError("estimates = 'column': the table has no reduce_estimate")
         return jobs.reduce_estimate
-    if np.ndim(estimates) == 0:
-        return lognormal_estimates(jobs, estimates, seed)
+    sigma = error_sigma(estimates)
+    if sigma is not None:
+        return lognormal_estimates(jobs, sigma, seed)
     return checked_estimates("estimates", estimates, len(jobs))
 
 
@@ -272,7 +273,7 @@ def run(
     -------
     SimulationResult
         Times are slots: slot a begins at a - 1 and ends at a, so a job of slot a that ends in slot f
-        has response f - a + 1. Stretch is response / units of work. `slowdown` is by powers of two of
+        has response f - a + 1. Stretch is response / units of work. ``slowdown`` is by powers of two of
         a job's units (entry k: from 2^k to below 2^(k + 1)) and counts in slots that the job would take
         alone on all machines. After Ctrl-C what was finished, with ``complete`` false.
 

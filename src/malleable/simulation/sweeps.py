@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from typing import Any
 
+from malleable import views
 from malleable.simulation.face import simulate
 
 __all__ = ["SweepRows", "sweep"]
@@ -24,6 +25,11 @@ class SweepRows(list[dict[str, Any]]):
     """
 
     complete: bool = True
+
+    def __repr__(self) -> str:
+        return f"SweepRows({views.counted(len(self), 'row')})"
+
+    _repr_html_ = views.as_html
 
 
 def _one(make: Callable[[float, int], Any], point: tuple[Any, ...], options: Any) -> Any:
@@ -71,7 +77,7 @@ def sweep(
         Standard deviations of log-normal errors of the sizes as policies see them (``estimates`` of
         `simulate`); they vary fastest, then policies.
     executor : object with ``submit``, optional
-        Where to run, in the manner of `concurrent.futures`: a pool of processes, Dask's
+        Where to run, in the manner of ``concurrent.futures``: a pool of processes, Dask's
         ``client.get_executor()``. None: threads here, which the core leaves free to run.
     workers : int, optional
         Threads without an executor; all cores by default, 1: one after another.

@@ -265,7 +265,7 @@ def _order(jobs: MapShuffleJobs) -> Integers:
 
 
 def _plan(policy: str, jobs: _Jobs, seen: _Columns | None, effort: Any, budget: Any) -> _Plan:
-    """What `best` and `makespan` plan for a batch from the sizes that they see."""
+    """What ``best`` and ``makespan`` plan for a batch from the sizes that they see."""
     if policy not in BATCH_POLICIES:
         return _Plan(policy)
     if isinstance(effort, bool) or not isinstance(effort, (int, np.integer)) or effort < 0:

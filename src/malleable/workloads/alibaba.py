@@ -7,19 +7,24 @@ come before a parent's end, so only the earliest one is used, as the flow's arri
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Mapping
 from typing import Any
 
 from malleable.flow_tables import Flows
 from malleable.workloads.bad_records import BadRecords, trace_lines
-from malleable.workloads.files import Source, open_text, shown
+from malleable.workloads.files import MAX_SIZE, Source, open_text, shown
+from malleable.workloads.json_values import is_number, parse_json, text_of
 
 __all__ = ["read_alibaba"]
 
 
-def read_alibaba(source: Source, *, most: int | None = None, errors: str = "raise") -> Flows:
+def read_alibaba(
+    source: Source,
+    *,
+    most: int | None = None,
+    errors: str = "raise",
+    max_size: int | None = MAX_SIZE,
+) -> Flows:
     """Read Alibaba DAG lines.
 
     Parameters
@@ -30,6 +35,8 @@ def read_alibaba(source: Source, *, most: int | None = None, errors: str = "rais
         Stop after so many flows.
     errors : {"raise", "skip"}
         Malformed flows: one error that counts them and shows the first, or a warning that counts.
+    max_size : int or None
+        Bytes that the file may have, unpacked; None: any number.
 
     Returns
     -------
@@ -45,15 +52,15 @@ def read_alibaba(source: Source, *, most: int | None = None, errors: str = "rais
     bad = BadRecords(errors, "flows")
     found: list[tuple[float, str, list[dict[str, Any]]]] = []
     names: set[str] = set()
-    with open_text(source) as (text, where):
+    with open_text(source, max_size) as (text, where):
         for number, line in trace_lines(text, bad):
             if most is not None and len(found) >= most:
                 break
             try:
                 flow = _flow(line)
                 if flow[1] in names:
-                    raise ValueError(f"job {flow[1]!r}: the name is taken")
-                Flows([flow[2]], name=[flow[1]])  # parents, names and cycles
+                    raise ValueError(f"job {shown(flow[1])}: the name is taken")
+                Flows([flow[2]], arrival=flow[0], name=[flow[1]])  # numbers, parents and cycles
             except ValueError as error:
                 bad.add(f"line {number}: {error}")
                 continue
@@ -69,10 +76,7 @@ def read_alibaba(source: Source, *, most: int | None = None, errors: str = "rais
 
 
 def _flow(line: str) -> tuple[float, str, list[dict[str, Any]]]:
-    try:
-        entry = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"not JSON: {error}") from None
+    entry = parse_json(line)
     tasks = entry.get("tasks") if isinstance(entry, Mapping) else None
     if not isinstance(tasks, list) or "job" not in entry:
         raise ValueError("expected an object with job and tasks")
@@ -81,7 +85,7 @@ def _flow(line: str) -> tuple[float, str, list[dict[str, Any]]]:
     for task in tasks:
         if not isinstance(task, Mapping) or "id" not in task:
             raise ValueError(f"task {shown(task)}: expected an object with an id")
-        name = str(task["id"])
+        name = text_of(task["id"], "id")
         instances = task.get("instances")
         count = 1.0 if instances is None else _number(instances, "instances", name)
         duration = _number(task.get("duration", task.get("actual_duration")), "duration", name)
@@ -93,14 +97,22 @@ def _flow(line: str) -> tuple[float, str, list[dict[str, Any]]]:
                 "name": name,
                 "work": count * duration,
                 "max_slots": max(1, round(count)),
-                "after": [str(parent) for parent in task.get("parents") or ()],
+                "after": _parents(task, name),
             }
         )
-    return min(starts, default=0.0), str(entry["job"]), jobs
+    return min(starts, default=0.0), text_of(entry["job"], "job"), jobs
+
+
+def _parents(task: Mapping[str, Any], name: str) -> list[str]:
+    parents = task.get("parents") or []
+    if not isinstance(parents, list):
+        raise ValueError(f"task {shown(name)}: parents = {shown(parents)}: expected a list of ids")
+    return [text_of(parent, f"task {shown(name)}: parents") for parent in parents]
 
 
 def _number(value: Any, field: str, task: str) -> float:
-    plain = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not plain or not (math.isfinite(value) and value >= 0):
-        raise ValueError(f"task {task!r}: {field} = {shown(value)}: must be finite and at least 0")
+    if not is_number(value) or value < 0:
+        raise ValueError(
+            f"task {shown(task)}: {field} = {shown(value)}: must be finite and at least 0"
+        )
     return float(value)

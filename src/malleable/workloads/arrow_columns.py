@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from typing import Any, BinaryIO
 
+from malleable.workloads.files import too_large
+
 # pandas stores an unnamed row index as such a column; it says nothing about the jobs.
 _PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 
 PARQUET_MAGIC = b"PAR1"
+_BATCH = 1 << 16  # rows that are unpacked before they are counted
 
 
 def is_frame(source: object) -> bool:
@@ -48,14 +51,29 @@ def frame_columns(frame: Any, where: str) -> list[tuple[str, list[Any]]]:
         raise ValueError(f"{where}: {' '.join(str(error).split())}") from None
 
 
-def parquet_columns(stream: BinaryIO, where: str) -> list[tuple[str, list[Any]]]:
-    """Name and cells (None where missing) of every column of a Parquet file, in its order."""
+def parquet_columns(
+    stream: BinaryIO, where: str, max_size: int | None
+) -> list[tuple[str, list[Any]]]:
+    """Name and cells (None where missing) of every column of a Parquet file, in its order.
+
+    Raises
+    ------
+    ValueError
+        Damaged, or more than ``max_size`` bytes of columns, unpacked.
+    """
     pa = _pyarrow("Parquet")
     import pyarrow.parquet
 
     data = stream.read()
     try:
-        return _columns(pyarrow.parquet.ParquetFile(pa.BufferReader(data)).read())
+        file = pyarrow.parquet.ParquetFile(pa.BufferReader(data))
+        batches, size = [], 0
+        for batch in file.iter_batches(batch_size=_BATCH):
+            size += batch.nbytes
+            if max_size is not None and size > max_size:
+                raise too_large(where, max_size)
+            batches.append(batch)
+        return _columns(pa.Table.from_batches(batches, schema=file.schema_arrow))
     except (pa.ArrowException, OSError) as error:
         detail = " ".join(str(error).split())
         raise ValueError(f"{where}: damaged Parquet file ({detail})") from None

@@ -6,7 +6,8 @@ import warnings
 from collections.abc import Iterator
 from typing import TextIO
 
-from malleable.workloads.files import DAMAGED, checked_choice
+from malleable.workloads.advice import AdvisedError
+from malleable.workloads.files import DAMAGED, checked_choice, one_line
 
 __all__ = ["BadRecords", "UpToDamage", "trace_lines"]
 
@@ -35,7 +36,7 @@ class BadRecords:
         """One record more, and what is wrong with it."""
         self.count += 1
         if len(self._first) < _SHOWN:
-            self._first.append(reason)
+            self._first.append(one_line(reason))
 
     def settle(self, where: str, good: int, level: int = 3) -> None:
         """Raise ValueError or warn, if there was a malformed record; ``good`` others were read.
@@ -50,7 +51,7 @@ class BadRecords:
         few = "; ".join(self._first) + ("; ..." if self.count > _SHOWN else "")
         told = f"{where}: {self.count} of {self.count + good} {self.noun} malformed: {few}"
         if not self.skip:
-            raise ValueError(f"{told} (errors='skip', --skip-bad leave them out)")
+            raise AdvisedError(told, "errors='skip' leaves them out", "--skip-bad leaves them out")
         if not good:
             raise ValueError(f"{told}; none is left")
         warnings.warn(told, stacklevel=level)

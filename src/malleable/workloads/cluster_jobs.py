@@ -9,11 +9,30 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from malleable import views
+from malleable.domain import (
+    BYTES,
+    LATEST_TIME,
+    RATE,
+    WEIGHT,
+    WORK,
+    Table,
+    as_numbers,
+    check_amount,
+    check_moments,
+    floats,
+)
 from malleable.flow_tables import Flows
 from malleable.tables import ALL_SLOTS, Floats, Integers
-from malleable.workloads.files import checked_positive
+from malleable.values import by_value
+from malleable.views import counted
+from malleable.workloads.advice import AdvisedError
+from malleable.workloads.files import checked_positive, shown
 
 __all__ = ["ClusterJobs", "cluster_flows", "generate_cluster_jobs"]
+
+
+_LIMITS = {"weight": WEIGHT, "block": BYTES, "shuffle_bytes": BYTES}
 
 
 def _frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -24,38 +43,37 @@ def _frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 def _amounts(
     field: str, values: Any, count: int, infinite: bool = False, of: str = "maps"
 ) -> Floats:
-    try:
-        array = np.array(values, dtype=np.float64, order="C")
-    except (TypeError, ValueError):
-        raise ValueError(f"{field}: not numbers") from None
+    array = np.array(as_numbers(field, values), dtype=np.float64, order="C")
     array = np.full(count, array) if array.ndim == 0 else array
     if array.ndim != 1:
-        raise ValueError(f"{field} has {array.ndim} dimensions, expected 1")
+        raise ValueError(f"{field} has {counted(array.ndim, 'dimension')}, expected 1")
     if len(array) != count:
-        raise ValueError(f"{field} has {len(array)} entries but {of} has {count}")
-    bad = (
-        np.isnan(array) | (array == -math.inf) if infinite else ~(np.isfinite(array) & (array >= 0))
-    )
-    for row in np.flatnonzero(bad)[:1]:
-        reason = "must be a time (none: infinity)" if infinite else "must be finite and at least 0"
-        raise ValueError(f"{field}[{row}] = {array[row]}: {reason}")
+        raise ValueError(f"{field} has {counted(len(array), 'entry')} but {of} has {count}")
+    if infinite:
+        for row in np.flatnonzero(~((np.abs(array) <= LATEST_TIME) | (array == math.inf)))[:1]:
+            raise ValueError(
+                f"{field}[{row}] = {array[row]}: must be a time from -1e12 to 1e12 seconds "
+                "(none: infinity)"
+            )
+    elif field == "arrival":
+        check_moments(field, array)
+    else:
+        _LIMITS.get(field, WORK).check(field, array)
     return _frozen(array)
 
 
 def _counts(field: str, values: Any, count: int | None) -> Integers:
-    try:
-        given = np.array(values)
-        array = given.astype(np.int64)
-    except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"{field}: not whole numbers") from None
-    if given.dtype.kind not in "iuf" and given.size:
+    given = np.array(as_numbers(field, values))
+    if given.dtype.kind == "b":
         raise ValueError(f"{field}: not whole numbers")
+    # What does not fit is refused below; unclipped it would wrap around in the cast.
+    array = np.clip(np.nan_to_num(given), 0, 2.0**62).astype(np.int64)
     if array.ndim == 0:
         given, array = given.reshape(1), np.full(1 if count is None else count, array)
     if array.ndim != 1:
-        raise ValueError(f"{field} has {array.ndim} dimensions, expected 1")
+        raise ValueError(f"{field} has {counted(array.ndim, 'dimension')}, expected 1")
     if count is not None and len(array) != count:
-        raise ValueError(f"{field} has {len(array)} entries but maps has {count}")
+        raise ValueError(f"{field} has {counted(len(array), 'entry')} but maps has {count}")
     checked = np.broadcast_to(given, array.shape)
     for row in np.flatnonzero((checked != array) | (array < 0) | (array > 1 << 31))[:1]:
         raise ValueError(
@@ -71,14 +89,16 @@ def _tasks(field: str, values: Any, count: int, tasks: Integers) -> tuple[Floats
         nested = False
     if not nested:
         return _amounts(field, values, count), None
-    rows = [np.asarray(row, dtype=np.float64).reshape(-1) for row in values]
+    rows = [floats(f"{field}[{row}]", own).reshape(-1) for row, own in enumerate(values)]
     if len(rows) != count:
-        raise ValueError(f"{field} has {len(rows)} entries but maps has {count}")
+        raise ValueError(f"{field} has {counted(len(rows), 'entry')} but maps has {count}")
     for row, own in enumerate(rows):
         if len(own) != tasks[row]:
-            raise ValueError(f"{field}[{row}]: {len(own)} times for {tasks[row]} tasks")
-        for bad in own[~(np.isfinite(own) & (own >= 0))][:1]:
-            raise ValueError(f"{field}[{row}] = {bad}: must be finite and at least 0")
+            raise ValueError(
+                f"{field}[{row}]: {counted(len(own), 'time')} for {counted(tasks[row], 'task')}"
+            )
+        for bad in own[~((own >= WORK.least) & (own <= WORK.most) | (own == 0.0))][:1]:
+            check_amount(f"{field}[{row}]", bad, WORK)
     offset = np.concatenate([[0], np.cumsum([len(own) for own in rows])]).astype(np.int64)
     flat = np.concatenate(rows) if rows else np.empty(0)
     return _frozen(np.ascontiguousarray(flat, dtype=np.float64)), _frozen(offset)
@@ -90,7 +110,7 @@ def _after(
     if rows is None:
         return None, None
     if len(rows) != count:
-        raise ValueError(f"after has {len(rows)} entries but maps has {count}")
+        raise ValueError(f"after has {counted(len(rows), 'entry')} but maps has {count}")
     lists = [np.unique(np.asarray(row, dtype=np.int64)) for row in rows]
     offset = np.concatenate([[0], np.cumsum([len(row) for row in lists])]).astype(np.int64)
     flat = np.concatenate([*lists, np.empty(0, dtype=np.int64)]).astype(np.int64)
@@ -100,19 +120,18 @@ def _after(
 def checked_rates(field: str, value: Any) -> float | Floats:
     """An exponent from 0 to 1, or what 1, 2, ... tasks do together; ValueError names ``field``."""
     if isinstance(value, bool):
-        raise ValueError(f"{field} = {value!r}: not a number or rates")
+        raise ValueError(f"{field} = {shown(value)}: not a number or rates")
     try:
-        given = np.array(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{field} = {value!r}: not a number or rates") from None
+        given = np.array(as_numbers(field, value), dtype=np.float64)
+    except ValueError:
+        raise ValueError(f"{field} = {shown(value)}: not a number or rates") from None
     if given.ndim == 0:
         if not 0.0 <= float(given) <= 1.0:
-            raise ValueError(f"{field} = {value}: must be from 0 to 1")
+            raise ValueError(f"{field} = {shown(value)}: must be from 0 to 1")
         return float(given)
     if given.ndim != 1 or not len(given):
         raise ValueError(f"{field}: rates of 1, 2, ... tasks are one list")
-    for place in np.flatnonzero(~(np.isfinite(given) & (given > 0)))[:1]:
-        raise ValueError(f"{field}[{place}] = {given[place]}: must be finite and above 0")
+    RATE.check(field, given)
     for place in np.flatnonzero(np.diff(given) < 0)[:1]:
         raise ValueError(
             f"{field}[{place + 1}] = {given[place + 1]}: more tasks must not do less than fewer do"
@@ -125,7 +144,7 @@ def _speedups(values: Sequence[Any] | None, count: int) -> tuple[float | Floats 
         return None
     if np.isscalar(values) or len(values) != count:
         size = 1 if np.isscalar(values) else len(values)
-        raise ValueError(f"speedup has {size} entries but maps has {count}")
+        raise ValueError(f"speedup has {counted(size, 'entry')} but maps has {count}")
     return tuple(
         None if value is None else checked_rates(f"speedup[{row}]", value)
         for row, value in enumerate(values)
@@ -137,11 +156,12 @@ def _labels(field: str, values: Sequence[Any] | None, count: int) -> tuple[str, 
         return None
     words = (str(values),) * count if isinstance(values, str) else tuple(str(v) for v in values)
     if len(words) != count:
-        raise ValueError(f"{field} has {len(words)} entries but maps has {count}")
+        raise ValueError(f"{field} has {counted(len(words), 'entry')} but maps has {count}")
     return words
 
 
-class ClusterJobs:
+@by_value()
+class ClusterJobs(Table):
     """A table of jobs with map tasks, then reduce tasks.
 
     Parameters
@@ -150,11 +170,11 @@ class ClusterJobs:
         Number of map tasks; 0 is allowed.
     map_seconds : array_like
         Time of a map task on a node of rate 1 [s]: a number, one a job, or for each job a list with
-        one a task.
+        one a task; 0, or from 1e-12 to 1e15, and so is what a job's tasks take together.
     reduces, reduce_seconds : as the two above
         A reduce task's own time, after its copying; 0 by default.
     arrival : array_like or float
-        [s], at least 0; any order.
+        [s], from 0 to 1e12; any order.
     shuffle : array_like or float
         Seconds that each reduce task of the job copies at least [s]; see
         `malleable.simulation.cluster.run`.
@@ -166,7 +186,7 @@ class ClusterJobs:
     min_map_slots, min_reduce_slots : array_like of int
         Guaranteed while the job has work there.
     weight, deadline : array_like or float
-        At least 0, 1 by default; absolute [s], none by default.
+        0, or from 1e-12 to 1e12, 1 by default; absolute [s], up to 1e12, none by default.
     speedup : sequence, optional
         By job: None (as the simulation says), p (s running tasks of a phase together do s^p), or the
         rates of 1, 2, ... running tasks together, which never fall; beyond the last as there.
@@ -242,9 +262,12 @@ class ClusterJobs:
 
     def __repr__(self) -> str:
         return (
-            f"ClusterJobs({len(self)} jobs, {int(self.maps.sum())} map and "
-            f"{int(self.reduces.sum())} reduce tasks)"
+            f"ClusterJobs({counted(len(self), 'job')}, "
+            f"{counted(int(self.maps.sum()), 'map task')}, "
+            f"{counted(int(self.reduces.sum()), 'reduce task')})"
         )
+
+    _repr_html_ = views.as_html
 
 
 def _work(tasks: Integers, seconds: Floats, offset: Integers | None) -> Floats:
@@ -285,9 +308,10 @@ def cluster_flows(
     """
     if task_seconds is None:
         for row in np.flatnonzero(flows.max_slots == ALL_SLOTS)[:1]:
-            raise ValueError(
-                f"task_seconds: needed, as job {flows.job_name[row]!r} has no max_slots that would be "
-                "its number of tasks"
+            raise AdvisedError(
+                f"job {shown(flows.job_name[row])} has no max_slots that would be its number of tasks",
+                "say task_seconds",
+                "--read task_seconds=S cuts its work into tasks of S seconds",
             )
         tasks = flows.max_slots.copy()
     else:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
@@ -11,8 +10,21 @@ from typing import Any
 
 import numpy as np
 
+from malleable import views
+from malleable.domain import BYTES, LATEST_TIME, WEIGHT, Table, as_number, check_amount
 from malleable.tables import Floats, Integers
-from malleable.workloads.files import Source, checked_positive, open_text, shown
+from malleable.values import by_value
+from malleable.views import counted
+from malleable.workloads.files import (
+    MAX_SIZE,
+    Source,
+    checked_positive,
+    one_line,
+    open_text,
+    shown,
+    telling_of,
+)
+from malleable.workloads.json_values import is_number, text_of
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -21,6 +33,7 @@ else:
 
 __all__ = ["Cluster", "read_cluster"]
 
+_MOST_NODES = 1 << 20
 _NODE_KEYS = (
     "name", "count", "slots", "map_slots", "reduce_slots", "rate", "rack", "storage", "link",
 )  # fmt: skip
@@ -40,9 +53,18 @@ def _count(field: str, value: Any, least: int = 0) -> int:
 
 
 def _number(field: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    if isinstance(value, float):
+        return value  # infinite ones, too
+    if not is_number(value):
         raise ValueError(f"{field} = {shown(value)}: not a number")
-    return float(value)
+    return as_number(field, value)
+
+
+def _bandwidth(field: str, value: Any) -> float:
+    speed = _number(field, value)
+    if speed == math.inf:
+        return speed
+    return check_amount(field, speed, BYTES) if speed > 0.0 else checked_positive(field, speed)
 
 
 def _known(where: str, keys: Any, known: Sequence[str]) -> None:
@@ -62,20 +84,18 @@ def _rack_links(racks: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Flo
         for key in _RACK_KEYS:
             if key not in rack:
                 raise ValueError(f"{where}.{key}: missing")
-        name = str(rack["name"])
+        name = text_of(rack["name"], f"{where}.name")
         if name not in names:
             raise ValueError(f"{where}.name = {shown(name)}: no node is in this rack")
         if name in seen:
             raise ValueError(f"{where}.name = {shown(name)}: named twice")
         seen.add(name)
-        speed = _number(f"{where}.link", rack["link"])
-        if not speed > 0.0:
-            raise ValueError(f"{where}.link = {speed}: must be above 0")
-        links[names.index(name)] = speed
+        links[names.index(name)] = _bandwidth(f"{where}.link", rack["link"])
     return links
 
 
-class Cluster:
+@by_value()
+class Cluster(Table):
     """Nodes of several types.
 
     Parameters
@@ -136,13 +156,14 @@ class Cluster:
                 raise ValueError(f"{where}: 'slots' stands for both 'map_slots' and 'reduce_slots'")
             if "slots" not in node and "map_slots" not in node:
                 raise ValueError(f"{where}: 'slots' or 'map_slots' is missing")
-            name = str(node.get("name", f"type{row}"))
+            name = text_of(node.get("name", f"type{row}"), f"{where}.name")
             if name not in self.type_names:
                 self.type_names.append(name)
             names = node.get("rack", "rack0")
-            names = [names] if isinstance(names, str) else list(names)
-            if not names:
-                raise ValueError(f"{where}.rack: empty")
+            names = [names] if isinstance(names, str) else names
+            if not isinstance(names, Sequence) or not names:
+                raise ValueError(f"{where}.rack = {shown(names)}: not a name or a list of names")
+            names = [text_of(rack, f"{where}.rack") for rack in names]
             maps = _count(f"{where}.slots", node.get("slots", node.get("map_slots")))
             reduces = _count(f"{where}.reduce_slots", node.get("reduce_slots", 0))
             rate = checked_positive(
@@ -150,11 +171,12 @@ class Cluster:
             )
             speeds = {}
             for key in ("storage", "link"):
-                speeds[key] = _number(f"{where}.{key}", node.get(key, math.inf))
-                if not speeds[key] > 0.0:
-                    raise ValueError(f"{where}.{key} = {speeds[key]}: must be above 0")
-            for k in range(_count(f"{where}.count", node.get("count", 1), 1)):
-                rack = str(names[k % len(names)])
+                speeds[key] = _bandwidth(f"{where}.{key}", node.get(key, math.inf))
+            count = _count(f"{where}.count", node.get("count", 1), 1)
+            if len(columns["map"]) + count > _MOST_NODES:
+                raise ValueError(f"{where}.count = {count}: more than {_MOST_NODES:,} nodes")
+            for k in range(count):
+                rack = names[k % len(names)]
                 if rack not in self.rack_names:
                     self.rack_names.append(rack)
                 columns["map"].append(maps)
@@ -178,13 +200,14 @@ class Cluster:
         for row, user in enumerate(users):
             where = f"user[{row}]"
             _known(where, user, _USER_KEYS)
-            if "name" not in user or str(user["name"]) in self.users:
+            owner = text_of(user.get("name", ""), f"{where}.name")
+            if "name" not in user or owner in self.users:
                 raise ValueError(f"{where}.name: missing or not the only one")
-            least = _number(f"{where}.minimum", user.get("minimum", 0.0))
-            if not (math.isfinite(least) and least >= 0.0):
-                raise ValueError(f"{where}.minimum = {least}: must be finite and at least 0")
+            least = check_amount(
+                f"{where}.minimum", _number(f"{where}.minimum", user.get("minimum", 0.0)), WEIGHT
+            )
             priority = _number(f"{where}.priority", user.get("priority", 1.0))
-            self.users[str(user["name"])] = (
+            self.users[owner] = (
                 least,
                 checked_positive(f"{where}.priority", priority),
             )
@@ -196,11 +219,15 @@ class Cluster:
                 if key not in change:
                     raise ValueError(f"{where}.{key}: missing")
             when = _number(f"{where}.time", change["time"])
-            if not (math.isfinite(when) and when >= 0.0):
-                raise ValueError(f"{where}.time = {when}: must be finite and at least 0")
+            if not 0.0 <= when <= LATEST_TIME:
+                raise ValueError(
+                    f"{where}.time = {when}: must be finite and at least 0, at most 1e12 seconds"
+                )
             number = _count(f"{where}.node", change["node"])
             if number >= len(self.rate):
-                raise ValueError(f"{where}.node = {number}: there are {len(self.rate)} nodes")
+                raise ValueError(
+                    f"{where}.node = {number}: there are {counted(len(self.rate), 'node')}"
+                )
             if not isinstance(change["up"], bool):
                 raise ValueError(f"{where}.up = {shown(change['up'])}: must be true or false")
             self.changes.append((when, number, change["up"]))
@@ -210,12 +237,13 @@ class Cluster:
         return len(self.rate)
 
     def __repr__(self) -> str:
+        nodes = counted(len(self), "node")
+        maps, reduces = int(self.map_slots.sum()), int(self.reduce_slots.sum())
         if self.generic:
-            return f"Cluster({len(self)} nodes, {int(self.map_slots.sum())} slots)"
-        return (
-            f"Cluster({len(self)} nodes, {int(self.map_slots.sum())} map and "
-            f"{int(self.reduce_slots.sum())} reduce slots)"
-        )
+            return f"Cluster({nodes}, {counted(maps, 'slot')})"
+        return f"Cluster({nodes}, {counted(maps, 'map slot')}, {counted(reduces, 'reduce slot')})"
+
+    _repr_html_ = views.as_html
 
     @classmethod
     def for_load(
@@ -261,13 +289,15 @@ class Cluster:
         return cls(groups)
 
 
-def read_cluster(source: Source | Mapping[str, Any]) -> Cluster:
+def read_cluster(source: Source | Mapping[str, Any], *, max_size: int | None = MAX_SIZE) -> Cluster:
     """Read a cluster from TOML: ``[[node]]``, ``[[rack]]``, ``[[user]]``, ``[[change]]``, ``[options]``.
 
     Parameters
     ----------
     source : path, file object or mapping
         What the file says; keys as in `Cluster`.
+    max_size : int or None
+        Bytes that the file may have, unpacked; None: any number.
 
     Raises
     ------
@@ -280,19 +310,27 @@ def read_cluster(source: Source | Mapping[str, Any]) -> Cluster:
         data: Mapping[str, Any] = source
         where = "cluster"
     else:
-        with open_text(source) as (text, where):
+        with open_text(source, max_size) as (text, where):
             content = text.read()
         try:
             data = tomllib.loads(content)
+        except RecursionError:
+            raise ValueError(f"{where}: TOML nested too deeply") from None
         except tomllib.TOMLDecodeError as error:
-            raise ValueError(f"{where}: not TOML ({error})") from None
-    try:
+            raise ValueError(f"{where}: not TOML ({one_line(str(error))})") from None
+        except ValueError:
+            raise ValueError(f"{where}: a number of thousands of digits") from None
+    with telling_of(where):
         _known("cluster", data, _TABLES)
         for key in _TABLES[:-1]:
-            if not isinstance(data.get(key, []), list):
+            rows = data.get(key, [])
+            if not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):
                 raise ValueError(f"{key}: write [[{key}]]")
         if not isinstance(data.get("options", {}), Mapping):
             raise ValueError("options: write [options]")
+        for name, value in data.get("options", {}).items():
+            if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
+                raise ValueError(f"options.{name} = {shown(value)}: too large")
         return Cluster(
             data.get("node", []),
             data.get("user", []),
@@ -300,6 +338,3 @@ def read_cluster(source: Source | Mapping[str, Any]) -> Cluster:
             data.get("options", {}),
             data.get("rack", []),
         )
-    except ValueError as error:
-        name = os.fspath(where) if isinstance(where, os.PathLike) else where
-        raise ValueError(f"{name}: {error}") from None

@@ -7,15 +7,19 @@ from typing import Any
 
 import numpy as np
 
+from malleable.views import counted
 from malleable.workloads.bad_records import BadRecords
 from malleable.workloads.cluster_jobs import ClusterJobs, checked_rates
-from malleable.workloads.files import Source, parse_number, read_columns, telling_of
+from malleable.workloads.csv_tables import read_columns, without_apostrophe
+from malleable.workloads.files import MAX_SIZE, Source, parse_number, telling_of
 
 __all__ = ["CLUSTER_COLUMNS", "read_cluster_jobs"]
 
 _WORDS = ("name", "user", "program")
 _COUNTS = ("maps", "reduces", "min_map_slots", "min_reduce_slots")
 _TIMES = ("map_seconds", "reduce_seconds")
+_MOST = 1 << 31  # tasks of a job
+_MOST_TIMED = 1 << 26  # tasks of all jobs, where tasks have times of their own
 CLUSTER_COLUMNS = (
     "name", "arrival", "maps", "map_seconds", "reduces", "reduce_seconds", "shuffle",
     "shuffle_bytes", "block", "min_map_slots", "min_reduce_slots", "weight", "deadline",
@@ -27,8 +31,8 @@ def _amount(cell: str, whole: bool) -> float:
     value = parse_number(cell)
     if not (math.isfinite(value) and value >= 0.0):
         raise ValueError("must be finite and at least 0")
-    if whole and value != math.floor(value):
-        raise ValueError("must be a whole number")
+    if whole and (value != math.floor(value) or value > _MOST):
+        raise ValueError(f"must be a whole number up to {_MOST:,}")
     return value
 
 
@@ -40,7 +44,7 @@ def _list_or_number(cell: str) -> float | list[float]:
 
 def _cell(column: str, cell: str) -> Any:
     if column in _WORDS:
-        return cell
+        return without_apostrophe(cell)
     if column == "deadline":
         value = parse_number(cell) if cell.strip() else math.inf
         if math.isnan(value) or value == -math.inf:
@@ -53,7 +57,9 @@ def _cell(column: str, cell: str) -> Any:
     return _amount(cell, column in _COUNTS)
 
 
-def read_cluster_jobs(source: Source, *, errors: str = "raise") -> ClusterJobs:
+def read_cluster_jobs(
+    source: Source, *, errors: str = "raise", max_size: int | None = MAX_SIZE
+) -> ClusterJobs:
     """Read a table of cluster jobs from CSV with a header; ``maps`` and ``map_seconds`` are needed.
 
     Columns are the parameters of `ClusterJobs`; ``map_seconds`` and ``reduce_seconds`` are a number
@@ -67,6 +73,8 @@ def read_cluster_jobs(source: Source, *, errors: str = "raise") -> ClusterJobs:
         Plain or gzip.
     errors : {"raise", "skip"}
         Malformed lines: one error that counts them and shows the first, or a warning that counts.
+    max_size : int or None
+        Bytes that the file may have, unpacked; None: any number.
 
     Raises
     ------
@@ -77,7 +85,7 @@ def read_cluster_jobs(source: Source, *, errors: str = "raise") -> ClusterJobs:
     """
     bad = BadRecords(errors)
     columns, where = read_columns(
-        source, CLUSTER_COLUMNS, ("maps", "map_seconds"), _cell, bad=bad.add
+        source, CLUSTER_COLUMNS, ("maps", "map_seconds"), _cell, bad, max_size=max_size
     )
     count = len(columns["maps"])
     sound = np.ones(count, dtype=bool)
@@ -86,12 +94,19 @@ def read_cluster_jobs(source: Source, *, errors: str = "raise") -> ClusterJobs:
         if not any(isinstance(value, list) for value in times):
             continue
         tasks = columns.get(f"{phase}s", [0] * count)
+        if sum(tasks) > _MOST_TIMED:
+            raise ValueError(
+                f"{where}: {sum(tasks):,.0f} {phase} tasks; where some have times of their own there"
+                f" may be {_MOST_TIMED:,}"
+            )
         for row, (value, number) in enumerate(zip(times, tasks, strict=True)):
             if not isinstance(value, list):
                 times[row] = [value] * int(number)
             elif len(value) != number:
                 sound[row] = False
-                bad.add(f"{phase}_seconds[{row}]: {len(value)} times for {number:g} tasks")
+                bad.add(
+                    f"{phase}_seconds[{row}]: {counted(len(value), 'time')} for {number:g} tasks"
+                )
     bad.settle(where, int(sound.sum()))
     rows = np.flatnonzero(sound).tolist()
     with telling_of(where):

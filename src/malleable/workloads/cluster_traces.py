@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import inspect
 import math
 import os
@@ -13,15 +12,19 @@ from typing import Any
 
 import numpy as np
 
+from malleable.workloads.advice import AdvisedError
 from malleable.workloads.alibaba import read_alibaba
 from malleable.workloads.bad_records import BadRecords, trace_lines
 from malleable.workloads.cluster_jobs import ClusterJobs, cluster_flows
 from malleable.workloads.cluster_tables import CLUSTER_COLUMNS, read_cluster_jobs
+from malleable.workloads.csv_tables import CsvRows
 from malleable.workloads.files import (
     DAMAGED,
+    MAX_SIZE,
     Source,
     checked_positive,
     head_of,
+    name_of,
     open_bytes,
     open_text,
     parse_number,
@@ -48,6 +51,7 @@ __all__ = [
 ]
 
 _GRAPHS = "queries.yaml"
+_COMMON = ("errors", "max_size")  # of all readers
 _GOOGLE = ("job_id", "submit_us", "n_tasks", "n_finish", "sum_finished_runtime_s", "complete")
 
 
@@ -60,6 +64,7 @@ def read_cluster_swim(
     reduce_seconds: float = 300.0,
     shuffle_rate: float = math.inf,
     errors: str = "raise",
+    max_size: int | None = MAX_SIZE,
 ) -> ClusterJobs:
     """Read a SWIM trace: bytes become tasks.
 
@@ -75,6 +80,8 @@ def read_cluster_swim(
         Plain or gzip.
     errors : {"raise", "skip"}
         Malformed lines: one error that counts them and shows the first, or a warning that counts.
+    max_size : int or None
+        Bytes that the file may have, unpacked; None: any number.
 
     Raises
     ------
@@ -89,7 +96,7 @@ def read_cluster_swim(
     reduce_time = checked_positive("reduce_seconds", reduce_seconds)
     if not shuffle_rate > 0.0:
         raise ValueError(f"shuffle_rate = {shown(shuffle_rate)}: must be above 0")
-    names, rows, where = swim_rows(source, BadRecords(errors))
+    names, rows, where = swim_rows(source, BadRecords(errors), max_size)
     arrival, _, bytes_in, shuffled, _ = rows.T
     maps, reduces = np.ceil(bytes_in / block), np.ceil(shuffled / part)
     copied = np.divide(shuffled, reduces, out=np.zeros(len(names)), where=reduces > 0)
@@ -107,7 +114,9 @@ def read_cluster_swim(
         )
 
 
-def read_cluster_rumen(source: Source, *, errors: str = "raise") -> ClusterJobs:
+def read_cluster_rumen(
+    source: Source, *, errors: str = "raise", max_size: int | None = MAX_SIZE
+) -> ClusterJobs:
     """Read a Rumen trace with the real time of every task.
 
     A map task takes what its successful attempt took; a reduce task what was left of it after its
@@ -122,6 +131,8 @@ def read_cluster_rumen(source: Source, *, errors: str = "raise") -> ClusterJobs:
     errors : {"raise", "skip"}
         Malformed jobs, and where the file breaks off: one error that counts them and shows the first,
         or a warning that counts.
+    max_size : int or None
+        Bytes that the file may have, unpacked; None: any number.
 
     Raises
     ------
@@ -130,7 +141,7 @@ def read_cluster_rumen(source: Source, *, errors: str = "raise") -> ClusterJobs:
     OSError
         The file cannot be opened.
     """
-    rows, where = read_rumen_tasks(source, BadRecords(errors))
+    rows, where = read_rumen_tasks(source, BadRecords(errors), max_size)
     origin = min((row.submit for row in rows), default=0.0)
     rows.sort(key=lambda row: row.submit)
     with telling_of(where):
@@ -156,7 +167,9 @@ def _numbered(names: list[str]) -> list[str]:
     return found
 
 
-def read_cluster_hawk(source: Source, *, errors: str = "raise") -> ClusterJobs:
+def read_cluster_hawk(
+    source: Source, *, errors: str = "raise", max_size: int | None = MAX_SIZE
+) -> ClusterJobs:
     """Read a Yahoo trace in Hawk's form: arrival [s], tasks, mean time [s], then every task's time.
 
     Its jobs have one phase, which becomes map tasks.
@@ -167,6 +180,8 @@ def read_cluster_hawk(source: Source, *, errors: str = "raise") -> ClusterJobs:
         Plain or gzip.
     errors : {"raise", "skip"}
         Malformed lines: one error that counts them and shows the first, or a warning that counts.
+    max_size : int or None
+        Bytes that the file may have, unpacked; None: any number.
 
     Raises
     ------
@@ -178,7 +193,7 @@ def read_cluster_hawk(source: Source, *, errors: str = "raise") -> ClusterJobs:
     bad = BadRecords(errors)
     arrival: list[float] = []
     seconds: list[list[float]] = []
-    with open_text(source) as (text, where):
+    with open_text(source, max_size) as (text, where):
         for index, line in trace_lines(text, bad):
             try:
                 first, times = _hawk_line(line)
@@ -191,11 +206,12 @@ def read_cluster_hawk(source: Source, *, errors: str = "raise") -> ClusterJobs:
     if not arrival:
         raise ValueError(f"{where}: empty; a Yahoo trace has one line a job")
     order = np.argsort(arrival, kind="stable")
-    return ClusterJobs(
-        [len(seconds[k]) for k in order],
-        [seconds[k] for k in order],
-        arrival=np.array(arrival)[order],
-    )
+    with telling_of(where):
+        return ClusterJobs(
+            [len(seconds[k]) for k in order],
+            [seconds[k] for k in order],
+            arrival=np.array(arrival)[order],
+        )
 
 
 def _hawk_line(line: str) -> tuple[float, list[float]]:
@@ -212,7 +228,9 @@ def _hawk_line(line: str) -> tuple[float, list[float]]:
     return numbers[0], numbers[3:]
 
 
-def read_cluster_google2011(source: Source, *, errors: str = "raise") -> ClusterJobs:
+def read_cluster_google2011(
+    source: Source, *, errors: str = "raise", max_size: int | None = MAX_SIZE
+) -> ClusterJobs:
     """Read the per-job table of the Google 2011 trace: one phase of tasks of equal times.
 
     A job has ``n_tasks`` tasks, each of the mean time of those that finished; the trace knows no phases
@@ -225,6 +243,8 @@ def read_cluster_google2011(source: Source, *, errors: str = "raise") -> Cluster
         Plain or gzip.
     errors : {"raise", "skip"}
         Malformed lines: one error that counts them and shows the first, or a warning that counts.
+    max_size : int or None
+        Bytes that the file may have, unpacked; None: any number.
 
     Returns
     -------
@@ -241,29 +261,28 @@ def read_cluster_google2011(source: Source, *, errors: str = "raise") -> Cluster
     bad = BadRecords(errors)
     kept: list[tuple[float, int, float, str]] = []
     read = 0
-    with open_text(source) as (text, where):
-        reader = csv.DictReader(text)
-        for needed in _GOOGLE:
-            if needed not in (reader.fieldnames or ()):
-                raise ValueError(f"{where}: column {needed!r} is missing")
+    with open_text(source, max_size) as (text, where):
+        rows = CsvRows(text, where)
         try:
-            for row in reader:
+            for row in rows.dicts(_GOOGLE):
                 try:
                     submit, tasks, finished, seconds, complete = _google_row(row)
                 except ValueError as error:
-                    bad.add(f"line {reader.line_num}: {error}")
+                    bad.add(f"line {rows.line}: {error}")
                     continue
                 read += 1
                 if complete and tasks and finished:
-                    kept.append((submit / 1e6, int(tasks), seconds / finished, row["job_id"]))
+                    name = row["job_id"] or ""
+                    kept.append((submit / 1e6, int(tasks), seconds / finished, name))
         except DAMAGED as error:
-            bad.add(f"after line {reader.line_num}: damaged or truncated gzip data ({error})")
+            bad.add(f"after line {rows.line}: damaged or truncated gzip data ({error})")
     bad.settle(where, read)
     if not kept:
         raise ValueError(f"{where}: no job is left")
     kept.sort(key=lambda job: job[0])
     arrival, maps, times, names = zip(*kept, strict=True)
-    return ClusterJobs(maps, times, arrival=np.array(arrival) - arrival[0], name=names)
+    with telling_of(where):
+        return ClusterJobs(maps, times, arrival=np.array(arrival) - arrival[0], name=names)
 
 
 def _google_row(row: Mapping[str, Any]) -> list[float]:
@@ -274,8 +293,8 @@ def _google_row(row: Mapping[str, Any]) -> list[float]:
             value = parse_number(cell or "")
         except ValueError:
             raise ValueError(f"{column} = {shown(cell)}: not a number") from None
-        if not (math.isfinite(value) and value >= 0.0):
-            raise ValueError(f"{column} = {shown(cell)}: must be finite and not negative")
+        if not 0.0 <= value < 2.0**60:
+            raise ValueError(f"{column} = {shown(cell)}: must be from 0 to 2^60")
         if column.startswith("n_") and value != math.floor(value):
             raise ValueError(f"{column} = {shown(cell)}: must be a whole number")
         numbers.append(value)
@@ -288,13 +307,14 @@ def read_cluster_alibaba(
     most: int | None = None,
     task_seconds: float | None = None,
     errors: str = "raise",
+    max_size: int | None = MAX_SIZE,
 ) -> ClusterJobs:
     """Read Alibaba DAG lines: a task of the trace becomes a job of as many tasks as it has instances.
 
     Parameters
     ----------
-    source, most, errors
-        As for `malleable.read_alibaba`.
+    source, most, errors, max_size
+        As for `malleable.workloads.read_alibaba`.
     task_seconds : float, optional
         Cut work into tasks of about this time instead (`cluster_flows`).
 
@@ -306,28 +326,34 @@ def read_cluster_alibaba(
     Raises
     ------
     ValueError, OSError
-        As `malleable.read_alibaba`.
+        As `malleable.workloads.read_alibaba`.
     """
-    flows = read_alibaba(source, most=most, errors=errors)
+    flows = read_alibaba(source, most=most, errors=errors, max_size=max_size)
     first = flows.arrival.min() if len(flows) else 0.0
-    return cluster_flows(flows, task_seconds, arrival=flows.arrival - first)
+    with telling_of(name_of(source)):
+        return cluster_flows(flows, task_seconds, arrival=flows.arrival - first)
 
 
 def read_cluster_flows(
-    source: Source, *, task_seconds: float | None = None, errors: str = "raise"
+    source: Source,
+    *,
+    task_seconds: float | None = None,
+    errors: str = "raise",
+    max_size: int | None = MAX_SIZE,
 ) -> ClusterJobs:
     """Read flows in any format of `malleable.read_flows`; jobs as `cluster_flows` makes them.
 
     Raises
     ------
     ValueError
-        As `malleable.read_flows` (``errors`` is for formats of one line a flow); or a job has no
-        maximum, and ``task_seconds`` is not given.
+        As `malleable.read_flows`, whose ``errors`` and ``max_size`` these are; or a job has no maximum,
+        and ``task_seconds`` is not given.
     OSError
         The file cannot be opened.
     """
-    BadRecords(errors)
-    return cluster_flows(read_flows(source), task_seconds)
+    flows = read_flows(source, errors=errors, max_size=max_size)
+    with telling_of(name_of(source)):
+        return cluster_flows(flows, task_seconds)
 
 
 def read_cluster_tpch(
@@ -340,12 +366,13 @@ def read_cluster_tpch(
     seed: int = 0,
     task_seconds: float | None = None,
     errors: str = "raise",
+    max_size: int | None = MAX_SIZE,
 ) -> ClusterJobs:
     """Read TPC-H queries: a stage becomes a job of as many tasks as it had.
 
     Parameters
     ----------
-    profiles, graphs, size, cores, errors
+    profiles, graphs, size, cores, errors, max_size
         As for `malleable.read_tpch`; without ``graphs`` the file ``queries.yaml`` beside the profiles.
     gap : float
         Mean of exponential times between queries [s]; the trace has none. 0: all come at once.
@@ -366,11 +393,16 @@ def read_cluster_tpch(
             raise ValueError("graphs: needed where profiles are no path")
         graphs = Path(profiles).with_name(_GRAPHS)
         if not graphs.exists():
-            raise ValueError(f"graphs: no {_GRAPHS} beside {os.fspath(profiles)}; name the file")
-    flows = read_tpch(profiles, graphs, size=size, cores=cores, errors=errors)
+            raise AdvisedError(
+                f"{os.fspath(profiles)}: no {_GRAPHS} with its query graphs beside it",
+                "say graphs",
+                "--graphs FILE names them",
+            )
+    flows = read_tpch(profiles, graphs, size=size, cores=cores, errors=errors, max_size=max_size)
     gaps = np.random.default_rng(seed).exponential(1.0, len(flows)) * gap
     arrival = np.cumsum(gaps) - gaps[0] if len(gaps) else gaps
-    return cluster_flows(flows, task_seconds, arrival=arrival)
+    with telling_of(name_of(profiles)):
+        return cluster_flows(flows, task_seconds, arrival=arrival)
 
 
 CLUSTER_FORMATS: dict[str, Callable[..., ClusterJobs]] = {
@@ -424,7 +456,12 @@ def _format(head: bytes, where: str) -> str:
 
 
 def read_cluster_workload(
-    source: Source, format: str | None = None, *, errors: str = "raise", **options: Any
+    source: Source,
+    format: str | None = None,
+    *,
+    errors: str = "raise",
+    max_size: int | None = MAX_SIZE,
+    **options: Any,
 ) -> ClusterJobs:
     """Read a table of cluster jobs or a trace, whichever it is by its content.
 
@@ -436,6 +473,8 @@ def read_cluster_workload(
         One of `CLUSTER_FORMATS` (table, swim, rumen, hawk, google2011, alibaba, flows, tpch).
     errors : {"raise", "skip"}
         Malformed records: one error that counts them and shows the first, or a warning that counts.
+    max_size : int or None
+        Bytes that the file may have, unpacked; None: any number.
     **options
         Of the format's reader.
 
@@ -453,9 +492,9 @@ def read_cluster_workload(
     if format is None and isinstance(source, (str, os.PathLike)):
         format = detected_format(source)
     elif format is None:
-        with open_bytes(source) as (stream, where):
-            return _read_as(_format(stream.peek(), where), stream, errors, options)
-    return _read_as(format, source, errors, options)
+        with open_bytes(source, max_size) as (stream, where):
+            return _read_as(_format(stream.peek(), where), stream, errors, max_size, options)
+    return _read_as(format, source, errors, max_size, options)
 
 
 def detected_format(source: Source) -> str:
@@ -463,7 +502,9 @@ def detected_format(source: Source) -> str:
     return _format(*head_of(source))
 
 
-def _read_as(format: str, source: Any, errors: str, options: dict[str, Any]) -> ClusterJobs:
+def _read_as(
+    format: str, source: Any, errors: str, max_size: int | None, options: dict[str, Any]
+) -> ClusterJobs:
     if format not in CLUSTER_FORMATS:
         raise ValueError(f"format = {format!r}: expected one of {', '.join(CLUSTER_FORMATS)}")
     known = reading_options(format)
@@ -471,10 +512,10 @@ def _read_as(format: str, source: Any, errors: str, options: dict[str, Any]) -> 
         if name not in known:
             told = f"expected one of {', '.join(known)}" if known else "it has none"
             raise ValueError(f"option {name!r} does not apply to format {format}: {told}")
-    return CLUSTER_FORMATS[format](source, errors=errors, **options)
+    return CLUSTER_FORMATS[format](source, errors=errors, max_size=max_size, **options)
 
 
 def reading_options(format: str) -> dict[str, Any]:
     """Options of a format's reader with their defaults."""
     parameters = list(inspect.signature(CLUSTER_FORMATS[format]).parameters.values())
-    return {one.name: one.default for one in parameters[1:] if one.name != "errors"}
+    return {one.name: one.default for one in parameters[1:] if one.name not in _COMMON}

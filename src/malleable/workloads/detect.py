@@ -9,7 +9,15 @@ from typing import Any
 
 from malleable.tables import Jobs
 from malleable.workloads.arrow_columns import PARQUET_MAGIC, is_frame
-from malleable.workloads.files import Source, head_of, open_bytes, parse_number, shown
+from malleable.workloads.files import (
+    MAX_SIZE,
+    Source,
+    checked_choice,
+    head_of,
+    open_bytes,
+    parse_number,
+    shown,
+)
 from malleable.workloads.job_table import COLUMNS, nearest_column, read_jobs
 from malleable.workloads.rumen import read_rumen
 from malleable.workloads.swim import read_swim
@@ -79,7 +87,13 @@ def workload_format(source: Source | Any) -> str:
 
 
 def read_workload(
-    source: Source | Any, *, phase: str = "map", at: float | None = None, **options: Any
+    source: Source | Any,
+    *,
+    phase: str = "map",
+    at: float | None = None,
+    errors: str = "raise",
+    max_size: int | None = MAX_SIZE,
+    **options: Any,
 ) -> Jobs:
     """Read a job table or a trace, whichever it is by its content.
 
@@ -92,6 +106,10 @@ def read_workload(
     at : float, optional
         Time of a snapshot [s]. Rumen traces: see `read_rumen`. Tables and SWIM traces, which do
         not say when work was done: the jobs that had arrived by then, with all of their work.
+    errors : {"raise", "skip"}
+        What to do about malformed records of a trace; a job table is right or wrong as a whole.
+    max_size : int or None
+        Bytes that the file may have, unpacked; None: any number.
     **options
         Further keyword arguments of `read_swim` or `read_rumen`.
 
@@ -109,20 +127,24 @@ def read_workload(
     OSError
         The file cannot be opened.
     """
+    checked_choice("errors", errors, ("raise", "skip"))
+    options = {**options, "max_size": max_size}
     if is_frame(source):
-        return _read_as("job table", source, phase, at, options)
-    with open_bytes(source) as (stream, where):
-        return _read_as(_format(stream.peek(), where), stream, phase, at, options)
+        return _read_as("job table", source, phase, at, errors, options)
+    with open_bytes(source, max_size) as (stream, where):
+        return _read_as(_format(stream.peek(), where), stream, phase, at, errors, options)
 
 
-def _read_as(kind: str, source: Any, phase: str, at: float | None, options: dict[str, Any]) -> Jobs:
+def _read_as(
+    kind: str, source: Any, phase: str, at: float | None, errors: str, options: dict[str, Any]
+) -> Jobs:
     reader = _FORMATS[kind]
     known = [name for name in inspect.signature(reader).parameters if name != "source"]
     for name in options:
         if name not in known:
             raise ValueError(f"option {name!r} does not apply to a {kind}")
     if "phase" in known:
-        options = {**options, "phase": phase}
+        options = {**options, "phase": phase, "errors": errors}
     if "at" in known:
         return reader(source, at=at, **options)
     jobs = reader(source, **options)

@@ -7,29 +7,54 @@ names the file. A file object stays the caller's: it is read from where it stand
 
 from __future__ import annotations
 
-import csv
 import gzip
 import io
-import math
 import os
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any, BinaryIO, TextIO, TypeAlias
 
+from malleable import domain
+from malleable.domain import RATE, check_amount
+from malleable.workloads.advice import AdvisedError, LimitError
+
 Source: TypeAlias = "str | os.PathLike[str] | IO[str] | IO[bytes]"
 
+shown = domain.shown
 DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile)  # what a truncated or damaged gzip file raises
+MAX_SIZE = 1 << 30
+"""Bytes that a file may have, unpacked, unless the reader is told otherwise (``max_size``)."""
+
 _GZIP = b"\x1f\x8b"
 _HEAD = 4096  # bytes that a caller may rely on seeing in the first peek()
-_SHOWN = 60  # characters of a bad value that an error message repeats
+_LINE = 400  # characters of a message
+_UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 
 
-def shown(value: object) -> str:
-    """``repr`` of a value, on one line and cut to a length that fits into a message."""
-    text = repr(value)
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
+def one_line(text: str) -> str:
+    """A message of bounded length in which the names in a file leave no line breaks."""
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return text if len(text) <= _LINE else f"{text[: _LINE // 2]} ... {text[-_LINE // 2 :]}"
+
+
+def parse_size(text: str) -> int:
+    """A number of bytes such as ``500M`` or ``4G`` (powers of 1024); ValueError otherwise."""
+    digits = text.strip().upper().removesuffix("B").removesuffix("I")
+    unit = digits[-1:] if digits[-1:] in _UNITS else ""
+    digits = digits.removesuffix(unit)
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= 18 and int(digits) > 0):
+        raise ValueError(f"{shown(text)}: not a size such as 500M or 4G")
+    return int(digits) << _UNITS[unit]
+
+
+def _told_size(size: int) -> str:
+    for unit, shift in reversed(_UNITS.items()):
+        if size >> shift << shift == size and size >> shift:
+            return f"{size >> shift:,} {unit}{'iB' if unit else 'bytes'}"
+    return f"{size:,} bytes"
 
 
 def parse_number(text: str) -> float:
@@ -43,14 +68,8 @@ def parse_number(text: str) -> float:
 
 
 def checked_positive(field: str, value: float) -> float:
-    """``value`` as a float; ValueError naming ``field`` unless it is finite and above zero."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise ValueError(f"{field} = {shown(value)}: not a number") from None
-    if not (math.isfinite(number) and number > 0):
-        raise ValueError(f"{field} = {shown(value)}: must be finite and above 0")
-    return number
+    """``value`` as a float; ValueError naming ``field`` unless it is from 1e-12 to 1e12."""
+    return check_amount(field, value, RATE)
 
 
 def checked_whole(field: str, value: Any, low: int, high: int) -> int:
@@ -70,6 +89,15 @@ def checked_choice(field: str, value: str, choices: tuple[str, ...]) -> str:
     return value
 
 
+def too_large(where: str, max_size: int) -> LimitError:
+    """The error of a file with more bytes than ``max_size``, unpacked."""
+    return LimitError(
+        f"{where}: more than {_told_size(max_size)}, unpacked",
+        "a larger max_size reads it",
+        "a larger --max-size reads it",
+    )
+
+
 class _Relay(io.RawIOBase):
     """Raw stream over a ``read(n)`` callable; closing it leaves what lies behind it open.
 
@@ -81,12 +109,23 @@ class _Relay(io.RawIOBase):
         super().__init__()
         self.name = name
         self._read = read
+        self._handed_on = 0
+        self._most: int | None = None
         parts: list[bytes] = []
         missing = _HEAD
         while missing > 0 and (part := read(missing)):
             parts.append(part)
             missing -= len(part)
         self._head = b"".join(parts)
+
+    def limit(self, most: int | None) -> None:
+        """Hand on so many bytes, those before this call included; one more is a `LimitError`."""
+        self._most = most
+        self._check()
+
+    def _check(self) -> None:
+        if self._most is not None and self._handed_on > self._most:
+            raise too_large(self.name, self._most)
 
     def readable(self) -> bool:
         return True
@@ -96,10 +135,13 @@ class _Relay(io.RawIOBase):
         data = self._head or self._read(len(buffer))
         data, self._head = data[: len(buffer)], data[len(buffer) :]
         buffer[: len(data)] = data
+        self._handed_on += len(data)
+        self._check()
         return len(data)
 
 
-def _label(source: object) -> str:
+def name_of(source: object) -> str:
+    """What messages call a path or file object."""
     if isinstance(source, (str, os.PathLike)):
         return os.fspath(source)
     name = getattr(source, "name", None)
@@ -121,13 +163,35 @@ def telling_of(where: str) -> Iterator[None]:
     """Put the name of a file, or of a place in it, before what a ValueError of the block says."""
     try:
         yield
+    except AdvisedError as error:
+        told, *ways = error.args
+        if told.startswith(where):
+            raise
+        raise type(error)(f"{where}: {one_line(told)}", *ways) from None
     except ValueError as error:
-        raise ValueError(f"{where}: {error}") from None
+        raise ValueError(f"{where}: {one_line(str(error))}") from None
+    except OverflowError:
+        raise ValueError(f"{where}: a number in it is too large") from None
+    except RecursionError:
+        raise ValueError(f"{where}: a value in it is nested too deeply") from None
+
+
+def checked_size(max_size: int | None) -> int | None:
+    """A number of bytes, at least 1, or None; ValueError otherwise."""
+    return None if max_size is None else checked_whole("max_size", max_size, 1, 1 << 62)
 
 
 @contextmanager
-def open_bytes(source: Source) -> Iterator[tuple[io.BufferedReader, str]]:
+def open_bytes(
+    source: Source, max_size: int | None = MAX_SIZE
+) -> Iterator[tuple[io.BufferedReader, str]]:
     """Open a path or file object for reading, unzipped if it is gzip, with its name for messages.
+
+    Parameters
+    ----------
+    source : path or file object
+    max_size : int or None
+        Bytes that may be read from it, unpacked; one more is an error, as soon as it is read.
 
     Yields
     ------
@@ -142,11 +206,13 @@ def open_bytes(source: Source) -> Iterator[tuple[io.BufferedReader, str]]:
     OSError
         The path cannot be opened.
     ValueError
-        Raised here or inside the ``with`` body: damaged or truncated gzip, text that is not UTF-8.
+        Raised here or inside the ``with`` body: damaged or truncated gzip, text that is not UTF-8,
+        more bytes than ``max_size`` (`LimitError`).
     TypeError
         ``source`` is neither a path nor a file object.
     """
-    where = _label(source)
+    where = name_of(source)
+    limit = checked_size(max_size)
     with ExitStack() as stack:
         if isinstance(source, (str, os.PathLike)):
             handle: Any = stack.enter_context(Path(source).open("rb"))
@@ -155,12 +221,13 @@ def open_bytes(source: Source) -> Iterator[tuple[io.BufferedReader, str]]:
         else:
             raise TypeError(f"expected a path or a file object, got {type(source).__name__}")
         try:
-            stream: Any = stack.enter_context(
-                io.BufferedReader(_Relay(_byte_reader(handle), where))
-            )
+            relay = _Relay(_byte_reader(handle), where)
+            stream: Any = stack.enter_context(io.BufferedReader(relay))
             if stream.peek(2)[:2] == _GZIP:
                 unzipped = stack.enter_context(gzip.GzipFile(fileobj=stream, mode="rb"))
-                stream = stack.enter_context(io.BufferedReader(_Relay(unzipped.read, where)))
+                relay = _Relay(unzipped.read, where)
+                stream = stack.enter_context(io.BufferedReader(relay))
+            relay.limit(limit)
             yield stream, where
         except (UnicodeDecodeError, UnicodeEncodeError) as error:
             raise ValueError(f"{where}: not UTF-8 text ({error.reason})") from None
@@ -198,73 +265,7 @@ def as_text(stream: BinaryIO, where: str) -> Iterator[TextIO]:
 
 
 @contextmanager
-def open_text(source: Source) -> Iterator[tuple[TextIO, str]]:
+def open_text(source: Source, max_size: int | None = MAX_SIZE) -> Iterator[tuple[TextIO, str]]:
     """`open_bytes`, then `as_text`: yields the text stream and the name for messages."""
-    with open_bytes(source) as (stream, where), as_text(stream, where) as text:
+    with open_bytes(source, max_size) as (stream, where), as_text(stream, where) as text:
         yield text, where
-
-
-def _row(head: list[str], cells: list[str], parse: Callable[[str, str], Any]) -> list[Any]:
-    if len(cells) != len(head):
-        raise ValueError(f"{len(cells)} cells, expected {len(head)}")
-    values = []
-    for column, cell in zip(head, cells, strict=True):
-        try:
-            values.append(parse(column, cell))
-        except ValueError as error:
-            raise ValueError(f"{column} = {shown(cell)}: {error}") from None
-    return values
-
-
-def read_columns(
-    source: Source,
-    known: Sequence[str],
-    needed: Sequence[str],
-    parse: Callable[[str, str], Any],
-    bad: Callable[[str], None] | None = None,
-) -> tuple[dict[str, list[Any]], str]:
-    """Columns of a CSV with a header, plain or gzip, and the name of the file.
-
-    ``parse(column, cell)`` makes a value of a cell; what it says in a ValueError follows the cell.
-    Lines that cannot be read go to ``bad``, with what is wrong; without it the first is an error.
-
-    Raises
-    ------
-    ValueError
-        One line that names the file, the line (from 1) and the column.
-    OSError
-        The file cannot be opened.
-    """
-    with open_text(source) as (text, where):
-        rows = csv.reader(text)
-        head = [cell.strip() for cell in next(rows, [])]
-        for cell in head:
-            if cell not in known:
-                raise ValueError(
-                    f"{where}: unknown column {shown(cell)}, expected {', '.join(known)}"
-                )
-        for column in needed:
-            if column not in head:
-                raise ValueError(f"{where}: column {column!r} is missing")
-        if len(set(head)) < len(head):
-            raise ValueError(f"{where}: a column occurs twice")
-        columns: dict[str, list[Any]] = {cell: [] for cell in head}
-        try:
-            for cells in rows:
-                if not cells:
-                    continue
-                try:
-                    values = _row(head, cells, parse)
-                except ValueError as error:
-                    told = f"line {rows.line_num}: {error}"
-                    if bad is None:
-                        raise ValueError(f"{where}: {told}") from None
-                    bad(told)
-                    continue
-                for column, value in zip(head, values, strict=True):
-                    columns[column].append(value)
-        except DAMAGED as error:
-            if bad is None:
-                raise
-            bad(f"after line {rows.line_num}: damaged or truncated gzip data ({error})")
-    return columns, where

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 from collections.abc import Mapping
 from typing import IO, Any, cast
 
-from malleable.flow_tables import Flows
-from malleable.tables import ALL_SLOTS, check_slots
+from malleable.flow_tables import JOB_KEYS, Flows
+from malleable.tables import ALL_SLOTS, check_keys, check_slots
+from malleable.workloads.advice import AdvisedError
 from malleable.workloads.alibaba import read_alibaba
-from malleable.workloads.files import Source, open_text, shown, telling_of
+from malleable.workloads.files import (
+    MAX_SIZE,
+    Source,
+    checked_choice,
+    open_text,
+    shown,
+    telling_of,
+)
+from malleable.workloads.json_values import parse_json, text_of
 from malleable.workloads.output_files import write_file
 from malleable.workloads.wfformat import workflow_flows
 
@@ -19,18 +27,13 @@ __all__ = ["flows_dict", "looks_like_flows", "read_flows", "write_flows"]
 
 _TOP = ("slots", "flows")
 _FLOW = ("name", "arrival", "weight", "deadline", "sla", "jobs")
-_JOB = ("name", "work", "max_slots", "after")
 
 
 def _known(entry: Any, keys: tuple[str, ...], where: str) -> Mapping[str, Any]:
     """The entry, if it is an object with no other keys."""
     if not isinstance(entry, Mapping):
         raise ValueError(f"{where}: {shown(entry)}: expected an object")
-    for key in entry:
-        if key not in keys:
-            near = difflib.get_close_matches(key, keys, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else f"; expected {', '.join(keys)}"
-            raise ValueError(f"{where}: unknown field {key!r}{hint}")
+    check_keys(f"{where}: ", entry, keys)
     return entry
 
 
@@ -56,18 +59,22 @@ def _own_flows(content: Mapping[str, Any], where: str) -> Flows:
     for k, entry in enumerate(_items(content, "flows", where)):
         place = f"{where}: flows[{k}]"
         flow = _known(entry, _FLOW, place)
-        names.append(str(flow.get("name", f"flow{k}")))
-        place = f"{where}: flow {names[-1]!r}"
+        names.append(text_of(flow.get("name", f"flow{k}"), f"{place}: name"))
+        place = f"{where}: flow {shown(names[-1])}"
         rows = []
         for i, job in enumerate(_items(flow, "jobs", place)):
             job_place = f"{place}, jobs[{i}]"
-            _known(job, _JOB, job_place)
+            _known(job, JOB_KEYS, job_place)
             after = job.get("after", [])
             if after is not None and not isinstance(after, list):
                 raise ValueError(f"{job_place}: after = {shown(after)}: expected a list of names")
             with telling_of(job_place):
-                rows.append({**job, "work": _value(job, "work", float("nan")), "after": after})
+                row = {**job, "work": _value(job, "work", float("nan"))}
+                row["after"] = [text_of(name, "after") for name in after or ()]
+                if job.get("name") is not None:
+                    row["name"] = text_of(job["name"], "name")
                 _value(job, "max_slots", 1)
+            rows.append(row)
         jobs.append(rows)
         with telling_of(place):
             columns["arrival"].append(_value(flow, "arrival", 0.0))
@@ -89,10 +96,10 @@ def looks_like_flows(head: str) -> bool:
     line = start.splitlines()[0]
     if '"tasks"' in line and '"job"' in line:
         return True
-    return any(f'"{key}"' in start for key in ("flows", "workflow", "schemaVersion"))
+    return any(f'"{key}' in start for key in ('flows"', 'workflow"', 'schemaVersion"', "tpch_q"))
 
 
-def read_flows(source: Source) -> Flows:
+def read_flows(source: Source, *, errors: str = "raise", max_size: int | None = MAX_SIZE) -> Flows:
     """Read flows, in whichever of these formats the file is by its content.
 
     Parameters
@@ -100,6 +107,11 @@ def read_flows(source: Source) -> Flows:
     source : path or file object
         Plain or gzip: the project's JSON (``{"slots": P, "flows": [...]}``), a WfFormat instance (1.4
         to 1.6; one flow) or Alibaba DAG lines. TPC-H profiles need a second file: `read_tpch`.
+    errors : {"raise", "skip"}
+        Malformed flows of Alibaba lines: one error that counts them and shows the first, or a
+        warning that counts. The other formats are one value, which is right or wrong as a whole.
+    max_size : int or None
+        Bytes that the file may have, unpacked; None: any number.
 
     Returns
     -------
@@ -113,10 +125,12 @@ def read_flows(source: Source) -> Flows:
     OSError
         The file cannot be opened.
     """
-    with open_text(source) as (text, where):
+    checked_choice("errors", errors, ("raise", "skip"))
+    with open_text(source, max_size) as (text, where):
         head = text.readline()
         if '"tasks"' in head and '"job"' in head:
-            return read_alibaba(cast(IO[str], _Rest(head, text, where)))
+            lines = cast(IO[str], _Rest(head, text, where))
+            return read_alibaba(lines, errors=errors, max_size=max_size)
         content = _parse(head + text.read(), where)
     if not isinstance(content, Mapping):
         raise ValueError(f"{where}: expected an object with flows, not {shown(content)}")
@@ -125,7 +139,11 @@ def read_flows(source: Source) -> Flows:
     if "workflow" in content:
         return workflow_flows(content, where)
     if any(str(key).startswith("tpch_q") for key in content):
-        raise ValueError(f"{where}: TPC-H profiles; read_tpch reads them with their query graphs")
+        raise AdvisedError(
+            f"{where}: TPC-H profiles, which need their query graphs",
+            "read_tpch reads both",
+            "simulate --model cluster --graphs FILE reads both",
+        )
     raise ValueError(
         f"{where}: no flows in it (expected the keys 'flows' or 'workflow', found "
         f"{shown(list(content)[:4])})"
@@ -148,10 +166,7 @@ class _Rest:
 def _parse(text: str, where: str) -> Any:
     if not text.strip():
         raise ValueError(f"{where}: empty, no flows in it")
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{where}: not JSON: {error}") from None
+    return parse_json(text, where)
 
 
 def flows_dict(flows: Flows, slots: int | None = None) -> dict[str, Any]:
@@ -182,7 +197,7 @@ def flows_dict(flows: Flows, slots: int | None = None) -> dict[str, Any]:
 
 
 def write_flows(
-    path: str | os.PathLike[str], flows: Flows, *, slots: int | None = None, force: bool = False
+    path: str | os.PathLike[str], flows: Flows, *, slots: int | None = None, force: bool = True
 ) -> None:
-    """Write flows as JSON that `read_flows` reads back; an existing file only with ``force``."""
+    """Write flows as JSON that `read_flows` reads back."""
     write_file(path, json.dumps(flows_dict(flows, slots), indent=1) + "\n", force)

@@ -9,8 +9,9 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from malleable.domain import as_number
 from malleable.tables import Jobs
-from malleable.workloads.files import checked_positive, shown
+from malleable.workloads.files import checked_positive, checked_whole, shown
 
 Rng: TypeAlias = "np.random.Generator | int | None"
 
@@ -19,13 +20,16 @@ _NORMAL = NormalDist()
 
 
 def _checked_count(field: str, value: int, least: int) -> int:
-    if isinstance(value, bool) or int(value) != value or value < least:
-        raise ValueError(f"{field} = {shown(value)}: must be a whole number of at least {least}")
-    return int(value)
+    try:
+        return checked_whole(field, value, least, 1 << 62)
+    except ValueError:
+        raise ValueError(
+            f"{field} = {shown(value)}: must be a whole number of at least {least}"
+        ) from None
 
 
 def _checked_fraction(field: str, value: float) -> float:
-    if not 0 <= value <= 1:
+    if not 0 <= as_number(field, value) <= 1:
         raise ValueError(f"{field} = {shown(value)}: must be between 0 and 1")
     return float(value)
 

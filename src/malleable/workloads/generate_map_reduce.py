@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from malleable import views
 from malleable.tables import Floats, Integers
+from malleable.values import by_value
 from malleable.workloads.files import (
     checked_choice,
     checked_positive,
@@ -78,6 +80,7 @@ def task_range(tasks: Tasks) -> tuple[int, int]:
     return low, high
 
 
+@by_value()
 class MapReduceStream:
     """Poisson arrivals of the workloads of section VII, drawn in chunks: bounded memory.
 
@@ -124,6 +127,14 @@ class MapReduceStream:
             raise ValueError(f"rate = {shown(rate)}: must be at most 10^6")
         self.tasks = task_range(tasks)
         self.split = checked_choice("split", split, ("even", "random"))
+
+    def __repr__(self) -> str:
+        return (
+            f"MapReduceStream({views.counted(self.slots, 'slot')}, {self.rate:g} jobs and "
+            f"{self.rate * self.mean_work:.6g} units a slot)"
+        )
+
+    _repr_html_ = views.as_html
 
     @property
     def mean_work(self) -> float:

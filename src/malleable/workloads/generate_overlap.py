@@ -7,7 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from malleable.workloads.files import checked_choice
+from malleable.domain import as_number, shown
+from malleable.values import by_value
+from malleable.workloads.files import checked_choice, checked_whole
 from malleable.workloads.map_shuffle import MapShuffleJobs
 
 __all__ = ["HardBatch", "corollary4_jobs", "corollary6_jobs", "theorem1_jobs", "theorem2_jobs"]
@@ -16,15 +18,14 @@ _MOST = 10**7
 
 
 def _whole(name: str, value: int, least: int) -> int:
-    if isinstance(value, bool) or int(value) != value or not least <= value <= _MOST:
-        raise ValueError(f"{name} = {value!r}: must be a whole number from {least} to 10^7")
-    return int(value)
+    return checked_whole(name, value, least, _MOST)
 
 
 def _above_one(name: str, value: float) -> float:
-    if not 1.0 < value < 1e6:
-        raise ValueError(f"{name} = {value!r}: must be above 1 and below 10^6")
-    return float(value)
+    number = as_number(name, value)
+    if not 1.0 < number < 1e6:
+        raise ValueError(f"{name} = {shown(value)}: must be above 1 and below 10^6")
+    return number
 
 
 def corollary4_jobs(
@@ -84,6 +85,7 @@ def corollary6_jobs(jobs: int, beta: float) -> MapShuffleJobs:
     return MapShuffleJobs([ratio] * many + [float(many)], [1.0] * many + [many * ratio])
 
 
+@by_value()
 class HardBatch(NamedTuple):
     """A batch and a total response that it can meet just if the matching exists."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import difflib
 import io
 import math
@@ -17,7 +16,9 @@ from malleable.workloads.arrow_columns import (
     is_frame,
     parquet_columns,
 )
+from malleable.workloads.csv_tables import CsvRows, csv_text, without_apostrophe
 from malleable.workloads.files import (
+    MAX_SIZE,
     Source,
     as_text,
     open_bytes,
@@ -40,6 +41,7 @@ COLUMNS = (
 )
 _FLOATS = {"arrival": 0.0, "work": None, "weight": 1.0, "deadline": math.inf}
 _SLOTS = {"min_slots": 0, "max_slots": ALL_SLOTS}
+_TEXTS = ("name", "user")
 _INT64_END = 2**63
 
 
@@ -62,11 +64,7 @@ def _check_header(names: Sequence[str], where: str) -> None:
 
 
 def _csv_columns(text: IO[str], where: str) -> list[tuple[str, Sequence[Any]]]:
-    reader = csv.reader(text, strict=True)
-    try:
-        rows = [row for row in reader if row]
-    except csv.Error as error:
-        raise ValueError(f"{where}: line {reader.line_num}: {error}") from None
+    rows = [row for row in CsvRows(text, where, strict=True) if row]
     if not rows:
         raise ValueError(f"{where}: empty; a job table starts with a header line")
     header = [cell.strip() for cell in rows.pop(0)]
@@ -77,7 +75,10 @@ def _csv_columns(text: IO[str], where: str) -> list[tuple[str, Sequence[Any]]]:
                 f"{where}: row {index}: {len(row)} cells, but the header has {len(header)}"
             )
     columns: Sequence[Sequence[Any]] = list(zip(*rows, strict=True)) or [()] * len(header)
-    return list(zip(header, columns, strict=True))
+    return [
+        (name, [without_apostrophe(cell) for cell in cells] if name in _TEXTS else cells)
+        for name, cells in zip(header, columns, strict=True)
+    ]
 
 
 def _is_blank(cell: object) -> bool:
@@ -193,7 +194,7 @@ def _build(columns: Sequence[tuple[str, Sequence[Any]]], where: str) -> Jobs:
         return Jobs(**fields)
 
 
-def read_jobs(source: Source | Any) -> Jobs:
+def read_jobs(source: Source | Any, *, max_size: int | None = MAX_SIZE) -> Jobs:
     """Read a job table.
 
     Parameters
@@ -201,6 +202,8 @@ def read_jobs(source: Source | Any) -> Jobs:
     source : path, file object or data frame
         CSV with a header or Parquet, plain or gzip, known by content; or an object with
         ``__arrow_c_stream__`` or ``__dataframe__`` (pandas, polars, pyarrow ...).
+    max_size : int or None
+        Bytes that a file may have, unpacked; None: any number.
 
     Returns
     -------
@@ -223,15 +226,16 @@ def read_jobs(source: Source | Any) -> Jobs:
     -----
     Columns: ``name``, ``arrival`` [s, 0], ``work`` [slot-seconds, required], ``min_slots`` [0],
     ``max_slots`` [all], ``weight`` [1], ``deadline`` [s, none], ``sla`` (``t:p;t:p``) and
-    ``user``, in any order. A blank cell means the default in brackets. Time and memory are linear
-    in the size of the table.
+    ``user``, in any order. A blank cell means the default in brackets. In CSV an
+    apostrophe before a name that begins with one of ``= + - @`` is not part of it (see
+    `write_jobs`). Time and memory are linear in the size of the table.
     """
     if is_frame(source):
         return _build(frame_columns(source, "data frame"), "data frame")
     columns: Sequence[tuple[str, Sequence[Any]]]
-    with open_bytes(source) as (stream, where):
+    with open_bytes(source, max_size) as (stream, where):
         if stream.peek(4)[:4] == PARQUET_MAGIC:
-            columns = parquet_columns(stream, where)
+            columns = parquet_columns(stream, where, max_size)
         else:
             with as_text(stream, where) as text:
                 columns = _csv_columns(text, where)
@@ -266,19 +270,11 @@ def _csv_text(jobs: Jobs) -> str:
         columns["sla"] = [";".join(f"{t!r}:{p!r}" for t, p in steps) for steps in jobs.sla]
     if jobs.user is not None:
         columns["user"] = _writable(jobs.user, "user")
-    out = io.StringIO()
-    # The csv module quotes a lone carriage return only if it is part of the line terminator.
-    if any("\r" in text for text in (*jobs.name, *(jobs.user or ()))):
-        writer = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_ALL)
-    else:
-        writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*columns.values(), strict=True))
-    return out.getvalue()
+    return csv_text(columns, plain=["sla"])
 
 
 def write_jobs(
-    jobs: Jobs, target: str | os.PathLike[str] | IO[str] | IO[bytes], force: bool = False
+    jobs: Jobs, target: str | os.PathLike[str] | IO[str] | IO[bytes], force: bool = True
 ) -> None:
     """Write a job table as CSV that `read_jobs` reads back identically, to the last bit.
 
@@ -290,7 +286,7 @@ def write_jobs(
         A path is written as a whole or not at all; a file object, text or binary, is written to
         where it stands and left open.
     force : bool
-        Allow replacing an existing file.
+        False: an existing file is refused.
 
     Raises
     ------
@@ -298,6 +294,11 @@ def write_jobs(
         The path exists and ``force`` is false.
     ValueError
         A name or user that text cannot hold (NUL, lone surrogates), or a blank name.
+
+    Notes
+    -----
+    A name or user that a spreadsheet would run (it begins with ``=``, ``+``, ``-``, ``@``, a tab or
+    a line break) gets an apostrophe in front, as spreadsheets themselves write it.
     """
     text = _csv_text(jobs)
     if isinstance(target, (str, os.PathLike)):

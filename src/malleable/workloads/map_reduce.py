@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from malleable import _core
+from malleable import _core, views
+from malleable.domain import WORK, Table, as_numbers, check_amount
 from malleable.tables import Floats, Integers
+from malleable.values import by_value
+from malleable.views import counted
 from malleable.workloads.files import shown
 
 __all__ = ["MapReduceJobs", "checked_estimates", "join_tables"]
@@ -18,20 +21,15 @@ _MOST = 2.0**60  # what still fits an int64 before the core says what is out of 
 
 
 def _whole(field: str, values: Any, count: int | None) -> Integers:
-    if isinstance(values, (str, bytes)):
-        raise ValueError(f"{field} = {values!r}: not a number")
-    try:
-        array = np.asarray(values)
-        if array.dtype.kind not in "iub":
-            array = array.astype(np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"{field}: not numbers") from None
+    array = as_numbers(field, values)
+    if array.dtype.kind not in "iub":
+        array = array.astype(np.float64)
     if array.ndim == 0:
         array = np.full(1 if count is None else count, array)
     if array.ndim != 1:
-        raise ValueError(f"{field} has {array.ndim} dimensions, expected 1")
+        raise ValueError(f"{field} has {counted(array.ndim, 'dimension')}, expected 1")
     if count is not None and len(array) != count:
-        raise ValueError(f"{field} has {len(array)} entries but map has {count}")
+        raise ValueError(f"{field} has {counted(len(array), 'entry')} but map has {count}")
     if array.dtype.kind == "f":
         for row in np.flatnonzero(~(np.abs(array) < _MOST) | (array != np.floor(array)))[:1]:
             raise ValueError(f"{field}[{row}] = {array[row]}: must be a whole number")
@@ -46,7 +44,7 @@ def _tasks(reduce: Any, count: int) -> tuple[Integers, Integers]:
     if isinstance(reduce, (str, bytes)) or not hasattr(reduce, "__len__"):
         raise ValueError(f"reduce = {shown(reduce)}: one list of task lengths per job")
     if len(reduce) != count:
-        raise ValueError(f"reduce has {len(reduce)} entries but map has {count}")
+        raise ValueError(f"reduce has {counted(len(reduce), 'entry')} but map has {count}")
     offset = np.zeros(count + 1, dtype=np.int64)
     flat: list[Any] = []
     for row, lengths in enumerate(reduce):
@@ -70,20 +68,19 @@ def _tasks(reduce: Any, count: int) -> tuple[Integers, Integers]:
         raise
 
 
-def checked_estimates(field: str, values: Any, count: int) -> Floats:
-    """One amount of work a job, finite and at least 0; ValueError otherwise."""
-    try:
-        array: Floats = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{field}: not numbers") from None
-    if array.shape != (count,):
-        raise ValueError(f"{field} has shape {array.shape}, expected ({count},)")
-    for row in np.flatnonzero(~(np.isfinite(array) & (array >= 0.0)))[:1]:
-        raise ValueError(f"{field}[{row}] = {array[row]}: must be finite and at least 0")
+def checked_estimates(field: str, values: Any, *shape: int) -> Floats:
+    """Amounts of work in an array of that shape; ValueError otherwise."""
+    array: Floats = np.array(as_numbers(field, values), dtype=np.float64)
+    if array.shape != shape:
+        raise ValueError(f"{field} has shape {array.shape}, expected {shape}")
+    for place in np.argwhere(~((array >= WORK.least) & (array <= WORK.most) | (array == 0.0)))[:1]:
+        row = ", ".join(str(k) for k in place)
+        check_amount(f"{field}[{row}]", array[tuple(place)], WORK)
     return array
 
 
-class MapReduceJobs:
+@by_value(without=("_name",), also=("name",))
+class MapReduceJobs(Table):
     """A table of jobs with map tasks of one unit and reduce tasks of one or more.
 
     A machine does one unit of work a slot; a job's reduce tasks start after the slot of its last
@@ -175,21 +172,26 @@ class MapReduceJobs:
             raise ValueError("name: one entry per job, not a single text")
         self._name = None if name is None else tuple(str(text) for text in name)
         if self._name is not None and len(self._name) != len(map):
-            raise ValueError(f"name has {len(self._name)} entries but map has {len(map)}")
-        _core.validate_map_reduce(arrival, map, offset, task)
-        self.reduce_estimate = None
-        if estimate is not None:
-            self.reduce_estimate = checked_estimates("reduce_estimate", estimate, len(map))
-            self.reduce_estimate.flags.writeable = False
-        for array in (map, offset, task, arrival):
-            array.flags.writeable = False
+            raise ValueError(f"name has {counted(len(self._name), 'entry')} but map has {len(map)}")
+        self.reduce_estimate = estimate
+        self._validate()
+        self._freeze()
+
+    def _validate(self) -> None:
+        _core.validate_map_reduce(self.arrival, self.map, self.task_offset, self.task)
+        if self.reduce_estimate is not None:
+            self.reduce_estimate = checked_estimates(
+                "reduce_estimate", self.reduce_estimate, len(self.map)
+            )
 
     def __len__(self) -> int:
         return len(self.map)
 
     def __repr__(self) -> str:
         units = int(self.map.sum() + self.task.sum())
-        return f"MapReduceJobs({len(self)} jobs, {units} units)"
+        return f"MapReduceJobs({counted(len(self), 'job')}, {counted(units, 'unit')})"
+
+    _repr_html_ = views.as_html
 
     @property
     def name(self) -> tuple[str, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -10,14 +9,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from malleable import views
+from malleable.domain import WEIGHT, WORK, Table, as_numbers, check_moments, shown
 from malleable.tables import Floats
+from malleable.values import by_value
+from malleable.views import counted
+from malleable.workloads.bad_records import BadRecords
+from malleable.workloads.csv_tables import CsvRows, read_columns, without_apostrophe
 from malleable.workloads.files import (
+    MAX_SIZE,
     Source,
     checked_positive,
+    checked_whole,
     open_text,
     parse_number,
-    read_columns,
-    shown,
     telling_of,
 )
 from malleable.workloads.rumen import read_rumen_phases
@@ -34,38 +39,38 @@ __all__ = [
 ]
 
 _COLUMNS = ("name", "arrival", "map", "shuffle", "weight", "map_estimate", "shuffle_estimate")
+_END = 2.0**60
 STREAM_CHUNK = 1 << 18
 """Jobs that a stream draws at once."""
 
 
 def _column(field: str, values: Any, count: int | None) -> Floats:
-    try:
-        array = np.array(values, dtype=np.float64, order="C")
-    except (TypeError, ValueError):
-        raise ValueError(f"{field}: not numbers") from None
+    array = np.array(as_numbers(field, values), dtype=np.float64, order="C")
     if array.ndim == 0:
         array = np.full(1 if count is None else count, array)
     if array.ndim != 1:
-        raise ValueError(f"{field} has {array.ndim} dimensions, expected 1")
+        raise ValueError(f"{field} has {counted(array.ndim, 'dimension')}, expected 1")
     if count is not None and len(array) != count:
-        raise ValueError(f"{field} has {len(array)} entries but map has {count}")
-    for row in np.flatnonzero(~(np.isfinite(array) & (array >= 0.0)))[:1]:
-        raise ValueError(f"{field}[{row}] = {array[row]}: must be finite and at least 0")
-    array.flags.writeable = False
+        raise ValueError(f"{field} has {counted(len(array), 'entry')} but map has {count}")
+    if field == "arrival":
+        check_moments(field, array)
+    else:
+        (WEIGHT if field == "weight" else WORK).check(field, array)
     return array
 
 
-class MapShuffleJobs:
+@by_value()
+class MapShuffleJobs(Table):
     """A table of jobs whose shuffle phase may overlap their map phase.
 
     Parameters
     ----------
     map, shuffle : array_like, shape (J,)
-        Work of each phase, in seconds at a station of capacity 1; at least 0.
+        Work of each phase, in seconds at a station of capacity 1: 0, or from 1e-12 to 1e15.
     arrival : array_like or float
-        When each job came [s], at least 0; any order.
+        When each job came [s], from 0 to 1e12; any order.
     weight : array_like or float
-        At least 0.
+        0, or from 1e-12 to 1e12.
     name : sequence of str, optional
         ``job0``, ``job1``, ... by default.
     map_estimate, shuffle_estimate : array_like, optional
@@ -110,7 +115,7 @@ class MapShuffleJobs:
         self.weight = _column("weight", weight, count)
         self.name = None if name is None else tuple(str(text) for text in name)
         if self.name is not None and len(self.name) != count:
-            raise ValueError(f"name has {len(self.name)} entries but map has {count}")
+            raise ValueError(f"name has {counted(len(self.name), 'entry')} but map has {count}")
         if (map_estimate is None) != (shuffle_estimate is None):
             missing = "map_estimate" if map_estimate is None else "shuffle_estimate"
             raise ValueError(f"{missing}: missing beside the other phase's estimates")
@@ -118,14 +123,25 @@ class MapShuffleJobs:
         if map_estimate is not None:
             self.map_estimate = _column("map_estimate", map_estimate, count)
             self.shuffle_estimate = _column("shuffle_estimate", shuffle_estimate, count)
+        self._freeze()
+
+    def _validate(self) -> None:
+        count = len(self.map)
+        for field in ("map", "shuffle", "arrival", "weight", "map_estimate", "shuffle_estimate"):
+            column = getattr(self, field)
+            if column is not None:
+                _column(field, column, count)
 
     def __len__(self) -> int:
         return len(self.map)
 
     def __repr__(self) -> str:
-        return f"MapShuffleJobs({len(self)} jobs)"
+        return f"MapShuffleJobs({counted(len(self), 'job')})"
+
+    _repr_html_ = views.as_html
 
 
+@by_value()
 class MapShuffleStream:
     """Poisson arrivals of log-normal jobs, drawn in chunks: any number of them in bounded memory.
 
@@ -152,15 +168,18 @@ class MapShuffleStream:
     def __init__(
         self, jobs: int, load: float, *, map_sd: float = 3.65, ratio_sd: float = 3.28
     ) -> None:
-        if isinstance(jobs, bool) or int(jobs) != jobs or jobs < 0:
-            raise ValueError(f"jobs = {shown(jobs)}: must be a whole number, at least 0")
-        self.jobs = int(jobs)
+        self.jobs = checked_whole("jobs", jobs, 0, 1 << 62)
         self.load = checked_positive("load", load)
         self.map_sd = checked_positive("map_sd", map_sd)
         self.ratio_sd = checked_positive("ratio_sd", ratio_sd)
 
     def __len__(self) -> int:
         return self.jobs
+
+    def __repr__(self) -> str:
+        return f"MapShuffleStream({counted(self.jobs, 'job')}, load {self.load:g})"
+
+    _repr_html_ = views.as_html
 
     def chunks(
         self, rng: np.random.Generator | int | None = None
@@ -179,10 +198,13 @@ class MapShuffleStream:
             yield arrival, size, size * ratio
 
 
-def read_map_shuffle_jobs(source: Source) -> MapShuffleJobs:
+def read_map_shuffle_jobs(
+    source: Source, *, errors: str = "raise", max_size: int | None = MAX_SIZE
+) -> MapShuffleJobs:
     """Read ``name, arrival, map, shuffle, weight`` from CSV with a header, plain or gzip.
 
     Only ``map`` and ``shuffle`` are required; ``map_estimate`` and ``shuffle_estimate`` may follow.
+    ``errors`` and ``max_size`` are those of `read_swim`.
 
     Raises
     ------
@@ -191,19 +213,28 @@ def read_map_shuffle_jobs(source: Source) -> MapShuffleJobs:
     OSError
         The file cannot be opened.
     """
-    columns, where = read_columns(source, _COLUMNS, ("map", "shuffle"), _value)
+    bad = BadRecords(errors)
+    columns, where = read_columns(source, _COLUMNS, ("map", "shuffle"), _value, bad, max_size)
+    bad.settle(where, len(columns["map"]))
     with telling_of(where):
         return MapShuffleJobs(**columns)
 
 
 def _value(column: str, cell: str) -> str | float:
-    return cell if column == "name" else parse_number(cell)
+    return without_apostrophe(cell) if column == "name" else parse_number(cell)
 
 
 def read_map_shuffle_swim(
-    source: Source, *, map_rate: float = 64 * 2**20 / 20, shuffle_rate: float = 1e9 / 300
+    source: Source,
+    *,
+    map_rate: float = 64 * 2**20 / 20,
+    shuffle_rate: float = 1e9 / 300,
+    errors: str = "raise",
+    max_size: int | None = MAX_SIZE,
 ) -> MapShuffleJobs:
     """Read a SWIM trace; a phase's work is its bytes / rate [bytes a second at capacity 1].
+
+    ``errors`` and ``max_size`` are those of `read_swim`.
 
     Raises
     ------
@@ -215,14 +246,18 @@ def read_map_shuffle_swim(
     SWIM says nothing of run times; the default rates are those of one slot in `read_swim`.
     """
     rates = checked_positive("map_rate", map_rate), checked_positive("shuffle_rate", shuffle_rate)
-    names, rows, where = swim_rows(source, None)
+    names, rows, where = swim_rows(source, BadRecords(errors), max_size)
     arrival, _, bytes_in, shuffled, _ = rows.T
     with telling_of(where):
         return MapShuffleJobs(bytes_in / rates[0], shuffled / rates[1], arrival=arrival, name=names)
 
 
 def read_map_shuffle_rumen(
-    source: Source, *, shuffle_rate: float = 1e9 / 300, errors: str = "raise"
+    source: Source,
+    *,
+    shuffle_rate: float = 1e9 / 300,
+    errors: str = "raise",
+    max_size: int | None = MAX_SIZE,
 ) -> MapShuffleJobs:
     """Read a Rumen trace: slot-seconds of the map phase, and bytes shuffled / rate.
 
@@ -234,6 +269,8 @@ def read_map_shuffle_rumen(
         Bytes a second at capacity 1.
     errors : {"raise", "skip"}
         What to do about a job that contradicts itself, or whose shuffled bytes are unknown.
+    max_size : int or None
+        Bytes that the file may have, unpacked; None: any number.
 
     Raises
     ------
@@ -245,9 +282,10 @@ def read_map_shuffle_rumen(
     Bytes rather than times, because a first-wave reducer's shuffle contains its waiting for the maps.
     """
     rate = checked_positive("shuffle_rate", shuffle_rate)
-    rows = read_rumen_phases(source, errors=errors)
+    rows, where = read_rumen_phases(source, errors=errors, max_size=max_size)
     names, arrivals, maps, amounts = zip(*rows, strict=True) if rows else ((),) * 4
-    return MapShuffleJobs(maps, np.array(amounts) / rate, arrival=arrivals, name=names)
+    with telling_of(where):
+        return MapShuffleJobs(maps, np.array(amounts) / rate, arrival=arrivals, name=names)
 
 
 def read_map_shuffle_google2011(
@@ -256,12 +294,15 @@ def read_map_shuffle_google2011(
     map_column: str = "sum_cpu_request_x_runtime",
     shuffle_column: str = "sum_disk_request",
     least_tasks: int = 2,
+    errors: str = "raise",
+    max_size: int | None = MAX_SIZE,
 ) -> MapShuffleJobs:
     """Read the per-job table of the Google 2011 trace; both phases are scaled to mean 1.
 
     Jobs of fewer than ``least_tasks`` tasks, jobs that did not end inside the window and jobs with
     nothing in either column are left out (Lin et al. 2013, section 5.1, filters in this spirit and,
-    lacking intermediate data too, takes the local disk for the shuffle).
+    lacking intermediate data too, takes the local disk for the shuffle). ``errors`` and
+    ``max_size`` are those of `read_swim`.
 
     Raises
     ------
@@ -270,31 +311,41 @@ def read_map_shuffle_google2011(
     OSError
         The file cannot be opened.
     """
-    with open_text(source) as (text, where):
-        reader = csv.DictReader(text)
-        for needed in ("job_id", "submit_us", "n_tasks", "complete", map_column, shuffle_column):
-            if needed not in (reader.fieldnames or ()):
-                raise ValueError(f"{where}: column {needed!r} is missing")
+    wanted = ("submit_us", "n_tasks", "complete", map_column, shuffle_column)
+    with open_text(source, max_size) as (text, where):
+        rows = CsvRows(text, where)
         kept: list[tuple[float, float, float, str]] = []
-        for row in reader:
+        bad, read = BadRecords(errors), 0
+        for row in rows.dicts(("job_id", *wanted)):
+            read += 1
             try:
-                numbers = [
-                    parse_number(row[column])
-                    for column in ("submit_us", map_column, shuffle_column, "n_tasks", "complete")
-                ]
-            except (TypeError, ValueError):
-                raise ValueError(f"{where}: line {reader.line_num}: not a number") from None
-            arrival, size, data, tasks, complete = numbers
+                numbers = [_google_number(column, row[column]) for column in wanted]
+            except ValueError as error:
+                bad.add(f"line {rows.line}: {error}")
+                continue
+            arrival, tasks, complete, size, data = numbers
             if tasks >= least_tasks and complete and size > 0 and data > 0:
-                kept.append((arrival / 1e6, size, data, row["job_id"]))
+                kept.append((arrival / 1e6, size, data, row["job_id"] or ""))
+    bad.settle(where, read - bad.count)
     if not kept:
         raise ValueError(f"{where}: no job is left")
     kept.sort(key=lambda job: job[0])
     arrivals, sizes, amounts, names = zip(*kept, strict=True)
     maps, shuffles = np.array(sizes), np.array(amounts)
-    return MapShuffleJobs(
-        maps / maps.mean(),
-        shuffles / shuffles.mean(),
-        arrival=np.array(arrivals) - arrivals[0],
-        name=names,
-    )
+    with telling_of(where):
+        return MapShuffleJobs(
+            maps / maps.mean(),
+            shuffles / shuffles.mean(),
+            arrival=np.array(arrivals) - arrivals[0],
+            name=names,
+        )
+
+
+def _google_number(column: str, cell: str | None) -> float:
+    try:
+        value = parse_number(cell or "")
+    except ValueError:
+        raise ValueError(f"{column} = {shown(cell)}: not a number") from None
+    if not abs(value) < _END:
+        raise ValueError(f"{column} = {shown(cell)}: must be below 2^60")
+    return value

@@ -6,7 +6,6 @@ times are Unix milliseconds and -1 means unknown.
 
 from __future__ import annotations
 
-import io
 import json
 import math
 from collections import Counter
@@ -17,11 +16,24 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from malleable import views
 from malleable.tables import Jobs
-from malleable.workloads.files import Source, checked_choice, open_text, shown, telling_of
+from malleable.workloads.bad_records import BadRecords
+from malleable.workloads.files import (
+    MAX_SIZE,
+    Source,
+    checked_choice,
+    one_line,
+    open_text,
+    shown,
+    telling_of,
+)
+from malleable.workloads.json_values import STRICT_DECODER, is_number, text_of
 
 _CHUNK = 1 << 16
+_LATEST = 2.0**60  # ms
 _LONGEST_TOKEN = 32  # a JSON error so near the end of the buffer may be a token cut in two
+_MOST_UNLISTED = 1 << 20  # tasks that a job counts without listing them
 _SUCCESS = ("SUCCESS", "SUCCEEDED")
 _TASKS = {"map": ("mapTasks", "totalMaps"), "reduce": ("reduceTasks", "totalReduces")}
 _STEPS = {
@@ -40,6 +52,9 @@ class _Readable(Protocol):
 class _MalformedJobError(ValueError):
     """A job that contradicts itself; the message names the job, not the file."""
 
+    def __init__(self, told: str) -> None:
+        super().__init__(one_line(told))
+
 
 @dataclass(frozen=True)
 class _Job:
@@ -55,17 +70,12 @@ class _Job:
     end: npt.NDArray[np.float64]
 
 
-def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is not JSON")
-
-
 def _objects(text: _Readable, where: str) -> Iterator[tuple[int, Any]]:
     """JSON values one after another, each with the number of its first line.
 
     Holds one value and at most as much again in memory; a value that does not fit is read in
     parts that double, so that the repeated parsing stays linear.
     """
-    decoder = json.JSONDecoder(parse_constant=_no_constant)
     buffer = ""
     line = 1
     while True:
@@ -77,7 +87,7 @@ def _objects(text: _Readable, where: str) -> Iterator[tuple[int, Any]]:
         if not rest:
             continue
         try:
-            value, end = decoder.raw_decode(buffer)
+            value, end = STRICT_DECODER.raw_decode(buffer)
         except json.JSONDecodeError as error:
             open_ended = error.msg.startswith("Unterminated string")
             if open_ended or error.pos >= len(buffer) - _LONGEST_TOKEN:
@@ -103,15 +113,9 @@ def _time(record: dict[str, Any], key: str, owner: str) -> float:
     value = record.get(key)
     if value is None or value == -1:
         return math.nan
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    if not is_number(value) or not 0 <= value < _LATEST:
         raise _MalformedJobError(f"{owner}: {key} = {shown(value)}: not a time in ms")
-    try:
-        time = float(value)
-    except OverflowError:
-        time = math.inf
-    if not 0 <= time < math.inf:
-        raise _MalformedJobError(f"{owner}: {key} = {shown(value)}: not a time in ms")
-    return time
+    return float(value)
 
 
 def _list(record: dict[str, Any], key: str, owner: str) -> list[dict[str, Any]]:
@@ -140,6 +144,21 @@ def _span(
     return times[first], times["finishTime"]
 
 
+def _job_name(record: dict[str, Any]) -> str:
+    return _text(record["jobID"], "jobID")
+
+
+def _text(value: object, field: str) -> str:
+    try:
+        return text_of(value, field)
+    except ValueError as error:
+        raise _MalformedJobError(str(error)) from None
+
+
+def _task_owner(job: str, task: dict[str, Any], index: int) -> str:
+    return f"job {job}, task {_text(task.get('taskID', index), 'taskID')}"
+
+
 def _phase_spans(
     record: dict[str, Any], phase: str, first: str, job: str
 ) -> tuple[int, list[tuple[int, float, float]]]:
@@ -151,7 +170,7 @@ def _phase_spans(
     tasks = _list(record, tasks_key, f"job {job}")
     spans: list[tuple[int, float, float]] = []
     for index, task in enumerate(tasks):
-        owner = f"job {job}, task {task.get('taskID', index)}"
+        owner = _task_owner(job, task, index)
         found = [
             (index, *_span(attempt, _STEPS[phase], first, owner))
             for attempt in _list(task, "attempts", owner)
@@ -159,13 +178,18 @@ def _phase_spans(
         ]
         spans += found or [(index, math.nan, math.nan)]
     total = record.get(total_key)
-    count = max(len(tasks), total) if isinstance(total, int) else len(tasks)
+    count = int(total) if is_number(total) else 0
+    if count > len(tasks) + _MOST_UNLISTED:
+        raise _MalformedJobError(
+            f"job {job}: {total_key} = {shown(total)}, but {len(tasks)} tasks are listed"
+        )
+    count = max(len(tasks), count)
     spans += [(index, math.nan, math.nan) for index in range(len(tasks), count)]
     return count, spans
 
 
 def _parse(record: dict[str, Any], phase: str, reduce_from: str) -> _Job:
-    job = str(record["jobID"])
+    job = _job_name(record)
     submit = _time(record, "submitTime", f"job {job}")
     if math.isnan(submit):
         raise _MalformedJobError(f"job {job}: submitTime is unknown")
@@ -180,7 +204,7 @@ def _parse(record: dict[str, Any], phase: str, reduce_from: str) -> _Job:
         raise _MalformedJobError(f"job {job}: no {phase} task with a known time")
     return _Job(
         name=job,
-        user=str(record.get("user") or ""),
+        user=_text(record.get("user") or "", "user"),
         submit=submit,
         finish=_time(record, "finishTime", f"job {job}"),
         tasks=count,
@@ -206,12 +230,13 @@ def _work_left(job: _Job, now: float | None) -> tuple[float, int]:
 
 
 def _read_records(
-    source: Source, parse: Callable[[dict[str, Any]], _Parsed], skip: bool
+    source: Source, parse: Callable[[dict[str, Any]], _Parsed], errors: str, max_size: int | None
 ) -> tuple[list[_Parsed], str]:
     """What ``parse`` makes of every job, and the file's name."""
     jobs: list[_Parsed] = []
+    bad = BadRecords(errors)
     empty = True
-    with open_text(source) as (text, where):
+    with open_text(source, max_size) as (text, where):
         for line, record in _objects(text, where):
             empty = False
             if not isinstance(record, dict) or "jobID" not in record:
@@ -221,31 +246,32 @@ def _read_records(
             try:
                 jobs.append(parse(record))
             except _MalformedJobError as error:
-                if not skip:
-                    raise ValueError(
-                        f"{where}: {error} (errors='skip' leaves out such jobs)"
-                    ) from None
+                bad.add(str(error))
+    bad.settle(where, len(jobs), 5)
     if empty:
         raise ValueError(f"{where}: empty; a Rumen trace has one JSON object a job")
     return jobs, where
 
 
-def _read_jobs(source: Source, phase: str, reduce_from: str, skip: bool) -> tuple[list[_Job], str]:
-    return _read_records(source, lambda record: _parse(record, phase, reduce_from), skip)
+def _read_jobs(
+    source: Source, phase: str, reduce_from: str, errors: str, max_size: int | None
+) -> tuple[list[_Job], str]:
+    return _read_records(
+        source, lambda record: _parse(record, phase, reduce_from), errors, max_size
+    )
 
 
 def _shuffle_bytes(record: dict[str, Any]) -> float:
     """Bytes that the successful reduce attempts fetched; the job's mean where unknown."""
-    job = str(record["jobID"])
+    job = _job_name(record)
     amounts: list[float] = []
     for index, task in enumerate(_list(record, "reduceTasks", f"job {job}")):
-        owner = f"job {job}, task {task.get('taskID', index)}"
+        owner = _task_owner(job, task, index)
         for attempt in _list(task, "attempts", owner):
             if attempt.get("result") not in _SUCCESS:
                 continue
             amount = attempt.get("reduceShuffleBytes", -1)
-            number = isinstance(amount, (int, float)) and not isinstance(amount, bool)
-            if amount is not None and (not number or not -1 <= amount < 2.0**80):
+            if amount is not None and not (is_number(amount) and -1 <= amount < 2.0**60):
                 raise _MalformedJobError(
                     f"{owner}: reduceShuffleBytes = {shown(amount)}: not a number of bytes"
                 )
@@ -259,25 +285,25 @@ def _shuffle_bytes(record: dict[str, Any]) -> float:
 
 
 def read_rumen_phases(
-    source: Source, *, errors: str = "raise"
-) -> list[tuple[str, float, float, float]]:
+    source: Source, *, errors: str, max_size: int | None
+) -> tuple[list[tuple[str, float, float, float]], str]:
     """Name, arrival [s], map work [slot-seconds] and shuffled bytes of every job, by arrival.
 
-    Names, arrivals, map work and ``errors`` are those of `read_rumen`.
+    Names, arrivals, map work and ``errors`` are those of `read_rumen`. The second part of the result
+    is the file's name.
     """
-    checked_choice("errors", errors, ("raise", "skip"))
 
     def parse(record: dict[str, Any]) -> tuple[_Job, float]:
         return _parse(record, "map", "startTime"), _shuffle_bytes(record)
 
-    jobs, _ = _read_records(source, parse, errors == "skip")
+    jobs, where = _read_records(source, parse, errors, max_size)
     maps = [job for job, _ in jobs]
     origin = min((job.submit for job in maps), default=0.0)
     rows = [
         (name, (job.submit - origin) / 1000, _work_left(job, None)[0], amount)
         for (job, amount), name in zip(jobs, _names(maps), strict=True)
     ]
-    return sorted(rows, key=lambda row: row[1])
+    return sorted(rows, key=lambda row: row[1]), where
 
 
 def _names(jobs: list[_Job]) -> list[str]:
@@ -298,6 +324,7 @@ def read_rumen(
     reduce_from: str = "shuffleFinished",
     errors: str = "raise",
     keep_zero: bool = True,
+    max_size: int | None = MAX_SIZE,
 ) -> Jobs:
     """Read one phase of a Rumen trace, whole or as a snapshot.
 
@@ -324,10 +351,13 @@ def read_rumen(
     errors : {"raise", "skip"}
         What to do about a job that contradicts itself: time that runs backwards within a
         successful attempt (in either phase, so that both readings have the same jobs), an
-        unknown submit time, tasks none of which has a known time.
+        unknown submit time, tasks none of which has a known time. One error that counts them and
+        shows the first, or a warning that counts.
     keep_zero : bool
         Keep jobs without work in this phase (map-only jobs, say) as jobs of zero work; False
         leaves them out. A snapshot never has them.
+    max_size : int or None
+        Bytes that the file may have, unpacked; None: any number.
 
     Returns
     -------
@@ -344,10 +374,9 @@ def read_rumen(
     """
     checked_choice("phase", phase, tuple(_TASKS))
     checked_choice("reduce_from", reduce_from, _STEPS["reduce"][:-1])
-    checked_choice("errors", errors, ("raise", "skip"))
     if at is not None and not math.isfinite(at):
         raise ValueError(f"at = {shown(at)}: must be finite")
-    jobs, where = _read_jobs(source, phase, reduce_from, errors == "skip")
+    jobs, where = _read_jobs(source, phase, reduce_from, errors, max_size)
     origin = min((job.submit for job in jobs), default=0.0)
     now = None if at is None else origin + 1000 * at
     rows: list[tuple[float, float, float, int, str, str]] = []
@@ -380,6 +409,8 @@ class RumenTasks:
     maps: list[float]
     reduces: list[float]
 
+    __repr__ = views.brief
+
 
 def _task_seconds(job: _Job) -> list[float]:
     """Time of each task: all its successful attempts, the mean of the job's tasks where unknown."""
@@ -392,23 +423,23 @@ def _task_seconds(job: _Job) -> list[float]:
 
 
 def read_rumen_tasks(
-    source: Source, *, reduce_from: str = "shuffleFinished", errors: str = "raise"
+    source: Source,
+    *,
+    reduce_from: str = "shuffleFinished",
+    errors: str = "raise",
+    max_size: int | None = MAX_SIZE,
 ) -> tuple[list[RumenTasks], str]:
     """The tasks of both phases of every job, in the order of the file, and the file's name.
 
     Parameters, errors and the times of tasks are those of `read_rumen`.
     """
     checked_choice("reduce_from", reduce_from, _STEPS["reduce"][:-1])
-    checked_choice("errors", errors, ("raise", "skip"))
-    data: Any = source
-    if hasattr(source, "read"):
-        content: Any = source.read()
-        data = content.encode() if isinstance(content, str) else content
-    phases = []
-    for phase in ("map", "reduce"):
-        again: Any = io.BytesIO(data) if isinstance(data, bytes) else data
-        phases.append(_read_jobs(again, phase, reduce_from, errors == "skip"))
-    (maps, where), (reduces, _) = phases
+
+    def parse(record: dict[str, Any]) -> tuple[_Job, _Job]:
+        return _parse(record, "map", reduce_from), _parse(record, "reduce", reduce_from)
+
+    both, where = _read_records(source, parse, errors, max_size)
+    maps, reduces = [first for first, _ in both], [last for _, last in both]
     origin = min((job.submit for job in maps), default=0.0)
     jobs = [
         RumenTasks(name, (first.submit - origin) / 1000, _task_seconds(first), _task_seconds(last))

@@ -8,12 +8,17 @@ from typing import Any
 
 import numpy as np
 
+from malleable import views
+from malleable.views import counted
+from malleable.workloads.advice import AdvisedError
 from malleable.workloads.bad_records import BadRecords, UpToDamage
-from malleable.workloads.files import Source, open_text
+from malleable.workloads.files import MAX_SIZE, Source, open_text
 from malleable.workloads.rumen import (
+    _job_name,
     _MalformedJobError,
     _objects,
     _phase_spans,
+    _text,
     _time,
 )
 
@@ -31,6 +36,8 @@ class TaskTimes:
     map_seconds: list[float]
     reduce_seconds: list[float]
     shuffle: float
+
+    __repr__ = views.brief
 
 
 def _by_task(count: int, spans: list[tuple[int, float, float]], job: str, phase: str) -> list[Any]:
@@ -51,7 +58,7 @@ def _filled(spans: list[Any]) -> list[float]:
 
 
 def _job(record: dict[str, Any]) -> TaskTimes:
-    job = str(record["jobID"])
+    job = _job_name(record)
     submit = _time(record, "submitTime", f"job {job}")
     if math.isnan(submit):
         raise _MalformedJobError(f"job {job}: submitTime is unknown")
@@ -66,8 +73,8 @@ def _job(record: dict[str, Any]) -> TaskTimes:
     ]
     return TaskTimes(
         name=job,
-        user=str(record.get("user") or ""),
-        program=str(record.get("jobName") or ""),
+        user=_text(record.get("user") or "", "user"),
+        program=_text(record.get("jobName") or "", "jobName"),
         submit=submit / 1000,
         map_seconds=_filled(maps),
         reduce_seconds=_filled(after),
@@ -75,13 +82,15 @@ def _job(record: dict[str, Any]) -> TaskTimes:
     )
 
 
-def read_rumen_tasks(source: Source, bad: BadRecords) -> tuple[list[TaskTimes], str]:
+def read_rumen_tasks(
+    source: Source, bad: BadRecords, max_size: int | None = MAX_SIZE
+) -> tuple[list[TaskTimes], str]:
     """All jobs in the order of the file, and the file's name for messages.
 
     Malformed jobs go to ``bad``, and so does where the file breaks off.
     """
     jobs: list[TaskTimes] = []
-    with open_text(source) as (text, where):
+    with open_text(source, max_size) as (text, where):
         readable = UpToDamage(text)
         objects = _objects(readable, where)
         while True:
@@ -93,13 +102,15 @@ def read_rumen_tasks(source: Source, bad: BadRecords) -> tuple[list[TaskTimes], 
                 jobs.append(_job(record))
             except StopIteration:
                 if readable.damage is not None:
-                    bad.add(f"after {len(jobs)} jobs: {readable.damage}")
+                    bad.add(f"after {counted(len(jobs), 'job')}: {readable.damage}")
                 break
             except _MalformedJobError as error:
                 bad.add(str(error))
+            except AdvisedError:
+                raise
             except ValueError as error:  # broken JSON, after which nothing can be told apart
                 reason = readable.damage or str(error).removeprefix(f"{where}: ")
-                bad.add(f"after {len(jobs)} jobs: {reason}")
+                bad.add(f"after {counted(len(jobs), 'job')}: {reason}")
                 break
     bad.settle(where, len(jobs), 4)
     if not jobs:

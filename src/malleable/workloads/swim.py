@@ -2,9 +2,9 @@
 
 Source: Chen et al., "The case for evaluating MapReduce performance using workload suites"
 (MASCOTS 2011). Tab-separated lines without a header: name, submit time [s], gap to the previous
-submit [s], map input [bytes], shuffle [bytes], reduce output [bytes]; some samples append an
-input and an output path. There are no task counts and no run times, so the rates that turn bytes
-into tasks and slot-seconds are parameters, and choices.
+submit [s], map input [bytes], shuffle [bytes], reduce output [bytes]; some samples append paths of
+their input and output, one or several, which are ignored. There are no task counts and no run
+times, so the rates that turn bytes into tasks and slot-seconds are parameters, and choices.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 from malleable.tables import Floats, Jobs
 from malleable.workloads.bad_records import BadRecords, trace_lines
 from malleable.workloads.files import (
+    MAX_SIZE,
     Source,
     checked_choice,
     checked_positive,
@@ -26,14 +27,14 @@ from malleable.workloads.files import (
 )
 
 _FIELDS = ("submit time", "gap", "map input", "shuffle", "reduce output")
-_MOST_FIELDS = 8
+_END = 2.0**60  # no time in seconds and no number of bytes comes near it
 
 
 def _parse(line: str) -> tuple[str, list[float]]:
     """Name and the five numbers of a line; ValueError says what is wrong with it."""
     cells = line.split("\t")
-    if not 1 + len(_FIELDS) <= len(cells) <= _MOST_FIELDS:
-        raise ValueError(f"{len(cells)} tab-separated fields, expected 6")
+    if len(cells) < 1 + len(_FIELDS):
+        raise ValueError(f"{len(cells)} tab-separated fields, expected at least 6")
     if not cells[0]:
         raise ValueError("blank job name")
     numbers: list[float] = []
@@ -44,35 +45,32 @@ def _parse(line: str) -> tuple[str, list[float]]:
             raise ValueError(f"{field} = {shown(cell)}: not a number") from None
         if not (math.isfinite(value) and value >= 0):
             raise ValueError(f"{field} = {shown(cell)}: must be finite and not negative")
+        if value >= _END:
+            raise ValueError(f"{field} = {shown(cell)}: must be below 2^60")
         numbers.append(value)
     return cells[0], numbers
 
 
-def swim_rows(source: Source, bad: BadRecords | None) -> tuple[list[str], Floats, str]:
+def swim_rows(
+    source: Source, bad: BadRecords, max_size: int | None
+) -> tuple[list[str], Floats, str]:
     """Names and numbers of all jobs by arrival (ties: as in the file), and its name for messages.
 
     The columns are submit time, gap, map input, shuffle, reduce output. Malformed lines go to
-    ``bad``; without it the first one is a ValueError.
+    ``bad``.
     """
     names: list[str] = []
     numbers: list[list[float]] = []
-    with open_text(source) as (text, where):
-        lines = enumerate(text, 1) if bad is None else trace_lines(text, bad)
-        for index, line in lines:
-            content = line.rstrip("\r\n")
-            if not content:
-                continue
+    with open_text(source, max_size) as (text, where):
+        for index, line in trace_lines(text, bad):
             try:
-                name, values = _parse(content)
+                name, values = _parse(line)
             except ValueError as error:
-                if bad is None:
-                    raise ValueError(f"{where}: line {index}: {error}") from None
                 bad.add(f"line {index}: {error}")
                 continue
             names.append(name)
             numbers.append(values)
-    if bad is not None:
-        bad.settle(where, len(names), 4)
+    bad.settle(where, len(names), 4)
     if not names:
         raise ValueError(f"{where}: empty; a SWIM trace has one line a job")
     rows = np.array(numbers, dtype=np.float64)
@@ -89,6 +87,8 @@ def read_swim(
     reduce_bytes: float = 1e9,
     reduce_seconds: float = 300.0,
     keep_zero: bool = True,
+    errors: str = "raise",
+    max_size: int | None = MAX_SIZE,
 ) -> Jobs:
     """Read one phase of a SWIM trace.
 
@@ -117,6 +117,10 @@ def read_swim(
     keep_zero : bool
         Keep jobs without bytes in this phase as jobs of zero work (they count as done at their
         arrival). Both phases then have the same jobs. False leaves them out.
+    errors : {"raise", "skip"}
+        Malformed lines: one error that counts them and shows the first, or a warning that counts.
+    max_size : int or None
+        Bytes that the file may have, unpacked; None: any number.
 
     Returns
     -------
@@ -142,7 +146,7 @@ def read_swim(
     if phase == "reduce":
         block = checked_positive("reduce_bytes", reduce_bytes)
         seconds = checked_positive("reduce_seconds", reduce_seconds)
-    names, rows, where = swim_rows(source, None)
+    names, rows, where = swim_rows(source, BadRecords(errors), max_size)
     blocks = rows[:, 2 if phase == "map" else 3] / block
     kept = np.flatnonzero((blocks > 0) | keep_zero)
     blocks = blocks[kept]

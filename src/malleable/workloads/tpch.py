@@ -7,20 +7,19 @@ YAML that such a file consists of are read here.
 
 from __future__ import annotations
 
-import json
-import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from malleable.flow_tables import Flows
 from malleable.workloads.bad_records import BadRecords
-from malleable.workloads.files import Source, open_text, shown
+from malleable.workloads.files import MAX_SIZE, Source, name_of, open_text, shown
+from malleable.workloads.json_values import is_number, parse_json, text_of
 
 __all__ = ["read_tpch"]
 
-_PROFILE = re.compile(r"tpch_q(\d+)_(\d+)g_maxCores_(\d+)")
-_LINE = re.compile(r"(\s*)(-\s+)?(\w+):\s*(.*?)\s*$")
+_PROFILE = re.compile(r"tpch_q(\d{1,9})_(\d{1,9})g_maxCores_(\d{1,9})", re.ASCII)
+_LINE = re.compile(r"(\s*)(-\s+)?(\w+):\s*(.*)")
 
 Graph = dict[str, list[str]]
 
@@ -32,6 +31,7 @@ def read_tpch(
     size: int | None = None,
     cores: int | None = None,
     errors: str = "raise",
+    max_size: int | None = MAX_SIZE,
 ) -> Flows:
     """Read TPC-H queries, a flow a query.
 
@@ -48,6 +48,8 @@ def read_tpch(
         task-seconds on more cores, since real stages do not speed up linearly.
     errors : {"raise", "skip"}
         Malformed queries: one error that counts them and shows the first, or a warning that counts.
+    max_size : int or None
+        Bytes that each file may have, unpacked; None: any number.
 
     Returns
     -------
@@ -60,18 +62,15 @@ def read_tpch(
         What is wrong, and in which file; a scale or a number of cores that the file does not have.
     """
     bad = BadRecords(errors, "queries")
-    with open_text(profiles) as (text, where):
-        try:
-            content = json.loads(text.read())
-        except json.JSONDecodeError as error:
-            raise ValueError(f"{where}: not JSON: {error}") from None
+    with open_text(profiles, max_size) as (text, where):
+        content = parse_json(text.read(), where)
     if not isinstance(content, Mapping):
         raise ValueError(f"{where}: expected an object of profiles")
     found: dict[tuple[int, int, int], Any] = {}
     for key, stages in content.items():
         match = _PROFILE.fullmatch(str(key))
         if match is None:
-            bad.add(f"{key!r}: expected tpch_q<query>_<size>g_maxCores_<cores>")
+            bad.add(f"{shown(key)}: expected tpch_q<query>_<size>g_maxCores_<cores>")
             continue
         query, scale, count = (int(part) for part in match.groups())
         found[scale, count, query] = stages
@@ -79,7 +78,8 @@ def read_tpch(
         bad.settle(where, 0)
     scale = _choice("size", size, {key[0] for key in found}, where)
     count = _choice("cores", cores, {key[1] for key in found if key[0] == scale}, where)
-    shapes = graphs if isinstance(graphs, Mapping) else _read_graphs(graphs)
+    named = "graphs" if isinstance(graphs, Mapping) else name_of(graphs)
+    shapes = graphs if isinstance(graphs, Mapping) else _read_graphs(graphs, max_size)
     queries = sorted(key[2] for key in found if key[:2] == (scale, count))
     tables, names = [], []
     for query in queries:
@@ -90,7 +90,7 @@ def read_tpch(
             table = _jobs(found[scale, count, query], shapes[name], name)
             Flows([table], name=[name])
         except ValueError as error:
-            bad.add(str(error))
+            bad.add(f"{error} (graphs: {named})")
             continue
         tables.append(table)
         names.append(name)
@@ -104,7 +104,9 @@ def _choice(field: str, wanted: int | None, there: set[int], where: str) -> int:
     if wanted is None:
         return min(there)
     if wanted not in there:
-        raise ValueError(f"{field} = {wanted!r}: {where} has {', '.join(map(str, sorted(there)))}")
+        raise ValueError(
+            f"{field} = {shown(wanted)}: {where} has {', '.join(map(str, sorted(there)))}"
+        )
     return wanted
 
 
@@ -121,7 +123,7 @@ def _jobs(stages: Any, graph: Mapping[str, Sequence[str]], where: str) -> list[d
     for stage in stages:
         if not isinstance(stage, Mapping):
             raise ValueError(f"{where}: {shown(stage)}: expected a stage")
-        name = str(stage.get("stage_id"))
+        name = text_of(stage.get("stage_id"), f"{where}: stage_id")
         if name not in after:
             raise ValueError(f"{where}: stage {name} is not in the query's graph")
         tasks = _number(stage, "num_tasks", f"{where}: stage {name}")
@@ -139,19 +141,18 @@ def _jobs(stages: Any, graph: Mapping[str, Sequence[str]], where: str) -> list[d
 
 def _number(stage: Mapping[str, Any], field: str, where: str) -> float:
     value: Any = stage.get(field)
-    plain = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not plain or not (math.isfinite(value) and value >= 0):
+    if not is_number(value) or value < 0:
         raise ValueError(f"{where}: {field} = {shown(value)}: must be finite and at least 0")
     return float(value)
 
 
-def _read_graphs(source: Source) -> dict[str, Graph]:
+def _read_graphs(source: Source, max_size: int | None) -> dict[str, Graph]:
     """Queries, their stages and the stages' children."""
     queries: dict[str, Graph] = {}
     graph: Graph | None = None
     stage = ""
     shallow = -1
-    with open_text(source) as (text, where):
+    with open_text(source, max_size) as (text, where):
         for number, line in enumerate(text, start=1):
             bare = line.split("#", 1)[0].rstrip()
             if not bare:
@@ -165,7 +166,7 @@ def _read_graphs(source: Source) -> dict[str, Graph]:
                     shallow = len(indent)
                 if len(indent) == shallow:
                     if value in queries:
-                        raise ValueError(f"{where}, line {number}: query {value!r} twice")
+                        raise ValueError(f"{where}, line {number}: query {shown(value)} twice")
                     graph = queries[value] = {}
                 elif graph is not None:
                     stage = value
@@ -177,7 +178,7 @@ def _read_graphs(source: Source) -> dict[str, Graph]:
                     part.strip() for part in value.strip("[] ").split(",") if part.strip()
                 ]
             elif key not in ("graphs", "graph"):
-                raise ValueError(f"{where}, line {number}: unknown key {key!r}")
+                raise ValueError(f"{where}, line {number}: unknown key {shown(key)}")
     if not queries:
         raise ValueError(f"{where}: no query graphs in it")
     return queries

@@ -8,24 +8,25 @@ one if the file does not say.
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Mapping
 from typing import Any
 
 from malleable.flow_tables import Flows
-from malleable.workloads.files import Source, open_text, shown, telling_of
+from malleable.workloads.files import MAX_SIZE, Source, open_text, shown, telling_of
+from malleable.workloads.json_values import is_number, parse_json, text_of
 
 __all__ = ["read_wfformat", "workflow_flows"]
 
 
-def read_wfformat(source: Source) -> Flows:
+def read_wfformat(source: Source, *, max_size: int | None = MAX_SIZE) -> Flows:
     """Read a WfFormat instance (1.4, 1.5 or 1.6) as a table of one flow.
 
     Parameters
     ----------
     source : path or file object
         Plain or gzip.
+    max_size : int or None
+        Bytes that the file may have, unpacked; None: any number.
 
     Returns
     -------
@@ -37,11 +38,8 @@ def read_wfformat(source: Source) -> Flows:
     ValueError
         Missing run times, unknown parents, duplicate ids, cycles: with file and task.
     """
-    with open_text(source) as (text, where):
-        try:
-            content = json.loads(text.read())
-        except json.JSONDecodeError as error:
-            raise ValueError(f"{where}: not JSON: {error}") from None
+    with open_text(source, max_size) as (text, where):
+        content = parse_json(text.read(), where)
     if not isinstance(content, Mapping) or "workflow" not in content:
         raise ValueError(f"{where}: no 'workflow' in it, so not a WfFormat instance")
     return workflow_flows(content, where)
@@ -56,9 +54,9 @@ def _tasks(holder: Any, where: str) -> list[Mapping[str, Any]]:
 
 def _key(task: Mapping[str, Any], where: str) -> str:
     found = task.get("id", task.get("name"))
-    if not isinstance(found, (str, int)):
+    if found is None:
         raise ValueError(f"{where}: a task without id or name")
-    return str(found)
+    return text_of(found, f"{where}: id of a task")
 
 
 def workflow_flows(content: Mapping[str, Any], where: str) -> Flows:
@@ -76,27 +74,27 @@ def workflow_flows(content: Mapping[str, Any], where: str) -> Flows:
     keys = [_key(task, where) for task in tasks]
     by_name: dict[str, str] = {}
     for key, task in zip(keys, tasks, strict=True):
-        by_name.setdefault(str(task.get("name", key)), key)
+        by_name.setdefault(text_of(task.get("name", key), f"{where}: task {shown(key)}: name"), key)
     known = set(keys)
     above: dict[str, list[str]] = {key: [] for key in keys}
 
     def resolve(name: Any, task: str) -> str:
-        text = str(name)
+        text = text_of(name, f"{where}: task {shown(task)}: parent or child")
         if text in known:
             return text
         if text in by_name:
             return by_name[text]
-        raise ValueError(f"{where}: task {task!r}: {text!r} is no task of the workflow")
+        raise ValueError(f"{where}: task {shown(task)}: {shown(text)} is no task of the workflow")
 
     for key, task in zip(keys, tasks, strict=True):
-        above[key] += [resolve(name, key) for name in task.get("parents") or ()]
-        for name in task.get("children") or ():
+        above[key] += [resolve(name, key) for name in _names(task, "parents", key, where)]
+        for name in _names(task, "children", key, where):
             above[resolve(name, key)].append(key)
     jobs = []
     for key in keys:
         run = runs.get(key)
         if run is None:
-            raise ValueError(f"{where}: task {key!r} has not been run (no entry in execution)")
+            raise ValueError(f"{where}: task {shown(key)} has not been run (no entry in execution)")
         jobs.append(
             {
                 "name": key,
@@ -105,17 +103,23 @@ def workflow_flows(content: Mapping[str, Any], where: str) -> Flows:
                 "after": above[key],
             }
         )
-    name = str(content.get("name") or "workflow")
+    name = text_of(content.get("name") or "workflow", f"{where}: name")
     with telling_of(where):
         return Flows([jobs], name=[name])
 
 
+def _names(task: Mapping[str, Any], field: str, key: str, where: str) -> list[Any]:
+    found = task.get(field) or []
+    if not isinstance(found, list):
+        raise ValueError(f"{where}: task {shown(key)}: {field} = {shown(found)}: expected a list")
+    return found
+
+
 def _seconds(run: Mapping[str, Any], key: str, where: str) -> float:
     found = run.get("runtimeInSeconds", run.get("runtime"))
-    number = isinstance(found, (int, float)) and not isinstance(found, bool)
-    if not number or not (math.isfinite(found) and found >= 0):
+    if not is_number(found) or found < 0:
         raise ValueError(
-            f"{where}: task {key!r}: runtimeInSeconds = {shown(found)}: not a duration"
+            f"{where}: task {shown(key)}: runtimeInSeconds = {shown(found)}: not a duration"
         )
     return float(found)
 
@@ -124,10 +128,9 @@ def _cores(run: Mapping[str, Any], key: str, where: str) -> int:
     found = run.get("coreCount", run.get("cores", 1))
     if found is None:
         return 1
-    number = isinstance(found, (int, float)) and not isinstance(found, bool)
-    if not number or not (math.isfinite(found) and found >= 0):
+    if not is_number(found) or found < 0:
         raise ValueError(
-            f"{where}: task {key!r}: coreCount = {shown(found)}: not a number of cores"
+            f"{where}: task {shown(key)}: coreCount = {shown(found)}: not a number of cores"
         )
     count: int = max(1, round(found))
     return count

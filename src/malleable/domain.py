@@ -1,0 +1,215 @@
+"""Which numbers are accepted, by one rule for all: limits from the core, conversions, checks.
+
+======================================================  ==========================================
+work, phases, durations [slot-seconds, s]               0, or 1e-12 to 1e15
+what is left of a job (``update``)                      0 to 1e15; less than 1e-12 counts as 0
+sums of them, original sizes                            0, or 1e-12 to 1e24
+weights, penalties, hysteresis                          0, or 1e-12 to 1e12
+rates, loads, means and other factors                   1e-12 to 1e12
+bytes, and bytes a second                               0 (rates: not), or 1e-12 to 1e18
+times: arrivals, deadlines, steps, ``now`` [s]          -1e12 to 1e12 (deadlines: or infinite)
+slots                                                   1 to 2^50
+``min_slots``                                           0 to 2^50
+``max_slots``                                           at least 1; more than there are means all
+======================================================  ==========================================
+
+Whatever is not a number, masked, or out of range is a ValueError that names the field, the first bad
+entry and its value.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from malleable import _core
+
+__all__ = [
+    "ALL_SLOTS",
+    "BYTES",
+    "LATEST_TIME",
+    "LEFT",
+    "MOST_SLOTS",
+    "RATE",
+    "TOTAL",
+    "WEIGHT",
+    "WORK",
+    "Table",
+    "as_number",
+    "as_numbers",
+    "check_amount",
+    "check_count",
+    "check_moments",
+    "check_slots",
+    "check_time",
+    "floats",
+    "into_range",
+    "no_mask",
+    "shown",
+]
+
+ALL_SLOTS: int = _core.ALL_SLOTS
+"""``max_slots`` of a job that may use every slot there is."""
+MOST_SLOTS: int = _core.MOST_SLOTS
+LATEST_TIME: float = _core.LATEST_TIME
+WORK, LEFT, TOTAL, WEIGHT = _core.WORK, _core.LEFT, _core.TOTAL, _core.WEIGHT
+RATE, BYTES = _core.RATE, _core.BYTES
+
+_SHOWN = 60  # characters of a bad value that an error message repeats
+
+
+def shown(value: object) -> str:
+    """``repr`` of a value, on one line and cut to a length that fits into a message."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    try:
+        text = repr(value)
+    except (RecursionError, ValueError):  # nested too deeply; a whole number of too many digits
+        text = f"a {type(value).__name__} too large to show"
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
+
+
+def no_mask(field: str, values: Any) -> None:
+    """ValueError for a masked array."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise ValueError(f"{field}: a masked array; fill what is missing, or leave the rows out")
+
+
+def as_number(field: str, value: Any) -> float:
+    """``value`` as a float, not yet checked against a range; ValueError if it is not a number."""
+    no_mask(field, value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError(f"{field} = {shown(value)}: too large") from None
+    except (TypeError, ValueError):
+        raise ValueError(f"{field} = {shown(value)}: not a number") from None
+
+
+def check_amount(field: str, value: Any, limits: _core.Range) -> float:
+    """A number in its range as a float; ValueError otherwise."""
+    number = as_number(field, value)
+    if limits.least <= number <= limits.most or (limits.zero and number == 0.0):
+        return number
+    finite = math.isfinite(number) and (number > 0.0 or (limits.zero and number == 0.0))
+    above = "at least 0" if limits.zero else "above 0"
+    raise ValueError(
+        f"{field} = {shown(value)}: {limits.text if finite else f'must be finite and {above}'}"
+    )
+
+
+def check_time(field: str, value: Any) -> float:
+    """A time as a float; ValueError unless it is finite and within 1e12 seconds of 0."""
+    no_mask(field, value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    except (TypeError, ValueError):
+        raise ValueError(f"{field} = {shown(value)}: must be a time in seconds") from None
+    if not abs(number) <= LATEST_TIME:
+        finite = math.isfinite(number)
+        reason = "must be from -1e12 to 1e12 seconds" if finite else "must be finite"
+        raise ValueError(f"{field} = {shown(value)}: {reason}")
+    return number
+
+
+def check_slots(slots: Any, field: str = "slots") -> int:
+    """A capacity as an int; ValueError otherwise."""
+    whole = isinstance(slots, (int, np.integer)) and not isinstance(slots, bool)
+    if not whole and not (isinstance(slots, float) and slots.is_integer()):
+        raise ValueError(f"{field} = {shown(slots)}: must be a whole number, at least 1")
+    count = int(slots)
+    if not 1 <= count <= MOST_SLOTS:
+        raise ValueError(f"{field} = {shown(slots)}: must be at least 1 and at most 2^50")
+    return count
+
+
+def check_count(field: str, value: Any) -> int:
+    """A whole number, at least 0; ValueError otherwise."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
+        raise ValueError(f"{field} = {shown(value)}: must be a whole number, at least 0")
+    return min(int(value), 2**62)
+
+
+def _first_bad(field: str, values: Iterable[Any]) -> ValueError:
+    """The error for the first value that is not a number at all."""
+    for index, value in enumerate(values):
+        try:
+            float(value)
+        except OverflowError:
+            return ValueError(f"{field}[{index}] = {shown(value)}: too large")
+        except (TypeError, ValueError):
+            return ValueError(f"{field}[{index}] = {shown(value)}: not a number")
+    return ValueError(f"{field}: not numbers")
+
+
+def as_numbers(field: str, values: Any) -> npt.NDArray[Any]:
+    """An array of integers, floats or booleans, of any shape; ValueError for anything else."""
+    if isinstance(values, (str, bytes)):
+        raise ValueError(f"{field} = {shown(values)}: not a number")
+    no_mask(field, values)
+    if isinstance(values, Iterator):
+        values = list(values)
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError):
+        raise ValueError(f"{field}: entries differ in length or kind") from None
+    if array.dtype.kind not in "fiubOUS":
+        raise ValueError(f"{field}: {array.dtype} is not a kind of number")
+    if array.dtype.kind in "OUS":
+        try:
+            array = array.astype(np.float64)
+        except (TypeError, ValueError, OverflowError):
+            raise _first_bad(field, np.atleast_1d(array)) from None
+    return array
+
+
+def floats(field: str, values: Any, limits: _core.Range | None = None) -> npt.NDArray[np.float64]:
+    """Contiguous float64 of any shape, the same array where it is that; in range if one is given."""
+    array = np.asarray(as_numbers(field, values), dtype=np.float64, order="C")
+    if limits is not None:
+        limits.check(field, array.reshape(-1))
+    return array
+
+
+def check_moments(field: str, values: npt.NDArray[np.float64]) -> None:
+    """ValueError unless all are times from 0 to 1e12 seconds."""
+    _core.check_times(field, values.reshape(-1))
+    for row in np.flatnonzero(values < 0.0)[:1]:
+        raise ValueError(f"{field}[{row}] = {values[row]}: must be finite and at least 0")
+
+
+def into_range(values: npt.NDArray[np.float64], limits: _core.Range) -> npt.NDArray[np.float64]:
+    """Drawn numbers moved to the ends of the range where they lie beyond; 0 stays 0."""
+    moved: npt.NDArray[np.float64] = np.clip(values, limits.least, limits.most)
+    return np.where(values > 0.0, moved, 0.0)
+
+
+class Table:
+    """Columns that are validated once and read-only afterwards, in copies and pickles, too."""
+
+    __slots__ = ()
+
+    def _validate(self) -> None:
+        """ValueError for columns that do not fit together."""
+
+    def _freeze(self) -> None:
+        fields = [name for kind in type(self).__mro__ for name in getattr(kind, "__slots__", ())]
+        for field in (*fields, *getattr(self, "__dict__", ())):
+            column = getattr(self, field, None)
+            if isinstance(column, np.ndarray):
+                column.flags.writeable = False
+
+    def __setstate__(self, state: Any) -> None:
+        parts = state if isinstance(state, tuple) else (state,)
+        for part in parts:
+            if isinstance(part, Mapping):
+                for field, value in part.items():
+                    setattr(self, field, value)
+        self._validate()
+        self._freeze()

@@ -1,0 +1,30 @@
+"""Errors that say how to do it otherwise, in the words of Python and in those of the command line."""
+
+from __future__ import annotations
+
+__all__ = ["AdvisedError", "LimitError"]
+
+
+class AdvisedError(ValueError):
+    """What is wrong and where, and a way out.
+
+    Parameters
+    ----------
+    told : str
+        With the name of the file.
+    python, command : str
+        The way out for callers from Python, which is part of the message, and for users of the
+        command line, who read `in_commands` instead.
+    """
+
+    def __init__(self, told: str, python: str, command: str) -> None:
+        super().__init__(told, python, command)
+        self.in_commands = f"{told} ({command})"
+
+    def __str__(self) -> str:
+        told, python, _ = self.args
+        return f"{told} ({python})"
+
+
+class LimitError(AdvisedError):
+    """A file holds more than its reader was told to take."""
