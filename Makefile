@@ -1,31 +1,38 @@
 # Two commands matter: `make demo` and `make test`. Both need python3 (3.10 or later, with venv) and a C++20
-# compiler; everything else is installed into .venv.
+# compiler; everything else is installed into .venv. The core is compiled once, in build/core, for both.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-BUILD := build/tests
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+BUILD := build/core
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
-CPP := $(shell git ls-files 'cpp/*.[ch]pp' 'bindings/*.[ch]pp' 'benchmarks/*.cpp' 2>/dev/null)
+CPP := $(shell git ls-files 'cpp/*.[ch]pp' 'bindings/*.[ch]pp' 'benchmarks/*.cpp' 'fuzz/*.[ch]pp' 2>/dev/null)
 OUTPUT ?= out
+# Sets of extras that `make environments` installs the wheel with, each in an environment of its own.
+EXTRAS ?= none all
 
 export CMAKE_BUILD_PARALLEL_LEVEL := $(CORES)
 export MPLBACKEND := Agg
 
-.PHONY: all demo test install develop lint types unit pytest bench sanitize tidy package format clean
+.PHONY: all demo test install develop lint types unit pytest bench sanitize tsan fuzz fuzz-build fuzz-long tidy package \
+  environments full format clean
 
 all: test
 
-# What the package needs to run, with plots and tables.
+# What the package needs to run, with plots. Without build isolation the compiled objects outlast pip,
+# so that the tests link the same core.
 install: $(VENV)/.installed
 $(VENV)/.installed: pyproject.toml CMakeLists.txt $(CPP)
+	@echo 'Building malleable in .venv and $(BUILD); the first time takes about a minute.'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[plot,tables]'
+	$(PIP) install 'scikit-build-core>=0.10' 'pybind11>=2.13' 'cmake>=3.26' 'ninja>=1.11'
+	$(PIP) install --no-compile --no-build-isolation --config-settings=build-dir=$(BUILD) -e '.[plot]'
 	@touch $@
 
+# What the tests need beyond that. The package itself is installed already.
 develop: $(VENV)/.developed
 $(VENV)/.developed: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(PIP) install --no-build-isolation --config-settings=build-dir=$(BUILD) -e '.[dev]'
 	@touch $@
 
 # FLEX against FAIR and FIFO on a generated workload; with TRACE=path on a real one as well.
@@ -44,32 +51,71 @@ types: develop
 	$(BIN)/python -m mypy.stubtest malleable._core --allowlist tests/stubtest_allowlist.txt
 
 unit: develop
-	$(BIN)/cmake -S . -B $(BUILD) -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja -DMALLEABLE_BUILD_TESTS=ON >/dev/null
-	$(BIN)/cmake --build $(BUILD)
+	$(BIN)/cmake -S . -B $(BUILD) -DMALLEABLE_BUILD_TESTS=ON >/dev/null
+	$(BIN)/cmake --build $(BUILD) --target unit_tests
 	$(BIN)/ctest --test-dir $(BUILD) --output-on-failure -j $(CORES)
 
 pytest: develop
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(CORES)
 
 # Random tables through the core under AddressSanitizer and UBSan.
 sanitize: develop
 	$(BIN)/cmake -S . -B build/sanitize -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja \
 	  -DMALLEABLE_BUILD_TESTS=ON -DMALLEABLE_SANITIZE=ON >/dev/null
-	$(BIN)/cmake --build build/sanitize
+	$(BIN)/cmake --build build/sanitize --target unit_tests
 	$(BIN)/ctest --test-dir build/sanitize --output-on-failure -j $(CORES)
+
+# The threads tests under ThreadSanitizer: of the core, and from Python with an extension built for it.
+TSAN := build/tsan
+tsan: develop
+	$(BIN)/cmake -S . -B $(TSAN) -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja \
+	  -DMALLEABLE_BUILD_TESTS=ON -DMALLEABLE_BUILD_PYTHON=ON -DMALLEABLE_SANITIZE_THREADS=ON \
+	  -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python \
+	  -Dpybind11_DIR=$$($(BIN)/python -m pybind11 --cmakedir) >/dev/null
+	$(BIN)/cmake --build $(TSAN) --target test_threads _core
+	TSAN_OPTIONS=halt_on_error=1 setarch -R $(TSAN)/test_threads
+	$(BIN)/python tests/thread_sanitizer.py $(TSAN)
+
+# Every fuzz target in turn for FUZZ_SECONDS in all, with libFuzzer where there is clang and with a
+# mutator of our own where there is not; fuzz/README.md has the rest.
+FUZZ_SECONDS ?= 120
+FUZZ_RUNS ?= 1000000
+FUZZ_SIMULATION_RUNS ?= 50000
+FUZZ_COMPILER ?= $(shell command -v clang++)
+fuzz: fuzz-build
+	$(BIN)/python fuzz/run.py --build build/fuzz --seconds $(FUZZ_SECONDS)
+
+# So many inputs for each kernel and reader, and for each simulation.
+fuzz-long: fuzz-build
+	$(BIN)/python fuzz/run.py --build build/fuzz --runs $(FUZZ_RUNS) --simulation-runs $(FUZZ_SIMULATION_RUNS)
+
+fuzz-build: develop
+	@$(PIP) install 'atheris>=2.3' || echo 'No atheris here: targets in Python use a mutator of our own.'
+	$(BIN)/cmake -S . -B build/fuzz -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja \
+	  -DMALLEABLE_BUILD_FUZZ=ON $(if $(FUZZ_COMPILER),-DCMAKE_CXX_COMPILER=$(FUZZ_COMPILER)) >/dev/null
+	$(BIN)/cmake --build build/fuzz
 
 tidy: develop unit
 	$(BIN)/clang-tidy -p $(BUILD) --quiet $(filter cpp/src/%.cpp,$(CPP))
 
-# Builds the sdist, a wheel from it, and runs that wheel in an environment of its own.
+# The source distribution, and the wheel that is made from it.
 package: develop
-	rm -rf dist build/package
+	rm -rf dist
 	$(BIN)/python -m build --outdir dist >/dev/null
-	$(PYTHON) -m venv build/package
-	build/package/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
-	cd build/package && bin/python -c "import malleable as mb; print(mb.plan(mb.Jobs([3, 5]), 2))"
 
-bench: develop unit
+# The wheel alone and with extras, each set in a clean environment: every command gives its result or
+# names the extra that is missing.
+environments: package
+	MALLEABLE_WHEEL=$$(echo dist/*.whl) MALLEABLE_EXTRAS='$(EXTRAS)' \
+	  $(BIN)/python -m pytest tests/installed
+
+# What takes too long for every change.
+full: test sanitize tsan fuzz-long
+	$(MAKE) environments EXTRAS='none plot tables custom lp all'
+
+bench: develop
+	$(BIN)/cmake -S . -B $(BUILD) -DMALLEABLE_BUILD_TESTS=ON >/dev/null
+	$(BIN)/cmake --build $(BUILD) --target bench_core
 	$(BUILD)/bench_core
 	$(BIN)/python -m pytest benchmarks --benchmark-only
 

@@ -18,6 +18,9 @@ cluster_stream(): 20,000 jobs of log-normal map counts (mean 50, 1.5), 20 s a ma
     two tasks end together.
 cluster_overload(): 4,000 such jobs, one in 1.5 s, on 60 nodes of 5 map and 2 reduce slots, seed 3: hundreds
     wait.
+shortest_first(seed, generic): 800 jobs of log-normal map counts (mean 50, 1), three reduce tasks for ten maps,
+    20 s apart; a job's map tasks take lognormal(mean 20 s, 1), its reduce tasks three times another such
+    draw and 10 s copying; on map and reduce or on generic slots that give load 0.9.
 cluster_flow_stream(): 60 flows of five map and reduce jobs each, 20 s apart, on 30 generic slots, seed 2.
 cluster_section51(): 20 flows of that section's generator without its scaling, as map jobs of as many tasks as
     they have slots at most, on 25 generic slots, seed 1.
@@ -83,6 +86,7 @@ __all__ = [
     "section41_larger",
     "section41_tight",
     "section51_base",
+    "shortest_first",
     "slotted_cluster",
     "slotted_loop",
     "step_instance",
@@ -307,6 +311,22 @@ def cluster_overload() -> tuple[ClusterJobs, Cluster]:
     """Jobs come faster than 300 map slots can serve them: hundreds wait; simulate with ``speedup=0.5``."""
     jobs = generate_cluster_jobs(4_000, 3, gap=1.5)
     return jobs, Cluster([{"map_slots": 5, "reduce_slots": 2, "count": 60}])
+
+
+def shortest_first(seed: int, generic: bool) -> tuple[ClusterJobs, Cluster]:
+    """Jobs as unlike in their tasks' times as in their number, so that the order is what counts."""
+    rng = np.random.default_rng(seed)
+    drawn = generate_cluster_jobs(800, rng, gap=20.0, spread=1.0, reduce_share=0.3)
+    seconds = rng.lognormal(np.log(20.0) - 0.5, 1.0, (2, len(drawn)))
+    jobs = ClusterJobs(
+        drawn.maps,
+        seconds[0],
+        drawn.reduces,
+        3.0 * seconds[1],
+        arrival=drawn.arrival,
+        shuffle=drawn.shuffle,
+    )
+    return jobs, Cluster.for_load(jobs, 0.9, generic=generic)
 
 
 def cluster_flow_stream() -> tuple[ClusterJobs, Cluster]:

@@ -5,6 +5,7 @@
 
 import os
 from pathlib import Path
+from statistics import geometric_mean
 
 import pytest
 
@@ -16,7 +17,17 @@ from benchmarks.instances import (
     cluster_section51,
     cluster_stream,
     network_stream,
+    shortest_first,
 )
+
+TRACES = {
+    "facebook-2009": "swim-facebook/FB-2009_samples_24_times_1hr_0.tsv.gz",
+    "facebook-2010": "swim-facebook/FB-2010_samples_24_times_1hr_0.tsv.gz",
+    "yahoo": "yahoo-hawk/YH1_sub.tr.gz",
+    "google-2011": "google2011/jobs_dev.csv.gz",
+    "hadoop-59": "hadoop-rumen/folder-input-trace.json.gz",
+    "hadoop-7m": "hadoop-rumen/trace_7m.json.gz",
+}
 
 
 @pytest.mark.parametrize("policy", ["fifo", "fair", "flex", "asrpt"])
@@ -104,3 +115,44 @@ def test_facebook(benchmark, policy, options):
     result = benchmark.pedantic(mb.simulate, (jobs, "cluster", policy), options, rounds=1)
     benchmark.extra_info["decision_p99"] = result.timing[f"{policy} decision p99"]
     assert result.summary[policy]["jobs"] == len(jobs)
+
+
+@pytest.mark.parametrize("generic", [False, True], ids=["two-kinds", "generic"])
+def test_order_instance(benchmark, generic):
+    """Mean response of policies that go by work left over FAIR's: geometric mean, worst of 8 draws."""
+    ratios = []
+
+    def run():
+        for seed in range(8):
+            jobs, cluster = shortest_first(seed, generic)
+            ratios.append(_over_fair(jobs, cluster))
+
+    benchmark.pedantic(run, rounds=1)
+    for policy in ratios[0]:
+        column = [draw[policy] for draw in ratios]
+        benchmark.extra_info[policy] = round(geometric_mean(column), 3), round(max(column), 3)
+
+
+@pytest.mark.parametrize("generic", [False, True], ids=["two-kinds", "generic"])
+@pytest.mark.parametrize("trace", TRACES)
+def test_order_traces(benchmark, trace, generic):
+    """The same of a whole trace, by load."""
+    path = Path(os.environ.get("MALLEABLE_TRACES", "")) / TRACES[trace]
+    if not path.exists():
+        pytest.skip("set MALLEABLE_TRACES to the folder that has swim-facebook and others")
+    jobs = mb.read_cluster_workload(path)
+
+    def run():
+        for load in (0.5, 0.7, 0.9):
+            cluster = mb.Cluster.for_load(jobs, load, generic=generic)
+            for policy, ratio in _over_fair(jobs, cluster).items():
+                benchmark.extra_info[f"{policy} at {load}"] = round(ratio, 3)
+
+    benchmark.pedantic(run, rounds=1)
+
+
+def _over_fair(jobs, cluster):
+    names = ["asrpt", "srpt", "fifo", "fair"]
+    found = mb.simulate(jobs, "cluster", names, cluster=cluster, rng=1, records=False).summary
+    fair = found.pop("fair")["mean_response"]
+    return {name: summary["mean_response"] / fair for name, summary in found.items()}

@@ -29,14 +29,17 @@ def rows_of(jobs):
 
 def least_and_most(rows, slots, policy, min_mode):
     """What each job is guaranteed (a gang: needs) and may have."""
-    low = [r.low if r.work > 0 and policy != "fifo" else 0 for r in rows]
+    low = [r.low if policy != "fifo" else 0 for r in rows]
     if min_mode == "guarantee":
-        low = scale_minima([r.work for r in rows], low, slots)
-    return low, [min(r.high, slots) if r.work > 0 else 0 for r in rows]
+        low = scale_minima([1.0] * len(rows), low, slots)
+    # Who has nothing left keeps what it runs on until it is removed.
+    return low, [min(r.high if r.work > 0 else max(1, r.low), slots) for r in rows]
 
 
 def urgency(row, objective, policy):
-    """Small is urgent: arrival for FIFO, otherwise Smith's ratio."""
+    """Small is urgent: arrival for FIFO, otherwise Smith's ratio; before all, who has nothing left."""
+    if row.work == 0:
+        return -INF
     if policy == "fifo":
         return row.arrival
     size = row.size if objective.endswith("stretch") else 1.0
@@ -44,8 +47,19 @@ def urgency(row, objective, policy):
 
 
 def by_waterline(rows, slots, policy, min_mode):
-    """FAIR's or WDEQ's slots; gangs are admitted by row while they fit."""
+    """FAIR's or WDEQ's slots; gangs are admitted by row while they fit. First who has nothing left."""
     low, high = least_and_most(rows, slots, policy, min_mode)
+    given = [0] * len(rows)
+    gang = min_mode == "gang"
+    free = slots if gang else slots - sum(low)
+    for j, row in enumerate(rows):
+        if row.work > 0 or (gang and max(1, low[j]) > free):
+            continue
+        base = 0 if gang else low[j]
+        given[j] = base + min(high[j] - base, free)
+        free -= given[j] - base
+    slots -= sum(given)
+    high = [min(most, slots) for most in high]
     running, left = [], slots
     for j, row in enumerate(rows):
         need = max(1, low[j]) if min_mode == "gang" else 0
@@ -58,7 +72,6 @@ def by_waterline(rows, slots, policy, min_mode):
         [rows[j].weight if policy == "wdeq" else 1.0 for j in running],
         slots,
     )
-    given = [0] * len(rows)
     for j, share in zip(running, shares, strict=True):
         given[j] = share
     return given

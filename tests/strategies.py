@@ -12,6 +12,7 @@ from tests.oracles.packing import scale_minima
 KINDS = literal.KINDS
 AGGREGATES = ("sum", "max")
 OBJECTIVES = tuple(f"{a}:{k}" for a in AGGREGATES for k in KINDS)
+STRICT = ("sum:strict", "max:strict")  # may be infinite
 POLICIES = ("flex", "fair", "fifo", "wdeq")
 MIN_MODES = ("guarantee", "gang")
 

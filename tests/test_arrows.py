@@ -10,9 +10,11 @@ ROOT = Path(__file__).resolve().parent.parent
 CPP_ROOMS = ("model", "kernel", "policy", "sim")
 MODEL, KERNELS, PLANNING, EPOCH, SIMULATION, LIVE, REPORT, CLI, TOP = range(9)
 PYTHON_ROOMS = {
+    "domain": MODEL,
     "tables": MODEL,
     "flow_tables": MODEL,
     "objectives": MODEL,
+    "values": MODEL,
     "views": MODEL,
     "workloads": MODEL,
     "schedule_check": KERNELS,

@@ -138,10 +138,10 @@ def test_rates_far_apart(solver):
     [
         (([1, -1], [[1], [1]]), r"arrival_rates\[1\] = -1.0"),
         (([1, 1], [[1], [np.nan]]), r"execution_rates\[1, 0\] = nan"),
-        (([1], [[1], [1]]), "arrival_rates has 1 entries but execution_rates has 2 rows"),
+        (([1], [[1], [1]]), "arrival_rates has 1 entry but execution_rates has 2 rows"),
         (([1, 1], [[1], [0]]), r"execution_rates\[1\]: all 0"),
         (([[1]], [[1]]), "arrival_rates has 2 dimensions"),
-        ((["x"], [[1]]), "arrival_rates: not numbers"),
+        ((["x"], [[1]]), r"arrival_rates\[0\] = 'x': not a number"),
     ],
 )
 def test_wrong_input(arguments, message):

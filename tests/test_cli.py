@@ -1,10 +1,12 @@
 """The command line as a process: what it writes, what it says, how it ends."""
 
+import contextlib
 import csv
 import gzip
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.cells import cell_len
 
 import malleable as mb
 from malleable.cli import main
@@ -197,10 +200,13 @@ def test_a_trace_is_taken_at_its_last_arrival(tmp_path, packed, through):
     assert done.returncode == 0
     assert done.stderr == (
         "malleable: now = 20 s, the trace's last arrival (--at SECONDS: another time)\n"
+        "malleable: snapshot at 20 s: 3 jobs, all that had arrived by then with all of their work, as"
+        " a SWIM trace does not say when work was done (plan --snapshot fair: as FAIR leaves them)\n"
     )
     assert [job["name"] for job in read_json(done)["jobs"]] == ["j0", "j1", "j2"]
     done = run("plan", source, "--slots", 5, "--at", 0, "--json", "-", stdin=stdin)
-    assert (done.stderr, len(read_json(done)["jobs"])) == ("", 1)
+    assert done.stderr.startswith("malleable: snapshot at 0 s: 1 job, all that had arrived")
+    assert len(read_json(done)["jobs"]) == 1
 
 
 def test_the_snapshot_of_a_rumen_trace_has_what_is_left():
@@ -208,6 +214,9 @@ def test_the_snapshot_of_a_rumen_trace_has_what_is_left():
     trace += rumen("last", 40, 90, [(50, 60)])
     done = run("plan", "-", "--slots", 5, "--pieces", "-", stdin=trace)
     assert "now = 40 s" in done.stderr
+    assert (
+        "2 jobs submitted by then and not finished, with the work that was then left" in done.stderr
+    )
     rows = list(csv.DictReader(io.StringIO(done.stdout)))
     assert {row["job"]: float(row["end"]) for row in rows} == {"half": 60.0, "last": 50.0}
 
@@ -237,7 +246,7 @@ def test_phase():
         ("work\nx\n", ["row 0", "work = 'x'"]),
         ("", ["empty"]),
         (bytes(range(256)) * 9, ["binary"]),
-        (gzip.compress(b"work\n" + b"1\n" * 9000)[:-20], ["truncated"]),
+        (gzip.compress(b"work\n" + b"1\n" * 9000, mtime=0)[:-20], ["truncated"]),
         (b'{"jobID": "a", "submitTime": 1', ["JSON"]),
     ],
 )
@@ -344,7 +353,8 @@ def test_out_of_memory_is_one_line(table, monkeypatch, capsys):
 def test_a_reader_that_leaves_early_is_no_error(tmp_path):
     table = "work\n" + "1\n" * 20_000
     (tmp_path / "t.csv").write_text(table)
-    command = [*COMMAND, "plan", str(tmp_path / "t.csv"), "--slots", "50", "--json", "-"]
+    command = [*COMMAND, "plan", str(tmp_path / "t.csv"), "--slots", "50", "--effort", "0"]
+    command += ["--json", "-"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout.readline() == b"{\n"
         process.stdout.close()
@@ -530,6 +540,83 @@ def test_progress_and_tables_on_a_terminal(tmp_path):
     read_json(done)
     assert b"decisions" in os.read(master, 100_000)
     os.close(master)
+
+
+def on_terminal(columns, *arguments):
+    """What somebody sees on a terminal of that width, without colours."""
+    pty = pytest.importorskip("pty")
+    master, slave = pty.openpty()
+    size = {"COLUMNS": str(columns), "LINES": "50"}
+    done = subprocess.Popen(
+        [*COMMAND, *map(str, arguments)],
+        stdin=subprocess.DEVNULL,
+        stdout=slave,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, **size, "TERM": "xterm"},
+    )
+    os.close(slave)
+    seen = b""
+    with contextlib.suppress(OSError):  # that is how the end of a terminal is told
+        while more := os.read(master, 100_000):
+            seen += more
+    os.close(master)
+    assert done.wait() == 0
+    return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", seen.decode()).replace("\r", "").splitlines()
+
+
+@pytest.mark.parametrize("columns", [60, 80])
+def test_tables_keep_all_columns_on_a_narrow_terminal(columns, tmp_path):
+    (tmp_path / "t.csv").write_text(TABLE)
+    cluster = tmp_path / "c.csv"
+    cluster.write_text("maps,map_seconds,reduces,reduce_seconds,arrival\n8,2,2,1,0\n3,90,1,5,3\n")
+    three = "fair,fifo,srpt"
+    for heads, arguments in (
+        ("response bound stretch p50 p99 max map shuffle", ("simulate", "--generate", 500)),
+        (
+            "SRPT our p50 p99 max busy unfinished",
+            ("simulate", "--model", "slotted", "--generate", 50),
+        ),
+        (
+            "median p95 p99 makespan Jain dissatisfied users apart lost idle churn",
+            ("simulate", cluster, "--model", "cluster", "--load", 0.5, "--policy", three),
+        ),
+        ("slots start end penalty", ("plan", tmp_path / "t.csv", "--slots", 50)),
+        ("minima maxima p99.9", ("bench", "--jobs", 50, "--epochs", 5)),
+        (
+            "paper ours criterion verdict poorest throughout",
+            ("reproduce", "flex-fig5", "--quick", "--simulations", 1),
+        ),
+    ):
+        lines = on_terminal(columns, *arguments)
+        assert max(map(cell_len, lines)) <= columns
+        words = " ".join(lines).split()
+        assert set(heads.split()) <= set(words), arguments
+        assert "…" not in "".join(lines)
+
+
+def test_the_instances_of_bench_are_told_in_words(capsys):
+    assert main(["bench", "--jobs", "30", "--epochs", "2"]) == 0
+    out = capsys.readouterr().out
+    assert "2 slots a job, minima of 1" in out
+    assert "10 jobs a slot, no minima or maxima" in out
+    assert "(a)" not in out
+
+
+def test_one_is_singular(capsys, tmp_path):
+    """Of whatever the command line counts."""
+    jobs, reduces = tmp_path / "t.csv", tmp_path / "r.csv"
+    jobs.write_text("name,work\na,4\n")
+    reduces.write_text("name,arrival,map,reduce\na,1,1,1\n")
+    for arguments in (
+        ("plan", jobs, "--slots", 1),
+        ("plan", jobs, "--slots", 1, "--explain"),
+        ("simulate", reduces, "--model", "slotted", "--machines", 1),
+        ("reproduce", "asrpt-fig5", "--simulations", 1),
+        ("reproduce", "flowflex-fig11", "--simulations", 1),
+    ):
+        assert main(list(map(str, arguments))) == 0
+        found = re.findall(r"(?<![\d.,/of ] )(?<![\d.,])\b1 [a-z]+s\b", capsys.readouterr().out)
+        assert [text for text in found if text not in ("1 is",)] == [], arguments
 
 
 def test_main_reads_what_the_generator_wrote(tmp_path):

@@ -130,7 +130,8 @@ def test_formats_are_detected_and_stated(capsys):
     call = ["simulate", "t.tsv", "--model", "cluster", "--load", "0.5", "--policy", "fifo"]
     assert main([*call, "--read", "block_bytes=10"]) == 0
     assert (
-        "20 map and 1 reduce tasks), read as swim with block_bytes = 10," in capsys.readouterr().out
+        "20 map tasks, 1 reduce task), read as swim with block_bytes = 10,"
+        in capsys.readouterr().out
     )
     Path("t.tsv").write_text("a\t0\t0\t99\t0\t0\nb\t9\t9\t99\t5\t0\nc\n")
     assert main(call) == 1

@@ -18,11 +18,11 @@ def test_the_urgent_get_the_slack():
     assert first.changed.tolist() == [True, True, True]
     epoch.update([2], work=0.0)
     second = epoch.decide(now=1.0)
-    assert second.slots.tolist() == [6, 4, 0]
+    assert second.slots.tolist() == [5, 4, 1]  # the estimate has run out, the job has not ended
     assert second.changed.tolist() == [True, True, True]
     epoch.remove([0])
     third = epoch.decide(now=2.0)
-    assert dict(zip(third.ids.tolist(), third.slots.tolist(), strict=True)) == {1: 4, 2: 0}
+    assert dict(zip(third.ids.tolist(), third.slots.tolist(), strict=True)) == {1: 4, 2: 1}
     assert not third.changed.any()
 
 
@@ -59,13 +59,30 @@ def test_the_size_is_the_first_work_unless_given():
     assert epoch.decide(3.0).plan().penalty.tolist() == [(3.0 + 1.0) / 8]
 
 
-def test_work_done_ends_now_and_work_never_had_at_arrival():
+def test_who_has_nothing_left_ends_now_and_keeps_its_slots():
     epoch = mb.Epoch(2, "sum:completion")
     ids = epoch.add([8.0, 0.0, 3.0], arrival=[0.0, 1.0, 1.0])
     epoch.update(ids[:1], work=0.0)
-    plan = epoch.decide(5.0).plan()
+    decision = epoch.decide(5.0)
+    assert decision.slots.tolist() == [1, 1, 0]
+    plan = decision.plan()
     plan.validate()
-    assert plan.completion.tolist() == [5.0, 1.0, 6.5]
+    assert plan.allocation.tolist() == [1, 1, 0]
+    assert plan.completion.tolist() == [5.0, 5.0, 6.5]
+    assert decision.value == plan.value == 5.0 + 5.0 + 6.5
+    assert decision.lower_bound <= plan.lower_bound == plan.value
+    # A plan of the same table ends them when they came, and the checker tells the two apart.
+    table = mb.plan(plan.jobs, 2, "sum:completion", now=5.0)
+    table.validate()
+    assert table.completion.tolist() == [0.0, 1.0, 6.5]
+    for wrong in (plan, table):
+        wrong.live = not wrong.live
+        with pytest.raises(ValueError, match="has no work and should end"):
+            wrong.validate()
+    epoch.update(ids[2:], min_slots=2)
+    assert epoch.decide(5.0).slots.tolist() == [0, 0, 2]  # guarantees come first
+    epoch.remove(ids[:2])
+    assert epoch.decide(5.0).slots.tolist() == [2]
 
 
 def test_capacity_comes_and_goes():
@@ -95,7 +112,7 @@ def test_huge_minima_leave_no_trace():
     """Sums of slot counts stay exact after a minimum that dwarfs them has come and gone."""
     epoch = mb.Epoch(100)
     epoch.add([3.0, 4.0], min_slots=[3, 4], max_slots=[5, 200])
-    ids = epoch.add([1.0, 1.0], min_slots=[mb.ALL_SLOTS, 2**53 + 1])
+    ids = epoch.add([1.0, 1.0], min_slots=[2**50, 2**50 - 1])
     assert epoch.decide().slots.sum() == 100
     epoch.update(ids[1:], min_slots=1)
     epoch.remove(ids[:1])
@@ -165,4 +182,4 @@ def test_what_it_says_about_itself():
     epoch = mb.Epoch(4, "max:stretch")
     epoch.add([2.0, 3.0])
     assert epoch.objective == "max:stretch"
-    assert repr(epoch.decide(2.0)) == "Decision(now=2, 2 jobs, 4 slots, 1 changed)"
+    assert repr(epoch.decide(2.0)) == "Decision(now=2.0, 2 jobs, 4 slots, 1 changed)"

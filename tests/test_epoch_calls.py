@@ -188,7 +188,7 @@ class EpochMachine(RuleBasedStateMachine):
             assert given == by_waterline(rows, self.slots, self.policy, self.min_mode)
         elif self.min_mode == "guarantee" and self.by_one_key():
             low, high = least_and_most(rows, self.slots, self.policy, self.min_mode)
-            scaled = low != [r.low if r.work > 0 and self.policy != "fifo" else 0 for r in rows]
+            scaled = low != [r.low if self.policy != "fifo" else 0 for r in rows]
             keys = [urgency(row, self.objective, self.policy) for row in rows]
             for j, job in enumerate(ids):
                 if self.last.get(job, 0) > low[j]:

@@ -14,7 +14,7 @@ def test_baselines_decide_as_they_plan(policy, min_mode):
     rng = np.random.default_rng([102, len(policy)])
     for _ in range(15):
         slots = int(rng.integers(1, 25))
-        jobs = random_jobs(rng, int(rng.integers(1, 12)), slots, minima="large", idle=0.1)
+        jobs = random_jobs(rng, int(rng.integers(1, 12)), slots, minima="large")
         epoch = mb.Epoch(slots, policy=policy, min_mode=min_mode)
         epoch.add(jobs=jobs)
         decision = epoch.decide()
@@ -32,7 +32,7 @@ def test_with_an_effort_flex_decides_as_it_plans(objective, effort, min_mode):
     rng = np.random.default_rng([103, len(objective), effort])
     for _ in range(4):
         slots = int(rng.integers(2, 25))
-        jobs = random_jobs(rng, 9, slots, minima="small", maxima="tight", idle=0.1, now=3.0)
+        jobs = random_jobs(rng, 9, slots, minima="small", maxima="tight", idle=0.0, now=3.0)
         epoch = mb.Epoch(slots, objective, effort=effort, min_mode=min_mode)
         epoch.add(jobs=jobs)
         decision = epoch.decide(3.0)
@@ -150,7 +150,7 @@ def test_value_and_bound_are_those_of_the_plan(objective, policy, effort):
     rng = np.random.default_rng([106, len(objective), len(policy)])
     for _ in range(10):
         slots = int(rng.integers(1, 25))
-        jobs = random_jobs(rng, int(rng.integers(1, 40)), slots, minima="small", idle=0.1, now=3.0)
+        jobs = random_jobs(rng, int(rng.integers(1, 40)), slots, minima="small", idle=0.0, now=3.0)
         epoch = mb.Epoch(slots, objective, policy=policy, effort=effort)
         epoch.add(jobs=jobs)
         decision = epoch.decide(now=3.0)

@@ -76,3 +76,27 @@ def test_faults(break_it, message):
     break_it(plan)
     with pytest.raises(ValueError, match=message):
         check_flow_schedule(plan)
+
+
+def test_work_too_short_for_the_clock():
+    """It leaves no piece, but it ends when its turn has come, and so does its flow."""
+    flows = mb.Flows([[{"work": 5e14}], [{"work": 6.8e-6}]])
+    plan = mb.plan(flows, 1, "max:stretch", policy="fifo")
+    assert plan.pieces["job"].tolist() == [0] and plan.completion.tolist() == [5e14, 5e14]
+    plan.validate()
+    plan.completion = plan.completion * [1, 0]
+    with pytest.raises(ValueError, match="flow flow1: completion 5"):
+        plan.validate()
+
+
+def test_work_that_rounding_of_times_hides():
+    """A millionth of a millionth of a moment is not looked for where times have fewer digits."""
+    jobs = [
+        {"name": "short", "work": 3.51435582518404e-08},
+        {"name": "next", "work": 6.0, "after": ["short"]},
+        {"name": "beside", "work": 6.0},
+    ]
+    flows = mb.Flows([[{"work": 3.0}], [{"work": 50.77}], jobs])
+    for policy in ("flowflex", "flowflex-literal", "fifo", "fair"):
+        for now in (0.0, 37.11707847574213, 1e9):
+            mb.plan(flows, 1, "sum:tardy", policy=policy, now=now).validate()

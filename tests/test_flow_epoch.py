@@ -1,7 +1,11 @@
 """The epoch over flows: what comes, changes, finishes; what is decided."""
 
+import copy
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import malleable as mb
 from malleable.workloads import section51_flows
@@ -138,6 +142,91 @@ def test_flows_that_leave_take_their_phases_along():
     epoch.remove([0])
     decision = epoch.decide(0.0)
     assert decision.ids.tolist() == [3, 4, 5] and decision.slots.tolist() == [3, 2, 0]
+
+
+POLICIES = ("flowflex", "flowflex-fast", "flowflex-literal", "fair", "fifo")
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_job_whose_estimate_ran_out_runs_until_it_has_finished(policy):
+    epoch = mb.FlowEpoch(10, policy=policy)
+    epoch.add(two_steps())
+    epoch.add(mb.Flows([[{"work": 50.0}]], arrival=0.0))
+    epoch.update([0], work=0.0)
+    decision = epoch.decide(1.0)
+    parent, child, ready = decision.slots.tolist()
+    assert parent >= 1 and child == 0 and ready >= 8 and decision.slots.sum() == 10
+    assert decision.ready.tolist() == [True, False, True]
+    # It counts as ending now.
+    plan = decision.plan()
+    plan.validate()
+    assert plan.completion[0] == 1.0
+    epoch.finish([0])
+    assert epoch.decide(2.0).slots[0] > 0
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32), st.integers(1, 9), st.sampled_from(POLICIES))
+def test_estimates_that_run_out_stop_nobody(seed, slots, policy):
+    """Whatever is ready keeps its place; nothing blocked runs; no slot idles that somebody can use."""
+    rng = np.random.default_rng(seed)
+    epoch = mb.FlowEpoch(slots, policy=policy, ready_fraction=float(rng.choice([1.0, 0.3])))
+    jobs = []
+    for _ in range(int(rng.integers(1, 4))):
+        rows = [{"name": f"{k}", "work": float(rng.integers(0, 6))} for k in range(4)]
+        for k in range(1, 4):
+            rows[k]["after"] = [f"{i}" for i in range(k) if rng.random() < 0.4]
+            rows[k]["max_slots"] = int(rng.integers(1, 5))
+        jobs.append(rows)
+    table = mb.Flows(jobs)
+    continues = [-1] * len(table.work)
+    for child in range(len(continues)):
+        if table.after(child) and table.after(child)[0] not in continues:
+            continues[child] = table.after(child)[0]
+    epoch.add(table, continues=continues)
+    ran_out = np.flatnonzero(rng.random(len(table.work)) < 0.4)
+    epoch.update(ran_out, work=0.0)
+    done = np.flatnonzero(
+        [not table.after(k) and rng.random() < 0.3 for k in range(len(continues))]
+    )
+    epoch.finish(done)
+    decision = epoch.decide(0.0)
+    got = dict(zip(decision.ids.tolist(), decision.slots.tolist(), strict=True))
+    ready = dict(zip(decision.ids.tolist(), decision.ready.tolist(), strict=True))
+    work = np.where(np.isin(np.arange(len(table.work)), ran_out), 0.0, table.work)
+    assert sum(got.values()) <= slots
+    assert all(got[job] <= min(table.max_slots[job], slots) for job in got)
+    assert not any(got[job] for job in got if not ready[job])
+    held = [job for job in got if ready[job] and work[job] == 0.0]
+    assert sum(got[job] >= 1 for job in held) == min(len(held), slots)
+    if held:
+        able = sum(min(int(table.max_slots[job]), slots) for job in got if ready[job])
+        assert sum(got.values()) == min(slots, able)
+    decision.plan().validate()
+
+
+def test_fair_without_estimates_is_a_waterline():
+    epoch = mb.FlowEpoch(7, policy="fair")
+    epoch.add(mb.Flows([[{"work": 5.0, "max_slots": 2}], [{"work": 9.0}], [{"work": 1.0}]]))
+    before = epoch.decide(0.0).slots.tolist()
+    assert before == [2, 3, 2]
+    epoch.update([2], work=0.0)
+    assert epoch.decide(0.0).slots.tolist() == before
+
+
+def test_a_decision_that_is_refused_tells_nothing_and_keeps_nothing():
+    epoch = mb.FlowEpoch(4)
+    epoch.add(mb.Flows([[{"work": 8}], [{"work": 8}]]))
+    epoch.finish([0])
+    before = copy.deepcopy(epoch)
+    with pytest.raises(ValueError, match="now"):
+        epoch.decide(float("nan"), slots=9)
+    epoch._goal = None  # the plan fails
+    with pytest.raises(AttributeError):
+        epoch.decide(1.0, slots=9)
+    epoch._goal = before._goal
+    assert epoch == before and epoch.slots == 4
+    assert epoch.decide(1.0).ended.tolist() == [0]
 
 
 def test_simulated_epochs_end_and_every_plan_is_valid():

@@ -84,6 +84,17 @@ def test_cluster_stream():
     assert jobs.map_work.sum() / (span * cluster.map_slots.sum()) == pytest.approx(0.7, rel=0.01)
 
 
+def test_shortest_first():
+    for generic in (False, True):
+        jobs, cluster = instances.shortest_first(3, generic)
+        span = np.ptp(jobs.arrival)
+        assert (len(jobs), cluster.generic) == (800, generic)
+        assert jobs.reduces.tolist() == np.ceil(0.3 * jobs.maps).tolist()
+        work = jobs.map_work.sum() + (jobs.reduce_work.sum() if generic else 0.0)
+        assert work / (span * cluster.map_slots.sum()) == pytest.approx(0.9, rel=0.05)
+        assert np.log(jobs.map_seconds).std() == pytest.approx(1.0, rel=0.1)
+
+
 def test_other_cluster_instances():
     jobs, cluster = instances.cluster_overload()
     work = jobs.map_work.sum() / (np.ptp(jobs.arrival) * cluster.map_slots.sum())

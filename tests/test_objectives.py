@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import malleable as mb
 from malleable.objectives import parse_objective
 from tests.oracles import objectives as literal
-from tests.strategies import KINDS, OBJECTIVES, cases, penalty_columns, with_deadlines
+from tests.strategies import KINDS, OBJECTIVES, STRICT, cases, penalty_columns, with_deadlines
 
 
 def paid(objective, jobs, times):
@@ -21,13 +21,13 @@ def paid(objective, jobs, times):
 
 
 def test_every_documented_objective_is_known():
-    for text in (*OBJECTIVES, "sum:custom", "max:custom"):
+    for text in (*OBJECTIVES, *STRICT, "sum:custom", "max:custom"):
         goal = parse_objective(text)
         aggregate, kind = text.split(":")
         assert goal.aggregate == aggregate
         assert [mb.KINDS[k] for k in goal.kinds] == [kind]
         assert goal.text == text
-    assert (*KINDS, "custom") == mb.KINDS
+    assert (*KINDS, "strict", "custom") == mb.KINDS
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_an_empty_table_takes_an_empty_list_of_objectives():
 
 
 def test_a_single_objective_of_one_job_counts_for_one_job():
-    with pytest.raises(ValueError, match="objective has 1 entries but there are 3 jobs"):
+    with pytest.raises(ValueError, match="objective has 1 entry but there are 3 jobs"):
         parse_objective(["sum:tardy"], 3)
 
 

@@ -47,7 +47,7 @@ def test_estimates(table, tmp_path, capsys):
     assert main(["simulate", str(table), "--estimates", str(table.parent / "none.csv")]) == 1
     other.write_text("map,shuffle\n9,9\n")
     assert main(["simulate", str(table), "--estimates", str(other)]) == 1
-    assert "1 jobs, expected 3" in capsys.readouterr().err
+    assert "1 job, expected 3" in capsys.readouterr().err
 
 
 def test_overload_is_noted(capsys):

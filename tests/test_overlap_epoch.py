@@ -100,9 +100,9 @@ def test_fcfs_goes_by_arrival():
         ({"map": [1, np.nan]}, "map[1] = nan"),
         ({"shuffle": [1, np.inf]}, "shuffle[1] = inf"),
         ({"ready": [-1, 0]}, "ready[0] = -1"),
-        ({"max_map_slots": [1, 0.5]}, "most_map[1] = 0.5"),
+        ({"max_map_slots": [1, 0.5]}, "max_map_slots[1] = 0.5"),
         ({"map": [1, 2, 3]}, "map has shape"),
-        ({"map": ["a", "b"]}, "map: expected numbers"),
+        ({"map": ["a", "b"]}, "map[0] = 'a': not a number"),
     ],
 )
 def test_wrong_input_changes_nothing(change, message):
@@ -126,7 +126,7 @@ def test_ids_and_columns_are_checked_as_of_every_epoch():
     epoch.add([1, 2], 3.0)
     with pytest.raises(ValueError, match=r"^ids\[0\] = 9223372036854775808: no such job"):
         epoch.remove(np.array([2**63], dtype=np.uint64))
-    with pytest.raises(ValueError, match="^map: expected numbers"):
+    with pytest.raises(ValueError, match="^map: expected numbers, rows of one length"):
         epoch.add([[1.0], [1.0, 2.0]], 1.0)
     with pytest.raises(ValueError, match=r"^map has shape \(1, 2\)"):
         epoch.add([[1.0, 2.0]], 1.0)

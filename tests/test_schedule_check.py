@@ -18,12 +18,18 @@ def schedule(jobs, slots, rows, completion, *, now=0.0, policy="flex", min_mode=
     columns = list(zip(*rows, strict=True)) if rows else [[], [], [], []]
     kinds = (np.int64, float, float, np.int64)
     names = ("job", "start", "end", "slots")
+    allocation = np.zeros(len(jobs), dtype=np.int64)
+    for job, start, end, held in rows:
+        if start <= now < end and 0 <= job < len(jobs):
+            allocation[job] += held
     return SimpleNamespace(
         jobs=jobs,
         slots=slots,
         now=now,
         policy=policy,
         min_mode=min_mode,
+        live=False,
+        allocation=allocation,
         completion=np.array(completion, float),
         pieces={
             name: np.array(column, kind)
@@ -86,7 +92,7 @@ def test_a_minimum_holds_until_the_end():
         check_schedule(schedule(jobs, 4, gap, [2.5, 2.0]))
     check_schedule(schedule(jobs, 4, gap, [2.5, 2.0], policy="fifo"))
     late = [(1, 0.5, 1.5, 3), (0, 0.0, 4 / 3, 3)]
-    with pytest.raises(ValueError, match="job1.*waits"):
+    with pytest.raises(ValueError, match="job1.*minimum is 1"):
         check_schedule(schedule(jobs, 6, late, [4 / 3, 1.5]))
 
 
@@ -129,6 +135,36 @@ def test_jobs_without_work_end_at_their_arrival():
         check_schedule(schedule(jobs, 1, [(1, 0.0, 1.0, 1)], [0.0, 1.0]))
     with pytest.raises(ValueError, match="job0"):
         check_schedule(schedule(jobs, 2, [(1, 0.0, 1.0, 1), (0, 0.0, 1.0, 1)], [-3.0, 1.0]))
+
+
+def test_no_slots_too_many_now_however_short_they_are_held():
+    """Jobs that are over before the clock moves leave no pieces, but they take slots all the same."""
+    jobs = mb.Jobs([1e-12, 10.0], max_slots=[10, 10])
+    short = schedule(jobs, 10, [(1, 1.7e9, 1.7e9 + 1, 10)], [1.7e9, 1.7e9 + 1], now=1.7e9)
+    for slots in ([10, 0], [3, 7]):
+        short.allocation = np.array(slots)
+        check_schedule(short)
+    short.allocation = np.array([10, 10])
+    with pytest.raises(ValueError, match="allocation: 20 slots of 10"):
+        check_schedule(short)
+    short.allocation = np.array([-1, 10])
+    with pytest.raises(ValueError, match="job0.*allocation: -1 slots"):
+        check_schedule(short)
+
+
+def test_a_second_of_too_many_slots_is_seen_on_todays_clock():
+    jobs = mb.Jobs([10.0, 10.0])
+    now = 1.7e9
+    rows = [(0, now, now + 1.0, 10), (1, now + 0.5, now + 1.5, 10)]
+    with pytest.raises(ValueError, match="20 slots of 10"):
+        check_schedule(schedule(jobs, 10, rows, [now + 1.0, now + 1.5], now=now))
+
+
+def test_the_allocation_is_what_the_pieces_show():
+    wrong = schedule(JOBS, 3, GOOD, ENDS)
+    wrong.allocation = np.array([1, 2])
+    with pytest.raises(ValueError, match="job0.*allocation: 1 slots, but its pieces have 2 now"):
+        check_schedule(wrong)
 
 
 def test_short_and_long_columns():

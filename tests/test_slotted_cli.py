@@ -109,7 +109,7 @@ def test_what_people_see(capsys, table, tmp_path):
     assert "9 machines, preemptive reduce tasks" in out
     assert "theorem 2 promises every work-conserving policy a ratio below" in out
     assert pictures[0].read_bytes().startswith(b"\x89PNG")
-    assert b"flow time so far" in pictures[1].read_bytes() or b"<svg" in pictures[1].read_bytes()
+    assert b"flow time so far / that of the SRPT bound" in pictures[1].read_bytes()
     status, out, _ = call(capsys, "simulate", "--model", "slotted", table, "--machines", 2)
     assert "theorem 2 promises nothing at load 1 or more" in out
 
@@ -150,7 +150,7 @@ def test_estimates(capsys, table, tmp_path):
     short = tmp_path / "short.csv"
     short.write_text("map,reduce\n2,9\n")
     status, _, err = call(capsys, "simulate", "--model", "slotted", table, "--estimates", short)
-    assert (status, "short.csv: 1 jobs, expected 3" in err) == (1, True)
+    assert (status, "short.csv: 1 job, expected 3" in err) == (1, True)
 
 
 @pytest.mark.parametrize(

@@ -153,6 +153,34 @@ def test_further_decisions_of_a_slot_hand_out_what_is_idle():
     assert (second.ids.tolist(), second.maps.tolist()) == ([int(ids[1])], [2])
 
 
+@pytest.mark.parametrize("policy", LOOP_POLICIES)
+def test_map_work_follows_the_tasks_that_wait(policy):
+    """Without ``map_left`` a loop decides as one that says a slot for each task that waits."""
+    rng = np.random.default_rng(7)
+    silent, told = (mb.SlottedEpoch(12, policy, slot_seconds=2.0) for _ in range(2))
+    maps, left = rng.integers(2, 20, 9), rng.uniform(0, 40, 9)
+    ids = silent.add(0.0, maps, left)
+    assert told.add(0.0, maps, left, map_left=maps * 2.0).tolist() == ids.tolist()
+    for slot in range(1, 12):
+        maps = np.maximum(maps - rng.integers(0, 4, 9), 0)
+        silent.update(ids, maps=maps)
+        told.update(ids, maps=maps, map_left=maps * 2.0)
+        decisions = [epoch.decide(2.0 * slot) for epoch in (silent, told)]
+        assert decisions[0] == decisions[1]
+    assert silent == told
+
+
+def test_map_work_that_was_told_is_told_of_each_task():
+    ranks = {}
+    for told in (None, 60.0):
+        epoch = mb.SlottedEpoch(1, "srpt")
+        ids = epoch.add(0.0, [10, 9], [0.0, 0.0], map_left=None if told is None else [10.0, told])
+        epoch.update(ids, maps=[5, 2])
+        ranks[told] = epoch.decide(0.0).ids.tolist()
+    # 5 and 2 slots; or 5 slots, and 2 of 9 tasks that take 60 together.
+    assert ranks == {None: [int(ids[1])], 60.0: [int(ids[0])]}
+
+
 def test_removed_jobs_leave_the_virtual_schedule():
     """A small job that is done early holds the virtual machines that would plan the other's maps."""
     for cancelled in (True, False):
@@ -188,7 +216,7 @@ def test_wrong_calls_change_nothing():
         (lambda: epoch.decide(5.0, machines=0), "machines = 0"),
         (lambda: epoch.update([ids[0], 77], maps=1), r"ids\[1\] = 77: no such job"),
         (lambda: epoch.update(ids, maps=[1, 2**41]), r"maps\[1\]"),
-        (lambda: epoch.finish([ids[0], ids[0]]), "occurs twice"),
+        (lambda: epoch.finish([ids[0], ids[0]]), "named twice"),
         (lambda: epoch.remove([-1]), r"ids\[0\] = -1"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -55,7 +55,7 @@ BAD_ROWS = [
     ("max_slots", NAN, "nan", "whole"),
     ("size", NAN, "nan", "finite"),
     ("size", INF, "inf", "finite"),
-    ("size", -1.0, "-1.0", "at least 0"),
+    ("size", -1.0, "-1", "at least 0"),
 ]
 
 
@@ -242,7 +242,7 @@ def test_columns_are_read_only_copies():
 
 
 def test_zero_work_and_equal_limits_are_fine():
-    jobs = mb.Jobs([0, 0.0, 1e-300], min_slots=[3, 0, 1], max_slots=[3, 1, 1], weight=0)
+    jobs = mb.Jobs([0, 0.0, 1e-12], min_slots=[3, 0, 1], max_slots=[3, 1, 1], weight=0)
     assert len(jobs) == 3
     assert mb.Jobs([1], sla=[[(-5, 0), (-4, 0), (0, 0)]]).sla == [
         [(-5.0, 0.0), (-4.0, 0.0), (0.0, 0.0)]

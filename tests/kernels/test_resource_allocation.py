@@ -253,7 +253,7 @@ def test_linear_tables_give_what_no_table_gives():
 @pytest.mark.parametrize(
     ("speedup", "says"),
     [
-        ([{1: 3.0}], "speedup has 1 tables but there are 2 jobs"),
+        ([{1: 3.0}], "speedup has 1 table but there are 2 jobs"),
         ([{1: 3.0}, {}], r"speedup\[1\]"),
         ([{1: 3.0}, {0: 3.0}], r"speedup\[1\]"),
         ([{1: 3.0}, {1.5: 3.0}], r"speedup\[1\]"),

@@ -26,6 +26,8 @@ def penalty(kind, time, *, arrival=0.0, size=1.0, weight=1.0, deadline=math.inf,
     """Penalty of one job that completes at the absolute ``time`` (which may be infinite)."""
     if kind == "lateness" and math.isinf(deadline):
         raise ValueError("lateness needs a deadline")
+    if kind == "strict":
+        return 0.0 if meets(time, deadline) else math.inf
     if weight == 0.0:
         return 0.0  # also at an infinite time, where 0 * inf would be NaN
     if kind == "response":
@@ -53,6 +55,8 @@ def latest_time(kind, level, *, arrival=0.0, size=1.0, weight=1.0, deadline=math
     """The latest completion whose penalty is at most ``level``; -inf if there is none."""
     if kind == "lateness" and math.isinf(deadline):
         raise ValueError("lateness needs a deadline")
+    if kind == "strict":
+        return with_slack(deadline) if level >= 0.0 else -math.inf
     if weight == 0.0:
         return math.inf if level >= 0.0 else -math.inf
     if kind == "response":

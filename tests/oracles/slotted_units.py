@@ -98,7 +98,8 @@ def simulate(table, machines, policy, preemptive, estimates=None, bounce=False, 
         order = now.ranked(1)
 
         if policy in ("asrpt", "unlock", "dsrpt"):
-            served = virtual_slot(known, machines)
+            # DSRPT knows no more of a job that has ended, whatever its estimate said.
+            served = virtual_slot(live if policy == "dsrpt" else known, machines)
         if policy == "asrpt":
             for job in order:
                 if mapping[job]:

@@ -71,6 +71,8 @@ def split(here, step, ready, conserving, bounce):
     )
     beta = min(max(j["ex"], j["ey"]) / max(min(j["ex"], j["ey"]), 1e-300) for j in here)
     large, small = step * beta / (1 + beta), step / (1 + beta)
+    # Nothing is left for who turns out to have both phases: it takes what is left over.
+    conserving = conserving or 1 - 1 / (1 + beta) == 1
     able = [any(j["left"] > 0 for j in group) for group in (heavy, other)]
     shares = (large, small) if all(able) or not conserving else (step * able[0], step * able[1])
     maps = {}

@@ -239,3 +239,20 @@ def test_custom_penalty():
     expected = (np.arange(1, 5) * plan.flow_completion**2).sum()
     assert plan.value == pytest.approx(expected)
     assert 0.0 < plan.lower_bound <= plan.value
+
+
+def test_a_flow_that_stayed_hot_for_ever():
+    """Weights and works over some decades: pricing took an arc that the pivot refused, round after round."""
+    rows = [
+        [(100, 25, [])],
+        [(0.2, 25, [])],
+        [(8.9, 22, []), (40, 16, []), (1, 18, [1]), (20, 25, [0]), (40, 12, [1])],
+        [(0.66, 25, [])],
+    ]
+    flows = as_flows(rows, weight=[0.0023, 3, 90, 0.2])
+    plan = mb.plan(flows, 25, "sum:response")
+    plan.validate()
+    assert plan.lower_bound <= plan.value <= plan.lower_bound * 1.001
+    epoch = mb.FlowEpoch(25, "sum:response")
+    epoch.add(flows)
+    assert epoch.decide(0.0).slots.sum() == 25

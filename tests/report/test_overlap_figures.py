@@ -43,8 +43,8 @@ def test_figure_7_on_generated_jobs(tmp_path):
         assert row["map_utilisation"] == pytest.approx(row["shuffle_utilisation"])
     claims = overlap_claims(figure)
     assert len(claims) == 4
-    assert claims[0].holds
-    assert claims[3].holds  # balanced sizes: MaxSRPT
+    assert claims[0].verdict.holds
+    assert claims[3].verdict.holds  # balanced sizes: MaxSRPT
     assert json.loads(json.dumps(overlap_figure_dict(figure)))["source"] == "generated"
     assert len(overlap_figure_report(figure)) == 4
     pytest.importorskip("matplotlib")
@@ -67,7 +67,7 @@ def test_figure_9(tmp_path):
     assert [row["load"] for row in figure.rows] == [0.75] * 4 + [0.9] * 4
     claims = overlap_claims(figure)
     assert sum(claim.claim.startswith("mean response") for claim in claims) == 6
-    assert all(claim.holds for claim in claims if claim.claim.startswith("slowdown"))
+    assert all(claim.verdict.holds for claim in claims if claim.claim.startswith("slowdown"))
     for load, found in figure.slowdown.items():
         assert load in PRINTED
         for count, mean in found.values():
@@ -101,7 +101,7 @@ def test_wrong_figures():
 def test_claims_can_fail(monkeypatch):
     monkeypatch.setitem(overlap_figures.PRINTED, 0.75, {"max-srpt": 1.0})
     figure = run_overlap_figure("overlap-fig9", jobs=3000)
-    assert not next(c for c in overlap_claims(figure) if c.claim.startswith("mean")).holds
+    assert not next(c for c in overlap_claims(figure) if c.claim.startswith("mean")).verdict.holds
 
 
 def test_plots(tmp_path):

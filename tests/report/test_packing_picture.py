@@ -1,5 +1,6 @@
 """The picture of a packing: what is drawn, not how it looks."""
 
+import re
 import sys
 
 import numpy as np
@@ -61,6 +62,76 @@ def test_deadlines_are_counted_as_met_and_missed():
     assert {"deadline met (1)", "deadline missed (1)"} <= set(words)
 
 
+def deadline_marks(axes):
+    """Marks of deadlines, with what a number beside them says of marks that lie on each other."""
+    spots = np.concatenate([c.get_offsets() for c in axes.collections if len(c.get_offsets())])
+    return spots[np.isclose(spots[:, 1], spots[:, 1].max())]
+
+
+@pytest.mark.parametrize("stamp", [0.0, 1767672000.0])
+@pytest.mark.parametrize("copies", [1, 30])
+def test_every_deadline_that_is_counted_is_shown(stamp, copies):
+    """Also those before and beyond the axis, and those that lie on each other."""
+    due = stamp + np.array([-5.0, 3.0, 3.0, 9.0, 1e5, np.inf])
+    jobs = mb.Jobs(
+        [400, 40, 40, 30, 2, 1] * copies, arrival=stamp - 10, deadline=due.tolist() * copies
+    )
+    plan = mb.plan(jobs, 50, now=stamp)
+    axes = plan.plot().axes[0]
+    legends = [c for c in axes.get_children() if type(c).__name__ == "Legend"]
+    words = [text.get_text() for legend in legends for text in legend.get_texts()]
+    counted = sum(int(re.search(r"\((\d+)\)", text)[1]) for text in words if "deadline" in text)
+    marks = deadline_marks(axes)
+    low, high = axes.get_xlim()
+    assert counted == len(marks) == 5 * copies
+    assert ((low <= marks[:, 0]) & (marks[:, 0] <= high)).all()
+    beside = {text.get_text() for text in axes.texts if text.get_text().startswith("×")}
+    assert beside == ({"×2"} if copies == 1 else {"×30"})
+
+
+@pytest.mark.parametrize("now", [0.0, 1767672000.0])
+@pytest.mark.parametrize("jobs", [4, 15, 100])
+def test_no_words_lie_on_each_other(now, jobs):
+    table = section41(jobs, 10 * jobs, rng=1)
+    stamped = mb.Jobs(
+        table.work, arrival=now, max_slots=table.max_slots, deadline=now + table.deadline
+    )
+    for figure in (
+        mb.plan(stamped, 10 * jobs, now=now).plot(),
+        draw_packings(
+            [mb.plan(stamped, 10 * jobs, policy=p, now=now) for p in ("flex", "fair", "fifo")]
+        ),
+    ):
+        figure.draw_without_rendering()
+        found = []
+        for axes in figure.axes:
+            below = [axes.xaxis.get_offset_text(), axes.yaxis.get_offset_text(), axes.xaxis.label]
+            legends = [c for c in axes.get_children() if type(c).__name__ == "Legend"]
+            found += [text for text in (*below, *axes.get_xticklabels(), *legends)
+                      if type(text).__name__ == "Legend" or text.get_text()]  # fmt: skip
+        boxes = [text.get_window_extent() for text in found]
+        for k, one in enumerate(boxes):
+            for other in boxes[k + 1 :]:
+                across = min(one.x1, other.x1) - max(one.x0, other.x0)
+                upright = min(one.y1, other.y1) - max(one.y0, other.y0)
+                assert min(across, upright) <= 0.5
+
+
+@pytest.mark.parametrize("large", [0, 1, 3])
+def test_a_colour_bar_names_no_place_twice(large):
+    work = np.concatenate([np.random.default_rng(3).exponential(10, 300), [5000.0] * large])
+    plan = mb.plan(mb.Jobs(work, max_slots=40), 500, effort=0)
+    bar = plan.plot().axes[1]
+    labels = [text.get_text() for text in bar.get_yticklabels()]
+    assert len(labels) >= 4
+    assert len(set(labels)) == len(labels)
+    # Each stands at work of the job that it names.
+    share = np.cumsum(plan.jobs.work[plan.order]) / plan.jobs.work.sum()
+    for place, at in zip(labels, bar.get_yticks(), strict=True):
+        row = int(place) - 1
+        assert (share[row - 1] if row else 0.0) - 1e-9 <= at <= share[row] + 1e-9
+
+
 def test_stack_has_what_ends_last_at_the_bottom():
     plan = mb.plan(mb.Jobs([10, 30, 20], min_slots=1), 10)
     assert _stack(plan).band.tolist() == [2, 0, 1]
@@ -88,8 +159,10 @@ def test_files(tmp_path):
     plan.plot(tmp_path / "a.png")
     assert (tmp_path / "a.png").read_bytes().startswith(PNG)
     with pytest.raises(FileExistsError, match="force"):
-        plan.plot(tmp_path / "a.png")
-    plan.plot(tmp_path / "a.png", force=True)
+        plan.plot(tmp_path / "a.png", force=False)
+    (tmp_path / "a.png").write_text("old")
+    plan.plot(tmp_path / "a.png")
+    assert (tmp_path / "a.png").read_bytes().startswith(PNG)
     with pytest.raises(ValueError, match=r"a\.xyz: unknown image format, expected one of .*png"):
         plan.plot(tmp_path / "a.xyz")
     assert [path.name for path in tmp_path.iterdir()] == ["a.png"]

@@ -100,6 +100,7 @@ def test_frame_without_pandas_says_what_is_missing(monkeypatch):
         mb.plan(mb.Jobs([1]), 1).to_frame()
 
 
-def test_json_text_refuses_nan():
-    with pytest.raises(ValueError, match="JSON"):
-        json_text({"x": np.nan})
+def test_json_has_null_for_what_is_no_json():
+    content = {"x": np.nan, "y": [1.5, (-math.inf, "z")], "w": {"v": np.float64(np.inf)}, "u": None}
+    made = json.loads(json_text(content), parse_constant=pytest.fail)
+    assert made == {"x": None, "y": [1.5, [None, "z"]], "w": {"v": None}, "u": None}

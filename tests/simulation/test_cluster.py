@@ -161,7 +161,7 @@ def test_estimates_are_not_the_truth():
         ({"slow_start": 2}, "slow_start = 2: must be from 0 to 1"),
         ({"nonsense": 1}, "nonsense: unknown option"),
         ({"estimates": "maybe"}, "expected 'learn'"),
-        ({"estimates": [[1.0, math.nan]]}, r"estimates\[1\] = nan"),
+        ({"estimates": [[1.0, math.nan]]}, r"estimates\[0, 1\] = nan"),
         ({"policy": "best"}, "policy = 'best'"),
         ({"objective": "sum:sla"}, "not one that cluster jobs"),
         ({"objective": "sum:lateness"}, r"deadline\[0\] = inf"),

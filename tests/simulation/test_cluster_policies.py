@@ -1,9 +1,12 @@
 """Policies on a cluster: those of a user, and built-in ones against them."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
 import malleable as mb
+from benchmarks.instances import shortest_first
 from tests.cluster_runs import Oldest, completions, nodes, run
 
 
@@ -82,55 +85,128 @@ def remaining(view):
 remaining.style = "ranks"
 
 
-class VirtualSrpt:
-    """ASRPT's order from a virtual machine in small steps; shares no code with ours."""
+class Virtual:
+    """ASRPT with a virtual machine in exact fractions, task by task; shares no code with ours."""
 
     name, style, depends_on_time = "virtual", "node", True
 
-    def __init__(self, sizes, speed, step=1e-2):
-        self.sizes, self.speed, self.step = sizes, speed, step
-        self.left, self.done, self.now = {}, [], 0.0
+    def __init__(self, jobs, slots):
+        """``slots``: of maps and of reduces, or one number for both."""
+        self.tasks = [jobs.maps.tolist(), jobs.reduces.tolist()]
+        self.seconds = [
+            [Fraction(seconds) for seconds in column.tolist()]
+            for column in (jobs.map_seconds, jobs.reduce_seconds)
+        ]
+        self.generic = np.isscalar(slots)
+        self.slots = [slots, slots] if self.generic else slots
+        self.now, self.here, self.there = Fraction(0), [], {}
+        self.left, self.held, self.running = {}, {}, {}
 
-    def advance(self, now):
-        while self.now < now - 1e-9:
-            work = self.speed * self.step
-            while work > 0 and self.left:
-                job = min(self.left, key=lambda j: (self.left[j], j))
-                used = min(work, self.left[job])
-                self.left[job] -= used
-                work -= used
-                if self.left[job] <= 1e-9:
-                    del self.left[job]
-                    self.done.append(job)
-            self.now += self.step
+    def work(self, phase, job, tasks):
+        work = tasks * self.seconds[phase][job]
+        return work if self.generic else work / self.slots[phase]
+
+    def runs(self):
+        """Tasks a second of the reduce work that gets slots there."""
+        maps = {job: self.left[job][0] for job in self.here}
+        order = sorted(
+            (self.work(0, j, maps[j]) + self.work(1, j, self.there[j]), k, j)
+            for k, j in enumerate(self.here)
+        )
+        free, speeds = self.slots[1] - sum(self.held[job] for job in self.here), {}
+        for _, _, job in order:
+            if self.generic:
+                free -= min(free, maps[job])
+            if self.there[job] > 0:
+                given = min(free, self.left[job][1] - self.held[job])
+                free -= given
+                if given + self.held[job]:
+                    speeds[job] = (given + self.held[job]) / self.seconds[1][job]
+        return speeds
+
+    def look(self, state):
+        """On to now, then what is really left."""
+        now = Fraction(state.now)
+        while self.now < now:
+            speeds = self.runs()
+            step = min([now - self.now, *(self.there[j] / v for j, v in speeds.items())])
+            for job, speed in speeds.items():
+                self.there[job] -= speed * step
+            self.now += step
+        left = state.total - state.finished
+        self.here = state.present.tolist()
+        for job in self.here:
+            self.left[job] = left[job].tolist()
+            self.running[job] = int(state.running[job, 1])
+            self.held[job] = self.running[job] if self.left[job][0] else 0
+            self.there[job] = min(
+                self.there.get(job, Fraction(self.tasks[1][job])), self.left[job][1]
+            )
 
     def job_arrived(self, state, job):
-        self.advance(state.now)
-        self.left[job] = self.sizes[job]
+        self.look(state)
+
+    def task_finished(self, state, job, phase, node, seconds):
+        self.look(state)
 
     def choose(self, state, node, pool):
-        self.advance(state.now)
-        order = self.done + sorted(self.left, key=lambda j: (self.left[j], j))
-        for job in order:
-            if state.eligible(job, pool):
-                return job, pool
-        return None
+        ranks, blocked = [], 0
+        if sum(self.held[job] for job in self.here) == self.slots[1]:
+            blocked = min(self.work(0, j, self.left[j][0]) for j in self.here if self.held[j])
+        for k, job in enumerate(self.here):
+            maps, reduces = self.left[job]
+            rank = self.work(0, job, maps)
+            if pool == 0 and maps:
+                rank += self.work(1, job, self.there[job])
+                rank += blocked if reduces and not self.running[job] else 0
+            else:
+                rank += self.work(1, job, reduces)
+            phases = (0, 1) if self.generic else (pool,)
+            ranks += [(rank, k, p, job) for p in phases if state.eligible(job, p)]
+        if not ranks:
+            return None
+        return min(ranks)[3], min(ranks)[2]
 
 
-def test_asrpt_follows_a_virtual_machine():
-    rng = np.random.default_rng(9)
-    count = 25
-    maps, arrival = rng.integers(1, 12, count), np.sort(rng.integers(0, 60, count)).astype(float)
-    seconds = rng.integers(1, 6, count) + np.arange(count) / 100
-    jobs = mb.ClusterJobs(maps, seconds, arrival=arrival)
-    own = VirtualSrpt(jobs.map_work.tolist(), 5)
-    cluster = mb.Cluster([{"map_slots": 4, "reduce_slots": 1}])
-    result = mb.simulate(jobs, "cluster", ["asrpt", own], cluster=cluster, epoch=0, rng=1)
-    by = {
-        name: result.records["completion"][result.records["policy"] == name]
-        for name in ("asrpt", "virtual")
-    }
-    assert by["asrpt"].tolist() == by["virtual"].tolist()
+@pytest.mark.parametrize("generic", [False, True])
+def test_asrpt_follows_a_virtual_machine(generic):
+    moved = 0
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        count = 25
+        arrival = np.sort(rng.integers(0, 120, count)).astype(float)
+        maps, reduces = rng.integers(0, 12, count), rng.integers(0, 6, count)
+        seconds = rng.integers(1, 64, (2, count)) / 8 + np.arange(count) / 256
+        jobs = mb.ClusterJobs(maps, seconds[0], reduces, 2 * seconds[1], arrival=arrival)
+        cluster = mb.Cluster([{"slots": 7} if generic else {"map_slots": 4, "reduce_slots": 3}])
+        own = Virtual(jobs, 7 if generic else (4, 3))
+        by = {
+            policy: run(jobs, policy, cluster).records["completion"].tolist()
+            for policy in ("asrpt", "srpt")
+        }
+        assert by["asrpt"] == run(jobs, own, cluster).records["completion"].tolist()
+        moved += by["asrpt"] != by["srpt"]
+    assert moved  # else the machine would not matter
+
+
+# Geometric means of ASRPT over FAIR are 0.47, 0.68, 0.64 and 0.70 here; they were 0.89, 0.81, 1.09 and
+# 0.75 when one virtual machine did all work at the speed of all slots.
+@pytest.mark.parametrize(
+    ("generic", "slow_start", "margin"),
+    [(False, 0.05, 0.6), (True, 0.05, 0.75), (False, 1.0, 0.75), (True, 1.0, 0.73)],
+)
+def test_asrpt_is_below_fair_where_srpt_is(generic, slow_start, margin):
+    ratios = []
+    for seed in range(8):
+        jobs, cluster = shortest_first(seed, generic)
+        result = run(jobs, ["asrpt", "srpt", "fair"], cluster, epoch=0.5, slow_start=slow_start)
+        mean = {name: s["mean_response"] for name, s in result.summary.items()}
+        assert mean["asrpt"] <= mean["fair"] or mean["srpt"] > mean["fair"]
+        ratios.append([mean["asrpt"] / mean["fair"], mean["srpt"] / mean["fair"]])
+    asrpt, srpt = np.exp(np.log(ratios).mean(axis=0))
+    assert srpt <= margin
+    assert asrpt <= margin
+    assert asrpt <= 1.02 * srpt
 
 
 def test_srpt_ranks_by_work_left():

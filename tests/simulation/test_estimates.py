@@ -132,3 +132,86 @@ def test_wrong_words():
         mb.simulate(mb.MapShuffleStream(5, 0.5), estimates=([1.0], [1.0]))
     with pytest.raises(ValueError, match="shuffle_estimate: missing"):
         mb.MapShuffleJobs([1], [1], map_estimate=[1])
+
+
+_SIZES = np.array([[40.0, 8.0], [2.0, 20.0], [16.0, 4.0], [6.0, 12.0]])
+_TASKS = np.array([[8, 2], [1, 5], [4, 1], [2, 3]])
+_SECONDS = _SIZES / _TASKS
+_MODELS = {
+    "tandem": (mb.MapShuffleJobs(*_SIZES.T), {}, _SIZES.T, SIZED),
+    "slotted": (
+        mb.MapReduceJobs([8, 1, 4, 2], [[8], [10, 10], [4], [6, 6]]),
+        {"machines": 2},
+        _SIZES[:, 1],
+        ("asrpt", "unlock", "dsrpt", "srpt", "lrpt"),
+    ),
+    "cluster": (
+        mb.ClusterJobs(_TASKS[:, 0], _SECONDS[:, 0], _TASKS[:, 1], _SECONDS[:, 1]),
+        {"cluster": {"node": [{"map_slots": 2, "reduce_slots": 1}]}, "epoch": 0},
+        _SECONDS,
+        mb.CLUSTER_POLICIES,
+    ),
+}  # jobs, options, sizes as `estimates` takes them, policies
+_CASES = [
+    (model, policy)
+    for model, (*_, policies) in _MODELS.items()
+    for policy in policies
+    if policy != "flowflex"  # of generic slots
+] + [("generic", policy) for policy in mb.CLUSTER_POLICIES]
+_MODELS["generic"] = (
+    _MODELS["cluster"][0],
+    {"cluster": {"node": [{"slots": 3}]}, "epoch": 0},
+    *_MODELS["cluster"][2:],
+)
+
+
+def _ends(model, policy, estimates):
+    jobs, options, *_ = _MODELS[model]
+    name = "cluster" if model == "generic" else model
+    return (
+        mb.simulate(jobs, name, policy, rng=1, estimates=estimates, **options)
+        .records["completion"]
+        .tolist()
+    )
+
+
+@pytest.mark.parametrize(("model", "policy"), _CASES)
+def test_columns_in_every_model(model, policy):
+    sizes = _MODELS[model][2]
+    truth = _ends(model, policy, None)
+    # Whatever holds the numbers, and of whatever kind they are.
+    for same in (sizes, sizes.tolist(), tuple(sizes), np.asfortranarray(sizes, np.float32)):
+        assert _ends(model, policy, same) == truth
+    wrong = sizes[..., ::-1] if model == "tandem" else sizes[::-1]
+    assert _ends(model, policy, wrong) == _ends(model, policy, wrong.tolist())
+    assert (sizes > 0).all()  # nothing was written to them
+
+
+@pytest.mark.parametrize(
+    ("model", "policy"),
+    [("tandem", "max-srpt"), ("slotted", "asrpt"), ("cluster", "srpt"), ("generic", "flowflex")],
+)
+def test_columns_tell_policies(model, policy):
+    sizes = _MODELS[model][2]
+    opposite = sizes.max() + sizes.min() - sizes
+    assert _ends(model, policy, opposite) != _ends(model, policy, None)
+
+
+@pytest.mark.parametrize("model", _MODELS)
+@pytest.mark.parametrize("as_list", [False, True])
+def test_wrong_columns_in_every_model(model, as_list):
+    sizes, policies = _MODELS[model][2:]
+    place = (1, 0) if sizes.ndim == 2 else (1,)
+    named = {"tandem": r"shuffle_estimate\[0\]", "slotted": r"estimates\[1\]"}
+    for bad in (np.nan, np.inf, -np.inf, -1.0):
+        wrong = sizes.copy()
+        wrong[place] = bad
+        field = named.get(model, r"estimates\[1, 0\]")
+        with pytest.raises(ValueError, match=rf"^{field} = {bad}: must be finite and at least 0"):
+            _ends(model, policies[0], wrong.tolist() if as_list else wrong)
+    for wrong in (sizes[..., :-1], sizes[:0], sizes[None], sizes[..., None], np.array(["x"] * 4)):
+        with pytest.raises(ValueError, match="estimate"):
+            _ends(model, policies[0], wrong.tolist() if as_list else wrong)
+    for wrong in (True, [[1.0], [1.0, 2.0]], object(), {"a": 1}, np.array(1.0), 1j):
+        with pytest.raises(ValueError, match="estimate"):
+            _ends(model, policies[0], wrong)

@@ -60,8 +60,8 @@ def test_files(tmp_path: Path) -> None:
             for path in (packed, text):
                 write(path)
                 with pytest.raises(FileExistsError, match=f"{path.name}: exists"):
-                    write(path)
-                write(path, force=True)
+                    write(path, force=False)
+                write(path)
             read = parquet.read_table(packed).to_pydict()
             assert read == {column: values.tolist() for column, values in table.items()}
             with text.open(newline="") as handle:

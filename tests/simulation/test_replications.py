@@ -93,8 +93,8 @@ def test_figure_6():
     slack = figure.panels["slack"]
     assert len({round(point.fair.mean, 9) for point in slack}) == 1
     assert slack[-1].flex.mean < slack[0].flex.mean < slack[0].fair.mean
-    assert sum(claim["holds"] for claim in shown["claims"]) >= 7
-    assert any(str(line).startswith("holds") for line in figure6_tables(figure))
+    assert {claim["verdict"] for claim in shown["claims"]} == {"open"}  # one run has no interval
+    assert any(str(line).startswith("open (one") for line in figure6_tables(figure))
     drawn = draw_figure6(figure)
     assert len(drawn.axes) == 8
     stars = [

@@ -419,7 +419,7 @@ def test_lognormal_estimates():
         ({"estimates": [1.0, float("nan")]}, r"estimates\[1\] = nan"),
         ({"estimates": [-1.0, 1.0]}, r"estimates\[0\] = -1"),
         ({"estimates": -0.5}, "estimates = -0.5"),
-        ({"estimates": ["x", 1]}, "estimates: not numbers"),
+        ({"estimates": ["x", 1]}, "not a number"),
         ({"estimates": "columns"}, "the only word is 'column'"),
         ({"estimates": "column"}, "the table has no reduce_estimate"),
         ({"underestimates": "last"}, "underestimates = 'last'"),

@@ -288,7 +288,7 @@ def test_records_are_written(tmp_path):
     assert lines[0].startswith("job_id,workload_name,submission_time,")
     assert len(lines) == 5
     with pytest.raises(FileExistsError):
-        result.write_records(tmp_path / "records.csv")
+        result.write_records(tmp_path / "records.csv", force=False)
     pytest.importorskip("matplotlib")
     result.plot(tmp_path / "cdf.png")
     assert (tmp_path / "cdf.png").stat().st_size > 1000

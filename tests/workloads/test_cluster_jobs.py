@@ -24,7 +24,7 @@ def test_columns_broadcast_and_add_up():
     assert jobs.reduce_work.tolist() == [6, 14]
     assert jobs.weight.tolist() == [1, 1]
     assert jobs.deadline.tolist() == [math.inf, math.inf]
-    assert repr(jobs) == "ClusterJobs(2 jobs, 2 map and 3 reduce tasks)"
+    assert repr(jobs) == "ClusterJobs(2 jobs, 2 map tasks, 3 reduce tasks)"
     with pytest.raises(ValueError, match="read-only"):
         jobs.maps[0] = 3
 
@@ -39,8 +39,8 @@ def test_columns_broadcast_and_add_up():
         (([2], [[1, -2]]), r"map_seconds\[0\] = -2"),
         (([1, 1], [1, 2, 3]), "map_seconds has 3 entries but maps has 2"),
         (([1], 1, [1, 2]), "reduces has 2 entries but maps has 1"),
-        ((["x"], 1), "maps: not whole numbers"),
-        (([1], "x"), "map_seconds: not numbers"),
+        ((["x"], 1), "not a number"),
+        (([1], "x"), "map_seconds = 'x': not a number"),
     ],
 )
 def test_wrong_columns(arguments, message):
@@ -152,7 +152,7 @@ up = false
 
 def test_toml():
     cluster = mb.read_cluster(io.StringIO(TOML))
-    assert repr(cluster) == "Cluster(4 nodes, 10 map and 3 reduce slots)"
+    assert repr(cluster) == "Cluster(4 nodes, 10 map slots, 3 reduce slots)"
     assert cluster.rate.tolist() == [1, 1, 1, 2]
     assert cluster.type_names == ["type0", "big"]
     assert [cluster.rack_names[k] for k in cluster.rack] == ["a", "b", "a", "rack0"]
@@ -181,7 +181,7 @@ def test_toml():
         ("[[node]]\nslots = 1\nlink = -1", r"node\[0\].link = -1"),
         ("[[node]]\nslots = 1\ncount = 0", r"node\[0\].count = 0"),
         ("[[node]]\nslots = 1\n[[user]]\nminimum = 1", r"user\[0\].name"),
-        ("[[node]]\nslots = 1\n[[change]]\ntime = 1\nnode = 1\nup = true", "there are 1 nodes"),
+        ("[[node]]\nslots = 1\n[[change]]\ntime = 1\nnode = 1\nup = true", "there are 1 node"),
         ("[[node]]\nslots = 1\n[[change]]\ntime = 1\nnode = 0\nup = 1", "must be true or false"),
         ("[node]\nslots = 1", r"node: write \[\[node\]\]"),
         ("[[node]]\nslots = 1\n[rack]\nlink = 1", r"rack: write \[\[rack\]\]"),
@@ -189,7 +189,10 @@ def test_toml():
         ("[[node]]\nslots = 1\n[[rack]]\nname = 'a'\nlink = 1", "no node is in this rack"),
         ("[[node]]\nslots = 1\n[[rack]]\nname = 'rack0'", r"rack\[0\].link: missing"),
         ("[[node]]\nslots = 1\n[[rack]]\nname = 'rack0'\nlink = 0", r"rack\[0\].link = 0.0: must"),
-        ("[[node]]\nslots = 1\n[[rack]]\nname = 'rack0'\nlink = nan", "link = nan: must be above"),
+        (
+            "[[node]]\nslots = 1\n[[rack]]\nname = 'rack0'\nlink = nan",
+            "link = nan: must be finite and above",
+        ),
         ("[[node]]\nslots = 1\n[[rack]]\nname = 'rack0'\nlink = 'x'", "not a number"),
         ("[[node]]\nslots = 1\n[[rack]]\nname = 'rack0'\nup = 1", "unknown key 'up'"),
         (

@@ -155,7 +155,9 @@ def test_truncated_files():
     rng = np.random.default_rng(3)
     records = [rumen(f"j{k}", (1, int(rng.integers(2, 10**9)))) for k in range(3000)]
     data = gzip.compress("\n".join(records).encode())
-    with pytest.raises(ValueError, match=r"1 of \d+ jobs malformed: after \d+ jobs: .*truncated"):
+    with pytest.raises(
+        ValueError, match=r"1 of \d+ jobs malformed: after [\d,]+ jobs: .*truncated"
+    ):
         mb.read_cluster_rumen(io.BytesIO(data[: len(data) // 2]))
     with pytest.warns(UserWarning, match="1 of"):
         kept = mb.read_cluster_rumen(io.BytesIO(data[: len(data) // 2]), errors="skip")
@@ -194,7 +196,7 @@ def test_alibaba():
 
 def test_flows_without_maxima_need_a_task_time():
     text = json.dumps({"flows": [{"jobs": [{"name": "a", "work": 6}]}]})
-    with pytest.raises(ValueError, match="task_seconds: needed, as job 'flow0/a' has no max_slots"):
+    with pytest.raises(ValueError, match=r"job 'flow0/a' has no max_slots.*\(say task_seconds\)"):
         mb.read_cluster_flows(io.StringIO(text))
     assert mb.read_cluster_flows(io.StringIO(text), task_seconds=2).maps.tolist() == [3]
 
@@ -202,7 +204,7 @@ def test_flows_without_maxima_need_a_task_time():
 def test_tpch(tmp_path):
     path = tmp_path / "profiles.json"
     path.write_text(json.dumps(PROFILES))
-    with pytest.raises(ValueError, match=r"graphs: no queries\.yaml beside"):
+    with pytest.raises(ValueError, match=r"no queries\.yaml with its query graphs beside it"):
         mb.read_cluster_workload(path)
     (tmp_path / "queries.yaml").write_text(
         "graphs:\n  - name: Q1\n    graph:\n      - name: 0\n        children: [1]\n      - name: 1\n"

@@ -89,8 +89,12 @@ def test_phase_snapshot_and_options_reach_the_reader() -> None:
     assert read_workload(io.StringIO(RUMEN), at=4).work.tolist() == [2]
     with pytest.raises(ValueError, match="option 'task_seconds' does not apply to a job table"):
         read_workload(io.StringIO(TABLE), task_seconds=7)
-    with pytest.raises(ValueError, match="option 'errors' does not apply to a SWIM trace"):
-        read_workload(io.StringIO(SWIM), errors="skip")
+    with pytest.raises(ValueError, match="option 'reduce_from' does not apply to a SWIM trace"):
+        read_workload(io.StringIO(SWIM), reduce_from="startTime")
+    with pytest.warns(UserWarning, match=r"1 of 3 jobs malformed: line 3: 1 tab-separated"):
+        assert len(read_workload(io.StringIO(SWIM + "j2\n"), errors="skip")) == 2
+    with pytest.raises(ValueError, match="errors = 'ignore'"):
+        read_workload(io.StringIO(TABLE), errors="ignore")
     with pytest.raises(ValueError, match="phase = 'shuffle'"):
         read_workload(io.StringIO(SWIM), phase="shuffle")
 
@@ -110,7 +114,7 @@ def test_phase_snapshot_and_options_reach_the_reader() -> None:
         (b"work\n\xff\n", "not UTF-8"),
         (b'{"slots": 3}', "line 1: an object without jobID; not a Rumen job trace"),
         (SWIM.encode() + b"j2\n", "line 3: 1 tab-separated fields"),
-        (gzip.compress(TABLE.encode())[:-9], "truncated"),
+        (gzip.compress(TABLE.encode(), mtime=0)[:-9], "truncated"),
     ],
 )
 def test_what_cannot_be_read(data: bytes, problem: str, tmp_path: Path) -> None:

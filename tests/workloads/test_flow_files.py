@@ -56,7 +56,8 @@ def test_plain_or_zipped_path(tmp_path):
     path = tmp_path / "flows.json"
     write_flows(path, read_flows(text(SMALL)))
     with pytest.raises(FileExistsError):
-        write_flows(path, read_flows(text(SMALL)))
+        write_flows(path, read_flows(text(SMALL)), force=False)
+    write_flows(path, read_flows(text(SMALL)))
     zipped = tmp_path / "flows.bin"
     zipped.write_bytes(gzip.compress(path.read_bytes()))
     assert (

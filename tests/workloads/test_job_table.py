@@ -148,7 +148,7 @@ def test_huge_cell_gives_a_short_message() -> None:
 
 
 names = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=6)
-amounts = st.floats(0, 1e300, allow_subnormal=True)
+amounts = st.just(0.0) | st.floats(1e-12, 1e12)
 
 
 @st.composite
@@ -203,8 +203,8 @@ def test_write_to_a_path(tmp_path: Path) -> None:
     write_jobs(jobs, path)
     assert same(read_jobs(path), jobs)
     with pytest.raises(FileExistsError, match="force"):
-        write_jobs(jobs, path)
-    write_jobs(jobs.take([0]), path, force=True)
+        write_jobs(jobs, path, force=False)
+    write_jobs(jobs.take([0]), path)
     assert len(read_jobs(path)) == 1
     with (tmp_path / "other").open("wb") as handle:
         write_jobs(jobs, handle)

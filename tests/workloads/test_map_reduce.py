@@ -121,8 +121,8 @@ def test_written_and_read(tmp_path_factory, rows):
     mb.write_map_reduce_jobs(jobs, path)
     same(mb.read_map_reduce_jobs(path), jobs)
     with pytest.raises(FileExistsError):
-        mb.write_map_reduce_jobs(jobs, path)
-    mb.write_map_reduce_jobs(jobs, path, force=True)
+        mb.write_map_reduce_jobs(jobs, path, force=False)
+    mb.write_map_reduce_jobs(jobs, path)
 
 
 @pytest.mark.parametrize("setting", SETTINGS)

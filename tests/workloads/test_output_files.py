@@ -1,11 +1,15 @@
 """Output files: checked first, whole or not at all."""
 
+import importlib
+import inspect
 import os
+import pkgutil
 import stat
 from pathlib import Path
 
 import pytest
 
+import malleable
 from malleable.workloads.output_files import check_targets, write_file
 
 
@@ -149,6 +153,31 @@ def test_nothing_half_written_when_writing_fails(
         write_file(path, "after", force=True)
     assert path.read_text() == "before"
     assert os.listdir(tmp_path) == ["out"]  # noqa: PTH208
+
+
+def test_a_python_call_writes_the_path_that_it_is_given() -> None:
+    """Whatever writes a named file replaces it; only the command line asks for --force."""
+    modules = [
+        importlib.import_module(found.name)
+        for found in pkgutil.walk_packages(malleable.__path__, "malleable.")
+        if not found.name.startswith(("malleable.cli", "malleable.__main__", "malleable._core"))
+    ]
+    inside = {
+        function
+        for module in modules
+        for _, owner in [("", module), *inspect.getmembers(module, inspect.isclass)]
+        for _, function in inspect.getmembers(owner, inspect.isfunction)
+        if function.__module__.startswith("malleable.")
+        and function.__module__ != "malleable.workloads.output_files"
+    }
+    defaults = {
+        f"{function.__module__}.{function.__qualname__}": parameter.default
+        for function in inside
+        if (parameter := inspect.signature(function).parameters.get("force")) is not None
+        and parameter.default is not inspect.Parameter.empty
+    }
+    assert len(defaults) > 15
+    assert {name: given for name, given in defaults.items() if given is not True} == {}
 
 
 def test_text_that_utf8_cannot_hold(tmp_path):

@@ -5,12 +5,14 @@ from __future__ import annotations
 import gzip
 import io
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import malleable as mb
 from malleable.workloads import read_swim
 from tests.traces import trace_file
 
@@ -54,17 +56,35 @@ def test_sorted_by_arrival_ties_in_file_order() -> None:
     assert read_swim(io.StringIO(text)).name == ("j0", "j1", "j2", "j3")
 
 
-def test_appended_paths_are_ignored() -> None:
-    text = "".join(f"{line}\tin\tout\n" for line in TRACE.splitlines())
-    assert np.array_equal(read_swim(io.StringIO(text)).work, read_swim(io.StringIO(TRACE)).work)
+@pytest.mark.parametrize("paths", ["\tin\tout", "\tin\t\t", "\tin 1\tin 2\tin,3\tout"])
+def test_appended_paths_are_ignored_wherever_swim_is_read(paths: str) -> None:
+    """SWIM's ``withInputPaths`` files have nine columns."""
+    text = "".join(f"{line}{paths}\n" for line in TRACE.splitlines())
+    readers: list[tuple[Any, str]] = [
+        (read_swim, "work"),
+        (mb.read_workload, "work"),
+        (mb.workloads.read_map_shuffle_swim, "map"),
+        (mb.workloads.read_map_reduce_swim, "map"),
+        (mb.read_cluster_swim, "maps"),
+        (mb.workloads.read_cluster_workload, "maps"),
+    ]
+    for reader, column in readers:
+        found, expected = (getattr(reader(io.StringIO(t)), column) for t in (text, TRACE))
+        assert np.array_equal(found, expected) and expected.sum() > 0
+
+
+def test_real_files_with_paths() -> None:
+    path = trace_file("swim-facebook", "FB-2010_withInputPaths_first400.tsv.gz")
+    assert len(mb.read_workload(path)) == 400
 
 
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        ("j9\t9\t0\t1\t1", "5 tab-separated fields, expected 6"),
+        ("j9\t9\t0\t1\t1", "5 tab-separated fields, expected at least 6"),
         ("j9 9 0 1 1 1", "1 tab-separated fields"),
-        ("j9\t9\t0\t1\t1\t1\t\t\tx", "9 tab-separated fields"),
+        ("j9\t1e300\t0\t1\t1\t1", r"submit time = '1e300': must be below 2\^60"),
+        ("j9\t9\t0\t1\t1" + "0" * 400 + "\t1", "shuffle = '10+.*: must be finite"),
         ("\t9\t0\t1\t1\t1", "blank job name"),
         ("j9\tx\t0\t1\t1\t1", "submit time = 'x': not a number"),
         ("j9\t9\t0\t\t1\t1", "map input = '': not a number"),

@@ -1,0 +1,85 @@
+"""Runs every code block of README.md and docs/: alone, in a fresh interpreter and an empty directory.
+
+What a block prints is compared with a ``text`` block right behind it, if there is one. Extras that a block
+does not ask for (``malleable[plot]`` in a comment) are hidden from it; one whose extras are not installed
+is skipped. A Python block that leaves files behind runs once more beside them.
+"""
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+from doctest import ELLIPSIS, NORMALIZE_WHITESPACE, OutputChecker
+from pathlib import Path
+
+import pytest
+from sybil import Example, Sybil
+from sybil.parsers.markdown import CodeBlockParser, SkipParser
+
+# Extra -> the modules that it may use; `test` brings them all, so a block would not notice a missing one.
+EXTRAS = {
+    "plot": ("matplotlib",),
+    "tables": ("pyarrow", "pandas"),
+    "custom": ("numba",),
+    "lp": ("highspy", "scipy"),
+}
+LANGUAGES = {"python": [sys.executable, "-"], "sh": ["sh", "-eu"]}
+LIMITED = ["timeout", "120"]  # seconds: ends all that a block started, however busy the machine is
+_SHOWN = re.compile(r"\s*```text\n(.*?)```", re.DOTALL)
+_FLAGS = ELLIPSIS | NORMALIZE_WHITESPACE
+
+
+def _environment(source: str, hiding: Path) -> dict[str, str]:
+    asked = set(re.findall(r"malleable\[(\w+)\]", source))
+    for extra in asked:
+        if importlib.util.find_spec(EXTRAS[extra][0]) is None:
+            pytest.skip(f"needs malleable[{extra}]")
+    hidden = [name for extra in sorted(EXTRAS.keys() - asked) for name in EXTRAS[extra]]
+    hiding.mkdir()
+    (hiding / "sitecustomize.py").write_text(
+        f"import sys\nsys.modules.update(dict.fromkeys({hidden!r}))\n"
+    )
+    paths = [str(hiding), os.environ.get("PYTHONPATH", "")]
+    return os.environ | {
+        "PATH": os.pathsep.join([sysconfig.get_path("scripts"), os.environ["PATH"]]),
+        "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+        "MPLBACKEND": "Agg",
+        "COLUMNS": "80",
+        "PYTHONUTF8": "1",
+    }
+
+
+def _run(example: Example) -> str | None:
+    source, temporary = example.parsed, example.namespace["tmp_path"]
+    language = example.region.lexemes["arguments"]
+    environment = _environment(source, temporary / "hiding")
+    folder = temporary / "empty"
+    folder.mkdir()
+    for _ in range(2):
+        done = subprocess.run(
+            [*LIMITED, *LANGUAGES[language]],
+            input=source,
+            capture_output=True,
+            encoding="utf-8",
+            cwd=folder,
+            env=environment,
+            check=False,
+        )
+        if done.returncode != 0:
+            return f"fails:\n{done.stdout}\n{done.stderr}"
+        shown = _SHOWN.match(example.document.text, example.region.end)
+        if shown and not OutputChecker().check_output(shown[1], done.stdout, _FLAGS):
+            return f"prints\n\n{done.stdout}\nbut the page shows\n\n{shown[1]}"
+        if language != "python" or not any(folder.iterdir()):
+            break
+    return None
+
+
+pytest_collect_file = Sybil(
+    parsers=[*(CodeBlockParser(language, _run) for language in LANGUAGES), SkipParser()],
+    patterns=["README.md", "docs/*.md"],
+    path=str(Path(__file__).parent),
+    fixtures=["tmp_path"],
+).pytest()

@@ -1,0 +1,283 @@
+"""Every object that keeps state, and random calls that are right: for tests that hold for all of them.
+
+A `Kind` makes an object and takes steps with it. What it must remember of its calls (ids, counts) is in
+``memory``, which can be copied like the object itself.
+"""
+
+import numpy as np
+
+import malleable as mb
+from malleable.slotted_epoch import LOOP_POLICIES
+
+CLUSTER = {
+    "node": [
+        {"count": 2, "map_slots": 2, "reduce_slots": 1, "rack": ["a", "b"]},
+        {"count": 2, "map_slots": 3, "reduce_slots": 2, "rate": 4.0, "storage": 1e6},
+    ],
+    "user": [{"name": "ann", "minimum": 2, "priority": 3}, {"name": "bob"}],
+}
+GENERIC = {"node": [{"count": 3, "slots": 4}], "user": CLUSTER["user"]}
+
+
+class Kind:
+    """One sort of object, with the options that matter."""
+
+    def __init__(self, name, make, step):
+        self.name, self.make, self.step = name, make, step
+
+    def start(self, seed, steps=0):
+        """An object after some steps, what is known of it, and the numbers to go on with."""
+        rng = np.random.default_rng(seed)
+        kept, memory = self.make(), {"now": 0.0, "ids": []}
+        for _ in range(steps):
+            self.step(kept, memory, rng)
+        return kept, memory, rng
+
+
+def some(rng, ids, share=0.4):
+    return [k for k in ids if rng.random() < share]
+
+
+def lists(*arrays):
+    return [array.tolist() for array in arrays]
+
+
+def epoch_step(epoch, memory, rng):
+    memory["now"] += float(rng.uniform(0, 2))
+    now, ids = memory["now"], memory["ids"]
+    sums = epoch.objective.startswith("sum")
+    call = rng.integers(5)
+    if call == 0 or len(ids) < 4:
+        count = int(rng.integers(1, 12))
+        low = rng.integers(0, 4, count)
+        new = epoch.add(
+            rng.integers(0, 40, count) * 0.5,
+            arrival=now,
+            min_slots=low,
+            max_slots=low + rng.integers(1, 9, count),
+            weight=rng.integers(0, 4, count),
+            deadline=now + rng.uniform(0, 40, count),
+            sla=[[(now + 1.0, 1.0), (now + 9.0, 2.5)] if rng.random() < 0.4 else None] * count,
+        )
+        memory["ids"] += new.tolist()
+        return new.tolist()
+    if call == 1:
+        which = some(rng, ids)
+        epoch.update(
+            which, work=rng.uniform(0, 20, len(which)), weight=rng.integers(0, 4, len(which))
+        )
+        return len(epoch)
+    if call == 2:
+        gone = some(rng, ids, 0.2)
+        epoch.remove(gone)
+        memory["ids"] = [k for k in ids if k not in gone]
+        return len(epoch)
+    decision = epoch.decide(now, slots=int(rng.integers(1, 40)) if rng.random() < 0.3 else None)
+    said = lists(decision.ids, decision.slots, decision.changed)
+    if call == 3:
+        said += [decision.value, decision.lower_bound]
+    elif sums:
+        plan = decision.plan()
+        said += [plan.value, plan.lower_bound, *lists(plan.order, plan.completion)]
+    return said
+
+
+def flow_table(rng, now):
+    flows, continues = [], []
+    for _ in range(int(rng.integers(1, 4))):
+        jobs = [{"name": "a", "work": float(rng.integers(0, 9))}]
+        jobs += [{"name": "b", "work": float(rng.integers(1, 9)), "max_slots": 3, "after": ["a"]}]
+        if rng.random() < 0.5:
+            jobs += [{"name": "c", "work": 2.0, "after": ["a", "b"]}]
+        base = len(continues)
+        continues += [-1, base, -1][: len(jobs)]
+        flows.append(jobs)
+    table = mb.Flows(
+        flows,
+        arrival=now + rng.integers(0, 2, len(flows)),
+        weight=rng.integers(1, 4, len(flows)),
+        deadline=now + rng.uniform(1, 30, len(flows)),
+    )
+    return table, continues
+
+
+def flow_step(epoch, memory, rng):
+    memory["now"] += float(rng.uniform(0, 1))
+    now, ids = memory["now"], memory["ids"]
+    call = rng.integers(6)
+    if call == 0 or len(ids) < 3:
+        table, continues = flow_table(rng, now)
+        tasks = rng.integers(0, 3, len(table.work))
+        new = epoch.add(table, tasks=tasks, continues=continues)
+        memory["ids"] += new.jobs.tolist()
+        memory.setdefault("flows", []).append(
+            (new.flows.tolist(), new.jobs.tolist(), table.flow.tolist())
+        )
+        return lists(*new)
+    if call == 1:
+        which = some(rng, ids)
+        epoch.update(which, work=rng.integers(0, 9, len(which)))
+        return len(epoch)
+    if call == 2:
+        gone = some(rng, ids, 0.3)
+        epoch.finish(gone)
+        memory["ids"] = [k for k in ids if k not in gone]
+        return len(epoch)
+    if call == 3:
+        epoch.set_task_work(float(rng.uniform(0.5, 3)))
+        return len(epoch)
+    decision = epoch.decide(now, slots=int(rng.integers(1, 12)) if rng.random() < 0.3 else None)
+    plan = decision.plan()
+    return [
+        *lists(decision.ids, decision.slots, decision.changed, decision.ready, decision.ended),
+        plan.value,
+        plan.order.tolist(),
+    ]
+
+
+def overlap_step(epoch, memory, rng):
+    memory["now"] += float(rng.uniform(0, 1))
+    now, ids = memory["now"], memory["ids"]
+    call = rng.integers(5)
+    if call == 0 or len(ids) < 3:
+        count = int(rng.integers(1, 6))
+        new = epoch.add(
+            rng.integers(0, 9, count),
+            rng.integers(0, 9, count),
+            arrival=now,
+            max_map_slots=rng.integers(1, 5, count),
+        )
+        memory["ids"] += new.tolist()
+        return new.tolist()
+    if call == 1:
+        which = some(rng, ids)
+        epoch.update(
+            which, map=rng.integers(-2, 6, len(which)), shuffle=rng.integers(0, 6, len(which))
+        )
+        return len(epoch)
+    if call == 2:
+        gone = some(rng, ids, 0.2)
+        epoch.remove(gone)
+        memory["ids"] = [k for k in ids if k not in gone]
+        return len(epoch)
+    d = epoch.decide(now, map_slots=int(rng.integers(1, 9)) if rng.random() < 0.3 else None)
+    return lists(d.ids, d.map, d.shuffle, d.map_slots, d.shuffle_slots)
+
+
+def slotted_step(epoch, memory, rng):
+    memory["now"] += float(rng.uniform(0, 3))
+    now, ids = memory["now"], memory["ids"]
+    call = rng.integers(6)
+    if call == 0 or len(ids) < 3:
+        count = int(rng.integers(1, 5))
+        left = rng.uniform(0, 30, count) if rng.random() < 0.5 else None
+        maps = rng.integers(0, 9, count)
+        new = epoch.add(now, maps, rng.uniform(0, 20, count), map_left=left)
+        memory["ids"] += new.tolist()
+        return new.tolist()
+    if call == 1:
+        which = some(rng, ids)
+        count = len(which)
+        epoch.update(
+            which,
+            maps=rng.integers(0, 5, count),
+            reduces=rng.integers(0, 5, count),
+            running=rng.integers(0, 2, count),
+        )
+        return len(epoch)
+    if call == 2:
+        gone = some(rng, ids, 0.2)
+        (epoch.finish if rng.random() < 0.5 else epoch.remove)(gone)
+        memory["ids"] = [k for k in ids if k not in gone]
+        return len(epoch)
+    return lists(*epoch.decide(now, machines=int(rng.integers(1, 20)) if call == 3 else None))
+
+
+def adaptive_step(epoch, memory, rng):
+    memory["now"] += float(rng.uniform(0, 20))
+    now, ids = memory["now"], memory["ids"]
+    runs = memory.setdefault("runs", [])
+    call = rng.integers(6)
+    if call == 0 or len(ids) < 3:
+        count = int(rng.integers(1, 4))
+        maps = rng.integers(1, 6, count)
+        new = epoch.add(
+            mb.ClusterJobs(
+                maps,
+                rng.uniform(1, 9, count),
+                rng.integers(0, 3, count),
+                4.0,
+                user=[["ann", "bob", "cyd"][k] for k in rng.integers(0, 3, count)],
+                program=["xyz"[k] for k in rng.integers(0, 3, count)],
+            ),
+            now,
+            blocks=[
+                rng.integers(0, len(epoch.cluster), (int(m), 2)) if rng.random() < 0.5 else None
+                for m in maps
+            ],
+        )
+        memory["ids"] += new.tolist()
+        return new.tolist()
+    if call == 1 and runs:
+        ended = [k for k in range(len(runs)) if rng.random() < 0.6]
+        rows = [runs[k] for k in ended]
+        memory["runs"] = [run for k, run in enumerate(runs) if k not in ended]
+        if rows:
+            job, phase, task, node = (list(column) for column in zip(*rows, strict=True))
+            seconds = rng.uniform(1, 20, len(rows))
+            epoch.finish(
+                job, phase, node, seconds, now, task=task, done=rng.random(len(rows)) < 0.8
+            )
+        return len(epoch)
+    if call == 2 and rng.random() < 0.3:
+        gone = [k for k in some(rng, ids, 0.2) if all(k != run[0] for run in runs)]
+        epoch.remove(gone)
+        memory["ids"] = [k for k in ids if k not in gone]
+        return len(epoch)
+    if call == 3:
+        return lists(epoch.place(ids[0], copies=2, blocks=2), epoch.match(now).share)
+    free = rng.integers(0, 3, (2, len(epoch.cluster)))
+    starts = epoch.decide(now, *free)
+    memory["runs"] = runs + list(
+        zip(*lists(starts.ids, starts.phase, starts.task, starts.node), strict=True)
+    )
+    return [*lists(*starts), *lists(*epoch.counts(ids).values())]
+
+
+def _epoch(name, *arguments, **options):
+    return Kind(name, lambda: mb.Epoch(*arguments, **options), epoch_step)
+
+
+KINDS = [
+    _epoch("epoch", 20),
+    _epoch("epoch-hysteresis", 20, hysteresis=0.4),
+    _epoch("epoch-tardiness-hysteresis", 20, "sum:tardiness", hysteresis=0.4),
+    _epoch("epoch-gang", 20, "sum:stretch", min_mode="gang"),
+    _epoch("epoch-effort", 20, "sum:sla", effort=20),
+    _epoch("epoch-max", 20, "max:lateness"),
+    _epoch("epoch-fair", 20, policy="fair"),
+    _epoch("epoch-wdeq", 20, policy="wdeq"),
+    _epoch("epoch-fifo", 20, policy="fifo"),
+    Kind("flow", lambda: mb.FlowEpoch(6, "sum:stretch", hysteresis=0.2, effort=5), flow_step),
+    Kind("flow-phases", lambda: mb.FlowEpoch(6, ready_fraction=0.3), flow_step),
+    Kind("flow-fair", lambda: mb.FlowEpoch(6, policy="fair"), flow_step),
+    *(
+        Kind(f"overlap-{policy}", lambda p=policy: mb.OverlapEpoch(p, 4, 3), overlap_step)
+        for policy in ("max-srpt", "split-srpt", "two-srpt", "fcfs")
+    ),
+    Kind(
+        "overlap-literal",
+        lambda: mb.OverlapEpoch("max-srpt", 4, 3, conserving=False, underestimates="bounce"),
+        overlap_step,
+    ),
+    *(
+        Kind(f"slotted-{p}", lambda p=p: mb.SlottedEpoch(6, p, slot_seconds=2.0), slotted_step)
+        for p in LOOP_POLICIES
+    ),
+    Kind("adaptive", lambda: mb.AdaptiveEpoch(CLUSTER), adaptive_step),
+    Kind(
+        "adaptive-guard",
+        lambda: mb.AdaptiveEpoch(GENERIC, mb.Adaptive(guard=2.0, patience=30.0)),
+        adaptive_step,
+    ),
+]

@@ -1,0 +1,128 @@
+"""What the pages name exists. Their code blocks run by themselves: see conftest.py beside README.md."""
+
+import argparse
+import importlib
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+import malleable as mb
+from malleable.cli.arguments import build_parser
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = {
+    str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
+    for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/*.md"))]
+}
+SKIPPED = re.compile(r"\s*(make|pip install) ")
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+SPAN = re.compile(r"(?<!`)`([^`]+)`(?!`)")
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
+
+
+def _commands():
+    """Option strings by command, and the whole command line's own under ''."""
+    parser = build_parser()
+    found = {"": parser._option_string_actions}
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            found |= {name: own._option_string_actions for name, own in action.choices.items()}
+    return found
+
+
+COMMANDS = _commands()
+ANYWHERE = set().union(*COMMANDS.values())
+
+
+def _texts(page):
+    """Code of a page: spans, and lines of shell blocks."""
+    text = PAGES[page]
+    lines = [
+        line for kind, body in FENCE.findall(text) if kind == "sh" for line in body.splitlines()
+    ]
+    return lines + [" ".join(span.split()) for span in SPAN.findall(FENCE.sub("", text))]
+
+
+def _resolve(name):
+    """The object of ``mb.a.b`` or ``malleable.a.b``."""
+    parts = name.split(".")[1:]
+    at = mb
+    for k, part in enumerate(parts):
+        if not hasattr(at, part):
+            importlib.import_module(".".join(["malleable", *parts[: k + 1]]))
+        at = getattr(at, part)
+    return at
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_option_exists(page):
+    for text in _texts(page):
+        if "pytest" in text:
+            continue
+        command = re.match(r"malleable (\w+)", text)
+        known = COMMANDS[command[1]] if command else ANYWHERE
+        for option in OPTION.findall(text):
+            if not option.startswith("--benchmark"):  # of pytest-benchmark
+                assert option in known, f"{text}: no {option}"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_figure_exists(page):
+    for name in re.findall(r"\b(?:flex|flowflex|asrpt|overlap|adaptive)-[a-z]+\d+\b", PAGES[page]):
+        assert build_parser().parse_args(["reproduce", name]).name == name
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_name_resolves(page):
+    for name in re.findall(r"\b(?:mb|malleable)(?:\.[A-Za-z_]\w*)+", PAGES[page]):
+        _resolve(name)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_parameter_exists(page):
+    for text in _texts(page):
+        call = re.fullmatch(r"((?:mb|malleable)(?:\.\w+)+)\((.*)\)", text)
+        if not call:
+            continue
+        parameters = inspect.signature(_resolve(call[1])).parameters
+        if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+            continue
+        for name, value in re.findall(r"(\w+)=([\w.]*)", call[2]):
+            assert name in parameters, f"{text}: no {name}"
+            if re.fullmatch(r"[\d.]+|None|True|False", value):
+                default = parameters[name].default
+                assert default == parameters[name].empty or default == eval(value), text
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_path_exists(page):
+    for link in re.findall(r"(?:\]\(|src=\")([^)\"#:]+)[)\"]", PAGES[page]):
+        assert (ROOT / page).parent.joinpath(link).exists(), link
+    for text in _texts(page):
+        for path in re.findall(r"\b(?:examples|tests|benchmarks|docs|src|cpp)/[\w./*]+", text):
+            assert list(ROOT.glob(path.rstrip("/"))), path
+        header = re.fullmatch(r"((?:model|kernel|policy|sim)/\w+)(?:\.hpp)?", text)
+        if header:
+            assert (ROOT / "cpp/include/malleable" / f"{header[1]}.hpp").exists(), text
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_block_says_what_it_is(page):
+    """A block without a language would not run; ``skip`` is for commands that build the package."""
+    text = PAGES[page]
+    fences = FENCE.findall(text)
+    assert 2 * len(fences) == len(re.findall(r"^\s*(?:```|~~~)", text, re.MULTILINE))
+    assert {kind for kind, _ in fences} <= {"python", "sh", "text"}
+    for before in text.split("```text\n")[:-1]:  # compared with what the block in front prints
+        assert re.search(r"^```(python|sh)\n((?!```).*\n)*```\n\s*\Z", before, re.MULTILINE)
+    for after in re.split(r"<!--+ skip: ", text)[1:]:
+        block = re.match(r"next --+>\n```sh\n(.*?)```", after, re.DOTALL)
+        assert block
+        assert all(SKIPPED.match(line + " ") for line in block[1].splitlines())
+
+
+def test_pages_for_newcomers_begin_with_a_block():
+    for page in ("guide", "flows", "tandem", "slotted", "cluster", "adaptive"):
+        assert FENCE.search(PAGES[f"docs/{page}.md"])[1] == "python"

@@ -1,0 +1,84 @@
+"""Docstrings name things that exist."""
+
+import ast
+import importlib
+import inspect
+import re
+from pathlib import Path
+
+import malleable
+
+ROOT = Path(malleable.__file__).parent
+NAME = re.compile(r"(?<!`)`([A-Za-z_][\w.]*)(?:\(\))?`(?!`)")
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef)
+
+
+def modules():
+    return {
+        "malleable"
+        + "".join(f".{part}" for part in path.relative_to(ROOT).with_suffix("").parts): path
+        for path in sorted(ROOT.rglob("*.py"))
+        if path.stem not in ("__init__", "__main__")
+    }
+
+
+def owned(node):
+    """Parameters of a function, or members of a class and what its methods set."""
+    if isinstance(node, ast.FunctionDef):
+        return {each.arg for each in ast.walk(node.args) if isinstance(each, ast.arg)}
+    names = set()
+    for each in ast.walk(node):
+        if isinstance(each, ast.FunctionDef):
+            names.add(each.name)
+            names |= owned(each) if each.name == "__init__" else set()
+        elif isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name):
+            names.add(each.target.id)
+        elif isinstance(each, ast.Attribute) and ast.unparse(each.value) == "self":
+            names.add(each.attr)
+    return names
+
+
+def resolves(name, places):
+    """Whether a dotted name leads somewhere from one of these objects."""
+    for place in places:
+        found = place
+        for part in name.split("."):
+            fields = getattr(found, "__annotations__", {})
+            if not hasattr(found, part) and part not in fields:
+                break
+            found = getattr(found, part, None)
+        else:
+            return True
+    return False
+
+
+def unknown_names(module, path):
+    """Names in backticks that nothing answers to, with their lines."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    places = [module, malleable, *vars(malleable).values()]
+    places = [place for place in places if inspect.ismodule(place)]
+    found = []
+
+    def visit(node, known):
+        if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
+            known = known | owned(node)
+        if isinstance(node, DOCUMENTED):
+            for name in NAME.findall(ast.get_docstring(node) or ""):
+                own = name.removeprefix("malleable.")
+                roots = places if own == name else [malleable]
+                if name not in known and not resolves(own, roots):
+                    found.append(f"{path.name}: {getattr(node, 'name', 'module')}: {name}")
+        for child in ast.iter_child_nodes(node):
+            visit(child, known)
+
+    visit(tree, set())
+    return found
+
+
+def test_every_name_in_backticks_exists():
+    found = [
+        fault
+        for name, path in modules().items()
+        for fault in unknown_names(importlib.import_module(name), path)
+    ]
+    assert found == []

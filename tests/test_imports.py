@@ -1,0 +1,68 @@
+"""Nothing optional is imported before it is needed."""
+
+import subprocess
+import sys
+
+import pytest
+
+# Every module is imported and every --help is printed while what the extras bring cannot be imported.
+SCRIPT = """
+import contextlib, importlib, io, pkgutil, sys
+
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {blocked!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, Blocked())
+import malleable
+{body}
+"""
+MODULES = """
+for module in pkgutil.walk_packages(malleable.__path__, "malleable."):
+    if not module.name.endswith("__main__"):
+        importlib.import_module(module.name)
+"""
+HELP = """
+from malleable.cli import main
+for words in ["--help"], *([name, "--help"] for name in {commands!r}):
+    with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.suppress(SystemExit):
+        main(words)
+    assert said.getvalue().startswith("usage: malleable"), words
+"""
+OPTIONAL = (
+    "matplotlib",
+    "pandas",
+    "pyarrow",
+    "numba",
+    "highspy",
+    "scipy",
+    "distributed",
+    "dask",
+    "polars",
+)
+COMMANDS = ("plan", "simulate", "bench", "reproduce", "demo")
+
+
+def run(body, blocked):
+    script = SCRIPT.format(blocked=blocked, body=body)
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_module_without_extras():
+    run(MODULES, OPTIONAL)
+
+
+def test_help_of_every_command_without_extras():
+    run(HELP.format(commands=COMMANDS), OPTIONAL)
+
+
+def test_the_package_needs_numpy_only():
+    run("assert 'rich' not in sys.modules", (*OPTIONAL, "rich"))
+
+
+def test_a_blocked_module_cannot_be_imported():
+    with pytest.raises(AssertionError, match="No module named 'pandas'"):
+        run("import pandas", OPTIONAL)

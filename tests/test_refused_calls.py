@@ -1,0 +1,316 @@
+"""A wrong call changes nothing: every method of every object that keeps state, every argument wrong in turn.
+
+The error is a ValueError that begins with the argument as the caller spells it.
+"""
+
+import copy
+import re
+
+import numpy as np
+import pytest
+
+import malleable as mb
+from tests.stateful import KINDS, flow_table
+
+NAN, INF = float("nan"), float("inf")
+HUGE = 10**400
+
+TIME = ["x", None, NAN, INF, -INF, [1.0, 2.0], HUGE, 1j]
+SLOTS = ["x", 2.7, NAN, INF, -1, 0, True, 2**60, [3], HUGE]
+IDS = [
+    [99],
+    [-1],
+    [2**70],
+    [0.5],
+    ["x"],
+    [NAN],
+    None,
+    lambda ids: [ids[0], ids[0]],
+    lambda ids: [ids[0], 99],
+    lambda ids: [[ids[0]]],
+]
+# The first column of a table may have any length, and has no scalar to be spread.
+FIRST = ["x", ["x", 1], [NAN, 1.0], [[1.0, 2.0]], [1j, 1.0], [HUGE, 1], [[1], [1, 2]]]
+NUMBERS = [*FIRST, [1.0], [1, 2, 3], NAN]
+NEGATIVE, FRACTIONS = [[1.0, -1.0], -1.0], [[1.5, 1], 2.7]
+AMOUNTS = [*NUMBERS, *NEGATIVE, [1.0, INF]]
+COUNTS = [*NUMBERS, *NEGATIVE, *FRACTIONS]
+LIMITS = [*COUNTS, [1, 0], 0]  # at least 1
+DEADLINES = [*NUMBERS, [1.0, -INF]]
+
+
+def two(ids):
+    return ids[:2]
+
+
+def table(count=2):
+    return mb.ClusterJobs([2] * count, 3.0, [1] * count, 2.0, user=["ann"] * count)
+
+
+# Class and method: a call that is right, and what is wrong for each argument. Callables get the ids.
+CALLS = {
+    (mb.Epoch, "add"): (
+        {"work": [1.0, 2.0]},
+        {
+            "work": [*FIRST, [-1.0]],
+            "arrival": [*NUMBERS, [0.0, INF]],
+            "min_slots": COUNTS,
+            "max_slots": LIMITS,
+            "weight": AMOUNTS,
+            "deadline": DEADLINES,
+            "sla": [
+                "x",
+                [[(1, 2)]],
+                [[(NAN, 1)], None],
+                [[(2, 1), (1, 2)], None],
+                [[(1,)], None],
+                3,
+            ],
+            "size": AMOUNTS,
+            "jobs": [3, mb.Flows([])],
+        },
+    ),
+    (mb.Epoch, "update"): (
+        {"ids": two},
+        {
+            "ids": IDS,
+            "work": AMOUNTS,
+            "min_slots": [*COUNTS, [1, 99]],
+            "max_slots": LIMITS,
+            "weight": AMOUNTS,
+            "deadline": DEADLINES,
+        },
+    ),
+    (mb.Epoch, "remove"): ({"ids": two}, {"ids": IDS}),
+    (mb.Epoch, "decide"): ({"now": 1e6, "slots": 9}, {"now": TIME, "slots": SLOTS}),
+    (mb.FlowEpoch, "add"): (
+        {"flows": mb.Flows([[{"name": "a", "work": 1}, {"work": 2, "after": ["a"]}]])},
+        {
+            "flows": [3, None, [[{"work": 1}]], mb.Jobs([1.0])],
+            "tasks": [*COUNTS, [[1], [2]]],
+            "continues": [*COUNTS, [0, 0], [-1, 1], [-2, -1], [1, -1]],
+        },
+    ),
+    (mb.FlowEpoch, "set_task_work"): ({"task_work": 2.0}, {"task_work": [*TIME, 0.0, -1.0, 1e308]}),
+    (mb.FlowEpoch, "update"): (
+        {"ids": two},
+        {"ids": IDS, "work": AMOUNTS, "max_slots": LIMITS},
+    ),
+    (mb.FlowEpoch, "finish"): ({"ids": two}, {"ids": IDS}),
+    (mb.FlowEpoch, "remove"): ({"ids": [0]}, {"ids": [*IDS[:7], [0, 0], [0, 99], [[0]]]}),
+    (mb.FlowEpoch, "decide"): ({"now": 1e6, "slots": 9}, {"now": TIME, "slots": SLOTS}),
+    (mb.OverlapEpoch, "add"): (
+        {"map": [1.0, 2.0], "shuffle": [1.0, 2.0]},
+        {
+            "map": [*FIRST, [1.0, -1.0], None],
+            "shuffle": [*AMOUNTS, None],
+            "arrival": [*NUMBERS, [0.0, INF], None],
+            "ready": AMOUNTS,
+            "max_map_slots": LIMITS,
+            "max_shuffle_slots": LIMITS,
+        },
+    ),
+    (mb.OverlapEpoch, "update"): (
+        {"ids": two},
+        {
+            "ids": IDS,
+            "map": [*NUMBERS, [0.0, INF]],
+            "shuffle": [*NUMBERS, [0.0, -INF]],
+            "ready": AMOUNTS,
+            "max_map_slots": LIMITS,
+            "max_shuffle_slots": LIMITS,
+        },
+    ),
+    (mb.OverlapEpoch, "remove"): ({"ids": two}, {"ids": IDS}),
+    (mb.OverlapEpoch, "decide"): (
+        {"now": 1e6, "map_slots": 7, "shuffle_slots": 5},
+        {"now": TIME, "map_slots": SLOTS, "shuffle_slots": SLOTS},
+    ),
+    (mb.SlottedEpoch, "add"): (
+        {"now": 1e6, "maps": [1, 2], "reduce_left": [1.0, 2.0]},
+        {
+            "now": [*TIME, 0.0],
+            "maps": [*FIRST, [1, -1], [1.5, 1], None, [1, 2**41]],
+            "reduce_left": [*AMOUNTS, None],
+            "map_left": AMOUNTS,
+            "reduces": [*COUNTS, None],
+            "running": [*COUNTS, None],
+        },
+    ),
+    (mb.SlottedEpoch, "update"): (
+        {"ids": two},
+        {
+            "ids": IDS,
+            "maps": [*COUNTS, [1, 2**41]],
+            "reduces": COUNTS,
+            "running": COUNTS,
+            "map_left": AMOUNTS,
+            "reduce_left": AMOUNTS,
+        },
+    ),
+    (mb.SlottedEpoch, "finish"): ({"ids": two}, {"ids": IDS}),
+    (mb.SlottedEpoch, "remove"): ({"ids": two}, {"ids": IDS}),
+    (mb.SlottedEpoch, "decide"): (
+        {"now": 1e6, "machines": 9},
+        {"now": [*TIME, 0.0], "machines": SLOTS},
+    ),
+    (mb.AdaptiveEpoch, "add"): (
+        {"jobs": table(), "now": 1e6},
+        {
+            "jobs": [3, None, mb.Jobs([1.0])],
+            "now": [*TIME, 0.0],
+            "blocks": [
+                3,
+                "x",
+                [],
+                [None],
+                [None, 3],
+                [None, [[0]]],
+                [None, [[0], [9]]],
+                [None, [[0], [-1]]],
+                [None, [[0.5], [1]]],
+                [[[0], [0, 1]], None],
+                [None, [[], []]],
+            ],
+        },
+    ),
+    (mb.AdaptiveEpoch, "set_blocks"): (
+        {"job_id": lambda ids: ids[-1], "nodes": [[0], [1]]},
+        {
+            "job_id": [99, -1, 2**70, 0.5, "x", None, True],
+            "nodes": [
+                3,
+                "x",
+                None,
+                [],
+                [[0]],
+                [[0], [99]],
+                [[0], [-1]],
+                [[0], [0.5]],
+                [[0], [0, 1]],
+            ],
+        },
+    ),
+    (mb.AdaptiveEpoch, "place"): (
+        {"job_id": lambda ids: ids[-1], "copies": 2, "blocks": 2},
+        {
+            "job_id": [99, -1, 2**70, 0.5, "x", None, True],
+            "copies": ["x", 0, -1, 99, 1.5, NAN, True, None],
+            "blocks": ["x", -1, 1.5, NAN, True, 2**50],
+        },
+    ),
+    (mb.AdaptiveEpoch, "update"): (
+        {"ids": lambda ids: ids[-2:], "now": 1e6},
+        {
+            "ids": IDS,
+            "now": [*TIME, 0.0],
+            "maps": [*COUNTS, [1, 99]],
+            "reduces": [*COUNTS, [1, 99]],
+        },
+    ),
+    (mb.AdaptiveEpoch, "finish"): (
+        {
+            "ids": lambda ids: ids[-2:],
+            "phase": 0,
+            "node": 0,
+            "seconds": 3.0,
+            "now": 1e6,
+            "task": 0,
+            "done": False,
+        },
+        {
+            "ids": [ids for k, ids in enumerate(IDS) if k != 7],  # two tasks of one job may end
+            "phase": [*COUNTS, [0, 2], 2**32],
+            "node": [*COUNTS, [0, 99]],
+            "seconds": AMOUNTS,
+            "now": [*TIME, 0.0],
+            "task": [*NUMBERS, [0, 99], [0, -2], [0, 0.5]],
+            "done": ["x", 3, [True], [0, 1], None, [True, None]],
+        },
+    ),
+    (mb.AdaptiveEpoch, "remove"): ({"ids": two}, {"ids": IDS}),
+    (mb.AdaptiveEpoch, "decide"): (
+        {"now": 1e6, "free_map_slots": 1, "free_reduce_slots": 1},
+        {
+            "now": [*TIME, 0.0],
+            "free_map_slots": [*COUNTS, None],
+            "free_reduce_slots": [*COUNTS, None],
+        },
+    ),
+    (mb.AdaptiveEpoch, "counts"): ({"ids": two}, {"ids": IDS}),
+    (mb.AdaptiveEpoch, "match"): ({"now": 1e6}, {"now": [*TIME, 0.0]}),
+    (mb.AdaptiveEpoch, "matching"): ({"now": 1e6}, {"now": [w for w in TIME if w is not None]}),
+}
+
+
+def used(cls):
+    """An object of the class that has been used for a while, and ids of its jobs."""
+    name = {mb.Epoch: "epoch", mb.FlowEpoch: "flow", mb.OverlapEpoch: "overlap-max-srpt"}
+    name |= {mb.SlottedEpoch: "slotted-asrpt", mb.AdaptiveEpoch: "adaptive"}
+    kind = next(kind for kind in KINDS if kind.name == name[cls])
+    kept, memory, rng = kind.start(11, steps=25)
+    if cls is mb.FlowEpoch:
+        kept, memory, rng = kind.make(), {"ids": []}, np.random.default_rng(1)
+        memory["ids"] = kept.add(flow_table(rng, 0.0)[0], tasks=None).jobs.tolist()
+        memory["ids"] += kept.add(mb.Flows([[{"work": 0}]] * 3), tasks=[2, 2, 2]).jobs.tolist()
+        kept.decide(1.0)
+        kept.finish(memory["ids"][:1])
+        del memory["ids"][0]
+        kept.finish(memory["ids"][-1:])  # its flow has ended, which is still to be told
+        del memory["ids"][-1]
+    if cls is mb.AdaptiveEpoch:
+        new = kept.add(table(), memory["now"], blocks=[[[0], [1]]] * 2)
+        memory["ids"] += kept.add(table(), memory["now"]).tolist()
+        while not (kept.counts(new)["map_running"] >= 1).all():
+            kept.decide(memory["now"], 2, 0)
+        memory["running"] = new.tolist()
+    return kept, memory
+
+
+def filled(value, ids):
+    return value(ids) if callable(value) else value
+
+
+def ready(cls, name):
+    """An object, ids of its jobs, and arguments that are right."""
+    kept, memory = used(cls)
+    ids = memory["running"] if name == "finish" and "running" in memory else memory["ids"]
+    return kept, ids, {key: filled(value, ids) for key, value in CALLS[cls, name][0].items()}
+
+
+CASES = [
+    pytest.param(cls, name, argument, id=f"{cls.__name__}.{name}-{argument}")
+    for (cls, name), (_, wrongs) in CALLS.items()
+    for argument in wrongs
+]
+
+
+@pytest.mark.parametrize(("cls", "name", "argument"), CASES)
+def test_a_wrong_call_changes_nothing(cls, name, argument):
+    kept, ids, right = ready(cls, name)
+    before = copy.deepcopy(kept)
+    if argument == "jobs" and cls is mb.Epoch:
+        del right["work"]
+    for wrong in CALLS[cls, name][1][argument]:
+        value = filled(wrong, ids)
+        with pytest.raises(ValueError) as caught:
+            pytest.fail(
+                f"{argument}={value!r} -> {getattr(kept, name)(**right | {argument: value})!r}"
+            )
+        assert kept == before, value
+        assert re.match(rf"{argument}\b", str(caught.value)), (value, caught.value)
+
+
+@pytest.mark.parametrize(("cls", "name"), CALLS)
+def test_the_call_that_is_right_is_right(cls, name):
+    """Otherwise the wrong ones could fail for another reason."""
+    kept, _, right = ready(cls, name)
+    getattr(kept, name)(**right)
+
+
+def test_every_method_is_called():
+    for cls in (mb.Epoch, mb.FlowEpoch, mb.OverlapEpoch, mb.SlottedEpoch, mb.AdaptiveEpoch):
+        methods = {
+            name for name in dir(cls) if not name.startswith("_") and callable(getattr(cls, name))
+        }
+        assert {name for owner, name in CALLS if owner is cls} == methods
