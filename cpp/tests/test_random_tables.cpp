@@ -79,9 +79,9 @@ TEST(every_policy_on_random_tables) {
     const MinMode mode = chance(random, 0.3) ? MinMode::kGang : MinMode::kGuarantee;
     const Problem problem = table.problem(slots, now, mode);
     std::vector<Kind> kinds(table.size());
-    const auto one = static_cast<Kind>(integer(random, 0, 7));
+    const auto one = static_cast<Kind>(integer(random, 0, static_cast<int>(Kind::kCustom)));
     const bool mixed = chance(random, 0.2);
-    for (Kind& kind : kinds) kind = mixed ? static_cast<Kind>(integer(random, 0, 7)) : one;
+    for (Kind& kind : kinds) kind = mixed ? static_cast<Kind>(integer(random, 0, static_cast<int>(Kind::kCustom))) : one;
     if (kinds.empty()) kinds.push_back(one);
     Penalties penalties;
     penalties.build(table.view(), table.work, kinds, chance(random, 0.5) ? waiting : stairs);
@@ -96,7 +96,7 @@ TEST(every_objective_in_every_mode) {
     const Table table = wild_table(random, slots, now);
     for (const MinMode mode : {MinMode::kGuarantee, MinMode::kGang}) {
       const Problem problem = table.problem(slots, now, mode);
-      for (int kind = 0; kind <= 7; ++kind) {
+      for (int kind = 0; kind <= static_cast<int>(Kind::kCustom); ++kind) {
         const Penalties penalties = table.penalties(static_cast<Kind>(kind), waiting);
         for (const Aggregate aggregate : kAggregates) {
           plan_everything(table, problem, penalties, aggregate, random);

@@ -121,7 +121,9 @@ TEST(mixed_and_custom_penalties) {
     for (const CustomPenalty custom : {square, root, stairs}) {
       Penalties penalties;
       std::vector<Kind> kinds(jobs);
-      for (Kind& kind : kinds) kind = static_cast<Kind>(integer(random, 0, 7));
+      for (Kind& kind : kinds) {
+        kind = static_cast<Kind>(integer(random, 0, static_cast<int>(Kind::kCustom)));
+      }
       penalties.build(table.view(), table.work, kinds, custom);
       for (const Aggregate aggregate : kAggregates) {
         check_optimal(problem, penalties, aggregate);

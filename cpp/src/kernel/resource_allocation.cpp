@@ -129,6 +129,15 @@ void ResourceAllocation::ranges(const Problem& problem, Cost cost,
     } else if (problem.gang || !std::isfinite(cost(j, low_[j]))) {
       low_[j] = std::max(low_[j], 1.0);
       if (table != nullptr) low_[j] = std::max(low_[j], table->slots[table->offset[j]]);
+      if (low_[j] <= high_[j] && !std::isfinite(cost(j, low_[j]))) {
+        // The penalty ends: the fewest slots at which it is finite, high + 1 if there are none.
+        double few = low_[j], enough = high_[j] + 1.0;
+        while (few + 1.0 < enough) {  // fewer rounds than a double has bits
+          const double middle = std::floor(few + (enough - few) / 2.0);
+          (std::isfinite(cost(j, middle)) ? enough : few) = middle;
+        }
+        low_[j] = enough;
+      }
       if (low_[j] > high_[j]) low_[j] = high_[j] = problem.gang ? 0.0 : problem.low[j];
     }
     need += low_[j];
