@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -31,12 +32,13 @@ def main(build: str) -> int:
     ).stdout.strip()
     environment = os.environ | {
         "LD_PRELOAD": runtime,
-        "PYTHONPATH": f"{place}{os.pathsep}{ROOT}",
+        "PYTHONPATH": os.pathsep.join([str(place), str(ROOT), sysconfig.get_path("purelib")]),
         "TSAN_OPTIONS": "halt_on_error=1 exitcode=66 report_signal_unsafe=0",
         "OPENBLAS_NUM_THREADS": "1",
     }
     where = "import malleable._core as c; print(c.__file__)"
-    command = ["setarch", "-R", sys.executable]
+    # Without site: an editable installation puts its own extension before every path.
+    command = ["setarch", "-R", sys.executable, "-S"]
     found = subprocess.run(
         [*command, "-c", where], check=True, capture_output=True, text=True, env=environment
     ).stdout.strip()
