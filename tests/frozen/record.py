@@ -13,6 +13,7 @@ EXPECTED = Path(__file__).parent / "expected"
 FILES = {
     **{f"plans/{name}": partial(plans.jobs, name) for name in plans.JOBS},
     **{f"plans/{name}": partial(plans.flows, name) for name in plans.FLOWS},
+    "plans/many": plans.many,
     "plans/custom": plans.custom,
     "epochs/jobs": epochs.jobs,
     "epochs/jobs-facebook": epochs.facebook,

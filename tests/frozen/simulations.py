@@ -84,10 +84,15 @@ def cluster():
         {"epoch": 0, "by_user": False, "at_least_one": True, "in_order": True},
         {"epoch": 1, "estimates": "learn", "split_copy": True, "ageing": 15},
         {"epoch": 0, "gang": True},
+        {"heartbeat": 2, "tasks_per_heartbeat": 1, "network_epoch": 1, "shuffle_steps": 4},
     ]
     policies = [p for p in mb.CLUSTER_POLICIES if p not in (*_LIBM, "flowflex")]
     told = _all(jobs, "cluster", policies, [{"cluster": nodes, **more} for more in settings])
     each = [{"cluster": nodes, "objective": objective} for objective in OBJECTIVES]
+    each += [
+        {"cluster": nodes, "objective": "sum:tardiness", **more}
+        for more in ({"hysteresis": 0.4}, {"effort": 10}, {"by_user": False, "pool_minimum": 0.4})
+    ]
     return told + _all(jobs, "cluster", ["flex"], each)
 
 
