@@ -7,7 +7,8 @@ text: all numbers in full, of long columns the first ones and a digest.
 ========================= =====================================================================
 section41                 as in FLEX, section 4.1: minima, maxima, weights, deadlines, SLA steps
 ties                      equal ratios and times, no work, weight 0, minima beyond the slots, gangs
-facebook, jobs-facebook   48 jobs of a trace: its arrivals, and input / 64 MiB x 20 s as work
+facebook, jobs-facebook   48 jobs of a trace: its arrivals, and input / 64 MiB x 20 s as work; ``many``
+                          makes 2,400 of them by arithmetic
 flows, flows-arrivals     chains, trees and DAGs with deadlines; all there, or over time
 map-shuffle, -batch       phases that overlap, with ties, empty phases and estimates
 map-reduce                tasks in slots

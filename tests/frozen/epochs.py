@@ -8,11 +8,13 @@ import io
 import json
 from pathlib import Path
 
+import numpy as np
+
 import malleable as mb
 from malleable.overlap_epoch import OVERLAP_POLICIES
 from malleable.slotted_epoch import LOOP_POLICIES
 from tests.frozen.lines import column, section, words
-from tests.frozen.plans import OBJECTIVES
+from tests.frozen.plans import OBJECTIVES, many_jobs
 
 INSTANCES = Path(__file__).parent / "instances"
 
@@ -217,8 +219,40 @@ def jobs():
         for objective in ("sum:response", "sum:stretch", "sum:tardiness", "max:lateness")
         for options in ({"hysteresis": 0.4}, {"min_mode": "gang"}, {"effort": 20})
     ]
-    gangs = [{"slots": 24, "policy": p, "min_mode": "gang"} for p in ("fair", "fifo", "wdeq")]
-    return _all(Jobs, "jobs", each + more + gangs)
+    more += [{"slots": 24, "policy": p, "min_mode": "gang"} for p in ("fair", "fifo", "wdeq")]
+    more += [{"slots": 24, "objective": "sum:strict", "hysteresis": 0.4}]
+    return _all(Jobs, "jobs", each + more)
+
+
+def _many(table, options):
+    """All come at once; then a few change, and many go."""
+    heard = Jobs(**options)
+    heard.took(heard.epoch.add(jobs=table))
+    keys = np.arange(len(table))
+    few, gone = keys[keys % 100 == 3], keys[keys % 4 == 1]
+    calls = (
+        lambda: None,
+        lambda: heard.update(7.5, few, work=table.work[few] * 0.25, weight=few % 7),
+        lambda: heard.remove(7.5, gone),
+    )
+    lines = []
+    for call, now in zip(calls, (0.0, 7.5, 7.5), strict=True):
+        call()
+        decision = heard.epoch.decide(now)
+        lines.append(column(f"slots at {now}", decision.slots[decision.ids.argsort()]))
+        lines.append(words(value=decision.value, lower_bound=decision.lower_bound))
+    return lines
+
+
+def many():
+    """Every policy with every objective, and many jobs."""
+    table = many_jobs()
+    each = [
+        {"slots": 300, "objective": objective, "policy": policy}
+        for policy in mb.POLICIES
+        for objective in OBJECTIVES
+    ]
+    return [section(words(**options), _many(table, options)) for options in each]
 
 
 def facebook():

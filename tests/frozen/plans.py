@@ -86,12 +86,12 @@ def jobs(name):
     return _all(mb.read_jobs(INSTANCES / f"{name}.csv"), JOBS[name], mb.POLICIES, job_plan)
 
 
-def many():
+def many_jobs():
     """More jobs than a search has time for: those of the trace again and again, other columns in turn."""
     few = mb.read_jobs(INSTANCES / "facebook.csv")
     k = np.arange(2_400)
     row = k % len(few)
-    table = mb.Jobs(
+    return mb.Jobs(
         few.work[row] * (1.0 + k * 7_919 % 1_000 / 1_000),
         max_slots=few.max_slots[row],
         weight=k % 4,
@@ -99,7 +99,11 @@ def many():
         deadline=60 * (k * 31 % 400),
         sla=[[(30.0 * (j * 13 % 300), 1.0)] for j in k.tolist()],
     )
-    return _all(table, [{"slots": 300, "effort": 2}], mb.POLICIES, job_plan)
+
+
+def many():
+    """All plans of many jobs."""
+    return _all(many_jobs(), [{"slots": 300, "effort": 2}], mb.POLICIES, job_plan)
 
 
 def flows(name):

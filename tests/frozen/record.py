@@ -17,6 +17,7 @@ FILES = {
     "plans/custom": plans.custom,
     "epochs/jobs": epochs.jobs,
     "epochs/jobs-facebook": epochs.facebook,
+    "epochs/many": epochs.many,
     "epochs/flows": epochs.flows,
     "epochs/overlap": epochs.overlap,
     "epochs/slotted": epochs.slotted,
@@ -25,6 +26,7 @@ FILES = {
     "simulations/map-shuffle-batch": simulations.batch,
     "simulations/map-reduce": simulations.slotted,
     "simulations/cluster": simulations.cluster,
+    "simulations/cluster-gangs": simulations.gangs,
     "simulations/cluster-flows": simulations.cluster_flows,
     "simulations/cluster-libm": simulations.cluster_libm,
 }

@@ -12,8 +12,9 @@ INSTANCES = Path(__file__).parent / "instances"
 
 
 def run(jobs, model, policy, options):
-    """One simulation as lines."""
-    found = mb.simulate(jobs, model, policy, rng=1, **options)
+    """One simulation as lines; clusters are called by the names of their files."""
+    places = {"cluster": INSTANCES / options["cluster"]} if "cluster" in options else {}
+    found = mb.simulate(jobs, model, policy, rng=1, **{**options, **places})
     summary = found.summary[policy]
     told = {name: summary[name] for name in ("mean_response", "lower_bound") if name in summary}
     columns = ("starting_time", "map_completion", "completion")
@@ -22,13 +23,10 @@ def run(jobs, model, policy, options):
 
 def _all(jobs, model, policies, settings):
     return [
-        attempt(
-            " ".join([policy, words(**{k: v for k, v in options.items() if k != "cluster"})]).strip(),
-            run, jobs, model, policy, options,
-        )
+        attempt(f"{policy} {words(**options)}", run, jobs, model, policy, options)
         for options in settings
         for policy in policies
-    ]  # fmt: skip
+    ]
 
 
 def tandem():
@@ -66,52 +64,64 @@ def slotted():
     return _all(jobs, "slotted", SLOTTED_POLICIES, settings)
 
 
-def _cluster(name, jobs):
-    return jobs, mb.read_cluster(INSTANCES / f"{name}.toml")
-
-
+_NODES = {"cluster": "cluster.toml"}
+_ALIKE = {"cluster": "cluster-flows.toml"}
 _LOCAL = {"replicas": 2, "delay": 2, "rack_delay": 2, "heartbeat": 1, "slow_start": 0.5}
 # Powers, logarithms and cosines come from the C library, whose versions may differ in the last bit.
 _LIBM = ("hesrpt", "adaptive", "adaptive-literal")
 
 
+def _jobs():
+    return mb.read_cluster_jobs(INSTANCES / "cluster.csv")
+
+
+_SURE = [policy for policy in mb.CLUSTER_POLICIES if policy not in (*_LIBM, "flowflex")]
+
+
 def cluster():
     """Tasks on nodes."""
-    jobs, nodes = _cluster("cluster", mb.read_cluster_jobs(INSTANCES / "cluster.csv"))
     settings = [
-        {"epoch": 0},
-        {"epoch": 0.5, **_LOCAL},
-        {"epoch": 0, "by_user": False, "at_least_one": True, "in_order": True},
-        {"epoch": 1, "estimates": "learn", "split_copy": True, "ageing": 15},
-        {"epoch": 0, "gang": True},
-        {"heartbeat": 2, "tasks_per_heartbeat": 1, "network_epoch": 1, "shuffle_steps": 4},
+        {**_NODES, "epoch": 0},
+        {**_NODES, "epoch": 0.5, **_LOCAL},
+        {**_NODES, "epoch": 0, "by_user": False, "at_least_one": True, "in_order": True},
+        {**_NODES, "epoch": 1, "estimates": "learn", "split_copy": True, "ageing": 15},
+        {
+            **_NODES,
+            "heartbeat": 2,
+            "tasks_per_heartbeat": 1,
+            "network_epoch": 1,
+            "shuffle_steps": 4,
+        },
     ]
-    policies = [p for p in mb.CLUSTER_POLICIES if p not in (*_LIBM, "flowflex")]
-    told = _all(jobs, "cluster", policies, [{"cluster": nodes, **more} for more in settings])
-    each = [{"cluster": nodes, "objective": objective} for objective in OBJECTIVES]
+    each = [{**_NODES, "objective": objective} for objective in OBJECTIVES]
     each += [
-        {"cluster": nodes, "objective": "sum:tardiness", **more}
+        {**_NODES, "objective": "sum:tardiness", **more}
         for more in ({"hysteresis": 0.4}, {"effort": 10}, {"by_user": False, "pool_minimum": 0.4})
     ]
-    return told + _all(jobs, "cluster", ["flex"], each)
+    return _all(_jobs(), "cluster", _SURE, settings) + _all(_jobs(), "cluster", ["flex"], each)
+
+
+def gangs():
+    """Gangs in two kinds of slots, and in one, where reduce tasks make room for maps."""
+    settings = [
+        {**nodes, "gang": True, "by_user": by_user, **more}
+        for nodes, by_user in ((_NODES, True), (_NODES, False), (_ALIKE, False))
+        for more in ({"epoch": 0}, {"heartbeat": 1}, {"replicas": 2, "delay": 3})
+    ]
+    return _all(_jobs(), "cluster", _SURE, settings)
 
 
 def cluster_flows():
     """Flows on generic slots."""
-    jobs, nodes = _cluster(
-        "cluster-flows", mb.read_cluster_flows(INSTANCES / "cluster-flows.json", task_seconds=4.0)
-    )
-    policies = [p for p in mb.CLUSTER_POLICIES if p not in (*_LIBM, "flowflex")]
-    told = _all(jobs, "cluster", policies, [{"cluster": nodes}])
-    each = [{"cluster": nodes, "objective": objective} for objective in OBJECTIVES]
-    return told + _all(jobs, "cluster", ["flowflex"], each)
+    jobs = mb.read_cluster_flows(INSTANCES / "cluster-flows.json", task_seconds=4.0)
+    each = [{**_ALIKE, "objective": objective} for objective in OBJECTIVES]
+    return _all(jobs, "cluster", _SURE, [_ALIKE]) + _all(jobs, "cluster", ["flowflex"], each)
 
 
 def cluster_libm():
     """Tasks on nodes, with what takes powers and logarithms."""
-    jobs, nodes = _cluster("cluster", mb.read_cluster_jobs(INSTANCES / "cluster.csv"))
-    plain = [{"cluster": nodes, "epoch": 0}, {"cluster": nodes, **_LOCAL}]
+    plain = [{**_NODES, "epoch": 0}, {**_NODES, **_LOCAL}]
     unsure = {"noise": 0.4, "failure": 0.05, "straggler_share": 0.1, "straggler_factor": 3}
-    noisy = [{"cluster": nodes, **unsure}, {"cluster": nodes, "speedup": 0.7}]
-    policies = [p for p in mb.CLUSTER_POLICIES if p != "flowflex"]
-    return _all(jobs, "cluster", _LIBM, plain) + _all(jobs, "cluster", policies, noisy)
+    noisy = [{**_NODES, **unsure}, {**_NODES, "speedup": 0.7}]
+    policies = [policy for policy in mb.CLUSTER_POLICIES if policy != "flowflex"]
+    return _all(_jobs(), "cluster", _LIBM, plain) + _all(_jobs(), "cluster", policies, noisy)
