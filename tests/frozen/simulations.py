@@ -1,0 +1,127 @@
+"""Simulations: when each job ends under every policy of every model."""
+
+from pathlib import Path
+
+import malleable as mb
+from malleable.simulation import BATCH_POLICIES
+from malleable.simulation.slotted import POLICIES as SLOTTED_POLICIES
+from tests.frozen.lines import attempt, column, words
+from tests.frozen.plans import OBJECTIVES
+
+INSTANCES = Path(__file__).parent / "instances"
+
+
+def run(jobs, model, policy, options):
+    """One simulation as lines; clusters are called by the names of their files."""
+    places = {"cluster": INSTANCES / options["cluster"]} if "cluster" in options else {}
+    found = mb.simulate(jobs, model, policy, rng=1, **{**options, **places})
+    summary = found.summary[policy]
+    told = {name: summary[name] for name in ("mean_response", "lower_bound") if name in summary}
+    columns = ("starting_time", "map_completion", "completion")
+    return [words(**told), *(column(name, found.records[name]) for name in columns)]
+
+
+def _all(jobs, model, policies, settings):
+    return [
+        attempt(f"{policy} {words(**options)}", run, jobs, model, policy, options)
+        for options in settings
+        for policy in policies
+    ]
+
+
+def tandem():
+    """The overlapping tandem queue."""
+    bounce = {"estimates": "column", "underestimates": "bounce"}
+    settings = [
+        {"k": 3},
+        {"k": 3, "overlap": False},
+        {"k": 3, "conserving": False},
+        {"k": 3, "estimates": "column"},
+        {"k": 3, **bounce},
+        {"k": 3, "map_capacity": 0.7, "shuffle_capacity": 1.2, "horizon": 40.0},
+    ]
+    jobs = mb.read_map_shuffle_jobs(INSTANCES / "map-shuffle.csv")
+    return _all(jobs, "tandem", mb.SIMULATED_POLICIES, settings)
+
+
+def batch():
+    """Jobs of the tandem queue that arrive together."""
+    jobs = mb.read_map_shuffle_jobs(INSTANCES / "map-shuffle-batch.csv")
+    settings = [{"k": 3, "effort": 200}, {"k": 3, "effort": 0, "overlap": False}]
+    return _all(jobs, "tandem", (*mb.SIMULATED_POLICIES, *BATCH_POLICIES), settings)
+
+
+def slotted():
+    """Map and reduce in slots."""
+    settings = [
+        {"machines": 8},
+        {"machines": 8, "preemptive": False},
+        {"machines": 8, "estimates": "column"},
+        {"machines": 5, "estimates": "column", "underestimates": "bounce", "preemptive": False},
+        {"machines": 5, "horizon": 60},
+    ]
+    jobs = mb.read_map_reduce_jobs(INSTANCES / "map-reduce.csv")
+    return _all(jobs, "slotted", SLOTTED_POLICIES, settings)
+
+
+_NODES = {"cluster": "cluster.toml"}
+_ALIKE = {"cluster": "cluster-flows.toml"}
+_LOCAL = {"replicas": 2, "delay": 2, "rack_delay": 2, "heartbeat": 1, "slow_start": 0.5}
+# Powers, logarithms and cosines come from the C library, whose versions may differ in the last bit.
+_LIBM = ("hesrpt", "adaptive", "adaptive-literal")
+
+
+def _jobs():
+    return mb.read_cluster_jobs(INSTANCES / "cluster.csv")
+
+
+_SURE = [policy for policy in mb.CLUSTER_POLICIES if policy not in (*_LIBM, "flowflex")]
+
+
+def cluster():
+    """Tasks on nodes."""
+    settings = [
+        {**_NODES, "epoch": 0},
+        {**_NODES, "epoch": 0.5, **_LOCAL},
+        {**_NODES, "epoch": 0, "by_user": False, "at_least_one": True, "in_order": True},
+        {**_NODES, "epoch": 1, "estimates": "learn", "split_copy": True, "ageing": 15},
+        {
+            **_NODES,
+            "heartbeat": 2,
+            "tasks_per_heartbeat": 1,
+            "network_epoch": 1,
+            "shuffle_steps": 4,
+        },
+    ]
+    each = [{**_NODES, "objective": objective} for objective in OBJECTIVES]
+    each += [
+        {**_NODES, "objective": "sum:tardiness", **more}
+        for more in ({"hysteresis": 0.4}, {"effort": 10}, {"by_user": False, "pool_minimum": 0.4})
+    ]
+    return _all(_jobs(), "cluster", _SURE, settings) + _all(_jobs(), "cluster", ["flex"], each)
+
+
+def gangs():
+    """Gangs in two kinds of slots, and in one, where reduce tasks make room for maps."""
+    settings = [
+        {**nodes, "gang": True, "by_user": by_user, **more}
+        for nodes, by_user in ((_NODES, True), (_NODES, False), (_ALIKE, False))
+        for more in ({"epoch": 0}, {"heartbeat": 1}, {"replicas": 2, "delay": 3})
+    ]
+    return _all(_jobs(), "cluster", _SURE, settings)
+
+
+def cluster_flows():
+    """Flows on generic slots."""
+    jobs = mb.read_cluster_flows(INSTANCES / "cluster-flows.json", task_seconds=4.0)
+    each = [{**_ALIKE, "objective": objective} for objective in OBJECTIVES]
+    return _all(jobs, "cluster", _SURE, [_ALIKE]) + _all(jobs, "cluster", ["flowflex"], each)
+
+
+def cluster_libm():
+    """Tasks on nodes, with what takes powers and logarithms."""
+    plain = [{**_NODES, "epoch": 0}, {**_NODES, **_LOCAL}]
+    unsure = {"noise": 0.4, "failure": 0.05, "straggler_share": 0.1, "straggler_factor": 3}
+    noisy = [{**_NODES, **unsure}, {**_NODES, "speedup": 0.7}]
+    policies = [policy for policy in mb.CLUSTER_POLICIES if policy != "flowflex"]
+    return _all(_jobs(), "cluster", _LIBM, plain) + _all(_jobs(), "cluster", policies, noisy)
