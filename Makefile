@@ -81,23 +81,24 @@ tsan: develop
 	$(BIN)/python tests/thread_sanitizer.py $(TSAN)
 
 # Every fuzz target in turn for FUZZ_SECONDS in all, with libFuzzer where there is clang and with a
-# mutator of our own where there is not; fuzz/README.md has the rest.
+# mutator of our own where there is not (`FUZZ_COMPILER=`); fuzz/README.md has the rest.
 FUZZ_SECONDS ?= 120
 FUZZ_RUNS ?= 1000000
 FUZZ_SIMULATION_RUNS ?= 50000
 FUZZ_COMPILER ?= $(shell command -v clang++)
+FUZZ := build/fuzz$(if $(FUZZ_COMPILER),,-plain)
 fuzz: fuzz-build
-	$(BIN)/python fuzz/run.py --build build/fuzz --seconds $(FUZZ_SECONDS)
+	$(BIN)/python fuzz/run.py --build $(FUZZ) --seconds $(FUZZ_SECONDS)
 
 # So many inputs for each kernel and reader, and for each simulation.
 fuzz-long: fuzz-build
-	$(BIN)/python fuzz/run.py --build build/fuzz --runs $(FUZZ_RUNS) --simulation-runs $(FUZZ_SIMULATION_RUNS)
+	$(BIN)/python fuzz/run.py --build $(FUZZ) --runs $(FUZZ_RUNS) --simulation-runs $(FUZZ_SIMULATION_RUNS)
 
 fuzz-build: develop
 	@$(PIP) install 'atheris>=2.3' || echo 'No atheris here: targets in Python use a mutator of our own.'
-	$(BIN)/cmake -S . -B build/fuzz -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja \
+	$(BIN)/cmake -S . -B $(FUZZ) -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja \
 	  -DMALLEABLE_BUILD_FUZZ=ON $(if $(FUZZ_COMPILER),-DCMAKE_CXX_COMPILER=$(FUZZ_COMPILER)) >/dev/null
-	$(BIN)/cmake --build build/fuzz
+	$(BIN)/cmake --build $(FUZZ)
 
 tidy: develop unit
 	$(BIN)/clang-tidy -p $(BUILD) --quiet $(filter cpp/src/%.cpp,$(CPP))

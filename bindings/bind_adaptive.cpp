@@ -9,6 +9,7 @@
 #include "arrays.hpp"
 #include "malleable/model/domain.hpp"
 #include "malleable/model/error.hpp"
+#include "malleable/model/length.hpp"
 #include "malleable/model/named_rows.hpp"
 #include "malleable/policy/adaptive_epoch.hpp"
 #include "malleable/policy/cluster_adaptive.hpp"
@@ -155,11 +156,12 @@ class PyAdaptiveEpoch {
                          "no such job");
       }
     }
-    check_length("phase", phases, ids);
-    check_length("node", nodes, ids);
-    check_length("task", tasks, ids);
-    check_length("seconds", seconds, ids);
-    check_length("done", done, ids);
+    const std::size_t count = view(ids).size();
+    check_length("phase", view(phases).size(), count, "ids");
+    check_length("node", view(nodes).size(), count, "ids");
+    check_length("task", view(tasks).size(), count, "ids");
+    check_length("seconds", view(seconds).size(), count, "ids");
+    check_length("done", view(done).size(), count, "ids");
     check_nodes("node", nodes);
     check_amounts("seconds", view(seconds), kWorkRange);
     std::vector<std::int64_t> ending(2 * epoch_.scheduler().jobs(), 0);
@@ -308,7 +310,7 @@ class PyAdaptiveEpoch {
     });
   }
   void check_waiting(const char* field, const Integers& ids, Phase p, const Integers& tasks) const {
-    check_length(field, tasks, ids);
+    check_length(field, view(tasks).size(), view(ids).size(), "ids");
     for (py::ssize_t k = 0; k < ids.size(); ++k) {
       const auto job = static_cast<Index>(ids.data()[k]);
       const std::int64_t most =
@@ -320,12 +322,6 @@ class PyAdaptiveEpoch {
       }
     }
   }
-  template <typename Column>
-  static void check_length(const char* field, const Column& column, const Integers& ids) {
-    if (column.size() == ids.size()) return;
-    throw std::invalid_argument(std::string(field) + " has " + std::to_string(column.size()) +
-                                " entries but ids has " + std::to_string(ids.size()));
-  }
   void check_nodes(const char* field, const Integers& nodes) const {
     for (py::ssize_t k = 0; k < nodes.size(); ++k) {
       if (nodes.data()[k] >= 0 && nodes.data()[k] < static_cast<std::int64_t>(epoch_.nodes())) {
@@ -336,10 +332,7 @@ class PyAdaptiveEpoch {
     }
   }
   void check_free(const char* field, const Integers& free) const {
-    if (static_cast<std::size_t>(free.size()) != epoch_.nodes()) {
-      throw std::invalid_argument(std::string(field) + " has " + std::to_string(free.size()) +
-                                  " entries, expected " + std::to_string(epoch_.nodes()));
-    }
+    check_length(field, view(free).size(), epoch_.nodes());
     for (py::ssize_t k = 0; k < free.size(); ++k) {
       if (free.data()[k] < 0) {
         throw FieldError(field, static_cast<std::size_t>(k), static_cast<long long>(free.data()[k]),

@@ -8,6 +8,7 @@
 #include "arrays.hpp"
 #include "malleable/model/domain.hpp"
 #include "malleable/model/error.hpp"
+#include "malleable/model/length.hpp"
 #include "malleable/policy/cluster_epoch.hpp"
 #include "malleable/policy/cluster_flow.hpp"
 #include "malleable/policy/cluster_srpt.hpp"
@@ -182,7 +183,7 @@ class PyClusterPolicy : public ClusterPolicy {
     if (places.is_none()) return false;
     const auto list = places.cast<std::vector<std::int64_t>>();
     if (list.size() != node.size()) {
-      throw std::invalid_argument("place: " + std::to_string(node.size()) + " nodes are needed");
+      throw std::invalid_argument("place: must give " + counted(node.size(), "node"));
     }
     for (std::size_t k = 0; k < list.size(); ++k) {
       const bool known = list[k] >= 0 && list[k] < static_cast<std::int64_t>(state.cluster.size());
@@ -213,7 +214,7 @@ class PyClusterPolicy : public ClusterPolicy {
         py::array_t<double, py::array::c_style | py::array::forcecast>::ensure(given);
     if (!values || values.ndim() != 1 || values.size() != jobs.size()) {
       throw std::invalid_argument("policy: needs one number for each of " +
-                                  std::to_string(jobs.size()) + " jobs");
+                                  counted(view(jobs).size(), "job"));
     }
     for (py::ssize_t k = 0; k < values.size(); ++k) {
       const double value = values.data()[k];

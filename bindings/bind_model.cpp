@@ -1,5 +1,6 @@
 #include "arrays.hpp"
 #include "malleable/model/jobs.hpp"
+#include "malleable/model/length.hpp"
 #include "malleable/model/penalties.hpp"
 #include "malleable/model/problem.hpp"
 
@@ -99,9 +100,9 @@ void bind_model(py::module_& module) {
           [](const Penalties& penalties, const Doubles& completion) {
             const auto times = view(completion);
             if (times.size() != penalties.size()) {
-              throw std::invalid_argument("completion has " + std::to_string(times.size()) +
-                                          " entries but there are " +
-                                          std::to_string(penalties.size()) + " jobs");
+              throw std::invalid_argument("completion has " +
+                                          counted(times.size(), "entry", "entries") +
+                                          " but there are " + counted(penalties.size(), "job"));
             }
             std::vector<double> values(times.size());
             {

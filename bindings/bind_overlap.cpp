@@ -10,6 +10,7 @@
 #include "malleable/kernel/overlap_makespan.hpp"
 #include "malleable/model/domain.hpp"
 #include "malleable/model/error.hpp"
+#include "malleable/model/length.hpp"
 #include "malleable/policy/overlap_epoch.hpp"
 #include "malleable/sim/tandem_batch.hpp"
 #include "saved_state.hpp"
@@ -25,10 +26,7 @@ std::span<const double> optional_view(const std::optional<Doubles>& array) {
 }
 
 void check_sizes(std::span<const double> map, std::span<const double> shuffle) {
-  if (map.size() != shuffle.size()) {
-    throw std::invalid_argument("shuffle has " + std::to_string(shuffle.size()) +
-                                " entries but map has " + std::to_string(map.size()));
-  }
+  check_length("shuffle", shuffle.size(), map.size(), "map");
   if (map.size() > std::numeric_limits<Index>::max()) {
     throw std::invalid_argument("map: too many jobs");
   }

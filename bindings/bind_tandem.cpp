@@ -5,6 +5,7 @@
 #include "malleable/kernel/srpt_bound.hpp"
 #include "malleable/model/domain.hpp"
 #include "malleable/model/error.hpp"
+#include "malleable/model/length.hpp"
 #include "malleable/sim/tandem.hpp"
 #include "turn.hpp"
 
@@ -14,18 +15,12 @@ namespace {
 using Doubles = Array<double>;
 
 void check_column(const char* field, std::span<const double> values, std::size_t count) {
-  if (values.size() != count) {
-    throw std::invalid_argument(std::string(field) + " has " + std::to_string(values.size()) +
-                                " entries but map has " + std::to_string(count));
-  }
+  check_length(field, values.size(), count, "map");
   check_amounts(field, values, kWorkRange);
 }
 
 void check_arrivals(std::span<const double> arrival, std::size_t count, double now) {
-  if (arrival.size() != count) {
-    throw std::invalid_argument("arrival has " + std::to_string(arrival.size()) +
-                                " entries but map has " + std::to_string(count));
-  }
+  check_length("arrival", arrival.size(), count, "map");
   check_times("arrival", arrival);
   for (std::size_t j = 0; j < count; ++j) {
     if (arrival[j] < now) throw FieldError("arrival", j, arrival[j], "before what came earlier");

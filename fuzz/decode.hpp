@@ -1,6 +1,6 @@
 // Turns bytes into instances: over the whole domain that the border accepts, corners and ties
 // first, and now and then just outside of it. Any bytes mean something, and bytes that end early
-// mean zeros.
+// mean zeros. They mean the same with every compiler: no call takes two arguments that both read.
 //
 // The domain is written down here once more, on purpose: `Domain` and the tables' own predicates
 // say what must be accepted and what must be refused, and share nothing with the code under test.
@@ -193,8 +193,9 @@ inline Table read_table(Bytes& bytes, std::int64_t slots, const TableShape& shap
       if (bytes.chance(40)) high = std::max<std::int64_t>(low, 1);
     }
     const double due = shape.due || bytes.chance(100) ? bytes.time(shape.latest) : kInfinity;
-    table.add(work, low, high, weights ? bytes.amount(kWeight) : 1.0, due,
-              times ? bytes.time(shape.latest) : 0.0);
+    const double weight = weights ? bytes.amount(kWeight) : 1.0;
+    const double arrival = times ? bytes.time(shape.latest) : 0.0;
+    table.add(work, low, high, weight, due, arrival);
     if (steps) add_steps(bytes, table.sla_time, table.sla_penalty, table.sla_offset);
   }
   return table;
@@ -246,8 +247,9 @@ inline FlowTable read_flows(Bytes& bytes, bool due) {
   const bool times = bytes.chance(128), steps = bytes.chance(100), weights = bytes.chance(160);
   const bool backwards = bytes.chance(12);  // edges that may close a cycle
   for (std::int64_t f = 0; f < flows; ++f) {
-    table.add_flow(times ? bytes.time() : 0.0, weights ? bytes.amount(kWeight) : 1.0,
-                   due || bytes.chance(100) ? bytes.time() : kInfinity);
+    const double arrival = times ? bytes.time() : 0.0;
+    const double weight = weights ? bytes.amount(kWeight) : 1.0;
+    table.add_flow(arrival, weight, due || bytes.chance(100) ? bytes.time() : kInfinity);
     if (steps) add_steps(bytes, table.sla_time, table.sla_penalty, table.sla_offset);
     const std::int64_t jobs = bytes.integer(0, 6);
     const auto base = static_cast<std::int64_t>(table.work.size());
@@ -257,7 +259,8 @@ inline FlowTable read_flows(Bytes& bytes, bool due) {
       for (std::int64_t p = 0; p < (backwards ? jobs : i); ++p) {
         if ((edges >> p & 1) != 0) parents.push_back(base + p);
       }
-      table.add_job(bytes.amount(kWork), bytes.chance(40) ? kAllSlots : bytes.slots(), parents);
+      const double work = bytes.amount(kWork);
+      table.add_job(work, bytes.chance(40) ? kAllSlots : bytes.slots(), parents);
     }
   }
   return table;

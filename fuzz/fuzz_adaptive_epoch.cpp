@@ -62,8 +62,8 @@ struct Sequence {
       seconds.push_back(bytes.amount(kWork));
     }
     if (bytes.chance(64)) {
-      epoch.scheduler().add_user(bytes.amount({1e-3, 1e6}),
-                                 std::fmax(1e-6, bytes.amount({1e-6, 1e6})));
+      const double rank = bytes.amount({1e-3, 1e6});
+      epoch.scheduler().add_user(rank, std::fmax(1e-6, bytes.amount({1e-6, 1e6})));
     }
     if (bytes.chance(64)) epoch.scheduler().add_class();
     const auto job_class = static_cast<Index>(bytes.index(epoch.scheduler().classes()));

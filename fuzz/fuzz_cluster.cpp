@@ -181,6 +181,7 @@ std::unique_ptr<ClusterPolicy> read_policy(Bytes& bytes, const World& world, boo
     if (bytes.chance(64)) own.guard = bytes.amount({1e-3, 1e3});
     own.patience = bytes.amount({1e-3, 1e3});
     const std::uint8_t how = bytes.byte();
+    const bool first = bytes.chance(128), second = bytes.chance(64);
     return std::make_unique<ClusterAdaptive>(
         own,
         [how](std::span<const double> arrival, std::span<const double>,
@@ -188,7 +189,7 @@ std::unique_ptr<ClusterPolicy> read_policy(Bytes& bytes, const World& world, boo
           std::vector<double> share(arrival.size() * nodes.size(), how % 2 ? 1.0 : 0.0);
           return share;
         },
-        bytes.chance(128), bytes.chance(64));
+        first, second);
   }
   const SrptKind kinds[] = {SrptKind::kSrpt, SrptKind::kMaxSrpt, SrptKind::kSplitSrpt,
                             SrptKind::kAsrpt, SrptKind::kHeSrpt};

@@ -42,7 +42,7 @@ void fuzz(Bytes bytes) {
       for (std::size_t j = 0; j < n; ++j) {
         if (problem.work[j] == 0.0 || given[j] >= problem.high[j] || weight_of(j) == 0.0) continue;
         CHECK_AT_MOST((given[i] - 1.0) * weight_of(j), (given[j] + 1.0) * weight_of(i),
-                      1e-9 * given[i] * weight_of(j));
+                      1e-15 * given[i] * weight_of(j));
       }
     }
   }

@@ -83,30 +83,32 @@ inline Doubles pack_at_random(const Problem& problem, Random& random) {
   });
 }
 
+__extension__ using Wide = __int128;  // slots times weights
+
 // clamp(level w, m, M) with exact fractions for whole weights > 0: rounded down, then one slot each
 // to the largest fractions, ties to the lower index.
 inline void waterline_of(const Problem& problem, const std::vector<std::int64_t>& weight,
-                         const Order& jobs, std::int64_t slots, Doubles& shares) {
-  const auto low = [&](Index j) { return static_cast<std::int64_t>(problem.low[j]); };
-  const auto high = [&](Index j) { return static_cast<std::int64_t>(problem.high[j]); };
+                         const Order& jobs, Wide slots, Doubles& shares) {
+  const auto low = [&](Index j) { return static_cast<Wide>(problem.low[j]); };
+  const auto high = [&](Index j) { return static_cast<Wide>(problem.high[j]); };
   // Total at the level p / q, times q.
-  const auto total = [&](std::int64_t p, std::int64_t q) {
-    std::int64_t sum = 0;
+  const auto total = [&](Wide p, Wide q) {
+    Wide sum = 0;
     for (const Index j : jobs) sum += std::clamp(p * weight[j], low(j) * q, high(j) * q);
     return sum;
   };
-  std::int64_t most = 0, p = 0, q = 1;  // the highest level with a kink that can be afforded
+  Wide most = 0, p = 0, q = 1;  // the highest level with a kink that can be afforded
   for (const Index j : jobs) most += high(j);
   slots = std::min(slots, most);
   for (const Index j : jobs) {
-    for (const std::int64_t bend : {low(j), high(j)}) {
+    for (const Wide bend : {low(j), high(j)}) {
       if (total(bend, weight[j]) <= slots * weight[j] && bend * q >= p * weight[j]) {
         p = bend;
         q = weight[j];
       }
     }
   }
-  std::int64_t fixed = 0, rate = 0;
+  Wide fixed = 0, rate = 0;
   const auto rises = [&](Index j) {
     return low(j) * q <= p * weight[j] && p * weight[j] < high(j) * q;
   };
@@ -114,10 +116,9 @@ inline void waterline_of(const Problem& problem, const std::vector<std::int64_t>
     fixed += rises(j) ? 0 : p * weight[j] < low(j) * q ? low(j) : high(j);
     rate += rises(j) ? weight[j] : 0;
   }
-  std::vector<std::pair<std::int64_t, Index>>
-      fractions;  // negative, so that the largest come first
-  std::int64_t left = slots - fixed;
-  const std::int64_t water = left;
+  std::vector<std::pair<Wide, Index>> fractions;  // negative, so that the largest come first
+  Wide left = slots - fixed;
+  const Wide water = left;
   for (const Index j : jobs) {
     if (!rises(j)) {
       shares[j] = p * weight[j] < low(j) * q ? problem.low[j] : problem.high[j];
@@ -128,8 +129,7 @@ inline void waterline_of(const Problem& problem, const std::vector<std::int64_t>
     fractions.emplace_back(-(water * weight[j] % rate), j);
   }
   std::sort(fractions.begin(), fractions.end());
-  for (std::int64_t k = 0; k < left; ++k)
-    shares[fractions[static_cast<std::size_t>(k)].second] += 1.0;
+  for (Wide k = 0; k < left; ++k) shares[fractions[static_cast<std::size_t>(k)].second] += 1.0;
 }
 
 // The waterline of the jobs with work; without `weight` all weigh the same. Weight 0: minima until

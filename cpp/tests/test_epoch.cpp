@@ -412,7 +412,7 @@ TEST(wrong_input_changes_nothing) {
   CHECK_THROWS(epoch.remove(negative), "ids[0] = -1");
   CHECK_THROWS(epoch.update(unknown, {Doubles{1.0, 1.0}, {}, {}, {}, {}}), "ids[1] = 77");
   CHECK_THROWS(epoch.update(ids, {Doubles{1.0, NAN}, {}, {}, {}, {}}), "work[1] = nan");
-  CHECK_THROWS(epoch.update(ids, {Doubles{1.0}, {}, {}, {}, {}}), "work has 1 entries");
+  CHECK_THROWS(epoch.update(ids, {Doubles{1.0}, {}, {}, {}, {}}), "work has 1 entry but ids has");
   CHECK_THROWS(epoch.update(ids, {{}, Doubles{1.0, -1.0}, {}, {}, {}}), "weight[1] = -1");
   CHECK_THROWS(epoch.update(ids, {{}, {}, Doubles{NAN, 1.0}, {}, {}}), "deadline[0] = nan");
   const std::vector<std::int64_t> low{1, 5}, high{3, 2}, zero{0, 0};

@@ -25,8 +25,8 @@ TEST(map_reduce_names_field_row_and_value) {
   CHECK_THROWS(with([](auto& t) { t.map[0] = kMostUnits + 1; }), "map[0]");
   CHECK_THROWS(with([](auto& t) { t.task[1] = 0; }), "reduce[0] = 0");
   CHECK_THROWS(with([](auto& t) { t.task = {kMostUnits, 1}; }), "reduce[0]");
-  CHECK_THROWS(with([](auto& t) { t.arrival.pop_back(); }), "arrival has 1 entries but map has 2");
-  CHECK_THROWS(with([](auto& t) { t.offset.pop_back(); }), "reduce has 1 entries but map has 2");
+  CHECK_THROWS(with([](auto& t) { t.arrival.pop_back(); }), "arrival has 1 entry but map has 2");
+  CHECK_THROWS(with([](auto& t) { t.offset.pop_back(); }), "reduce has 1 entry but map has 2");
   CHECK_THROWS(with([](auto& t) {
                  t.offset[1] = 1;
                  t.offset[2] = 0;

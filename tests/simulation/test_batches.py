@@ -179,7 +179,7 @@ def test_batch_bound_is_stronger_and_holds(jobs):
 def test_kernels_refuse():
     with pytest.raises(ValueError, match=r"^map\[1\] = nan"):
         mb.overlap_kernels.batch_bound([1, float("nan")], [1, 1])
-    with pytest.raises(ValueError, match="shuffle has 1 entries but map has 2"):
+    with pytest.raises(ValueError, match="shuffle has 1 entry but map has 2"):
         mb.overlap_kernels.makespan_order([1, 2], [1])
     with pytest.raises(ValueError, match="not a number"):
         mb.overlap_kernels.makespan_order(["a"], [1])

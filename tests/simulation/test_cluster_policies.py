@@ -57,7 +57,7 @@ def test_targets_filled_in_order_are_srpt():
 
 def test_own_policies_are_checked():
     jobs = mb.ClusterJobs([1], 1)
-    with pytest.raises(ValueError, match="one number for each of 1 jobs"):
+    with pytest.raises(ValueError, match="one number for each of 1 job$"):
         run(jobs, lambda view: [1, 2])
     with pytest.raises(ValueError, match=r"policy's answer\[0\] = -1"):
         run(jobs, lambda view: [-1])

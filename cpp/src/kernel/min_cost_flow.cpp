@@ -323,7 +323,8 @@ void MinCostFlow::detach(Index v) {
   node.parent = kNone;
 }
 
-// The tree of the portions, which have no cycle; arcs without flow connect what they leave apart.
+// The tree of the portions, which have no cycle; arcs without flow connect what they leave apart,
+// cells without a portion as well.
 void MinCostFlow::build_tree() {
   const auto cells = static_cast<Index>(cells_);
   degree_.assign(flows_, 0);
@@ -344,15 +345,18 @@ void MinCostFlow::build_tree() {
     }
     before = portion.cell;
   }
-  // A cell that ends its component hands its last flow on to the next one: towards the root.
+  // A cell that ends its component hands its last flow on to the next one: towards the root. Where
+  // portions are far larger than a cell, rounding may leave none for it; then a flow beside it that
+  // has not ended its own component hands nothing on, but takes in the cell.
   const std::size_t given = portions_.size();
   std::size_t k = 0;
   for (Index t = 0; t + 1 < cells; ++t) {
     while (k + 1 < given && portions_[k + 1].cell <= t) ++k;
     if (last_of(t) != t) continue;
-    component_[t] = last_of(t + 1);
-    portions_.push_back({portions_[k].flow, t + 1, 0.0});
-    ++degree_[portions_[k].flow];
+    const Index j = portions_[k].flow, end = last_of(portions_[k].cell);
+    component_[t] = last_of(end == t ? t + 1 : end);
+    portions_.push_back({j, end == t ? t + 1 : t, 0.0});
+    ++degree_[j];
   }
   flow_of_.clear();
   for (const Index j : order_) {
@@ -402,6 +406,7 @@ void MinCostFlow::build_tree() {
     for (Index e = arc_offset_[v]; e < arc_offset_[v + 1]; ++e) {
       const Index other = arc_node_[e];
       if (other == node.parent) continue;
+      assert(other != root_ && nodes_[other].parent == kNone);
       attach(other, v);
       nodes_[other].flow = arc_amount_[e];
       stack_.push_back(other);

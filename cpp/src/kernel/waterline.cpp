@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <compare>
 #include <cstdint>
 #include <numeric>
 
@@ -10,17 +11,45 @@ namespace malleable {
 namespace {
 
 constexpr double kSameFraction = 1e-9;
-// Newton steps follow the kinks, of which there are as many as jobs; after these, halving in the
-// binary form of the level ends within 64 more.
-constexpr int kNewtonSteps = 64, kSteps = kNewtonSteps + 66;
+constexpr double kNearly = 1e-10;  // slots that the shares may miss: no fraction shows it
+// Newton steps follow the kinks, of which there are as many as jobs; after these, halving between
+// the levels on either side ends when no level lies between them: 64 times for each half of a
+// level.
+constexpr int kNewtonSteps = 64, kSteps = kNewtonSteps + 2 * 66;
 
-constexpr double kNearly = 1e-12;  // of the slots, that a level may be off
+// high + low, with twice the digits of a double: shares of 2^50 slots still have fractions.
+struct Precise {
+  double high = 0.0, low = 0.0;
+  bool operator==(const Precise&) const = default;
+  auto operator<=>(const Precise&) const = default;
+};
+
+Precise sum_of(double a, double b) {
+  const double sum = a + b, part = sum - a;
+  return {sum, (a - (sum - part)) + (b - part)};
+}
+Precise plus(const Precise& a, double b) {
+  const Precise sum = sum_of(a.high, b);
+  return sum_of(sum.high, sum.low + a.low);
+}
+Precise times(const Precise& a, double b) {
+  const double product = a.high * b;
+  return {product, std::fma(a.high, b, -product) + a.low * b};
+}
+Precise over(double a, const Precise& b) {
+  const double quotient = a / b.high;
+  const double rest = std::fma(-quotient, b.high, a) - quotient * b.low;
+  return sum_of(quotient, rest / b.high);
+}
+double minus(const Precise& a, double b) { return (a.high - b) + a.low; }
 
 // Halves the doubles between two levels rather than the distance, which a few steps of that shape
-// would not bring across the powers of ten.
-double middle_of(double below, double above) {
-  const auto low = std::bit_cast<std::uint64_t>(below), high = std::bit_cast<std::uint64_t>(above);
-  return std::bit_cast<double>(low + (high - low) / 2);
+// would not bring across the powers of ten; then the distance between neighbours.
+Precise middle_of(const Precise& below, const Precise& above) {
+  const auto low = std::bit_cast<std::uint64_t>(below.high);
+  const auto high = std::bit_cast<std::uint64_t>(above.high);
+  if (high > low + 1) return {std::bit_cast<double>(low + (high - low) / 2), 0.0};
+  return sum_of(below.high, ((above.high - below.high) + (above.low + below.low)) / 2.0);
 }
 
 }  // namespace
@@ -55,78 +84,63 @@ void Waterline::fill_group(const Problem& problem, std::span<const double> weigh
   const double capacity = std::min(slots_for_all, most);
   // sum clamp(level w, m, M) is piecewise linear and non-decreasing in the level. Newton steps from
   // the bottom may pass the solution where the slope grows; then they come back from above.
-  double below = 0.0, above = kInfinity, level = level_;
+  Precise below, above{kInfinity}, level{level_};
   for (int step = 0; step < kSteps; ++step) {
-    if (step == kNewtonSteps && above == kInfinity) {  // by then everybody is at a maximum
-      for (const Index j : jobs) level = std::max(level, problem.high[j] / weight_of(j));
-      level *= 2.0;
-    }
-    double sum = 0.0, slope = 0.0, next = kInfinity;
+    double fixed = 0.0, next = kInfinity, last = 0.0;  // kinks above and below, if nobody rises
+    Precise rate;
     for (const Index j : jobs) {
-      const double w = weight_of(j), wanted = level * w;
-      if (wanted < low_[j]) {
-        sum += low_[j];
-        // Rounding may put the kink at the level itself; the next level is above it all the same.
-        next = std::min(next, std::max(low_[j] / w, std::nextafter(level, kInfinity)));
-      } else if (wanted >= problem.high[j]) {
-        sum += problem.high[j];
+      const double w = weight_of(j);
+      const Precise wanted = times(level, w);
+      if (minus(wanted, low_[j]) < 0.0) {
+        fixed += low_[j];
+        next = std::min(next, low_[j] / w);
+      } else if (minus(wanted, problem.high[j]) >= 0.0) {
+        fixed += problem.high[j];
+        last = std::max(last, problem.high[j] / w);
       } else {
-        sum += wanted;
-        slope += w;
+        rate = plus(rate, w);
       }
     }
-    const double error = capacity - sum;
-    if (std::fabs(error) <= kNearly * capacity) break;
+    const double water = capacity - fixed;
+    const double error = -minus(times(level, rate.high), water) - level.high * rate.low;
+    if (std::fabs(error) <= kNearly) break;
     (error > 0.0 ? below : above) = level;
-    double guess = slope > 0.0 ? level + error / slope : next;
-    if (slope > 0.0 && error > 0.0) guess = std::max(guess, level);
-    if (step >= kNewtonSteps || (above < kInfinity && !(guess > below && guess < above))) {
-      guess = middle_of(below, above);
-    } else if (!(guess > below && guess < kInfinity)) {
-      break;  // everybody is at a maximum
-    }
+    // Beside a kink rather than at it, which rounding may miss.
+    Precise guess = rate.high > 0.0 ? over(water, rate)
+                    : error > 0.0   ? Precise{std::nextafter(next, kInfinity)}
+                                    : Precise{std::nextafter(last, 0.0)};
+    if (step >= kNewtonSteps || !(guess > below && guess < above)) guess = middle_of(below, above);
     if (guess == level) break;
     level = guess;
   }
-  level_ = level;
+  level_ = level.high;
   shares_.clear();
-  double used = 0.0;
+  double left = capacity;
   for (const Index j : jobs) {
-    const double share = std::clamp(level * weight_of(j), low_[j], problem.high[j]);
-    double whole = std::floor(share + kSameFraction);
-    slots[j] = std::min(whole, problem.high[j]);
-    used += slots[j];
-    if (slots[j] < problem.high[j]) {
-      const double fraction = std::max(0.0, share - whole);
-      // Fractions that differ by rounding only count as equal.
-      shares_.push_back({std::round(fraction / kSameFraction), j});
+    const Precise share = times(level, weight_of(j));
+    slots[j] = low_[j];
+    double fraction = 0.0;
+    if (minus(share, problem.high[j]) >= 0.0) {
+      slots[j] = problem.high[j];
+    } else if (minus(share, low_[j]) >= 0.0) {
+      slots[j] = std::floor(share.high);
+      fraction = minus(share, slots[j]);
+      const double carry = std::floor(fraction + kSameFraction);
+      slots[j] += carry;
+      fraction -= carry;
     }
+    left -= slots[j];
+    // Fractions that differ by rounding only count as equal.
+    if (slots[j] < problem.high[j]) shares_.push_back({std::round(fraction / kSameFraction), j});
   }
   const auto first = [](const Share& a, const Share& b) {
     return a.fraction != b.fraction ? a.fraction > b.fraction : a.job < b.job;
   };
-  // Beyond 1e12 slots the level itself is off by whole slots, by kNearly of them at most. Those too
-  // many go back from the largest shares, where they matter least; each round empties a job.
-  for (double over = used - capacity; over > 0.5;) {
-    Index largest = jobs.front();
-    for (const Index j : jobs) {
-      if (slots[j] - low_[j] > slots[largest] - low_[largest]) largest = j;
-    }
-    const double back = std::min(over, slots[largest] - low_[largest]);
-    if (!(back > 0.0)) break;
-    slots[largest] -= back;
-    over -= back;
-  }
-  for (double left = capacity - used; left > 0.5 && !shares_.empty();) {
-    const auto count =
-        static_cast<std::ptrdiff_t>(std::min(left, static_cast<double>(shares_.size())));
-    std::nth_element(shares_.begin(), shares_.begin() + count - 1, shares_.end(), first);
-    for (std::ptrdiff_t k = 0; k < count; ++k) {
-      slots[shares_[static_cast<std::size_t>(k)].job] += 1.0;
-      left -= 1.0;
-    }
-    std::erase_if(shares_, [&](const Share& s) { return slots[s.job] >= problem.high[s.job]; });
-  }
+  const auto count =
+      static_cast<std::ptrdiff_t>(std::min(left, static_cast<double>(shares_.size())));
+  if (count <= 0) return;
+  std::nth_element(shares_.begin(), shares_.begin() + count - 1, shares_.end(), first);
+  for (std::ptrdiff_t k = 0; k < count; ++k) slots[shares_[static_cast<std::size_t>(k)].job] += 1.0;
 }
 
 void Waterline::allocate(const Problem& problem, std::span<const double> weight,

@@ -6,16 +6,10 @@
 
 #include "malleable/model/error.hpp"
 #include "malleable/model/jobs.hpp"
+#include "malleable/model/length.hpp"
 
 namespace malleable {
 namespace {
-
-void same_length(const char* field, std::size_t length, std::size_t expected, const char* other) {
-  if (length != expected) {
-    throw std::invalid_argument(std::string(field) + " has " + std::to_string(length) +
-                                " entries but " + other + " has " + std::to_string(expected));
-  }
-}
 
 void check_counts(const char* field, std::span<const std::int64_t> values, std::int64_t most) {
   for (std::size_t k = 0; k < values.size(); ++k) {
@@ -92,12 +86,12 @@ double ClusterJobsView::work_of(Phase p, std::size_t j) const {
 void validate(const ClusterView& cluster) {
   const std::size_t n = cluster.size();
   if (n == 0) throw std::invalid_argument("cluster: needs a node");
-  same_length("map_slots", cluster.map_slots.size(), n, "rate");
-  same_length("reduce_slots", cluster.reduce_slots.size(), n, "rate");
-  same_length("type", cluster.type.size(), n, "rate");
-  same_length("rack", cluster.rack.size(), n, "rate");
-  same_length("storage", cluster.storage.size(), n, "rate");
-  same_length("link", cluster.link.size(), n, "rate");
+  check_length("map_slots", cluster.map_slots.size(), n, "rate");
+  check_length("reduce_slots", cluster.reduce_slots.size(), n, "rate");
+  check_length("type", cluster.type.size(), n, "rate");
+  check_length("rack", cluster.rack.size(), n, "rate");
+  check_length("storage", cluster.storage.size(), n, "rate");
+  check_length("link", cluster.link.size(), n, "rate");
   check_amounts("rate", cluster.rate, kRateRange);
   check_counts("map_slots", cluster.map_slots, kMostOnNode);
   check_counts("reduce_slots", cluster.reduce_slots, cluster.generic ? 0 : kMostOnNode);
@@ -119,12 +113,12 @@ void validate(const ClusterJobsView& jobs) {
   static const char* const kSeconds[] = {"map_seconds", "reduce_seconds"};
   static const char* const kMinima[] = {"min_map_slots", "min_reduce_slots"};
   for (const Phase p : {kMap, kReduce}) {
-    same_length(kTasks[p], jobs.tasks[p].size(), n, "arrival");
+    check_length(kTasks[p], jobs.tasks[p].size(), n, "arrival");
     check_counts(kTasks[p], jobs.tasks[p], kMostTasks);
     if (jobs.offset[p].empty()) {
-      same_length(kSeconds[p], jobs.seconds[p].size(), n, "arrival");
+      check_length(kSeconds[p], jobs.seconds[p].size(), n, "arrival");
     } else {
-      same_length("offset", jobs.offset[p].size(), n + 1, "arrival and one more");
+      check_length("offset", jobs.offset[p].size(), n + 1, "arrival and one more");
       for (std::size_t j = 0; j < n; ++j) {
         if (jobs.offset[p][j + 1] - jobs.offset[p][j] != jobs.tasks[p][j]) {
           throw FieldError(kTasks[p], j, static_cast<long long>(jobs.tasks[p][j]),
@@ -144,30 +138,30 @@ void validate(const ClusterJobsView& jobs) {
       }
     }
     if (!jobs.min_slots[p].empty()) {
-      same_length(kMinima[p], jobs.min_slots[p].size(), n, "arrival");
+      check_length(kMinima[p], jobs.min_slots[p].size(), n, "arrival");
       check_counts(kMinima[p], jobs.min_slots[p], kMostSlots);
     }
   }
   for (const auto& [field, values] :
        {std::pair{"shuffle", jobs.shuffle}, std::pair{"block", jobs.block},
         std::pair{"shuffle_bytes", jobs.shuffle_bytes}, std::pair{"weight", jobs.weight}}) {
-    if (!values.empty()) same_length(field, values.size(), n, "arrival");
+    if (!values.empty()) check_length(field, values.size(), n, "arrival");
   }
   check_amounts("shuffle", jobs.shuffle, kWorkRange);
   check_amounts("block", jobs.block, kBytesRange);
   check_amounts("shuffle_bytes", jobs.shuffle_bytes, kBytesRange);
   check_amounts("weight", jobs.weight, kWeightRange);
   if (!jobs.deadline.empty()) {
-    same_length("deadline", jobs.deadline.size(), n, "arrival");
+    check_length("deadline", jobs.deadline.size(), n, "arrival");
     check_deadlines(jobs.deadline);
   }
   if (!jobs.group.empty()) {
-    same_length("group", jobs.group.size(), n, "arrival");
+    check_length("group", jobs.group.size(), n, "arrival");
     check_counts("group", jobs.group, kMostRows);
   }
   if (!jobs.after_offset.empty()) validate_after(jobs);
   if (!jobs.rate_offset.empty()) {
-    same_length("rate_offset", jobs.rate_offset.size(), n + 1, "arrival and one more");
+    check_length("rate_offset", jobs.rate_offset.size(), n + 1, "arrival and one more");
     if (jobs.rate_offset.front() != 0 ||
         jobs.rate_offset.back() != static_cast<std::int64_t>(jobs.rates.size())) {
       throw std::invalid_argument("speedup: offsets do not match the rates");
@@ -184,11 +178,11 @@ void validate(const ClusterJobsView& jobs) {
     }
   }
   const std::size_t users = jobs.user_priority.size();
-  same_length("user_minimum", jobs.user_minimum.size(), users, "user_priority");
+  check_length("user_minimum", jobs.user_minimum.size(), users, "user_priority");
   check_amounts("user_minimum", jobs.user_minimum, kWeightRange);
   check_amounts("user_priority", jobs.user_priority, kRateRange);
   if (!jobs.user.empty()) {
-    same_length("user", jobs.user.size(), n, "arrival");
+    check_length("user", jobs.user.size(), n, "arrival");
     check_counts("user", jobs.user, users == 0 ? kMostRows : static_cast<std::int64_t>(users) - 1);
   }
 }

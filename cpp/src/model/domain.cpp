@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "malleable/model/error.hpp"
+#include "malleable/model/length.hpp"
 
 namespace malleable {
 namespace {
@@ -61,10 +62,7 @@ void validate_slots(std::int64_t slots) {
 
 void check_offsets(const std::string& field, std::span<const std::int64_t> offset, std::size_t rows,
                    std::size_t end) {
-  if (offset.size() != rows + 1) {
-    throw std::invalid_argument(field + " has " + std::to_string(offset.size()) +
-                                " entries, expected " + std::to_string(rows + 1));
-  }
+  check_length(field, offset.size(), rows + 1);
   for (std::size_t k = 0; k < rows; ++k) {
     if (offset[k + 1] < offset[k]) throw std::invalid_argument(field + " decreases");
   }

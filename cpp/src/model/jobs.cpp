@@ -4,16 +4,10 @@
 #include <string>
 
 #include "malleable/model/error.hpp"
+#include "malleable/model/length.hpp"
 
 namespace malleable {
 namespace {
-
-void same_length(const char* field, std::size_t length, std::size_t jobs) {
-  if (length != jobs) {
-    throw std::invalid_argument(std::string(field) + " has " + std::to_string(length) +
-                                " entries but work has " + std::to_string(jobs));
-  }
-}
 
 void check_counts(const char* field, std::span<const std::int64_t> values, std::int64_t least,
                   std::int64_t most, const char* reason) {
@@ -27,8 +21,8 @@ void check_counts(const char* field, std::span<const std::int64_t> values, std::
 void validate_sla(const JobsView& jobs) {
   const auto& offset = jobs.sla_offset;
   if (offset.empty() && jobs.size() == 0 && jobs.sla_time.empty()) return;
-  if (offset.empty()) same_length("sla", 0, jobs.size() > 0 ? jobs.size() : 1);
-  same_length("sla", offset.size() - 1, jobs.size());
+  if (offset.empty()) check_length("sla", 0, jobs.size() > 0 ? jobs.size() : 1, "work");
+  check_length("sla", offset.size() - 1, jobs.size(), "work");
   if (offset.front() != 0 || offset.back() != static_cast<std::int64_t>(jobs.sla_time.size()) ||
       jobs.sla_time.size() != jobs.sla_penalty.size()) {
     throw std::invalid_argument("sla offsets do not match the steps");
@@ -63,11 +57,11 @@ void validate_sla(const JobsView& jobs) {
 
 void validate(const JobsView& jobs) {
   const std::size_t n = jobs.size();
-  same_length("arrival", jobs.arrival.size(), n);
-  same_length("min_slots", jobs.min_slots.size(), n);
-  same_length("max_slots", jobs.max_slots.size(), n);
-  same_length("weight", jobs.weight.size(), n);
-  same_length("deadline", jobs.deadline.size(), n);
+  check_length("arrival", jobs.arrival.size(), n, "work");
+  check_length("min_slots", jobs.min_slots.size(), n, "work");
+  check_length("max_slots", jobs.max_slots.size(), n, "work");
+  check_length("weight", jobs.weight.size(), n, "work");
+  check_length("deadline", jobs.deadline.size(), n, "work");
   check_amounts("work", jobs.work, kWorkRange);
   check_times("arrival", jobs.arrival);
   check_amounts("weight", jobs.weight, kWeightRange);

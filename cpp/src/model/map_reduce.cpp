@@ -3,20 +3,15 @@
 #include <string>
 
 #include "malleable/model/error.hpp"
+#include "malleable/model/length.hpp"
 
 namespace malleable {
 
 void validate(const MapReduceView& jobs) {
   const std::size_t n = jobs.size();
-  if (jobs.arrival.size() != n) {
-    throw std::invalid_argument("arrival has " + std::to_string(jobs.arrival.size()) +
-                                " entries but map has " + std::to_string(n));
-  }
-  if (jobs.task_offset.size() != n + 1) {
-    throw std::invalid_argument(
-        "reduce has " + std::to_string(static_cast<long long>(jobs.task_offset.size()) - 1) +
-        " entries but map has " + std::to_string(n));
-  }
+  check_length("arrival", jobs.arrival.size(), n, "map");
+  if (jobs.task_offset.empty()) check_length("reduce", 0, n > 0 ? n : 1, "map");
+  check_length("reduce", jobs.task_offset.size() - 1, n, "map");
   if (jobs.task_offset.front() != 0 ||
       jobs.task_offset.back() != static_cast<std::int64_t>(jobs.task.size())) {
     throw std::invalid_argument("reduce offsets do not match the tasks");

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "malleable/model/error.hpp"
+#include "malleable/model/length.hpp"
 
 namespace malleable {
 namespace {
@@ -47,8 +48,8 @@ void Penalties::build(const JobsView& jobs, std::span<const double> size,
                       std::span<const Kind> kinds, CustomPenalty custom) {
   const std::size_t n = jobs.arrival.size();
   if (kinds.size() != 1 && kinds.size() != n) {
-    throw std::invalid_argument("objective has " + std::to_string(kinds.size()) + " kinds for " +
-                                std::to_string(n) + " jobs");
+    throw std::invalid_argument("objective has " + counted(kinds.size(), "kind") + " for " +
+                                counted(n, "job"));
   }
   const auto kind_of = [&](std::size_t j) { return kinds.size() == 1 ? kinds[0] : kinds[j]; };
   for (std::size_t j = 0; j < n; ++j) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "malleable/model/error.hpp"
+#include "malleable/model/length.hpp"
 
 namespace malleable {
 
@@ -60,10 +61,7 @@ void Epoch::refresh(std::size_t row) {
 
 std::int64_t Epoch::add(const JobsView& jobs, std::span<const double> size) {
   validate(jobs);
-  if (size.size() != jobs.size()) {
-    throw std::invalid_argument("size has " + std::to_string(size.size()) +
-                                " entries but work has " + std::to_string(jobs.size()));
-  }
+  check_length("size", size.size(), jobs.size(), "work");
   check_amounts("size", size, kTotalRange);
   for (std::size_t j = 0; j < jobs.size(); ++j) {
     if (options_.kind == Kind::kLateness && !std::isfinite(jobs.deadline[j])) {
@@ -125,10 +123,7 @@ std::span<const Index> Epoch::rows_of(std::span<const std::int64_t> ids) {
 
 void Epoch::update(std::span<const std::int64_t> ids, const Changes& changes) {
   const auto length = [&](const char* field, std::size_t entries) {
-    if (entries != 0 && entries != ids.size()) {
-      throw std::invalid_argument(std::string(field) + " has " + std::to_string(entries) +
-                                  " entries but ids has " + std::to_string(ids.size()));
-    }
+    if (entries != 0) check_length(field, entries, ids.size(), "ids");
   };
   length("work", changes.work.size());
   length("weight", changes.weight.size());

@@ -8,6 +8,7 @@
 #include "malleable/model/domain.hpp"
 #include "malleable/model/error.hpp"
 #include "malleable/model/jobs.hpp"
+#include "malleable/model/length.hpp"
 
 namespace malleable {
 namespace {
@@ -72,10 +73,7 @@ std::span<const OverlapEpoch::Row> OverlapEpoch::rows_of(std::span<const std::in
 
 void OverlapEpoch::check(const Columns& columns, std::size_t count) const {
   const auto length = [count](const char* field, std::span<const double> values) {
-    if (!values.empty() && values.size() != count) {
-      throw std::invalid_argument(std::string(field) + " has " + std::to_string(values.size()) +
-                                  " entries, expected " + std::to_string(count));
-    }
+    if (!values.empty()) check_length(field, values.size(), count);
   };
   length("map", columns.map);
   length("shuffle", columns.shuffle);
