@@ -229,12 +229,14 @@ void MinCostFlow::refine(std::size_t coarse_stride, std::size_t stride) {
     }
     std::sort(by_key_.begin(), by_key_.end(),
               [&](Index a, Index b) { return key_[a] != key_[b] ? key_[a] > key_[b] : a < b; });
-    // The last portion takes what rounding leaves; so does the last cell.
+    // The last portion takes what rounding leaves; so does the last cell. Each leaves one, if of
+    // nothing: rounding may have taken it all, and a flow must be somewhere.
     std::size_t t = first;
     double room = demand_[t];
     for (std::size_t k = 0; k < by_key_.size(); ++k) {
       const Portion& portion = portions_[begin + by_key_[k]];
       const bool last = k + 1 == by_key_.size();
+      const std::size_t before = fine_portions_.size();
       double left = portion.amount;
       while (t + 1 < stop && (last || left >= room)) {
         fine_portions_.push_back({portion.flow, static_cast<Index>(t), room});
@@ -242,7 +244,7 @@ void MinCostFlow::refine(std::size_t coarse_stride, std::size_t stride) {
         room = demand_[++t];
       }
       if (last) left = std::max(room, 0.0);
-      if (last || left > 0.0) {
+      if (last || left > 0.0 || fine_portions_.size() == before) {
         fine_portions_.push_back({portion.flow, static_cast<Index>(t), left});
         room -= left;
       }
