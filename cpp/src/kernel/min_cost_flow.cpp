@@ -4,6 +4,7 @@
 #include <cassert>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "malleable/kernel/vector_clones.hpp"
 
@@ -667,6 +668,13 @@ bool MinCostFlow::improve() {
 // Amounts, value, duals.
 void MinCostFlow::read_out(std::span<const double> volume, std::span<const double> room) {
   collect();
+  // Each flow has what it has, to its own last digit: what rounding gave it beyond that, or took,
+  // is of its last cells, where room is worth least.
+  key_.assign(volume.begin(), volume.end());
+  for (auto& [j, t, amount] : portions_) key_[j] -= amount = std::min(amount, key_[j]);
+  for (std::size_t k = portions_.size(); k-- > 0;) {
+    portions_[k].amount += std::exchange(key_[portions_[k].flow], 0.0);
+  }
   // By flow, cells rising: a counting sort of what stands by cell.
   first_.assign(flows_ + 1, 0);
   std::size_t count = 0;
