@@ -131,7 +131,8 @@ TEST(huge_slot_counts) {
     Table table;
     for (std::size_t j = 0; j < jobs; ++j) {
       const auto weight = integer(random, chance(random, 0.1) ? 0 : 1, heaviest);
-      const std::int64_t beside = std::max<std::int64_t>(kink * weight / heaviest, 4) - 2;
+      const auto share = static_cast<std::int64_t>(Wide{kink} * weight / heaviest);
+      const std::int64_t beside = std::max<std::int64_t>(share, 4) - 2;
       std::int64_t low = 0, high = kAllSlots;
       if (chance(random, 0.3)) low = beside + integer(random, -2, 2);
       if (chance(random, 0.5)) high = std::max(low, beside + integer(random, -1, 5));

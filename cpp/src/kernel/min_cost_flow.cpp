@@ -4,6 +4,7 @@
 #include <cassert>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "malleable/kernel/vector_clones.hpp"
 
@@ -229,12 +230,14 @@ void MinCostFlow::refine(std::size_t coarse_stride, std::size_t stride) {
     }
     std::sort(by_key_.begin(), by_key_.end(),
               [&](Index a, Index b) { return key_[a] != key_[b] ? key_[a] > key_[b] : a < b; });
-    // The last portion takes what rounding leaves; so does the last cell.
+    // The last portion takes what rounding leaves; so does the last cell. Each leaves one, if of
+    // nothing: rounding may have taken it all, and a flow must be somewhere.
     std::size_t t = first;
     double room = demand_[t];
     for (std::size_t k = 0; k < by_key_.size(); ++k) {
       const Portion& portion = portions_[begin + by_key_[k]];
       const bool last = k + 1 == by_key_.size();
+      const std::size_t before = fine_portions_.size();
       double left = portion.amount;
       while (t + 1 < stop && (last || left >= room)) {
         fine_portions_.push_back({portion.flow, static_cast<Index>(t), room});
@@ -242,7 +245,7 @@ void MinCostFlow::refine(std::size_t coarse_stride, std::size_t stride) {
         room = demand_[++t];
       }
       if (last) left = std::max(room, 0.0);
-      if (last || left > 0.0) {
+      if (last || left > 0.0 || fine_portions_.size() == before) {
         fine_portions_.push_back({portion.flow, static_cast<Index>(t), left});
         room -= left;
       }
@@ -665,6 +668,13 @@ bool MinCostFlow::improve() {
 // Amounts, value, duals.
 void MinCostFlow::read_out(std::span<const double> volume, std::span<const double> room) {
   collect();
+  // Each flow has what it has, to its own last digit: what rounding gave it beyond that, or took,
+  // is of its last cells, where room is worth least.
+  key_.assign(volume.begin(), volume.end());
+  for (auto& [j, t, amount] : portions_) key_[j] -= amount = std::min(amount, key_[j]);
+  for (std::size_t k = portions_.size(); k-- > 0;) {
+    portions_[k].amount += std::exchange(key_[portions_[k].flow], 0.0);
+  }
   // By flow, cells rising: a counting sort of what stands by cell.
   first_.assign(flows_ + 1, 0);
   std::size_t count = 0;
