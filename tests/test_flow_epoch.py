@@ -70,7 +70,14 @@ def test_arrivals_slots_and_removal():
     assert early.slots.tolist() == [4, 0] and early.ready.tolist() == [True, False]
     fewer = epoch.decide(0.0, slots=1)
     assert fewer.slots.tolist() == [1, 0] and epoch.slots == 1
-    epoch.remove([0])
+    none = epoch.decide(0.0, slots=0)
+    assert (
+        none.slots.tolist() == [0, 0] and epoch.slots == 0 and none.ready.tolist() == [True, False]
+    )
+    with pytest.raises(ValueError, match="slots = 0"):
+        none.plan()
+    assert epoch.decide(0.0, slots=1).slots.tolist() == [1, 0]
+    epoch.remove(flows=[0])
     assert epoch.decide(6.0).slots.tolist() == [1]
 
 
@@ -139,7 +146,7 @@ def test_flows_that_leave_take_their_phases_along():
     epoch = mb.FlowEpoch(9, ready_fraction=0.0)
     epoch.add(map_reduce(), continues=[-1, 0, -1])
     epoch.add(map_reduce(), continues=[-1, 0, -1])
-    epoch.remove([0])
+    epoch.remove(flows=[0])
     decision = epoch.decide(0.0)
     assert decision.ids.tolist() == [3, 4, 5] and decision.slots.tolist() == [3, 2, 0]
 
@@ -221,12 +228,14 @@ def test_a_decision_that_is_refused_tells_nothing_and_keeps_nothing():
     before = copy.deepcopy(epoch)
     with pytest.raises(ValueError, match="now"):
         epoch.decide(float("nan"), slots=9)
-    epoch._goal = None  # the plan fails
-    with pytest.raises(AttributeError):
-        epoch.decide(1.0, slots=9)
-    epoch._goal = before._goal
+    with pytest.raises(ValueError, match="slots"):
+        epoch.decide(1.0, slots=-1)
     assert epoch == before and epoch.slots == 4
     assert epoch.decide(1.0).ended.tolist() == [0]
+    after = copy.deepcopy(epoch)
+    with pytest.raises(ValueError, match="now = 0.5: before 1.0"):
+        epoch.decide(0.5, slots=9)
+    assert epoch == after
 
 
 def test_simulated_epochs_end_and_every_plan_is_valid():
@@ -261,12 +270,23 @@ def test_simulated_epochs_end_and_every_plan_is_valid():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda e: e.finish([9]), r"ids\[0\] = 9: unknown"),
+        (lambda e: e.finish([9]), r"ids\[0\] = 9: no such job"),
         (lambda e: e.finish([0, 0]), "named twice"),
         (lambda e: e.update([0], work=[-1.0]), r"work\[0\] = -1"),
         (lambda e: e.update([0], max_slots=0), r"max_slots\[0\] = 0"),
         (lambda e: e.update([0.5]), "whole number"),
-        (lambda e: e.remove([4]), "unknown"),
+        (lambda e: e.remove([4]), r"ids\[0\] = 4: no such job"),
+        (lambda e: e.remove(flows=[1]), r"flows\[0\] = 1: no such flow"),
+        (lambda e: e.remove([0], flows=[0, 0]), r"flows\[1\] = 0: named twice"),
+        (lambda e: e.update([0], tasks=-1), r"tasks\[0\] = -1"),
+        (lambda e: e.update([0], weight=1.0, flows=[3]), r"flows\[0\] = 3"),
+        (lambda e: e.update([0], work=3.0, flows=[0], weight=-1.0), r"weight\[0\] = -1"),
+        (lambda e: e.update(flows=[0], deadline=[float("nan")]), "deadline"),
+        (lambda e: e.update(flows=[0], sla=[[(2, 1), (1, 2)]]), "sla"),
+        (lambda e: e.update([0], work=3.0, flows=[0], sla=[]), "sla"),
+        (lambda e: e.add(two_steps(), kind="late"), r"kind\[0\] = 'late'"),
+        (lambda e: e.add(two_steps(), kind="custom"), "penalty"),
+        (lambda e: e.add(two_steps(), kind="lateness"), "deadline"),
         (lambda e: e.add(two_steps(), tasks=[1]), "tasks has 1"),
         (lambda e: e.add(two_steps(), tasks=[1, -2]), r"tasks\[1\]"),
         (lambda e: e.add(two_steps(), continues=[-1]), "continues has 1"),
@@ -274,7 +294,8 @@ def test_simulated_epochs_end_and_every_plan_is_valid():
         (lambda e: e.add(two_steps(), continues=[-1, 0.5]), "whole number"),
         (lambda e: e.add(two_branches(), continues=[-1, 0, 0]), "more than one job"),
         (lambda e: e.decide(float("nan")), "now"),
-        (lambda e: e.decide(0.0, slots=0), "slots"),
+        (lambda e: e.decide(0.0, slots=-1), "slots"),
+        (lambda e: e.decide(-1.0), "now = -1"),
         (lambda e: e.set_task_work(0.0), "task_work"),
     ],
 )
@@ -282,11 +303,13 @@ def test_wrong_calls_change_nothing(call, message):
     epoch = mb.FlowEpoch(3)
     epoch.add(two_steps())
     before = epoch.decide(0.0)
+    value, kept = before.value, copy.deepcopy(epoch)
     with pytest.raises(ValueError, match=message):
         call(epoch)
+    assert epoch == kept
     after = epoch.decide(0.0)
     assert after.slots.tolist() == before.slots.tolist()
-    assert after.plan().value == before.plan().value and epoch.slots == 3
+    assert after.plan().value == value and epoch.slots == 3
 
 
 @pytest.mark.parametrize(
@@ -294,6 +317,7 @@ def test_wrong_calls_change_nothing(call, message):
     [
         {"policy": "flex"},
         {"objective": "sum:custom"},
+        {"objective": ["sum:response", "sum:tardy"]},
         {"effort": -1},
         {"task_work": -1},
         {"hysteresis": -0.1},

@@ -542,7 +542,8 @@ void FlowFlex::plan_finite(const FlowProblem& problem, const Penalties& penaltie
   }
   if (!kept_.order.empty()) {
     const double best = search_.score(recipes_[0]).value;
-    if (search_.score(kept_).value - best <= options.hysteresis * std::fabs(best)) {
+    const double more = search_.score(kept_).value - best;
+    if (options.hysteresis == kInfinity || more <= options.hysteresis * std::fabs(best)) {
       recipes_[0] = kept_;
     }
   }
