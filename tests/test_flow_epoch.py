@@ -1,6 +1,7 @@
 """The epoch over flows: what comes, changes, finishes; what is decided."""
 
 import copy
+import pickle
 
 import numpy as np
 import pytest
@@ -327,3 +328,103 @@ def test_wrong_calls_change_nothing(call, message):
 def test_wrong_options(options):
     with pytest.raises(ValueError, match=next(iter(options))):
         mb.FlowEpoch(3, **options)
+
+
+def diamond():
+    names = {"a": [], "b": ["a"], "c": ["a"], "d": ["b", "c"]}
+    return mb.Flows(
+        [
+            [{"name": n, "work": 4.0, "max_slots": 2, "after": p} for n, p in names.items()],
+            [{"work": 1.0}],
+        ]
+    )
+
+
+def test_a_job_is_cancelled_with_all_that_wait_for_it():
+    epoch = mb.FlowEpoch(4)
+    ids = epoch.add(diamond())
+    epoch.finish([0])
+    epoch.remove([1])
+    decision = epoch.decide(0.0)
+    assert decision.ids.tolist() == [2, 4] and decision.ready.all()
+    plan = decision.plan()
+    plan.validate()
+    assert plan.flows.job_name == ("flow0/a", "flow0/c", "flow1/job0")
+    with pytest.raises(ValueError, match="no such job"):
+        epoch.finish([3])
+    epoch.remove([2], flows=ids.flows[1:])
+    last = epoch.decide(1.0)
+    assert not len(last.ids) and last.ended.tolist() == [0] and len(epoch) == 0
+    assert epoch.add(diamond()).jobs.tolist() == [5, 6, 7, 8, 9]
+
+
+def test_what_people_pay_for_flows_may_change():
+    epoch = mb.FlowEpoch(1, "sum:completion")
+    epoch.add(mb.Flows([[{"work": 4.0}], [{"work": 5.0}]]), kind=["tardiness", None])
+    # The first has no deadline yet, so that nothing is paid for it.
+    assert epoch.decide(0.0).slots.tolist() == [0, 1]
+    epoch.update(flows=[0], deadline=4.0, weight=9.0)
+    first = epoch.decide(0.0)
+    assert first.slots.tolist() == [1, 0] and first.value == 9.0
+    assert first.plan().objective == "sum:mixed" and "flow0" in first.explain()[0]
+    steps = mb.FlowEpoch(1, "sum:sla")
+    steps.add(mb.Flows([[{"work": 4.0}], [{"work": 5.0}]]))
+    steps.update(flows=[1], sla=[[(5.0, 7.0)]])
+    assert steps.decide(0.0).slots.tolist() == [0, 1]
+    steps.update([1], work=9.0, flows=[0, 1], sla=[[(4.0, 1.0), (5.0, 2.0)], None])
+    assert steps.decide(0.0).slots.tolist() == [1, 0]
+
+
+def test_tasks_left_are_a_guess_again():
+    epoch = mb.FlowEpoch(2, task_work=3.0)
+    epoch.add(two_steps(), tasks=[4, 0])
+    epoch.update([0], tasks=3)
+    assert epoch.decide(0.0).plan().flows.work.tolist() == [9.0, 2.0]
+    epoch.update([0, 1], tasks=[0, 2])
+    epoch.set_task_work(1.0)
+    assert epoch.decide(0.0).plan().flows.work.tolist() == [9.0, 2.0]
+
+
+def late(flow, completion):
+    """Only the second flow that ever came matters."""
+    return completion if flow == 1 else 0.0
+
+
+def test_penalties_of_ones_own_know_flows_by_id():
+    pytest.importorskip("numba")
+    epoch = mb.FlowEpoch(1, "sum:custom", penalty=late)
+    epoch.add(mb.Flows([[{"work": 1.0}], [{"work": 9.0}], [{"work": 2.0}]]))
+    epoch.remove(flows=[0])
+    decision = epoch.decide(0.0)
+    assert decision.slots.tolist() == [1, 0] and decision.value == 9.0
+    for twin in (copy.deepcopy(epoch), pickle.loads(pickle.dumps(epoch))):
+        assert twin == epoch
+        assert twin.decide(1.0).slots.tolist() == [1, 0]
+    assert mb.FlowEpoch(1, penalty=late) != mb.FlowEpoch(1)
+
+
+def test_a_plan_belongs_to_the_decision_that_is_the_last():
+    epoch = mb.FlowEpoch(3)
+    epoch.add(two_steps())
+    first = epoch.decide(0.0)
+    epoch.update([0], work=2.0)
+    with pytest.raises(RuntimeError, match="moved on"):
+        first.plan()
+    second = epoch.decide(0.0)
+    value = second.value
+    epoch.finish([0])
+    assert second.value == value and second.gap == 0.0  # asked for in time
+    assert second.plan().allocation.tolist() == second.slots.tolist()
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32), st.sampled_from(["sum:response", "sum:tardiness", "max:stretch"]))
+def test_a_decision_begins_its_plan(seed, objective):
+    flows = section51_flows(seed, flows=5, jobs=(1, 8))
+    epoch = mb.FlowEpoch(25, objective)
+    epoch.add(flows)
+    decision = epoch.decide(0.0)
+    plan = decision.plan()
+    plan.validate()
+    assert plan.allocation.tolist() == decision.slots.tolist()
+    assert decision.lower_bound <= decision.value

@@ -468,7 +468,9 @@ void FlowEpoch::build_table(Table& table) const {
                  : table_.max_slots[row]);
       const std::size_t edges = table_.parent_first[row];
       for (std::size_t e = edges; e < edges + table_.parents[row]; ++e) {
-        table.parent.push_back(place[table_.parent[e]]);
+        // A job that finished before its parents did may outlive them.
+        const std::int64_t above = place[table_.parent[e]];
+        if (above >= 0) table.parent.push_back(above);
       }
       table.parent_offset.push_back(static_cast<std::int64_t>(table.parent.size()));
       table.name.push_back(table_.name[row]);
