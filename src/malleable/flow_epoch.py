@@ -148,7 +148,7 @@ class FlowEpoch(Kept):
         ``sum:KIND`` or ``max:KIND`` as in `malleable.plan`, of flows: the aggregate of all flows, and
         the kind of those that are added without one of their own (`add`, ``kind``).
     policy : str
-        As for flows in `malleable.plan`.
+        As for flows in `malleable.plan`; ``flowflex`` and ``flowflex-fast`` differ in their plans alone.
     effort : int, optional
         None: an order of flows decides, without a plan. A number: every decision begins the plan that
         `malleable.plan` makes with so many candidates, O(jobs log jobs) for each of its orders. The
@@ -203,6 +203,8 @@ class FlowEpoch(Kept):
         if not 0.0 <= share <= 1.0:
             raise ValueError(f"ready_fraction = {ready_fraction}: must be 0 to 1")
         self._policy = policy
+        # Only the best plan is never worse than the literal one, which the theorems are about.
+        self._best = (effort is not None or policy == "flowflex-literal") and hysteresis == 0.0
         self._penalty = None if penalty is None else _Penalty(penalty)
         self._core = _core.FlowEpoch(
             check_slots(slots, least=0),
@@ -381,7 +383,10 @@ class FlowEpoch(Kept):
         if len(columns["kind"]):
             goal = parse_objective([f"{goal.aggregate}:{KINDS[k]}" for k in columns["kind"]])
         flows = Flows.of_core(columns)
-        return FlowPlan(flows, self.slots, goal, self._policy, now, result, paid, took)
+        plan = FlowPlan(flows, self.slots, goal, self._policy, now, result, paid, took)
+        if not self._best:
+            plan.guarantee = None
+        return plan
 
 
 class _Penalty:

@@ -355,11 +355,9 @@ void FlowEpoch::serve_fair() {
   const std::size_t n = arrived_.size();
   relaxed_.work.assign(n, 1.0);
   relaxed_.idle_end.assign(n, now_);
-  std::vector<double> given(n, 0.0);
-  waterline_.allocate(relaxed_, {}, given);
-  for (std::size_t k = 0; k < n; ++k) {
-    share_[arrived_[k]] = given[k];
-  }
+  poured_.assign(n, 0.0);
+  waterline_.allocate(relaxed_, {}, poured_);
+  for (std::size_t k = 0; k < n; ++k) share_[arrived_[k]] = poured_[k];
   for (const FlowTable::Flow& flow : flows) {  // the first has all of both
     if (!flow.there) continue;
     for (std::size_t row = flow.first; row < flow.end(); ++row) {

@@ -137,6 +137,7 @@ class FlowEpoch {
   Decision decision_;
   std::vector<std::size_t> ordered_;  // flow rows, by priority
   std::vector<double> share_;         // per job row: slots now
+  std::vector<double> poured_;        // the same of those that FAIR serves
   double free_ = 0.0;
   std::vector<std::uint8_t> marked_;
   Table columns_;
