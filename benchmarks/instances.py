@@ -13,6 +13,7 @@ objectives_instance(J): the same with weights U(0, 1), seed 1; it has what every
 step_instance(): 1,000 jobs on 10,000 slots, weights U(0, 1), 3 SLA steps a job, seed 1.
 section51_base(seed): the FlowFlex paper's section 5.1 on 25 slots, times in units of the mean Q.
 flows_instance(F): F flows of 20 jobs each from that generator on 25 slots, seed 1.
+flow_epoch_instance(F): the same, drawn for F / 2 slots and on as many.
 cluster_stream(): 20,000 jobs of log-normal map counts (mean 50, 1.5), 20 s a map, one reduce task for ten maps
     (10 s copying, 60 s), 5 a second, on slots that give load 0.7, seed 7; times vary by 30 %, so that no
     two tasks end together.
@@ -75,6 +76,7 @@ __all__ = [
     "cluster_section51",
     "cluster_stream",
     "decision_stream",
+    "flow_epoch_instance",
     "flows_instance",
     "instance_a",
     "instance_b",
@@ -183,6 +185,12 @@ def section51_base(seed: int, *, weighted: bool = True) -> tuple[Flows, int]:
 def flows_instance(flows: int, *, jobs: int = 20, seed: int = 1) -> tuple[Flows, int]:
     """Many flows of equally many jobs."""
     return section51_flows(seed, slots=25, flows=flows, jobs=jobs), 25
+
+
+def flow_epoch_instance(flows: int) -> tuple[Flows, int]:
+    """Flows of 20 jobs, two for every slot, for the epoch object."""
+    slots = flows // 2
+    return section51_flows(1, flows=flows, jobs=20, slots=slots), slots
 
 
 def cell_network(flows: int, cells: int, kind: str, seed: int = 1) -> dict[str, list[float]]:

@@ -7,7 +7,6 @@ LEMON is compared with in C++: benchmarks/bench_lemon.cpp.
 """
 
 import os
-import time
 from pathlib import Path
 
 import numpy as np
@@ -112,38 +111,6 @@ def test_plan_of_section51(benchmark, objective):
 def test_baseline_plan(benchmark, flows, slots, policy):
     table, _ = instances.flows_instance(flows)
     benchmark.pedantic(mb.plan, (table, slots, "sum:completion", policy), rounds=3)
-
-
-@pytest.mark.parametrize("policy", ["flowflex-fast", "flowflex"])
-@pytest.mark.parametrize("objective", ["sum:completion", "sum:tardiness", "max:stretch"])
-@pytest.mark.parametrize("slots", [25, 1_000])
-def test_flow_epoch(benchmark, slots, objective, policy):
-    """An epoch of 1,000 flows x 20 jobs, warm: who runs has done up to a fifth, one job finishes."""
-    table, _ = instances.flows_instance(1_000)
-    epoch = mb.FlowEpoch(slots, objective, policy)
-    ids = epoch.add(table)
-    left = dict(zip(ids.jobs.tolist(), table.work.tolist(), strict=True))
-    rng = np.random.default_rng(1)
-    last = epoch.decide(0.0)
-    times = []
-
-    def turn():
-        running = last.ids[last.slots > 0]
-        for job, share in zip(running.tolist(), rng.uniform(0.8, 1.0, len(running)), strict=True):
-            left[job] *= share
-        return (running, [left[job] for job in running.tolist()]), {}
-
-    def decide(running, work):
-        nonlocal last
-        began = time.perf_counter()
-        epoch.update(running[:-1], work=work[:-1])
-        epoch.finish(running[-1:])
-        last = epoch.decide(float(len(times)) * 0.01)
-        times.append(time.perf_counter() - began)
-
-    benchmark.pedantic(decide, setup=turn, rounds=100, warmup_rounds=3)
-    benchmark.extra_info["p50_ms"] = 1e3 * float(np.quantile(times[3:], 0.5))
-    benchmark.extra_info["p99_ms"] = 1e3 * float(np.quantile(times[3:], 0.99))
 
 
 @pytest.mark.parametrize("slots", [50, 200])

@@ -1,6 +1,7 @@
 """Sequences of calls on a `FlowEpoch`, with refused ones in between.
 
-A twin gets the accepted calls only. If both always decide the same, a refused call changes nothing.
+A twin gets the accepted calls only. If both always decide the same, a refused call changes nothing. Every
+sequence runs twice: where an order of flows decides, and where decisions begin plans.
 """
 
 from __future__ import annotations
@@ -32,18 +33,21 @@ UNWHOLE = [0, -1, 2.5, float("nan"), "x", None, [1], -1e300]
 
 
 class Sequence:
-    def __init__(self, bytes_: Bytes) -> None:
+    def __init__(self, bytes_: Bytes, plans: bool) -> None:
         self.bytes = bytes_
-        self.now = 0.0
+        self.now, self.decided = 0.0, False
         self.slots = bytes_.slots()
         self.objective = bytes_.pick(OBJECTIVES)
         options: dict[str, Any] = {"slots": self.slots, "objective": self.objective}
-        if bytes_.chance(64):
-            options["effort"] = bytes_.integer(0, 5)
+        effort = bytes_.integer(0, 5) if bytes_.chance(64) else 0
+        if plans:
+            options["effort"] = effort
         if bytes_.chance(48):
             options["hysteresis"] = bytes_.unit()
         self.epoch, self.twin = mb.FlowEpoch(**options), mb.FlowEpoch(**options)
         self.most: dict[int, int] = {}
+        self.flow_of: dict[int, int] = {}
+        self.parents: dict[int, list[int]] = {}
         self.gone: list[int] = []
 
     def both(self, name: str, *arguments: Any, bad: bool = False, **named: Any) -> Any:
@@ -95,9 +99,12 @@ class Sequence:
         first, second = (ids.jobs.tolist() for ids in found)
         assert first == second
         jobs = flow["jobs"]
+        (flow_id,) = found[0].flows.tolist()
         for job_id, job in zip(first, jobs, strict=True):
             assert job_id not in self.most and job_id not in self.gone
             self.most[job_id] = job.get("max_slots", MOST_SLOTS)
+            self.flow_of[job_id] = flow_id
+            self.parents[job_id] = [first[int(name[1:])] for name in job["after"]]
 
     def refused_add(self, flow: dict[str, Any]) -> Any:
         try:
@@ -133,19 +140,60 @@ class Sequence:
                 del self.most[job_id]
             self.gone += ids
 
+    def remove(self) -> None:
+        ids = self.ids()
+        known = sorted({self.flow_of[job_id] for job_id in self.most})
+        flows = [self.bytes.pick(known)] if known and self.bytes.chance(64) else []
+        bad = self.bytes.chance(24)
+        if bad:
+            (ids if self.bytes.chance(128) else flows).append(self.bytes.pick([-1, 10**9]))
+        if not self.both("remove", ids, flows=flows, bad=bad):
+            return
+        gone = set(ids) | {job_id for job_id in self.most if self.flow_of[job_id] in flows}
+        for job_id in sorted(self.most):  # parents come before their children
+            if gone.intersection(self.parents[job_id]):
+                gone.add(job_id)
+        for job_id in gone:
+            del self.most[job_id]
+        self.gone += sorted(gone)
+
+    def update_flows(self) -> None:
+        known = sorted({self.flow_of[job_id] for job_id in self.most})
+        flows = [self.bytes.pick(known)] if known else []
+        named: dict[str, Any] = {"flows": flows}
+        if self.bytes.chance(128):
+            named["weight"] = [self.bytes.amount(WEIGHT) for _ in flows]
+        if self.bytes.chance(128):
+            named["deadline"] = [self.bytes.time() for _ in flows]
+        if self.bytes.chance(128):
+            named["sla"] = [[(self.bytes.time(), self.bytes.amount(WEIGHT))] for _ in flows]
+        bad = bool(flows) and self.bytes.chance(32)
+        if bad:
+            spoilt = self.bytes.pick(["flows", "weight", "deadline", "sla"])
+            wrong = {
+                "flows": 10**9,
+                "weight": -1.0,
+                "deadline": float("nan"),
+                "sla": [(2, 1), (1, 0)],
+            }
+            named[spoilt] = [wrong[spoilt]]
+        self.both("update", bad=bad, **named)
+
     def decide(self) -> None:
         at: Any = min(LATEST, self.now + self.bytes.amount((1e-12, LATEST)))
         named: dict[str, Any] = {}
         if self.bytes.chance(64):
-            named["slots"] = self.bytes.slots()
+            named["slots"] = 0 if self.bytes.chance(32) else self.bytes.slots()
         bad = self.bytes.chance(16)
         if bad and self.bytes.chance(128):
-            at = self.bytes.pick([float("nan"), float("inf"), 1e300, "x", None])
+            before = [self.now - 1.0] if self.decided else []
+            at = self.bytes.pick([float("nan"), float("inf"), 1e300, "x", None, *before])
         elif bad:
             named["slots"] = self.bytes.pick([-1, 2.5, 2**51, 10**30, "x", float("nan")])
         found = self.both("decide", at, bad=bad, **named)
         if not found:
             return
+        self.decided = True
         self.now, self.slots = at, named.get("slots", self.slots)
         decision, same = found
         assert decision.ids.tolist() == same.ids.tolist()
@@ -155,13 +203,14 @@ class Sequence:
         assert sum(given.values()) <= self.slots
         for job_id, slots in given.items():
             assert 0 <= slots <= self.most[job_id], (job_id, slots)
-        if self.bytes.chance(100):
+        if self.slots and self.bytes.chance(100):
             plan = decision.plan()
             assert plan.lower_bound <= plan.value
             plan.validate()
 
     def run(self) -> None:
         calls = [self.add, self.add, self.update, self.finish, self.decide, self.decide]
+        calls += [self.remove, self.update_flows]
         for _ in range(40):
             if not self.bytes:
                 break
@@ -176,7 +225,8 @@ def mb_flows(flow: dict[str, Any]) -> Any:
 def target(data: bytes) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        Sequence(Bytes(data)).run()
+        for plans in (False, True):
+            Sequence(Bytes(data), plans).run()
 
 
 if __name__ == "__main__":

@@ -94,6 +94,6 @@ class FlowFlexOnCluster:
         left = state.estimate[rows] * (state.total[rows] - state.finished[rows])
         work = np.maximum(left.sum(axis=1), 1e-9)
         self._epoch.update(self._ids[rows], work=work, max_slots=view["most"])
-        decision = self._epoch.decide(float(view["now"]), int(view["slots"]))
+        decision = self._epoch.decide(float(view["now"]), slots=int(view["slots"]))
         given = dict(zip(decision.ids.tolist(), decision.slots.tolist(), strict=True))
         return np.array([given[k] for k in self._ids[rows].tolist()], dtype=np.float64)

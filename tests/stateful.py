@@ -104,11 +104,14 @@ def flow_table(rng, now):
 def flow_step(epoch, memory, rng):
     memory["now"] += float(rng.uniform(0, 1))
     now, ids = memory["now"], memory["ids"]
-    call = rng.integers(6)
+    call = rng.integers(8)
     if call == 0 or len(ids) < 3:
         table, continues = flow_table(rng, now)
         tasks = rng.integers(0, 3, len(table.work))
-        new = epoch.add(table, tasks=tasks, continues=continues)
+        kinds = rng.choice(["response", "tardiness", "stretch"], len(table)).tolist()
+        new = epoch.add(
+            table, tasks=tasks, continues=continues, kind=kinds if rng.random() < 0.5 else None
+        )
         memory["ids"] += new.jobs.tolist()
         memory.setdefault("flows", []).append(
             (new.flows.tolist(), new.jobs.tolist(), table.flow.tolist())
@@ -125,6 +128,26 @@ def flow_step(epoch, memory, rng):
         return len(epoch)
     if call == 3:
         epoch.set_task_work(float(rng.uniform(0.5, 3)))
+        return len(epoch)
+    if call == 4 and memory["flows"]:
+        flows, jobs, flow = memory["flows"][int(rng.integers(len(memory["flows"])))]
+        there = [job in memory["ids"] for job in jobs]
+        whole = flows[flow[there.index(True)]] if any(there) else None
+        if whole is None:
+            return len(epoch)
+        epoch.update(
+            flows=[whole],
+            weight=[2.0],
+            deadline=[now + 3.0],
+            sla=[[(now + 1.0, 2.0), (now + 2.0, 3)]],
+        )
+        if rng.random() < 0.3:
+            epoch.remove(flows=[whole])
+            gone = [j for j, f in zip(jobs, flow, strict=True) if flows[f] == whole]
+            memory["ids"] = [k for k in ids if k not in gone]
+        return len(epoch)
+    if call == 5:
+        epoch.update(ids[:2], tasks=rng.integers(0, 4, len(ids[:2])))
         return len(epoch)
     decision = epoch.decide(now, slots=int(rng.integers(1, 12)) if rng.random() < 0.3 else None)
     plan = decision.plan()
@@ -259,6 +282,8 @@ KINDS = [
     _epoch("epoch-wdeq", 20, policy="wdeq"),
     _epoch("epoch-fifo", 20, policy="fifo"),
     Kind("flow", lambda: mb.FlowEpoch(6, "sum:stretch", hysteresis=0.2, effort=5), flow_step),
+    Kind("flow-order", lambda: mb.FlowEpoch(6, "max:stretch", hysteresis=0.2), flow_step),
+    Kind("flow-fifo", lambda: mb.FlowEpoch(6, "sum:tardiness", "fifo"), flow_step),
     Kind("flow-phases", lambda: mb.FlowEpoch(6, ready_fraction=0.3), flow_step),
     Kind("flow-fair", lambda: mb.FlowEpoch(6, policy="fair"), flow_step),
     *(

@@ -235,11 +235,11 @@ def test_products_are_checked_before_anything_changes():
     flow = mb.Flows.from_arrays([0, 1], [1.0], [0, 0], [])
     made.add(flow, tasks=[1e10])
     before = made.decide(0.0).plan().flows.work.tolist()
-    with pytest.raises(ValueError, match=r"tasks\[0\] = 1e\+?10|tasks\[0\] = 10000000000.0: with"):
+    with pytest.raises(ValueError, match=r"task_work = 1e\+06: the work of job 0 would be 1e\+16"):
         made.set_task_work(1e6)
     made.add(flow, tasks=[1])
     assert made.decide(0.0).plan().flows.work.tolist() == [*before, 1.0]
-    with pytest.raises(ValueError, match=r"tasks\[0\] = 1e\+16: with task_work = 1.0 that is work"):
+    with pytest.raises(ValueError, match=r"tasks\[0\] = 10{16}: with task_work = 1 that is work"):
         made.add(flow, tasks=[1e16])
     assert len(made) == 2
 

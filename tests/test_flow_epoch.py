@@ -1,6 +1,7 @@
 """The epoch over flows: what comes, changes, finishes; what is decided."""
 
 import copy
+import pickle
 
 import numpy as np
 import pytest
@@ -70,7 +71,14 @@ def test_arrivals_slots_and_removal():
     assert early.slots.tolist() == [4, 0] and early.ready.tolist() == [True, False]
     fewer = epoch.decide(0.0, slots=1)
     assert fewer.slots.tolist() == [1, 0] and epoch.slots == 1
-    epoch.remove([0])
+    none = epoch.decide(0.0, slots=0)
+    assert (
+        none.slots.tolist() == [0, 0] and epoch.slots == 0 and none.ready.tolist() == [True, False]
+    )
+    with pytest.raises(ValueError, match="slots = 0"):
+        none.plan()
+    assert epoch.decide(0.0, slots=1).slots.tolist() == [1, 0]
+    epoch.remove(flows=[0])
     assert epoch.decide(6.0).slots.tolist() == [1]
 
 
@@ -139,7 +147,7 @@ def test_flows_that_leave_take_their_phases_along():
     epoch = mb.FlowEpoch(9, ready_fraction=0.0)
     epoch.add(map_reduce(), continues=[-1, 0, -1])
     epoch.add(map_reduce(), continues=[-1, 0, -1])
-    epoch.remove([0])
+    epoch.remove(flows=[0])
     decision = epoch.decide(0.0)
     assert decision.ids.tolist() == [3, 4, 5] and decision.slots.tolist() == [3, 2, 0]
 
@@ -221,12 +229,14 @@ def test_a_decision_that_is_refused_tells_nothing_and_keeps_nothing():
     before = copy.deepcopy(epoch)
     with pytest.raises(ValueError, match="now"):
         epoch.decide(float("nan"), slots=9)
-    epoch._goal = None  # the plan fails
-    with pytest.raises(AttributeError):
-        epoch.decide(1.0, slots=9)
-    epoch._goal = before._goal
+    with pytest.raises(ValueError, match="slots"):
+        epoch.decide(1.0, slots=-1)
     assert epoch == before and epoch.slots == 4
     assert epoch.decide(1.0).ended.tolist() == [0]
+    after = copy.deepcopy(epoch)
+    with pytest.raises(ValueError, match="now = 0.5: before 1.0"):
+        epoch.decide(0.5, slots=9)
+    assert epoch == after
 
 
 def test_simulated_epochs_end_and_every_plan_is_valid():
@@ -261,12 +271,23 @@ def test_simulated_epochs_end_and_every_plan_is_valid():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda e: e.finish([9]), r"ids\[0\] = 9: unknown"),
+        (lambda e: e.finish([9]), r"ids\[0\] = 9: no such job"),
         (lambda e: e.finish([0, 0]), "named twice"),
         (lambda e: e.update([0], work=[-1.0]), r"work\[0\] = -1"),
         (lambda e: e.update([0], max_slots=0), r"max_slots\[0\] = 0"),
         (lambda e: e.update([0.5]), "whole number"),
-        (lambda e: e.remove([4]), "unknown"),
+        (lambda e: e.remove([4]), r"ids\[0\] = 4: no such job"),
+        (lambda e: e.remove(flows=[1]), r"flows\[0\] = 1: no such flow"),
+        (lambda e: e.remove([0], flows=[0, 0]), r"flows\[1\] = 0: named twice"),
+        (lambda e: e.update([0], tasks=-1), r"tasks\[0\] = -1"),
+        (lambda e: e.update([0], weight=1.0, flows=[3]), r"flows\[0\] = 3"),
+        (lambda e: e.update([0], work=3.0, flows=[0], weight=-1.0), r"weight\[0\] = -1"),
+        (lambda e: e.update(flows=[0], deadline=[float("nan")]), "deadline"),
+        (lambda e: e.update(flows=[0], sla=[[(2, 1), (1, 2)]]), "sla"),
+        (lambda e: e.update([0], work=3.0, flows=[0], sla=[]), "sla"),
+        (lambda e: e.add(two_steps(), kind="late"), r"kind\[0\] = 'late'"),
+        (lambda e: e.add(two_steps(), kind="custom"), "penalty"),
+        (lambda e: e.add(two_steps(), kind="lateness"), "deadline"),
         (lambda e: e.add(two_steps(), tasks=[1]), "tasks has 1"),
         (lambda e: e.add(two_steps(), tasks=[1, -2]), r"tasks\[1\]"),
         (lambda e: e.add(two_steps(), continues=[-1]), "continues has 1"),
@@ -274,7 +295,8 @@ def test_simulated_epochs_end_and_every_plan_is_valid():
         (lambda e: e.add(two_steps(), continues=[-1, 0.5]), "whole number"),
         (lambda e: e.add(two_branches(), continues=[-1, 0, 0]), "more than one job"),
         (lambda e: e.decide(float("nan")), "now"),
-        (lambda e: e.decide(0.0, slots=0), "slots"),
+        (lambda e: e.decide(0.0, slots=-1), "slots"),
+        (lambda e: e.decide(-1.0), "now = -1"),
         (lambda e: e.set_task_work(0.0), "task_work"),
     ],
 )
@@ -282,11 +304,13 @@ def test_wrong_calls_change_nothing(call, message):
     epoch = mb.FlowEpoch(3)
     epoch.add(two_steps())
     before = epoch.decide(0.0)
+    value, kept = before.value, copy.deepcopy(epoch)
     with pytest.raises(ValueError, match=message):
         call(epoch)
+    assert epoch == kept
     after = epoch.decide(0.0)
     assert after.slots.tolist() == before.slots.tolist()
-    assert after.plan().value == before.plan().value and epoch.slots == 3
+    assert after.plan().value == value and epoch.slots == 3
 
 
 @pytest.mark.parametrize(
@@ -294,6 +318,7 @@ def test_wrong_calls_change_nothing(call, message):
     [
         {"policy": "flex"},
         {"objective": "sum:custom"},
+        {"objective": ["sum:response", "sum:tardy"]},
         {"effort": -1},
         {"task_work": -1},
         {"hysteresis": -0.1},
@@ -303,3 +328,106 @@ def test_wrong_calls_change_nothing(call, message):
 def test_wrong_options(options):
     with pytest.raises(ValueError, match=next(iter(options))):
         mb.FlowEpoch(3, **options)
+
+
+def diamond():
+    names = {"a": [], "b": ["a"], "c": ["a"], "d": ["b", "c"]}
+    return mb.Flows(
+        [
+            [{"name": n, "work": 4.0, "max_slots": 2, "after": p} for n, p in names.items()],
+            [{"work": 1.0}],
+        ]
+    )
+
+
+def test_a_job_is_cancelled_with_all_that_wait_for_it():
+    epoch = mb.FlowEpoch(4)
+    ids = epoch.add(diamond())
+    epoch.finish([0])
+    epoch.remove([1])
+    decision = epoch.decide(0.0)
+    assert decision.ids.tolist() == [2, 4] and decision.ready.all()
+    plan = decision.plan()
+    plan.validate()
+    assert plan.flows.job_name == ("flow0/a", "flow0/c", "flow1/job0")
+    with pytest.raises(ValueError, match="no such job"):
+        epoch.finish([3])
+    epoch.remove([2], flows=ids.flows[1:])
+    last = epoch.decide(1.0)
+    assert not len(last.ids) and last.ended.tolist() == [0] and len(epoch) == 0
+    assert epoch.add(diamond()).jobs.tolist() == [5, 6, 7, 8, 9]
+
+
+def test_what_people_pay_for_flows_may_change():
+    epoch = mb.FlowEpoch(1, "sum:completion")
+    epoch.add(mb.Flows([[{"work": 4.0}], [{"work": 5.0}]]), kind=["tardiness", None])
+    # The first has no deadline yet, so that nothing is paid for it.
+    assert epoch.decide(0.0).slots.tolist() == [0, 1]
+    epoch.update(flows=[0], deadline=4.0, weight=9.0)
+    first = epoch.decide(0.0)
+    assert first.slots.tolist() == [1, 0] and first.value == 9.0
+    assert first.plan().objective == "sum:mixed" and "flow0" in first.explain()[0]
+    steps = mb.FlowEpoch(1, "sum:sla")
+    steps.add(mb.Flows([[{"work": 4.0}], [{"work": 5.0}]]))
+    steps.update(flows=[1], sla=[[(5.0, 7.0)]])
+    assert steps.decide(0.0).slots.tolist() == [0, 1]
+    steps.update([1], work=9.0, flows=[0, 1], sla=[[(4.0, 1.0), (5.0, 2.0)], None])
+    assert steps.decide(0.0).slots.tolist() == [1, 0]
+
+
+def test_tasks_left_are_a_guess_again():
+    epoch = mb.FlowEpoch(2, task_work=3.0)
+    epoch.add(two_steps(), tasks=[4, 0])
+    epoch.update([0], tasks=3)
+    assert epoch.decide(0.0).plan().flows.work.tolist() == [9.0, 2.0]
+    epoch.update([0, 1], tasks=[0, 2])
+    epoch.set_task_work(1.0)
+    assert epoch.decide(0.0).plan().flows.work.tolist() == [9.0, 2.0]
+
+
+def late(flow, completion):
+    """Only the second flow that ever came matters."""
+    return completion if flow == 1 else 0.0
+
+
+def test_penalties_of_ones_own_know_flows_by_id():
+    pytest.importorskip("numba")
+    epoch = mb.FlowEpoch(1, "sum:custom", penalty=late)
+    epoch.add(mb.Flows([[{"work": 1.0}], [{"work": 9.0}], [{"work": 2.0}]]))
+    epoch.remove(flows=[0])
+    decision = epoch.decide(0.0)
+    assert decision.slots.tolist() == [1, 0] and decision.value == 9.0
+    for twin in (copy.deepcopy(epoch), pickle.loads(pickle.dumps(epoch))):
+        assert twin == epoch
+        assert twin.decide(1.0).slots.tolist() == [1, 0]
+    assert mb.FlowEpoch(1, penalty=late) != mb.FlowEpoch(1)
+
+
+def test_a_plan_belongs_to_the_decision_that_is_the_last():
+    epoch = mb.FlowEpoch(3)
+    epoch.add(two_steps())
+    first = epoch.decide(0.0)
+    epoch.update([0], work=2.0)
+    with pytest.raises(RuntimeError, match="moved on"):
+        first.plan()
+    second = epoch.decide(0.0)
+    value = second.value
+    epoch.finish([0])
+    assert second.value == value and second.gap == 0.0  # asked for in time
+    assert second.plan().allocation.tolist() == second.slots.tolist()
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32), st.sampled_from(["sum:response", "sum:tardiness", "max:stretch"]))
+def test_a_decision_begins_its_plan(seed, objective):
+    flows = section51_flows(seed, flows=5, jobs=(1, 8))
+    epoch = mb.FlowEpoch(25, objective)
+    epoch.add(flows)
+    decision = epoch.decide(0.0)
+    plan = decision.plan()
+    plan.validate()
+    assert plan.allocation.tolist() == decision.slots.tolist()
+    assert decision.lower_bound <= decision.value and plan.guarantee is None
+    planned = mb.FlowEpoch(25, objective, effort=0)
+    planned.add(flows)
+    assert planned.decide(0.0).plan().guarantee is not None

@@ -94,11 +94,23 @@ CALLS = {
     (mb.FlowEpoch, "set_task_work"): ({"task_work": 2.0}, {"task_work": [*TIME, 0.0, -1.0, 1e308]}),
     (mb.FlowEpoch, "update"): (
         {"ids": two},
-        {"ids": IDS, "work": AMOUNTS, "max_slots": LIMITS},
+        {
+            "ids": IDS,
+            "work": AMOUNTS,
+            "max_slots": LIMITS,
+            "tasks": COUNTS,
+            "flows": [99, -1, 1.5, "x", [1, 1]],
+        },
     ),
     (mb.FlowEpoch, "finish"): ({"ids": two}, {"ids": IDS}),
-    (mb.FlowEpoch, "remove"): ({"ids": [0]}, {"ids": [*IDS[:7], [0, 0], [0, 99], [[0]]]}),
-    (mb.FlowEpoch, "decide"): ({"now": 1e6, "slots": 9}, {"now": TIME, "slots": SLOTS}),
+    (mb.FlowEpoch, "remove"): (
+        {"ids": two},
+        {"ids": IDS, "flows": [*IDS[:7], [1, 1], [1, 99], [[1]]]},
+    ),
+    (mb.FlowEpoch, "decide"): (
+        {"now": 1e6, "slots": 9},
+        {"now": [*TIME, 0.5], "slots": [s for s in SLOTS if s != 0]},
+    ),
     (mb.OverlapEpoch, "add"): (
         {"map": [1.0, 2.0], "shuffle": [1.0, 2.0]},
         {

@@ -76,7 +76,7 @@ MAKERS = {
     mb.Plan: lambda x: mb.plan(mb.Jobs([x, 3.0], deadline=9.0), 3, "sum:tardiness"),
     mb.FlowPlan: lambda x: mb.plan(flows(x), 3),
     mb.Decision: epoch_decision,
-    mb.FlowDecision: lambda x: flow_epoch(x)[0].decide(0.0),
+    mb.FlowDecision: lambda x: flow_epoch(2.0)[0].decide(now=x),
     FlowIds: lambda x: flow_epoch(2.0)[0].add(mb.Flows([[{"work": 1}]] * int(x))),
     mb.OverlapDecision: overlap_decision,
     mb.SlottedDecision: lambda x: slotted_decision(int(x)),

@@ -398,6 +398,63 @@ class Epoch:
     def plan(self, version: int) -> tuple[dict[str, Any], dict[str, Any]]: ...
     def assess(self, version: int) -> tuple[float, float]: ...
 
+class FlowEpoch:
+    def __init__(
+        self,
+        slots: int,
+        task_work: float,
+        is_max: bool,
+        policy: str,
+        effort: int | None,
+        hysteresis: float,
+        ready_fraction: float,
+    ) -> None: ...
+    def __len__(self) -> int: ...
+    @property
+    def slots(self) -> int: ...
+    def set_penalty(self, address: int) -> None: ...
+    def add(
+        self,
+        arrival: _Floats,
+        weight: _Floats,
+        deadline: _Floats,
+        sla_offset: _Integers,
+        sla_time: _Floats,
+        sla_penalty: _Floats,
+        size: _Floats,
+        kind: npt.NDArray[np.uint8],
+        job_offset: _Integers,
+        work: _Floats,
+        max_slots: _Integers,
+        parent_offset: _Integers,
+        parent: _Integers,
+        tasks: _Integers | None,
+        continues: _Integers | None,
+        name: list[str],
+    ) -> tuple[_Integers, _Integers]: ...
+    def update(
+        self,
+        ids: _Integers,
+        work: _Floats | None,
+        tasks: _Integers | None,
+        max_slots: _Integers | None,
+        flows: _Integers,
+        weight: _Floats | None,
+        deadline: _Floats | None,
+        sla_offset: _Integers | None,
+        sla_time: _Floats | None,
+        sla_penalty: _Floats | None,
+    ) -> None: ...
+    def finish(self, ids: _Integers) -> None: ...
+    def remove(self, ids: _Integers, flows: _Integers) -> None: ...
+    def set_task_work(self, task_work: float) -> None: ...
+    def decide(
+        self, now: float, slots: int | None
+    ) -> tuple[
+        int, _Integers, _Integers, npt.NDArray[np.bool_], npt.NDArray[np.bool_], _Integers
+    ]: ...
+    def plan(self, version: int) -> tuple[dict[str, Any], dict[str, Any], _Floats]: ...
+
 def validate_jobs(
     arrival: _Floats,
     work: _Floats,

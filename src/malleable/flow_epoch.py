@@ -1,21 +1,28 @@
-"""Epoch by epoch: slots for the jobs of flows now, from state that is kept between decisions."""
+"""Epoch by epoch: slots for the jobs of flows now, from state that the core keeps between decisions."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+import time
+from collections.abc import Sequence
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from malleable import _core, views
-from malleable.domain import LEFT, RATE, WEIGHT, WORK, check_amount
+from malleable.domain import RATE, WEIGHT, check_amount, check_slots
 from malleable.epoch_columns import array_of, floats_of, ids_of, integers_of
 from malleable.flow_planning import FLOW_POLICIES, FlowPlan
 from malleable.flow_tables import Flows
-from malleable.objectives import Objective, ObjectiveLike, parse_objective
-from malleable.tables import Floats, Integers, check_count, check_slots, check_time
-from malleable.values import Kept, by_value, in_turn
+from malleable.objectives import (
+    KINDS,
+    Objective,
+    PenaltyLike,
+    _address,
+    parse_objective,
+)
+from malleable.tables import Integers, SlaSteps, _flatten_sla, check_count, check_time
+from malleable.values import Kept, by_value
 from malleable.views import counted
 
 __all__ = ["FlowDecision", "FlowEpoch", "FlowIds"]
@@ -32,41 +39,80 @@ class FlowIds(NamedTuple):
         return views.brief(self)
 
 
-@by_value()
+@by_value(without=("_epoch", "_planned", "_version"))
 class FlowDecision:
     """Slots now.
 
     Attributes
     ----------
     ids, slots : ndarray of int64
-        Jobs that have not finished, and what each of them gets.
+        Jobs that have not ended, by id, and what each of them gets.
     changed : ndarray of bool
         Whether that differs from the decision before (jobs that are new count from 0).
     ready : ndarray of bool
         Whether all jobs that this one waits for have finished, and its flow has come.
     ended : ndarray of int64
-        Flows of which the last job finished since the decision before; they are gone.
+        Flows of which nothing is left since the decision before; they are gone.
+    now : float
+        Time of the decision [s].
+    value, lower_bound : float
+        The plan's, worked out with it when first asked for.
+    gap : float or None
+        As a plan's.
     """
+
+    __slots__ = (
+        "_epoch",
+        "_planned",
+        "_version",
+        "changed",
+        "ended",
+        "ids",
+        "now",
+        "ready",
+        "slots",
+    )
 
     def __init__(
         self,
+        epoch: FlowEpoch,
+        version: int,
+        now: float,
         ids: Integers,
         slots: Integers,
         changed: npt.NDArray[np.bool_],
         ready: npt.NDArray[np.bool_],
         ended: Integers,
-        plan: FlowPlan,
     ) -> None:
+        self._epoch = epoch
+        self._version = version
+        self._planned: FlowPlan | None = None
+        self.now = now
         self.ids = ids
         self.slots = slots
         self.changed = changed
         self.ready = ready
         self.ended = ended
-        self._plan = plan
+
+    @property
+    def value(self) -> float:
+        return self.plan().value
+
+    @property
+    def lower_bound(self) -> float:
+        return self.plan().lower_bound
+
+    @property
+    def gap(self) -> float | None:
+        return self.plan().gap
+
+    def explain(self) -> list[str]:
+        """One line per flow, as of the plan."""
+        return self.plan().explain()
 
     def __repr__(self) -> str:
         return (
-            f"FlowDecision(now={self._plan.now!r}, {counted(len(self.ids), 'job')}, "
+            f"FlowDecision(now={self.now!r}, {counted(len(self.ids), 'job')}, "
             f"{counted(int(self.slots.sum()), 'slot')}, {int(self.changed.sum()):,} changed, "
             f"{counted(len(self.ended), 'flow')} ended)"
         )
@@ -74,91 +120,21 @@ class FlowDecision:
     _repr_html_ = views.as_html
 
     def plan(self) -> FlowPlan:
-        """The plan behind the decision: all flows there are, with their finished jobs."""
-        return self._plan
+        """The whole schedule that this decision begins: all flows, with their finished jobs.
 
+        Jobs that hold a slot though their work has run out end in it at once. O(jobs log jobs) for
+        each order that its bound needs, when first asked for.
 
-@by_value()
-@dataclass(frozen=True, eq=False)
-class _Rows:
-    """Flows that are there, and what is known of their jobs, row by row.
-
-    Attributes
-    ----------
-    tasks : of jobs whose work is a guess, else 0
-    whole : work of each job when it came
-    follows : row of the first phase, or -1
-    order : flow ids as in the last decision
-    """
-
-    flows: Flows
-    flow_ids: Integers
-    job_ids: Integers
-    tasks: Floats
-    whole: Floats
-    follows: Integers
-    finished: npt.NDArray[np.bool_]
-    given: Integers
-    order: Integers
-
-    @classmethod
-    def none(cls) -> _Rows:
-        """No flows."""
-        ids = np.empty(0, dtype=np.int64)
-        none = np.empty(0, dtype=np.bool_)
-        return cls(Flows([]), ids, ids, np.empty(0), np.empty(0), ids, none, ids, ids)
-
-    def joined(self, other: _Rows) -> _Rows:
-        """Those of the other behind these."""
-        base = len(self.job_ids)
-        columns = {
-            name: np.concatenate([getattr(self, name), getattr(other, name)])
-            for name in ("flow_ids", "job_ids", "tasks", "whole", "finished", "given", "order")
-        }
-        follows = np.where(other.follows < 0, -1, other.follows + base)
-        return _Rows(
-            flows=Flows.joined([self.flows, other.flows]),
-            follows=np.concatenate([self.follows, follows]),
-            **columns,
-        )
-
-    def keep(self, rows: Integers) -> _Rows:
-        """These flows only."""
-        if len(rows) == len(self.flow_ids):
-            return self
-        stays = np.zeros(len(self.flow_ids), dtype=np.bool_)
-        stays[rows] = True
-        kept = stays[self.flows.flow]
-        new_row = np.cumsum(kept) - 1
-        follows = self.follows[kept]
-        columns = ("job_ids", "tasks", "whole", "finished", "given")
-        return _Rows(
-            flows=self.flows.take(rows),
-            flow_ids=self.flow_ids[rows],
-            follows=np.where(follows < 0, -1, new_row[follows]),
-            order=self.order[np.isin(self.order, self.flow_ids[rows])],
-            **{name: getattr(self, name)[kept] for name in columns},
-        )
-
-    def waiting(self) -> Integers:
-        """Per job: how many of those that it waits for have not finished."""
-        flows = self.flows
-        child = np.repeat(np.arange(len(flows.work)), np.diff(flows.parent_offset))
-        left = child[~self.finished[flows.parent]]
-        return np.bincount(left, minlength=len(flows.work)).astype(np.int64)
-
-    def coalesced(self, waiting: Integers, ready_fraction: float) -> tuple[Integers, Integers]:
-        """Rows of first and second phases that are planned as one job."""
-        none = np.empty(0, dtype=np.int64)
-        if ready_fraction >= 1.0 or not len(self.follows):
-            return none, none
-        second = np.flatnonzero((self.follows >= 0) & ~self.finished & (waiting == 1))
-        first = self.follows[second]
-        # The one it waits for is its own first phase, which itself may run.
-        open_first = ~self.finished[first] & (waiting[first] == 0)
-        work, whole = self.flows.work[first], self.whole[first]
-        good = open_first & (whole - work >= ready_fraction * whole)
-        return first[good], second[good]
+        Raises
+        ------
+        RuntimeError
+            If the epoch has moved on in the meantime.
+        ValueError
+            If there are no slots.
+        """
+        if self._planned is None:
+            self._planned = self._epoch._plan(self._version, self.now)
+        return self._planned
 
 
 class FlowEpoch(Kept):
@@ -167,28 +143,36 @@ class FlowEpoch(Kept):
     Parameters
     ----------
     slots : int
-        Capacity.
+        Capacity, from 0 to 2^50; `decide` can change it.
     objective : str
-        As in `malleable.plan`, of flows.
+        ``sum:KIND`` or ``max:KIND`` as in `malleable.plan`, of flows: the aggregate of all flows, and
+        the kind of those that are added without one of their own (`add`, ``kind``).
     policy : str
-        As for flows in `malleable.plan`.
-    effort : int
-        Candidates of the local search in every decision; by default none, so that the last
-        decision's order and the fixed orders decide.
+        As for flows in `malleable.plan`; ``flowflex`` and ``flowflex-fast`` differ in their plans alone.
+    effort : int, optional
+        None: an order of flows decides, without a plan. A number: every decision begins the plan that
+        `malleable.plan` makes with so many candidates, O(jobs log jobs) for each of its orders. The
+        literal policy always plans.
     task_work : float
         Work [slot-seconds] that a task is taken to need in jobs of which only the number of tasks is
         known (section 5.2 of the FlowFlex paper); `set_task_work` changes it.
     hysteresis : float
-        The last decision's order is kept unless another schedule's value is better by more than this
+        The last decision's order is kept unless another one's value is better by more than this
         share. 0: the best one always decides.
     ready_fraction : float
         A second phase (see ``continues`` in `add`) is ready once this share of the first one's work is
-        done and nothing else holds it back. Both are then planned as one job with the work and the
+        done and nothing else holds it back. Both then count as one job with the work and the
         maxima of the two (section 5.2). 1: when the first phase has finished.
+    penalty : numba cfunc or function, optional
+        For flows of kind ``custom``: penalty of (flow id, absolute completion), non-decreasing in the
+        completion and never NaN; infinite from some time on: a strict deadline. An epoch with one
+        pickles if it is a function at the top level of a module.
 
     Notes
     -----
-    The order of flows in one decision is tried among the first in the next. Work is what remains;
+    Without an effort, flows count as malleable jobs of their mean parallelism; orders by slopes and
+    due dates are compared on those, and slots go down the best order to the jobs that are ready,
+    longest path first. Work is what remains;
     the original size (for stretch) and the arrival stay. Only `finish` ends a job: until then one whose
     work has run out keeps a slot, capacity permitting, counts as ending now, and holds its children
     back. Ids are never used twice. A wrong call changes nothing. One thread at a time per object,
@@ -199,36 +183,55 @@ class FlowEpoch(Kept):
     def __init__(
         self,
         slots: int,
-        objective: ObjectiveLike = "sum:response",
+        objective: str = "sum:response",
         policy: str = "flowflex",
-        effort: int = 0,
+        effort: int | None = None,
         task_work: float = 1.0,
         hysteresis: float = 0.0,
         ready_fraction: float = 1.0,
+        *,
+        penalty: PenaltyLike | None = None,
     ) -> None:
-        self._slots = check_slots(slots)
         self._goal: Objective = parse_objective(objective)
-        if len(self._goal.kinds) != 1 or self._goal.text.endswith("custom"):
-            raise ValueError("objective: one kind for all flows, and not custom")
+        if len(self._goal.kinds) != 1:
+            raise ValueError("objective: one for all flows; `add` takes kinds of their own")
+        if KINDS[int(self._goal.kinds[0])] == "custom" and penalty is None:
+            raise ValueError("objective custom needs penalty=, a function of (flow id, completion)")
         if policy not in FLOW_POLICIES:
             raise ValueError(f"policy = {policy!r}: expected one of {', '.join(FLOW_POLICIES)}")
-        self._policy = policy
-        self._effort = check_count("effort", effort)
-        self._task_work = check_amount("task_work", task_work, RATE)
-        self._hysteresis = check_amount("hysteresis", hysteresis, WEIGHT)
-        self._ready_fraction = check_time("ready_fraction", ready_fraction)
-        if not 0.0 <= self._ready_fraction <= 1.0:
+        share = check_time("ready_fraction", ready_fraction)
+        if not 0.0 <= share <= 1.0:
             raise ValueError(f"ready_fraction = {ready_fraction}: must be 0 to 1")
-        self._rows = _Rows.none()
-        self._next_flow = self._next_job = 0
+        self._policy = policy
+        # Only the best plan is never worse than the literal one, which the theorems are about.
+        self._best = (effort is not None or policy == "flowflex-literal") and hysteresis == 0.0
+        self._penalty = None if penalty is None else _Penalty(penalty)
+        self._core = _core.FlowEpoch(
+            check_slots(slots, least=0),
+            check_amount("task_work", task_work, RATE),
+            self._goal.is_max,
+            policy,
+            None if effort is None else check_count("effort", effort),
+            check_amount("hysteresis", hysteresis, WEIGHT),
+            share,
+        )
+        self._tell_penalty()
+
+    def _tell_penalty(self) -> None:
+        if self._penalty is not None:
+            self._core.set_penalty(self._penalty.address)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._tell_penalty()
 
     def __len__(self) -> int:
-        return len(self._rows.flow_ids)
+        return len(self._core)
 
     def __repr__(self) -> str:
         return (
             f"FlowEpoch({self._policy}, {self._goal.text}: {counted(len(self), 'flow')}, "
-            f"{counted(self._slots, 'slot')})"
+            f"{counted(self.slots, 'slot')})"
         )
 
     _repr_html_ = views.as_html
@@ -236,16 +239,19 @@ class FlowEpoch(Kept):
     @property
     def slots(self) -> int:
         """Capacity, until a decision is asked for with another one."""
-        return self._slots
+        return self._core.slots
 
-    @in_turn
     def add(
         self,
         flows: Flows,
         tasks: npt.ArrayLike | None = None,
         continues: npt.ArrayLike | None = None,
+        *,
+        kind: str | Sequence[str | None] | None = None,
     ) -> FlowIds:
         """Add flows; ids follow each other in the order of rows.
+
+        O(jobs added), amortised.
 
         Parameters
         ----------
@@ -257,250 +263,158 @@ class FlowEpoch(Kept):
         continues : array_like of int, shape (J,), optional
             For a job that is the second phase of another one (reduce behind map): that one's row in
             ``flows``, which it must wait for; -1: none. See ``ready_fraction``.
+        kind : str or sequence of str, optional
+            The kind of these flows' penalties, or one for each (None: that of the objective).
         """
         if not isinstance(flows, Flows):
             raise ValueError(f"flows: a Flows table is needed, not {type(flows).__name__}")
         count = len(flows.work)
-        guess = np.zeros(count)
-        if tasks is not None:
-            guess = _per_job("tasks", tasks, count).astype(np.float64)
-        follows = np.full(count, -1, dtype=np.int64)
-        if continues is not None:
-            follows = _continued(flows, continues)
-        names = tuple(f"flow{self._next_flow + k}" for k in range(len(flows)))
-        local = zip(flows.local_names(), flows.flow.tolist(), strict=True)
-        work = _guessed(guess, guess > 0, self._task_work, flows.work)
-        # What a flow weighs for stretch includes what is guessed.
-        size = flows.size + np.bincount(
-            flows.flow, weights=np.where(guess > 0, work - flows.work, 0.0), minlength=len(flows)
-        )
-        renamed = flows._replaced(
-            name=names,
-            job_name=tuple(f"{names[flow]}/{text}" for text, flow in local),
-            work=work,
-            size=np.maximum(size, 0.0),
-        )
-        ids = FlowIds(
-            np.arange(self._next_flow, self._next_flow + len(flows), dtype=np.int64),
-            np.arange(self._next_job, self._next_job + count, dtype=np.int64),
-        )
-        came = _Rows(
-            flows=renamed,
-            flow_ids=ids.flows,
-            job_ids=ids.jobs,
-            tasks=guess,
-            whole=work,
-            follows=follows,
-            finished=np.zeros(count, dtype=np.bool_),
-            given=np.zeros(count, dtype=np.int64),
-            order=ids.flows,
-        )
-        self._rows = self._rows.joined(came)
-        self._next_flow += len(flows)
-        self._next_job += count
-        return FlowIds(ids.flows.copy(), ids.jobs.copy())
-
-    @in_turn
-    def set_task_work(self, task_work: float) -> None:
-        """Another default, from 1e-12 to 1e12; jobs whose work is still a guess follow it.
-
-        Nothing changes if one of them would leave the range of works.
-        """
-        default = check_amount("task_work", task_work, RATE)
-        rows = self._rows
-        guessed = (rows.tasks > 0) & ~rows.finished
-        work = _guessed(rows.tasks, guessed, default, rows.flows.work)
-        self._rows = replace(
-            rows, flows=rows.flows._replaced(work=work), whole=np.where(guessed, work, rows.whole)
-        )
-        self._task_work = default
-
-    @in_turn
-    def update(
-        self,
-        ids: npt.ArrayLike,
-        work: npt.ArrayLike | None = None,
-        max_slots: npt.ArrayLike | None = None,
-    ) -> None:
-        """Overwrite the remaining work or the maximum of jobs, by id.
-
-        Nothing changes if anything is wrong.
-        """
-        rows = self._rows
-        which = self._open_jobs(ids)
-        new_work, new_max, tasks = rows.flows.work.copy(), rows.flows.max_slots.copy(), rows.tasks
-        values = floats_of("work", work, len(which))
-        limits = integers_of("max_slots", max_slots, len(which))
-        if values is not None:
-            LEFT.check("work", values)
-            new_work[which] = np.where(values < WORK.least, 0.0, values)
-            tasks = tasks.copy()
-            tasks[which] = 0.0
-        if limits is not None:
-            for at in np.flatnonzero(limits < 1)[:1]:
-                raise ValueError(f"max_slots[{at}] = {limits[at]}: must be at least 1")
-            new_max[which] = limits
-        changed = rows.flows._replaced(work=new_work, max_slots=new_max)
-        self._rows = replace(rows, flows=changed, tasks=tasks)
-
-    @in_turn
-    def finish(self, ids: npt.ArrayLike) -> None:
-        """These jobs have finished; what waited for them may run. Finished flows leave by themselves."""
-        rows = self._rows
-        which = self._open_jobs(ids)
-        work, finished = rows.flows.work.copy(), rows.finished.copy()
-        work[which] = 0.0
-        finished[which] = True
-        self._rows = replace(rows, flows=rows.flows._replaced(work=work), finished=finished)
-
-    @in_turn
-    def remove(self, ids: npt.ArrayLike) -> None:
-        """Drop flows, by id, whatever is left of them."""
-        rows = _rows_of(ids, self._rows.flow_ids)
-        self._rows = self._rows.keep(np.delete(np.arange(len(self)), rows))
-
-    @in_turn
-    def decide(self, now: float, slots: int | None = None) -> FlowDecision:
-        """Slots of all unfinished jobs at ``now`` [s]; ``slots``: the capacity from now on.
-
-        O(jobs log jobs) for each order that is tried.
-        """
-        now = check_time("now", now)
-        capacity = self._slots if slots is None else check_slots(slots)
-        rows = self._rows
-        alive = np.bincount(rows.flows.flow[~rows.finished], minlength=len(self)) > 0
-        # A flow that came without jobs has nothing to wait for.
-        ended = rows.flow_ids[~alive]
-        rows = rows.keep(np.flatnonzero(alive))
-        waiting = rows.waiting()
-        first, second = rows.coalesced(waiting, self._ready_fraction)
-        flows = rows.flows
-        if len(first):
-            # The second phase becomes an empty job behind the first one, which has the work of both.
-            work, maxima = flows.work.copy(), flows.max_slots.copy()
-            work[first] += work[second]
-            work[second] = 0.0
-            maxima[first] = np.minimum(maxima[first], capacity) + np.minimum(
-                maxima[second], capacity
-            )
-            flows = flows._replaced(work=work, max_slots=maxima)
-        penalties = self._goal.penalties(flows)
-        result = _core.plan_flows(
+        flow_ids, job_ids = self._core.add(
             flows.arrival,
+            flows.weight,
+            flows.deadline,
+            flows.sla_offset,
+            flows.sla_time,
+            flows.sla_penalty,
+            flows.size,
+            self._kinds(kind, len(flows)),
             flows.job_offset,
             flows.work,
             flows.max_slots,
             flows.parent_offset,
             flows.parent,
-            capacity,
-            now,
-            penalties,
-            self._goal.is_max,
-            self._policy,
-            self._effort,
-            np.inf,
-            np.searchsorted(rows.flow_ids, rows.order),
-            self._hysteresis,
+            _per_job("tasks", tasks, count),
+            _rows("continues", continues, count),
+            flows.local_names(),
         )
-        paid = penalties.of_jobs(result["flow_completion"])
-        plan = FlowPlan(flows, capacity, self._goal, self._policy, now, result, paid, 0.0)
-        ready = (waiting == 0) & (flows.arrival <= now)[flows.flow]
-        slots_now = plan.allocation.copy()
-        if len(first):
-            _split(slots_now, rows.flows, first, second, capacity)
-            ready[second] = ready[first]
-        open_jobs = ~rows.finished
-        self._hold(slots_now, rows.flows, ready & open_jobs, plan.order, capacity)
-        changed = slots_now != rows.given
-        self._slots = capacity
-        self._rows = replace(rows, given=slots_now, order=rows.flow_ids[plan.order])
-        return FlowDecision(
-            rows.job_ids[open_jobs],
-            slots_now[open_jobs],
-            changed[open_jobs],
-            ready[open_jobs],
-            ended,
-            plan,
-        )
+        return FlowIds(flow_ids, job_ids)
 
-    def _hold(
-        self,
-        slots: Integers,
-        flows: Flows,
-        ready: npt.NDArray[np.bool_],
-        order: Integers,
-        capacity: int,
-    ) -> None:
-        """What jobs get now of which the work has run out, in place: the plan takes them for done.
+    def _kinds(self, kind: str | Sequence[str | None] | None, count: int) -> Any:
+        """Codes of kinds named one by one, or once for all."""
+        if kind is None:
+            return self._goal.kinds
+        named = [kind] * count if isinstance(kind, str) else list(kind)
+        if len(named) != count:
+            raise ValueError(
+                f"kind has {len(named)} entries but there are {counted(count, 'flow')}"
+            )
+        default = KINDS[int(self._goal.kinds[0])]
+        for row, name in enumerate(named):
+            if name is not None and name not in KINDS:
+                raise ValueError(f"kind[{row}] = {name!r}: expected one of {', '.join(KINDS)}")
+        if "custom" in named and self._penalty is None:
+            raise ValueError("kind custom needs the epoch's penalty=")
+        return np.array([KINDS.index(name or default) for name in named], dtype=np.uint8)
 
-        Each holds a slot, and what the plan gives to jobs that wait for them goes down its order to
-        those that may run (FAIR: by its waterline). O(jobs log jobs), if there are any.
+    def set_task_work(self, task_work: float) -> None:
+        """Another default, from 1e-12 to 1e12; jobs whose work is still a guess follow it.
+
+        Nothing changes if one of them would leave the range of works. O(jobs).
         """
-        out = np.flatnonzero(ready & (flows.work == 0.0))
-        if not len(out):
-            return
-        least = np.zeros(len(slots), dtype=np.int64)
-        least[out[:capacity]] = 1
-        most = np.where(ready, np.minimum(flows.max_slots, capacity), 0)
-        if self._policy == "fair":
-            rows = np.flatnonzero(ready)
-            weight = np.ones(len(rows))
-            slots[:] = 0
-            slots[rows] = _core.waterline(least[rows], most[rows], capacity, weight, False)
-            return
-        place = np.empty(len(flows), dtype=np.int64)
-        place[order] = np.arange(len(order))
-        rank = np.lexsort((np.arange(len(slots)), place[flows.flow]))
-        # First the slots that are held, then what the plan says, then up to the maxima: those who
-        # have work before those who may have none.
-        left = capacity - int(least.sum())
-        wanted = [np.where(ready, np.maximum(slots - least, 0), 0)]
-        wanted += [np.where(flows.work > 0.0, most - least - wanted[0], 0)]
-        wanted += [np.where(flows.work > 0.0, 0, most - least - wanted[0])]
-        slots[:] = least
-        for more in wanted:
-            before = np.cumsum(more[rank]) - more[rank]
-            slots[rank] += np.clip(left - before, 0, more[rank])
-            left = max(0, left - int(more.sum()))
+        self._core.set_task_work(check_amount("task_work", task_work, RATE))
 
-    def _open_jobs(self, ids: npt.ArrayLike) -> Integers:
-        """Rows of jobs by id; ValueError for one that is unknown, named twice, or has finished."""
-        which = _rows_of(ids, self._rows.job_ids)
-        for at in np.flatnonzero(self._rows.finished[which])[:1]:
-            job = self._rows.job_ids[which[at]]
-            raise ValueError(f"ids[{at}] = {job}: the job has finished already")
-        return which
+    def update(
+        self,
+        ids: npt.ArrayLike = (),
+        *,
+        work: npt.ArrayLike | None = None,
+        tasks: npt.ArrayLike | None = None,
+        max_slots: npt.ArrayLike | None = None,
+        flows: npt.ArrayLike = (),
+        weight: npt.ArrayLike | None = None,
+        deadline: npt.ArrayLike | Sequence[float | None] | None = None,
+        sla: Sequence[SlaSteps | None] | None = None,
+    ) -> None:
+        """Change jobs, by ``ids``, and flows, by ``flows``; what is not given stays.
+
+        Nothing changes if anything is wrong. O(ids log flows).
+
+        Parameters
+        ----------
+        ids : array_like of int
+            Jobs that ``work``, ``tasks`` and ``max_slots`` belong to.
+        work, tasks : array_like
+            What remains: work [slot-seconds], no longer a guess, or tasks, from which it is guessed
+            (0: it is known).
+        max_slots : array_like of int
+            At least 1.
+        flows : array_like of int
+            Flows that ``weight``, ``deadline`` and ``sla`` belong to, which are as in `malleable.Flows`.
+        """
+        jobs, of_flows = ids_of(ids), ids_of(flows, "flows")
+        steps: tuple[Any, Any, Any] = (None, None, None)
+        if sla is not None:
+            steps = _flatten_sla(sla, len(of_flows))
+        self._core.update(
+            jobs,
+            floats_of("work", work, len(jobs)),
+            integers_of("tasks", tasks, len(jobs)),
+            integers_of("max_slots", max_slots, len(jobs)),
+            of_flows,
+            floats_of("weight", weight, len(of_flows)),
+            floats_of("deadline", cast("npt.ArrayLike | None", deadline), len(of_flows)),
+            *steps,
+        )
+
+    def finish(self, ids: npt.ArrayLike) -> None:
+        """These jobs have finished; what waited for them may run. Finished flows leave by themselves."""
+        self._core.finish(ids_of(ids))
+
+    def remove(self, ids: npt.ArrayLike = (), *, flows: npt.ArrayLike = ()) -> None:
+        """Cancel jobs, by ``ids``, with all that wait for them, and whole flows, by ``flows``."""
+        self._core.remove(ids_of(ids), ids_of(flows, "flows"))
+
+    def decide(self, now: float, *, slots: int | None = None) -> FlowDecision:
+        """Slots of all jobs that have not ended, at ``now`` [s], which never falls.
+
+        ``slots``: the capacity from now on; 0 is one. O(jobs + F log F) for F flows, unless every
+        decision plans (``effort``).
+        """
+        moment = check_time("now", now)
+        capacity = None if slots is None else check_slots(slots, least=0)
+        version, ids, given, changed, ready, ended = self._core.decide(moment, capacity)
+        return FlowDecision(self, version, moment, ids, given, changed, ready, ended)
+
+    def _plan(self, version: int, now: float) -> FlowPlan:
+        began = time.perf_counter()
+        result, columns, paid = self._core.plan(version)
+        took = time.perf_counter() - began
+        goal = self._goal
+        if len(columns["kind"]):
+            goal = parse_objective([f"{goal.aggregate}:{KINDS[k]}" for k in columns["kind"]])
+        flows = Flows.of_core(columns)
+        plan = FlowPlan(flows, self.slots, goal, self._policy, now, result, paid, took)
+        if not self._best:
+            plan.guarantee = None
+        return plan
 
 
-def _split(slots: Integers, flows: Flows, first: Integers, second: Integers, capacity: int) -> None:
-    """Slots of a coalesced job to its phases, by the work they have left, within their maxima."""
-    work, maxima = flows.work, np.minimum(flows.max_slots, capacity)
-    together = slots[first]
-    all_work = work[first] + work[second]
-    share = np.divide(work[second], all_work, out=np.zeros(len(first)), where=all_work > 0.0)
-    late = np.rint(together * share).astype(np.int64)
-    late = np.clip(late, np.maximum(together - maxima[first], 0), maxima[second])
-    slots[second] = late
-    slots[first] = together - late
+class _Penalty:
+    """A caller's own penalty: a part of an epoch that copies share, and pickles name."""
+
+    def __init__(self, function: PenaltyLike) -> None:
+        self.function = function
+        self.address = _address(function)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Penalty) and self.function is other.function
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __copy__(self) -> _Penalty:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> _Penalty:
+        return self
+
+    def __reduce__(self) -> tuple[type[_Penalty], tuple[PenaltyLike]]:
+        return _Penalty, (self.function,)
 
 
-def _rows_of(ids: npt.ArrayLike, known: Integers) -> Integers:
-    """Rows of ids; ValueError for one that is unknown or named twice."""
-    wanted = ids_of(ids)
-    rows = np.searchsorted(known, wanted)
-    there = rows < len(known)
-    there[there] = known[rows[there]] == wanted[there]
-    for at in np.flatnonzero(~there)[:1]:
-        raise ValueError(f"ids[{at}] = {wanted[at]}: unknown")
-    _, first = np.unique(wanted, return_index=True)
-    for at in np.setdiff1d(np.arange(len(wanted)), first)[:1]:
-        raise ValueError(f"ids[{at}] = {wanted[at]}: named twice")
-    found: Integers = rows.astype(np.int64)
-    return found
-
-
-def _per_job(field: str, values: npt.ArrayLike, count: int) -> Integers:
+def _per_job(field: str, values: npt.ArrayLike | None, count: int) -> Integers | None:
     """Whole numbers, at least 0, one a job of the table."""
+    if values is None:
+        return None
     array = array_of(field, values)
     if array.shape != (count,):
         raise ValueError(f"{field} has {array.size} entries but there are {count} jobs")
@@ -508,35 +422,13 @@ def _per_job(field: str, values: npt.ArrayLike, count: int) -> Integers:
     return column
 
 
-def _continued(flows: Flows, continues: npt.ArrayLike) -> Integers:
-    """Rows of first phases, checked; -1: none."""
-    rows = array_of("continues", continues)
-    count = len(flows.work)
-    if rows.shape != (count,):
-        raise ValueError(f"continues has {rows.size} entries but there are {count} jobs")
-    if rows.dtype.kind not in "iu" and count:
-        raise ValueError(f"continues: {rows.dtype} is not a kind of whole number")
-    child = np.repeat(np.arange(count), np.diff(flows.parent_offset))
-    follows = rows.astype(np.int64)
-    known = np.zeros(count, dtype=np.bool_)
-    known[child[flows.parent == follows[child]]] = True
-    for row in np.flatnonzero(~known & (rows != -1))[:1]:
-        raise ValueError(f"continues[{row}] = {rows[row]}: the job does not wait for that one")
-    _, first, times = np.unique(follows[follows >= 0], return_index=True, return_counts=True)
-    for at in first[times > 1][:1]:
-        row = np.flatnonzero(follows >= 0)[at]
-        raise ValueError(f"continues[{row}] = {follows[row]}: more than one job continues it")
-    return follows
-
-
-def _guessed(
-    tasks: Floats, guessed: npt.NDArray[np.bool_], task_work: float, work: Floats
-) -> Floats:
-    """Work of the jobs of which the number of tasks is known, beside that of the others."""
-    made: Floats = np.where(guessed, tasks * task_work, work)
-    for row in np.flatnonzero(guessed & ~((made >= WORK.least) & (made <= WORK.most)))[:1]:
-        raise ValueError(
-            f"tasks[{row}] = {tasks[row]}: with task_work = {task_work} that is work {made[row]}, "
-            f"which {WORK.text}"
-        )
-    return made
+def _rows(field: str, values: npt.ArrayLike | None, count: int) -> Integers | None:
+    """Whole numbers, one a job of the table."""
+    if values is None:
+        return None
+    array = array_of(field, values)
+    if array.shape != (count,):
+        raise ValueError(f"{field} has {array.size} entries but there are {count} jobs")
+    if array.dtype.kind not in "iu" and count:
+        raise ValueError(f"{field}: {array.dtype} is not a kind of whole number")
+    return np.ascontiguousarray(array, dtype=np.int64)

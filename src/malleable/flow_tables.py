@@ -280,6 +280,20 @@ class Flows(Table):
         self._check_size()
         self._freeze()
 
+    @classmethod
+    def of_core(cls, columns: Mapping[str, Any]) -> Flows:
+        """A table of columns that the core has validated and handed over, named by ids. O(jobs)."""
+        made = cls.__new__(cls)
+        for field in cls.__slots__:
+            setattr(made, field, columns.get(field))
+        made.name = tuple(f"flow{k}" for k in columns["id"].tolist())
+        made.job_name = tuple(
+            f"{made.name[flow]}/{text}"
+            for text, flow in zip(columns["job_name"], made.flow.tolist(), strict=True)
+        )
+        made._freeze()
+        return made
+
     def _cycle(self) -> Integers:
         """ValueError for columns that are wrong; the rows of a cycle, or none."""
         return _core.validate_flows(

@@ -253,6 +253,26 @@ def test_a_flow_that_stayed_hot_for_ever():
     plan = mb.plan(flows, 25, "sum:response")
     plan.validate()
     assert plan.lower_bound <= plan.value <= plan.lower_bound * 1.001
-    epoch = mb.FlowEpoch(25, "sum:response")
+    epoch = mb.FlowEpoch(25, "sum:response", effort=0)
     epoch.add(flows)
     assert epoch.decide(0.0).slots.sum() == 25
+
+
+def test_a_job_too_short_for_the_clock_ends_before_its_child_starts():
+    """At 7e11 s a job of 2e-7 s has no place in the chain; it was said to end with its child."""
+    flows = as_flows(
+        [
+            [
+                (6.916997222384048e12, 10, []),
+                (1.9365209596804253e-06, 10, [0]),
+                (1.6836804760814834, 10, [0, 1]),
+                (12.0, 10, [2]),
+            ]
+        ],
+        weight=[8.0],
+        deadline=[79.0],
+    )
+    for policy in ("flowflex", "flowflex-literal", "flowflex-fast"):
+        plan = plan_flows(flows, 10, "max:tardy", policy, effort=0, now=16.678492408636604)
+        plan.validate()
+        assert plan.completion[1] <= plan.start[2]

@@ -45,7 +45,8 @@ void Penalties::row(double at, double value, double slope) {
 }
 
 void Penalties::build(const JobsView& jobs, std::span<const double> size,
-                      std::span<const Kind> kinds, CustomPenalty custom) {
+                      std::span<const Kind> kinds, CustomPenalty custom,
+                      std::span<const std::int64_t> names) {
   const std::size_t n = jobs.arrival.size();
   if (kinds.size() != 1 && kinds.size() != n) {
     throw std::invalid_argument("objective has " + counted(kinds.size(), "kind") + " for " +
@@ -62,6 +63,7 @@ void Penalties::build(const JobsView& jobs, std::span<const double> size,
     }
   }
   custom_ = custom;
+  names_.assign(names.begin(), names.end());
   most_.clear();
   const auto endless = [](Kind kind) { return kind == Kind::kStrict || kind == Kind::kCustom; };
   may_be_infinite_ = std::any_of(kinds.begin(), kinds.end(), endless);

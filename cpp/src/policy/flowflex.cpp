@@ -124,19 +124,14 @@ void schedule_flows(const FlowProblem& problem, const FlowChains& chains,
   const auto keep_going = [](Index, double) { return true; };
   if (recipe.scheduler == FlowScheduler::kChains) {
     ChainPieces pieces;
-    std::vector<double> end(problem.flows());
-    const auto note = [&](Index j, double t) {
-      end[j] = t;
-      return true;
-    };
-    DeadlineGreedy().run(problem, chains, recipe.order, note, &pieces);
+    DeadlineGreedy().run(problem, chains, recipe.order, keep_going, &pieces);
     // What no piece will show.
     for (std::size_t i = 0; i < n; ++i) {
       const Index j = problem.flow[i];
       if (problem.work[i] == 0.0) continue;
-      const bool in_chain = chains.end[i] > chains.first[i];
-      const std::size_t k = in_chain ? chains.end[i] - 1 : chains.first[i];
-      plan.completion[i] = k < chains.offset[j + 1] ? pieces.done[k] : end[j];
+      // The pseudo-job that it ends with; one too short for the chain ends with what is before it.
+      const std::size_t last = std::max(chains.end[i], chains.first[i]);
+      plan.completion[i] = last > chains.offset[j] ? pieces.done[last - 1] : problem.release[j];
     }
     WrapAround().run(problem, chains, pieces, plan.pieces);
   } else {
@@ -542,7 +537,8 @@ void FlowFlex::plan_finite(const FlowProblem& problem, const Penalties& penaltie
   }
   if (!kept_.order.empty()) {
     const double best = search_.score(recipes_[0]).value;
-    if (search_.score(kept_).value - best <= options.hysteresis * std::fabs(best)) {
+    const double more = search_.score(kept_).value - best;
+    if (options.hysteresis == kInfinity || more <= options.hysteresis * std::fabs(best)) {
       recipes_[0] = kept_;
     }
   }

@@ -16,17 +16,18 @@ class NamedRows {
  public:
   static constexpr Index kNone = ~Index{0};
 
-  // `find(id)`: the row of that id among `count` rows, or kNone. Throws FieldError; what it returns
-  // is valid until the next call.
+  // `find(id)`: the row of that id among `count` rows, or kNone. Throws FieldError, which calls the
+  // ids `field`; what it returns is valid until the next call.
   template <typename Find>
   std::span<const Index> of(std::span<const std::int64_t> ids, std::size_t count,
-                            const Find& find) {
+                            const Find& find, const char* field = "ids",
+                            const char* unknown = "no such job") {
     unmark();
     if (marked_.size() < count) marked_.resize(count, 0);
     for (std::size_t k = 0; k < ids.size(); ++k) {
       const Index row = find(ids[k]);
-      const char* fault = row == kNone ? "no such job" : marked_[row] ? "named twice" : nullptr;
-      if (fault != nullptr) throw FieldError("ids", k, static_cast<long long>(ids[k]), fault);
+      const char* fault = row == kNone ? unknown : marked_[row] ? "named twice" : nullptr;
+      if (fault != nullptr) throw FieldError(field, k, static_cast<long long>(ids[k]), fault);
       marked_[row] = 1;
       rows_.push_back(row);
     }

@@ -48,9 +48,10 @@ class Penalties {
 
   // `kinds` has one entry (for all jobs) or one per job. `size` is the jobs' original work, which
   // stretch divides by; jobs.work is not read. Throws FieldError where lateness has no deadline and
-  // std::invalid_argument where a custom kind has no function. O(J + steps).
+  // std::invalid_argument where a custom kind has no function. O(J + steps). `names`: what the
+  // caller's function is told instead of the row, if given.
   void build(const JobsView& jobs, std::span<const double> size, std::span<const Kind> kinds,
-             CustomPenalty custom = nullptr);
+             CustomPenalty custom = nullptr, std::span<const std::int64_t> names = {});
 
   // The penalties `from` with miss[j] wherever job j costs more, and infinity above all: nowhere
   // more than `from`, so what bounds these bounds those. O(rows).
@@ -107,7 +108,7 @@ class Penalties {
  private:
   void row(double at, double value, double slope);
   double custom(std::size_t j, double t) const {
-    const double value = custom_(static_cast<std::int64_t>(j), t);
+    const double value = custom_(names_.empty() ? static_cast<std::int64_t>(j) : names_[j], t);
     return most_.empty() || value < most_[j] ? value : most_[j];
   }
   double latest_custom(std::size_t j, double level) const;
@@ -117,6 +118,7 @@ class Penalties {
   std::vector<double> weight_;
   std::vector<double> most_;  // that a custom penalty may say; empty: anything
   CustomPenalty custom_ = nullptr;
+  std::vector<std::int64_t> names_;  // that it knows the jobs by; empty: rows
   bool single_row_ = true, may_be_infinite_ = false;
 };
 

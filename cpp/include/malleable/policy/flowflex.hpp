@@ -59,7 +59,8 @@ struct FlowOptions {
   // search, end when it is over.
   double budget = std::numeric_limits<double>::infinity();
   std::span<const Index> warm;  // an order of flows to try among the first; may be empty
-  double hysteresis = 0.0;      // `warm` is kept unless something is better by more than this share
+  // `warm` is kept unless something is better by more than this share; infinite: `warm` decides.
+  double hysteresis = 0.0;
 };
 
 struct FlowPlan {
@@ -75,6 +76,11 @@ struct FlowPlan {
   std::vector<std::int64_t> allocation;
   Pieces pieces;
   std::uint64_t candidates = 0;
+
+  void state(State& s) {
+    s(status, value, lower_bound, speed, literal_value, order, flow_completion, start, completion);
+    s(allocation, pieces, candidates);
+  }
 };
 
 class FlowFlex {

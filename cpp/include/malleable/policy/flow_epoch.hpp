@@ -1,0 +1,155 @@
+// The decision of a scheduler's loop over flows: slots now, from state that is kept (FlowFlex,
+// section 5.2).
+//
+// A decision orders the flows (flow_order.hpp), then hands slots to the jobs that are ready, flow
+// by flow, within a flow the longest path first, each up to its maximum: the present instant of
+// FlowFlex's list. What the order looks at (a flow's work, its critical path, who is ready) is kept
+// and worked out again for flows that changed alone. O(jobs) to hand out the decision, O(F log F)
+// for its order, O(jobs + parents) of the flows that changed. FIFO and FAIR do the same by arrival
+// and by waterline. With an effort, and for the literal policy, a whole plan is made and begun.
+//
+// Only finish() ends a job. Until then one whose work has run out holds a slot, capacity
+// permitting, counts as ending now and holds its children back. Two phases of a job (`continues`)
+// are one job with the work and the maxima of both once a share of the first is done. Kernels:
+// waterline; policies: flow_order, flowflex.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "malleable/kernel/waterline.hpp"
+#include "malleable/model/flow_table.hpp"
+#include "malleable/policy/flow_order.hpp"
+#include "malleable/policy/flowflex.hpp"
+
+namespace malleable {
+
+enum class FlowPolicy : std::uint8_t { kFlowFlex, kFast, kLiteral, kFair, kFifo };
+
+struct FlowEpochOptions {
+  Aggregate aggregate = Aggregate::kSum;
+  FlowPolicy policy = FlowPolicy::kFlowFlex;
+  std::optional<std::uint64_t> effort;  // of a whole plan for every decision; nothing: none is made
+  double hysteresis = 0.0;      // the last order stays unless another is better by this share
+  double ready_fraction = 1.0;  // of a first phase, before the second one is ready
+
+  void state(State& s) { s(aggregate, policy, effort, hysteresis, ready_fraction); }
+};
+
+class FlowEpoch {
+ public:
+  FlowEpoch(std::int64_t slots, double task_work, const FlowEpochOptions& options);
+
+  // The caller's own penalty of (flow id, completion). It is not part of the state.
+  void set_custom(CustomPenalty custom) { custom_ = custom; }
+
+  struct Ids {
+    std::int64_t first_flow, first_job;
+  };
+  // These throw std::invalid_argument before anything changes; what they take: FlowTable.
+  Ids add(FlowTable::Additions&& added);
+  void update(std::span<const std::int64_t> jobs, std::span<const std::int64_t> flows,
+              const FlowTable::Changes& changes);
+  void finish(std::span<const std::int64_t> jobs);
+  void remove(std::span<const std::int64_t> jobs, std::span<const std::int64_t> flows);
+  void set_task_work(double task_work);
+
+  // Rows: jobs that have not ended, by id. `changed` from the decision before, where new jobs had
+  // none; `ended`: flows of which nothing is left since then.
+  struct Decision {
+    std::vector<std::int64_t> ids, slots, ended;
+    std::vector<std::uint8_t> changed, ready;
+  };
+  // `slots`, if given: from now on; 0 is one. `now` may not fall.
+  const Decision& decide(double now, std::optional<std::int64_t> slots = std::nullopt);
+
+  // The whole schedule behind the last decision, and the flows as it sees them; nothing must have
+  // changed since. There is none for 0 slots.
+  struct Table {
+    std::vector<double> arrival, weight, deadline, size, work, sla_time, sla_penalty;
+    std::vector<std::int64_t> id, sla_offset, job_offset, max_slots, parent_offset, parent;
+    std::vector<std::string> name;
+    std::vector<Kind> kind;
+    FlowsView view() const;
+    // Of the flows as if they were jobs, which is what people pay for.
+    void penalties(CustomPenalty custom, Penalties& made) const;
+  };
+  void plan(Table& table, FlowPlan& plan, std::vector<double>& penalty);
+
+  std::int64_t slots() const { return slots_; }
+  double now() const { return now_; }
+  std::size_t size() const { return table_.flows_there(); }
+  std::size_t open_jobs() const { return table_.open_jobs(); }
+  // Changes with every call that may change a decision, and with every decision.
+  std::uint64_t version() const { return version_; }
+
+  void state(State& s);
+
+ private:
+  static constexpr Index kNone = FlowTable::kNone;
+  // A flow as decisions see it.
+  struct View {
+    double volume = 0.0, alone = 0.0;  // FlowProblem's
+    Index queued = 0;                  // jobs in its queue
+    Index held = 0;                    // ready jobs whose work has run out
+  };
+
+  bool plans() const;  // in every decision
+  bool waits(const FlowTable::Flow& flow) const { return flow.arrival > now_; }
+  double room(std::size_t row) const;
+  void touch_all();
+  void refresh_touched();
+  void refresh(const FlowTable::Flow& flow, View& view);
+  void join_phases(const FlowTable::Flow& flow);
+  void study_flows(std::span<const std::size_t> rows, Table& columns) const;
+  void order_flows();
+  void serve();
+  void serve_fair();
+  bool hold();
+  void fill(std::span<const std::int64_t> limit);
+  void split_phases();
+  void report();
+  void build_table(Table& table) const;
+  void make_plan(const Table& table, bool keep_order, FlowPlan& plan);
+
+  FlowEpochOptions options_;
+  FlowTable table_;
+  std::int64_t slots_;
+  double now_ = -kLatestTime;
+  std::uint64_t version_ = 0;
+  CustomPenalty custom_ = nullptr;
+  std::vector<std::int64_t> order_;  // flow ids: of the last decision, then those that came
+  std::optional<FlowPlan> planned_;  // in the last decision
+
+  // Derived, and the flow rows where that is to be worked out again. Per flow row; then per job
+  // row: work and maximum (of both phases where they are joined: the second is a part of the
+  // first), the longest path from a job's start on, parents that have not ended, its second phase;
+  // and per flow the jobs that are ready, by longest path.
+  std::vector<Index> touched_;
+  std::vector<View> views_;
+  std::vector<double> work_, high_, head_, path_;
+  std::vector<Index> pending_, second_, queue_;
+  std::vector<std::uint8_t> ready_;
+  // Workspaces.
+  Decision decision_;
+  std::vector<std::size_t> ordered_;  // flow rows, by priority
+  std::vector<double> share_;         // per job row: slots now
+  std::vector<double> poured_;        // the same of those that FAIR serves
+  double free_ = 0.0;
+  std::vector<std::uint8_t> marked_;
+  Table columns_;
+  Problem relaxed_;
+  Penalties penalties_;
+  FlowOrder flow_order_;
+  FlowFlex flowflex_;
+  FlowProblem flow_problem_;
+  KeySort sorter_;
+  Waterline waterline_;
+  std::vector<Index> sorted_, kept_, place_;
+  std::vector<std::size_t> arrived_;
+};
+
+}  // namespace malleable

@@ -1,0 +1,50 @@
+// The order of flows for a decision now, without a plan (FlowFlex, section 5.2).
+//
+// Decides: which flow goes first. Flows count as malleable jobs: what is left of their work, and as
+// maximum their mean parallelism, work over the larger of critical path and work on all slots. For
+// those, several fixed orders are packed and the cheapest is taken (sums), or the order is that of
+// the deadlines of the best level (maxima). The orders of sums are variations of Smith's ratio: a
+// narrow flow, which cannot catch up, goes before a wide one of as much work, the more so the
+// larger the exponent (ours: the paper plans everything), and a flow that has time until its
+// penalty rises is put off, as in the apparent tardiness cost; then the flow with the least slack
+// first, and the on-time set. Kernels: priority_orders, malleable_packing, and forced_work by way
+// of flex. O(F log F) an order.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "malleable/kernel/malleable_packing.hpp"
+#include "malleable/kernel/priority_orders.hpp"
+#include "malleable/policy/flex.hpp"
+
+namespace malleable {
+
+class FlowOrder {
+ public:
+  // `flows`: the flows as jobs, all with work. `kept`: the order of the last decision, which stays
+  // unless another one is better by more than the share `hysteresis`; all flows, or empty. Fills
+  // `order`.
+  void decide(const Problem& flows, const Penalties& penalties, Aggregate aggregate,
+              std::span<const Index> kept, double hysteresis, std::span<Index> order);
+
+ private:
+  void sum_orders(const Problem& flows, const Penalties& penalties, std::span<Index> order);
+  void max_orders(const Problem& flows, const Penalties& penalties, std::span<Index> order);
+  void consider(const Problem& flows, const Penalties& penalties, Aggregate aggregate,
+                std::span<Index> order);
+  double value(const Problem& flows, const Penalties& penalties, Aggregate aggregate,
+               std::span<const Index> order);
+
+  PriorityOrders orders_;
+  MalleablePacking packing_;
+  Flex flex_;
+  StrictDeadlines strict_;
+  KeySort sorter_;
+  std::vector<double> earliest_, completion_;
+  std::vector<double> ratio_, narrow_, wait_, key_;  // of Smith's key: logarithms; waits in units
+  std::vector<Index> trial_, due_order_;
+  double best_ = 0.0;  // value of `order`
+};
+
+}  // namespace malleable

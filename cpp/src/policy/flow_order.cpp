@@ -1,0 +1,121 @@
+#include "malleable/policy/flow_order.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "malleable/policy/finish_plan.hpp"
+
+namespace malleable {
+namespace {
+
+// By how much the parallelism of a flow counts beside its work.
+constexpr double kExponents[] = {0.0, 0.1, 0.2, 0.3, 0.5, 0.8};
+// Mean times of a flow on all slots after which being early no longer counts.
+constexpr double kPatience[] = {0.25, 0.5, 1.0, 2.0, 4.0};
+
+}  // namespace
+
+double FlowOrder::value(const Problem& flows, const Penalties& penalties, Aggregate aggregate,
+                        std::span<const Index> order) {
+  completion_.resize(flows.size());
+  packing_.run(flows, order, completion_);
+  for (double& end : completion_) end += flows.now;
+  return evaluate(penalties, aggregate, completion_);
+}
+
+// Keeps the order on trial if it is the best so far.
+void FlowOrder::consider(const Problem& flows, const Penalties& penalties, Aggregate aggregate,
+                         std::span<Index> order) {
+  const double tried = value(flows, penalties, aggregate, trial_);
+  if (tried >= best_) return;
+  best_ = tried;
+  std::copy(trial_.begin(), trial_.end(), order.begin());
+}
+
+void FlowOrder::sum_orders(const Problem& flows, const Penalties& penalties,
+                           std::span<Index> order) {
+  const std::size_t n = flows.size();
+  earliest_.resize(n);
+  earliest_completions(flows, earliest_);
+  trial_.resize(n);
+  for (auto* column : {&ratio_, &narrow_, &wait_, &key_}) column->resize(n);
+  double total = 0.0;
+  for (const double work : flows.work) total += work;
+  const double span = total / flows.slots, mean = span / static_cast<double>(n);
+  const bool waits = !penalties.linear();
+  for (std::size_t j = 0; j < n; ++j) {
+    // From when on the penalty rises, and how fast it does from there to the end of all work.
+    double due = earliest_[j], rate = 0.0;
+    if (waits) {
+      const double from = flows.now + earliest_[j];
+      due = std::clamp(penalties.latest(j, penalties(j, from)) - flows.now, due, 1e3 * span + due);
+      const double start = flows.now + due, rise = penalties(j, start + span);
+      rate = (rise - penalties(j, start)) / span;
+    } else {
+      rate = penalties.slope()[j];
+    }
+    ratio_[j] = rate > 0.0 ? std::log(flows.work[j] / rate) : kInfinity;
+    narrow_[j] = std::log(flows.high[j] / flows.slots);
+    wait_[j] = (due - earliest_[j]) / mean;
+  }
+  const auto try_keys = [&](double exponent, double patience) {
+    for (std::size_t j = 0; j < n; ++j) {
+      key_[j] = ratio_[j] + exponent * narrow_[j] + wait_[j] / patience;
+    }
+    sorter_.sort(key_, trial_);
+    consider(flows, penalties, Aggregate::kSum, order);
+  };
+  if (!waits) {
+    for (const double exponent : kExponents) try_keys(exponent, kInfinity);
+    return;
+  }
+  orders_.study(flows, penalties, earliest_);
+  bool steps = true;
+  for (std::size_t j = 0; steps && j < n; ++j) steps = penalties.steps(j);
+  for (const OrderRule rule : {OrderRule::kLeastSlack, OrderRule::kOnTimeSet}) {
+    if (rule == OrderRule::kOnTimeSet && !steps) continue;
+    orders_.apply(rule, flows, penalties, earliest_, trial_);
+    consider(flows, penalties, Aggregate::kSum, order);
+  }
+  for (const double patience : kPatience) try_keys(0.0, patience);
+  try_keys(0.0, kInfinity);
+}
+
+// The flows' deadlines at the best level: least slack first, then by due times.
+void FlowOrder::max_orders(const Problem& flows, const Penalties& penalties,
+                           std::span<Index> order) {
+  const std::size_t n = flows.size();
+  trial_.resize(n);
+  const double level = flex_.own_order(flows, penalties, Aggregate::kMax, trial_);
+  due_order_.assign(trial_.begin(), trial_.end());
+  for (auto* column : {&earliest_, &key_}) column->resize(n);
+  earliest_completions(flows, earliest_);
+  ForcedWork::deadlines(flows, penalties, level, 1.0, key_);
+  for (std::size_t j = 0; j < n; ++j) key_[j] -= earliest_[j];
+  sorter_.sort(key_, trial_);
+  consider(flows, penalties, Aggregate::kMax, order);
+  trial_.swap(due_order_);
+  consider(flows, penalties, Aggregate::kMax, order);
+}
+
+void FlowOrder::decide(const Problem& flows, const Penalties& penalties, Aggregate aggregate,
+                       std::span<const Index> kept, double hysteresis, std::span<Index> order) {
+  if (study_deadlines(flows, penalties, strict_)) {
+    decide(flows, strict_.finite(), Aggregate::kSum, kept, hysteresis, order);
+    return;
+  }
+  best_ = kInfinity;
+  std::iota(order.begin(), order.end(), Index{0});
+  if (aggregate == Aggregate::kSum) {
+    sum_orders(flows, penalties, order);
+  } else {
+    max_orders(flows, penalties, order);
+  }
+  if (kept.empty() || hysteresis == 0.0) return;
+  if (value(flows, penalties, aggregate, kept) - best_ <= hysteresis * std::fabs(best_)) {
+    std::copy(kept.begin(), kept.end(), order.begin());
+  }
+}
+
+}  // namespace malleable
