@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import instances
 import numpy as np
 import pytest
 
 import malleable as mb
+from benchmarks import instances
 
 
 @pytest.mark.parametrize(
