@@ -134,12 +134,14 @@ struct Calls {
   }
 };
 
-void run(FlowPolicy policy, double hysteresis, Aggregate aggregate) {
+void run(FlowPolicy policy, double hysteresis, Aggregate aggregate,
+         std::optional<std::size_t> effort = {}) {
   trials(7, 60, [&](Random& random) {
     FlowEpochOptions options;
     options.policy = policy;
     options.hysteresis = hysteresis;
     options.aggregate = aggregate;
+    options.effort = effort;
     const std::int64_t slots = integer(random, 1, 12);
     Calls calls{random, FlowEpoch(slots, 1.0, options), slots, 0.0, {}, {}, {}};
     for (int step = 0; step < 60; ++step) {
@@ -166,6 +168,8 @@ void run(FlowPolicy policy, double hysteresis, Aggregate aggregate) {
 
 TEST(sums_by_an_order) { run(FlowPolicy::kFlowFlex, 0.0, Aggregate::kSum); }
 TEST(sums_with_hysteresis) { run(FlowPolicy::kFlowFlex, 0.3, Aggregate::kSum); }
+TEST(sums_by_plans) { run(FlowPolicy::kFlowFlex, 0.0, Aggregate::kSum, 2); }
+TEST(maxima_by_plans) { run(FlowPolicy::kFlowFlex, 0.2, Aggregate::kMax, 0); }
 TEST(maxima_by_an_order) { run(FlowPolicy::kFast, 0.0, Aggregate::kMax); }
 TEST(fifo) { run(FlowPolicy::kFifo, 0.0, Aggregate::kSum); }
 TEST(fair) { run(FlowPolicy::kFair, 0.0, Aggregate::kSum); }

@@ -96,13 +96,13 @@ class Flows(Adapter):
         self.flow_ids += ids.flows.tolist()
 
     def remove(self, now, flows):
-        self.epoch.remove([self.flow_ids[flow] for flow in flows])
+        self.epoch.remove(flows=[self.flow_ids[flow] for flow in flows])
 
     def set_task_work(self, now, seconds):
         self.epoch.set_task_work(seconds)
 
     def decide(self, now, slots=None, value=False):
-        decision = self.epoch.decide(now, slots)
+        decision = self.epoch.decide(now, slots=slots)
         ready = sorted(self.keys(decision.ids[decision.ready]))
         ended = [self.flow_ids.index(flow) for flow in decision.ended.tolist()]
         yield f"{now} {self.moved(decision)} ready {ready} ended {ended}".replace(",", "")
@@ -269,16 +269,19 @@ def facebook():
 
 
 def flows():
-    """Every policy with every objective, then FlowFlex with its options."""
+    """Every policy with every objective, by orders and by plans, then FlowFlex with its options."""
     each = [
-        {"slots": 6, "objective": objective, "policy": policy}
+        {"slots": 6, "objective": objective, "policy": policy, "effort": effort}
         for policy in mb.FLOW_POLICIES
         for objective in OBJECTIVES
+        for effort in (0, None)
     ]
     more = [
-        {"slots": 6, "objective": objective, **options}
+        {"slots": 6, "objective": objective, "effort": effort, **options}
         for objective in ("sum:response", "sum:stretch", "sum:tardiness")
-        for options in ({"hysteresis": 0.2}, {"effort": 5}, {"ready_fraction": 0.3})
+        for effort in (0, 5, None)
+        for options in ({}, {"hysteresis": 0.2}, {"ready_fraction": 0.3})
+        if options or effort
     ]
     return _all(Flows, "flows", each + more)
 

@@ -265,7 +265,8 @@ bool FlowEpoch::hold() {
 void FlowEpoch::fill(std::span<const std::int64_t> limit) {
   const std::span<const FlowTable::Flow> flows = table_.rows();
   for (const std::size_t j : ordered_) {
-    if (free_ <= 0.0 || waits(flows[j])) return;
+    if (free_ <= 0.0) return;
+    if (waits(flows[j])) continue;  // a plan's order may have it first
     const std::size_t first = flows[j].first;
     for (std::size_t k = first; k < first + views_[j].queued; ++k) {
       const std::size_t row = first + queue_[k];
