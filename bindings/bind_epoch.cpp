@@ -5,6 +5,7 @@
 
 #include "arrays.hpp"
 #include "malleable/policy/epoch.hpp"
+#include "malleable/policy/registry.hpp"
 #include "plan_dict.hpp"
 #include "saved_state.hpp"
 #include "turn.hpp"
@@ -143,14 +144,6 @@ class PyEpoch {
   Busy busy_;
 };
 
-EpochPolicy policy_of(const std::string& name) {
-  if (name == "flex") return EpochPolicy::kFlex;
-  if (name == "fair") return EpochPolicy::kFair;
-  if (name == "fifo") return EpochPolicy::kFifo;
-  if (name == "wdeq") return EpochPolicy::kWdeq;
-  throw std::invalid_argument("policy = '" + name + "': unknown");
-}
-
 }  // namespace
 
 void bind_epoch(py::module_& module) {
@@ -158,11 +151,12 @@ void bind_epoch(py::module_& module) {
   bind_state(epoch);
   epoch
       .def(
-          py::init([](std::int64_t slots, bool is_max, std::uint8_t kind, const std::string& policy,
+          py::init([](std::int64_t slots, bool is_max, std::int64_t kind, const std::string& policy,
                       bool gang, double hysteresis, std::optional<std::uint64_t> effort) {
             return std::make_unique<PyEpoch>(
                 slots,
-                EpochOptions{aggregate_of(is_max), static_cast<Kind>(kind), policy_of(policy),
+                EpochOptions{aggregate_of(is_max), kind_of(kind),
+                             policy_code<EpochPolicy>(Model::kJobs, policy),
                              gang ? MinMode::kGang : MinMode::kGuarantee, hysteresis, effort});
           }),
           py::arg("slots"), py::arg("is_max"), py::arg("kind"), py::arg("policy"), py::arg("gang"),

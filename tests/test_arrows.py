@@ -14,6 +14,7 @@ PYTHON_ROOMS = {
     "tables": MODEL,
     "flow_tables": MODEL,
     "objectives": MODEL,
+    "policies": MODEL,
     "values": MODEL,
     "views": MODEL,
     "workloads": MODEL,

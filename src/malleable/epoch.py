@@ -13,7 +13,8 @@ from malleable import _core, views
 from malleable.domain import WEIGHT, check_amount
 from malleable.epoch_columns import floats_of, ids_of, integers_of
 from malleable.objectives import parse_objective, relative_gap
-from malleable.planning import POLICIES, Plan, check_effort
+from malleable.planning import Plan, check_effort
+from malleable.policies import policy_of
 from malleable.tables import (
     Integers,
     Jobs,
@@ -146,8 +147,7 @@ class Epoch(Kept):
         goal = parse_objective(objective)
         if len(goal.kinds) != 1:
             raise ValueError("objective: an epoch has one kind of penalty for all its jobs")
-        if policy not in POLICIES:
-            raise ValueError(f"policy = {policy!r}: expected one of {', '.join(POLICIES)}")
+        policy_of("jobs", policy)
         check_min_mode(min_mode)
         self._goal = goal
         self._policy = policy

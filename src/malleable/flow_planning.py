@@ -22,12 +22,13 @@ from malleable.objectives import (
     parse_objective,
     relative_gap,
 )
+from malleable.policies import policy_names, policy_of
 from malleable.tables import Floats, Integers, check_count, check_slots, check_time
 from malleable.values import by_value
 
 __all__ = ["FLOW_POLICIES", "FlowPlan", "plan_flows"]
 
-FLOW_POLICIES = ("flowflex", "flowflex-fast", "flowflex-literal", "fair", "fifo")
+FLOW_POLICIES = policy_names("flows")
 
 
 @by_value(without=("timing",))
@@ -102,7 +103,7 @@ class FlowPlan:
         self.timing = {"seconds": seconds}
         self.guarantee: tuple[float, float] | None = None
         late = bool(len(flows)) and bool(np.any(flows.arrival > now))
-        if policy in ("flowflex", "flowflex-literal") and not late:
+        if policy_of("flows", policy).guaranteed and not late:
             strict = set(objective.kinds.tolist()) == {KINDS.index("strict")}
             self.guarantee = (1.0, 2.0) if objective.is_max or strict else (2.0, 3.0)
 
@@ -207,10 +208,7 @@ def plan_flows(
     seconds = np.inf if budget is None else check_time("budget", budget)
     if seconds < 0.0:
         raise ValueError(f"budget = {budget}: must be at least 0 seconds")
-    if policy not in FLOW_POLICIES:
-        raise ValueError(
-            f"policy = {policy!r}: expected one of {', '.join(FLOW_POLICIES)} for flows"
-        )
+    policy_of("flows", policy, where=" for flows")
     warm = np.empty(0, dtype=np.int64)
     if order is not None:
         warm = np.ascontiguousarray(order, dtype=np.int64)

@@ -17,17 +17,7 @@ from malleable.views import counted
 
 __all__ = ["KINDS", "Objective", "parse_objective"]
 
-KINDS = (
-    "response",
-    "completion",
-    "stretch",
-    "tardy",
-    "tardiness",
-    "lateness",
-    "sla",
-    "strict",
-    "custom",
-)
+KINDS: tuple[str, ...] = tuple(kind.name for kind in _core.KINDS)
 """Penalties of a job, in the order of the core's codes."""
 
 ObjectiveLike = str | Sequence[str]
@@ -59,6 +49,15 @@ class Objective:
         self.aggregate = aggregate
         self.kinds = kinds
 
+    def kind(self) -> _core.Kind | None:
+        """What the core knows of the one kind that all jobs share; None where they differ."""
+        return _core.KINDS[int(self.kinds[0])] if len(self.kinds) == 1 else None
+
+    @property
+    def custom(self) -> bool:
+        """Some job's penalty is the caller's own function."""
+        return any(_core.KINDS[code].custom for code in set(self.kinds.tolist()))
+
     @property
     def is_max(self) -> bool:
         """Maximum rather than sum."""
@@ -75,7 +74,7 @@ class Objective:
             non-decreasing in the completion. A plain function is compiled by Numba.
         """
         custom = 0
-        if KINDS.index("custom") in self.kinds:
+        if self.custom:
             custom = _address(penalty)
         elif penalty is not None:
             raise ValueError("penalty: only the objective 'custom' takes a function")

@@ -10,13 +10,14 @@ import numpy.typing as npt
 from malleable import _core, views
 from malleable.domain import RATE, WORK, check_amount, floats
 from malleable.epoch_columns import count_of, floats_of, given, ids_of, integers_of
+from malleable.policies import policy_names, policy_of
 from malleable.tables import Floats, Integers, check_time
 from malleable.values import Kept, by_value
 from malleable.workloads.files import checked_whole
 
 __all__ = ["LOOP_POLICIES", "SlottedDecision", "SlottedEpoch", "bounce_left"]
 
-LOOP_POLICIES = ("asrpt", "unlock", "srpt", "lrpt", "fifo", "fair")
+LOOP_POLICIES = policy_names("slotted", in_loop=True)
 
 
 @by_value()
@@ -95,8 +96,7 @@ class SlottedEpoch(Kept):
     """
 
     def __init__(self, machines: int, policy: str = "asrpt", *, slot_seconds: float = 1.0) -> None:
-        if policy not in LOOP_POLICIES:
-            raise ValueError(f"policy = {policy!r}: expected one of {', '.join(LOOP_POLICIES)}")
+        policy_of("slotted", policy, in_loop=True)
         self._policy = policy
         self._core = _core.SlottedEpoch(
             checked_whole("machines", machines, 1, 2**40),

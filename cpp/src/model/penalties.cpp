@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <stdexcept>
+#include <string>
 
 #include "malleable/model/error.hpp"
 
@@ -13,6 +14,21 @@ constexpr double kSteepest = 1e290;  // keeps penalties of vanishing sizes finit
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
 }  // namespace
+
+Kind kind_of(std::int64_t code) {
+  constexpr auto kCount = static_cast<std::int64_t>(std::size(kKinds));
+  if (code >= 0 && code < kCount) return static_cast<Kind>(code);
+  std::string names;
+  for (const KindInfo& kind : kKinds)
+    names += names.empty() ? kind.name : std::string(", ") + kind.name;
+  throw std::invalid_argument("kind = " + std::to_string(code) + ": must be from 0 to " +
+                              std::to_string(kCount - 1) + " (" + names + ")");
+}
+
+void check_needed_deadline(Kind kind, std::size_t row, double deadline) {
+  if (std::isfinite(deadline)) return;
+  throw FieldError("deadline", row, deadline, std::string(info(kind).name) + " needs a deadline");
+}
 
 // Latest t with f(t) <= level for a function known only by its values: double (60 times at most),
 // then halve.
@@ -53,17 +69,15 @@ void Penalties::build(const JobsView& jobs, std::span<const double> size,
   const auto kind_of = [&](std::size_t j) { return kinds.size() == 1 ? kinds[0] : kinds[j]; };
   for (std::size_t j = 0; j < n; ++j) {
     const Kind kind = kind_of(j);
-    if (kind == Kind::kLateness && !std::isfinite(jobs.deadline[j])) {
-      throw FieldError("deadline", j, jobs.deadline[j], "lateness needs a deadline");
-    }
-    if (kind == Kind::kCustom && custom == nullptr) {
+    if (info(kind).needs_deadline) check_needed_deadline(kind, j, jobs.deadline[j]);
+    if (info(kind).custom && custom == nullptr) {
       throw std::invalid_argument("objective custom needs a penalty function");
     }
   }
   custom_ = custom;
   most_.clear();
-  const auto endless = [](Kind kind) { return kind == Kind::kStrict || kind == Kind::kCustom; };
-  may_be_infinite_ = std::any_of(kinds.begin(), kinds.end(), endless);
+  may_be_infinite_ =
+      std::any_of(kinds.begin(), kinds.end(), [](Kind kind) { return info(kind).endless; });
   weight_.clear();
   if (may_be_infinite_) weight_.assign(jobs.weight.begin(), jobs.weight.end());
   offset_.clear();

@@ -6,19 +6,28 @@
 #include <string>
 
 #include "malleable/model/error.hpp"
+#include "malleable/policy/registry.hpp"
 
 namespace malleable {
 
 Epoch::Epoch(std::int64_t slots, const EpochOptions& options) : options_(options), slots_(slots) {
   validate_slots(slots);
   check_amount("hysteresis", options.hysteresis, kWeightRange);
-  if (options.kind == Kind::kCustom) {
+  if (info(options.kind).custom) {
     throw std::invalid_argument(
         "objective custom: an epoch has no place for the caller's function");
   }
-  if (options.policy != EpochPolicy::kFlex && (options.hysteresis > 0.0 || options.effort)) {
+  const Policy& policy = find_policy(options.policy);
+  if (!policy.promises.follows_objective && (options.hysteresis > 0.0 || options.effort)) {
     throw std::invalid_argument("hysteresis and effort apply to the policy flex only");
   }
+  look_up();
+}
+
+void Epoch::look_up() {
+  const Promises& promises = find_policy(options_.policy).promises;
+  ignores_minima_ = promises.ignores_minima;
+  shares_ = promises.shares;
 }
 
 void Epoch::set_slots(std::int64_t slots) {
@@ -34,7 +43,7 @@ void Epoch::set_slots(std::int64_t slots) {
 void Epoch::refresh(std::size_t row) {
   const bool fifo = options_.policy == EpochPolicy::kFifo;
   const bool has_work = work_[row] > 0.0;
-  const std::int64_t minimum = fifo ? 0 : min_slots_[row];
+  const std::int64_t minimum = ignores_minima_ ? 0 : min_slots_[row];
   const double low = static_cast<double>(minimum);
   if (low != low_[row]) {
     minima_ += low - low_[row];
@@ -51,7 +60,7 @@ void Epoch::refresh(std::size_t row) {
     key = arrival_[row];
   } else {
     // Smith's ratio: work over the rate at which the penalty rises.
-    const double size = options_.kind == Kind::kStretch ? size_[row] : 1.0;
+    const double size = info(options_.kind).per_size ? size_[row] : 1.0;
     if (weight_[row] > 0.0 && size > 0.0) key = work_[row] * (size / weight_[row]);
     if (given_[row] > static_cast<std::int64_t>(low)) key /= 1.0 + options_.hysteresis;
   }
@@ -66,8 +75,8 @@ std::int64_t Epoch::add(const JobsView& jobs, std::span<const double> size) {
   }
   check_amounts("size", size, kTotalRange);
   for (std::size_t j = 0; j < jobs.size(); ++j) {
-    if (options_.kind == Kind::kLateness && !std::isfinite(jobs.deadline[j])) {
-      throw FieldError("deadline", j, jobs.deadline[j], "lateness needs a deadline");
+    if (info(options_.kind).needs_deadline) {
+      check_needed_deadline(options_.kind, j, jobs.deadline[j]);
     }
   }
   const std::int64_t first_id = next_id_;
@@ -141,9 +150,8 @@ void Epoch::update(std::span<const std::int64_t> ids, const Changes& changes) {
   check_deadlines(changes.deadline);
   for (std::size_t k = 0; k < ids.size(); ++k) {
     const std::size_t row = rows[k];
-    if (options_.kind == Kind::kLateness && !changes.deadline.empty() &&
-        changes.deadline[k] == kInfinity) {
-      throw FieldError("deadline", k, changes.deadline[k], "lateness needs a deadline");
+    if (info(options_.kind).needs_deadline && !changes.deadline.empty()) {
+      check_needed_deadline(options_.kind, k, changes.deadline[k]);
     }
     const std::int64_t low = changes.min_slots.empty() ? min_slots_[row] : changes.min_slots[k];
     const std::int64_t high = changes.max_slots.empty() ? max_slots_[row] : changes.max_slots[k];
@@ -256,9 +264,8 @@ void Epoch::tidy_steps() {
 bool Epoch::keyed() const {
   if (options_.min_mode == MinMode::kGang || options_.effort) return false;
   if (options_.policy == EpochPolicy::kFifo) return true;
-  if (options_.policy != EpochPolicy::kFlex || options_.aggregate != Aggregate::kSum) return false;
-  return options_.kind == Kind::kResponse || options_.kind == Kind::kCompletion ||
-         options_.kind == Kind::kStretch || options_.kind == Kind::kLateness;
+  return options_.policy == EpochPolicy::kFlex && options_.aggregate == Aggregate::kSum &&
+         info(options_.kind).steady;
 }
 
 // Back to the minimum, remembering what the job had.
@@ -309,7 +316,7 @@ void Epoch::build_instance() {
   ended_.assign(n, now_);  // whoever has nothing left
   penalties_.build(planned_jobs(), size_, {&options_.kind, 1});
   problem_.build(work_, ended_, min_slots_, max_slots_, slots_, now_, options_.min_mode);
-  if (options_.policy == EpochPolicy::kFifo) problem_.drop_minima();
+  if (ignores_minima_) problem_.drop_minima();
 }
 
 void Epoch::make_order() {
@@ -381,7 +388,7 @@ const Problem& Epoch::set_kept_aside() {
     most_[r] = work_[r] > 0.0 ? max_slots_[r] : kept_by(r);
   }
   beside_.build(rest_, ended_, min_slots_, most_, slots_, now_, options_.min_mode);
-  if (options_.policy == EpochPolicy::kFifo) beside_.drop_minima();
+  if (ignores_minima_) beside_.drop_minima();
   double free = beside_.slots;
   if (!beside_.gang) {
     for (const double low : beside_.low) free -= low;
@@ -406,11 +413,8 @@ void Epoch::decide_by_instance() {
   built_ = true;
   const Problem& problem = set_kept_aside();
   share_.assign(id_.size(), 0.0);
-  if (options_.policy == EpochPolicy::kFair || options_.policy == EpochPolicy::kWdeq) {
-    const std::span<const double> weight = options_.policy == EpochPolicy::kWdeq
-                                               ? std::span<const double>(weight_)
-                                               : std::span<const double>();
-    waterline_.allocate(problem, weight, share_);
+  if (shares_ != Shares::kNone) {
+    waterline_.allocate(problem, shared_by(), share_);
   } else {
     make_order();
     if (planned_ && &problem == &problem_) {  // water-filling may give what no order does
@@ -469,8 +473,10 @@ void Epoch::decide(double now, std::optional<std::int64_t> slots) {
   }
 }
 
-bool Epoch::by_waterline() const {
-  return options_.policy == EpochPolicy::kFair || options_.policy == EpochPolicy::kWdeq;
+// The weights of a waterline; empty: equal ones.
+std::span<const double> Epoch::shared_by() const {
+  return shares_ == Shares::kWeighted ? std::span<const double>(weight_)
+                                      : std::span<const double>();
 }
 
 void Epoch::recall() {
@@ -490,11 +496,8 @@ Plan Epoch::plan() {
   if (!planned_) recall();
   if (planned_) {
     plan = *planned_;
-  } else if (by_waterline()) {
-    const std::span<const double> weight = options_.policy == EpochPolicy::kWdeq
-                                               ? std::span<const double>(weight_)
-                                               : std::span<const double>();
-    baseline_.waterline(problem_, penalties_, options_.aggregate, weight, plan);
+  } else if (shares_ != Shares::kNone) {
+    baseline_.waterline(problem_, penalties_, options_.aggregate, shared_by(), plan);
   } else {
     flex_.plan_order(problem_, penalties_, options_.aggregate, order_, true, plan);
   }
@@ -520,6 +523,7 @@ void Epoch::state(State& s) {
   s(all_touched_, by_key_, selection_, planned_);
   if (!by_key_) s(order_);  // else the keys say it
   if (!s.reading()) return;
+  look_up();
   before_.assign(id_.size(), 0);
   for (auto* column : {&changed_, &marked_}) column->assign(id_.size(), 0);
   built_ = false;
@@ -527,7 +531,7 @@ void Epoch::state(State& s) {
 }
 
 Epoch::Assessment Epoch::assess() {
-  if (planned_ || by_waterline()) {
+  if (planned_ || shares_ != Shares::kNone) {
     const Plan whole = plan();
     return {whole.value, whole.lower_bound};
   }

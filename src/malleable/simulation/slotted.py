@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core
+from malleable.policies import policy_names, policy_of
 from malleable.simulation.estimates import error_sigma
 from malleable.simulation.records import by_table_row, job_names, job_records
 from malleable.simulation.result import SimulationResult
@@ -32,7 +33,7 @@ __all__ = [
     "srpt_finish",
 ]
 
-POLICIES = ("asrpt", "unlock", "dsrpt", "srpt", "lrpt", "fifo", "fair")
+POLICIES = policy_names("slotted")
 _OVERRUNS = ("first", "bounce")
 _CHUNK = 1 << 16
 _QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
@@ -295,7 +296,7 @@ def run(
     """
     if not isinstance(jobs, (MapReduceJobs, MapReduceStream)):
         raise ValueError(f"jobs: {type(jobs).__name__} is no MapReduceJobs or MapReduceStream")
-    checked_choice("policy", policy, POLICIES)
+    policy_of("slotted", policy)
     count = checked_machines(machines)
     checked_choice("underestimates", underestimates, _OVERRUNS)
     stream = isinstance(jobs, MapReduceStream)

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core
+from malleable.policies import policy_of
 from malleable.simulation.estimates import (
     UNDERESTIMATES,
     error_sigma,
@@ -37,10 +38,11 @@ __all__ = [
     "run",
 ]
 
-POLICIES = ("fcfs", "ps", "wps", "k-lps", "max-srpt", "split-srpt", "two-srpt")
+_ROWS = _core.POLICIES["tandem"]
+POLICIES = tuple(name for name, row in _ROWS.items() if not row.batches_only)
 """Policies that decide as jobs arrive."""
 
-BATCH_POLICIES = ("best", "makespan")
+BATCH_POLICIES = tuple(name for name, row in _ROWS.items() if row.batches_only)
 """Policies that plan jobs which arrive together."""
 
 DEFAULT_EFFORT = 1000
@@ -90,12 +92,6 @@ class _Plan:
     complete: bool = True
 
 
-def _checked_policy(policy: str) -> None:
-    known = POLICIES + BATCH_POLICIES
-    if policy not in known:
-        raise ValueError(f"policy = {policy!r}: expected one of {', '.join(known)}")
-
-
 def core_queue(
     policy: str,
     *,
@@ -113,14 +109,13 @@ def core_queue(
     count, width = buckets
     if isinstance(count, bool) or int(count) != count or not 0 <= count <= 10**7:
         raise ValueError(f"buckets = {count!r}: must be a whole number from 0 to 10^7")
-    share = policy in ("ps", "wps", "k-lps")
-    printed = policy in ("fcfs", "max-srpt", "split-srpt")
+    row = _ROWS.get(policy)  # none: given orders
     return _core.TandemQueue(
-        policy="share" if share else policy,
-        conserving=bool(conserving) or not printed,
+        policy=policy,
+        conserving=bool(conserving) or row is None or not row.may_idle,
         overlap=bool(overlap),
         records=records,
-        weighted=policy == "wps",
+        weighted=row is not None and row.shares == "weighted",
         estimated=estimated,
         bounce=bounce,
         most_mapping=int(k) if policy == "k-lps" else -1,
@@ -427,14 +422,14 @@ def run(
     """
     if not isinstance(jobs, (MapShuffleJobs, MapShuffleStream)):
         raise ValueError(f"jobs: {type(jobs).__name__} is no MapShuffleJobs or MapShuffleStream")
-    _checked_policy(policy)
+    promises = policy_of("tandem", policy)
     checked_choice("underestimates", underestimates, UNDERESTIMATES)
     keep = isinstance(jobs, MapShuffleJobs) if records is None else bool(records)
     if keep and isinstance(jobs, MapShuffleStream):
         raise ValueError("records = True: a stream keeps none")
-    if isinstance(jobs, MapShuffleJobs) and policy == "wps":
+    if isinstance(jobs, MapShuffleJobs) and promises.shares == "weighted":
         for row in np.flatnonzero(jobs.weight == 0.0)[:1]:
-            raise ValueError(f"weight[{row}] = 0.0: must be above 0 for wps")
+            raise ValueError(f"weight[{row}] = 0.0: must be above 0 for {policy}")
     stop = math.inf
     if horizon is not None:
         stop = checked_positive("horizon", horizon)
@@ -517,7 +512,7 @@ def run(
             summary["lower_bound"] = _core.overlap_batch_bound(table.map, table.shuffle) / done
     if policy == "best":
         summary["tried"] = plan.tried
-    guaranteed = policy in ("max-srpt", "split-srpt", "best") and estimates is None and overlap
+    guaranteed = promises.guaranteed and estimates is None and overlap
     if guaranteed and table is not None and _is_batch(jobs):
         summary["guarantee"] = batch_guarantee(policy, table.map, table.shuffle)
     count, stretch = queue.slowdown()

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <span>
 #include <string_view>
@@ -32,6 +33,35 @@ enum class Kind : std::uint8_t {
   kStrict,
   kCustom
 };
+
+// What is known of a kind besides its rows (Penalties::build). A new kind needs an enumerator, a
+// row here and its case there.
+struct KindInfo {
+  const char* name;
+  bool needs_deadline = false;  // a job without one is wrong input
+  bool uses_sla = false;        // looks at the jobs' steps
+  bool steady = false;          // one line for all times, so that Smith's ratio is the same at any
+  bool per_size = false;        // divided by the job's original size
+  bool endless = false;         // may be infinite
+  bool custom = false;          // the caller's function
+};
+inline constexpr KindInfo kKinds[] = {
+    {.name = "response", .steady = true},
+    {.name = "completion", .steady = true},
+    {.name = "stretch", .steady = true, .per_size = true},
+    {.name = "tardy"},
+    {.name = "tardiness"},
+    {.name = "lateness", .needs_deadline = true, .steady = true},
+    {.name = "sla", .uses_sla = true},
+    {.name = "strict", .endless = true},
+    {.name = "custom", .endless = true, .custom = true},
+};
+static_assert(std::size(kKinds) == static_cast<std::size_t>(Kind::kCustom) + 1);
+constexpr const KindInfo& info(Kind kind) { return kKinds[static_cast<std::size_t>(kind)]; }
+// Throws std::invalid_argument for a number that is no kind's.
+Kind kind_of(std::int64_t code);
+// Throws FieldError unless there is a deadline.
+void check_needed_deadline(Kind kind, std::size_t row, double deadline);
 
 // Penalty of a job at an absolute completion time; non-decreasing, never NaN. Infinite from some
 // time on: a strict deadline.

@@ -113,11 +113,14 @@ class Epoch {
   void give(std::size_t row, double slots);
   void build_instance();  // problem_ and penalties_
   void make_order();      // into order_
-  bool by_waterline() const;
+  void look_up();         // what the policy promises
+  std::span<const double> shared_by() const;
   void recall();     // the instance and the order of the last decision
   void find_rows();  // pages_, from the ids
 
   EpochOptions options_;
+  bool ignores_minima_ = false;
+  Shares shares_ = Shares::kNone;
   std::int64_t slots_;
   double now_ = 0.0;
   double latest_arrival_ = -kInfinity;
