@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core, views
+from malleable.columns import array_of, floats_of, ids_of, integers_of
 from malleable.domain import LEFT, RATE, WEIGHT, WORK, check_amount
-from malleable.epoch_columns import array_of, floats_of, ids_of, integers_of
 from malleable.flow_planning import FLOW_POLICIES, FlowPlan
 from malleable.flow_tables import Flows
 from malleable.objectives import Objective, ObjectiveLike, parse_objective

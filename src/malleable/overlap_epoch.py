@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy.typing as npt
 
 from malleable import _core, views
-from malleable.epoch_columns import count_of, floats_of, given, ids_of
+from malleable.columns import count_of, floats_of, given, ids_of
 from malleable.policies import policy_names, policy_of
 from malleable.tables import Floats, Integers, check_slots, check_time
 from malleable.values import Kept, by_value

@@ -108,7 +108,8 @@ def check_schedule(plan: Schedule) -> None:
 
     has_work = jobs.work > 0
     heeds = not policy_of("jobs", plan.policy).ignores_minima
-    hopeless = (plan.min_mode == "gang") & heeds & (jobs.min_slots > plan.slots)
+    gangs = (plan.min_mode == "gang") & heeds & (jobs.min_slots > plan.slots)
+    hopeless = gangs | (plan.slots == 0)
     for row in np.flatnonzero(has_work & ~hopeless & ~np.isfinite(plan.completion))[:1]:
         fail("never ends", row)
     runs = np.isfinite(plan.completion) & has_work

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core, views
+from malleable.columns import count_of, floats_of, given, ids_of, integers_of
 from malleable.domain import RATE, WORK, check_amount, floats
-from malleable.epoch_columns import count_of, floats_of, given, ids_of, integers_of
 from malleable.policies import policy_names, policy_of
 from malleable.tables import Floats, Integers, check_time
 from malleable.values import Kept, by_value

@@ -41,6 +41,8 @@ def _lines(plan: Plan) -> Iterator[str]:
         completion = float(plan.completion[row])
         if not has_work[row]:
             story = f"no work left, done at {clock.text(completion)} s"
+        elif plan.slots == 0:
+            story = "never runs: there are no slots"
         elif math.isinf(completion):
             story = (
                 f"never runs: it needs {counted(int(jobs.min_slots[row]), 'slot')} at once "
