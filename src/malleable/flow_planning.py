@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +24,9 @@ from malleable.objectives import (
 from malleable.policies import policy_names, policy_of
 from malleable.tables import Floats, Integers, check_count, check_slots, check_time
 from malleable.values import by_value
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ["FLOW_POLICIES", "FlowPlan", "plan_flows"]
 

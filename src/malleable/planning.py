@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +33,9 @@ from malleable.tables import (
     check_time,
 )
 from malleable.values import by_value
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ["DEFAULT_EFFORT", "MIN_MODES", "POLICIES", "Plan", "default_effort", "plan"]
 
