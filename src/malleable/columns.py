@@ -53,14 +53,13 @@ def _spread(
     if array.ndim != 1:
         raise ValueError(f"{field} has {counted(array.ndim, 'dimension')}, expected 1")
     if count is not None and len(array) != count:
-        raise ValueError(f"{field} has {counted(len(array), 'entry')} but {beside} has {count}")
+        told = f"{beside} has {count}" if beside else f"there are {counted(count, 'job')}"
+        raise ValueError(f"{field} has {counted(len(array), 'entry')} but {told}")
     return array
 
 
-def column(
-    field: str, values: Any, count: int | None = None, beside: str = "ids"
-) -> npt.NDArray[Any]:
-    """One-dimensional numbers of any kind, ``count`` of them, as many as there are in ``beside``.
+def column(field: str, values: Any, count: int | None = None, beside: str = "") -> npt.NDArray[Any]:
+    """One-dimensional numbers of any kind, ``count`` of them, as many as the column ``beside`` has.
 
     Without a count they say themselves how many; a scalar is one then.
     """
@@ -84,7 +83,7 @@ def given(field: str, values: npt.ArrayLike | None) -> npt.ArrayLike:
     return values
 
 
-def floats_of(field: str, values: Any, count: int | None = None, beside: str = "ids") -> Any:
+def floats_of(field: str, values: Any, count: int | None = None, beside: str = "") -> Any:
     """Float64, one entry a job or a scalar that is spread; None stays None.
 
     In a list of deadlines None is no deadline.
@@ -97,7 +96,7 @@ def floats_of(field: str, values: Any, count: int | None = None, beside: str = "
 
 
 def integers_of(
-    field: str, values: Any, count: int | None = None, least: int = 0, beside: str = "ids"
+    field: str, values: Any, count: int | None = None, least: int = 0, beside: str = ""
 ) -> Any:
     """As `floats_of`, for whole numbers of at least 0, say; more than `ALL_SLOTS` means the same."""
     if values is None:
@@ -118,4 +117,4 @@ def bools_of(field: str, values: npt.ArrayLike, count: int) -> Any:
     array = array_of(field, values)
     if array.dtype.kind != "b":
         raise ValueError(f"{field}: expected True or False")
-    return np.ascontiguousarray(_spread(field, array, count, "ids"), dtype=np.uint8)
+    return np.ascontiguousarray(_spread(field, array, count, ""), dtype=np.uint8)

@@ -9,11 +9,10 @@ import numpy.typing as npt
 
 from malleable import _core, views
 from malleable.columns import count_of, floats_of, given, ids_of, integers_of
-from malleable.domain import RATE, WORK, check_amount, floats
+from malleable.domain import RATE, WORK, check_amount, check_whole, floats
 from malleable.policies import policy_names, policy_of
 from malleable.tables import Floats, Integers, check_time
 from malleable.values import Kept, by_value
-from malleable.workloads.files import checked_whole
 
 __all__ = ["LOOP_POLICIES", "SlottedDecision", "SlottedEpoch", "bounce_left"]
 
@@ -99,7 +98,7 @@ class SlottedEpoch(Kept):
         policy_of("slotted", policy, in_loop=True)
         self._policy = policy
         self._core = _core.SlottedEpoch(
-            checked_whole("machines", machines, 1, 2**40),
+            check_whole("machines", machines, 1, 2**40),
             check_amount("slot_seconds", slot_seconds, RATE),
             policy,
         )
@@ -211,5 +210,5 @@ class SlottedEpoch(Kept):
             New number of machines, kept from now on.
         """
         moment = check_time("now", now)
-        new = None if machines is None else checked_whole("machines", machines, 1, 2**40)
+        new = None if machines is None else check_whole("machines", machines, 1, 2**40)
         return SlottedDecision(*self._core.decide(moment, new))

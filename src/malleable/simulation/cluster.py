@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from malleable import _core
 from malleable.adaptive_policy import Adaptive
+from malleable.domain import check_whole
 from malleable.objectives import Objective, parse_objective
 from malleable.policies import policy_names, policy_of
 from malleable.simulation.cluster_outcome import (
@@ -474,10 +475,7 @@ def _options(given: Mapping[str, Any]) -> dict[str, Any]:
                 raise ValueError(f"{name} = {value}: must be from {low:g} to {high:g}, and finite")
             checked[name] = float(value)
         elif name in _WHOLE:
-            whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-            if not whole or not 0 <= value <= _WHOLE[name]:
-                raise ValueError(f"{name} = {value!r}: must be a whole number, at least 0")
-            checked[name] = int(value)
+            checked[name] = check_whole(name, value, 0, _WHOLE[name])
         elif name in _FLAGS:
             if not isinstance(value, (bool, np.bool_)):
                 raise ValueError(f"{name} = {value!r}: must be true or false")

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core
+from malleable.domain import check_count, check_whole
 from malleable.policies import policy_of
 from malleable.simulation.estimates import (
     UNDERESTIMATES,
@@ -104,11 +105,8 @@ def core_queue(
     bounce: bool = False,
 ) -> Any:
     """The core's queue for a policy of `POLICIES`, or for the given orders of ``order``."""
-    if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
-        raise ValueError(f"k = {k!r}: must be a whole number, at least 1")
+    most = check_whole("k", k, 1)
     count, width = buckets
-    if isinstance(count, bool) or int(count) != count or not 0 <= count <= 10**7:
-        raise ValueError(f"buckets = {count!r}: must be a whole number from 0 to 10^7")
     row = _ROWS.get(policy)  # none: given orders
     return _core.TandemQueue(
         policy=policy,
@@ -118,8 +116,8 @@ def core_queue(
         weighted=row is not None and row.shares == "weighted",
         estimated=estimated,
         bounce=bounce,
-        most_mapping=int(k) if policy == "k-lps" else -1,
-        buckets=int(count),
+        most_mapping=most if policy == "k-lps" else -1,
+        buckets=check_whole("buckets", count, 0, 10**7),
         bucket_width=checked_positive("bucket_width", width),
     )
 
@@ -263,8 +261,7 @@ def _plan(policy: str, jobs: _Jobs, seen: _Columns | None, effort: Any, budget: 
     """What ``best`` and ``makespan`` plan for a batch from the sizes that they see."""
     if policy not in BATCH_POLICIES:
         return _Plan(policy)
-    if isinstance(effort, bool) or not isinstance(effort, (int, np.integer)) or effort < 0:
-        raise ValueError(f"effort = {effort!r}: must be a whole number, at least 0")
+    tries = check_count("effort", effort)
     ceiling = math.inf if budget is None else float(budget)
     if math.isnan(ceiling) or ceiling < 0.0:
         raise ValueError(f"budget = {budget!r}: must be at least 0")
@@ -282,9 +279,9 @@ def _plan(policy: str, jobs: _Jobs, seen: _Columns | None, effort: Any, budget: 
     batch = _core.TandemBatch(maps, shuffles)
     complete = True
     try:
-        while batch.tried < effort and time.perf_counter() - began < ceiling:
+        while batch.tried < tries and time.perf_counter() - began < ceiling:
             before = batch.tried
-            batch.search(min(_SLICE, int(effort) - before))
+            batch.search(min(_SLICE, tries - before))
             if batch.tried == before:
                 break  # the bound is met, or there is nothing to move
     except KeyboardInterrupt:
