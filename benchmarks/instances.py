@@ -10,6 +10,9 @@ section41_base(seed): 10 jobs on 100 slots, 80 % small, 75 % slack, maxima all s
 section41_tight(seed): the same with 300 tasks in all, which cut the maxima.
 section41_larger(J, seed): the base case with J jobs on 10 J slots.
 objectives_instance(J): the same with weights U(0, 1), seed 1; it has what every objective needs.
+KindStream(J, which): an epoch with objectives_instance(J); penalties all of one kind, or mixed: in turns
+    response, stretch, tardiness and SLA; steady: response, stretch and lateness; own: the caller's function
+    that copies tardiness. A second passes and 1 % of the jobs change before a decision.
 step_instance(): 1,000 jobs on 10,000 slots, weights U(0, 1), 3 SLA steps a job, seed 1.
 section51_base(seed): the FlowFlex paper's section 5.1 on 25 slots, times in units of the mean Q.
 flows_instance(F): F flows of 20 jobs each from that generator on 25 slots, seed 1.
@@ -50,6 +53,8 @@ import numpy.typing as npt
 from malleable import (
     Cluster,
     ClusterJobs,
+    Decision,
+    Epoch,
     Flows,
     Jobs,
     MapReduceJobs,
@@ -64,11 +69,13 @@ from malleable.report.latency import DecisionStream, instance_a, instance_b
 from malleable.workloads import cluster_flows, section7, section41, section51_flows
 
 __all__ = [
+    "KINDS_IN_TURN",
     "LARGER",
     "M_M_1",
     "NETWORK_OPTIONS",
     "SEEDS",
     "SIZES",
+    "KindStream",
     "OverlapStream",
     "cell_network",
     "cluster_flow_stream",
@@ -112,6 +119,44 @@ def m_m_1(jobs: int, seed: int) -> MapShuffleJobs:
     rng = np.random.default_rng(seed)
     arrival = np.cumsum(rng.exponential(1 / M_M_1[0], jobs))
     return MapShuffleJobs(rng.exponential(size=jobs), 0.0, arrival=arrival)
+
+
+KINDS_IN_TURN = {
+    "mixed": ("response", "stretch", "tardiness", "sla"),
+    "steady": ("response", "stretch", "lateness"),
+}
+
+
+class KindStream:
+    """An epoch whose jobs have kinds of penalties, with methods `change` and `decide`."""
+
+    def __init__(self, jobs: int, which: str) -> None:
+        table, slots = objectives_instance(jobs)
+        kinds = KINDS_IN_TURN.get(which, ("custom" if which == "own" else which,))
+        weight, due = table.weight, table.deadline
+
+        def tardiness(job: int, completion: float) -> float:
+            late = completion - due[job]
+            return weight[job] * late if late > 0.0 else 0.0
+
+        self.epoch = Epoch(slots, penalty=tardiness if which == "own" else None)
+        each = [kinds[row % len(kinds)] for row in range(jobs)]
+        self._ids = self.epoch.add(jobs=table, kind=each)
+        self._work = table.work.copy()
+        self._rng = np.random.default_rng(1)
+        self._now = 0.0
+        self.epoch.decide(self._now)
+
+    def change(self) -> None:
+        """Some of the work of 1 % of the jobs is done."""
+        self._now += 1.0
+        few = self._rng.choice(len(self._ids), max(1, len(self._ids) // 100), replace=False)
+        self._work[few] *= self._rng.uniform(0.5, 1.0, len(few))
+        self.epoch.update(self._ids[few], work=self._work[few])
+
+    def decide(self) -> Decision:
+        """The decision now."""
+        return self.epoch.decide(self._now)
 
 
 class OverlapStream:

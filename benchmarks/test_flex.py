@@ -74,6 +74,29 @@ def test_decide(benchmark, jobs, which):
     benchmark.pedantic(stream.decide, setup=stream.change, rounds=200 if jobs < 10**6 else 20)
 
 
+@pytest.mark.parametrize("which", ["response", "steady", "tardiness", "mixed", "own"])
+@pytest.mark.parametrize("jobs", [10_000, 100_000])
+def test_decide_of_kinds(benchmark, jobs, which):
+    """Steady kinds mixed against one, and other kinds mixed or one's own against one of them."""
+    stream = instances.KindStream(jobs, which)
+    benchmark.pedantic(stream.decide, setup=stream.change, rounds=100)
+
+
+@pytest.mark.parametrize("call", ["decide", "update-1", "update-1000"])
+def test_small_calls(benchmark, call):
+    """From Python, arrays of the right type: the cost of a call itself."""
+    count = 1000 if call == "update-1000" else 10
+    table, slots = instances.instance_a(count)
+    epoch = mb.Epoch(slots)
+    ids = epoch.add(jobs=table)
+    some, work = ids[: 1 if call == "update-1" else count], table.work.copy()
+    left = work[: len(some)]
+    if call == "decide":
+        benchmark(epoch.decide, 0.0)
+    else:
+        benchmark(epoch.update, some, work=left)
+
+
 @pytest.mark.parametrize("jobs", [100_000, 1_000_000])
 @pytest.mark.parametrize("which", ["a", "b"])
 def test_value_and_bound_of_a_decision(benchmark, jobs, which):

@@ -28,6 +28,17 @@ std::span<const T> view(const Array<T>& array) {
   return {array.data(), static_cast<std::size_t>(array.size())};
 }
 
+// A new one of so many entries, not yet filled; some 100 ns less than the constructor takes.
+template <typename T>
+Array<T> fresh(std::size_t count) {
+  auto& api = py::detail::npy_api::get();
+  const auto size = static_cast<Py_intptr_t>(count);
+  PyObject* made = api.PyArray_NewFromDescr_(api.PyArray_Type_, py::dtype::of<T>().release().ptr(),
+                                             1, &size, nullptr, nullptr, 0, nullptr);
+  if (made == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<Array<T>>(made);
+}
+
 // Hands a vector's memory to NumPy.
 template <typename T>
 Array<T> to_numpy(std::vector<T>&& values) {

@@ -12,6 +12,7 @@
 #include "malleable/policy/cluster_epoch.hpp"
 #include "malleable/policy/cluster_flow.hpp"
 #include "malleable/policy/cluster_srpt.hpp"
+#include "malleable/policy/registry.hpp"
 #include "malleable/sim/cluster.hpp"
 #include "policies.hpp"
 
@@ -395,23 +396,6 @@ class PySimulation {
   Busy busy_;
 };
 
-EpochPolicy epoch_policy(const std::string& name) {
-  if (name == "flex") return EpochPolicy::kFlex;
-  if (name == "fair") return EpochPolicy::kFair;
-  if (name == "wdeq") return EpochPolicy::kWdeq;
-  if (name == "fifo") return EpochPolicy::kFifo;
-  throw std::invalid_argument("policy = '" + name + "': not one of the core's");
-}
-
-SrptKind srpt_kind(const std::string& name) {
-  if (name == "srpt") return SrptKind::kSrpt;
-  if (name == "max-srpt") return SrptKind::kMaxSrpt;
-  if (name == "split-srpt") return SrptKind::kSplitSrpt;
-  if (name == "asrpt") return SrptKind::kAsrpt;
-  if (name == "hesrpt") return SrptKind::kHeSrpt;
-  throw std::invalid_argument("policy = '" + name + "': not one of the core's");
-}
-
 }  // namespace
 
 void bind_cluster(py::module_& module) {
@@ -462,13 +446,13 @@ void bind_cluster(py::module_& module) {
   py::class_<BoundPolicy>(module, "ClusterPolicy");
   py::class_<Bound<ClusterFifo>, BoundPolicy>(module, "ClusterFifo").def(py::init<>());
   py::class_<Bound<ClusterEpoch>, BoundPolicy>(module, "ClusterEpoch")
-      .def(py::init([](const std::string& policy, bool is_max, int kind, double hysteresis,
+      .def(py::init([](const std::string& policy, bool is_max, std::int64_t kind, double hysteresis,
                        std::optional<std::uint64_t> effort, bool at_least_one, bool by_user,
                        bool gang, double pool_minimum) {
              EpochOptions options;
-             options.policy = epoch_policy(policy);
+             options.policy = policy_code<EpochPolicy>(Model::kCluster, policy);
              options.aggregate = aggregate_of(is_max);
-             options.kind = static_cast<Kind>(kind);
+             options.kind = kind_of(kind);
              options.hysteresis = hysteresis;
              options.effort = effort;
              options.min_mode = gang ? MinMode::kGang : MinMode::kGuarantee;
@@ -483,20 +467,20 @@ void bind_cluster(py::module_& module) {
                        std::vector<double> exponents, std::vector<std::int64_t> useful,
                        bool by_user) {
              return std::make_unique<Bound<ClusterSrpt>>(
-                 SrptOptions{srpt_kind(policy), speedup, std::move(rates), std::move(exponents),
-                             std::move(useful), by_user});
+                 SrptOptions{policy_code<SrptKind>(Model::kCluster, policy), speedup,
+                             std::move(rates), std::move(exponents), std::move(useful), by_user});
            }),
            py::arg("policy"), py::arg("speedup"), py::arg("rates"), py::arg("exponents"),
            py::arg("useful"), py::arg("by_user"));
   py::class_<Bound<ClusterFlow>, BoundPolicy>(module, "ClusterFlow")
-      .def(py::init([](bool is_max, int kind, std::uint64_t effort, bool by_user,
+      .def(py::init([](bool is_max, std::int64_t kind, std::uint64_t effort, bool by_user,
                        const Integers& flow_of, const Doubles& work) {
              if (flow_of.size() != work.size()) {
                throw std::invalid_argument("flows: one entry a job is needed");
              }
              ClusterFlowOptions options;
              options.aggregate = aggregate_of(is_max);
-             options.kind = static_cast<Kind>(kind);
+             options.kind = kind_of(kind);
              options.effort = effort;
              options.by_user = by_user;
              for (const std::int64_t flow : view(flow_of)) {

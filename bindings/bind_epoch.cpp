@@ -1,10 +1,13 @@
 #include <pybind11/stl.h>
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
+#include <tuple>
 
-#include "arrays.hpp"
+#include "columns.hpp"
 #include "malleable/policy/epoch.hpp"
+#include "malleable/policy/registry.hpp"
 #include "plan_dict.hpp"
 #include "saved_state.hpp"
 #include "turn.hpp"
@@ -15,57 +18,102 @@ namespace {
 using Doubles = Array<double>;
 using Integers = Array<std::int64_t>;
 
-template <typename T>
-std::span<const T> optional_view(const std::optional<Array<T>>& array) {
-  return array ? view(*array) : std::span<const T>();
+using Floats = Column<double>;
+using Wholes = Column<std::int64_t>;
+
+using Codes = Array<std::uint8_t>;
+using Steps = std::optional<std::tuple<Integers, Doubles, Doubles>>;  // offsets, times, penalties
+
+struct StepsView {
+  std::span<const std::int64_t> offset;
+  std::span<const double> time, penalty;
+};
+StepsView sla_view(const Steps& steps) {
+  if (!steps) return {};
+  const auto& [offset, time, penalty] = *steps;
+  return {view(offset), view(time), view(penalty)};
 }
 
 class PyEpoch {
  public:
   PyEpoch(std::int64_t slots, const EpochOptions& options) : epoch_(slots, options) {}
 
-  Integers add(const Doubles& arrival, const Doubles& work, const Integers& min_slots,
-               const Integers& max_slots, const Doubles& weight, const Doubles& deadline,
-               const Integers& sla_offset, const Doubles& sla_time, const Doubles& sla_penalty,
-               const Doubles& size) {
-    const JobsView jobs{view(arrival),    view(work),     view(min_slots),
-                        view(max_slots),  view(weight),   view(deadline),
-                        view(sla_offset), view(sla_time), view(sla_penalty)};
+  // Columns as in Column; `kind` has codes, `sla` offsets, times and penalties. A column left out
+  // is as in a table.
+  Integers add(const py::object& work, const py::object& arrival, const py::object& min_slots,
+               const py::object& max_slots, const py::object& weight, const py::object& deadline,
+               const Steps& sla, const py::object& size, const std::optional<Codes>& kind) {
+    const Floats works(work);
+    const std::size_t count = works.get().size();
+    const Floats arrivals(arrival, count), weights(weight, count);
+    const Wholes low(min_slots, count), high(max_slots, count);
+    const Floats deadlines(deadline, count), sizes(size, count);
+    std::vector<std::int64_t> all, none;
+    std::vector<double> never;
+    if (!high.given()) all.assign(count, kAllSlots);
+    if (!deadlines.given()) never.assign(count, kInfinity);
+    if (!sla) none.assign(count + 1, 0);
+    const auto steps = sla_view(sla);
+    const JobsView jobs{
+        arrivals.needed().get(),
+        works.get(),
+        low.needed().get(),
+        high.given() ? high.at_most(kAllSlots).get() : std::span<const std::int64_t>(all),
+        weights.needed().get(),
+        deadlines.given() ? deadlines.get() : std::span<const double>(never),
+        sla ? steps.offset : std::span<const std::int64_t>(none),
+        steps.time,
+        steps.penalty};
+    std::vector<Kind> kinds;
+    if (kind) {
+      for (const auto code : view(*kind)) kinds.push_back(kind_of(code));
+    }
     std::int64_t first;
     {
       const Turn turn(busy_);
       py::gil_scoped_release release;
-      first = epoch_.add(jobs, view(size));
+      first = epoch_.add(jobs, sizes.given() ? sizes.get() : works.get(), kinds);
     }
-    std::vector<std::int64_t> ids(jobs.size());
-    for (std::size_t k = 0; k < ids.size(); ++k) ids[k] = first + static_cast<std::int64_t>(k);
-    return to_numpy(std::move(ids));
+    auto ids = fresh<std::int64_t>(count);
+    std::iota(ids.mutable_data(), ids.mutable_data() + count, first);
+    return ids;
   }
 
-  void update(const Integers& ids, const std::optional<Doubles>& work,
-              const std::optional<Integers>& min_slots, const std::optional<Integers>& max_slots,
-              const std::optional<Doubles>& weight, const std::optional<Doubles>& deadline) {
-    const Epoch::Changes changes{optional_view(work), optional_view(weight),
-                                 optional_view(deadline), optional_view(min_slots),
-                                 optional_view(max_slots)};
+  void update(const py::object& ids, const py::object& work, const py::object& min_slots,
+              const py::object& max_slots, const py::object& weight, const py::object& deadline,
+              const Steps& sla) {
+    const Wholes rows(ids);
+    const std::size_t count = rows.needed().get().size();
+    const Floats works(work, count), weights(weight, count), deadlines(deadline, count);
+    const Wholes low(min_slots, count), high(max_slots, count);
+    const auto steps = sla_view(sla);
+    const Epoch::Changes changes{
+        works.get(),  weights.get(), deadlines.get(), low.get(), high.at_most(kAllSlots).get(),
+        steps.offset, steps.time,    steps.penalty};
     const Turn turn(busy_);
     py::gil_scoped_release release;
-    epoch_.update(view(ids), changes);
+    epoch_.update(rows.get(), changes);
   }
 
-  void remove(const Integers& ids) {
+  void remove(const py::object& ids) {
+    const Wholes rows(ids);
+    rows.needed();
     const Turn turn(busy_);
     py::gil_scoped_release release;
-    epoch_.remove(view(ids));
+    epoch_.remove(rows.get());
+  }
+
+  void set_penalty(std::uintptr_t custom) {
+    const Turn turn(busy_);
+    epoch_.set_penalty(reinterpret_cast<CustomPenalty>(custom));
   }
 
   // (version, ids, slots, changed)
   py::tuple decide(double now, std::optional<std::int64_t> slots) {
     const Turn turn(busy_);
-    const auto n = static_cast<py::ssize_t>(epoch_.size());
-    Integers given(n);
-    Array<bool> changed(n);
-    Integers ids(n);
+    const std::size_t n = epoch_.size();
+    auto given = fresh<std::int64_t>(n), ids = fresh<std::int64_t>(n);
+    auto changed = fresh<bool>(n);
     auto* given_data = given.mutable_data();
     auto* changed_data = changed.mutable_data();
     auto* ids_data = ids.mutable_data();
@@ -79,14 +127,20 @@ class PyEpoch {
     return py::make_tuple(epoch_.version(), ids, given, changed);
   }
 
-  // Of the decision that has this version: (plan, columns of the jobs that it is about)
+  // Of the decision that has this version: (plan, columns of the jobs that it is about,
+  // penalties, codes of their kinds or the one of all)
   py::tuple plan(std::uint64_t version) {
     const Turn turn(busy_);
     must_be(version, "plan");
     Plan plan;
+    std::vector<double> paid;
     {
       py::gil_scoped_release release;
       plan = epoch_.plan();
+      paid.resize(plan.completion.size());
+      for (std::size_t j = 0; j < paid.size(); ++j) {
+        paid[j] = epoch_.planned_penalties()(j, plan.completion[j]);
+      }
     }
     const JobsView jobs = epoch_.planned_jobs();
     py::dict columns;
@@ -100,7 +154,10 @@ class PyEpoch {
     columns["sla_time"] = copy(jobs.sla_time);
     columns["sla_penalty"] = copy(jobs.sla_penalty);
     columns["size"] = copy(epoch_.planned_sizes());
-    return py::make_tuple(plan_dict(std::move(plan)), columns);
+    Codes kinds(static_cast<py::ssize_t>(epoch_.planned_kinds().size()));
+    std::transform(epoch_.planned_kinds().begin(), epoch_.planned_kinds().end(),
+                   kinds.mutable_data(), [](Kind kind) { return static_cast<std::uint8_t>(kind); });
+    return py::make_tuple(plan_dict(std::move(plan)), columns, to_numpy(std::move(paid)), kinds);
   }
 
   // (value, lower bound)
@@ -143,14 +200,6 @@ class PyEpoch {
   Busy busy_;
 };
 
-EpochPolicy policy_of(const std::string& name) {
-  if (name == "flex") return EpochPolicy::kFlex;
-  if (name == "fair") return EpochPolicy::kFair;
-  if (name == "fifo") return EpochPolicy::kFifo;
-  if (name == "wdeq") return EpochPolicy::kWdeq;
-  throw std::invalid_argument("policy = '" + name + "': unknown");
-}
-
 }  // namespace
 
 void bind_epoch(py::module_& module) {
@@ -158,24 +207,23 @@ void bind_epoch(py::module_& module) {
   bind_state(epoch);
   epoch
       .def(
-          py::init([](std::int64_t slots, bool is_max, std::uint8_t kind, const std::string& policy,
+          py::init([](std::int64_t slots, bool is_max, std::int64_t kind, const std::string& policy,
                       bool gang, double hysteresis, std::optional<std::uint64_t> effort) {
             return std::make_unique<PyEpoch>(
                 slots,
-                EpochOptions{aggregate_of(is_max), static_cast<Kind>(kind), policy_of(policy),
+                EpochOptions{aggregate_of(is_max), kind_of(kind),
+                             policy_code<EpochPolicy>(Model::kJobs, policy),
                              gang ? MinMode::kGang : MinMode::kGuarantee, hysteresis, effort});
           }),
           py::arg("slots"), py::arg("is_max"), py::arg("kind"), py::arg("policy"), py::arg("gang"),
           py::arg("hysteresis"), py::arg("effort"))
-      .def("add", &PyEpoch::add, py::arg("arrival").noconvert(), py::arg("work").noconvert(),
-           py::arg("min_slots").noconvert(), py::arg("max_slots").noconvert(),
-           py::arg("weight").noconvert(), py::arg("deadline").noconvert(),
-           py::arg("sla_offset").noconvert(), py::arg("sla_time").noconvert(),
-           py::arg("sla_penalty").noconvert(), py::arg("size").noconvert())
-      .def("update", &PyEpoch::update, py::arg("ids").noconvert(), py::arg("work").noconvert(),
-           py::arg("min_slots").noconvert(), py::arg("max_slots").noconvert(),
-           py::arg("weight").noconvert(), py::arg("deadline").noconvert())
-      .def("remove", &PyEpoch::remove, py::arg("ids").noconvert())
+      .def("add", &PyEpoch::add, py::arg("work"), py::arg("arrival"), py::arg("min_slots"),
+           py::arg("max_slots"), py::arg("weight"), py::arg("deadline"), py::arg("sla").noconvert(),
+           py::arg("size"), py::arg("kind").noconvert())
+      .def("update", &PyEpoch::update, py::arg("ids"), py::arg("work"), py::arg("min_slots"),
+           py::arg("max_slots"), py::arg("weight"), py::arg("deadline"), py::arg("sla").noconvert())
+      .def("remove", &PyEpoch::remove, py::arg("ids"))
+      .def("set_penalty", &PyEpoch::set_penalty, py::arg("address"))
       .def("decide", &PyEpoch::decide, py::arg("now"), py::arg("slots"))
       .def("plan", &PyEpoch::plan, py::arg("version"))
       .def("assess", &PyEpoch::assess, py::arg("version"))

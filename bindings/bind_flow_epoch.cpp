@@ -9,6 +9,7 @@
 #include "arrays.hpp"
 #include "flow_plan_dict.hpp"
 #include "malleable/policy/flow_epoch.hpp"
+#include "malleable/policy/registry.hpp"
 #include "saved_state.hpp"
 #include "turn.hpp"
 
@@ -25,22 +26,8 @@ std::span<const T> view_of(const std::optional<Array<T>>& array) {
 
 std::vector<Kind> kinds_of(const Array<std::uint8_t>& codes) {
   std::vector<Kind> kinds;
-  for (const std::uint8_t code : view(codes)) {
-    if (code > static_cast<std::uint8_t>(Kind::kCustom)) {
-      throw std::invalid_argument("objective: no such kind");
-    }
-    kinds.push_back(static_cast<Kind>(code));
-  }
+  for (const std::uint8_t code : view(codes)) kinds.push_back(kind_of(code));
   return kinds;
-}
-
-FlowPolicy policy_of(const std::string& name) {
-  if (name == "flowflex") return FlowPolicy::kFlowFlex;
-  if (name == "flowflex-fast") return FlowPolicy::kFast;
-  if (name == "flowflex-literal") return FlowPolicy::kLiteral;
-  if (name == "fair") return FlowPolicy::kFair;
-  if (name == "fifo") return FlowPolicy::kFifo;
-  throw std::invalid_argument("policy = '" + name + "': unknown");
 }
 
 Integers rising(std::int64_t first, std::size_t count) {
@@ -200,10 +187,17 @@ void bind_flow_epoch(py::module_& module) {
       .def(py::init([](std::int64_t slots, double task_work, bool is_max, const std::string& policy,
                        std::optional<std::uint64_t> effort, double hysteresis,
                        double ready_fraction) {
-             return std::make_unique<PyFlowEpoch>(
-                 slots, task_work,
-                 FlowEpochOptions{aggregate_of(is_max), policy_of(policy), effort, hysteresis,
-                                  ready_fraction});
+             FlowEpochOptions options{.aggregate = aggregate_of(is_max),
+                                      .effort = effort,
+                                      .hysteresis = hysteresis,
+                                      .ready_fraction = ready_fraction};
+             const PolicyCode& code = find_policy(Model::kFlows, policy).code;
+             if (const auto* baseline = std::get_if<FlowBaseline>(&code)) {
+               options.baseline = *baseline;
+             } else {
+               options.method = std::get<FlowMethod>(code);
+             }
+             return std::make_unique<PyFlowEpoch>(slots, task_work, options);
            }),
            py::arg("slots"), py::arg("task_work"), py::arg("is_max"), py::arg("policy"),
            py::arg("effort"), py::arg("hysteresis"), py::arg("ready_fraction"))

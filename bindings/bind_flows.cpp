@@ -3,6 +3,7 @@
 #include "arrays.hpp"
 #include "flow_plan_dict.hpp"
 #include "malleable/policy/flowflex.hpp"
+#include "malleable/policy/registry.hpp"
 
 namespace malleable::bindings {
 namespace {
@@ -59,17 +60,12 @@ py::dict plan_flows(const Doubles& arrival, const Integers& job_offset, const Do
   {
     py::gil_scoped_release release;
     const Aggregate aggregate = aggregate_of(is_max);
-    FlowOptions options{FlowMethod::kBest, effort, budget, start, hysteresis};
-    if (policy == "fifo" || policy == "fair") {
-      plan_baseline(problem, penalties, aggregate,
-                    policy == "fifo" ? FlowBaseline::kFifo : FlowBaseline::kFair, view(arrival),
-                    result);
-    } else if (policy == "flowflex" || policy == "flowflex-fast" || policy == "flowflex-literal") {
-      if (policy == "flowflex-fast") options.method = FlowMethod::kFast;
-      if (policy == "flowflex-literal") options.method = FlowMethod::kLiteral;
-      FlowFlex().plan(problem, penalties, aggregate, options, result);
+    const PolicyCode& code = find_policy(Model::kFlows, policy).code;
+    if (const auto* baseline = std::get_if<FlowBaseline>(&code)) {
+      plan_baseline(problem, penalties, aggregate, *baseline, view(arrival), result);
     } else {
-      throw std::invalid_argument("policy = '" + policy + "': unknown");
+      const FlowOptions options{std::get<FlowMethod>(code), effort, budget, start, hysteresis};
+      FlowFlex().plan(problem, penalties, aggregate, options, result);
     }
   }
   return flow_plan_dict(std::move(result));

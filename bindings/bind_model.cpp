@@ -20,7 +20,7 @@ JobsView jobs_view(const Doubles& arrival, const Doubles& work, const Integers& 
 
 std::vector<Kind> kinds_of(const Array<std::uint8_t>& codes) {
   std::vector<Kind> kinds;
-  for (const auto code : view(codes)) kinds.push_back(static_cast<Kind>(code));
+  for (const auto code : view(codes)) kinds.push_back(kind_of(code));
   return kinds;
 }
 
@@ -69,6 +69,20 @@ void bind_model(py::module_& module) {
       py::arg("deadline").noconvert(), py::arg("sla_offset").noconvert(),
       py::arg("sla_time").noconvert(), py::arg("sla_penalty").noconvert());
   module.def("validate_slots", &validate_slots, py::arg("slots"));
+
+  py::class_<KindInfo>(module, "Kind")
+      .def_readonly("name", &KindInfo::name)
+      .def_readonly("needs_deadline", &KindInfo::needs_deadline)
+      .def_readonly("uses_sla", &KindInfo::uses_sla)
+      .def_readonly("steady", &KindInfo::steady)
+      .def_readonly("per_size", &KindInfo::per_size)
+      .def_readonly("endless", &KindInfo::endless)
+      .def_readonly("custom", &KindInfo::custom);
+  py::tuple told(std::size(kKinds));  // in the order of their codes
+  for (std::size_t k = 0; k < told.size(); ++k) {
+    told[k] = py::cast(&kKinds[k], py::return_value_policy::reference);
+  }
+  module.attr("KINDS") = told;
 
   py::class_<Penalties>(module, "Penalties")
       .def(py::init([](const Doubles& arrival, const Doubles& size, const Doubles& weight,

@@ -12,6 +12,7 @@
 #include "malleable/model/error.hpp"
 #include "malleable/model/length.hpp"
 #include "malleable/policy/overlap_epoch.hpp"
+#include "malleable/policy/registry.hpp"
 #include "malleable/sim/tandem_batch.hpp"
 #include "saved_state.hpp"
 
@@ -32,14 +33,6 @@ void check_sizes(std::span<const double> map, std::span<const double> shuffle) {
   }
   check_amounts("map", map, kWorkRange);
   check_amounts("shuffle", shuffle, kWorkRange);
-}
-
-OverlapPolicy policy_of(const std::string& name) {
-  if (name == "fcfs") return OverlapPolicy::kFcfs;
-  if (name == "max-srpt") return OverlapPolicy::kMaxSrpt;
-  if (name == "split-srpt") return OverlapPolicy::kSplitSrpt;
-  if (name == "two-srpt") return OverlapPolicy::kTwoSrpt;
-  throw std::invalid_argument("policy = '" + name + "': not one that ranks jobs");
 }
 
 class PyOverlapEpoch {
@@ -192,8 +185,9 @@ void bind_overlap(py::module_& module) {
   epoch
       .def(py::init([](const std::string& policy, bool conserving, bool bounce,
                        std::int64_t map_slots, std::int64_t shuffle_slots) {
-             return std::make_unique<PyOverlapEpoch>(OverlapEpochOptions{
-                 policy_of(policy), conserving, bounce, map_slots, shuffle_slots});
+             return std::make_unique<PyOverlapEpoch>(
+                 OverlapEpochOptions{policy_code<OverlapPolicy>(Model::kTandem, policy), conserving,
+                                     bounce, map_slots, shuffle_slots});
            }),
            py::arg("policy"), py::arg("conserving"), py::arg("bounce"), py::arg("map_slots"),
            py::arg("shuffle_slots"))

@@ -6,6 +6,7 @@
 #include "arrays.hpp"
 #include "malleable/policy/baseline.hpp"
 #include "malleable/policy/flex.hpp"
+#include "malleable/policy/registry.hpp"
 #include "plan_dict.hpp"
 
 namespace malleable::bindings {
@@ -51,6 +52,7 @@ py::dict plan(const Doubles& work, const Doubles& arrival, const Integers& min_s
               bool gang, const Penalties& penalties, bool is_max, const std::string& policy,
               std::uint64_t effort, double budget, const py::object& progress) {
   validate_slots(slots);
+  const auto chosen = policy_code<EpochPolicy>(Model::kJobs, policy);
   const auto remaining = view(work);
   if (view(arrival).size() != remaining.size() || view(min_slots).size() != remaining.size() ||
       view(max_slots).size() != remaining.size() || view(weight).size() != remaining.size() ||
@@ -71,26 +73,60 @@ py::dict plan(const Doubles& work, const Doubles& arrival, const Integers& min_s
     auto& [problem, flex, baseline] = *lease;
     problem.build(remaining, view(arrival), view(min_slots), view(max_slots), slots, now,
                   gang ? MinMode::kGang : MinMode::kGuarantee);
-    if (policy == "flex") {
-      flex.plan(problem, penalties, aggregate_of(is_max), options, result);
-    } else if (policy == "flex-generic") {
-      flex.plan_generic(problem, penalties, aggregate_of(is_max), true, result);
-    } else if (policy == "fifo") {
-      baseline.fifo(problem, penalties, aggregate_of(is_max), view(arrival), result);
-    } else if (policy == "fair") {
-      baseline.waterline(problem, penalties, aggregate_of(is_max), {}, result);
-    } else if (policy == "wdeq") {
-      baseline.waterline(problem, penalties, aggregate_of(is_max), view(weight), result);
-    } else {
-      throw std::invalid_argument("policy = '" + policy + "': unknown");
+    switch (chosen) {
+      case EpochPolicy::kFlex:
+        flex.plan(problem, penalties, aggregate_of(is_max), options, result);
+        break;
+      case EpochPolicy::kFifo:
+        baseline.fifo(problem, penalties, aggregate_of(is_max), view(arrival), result);
+        break;
+      case EpochPolicy::kFair:
+        baseline.waterline(problem, penalties, aggregate_of(is_max), {}, result);
+        break;
+      case EpochPolicy::kWdeq:
+        baseline.waterline(problem, penalties, aggregate_of(is_max), view(weight), result);
+        break;
     }
   }
   return plan_dict(std::move(result));
 }
 
+// `POLICIES`: by model, by name, in the order in which names are listed.
+void bind_registry(py::module_& module) {
+  constexpr auto promise = [](auto Promises::* what) {
+    return [what](const Policy& policy) { return policy.promises.*what; };
+  };
+  py::class_<Policy>(module, "Policy")
+      .def_readonly("name", &Policy::name)
+      .def_property_readonly("model", [](const Policy& p) { return model_name(p.model); })
+      .def_property_readonly("family", &family_of)
+      .def_property_readonly("shares",
+                             [](const Policy& p) {
+                               constexpr const char* kNames[] = {"", "equal", "weighted"};
+                               return kNames[static_cast<std::size_t>(p.promises.shares)];
+                             })
+      .def_property_readonly("needs_sizes", promise(&Promises::needs_sizes))
+      .def_property_readonly("follows_objective", promise(&Promises::follows_objective))
+      .def_property_readonly("depends_on_time", promise(&Promises::depends_on_time))
+      .def_property_readonly("ignores_minima", promise(&Promises::ignores_minima))
+      .def_property_readonly("in_loop", promise(&Promises::in_loop))
+      .def_property_readonly("preemptive_only", promise(&Promises::preemptive_only))
+      .def_property_readonly("may_idle", promise(&Promises::may_idle))
+      .def_property_readonly("batches_only", promise(&Promises::batches_only))
+      .def_property_readonly("guaranteed", promise(&Promises::guaranteed));
+  py::dict models;
+  for (const Policy& policy : all_policies()) {
+    const py::str model(model_name(policy.model));
+    if (!models.contains(model)) models[model] = py::dict();
+    models[model][policy.name] = py::cast(&policy, py::return_value_policy::reference);
+  }
+  module.attr("POLICIES") = models;
+}
+
 }  // namespace
 
 void bind_policy(py::module_& module) {
+  bind_registry(module);
   module.attr("DEFAULT_EFFORT") = kDefaultEffort;
   module.def("default_effort", &default_effort, py::arg("jobs"));
   module.attr("MOST_DEADLINE_PACKED") = kMostDeadlinePacked;

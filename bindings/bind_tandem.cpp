@@ -6,6 +6,7 @@
 #include "malleable/model/domain.hpp"
 #include "malleable/model/error.hpp"
 #include "malleable/model/length.hpp"
+#include "malleable/policy/registry.hpp"
 #include "malleable/sim/tandem.hpp"
 #include "turn.hpp"
 
@@ -28,14 +29,12 @@ void check_arrivals(std::span<const double> arrival, std::size_t count, double n
   }
 }
 
+// What a batch's plan leaves to the queue besides: orders that are given with the jobs.
+constexpr const char* kGivenOrders = "order";
+
 OverlapPolicy policy_of(const std::string& name) {
-  if (name == "fcfs") return OverlapPolicy::kFcfs;
-  if (name == "max-srpt") return OverlapPolicy::kMaxSrpt;
-  if (name == "split-srpt") return OverlapPolicy::kSplitSrpt;
-  if (name == "two-srpt") return OverlapPolicy::kTwoSrpt;
-  if (name == "order") return OverlapPolicy::kOrder;
-  if (name == "share") return OverlapPolicy::kShare;
-  throw std::invalid_argument("policy = '" + name + "': not one of the core's");
+  if (name == kGivenOrders) return OverlapPolicy::kOrder;
+  return policy_code<OverlapPolicy>(Model::kTandem, name);
 }
 
 void check_optional(const char* field, std::span<const double> values, std::size_t count,

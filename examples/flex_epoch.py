@@ -25,6 +25,6 @@ for now in np.arange(0.0, 400.0, EPOCH):
     for job, slots in zip(decision.ids.tolist(), decision.slots.tolist(), strict=True):
         left[job] -= slots * EPOCH
     done = [job for job, work in left.items() if work <= 0]
-    epoch.remove(done)
+    epoch.finish(done)
     for job in done:
         del left[job]

@@ -10,8 +10,8 @@
 namespace malleable::fuzz {
 namespace {
 
-constexpr FlowPolicy kPolicies[] = {FlowPolicy::kFlowFlex, FlowPolicy::kFlowFlex, FlowPolicy::kFair,
-                                    FlowPolicy::kFifo};
+constexpr std::optional<FlowBaseline> kBaselines[] = {std::nullopt, std::nullopt, FlowBaseline::kFair,
+                                                      FlowBaseline::kFifo};
 constexpr Kind kKinds[] = {Kind::kResponse,  Kind::kCompletion, Kind::kStretch, Kind::kTardy,
                            Kind::kTardiness, Kind::kLateness,   Kind::kSla,     Kind::kStrict};
 constexpr const char* kName = "flow epoch";
@@ -186,7 +186,7 @@ struct Sequence {
 
 void fuzz(Bytes bytes) {
   FlowEpochOptions options;
-  options.policy = bytes.pick(kPolicies);
+  options.baseline = bytes.pick(kBaselines);
   options.aggregate = bytes.chance(80) ? Aggregate::kMax : Aggregate::kSum;
   if (bytes.chance(48)) options.hysteresis = bytes.amount(kWeight);
   if (bytes.chance(100)) options.ready_fraction = bytes.unit();

@@ -2,7 +2,6 @@
 
 import ast
 import importlib
-import inspect
 import re
 from pathlib import Path
 
@@ -10,6 +9,11 @@ import malleable
 
 ROOT = Path(malleable.__file__).parent
 NAME = re.compile(r"(?<!`)`([A-Za-z_][\w.]*)(?:\(\))?`(?!`)")
+TOP = [
+    path.stem
+    for path in ROOT.iterdir()
+    if path.name[0] != "_" and (path.suffix == ".py" or path.is_dir())
+]
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef)
 
 
@@ -55,8 +59,7 @@ def resolves(name, places):
 def unknown_names(module, path):
     """Names in backticks that nothing answers to, with their lines."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    places = [module, malleable, *vars(malleable).values()]
-    places = [place for place in places if inspect.ismodule(place)]
+    places = [module, malleable, *(importlib.import_module(f"malleable.{name}") for name in TOP)]
     found = []
 
     def visit(node, known):

@@ -111,7 +111,7 @@ NUMBERS = {
     "Epoch.weight": ("weight", lambda x: epoch().update([0, 1], weight=[1.0, x])),
     "Epoch.deadline": ("deadline", lambda x: epoch().update([0, 1], deadline=[1.0, x])),
     "Epoch.now": ("now", lambda x: epoch().decide(x)),
-    "Epoch.slots": ("slots", lambda x: epoch().decide(0.0, x)),
+    "Epoch.slots": ("slots", lambda x: epoch().decide(0.0, slots=x)),
     "FlowEpoch.task_work": ("task_work", lambda x: mb.FlowEpoch(4, task_work=x)),
     "FlowEpoch.hysteresis": ("hysteresis", lambda x: mb.FlowEpoch(4, hysteresis=x)),
     "FlowEpoch.set": ("task_work", lambda x: flow_epoch().set_task_work(x)),
@@ -342,5 +342,5 @@ def test_plans_and_epochs_over_the_whole_domain(seed):
         made.update(ids, work=drawn(rng, "work", len(ids)))
         check_decision(made, now)
         made.remove(ids[::2])
-        made.decide(now, int(rng.choice(SLOTS)))
+        made.decide(now, slots=int(rng.choice(SLOTS)))
         check_decision(made, min(now + 1.0, 1e12))

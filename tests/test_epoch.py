@@ -12,7 +12,7 @@ def test_the_urgent_get_the_slack():
     epoch = mb.Epoch(10, "sum:response")
     ids = epoch.add([30.0, 10.0, 20.0], min_slots=1, max_slots=[9, 4, 9], weight=[1, 1, 4])
     assert ids.tolist() == [0, 1, 2]
-    first = epoch.decide()
+    first = epoch.decide(0.0)
     assert first.ids.tolist() == [0, 1, 2]
     assert first.slots.tolist() == [1, 1, 8]
     assert first.changed.tolist() == [True, True, True]
@@ -44,10 +44,10 @@ def test_no_jobs():
 def test_stretch_divides_by_the_original_size():
     epoch = mb.Epoch(1, "sum:stretch")
     ids = epoch.add([4.0, 6.0], size=[40.0, 6.0])
-    assert epoch.decide().slots.tolist() == [0, 1]
+    assert epoch.decide(0.0).slots.tolist() == [0, 1]
     # What remains changes, the size does not.
     epoch.update(ids, work=[0.5, 6.0])
-    decision = epoch.decide()
+    decision = epoch.decide(0.0)
     assert decision.slots.tolist() == [1, 0]
     assert decision.plan().penalty.tolist() == [0.5 / 40, 6.5 / 6]
 
@@ -88,11 +88,11 @@ def test_who_has_nothing_left_ends_now_and_keeps_its_slots():
 def test_capacity_comes_and_goes():
     epoch = mb.Epoch(10)
     epoch.add([10.0, 20.0], max_slots=8)
-    assert epoch.decide().slots.tolist() == [8, 2]
-    assert epoch.decide(slots=3).slots.tolist() == [3, 0]
+    assert epoch.decide(0.0).slots.tolist() == [8, 2]
+    assert epoch.decide(0.0, slots=3).slots.tolist() == [3, 0]
     assert epoch.slots == 3
-    assert epoch.decide().slots.tolist() == [3, 0]
-    again = epoch.decide(slots=100)
+    assert epoch.decide(0.0).slots.tolist() == [3, 0]
+    again = epoch.decide(0.0, slots=100)
     assert again.slots.tolist() == [8, 8]
     assert again.changed.tolist() == [True, True]
     assert again.plan().slots == 100
@@ -101,11 +101,11 @@ def test_capacity_comes_and_goes():
 def test_minima_that_stop_fitting_are_scaled():
     epoch = mb.Epoch(8)
     epoch.add([5.0, 9.0], min_slots=[2, 6])
-    assert epoch.decide().slots.tolist() == [2, 6]
-    small = epoch.decide(slots=4)
+    assert epoch.decide(0.0).slots.tolist() == [2, 6]
+    small = epoch.decide(0.0, slots=4)
     assert small.slots.tolist() == [1, 3]
     assert small.plan().status == "minima_scaled"
-    assert epoch.decide(slots=9).slots.tolist() == [3, 6]
+    assert epoch.decide(0.0, slots=9).slots.tolist() == [3, 6]
 
 
 def test_huge_minima_leave_no_trace():
@@ -113,12 +113,12 @@ def test_huge_minima_leave_no_trace():
     epoch = mb.Epoch(100)
     epoch.add([3.0, 4.0], min_slots=[3, 4], max_slots=[5, 200])
     ids = epoch.add([1.0, 1.0], min_slots=[2**50, 2**50 - 1])
-    assert epoch.decide().slots.sum() == 100
+    assert epoch.decide(0.0).slots.sum() == 100
     epoch.update(ids[1:], min_slots=1)
     epoch.remove(ids[:1])
-    assert sorted(epoch.decide().slots.tolist()) == [3, 4, 93]
+    assert sorted(epoch.decide(0.0).slots.tolist()) == [3, 4, 93]
     epoch.remove(ids[1:])
-    assert epoch.decide().slots.tolist() == [5, 95]
+    assert epoch.decide(0.0).slots.tolist() == [5, 95]
 
 
 def test_ids_stay_unique_over_many_jobs():
@@ -136,7 +136,7 @@ def test_ids_stay_unique_over_many_jobs():
         for job in gone:
             del alive[job]
         if batch % 5 == 0:
-            decision = epoch.decide()
+            decision = epoch.decide(0.0)
             assert set(decision.ids.tolist()) == set(alive)
             # The shortest has everything.
             shortest = min(alive, key=lambda job: (alive[job], job))
@@ -155,7 +155,7 @@ def test_steps_of_an_sla_survive_removals():
         keep = batch % 7
         kept |= {int(job): steps for job, steps in zip(ids[:keep], sla[:keep], strict=True)}
         epoch.remove(ids[keep:])
-    decision = epoch.decide()
+    decision = epoch.decide(0.0)
     plan = decision.plan()
     assert dict(zip(decision.ids.tolist(), plan.jobs.sla, strict=True)) == kept
 

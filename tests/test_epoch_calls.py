@@ -174,7 +174,7 @@ class EpochMachine(RuleBasedStateMachine):
     def decide(self, slots, full):
         if slots is not None:
             self.slots = slots
-        decision = self.epoch.decide(self.now, slots)
+        decision = self.epoch.decide(self.now, slots=slots)
         ids, given = decision.ids.tolist(), decision.slots.tolist()
         assert decision.now == self.now
         assert decision.slots.dtype == np.int64

@@ -11,14 +11,14 @@ def test_slots_stay_for_small_changes_and_move_for_large_ones():
     for hysteresis in (0.0, 0.5, 3.0):
         epoch = mb.Epoch(1, hysteresis=hysteresis)
         ids = epoch.add([4.0, 5.0])
-        assert epoch.decide().slots.tolist() == [1, 0]
+        assert epoch.decide(0.0).slots.tolist() == [1, 0]
         epoch.update(ids, work=[5.5, 5.0])
-        small = epoch.decide()
+        small = epoch.decide(0.0)
         assert small.changed.tolist() == [small.slots[0] == 0] * 2
         epoch.update(ids, work=[100.0, 5.0])
         moved[hysteresis] = (
             small.slots.tolist() == [0, 1],
-            epoch.decide().slots.tolist() == [0, 1],
+            epoch.decide(0.0).slots.tolist() == [0, 1],
         )
     assert moved == {0.0: (True, True), 0.5: (False, True), 3.0: (False, True)}
 
@@ -29,14 +29,14 @@ def test_without_a_key_places_in_the_order_stand_in_for_urgency(objective):
     for hysteresis in (0.0, 3.0):
         epoch = mb.Epoch(1, objective, hysteresis=hysteresis)
         holder = epoch.add([4.0], deadline=9.0, sla=[[(9.0, 1.0)]], arrival=0.0)
-        assert epoch.decide().slots.tolist() == [1]
+        assert epoch.decide(0.0).slots.tolist() == [1]
         urgent = {"deadline": 1.0, "sla": [[(1.0, 9.0)]], "arrival": 0.0}
         epoch.add([0.5], **urgent)
-        assert epoch.decide().slots.tolist() == ([1, 0] if hysteresis else [0, 1])
+        assert epoch.decide(0.0).slots.tolist() == ([1, 0] if hysteresis else [0, 1])
         if hysteresis:
             for _ in range(6):
                 epoch.add([0.1], **urgent)
-            decision = epoch.decide()
+            decision = epoch.decide(0.0)
             assert decision.slots[decision.ids == holder[0]].tolist() == [0]
 
 
@@ -44,20 +44,20 @@ def test_hysteresis_is_measured_by_smiths_ratio():
     for factor, stays in ((1.49, True), (1.51, False)):
         epoch = mb.Epoch(1, hysteresis=0.5)
         ids = epoch.add([4.0, 5.0])
-        assert epoch.decide().slots.tolist() == [1, 0]
+        assert epoch.decide(0.0).slots.tolist() == [1, 0]
         epoch.update(ids[:1], work=5.0 * factor)
-        assert (epoch.decide().slots.tolist() == [1, 0]) is stays
+        assert (epoch.decide(0.0).slots.tolist() == [1, 0]) is stays
 
 
 def test_a_job_on_its_minimum_holds_nothing():
     epoch = mb.Epoch(4, hysteresis=9.0)
     ids = epoch.add([4.0, 5.0], min_slots=1)
-    assert epoch.decide().slots.tolist() == [3, 1]
+    assert epoch.decide(0.0).slots.tolist() == [3, 1]
     epoch.update(ids, work=[20.0, 5.0])
-    assert epoch.decide().slots.tolist() == [3, 1]
+    assert epoch.decide(0.0).slots.tolist() == [3, 1]
     # Its slots beyond the minimum are taken away by capacity; when they return it is no holder.
-    assert epoch.decide(slots=2).slots.tolist() == [1, 1]
-    assert epoch.decide(slots=4).slots.tolist() == [1, 3]
+    assert epoch.decide(0.0, slots=2).slots.tolist() == [1, 1]
+    assert epoch.decide(0.0, slots=4).slots.tolist() == [1, 3]
 
 
 def test_fewer_slots_change_hands():

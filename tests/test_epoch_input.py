@@ -14,7 +14,7 @@ from tests.epoch_model import INF
 @pytest.mark.parametrize(
     ("options", "field"),
     [
-        ({"slots": 0}, "slots = 0"),
+        ({"slots": -1}, "slots = -1"),
         ({"slots": 2.5}, "slots = 2.5"),
         ({"slots": 2**50 + 1}, "slots"),
         ({"objective": "sum:respons"}, "objective = 'sum:respons'"),
@@ -121,7 +121,9 @@ def test_other_wrong_calls_change_nothing():
         (lambda: epoch.update([0], deadline=INF), "deadline[0] = inf: lateness"),
         (lambda: epoch.decide(math.nan), "now = nan"),
         (lambda: epoch.decide("noon"), "now = 'noon'"),
-        (lambda: epoch.decide(1.0, slots=0), "slots = 0"),
+        (lambda: epoch.decide(1.0, slots=-1), "slots = -1"),
+        (lambda: epoch.decide(0.5), "now = 0.5: before 1.0"),
+        (lambda: epoch.finish([0, 9]), "ids[1] = 9: no such job"),
         (lambda: epoch.decide(1.0, slots=2.5), "slots = 2.5"),
     ]
     for call, says in wrong:
@@ -160,7 +162,7 @@ def test_scalars_and_none_work_as_in_tables():
     epoch.add([2.0, 3.0], deadline=[1, None])
     epoch.update([0, 1], work=5, max_slots=np.uint64(2**63), deadline=[None, 2])
     epoch.update(1, weight=7)
-    jobs = epoch.decide().plan().jobs
+    jobs = epoch.decide(0.0).plan().jobs
     assert jobs.work.tolist() == [5.0, 5.0]
     assert jobs.max_slots.tolist() == [mb.ALL_SLOTS] * 2
     assert jobs.deadline.tolist() == [INF, 2.0]

@@ -17,7 +17,7 @@ def test_baselines_decide_as_they_plan(policy, min_mode):
         jobs = random_jobs(rng, int(rng.integers(1, 12)), slots, minima="large")
         epoch = mb.Epoch(slots, policy=policy, min_mode=min_mode)
         epoch.add(jobs=jobs)
-        decision = epoch.decide()
+        decision = epoch.decide(0.0)
         plan = mb.plan(jobs, slots, policy=policy, min_mode=min_mode)
         assert decision.slots.tolist() == plan.allocation.tolist()
         own = decision.plan()
@@ -57,9 +57,10 @@ def test_the_selection_is_the_start_of_smiths_packing(objective):
         # Without binding maxima Smith's order is the best of the fixed ones.
         if not jobs.min_slots.any():
             assert (
-                epoch.decide().slots.tolist() == mb.plan(jobs, slots, objective).allocation.tolist()
+                epoch.decide(0.0).slots.tolist()
+                == mb.plan(jobs, slots, objective).allocation.tolist()
             )
-        decision = epoch.decide()
+        decision = epoch.decide(0.0)
         plan = decision.plan()
         keys = [urgency(row, objective, "flex") for row in rows_of(jobs)]
         assert plan.order.tolist() == sorted(range(9), key=lambda j: keys[j])
@@ -73,7 +74,7 @@ def test_maxima_without_effort_come_near_their_bound(kind):
         jobs = random_jobs(rng, 9, 14, maxima="all", minima="none")
         epoch = mb.Epoch(14, f"max:{kind}")
         epoch.add(jobs=jobs)
-        plan = epoch.decide().plan()
+        plan = epoch.decide(0.0).plan()
         plan.validate()
         assert plan.value == pytest.approx(
             mb.plan(jobs, 14, f"max:{kind}").value, rel=1e-6, abs=1e-6
@@ -111,31 +112,33 @@ def test_a_simulated_run_ends_every_job():
         lambda epoch: epoch.add([1.0]),
         lambda epoch: epoch.update([0], work=1.0),
         lambda epoch: epoch.remove([0]),
-        lambda epoch: epoch.decide(),
-        lambda epoch: epoch.decide(slots=3),
+        lambda epoch: epoch.decide(0.0),
+        lambda epoch: epoch.decide(0.0, slots=3),
     ],
 )
 @pytest.mark.parametrize("policy", POLICIES)
 def test_a_plan_must_be_asked_for_before_anything_changes(policy, change):
     epoch = mb.Epoch(4, policy=policy)
     epoch.add([2.0, 3.0])
-    decision = epoch.decide()
+    decision = epoch.decide(0.0)
     assert decision.plan().value == decision.plan().value
     change(epoch)
     with pytest.raises(RuntimeError, match="moved on"):
         decision.plan()
-    epoch.decide().plan().validate()
+    epoch.decide(0.0).plan().validate()
 
 
-@pytest.mark.parametrize("change", [lambda epoch: epoch.add([1.0]), lambda epoch: epoch.decide()])
+@pytest.mark.parametrize(
+    "change", [lambda epoch: epoch.add([1.0]), lambda epoch: epoch.decide(0.0)]
+)
 def test_a_value_is_kept_but_must_first_be_asked_for_in_time(change):
     epoch = mb.Epoch(4)
     epoch.add([2.0, 3.0])
-    asked = epoch.decide()
+    asked = epoch.decide(0.0)
     assert asked.value == pytest.approx(1.75)
     assert asked.lower_bound == pytest.approx(1.75)  # all slots for the shorter, then the longer
     assert asked.gap == pytest.approx(0.0, abs=1e-12)
-    silent = epoch.decide()
+    silent = epoch.decide(0.0)
     change(epoch)
     assert asked.value == pytest.approx(1.75)
     with pytest.raises(RuntimeError, match="ask for the value first"):
@@ -167,10 +170,10 @@ def test_value_and_bound_are_those_of_the_plan(objective, policy, effort):
 def test_decisions_are_copies():
     epoch = mb.Epoch(4)
     epoch.add([2.0, 3.0])
-    decision = epoch.decide()
+    decision = epoch.decide(0.0)
     decision.slots[:] = 99
     decision.ids[:] = 77
-    assert epoch.decide().slots.tolist() == [4, 0]
-    plan = epoch.decide().plan()
+    assert epoch.decide(0.0).slots.tolist() == [4, 0]
+    plan = epoch.decide(0.0).plan()
     plan.completion[:] = -1.0
-    assert epoch.decide().plan().completion.tolist() != [-1.0, -1.0]
+    assert epoch.decide(0.0).plan().completion.tolist() != [-1.0, -1.0]

@@ -66,3 +66,32 @@ def test_the_package_needs_numpy_only():
 def test_a_blocked_module_cannot_be_imported():
     with pytest.raises(AssertionError, match="No module named 'pandas'"):
         run("import pandas", OPTIONAL)
+
+
+def test_what_is_not_asked_for_is_not_imported():
+    run(
+        "assert not [name for name in sys.modules if name.startswith(('malleable.report',"
+        " 'malleable.workloads', 'malleable.simulation', 'malleable.cli'))]",
+        OPTIONAL,
+    )
+
+
+def test_every_public_name_is_there_once_it_is_asked_for():
+    body = """
+assert set(malleable.__all__) <= set(dir(malleable))
+for name in malleable.__all__:
+    assert getattr(malleable, name) is getattr(malleable, name), name
+assert malleable.simulation.replicate and malleable.Plan.explain
+try:
+    malleable.simulatio
+except AttributeError as error:
+    assert "simulatio" in str(error)
+else:
+    raise AssertionError
+assert not hasattr(malleable, "_report")
+"""
+    run(body, OPTIONAL)
+
+
+def test_a_plan_shows_itself_before_anybody_imports_the_report():
+    run("print(malleable.plan(malleable.Jobs([1.0]), 2).explain())", OPTIONAL)

@@ -47,6 +47,16 @@ def test_what_the_kernels_are_timed_on():
     assert stream.decide().slots.sum() == 30
 
 
+@pytest.mark.parametrize("which", ["tardiness", "mixed", "steady", "own"])
+def test_kinds(which):
+    stream = instances.KindStream(90, which)
+    assert stream.change() is None
+    plan = stream.decide().plan()
+    assert plan.allocation.sum() == 900
+    one = {"tardiness": "tardiness", "own": "custom"}
+    assert plan.objective == f"sum:{one.get(which, 'mixed')}"
+
+
 def test_flows():
     for seed in (0, 3):
         flows, slots = instances.section51_base(seed)

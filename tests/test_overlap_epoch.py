@@ -101,7 +101,7 @@ def test_fcfs_goes_by_arrival():
         ({"shuffle": [1, np.inf]}, "shuffle[1] = inf"),
         ({"ready": [-1, 0]}, "ready[0] = -1"),
         ({"max_map_slots": [1, 0.5]}, "max_map_slots[1] = 0.5"),
-        ({"map": [1, 2, 3]}, "map has shape"),
+        ({"map": [1, 2, 3]}, "map has 3 entries but there are 2 jobs"),
         ({"map": ["a", "b"]}, "map[0] = 'a': not a number"),
     ],
 )
@@ -128,7 +128,7 @@ def test_ids_and_columns_are_checked_as_of_every_epoch():
         epoch.remove(np.array([2**63], dtype=np.uint64))
     with pytest.raises(ValueError, match="^map: expected numbers, rows of one length"):
         epoch.add([[1.0], [1.0, 2.0]], 1.0)
-    with pytest.raises(ValueError, match=r"^map has shape \(1, 2\)"):
+    with pytest.raises(ValueError, match="^map has 2 dimensions, expected 1"):
         epoch.add([[1.0, 2.0]], 1.0)
     assert len(epoch) == 2
 

@@ -37,6 +37,14 @@ AMOUNTS = [*NUMBERS, *NEGATIVE, [1.0, INF]]
 COUNTS = [*NUMBERS, *NEGATIVE, *FRACTIONS]
 LIMITS = [*COUNTS, [1, 0], 0]  # at least 1
 DEADLINES = [*NUMBERS, [1.0, -INF]]
+STEPS = [
+    "x",
+    [[(1, 2)]],
+    [[(NAN, 1)], None],
+    [[(2, 1), (1, 2)], None],
+    [[(1,)], None],
+    3,
+]
 
 
 def two(ids):
@@ -58,15 +66,9 @@ CALLS = {
             "max_slots": LIMITS,
             "weight": AMOUNTS,
             "deadline": DEADLINES,
-            "sla": [
-                "x",
-                [[(1, 2)]],
-                [[(NAN, 1)], None],
-                [[(2, 1), (1, 2)], None],
-                [[(1,)], None],
-                3,
-            ],
+            "sla": STEPS,
             "size": AMOUNTS,
+            "kind": ["tardi", b"sla", 3, ["sla"], ["sla", "Sla"], [None, 2], ["custom", None]],
             "jobs": [3, mb.Flows([])],
         },
     ),
@@ -79,10 +81,15 @@ CALLS = {
             "max_slots": LIMITS,
             "weight": AMOUNTS,
             "deadline": DEADLINES,
+            "sla": STEPS,
         },
     ),
+    (mb.Epoch, "finish"): ({"ids": two}, {"ids": IDS}),
     (mb.Epoch, "remove"): ({"ids": two}, {"ids": IDS}),
-    (mb.Epoch, "decide"): ({"now": 1e6, "slots": 9}, {"now": TIME, "slots": SLOTS}),
+    (mb.Epoch, "decide"): (
+        {"now": 1e6, "slots": 9},
+        {"now": [*TIME, 0.0], "slots": [slots for slots in SLOTS if slots != 0]},
+    ),
     (mb.FlowEpoch, "add"): (
         {"flows": mb.Flows([[{"name": "a", "work": 1}, {"work": 2, "after": ["a"]}]])},
         {

@@ -209,7 +209,7 @@ def test_wrong_calls_change_nothing():
         (lambda: epoch.add(5.0, [1, -1], [1.0, 1.0]), r"maps\[1\] = -1"),
         (lambda: epoch.add(5.0, [1, 1.5], [1.0, 1.0]), r"maps\[1\] = 1\.5"),
         (lambda: epoch.add(5.0, [1], [float("nan")]), r"reduce_left\[0\] = nan"),
-        (lambda: epoch.add(5.0, [1, 1], [1.0]), "reduce_left has shape"),
+        (lambda: epoch.add(5.0, [1, 1], [1.0]), "reduce_left has 1 entry but there are 2 jobs"),
         (lambda: epoch.add(4.0, [1], [1.0]), "now = 4"),
         (lambda: epoch.decide(4.0), "now = 4"),
         (lambda: epoch.decide(float("inf")), "now = inf"),

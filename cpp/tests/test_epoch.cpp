@@ -418,10 +418,10 @@ TEST(wrong_input_changes_nothing) {
   const std::vector<std::int64_t> low{1, 5}, high{3, 2}, zero{0, 0};
   CHECK_THROWS(epoch.update(ids, {{}, {}, {}, low, high}), "min_slots[1] = 5");
   CHECK_THROWS(epoch.update(ids, {{}, {}, {}, zero, zero}), "max_slots[0] = 0");
-  CHECK_THROWS(epoch.set_slots(0), "slots = 0");
+  CHECK_THROWS(epoch.set_slots(-1), "slots = -1");
   CHECK_THROWS(epoch.decide(kInfinity), "must be finite");
-  CHECK_THROWS(epoch.decide(-1.0), "after now");
-  CHECK_THROWS(epoch.decide(0.0, 0), "slots = 0");
+  CHECK_THROWS(epoch.decide(-1.0), "times never fall");
+  CHECK_THROWS(epoch.decide(0.0, -1), "slots = -1");
   CHECK_THROWS(epoch.decide(NAN, 3), "must be finite");
 
   CHECK_EQUAL(epoch.version(), version);
@@ -435,16 +435,81 @@ TEST(wrong_input_changes_nothing) {
   CHECK_THROWS(epoch.remove(once), "no such job");
 }
 
+double late(std::int64_t job, double t) {
+  return std::max(0.0, t - 3.0) * static_cast<double>(1 + job % 3);
+}
+
+// Jobs of one kind among others decide as by an epoch of that kind when the others are gone.
+TEST(kinds_come_and_go) {
+  trials(22, 40, [](Random& random) {
+    const auto slots = static_cast<std::int64_t>(integer(random, 1, 12));
+    for (const Kind kind : kKinds) {
+      EpochOptions options;
+      options.kind = kind;
+      Epoch one(slots, options);
+      options.kind = kind == Kind::kTardy ? Kind::kResponse : Kind::kTardy;
+      Epoch mixed(slots, options);
+      mixed.set_penalty(late);
+      const Table table = random_table(random, 8, {}), others = random_table(random, 5, {});
+      const std::vector<Kind> own(table.size(), kind);
+      std::vector<Kind> strange(others.size(), Kind::kCustom);
+      one.add(table.view(), table.work);
+      mixed.add(table.view(), table.work, own);
+      const std::int64_t first = mixed.add(others.view(), others.work, strange);
+      mixed.decide(1e3);
+      std::vector<std::int64_t> gone;
+      for (std::size_t k = 0; k < others.size(); ++k) {
+        gone.push_back(first + static_cast<std::int64_t>(k));
+      }
+      mixed.remove(gone);
+      one.decide(1e3);
+      mixed.decide(1e3);
+      CHECK(std::ranges::equal(one.given(), mixed.given()));
+      CHECK_EQUAL(mixed.planned_kinds().size(), table.size() == 0 ? 1u : table.size());
+    }
+  });
+}
+
+TEST(capacity_that_is_gone) {
+  Epoch epoch(0, kFlexSum);
+  Table table;
+  table.add(4.0, 1, 3);
+  table.add(0.0, 1, 3);
+  epoch.add(table.view(), table.work);
+  epoch.decide(1.0);
+  CHECK(epoch.given()[0] == 0 && epoch.given()[1] == 0);
+  const Plan plan = epoch.plan();
+  CHECK(plan.status == Status::kInfeasible);
+  CHECK_EQUAL(plan.completion[0], kInfinity);
+  CHECK_EQUAL(plan.completion[1], 1.0);
+  CHECK_EQUAL(epoch.assess().value, kInfinity);
+  epoch.decide(2.0, 2);
+  CHECK(epoch.given()[0] == 1 && epoch.given()[1] == 1);
+}
+
+TEST(a_kind_of_its_own_needs_a_function) {
+  EpochOptions options;
+  options.kind = Kind::kCustom;
+  Epoch epoch(3, options);
+  Table table;
+  table.add(1.0);
+  CHECK_THROWS(epoch.add(table.view(), table.work), "kind[0] = custom");
+  CHECK_EQUAL(epoch.size(), 0u);
+  epoch.set_penalty(late);
+  epoch.add(table.view(), table.work);
+  epoch.decide(0.0);
+  CHECK_EQUAL(epoch.given()[0], 3);
+}
+
 TEST(options_that_make_no_sense) {
   const auto with = [](auto change) {
     EpochOptions options;
     change(options);
     Epoch epoch(1, options);
   };
-  CHECK_THROWS(Epoch(0, kFlexSum), "slots = 0");
+  CHECK_THROWS(Epoch(-1, kFlexSum), "slots = -1");
   CHECK_THROWS(with([](auto& o) { o.hysteresis = -0.1; }), "hysteresis");
   CHECK_THROWS(with([](auto& o) { o.hysteresis = NAN; }), "hysteresis");
-  CHECK_THROWS(with([](auto& o) { o.kind = Kind::kCustom; }), "custom");
   const auto fair = [](auto& o) {
     o.policy = EpochPolicy::kFair;
     o.effort = 3;

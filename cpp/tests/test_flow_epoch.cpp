@@ -134,14 +134,8 @@ struct Calls {
   }
 };
 
-void run(FlowPolicy policy, double hysteresis, Aggregate aggregate,
-         std::optional<std::size_t> effort = {}) {
+void run(const FlowEpochOptions& options) {
   trials(7, 60, [&](Random& random) {
-    FlowEpochOptions options;
-    options.policy = policy;
-    options.hysteresis = hysteresis;
-    options.aggregate = aggregate;
-    options.effort = effort;
     const std::int64_t slots = integer(random, 1, 12);
     Calls calls{random, FlowEpoch(slots, 1.0, options), slots, 0.0, {}, {}, {}};
     for (int step = 0; step < 60; ++step) {
@@ -166,13 +160,13 @@ void run(FlowPolicy policy, double hysteresis, Aggregate aggregate,
   });
 }
 
-TEST(sums_by_an_order) { run(FlowPolicy::kFlowFlex, 0.0, Aggregate::kSum); }
-TEST(sums_with_hysteresis) { run(FlowPolicy::kFlowFlex, 0.3, Aggregate::kSum); }
-TEST(sums_by_plans) { run(FlowPolicy::kFlowFlex, 0.0, Aggregate::kSum, 2); }
-TEST(maxima_by_plans) { run(FlowPolicy::kFlowFlex, 0.2, Aggregate::kMax, 0); }
-TEST(maxima_by_an_order) { run(FlowPolicy::kFast, 0.0, Aggregate::kMax); }
-TEST(fifo) { run(FlowPolicy::kFifo, 0.0, Aggregate::kSum); }
-TEST(fair) { run(FlowPolicy::kFair, 0.0, Aggregate::kSum); }
+TEST(sums_by_an_order) { run({}); }
+TEST(sums_with_hysteresis) { run({.hysteresis = 0.3}); }
+TEST(sums_by_plans) { run({.effort = 2}); }
+TEST(maxima_by_plans) { run({.aggregate = Aggregate::kMax, .effort = 0, .hysteresis = 0.2}); }
+TEST(maxima_by_an_order) { run({.aggregate = Aggregate::kMax, .method = FlowMethod::kFast}); }
+TEST(fifo) { run({.baseline = FlowBaseline::kFifo}); }
+TEST(fair) { run({.baseline = FlowBaseline::kFair}); }
 
 // Rows of flows that leave are used again: the state of a loop that goes on for ever stays small.
 TEST(rows_do_not_pile_up) {

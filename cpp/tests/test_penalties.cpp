@@ -240,6 +240,48 @@ TEST(objectives_add_up_or_take_the_worst) {
   });
 }
 
+double ramp(std::int64_t job, double t) { return std::max(0.0, t - static_cast<double>(job)); }
+double wall(std::int64_t job, double t) { return t <= static_cast<double>(job) ? 1.0 : kInfinity; }
+
+// A search that remembers gives what one gives that does not, whatever was asked before.
+TEST(what_is_remembered_is_right) {
+  for (const CustomPenalty own : {cube, stairs, flat, ramp, wall}) {
+    trials(21, 20, [&](Random& random) {
+      const Table table = random_table(random, 6, {});
+      const std::size_t n = table.size();
+      std::vector<std::int64_t> names(n);
+      for (std::size_t j = 0; j < n; ++j) names[j] = static_cast<std::int64_t>(7 * j);
+      const Kind kinds[] = {Kind::kCustom};
+      Penalties plain, keen;
+      plain.build(table.view(), table.work, kinds, own, names);
+      keen.build(table.view(), table.work, kinds, own, names);
+      Doubles due(n, NAN), limit(n, NAN);
+      keen.remember(due, limit);
+      double now = 0.0;
+      for (int step = 0; step < 30; ++step) {
+        if (chance(random, 0.5)) now += real(random, 0.0, 3.0);
+        for (std::size_t j = 0; j < n; ++j) {
+          const double level = plain(j, now);
+          CHECK_EQUAL(keen(j, now), own(names[j], now));
+          CHECK_EQUAL(keen.latest(j, level, now), plain.latest(j, level));
+          CHECK_EQUAL(keen.latest(j, level + 0.5), plain.latest(j, level + 0.5));
+          CHECK_EQUAL(keen.last_finite(j), plain.last_finite(j));
+        }
+      }
+    });
+  }
+}
+
+TEST(codes_of_kinds) {
+  for (std::size_t k = 0; k < std::size(malleable::kKinds); ++k) {
+    const Kind kind = kind_of(static_cast<std::int64_t>(k));
+    CHECK_EQUAL(static_cast<std::size_t>(kind), k);
+    CHECK(info(kind).name == malleable::kKinds[k].name);
+  }
+  CHECK_THROWS(kind_of(-1), "kind = -1: must be from 0 to");
+  CHECK_THROWS(kind_of(static_cast<std::int64_t>(std::size(malleable::kKinds))), "strict, custom");
+}
+
 TEST(jobs_that_never_end) {
   Table table;
   table.add(1.0, 0, kAllSlots, 0.0, 1.0);

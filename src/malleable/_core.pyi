@@ -6,6 +6,7 @@ import numpy.typing as npt
 
 _Floats = npt.NDArray[np.float64]
 _Integers = npt.NDArray[np.int64]
+_Steps = tuple[_Integers, _Floats, _Floats]  # offsets, times, penalties
 
 ALL_SLOTS: int
 MOST_SLOTS: int
@@ -24,6 +25,56 @@ def default_effort(jobs: int) -> int: ...
 MOST_DEADLINE_PACKED: int
 
 __version__: str
+
+class Policy:
+    def __init__(self, *args: Any, **kwargs: Any) -> None: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def model(self) -> str: ...
+    @property
+    def family(self) -> str: ...
+    @property
+    def shares(self) -> str: ...
+    @property
+    def needs_sizes(self) -> bool: ...
+    @property
+    def follows_objective(self) -> bool: ...
+    @property
+    def depends_on_time(self) -> bool: ...
+    @property
+    def ignores_minima(self) -> bool: ...
+    @property
+    def in_loop(self) -> bool: ...
+    @property
+    def preemptive_only(self) -> bool: ...
+    @property
+    def may_idle(self) -> bool: ...
+    @property
+    def batches_only(self) -> bool: ...
+    @property
+    def guaranteed(self) -> bool: ...
+
+POLICIES: dict[str, dict[str, Policy]]
+
+class Kind:
+    def __init__(self, *args: Any, **kwargs: Any) -> None: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def needs_deadline(self) -> bool: ...
+    @property
+    def uses_sla(self) -> bool: ...
+    @property
+    def steady(self) -> bool: ...
+    @property
+    def per_size(self) -> bool: ...
+    @property
+    def endless(self) -> bool: ...
+    @property
+    def custom(self) -> bool: ...
+
+KINDS: tuple[Kind, ...]
 
 class Turn:
     def __init__(self) -> None: ...
@@ -371,31 +422,34 @@ class Epoch:
     def slots(self) -> int: ...
     def add(
         self,
-        arrival: _Floats,
-        work: _Floats,
-        min_slots: _Integers,
-        max_slots: _Integers,
-        weight: _Floats,
-        deadline: _Floats,
-        sla_offset: _Integers,
-        sla_time: _Floats,
-        sla_penalty: _Floats,
-        size: _Floats,
+        work: Any,
+        arrival: Any,
+        min_slots: Any,
+        max_slots: Any,
+        weight: Any,
+        deadline: Any,
+        sla: _Steps | None,
+        size: Any,
+        kind: npt.NDArray[np.uint8] | None,
     ) -> _Integers: ...
     def update(
         self,
-        ids: _Integers,
-        work: _Floats | None,
-        min_slots: _Integers | None,
-        max_slots: _Integers | None,
-        weight: _Floats | None,
-        deadline: _Floats | None,
+        ids: Any,
+        work: Any,
+        min_slots: Any,
+        max_slots: Any,
+        weight: Any,
+        deadline: Any,
+        sla: _Steps | None,
     ) -> None: ...
-    def remove(self, ids: _Integers) -> None: ...
+    def remove(self, ids: Any) -> None: ...
+    def set_penalty(self, address: int) -> None: ...
     def decide(
         self, now: float, slots: int | None
     ) -> tuple[int, _Integers, _Integers, npt.NDArray[np.bool_]]: ...
-    def plan(self, version: int) -> tuple[dict[str, Any], dict[str, Any]]: ...
+    def plan(
+        self, version: int
+    ) -> tuple[dict[str, Any], dict[str, Any], _Floats, npt.NDArray[np.uint8]]: ...
     def assess(self, version: int) -> tuple[float, float]: ...
 
 class FlowEpoch:

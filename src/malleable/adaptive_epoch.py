@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from malleable import _core, views
 from malleable.adaptive_policy import Adaptive
-from malleable.epoch_columns import array_of, bools_of, floats_of, given, ids_of, integers_of
+from malleable.columns import array_of, bools_of, floats_of, given, ids_of, integers_of
 from malleable.tables import Floats, Integers, check_count, check_time
 from malleable.values import Kept, by_value, in_turn
 from malleable.views import counted

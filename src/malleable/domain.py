@@ -20,6 +20,7 @@ entry and its value.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -46,6 +47,7 @@ __all__ = [
     "check_moments",
     "check_slots",
     "check_time",
+    "check_whole",
     "floats",
     "into_range",
     "no_mask",
@@ -118,22 +120,41 @@ def check_time(field: str, value: Any) -> float:
     return number
 
 
+def _whole(value: Any) -> int | None:
+    """A number without a fraction as an int, whatever its type; None for anything else."""
+    if isinstance(value, (bool, np.bool_)):
+        return None
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else None
+    try:
+        return operator.index(value)
+    except TypeError:
+        return None
+
+
+def check_whole(field: str, value: Any, low: int, high: int | None = None) -> int:
+    """A whole number from ``low`` to ``high`` (2^62) as an int; ValueError otherwise."""
+    number = _whole(value)
+    if number is None or not low <= number <= (2**62 if high is None else high):
+        limits = f"of at least {low}" if high is None else f"from {low} to {high}"
+        raise ValueError(f"{field} = {shown(value)}: must be a whole number {limits}")
+    return number
+
+
 def check_slots(slots: Any, field: str = "slots", least: int = 1) -> int:
     """A capacity as an int; ValueError otherwise."""
-    whole = isinstance(slots, (int, np.integer)) and not isinstance(slots, bool)
-    if not whole and not (isinstance(slots, float) and slots.is_integer()):
+    count = _whole(slots)
+    if count is None:
         raise ValueError(f"{field} = {shown(slots)}: must be a whole number, at least {least}")
-    count = int(slots)
     if not least <= count <= MOST_SLOTS:
         raise ValueError(f"{field} = {shown(slots)}: must be at least {least} and at most 2^50")
     return count
 
 
 def check_count(field: str, value: Any) -> int:
-    """A whole number, at least 0; ValueError otherwise."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
-        raise ValueError(f"{field} = {shown(value)}: must be a whole number, at least 0")
-    return min(int(value), 2**62)
+    """A number of things to do, at least 0, as an int; more than 2^62 are as many."""
+    number = _whole(value)
+    return check_whole(field, value if number is None else min(number, 2**62), 0)
 
 
 def _first_bad(field: str, values: Iterable[Any]) -> ValueError:

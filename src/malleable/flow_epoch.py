@@ -10,18 +10,20 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core, views
-from malleable.domain import RATE, WEIGHT, check_amount, check_slots
-from malleable.epoch_columns import array_of, floats_of, ids_of, integers_of
-from malleable.flow_planning import FLOW_POLICIES, FlowPlan
+from malleable.columns import Integers, array_of, column, floats_of, ids_of, integers_of
+from malleable.domain import RATE, WEIGHT, check_amount, check_count, check_slots, check_time
+from malleable.flow_planning import FlowPlan
 from malleable.flow_tables import Flows
 from malleable.objectives import (
     KINDS,
     Objective,
+    Penalty,
     PenaltyLike,
-    _address,
+    kinds_of,
     parse_objective,
 )
-from malleable.tables import Integers, SlaSteps, _flatten_sla, check_count, check_time
+from malleable.policies import policy_of
+from malleable.tables import SlaSteps, _flatten_sla
 from malleable.values import Kept, by_value
 from malleable.views import counted
 
@@ -195,17 +197,16 @@ class FlowEpoch(Kept):
         self._goal: Objective = parse_objective(objective)
         if len(self._goal.kinds) != 1:
             raise ValueError("objective: one for all flows; `add` takes kinds of their own")
-        if KINDS[int(self._goal.kinds[0])] == "custom" and penalty is None:
+        if self._goal.custom and penalty is None:
             raise ValueError("objective custom needs penalty=, a function of (flow id, completion)")
-        if policy not in FLOW_POLICIES:
-            raise ValueError(f"policy = {policy!r}: expected one of {', '.join(FLOW_POLICIES)}")
+        policy_of("flows", policy)
         share = check_time("ready_fraction", ready_fraction)
         if not 0.0 <= share <= 1.0:
             raise ValueError(f"ready_fraction = {ready_fraction}: must be 0 to 1")
         self._policy = policy
         # Only the best plan is never worse than the literal one, which the theorems are about.
         self._best = (effort is not None or policy == "flowflex-literal") and hysteresis == 0.0
-        self._penalty = None if penalty is None else _Penalty(penalty)
+        self._penalty = None if penalty is None else Penalty(penalty)
         self._core = _core.FlowEpoch(
             check_slots(slots, least=0),
             check_amount("task_work", task_work, RATE),
@@ -283,7 +284,7 @@ class FlowEpoch(Kept):
             flows.max_slots,
             flows.parent_offset,
             flows.parent,
-            _per_job("tasks", tasks, count),
+            integers_of("tasks", tasks, count),
             _rows("continues", continues, count),
             flows.local_names(),
         )
@@ -293,18 +294,10 @@ class FlowEpoch(Kept):
         """Codes of kinds named one by one, or once for all."""
         if kind is None:
             return self._goal.kinds
-        named = [kind] * count if isinstance(kind, str) else list(kind)
-        if len(named) != count:
-            raise ValueError(
-                f"kind has {len(named)} entries but there are {counted(count, 'flow')}"
-            )
-        default = KINDS[int(self._goal.kinds[0])]
-        for row, name in enumerate(named):
-            if name is not None and name not in KINDS:
-                raise ValueError(f"kind[{row}] = {name!r}: expected one of {', '.join(KINDS)}")
-        if "custom" in named and self._penalty is None:
+        codes = kinds_of(kind, count, int(self._goal.kinds[0]), "flow")
+        if self._penalty is None and KINDS.index("custom") in codes:
             raise ValueError("kind custom needs the epoch's penalty=")
-        return np.array([KINDS.index(name or default) for name in named], dtype=np.uint8)
+        return codes
 
     def set_task_work(self, task_work: float) -> None:
         """Another default, from 1e-12 to 1e12; jobs whose work is still a guess follow it.
@@ -344,7 +337,7 @@ class FlowEpoch(Kept):
         jobs, of_flows = ids_of(ids), ids_of(flows, "flows")
         steps: tuple[Any, Any, Any] = (None, None, None)
         if sla is not None:
-            steps = _flatten_sla(sla, len(of_flows))
+            steps = _flatten_sla(sla, len(of_flows), "flows")
         self._core.update(
             jobs,
             floats_of("work", work, len(jobs)),
@@ -381,7 +374,7 @@ class FlowEpoch(Kept):
         took = time.perf_counter() - began
         goal = self._goal
         if len(columns["kind"]):
-            goal = parse_objective([f"{goal.aggregate}:{KINDS[k]}" for k in columns["kind"]])
+            goal = Objective.of_codes(goal.aggregate, columns["kind"])
         flows = Flows.of_core(columns)
         plan = FlowPlan(flows, self.slots, goal, self._policy, now, result, paid, took)
         if not self._best:
@@ -389,46 +382,11 @@ class FlowEpoch(Kept):
         return plan
 
 
-class _Penalty:
-    """A caller's own penalty: a part of an epoch that copies share, and pickles name."""
-
-    def __init__(self, function: PenaltyLike) -> None:
-        self.function = function
-        self.address = _address(function)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Penalty) and self.function is other.function
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __copy__(self) -> _Penalty:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> _Penalty:
-        return self
-
-    def __reduce__(self) -> tuple[type[_Penalty], tuple[PenaltyLike]]:
-        return _Penalty, (self.function,)
-
-
-def _per_job(field: str, values: npt.ArrayLike | None, count: int) -> Integers | None:
-    """Whole numbers, at least 0, one a job of the table."""
-    if values is None:
-        return None
-    array = array_of(field, values)
-    if array.shape != (count,):
-        raise ValueError(f"{field} has {array.size} entries but there are {count} jobs")
-    column: Integers = integers_of(field, values, count)
-    return column
-
-
 def _rows(field: str, values: npt.ArrayLike | None, count: int) -> Integers | None:
     """Whole numbers, one a job of the table."""
     if values is None:
         return None
-    array = array_of(field, values)
-    if array.shape != (count,):
-        raise ValueError(f"{field} has {array.size} entries but there are {count} jobs")
+    array = column(field, array_of(field, values), count)
     if array.dtype.kind not in "iu" and count:
         raise ValueError(f"{field}: {array.dtype} is not a kind of whole number")
     return np.ascontiguousarray(array, dtype=np.int64)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,12 +21,16 @@ from malleable.objectives import (
     parse_objective,
     relative_gap,
 )
+from malleable.policies import policy_names, policy_of
 from malleable.tables import Floats, Integers, check_count, check_slots, check_time
 from malleable.values import by_value
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 __all__ = ["FLOW_POLICIES", "FlowPlan", "plan_flows"]
 
-FLOW_POLICIES = ("flowflex", "flowflex-fast", "flowflex-literal", "fair", "fifo")
+FLOW_POLICIES = policy_names("flows")
 
 
 @by_value(without=("timing",))
@@ -102,7 +105,7 @@ class FlowPlan:
         self.timing = {"seconds": seconds}
         self.guarantee: tuple[float, float] | None = None
         late = bool(len(flows)) and bool(np.any(flows.arrival > now))
-        if policy in ("flowflex", "flowflex-literal") and not late:
+        if policy_of("flows", policy).guaranteed and not late:
             strict = set(objective.kinds.tolist()) == {KINDS.index("strict")}
             self.guarantee = (1.0, 2.0) if objective.is_max or strict else (2.0, 3.0)
 
@@ -207,10 +210,7 @@ def plan_flows(
     seconds = np.inf if budget is None else check_time("budget", budget)
     if seconds < 0.0:
         raise ValueError(f"budget = {budget}: must be at least 0 seconds")
-    if policy not in FLOW_POLICIES:
-        raise ValueError(
-            f"policy = {policy!r}: expected one of {', '.join(FLOW_POLICIES)} for flows"
-        )
+    policy_of("flows", policy, where=" for flows")
     warm = np.empty(0, dtype=np.int64)
     if order is not None:
         warm = np.ascontiguousarray(order, dtype=np.int64)

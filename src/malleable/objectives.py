@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import importlib
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,24 +12,15 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core
+from malleable.domain import shown
 from malleable.flow_tables import Flows
 from malleable.tables import Jobs
 from malleable.values import by_value
 from malleable.views import counted
 
-__all__ = ["KINDS", "Objective", "parse_objective"]
+__all__ = ["KINDS", "Objective", "Penalty", "kinds_of", "parse_objective"]
 
-KINDS = (
-    "response",
-    "completion",
-    "stretch",
-    "tardy",
-    "tardiness",
-    "lateness",
-    "sla",
-    "strict",
-    "custom",
-)
+KINDS: tuple[str, ...] = tuple(kind.name for kind in _core.KINDS)
 """Penalties of a job, in the order of the core's codes."""
 
 ObjectiveLike = str | Sequence[str]
@@ -40,12 +33,41 @@ def _parse_one(text: object) -> tuple[str, int]:
     aggregate, colon, kind = text.partition(":")
     if not colon or aggregate not in ("sum", "max") or kind not in KINDS:
         known = [f"{a}:{k}" for a in ("sum", "max") for k in KINDS]
-        near = difflib.get_close_matches(text, known, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
         raise ValueError(
-            f"objective = {text!r}: expected sum: or max: and one of {', '.join(KINDS)}{hint}"
+            f"objective = {text!r}: expected sum: or max: and one of"
+            f" {', '.join(KINDS)}{_near(text, known)}"
         )
     return aggregate, KINDS.index(kind)
+
+
+def kinds_of(
+    kind: str | Sequence[str | None], count: int, default: int, noun: str = "job"
+) -> npt.NDArray[np.uint8]:
+    """Codes of kinds named one by one, or once for all; None is the default."""
+    named: Sequence[Any] = [kind] * count if isinstance(kind, str) else kind
+    if isinstance(named, (bytes, dict)) or not hasattr(named, "__len__"):
+        raise ValueError(f"kind = {shown(kind)}: expected a name or one a {noun}")
+    if len(named) != count:
+        raise ValueError(
+            f"kind has {counted(len(named), 'entry')} but there are {counted(count, noun)}"
+        )
+    codes = np.full(count, default, dtype=np.uint8)
+    for row, name in enumerate(named):
+        if name is None:
+            continue
+        if not isinstance(name, str) or name not in KINDS:
+            where = "kind" if isinstance(kind, str) else f"kind[{row}]"
+            known = ", ".join(KINDS)
+            raise ValueError(
+                f"{where} = {shown(name)}: expected one of {known}{_near(name, KINDS)}"
+            )
+        codes[row] = KINDS.index(name)
+    return codes
+
+
+def _near(name: object, known: Sequence[str]) -> str:
+    near = difflib.get_close_matches(str(name), known, n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 @by_value()
@@ -58,6 +80,22 @@ class Objective:
         self.text = text
         self.aggregate = aggregate
         self.kinds = kinds
+
+    @classmethod
+    def of_codes(cls, aggregate: str, codes: npt.NDArray[np.uint8]) -> Objective:
+        """An objective of codes of kinds, one or one a job."""
+        if len(codes) == 1 or len(set(codes.tolist())) == 1:
+            return cls(f"{aggregate}:{KINDS[int(codes[0])]}", aggregate, codes[:1].copy())
+        return cls(f"{aggregate}:mixed", aggregate, codes)
+
+    def kind(self) -> _core.Kind | None:
+        """What the core knows of the one kind that all jobs share; None where they differ."""
+        return _core.KINDS[int(self.kinds[0])] if len(self.kinds) == 1 else None
+
+    @property
+    def custom(self) -> bool:
+        """Some job's penalty is the caller's own function."""
+        return any(_core.KINDS[code].custom for code in set(self.kinds.tolist()))
 
     @property
     def is_max(self) -> bool:
@@ -75,8 +113,8 @@ class Objective:
             non-decreasing in the completion. A plain function is compiled by Numba.
         """
         custom = 0
-        if KINDS.index("custom") in self.kinds:
-            custom = _address(penalty)
+        if self.custom:
+            custom = _kept(penalty).address
         elif penalty is not None:
             raise ValueError("penalty: only the objective 'custom' takes a function")
         return _core.Penalties(
@@ -116,37 +154,89 @@ def parse_objective(objective: ObjectiveLike, count: int | None = None) -> Objec
         raise ValueError("objective: sum and max cannot be mixed in one call")
     aggregate = aggregates.pop()
     kinds = np.array([kind for _, kind in parsed], dtype=np.uint8)
-    if len(kinds) == 1 or len(set(kinds.tolist())) == 1:
-        name = f"{aggregate}:{KINDS[int(kinds[0])]}"
-        return Objective(name, aggregate, kinds[:1].copy())
-    return Objective(f"{aggregate}:mixed", aggregate, kinds)
+    return Objective.of_codes(aggregate, kinds)
 
 
-def _address(penalty: PenaltyLike | None) -> int:
+class Penalty:
+    """The caller's own penalty, compiled: ``float64(int64 job, float64 completion)``.
+
+    It pickles by name, so a pickle needs a function at the top level of a module; copies are the
+    object itself.
+
+    Parameters
+    ----------
+    function : numba.core.ccallback.CFunc or callable
+        A plain function is compiled by Numba.
+    """
+
+    __slots__ = ("_compiled", "address", "function")
+
+    def __init__(self, function: PenaltyLike) -> None:
+        if not callable(function):  # a CFunc is
+            kind = type(function).__name__
+            raise ValueError(
+                f"penalty: expected a Numba cfunc or a function of (job, completion), not {kind}"
+            )
+        try:
+            import numba
+            from numba.core.ccallback import CFunc
+        except ImportError:
+            raise ImportError(
+                "a custom penalty needs numba: pip install 'malleable[custom]'"
+            ) from None
+        wanted = numba.float64(numba.int64, numba.float64)
+        compiled: Any = function
+        if not isinstance(function, CFunc):
+            compiled = numba.cfunc(wanted, cache=False)(function)
+        if compiled._sig != wanted:
+            raise ValueError(f"penalty: a cfunc of {compiled._sig}, expected {wanted}")
+        self.function = function
+        self._compiled = compiled
+        self.address = int(compiled.address)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Penalty) and other.function is self.function
+
+    def __hash__(self) -> int:
+        return hash(id(self.function))
+
+    def __copy__(self) -> Penalty:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Penalty:
+        return self
+
+    def __reduce__(self) -> tuple[Any, tuple[str, str]]:
+        made_of = getattr(self.function, "__wrapped__", self.function)  # of a CFunc
+        module = getattr(made_of, "__module__", None)
+        name = getattr(self.function, "__qualname__", None)
+        if not module or not name or _named(module, name) is not self.function:
+            raise ValueError(
+                f"penalty: {shown(self.function)} does not pickle: only a function at the top level"
+                " of a module does"
+            )
+        return _penalty_named, (module, name)
+
+
+def _named(module: str, name: str) -> Any:
+    return getattr(sys.modules.get(module) or importlib.import_module(module), name, None)
+
+
+def _penalty_named(module: str, name: str) -> Penalty:
+    return Penalty(_named(module, name))
+
+
+def _kept(penalty: PenaltyLike | None) -> Penalty:
+    """A penalty whose address stays good: the core keeps no more than that."""
     if penalty is None:
         raise ValueError("objective custom needs penalty=, a function of (job, completion)")
-    if not callable(penalty):  # a CFunc is
-        kind = type(penalty).__name__
-        raise ValueError(
-            f"penalty: expected a Numba cfunc or a function of (job, completion), not {kind}"
-        )
-    try:
-        import numba
-        from numba.core.ccallback import CFunc
-    except ImportError:
-        raise ImportError("a custom penalty needs numba: pip install 'malleable[custom]'") from None
-    wanted = numba.float64(numba.int64, numba.float64)
-    compiled: Any = penalty
-    if not isinstance(penalty, CFunc):
-        compiled = numba.cfunc(wanted, cache=False)(penalty)
-        _COMPILED.append(compiled)
-    if compiled._sig != wanted:
-        raise ValueError(f"penalty: a cfunc of {compiled._sig}, expected {wanted}")
-    return int(compiled.address)
+    made = Penalty(penalty)
+    if made._compiled is not penalty:
+        _COMPILED.append(made)
+    return made
 
 
-# The core holds bare addresses, so what was compiled here must not be collected.
-_COMPILED: list[Any] = []
+_COMPILED: list[Penalty] = []
 
 
 def met_deadlines(

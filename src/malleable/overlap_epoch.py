@@ -7,14 +7,15 @@ from dataclasses import dataclass
 import numpy.typing as npt
 
 from malleable import _core, views
-from malleable.epoch_columns import count_of, floats_of, given, ids_of
+from malleable.columns import count_of, floats_of, given, ids_of
+from malleable.policies import policy_names, policy_of
 from malleable.tables import Floats, Integers, check_slots, check_time
 from malleable.values import Kept, by_value
 from malleable.workloads.files import checked_choice
 
 __all__ = ["OVERLAP_POLICIES", "OverlapDecision", "OverlapEpoch"]
 
-OVERLAP_POLICIES = ("fcfs", "max-srpt", "split-srpt", "two-srpt")
+OVERLAP_POLICIES = policy_names("tandem", in_loop=True)
 """Policies of the overlapping tandem queue that rank jobs."""
 
 
@@ -78,12 +79,12 @@ class OverlapEpoch(Kept):
         conserving: bool = True,
         underestimates: str = "first",
     ) -> None:
-        checked_choice("policy", policy, OVERLAP_POLICIES)
+        row = policy_of("tandem", policy, in_loop=True)
         checked_choice("underestimates", underestimates, ("first", "bounce"))
         self.policy = policy
         self._core = _core.OverlapEpoch(
             policy,
-            bool(conserving) or policy == "two-srpt",
+            bool(conserving) or not row.may_idle,
             underestimates == "bounce",
             check_slots(map_slots, "map_slots"),
             check_slots(shuffle_slots, "shuffle_slots"),

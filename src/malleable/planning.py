@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +20,7 @@ from malleable.objectives import (
     parse_objective,
     relative_gap,
 )
+from malleable.policies import policy_names, policy_of
 from malleable.schedule_check import check_schedule
 from malleable.tables import (
     MIN_MODES,
@@ -34,12 +34,15 @@ from malleable.tables import (
 )
 from malleable.values import by_value
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 __all__ = ["DEFAULT_EFFORT", "MIN_MODES", "POLICIES", "Plan", "default_effort", "plan"]
 
 DEFAULT_EFFORT: int = _core.DEFAULT_EFFORT
 """Candidates that FLEX tries after its fixed orders unless told otherwise; see `default_effort`."""
 
-POLICIES = ("flex", "fair", "fifo", "wdeq")
+POLICIES = policy_names("jobs")
 
 
 @by_value(without=("timing",))
@@ -256,8 +259,7 @@ def plan(
     seconds = np.inf if budget is None else check_time("budget", budget)
     if seconds < 0.0:
         raise ValueError(f"budget = {budget}: must be at least 0 seconds")
-    if policy not in POLICIES:
-        raise ValueError(f"policy = {policy!r}: expected one of {', '.join(POLICIES)}")
+    policy_of("jobs", policy)
     check_min_mode(min_mode)
     for row in np.flatnonzero(jobs.arrival > now)[:1]:
         raise ValueError(

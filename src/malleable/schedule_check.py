@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from malleable.policies import policy_of
 from malleable.tables import Floats, Integers, Jobs
 from malleable.views import counted
 
@@ -61,10 +62,11 @@ def _check_allocation(plan: Schedule, has_work: npt.NDArray[np.bool_], fail: Fai
     for row in np.flatnonzero((given < 0) | (given > most))[:1]:
         fail(f"allocation: {given[row]} slots, its maximum is {most[row]}", row)
     due = np.where(has_work | plan.live, jobs.min_slots, 0)
-    if plan.policy != "fifo" and plan.min_mode == "gang":
+    heeds = not policy_of("jobs", plan.policy).ignores_minima
+    if heeds and plan.min_mode == "gang":
         for row in np.flatnonzero((given > 0) & (given < due))[:1]:
             fail(f"allocation: {given[row]} slots, its gang needs {due[row]}", row)
-    elif plan.policy != "fifo" and sum(due.tolist()) <= plan.slots:
+    elif heeds and sum(due.tolist()) <= plan.slots:
         for row in np.flatnonzero(given < due)[:1]:
             fail(f"allocation: {given[row]} slots, its minimum is {due[row]}", row)
     # Pieces show the same from now on, but for those that are over before the clock moves.
@@ -105,7 +107,9 @@ def check_schedule(plan: Schedule) -> None:
         fail("a piece that ends before it starts, or starts before now")
 
     has_work = jobs.work > 0
-    hopeless = (plan.min_mode == "gang") & (plan.policy != "fifo") & (jobs.min_slots > plan.slots)
+    heeds = not policy_of("jobs", plan.policy).ignores_minima
+    gangs = (plan.min_mode == "gang") & heeds & (jobs.min_slots > plan.slots)
+    hopeless = gangs | (plan.slots == 0)
     for row in np.flatnonzero(has_work & ~hopeless & ~np.isfinite(plan.completion))[:1]:
         fail("never ends", row)
     runs = np.isfinite(plan.completion) & has_work
@@ -158,7 +162,7 @@ def check_schedule(plan: Schedule) -> None:
     at_time = times[by_job]
     for at in np.flatnonzero((until > at_time) & (held > maxima[owner]))[:1]:
         fail(f"{counted(int(held[at]), 'slot')}, its maximum is {maxima[owner[at]]}", owner[at])
-    if plan.policy == "fifo":
+    if not heeds:
         return
     real = until - at_time > 4 * np.spacing(np.abs(at_time)) + _SAME * np.abs(at_time - plan.now)
     minima = np.where(has_work, jobs.min_slots, 0)

@@ -8,15 +8,15 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core, views
-from malleable.domain import RATE, WORK, check_amount, floats
-from malleable.epoch_columns import count_of, floats_of, given, ids_of, integers_of
+from malleable.columns import count_of, floats_of, given, ids_of, integers_of
+from malleable.domain import RATE, WORK, check_amount, check_whole, floats
+from malleable.policies import policy_names, policy_of
 from malleable.tables import Floats, Integers, check_time
 from malleable.values import Kept, by_value
-from malleable.workloads.files import checked_whole
 
 __all__ = ["LOOP_POLICIES", "SlottedDecision", "SlottedEpoch", "bounce_left"]
 
-LOOP_POLICIES = ("asrpt", "unlock", "srpt", "lrpt", "fifo", "fair")
+LOOP_POLICIES = policy_names("slotted", in_loop=True)
 
 
 @by_value()
@@ -95,11 +95,10 @@ class SlottedEpoch(Kept):
     """
 
     def __init__(self, machines: int, policy: str = "asrpt", *, slot_seconds: float = 1.0) -> None:
-        if policy not in LOOP_POLICIES:
-            raise ValueError(f"policy = {policy!r}: expected one of {', '.join(LOOP_POLICIES)}")
+        policy_of("slotted", policy, in_loop=True)
         self._policy = policy
         self._core = _core.SlottedEpoch(
-            checked_whole("machines", machines, 1, 2**40),
+            check_whole("machines", machines, 1, 2**40),
             check_amount("slot_seconds", slot_seconds, RATE),
             policy,
         )
@@ -211,5 +210,5 @@ class SlottedEpoch(Kept):
             New number of machines, kept from now on.
         """
         moment = check_time("now", now)
-        new = None if machines is None else checked_whole("machines", machines, 1, 2**40)
+        new = None if machines is None else check_whole("machines", machines, 1, 2**40)
         return SlottedDecision(*self._core.decide(moment, new))

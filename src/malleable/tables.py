@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core, views
+from malleable.columns import Floats, Integers, floats_of, given, integers_of
 from malleable.domain import (
     ALL_SLOTS,
     TOTAL,
     Table,
-    as_numbers,
     check_count,
     check_slots,
     check_time,
@@ -37,46 +37,20 @@ __all__ = [
     "check_time",
 ]
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 SlaSteps = Sequence[tuple[float, float]]
 
 
-def _column(field: str, values: Any, count: int | None) -> npt.NDArray[Any]:
-    """One-dimensional numbers, a scalar spread over all jobs."""
-    array = as_numbers(field, values)
-    if array.ndim == 0:
-        array = np.full(1 if count is None else count, array)
-    if array.ndim != 1:
-        raise ValueError(f"{field} has {counted(array.ndim, 'dimension')}, expected 1")
-    if count is not None and len(array) != count:
-        raise ValueError(f"{field} has {counted(len(array), 'entry')} but work has {count}")
-    return array
-
-
 def _floats(field: str, values: Any, count: int | None) -> Floats:
-    return np.array(_column(field, values, count), dtype=np.float64, order="C")
+    return np.array(floats_of(field, given(field, values), count, "work"))
 
 
 def _integers(field: str, values: Any, count: int) -> Integers:
-    array = _column(field, values, count)
-    if array.dtype.kind == "f":
-        for bad in np.flatnonzero(~(np.isfinite(array) & (array == np.floor(array))))[:1]:
-            raise ValueError(f"{field}[{bad}] = {array[bad]}: must be a whole number")
-    for bad in np.flatnonzero(array < 0)[:1]:
-        least = 1 if field == "max_slots" else 0
-        raise ValueError(f"{field}[{bad}] = {array[bad]}: must be at least {least}")
-    # Anything above ALL_SLOTS means the same; clipped here it cannot wrap around in the cast.
-    clipped: Integers = np.clip(array, 0, ALL_SLOTS).astype(np.int64, order="C")
-    return clipped
+    least = 1 if field == "max_slots" else 0
+    return np.array(integers_of(field, given(field, values), count, least, "work"))
 
 
 def _deadlines(values: Any, count: int) -> Floats:
-    if values is None:
-        return np.full(count, np.inf)
-    if isinstance(values, (list, tuple)):
-        values = [np.inf if value is None else value for value in values]
-    return _floats("deadline", values, count)
+    return _floats("deadline", np.inf if values is None else values, count)
 
 
 def _names(field: str, values: Any, count: int) -> tuple[str, ...]:
@@ -283,14 +257,15 @@ class Jobs(Table):
 
 
 def _flatten_sla(
-    sla: Sequence[SlaSteps | None] | None, count: int
+    sla: Sequence[SlaSteps | None] | None, count: int, beside: str = "work"
 ) -> tuple[Integers, Floats, Floats]:
+    """Steps of each job as offsets, times and penalties; not yet checked for their order."""
     if sla is None:
         return np.zeros(count + 1, dtype=np.int64), np.empty(0), np.empty(0)
     if isinstance(sla, str) or not hasattr(sla, "__len__"):
         raise ValueError(f"sla = {shown(sla)}: one list of steps per job")
     if len(sla) != count:
-        raise ValueError(f"sla has {counted(len(sla), 'entry')} but work has {count}")
+        raise ValueError(f"sla has {counted(len(sla), 'entry')} but {beside} has {count}")
     times: list[float] = []
     penalties: list[float] = []
     offset = [0]

@@ -1,7 +1,7 @@
 """How objects show themselves: one brief line, and where they find what presents them at length.
 
 Results (plans, simulations) offer ``plot`` and the like, but drawing stands further right in the house
-than they do. Presenters register here when the package is imported; results look them up by name.
+than they do. Presenters register here once one of them is needed; results look them up by name.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["as_html", "brief", "counted", "present", "register"]
+__all__ = ["as_html", "brief", "counted", "present", "present_from", "register"]
 
 _PRESENTERS: dict[str, Callable[..., Any]] = {}
+_LOADERS: list[Callable[[], object]] = []
 _FEW = 4  # entries that a brief line shows
 
 
@@ -23,8 +24,16 @@ def register(name: str, presenter: Callable[..., Any]) -> None:
     _PRESENTERS[name] = presenter
 
 
+def present_from(load: Callable[[], object]) -> None:
+    """Say what registers the presenters, to be called before the first of them is."""
+    _LOADERS.append(load)
+
+
 def present(name: str, result: object, *args: Any, **options: Any) -> Any:
     """Call the presenter of that name."""
+    if name not in _PRESENTERS:
+        for load in _LOADERS:
+            load()
     return _PRESENTERS[name](result, *args, **options)
 
 

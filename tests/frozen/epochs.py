@@ -71,7 +71,7 @@ class Jobs(Adapter):
         self.epoch.remove(self.of(keys))
 
     def decide(self, now, slots=None, value=False, plan=False):
-        decision = self.epoch.decide(now, slots)
+        decision = self.epoch.decide(now, slots=slots)
         yield f"{now} {self.moved(decision)}"
         if value:
             yield words(value=decision.value, lower_bound=decision.lower_bound)

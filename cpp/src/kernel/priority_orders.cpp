@@ -2,15 +2,19 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "malleable/kernel/vector_clones.hpp"
 
 namespace malleable {
 namespace {
 
-// Last time, from now, at which the job pays no more than `level`.
-double due_of(const Problem& problem, const Penalties& penalties, std::size_t j, double level) {
-  const double latest = penalties.latest(j, level);
+constexpr double kNever = std::numeric_limits<double>::quiet_NaN();
+
+// Last time, from now, at which the job pays no more than `level`, which it does at `near`.
+double due_of(const Problem& problem, const Penalties& penalties, std::size_t j, double level,
+              double near = kNever) {
+  const double latest = penalties.latest(j, level, near);
   return std::isfinite(latest) ? latest + tolerance(latest) - problem.now : latest;
 }
 
@@ -73,7 +77,8 @@ void PriorityOrders::study(const Problem& problem, const Penalties& penalties,
     // A line that rises is late from the start.
     due_[j] = penalties.linear() && rate_[j] > 0.0
                   ? earliest[j]
-                  : due_of(problem, penalties, j, penalties(j, problem.now + earliest[j]));
+                  : due_of(problem, penalties, j, penalties(j, problem.now + earliest[j]),
+                           problem.now + earliest[j]);
   }
 }
 

@@ -22,8 +22,6 @@ bool StrictDeadlines::study(const Penalties& penalties, double now, double horiz
   exact_.assign(n, false);
   bool any = false;
   double heaviest = 0.0, others = 0.0;
-  pure_ = true;
-  lost_ = false;
   for (std::size_t j = 0; j < n; ++j) {
     limit_[j] = penalties.last_finite(j);
     exact_[j] = penalties.is_custom(j);
@@ -31,6 +29,11 @@ bool StrictDeadlines::study(const Penalties& penalties, double now, double horiz
       any = true;
       heaviest = std::max(heaviest, penalties.weight(j));
     }
+  }
+  if (!any) return false;
+  pure_ = true;
+  lost_ = false;
+  for (std::size_t j = 0; j < n; ++j) {
     const bool idle = work[j] == 0.0;
     if (idle) lost_ |= penalties(j, idle_end[j]) == kInfinity;
     const double end = std::min(idle ? idle_end[j] : now + horizon, limit_[j]);
@@ -39,7 +42,6 @@ bool StrictDeadlines::study(const Penalties& penalties, double now, double horiz
     if (late < kInfinity) others += std::max(std::fabs(early), std::fabs(late));
     pure_ &= early == 0.0 && late == 0.0;
   }
-  if (!any) return false;
   miss_.assign(n, kInfinity);  // a finite penalty may say what it likes
   least_ = kInfinity;
   for (std::size_t j = 0; j < n; ++j) {

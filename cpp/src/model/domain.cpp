@@ -60,6 +60,13 @@ void validate_slots(std::int64_t slots) {
   }
 }
 
+void validate_capacity(std::int64_t slots) {
+  if (slots < 0 || slots > kMostSlots) {
+    throw std::invalid_argument("slots = " + std::to_string(slots) +
+                                ": must be at least 0 and at most 2^50");
+  }
+}
+
 void check_offsets(const std::string& field, std::span<const std::int64_t> offset, std::size_t rows,
                    std::size_t end) {
   check_length(field, offset.size(), rows + 1);

@@ -18,42 +18,41 @@ void check_counts(const char* field, std::span<const std::int64_t> values, std::
   }
 }
 
-void validate_sla(const JobsView& jobs) {
-  const auto& offset = jobs.sla_offset;
-  if (offset.empty() && jobs.size() == 0 && jobs.sla_time.empty()) return;
-  if (offset.empty()) check_length("sla", 0, jobs.size() > 0 ? jobs.size() : 1, "work");
-  check_length("sla", offset.size() - 1, jobs.size(), "work");
-  if (offset.front() != 0 || offset.back() != static_cast<std::int64_t>(jobs.sla_time.size()) ||
-      jobs.sla_time.size() != jobs.sla_penalty.size()) {
+}  // namespace
+
+void validate_steps(std::size_t jobs, std::span<const std::int64_t> offset,
+                    std::span<const double> time, std::span<const double> penalty) {
+  if (offset.empty() && jobs == 0 && time.empty()) return;
+  if (offset.empty()) check_length("sla", 0, jobs > 0 ? jobs : 1, "work");
+  check_length("sla", offset.size() - 1, jobs, "work");
+  if (offset.front() != 0 || offset.back() != static_cast<std::int64_t>(time.size()) ||
+      time.size() != penalty.size()) {
     throw std::invalid_argument("sla offsets do not match the steps");
   }
-  for (std::size_t j = 0; j < jobs.size(); ++j) {
+  for (std::size_t j = 0; j < jobs; ++j) {
     if (offset[j + 1] < offset[j]) throw std::invalid_argument("sla offsets decrease");
   }
-  for (std::size_t j = 0; j < jobs.size(); ++j) {
+  for (std::size_t j = 0; j < jobs; ++j) {
     for (auto k = static_cast<std::size_t>(offset[j]); k < static_cast<std::size_t>(offset[j + 1]);
          ++k) {
       const bool first = k == static_cast<std::size_t>(offset[j]);
-      if (!(std::fabs(jobs.sla_time[k]) <= kLatestTime)) {
-        throw FieldError("sla", j, jobs.sla_time[k],
+      if (!(std::fabs(time[k]) <= kLatestTime)) {
+        throw FieldError("sla", j, time[k],
                          "a step's time must be finite, from -1e12 to 1e12 seconds");
       }
-      if (!kWeightRange.holds(jobs.sla_penalty[k])) {
-        throw FieldError("sla", j, jobs.sla_penalty[k],
+      if (!kWeightRange.holds(penalty[k])) {
+        throw FieldError("sla", j, penalty[k],
                          "a step's penalty must be finite and at least 0: 0 or from 1e-12 to 1e12");
       }
-      if (!first && jobs.sla_time[k] <= jobs.sla_time[k - 1]) {
-        throw FieldError("sla", j, jobs.sla_time[k], "the steps' times must increase");
+      if (!first && time[k] <= time[k - 1]) {
+        throw FieldError("sla", j, time[k], "the steps' times must increase");
       }
-      if (!first && jobs.sla_penalty[k] < jobs.sla_penalty[k - 1]) {
-        throw FieldError("sla", j, jobs.sla_penalty[k],
-                         "penalties are cumulative and must not fall");
+      if (!first && penalty[k] < penalty[k - 1]) {
+        throw FieldError("sla", j, penalty[k], "penalties are cumulative and must not fall");
       }
     }
   }
 }
-
-}  // namespace
 
 void validate(const JobsView& jobs) {
   const std::size_t n = jobs.size();
@@ -75,7 +74,7 @@ void validate(const JobsView& jobs) {
           "above max_slots[" + std::to_string(j) + "] = " + std::to_string(jobs.max_slots[j]));
     }
   }
-  validate_sla(jobs);
+  validate_steps(n, jobs.sla_offset, jobs.sla_time, jobs.sla_penalty);
 }
 
 }  // namespace malleable

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <stdexcept>
+#include <string>
 
 #include "malleable/model/error.hpp"
 #include "malleable/model/length.hpp"
@@ -15,17 +16,32 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
+Kind kind_of(std::int64_t code) {
+  constexpr auto kCount = static_cast<std::int64_t>(std::size(kKinds));
+  if (code >= 0 && code < kCount) return static_cast<Kind>(code);
+  std::string names;
+  for (const KindInfo& kind : kKinds)
+    names += names.empty() ? kind.name : std::string(", ") + kind.name;
+  throw std::invalid_argument("kind = " + std::to_string(code) + ": must be from 0 to " +
+                              std::to_string(kCount - 1) + " (" + names + ")");
+}
+
+void check_needed_deadline(Kind kind, std::size_t row, double deadline) {
+  if (std::isfinite(deadline)) return;
+  throw FieldError("deadline", row, deadline, std::string(info(kind).name) + " needs a deadline");
+}
+
 // Latest t with f(t) <= level for a function known only by its values: double (60 times at most),
 // then halve.
-double Penalties::latest_custom(std::size_t j, double level) const {
+double Penalties::latest_own(std::size_t j, double level) const {
   double low = 0.0, high = 1.0;
-  if (custom(j, 0.0) > level) {  // look to the left of zero
-    while (custom(j, low = -high) > level) {
+  if (own(j, 0.0) > level) {  // look to the left of zero
+    while (own(j, low = -high) > level) {
       if ((high *= 2.0) > 1e18) return -kInf;
     }
     high = low == -1.0 ? 0.0 : low / 2.0;
   } else {
-    while (custom(j, high) <= level) {
+    while (own(j, high) <= level) {
       low = high;
       if ((high *= 2.0) > 1e18) return kInf;
     }
@@ -33,9 +49,35 @@ double Penalties::latest_custom(std::size_t j, double level) const {
   for (int step = 0; step < 200; ++step) {
     const double middle = low + (high - low) / 2.0;
     if (middle <= low || middle >= high) break;
-    (custom(j, middle) <= level ? low : high) = middle;
+    (own(j, middle) <= level ? low : high) = middle;
   }
   return low;
+}
+
+// The same for those that were asked about before: most stand where they stood, or rise so steadily
+// that the answer is a few digits behind `near`.
+double Penalties::latest_remembered(std::size_t j, double level, double near) const {
+  constexpr double kFar = 0x1p59;  // where latest_own() gives up
+  constexpr int kSteps = 12;
+  const bool limit = level == std::numeric_limits<double>::max();
+  double& known = (limit ? limit_ : due_)[j];
+  if (limit && !std::isnan(known)) return known;  // no other time can follow
+  if (!std::isnan(known) && own(j, known) <= level && own(j, std::nextafter(known, kInf)) > level) {
+    return known;
+  }
+  if (own(j, kFar) <= level) return limit ? known = kInf : kInf;
+  double step = std::isnan(near) ? 0.0 : std::nextafter(near, kInf) - near;
+  for (int k = 0; step > 0.0 && k < kSteps; ++k, step *= 2.0) {
+    double low = near, high = near + step;
+    if (own(j, high) <= level) continue;
+    for (int halved = 0; halved <= kSteps; ++halved) {
+      const double middle = low + (high - low) / 2.0;
+      if (middle <= low || middle >= high) break;
+      (own(j, middle) <= level ? low : high) = middle;
+    }
+    return known = low;
+  }
+  return known = latest_own(j, level);
 }
 
 void Penalties::row(double at, double value, double slope) {
@@ -55,18 +97,17 @@ void Penalties::build(const JobsView& jobs, std::span<const double> size,
   const auto kind_of = [&](std::size_t j) { return kinds.size() == 1 ? kinds[0] : kinds[j]; };
   for (std::size_t j = 0; j < n; ++j) {
     const Kind kind = kind_of(j);
-    if (kind == Kind::kLateness && !std::isfinite(jobs.deadline[j])) {
-      throw FieldError("deadline", j, jobs.deadline[j], "lateness needs a deadline");
-    }
-    if (kind == Kind::kCustom && custom == nullptr) {
+    if (info(kind).needs_deadline) check_needed_deadline(kind, j, jobs.deadline[j]);
+    if (info(kind).custom && custom == nullptr) {
       throw std::invalid_argument("objective custom needs a penalty function");
     }
   }
   custom_ = custom;
   names_.assign(names.begin(), names.end());
+  due_ = limit_ = {};
   most_.clear();
-  const auto endless = [](Kind kind) { return kind == Kind::kStrict || kind == Kind::kCustom; };
-  may_be_infinite_ = std::any_of(kinds.begin(), kinds.end(), endless);
+  may_be_infinite_ =
+      std::any_of(kinds.begin(), kinds.end(), [](Kind kind) { return info(kind).endless; });
   weight_.clear();
   if (may_be_infinite_) weight_.assign(jobs.weight.begin(), jobs.weight.end());
   offset_.clear();
@@ -122,6 +163,7 @@ void Penalties::build(const JobsView& jobs, std::span<const double> size,
 
 void Penalties::build_finite(const Penalties& from, std::span<const double> miss) {
   *this = from;
+  due_ = limit_ = {};  // other functions
   may_be_infinite_ = false;
   most_.assign(miss.begin(), miss.end());
   for (std::size_t j = 0; j < size(); ++j) {
@@ -138,9 +180,9 @@ void Penalties::build_shifted(const Penalties& from, std::span<const double> shi
   }
 }
 
-double Penalties::latest(std::size_t j, double level) const {
+double Penalties::latest(std::size_t j, double level, double near) const {
   const std::size_t first = offset_[j], end = offset_[j + 1];
-  if (first == end) return latest_custom(j, level);
+  if (first == end) return due_.empty() ? latest_own(j, level) : latest_remembered(j, level, near);
   double until = kInf;  // where the row under inspection ends
   for (std::size_t r = end; r-- > first; until = at_[r]) {
     // Just after its start the row has value_[r]; the first row has no start.
@@ -159,7 +201,7 @@ double Penalties::next_value(std::size_t j, double level) const {
   if (t == kInf) return kInf;
   const std::size_t first = offset_[j], end = offset_[j + 1];
   if (first == end) {
-    return std::max(level, custom(j, t + 2.0 * tolerance(t)));
+    return std::max(level, own(j, t + 2.0 * tolerance(t)));
   }
   if (t == -kInf) return slope_[first] > 0.0 ? level : value_[first];
   // Several rows may start at t; the last one is what a later completion pays.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "malleable/policy/registry.hpp"
+
 namespace malleable {
 
 ClusterEpoch::ClusterEpoch(const EpochOptions& options, bool at_least_one, bool by_user,
@@ -10,22 +12,22 @@ ClusterEpoch::ClusterEpoch(const EpochOptions& options, bool at_least_one, bool 
     : options_(options),
       at_least_one_(at_least_one),
       by_user_(by_user),
-      fair_(options.policy == EpochPolicy::kFair && options.min_mode == MinMode::kGuarantee &&
-            pool_minimum == 0.0),
       pool_minimum_(pool_minimum) {
+  const Promises& promises = find_policy(options.policy).promises;
   options_.stable = true;
-  // Smith's ratios and waterlines say the same at any time.
-  const bool plain = options.aggregate == Aggregate::kSum &&
-                     (options.kind == Kind::kResponse || options.kind == Kind::kCompletion ||
-                      options.kind == Kind::kStretch || options.kind == Kind::kLateness);
-  time_matters_ = options.policy == EpochPolicy::kFlex && (!plain || options.effort.has_value());
+  fair_ = promises.shares == Shares::kEqual && options.min_mode == MinMode::kGuarantee &&
+          pool_minimum == 0.0;
+  follows_objective_ = promises.follows_objective;
+  // Smith's ratios say the same at any time.
+  const bool plain = options.aggregate == Aggregate::kSum && info(options.kind).steady;
+  time_matters_ = promises.depends_on_time && (!plain || options.effort.has_value());
 }
 
 // FLEX's order where it is Smith's: work left over weight, for stretch times original size.
 double ClusterEpoch::precedence(const ClusterState& state, Index job, int pool) const {
-  if (options_.policy != EpochPolicy::kFlex || time_matters_) return 0.0;
+  if (!follows_objective_ || time_matters_) return 0.0;
   const double work = state.demand(job, pool).work;
-  const double size = options_.kind == Kind::kStretch ? state.size[job] : 1.0;
+  const double size = info(options_.kind).per_size ? state.size[job] : 1.0;
   return work * size / state.jobs.weight_of(job);
 }
 

@@ -2,28 +2,35 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 
 #include "malleable/model/error.hpp"
 #include "malleable/model/length.hpp"
+#include "malleable/policy/registry.hpp"
 
 namespace malleable {
 
 Epoch::Epoch(std::int64_t slots, const EpochOptions& options) : options_(options), slots_(slots) {
-  validate_slots(slots);
+  validate_capacity(slots);
   check_amount("hysteresis", options.hysteresis, kWeightRange);
-  if (options.kind == Kind::kCustom) {
-    throw std::invalid_argument(
-        "objective custom: an epoch has no place for the caller's function");
-  }
-  if (options.policy != EpochPolicy::kFlex && (options.hysteresis > 0.0 || options.effort)) {
+  const Policy& policy = find_policy(options.policy);
+  if (!policy.promises.follows_objective && (options.hysteresis > 0.0 || options.effort)) {
     throw std::invalid_argument("hysteresis and effort apply to the policy flex only");
   }
+  look_up();
+}
+
+void Epoch::look_up() {
+  const Promises& promises = find_policy(options_.policy).promises;
+  ignores_minima_ = promises.ignores_minima;
+  shares_ = promises.shares;
 }
 
 void Epoch::set_slots(std::int64_t slots) {
-  validate_slots(slots);
+  validate_capacity(slots);
   if (slots == slots_) return;
   slots_ = slots;
   ++version_;
@@ -31,41 +38,51 @@ void Epoch::set_slots(std::int64_t slots) {
   selection_.reset();
 }
 
+// Small is urgent.
+inline double Epoch::key_of(std::size_t row) const {
+  const bool fifo = options_.policy == EpochPolicy::kFifo;
+  if (!(work_[row] > 0.0)) return fifo ? -2.0 * kLatestTime : 0.0;  // before all others
+  if (fifo) return arrival_[row];
+  // Smith's ratio: work over the rate at which the penalty rises.
+  const double size = info(kind_[row]).per_size ? size_[row] : 1.0;
+  double key = kInfinity;
+  if (weight_[row] > 0.0 && size > 0.0) key = work_[row] * (size / weight_[row]);
+  if (options_.hysteresis > 0.0 && given_[row] > static_cast<std::int64_t>(low_[row])) {
+    key /= 1.0 + options_.hysteresis;
+  }
+  return key;
+}
+
 // Brings what is derived from a row's columns up to date.
 void Epoch::refresh(std::size_t row) {
-  const bool fifo = options_.policy == EpochPolicy::kFifo;
-  const bool has_work = work_[row] > 0.0;
-  const std::int64_t minimum = fifo ? 0 : min_slots_[row];
-  const double low = static_cast<double>(minimum);
+  const double low = ignores_minima_ ? 0.0 : static_cast<double>(min_slots_[row]);
   if (low != low_[row]) {
     minima_ += low - low_[row];
     minima_stale_ |= std::max(low, low_[row]) > 4e9 || minima_ > 4e15;
     low_[row] = low;
     touched_.push_back(id_[row]);
   }
-  const std::int64_t most = has_work ? max_slots_[row] : kept_by(row);
+  const std::int64_t most = work_[row] > 0.0 ? max_slots_[row] : kept_by(row);
   room_[row] = std::max(0.0, static_cast<double>(std::min(most, slots_)) - low);
-  double key = kInfinity;
-  if (!has_work) {
-    key = fifo ? -2.0 * kLatestTime : 0.0;  // before all others
-  } else if (fifo) {
-    key = arrival_[row];
-  } else {
-    // Smith's ratio: work over the rate at which the penalty rises.
-    const double size = options_.kind == Kind::kStretch ? size_[row] : 1.0;
-    if (weight_[row] > 0.0 && size > 0.0) key = work_[row] * (size / weight_[row]);
-    if (given_[row] > static_cast<std::int64_t>(low)) key /= 1.0 + options_.hysteresis;
-  }
-  key_[row] = key;
+  key_[row] = key_of(row);
 }
 
-std::int64_t Epoch::add(const JobsView& jobs, std::span<const double> size) {
+std::int64_t Epoch::add(const JobsView& jobs, std::span<const double> size,
+                        std::span<const Kind> kinds) {
   validate(jobs);
   check_length("size", size.size(), jobs.size(), "work");
   check_amounts("size", size, kTotalRange);
+  if (!kinds.empty() && kinds.size() != jobs.size()) {
+    throw std::invalid_argument("kind has " + std::to_string(kinds.size()) +
+                                " entries but work has " + std::to_string(jobs.size()));
+  }
+  const auto kind_at = [&](std::size_t j) { return kinds.empty() ? options_.kind : kinds[j]; };
   for (std::size_t j = 0; j < jobs.size(); ++j) {
-    if (options_.kind == Kind::kLateness && !std::isfinite(jobs.deadline[j])) {
-      throw FieldError("deadline", j, jobs.deadline[j], "lateness needs a deadline");
+    const KindInfo& kind = info(kind_at(j));
+    if (kind.needs_deadline) check_needed_deadline(kind_at(j), j, jobs.deadline[j]);
+    if (kind.custom && custom_ == nullptr) {
+      throw std::invalid_argument("kind[" + std::to_string(j) +
+                                  "] = custom: needs a penalty function");
     }
   }
   const std::int64_t first_id = next_id_;
@@ -81,19 +98,21 @@ std::int64_t Epoch::add(const JobsView& jobs, std::span<const double> size) {
   append(max_slots_, jobs.max_slots);
   const std::size_t rows = id_.size() + jobs.size();
   for (auto* column : {&low_, &room_, &key_}) column->resize(rows, 0.0);
+  for (auto* column : {&due_seen_, &limit_seen_}) {
+    column->resize(rows, std::numeric_limits<double>::quiet_NaN());
+  }
   for (auto* column : {&given_, &before_}) column->resize(rows, 0);
   for (auto* column : {&changed_, &marked_}) column->resize(rows, 0);
   for (std::size_t j = 0; j < jobs.size(); ++j) {
     const std::size_t row = id_.size();
     const auto begin = static_cast<std::size_t>(jobs.sla_offset[j]);
     const auto end = static_cast<std::size_t>(jobs.sla_offset[j + 1]);
-    sla_first_.push_back(sla_time_.size());
-    sla_count_.push_back(end - begin);
-    for (std::size_t k = begin; k < end; ++k) {
-      sla_time_.push_back(jobs.sla_time[k]);
-      sla_penalty_.push_back(jobs.sla_penalty[k]);
-    }
-    steps_ += end - begin;
+    kind_.push_back(kind_at(j));
+    ++of_kind_[static_cast<std::size_t>(kind_at(j))];
+    sla_first_.push_back(0);
+    sla_count_.push_back(0);
+    add_steps(row, jobs.sla_time.subspan(begin, end - begin),
+              jobs.sla_penalty.subspan(begin, end - begin));
     latest_arrival_ = std::max(latest_arrival_, jobs.arrival[j]);
     const auto page = static_cast<std::size_t>(next_id_) / kPage;
     if (page >= pages_.size()) pages_.resize(page + 1);
@@ -105,6 +124,17 @@ std::int64_t Epoch::add(const JobsView& jobs, std::span<const double> size) {
   }
   ++version_;
   return first_id;
+}
+
+// In place of those that the row has.
+void Epoch::add_steps(std::size_t row, std::span<const double> time,
+                      std::span<const double> penalty) {
+  steps_ += time.size();
+  steps_ -= sla_count_[row];
+  sla_first_[row] = sla_time_.size();
+  sla_count_[row] = time.size();
+  sla_time_.insert(sla_time_.end(), time.begin(), time.end());
+  sla_penalty_.insert(sla_penalty_.end(), penalty.begin(), penalty.end());
 }
 
 Index& Epoch::slot_of(std::int64_t id) {
@@ -134,12 +164,16 @@ void Epoch::update(std::span<const std::int64_t> ids, const Changes& changes) {
   check_amounts("work", changes.work, kLeftRange);
   check_amounts("weight", changes.weight, kWeightRange);
   check_deadlines(changes.deadline);
+  const bool steps = !changes.sla_offset.empty();
+  if (steps) {
+    validate_steps(ids.size(), changes.sla_offset, changes.sla_time, changes.sla_penalty);
+  }
   for (std::size_t k = 0; k < ids.size(); ++k) {
     const std::size_t row = rows[k];
-    if (options_.kind == Kind::kLateness && !changes.deadline.empty() &&
-        changes.deadline[k] == kInfinity) {
-      throw FieldError("deadline", k, changes.deadline[k], "lateness needs a deadline");
+    if (!changes.deadline.empty() && info(kind_[row]).needs_deadline) {
+      check_needed_deadline(kind_[row], k, changes.deadline[k]);
     }
+    if (changes.min_slots.empty() && changes.max_slots.empty()) continue;
     const std::int64_t low = changes.min_slots.empty() ? min_slots_[row] : changes.min_slots[k];
     const std::int64_t high = changes.max_slots.empty() ? max_slots_[row] : changes.max_slots[k];
     if (high < 1) {
@@ -156,15 +190,28 @@ void Epoch::update(std::span<const std::int64_t> ids, const Changes& changes) {
     if (low > kMostSlots)
       throw FieldError("min_slots", k, static_cast<long long>(low), "must be at most 2^50");
   }
+  const bool limits = !changes.min_slots.empty() || !changes.max_slots.empty();
   for (std::size_t k = 0; k < ids.size(); ++k) {
     const std::size_t row = rows[k];
+    const bool had_work = work_[row] > 0.0;
     if (!changes.work.empty()) work_[row] = left_of(changes.work[k]);
     if (!changes.min_slots.empty()) min_slots_[row] = changes.min_slots[k];
     if (!changes.max_slots.empty()) max_slots_[row] = changes.max_slots[k];
     if (!changes.deadline.empty()) deadline_[row] = changes.deadline[k];
     if (!changes.weight.empty()) weight_[row] = changes.weight[k];
-    refresh(row);
+    if (steps) {
+      const auto first = static_cast<std::size_t>(changes.sla_offset[k]);
+      const auto count = static_cast<std::size_t>(changes.sla_offset[k + 1]) - first;
+      add_steps(row, changes.sla_time.subspan(first, count),
+                changes.sla_penalty.subspan(first, count));
+    }
+    if (limits || had_work != (work_[row] > 0.0)) {
+      refresh(row);
+    } else {
+      key_[row] = key_of(row);
+    }
   }
+  if (sla_time_.size() > 2 * steps_ + 1024) tidy_steps();
   ++version_;
 }
 
@@ -179,6 +226,7 @@ void Epoch::remove(std::span<const std::int64_t> ids) {
     minima_ -= low_[row];
     minima_stale_ |= low_[row] > 4e9;
     steps_ -= sla_count_[row];
+    --of_kind_[static_cast<std::size_t>(kind_[row])];
     if (options_.stable) {
       gaps_.push_back(row);
     } else {
@@ -191,27 +239,33 @@ void Epoch::remove(std::span<const std::int64_t> ids) {
   ++version_;
 }
 
-// The last row takes the place of this one.
-void Epoch::erase(std::size_t row) {
-  const std::size_t last = id_.size() - 1;
-  if (row != last) slot_of(id_[last]) = static_cast<Index>(row);
-  const auto close = [&](auto& column) {
-    column[row] = column[last];
-    column.pop_back();
-  };
-  for (auto* column : {&work_, &size_, &arrival_, &weight_, &deadline_, &low_, &room_, &key_}) {
+template <typename Close>
+void Epoch::each_column(Close close) {
+  for (auto* column : {&work_, &size_, &arrival_, &weight_, &deadline_, &low_, &room_, &key_,
+                       &due_seen_, &limit_seen_}) {
     close(*column);
   }
   for (auto* column : {&id_, &min_slots_, &max_slots_, &given_, &before_}) close(*column);
   for (auto* column : {&sla_first_, &sla_count_}) close(*column);
   for (auto* column : {&changed_, &marked_}) close(*column);
+  close(kind_);
+}
+
+// The last row takes the place of this one.
+void Epoch::erase(std::size_t row) {
+  const std::size_t last = id_.size() - 1;
+  if (row != last) slot_of(id_[last]) = static_cast<Index>(row);
+  each_column([&](auto& column) {
+    column[row] = column[last];
+    column.pop_back();
+  });
 }
 
 // Rows whose ids are gone leave; the others keep their order.
 void Epoch::close_gaps() {
   if (gaps_.empty()) return;
   std::sort(gaps_.begin(), gaps_.end());
-  const auto close = [&](auto& column) {
+  each_column([&](auto& column) {
     auto kept = column.begin() + static_cast<std::ptrdiff_t>(gaps_.front());
     for (std::size_t k = 0; k < gaps_.size(); ++k) {
       const std::size_t end = k + 1 < gaps_.size() ? gaps_[k + 1] : column.size();
@@ -219,13 +273,7 @@ void Epoch::close_gaps() {
                        column.begin() + static_cast<std::ptrdiff_t>(end), kept);
     }
     column.erase(kept, column.end());
-  };
-  for (auto* column : {&work_, &size_, &arrival_, &weight_, &deadline_, &low_, &room_, &key_}) {
-    close(*column);
-  }
-  for (auto* column : {&id_, &min_slots_, &max_slots_, &given_, &before_}) close(*column);
-  for (auto* column : {&sla_first_, &sla_count_}) close(*column);
-  for (auto* column : {&changed_, &marked_}) close(*column);
+  });
   for (std::size_t row = gaps_.front(); row < id_.size(); ++row) {
     slot_of(id_[row]) = static_cast<Index>(row);
   }
@@ -252,8 +300,10 @@ bool Epoch::keyed() const {
   if (options_.min_mode == MinMode::kGang || options_.effort) return false;
   if (options_.policy == EpochPolicy::kFifo) return true;
   if (options_.policy != EpochPolicy::kFlex || options_.aggregate != Aggregate::kSum) return false;
-  return options_.kind == Kind::kResponse || options_.kind == Kind::kCompletion ||
-         options_.kind == Kind::kStretch || options_.kind == Kind::kLateness;
+  for (std::size_t k = 0; k < std::size(kKinds); ++k) {
+    if (of_kind_[k] > 0 && !kKinds[k].steady) return false;
+  }
+  return true;
 }
 
 // Back to the minimum, remembering what the job had.
@@ -302,13 +352,28 @@ void Epoch::build_instance() {
     step_offset_.push_back(static_cast<std::int64_t>(step_time_.size()));
   }
   ended_.assign(n, now_);  // whoever has nothing left
-  penalties_.build(planned_jobs(), size_, {&options_.kind, 1});
+  constexpr auto kOwn = static_cast<std::size_t>(Kind::kCustom);
+  const std::span<const std::int64_t> names =
+      of_kind_[kOwn] > 0 ? std::span<const std::int64_t>(id_) : std::span<const std::int64_t>();
+  penalties_.build(planned_jobs(), size_, planned_kinds(), custom_, names);
+  if (!names.empty()) penalties_.remember(due_seen_, limit_seen_);
   problem_.build(work_, ended_, min_slots_, max_slots_, slots_, now_, options_.min_mode);
-  if (options_.policy == EpochPolicy::kFifo) problem_.drop_minima();
+  if (ignores_minima_) problem_.drop_minima();
+}
+
+// Some penalty is infinite from some time on.
+bool Epoch::has_strict() const {
+  if (of_kind_[static_cast<std::size_t>(Kind::kStrict)] > 0) return true;
+  if (of_kind_[static_cast<std::size_t>(Kind::kCustom)] == 0) return false;
+  for (std::size_t r = 0; r < id_.size(); ++r) {
+    if (info(kind_[r]).custom && penalties_.last_finite(r) < kInfinity) return true;
+  }
+  return false;
 }
 
 void Epoch::make_order() {
   const std::size_t n = id_.size();
+  const bool strict = options_.policy == EpochPolicy::kFlex && has_strict();
   order_.resize(n);
   if (options_.policy == EpochPolicy::kFifo) {
     sorter_.sort(arrival_, order_);
@@ -316,7 +381,7 @@ void Epoch::make_order() {
     planned_.emplace();
     flex_.plan(problem_, penalties_, options_.aggregate, {*options_.effort, kInfinity}, *planned_);
     order_ = planned_->order;
-  } else if (options_.kind == Kind::kStrict) {
+  } else if (strict) {
     planned_.emplace();
     flex_.plan_strict_order(problem_, penalties_, options_.aggregate, *planned_);
     order_ = planned_->order;
@@ -332,7 +397,7 @@ void Epoch::make_order() {
       rank_[k] = static_cast<double>(p + 1) / (holds ? 1.0 + options_.hysteresis : 1.0);
     }
     sorter_.sort(rank_, order_);
-    if (options_.kind == Kind::kStrict) {  // no deadline is given up for a job that holds slots
+    if (strict) {  // no deadline is given up for a job that holds slots
       Plan held;
       flex_.plan_order(problem_, penalties_, options_.aggregate, order_, true, held);
       if (held.value > planned_->value) {
@@ -376,7 +441,7 @@ const Problem& Epoch::set_kept_aside() {
     most_[r] = work_[r] > 0.0 ? max_slots_[r] : kept_by(r);
   }
   beside_.build(rest_, ended_, min_slots_, most_, slots_, now_, options_.min_mode);
-  if (options_.policy == EpochPolicy::kFifo) beside_.drop_minima();
+  if (ignores_minima_) beside_.drop_minima();
   double free = beside_.slots;
   if (!beside_.gang) {
     for (const double low : beside_.low) free -= low;
@@ -395,17 +460,27 @@ const Problem& Epoch::set_kept_aside() {
   return beside_;
 }
 
+// Without slots.
+void Epoch::decide_nothing() {
+  for (std::size_t r = 0; r < id_.size(); ++r) {
+    reset(r);
+    given_[r] = 0;
+  }
+  winners_.clear();
+  order_.resize(id_.size());
+  std::iota(order_.begin(), order_.end(), Index{0});
+  built_ = false;
+  all_touched_ = true;
+}
+
 // Any policy, by way of an instance of all jobs.
 void Epoch::decide_by_instance() {
   build_instance();
   built_ = true;
   const Problem& problem = set_kept_aside();
   share_.assign(id_.size(), 0.0);
-  if (options_.policy == EpochPolicy::kFair || options_.policy == EpochPolicy::kWdeq) {
-    const std::span<const double> weight = options_.policy == EpochPolicy::kWdeq
-                                               ? std::span<const double>(weight_)
-                                               : std::span<const double>();
-    waterline_.allocate(problem, weight, share_);
+  if (shares_ != Shares::kNone) {
+    waterline_.allocate(problem, shared_by(), share_);
   } else {
     make_order();
     if (planned_ && &problem == &problem_) {  // water-filling may give what no order does
@@ -423,8 +498,11 @@ void Epoch::decide_by_instance() {
 }
 
 void Epoch::decide(double now, std::optional<std::int64_t> slots) {
-  if (slots) validate_slots(*slots);
+  if (slots) validate_capacity(*slots);
   check_time("now", now);
+  if (now < now_) {
+    throw FieldError("now", now, "before " + std::to_string(now_) + ", times never fall");
+  }
   if (latest_arrival_ > now) {
     for (std::size_t r = 0; r < id_.size(); ++r) {
       if (arrival_[r] > now) {
@@ -450,8 +528,10 @@ void Epoch::decide(double now, std::optional<std::int64_t> slots) {
   }
   std::fill(changed_.begin(), changed_.end(), 0);
   affected_.clear();
-  by_key_ = keyed() && minima_ <= static_cast<double>(slots_);
-  if (by_key_) {
+  by_key_ = slots_ > 0 && keyed() && minima_ <= static_cast<double>(slots_);
+  if (slots_ == 0) {
+    decide_nothing();
+  } else if (by_key_) {
     decide_by_key();
   } else {
     decide_by_instance();
@@ -464,8 +544,10 @@ void Epoch::decide(double now, std::optional<std::int64_t> slots) {
   }
 }
 
-bool Epoch::by_waterline() const {
-  return options_.policy == EpochPolicy::kFair || options_.policy == EpochPolicy::kWdeq;
+// The weights of a waterline; empty: equal ones.
+std::span<const double> Epoch::shared_by() const {
+  return shares_ == Shares::kWeighted ? std::span<const double>(weight_)
+                                      : std::span<const double>();
 }
 
 void Epoch::recall() {
@@ -479,17 +561,29 @@ void Epoch::recall() {
   sorter_.sort(key_, order_);
 }
 
+// Who has work never ends, whatever the schedule.
+void Epoch::plan_nothing(Plan& plan) {
+  const std::size_t n = id_.size();
+  plan.order = order_;
+  plan.completion.resize(n);
+  for (std::size_t r = 0; r < n; ++r) {
+    plan.completion[r] = work_[r] > 0.0 ? kInfinity : now_;
+    if (work_[r] > 0.0) plan.status = Status::kInfeasible;
+  }
+  plan.start = plan.completion;
+  plan.value = plan.lower_bound = evaluate(penalties_, options_.aggregate, plan.completion);
+}
+
 // Its slots now are those of the decision.
 Plan Epoch::plan() {
   Plan plan;
-  if (!planned_) recall();
-  if (planned_) {
+  recall();
+  if (slots_ == 0) {
+    plan_nothing(plan);
+  } else if (planned_) {
     plan = *planned_;
-  } else if (by_waterline()) {
-    const std::span<const double> weight = options_.policy == EpochPolicy::kWdeq
-                                               ? std::span<const double>(weight_)
-                                               : std::span<const double>();
-    baseline_.waterline(problem_, penalties_, options_.aggregate, weight, plan);
+  } else if (shares_ != Shares::kNone) {
+    baseline_.waterline(problem_, penalties_, options_.aggregate, shared_by(), plan);
   } else {
     flex_.plan_order(problem_, penalties_, options_.aggregate, order_, true, plan);
   }
@@ -511,10 +605,15 @@ void Epoch::find_rows() {
 void Epoch::state(State& s) {
   s(options_, slots_, now_, latest_arrival_, version_, next_id_, id_, arrival_, work_, size_);
   s(min_slots_, max_slots_, weight_, deadline_, sla_first_, sla_count_, sla_time_, sla_penalty_);
+  s(kind_, of_kind_);
   s(steps_, low_, room_, key_, minima_, minima_stale_, given_, winners_, touched_, held_anew_);
   s(all_touched_, by_key_, selection_, planned_);
   if (!by_key_) s(order_);  // else the keys say it
   if (!s.reading()) return;
+  look_up();
+  for (auto* column : {&due_seen_, &limit_seen_}) {
+    column->assign(id_.size(), std::numeric_limits<double>::quiet_NaN());
+  }
   before_.assign(id_.size(), 0);
   for (auto* column : {&changed_, &marked_}) column->assign(id_.size(), 0);
   built_ = false;
@@ -522,7 +621,7 @@ void Epoch::state(State& s) {
 }
 
 Epoch::Assessment Epoch::assess() {
-  if (planned_ || by_waterline()) {
+  if (planned_ || shares_ != Shares::kNone || slots_ == 0) {
     const Plan whole = plan();
     return {whole.value, whole.lower_bound};
   }

@@ -31,9 +31,7 @@ FlowEpoch::FlowEpoch(std::int64_t slots, double task_work, const FlowEpochOption
 
 // Without an effort a decision needs no plan, unless the policy has nothing but plans.
 bool FlowEpoch::plans() const {
-  return options_.policy == FlowPolicy::kLiteral ||
-         (options_.effort &&
-          (options_.policy == FlowPolicy::kFlowFlex || options_.policy == FlowPolicy::kFast));
+  return !options_.baseline && (options_.effort || options_.method == FlowMethod::kLiteral);
 }
 
 FlowEpoch::Ids FlowEpoch::add(FlowTable::Additions&& added) {
@@ -150,7 +148,7 @@ void FlowEpoch::refresh(const FlowTable::Flow& flow, View& view) {
   view.queued = queued;
   view.alone =
       std::max(longest, view.volume / static_cast<double>(std::max<std::int64_t>(slots_, 1)));
-  if (options_.policy == FlowPolicy::kFifo || queued < 2) return;
+  if (options_.baseline == FlowBaseline::kFifo || queued < 2) return;
   for (std::size_t at = flow.end(); at-- > flow.first;) {
     const std::size_t row = flow.first + table_.topological[at];
     path_[row] += work_[row] / high_[row];
@@ -201,11 +199,11 @@ void FlowEpoch::order_flows() {
   }
   const std::size_t f = arrived_.size();
   sorted_.resize(f);
-  if (options_.policy == FlowPolicy::kFifo) {
+  if (options_.baseline == FlowBaseline::kFifo) {
     relaxed_.work.resize(f);
     for (std::size_t k = 0; k < f; ++k) relaxed_.work[k] = flows[arrived_[k]].arrival;
     sorter_.sort(relaxed_.work, sorted_);
-  } else if (options_.policy == FlowPolicy::kFair) {
+  } else if (options_.baseline == FlowBaseline::kFair) {
     std::iota(sorted_.begin(), sorted_.end(), Index{0});
   } else if (f > 0) {
     study_flows(arrived_, columns_);
@@ -430,7 +428,7 @@ const FlowEpoch::Decision& FlowEpoch::decide(double now, std::optional<std::int6
     for (const Index k : planned_->order) ordered_.push_back(arrived_[k]);
   }
   if (slots_ > 0) {
-    options_.policy == FlowPolicy::kFair ? serve_fair() : serve();
+    options_.baseline == FlowBaseline::kFair ? serve_fair() : serve();
   }
   report();
   return decision_;
@@ -487,16 +485,13 @@ void FlowEpoch::make_plan(const Table& table, bool keep_order, FlowPlan& plan) {
     if (at == table.id.end() || *at != id) continue;
     warm.push_back(static_cast<Index>(at - table.id.begin()));
   }
-  if (options_.policy == FlowPolicy::kFair || options_.policy == FlowPolicy::kFifo) {
-    plan_baseline(flow_problem_, penalties_, options_.aggregate,
-                  options_.policy == FlowPolicy::kFifo ? FlowBaseline::kFifo : FlowBaseline::kFair,
-                  table.arrival, plan);
+  if (options_.baseline) {
+    plan_baseline(flow_problem_, penalties_, options_.aggregate, *options_.baseline, table.arrival,
+                  plan);
     return;
   }
   FlowOptions options;
-  options.method = options_.policy == FlowPolicy::kFast      ? FlowMethod::kFast
-                   : options_.policy == FlowPolicy::kLiteral ? FlowMethod::kLiteral
-                                                             : FlowMethod::kBest;
+  options.method = options_.method;
   options.effort = options_.effort.value_or(0);
   options.warm = warm;
   options.hysteresis = keep_order ? kInfinity : options_.hysteresis;

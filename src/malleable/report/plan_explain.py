@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from malleable.planning import Plan
+from malleable.policies import Policy, policy_of
 from malleable.report.clock import Clock
 from malleable.report.plan_steps import Steps, slots_over_time
 from malleable.report.plan_views import plan_clock
@@ -30,7 +31,8 @@ def _lines(plan: Plan) -> Iterator[str]:
     has_work = jobs.work > 0
     waiting_line = [row for row in plan.order.tolist() if has_work[row]]
     place = {row: f"place {k} of {len(waiting_line)}" for k, row in enumerate(waiting_line, 1)}
-    guaranteed = plan.min_mode == "guarantee" and plan.policy != "fifo"
+    promises = policy_of("jobs", plan.policy)
+    guaranteed = plan.min_mode == "guarantee" and not promises.ignores_minima
     wanted = sum(jobs.min_slots[has_work].tolist())
     scaled = guaranteed and wanted > plan.slots
     rows = np.searchsorted(steps.job, np.arange(len(jobs) + 1)).tolist()
@@ -39,6 +41,8 @@ def _lines(plan: Plan) -> Iterator[str]:
         completion = float(plan.completion[row])
         if not has_work[row]:
             story = f"no work left, done at {clock.text(completion)} s"
+        elif plan.slots == 0:
+            story = "never runs: there are no slots"
         elif math.isinf(completion):
             story = (
                 f"never runs: it needs {counted(int(jobs.min_slots[row]), 'slot')} at once "
@@ -46,29 +50,28 @@ def _lines(plan: Plan) -> Iterator[str]:
             )
         else:
             now = int(plan.allocation[row])
-            reason = _reason(plan, row, now, place[row], scaled)
+            reason = _reason(plan, promises, row, now, place[row], scaled)
             story = f"{counted(now, 'slot')} now ({reason}), {_next(own, now, clock)}"
             story += f"; ends at {clock.text(completion)} s{_deadline(plan, row)}"
         cost = f"penalty {number(float(plan.penalty[row]))}"
         yield f"{printable(name)}: {story}; {cost}{_strict(plan, row)}"
 
 
-def _reason(plan: Plan, row: int, now: int, place: str, scaled: bool) -> str:
+def _reason(plan: Plan, promises: Policy, row: int, now: int, place: str, scaled: bool) -> str:
     """What bound the slots of a job that has work and will end."""
     low, high = int(plan.jobs.min_slots[row]), int(plan.jobs.max_slots[row])
-    equal_shares = plan.policy in ("fair", "wdeq")
-    share = "a weighted share" if plan.policy == "wdeq" else "an equal share"
+    share = "a weighted share" if promises.shares == "weighted" else "an equal share"
     if now >= min(high, plan.slots):
         return "its maximum" if high <= plan.slots else "all there are"
     if scaled:
         return f"its minimum of {low:,}, scaled to what there is"
     if now == 0:
-        if plan.min_mode == "gang" and low > 1 and plan.policy != "fifo":
+        if plan.min_mode == "gang" and low > 1 and not promises.ignores_minima:
             return f"waits for {low:,} at once, {place}"
         return f"waits, {place}"
-    if now == low and plan.policy != "fifo":
-        return f"its minimum; {share} is less" if equal_shares else f"its minimum, {place}"
-    return share if equal_shares else f"what is left at {place}"
+    if now == low and not promises.ignores_minima:
+        return f"its minimum; {share} is less" if promises.shares else f"its minimum, {place}"
+    return share if promises.shares else f"what is left at {place}"
 
 
 def _next(own: Steps, now: int, clock: Clock) -> str:

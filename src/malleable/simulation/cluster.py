@@ -12,7 +12,9 @@ import numpy.typing as npt
 
 from malleable import _core
 from malleable.adaptive_policy import Adaptive
-from malleable.objectives import KINDS, parse_objective
+from malleable.domain import check_whole
+from malleable.objectives import Objective, parse_objective
+from malleable.policies import policy_names, policy_of
 from malleable.simulation.cluster_outcome import (
     records_of,
     slowdown_of,
@@ -30,10 +32,7 @@ from malleable.workloads.map_reduce import checked_estimates
 
 __all__ = ["CLUSTER_POLICIES", "policy_name", "run"]
 
-_SRPT = ("srpt", "max-srpt", "split-srpt", "asrpt", "hesrpt")
-CLUSTER_POLICIES = (
-    "flex", "fair", "fifo", "wdeq", *_SRPT, "flowflex", "adaptive", "adaptive-literal",
-)  # fmt: skip
+CLUSTER_POLICIES = policy_names("cluster")
 
 
 _Speedups = tuple[float | Floats | None, ...] | None
@@ -72,16 +71,15 @@ def _policy(
             policy.core_options(), policy.matcher(), bool(policy.grouped), bool(policy.placement)
         )
     if isinstance(policy, str):
-        goal = parse_objective(objective)
-        if len(goal.kinds) != 1 or KINDS[int(goal.kinds[0])] in ("sla", "custom"):
-            raise ValueError(f"objective = {objective!r}: not one that cluster jobs have data for")
+        goal, code = _goal(objective)
+        family = policy_of("cluster", policy).family
         if policy == "fifo" and not by_user:
             return _core.ClusterFifo()
-        if policy in ("flex", "fair", "fifo", "wdeq"):
+        if family == "epoch":
             return _core.ClusterEpoch(
                 policy,
                 bool(goal.is_max),
-                int(goal.kinds[0]),
+                code,
                 float(hysteresis),
                 effort,
                 bool(at_least_one),
@@ -89,20 +87,18 @@ def _policy(
                 bool(settings.get("gang", False)),
                 float(settings.get("pool_minimum", 0.0)),
             )
-        if policy in _SRPT:
-            exponents: list[float] = []
-            useful: list[int] = []
-            if policy == "hesrpt" and (tables is not None or "rates" in settings):
-                exponents, useful = _exponents(tables, settings)
-            return _core.ClusterSrpt(
-                policy,
-                float(settings.get("speedup", 1.0)),
-                settings.get("rates", []),
-                exponents,
-                useful,
-                by_user,
-            )
-        raise ValueError(f"policy = {policy!r}: expected one of {', '.join(CLUSTER_POLICIES)}")
+        exponents: list[float] = []
+        useful: list[int] = []
+        if policy == "hesrpt" and (tables is not None or "rates" in settings):
+            exponents, useful = _exponents(tables, settings)
+        return _core.ClusterSrpt(
+            policy,
+            float(settings.get("speedup", 1.0)),
+            settings.get("rates", []),
+            exponents,
+            useful,
+            by_user,
+        )
     style = str(getattr(policy, "style", "targets"))
     own = policy if hasattr(policy, "decide") or hasattr(policy, "choose") else _Function(policy)
     return _core.ClusterCallback(
@@ -113,18 +109,25 @@ def _policy(
     )
 
 
+def _goal(objective: str) -> tuple[Objective, int]:
+    """The objective and the code of its one kind, which must not need what cluster jobs lack."""
+    goal = parse_objective(objective)
+    kind = goal.kind()
+    if kind is None or kind.uses_sla or kind.custom:
+        raise ValueError(f"objective = {objective!r}: not one that cluster jobs have data for")
+    return goal, int(goal.kinds[0])
+
+
 def _flowflex(
     jobs: ClusterJobs, objective: str, effort: int | None, believed: Floats, by_user: bool
 ) -> Any:
     """FlowFlex on flows of jobs (a job without one is its own)."""
-    goal = parse_objective(objective)
-    if len(goal.kinds) != 1 or KINDS[int(goal.kinds[0])] in ("sla", "custom"):
-        raise ValueError(f"objective = {objective!r}: not one that cluster jobs have data for")
+    goal, code = _goal(objective)
     flows = _numbers(jobs.flow, []) if jobs.flow is not None else np.arange(len(jobs))
     work = (believed * np.stack([jobs.maps, jobs.reduces], axis=1)).sum(axis=1)
     return _core.ClusterFlow(
         bool(goal.is_max),
-        int(goal.kinds[0]),
+        code,
         0 if effort is None else int(effort),
         by_user,
         flows.astype(np.int64),
@@ -364,7 +367,8 @@ def run(
     end = math.inf if horizon is None else float(horizon)
     if math.isnan(end) or end < 0.0:
         raise ValueError(f"horizon = {horizon}: must be at least 0")
-    if objective.endswith(":lateness") and not np.isfinite(jobs.deadline).all():
+    kind = parse_objective(objective).kind()
+    if kind is not None and kind.needs_deadline and not np.isfinite(jobs.deadline).all():
         row = int(np.flatnonzero(~np.isfinite(jobs.deadline))[0])
         raise ValueError(f"deadline[{row}] = {jobs.deadline[row]}: {objective} needs a deadline")
     if settings.get("gang"):
@@ -471,10 +475,7 @@ def _options(given: Mapping[str, Any]) -> dict[str, Any]:
                 raise ValueError(f"{name} = {value}: must be from {low:g} to {high:g}, and finite")
             checked[name] = float(value)
         elif name in _WHOLE:
-            whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-            if not whole or not 0 <= value <= _WHOLE[name]:
-                raise ValueError(f"{name} = {value!r}: must be a whole number, at least 0")
-            checked[name] = int(value)
+            checked[name] = check_whole(name, value, 0, _WHOLE[name])
         elif name in _FLAGS:
             if not isinstance(value, (bool, np.bool_)):
                 raise ValueError(f"{name} = {value!r}: must be true or false")

@@ -13,11 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core
+from malleable.domain import check_whole
+from malleable.policies import policy_names, policy_of
 from malleable.simulation.estimates import error_sigma
 from malleable.simulation.records import by_table_row, job_names, job_records
 from malleable.simulation.result import SimulationResult
 from malleable.tables import Floats, Integers
-from malleable.workloads.files import checked_choice, checked_whole
+from malleable.workloads.files import checked_choice
 from malleable.workloads.generate_map_reduce import MapReduceStream
 from malleable.workloads.map_reduce import MapReduceJobs, checked_estimates, join_tables
 
@@ -32,7 +34,7 @@ __all__ = [
     "srpt_finish",
 ]
 
-POLICIES = ("asrpt", "unlock", "dsrpt", "srpt", "lrpt", "fifo", "fair")
+POLICIES = policy_names("slotted")
 _OVERRUNS = ("first", "bounce")
 _CHUNK = 1 << 16
 _QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
@@ -57,7 +59,7 @@ def _in_order(jobs: MapReduceJobs) -> tuple[MapReduceJobs, Integers]:
 
 def checked_machines(machines: Any) -> int:
     """A number of machines; ValueError otherwise."""
-    return checked_whole("machines", machines, 1, 2**40)
+    return check_whole("machines", machines, 1, 2**40)
 
 
 def srpt_finish(jobs: MapReduceJobs, machines: int) -> Integers:
@@ -295,7 +297,7 @@ def run(
     """
     if not isinstance(jobs, (MapReduceJobs, MapReduceStream)):
         raise ValueError(f"jobs: {type(jobs).__name__} is no MapReduceJobs or MapReduceStream")
-    checked_choice("policy", policy, POLICIES)
+    policy_of("slotted", policy)
     count = checked_machines(machines)
     checked_choice("underestimates", underestimates, _OVERRUNS)
     stream = isinstance(jobs, MapReduceStream)
@@ -305,7 +307,7 @@ def run(
     with_bound = not stream if bound is None else bool(bound)
     last = _LAST_SLOT * 2
     if horizon is not None:
-        last = checked_whole("horizon", horizon, 1, _LAST_SLOT)
+        last = check_whole("horizon", horizon, 1, _LAST_SLOT)
     if not isinstance(preemptive, (bool, np.bool_)):
         raise ValueError(f"preemptive = {preemptive!r}: must be True or False")
     if isinstance(rng, np.random.Generator):

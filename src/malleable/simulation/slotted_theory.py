@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from malleable.domain import check_whole
 from malleable.simulation.slotted import checked_machines
 from malleable.tables import Floats
-from malleable.workloads.files import checked_whole
 from malleable.workloads.generate_map_reduce import MapReduceStream, job_distribution
 from malleable.workloads.map_reduce import MapReduceJobs
 
@@ -103,7 +103,7 @@ def efficiency_constants(
     if len(jobs) == 0:
         raise ValueError("jobs: at least one is needed")
     last = int(jobs.arrival.max())
-    slots = last if slots is None else checked_whole("slots", slots, last, 2**50)
+    slots = last if slots is None else check_whole("slots", slots, last, 2**50)
     reduce = jobs.reduce_work
     busy, place = np.unique(jobs.arrival, return_inverse=True)
     work = np.bincount(place, weights=jobs.map + reduce)

@@ -10,6 +10,7 @@ from itertools import product
 from typing import Any
 
 from malleable import views
+from malleable.domain import check_whole
 from malleable.simulation.face import simulate
 
 __all__ = ["SweepRows", "sweep"]
@@ -48,9 +49,7 @@ def _one(make: Callable[[float, int], Any], point: tuple[Any, ...], options: Any
 def _checked_workers(workers: Any) -> int:
     if workers is None:
         return os.cpu_count() or 1
-    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
-        raise ValueError(f"workers = {workers!r}: must be a whole number, at least 1")
-    return workers
+    return check_whole("workers", workers, 1)
 
 
 def sweep(

@@ -13,6 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core
+from malleable.domain import check_count, check_whole
+from malleable.policies import policy_of
 from malleable.simulation.estimates import (
     UNDERESTIMATES,
     error_sigma,
@@ -37,10 +39,11 @@ __all__ = [
     "run",
 ]
 
-POLICIES = ("fcfs", "ps", "wps", "k-lps", "max-srpt", "split-srpt", "two-srpt")
+_ROWS = _core.POLICIES["tandem"]
+POLICIES = tuple(name for name, row in _ROWS.items() if not row.batches_only)
 """Policies that decide as jobs arrive."""
 
-BATCH_POLICIES = ("best", "makespan")
+BATCH_POLICIES = tuple(name for name, row in _ROWS.items() if row.batches_only)
 """Policies that plan jobs which arrive together."""
 
 DEFAULT_EFFORT = 1000
@@ -90,12 +93,6 @@ class _Plan:
     complete: bool = True
 
 
-def _checked_policy(policy: str) -> None:
-    known = POLICIES + BATCH_POLICIES
-    if policy not in known:
-        raise ValueError(f"policy = {policy!r}: expected one of {', '.join(known)}")
-
-
 def core_queue(
     policy: str,
     *,
@@ -108,23 +105,19 @@ def core_queue(
     bounce: bool = False,
 ) -> Any:
     """The core's queue for a policy of `POLICIES`, or for the given orders of ``order``."""
-    if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
-        raise ValueError(f"k = {k!r}: must be a whole number, at least 1")
+    most = check_whole("k", k, 1)
     count, width = buckets
-    if isinstance(count, bool) or int(count) != count or not 0 <= count <= 10**7:
-        raise ValueError(f"buckets = {count!r}: must be a whole number from 0 to 10^7")
-    share = policy in ("ps", "wps", "k-lps")
-    printed = policy in ("fcfs", "max-srpt", "split-srpt")
+    row = _ROWS.get(policy)  # none: given orders
     return _core.TandemQueue(
-        policy="share" if share else policy,
-        conserving=bool(conserving) or not printed,
+        policy=policy,
+        conserving=bool(conserving) or row is None or not row.may_idle,
         overlap=bool(overlap),
         records=records,
-        weighted=policy == "wps",
+        weighted=row is not None and row.shares == "weighted",
         estimated=estimated,
         bounce=bounce,
-        most_mapping=int(k) if policy == "k-lps" else -1,
-        buckets=int(count),
+        most_mapping=most if policy == "k-lps" else -1,
+        buckets=check_whole("buckets", count, 0, 10**7),
         bucket_width=checked_positive("bucket_width", width),
     )
 
@@ -268,8 +261,7 @@ def _plan(policy: str, jobs: _Jobs, seen: _Columns | None, effort: Any, budget: 
     """What ``best`` and ``makespan`` plan for a batch from the sizes that they see."""
     if policy not in BATCH_POLICIES:
         return _Plan(policy)
-    if isinstance(effort, bool) or not isinstance(effort, (int, np.integer)) or effort < 0:
-        raise ValueError(f"effort = {effort!r}: must be a whole number, at least 0")
+    tries = check_count("effort", effort)
     ceiling = math.inf if budget is None else float(budget)
     if math.isnan(ceiling) or ceiling < 0.0:
         raise ValueError(f"budget = {budget!r}: must be at least 0")
@@ -287,9 +279,9 @@ def _plan(policy: str, jobs: _Jobs, seen: _Columns | None, effort: Any, budget: 
     batch = _core.TandemBatch(maps, shuffles)
     complete = True
     try:
-        while batch.tried < effort and time.perf_counter() - began < ceiling:
+        while batch.tried < tries and time.perf_counter() - began < ceiling:
             before = batch.tried
-            batch.search(min(_SLICE, int(effort) - before))
+            batch.search(min(_SLICE, tries - before))
             if batch.tried == before:
                 break  # the bound is met, or there is nothing to move
     except KeyboardInterrupt:
@@ -427,14 +419,14 @@ def run(
     """
     if not isinstance(jobs, (MapShuffleJobs, MapShuffleStream)):
         raise ValueError(f"jobs: {type(jobs).__name__} is no MapShuffleJobs or MapShuffleStream")
-    _checked_policy(policy)
+    promises = policy_of("tandem", policy)
     checked_choice("underestimates", underestimates, UNDERESTIMATES)
     keep = isinstance(jobs, MapShuffleJobs) if records is None else bool(records)
     if keep and isinstance(jobs, MapShuffleStream):
         raise ValueError("records = True: a stream keeps none")
-    if isinstance(jobs, MapShuffleJobs) and policy == "wps":
+    if isinstance(jobs, MapShuffleJobs) and promises.shares == "weighted":
         for row in np.flatnonzero(jobs.weight == 0.0)[:1]:
-            raise ValueError(f"weight[{row}] = 0.0: must be above 0 for wps")
+            raise ValueError(f"weight[{row}] = 0.0: must be above 0 for {policy}")
     stop = math.inf
     if horizon is not None:
         stop = checked_positive("horizon", horizon)
@@ -517,7 +509,7 @@ def run(
             summary["lower_bound"] = _core.overlap_batch_bound(table.map, table.shuffle) / done
     if policy == "best":
         summary["tried"] = plan.tried
-    guaranteed = policy in ("max-srpt", "split-srpt", "best") and estimates is None and overlap
+    guaranteed = promises.guaranteed and estimates is None and overlap
     if guaranteed and table is not None and _is_batch(jobs):
         summary["guarantee"] = batch_guarantee(policy, table.map, table.shuffle)
     count, stretch = queue.slowdown()

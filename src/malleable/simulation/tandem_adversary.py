@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from malleable.policies import policy_of
 from malleable.simulation.tandem import POLICIES, core_queue
-from malleable.workloads.files import checked_choice
 from malleable.workloads.generate_overlap import theorem2_jobs
 from malleable.workloads.map_shuffle import MapShuffleJobs
 
@@ -57,7 +57,8 @@ def overlap_adversary(policy: str, k: int) -> OverlapAdversary:
     The policy is watched until k^2. Case 1 is served better with small jobs first, case 2 with large
     ones first. O(k^3 log k) for policies that rank jobs. Source: Lin et al. 2013, theorem 2.
     """
-    checked_choice("policy", policy, POLICIES)
+    if policy_of("tandem", policy).batches_only:
+        raise ValueError(f"policy = {policy!r}: expected one of {', '.join(POLICIES)}")
     jobs = theorem2_jobs(k, 1)
     first = jobs.arrival == 0.0
     seen = _fed(policy, jobs, first)

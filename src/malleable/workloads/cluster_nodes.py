@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from malleable import views
-from malleable.domain import BYTES, LATEST_TIME, WEIGHT, Table, as_number, check_amount
+from malleable.domain import BYTES, LATEST_TIME, WEIGHT, Table, as_number, check_amount, check_whole
 from malleable.tables import Floats, Integers
 from malleable.values import by_value
 from malleable.views import counted
@@ -44,12 +44,7 @@ _TABLES = ("node", "user", "change", "rack", "options")
 
 
 def _count(field: str, value: Any, least: int = 0) -> int:
-    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if not whole or not least <= value <= 1 << 20:
-        raise ValueError(
-            f"{field} = {shown(value)}: must be a whole number from {least} to {1 << 20}"
-        )
-    return int(value)
+    return check_whole(field, value, least, 1 << 20)
 
 
 def _number(field: str, value: Any) -> float:

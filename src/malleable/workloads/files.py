@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, Any, BinaryIO, TextIO, TypeAlias
 
 from malleable import domain
-from malleable.domain import RATE, check_amount
+from malleable.domain import RATE, check_amount, check_whole
 from malleable.workloads.advice import AdvisedError, LimitError
 
 Source: TypeAlias = "str | os.PathLike[str] | IO[str] | IO[bytes]"
@@ -70,16 +70,6 @@ def parse_number(text: str) -> float:
 def checked_positive(field: str, value: float) -> float:
     """``value`` as a float; ValueError naming ``field`` unless it is from 1e-12 to 1e12."""
     return check_amount(field, value, RATE)
-
-
-def checked_whole(field: str, value: Any, low: int, high: int) -> int:
-    """``value`` as an int; ValueError naming ``field`` unless it is whole and in the range."""
-    whole = not isinstance(value, bool) and hasattr(value, "__index__")
-    if isinstance(value, float):
-        whole = value.is_integer()
-    if not whole or not low <= value <= high:
-        raise ValueError(f"{field} = {shown(value)}: must be a whole number from {low} to {high}")
-    return int(value)
 
 
 def checked_choice(field: str, value: str, choices: tuple[str, ...]) -> str:
@@ -178,7 +168,7 @@ def telling_of(where: str) -> Iterator[None]:
 
 def checked_size(max_size: int | None) -> int | None:
     """A number of bytes, at least 1, or None; ValueError otherwise."""
-    return None if max_size is None else checked_whole("max_size", max_size, 1, 1 << 62)
+    return None if max_size is None else check_whole("max_size", max_size, 1, 1 << 62)
 
 
 @contextmanager

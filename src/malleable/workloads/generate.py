@@ -9,23 +9,14 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from malleable.domain import as_number
+from malleable.domain import as_number, check_whole
 from malleable.tables import Jobs
-from malleable.workloads.files import checked_positive, checked_whole, shown
+from malleable.workloads.files import checked_positive, shown
 
 Rng: TypeAlias = "np.random.Generator | int | None"
 
 _RATIO = 10.0  # mean of large jobs against small ones
 _NORMAL = NormalDist()
-
-
-def _checked_count(field: str, value: int, least: int) -> int:
-    try:
-        return checked_whole(field, value, least, 1 << 62)
-    except ValueError:
-        raise ValueError(
-            f"{field} = {shown(value)}: must be a whole number of at least {least}"
-        ) from None
 
 
 def _checked_fraction(field: str, value: float) -> float:
@@ -115,9 +106,9 @@ def section41(
     deadlines, sla times and heights, nor the number of steps; those here are choices. Time and
     memory O(jobs * (1 + sla_steps)).
     """
-    count = _checked_count("jobs", jobs, 1)
-    capacity = _checked_count("slots", slots, 1)
-    steps = _checked_count("sla_steps", sla_steps, 0)
+    count = check_whole("jobs", jobs, 1)
+    capacity = check_whole("slots", slots, 1)
+    steps = check_whole("sla_steps", sla_steps, 0)
     span = checked_positive("horizon", horizon)
     few = round(_checked_fraction("small", small) * count)
     mean_min = (1 - _checked_fraction("slack", slack)) * capacity / count
@@ -130,7 +121,7 @@ def section41(
     if tasks is None:
         most = np.full(count, capacity, dtype=np.int64)
     else:
-        demand = np.ceil(_checked_count("tasks", tasks, 1) * share)
+        demand = np.ceil(check_whole("tasks", tasks, 1) * share)
         most = np.clip(demand, 1, capacity).astype(np.int64)
     if mean_min > 0:
         # Drawing again while the rounded minimum exceeds M is drawing below M + 1/2.
@@ -190,9 +181,9 @@ def lognormal_jobs(
     ValueError
         A parameter out of its range, such as a lowest maximum below ``min_slots`` or below 1.
     """
-    count = _checked_count("jobs", jobs, 0)
-    capacity = _checked_count("slots", slots, 1)
-    least = _checked_count("min_slots", min_slots, 0)
+    count = check_whole("jobs", jobs, 0)
+    capacity = check_whole("slots", slots, 1)
+    least = check_whole("min_slots", min_slots, 0)
     if least > capacity:
         raise ValueError(f"min_slots = {least}: must be at most slots = {capacity}")
     if not math.isfinite(mu):
@@ -203,7 +194,7 @@ def lognormal_jobs(
     work = generator.lognormal(mu, sigma, count)
     most: npt.NDArray[np.int64] | None = None
     if max_slots is not None:
-        lowest = _checked_count("max_slots[0]", max_slots[0], max(least, 1))
-        highest = _checked_count("max_slots[1]", max_slots[1], lowest)
+        lowest = check_whole("max_slots[0]", max_slots[0], max(least, 1))
+        highest = check_whole("max_slots[1]", max_slots[1], lowest)
         most = np.minimum(generator.integers(lowest, highest, size=count, endpoint=True), capacity)
     return Jobs(work, min_slots=least, max_slots=most)

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from malleable import views
+from malleable.domain import check_whole
 from malleable.tables import Floats, Integers
 from malleable.values import by_value
 from malleable.workloads.files import (
     checked_choice,
     checked_positive,
-    checked_whole,
     shown,
 )
 from malleable.workloads.map_reduce import MapReduceJobs, join_tables
@@ -74,7 +74,7 @@ def task_range(tasks: Tasks) -> tuple[int, int]:
     pair = tuple(tasks) if isinstance(tasks, (tuple, list)) else (tasks, tasks)
     if len(pair) != 2:
         raise ValueError(f"tasks = {shown(tasks)}: a number, or the least and the largest")
-    low, high = (checked_whole("tasks", value, 1, 10**6) for value in pair)
+    low, high = (check_whole("tasks", value, 1, 10**6) for value in pair)
     if low > high:
         raise ValueError(f"tasks = {shown(tasks)}: the lower number comes first")
     return low, high
@@ -121,7 +121,7 @@ class MapReduceStream:
         split: str = "even",
     ) -> None:
         self.sizes = _checked_sizes(setting)
-        self.slots = checked_whole("slots", slots, 0, 2**40)
+        self.slots = check_whole("slots", slots, 0, 2**40)
         self.rate = checked_positive("rate", rate)
         if self.rate > 1e6:
             raise ValueError(f"rate = {shown(rate)}: must be at most 10^6")
@@ -193,7 +193,7 @@ def _checked_sizes(setting: Any) -> tuple[Size, Size]:
     checked: list[Size] = []
     for size in sizes:
         if isinstance(size, (tuple, list)):
-            ends = [checked_whole("setting", value, 0, 2**32) for value in size]
+            ends = [check_whole("setting", value, 0, 2**32) for value in size]
             if len(ends) != 2 or ends[0] > ends[1]:
                 raise ValueError(f"setting = {shown(setting)}: a range is two numbers in order")
             checked.append((ends[0], ends[1]))

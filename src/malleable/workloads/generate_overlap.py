@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from malleable.domain import as_number, shown
+from malleable.domain import as_number, check_whole, shown
 from malleable.values import by_value
-from malleable.workloads.files import checked_choice, checked_whole
+from malleable.workloads.files import checked_choice
 from malleable.workloads.map_shuffle import MapShuffleJobs
 
 __all__ = ["HardBatch", "corollary4_jobs", "corollary6_jobs", "theorem1_jobs", "theorem2_jobs"]
@@ -18,7 +18,7 @@ _MOST = 10**7
 
 
 def _whole(name: str, value: int, least: int) -> int:
-    return checked_whole(name, value, least, _MOST)
+    return check_whole(name, value, least, _MOST)
 
 
 def _above_one(name: str, value: float) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import views
-from malleable.domain import WEIGHT, WORK, Table, as_numbers, check_moments, shown
+from malleable.domain import WEIGHT, WORK, Table, as_numbers, check_moments, check_whole, shown
 from malleable.tables import Floats
 from malleable.values import by_value
 from malleable.views import counted
@@ -20,7 +20,6 @@ from malleable.workloads.files import (
     MAX_SIZE,
     Source,
     checked_positive,
-    checked_whole,
     open_text,
     parse_number,
     telling_of,
@@ -168,7 +167,7 @@ class MapShuffleStream:
     def __init__(
         self, jobs: int, load: float, *, map_sd: float = 3.65, ratio_sd: float = 3.28
     ) -> None:
-        self.jobs = checked_whole("jobs", jobs, 0, 1 << 62)
+        self.jobs = check_whole("jobs", jobs, 0, 1 << 62)
         self.load = checked_positive("load", load)
         self.map_sd = checked_positive("map_sd", map_sd)
         self.ratio_sd = checked_positive("ratio_sd", ratio_sd)

@@ -52,6 +52,8 @@ void check_time(const char* field, double value);
 
 // The capacity of a cluster: at least 1, at most kMostSlots.
 void validate_slots(std::int64_t slots);
+// The same where it may be 0 for a while.
+void validate_capacity(std::int64_t slots);
 
 // `rows` + 1 entries from 0 up to `end`, never falling; std::invalid_argument otherwise. To be
 // called before anything is read through them.

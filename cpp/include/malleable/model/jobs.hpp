@@ -30,5 +30,8 @@ struct JobsView {
 // range in domain.hpp, a minimum above its maximum, SLA steps out of order) and
 // std::invalid_argument for lengths that differ. O(J).
 void validate(const JobsView& jobs);
+// The same for the SLA steps of so many jobs alone.
+void validate_steps(std::size_t jobs, std::span<const std::int64_t> offset,
+                    std::span<const double> time, std::span<const double> penalty);
 
 }  // namespace malleable

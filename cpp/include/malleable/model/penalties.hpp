@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <span>
 #include <string_view>
@@ -33,6 +34,35 @@ enum class Kind : std::uint8_t {
   kCustom
 };
 
+// What is known of a kind besides its rows (Penalties::build). A new kind needs an enumerator, a
+// row here and its case there.
+struct KindInfo {
+  const char* name;
+  bool needs_deadline = false;  // a job without one is wrong input
+  bool uses_sla = false;        // looks at the jobs' steps
+  bool steady = false;          // one line for all times, so that Smith's ratio is the same at any
+  bool per_size = false;        // divided by the job's original size
+  bool endless = false;         // may be infinite
+  bool custom = false;          // the caller's function
+};
+inline constexpr KindInfo kKinds[] = {
+    {.name = "response", .steady = true},
+    {.name = "completion", .steady = true},
+    {.name = "stretch", .steady = true, .per_size = true},
+    {.name = "tardy"},
+    {.name = "tardiness"},
+    {.name = "lateness", .needs_deadline = true, .steady = true},
+    {.name = "sla", .uses_sla = true},
+    {.name = "strict", .endless = true},
+    {.name = "custom", .endless = true, .custom = true},
+};
+static_assert(std::size(kKinds) == static_cast<std::size_t>(Kind::kCustom) + 1);
+constexpr const KindInfo& info(Kind kind) { return kKinds[static_cast<std::size_t>(kind)]; }
+// Throws std::invalid_argument for a number that is no kind's.
+Kind kind_of(std::int64_t code);
+// Throws FieldError unless there is a deadline.
+void check_needed_deadline(Kind kind, std::size_t row, double deadline);
+
 // Penalty of a job at an absolute completion time; non-decreasing, never NaN. Infinite from some
 // time on: a strict deadline.
 using CustomPenalty = double (*)(std::int64_t job, double completion);
@@ -47,11 +77,18 @@ class Penalties {
   Penalties() = default;
 
   // `kinds` has one entry (for all jobs) or one per job. `size` is the jobs' original work, which
-  // stretch divides by; jobs.work is not read. Throws FieldError where lateness has no deadline and
-  // std::invalid_argument where a custom kind has no function. O(J + steps). `names`: what the
-  // caller's function is told instead of the row, if given.
+  // stretch divides by; jobs.work is not read. `custom` is told a job's number in `names`, its row
+  // if that is empty. Throws FieldError where lateness has no deadline and std::invalid_argument
+  // where a custom kind has no function. O(J + steps).
   void build(const JobsView& jobs, std::span<const double> size, std::span<const Kind> kinds,
              CustomPenalty custom = nullptr, std::span<const std::int64_t> names = {});
+
+  // Where latest() found custom penalties before, job by job (NaN: nowhere): it looks there first
+  // and notes what it finds. `limit` is for last_finite(), `due` for all other levels. Until build.
+  void remember(std::span<double> due, std::span<double> limit) {
+    due_ = due;
+    limit_ = limit;
+  }
 
   // The penalties `from` with miss[j] wherever job j costs more, and infinity above all: nowhere
   // more than `from`, so what bounds these bounds those. O(rows).
@@ -67,7 +104,7 @@ class Penalties {
   double operator()(std::size_t j, double t) const {
     if (single_row_) return line(j, t);
     const std::size_t first = offset_[j], end = offset_[j + 1];
-    if (first == end) return custom(j, t);
+    if (first == end) return own(j, t);
     std::size_t r = first;
     while (r + 1 < end && t > at_[r + 1] + tolerance(at_[r + 1])) ++r;
     return line(r, t);
@@ -75,7 +112,9 @@ class Penalties {
 
   // The latest time at which the penalty of job j is at most `level`: +infinity if it never exceeds
   // it, -infinity if it always does. Break points come back exactly, without the tolerance.
-  double latest(std::size_t j, double level) const;
+  // `near`: a time at which it is `level`, if one is known; helps with what is remembered.
+  double latest(std::size_t j, double level,
+                double near = std::numeric_limits<double>::quiet_NaN()) const;
 
   // The least value above `level` that the penalty of job j takes, in the limit from the right:
   // `level` itself where the function is continuous there. +infinity if there is none.
@@ -107,18 +146,20 @@ class Penalties {
 
  private:
   void row(double at, double value, double slope);
-  double custom(std::size_t j, double t) const {
+  double own(std::size_t j, double t) const {
     const double value = custom_(names_.empty() ? static_cast<std::int64_t>(j) : names_[j], t);
     return most_.empty() || value < most_[j] ? value : most_[j];
   }
-  double latest_custom(std::size_t j, double level) const;
+  double latest_own(std::size_t j, double level) const;
+  double latest_remembered(std::size_t j, double level, double near) const;
 
   std::vector<std::size_t> offset_;
   std::vector<double> at_, value_, slope_;
   std::vector<double> weight_;
   std::vector<double> most_;  // that a custom penalty may say; empty: anything
   CustomPenalty custom_ = nullptr;
-  std::vector<std::int64_t> names_;  // that it knows the jobs by; empty: rows
+  std::vector<std::int64_t> names_;  // of the jobs, for the caller's function; empty: their rows
+  std::span<double> due_, limit_;    // remembered; empty: nothing is
   bool single_row_ = true, may_be_infinite_ = false;
 };
 

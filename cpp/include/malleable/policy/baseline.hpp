@@ -5,6 +5,7 @@
 // log J). FAIR, WDEQ: O(J) a completion. Kernels: malleable_packing, waterline, lower_bound.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -14,6 +15,9 @@
 #include "malleable/kernel/waterline.hpp"
 
 namespace malleable {
+
+// What a waterline raises to a common level.
+enum class Shares : std::uint8_t { kNone, kEqual, kWeighted };
 
 class Baseline {
  public:

@@ -59,7 +59,8 @@ class ClusterEpoch final : public ClusterPolicy {
   void give(const ClusterState& state, Share& share, std::int64_t slots, Answer& answer);
 
   EpochOptions options_;
-  bool at_least_one_, by_user_, time_matters_, fair_;
+  bool at_least_one_, by_user_;
+  bool time_matters_ = false, fair_ = false, follows_objective_ = false;
   double pool_minimum_;
   std::size_t users_ = 1;
   std::vector<Share> shares_;                  // pool by pool, user by user

@@ -1,18 +1,21 @@
 // The decision that a scheduler's loop asks for: slots now, from state that is kept between epochs.
 //
 // A job of which nothing is left keeps max(1, min_slots) slots, before all others and as far as
-// minima leave them, until it is removed; value, bound and plan count it as ending now.
+// minima leave them, until it is removed; value, bound and plan count it as ending now. Jobs may
+// have kinds of penalties of their own under one aggregate. Without slots nobody gets any.
 //
 // Jobs live in dense columns; the last row moves to where one is removed. With one fixed order (the
 // objective's own), priorities are kept up to date as jobs change; a decision is one pass over them
 // and a selection, O(J), rewrites only the rows that gain or lose slots, and allocates nothing once
 // warm. Orders without a key per job are built by sorting, O(J log J). With an effort, FLEX plans
 // in full. Value, bound and pieces are computed on request only. Kernels: priority_selection,
-// waterline, gang_packing; policies: flex, baseline.
+// waterline, gang_packing; policies: flex, baseline. Kinds may be mixed: while all are steady, keys
+// decide as they do for one.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <span>
 #include <vector>
@@ -30,7 +33,7 @@ enum class EpochPolicy : std::uint8_t { kFlex, kFair, kFifo, kWdeq };
 
 struct EpochOptions {
   Aggregate aggregate = Aggregate::kSum;
-  Kind kind = Kind::kResponse;
+  Kind kind = Kind::kResponse;  // of jobs that are added without one
   EpochPolicy policy = EpochPolicy::kFlex;
   MinMode min_mode = MinMode::kGuarantee;
   // A job that holds more than its minimum is taken for (1 + hysteresis) times as urgent.
@@ -47,15 +50,20 @@ struct EpochOptions {
 class Epoch {
  public:
   Epoch(std::int64_t slots, const EpochOptions& options);
+  // What jobs of kind custom pay, told their ids. No part of the state: whoever loads one sets it.
+  void set_penalty(CustomPenalty custom) { custom_ = custom; }
 
-  // Adds valid jobs (see validate()) with `size` as their original work; returns the first of their
-  // consecutive ids. O(jobs added).
-  std::int64_t add(const JobsView& jobs, std::span<const double> size);
+  // Adds valid jobs (see validate()) with `size` as their original work and a kind of penalty for
+  // each (empty: the default); returns the first of their consecutive ids. O(jobs added).
+  std::int64_t add(const JobsView& jobs, std::span<const double> size,
+                   std::span<const Kind> kinds = {});
 
   // Overwrites what is given (the others empty) of the jobs `ids`. Throws before anything changes.
   struct Changes {
     std::span<const double> work, weight, deadline;
     std::span<const std::int64_t> min_slots, max_slots;
+    std::span<const std::int64_t> sla_offset = {};  // ids + 1 entries; empty: the steps stay
+    std::span<const double> sla_time = {}, sla_penalty = {};
   };
   void update(std::span<const std::int64_t> ids, const Changes& changes);
 
@@ -64,8 +72,9 @@ class Epoch {
   void set_slots(std::int64_t slots);
   std::int64_t slots() const { return slots_; }
 
-  // Decides, from now on with `slots` if given. Afterwards the decision is here, row by row. Throws
-  // before anything changes if a job arrives after `now`.
+  // Decides, from now on with `slots` (0: nobody gets any) if given. Afterwards the decision is
+  // here, row by row. Throws before anything changes if a job arrives after `now`, or an earlier
+  // decision was made.
   void decide(double now, std::optional<std::int64_t> slots = std::nullopt);
   std::span<const std::int64_t> ids() const { return id_; }
   std::span<const std::int64_t> given() const { return given_; }
@@ -85,6 +94,13 @@ class Epoch {
             deadline_, step_offset_, step_time_, step_penalty_};
   }
   std::span<const double> planned_sizes() const { return size_; }
+  // Of plan(); one entry where all are of one kind.
+  std::span<const Kind> planned_kinds() const {
+    return of_kind_[static_cast<std::size_t>(options_.kind)] == id_.size()
+               ? std::span<const Kind>(&options_.kind, 1)
+               : std::span<const Kind>(kind_);
+  }
+  const Penalties& planned_penalties() const { return penalties_; }
 
   std::size_t size() const { return id_.size(); }
   // Changes with every call that may change a decision, and with every decision.
@@ -99,11 +115,18 @@ class Epoch {
   std::span<const Index> rows_of(std::span<const std::int64_t> ids);
   Index& slot_of(std::int64_t id);
   void refresh(std::size_t row);
+  double key_of(std::size_t row) const;
   void erase(std::size_t row);
   void close_gaps();
+  void add_steps(std::size_t row, std::span<const double> time, std::span<const double> penalty);
   void tidy_steps();
   bool keyed() const;
+  bool has_strict() const;
+  template <typename Close>
+  void each_column(Close close);
   void decide_by_key();
+  void decide_nothing();
+  void plan_nothing(Plan& plan);
   void decide_by_instance();
   void decide_by_order(const Problem& problem, std::span<const Index> order);
   const Problem& set_kept_aside();
@@ -113,18 +136,25 @@ class Epoch {
   void give(std::size_t row, double slots);
   void build_instance();  // problem_ and penalties_
   void make_order();      // into order_
-  bool by_waterline() const;
+  void look_up();         // what the policy promises
+  std::span<const double> shared_by() const;
   void recall();     // the instance and the order of the last decision
   void find_rows();  // pages_, from the ids
 
   EpochOptions options_;
+  bool ignores_minima_ = false;
+  Shares shares_ = Shares::kNone;
   std::int64_t slots_;
-  double now_ = 0.0;
+  double now_ = -kInfinity;  // of the last decision
   double latest_arrival_ = -kInfinity;
   std::uint64_t version_ = 0;
 
   std::vector<std::int64_t> id_, min_slots_, max_slots_;
   std::vector<double> work_, size_, arrival_, weight_, deadline_;
+  std::vector<Kind> kind_;
+  std::uint64_t of_kind_[std::size(kKinds)] = {};  // jobs
+  CustomPenalty custom_ = nullptr;
+  std::vector<double> due_seen_, limit_seen_;  // what penalties_ remember
   std::vector<std::size_t> sla_first_, sla_count_;
   std::vector<double> sla_time_, sla_penalty_;  // of all jobs, with gaps where some were removed
   std::size_t steps_ = 0;                       // without the gaps

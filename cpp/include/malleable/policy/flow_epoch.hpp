@@ -27,16 +27,15 @@
 
 namespace malleable {
 
-enum class FlowPolicy : std::uint8_t { kFlowFlex, kFast, kLiteral, kFair, kFifo };
-
 struct FlowEpochOptions {
   Aggregate aggregate = Aggregate::kSum;
-  FlowPolicy policy = FlowPolicy::kFlowFlex;
+  FlowMethod method = FlowMethod::kBest;
+  std::optional<FlowBaseline> baseline;  // takes the method's place
   std::optional<std::uint64_t> effort;  // of a whole plan for every decision; nothing: none is made
   double hysteresis = 0.0;      // the last order stays unless another is better by this share
   double ready_fraction = 1.0;  // of a first phase, before the second one is ready
 
-  void state(State& s) { s(aggregate, policy, effort, hysteresis, ready_fraction); }
+  void state(State& s) { s(aggregate, method, baseline, effort, hysteresis, ready_fraction); }
 };
 
 class FlowEpoch {

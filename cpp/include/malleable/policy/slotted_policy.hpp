@@ -60,8 +60,7 @@ class SlottedPolicy {
   virtual void state(State& s) = 0;
 };
 
-// By name: asrpt, unlock, dsrpt (preemptive only), srpt, lrpt, fifo, fair. Throws
-// std::invalid_argument.
+// By its name in the registry. Throws std::invalid_argument.
 std::unique_ptr<SlottedPolicy> make_slotted_policy(const std::string& name, bool preemptive);
 
 }  // namespace malleable

@@ -1,4 +1,8 @@
-"""Columns that scheduler loops hand to epoch objects: one entry a job, read in place where possible."""
+"""The validator of columns: one entry a job, a scalar spread, what is right read where it lies.
+
+Tables copy what they get from here; epochs hand it to the core, which reads plain columns without this
+(bindings/columns.hpp) and comes here for all others.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +11,24 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from malleable.domain import ALL_SLOTS, as_numbers, floats, no_mask
-from malleable.tables import Integers
+from malleable.domain import ALL_SLOTS, as_numbers, no_mask
+from malleable.views import counted
 
-__all__ = ["array_of", "bools_of", "count_of", "floats_of", "given", "ids_of", "integers_of"]
+__all__ = [
+    "Floats",
+    "Integers",
+    "array_of",
+    "bools_of",
+    "column",
+    "count_of",
+    "floats_of",
+    "given",
+    "ids_of",
+    "integers_of",
+]
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
 
 
 def array_of(field: str, values: npt.ArrayLike) -> npt.NDArray[Any]:
@@ -27,6 +45,27 @@ def count_of(field: str, values: npt.ArrayLike) -> int:
     return len(np.atleast_1d(array_of(field, values)))
 
 
+def _spread(
+    field: str, array: npt.NDArray[Any], count: int | None, beside: str
+) -> npt.NDArray[Any]:
+    if array.ndim == 0:
+        return np.full(1 if count is None else count, array)
+    if array.ndim != 1:
+        raise ValueError(f"{field} has {counted(array.ndim, 'dimension')}, expected 1")
+    if count is not None and len(array) != count:
+        told = f"{beside} has {count}" if beside else f"there are {counted(count, 'job')}"
+        raise ValueError(f"{field} has {counted(len(array), 'entry')} but {told}")
+    return array
+
+
+def column(field: str, values: Any, count: int | None = None, beside: str = "") -> npt.NDArray[Any]:
+    """One-dimensional numbers of any kind, ``count`` of them, as many as the column ``beside`` has.
+
+    Without a count they say themselves how many; a scalar is one then.
+    """
+    return _spread(field, as_numbers(field, values), count, beside)
+
+
 def ids_of(ids: npt.ArrayLike, field: str = "ids") -> Integers:
     """Ids as int64; ValueError unless they are whole numbers."""
     array = np.atleast_1d(array_of(field, ids))
@@ -38,15 +77,6 @@ def ids_of(ids: npt.ArrayLike, field: str = "ids") -> Integers:
     return np.ascontiguousarray(array, dtype=np.int64)
 
 
-def _of_ids(field: str, array: npt.NDArray[Any], count: int) -> npt.NDArray[Any]:
-    """One entry per id; a scalar is spread."""
-    if array.ndim == 0:
-        return np.full(count, array)
-    if array.ndim != 1 or len(array) != count:
-        raise ValueError(f"{field} has shape {array.shape} but there are {count} ids")
-    return array
-
-
 def given(field: str, values: npt.ArrayLike | None) -> npt.ArrayLike:
     """A column that cannot be left out; ValueError for None."""
     if values is None:
@@ -54,7 +84,7 @@ def given(field: str, values: npt.ArrayLike | None) -> npt.ArrayLike:
     return values
 
 
-def floats_of(field: str, values: npt.ArrayLike | None, count: int) -> Any:
+def floats_of(field: str, values: Any, count: int | None = None, beside: str = "") -> Any:
     """Float64, one entry a job or a scalar that is spread; None stays None.
 
     In a list of deadlines None is no deadline.
@@ -63,21 +93,23 @@ def floats_of(field: str, values: npt.ArrayLike | None, count: int) -> Any:
         return None
     if field == "deadline" and isinstance(values, (list, tuple)):
         values = [np.inf if value is None else value for value in values]
-    return np.ascontiguousarray(_of_ids(field, floats(field, values), count))
+    return np.ascontiguousarray(column(field, values, count, beside), dtype=np.float64)
 
 
-def integers_of(field: str, values: npt.ArrayLike | None, count: int, least: int = 0) -> Any:
-    """As `floats_of`, for whole numbers of at least 0, say; `ALL_SLOTS` at most."""
+def integers_of(
+    field: str, values: Any, count: int | None = None, least: int = 0, beside: str = ""
+) -> Any:
+    """As `floats_of`, for whole numbers of at least 0, say; more than `ALL_SLOTS` means the same."""
     if values is None:
         return None
-    array = as_numbers(field, values)
+    array = column(field, values, count, beside)
     if array.dtype.kind not in "iu":
-        array = floats_of(field, array, count)
+        array = np.asarray(array, dtype=np.float64)
         for bad in np.flatnonzero(~(np.isfinite(array) & (array == np.floor(array))))[:1]:
             raise ValueError(f"{field}[{bad}] = {array[bad]}: must be a whole number")
-    array = _of_ids(field, array, count)
     for bad in np.flatnonzero(array < least)[:1]:
         raise ValueError(f"{field}[{bad}] = {array[bad]}: must be at least {least}")
+    # Clipped here it cannot wrap around in the cast.
     return np.ascontiguousarray(np.clip(array, least, ALL_SLOTS), dtype=np.int64)
 
 
@@ -86,4 +118,4 @@ def bools_of(field: str, values: npt.ArrayLike, count: int) -> Any:
     array = array_of(field, values)
     if array.dtype.kind != "b":
         raise ValueError(f"{field}: expected True or False")
-    return np.ascontiguousarray(_of_ids(field, array, count), dtype=np.uint8)
+    return np.ascontiguousarray(_spread(field, array, count, ""), dtype=np.uint8)

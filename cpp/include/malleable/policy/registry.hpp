@@ -1,0 +1,87 @@
+// Every policy by its name, once: what makes it, which model takes it and what it promises. The
+// core (plans, epochs, the cluster), the bindings and Python (checker, explain, command line, error
+// messages) ask here.
+//
+// A new policy needs its own files and one row in registry.cpp. A name that several models know has
+// a row in each, because it is another program there. A look-up is linear in the rows; hot paths
+// keep what they were told.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "malleable/policy/baseline.hpp"
+#include "malleable/policy/cluster_srpt.hpp"
+#include "malleable/policy/epoch.hpp"
+#include "malleable/policy/flowflex.hpp"
+#include "malleable/policy/overlap.hpp"
+#include "malleable/policy/slotted_policy.hpp"
+
+namespace malleable {
+
+enum class Model : std::uint8_t { kJobs, kFlows, kTandem, kSlotted, kCluster };
+
+struct Promises {
+  // Decides by estimates of work. Without: by counts, times and weights alone.
+  bool needs_sizes = false;
+  // Follows the objective that it is asked for. Without: the objective is only worked out.
+  bool follows_objective = false;
+  // May decide otherwise though nothing but the clock moved; one that follows an objective only if
+  // that has a kind of penalty that is not steady.
+  bool depends_on_time = false;
+  // Minima mean nothing to it; where it fills slots itself, gang sizes neither.
+  bool ignores_minima = false;
+  // Raises all jobs to a common level, of slots or of slots over weight.
+  Shares shares = Shares::kNone;
+  // A scheduler's loop can call it: the model's epoch object takes it.
+  bool in_loop = false;
+  // Reduce tasks have to be preemptive.
+  bool preemptive_only = false;
+  // As printed it can leave a station idle while there is work for it.
+  bool may_idle = false;
+  // Plans jobs that all come together, and nothing else.
+  bool batches_only = false;
+  // What a plan of all work at once costs is within a proven factor of the best.
+  bool guaranteed = false;
+};
+
+using MakeSlotted = std::unique_ptr<SlottedPolicy> (*)();
+
+// What makes it; std::monostate: whoever takes it does so by its name.
+using PolicyCode = std::variant<std::monostate, EpochPolicy, FlowMethod, FlowBaseline,
+                                OverlapPolicy, SrptKind, MakeSlotted>;
+
+struct Policy {
+  const char* name;
+  Model model;
+  PolicyCode code;
+  Promises promises;
+};
+
+// The order within a model is the one in which names are listed.
+std::span<const Policy> all_policies();
+const char* model_name(Model model);
+// The kind of its code as a word: "epoch", "flow", "srpt" ...; empty where there is none.
+const char* family_of(const Policy& policy);
+
+// Throws std::invalid_argument that lists the names of the model.
+const Policy& find_policy(Model model, std::string_view name);
+// The row of jobs that has this code.
+const Policy& find_policy(EpochPolicy policy);
+
+[[noreturn]] void throw_other_family(const Policy& policy);
+
+// The code of a policy that has to be of this family.
+template <typename Code>
+Code policy_code(Model model, std::string_view name) {
+  const Policy& policy = find_policy(model, name);
+  if (const Code* code = std::get_if<Code>(&policy.code)) return *code;
+  throw_other_family(policy);
+}
+
+}  // namespace malleable

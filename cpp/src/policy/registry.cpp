@@ -1,0 +1,138 @@
+#include "malleable/policy/registry.hpp"
+
+#include <iterator>
+
+#include "malleable/policy/asrpt.hpp"
+#include "malleable/policy/fair_share.hpp"
+#include "malleable/policy/greedy_order.hpp"
+#include "malleable/policy/unlock.hpp"
+
+namespace malleable {
+namespace {
+
+template <typename Made>
+std::unique_ptr<SlottedPolicy> make() {
+  return std::make_unique<Made>();
+}
+std::unique_ptr<SlottedPolicy> make_srpt() {
+  return std::make_unique<GreedyOrder>([](const SlottedJob& job) { return job.left(); });
+}
+std::unique_ptr<SlottedPolicy> make_lrpt() {
+  return std::make_unique<GreedyOrder>([](const SlottedJob& job) { return -job.left(); });
+}
+std::unique_ptr<SlottedPolicy> make_fifo() {
+  return std::make_unique<GreedyOrder>([](const SlottedJob&) { return 0.0; });
+}
+
+// Of a cluster; nobody there but the epoch's policies guarantees minima.
+constexpr Promises sizes() { return {.needs_sizes = true, .ignores_minima = true}; }
+constexpr Promises objective() {
+  return {.needs_sizes = true, .follows_objective = true, .depends_on_time = true, .in_loop = true};
+}
+constexpr Promises guaranteed(Promises promises) {
+  promises.guaranteed = true;
+  return promises;
+}
+constexpr Promises shares(Shares how) { return {.shares = how, .in_loop = true}; }
+
+using enum Model;
+
+const Policy kPolicies[] = {
+    {"flex", kJobs, EpochPolicy::kFlex, objective()},
+    {"fair", kJobs, EpochPolicy::kFair, shares(Shares::kEqual)},
+    {"fifo", kJobs, EpochPolicy::kFifo, {.ignores_minima = true, .in_loop = true}},
+    {"wdeq", kJobs, EpochPolicy::kWdeq, shares(Shares::kWeighted)},
+
+    {"flowflex", kFlows, FlowMethod::kBest, guaranteed(objective())},
+    {"flowflex-fast", kFlows, FlowMethod::kFast, objective()},
+    {"flowflex-literal", kFlows, FlowMethod::kLiteral, guaranteed(objective())},
+    {"fair", kFlows, FlowBaseline::kFair, shares(Shares::kEqual)},
+    {"fifo", kFlows, FlowBaseline::kFifo, {.in_loop = true}},
+
+    {"fcfs", kTandem, OverlapPolicy::kFcfs, {.in_loop = true, .may_idle = true}},
+    {"ps", kTandem, OverlapPolicy::kShare, {.shares = Shares::kEqual}},
+    {"wps", kTandem, OverlapPolicy::kShare, {.shares = Shares::kWeighted}},
+    {"k-lps", kTandem, OverlapPolicy::kShare, {.shares = Shares::kEqual}},
+    {"max-srpt",
+     kTandem,
+     OverlapPolicy::kMaxSrpt,
+     {.needs_sizes = true, .in_loop = true, .may_idle = true, .guaranteed = true}},
+    {"split-srpt",
+     kTandem,
+     OverlapPolicy::kSplitSrpt,
+     {.needs_sizes = true, .in_loop = true, .may_idle = true, .guaranteed = true}},
+    {"two-srpt", kTandem, OverlapPolicy::kTwoSrpt, {.needs_sizes = true, .in_loop = true}},
+    {"best", kTandem, {}, {.needs_sizes = true, .batches_only = true, .guaranteed = true}},
+    {"makespan", kTandem, {}, {.needs_sizes = true, .batches_only = true}},
+
+    {"asrpt", kSlotted, make<Asrpt>, {.needs_sizes = true, .in_loop = true}},
+    {"unlock", kSlotted, make<Unlock>, {.needs_sizes = true, .in_loop = true}},
+    {"dsrpt", kSlotted, make<Dsrpt>, {.needs_sizes = true, .preemptive_only = true}},
+    {"srpt", kSlotted, make_srpt, {.needs_sizes = true, .in_loop = true}},
+    {"lrpt", kSlotted, make_lrpt, {.needs_sizes = true, .in_loop = true}},
+    {"fifo", kSlotted, make_fifo, {.in_loop = true}},
+    {"fair", kSlotted, make<FairShare>, shares(Shares::kEqual)},
+
+    {"flex", kCluster, EpochPolicy::kFlex, objective()},
+    {"fair", kCluster, EpochPolicy::kFair, shares(Shares::kEqual)},
+    {"fifo", kCluster, EpochPolicy::kFifo, {.ignores_minima = true, .in_loop = true}},
+    {"wdeq", kCluster, EpochPolicy::kWdeq, shares(Shares::kWeighted)},
+    {"srpt", kCluster, SrptKind::kSrpt, sizes()},
+    {"max-srpt", kCluster, SrptKind::kMaxSrpt, sizes()},
+    {"split-srpt", kCluster, SrptKind::kSplitSrpt, sizes()},
+    {"asrpt", kCluster, SrptKind::kAsrpt, sizes()},
+    {"hesrpt", kCluster, SrptKind::kHeSrpt, sizes()},
+    {"flowflex",
+     kCluster,
+     FlowMethod::kBest,
+     {.needs_sizes = true, .follows_objective = true, .ignores_minima = true}},
+    {"adaptive", kCluster, {}, sizes()},
+    {"adaptive-literal", kCluster, {}, sizes()},
+};
+
+constexpr const char* kModels[] = {"jobs", "flows", "tandem", "slotted", "cluster"};
+// By index in PolicyCode.
+constexpr const char* kFamilies[] = {"", "epoch", "flow", "flow", "overlap", "srpt", "slotted"};
+static_assert(std::size(kFamilies) == std::variant_size_v<PolicyCode>);
+
+}  // namespace
+
+std::span<const Policy> all_policies() { return kPolicies; }
+
+const char* model_name(Model model) { return kModels[static_cast<std::size_t>(model)]; }
+
+const char* family_of(const Policy& policy) { return kFamilies[policy.code.index()]; }
+
+const Policy& find_policy(Model model, std::string_view name) {
+  std::string names;
+  for (const Policy& policy : kPolicies) {
+    if (policy.model != model) continue;
+    if (policy.name == name) return policy;
+    names += names.empty() ? policy.name : std::string(", ") + policy.name;
+  }
+  throw std::invalid_argument("policy = '" + std::string(name) + "': expected one of " + names);
+}
+
+const Policy& find_policy(EpochPolicy policy) {
+  for (const Policy& row : kPolicies) {
+    const auto* code = std::get_if<EpochPolicy>(&row.code);
+    if (row.model == Model::kJobs && code != nullptr && *code == policy) return row;
+  }
+  throw std::invalid_argument("policy: no code of one");
+}
+
+void throw_other_family(const Policy& policy) {
+  throw std::invalid_argument("policy = '" + std::string(policy.name) + "': of another family (" +
+                              family_of(policy) + ")");
+}
+
+std::unique_ptr<SlottedPolicy> make_slotted_policy(const std::string& name, bool preemptive) {
+  const Policy& policy = find_policy(Model::kSlotted, name);
+  if (policy.promises.preemptive_only && !preemptive) {
+    throw std::invalid_argument("policy = '" + name +
+                                "': defined for preemptive reduce tasks only");
+  }
+  return std::get<MakeSlotted>(policy.code)();
+}
+
+}  // namespace malleable
