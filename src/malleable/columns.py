@@ -66,13 +66,14 @@ def column(field: str, values: Any, count: int | None = None, beside: str = "") 
     return _spread(field, as_numbers(field, values), count, beside)
 
 
-def ids_of(ids: npt.ArrayLike) -> Integers:
+def ids_of(ids: npt.ArrayLike, field: str = "ids") -> Integers:
     """Ids as int64; ValueError unless they are whole numbers."""
-    array = np.atleast_1d(array_of("ids", ids))
+    array = np.atleast_1d(array_of(field, ids))
     if array.ndim != 1 or (array.dtype.kind not in "iu" and array.size):
-        raise ValueError(f"ids: expected a list of whole numbers, not {array.dtype}")
+        raise ValueError(f"{field}: expected a list of whole numbers, not {array.dtype}")
     for bad in np.flatnonzero(array > np.iinfo(np.int64).max)[:1]:
-        raise ValueError(f"ids[{bad}] = {array[bad]}: no such job")
+        noun = "job" if field == "ids" else "flow"
+        raise ValueError(f"{field}[{bad}] = {array[bad]}: no such {noun}")
     return np.ascontiguousarray(array, dtype=np.int64)
 
 
