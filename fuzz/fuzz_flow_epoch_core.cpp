@@ -10,8 +10,8 @@
 namespace malleable::fuzz {
 namespace {
 
-constexpr std::optional<FlowBaseline> kBaselines[] = {std::nullopt, std::nullopt, FlowBaseline::kFair,
-                                                      FlowBaseline::kFifo};
+constexpr std::optional<FlowBaseline> kBaselines[] = {std::nullopt, std::nullopt,
+                                                      FlowBaseline::kFair, FlowBaseline::kFifo};
 constexpr Kind kKinds[] = {Kind::kResponse,  Kind::kCompletion, Kind::kStretch, Kind::kTardy,
                            Kind::kTardiness, Kind::kLateness,   Kind::kSla,     Kind::kStrict};
 constexpr const char* kName = "flow epoch";

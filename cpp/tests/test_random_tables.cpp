@@ -81,7 +81,8 @@ TEST(every_policy_on_random_tables) {
     std::vector<Kind> kinds(table.size());
     const auto one = static_cast<Kind>(integer(random, 0, static_cast<int>(Kind::kCustom)));
     const bool mixed = chance(random, 0.2);
-    for (Kind& kind : kinds) kind = mixed ? static_cast<Kind>(integer(random, 0, static_cast<int>(Kind::kCustom))) : one;
+    for (Kind& kind : kinds)
+      kind = mixed ? static_cast<Kind>(integer(random, 0, static_cast<int>(Kind::kCustom))) : one;
     if (kinds.empty()) kinds.push_back(one);
     Penalties penalties;
     penalties.build(table.view(), table.work, kinds, chance(random, 0.5) ? waiting : stairs);

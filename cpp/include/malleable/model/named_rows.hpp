@@ -19,9 +19,8 @@ class NamedRows {
   // `find(id)`: the row of that id among `count` rows, or kNone. Throws FieldError, which calls the
   // ids `field`; what it returns is valid until the next call.
   template <typename Find>
-  std::span<const Index> of(std::span<const std::int64_t> ids, std::size_t count,
-                            const Find& find, const char* field = "ids",
-                            const char* unknown = "no such job") {
+  std::span<const Index> of(std::span<const std::int64_t> ids, std::size_t count, const Find& find,
+                            const char* field = "ids", const char* unknown = "no such job") {
     unmark();
     if (marked_.size() < count) marked_.resize(count, 0);
     for (std::size_t k = 0; k < ids.size(); ++k) {

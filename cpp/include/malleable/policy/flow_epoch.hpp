@@ -30,8 +30,9 @@ namespace malleable {
 struct FlowEpochOptions {
   Aggregate aggregate = Aggregate::kSum;
   FlowMethod method = FlowMethod::kBest;
-  std::optional<FlowBaseline> baseline;  // takes the method's place
-  std::optional<std::uint64_t> effort;  // of a whole plan for every decision; nothing: none is made
+  std::optional<FlowBaseline> baseline = {};  // takes the method's place
+  std::optional<std::uint64_t> effort =
+      {};                       // of a whole plan for every decision; nothing: none is made
   double hysteresis = 0.0;      // the last order stays unless another is better by this share
   double ready_fraction = 1.0;  // of a first phase, before the second one is ready
 
