@@ -8,6 +8,13 @@
 #include "malleable/model/error.hpp"
 
 namespace malleable {
+namespace {
+
+// So many jobs that have not ended are listed for every order, which takes about as long as to
+// compare the orders of 1,000 flows as jobs.
+constexpr std::size_t kFewJobs = 300;
+
+}  // namespace
 
 FlowsView FlowEpoch::Table::view() const {
   return {arrival,    weight, deadline,  sla_offset,    sla_time, sla_penalty,
@@ -190,6 +197,42 @@ void FlowEpoch::study_flows(std::span<const std::size_t> rows, Table& columns) c
   }
 }
 
+// What lists are made from: the jobs of each flow, longest path first.
+void FlowEpoch::begin_lists() {
+  flow_problem_.build(columns_.view(), slots_, now_);
+  const std::size_t n = flow_problem_.jobs();
+  inside_.resize(n);
+  std::iota(inside_.begin(), inside_.end(), Index{0});
+  const auto longer = [&](Index a, Index b) {
+    const FlowProblem& p = flow_problem_;
+    return p.tail[a] + p.work[a] / p.high[a] > p.tail[b] + p.work[b] / p.high[b];
+  };
+  for (std::size_t j = 0; j < flow_problem_.flows(); ++j) {
+    std::stable_sort(inside_.begin() + static_cast<std::ptrdiff_t>(flow_problem_.job_offset[j]),
+                     inside_.begin() + static_cast<std::ptrdiff_t>(flow_problem_.job_offset[j + 1]),
+                     longer);
+  }
+  rank_.resize(n);
+  job_end_.resize(n);
+  flow_end_.resize(flow_problem_.flows());
+}
+
+// The value of the list that an order of flows makes.
+double FlowEpoch::list_value(std::span<const Index> order, const Penalties& penalties,
+                             Aggregate aggregate) {
+  Index next = 0;
+  for (const Index j : order) {
+    for (std::size_t k = flow_problem_.job_offset[j]; k < flow_problem_.job_offset[j + 1]; ++k) {
+      rank_[inside_[k]] = next++;
+    }
+  }
+  list_.run(flow_problem_, rank_, job_end_, [this](Index j, double end) {
+    flow_end_[j] = now_ + end;
+    return true;
+  });
+  return evaluate(penalties, aggregate, flow_end_);
+}
+
 // Fills ordered_ without a plan: flows with work that have come by priority, then the others.
 void FlowEpoch::order_flows() {
   const std::span<const FlowTable::Flow> flows = table_.rows();
@@ -206,7 +249,13 @@ void FlowEpoch::order_flows() {
   } else if (options_.baseline == FlowBaseline::kFair) {
     std::iota(sorted_.begin(), sorted_.end(), Index{0});
   } else if (f > 0) {
-    study_flows(arrived_, columns_);
+    const bool few = table_.open_jobs() <= kFewJobs;
+    if (few) {
+      build_table(arrived_, columns_);
+      begin_lists();
+    } else {
+      study_flows(arrived_, columns_);
+    }
     columns_.penalties(custom_, penalties_);
     relaxed_.now = now_;
     relaxed_.slots = static_cast<double>(slots_);
@@ -228,7 +277,12 @@ void FlowEpoch::order_flows() {
         if (row != kNone && place_[row] != kNone) kept_.push_back(place_[row]);
       }
     }
-    flow_order_.decide(relaxed_, penalties_, options_.aggregate, kept_, options_.hysteresis,
+    FlowOrder::Exact exact;
+    if (few) {
+      exact = [this](std::span<const Index> order, const Penalties& penalties,
+                     Aggregate aggregate) { return list_value(order, penalties, aggregate); };
+    }
+    flow_order_.decide(relaxed_, penalties_, options_.aggregate, kept_, options_.hysteresis, exact,
                        sorted_);
   }
   ordered_.clear();
@@ -440,6 +494,10 @@ void FlowEpoch::build_table(Table& table) const {
   for (std::size_t j = 0; j < table_.rows().size(); ++j) {
     if (table_.rows()[j].there) rows.push_back(j);
   }
+  build_table(rows, table);
+}
+
+void FlowEpoch::build_table(std::span<const std::size_t> rows, Table& table) const {
   study_flows(rows, table);
   table.work.clear();
   table.max_slots.clear();

@@ -12,12 +12,15 @@ namespace {
 // By how much the parallelism of a flow counts beside its work.
 constexpr double kExponents[] = {0.0, 0.1, 0.2, 0.3, 0.5, 0.8};
 // Mean times of a flow on all slots after which being early no longer counts.
-constexpr double kPatience[] = {0.25, 0.5, 1.0, 2.0, 4.0};
+constexpr double kPatience[] = {0.25, 0.5, 1.0, 2.0, 4.0, kInfinity};
+constexpr double kFewPatience[] = {0.5, 2.0, kInfinity};  // where every order takes long
+constexpr double kFewExponents[] = {0.0, 0.4, 0.8};
 
 }  // namespace
 
 double FlowOrder::value(const Problem& flows, const Penalties& penalties, Aggregate aggregate,
                         std::span<const Index> order) {
+  if (*exact_) return (*exact_)(order, penalties, aggregate);
   completion_.resize(flows.size());
   packing_.run(flows, order, completion_);
   for (double& end : completion_) end += flows.now;
@@ -78,8 +81,10 @@ void FlowOrder::sum_orders(const Problem& flows, const Penalties& penalties,
     orders_.apply(rule, flows, penalties, earliest_, trial_);
     consider(flows, penalties, Aggregate::kSum, order);
   }
-  for (const double patience : kPatience) try_keys(0.0, patience);
-  try_keys(0.0, kInfinity);
+  const std::span<const double> all = kPatience, few = kFewPatience;
+  for (const double exponent : kFewExponents) {
+    for (const double patience : *exact_ ? all : few) try_keys(exponent, patience);
+  }
 }
 
 // The flows' deadlines at the best level: least slack first, then by due times.
@@ -100,9 +105,11 @@ void FlowOrder::max_orders(const Problem& flows, const Penalties& penalties,
 }
 
 void FlowOrder::decide(const Problem& flows, const Penalties& penalties, Aggregate aggregate,
-                       std::span<const Index> kept, double hysteresis, std::span<Index> order) {
+                       std::span<const Index> kept, double hysteresis, const Exact& exact,
+                       std::span<Index> order) {
+  exact_ = &exact;
   if (study_deadlines(flows, penalties, strict_)) {
-    decide(flows, strict_.finite(), Aggregate::kSum, kept, hysteresis, order);
+    decide(flows, strict_.finite(), Aggregate::kSum, kept, hysteresis, exact, order);
     return;
   }
   best_ = kInfinity;

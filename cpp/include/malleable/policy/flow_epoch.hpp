@@ -112,7 +112,10 @@ class FlowEpoch {
   void fill(std::span<const std::int64_t> limit);
   void split_phases();
   void report();
+  void begin_lists();
+  double list_value(std::span<const Index> order, const Penalties& penalties, Aggregate aggregate);
   void build_table(Table& table) const;
+  void build_table(std::span<const std::size_t> rows, Table& table) const;
   void make_plan(const Table& table, bool keep_order, FlowPlan& plan);
 
   FlowEpochOptions options_;
@@ -146,6 +149,9 @@ class FlowEpoch {
   FlowOrder flow_order_;
   FlowFlex flowflex_;
   FlowProblem flow_problem_;
+  ReadyList list_;
+  std::vector<Index> inside_, rank_;
+  std::vector<double> job_end_, flow_end_;
   KeySort sorter_;
   Waterline waterline_;
   std::vector<Index> sorted_, kept_, place_;

@@ -7,10 +7,12 @@
 // narrow flow, which cannot catch up, goes before a wide one of as much work, the more so the
 // larger the exponent (ours: the paper plans everything), and a flow that has time until its
 // penalty rises is put off, as in the apparent tardiness cost; then the flow with the least slack
-// first, and the on-time set. Kernels: priority_orders, malleable_packing, and forced_work by way
+// first, and the on-time set. While there are few jobs, what is compared is the list
+// that an order makes of them. Kernels: priority_orders, malleable_packing, and forced_work by way
 // of flex. O(F log F) an order.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -22,11 +24,14 @@ namespace malleable {
 
 class FlowOrder {
  public:
+  // The value of an order, for those who know more than the flows as jobs; empty: they are packed.
+  using Exact = std::function<double(std::span<const Index>, const Penalties&, Aggregate)>;
   // `flows`: the flows as jobs, all with work. `kept`: the order of the last decision, which stays
   // unless another one is better by more than the share `hysteresis`; all flows, or empty. Fills
   // `order`.
   void decide(const Problem& flows, const Penalties& penalties, Aggregate aggregate,
-              std::span<const Index> kept, double hysteresis, std::span<Index> order);
+              std::span<const Index> kept, double hysteresis, const Exact& exact,
+              std::span<Index> order);
 
  private:
   void sum_orders(const Problem& flows, const Penalties& penalties, std::span<Index> order);
@@ -45,6 +50,7 @@ class FlowOrder {
   std::vector<double> ratio_, narrow_, wait_, key_;  // of Smith's key: logarithms; waits in units
   std::vector<Index> trial_, due_order_;
   double best_ = 0.0;  // value of `order`
+  const Exact* exact_ = nullptr;
 };
 
 }  // namespace malleable
