@@ -14,7 +14,7 @@ EXTRAS ?= none all
 export CMAKE_BUILD_PARALLEL_LEVEL := $(CORES)
 export MPLBACKEND := Agg
 
-.PHONY: all demo test install develop lint types unit pytest bench sanitize tsan fuzz fuzz-build fuzz-long tidy package \
+.PHONY: all demo test install develop lint types unit pytest freeze bench sanitize tsan fuzz fuzz-build fuzz-long tidy package \
   environments full format clean
 
 all: test
@@ -57,6 +57,10 @@ unit: develop
 
 pytest: develop
 	$(BIN)/python -m pytest -n $(CORES)
+
+# What all policies decide on recorded instances, written anew: CONTRIBUTING.md says when. FROZEN: some files only.
+freeze: develop
+	$(BIN)/python -m tests.frozen.record $(FROZEN)
 
 # Random tables through the core under AddressSanitizer and UBSan.
 sanitize: develop

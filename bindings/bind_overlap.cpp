@@ -58,11 +58,12 @@ class PyOverlapEpoch {
       throw std::invalid_argument("map and shuffle must be as long as arrival");
     }
     std::vector<std::int64_t> ids(count);
+    // Makes handles of arrays, which needs the interpreter's lock.
+    const auto given = columns(map, shuffle, ready, max_map_slots, max_shuffle_slots);
     {
       const Turn turn(busy_);
       py::gil_scoped_release release;
-      epoch_.add(view(arrival), columns(map, shuffle, ready, max_map_slots, max_shuffle_slots),
-                 ids);
+      epoch_.add(view(arrival), given, ids);
     }
     return to_numpy(std::move(ids));
   }

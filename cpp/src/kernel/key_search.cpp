@@ -70,7 +70,9 @@ void KeySearch::step(std::vector<double>& key) {
   };
   if (random() % 2 == 0) {
     for (std::size_t k = 1 + random() % 3; k > 0; --k) {
-      move(jobs_[random() % jobs_.size()], reach * (uniform() - 0.5));
+      // Not as arguments of one call: compilers would draw them in orders of their own.
+      const double by = reach * (uniform() - 0.5);
+      move(jobs_[random() % jobs_.size()], by);
     }
     return;
   }

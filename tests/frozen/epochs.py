@@ -1,0 +1,285 @@
+"""Epochs along recorded events: one adapter a class, so that another dialect changes adapters alone.
+
+An event has a time ``t``, a ``call`` and its columns. Jobs and flows are called by ``keys``, the order in
+which they were added, never by ids. Decisions show keys, too.
+"""
+
+import io
+import json
+from pathlib import Path
+
+import malleable as mb
+from malleable.overlap_epoch import OVERLAP_POLICIES
+from malleable.slotted_epoch import LOOP_POLICIES
+from tests.frozen.lines import column, section, words
+from tests.frozen.plans import OBJECTIVES
+
+INSTANCES = Path(__file__).parent / "instances"
+
+
+class Adapter:
+    """An epoch object that hears events; ``decide`` gives lines. What all classes have in common."""
+
+    def __init__(self, epoch):
+        self.epoch = epoch
+        self.ids = []
+        self.key = {}
+        self.held = {}
+
+    def took(self, ids):
+        """New ids are the next keys'."""
+        for number in ids.tolist():
+            self.key[number] = len(self.ids)
+            self.ids.append(number)
+
+    def of(self, keys):
+        return [self.ids[key] for key in keys]
+
+    def keys(self, ids):
+        return [self.key[number] for number in ids.tolist()]
+
+    def add(self, now, **columns):
+        self.took(self.epoch.add(**columns))
+
+    def update(self, now, keys, **columns):
+        self.epoch.update(self.of(keys), **columns)
+
+    def finish(self, now, keys):
+        self.epoch.finish(self.of(keys))
+
+    def remove(self, now, keys):
+        self.epoch.remove(self.of(keys))
+
+    def moved(self, decision):
+        """What changed since the decision before, by key; the decision says so itself."""
+        keys, slots = self.keys(decision.ids), decision.slots.tolist()
+        now = dict(sorted(zip(keys, slots, strict=True)))
+        moved = {key: got for key, got in now.items() if got != self.held.get(key, 0)}
+        said = [key for key, flag in zip(keys, decision.changed.tolist(), strict=True) if flag]
+        assert sorted(said) == list(moved)
+        self.held = now
+        return " ".join([f"n={len(now)}", *(f"{key}:{got}" for key, got in moved.items())])
+
+
+class Jobs(Adapter):
+    def __init__(self, **options):
+        super().__init__(mb.Epoch(**options))
+
+    def finish(self, now, keys):
+        self.epoch.remove(self.of(keys))
+
+    def decide(self, now, slots=None, value=False, plan=False):
+        decision = self.epoch.decide(now, slots)
+        yield f"{now} {self.moved(decision)}"
+        if value:
+            yield words(value=decision.value, lower_bound=decision.lower_bound)
+        if plan:
+            found = decision.plan()
+            yield words(plan=found.value, lower_bound=found.lower_bound, status=found.status)
+            yield " ".join(["order", *map(str, self.keys(decision.ids[found.order]))])
+            yield column("completion", found.completion[decision.ids.argsort()])
+
+
+class Flows(Adapter):
+    """Keys of jobs, and of flows beside them."""
+
+    def __init__(self, **options):
+        super().__init__(mb.FlowEpoch(**options))
+        self.flow_ids = []
+
+    def add(self, now, flows, tasks, continues):
+        table = mb.read_flows(io.StringIO(json.dumps({"flows": flows})))
+        ids = self.epoch.add(table, tasks=tasks, continues=continues)
+        self.took(ids.jobs)
+        self.flow_ids += ids.flows.tolist()
+
+    def remove(self, now, flows):
+        self.epoch.remove([self.flow_ids[flow] for flow in flows])
+
+    def set_task_work(self, now, seconds):
+        self.epoch.set_task_work(seconds)
+
+    def decide(self, now, slots=None, value=False):
+        decision = self.epoch.decide(now, slots)
+        ready = sorted(self.keys(decision.ids[decision.ready]))
+        ended = [self.flow_ids.index(flow) for flow in decision.ended.tolist()]
+        yield f"{now} {self.moved(decision)} ready {ready} ended {ended}".replace(",", "")
+        if value:
+            plan = decision.plan()
+            yield words(value=plan.value, lower_bound=plan.lower_bound, status=plan.status)
+            yield " ".join(
+                ["order", *(plan.flows.name[row].removeprefix("flow") for row in plan.order)]
+            )
+            yield column("flow_completion", plan.flow_completion)
+
+
+class Overlap(Adapter):
+    def __init__(self, **options):
+        super().__init__(mb.OverlapEpoch(**options))
+
+    def finish(self, now, keys):
+        self.epoch.remove(self.of(keys))
+
+    def decide(self, now, **slots):
+        d = self.epoch.decide(now, **slots)
+        columns = (c.tolist() for c in (d.map_slots, d.shuffle_slots, d.map, d.shuffle))
+        given = zip(self.keys(d.ids), *columns, strict=True)
+        runs = [f"{key}:{maps}+{shuffles}({a}+{b})" for key, maps, shuffles, a, b in given]
+        yield " ".join([str(now), *runs])
+
+
+class Slotted(Adapter):
+    def __init__(self, **options):
+        super().__init__(mb.SlottedEpoch(**options))
+
+    def add(self, now, **columns):
+        self.took(self.epoch.add(now, **columns))
+
+    def decide(self, now, machines=None):
+        d = self.epoch.decide(now, machines)
+        given = zip(self.keys(d.ids), d.maps.tolist(), d.reduces.tolist(), strict=True)
+        yield " ".join([str(now), *(f"{key}:{maps}+{reduces}" for key, maps, reduces in given)])
+
+
+class AdaptiveStarts(Adapter):
+    """What it starts ends when the events say so: ``end`` takes a part of what runs, the oldest first."""
+
+    def __init__(self, **options):
+        cluster = mb.read_cluster(INSTANCES / "cluster.toml")
+        super().__init__(mb.AdaptiveEpoch(cluster, mb.Adaptive(**options)))
+        self.running = []
+
+    def add(self, now, blocks=None, **columns):
+        self.took(self.epoch.add(mb.ClusterJobs(**columns), now, blocks=blocks))
+
+    def end(self, now, part, factor, failed):
+        count = round(part * len(self.running))
+        ended, self.running = self.running[:count], self.running[count:]
+        if not ended:
+            return
+        ids, phase, task, node, began = (list(values) for values in zip(*ended, strict=True))
+        seconds = [(now - start) * factor for start in began]
+        done = [k >= failed for k in range(count)]
+        self.epoch.finish(ids, phase, node, seconds, now, task=task, done=done)
+
+    def remove(self, now, keys):
+        gone = self.of(keys)
+        self.epoch.remove(gone)
+        self.running = [run for run in self.running if run[0] not in gone]
+
+    def place(self, now, key, copies, blocks):
+        nodes = self.epoch.place(self.ids[key], copies, blocks)
+        yield f"{now} place {key} {nodes.tolist()}".replace(",", "")
+
+    def match(self, now):
+        yield words(time=now, solves=self.epoch.match(now).solves)
+
+    def decide(self, now, **free):
+        starts = self.epoch.decide(now, **free)
+        runs = list(
+            zip(
+                *(c.tolist() for c in (starts.ids, starts.phase, starts.task, starts.node)),
+                strict=True,
+            )
+        )
+        self.running += [(*run, now) for run in runs]
+        shown = [f"{self.key[job]}.{phase}.{task}@{node}" for job, phase, task, node in runs]
+        yield " ".join([str(now), *shown])
+
+
+def replay(adapter, stream, options):
+    """What an epoch answers to a stream of events."""
+    heard = adapter(**options)
+    lines = []
+    for text in (INSTANCES / f"{stream}.jsonl").read_text().splitlines():
+        event = json.loads(text)
+        now, call = event.pop("t"), event.pop("call")
+        lines += getattr(heard, call)(now, **event) or ()
+    return lines
+
+
+def _all(adapter, stream, settings):
+    return [
+        section(words(**options) or "as it comes", replay(adapter, stream, options))
+        for options in settings
+    ]
+
+
+def jobs():
+    """Every policy with every objective, then FLEX with its options."""
+    each = [
+        {"slots": 24, "objective": objective, "policy": policy}
+        for policy in mb.POLICIES
+        for objective in OBJECTIVES
+    ]
+    more = [
+        {"slots": 24, "objective": objective, **options}
+        for objective in ("sum:response", "sum:stretch", "sum:tardiness", "max:lateness")
+        for options in ({"hysteresis": 0.4}, {"min_mode": "gang"}, {"effort": 20})
+    ]
+    gangs = [{"slots": 24, "policy": p, "min_mode": "gang"} for p in ("fair", "fifo", "wdeq")]
+    return _all(Jobs, "jobs", each + more + gangs)
+
+
+def facebook():
+    """Jobs of a trace, a decision where some come or end."""
+    return _all(
+        Jobs,
+        "jobs-facebook",
+        [
+            {"slots": 60, "objective": objective, "policy": policy}
+            for policy in mb.POLICIES
+            for objective in ("sum:response", "max:stretch")
+        ],
+    )
+
+
+def flows():
+    """Every policy with every objective, then FlowFlex with its options."""
+    each = [
+        {"slots": 6, "objective": objective, "policy": policy}
+        for policy in mb.FLOW_POLICIES
+        for objective in OBJECTIVES
+    ]
+    more = [
+        {"slots": 6, "objective": objective, **options}
+        for objective in ("sum:response", "sum:stretch", "sum:tardiness")
+        for options in ({"hysteresis": 0.2}, {"effort": 5}, {"ready_fraction": 0.3})
+    ]
+    return _all(Flows, "flows", each + more)
+
+
+def overlap():
+    """Every policy, as it comes, as printed, and with estimates that bounce."""
+    return _all(
+        Overlap,
+        "overlap",
+        [
+            {"policy": policy, "map_slots": 5, "shuffle_slots": 4, **options}
+            for policy in OVERLAP_POLICIES
+            for options in ({}, {"conserving": False}, {"underestimates": "bounce"})
+        ],
+    )
+
+
+def slotted():
+    """Every policy, in slots of two lengths."""
+    return _all(
+        Slotted,
+        "slotted",
+        [
+            {"machines": 10, "policy": policy, "slot_seconds": seconds}
+            for policy in LOOP_POLICIES
+            for seconds in (1.0, 2.5)
+        ],
+    )
+
+
+def adaptive():
+    """The options that decide otherwise, and as printed."""
+    printed = {"grouped": False, "by_slots": False, "fallback": False, "patience": 0.0}
+    return _all(
+        AdaptiveStarts,
+        "adaptive",
+        [{}, {"guard": 2.0, "patience": 30.0}, {"threshold": 0.0, "max_wait": 20.0}, printed],
+    )
