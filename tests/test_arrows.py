@@ -15,6 +15,7 @@ PYTHON_ROOMS = {
     "flow_tables": MODEL,
     "objectives": MODEL,
     "values": MODEL,
+    "decisions": MODEL,
     "views": MODEL,
     "workloads": MODEL,
     "schedule_check": KERNELS,

@@ -1,7 +1,7 @@
 """malleable: which job gets how many slots now, and how good that is."""
 
 from malleable import flow_kernels, kernels, overlap_kernels, report, workloads
-from malleable.adaptive_epoch import AdaptiveEpoch, AdaptiveMatching, TaskStarts
+from malleable.adaptive_epoch import AdaptiveDecision, AdaptiveEpoch, AdaptiveMatching, TaskStarts
 from malleable.adaptive_policy import Adaptive
 from malleable.class_matching import ClassMatching, match_classes
 from malleable.epoch import Decision, Epoch
@@ -61,6 +61,7 @@ __all__ = [
     "POLICIES",
     "SIMULATED_POLICIES",
     "Adaptive",
+    "AdaptiveDecision",
     "AdaptiveEpoch",
     "AdaptiveMatching",
     "ClassMatching",

@@ -118,14 +118,14 @@ def check_time(field: str, value: Any) -> float:
     return number
 
 
-def check_slots(slots: Any, field: str = "slots") -> int:
+def check_slots(slots: Any, field: str = "slots", least: int = 1) -> int:
     """A capacity as an int; ValueError otherwise."""
     whole = isinstance(slots, (int, np.integer)) and not isinstance(slots, bool)
     if not whole and not (isinstance(slots, float) and slots.is_integer()):
-        raise ValueError(f"{field} = {shown(slots)}: must be a whole number, at least 1")
+        raise ValueError(f"{field} = {shown(slots)}: must be a whole number, at least {least}")
     count = int(slots)
-    if not 1 <= count <= MOST_SLOTS:
-        raise ValueError(f"{field} = {shown(slots)}: must be at least 1 and at most 2^50")
+    if not least <= count <= MOST_SLOTS:
+        raise ValueError(f"{field} = {shown(slots)}: must be at least {least} and at most 2^50")
     return count
 
 

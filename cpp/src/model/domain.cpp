@@ -52,11 +52,21 @@ void check_time(const char* field, double value) {
   if (!is_time(value)) throw FieldError(field, value, time_reason(value));
 }
 
+void check_now(double now, double last) {
+  check_time("now", now);
+  if (now >= last) return;
+  throw FieldError("now", now, "before " + std::to_string(last) + ", times never fall");
+}
+
 void validate_slots(std::int64_t slots) {
   if (slots < 1 || slots > kMostSlots) {
     throw std::invalid_argument("slots = " + std::to_string(slots) +
                                 ": must be at least 1 and at most 2^50");
   }
+}
+
+void validate_capacity(std::int64_t slots) {
+  if (slots != 0) validate_slots(slots);
 }
 
 void check_offsets(const std::string& field, std::span<const std::int64_t> offset, std::size_t rows,
