@@ -160,7 +160,7 @@ struct Sequence {
     step();
     TaskStarts starts;
     const std::span<const std::int64_t> free[2] = {slots[0], slots[1]};
-    CHECK(now == 0.0 || refused([&] { epoch.decide(std::nextafter(now, -1.0), free, starts); }));
+    CHECK(refused([&] { epoch.decide(std::nextafter(epoch.now(), -1.0), free, starts); }));
     const auto rows = epoch.decide(now, free, starts);
     for (std::size_t k = 0; k < starts.size(); ++k) {
       const auto j = static_cast<std::size_t>(starts.job[k]);

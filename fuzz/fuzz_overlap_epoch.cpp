@@ -2,6 +2,7 @@
 // ones only and must always decide the same.
 #include <cmath>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "malleable/policy/overlap_epoch.hpp"
@@ -23,6 +24,7 @@ struct Sequence {
   std::map<std::int64_t, Limits> most;
   std::vector<std::int64_t> gone;
   double now = 0.0;
+  std::optional<double> decided;
   std::map<std::int64_t, std::pair<std::int64_t, std::int64_t>>
       held;  // slots, by the last decision
 
@@ -128,13 +130,13 @@ struct Sequence {
         std::min(kLatest, now + (bytes.chance(100) ? bytes.amount({1e-12, kLatest}) : 1.0));
     const std::int64_t map_slots = capacity(), shuffle_slots = capacity();
     // A time before the last one is refused, and a job that comes later.
-    CHECK(now == 0.0 || refused([&] { epoch.decide(std::nextafter(now, -kLatest)); }));
+    CHECK(!decided || refused([&] { epoch.decide(std::nextafter(*decided, -kLatest)); }));
     std::span<const OverlapEpoch::Service> services;
     if (refused([&] { services = epoch.decide(at, map_slots, shuffle_slots); })) {
       CHECK(state_of(epoch) == state_of(twin));
       return;
     }
-    now = at;
+    decided = now = at;
     const auto same = twin.decide(at, map_slots, shuffle_slots);
     CHECK_EQUAL(services.size(), same.size());
     double map = 0.0, shuffle = 0.0;
@@ -192,7 +194,7 @@ void fuzz(Bytes bytes) {
   options.policy = bytes.pick(kPolicies);
   options.conserving = bytes.chance(180);
   options.bounce = bytes.chance(100);
-  Sequence{bytes, OverlapEpoch(options), OverlapEpoch(options), {}, {}, 0.0, {}}.run();
+  Sequence{bytes, OverlapEpoch(options), OverlapEpoch(options), {}, {}, 0.0, {}, {}}.run();
 }
 
 }  // namespace malleable::fuzz

@@ -71,7 +71,7 @@ struct Sequence {
     Own own = read(count, 31);
     bool bad = bytes.astray(24) && spoil_columns(own);
     std::vector<double> arrival(count, bytes.chance(200) ? moment(bad) : bytes.amount({1e-3, 1e6}));
-    if (bytes.chance(64)) arrival.back() = std::min(arrival.back(), now);
+    if (!bad && bytes.chance(64)) arrival.back() = std::min(arrival.back(), now);
     std::vector<std::int64_t> ids(count), same(count);
     if (!both(epoch, twin, bad,
               [&](auto& e) { e.add(arrival, own.view(), &e == &epoch ? ids : same); })) {
