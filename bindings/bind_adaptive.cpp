@@ -154,13 +154,17 @@ class PyAdaptiveEpoch {
     Integers ids(count), slots({count, py::ssize_t{2}});
     Array<bool> changed(count);
     Array<std::uint8_t> bound({count, py::ssize_t{2}});
+    // Looked up once: each look checks the array.
+    auto *ids_at = ids.mutable_data(), *slots_at = slots.mutable_data();
+    auto* changed_at = changed.mutable_data();
+    auto* bound_at = bound.mutable_data();
     for (py::ssize_t k = 0; k < count; ++k) {
       const AdaptiveEpoch::Row& row = rows[static_cast<std::size_t>(k)];
-      ids.mutable_data()[k] = row.id;
-      changed.mutable_data()[k] = row.changed;
+      ids_at[k] = row.id;
+      changed_at[k] = row.changed;
       for (const Phase p : {kMap, kReduce}) {
-        slots.mutable_data()[2 * k + p] = row.slots[p];
-        bound.mutable_data()[2 * k + p] = static_cast<std::uint8_t>(row.bound[p]);
+        slots_at[2 * k + p] = row.slots[p];
+        bound_at[2 * k + p] = static_cast<std::uint8_t>(row.bound[p]);
       }
     }
     return py::make_tuple(

@@ -88,16 +88,21 @@ class PyOverlapEpoch {
     Doubles share({count, py::ssize_t{2}});
     Array<bool> changed(count);
     Array<std::uint8_t> bound({count, py::ssize_t{2}});
+    // Looked up once: each look checks the array.
+    auto *ids_at = ids.mutable_data(), *given_at = given.mutable_data();
+    auto* share_at = share.mutable_data();
+    auto* changed_at = changed.mutable_data();
+    auto* bound_at = bound.mutable_data();
     for (py::ssize_t k = 0; k < count; ++k) {
       const OverlapEpoch::Service& service = services[static_cast<std::size_t>(k)];
-      ids.mutable_data()[k] = service.id;
-      given.mutable_data()[2 * k] = service.map_slots;
-      given.mutable_data()[2 * k + 1] = service.shuffle_slots;
-      changed.mutable_data()[k] = service.changed;
-      share.mutable_data()[2 * k] = service.map;
-      share.mutable_data()[2 * k + 1] = service.shuffle;
-      bound.mutable_data()[2 * k] = static_cast<std::uint8_t>(service.map_bound);
-      bound.mutable_data()[2 * k + 1] = static_cast<std::uint8_t>(service.shuffle_bound);
+      ids_at[k] = service.id;
+      given_at[2 * k] = service.map_slots;
+      given_at[2 * k + 1] = service.shuffle_slots;
+      changed_at[k] = service.changed;
+      share_at[2 * k] = service.map;
+      share_at[2 * k + 1] = service.shuffle;
+      bound_at[2 * k] = static_cast<std::uint8_t>(service.map_bound);
+      bound_at[2 * k + 1] = static_cast<std::uint8_t>(service.shuffle_bound);
     }
     return py::make_tuple(ids, given, changed, share, bound);
   }

@@ -137,14 +137,19 @@ class PySlottedEpoch {
     Integers ids(count), held(count), maps(count), reduces(count);
     Array<bool> changed(count);
     Array<std::uint8_t> bound(count);
+    // Looked up once: each look checks the array.
+    auto *ids_at = ids.mutable_data(), *held_at = held.mutable_data(),
+         *maps_at = maps.mutable_data(), *reduces_at = reduces.mutable_data();
+    auto* changed_at = changed.mutable_data();
+    auto* bound_at = bound.mutable_data();
     for (py::ssize_t k = 0; k < count; ++k) {
       const SlottedEpoch::Grant& grant = grants[static_cast<std::size_t>(k)];
-      ids.mutable_data()[k] = grant.id;
-      held.mutable_data()[k] = grant.slots;
-      changed.mutable_data()[k] = grant.changed;
-      maps.mutable_data()[k] = grant.maps;
-      reduces.mutable_data()[k] = grant.reduces;
-      bound.mutable_data()[k] = static_cast<std::uint8_t>(grant.bound);
+      ids_at[k] = grant.id;
+      held_at[k] = grant.slots;
+      changed_at[k] = grant.changed;
+      maps_at[k] = grant.maps;
+      reduces_at[k] = grant.reduces;
+      bound_at[k] = static_cast<std::uint8_t>(grant.bound);
     }
     return py::make_tuple(ids, held, changed, maps, reduces, bound);
   }

@@ -341,22 +341,35 @@ std::span<const AdaptiveEpoch::Row> AdaptiveEpoch::decide(
       }
     }
   }
-  const auto changes = held_.decide(starting_, [this](Index job) -> HeldSlots<2>::Slots {
-    return {jobs_[job].running[kMap], jobs_[job].running[kReduce]};
-  });
   rows_.clear();
-  for (const auto& change : changes) {
-    const Counts& own = jobs_[change.row];
-    rows_.push_back({change.row,
-                     {change.slots[0], change.slots[1]},
-                     change.changed,
-                     {bound_of(own, kMap), bound_of(own, kReduce)}});
+  held_.begin();
+  for (const Index job : starting_) {
+    if (!held_.named(job)) show(job, held_.name(job, running(job)));
   }
+  held_.name_rest(
+      [this](Index job) { return running(job); },
+      [this](Index job, const HeldSlots<2>::Slots&, bool changed) { show(job, changed); });
   return rows_;
+}
+
+HeldSlots<2>::Slots AdaptiveEpoch::running(Index job) const {
+  return {jobs_[job].running[kMap], jobs_[job].running[kReduce]};
+}
+
+void AdaptiveEpoch::show(Index job, bool changed) {
+  const Counts& own = jobs_[job];
+  rows_.push_back({job,
+                   {own.running[kMap], own.running[kReduce]},
+                   changed,
+                   {bound_of(own, kMap), bound_of(own, kReduce)}});
 }
 
 void AdaptiveEpoch::place(std::int64_t id, std::size_t copies, std::span<Index> node) {
   counts(id);
+  if (copies == 0 || copies > nodes_ || node.size() % copies != 0) {
+    throw std::invalid_argument("copies = " + std::to_string(copies) + ": must be from 1 to " +
+                                std::to_string(nodes_));
+  }
   const Index job_class = scheduler_.class_of(static_cast<Index>(id));
   for (std::size_t at = 0; at < node.size(); at += copies) {
     scheduler_.place(job_class, node.subspan(at, copies));

@@ -282,7 +282,6 @@ void OverlapEpoch::share(bool map, double heavy, double slots) {
 OverlapEpoch::Service& OverlapEpoch::service_of(Row row) {
   if (service_at_[row] == 0) {
     service_.push_back({ids_.id_of(row), 0.0, 0.0, 0, 0, false, Bound::kOrder, Bound::kOrder});
-    served_.push_back(row);
     service_at_[row] = static_cast<std::uint32_t>(service_.size());
   }
   return service_[service_at_[row] - 1];
@@ -355,7 +354,6 @@ std::span<const OverlapEpoch::Service> OverlapEpoch::decide(
     flow_[c].clear();
   }
   service_.clear();
-  served_.clear();
   const double heavy = split_ ? split_share(beta()) : 1.0;
   lends_ = options_.conserving || (split_ && heavy == 1.0);  // see sim/tandem
   if (map_slots > 0) {
@@ -395,17 +393,17 @@ Bound OverlapEpoch::bound_of(Row row, const Service& service, bool map) const {
 
 // The services, and those that lost their slots behind them.
 std::span<const OverlapEpoch::Service> OverlapEpoch::told() {
-  const std::size_t served = served_.size();
-  const auto changes = held_.decide(served_, [this](Row row) -> HeldSlots<2>::Slots {
-    if (service_at_[row] == 0) return {0, 0};
-    const Service& service = service_[service_at_[row] - 1];
-    return {service.map_slots, service.shuffle_slots};
-  });
-  for (std::size_t k = served; k < changes.size(); ++k) service_of(changes[k].row);
-  for (std::size_t k = 0; k < changes.size(); ++k) {
-    const Row row = changes[k].row;
-    Service& service = service_[k];
-    service.changed = changes[k].changed;
+  held_.begin();
+  for (Service& service : service_) {
+    service.changed =
+        held_.name(JobIds::row_of(service.id), {service.map_slots, service.shuffle_slots});
+  }
+  held_.name_rest([](Row) { return HeldSlots<2>::Slots{}; },
+                  [this](Row row, const HeldSlots<2>::Slots&, bool changed) {
+                    service_of(row).changed = changed;
+                  });
+  for (Service& service : service_) {
+    const Row row = JobIds::row_of(service.id);
     if (service.map <= 0.0) service.map_bound = bound_of(row, service, true);
     if (service.shuffle <= 0.0) service.shuffle_bound = bound_of(row, service, false);
     service_at_[row] = 0;

@@ -99,7 +99,6 @@ void SlottedEpoch::add(std::span<const double> arrival, const Columns& columns,
     if (row == jobs_.size()) {
       jobs_.emplace_back();
       map_task_.push_back(1.0);
-      grant_at_.push_back(0);
       held_.grow(jobs_.size());
     }
     jobs_[row] = {sequence_++,
@@ -165,33 +164,28 @@ std::span<const SlottedEpoch::Grant> SlottedEpoch::decide(double now,
     policy_->decide(jobs_, slots_, idle, told_ < slot, grants_);
     told_ = slot;
   }
-  starting_.clear();
-  for (std::size_t k = 0; k < grants_.size(); ++k) {
-    const SlottedGrant& grant = grants_[k];
-    if (grant.maps + grant.reduces == 0) continue;
-    idle -= grant.maps + grant.reduces;
-    starting_.push_back(grant.row);
-    grant_at_[grant.row] = static_cast<Index>(k + 1);
-  }
-  const auto granted = [this](Index row) {
-    return grant_at_[row] > 0 ? grants_[grant_at_[row] - 1] : SlottedGrant{row, 0, 0};
-  };
+  for (const SlottedGrant& grant : grants_) idle -= grant.maps + grant.reduces;
   shown_.clear();
-  const auto changes = held_.decide(starting_, [&](Index row) -> HeldSlots<1>::Slots {
-    const SlottedGrant grant = granted(row);
-    return {jobs_[row].running + grant.maps + grant.reduces};
-  });
-  for (const auto& change : changes) {
-    const SlottedGrant grant = granted(change.row);
-    const SlottedJob& job = jobs_[change.row];
-    const std::int64_t waiting = job.maps + job.ready - grant.maps - grant.reduces;
-    Bound bound = idle > 0 ? Bound::kOrder : Bound::kNoSlots;
-    if (waiting == 0) bound = grant.maps + grant.reduces > 0 ? Bound::kAll : Bound::kNothing;
-    shown_.push_back({ids_.id_of(change.row), grant.maps, grant.reduces, change.slots[0],
-                      change.changed, bound});
+  held_.begin();
+  for (const SlottedGrant& grant : grants_) {
+    if (grant.maps + grant.reduces == 0) continue;
+    const HeldSlots<1>::Slots held = {jobs_[grant.row].running + grant.maps + grant.reduces};
+    show(grant, held, held_.name(grant.row, held), idle);
   }
-  for (const Index row : starting_) grant_at_[row] = 0;
+  held_.name_rest([this](Index row) { return HeldSlots<1>::Slots{jobs_[row].running}; },
+                  [&](Index row, const HeldSlots<1>::Slots& held, bool changed) {
+                    show({row, 0, 0}, held, changed, idle);
+                  });
   return shown_;
+}
+
+void SlottedEpoch::show(const SlottedGrant& grant, const HeldSlots<1>::Slots& slots, bool changed,
+                        std::int64_t idle) {
+  const SlottedJob& job = jobs_[grant.row];
+  const std::int64_t started = grant.maps + grant.reduces;
+  Bound bound = idle > 0 ? Bound::kOrder : Bound::kNoSlots;
+  if (job.maps + job.ready == started) bound = started > 0 ? Bound::kAll : Bound::kNothing;
+  shown_.push_back({ids_.id_of(grant.row), grant.maps, grant.reduces, slots[0], changed, bound});
 }
 
 void SlottedEpoch::state(State& s) {
@@ -200,7 +194,6 @@ void SlottedEpoch::state(State& s) {
   policy_->state(s);
   s(slots_, slot_seconds_, jobs_, map_task_, ids_, held_, origin_, now_, sequence_, running_,
     told_);
-  if (s.reading()) grant_at_.assign(jobs_.size(), 0);
 }
 
 }  // namespace malleable

@@ -38,11 +38,12 @@ class JobIds {
   std::int64_t id_of(Index row) const {
     return static_cast<std::int64_t>(before_[row]) << 32 | static_cast<std::int64_t>(row);
   }
+  static Index row_of(std::int64_t id) { return static_cast<Index>(id & 0xffffffff); }
   bool has(Index row) const { return live_[row] != 0; }
   // Of ids that are all known and named once; FieldError otherwise. Valid until the next call.
   std::span<const Index> rows_of(std::span<const std::int64_t> ids) {
     return named_.of(ids, rows(), [this](std::int64_t id) {
-      const auto row = static_cast<Index>(id & 0xffffffff);
+      const Index row = row_of(id);
       const bool known = id >= 0 && row < rows() && has(row) && id_of(row) == id;
       return known ? row : NamedRows::kNone;
     });

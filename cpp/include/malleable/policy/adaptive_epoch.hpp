@@ -5,7 +5,8 @@
 // turn, and takes for granted that what it answers is started; then it names every job that has
 // tasks running, O(1) each. Policies: adaptive.
 //
-// All methods but the last few check what they are given, and throw before anything changes.
+// All methods check what they are given, and throw before anything changes; only a matcher that
+// throws leaves jobs half added.
 #pragma once
 
 #include <cstdint>
@@ -83,7 +84,7 @@ class AdaptiveEpoch {
   std::span<const Row> decide(double now, const std::span<const std::int64_t> (&free)[2],
                               TaskStarts& starts);
 
-  // `copies` distinct nodes for each of so many blocks; the ids are checked.
+  // `copies` distinct nodes for each of as many blocks as `node` has room for.
   void place(std::int64_t id, std::size_t copies, std::span<Index> node);
   void match(double now);
 
@@ -116,6 +117,8 @@ class AdaptiveEpoch {
   void tell(Index job, int pool);
   bool offer(Index node, int pool, TaskStarts& starts);
   Bound bound_of(const Counts& own, Phase p) const;
+  HeldSlots<2>::Slots running(Index job) const;
+  void show(Index job, bool changed);
 
   Adaptive scheduler_;
   std::size_t nodes_;

@@ -151,7 +151,6 @@ class OverlapEpoch {
   std::vector<Flow> flow_[2];  // mapping with nothing ready, the last in rank first
   std::vector<std::uint32_t> service_at_;
   std::vector<Service> service_;
-  std::vector<Row> served_;  // row by row of the services
   struct Remainder {
     double fraction;
     std::size_t service;

@@ -66,6 +66,8 @@ class SlottedEpoch {
   void set_map_left(Index row, double work);
   void hear(double now);
   void tell(std::int64_t slot);
+  void show(const SlottedGrant& grant, const HeldSlots<1>::Slots& slots, bool changed,
+            std::int64_t idle);
 
   std::int64_t slots_;
   double slot_seconds_;
@@ -76,8 +78,6 @@ class SlottedEpoch {
   JobIds ids_;
   HeldSlots<1> held_;
   std::vector<SlottedGrant> grants_;
-  std::vector<Index> starting_;  // rows of the grants
-  std::vector<Index> grant_at_;  // by row: place of its grant from 1 on, or 0
   std::vector<Grant> shown_;
   double origin_ = 0.0, now_ = -INFINITY;  // of the first slot; the latest that was heard of
   std::int64_t sequence_ = 0, running_ = 0, told_ = -1;
