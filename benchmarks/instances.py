@@ -164,7 +164,7 @@ class OverlapStream:
 
     def __init__(self, policy: str, jobs: int, most: int | None, seed: int = 1) -> None:
         self.slots = 10_000
-        self.epoch = OverlapEpoch(policy, self.slots, self.slots)
+        self.epoch = OverlapEpoch((self.slots, self.slots), policy)
         self._rng = np.random.default_rng(seed)
         self._most = most
         self._few = max(1, jobs // 100)
@@ -323,9 +323,12 @@ class SlottedLoop:
     def follow(self, epoch: SlottedEpoch) -> None:
         """Do what was decided, by the unit, and tell the epoch."""
         assert self.decision is not None
-        columns = (column.tolist() for column in self.decision)
+        found = self.decision
+        columns = (column.tolist() for column in (found.ids, found.maps, found.reduces))
         left, done = [], []
         for name, maps, reduces in zip(*columns, strict=True):
+            if maps + reduces == 0:
+                continue
             row = self.row[name]
             row[0] -= maps
             row[1] -= reduces
@@ -350,7 +353,7 @@ def slotted_loop(jobs: int, policy: str) -> tuple[SlottedEpoch, SlottedLoop]:
     """An epoch with so many live jobs, and what keeps it going slot by slot."""
     epoch, loop = SlottedEpoch(10_000, policy), SlottedLoop()
     maps, work = loop.drawn(jobs)
-    loop.admit(epoch.add(0.0, maps, work), maps, work)
+    loop.admit(epoch.add(maps, work), maps, work)
     return epoch, loop
 
 

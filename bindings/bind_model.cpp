@@ -1,4 +1,5 @@
 #include "arrays.hpp"
+#include "malleable/model/bound.hpp"
 #include "malleable/model/jobs.hpp"
 #include "malleable/model/length.hpp"
 #include "malleable/model/penalties.hpp"
@@ -126,6 +127,11 @@ void bind_model(py::module_& module) {
             return to_numpy(std::move(values));
           },
           py::arg("completion").noconvert());
+
+  // What bound a job's slots, by code.
+  py::tuple bounds(kBoundTexts.size());
+  for (std::size_t k = 0; k < kBoundTexts.size(); ++k) bounds[k] = kBoundTexts[k];
+  module.attr("BOUNDS") = bounds;
 }
 
 }  // namespace malleable::bindings

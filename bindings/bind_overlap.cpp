@@ -43,18 +43,12 @@ class PyOverlapEpoch {
 
   Integers add(const Doubles& arrival, const Doubles& map, const Doubles& shuffle,
                const Column& ready, const Column& max_map_slots, const Column& max_shuffle_slots) {
-    const std::size_t count = view(arrival).size();
-    // An empty column means a missing one further down.
-    if (view(map).size() != count || view(shuffle).size() != count) {
-      throw std::invalid_argument("map and shuffle must be as long as arrival");
-    }
-    std::vector<std::int64_t> ids(count);
-    // Makes handles of arrays, which needs the interpreter's lock.
-    const auto given = columns(map, shuffle, ready, max_map_slots, max_shuffle_slots);
+    std::vector<std::int64_t> ids(view(arrival).size());
     {
       const Turn turn(busy_);
       py::gil_scoped_release release;
-      epoch_.add(view(arrival), given, ids);
+      epoch_.add(view(arrival), columns(map, shuffle, ready, max_map_slots, max_shuffle_slots),
+                 ids);
     }
     return to_numpy(std::move(ids));
   }
@@ -72,27 +66,36 @@ class PyOverlapEpoch {
     epoch_.remove(view(ids));
   }
 
-  // (ids, map share, shuffle share, map slots, shuffle slots)
-  py::tuple decide(double now, std::optional<std::int64_t> map_slots,
-                   std::optional<std::int64_t> shuffle_slots) {
+  // (ids, slots, changed, shares, bounds), by station where there are two columns
+  py::tuple decide(double now, const std::optional<std::pair<std::int64_t, std::int64_t>>& slots) {
     const Turn turn(busy_);
     std::span<const OverlapEpoch::Service> services;
     {
       py::gil_scoped_release release;
-      services = epoch_.decide(now, map_slots, shuffle_slots);
+      services = slots ? epoch_.decide(now, slots->first, slots->second) : epoch_.decide(now);
     }
     const auto count = static_cast<py::ssize_t>(services.size());
-    Integers ids(count), map_given(count), shuffle_given(count);
-    Doubles map(count), shuffle(count);
+    Integers ids(count), given({count, py::ssize_t{2}});
+    Doubles share({count, py::ssize_t{2}});
+    Array<bool> changed(count);
+    Array<std::uint8_t> bound({count, py::ssize_t{2}});
+    // Looked up once: each look checks the array.
+    auto *ids_at = ids.mutable_data(), *given_at = given.mutable_data();
+    auto* share_at = share.mutable_data();
+    auto* changed_at = changed.mutable_data();
+    auto* bound_at = bound.mutable_data();
     for (py::ssize_t k = 0; k < count; ++k) {
       const OverlapEpoch::Service& service = services[static_cast<std::size_t>(k)];
-      ids.mutable_at(k) = service.id;
-      map.mutable_at(k) = service.map;
-      shuffle.mutable_at(k) = service.shuffle;
-      map_given.mutable_at(k) = service.map_slots;
-      shuffle_given.mutable_at(k) = service.shuffle_slots;
+      ids_at[k] = service.id;
+      given_at[2 * k] = service.map_slots;
+      given_at[2 * k + 1] = service.shuffle_slots;
+      changed_at[k] = service.changed;
+      share_at[2 * k] = service.map;
+      share_at[2 * k + 1] = service.shuffle;
+      bound_at[2 * k] = static_cast<std::uint8_t>(service.map_bound);
+      bound_at[2 * k + 1] = static_cast<std::uint8_t>(service.shuffle_bound);
     }
-    return py::make_tuple(ids, map, shuffle, map_given, shuffle_given);
+    return py::make_tuple(ids, given, changed, share, bound);
   }
 
   std::size_t size() const {
@@ -198,8 +201,7 @@ void bind_overlap(py::module_& module) {
            py::arg("map").noconvert(), py::arg("shuffle").noconvert(), py::arg("ready").noconvert(),
            py::arg("max_map_slots").noconvert(), py::arg("max_shuffle_slots").noconvert())
       .def("remove", &PyOverlapEpoch::remove, py::arg("ids").noconvert())
-      .def("decide", &PyOverlapEpoch::decide, py::arg("now"), py::arg("map_slots"),
-           py::arg("shuffle_slots"))
+      .def("decide", &PyOverlapEpoch::decide, py::arg("now"), py::arg("slots"))
       .def_property_readonly("slots", &PyOverlapEpoch::slots)
       .def("__len__", &PyOverlapEpoch::size);
 }

@@ -93,17 +93,18 @@ class PySlottedSim {
 
 class PySlottedEpoch {
  public:
-  PySlottedEpoch(std::int64_t machines, double slot_seconds, const std::string& policy)
-      : epoch_(machines, slot_seconds, policy) {}
+  PySlottedEpoch(std::int64_t slots, double slot_seconds, const std::string& policy)
+      : epoch_(slots, slot_seconds, policy) {}
 
-  Integers add(double now, const Integers& maps, const Integers& reduces, const Integers& running,
-               const std::optional<Doubles>& map_left, const Doubles& reduce_left) {
+  Integers add(const Doubles& arrival, const Integers& maps, const Integers& reduces,
+               const Integers& running, const std::optional<Doubles>& map_left,
+               const Doubles& reduce_left) {
     std::vector<std::int64_t> ids(view(maps).size());
     {
       const Turn turn(busy_);
       py::gil_scoped_release release;
       epoch_.add(
-          now,
+          view(arrival),
           {view(maps), view(reduces), view(running), view_or_nothing(map_left), view(reduce_left)},
           ids);
     }
@@ -124,31 +125,41 @@ class PySlottedEpoch {
     py::gil_scoped_release release;
     epoch_.remove(view(ids), cancelled);
   }
-  // (ids, machines for map tasks, machines for reduce tasks)
-  py::tuple decide(double now, std::optional<std::int64_t> machines) {
+  // (ids, machines held, changed, map tasks, reduce tasks, bounds)
+  py::tuple decide(double now, std::optional<std::int64_t> slots) {
     const Turn turn(busy_);
     std::span<const SlottedEpoch::Grant> grants;
     {
       py::gil_scoped_release release;
-      grants = epoch_.decide(now, machines);
+      grants = epoch_.decide(now, slots);
     }
     const auto count = static_cast<py::ssize_t>(grants.size());
-    Integers ids(count), maps(count), reduces(count);
-    auto *id = ids.mutable_data(), *map = maps.mutable_data(), *reduce = reduces.mutable_data();
-    for (std::size_t k = 0; k < grants.size(); ++k) {
-      id[k] = grants[k].id;
-      map[k] = grants[k].maps;
-      reduce[k] = grants[k].reduces;
+    Integers ids(count), held(count), maps(count), reduces(count);
+    Array<bool> changed(count);
+    Array<std::uint8_t> bound(count);
+    // Looked up once: each look checks the array.
+    auto *ids_at = ids.mutable_data(), *held_at = held.mutable_data(),
+         *maps_at = maps.mutable_data(), *reduces_at = reduces.mutable_data();
+    auto* changed_at = changed.mutable_data();
+    auto* bound_at = bound.mutable_data();
+    for (py::ssize_t k = 0; k < count; ++k) {
+      const SlottedEpoch::Grant& grant = grants[static_cast<std::size_t>(k)];
+      ids_at[k] = grant.id;
+      held_at[k] = grant.slots;
+      changed_at[k] = grant.changed;
+      maps_at[k] = grant.maps;
+      reduces_at[k] = grant.reduces;
+      bound_at[k] = static_cast<std::uint8_t>(grant.bound);
     }
-    return py::make_tuple(ids, maps, reduces);
+    return py::make_tuple(ids, held, changed, maps, reduces, bound);
   }
   std::size_t size() const {
     const Turn turn(busy_);
     return epoch_.size();
   }
-  std::int64_t machines() const {
+  std::int64_t slots() const {
     const Turn turn(busy_);
-    return epoch_.machines();
+    return epoch_.slots();
   }
 
   std::string save() { return saved("SlottedEpoch", epoch_, busy_); }
@@ -202,9 +213,9 @@ void bind_slotted(py::module_& module) {
   py::class_<PySlottedEpoch> epoch(module, "SlottedEpoch");
   bind_state(epoch);
   epoch
-      .def(py::init<std::int64_t, double, const std::string&>(), py::arg("machines"),
+      .def(py::init<std::int64_t, double, const std::string&>(), py::arg("slots"),
            py::arg("slot_seconds"), py::arg("policy"))
-      .def("add", &PySlottedEpoch::add, py::arg("now"), py::arg("maps").noconvert(),
+      .def("add", &PySlottedEpoch::add, py::arg("arrival").noconvert(), py::arg("maps").noconvert(),
            py::arg("reduces").noconvert(), py::arg("running").noconvert(),
            py::arg("map_left").noconvert(), py::arg("reduce_left").noconvert())
       .def("update", &PySlottedEpoch::update, py::arg("ids").noconvert(),
@@ -212,8 +223,8 @@ void bind_slotted(py::module_& module) {
            py::arg("running").noconvert(), py::arg("map_left").noconvert(),
            py::arg("reduce_left").noconvert())
       .def("remove", &PySlottedEpoch::remove, py::arg("ids").noconvert(), py::arg("cancelled"))
-      .def("decide", &PySlottedEpoch::decide, py::arg("now"), py::arg("machines"))
-      .def_property_readonly("machines", &PySlottedEpoch::machines)
+      .def("decide", &PySlottedEpoch::decide, py::arg("now"), py::arg("slots"))
+      .def_property_readonly("slots", &PySlottedEpoch::slots)
       .def("__len__", &PySlottedEpoch::size);
 }
 

@@ -25,15 +25,15 @@ while queue:
     now, kind, what = heapq.heappop(queue)
     if kind == 0:
         table = mb.ClusterJobs([2], 20.0, user=[owner[what]], program=[program[what]])
-        arrived[int(epoch.add(table, now)[0])] = (now, program[what])
+        arrived[int(epoch.add(table, arrival=now)[0])] = (now, program[what])
     else:
         job, node, seconds = what
-        epoch.finish([job], 0, node, seconds, now)
+        epoch.ended([job], 0, node, seconds, end=now)
         free[node] += 1
         if epoch.counts([job])["map_finished"][0] == 2:
             waits.append((arrived[job][1], now - arrived[job][0]))
-            epoch.remove([job])
-    starts = epoch.decide(now, free)
+            epoch.finish([job])
+    starts = epoch.decide(now, slots=np.stack([free, 0 * free], axis=1)).starts
     for job, node in zip(starts.ids.tolist(), starts.node.tolist(), strict=True):
         slow = cluster.rate[node] == 1.0 or arrived[job][1] == "etl"
         seconds = 20.0 if slow else 5.0

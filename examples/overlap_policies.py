@@ -31,11 +31,11 @@ for how in ("first", "bounce"):
     print(how, [f"sigma {row['sigma']}: {row['mean_response']:.2f} s" for row in rows])
 
 # The same policy in a scheduler's loop.
-epoch = mb.OverlapEpoch("two-srpt", map_slots=800, shuffle_slots=200)
+epoch = mb.OverlapEpoch(slots=(800, 200), policy="two-srpt")
 ids = epoch.add(map=[7, 10], shuffle=[11, 3], max_map_slots=[352, 427])
 epoch.update(ids[:1], map=[3.5], shuffle=[8.0])
 decision = epoch.decide(now=4.0)
-print("map slots", decision.map_slots.tolist(), "shuffle slots", decision.shuffle_slots.tolist())
+print("map and shuffle slots", decision.slots.tolist())
 
 trace = Path(os.environ.get("MALLEABLE_TRACES", "")) / "google2011" / "jobs_dev.csv.gz"
 if "MALLEABLE_TRACES" in os.environ and trace.exists():

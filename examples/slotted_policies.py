@@ -30,8 +30,8 @@ wrong = mb.simulate(
 print(f"unlock on log-normal estimates: {wrong['ratio']:.2f} x the SRPT bound")
 
 # The same policy in a scheduler's loop: who starts how many tasks now.
-epoch = mb.SlottedEpoch(machines=10, policy="unlock", slot_seconds=20.0)
-ids = epoch.add(0.0, maps=[4, 30], reduce_left=[200.0, 60.0])
+epoch = mb.SlottedEpoch(slots=10, policy="unlock", slot_seconds=20.0)
+ids = epoch.add(maps=[4, 30], reduce_left=[200.0, 60.0])
 decision = epoch.decide(0.0)
 print("now:", dict(zip(decision.ids.tolist(), decision.maps.tolist(), strict=True)))
 epoch.update(ids, maps=[0, 24], running=[4, 6])

@@ -1,10 +1,13 @@
 // Sequences of events on the adaptive scheduler's epoch: counts stay what they must be, and free
-// slots are offered once. What its border refuses is checked in Python, where the border is.
+// slots are offered once; what is refused changes nothing.
 #include "malleable/policy/adaptive_epoch.hpp"
 #include "target.hpp"
 
 namespace malleable::fuzz {
 namespace {
+
+using Wholes = std::vector<std::int64_t>;
+using Reals = std::vector<double>;
 
 struct Run {
   std::int64_t job, node, task;
@@ -13,6 +16,7 @@ struct Run {
 
 struct Job {
   std::int64_t total[2], waiting[2] = {0, 0}, running[2] = {0, 0}, finished[2] = {0, 0};
+  std::int64_t held[2] = {0, 0};  // after the last decision
   std::size_t copies = 0;
   bool gone = false;
 };
@@ -57,30 +61,59 @@ struct Sequence {
     for (const Phase p : {kMap, kReduce}) {
       job.total[p] = bytes.chance(230) ? bytes.integer(0, 5) : bytes.integer(0, 60);
     }
-    std::vector<double> seconds;
-    for (std::size_t k = 0; k < 2 * epoch.scheduler().resources(); ++k) {
-      seconds.push_back(bytes.amount(kWork));
-    }
+    std::vector<AdaptiveEpoch::Person> people;
     if (bytes.chance(64)) {
       const double rank = bytes.amount({1e-3, 1e6});
-      epoch.scheduler().add_user(rank, std::fmax(1e-6, bytes.amount({1e-6, 1e6})));
+      people.push_back({rank, std::fmax(1e-6, bytes.amount({1e-6, 1e6}))});
     }
-    if (bytes.chance(64)) epoch.scheduler().add_class();
-    const auto job_class = static_cast<Index>(bytes.index(epoch.scheduler().classes()));
-    const auto user = static_cast<Index>(bytes.index(epoch.scheduler().users()));
-    const Index id = epoch.add(job_class, user, now, job.total, seconds);
-    CHECK_EQUAL(id, jobs.size());
+    const std::size_t classes = bytes.chance(64) ? 1 : 0;
+    const auto& scheduler = epoch.scheduler();
+    const Wholes job_class{static_cast<std::int64_t>(bytes.index(scheduler.classes() + classes))};
+    const Wholes user{static_cast<std::int64_t>(bytes.index(scheduler.users() + people.size()))};
+    const Wholes maps{job.total[kMap]}, reduces{job.total[kReduce]};
+    // Late, or in the future; or no time at all, which is refused.
+    Reals arrival{bytes.chance(200) ? now : bytes.amount({1e-3, 1e9})};
+    const bool bad = bytes.astray(12);
+    if (bad) arrival[0] = bytes.wrong_time();
+    const Reals map_seconds{bytes.amount(kWork)}, reduce_seconds{bytes.amount(kWork)}, block{0.0};
+    const auto none = [&](const Wholes& tasks, int pool) {
+      return tasks[0] > 0 && scheduler.slots(generic ? 0 : pool) == 0;
+    };
+    const bool fits = !none(maps, 0) && !none(reduces, 1);
+    std::int64_t id = 0;
+    const auto before = state_of(epoch);
+    const bool refusal = refused([&] {
+      id = epoch.add({people,
+                      classes,
+                      job_class,
+                      user,
+                      maps,
+                      reduces,
+                      arrival,
+                      map_seconds,
+                      reduce_seconds,
+                      block,
+                      {}});
+    });
+    CHECK_EQUAL(refusal, bad || !fits);
+    if (refusal) {
+      CHECK(state_of(epoch) == before);
+      return;
+    }
+    now = std::max(now, arrival[0]);
+    CHECK_EQUAL(static_cast<std::size_t>(id), jobs.size());
     job.waiting[kMap] = job.total[kMap];
     if (job.total[kMap] == 0) job.waiting[kReduce] = job.total[kReduce];
     if (job.total[kMap] > 0 && bytes.chance(80)) {
       job.copies = 1 + bytes.index(2);
-      std::vector<Index> nodes;
+      Wholes nodes;
       for (std::int64_t t = 0; t < job.total[kMap]; ++t) {
         for (std::size_t c = 0; c < job.copies; ++c) {
-          nodes.push_back(static_cast<Index>((bytes.index(resource.size()) + c) % resource.size()));
+          nodes.push_back(
+              static_cast<std::int64_t>((bytes.index(resource.size()) + c) % resource.size()));
         }
       }
-      epoch.set_blocks(id, job.copies, nodes);
+      epoch.set_blocks(id, {job.copies, nodes}, "nodes");
     }
     jobs.push_back(job);
   }
@@ -92,7 +125,11 @@ struct Sequence {
     const Phase p = job.copies == 0 && bytes.chance(128) ? kMap : kReduce;
     const std::int64_t most = job.total[p] - job.running[p] - job.finished[p];
     job.waiting[p] = bytes.integer(0, most);
-    epoch.set_waiting(j, p, job.waiting[p], now);
+    const Wholes ids{j}, tasks{job.waiting[p]};
+    const Reals seconds{bytes.amount(kWork)};
+    const bool corrects = bytes.chance(64);
+    epoch.update(ids, {p == kMap ? tasks : Wholes(), p == kReduce ? tasks : Wholes(),
+                       corrects ? seconds : Reals(), corrects ? seconds : Reals()});
   }
   void finish() {
     if (running.empty()) return;
@@ -104,8 +141,9 @@ struct Sequence {
     if (job.gone) return;  // its tasks end, nobody listens
     const bool done = bytes.chance(200);
     step();
-    epoch.finish(static_cast<Index>(run.job), run.phase, static_cast<Index>(run.node),
-                 static_cast<Index>(run.task), bytes.amount(kWork), done, now);
+    const Wholes ids{run.job}, phase{run.phase}, node{run.node}, task{run.task};
+    const Reals seconds{bytes.amount(kWork)}, end{now};
+    epoch.ended({ids, phase, node, task, seconds, end, std::vector<std::uint8_t>{done}});
     --job.running[run.phase];
     ++(done ? job.finished : job.waiting)[run.phase];
     if (done && run.phase == kMap && job.finished[kMap] == job.total[kMap]) {
@@ -116,14 +154,15 @@ struct Sequence {
     const auto rows = present();
     if (rows.empty()) return;
     const Index j = rows[bytes.index(rows.size())];
-    epoch.remove(j);
+    epoch.remove(Wholes{j});
     jobs[j].gone = true;
   }
   void decide() {
     step();
     TaskStarts starts;
     const std::span<const std::int64_t> free[2] = {slots[0], slots[1]};
-    epoch.decide(now, free, starts);
+    CHECK(refused([&] { epoch.decide(std::nextafter(epoch.now(), -1.0), free, starts); }));
+    const auto rows = epoch.decide(now, free, starts);
     for (std::size_t k = 0; k < starts.size(); ++k) {
       const auto j = static_cast<std::size_t>(starts.job[k]);
       CHECK(j < jobs.size() && !jobs[j].gone);
@@ -137,13 +176,31 @@ struct Sequence {
       CHECK_EQUAL(starts.task[k] >= 0, p == kMap && jobs[j].copies > 0);
       running.push_back({starts.job[k], starts.node[k], starts.task[k], p});
     }
+    std::vector<bool> named(jobs.size(), false);
+    for (const auto& row : rows) {
+      const auto j = static_cast<std::size_t>(row.id);
+      CHECK(j < jobs.size() && !jobs[j].gone && !named[j]);
+      if (j >= jobs.size()) return;
+      named[j] = true;
+      bool changed = false;
+      for (const Phase p : {kMap, kReduce}) {
+        CHECK_EQUAL(row.slots[p], jobs[j].running[p]);
+        changed |= row.slots[p] != jobs[j].held[p];
+        jobs[j].held[p] = row.slots[p];
+      }
+      CHECK_EQUAL(row.changed, changed);
+    }
+    for (const Index j : present()) {
+      CHECK(named[j] || (jobs[j].running[kMap] + jobs[j].running[kReduce] == 0 &&
+                         jobs[j].held[kMap] + jobs[j].held[kReduce] == 0));
+    }
   }
   void check_counts() {
     for (const Index j : present()) {
       for (const Phase p : {kMap, kReduce}) {
-        CHECK_EQUAL(epoch.waiting(j, p), jobs[j].waiting[p]);
-        CHECK_EQUAL(epoch.running(j, p), jobs[j].running[p]);
-        CHECK_EQUAL(epoch.finished(j, p), jobs[j].finished[p]);
+        CHECK_EQUAL(epoch.counts(j).waiting[p], jobs[j].waiting[p]);
+        CHECK_EQUAL(epoch.counts(j).running[p], jobs[j].running[p]);
+        CHECK_EQUAL(epoch.counts(j).finished[p], jobs[j].finished[p]);
       }
     }
   }
@@ -175,20 +232,19 @@ void fuzz(Bytes bytes) {
   const bool generic = bytes.chance(100);
   std::vector<AdaptiveResource> resources(1 + bytes.index(3));
   std::vector<Index> resource;
-  std::vector<std::int64_t> node_slots, map_slots, reduce_slots;
+  std::vector<std::int64_t> map_slots, reduce_slots;
   for (Index r = 0; r < resources.size(); ++r) {
     resources[r] = {bytes.integer(1, 2), {bytes.integer(0, 3), generic ? 0 : bytes.integer(0, 3)}};
     for (std::int64_t k = 0; k < resources[r].nodes; ++k) {
       resource.push_back(r);
       map_slots.push_back(resources[r].slots[0]);
       reduce_slots.push_back(resources[r].slots[1]);
-      node_slots.push_back(resources[r].slots[0] + resources[r].slots[1]);
     }
   }
   const std::vector<double> minimum = {0.0, bytes.amount({1e-3, 1e3})}, priority = {1.0, 2.0};
   Adaptive scheduler(resources, resource, generic, minimum, priority, options, matcher_of(how));
   scheduler.add_class();
-  AdaptiveEpoch epoch(std::move(scheduler), node_slots, generic);
+  AdaptiveEpoch epoch(std::move(scheduler), resource.size(), generic);
   Sequence{bytes, generic, resources, resource, std::move(epoch), {map_slots, reduce_slots}, {}, {}}
       .run();
 }

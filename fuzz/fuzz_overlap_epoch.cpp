@@ -1,6 +1,9 @@
 // Sequences of calls on an overlap epoch, with refused ones in between; a twin gets the accepted
 // ones only and must always decide the same.
+#include <cmath>
 #include <map>
+#include <optional>
+#include <utility>
 
 #include "malleable/policy/overlap_epoch.hpp"
 #include "target.hpp"
@@ -21,7 +24,11 @@ struct Sequence {
   std::map<std::int64_t, Limits> most;
   std::vector<std::int64_t> gone;
   double now = 0.0;
+  std::optional<double> decided;
+  std::map<std::int64_t, std::pair<std::int64_t, std::int64_t>>
+      held;  // slots, by the last decision
 
+  std::int64_t capacity() { return bytes.chance(16) ? 0 : bytes.slots(); }
   double limit() { return bytes.chance(128) ? kInfinity : static_cast<double>(bytes.slots()); }
 
   struct Own {
@@ -114,24 +121,27 @@ struct Sequence {
     if (!both(epoch, twin, bad, [&](auto& e) { e.remove(ids); })) return;
     for (const std::int64_t id : ids) {
       most.erase(id);
+      held.erase(id);
       gone.push_back(id);
     }
   }
   void decide() {
     const double at =
         std::min(kLatest, now + (bytes.chance(100) ? bytes.amount({1e-12, kLatest}) : 1.0));
-    const std::int64_t map_slots = bytes.slots(), shuffle_slots = bytes.slots();
-    // A job that comes later is refused.
+    const std::int64_t map_slots = capacity(), shuffle_slots = capacity();
+    // A time before the last one is refused, and a job that comes later.
+    CHECK(!decided || refused([&] { epoch.decide(std::nextafter(*decided, -kLatest)); }));
     std::span<const OverlapEpoch::Service> services;
     if (refused([&] { services = epoch.decide(at, map_slots, shuffle_slots); })) {
       CHECK(state_of(epoch) == state_of(twin));
       return;
     }
-    now = at;
+    decided = now = at;
     const auto same = twin.decide(at, map_slots, shuffle_slots);
     CHECK_EQUAL(services.size(), same.size());
     double map = 0.0, shuffle = 0.0;
     std::int64_t maps = 0, shuffles = 0;
+    const auto before = std::exchange(held, {});
     for (std::size_t k = 0; k < services.size(); ++k) {
       const auto& s = services[k];
       CHECK(s.id == same[k].id && s.map == same[k].map && s.shuffle == same[k].shuffle);
@@ -139,6 +149,11 @@ struct Sequence {
       const auto known = most.find(s.id);
       CHECK(known != most.end());
       if (known == most.end()) return;
+      const auto then =
+          before.contains(s.id) ? before.at(s.id) : std::pair<std::int64_t, std::int64_t>();
+      const std::pair slots(s.map_slots, s.shuffle_slots);
+      CHECK(held.emplace(s.id, slots).second);
+      CHECK_EQUAL(s.changed, slots != then);
       CHECK(s.map >= 0.0 && s.map <= 1.0 && s.shuffle >= 0.0 && s.shuffle <= 1.0);
       CHECK(s.map_slots >= 0 && static_cast<double>(s.map_slots) <= known->second.map);
       CHECK(s.shuffle_slots >= 0 && static_cast<double>(s.shuffle_slots) <= known->second.shuffle);
@@ -148,6 +163,9 @@ struct Sequence {
       maps += s.map_slots;
       shuffles += s.shuffle_slots;
       CHECK(maps <= map_slots && shuffles <= shuffle_slots);
+    }
+    for (const auto& [id, slots] : before) {
+      CHECK(held.contains(id) || (slots.first == 0 && slots.second == 0));
     }
     CHECK_AT_MOST(map, 1.0, 1e-9);
     CHECK_AT_MOST(shuffle, 1.0, 1e-9);
@@ -176,7 +194,7 @@ void fuzz(Bytes bytes) {
   options.policy = bytes.pick(kPolicies);
   options.conserving = bytes.chance(180);
   options.bounce = bytes.chance(100);
-  Sequence{bytes, OverlapEpoch(options), OverlapEpoch(options), {}, {}}.run();
+  Sequence{bytes, OverlapEpoch(options), OverlapEpoch(options), {}, {}, 0.0, {}, {}}.run();
 }
 
 }  // namespace malleable::fuzz

@@ -13,7 +13,7 @@ namespace {
 constexpr const char* kPolicies[] = {"asrpt", "unlock", "srpt", "lrpt", "fifo", "fair"};
 
 struct Job {
-  std::int64_t maps = 0, reduces = 0, running = 0;
+  std::int64_t maps = 0, reduces = 0, running = 0, held = 0;  // held: after the last decision
 };
 
 struct Sequence {
@@ -70,13 +70,17 @@ struct Sequence {
     const std::size_t count = 1 + bytes.index(4);
     Own own = read(count, 31);
     bool bad = bytes.astray(24) && spoil_columns(own);
-    const double at = moment(bad);
+    std::vector<double> arrival(count, bytes.chance(200) ? moment(bad) : bytes.amount({1e-3, 1e6}));
+    if (!bad && bytes.chance(64)) arrival.back() = std::min(arrival.back(), now);
     std::vector<std::int64_t> ids(count), same(count);
-    if (!both(epoch, twin, bad, [&](auto& e) { e.add(at, own.view(), &e == &epoch ? ids : same); }))
+    if (!both(epoch, twin, bad,
+              [&](auto& e) { e.add(arrival, own.view(), &e == &epoch ? ids : same); })) {
       return;
+    }
+    now = std::max(now, *std::max_element(arrival.begin(), arrival.end()));
     CHECK(ids == same);
     for (std::size_t k = 0; k < count; ++k) {
-      CHECK(jobs.emplace(ids[k], Job{own.maps[k], own.reduces[k], own.running[k]}).second);
+      CHECK(jobs.emplace(ids[k], Job{own.maps[k], own.reduces[k], own.running[k], 0}).second);
       running += own.running[k];
     }
   }
@@ -124,9 +128,9 @@ struct Sequence {
     bool bad = false;
     const double at = moment(bad);
     std::optional<std::int64_t> machines;
-    if (bytes.chance(48)) machines = std::min(kMostUnits, bytes.slots());
+    if (bytes.chance(48)) machines = bytes.chance(32) ? 0 : std::min(kMostUnits, bytes.slots());
     if (bytes.astray(8)) {
-      machines = bytes.chance(128) ? 0 : kMostUnits + 1;
+      machines = bytes.chance(128) ? -1 : kMostUnits + 1;
       bad = true;
     }
     std::span<const SlottedEpoch::Grant> grants, same;
@@ -145,12 +149,20 @@ struct Sequence {
       if (known == jobs.end()) return;
       CHECK(g.maps >= 0 && g.maps <= known->second.maps);
       CHECK(g.reduces >= 0 && g.reduces <= known->second.reduces);
+      CHECK_EQUAL(g.slots, known->second.running + g.maps + g.reduces);
+      CHECK_EQUAL(g.changed, g.slots != known->second.held);
       named.push_back(g.id);
       used += g.maps + g.reduces;
     }
-    CHECK(used <= std::max<std::int64_t>(0, epoch.machines() - running));
+    CHECK(used <= std::max<std::int64_t>(0, epoch.slots() - running));
     std::sort(named.begin(), named.end());
     CHECK(std::adjacent_find(named.begin(), named.end()) == named.end());
+    for (auto& [id, job] : jobs) {
+      CHECK((job.held == 0 && job.running == 0) ||
+            std::binary_search(named.begin(), named.end(), id));
+      job.held = 0;
+    }
+    for (const auto& g : grants) jobs[g.id].held = g.slots;
   }
 
   void run() {

@@ -180,11 +180,11 @@ def overlap_step(epoch, memory, rng):
         return len(epoch)
     if call == 2:
         gone = some(rng, ids, 0.2)
-        epoch.remove(gone)
+        (epoch.finish if rng.random() < 0.5 else epoch.remove)(gone)
         memory["ids"] = [k for k in ids if k not in gone]
         return len(epoch)
-    d = epoch.decide(now, map_slots=int(rng.integers(1, 9)) if rng.random() < 0.3 else None)
-    return lists(d.ids, d.map, d.shuffle, d.map_slots, d.shuffle_slots)
+    d = epoch.decide(now, slots=rng.integers(0, 9, 2) if rng.random() < 0.3 else None)
+    return [*lists(d.ids, d.slots, d.changed, d.share), d.explain()]
 
 
 def slotted_step(epoch, memory, rng):
@@ -195,7 +195,7 @@ def slotted_step(epoch, memory, rng):
         count = int(rng.integers(1, 5))
         left = rng.uniform(0, 30, count) if rng.random() < 0.5 else None
         maps = rng.integers(0, 9, count)
-        new = epoch.add(now, maps, rng.uniform(0, 20, count), map_left=left)
+        new = epoch.add(maps, rng.uniform(0, 20, count), arrival=now, map_left=left)
         memory["ids"] += new.tolist()
         return new.tolist()
     if call == 1:
@@ -213,7 +213,8 @@ def slotted_step(epoch, memory, rng):
         (epoch.finish if rng.random() < 0.5 else epoch.remove)(gone)
         memory["ids"] = [k for k in ids if k not in gone]
         return len(epoch)
-    return lists(*epoch.decide(now, machines=int(rng.integers(1, 20)) if call == 3 else None))
+    d = epoch.decide(now, slots=int(rng.integers(0, 20)) if call == 3 else None)
+    return [*lists(d.ids, d.slots, d.changed, d.maps, d.reduces), d.explain()]
 
 
 def adaptive_step(epoch, memory, rng):
@@ -233,7 +234,7 @@ def adaptive_step(epoch, memory, rng):
                 user=[["ann", "bob", "cyd"][k] for k in rng.integers(0, 3, count)],
                 program=["xyz"[k] for k in rng.integers(0, 3, count)],
             ),
-            now,
+            arrival=now,
             blocks=[
                 rng.integers(0, len(epoch.cluster), (int(m), 2)) if rng.random() < 0.5 else None
                 for m in maps
@@ -248,23 +249,25 @@ def adaptive_step(epoch, memory, rng):
         if rows:
             job, phase, task, node = (list(column) for column in zip(*rows, strict=True))
             seconds = rng.uniform(1, 20, len(rows))
-            epoch.finish(
-                job, phase, node, seconds, now, task=task, done=rng.random(len(rows)) < 0.8
-            )
+            done = rng.random(len(rows)) < 0.8
+            epoch.ended(job, phase, node, seconds, end=now, task=task, done=done)
         return len(epoch)
     if call == 2 and rng.random() < 0.3:
         gone = [k for k in some(rng, ids, 0.2) if all(k != run[0] for run in runs)]
-        epoch.remove(gone)
+        (epoch.finish if rng.random() < 0.5 else epoch.remove)(gone)
         memory["ids"] = [k for k in ids if k not in gone]
         return len(epoch)
     if call == 3:
+        epoch.update(ids[:1], map_seconds=rng.uniform(1, 9), reduce_seconds=2.0)
         return lists(epoch.place(ids[0], copies=2, blocks=2), epoch.match(now).share)
-    free = rng.integers(0, 3, (2, len(epoch.cluster)))
-    starts = epoch.decide(now, *free)
-    memory["runs"] = runs + list(
-        zip(*lists(starts.ids, starts.phase, starts.task, starts.node), strict=True)
-    )
-    return [*lists(*starts), *lists(*epoch.counts(ids).values())]
+    d = epoch.decide(now, slots=rng.integers(0, 3, (len(epoch.cluster), 2)))
+    started = lists(d.starts.ids, d.starts.phase, d.starts.task, d.starts.node)
+    memory["runs"] = runs + list(zip(*started, strict=True))
+    return [
+        *lists(d.ids, d.slots, d.changed, *epoch.counts(ids).values()),
+        *started,
+        d.explain(),
+    ]
 
 
 def _epoch(name, *arguments, **options):
@@ -287,12 +290,12 @@ KINDS = [
     Kind("flow-phases", lambda: mb.FlowEpoch(6, ready_fraction=0.3), flow_step),
     Kind("flow-fair", lambda: mb.FlowEpoch(6, policy="fair"), flow_step),
     *(
-        Kind(f"overlap-{policy}", lambda p=policy: mb.OverlapEpoch(p, 4, 3), overlap_step)
+        Kind(f"overlap-{policy}", lambda p=policy: mb.OverlapEpoch((4, 3), p), overlap_step)
         for policy in ("max-srpt", "split-srpt", "two-srpt", "fcfs")
     ),
     Kind(
         "overlap-literal",
-        lambda: mb.OverlapEpoch("max-srpt", 4, 3, conserving=False, underestimates="bounce"),
+        lambda: mb.OverlapEpoch((4, 3), conserving=False, underestimates="bounce"),
         overlap_step,
     ),
     *(

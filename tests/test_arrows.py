@@ -17,6 +17,7 @@ PYTHON_ROOMS = {
     "objectives": MODEL,
     "policies": MODEL,
     "values": MODEL,
+    "decisions": MODEL,
     "views": MODEL,
     "workloads": MODEL,
     "schedule_check": KERNELS,

@@ -78,14 +78,14 @@ def flow_epoch():
 
 
 def overlap_epoch():
-    made = mb.OverlapEpoch()
+    made = mb.OverlapEpoch((1, 1))
     made.add([1.0, 2.0], [1.0, 1.0])
     return made
 
 
 def slotted_epoch():
     made = mb.SlottedEpoch(4)
-    made.add(0.0, [1, 2], [0.0, 0.0])
+    made.add([1, 2], [0.0, 0.0])
     return made
 
 
@@ -214,7 +214,7 @@ MASKED = {
         "tasks",
         lambda x: mb.FlowEpoch(3).add(mb.Flows.from_arrays([0, 2], [1, 2], [0, 0, 0], []), tasks=x),
     ),
-    "OverlapEpoch": ("map", lambda x: mb.OverlapEpoch().add(x, [1.0, 1.0])),
+    "OverlapEpoch": ("map", lambda x: mb.OverlapEpoch((1, 1)).add(x, [1.0, 1.0])),
     "MapShuffleJobs": ("map", lambda x: MapShuffleJobs(x, 1.0)),
     "MapReduceJobs": ("map", lambda x: MapReduceJobs(x, [[1], [2]])),
     "ClusterJobs": ("maps", lambda x: ClusterJobs(x, 1.0)),
@@ -270,7 +270,7 @@ def test_waterlines_of_the_widest_range_end():
 
 
 def test_an_overrun_of_the_smallest_estimate_bounces():
-    made = mb.OverlapEpoch(underestimates="bounce")
+    made = mb.OverlapEpoch((1, 1), underestimates="bounce")
     made.add([1e-12], [1.0])
     made.update([0], map=[-1e-12])
     assert made.decide(0.0).ids.tolist() == [0]

@@ -285,7 +285,7 @@ def test_simulated_epochs_end_and_every_plan_is_valid():
         (lambda e: e.update(flows=[0], deadline=[float("nan")]), "deadline"),
         (lambda e: e.update(flows=[0], sla=[[(2, 1), (1, 2)]]), "sla"),
         (lambda e: e.update([0], work=3.0, flows=[0], sla=[]), "sla"),
-        (lambda e: e.add(two_steps(), kind="late"), r"kind\[0\] = 'late'"),
+        (lambda e: e.add(two_steps(), kind="late"), r"kind = 'late'"),
         (lambda e: e.add(two_steps(), kind="custom"), "penalty"),
         (lambda e: e.add(two_steps(), kind="lateness"), "deadline"),
         (lambda e: e.add(two_steps(), tasks=[1]), "tasks has 1"),

@@ -16,7 +16,9 @@ NAN, INF = float("nan"), float("inf")
 HUGE = 10**400
 
 TIME = ["x", None, NAN, INF, -INF, [1.0, 2.0], HUGE, 1j]
-SLOTS = ["x", 2.7, NAN, INF, -1, 0, True, 2**60, [3], HUGE]
+CAPACITIES = ["x", 2.7, NAN, INF, -1, True, 2**60, [3], HUGE]
+SLOTS = [*CAPACITIES, 0]
+PAIRS = [3, "xy", (3,), (3, 3, 3), [[1, 1]], {1, 2}, *([3, n] for n in CAPACITIES)]
 IDS = [
     [99],
     [-1],
@@ -140,17 +142,18 @@ CALLS = {
             "max_shuffle_slots": LIMITS,
         },
     ),
+    (mb.OverlapEpoch, "finish"): ({"ids": two}, {"ids": IDS}),
     (mb.OverlapEpoch, "remove"): ({"ids": two}, {"ids": IDS}),
     (mb.OverlapEpoch, "decide"): (
-        {"now": 1e6, "map_slots": 7, "shuffle_slots": 5},
-        {"now": TIME, "map_slots": SLOTS, "shuffle_slots": SLOTS},
+        {"now": 1e6, "slots": (7, 0)},
+        {"now": [*TIME, -1e6], "slots": PAIRS},
     ),
     (mb.SlottedEpoch, "add"): (
-        {"now": 1e6, "maps": [1, 2], "reduce_left": [1.0, 2.0]},
+        {"maps": [1, 2], "reduce_left": [1.0, 2.0]},
         {
-            "now": [*TIME, 0.0],
             "maps": [*FIRST, [1, -1], [1.5, 1], None, [1, 2**41]],
             "reduce_left": [*AMOUNTS, None],
+            "arrival": [*NUMBERS, [0.0, INF], [0.0, 1e300], None],
             "map_left": AMOUNTS,
             "reduces": [*COUNTS, None],
             "running": [*COUNTS, None],
@@ -170,14 +173,14 @@ CALLS = {
     (mb.SlottedEpoch, "finish"): ({"ids": two}, {"ids": IDS}),
     (mb.SlottedEpoch, "remove"): ({"ids": two}, {"ids": IDS}),
     (mb.SlottedEpoch, "decide"): (
-        {"now": 1e6, "machines": 9},
-        {"now": [*TIME, 0.0], "machines": SLOTS},
+        {"now": 1e6, "slots": 0},
+        {"now": [*TIME, -1e6], "slots": CAPACITIES},
     ),
     (mb.AdaptiveEpoch, "add"): (
-        {"jobs": table(), "now": 1e6},
+        {"jobs": table()},
         {
             "jobs": [3, None, mb.Jobs([1.0])],
-            "now": [*TIME, 0.0],
+            "arrival": [*NUMBERS, [0.0, INF], None],
             "blocks": [
                 3,
                 "x",
@@ -219,21 +222,22 @@ CALLS = {
         },
     ),
     (mb.AdaptiveEpoch, "update"): (
-        {"ids": lambda ids: ids[-2:], "now": 1e6},
+        {"ids": lambda ids: ids[-2:]},
         {
             "ids": IDS,
-            "now": [*TIME, 0.0],
             "maps": [*COUNTS, [1, 99]],
             "reduces": [*COUNTS, [1, 99]],
+            "map_seconds": AMOUNTS,
+            "reduce_seconds": AMOUNTS,
         },
     ),
-    (mb.AdaptiveEpoch, "finish"): (
+    (mb.AdaptiveEpoch, "ended"): (
         {
             "ids": lambda ids: ids[-2:],
             "phase": 0,
             "node": 0,
             "seconds": 3.0,
-            "now": 1e6,
+            "end": 1e6,
             "task": 0,
             "done": False,
         },
@@ -242,22 +246,25 @@ CALLS = {
             "phase": [*COUNTS, [0, 2], 2**32],
             "node": [*COUNTS, [0, 99]],
             "seconds": AMOUNTS,
-            "now": [*TIME, 0.0],
+            "end": [*NUMBERS, [0.0, INF]],
             "task": [*NUMBERS, [0, 99], [0, -2], [0, 0.5]],
             "done": ["x", 3, [True], [0, 1], None, [True, None]],
         },
     ),
+    (mb.AdaptiveEpoch, "finish"): ({"ids": two}, {"ids": IDS}),
     (mb.AdaptiveEpoch, "remove"): ({"ids": two}, {"ids": IDS}),
     (mb.AdaptiveEpoch, "decide"): (
-        {"now": 1e6, "free_map_slots": 1, "free_reduce_slots": 1},
+        {"now": 1e6, "slots": 1},
         {
-            "now": [*TIME, 0.0],
-            "free_map_slots": [*COUNTS, None],
-            "free_reduce_slots": [*COUNTS, None],
+            "now": [*TIME, -1e6],
+            "slots": [
+                *("x", None, NAN, INF, -1, 2.7, HUGE, 2**50, [1], [1, 2, 3]),
+                *([1, 1, 1, -1], [[1, 1]] * 3, [[1], [1], [1], [1]], [[1, 1]] * 3 + [[1, -1]]),
+            ],
         },
     ),
     (mb.AdaptiveEpoch, "counts"): ({"ids": two}, {"ids": IDS}),
-    (mb.AdaptiveEpoch, "match"): ({"now": 1e6}, {"now": [*TIME, 0.0]}),
+    (mb.AdaptiveEpoch, "match"): ({"now": 1e6}, {"now": [*TIME, -1e6]}),
     (mb.AdaptiveEpoch, "matching"): ({"now": 1e6}, {"now": [w for w in TIME if w is not None]}),
 }
 
@@ -278,11 +285,11 @@ def used(cls):
         kept.finish(memory["ids"][-1:])  # its flow has ended, which is still to be told
         del memory["ids"][-1]
     if cls is mb.AdaptiveEpoch:
-        new = kept.add(table(), memory["now"], blocks=[[[0], [1]]] * 2)
-        memory["ids"] += kept.add(table(), memory["now"]).tolist()
+        new = kept.add(table(), arrival=memory["now"], blocks=[[[0], [1]]] * 2)
         while not (kept.counts(new)["map_running"] >= 1).all():
-            kept.decide(memory["now"], 2, 0)
+            kept.decide(memory["now"], slots=[[2, 0]] * 4)
         memory["running"] = new.tolist()
+        memory["ids"] += kept.add(table(), arrival=memory["now"]).tolist()
     return kept, memory
 
 
@@ -293,7 +300,7 @@ def filled(value, ids):
 def ready(cls, name):
     """An object, ids of its jobs, and arguments that are right."""
     kept, memory = used(cls)
-    ids = memory["running"] if name == "finish" and "running" in memory else memory["ids"]
+    ids = memory["running"] if name == "ended" and "running" in memory else memory["ids"]
     return kept, ids, {key: filled(value, ids) for key, value in CALLS[cls, name][0].items()}
 
 

@@ -204,14 +204,15 @@ def test_a_second_thread_is_told(monkeypatch):
     monkeypatch.setattr(mb.Adaptive, "matcher", slow)
     epoch = mb.AdaptiveEpoch(CLUSTER)
     table = mb.ClusterJobs([2], 3.0, user=["ann"])
-    thread = threading.Thread(target=lambda: epoch.add(table, 0.0))
+    thread = threading.Thread(target=lambda: epoch.add(table))
     thread.start()
     assert inside.wait(30)
     calls = [
-        lambda: epoch.add(table, 0.0),
-        lambda: epoch.decide(0.0, 1, 1),
-        lambda: epoch.update([0], 0.0, maps=[1]),
-        lambda: epoch.finish([0], 0, 0, 1.0, 0.0),
+        lambda: epoch.add(table),
+        lambda: epoch.decide(0.0, slots=1),
+        lambda: epoch.update([0], maps=[1]),
+        lambda: epoch.ended([0], 0, 0, 1.0),
+        lambda: epoch.finish([0]),
         lambda: epoch.remove([0]),
         lambda: epoch.counts([0]),
         lambda: epoch.place(0),
@@ -220,8 +221,8 @@ def test_a_second_thread_is_told(monkeypatch):
         epoch.matching,
         lambda: copy.deepcopy(epoch),
         lambda: epoch == epoch,  # noqa: PLR0124
-        lambda: epoch._epoch.counts(np.array([0])),
-        epoch._epoch.__getstate__,
+        lambda: epoch._core.counts(np.array([0])),
+        epoch._core.__getstate__,
     ]
     try:
         for call in calls:

@@ -40,7 +40,7 @@ def flow_epoch(work):
 
 def adaptive(maps):
     epoch = mb.AdaptiveEpoch(cluster())
-    epoch.add(mb.ClusterJobs([maps], 2.0, user=["a"]), 0.0)
+    epoch.add(mb.ClusterJobs([maps], 2.0, user=["a"]))
     return epoch
 
 
@@ -51,14 +51,14 @@ def epoch_decision(slots):
 
 
 def overlap_decision(slots):
-    epoch = mb.OverlapEpoch(map_slots=int(slots))
+    epoch = mb.OverlapEpoch((int(slots), 1))
     epoch.add([1.0, 2.0], [2.0, 1.0])
     return epoch.decide(0.0)
 
 
 def slotted_decision(maps):
     epoch = mb.SlottedEpoch(9)
-    epoch.add(0.0, [maps, 1], [1.0, 2.0])
+    epoch.add([maps, 1], [1.0, 2.0])
     return epoch.decide(0.0)
 
 
@@ -80,7 +80,8 @@ MAKERS = {
     FlowIds: lambda x: flow_epoch(2.0)[0].add(mb.Flows([[{"work": 1}]] * int(x))),
     mb.OverlapDecision: overlap_decision,
     mb.SlottedDecision: lambda x: slotted_decision(int(x)),
-    mb.TaskStarts: lambda x: adaptive(int(x)).decide(0.0, 2),
+    mb.AdaptiveDecision: lambda x: adaptive(int(x)).decide(0.0, slots=2),
+    mb.TaskStarts: lambda x: adaptive(int(x)).decide(0.0, slots=2).starts,
     mb.AdaptiveMatching: lambda x: adaptive(int(x)).matching(),
     mb.ClassMatching: lambda x: mb.match_classes([1.0, x], [[1.0, 2.0], [3.0, 1.0]]),
     mb.SimulationResult: lambda x: mb.simulate(

@@ -57,19 +57,20 @@ void step(OverlapEpoch& epoch, int k) {
 void step(SlottedEpoch& epoch, int k) {
   Wholes ids(3);
   const Wholes maps{1, 2, 3 + k}, none{0, 0, 0};
-  epoch.add(0.0, {maps, none, none, {}, Reals{1.0, 2.0, 3.0}}, ids);
+  epoch.add(Reals(3, 0.0), {maps, none, none, {}, Reals{1.0, 2.0, 3.0}}, ids);
   epoch.decide(0.0);
   epoch.remove(ids, k % 2 == 0);
 }
 
 void step(AdaptiveEpoch& epoch, int k) {
-  const std::int64_t tasks[2] = {3 + k % 3, 1};
-  const Index job = epoch.add(0, 0, static_cast<double>(k), tasks, Reals{2.0, 3.0});
+  const Wholes zero{0}, maps{3 + k % 3}, reduces{1};
+  const Reals at{static_cast<double>(k)}, two{2.0}, nothing{0.0};
+  const auto job = epoch.add({{}, 0, zero, zero, maps, reduces, at, two, two, nothing, {}});
   const Wholes free[2] = {{1, 1}, {1, 1}};
   const std::span<const std::int64_t> views[2] = {free[0], free[1]};
   TaskStarts starts;
-  epoch.decide(static_cast<double>(k), views, starts);
-  epoch.remove(job);
+  epoch.decide(epoch.now(), views, starts);
+  epoch.remove(Wholes{job});
 }
 
 void step(TandemBatch& batch, int) {
@@ -93,7 +94,7 @@ AdaptiveEpoch make_adaptive() {
   };
   Adaptive scheduler({{2, {2, 1}}}, {0, 0}, false, Reals{1.0}, Reals{1.0}, {}, matcher);
   scheduler.add_class();
-  return AdaptiveEpoch(std::move(scheduler), {3, 3}, false);
+  return AdaptiveEpoch(std::move(scheduler), 2, false);
 }
 TandemBatch make_batch() {
   Reals size(30);

@@ -17,7 +17,12 @@ from malleable.tables import ALL_SLOTS, Jobs
 
 if TYPE_CHECKING:
     from malleable import flow_kernels, kernels, overlap_kernels, report, workloads
-    from malleable.adaptive_epoch import AdaptiveEpoch, AdaptiveMatching, TaskStarts
+    from malleable.adaptive_epoch import (
+        AdaptiveDecision,
+        AdaptiveEpoch,
+        AdaptiveMatching,
+        TaskStarts,
+    )
     from malleable.adaptive_policy import Adaptive
     from malleable.class_matching import ClassMatching, match_classes
     from malleable.flow_epoch import FlowDecision, FlowEpoch
@@ -76,6 +81,7 @@ __all__ = [
     "POLICIES",
     "SIMULATED_POLICIES",
     "Adaptive",
+    "AdaptiveDecision",
     "AdaptiveEpoch",
     "AdaptiveMatching",
     "ClassMatching",
@@ -141,7 +147,12 @@ __all__ = [
 __version__ = "0.1.0"
 
 _HOMES = {
-    "malleable.adaptive_epoch": ("AdaptiveEpoch", "AdaptiveMatching", "TaskStarts"),
+    "malleable.adaptive_epoch": (
+        "AdaptiveDecision",
+        "AdaptiveEpoch",
+        "AdaptiveMatching",
+        "TaskStarts",
+    ),
     "malleable.adaptive_policy": ("Adaptive",),
     "malleable.class_matching": ("ClassMatching", "match_classes"),
     "malleable.flow_epoch": ("FlowDecision", "FlowEpoch"),

@@ -1,4 +1,4 @@
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -6,6 +6,8 @@ import numpy.typing as npt
 
 _Floats = npt.NDArray[np.float64]
 _Integers = npt.NDArray[np.int64]
+_Bools = npt.NDArray[np.bool_]
+_Codes = npt.NDArray[np.uint8]
 _Steps = tuple[_Integers, _Floats, _Floats]  # offsets, times, penalties
 
 ALL_SLOTS: int
@@ -17,6 +19,7 @@ TOTAL: Range
 WEIGHT: Range
 RATE: Range
 BYTES: Range
+BOUNDS: tuple[str, ...]
 KNAPSACK_EFFORT: int
 DEFAULT_EFFORT: int
 
@@ -163,13 +166,13 @@ class SlottedSim:
     def slowdown(self) -> tuple[_Integers, _Floats]: ...
 
 class SlottedEpoch:
-    def __init__(self, machines: int, slot_seconds: float, policy: str) -> None: ...
+    def __init__(self, slots: int, slot_seconds: float, policy: str) -> None: ...
     def __len__(self) -> int: ...
     @property
-    def machines(self) -> int: ...
+    def slots(self) -> int: ...
     def add(
         self,
-        now: float,
+        arrival: _Floats,
         maps: _Integers,
         reduces: _Integers,
         running: _Integers,
@@ -187,8 +190,8 @@ class SlottedEpoch:
     ) -> None: ...
     def remove(self, ids: _Integers, cancelled: bool) -> None: ...
     def decide(
-        self, now: float, machines: int | None
-    ) -> tuple[_Integers, _Integers, _Integers]: ...
+        self, now: float, slots: int | None
+    ) -> tuple[_Integers, _Integers, _Bools, _Integers, _Integers, _Codes]: ...
 
 def validate_map_reduce(
     arrival: _Integers, map: _Integers, task_offset: _Integers, task: _Integers
@@ -252,8 +255,8 @@ class OverlapEpoch:
     ) -> None: ...
     def remove(self, ids: _Integers) -> None: ...
     def decide(
-        self, now: float, map_slots: int | None, shuffle_slots: int | None
-    ) -> tuple[_Integers, _Floats, _Floats, _Integers, _Integers]: ...
+        self, now: float, slots: tuple[int, int] | None
+    ) -> tuple[_Integers, _Integers, _Bools, _Floats, _Codes]: ...
 
 class ClusterState:
     def __init__(self, *args: Any, **kwargs: Any) -> None: ...
@@ -342,44 +345,64 @@ class AdaptiveEpoch:
         self,
         map_slots: _Integers,
         reduce_slots: _Integers,
+        rate: _Floats,
+        storage: _Floats,
         resource: _Integers,
         generic: bool,
+        users: Sequence[tuple[float, float]],
         options: dict[str, Any],
         solve: Any,
     ) -> None: ...
-    def add_user(self, minimum: float, priority: float) -> int: ...
-    def add_class(self) -> int: ...
+    def __len__(self) -> int: ...
     def add(
         self,
+        users: Sequence[tuple[float, float]],
+        classes: int,
         job_class: _Integers,
         user: _Integers,
-        now: float,
         maps: _Integers,
         reduces: _Integers,
-        seconds: _Floats,
+        arrival: _Floats,
+        map_seconds: _Floats,
+        reduce_seconds: _Floats,
+        block: _Floats,
+        blocks: Sequence[_Integers | None] | None,
     ) -> _Integers: ...
+    @property
+    def known(self) -> tuple[int, int]: ...
     def set_blocks(self, id: int, nodes: _Integers) -> None: ...
-    def set_waiting(
-        self, ids: _Integers, maps: _Integers | None, reduces: _Integers | None, now: float
+    def update(
+        self,
+        ids: _Integers,
+        maps: _Integers | None,
+        reduces: _Integers | None,
+        map_seconds: _Floats | None,
+        reduce_seconds: _Floats | None,
     ) -> None: ...
     def maps(self, id: int) -> int: ...
-    def finish(
+    def ended(
         self,
         ids: _Integers,
         phase: _Integers,
         node: _Integers,
         task: _Integers,
         seconds: _Floats,
+        end: _Floats | None,
         done: Any,
-        now: float,
     ) -> None: ...
     def remove(self, ids: _Integers) -> None: ...
     def decide(
-        self, now: float, free_map_slots: _Integers, free_reduce_slots: _Integers
-    ) -> dict[str, _Integers]: ...
+        self, now: float, map_slots: _Integers, reduce_slots: _Integers
+    ) -> tuple[
+        _Integers,
+        _Integers,
+        _Bools,
+        _Codes,
+        tuple[_Integers, _Integers, _Integers, _Integers],
+    ]: ...
     def place(self, id: int, blocks: int, copies: int) -> _Integers: ...
     def match(self, now: float) -> None: ...
-    def matching(self, now: float) -> dict[str, Any]: ...
+    def matching(self, now: float | None) -> dict[str, Any]: ...
     def counts(self, ids: _Integers) -> dict[str, _Integers]: ...
 
 class ClusterCallback(ClusterPolicy):

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from malleable import _core, views
 from malleable.adaptive_policy import Adaptive
 from malleable.columns import array_of, bools_of, floats_of, given, ids_of, integers_of
+from malleable.decisions import ExplainedDecision
 from malleable.tables import Floats, Integers, check_count, check_time
 from malleable.values import Kept, by_value, in_turn
 from malleable.views import counted
@@ -19,7 +20,7 @@ from malleable.workloads.cluster_nodes import Cluster, read_cluster
 
 _MOST_COPIES = 1 << 28  # of blocks placed at once
 
-__all__ = ["AdaptiveEpoch", "AdaptiveMatching", "TaskStarts"]
+__all__ = ["AdaptiveDecision", "AdaptiveEpoch", "AdaptiveMatching", "TaskStarts"]
 
 
 @by_value()
@@ -46,6 +47,35 @@ class TaskStarts(NamedTuple):
 
     def _repr_html_(self) -> str:
         return views.as_html(self)
+
+
+class AdaptiveDecision(ExplainedDecision):
+    """Tasks to start, and what jobs hold then; see `BaseDecision`.
+
+    Attributes
+    ----------
+    ids : ndarray of int64, shape (n,)
+        In the order in which tasks of theirs start, then others.
+    slots : ndarray of int64, shape (n, 2)
+        Slots of their map and of their reduce tasks that run then.
+    starts : TaskStarts
+        The tasks.
+    """
+
+    __slots__ = ("starts",)
+    _kinds = ("map slot", "reduce slot")
+
+    def __init__(
+        self,
+        now: float,
+        ids: Integers,
+        slots: Integers,
+        changed: npt.NDArray[np.bool_],
+        bound: npt.NDArray[np.uint8],
+        starts: TaskStarts,
+    ) -> None:
+        super().__init__(now, ids, slots, changed, bound)
+        self.starts = starts
 
 
 @by_value()
@@ -96,10 +126,11 @@ class AdaptiveEpoch(Kept):
     Notes
     -----
     The object takes for granted that what it answers is started. Reduce tasks may start once all
-    map tasks of their job have ended, or when `update` says so. Ids are never used twice; times never
-    fall. A wrong call changes nothing. One thread at a time per object, RuntimeError for a second one.
-    Copies and pickles go on as the original would (a pickle loads in the same version only); epochs
-    are equal if their state is. A decision takes O(users x suggested classes) a slot.
+    map tasks of their job have ended, or when `update` says so. Ids are never used twice. Times never
+    fall: what is told late counts from the latest time heard of, 0 at first. A wrong call changes
+    nothing. One thread at a time per object, RuntimeError for a second one. Copies and pickles go on as
+    the original would (a pickle loads in the same version only); epochs are equal if their state is. A
+    decision takes O(users x suggested classes) a slot, and O(1) for each job that has tasks running.
     Source: adaptive, section 6.2.
     """
 
@@ -125,23 +156,24 @@ class AdaptiveEpoch(Kept):
         rank[order] = np.arange(len(order))
         self._example: Integers = first[order].astype(np.int64)
         self._resource: Integers = rank[member.reshape(-1)].astype(np.int64)
-        self._epoch = _core.AdaptiveEpoch(
-            place.map_slots,
-            place.reduce_slots,
+        self._core = _core.AdaptiveEpoch(
+            place.map_slots[self._example],
+            place.reduce_slots[self._example],
+            place.rate[self._example],
+            place.storage[self._example],
             self._resource,
             place.generic,
+            list(place.users.values()),
             policy.core_options(),
             policy.matcher(),
         )
-        self._users: dict[str, int] = {}
-        for name in place.users:
-            self._user(name)
+        # Their numbers in the core.
+        self._users: dict[str, int] = {name: k for k, name in enumerate(place.users)}
         self._classes: dict[tuple[float, Any], int] = {}
-        self._present: set[int] = set()
-        self._now = 0.0
 
+    @in_turn
     def __len__(self) -> int:
-        return len(self._present)
+        return len(self._core)
 
     def __repr__(self) -> str:
         return f"AdaptiveEpoch({counted(len(self), 'job')}, {self._cluster!r})"
@@ -153,25 +185,18 @@ class AdaptiveEpoch(Kept):
         """Where tasks run."""
         return self._cluster
 
-    def _user(self, name: str) -> int:
-        if name not in self._users:
-            self._users[name] = self._epoch.add_user(*self._priority(name))
-        return self._users[name]
-
     def _priority(self, name: str) -> tuple[float, float]:
         return self._cluster.users.get(name, (0.0, 1.0))
 
-    def _time(self, now: float) -> float:
-        at = check_time("now", now)
-        if at < self._now:
-            raise ValueError(f"now = {at}: before {self._now}, times never fall")
-        return at
-
     @in_turn
     def add(
-        self, jobs: ClusterJobs, now: float, blocks: Sequence[npt.ArrayLike | None] | None = None
+        self,
+        jobs: ClusterJobs,
+        *,
+        arrival: npt.ArrayLike = 0.0,
+        blocks: Sequence[npt.ArrayLike | None] | None = None,
     ) -> Integers:
-        """Jobs that arrive now (their own arrival times do not matter).
+        """Add jobs.
 
         Parameters
         ----------
@@ -180,8 +205,8 @@ class AdaptiveEpoch(Kept):
             nodes of rate 1), ``block`` [bytes], ``user`` and ``program`` are used. Jobs of one program
             and of users of one priority make a class; jobs without programs do if numbers and times
             of their tasks are alike.
-        now : float
-            [s]
+        arrival : array_like of float
+            [s]; the table's own arrival times do not matter.
         blocks : sequence of array_like of int, optional
             For each job, the nodes with copies of the blocks of its map tasks, shape (maps, copies), or
             None. They may also be given later with `set_blocks`.
@@ -193,80 +218,55 @@ class AdaptiveEpoch(Kept):
         """
         if not isinstance(jobs, ClusterJobs):
             raise ValueError(f"jobs: a ClusterJobs is needed, not {type(jobs).__name__}")
-        at = self._time(now)
         count = len(jobs)
         if blocks is not None and not hasattr(blocks, "__len__"):
             raise ValueError(f"blocks = {blocks!r}: one array of nodes a job, or None")
         if blocks is not None and len(blocks) != count:
             raise ValueError(f"blocks has {counted(len(blocks), 'entry')}, expected {count}")
-        places = [
-            None if b is None else self._block(b, jobs, k) for k, b in enumerate(blocks or [])
-        ]
-        self._fits(jobs)
-        mean = np.zeros((count, 2))
-        np.divide(jobs.map_work, jobs.maps, out=mean[:, 0], where=jobs.maps > 0)
-        np.divide(jobs.reduce_work, jobs.reduces, out=mean[:, 1], where=jobs.reduces > 0)
-        seconds = mean[:, :, None] / self._cluster.rate[self._example]
-        seconds[:, 0] += jobs.block[:, None] / self._cluster.storage[self._example]
-        owners = [""] * count if jobs.user is None else jobs.user
-        rows = self._class_rows(jobs, owners, mean)
-        users = np.array([self._user(name) for name in owners], dtype=np.int64)
-        ids = np.asarray(
-            self._epoch.add(rows, users, at, jobs.maps, jobs.reduces, np.ascontiguousarray(seconds))
-        )
-        self._now = at
-        self._present.update(ids.tolist())
-        for k, place in enumerate(places):
-            if place is not None:
-                self._epoch.set_blocks(int(ids[k]), place)
-        return ids
-
-    def _fits(self, jobs: ClusterJobs) -> None:
-        maps, reduces = int(self._cluster.map_slots.sum()), int(self._cluster.reduce_slots.sum())
-        for phase, tasks, slots in (
-            ("maps", jobs.maps, maps),
-            ("reduces", jobs.reduces, maps if self._cluster.generic else reduces),
-        ):
-            if slots == 0 and tasks.any():
-                row = int(np.flatnonzero(tasks)[0])
-                raise ValueError(
-                    f"{phase}[{row}] = {tasks[row]}: the cluster has no slots for them"
-                )
-
-    def _block(self, given: npt.ArrayLike, jobs: ClusterJobs, row: int) -> Integers:
-        places = self._nodes(f"blocks[{row}]", given)
-        if len(places) != jobs.maps[row]:
-            raise ValueError(f"blocks[{row}] has shape {places.shape}, expected (maps, copies)")
-        return places
-
-    def _nodes(self, field: str, given: npt.ArrayLike) -> Integers:
-        """Nodes of copies of blocks, shape (maps, copies)."""
-        places = array_of(field, given)
-        if places.ndim != 2 or not places.size:
-            raise ValueError(f"{field} has shape {places.shape}, expected (maps, copies)")
-        if places.dtype.kind not in "iu":
-            raise ValueError(f"{field}: not whole numbers")
-        for node in places[(places < 0) | (places >= len(self._cluster))][:1]:
-            raise ValueError(f"{field}: names a node that the cluster has not, {node}")
-        return np.ascontiguousarray(places, dtype=np.int64)
-
-    def _class_rows(self, jobs: ClusterJobs, owners: Sequence[str], mean: Floats) -> Integers:
-        keys: list[tuple[float, Any]]
-        if jobs.program is not None:
-            keys = [(self._priority(u)[1], p) for u, p in zip(owners, jobs.program, strict=True)]
-        else:
-            values = np.column_stack([jobs.maps, mean[:, 0], jobs.reduces, mean[:, 1]])
-            size = np.full(values.shape, -1000.0)
-            np.log2(values, out=size, where=values > 0.0)
-            powers = np.where(values > 0.0, np.ceil(size / 2.0 - 1e-9), -1000.0).astype(np.int64)
-            keys = [
-                (self._priority(u)[1], tuple(row))
-                for u, row in zip(owners, powers.tolist(), strict=True)
+        places = None
+        if blocks is not None:
+            places = [
+                None if b is None else _nodes(f"blocks[{k}]", b) for k, b in enumerate(blocks)
             ]
-        for key in keys:
-            if key not in self._classes:
-                self._classes[key] = self._epoch.add_class()
-        return np.array([self._classes[key] for key in keys], dtype=np.int64)
+        times = floats_of("arrival", given("arrival", arrival), count)
+        mean = np.zeros((2, count))
+        np.divide(jobs.map_work, jobs.maps, out=mean[0], where=jobs.maps > 0)
+        np.divide(jobs.reduce_work, jobs.reduces, out=mean[1], where=jobs.reduces > 0)
+        owners = [""] * count if jobs.user is None else jobs.user
+        users, new_users = _numbered(self._users, owners)
+        classes, new_classes = _numbered(self._classes, self._class_keys(jobs, owners, mean))
+        try:
+            return self._core.add(
+                [self._priority(name) for name in new_users],
+                len(new_classes),
+                classes,
+                users,
+                jobs.maps,
+                jobs.reduces,
+                times,
+                mean[0],
+                mean[1],
+                jobs.block,
+                places,
+            )
+        finally:  # the solver may have failed behind that
+            known_users, known_classes = self._core.known
+            if known_users > len(self._users):
+                self._users |= new_users
+            if known_classes > len(self._classes):
+                self._classes |= new_classes
+
+    def _class_keys(
+        self, jobs: ClusterJobs, owners: Sequence[str], mean: Floats
+    ) -> list[tuple[float, Any]]:
+        priorities = [self._priority(name)[1] for name in owners]
+        if jobs.program is not None:
+            return list(zip(priorities, jobs.program, strict=True))
+        values = np.column_stack([jobs.maps, mean[0], jobs.reduces, mean[1]])
+        size = np.full(values.shape, -1000.0)
+        np.log2(values, out=size, where=values > 0.0)
+        powers = np.where(values > 0.0, np.ceil(size / 2.0 - 1e-9), -1000.0).astype(np.int64)
+        return list(zip(priorities, map(tuple, powers.tolist()), strict=True))
 
     @in_turn
     def set_blocks(self, job_id: int, nodes: npt.ArrayLike) -> None:
@@ -277,11 +277,7 @@ class AdaptiveEpoch(Kept):
         job_id : int
         nodes : array_like of int, shape (maps, copies)
         """
-        job = _job(job_id)
-        tasks, places = self._epoch.maps(job), self._nodes("nodes", nodes)
-        if len(places) != tasks:
-            raise ValueError(f"nodes has {len(places)} rows, expected one for each of {tasks} maps")
-        self._epoch.set_blocks(job, places)
+        self._core.set_blocks(_job(job_id), _nodes("nodes", nodes))
 
     @in_turn
     def place(self, job_id: int, copies: int = 3, blocks: int | None = None) -> Integers:
@@ -299,47 +295,52 @@ class AdaptiveEpoch(Kept):
         if not 1 <= number <= len(self._cluster):
             raise ValueError(f"copies = {copies}: must be from 1 to {len(self._cluster)}")
         if blocks is None:
-            blocks = self._epoch.maps(job)
+            blocks = self._core.maps(job)
         wanted = check_count("blocks", blocks)
         if wanted * number > _MOST_COPIES:
             raise ValueError(f"blocks = {blocks}: more than {_MOST_COPIES} copies in all")
-        return np.asarray(self._epoch.place(job, wanted, number))
+        return self._core.place(job, wanted, number)
 
     @in_turn
     def update(
         self,
         ids: npt.ArrayLike,
-        now: float,
         *,
         maps: npt.ArrayLike | None = None,
         reduces: npt.ArrayLike | None = None,
+        map_seconds: npt.ArrayLike | None = None,
+        reduce_seconds: npt.ArrayLike | None = None,
     ) -> None:
-        """How many map or reduce tasks of jobs could start now (slow start, say).
+        """Overwrite what is given.
 
         Parameters
         ----------
         ids : array_like of int, shape (n,)
-        now : float
         maps, reduces : array_like of int, shape (n,), optional
-            From 0 to the tasks that neither run nor have ended.
+            How many tasks could start now (slow start, say): from 0 to those that neither run nor
+            have ended.
+        map_seconds, reduce_seconds : array_like of float, shape (n,), optional
+            Seconds of a task on a node of rate 1, as estimated now instead of when the job came.
         """
-        at = self._time(now)
         rows = ids_of(ids)
         count = len(rows)
-        self._epoch.set_waiting(
-            rows, integers_of("maps", maps, count), integers_of("reduces", reduces, count), at
+        self._core.update(
+            rows,
+            integers_of("maps", maps, count),
+            integers_of("reduces", reduces, count),
+            floats_of("map_seconds", map_seconds, count),
+            floats_of("reduce_seconds", reduce_seconds, count),
         )
-        self._now = at
 
     @in_turn
-    def finish(
+    def ended(
         self,
         ids: npt.ArrayLike,
         phase: npt.ArrayLike,
         node: npt.ArrayLike,
         seconds: npt.ArrayLike,
-        now: float,
         *,
+        end: npt.ArrayLike | None = None,
         task: npt.ArrayLike = -1,
         done: npt.ArrayLike = True,
     ) -> None:
@@ -351,89 +352,76 @@ class AdaptiveEpoch(Kept):
             As they were started.
         seconds : array_like of float, shape (n,)
             That they took [s].
-        now : float
+        end : array_like of float, optional
+            When [s]; by default at the latest time heard of.
         task : array_like of int, optional
             As started; only needed for failed tasks with blocks.
         done : array_like of bool, optional
         """
-        at = self._time(now)
         rows = ids_of(ids)
         count = len(rows)
-        self._epoch.finish(
+        self._core.ended(
             rows,
             integers_of("phase", given("phase", phase), count),
             integers_of("node", given("node", node), count),
             integers_of("task", given("task", task), count, least=-1),
             floats_of("seconds", given("seconds", seconds), count),
+            floats_of("end", end, count),
             bools_of("done", given("done", done), count),
-            at,
         )
-        self._now = at
+
+    @in_turn
+    def finish(self, ids: npt.ArrayLike) -> None:
+        """These jobs are done."""
+        self._core.remove(ids_of(ids))
 
     @in_turn
     def remove(self, ids: npt.ArrayLike) -> None:
-        """Forget jobs; what ran of them ends elsewhere."""
-        rows = ids_of(ids)
-        self._epoch.remove(rows)
-        self._present.difference_update(rows.tolist())
+        """Forget jobs that will never be done; what runs of them ends elsewhere."""
+        self._core.remove(ids_of(ids))
 
     @in_turn
-    def decide(
-        self, now: float, free_map_slots: npt.ArrayLike, free_reduce_slots: npt.ArrayLike = 0
-    ) -> TaskStarts:
+    def decide(self, now: float, *, slots: npt.ArrayLike) -> AdaptiveDecision:
         """Tasks for free slots.
 
         Parameters
         ----------
         now : float
-            [s]
-        free_map_slots, free_reduce_slots : array_like of int, shape (N,), or int
-            By node; generic slots count as map slots.
-
-        Returns
-        -------
-        TaskStarts
+            [s], never before what was told before.
+        slots : array_like of int, shape (N, 2) or (N,), or int
+            Free map and reduce slots by node, each from 0 to 2^40; one number counts for both.
+            Generic slots are the first column.
         """
-        at = self._time(now)
-        free = [
-            self._by_node(field, slots)
-            for field, slots in (
-                ("free_map_slots", free_map_slots),
-                ("free_reduce_slots", free_reduce_slots),
-            )
-        ]
-        found = self._epoch.decide(at, *free)
-        self._now = at
-        return TaskStarts(found["ids"], found["phase"], found["task"], found["node"])
+        moment = check_time("now", now)
+        ids, held, changed, bound, starts = self._core.decide(moment, *self._by_node(slots))
+        return AdaptiveDecision(moment, ids, held, changed, bound, TaskStarts(*starts))
 
-    def _by_node(self, field: str, slots: npt.ArrayLike) -> Integers:
+    def _by_node(self, slots: npt.ArrayLike) -> tuple[Integers, Integers]:
         nodes = len(self._cluster)
-        array = array_of(field, slots)
-        if array.ndim and array.shape != (nodes,):
-            raise ValueError(f"{field} has {array.size} entries, expected {nodes}")
-        column: Integers = integers_of(field, given(field, slots), nodes)
-        return column
+        array = array_of("slots", given("slots", slots))
+        if array.ndim and array.shape not in ((nodes,), (nodes, 2)):
+            raise ValueError(f"slots has shape {array.shape}, expected ({nodes},) or ({nodes}, 2)")
+        maps, reduces = array.T if array.ndim == 2 else (array, array)
+        return integers_of("slots", maps, nodes), integers_of("slots", reduces, nodes)
 
     @in_turn
     def counts(self, ids: npt.ArrayLike) -> dict[str, Integers]:
         """Tasks of jobs: ``map_waiting``, ``map_running``, ``map_finished``, the same for reduces."""
-        return dict(self._epoch.counts(ids_of(ids)))
+        return self._core.counts(ids_of(ids))
 
     @in_turn
     def match(self, now: float) -> AdaptiveMatching:
         """Solve the linear programs with today's estimates, whatever moved."""
-        at = self._time(now)
-        self._epoch.match(at)
-        self._now = at
-        return self._matching(at)
+        self._core.match(check_time("now", now))
+        return self._matching(None)
 
     @in_turn
     def matching(self, now: float | None = None) -> AdaptiveMatching:
-        """The matching in use, and the rates at a time (by default the last one heard of)."""
-        return self._matching(self._now if now is None else check_time("now", now))
+        """The matching in use, and the rates at a time (by default the latest heard of)."""
+        return self._matching(None if now is None else check_time("now", now))
 
-    def _matching(self, now: float) -> AdaptiveMatching:
-        found = self._epoch.matching(now)
+    def _matching(self, now: float | None) -> AdaptiveMatching:
+        found = self._core.matching(now)
         return AdaptiveMatching(
             tuple(self._classes),
             [np.flatnonzero(self._resource == r) for r in range(len(self._example))],
@@ -452,3 +440,22 @@ def _job(job_id: Any) -> int:
     if not 0 <= job_id < 2**63:
         raise ValueError(f"job_id = {job_id}: no such job")
     return int(job_id)
+
+
+def _nodes(field: str, given: npt.ArrayLike) -> Integers:
+    """Nodes of copies of blocks, shape (maps, copies)."""
+    places = array_of(field, given)
+    if places.ndim != 2 or not places.size:
+        raise ValueError(f"{field} has shape {places.shape}, expected (maps, copies)")
+    if places.dtype.kind not in "iu":
+        raise ValueError(f"{field}: not whole numbers")
+    return np.ascontiguousarray(places, dtype=np.int64)
+
+
+def _numbered(known: dict[Any, int], keys: Sequence[Any]) -> tuple[Integers, dict[Any, int]]:
+    """Numbers of keys, and those that are not known yet with theirs."""
+    new: dict[Any, int] = {}
+    numbers = [
+        known[key] if key in known else new.setdefault(key, len(known) + len(new)) for key in keys
+    ]
+    return np.array(numbers, dtype=np.int64), new

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 
+import numpy as np
 import numpy.typing as npt
 
 from malleable import _core, views
 from malleable.columns import count_of, floats_of, given, ids_of
+from malleable.decisions import ExplainedDecision
+from malleable.domain import shown
 from malleable.policies import policy_names, policy_of
 from malleable.tables import Floats, Integers, check_slots, check_time
-from malleable.values import Kept, by_value
+from malleable.values import Kept
 from malleable.workloads.files import checked_choice
 
 __all__ = ["OVERLAP_POLICIES", "OverlapDecision", "OverlapEpoch"]
@@ -19,32 +22,34 @@ OVERLAP_POLICIES = policy_names("tandem", in_loop=True)
 """Policies of the overlapping tandem queue that rank jobs."""
 
 
-@by_value()
-@dataclass(frozen=True, eq=False)
-class OverlapDecision:
-    """Who runs now; only jobs that do.
+class OverlapDecision(ExplainedDecision):
+    """Who runs now, and who did until now; see `BaseDecision`.
 
     Attributes
     ----------
-    ids : ndarray of int64, shape (R,)
-        By rank at the map station, then those that only shuffle.
-    map, shuffle : ndarray of float64, shape (R,)
-        Share of each station, at most 1 in all.
-    map_slots, shuffle_slots : ndarray of int64, shape (R,)
-        The shares in whole slots (largest remainder; each station's sum is rounded up).
-    now : float
-        Time of the decision [s].
+    ids : ndarray of int64, shape (n,)
+        By rank at the map station, then those that only shuffle, then those that lost their slots.
+    slots : ndarray of int64, shape (n, 2)
+        Map and shuffle slots: the shares in whole slots (largest remainder; each station's sum is
+        rounded up).
+    share : ndarray of float64, shape (n, 2)
+        Shares of the map and of the shuffle station, at most 1 in all.
     """
 
-    ids: Integers
-    map: Floats
-    shuffle: Floats
-    map_slots: Integers
-    shuffle_slots: Integers
-    now: float
+    __slots__ = ("share",)
+    _kinds = ("map slot", "shuffle slot")
 
-    __repr__ = views.brief
-    _repr_html_ = views.as_html
+    def __init__(
+        self,
+        now: float,
+        ids: Integers,
+        slots: Integers,
+        changed: npt.NDArray[np.bool_],
+        share: Floats,
+        bound: npt.NDArray[np.uint8],
+    ) -> None:
+        super().__init__(now, ids, slots, changed, bound)
+        self.share = share
 
 
 class OverlapEpoch(Kept):
@@ -55,9 +60,9 @@ class OverlapEpoch(Kept):
 
     Parameters
     ----------
+    slots : (int, int)
+        Map and shuffle slots, each from 0 to 2^50; `decide` can change them.
     policy : {"max-srpt", "split-srpt", "two-srpt", "fcfs"}
-    map_slots, shuffle_slots : int
-        Slots of each station; `decide` can change them.
     conserving : bool
         False: MaxSRPT, SplitSRPT and FCFS as printed, which hand nothing on.
     underestimates : {"first", "bounce"}
@@ -65,16 +70,17 @@ class OverlapEpoch(Kept):
 
     Notes
     -----
-    One thread at a time per object. Changes are O(1) a job. `decide` is one pass over the jobs, O(J),
-    where the first few can use the stations, and O(J + R log J) if R run because each takes few
-    slots. Source: Lin, Wierman, Zhang, Tan 2013, section 4.
+    One thread at a time per object, RuntimeError for a second one. Ids are never used twice, a wrong
+    call changes nothing. Copies and pickles go on as the original would (a pickle loads in the same
+    version only); epochs are equal if their state is. Changes are O(1) a job. `decide` is one pass over
+    the jobs, O(J), where the first few can use the stations, and O(J + R log J) if R run because each
+    takes few slots. Source: Lin, Wierman, Zhang, Tan 2013, section 4.
     """
 
     def __init__(
         self,
+        slots: Sequence[int],
         policy: str = "max-srpt",
-        map_slots: int = 1,
-        shuffle_slots: int = 1,
         *,
         conserving: bool = True,
         underestimates: str = "first",
@@ -86,15 +92,14 @@ class OverlapEpoch(Kept):
             policy,
             bool(conserving) or not row.may_idle,
             underestimates == "bounce",
-            check_slots(map_slots, "map_slots"),
-            check_slots(shuffle_slots, "shuffle_slots"),
+            *_both(slots),
         )
 
     def __len__(self) -> int:
         return len(self._core)
 
     def __repr__(self) -> str:
-        map_slots, shuffle_slots = self._core.slots
+        map_slots, shuffle_slots = self.slots
         return (
             f"OverlapEpoch({self.policy}: {views.counted(len(self), 'job')}, "
             f"{views.counted(map_slots, 'map slot')}, "
@@ -102,6 +107,11 @@ class OverlapEpoch(Kept):
         )
 
     _repr_html_ = views.as_html
+
+    @property
+    def slots(self) -> tuple[int, int]:
+        """Map and shuffle slots."""
+        return self._core.slots
 
     def add(
         self,
@@ -120,7 +130,7 @@ class OverlapEpoch(Kept):
         map, shuffle : array_like, shape (J,)
             Sizes, true or estimated, in seconds of the whole station: 0, or from 1e-12 to 1e15.
         arrival : array_like or float
-            [s]; FCFS goes by it.
+            [s], before or after the last decision, but not after the next one; FCFS goes by it.
         ready : array_like, optional
             What of the shuffle work can be done now; by default none before the map phase moves, then
             as much as its progress says.
@@ -130,7 +140,7 @@ class OverlapEpoch(Kept):
         Returns
         -------
         ndarray of int64, shape (J,)
-            Ids, which stay theirs until they are removed.
+            Ids.
 
         Raises
         ------
@@ -173,29 +183,32 @@ class OverlapEpoch(Kept):
             floats_of("max_shuffle_slots", max_shuffle_slots, count),
         )
 
-    def remove(self, ids: npt.ArrayLike) -> None:
-        """Forget jobs, finished or not. Nothing changes if an id is unknown or named twice."""
+    def finish(self, ids: npt.ArrayLike) -> None:
+        """These jobs are done."""
         self._core.remove(ids_of(ids))
 
-    def decide(
-        self,
-        now: float = 0.0,
-        *,
-        map_slots: int | None = None,
-        shuffle_slots: int | None = None,
-    ) -> OverlapDecision:
+    def remove(self, ids: npt.ArrayLike) -> None:
+        """Forget jobs that will never be done."""
+        self._core.remove(ids_of(ids))
+
+    def decide(self, now: float, *, slots: Sequence[int] | None = None) -> OverlapDecision:
         """Who runs now.
 
         Parameters
         ----------
         now : float
-            Absolute time [s]; no job may arrive later.
-        map_slots, shuffle_slots : int, optional
-            New capacities, kept from now on.
+            Absolute time [s], never before that of an earlier decision; no job may arrive later.
+        slots : (int, int), optional
+            New map and shuffle slots, kept from now on; 0 is one.
         """
         moment = check_time("now", now)
-        new = [
-            None if slots is None else check_slots(slots, field)
-            for field, slots in (("map_slots", map_slots), ("shuffle_slots", shuffle_slots))
-        ]
-        return OverlapDecision(*self._core.decide(moment, *new), now=moment)
+        new = None if slots is None else _both(slots)
+        return OverlapDecision(moment, *self._core.decide(moment, new))
+
+
+def _both(slots: Sequence[int]) -> tuple[int, int]:
+    """Slots of both stations; ValueError for anything else."""
+    if not isinstance(slots, (tuple, list, np.ndarray)) or len(slots) != 2:
+        raise ValueError(f"slots = {shown(slots)}: expected two numbers, (map, shuffle)")
+    map_slots, shuffle_slots = (check_slots(n, f"slots[{k}]", 0) for k, n in enumerate(slots))
+    return map_slots, shuffle_slots

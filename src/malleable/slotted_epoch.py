@@ -2,43 +2,50 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 import numpy.typing as npt
 
 from malleable import _core, views
 from malleable.columns import count_of, floats_of, given, ids_of, integers_of
+from malleable.decisions import ExplainedDecision
 from malleable.domain import RATE, WORK, check_amount, check_whole, floats
 from malleable.policies import policy_names, policy_of
 from malleable.tables import Floats, Integers, check_time
-from malleable.values import Kept, by_value
+from malleable.values import Kept
 
 __all__ = ["LOOP_POLICIES", "SlottedDecision", "SlottedEpoch", "bounce_left"]
 
 LOOP_POLICIES = policy_names("slotted", in_loop=True)
 
 
-@by_value()
-class SlottedDecision(NamedTuple):
-    """Machines for waiting tasks, now; jobs that get nothing are left out.
+class SlottedDecision(ExplainedDecision):
+    """Machines for waiting tasks, now; see `BaseDecision`.
 
     Attributes
     ----------
-    ids : ndarray of int64, shape (G,)
-    maps, reduces : ndarray of int64, shape (G,)
+    ids : ndarray of int64, shape (n,)
+        Those that start tasks in the policy's order, then the others that hold or held machines.
+    slots : ndarray of int64, shape (n,)
+        Machines that each of them holds once these tasks have started.
+    maps, reduces : ndarray of int64, shape (n,)
         How many map and how many reduce tasks of each job start.
     """
 
-    ids: Integers
-    maps: Integers
-    reduces: Integers
+    __slots__ = ("maps", "reduces")
 
-    def __repr__(self) -> str:
-        return views.brief(self)
-
-    def _repr_html_(self) -> str:
-        return views.as_html(self)
+    def __init__(
+        self,
+        now: float,
+        ids: Integers,
+        slots: Integers,
+        changed: npt.NDArray[np.bool_],
+        maps: Integers,
+        reduces: Integers,
+        bound: npt.NDArray[np.uint8],
+    ) -> None:
+        super().__init__(now, ids, slots, changed, bound)
+        self.maps = maps
+        self.reduces = reduces
 
 
 def bounce_left(estimate: npt.ArrayLike, done: npt.ArrayLike) -> Floats:
@@ -73,8 +80,8 @@ class SlottedEpoch(Kept):
 
     Parameters
     ----------
-    machines : int
-        Tasks that can run at once, at least 1; `decide` can change it.
+    slots : int
+        Machines, that is, tasks that can run at once, from 0 to 2^40; `decide` can change it.
     policy : {"asrpt", "unlock", "srpt", "lrpt", "fifo", "fair"}
         As in `malleable.simulation.slotted.run`.
     slot_seconds : float
@@ -89,16 +96,19 @@ class SlottedEpoch(Kept):
     -----
     The first decision in a slot moves the virtual SRPT of ``asrpt`` and ``unlock`` on; further ones in
     the same slot hand out what has become idle. That schedule has the work as it was estimated when
-    the job came; the order in which waiting tasks start follows `update`. One thread at a time per
-    object. O(log n) a change with n jobs; a decision O(g log n) for g jobs that get something
-    (``fair``: O(n log N)). Source: Zheng, Shroff, Sinha 2013, algorithm 1.
+    the job came; the order in which waiting tasks start follows `update`. Without machines nothing
+    happens there, either. One thread at a time per object, RuntimeError for a second one. Ids are never
+    used twice, a wrong call changes nothing. Copies and pickles go on as the original would (a pickle
+    loads in the same version only); epochs are equal if their state is. O(log n) a change with n jobs; a
+    decision O(g log n + h) for g jobs that get something and h that hold machines (``fair``:
+    O(n log N)). Source: Zheng, Shroff, Sinha 2013, algorithm 1.
     """
 
-    def __init__(self, machines: int, policy: str = "asrpt", *, slot_seconds: float = 1.0) -> None:
+    def __init__(self, slots: int, policy: str = "asrpt", *, slot_seconds: float = 1.0) -> None:
         policy_of("slotted", policy, in_loop=True)
         self._policy = policy
         self._core = _core.SlottedEpoch(
-            check_whole("machines", machines, 1, 2**40),
+            check_whole("slots", slots, 0, 2**40),
             check_amount("slot_seconds", slot_seconds, RATE),
             policy,
         )
@@ -109,22 +119,22 @@ class SlottedEpoch(Kept):
     def __repr__(self) -> str:
         return (
             f"SlottedEpoch({self._policy}: {views.counted(len(self), 'job')}, "
-            f"{views.counted(self.machines, 'machine')})"
+            f"{views.counted(self.slots, 'slot')})"
         )
 
     _repr_html_ = views.as_html
 
     @property
-    def machines(self) -> int:
-        """Tasks that can run at once."""
-        return self._core.machines
+    def slots(self) -> int:
+        """Machines: tasks that can run at once."""
+        return self._core.slots
 
     def add(
         self,
-        now: float,
         maps: npt.ArrayLike,
         reduce_left: npt.ArrayLike,
         *,
+        arrival: npt.ArrayLike = 0.0,
         map_left: npt.ArrayLike | None = None,
         reduces: npt.ArrayLike = 0,
         running: npt.ArrayLike = 0,
@@ -133,12 +143,12 @@ class SlottedEpoch(Kept):
 
         Parameters
         ----------
-        now : float
-            Time [s]; never before that of an earlier call.
         maps : array_like of int, shape (K,)
             Map tasks that wait.
         reduce_left : array_like of float
             Reduce work as estimated [machine seconds].
+        arrival : array_like of float
+            [s]; time goes on until then, unless it has already.
         map_left : array_like of float, optional
             Map work as estimated [machine seconds]; a slot for every waiting task by default.
         reduces : array_like of int
@@ -149,12 +159,11 @@ class SlottedEpoch(Kept):
         Returns
         -------
         ndarray of int64, shape (K,)
-            Ids, which stay the jobs' until these are removed.
+            Ids.
         """
-        moment = check_time("now", now)
         count = count_of("maps", maps)
         return self._core.add(
-            moment,
+            floats_of("arrival", given("arrival", arrival), count),
             integers_of("maps", given("maps", maps), count),
             integers_of("reduces", given("reduces", reduces), count),
             integers_of("running", given("running", running), count),
@@ -199,16 +208,16 @@ class SlottedEpoch(Kept):
         """Forget jobs that will never be done, in the virtual SRPT as well."""
         self._core.remove(ids_of(ids), True)
 
-    def decide(self, now: float, machines: int | None = None) -> SlottedDecision:
+    def decide(self, now: float, *, slots: int | None = None) -> SlottedDecision:
         """Which waiting tasks start now, on the machines that nobody holds.
 
         Parameters
         ----------
         now : float
-            Time [s]; never before that of an earlier call.
-        machines : int, optional
-            New number of machines, kept from now on.
+            Time [s]; never before that of an earlier decision or arrival.
+        slots : int, optional
+            New number of machines, kept from now on; 0 is one.
         """
         moment = check_time("now", now)
-        new = None if machines is None else check_whole("machines", machines, 1, 2**40)
-        return SlottedDecision(*self._core.decide(moment, new))
+        new = None if slots is None else check_whole("slots", slots, 0, 2**40)
+        return SlottedDecision(moment, *self._core.decide(moment, new))

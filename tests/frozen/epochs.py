@@ -56,7 +56,8 @@ class Adapter:
         """What changed since the decision before, by key; the decision says so itself."""
         keys, slots = self.keys(decision.ids), decision.slots.tolist()
         now = dict(sorted(zip(keys, slots, strict=True)))
-        moved = {key: got for key, got in now.items() if got != self.held.get(key, 0)}
+        none = [0, 0] if decision.slots.ndim == 2 else 0
+        moved = {key: got for key, got in now.items() if got != self.held.get(key, none)}
         said = [key for key, flag in zip(keys, decision.changed.tolist(), strict=True) if flag]
         assert sorted(said) == list(moved)
         self.held = now
@@ -116,31 +117,40 @@ class Flows(Adapter):
 
 
 class Overlap(Adapter):
-    def __init__(self, **options):
-        super().__init__(mb.OverlapEpoch(**options))
+    def __init__(self, map_slots, shuffle_slots, **options):
+        self.slots = [map_slots, shuffle_slots]
+        super().__init__(mb.OverlapEpoch(self.slots, **options))
 
-    def finish(self, now, keys):
-        self.epoch.remove(self.of(keys))
-
-    def decide(self, now, **slots):
-        d = self.epoch.decide(now, **slots)
-        columns = (c.tolist() for c in (d.map_slots, d.shuffle_slots, d.map, d.shuffle))
-        given = zip(self.keys(d.ids), *columns, strict=True)
-        runs = [f"{key}:{maps}+{shuffles}({a}+{b})" for key, maps, shuffles, a, b in given]
+    def decide(self, now, map_slots=None, shuffle_slots=None):
+        if map_slots is not None:
+            self.slots[0] = map_slots
+        if shuffle_slots is not None:
+            self.slots[1] = shuffle_slots
+        d = self.epoch.decide(now, slots=self.slots)
+        self.moved(d)
+        runs = [
+            f"{key}:{maps}+{shuffles}({a}+{b})"
+            for key, (maps, shuffles), (a, b) in zip(
+                self.keys(d.ids), d.slots.tolist(), d.share.tolist(), strict=True
+            )
+            if a or b
+        ]
         yield " ".join([str(now), *runs])
 
 
 class Slotted(Adapter):
-    def __init__(self, **options):
-        super().__init__(mb.SlottedEpoch(**options))
+    def __init__(self, machines, **options):
+        super().__init__(mb.SlottedEpoch(machines, **options))
 
     def add(self, now, **columns):
-        self.took(self.epoch.add(now, **columns))
+        self.took(self.epoch.add(arrival=now, **columns))
 
     def decide(self, now, machines=None):
-        d = self.epoch.decide(now, machines)
+        d = self.epoch.decide(now, slots=machines)
+        self.moved(d)
         given = zip(self.keys(d.ids), d.maps.tolist(), d.reduces.tolist(), strict=True)
-        yield " ".join([str(now), *(f"{key}:{maps}+{reduces}" for key, maps, reduces in given)])
+        starts = [f"{key}:{maps}+{reduces}" for key, maps, reduces in given if maps or reduces]
+        yield " ".join([str(now), *starts])
 
 
 class AdaptiveStarts(Adapter):
@@ -152,7 +162,7 @@ class AdaptiveStarts(Adapter):
         self.running = []
 
     def add(self, now, blocks=None, **columns):
-        self.took(self.epoch.add(mb.ClusterJobs(**columns), now, blocks=blocks))
+        self.took(self.epoch.add(mb.ClusterJobs(**columns), arrival=now, blocks=blocks))
 
     def end(self, now, part, factor, failed):
         count = round(part * len(self.running))
@@ -162,7 +172,7 @@ class AdaptiveStarts(Adapter):
         ids, phase, task, node, began = (list(values) for values in zip(*ended, strict=True))
         seconds = [(now - start) * factor for start in began]
         done = [k >= failed for k in range(count)]
-        self.epoch.finish(ids, phase, node, seconds, now, task=task, done=done)
+        self.epoch.ended(ids, phase, node, seconds, end=now, task=task, done=done)
 
     def remove(self, now, keys):
         gone = self.of(keys)
@@ -176,8 +186,12 @@ class AdaptiveStarts(Adapter):
     def match(self, now):
         yield words(time=now, solves=self.epoch.match(now).solves)
 
-    def decide(self, now, **free):
-        starts = self.epoch.decide(now, **free)
+    def decide(self, now, free_map_slots, free_reduce_slots=0):
+        free = np.zeros((len(self.epoch.cluster), 2), dtype=int)
+        free[:, 0], free[:, 1] = free_map_slots, free_reduce_slots
+        decision = self.epoch.decide(now, slots=free)
+        self.moved(decision)
+        starts = decision.starts
         runs = list(
             zip(
                 *(c.tolist() for c in (starts.ids, starts.phase, starts.task, starts.node)),

@@ -62,9 +62,9 @@ def chosen_job(jobs, users, first, second, fallback):
                 best = (value, min(own))
         return None if best is None else best[1]
 
-    questions = [(True, first), (False, second)]
-    if fallback:
-        questions += [(True, None), (False, None)]
+    questions = [(True, first), (True, None), (False, second), (False, None)]
+    if not fallback:
+        questions = [(minimum, allowed) for minimum, allowed in questions if allowed is not None]
     for minimum, allowed in questions:
         found = ask(minimum, allowed)
         if found is not None:

@@ -45,13 +45,13 @@ def samples():
     flow_epoch = mb.FlowEpoch(10)
     flow_ids = flow_epoch.add(flows)
     slotted = mb.SlottedEpoch(2000)
-    slotted.add(0.0, np.ones(MANY, dtype=int), np.ones(MANY))
-    overlap = mb.OverlapEpoch("max-srpt", 500, 500)
+    slotted.add(np.ones(MANY, dtype=int), np.ones(MANY))
+    overlap = mb.OverlapEpoch((500, 500))
     overlap.add(np.ones(MANY), np.ones(MANY), max_map_slots=1, max_shuffle_slots=1)
     cluster_jobs = many_cluster_jobs()
     adaptive = mb.AdaptiveEpoch(some_cluster())
-    adaptive.add(cluster_jobs, 0.0)
-    starts = adaptive.decide(1.0, 4, 2)
+    adaptive.add(cluster_jobs)
+    decision = adaptive.decide(1.0, slots=4)
     few = cluster_jobs_of(5)
     return [
         jobs,
@@ -70,7 +70,8 @@ def samples():
         overlap,
         overlap.decide(1.0),
         adaptive,
-        starts,
+        decision,
+        decision.starts,
         adaptive.matching(),
         mb.Adaptive(),
         mb.match_classes(np.ones(30), np.ones((30, 50))),

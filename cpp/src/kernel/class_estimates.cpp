@@ -39,6 +39,11 @@ void ClassEstimates::arrived(std::size_t c, double now, bool minimum,
   }
 }
 
+void ClassEstimates::correct(std::size_t c, Phase p, std::size_t type, double seconds) {
+  double& sum = guess_[row(c, p) * types_ + type];
+  sum = std::max(0.0, sum + seconds);  // rounding
+}
+
 void ClassEstimates::finished(std::size_t c, Phase p, std::size_t type, double seconds) {
   double& sum = measured_[row(c, p) * types_ + type];
   double& number = number_[row(c, p) * types_ + type];

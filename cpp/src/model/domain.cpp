@@ -53,6 +53,12 @@ void check_time(const char* field, double value) {
   if (!is_time(value)) throw FieldError(field, value, time_reason(value));
 }
 
+void check_now(double now, double last) {
+  check_time("now", now);
+  if (now >= last) return;
+  throw FieldError("now", now, "before " + std::to_string(last) + ", times never fall");
+}
+
 void validate_slots(std::int64_t slots) {
   if (slots < 1 || slots > kMostSlots) {
     throw std::invalid_argument("slots = " + std::to_string(slots) +

@@ -109,6 +109,18 @@ void Adaptive::task_finished(Index job, Phase p, Index node, double seconds) {
   estimates_.finished(jobs_[job].job_class, p, resource_[node], seconds);
 }
 
+void Adaptive::correct(Index job, Phase p, double before, double now) {
+  for (Index r = 0; r < resources_.size(); ++r) {
+    estimates_.correct(jobs_[job].job_class, p, r, (now - before) / resources_[r].rate);
+  }
+}
+
+std::int64_t Adaptive::slots(int pool) const {
+  std::int64_t all = 0;
+  for (const AdaptiveResource& resource : resources_) all += resource.nodes * resource.slots[pool];
+  return all;
+}
+
 void Adaptive::remove_job(Index job) {
   for (const int pool : {0, 1}) set_counts(job, pool, 0, 0, 0.0);
   jobs_[job].gone = true;

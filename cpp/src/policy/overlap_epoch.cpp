@@ -26,10 +26,9 @@ void check_left(const char* field, std::span<const double> values) {
   }
 }
 
-void check_capacity(const char* field, std::int64_t slots) {
-  if (slots >= 1 && slots <= kMostSlots) return;
-  throw std::invalid_argument(std::string(field) + " = " + std::to_string(slots) +
-                              ": must be at least 1 and at most 2^50");
+void check_capacity(std::size_t station, std::int64_t slots) {
+  if (slots >= 0 && slots <= kMostSlots) return;
+  throw FieldError("slots", station, static_cast<long long>(slots), "must be from 0 to 2^50");
 }
 
 void check_slots(const char* field, std::span<const double> values) {
@@ -50,25 +49,16 @@ double OverlapEpoch::Parts::extend(double quota) {
   return quota - more;
 }
 
-double OverlapEpoch::Parts::add(Row row, double quota, double most) {
+double OverlapEpoch::Parts::add(Row row, double quota, double most, Bound bound) {
   const double share = std::min(quota, most);
-  parts.push_back({row, share, most});
+  parts.push_back({row, share, most, bound});
   return quota - share;
 }
 
 OverlapEpoch::OverlapEpoch(const OverlapEpochOptions& options)
     : options_(options), split_(options.policy == OverlapPolicy::kSplitSrpt) {
-  check_capacity("map_slots", options.map_slots);
-  check_capacity("shuffle_slots", options.shuffle_slots);
-}
-
-std::span<const OverlapEpoch::Row> OverlapEpoch::rows_of(std::span<const std::int64_t> ids) {
-  return named_.of(ids, jobs_.size(), [this](std::int64_t id) {
-    const auto row = static_cast<Row>(id & 0xffffffff);
-    const bool known = id >= 0 && row < jobs_.size() && jobs_[row].live &&
-                       jobs_[row].generation == static_cast<std::uint32_t>(id >> 32);
-    return known ? row : kNoRow;
-  });
+  check_capacity(0, options.map_slots);
+  check_capacity(1, options.shuffle_slots);
 }
 
 void OverlapEpoch::check(const Columns& columns, std::size_t count) const {
@@ -88,22 +78,23 @@ void OverlapEpoch::check(const Columns& columns, std::size_t count) const {
 void OverlapEpoch::add(std::span<const double> arrival, const Columns& columns,
                        std::span<std::int64_t> ids) {
   const std::size_t count = ids.size();
+  if (arrival.size() != count || columns.map.size() != count || columns.shuffle.size() != count) {
+    throw std::invalid_argument("columns: arrival, map and shuffle need one entry a job");
+  }
   check(columns, count);
   check_times("arrival", arrival);
   check_amounts("map", columns.map, kWorkRange);
   check_amounts("shuffle", columns.shuffle, kWorkRange);
   for (std::size_t k = 0; k < count; ++k) {
-    Row row = static_cast<Row>(jobs_.size());
-    if (free_.empty()) {
+    const Row row = ids_.add();
+    if (row == jobs_.size()) {
       jobs_.emplace_back();
       for (auto* column : {&map_first_, &shuffle_first_, &imbalance_}) {
         column->push_back(kInfinity);
       }
       for (auto* column : {&map_rank_, &shuffle_rank_}) column->emplace_back();
       service_at_.push_back(0);
-    } else {
-      row = free_.back();
-      free_.pop_back();
+      held_.grow(jobs_.size());
     }
     Job& job = jobs_[row];
     job.map = job.map_size = columns.map[k];
@@ -114,11 +105,9 @@ void OverlapEpoch::add(std::span<const double> arrival, const Columns& columns,
     job.ready_given = !columns.ready.empty();
     job.ready = job.ready_given ? columns.ready[k] : 0.0;
     job.sequence = sequence_++;
-    job.live = true;
     job.shuffle_heavy = job.map_size < job.shuffle_size;
     latest_arrival_ = std::max(latest_arrival_, job.arrival);
-    ids[k] = static_cast<std::int64_t>(job.generation) << 32 | row;
-    ++live_;
+    ids[k] = ids_.id_of(row);
     refresh(row);
   }
 }
@@ -127,7 +116,7 @@ void OverlapEpoch::update(std::span<const std::int64_t> ids, const Columns& colu
   check(columns, ids.size());
   check_left("map", columns.map);
   check_left("shuffle", columns.shuffle);
-  const std::span<const Row> rows = rows_of(ids);
+  const std::span<const Row> rows = ids_.rows_of(ids);
   for (std::size_t k = 0; k < ids.size(); ++k) {
     const Row row = rows[k];
     Job& job = jobs_[row];
@@ -144,14 +133,10 @@ void OverlapEpoch::update(std::span<const std::int64_t> ids, const Columns& colu
 }
 
 void OverlapEpoch::remove(std::span<const std::int64_t> ids) {
-  for (const Row row : rows_of(ids)) {
-    Job& job = jobs_[row];
-    job.live = false;
-    ++job.generation;
-    job.generation &= 0x7fffffff;
+  for (const Row row : ids_.rows_of(ids)) {
+    ids_.remove(row);
+    held_.forget(row);
     map_first_[row] = shuffle_first_[row] = imbalance_[row] = kInfinity;
-    free_.push_back(row);
-    --live_;
   }
   latest_stale_ = true;
 }
@@ -247,7 +232,9 @@ double OverlapEpoch::fill_map(std::size_t group, double quota, double slots) {
     const Row row = head(group);
     if (row == kNoRow) break;
     drop_head(group);
-    quota = map_[group].add(row, quota, std::min(1.0, jobs_[row].most_map / slots));
+    const double most = jobs_[row].most_map / slots;
+    const Bound bound = most < 1.0 ? Bound::kMaximum : Bound::kWhole;
+    quota = map_[group].add(row, quota, std::min(1.0, most), bound);
   }
   return quota;
 }
@@ -262,14 +249,17 @@ double OverlapEpoch::fill_shuffle(std::size_t group, double quota, double slots)
         !flow.empty() && (row == kNoRow || shuffle_rank_[flow.back().row] < shuffle_rank_[row]);
     if (flows) row = flow.back().row;
     if (row == kNoRow) break;
-    double most = std::min(1.0, jobs_[row].most_shuffle / slots);
+    double most = jobs_[row].most_shuffle / slots;
+    Bound bound = most < 1.0 ? Bound::kMaximum : Bound::kWhole;
+    most = std::min(1.0, most);
     if (flows) {
+      if (flow.back().rate < most) bound = Bound::kProgress;
       most = std::min(most, flow.back().rate);
       flow.pop_back();
     } else {
       drop_head(group);
     }
-    quota = parts.add(row, quota, most);
+    quota = parts.add(row, quota, most, bound);
   }
   return quota;
 }
@@ -289,8 +279,7 @@ void OverlapEpoch::share(bool map, double heavy, double slots) {
 
 OverlapEpoch::Service& OverlapEpoch::service_of(Row row) {
   if (service_at_[row] == 0) {
-    const std::int64_t id = static_cast<std::int64_t>(jobs_[row].generation) << 32 | row;
-    service_.push_back({id, 0.0, 0.0, 0, 0});
+    service_.push_back({ids_.id_of(row), 0.0, 0.0, 0, 0, false, Bound::kOrder, Bound::kOrder});
     service_at_[row] = static_cast<std::uint32_t>(service_.size());
   }
   return service_[service_at_[row] - 1];
@@ -307,6 +296,8 @@ void OverlapEpoch::to_slots(const Parts (&groups)[2], std::int64_t slots, bool m
       if (part.share <= 0.0) continue;
       Service& service = service_of(part.row);
       (map ? service.map : service.shuffle) = part.share;
+      (map ? service.map_bound : service.shuffle_bound) =
+          part.share < part.most ? Bound::kRest : part.bound;
       // A share of many slots is a slot off by rounding: neither the job's most nor all may grow.
       const Job& job = jobs_[part.row];
       const double wanted = std::min(part.share * all, map ? job.most_map : job.most_shuffle);
@@ -333,8 +324,8 @@ void OverlapEpoch::to_slots(const Parts (&groups)[2], std::int64_t slots, bool m
 
 void OverlapEpoch::find_latest() {
   latest_arrival_ = -kInfinity;
-  for (const Job& job : jobs_) {
-    if (job.live) latest_arrival_ = std::max(latest_arrival_, job.arrival);
+  for (Row row = 0; row < jobs_.size(); ++row) {
+    if (ids_.has(row)) latest_arrival_ = std::max(latest_arrival_, jobs_[row].arrival);
   }
   latest_stale_ = false;
 }
@@ -342,16 +333,17 @@ void OverlapEpoch::find_latest() {
 std::span<const OverlapEpoch::Service> OverlapEpoch::decide(
     double now, std::optional<std::int64_t> new_map_slots,
     std::optional<std::int64_t> new_shuffle_slots) {
-  if (std::isnan(now)) throw std::invalid_argument("now: must be a time");
+  check_now(now, now_);
   const std::int64_t map_slots = new_map_slots.value_or(options_.map_slots);
   const std::int64_t shuffle_slots = new_shuffle_slots.value_or(options_.shuffle_slots);
-  check_capacity("map_slots", map_slots);
-  check_capacity("shuffle_slots", shuffle_slots);
+  check_capacity(0, map_slots);
+  check_capacity(1, shuffle_slots);
   if (latest_arrival_ > now && latest_stale_) find_latest();
   if (latest_arrival_ > now) {
     throw std::invalid_argument("now = " + std::to_string(now) + ": a job arrives at " +
                                 std::to_string(latest_arrival_));
   }
+  now_ = now;
   options_.map_slots = map_slots;
   options_.shuffle_slots = shuffle_slots;
   for (std::size_t c = 0; c < 2; ++c) {
@@ -362,9 +354,11 @@ std::span<const OverlapEpoch::Service> OverlapEpoch::decide(
   service_.clear();
   const double heavy = split_ ? split_share(beta()) : 1.0;
   lends_ = options_.conserving || (split_ && heavy == 1.0);  // see sim/tandem
-  line_up(map_first_, map_rank_);
-  share(true, heavy, static_cast<double>(map_slots));
-  to_slots(map_, map_slots, true);
+  if (map_slots > 0) {
+    line_up(map_first_, map_rank_);
+    share(true, heavy, static_cast<double>(map_slots));
+    to_slots(map_, map_slots, true);
+  }
   for (std::size_t c = 0; c < 2; ++c) {
     for (const Part& part : map_[c].parts) {
       const Job& job = jobs_[part.row];
@@ -378,15 +372,45 @@ std::span<const OverlapEpoch::Service> OverlapEpoch::decide(
       return shuffle_rank_[b.row] < shuffle_rank_[a.row];
     });
   }
-  line_up(shuffle_first_, shuffle_rank_);
-  share(false, heavy, static_cast<double>(shuffle_slots));
-  to_slots(shuffle_, shuffle_slots, false);
-  for (const Service& service : service_) service_at_[service.id & 0xffffffff] = 0;
+  if (shuffle_slots > 0) {
+    line_up(shuffle_first_, shuffle_rank_);
+    share(false, heavy, static_cast<double>(shuffle_slots));
+    to_slots(shuffle_, shuffle_slots, false);
+  }
+  return told();
+}
+
+// Of a job that gets nothing of a station.
+Bound OverlapEpoch::bound_of(Row row, const Service& service, bool map) const {
+  const Job& job = jobs_[row];
+  const bool feeds = service.map > 0.0 && job.shuffle_size > 0.0;  // what it maps could be shuffled
+  const bool waits = map ? map_first_[row] < kInfinity : shuffle_first_[row] < kInfinity || feeds;
+  if (!waits) return Bound::kNothing;
+  return (map ? options_.map_slots : options_.shuffle_slots) > 0 ? Bound::kOrder : Bound::kNoSlots;
+}
+
+// The services, and those that lost their slots behind them.
+std::span<const OverlapEpoch::Service> OverlapEpoch::told() {
+  held_.begin();
+  for (Service& service : service_) {
+    service.changed =
+        held_.name(JobIds::row_of(service.id), {service.map_slots, service.shuffle_slots});
+  }
+  held_.name_rest([](Row) { return HeldSlots<2>::Slots{}; },
+                  [this](Row row, const HeldSlots<2>::Slots&, bool changed) {
+                    service_of(row).changed = changed;
+                  });
+  for (Service& service : service_) {
+    const Row row = JobIds::row_of(service.id);
+    if (service.map <= 0.0) service.map_bound = bound_of(row, service, true);
+    if (service.shuffle <= 0.0) service.shuffle_bound = bound_of(row, service, false);
+    service_at_[row] = 0;
+  }
   return service_;
 }
 
 void OverlapEpoch::state(State& s) {
-  s(options_, jobs_, free_, live_, sequence_);
+  s(options_, jobs_, ids_, held_, now_, sequence_);
   if (!s.reading()) return;
   split_ = options_.policy == OverlapPolicy::kSplitSrpt;
   for (auto* column : {&map_first_, &shuffle_first_, &imbalance_}) {
@@ -395,7 +419,7 @@ void OverlapEpoch::state(State& s) {
   for (auto* column : {&map_rank_, &shuffle_rank_}) column->assign(jobs_.size(), {});
   service_at_.assign(jobs_.size(), 0);
   for (Row row = 0; row < jobs_.size(); ++row) {
-    if (jobs_[row].live) refresh(row);
+    if (ids_.has(row)) refresh(row);
   }
   find_latest();
 }

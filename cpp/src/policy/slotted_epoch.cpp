@@ -12,8 +12,6 @@
 namespace malleable {
 namespace {
 
-constexpr std::int64_t kRows = std::int64_t{1} << 32;
-
 void check_counts(const char* field, std::span<const std::int64_t> values, std::size_t count) {
   if (values.empty()) return;
   if (values.size() != count) throw std::invalid_argument(std::string(field) + ": one entry a job");
@@ -30,6 +28,11 @@ void check_work(const char* field, std::span<const double> values, std::size_t c
   check_amounts(field, values, kLeftRange);
 }
 
+void check_slots(std::int64_t slots) {
+  if (slots >= 0 && slots <= kMostUnits) return;
+  throw std::invalid_argument("slots = " + std::to_string(slots) + ": must be from 0 to 2^40");
+}
+
 void check(const SlottedEpoch::Columns& columns, std::size_t count) {
   check_counts("maps", columns.maps, count);
   check_counts("reduces", columns.reduces, count);
@@ -40,12 +43,12 @@ void check(const SlottedEpoch::Columns& columns, std::size_t count) {
 
 }  // namespace
 
-SlottedEpoch::SlottedEpoch(std::int64_t machines, double slot_seconds, const std::string& policy)
-    : machines_(machines),
+SlottedEpoch::SlottedEpoch(std::int64_t slots, double slot_seconds, const std::string& policy)
+    : slots_(slots),
       slot_seconds_(slot_seconds),
       policy_name_(policy),
       policy_(make_slotted_policy(policy, false)) {
-  validate_machines(machines);
+  check_slots(slots);
   check_amount("slot_seconds", slot_seconds, kRateRange);
 }
 
@@ -53,33 +56,20 @@ std::int64_t SlottedEpoch::slot_of(double now) const {
   return static_cast<std::int64_t>(std::floor((now - origin_) / slot_seconds_ + 1e-9));
 }
 
-void SlottedEpoch::move_to(double now) {
-  check_time("now", now);
-  if (began_ && now < now_) {
-    throw std::invalid_argument("now = " + std::to_string(now) + ": before the call before");
-  }
-  if (began_ && !((now - origin_) / slot_seconds_ < static_cast<double>(kLastSlot))) {
-    throw std::invalid_argument("now: more than 2^50 slots after the first call");
-  }
-  if (!began_) origin_ = now;
-  began_ = true;
-  now_ = now;
+// Slots are counted in doubles.
+bool SlottedEpoch::in_reach(double now, double first) const {
+  const double origin = now_ == -kInfinity ? first : origin_;
+  return (now - origin) / slot_seconds_ < static_cast<double>(kLastSlot);
+}
+
+void SlottedEpoch::hear(double now) {
+  if (now_ == -kInfinity) origin_ = now;
+  now_ = std::max(now_, now);
 }
 
 void SlottedEpoch::tell(std::int64_t slot) {
-  if (slot > told_) policy_->pass(machines_, static_cast<double>(slot - told_));
+  if (slot > told_ && slots_ > 0) policy_->pass(slots_, static_cast<double>(slot - told_));
   told_ = std::max(told_, slot);
-}
-
-std::int64_t SlottedEpoch::id_of(Index row) const { return generation_[row] * kRows + row; }
-
-std::span<const Index> SlottedEpoch::rows_of(std::span<const std::int64_t> ids) {
-  return named_.of(ids, jobs_.size(), [this](std::int64_t id) {
-    const auto row = static_cast<std::size_t>(id % kRows);
-    const bool known =
-        id >= 0 && row < jobs_.size() && generation_[row] == id / kRows && jobs_[row].sequence >= 0;
-    return known ? static_cast<Index>(row) : NamedRows::kNone;
-  });
 }
 
 void SlottedEpoch::set_map_left(Index row, double work) {
@@ -88,24 +78,29 @@ void SlottedEpoch::set_map_left(Index row, double work) {
   if (job.maps > 0) map_task_[row] = job.map_left / static_cast<double>(job.maps);
 }
 
-void SlottedEpoch::add(double now, const Columns& columns, std::span<std::int64_t> ids) {
+void SlottedEpoch::add(std::span<const double> arrival, const Columns& columns,
+                       std::span<std::int64_t> ids) {
   const std::size_t count = ids.size();
-  if (columns.maps.size() != count || columns.reduces.size() != count ||
+  if (arrival.size() != count || columns.maps.size() != count || columns.reduces.size() != count ||
       columns.running.size() != count || columns.reduce_left.size() != count) {
     throw std::invalid_argument("columns: one entry a job");
   }
   check(columns, count);
-  move_to(now);
-  tell(slot_of(now) - 1);
+  check_times("arrival", arrival);
   for (std::size_t k = 0; k < count; ++k) {
-    if (free_.empty()) {
-      free_.push_back(static_cast<Index>(jobs_.size()));
+    if (!in_reach(arrival[k], arrival[0])) {
+      throw FieldError("arrival", k, arrival[k], "more than 2^50 slots after the first call");
+    }
+  }
+  for (std::size_t k = 0; k < count; ++k) {
+    hear(arrival[k]);
+    tell(slot_of(now_) - 1);
+    const Index row = ids_.add();
+    if (row == jobs_.size()) {
       jobs_.emplace_back();
       map_task_.push_back(1.0);
-      generation_.push_back(0);
+      held_.grow(jobs_.size());
     }
-    const Index row = free_.back();
-    free_.pop_back();
     jobs_[row] = {sequence_++,
                   columns.maps[k],
                   columns.reduces[k],
@@ -115,15 +110,15 @@ void SlottedEpoch::add(double now, const Columns& columns, std::span<std::int64_
     map_task_[row] = 1.0;
     if (!columns.map_left.empty()) set_map_left(row, columns.map_left[k]);
     running_ += columns.running[k];
-    ++live_;
-    ids[k] = id_of(row);
+    if (columns.running[k] > 0) held_.note(row);
+    ids[k] = ids_.id_of(row);
     policy_->arrive(jobs_, row);
   }
 }
 
 void SlottedEpoch::update(std::span<const std::int64_t> ids, const Columns& columns) {
   check(columns, ids.size());
-  const std::span<const Index> rows = rows_of(ids);
+  const std::span<const Index> rows = ids_.rows_of(ids);
   for (std::size_t k = 0; k < ids.size(); ++k) {
     const Index row = rows[k];
     SlottedJob& job = jobs_[row];
@@ -135,6 +130,7 @@ void SlottedEpoch::update(std::span<const std::int64_t> ids, const Columns& colu
     if (!columns.running.empty()) {
       running_ += columns.running[k] - job.running;
       job.running = columns.running[k];
+      if (job.running > 0) held_.note(row);
     }
     if (!columns.map_left.empty()) set_map_left(row, columns.map_left[k]);
     if (!columns.reduce_left.empty()) job.reduce_left = columns.reduce_left[k] / slot_seconds_;
@@ -143,42 +139,61 @@ void SlottedEpoch::update(std::span<const std::int64_t> ids, const Columns& colu
 }
 
 void SlottedEpoch::remove(std::span<const std::int64_t> ids, bool cancelled) {
-  for (const Index row : rows_of(ids)) {
+  for (const Index row : ids_.rows_of(ids)) {
     policy_->leave(jobs_, row, cancelled);
     running_ -= jobs_[row].running;
     jobs_[row] = {};
-    ++generation_[row];
-    free_.push_back(row);
-    --live_;
+    ids_.remove(row);
+    held_.forget(row);
   }
 }
 
 std::span<const SlottedEpoch::Grant> SlottedEpoch::decide(double now,
-                                                          std::optional<std::int64_t> machines) {
-  if (machines) validate_machines(*machines);
-  move_to(now);
-  machines_ = machines.value_or(machines_);
+                                                          std::optional<std::int64_t> slots) {
+  if (slots) check_slots(*slots);
+  check_now(now, now_);
+  if (!in_reach(now, now))
+    throw FieldError("now", now, "more than 2^50 slots after the first call");
+  hear(now);
   const std::int64_t slot = slot_of(now);
   tell(slot - 1);
+  slots_ = slots.value_or(slots_);
   grants_.clear();
-  policy_->decide(jobs_, machines_, std::max<std::int64_t>(machines_ - running_, 0), told_ < slot,
-                  grants_);
-  told_ = slot;
-  shown_.clear();
-  for (const SlottedGrant& grant : grants_) {
-    if (grant.maps + grant.reduces > 0) {
-      shown_.push_back({id_of(grant.row), grant.maps, grant.reduces});
-    }
+  std::int64_t idle = std::max<std::int64_t>(slots_ - running_, 0);
+  if (slots_ > 0) {
+    policy_->decide(jobs_, slots_, idle, told_ < slot, grants_);
+    told_ = slot;
   }
+  for (const SlottedGrant& grant : grants_) idle -= grant.maps + grant.reduces;
+  shown_.clear();
+  held_.begin();
+  for (const SlottedGrant& grant : grants_) {
+    if (grant.maps + grant.reduces == 0) continue;
+    const HeldSlots<1>::Slots held = {jobs_[grant.row].running + grant.maps + grant.reduces};
+    show(grant, held, held_.name(grant.row, held), idle);
+  }
+  held_.name_rest([this](Index row) { return HeldSlots<1>::Slots{jobs_[row].running}; },
+                  [&](Index row, const HeldSlots<1>::Slots& held, bool changed) {
+                    show({row, 0, 0}, held, changed, idle);
+                  });
   return shown_;
+}
+
+void SlottedEpoch::show(const SlottedGrant& grant, const HeldSlots<1>::Slots& slots, bool changed,
+                        std::int64_t idle) {
+  const SlottedJob& job = jobs_[grant.row];
+  const std::int64_t started = grant.maps + grant.reduces;
+  Bound bound = idle > 0 ? Bound::kOrder : Bound::kNoSlots;
+  if (job.maps + job.ready == started) bound = started > 0 ? Bound::kAll : Bound::kNothing;
+  shown_.push_back({ids_.id_of(grant.row), grant.maps, grant.reduces, slots[0], changed, bound});
 }
 
 void SlottedEpoch::state(State& s) {
   s(policy_name_);
   if (s.reading()) policy_ = make_slotted_policy(policy_name_, false);
   policy_->state(s);
-  s(machines_, slot_seconds_, jobs_, map_task_, generation_, free_, origin_, now_, began_);
-  s(sequence_, running_, told_, live_);
+  s(slots_, slot_seconds_, jobs_, map_task_, ids_, held_, origin_, now_, sequence_, running_,
+    told_);
 }
 
 }  // namespace malleable

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from malleable.adaptive_epoch import AdaptiveMatching, TaskStarts
+from malleable.adaptive_epoch import AdaptiveDecision, AdaptiveMatching, TaskStarts
 from malleable.class_matching import ClassMatching
+from malleable.decisions import BaseDecision
 from malleable.epoch import Decision
 from malleable.flow_epoch import FlowDecision
 from malleable.flow_planning import FlowPlan
@@ -197,6 +198,16 @@ def _yes(values: Any) -> Callable[[int], str]:
     return lambda row: "yes" if values[row] else ""
 
 
+def _decided(shown: BaseDecision, kinds: Sequence[str]) -> list[Column]:
+    """What all decisions show of a job."""
+    slots = shown.slots.reshape(len(shown.ids), len(kinds))
+    return [
+        ("id", lambda row: str(shown.ids[row])),
+        *((kind, _whole(slots[:, k])) for k, kind in enumerate(kinds)),
+        ("changed", _yes(shown.changed)),
+    ]
+
+
 @_parts.register
 def _(shown: Decision) -> Parts:
     columns: list[Column] = [
@@ -220,25 +231,25 @@ def _(shown: FlowDecision) -> Parts:
 
 @_parts.register
 def _(shown: OverlapDecision) -> Parts:
-    columns: list[Column] = [
-        ("id", lambda row: str(shown.ids[row])),
-        ("map slots", _whole(shown.map_slots)),
-        ("shuffle slots", _whole(shown.shuffle_slots)),
-        ("map share", _numbers(shown.map)),
-        ("shuffle share", _numbers(shown.shuffle)),
+    columns = _decided(shown, ("map slots", "shuffle slots"))
+    columns += [
+        ("map share", _numbers(shown.share[:, 0])),
+        ("shuffle share", _numbers(shown.share[:, 1])),
     ]
-    jobs = counted(len(shown.ids), "job")
-    return [f"OverlapDecision(now={shown.now!r}, {jobs})", *_rows(len(shown.ids), columns)]
+    return [repr(shown), *_rows(len(shown.ids), columns)]
 
 
 @_parts.register
 def _(shown: SlottedDecision) -> Parts:
-    columns: list[Column] = [
-        ("id", lambda row: str(shown.ids[row])),
-        ("map tasks", _whole(shown.maps)),
-        ("reduce tasks", _whole(shown.reduces)),
-    ]
-    return [f"SlottedDecision({counted(len(shown.ids), 'job')})", *_rows(len(shown.ids), columns)]
+    columns = _decided(shown, ("slots",))
+    columns += [("map tasks", _whole(shown.maps)), ("reduce tasks", _whole(shown.reduces))]
+    return [repr(shown), *_rows(len(shown.ids), columns)]
+
+
+@_parts.register
+def _(shown: AdaptiveDecision) -> Parts:
+    columns = _decided(shown, ("map slots", "reduce slots"))
+    return [repr(shown), *_rows(len(shown.ids), columns), *_parts(shown.starts)]
 
 
 @_parts.register

@@ -32,6 +32,8 @@ class ClassEstimates {
   // guaranteed share. Times must not fall.
   void arrived(std::size_t c, double now, bool minimum, const std::int64_t (&tasks)[2],
                std::span<const double> seconds);
+  // What one job said of its tasks on a type was too little by so many seconds.
+  void correct(std::size_t c, Phase p, std::size_t type, double seconds);
   void finished(std::size_t c, Phase p, std::size_t type, double seconds);
 
   // Jobs a second; those of users with a guaranteed share only, or all.

@@ -49,6 +49,8 @@ void check_deadlines(std::span<const double> values);  // infinite: none
 // The same for one number: `field = value: ...`.
 void check_amount(const char* field, double value, const Range& range);
 void check_time(const char* field, double value);
+// A valid time that is not before the last one: times never fall.
+void check_now(double now, double last);
 
 // The capacity of a cluster: at least 1, at most kMostSlots.
 void validate_slots(std::int64_t slots);

@@ -15,6 +15,7 @@
 // of them is used. O(bytes).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <optional>
@@ -98,6 +99,10 @@ class State {
   }
   template <typename T, std::size_t N>
   void field(T (&values)[N]) {
+    for (T& value : values) field(value);
+  }
+  template <typename T, std::size_t N>
+  void field(std::array<T, N>& values) {
     for (T& value : values) field(value);
   }
   template <typename T>

@@ -20,6 +20,7 @@
 // moved by more than `threshold` or a class is new.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -48,8 +49,10 @@ struct AdaptiveOptions {
 struct AdaptiveResource {
   std::int64_t nodes = 0;
   std::int64_t slots[2] = {0, 0};  // of one node
+  double rate = 1.0;               // of one node: a task of s seconds takes s / rate
+  double storage = INFINITY;       // bytes a second that its disk reads
 
-  void state(State& s) { s(nodes, slots); }
+  void state(State& s) { s(nodes, slots, rate, storage); }
 };
 
 // Shares by class and resource (row-major) that maximise the common growth of all classes.
@@ -76,6 +79,9 @@ class Adaptive {
   // Tasks of the job that a slot of this pool could start now, and those that run there.
   void set_counts(Index job, int pool, std::int64_t waiting, std::int64_t running, double now);
   void task_finished(Index job, Phase p, Index node, double seconds);
+  // Seconds of a job's tasks on a node of rate 1 were said to be `before`, and are said to be
+  // `now`.
+  void correct(Index job, Phase p, double before, double now);
   void remove_job(Index job);
   // For the guard: free slots of a resource.
   void set_free(Index resource, int pool, std::int64_t slots);
@@ -97,6 +103,8 @@ class Adaptive {
   std::int64_t waiting(Index job, int pool) const { return jobs_[job].waiting[pool]; }
   std::int64_t running(Index job, int pool) const { return jobs_[job].running[pool]; }
   Index resource_of(Index node) const { return resource_[node]; }
+  const AdaptiveResource& resource(Index r) const { return resources_[r]; }
+  std::int64_t slots(int pool) const;  // of all nodes
   Index class_of(Index job) const { return jobs_[job].job_class; }
   std::int64_t solves() const { return solves_; }
   // By class and resource: 0 first, 1 second matching.

@@ -2,13 +2,21 @@
 //
 // Keeps how many tasks of each phase wait, run and have ended; reduce tasks may start when all map
 // tasks have ended, or when told. A decision offers each free slot once, one slot of every node in
-// turn, and takes for granted that what it answers is started. Policies: adaptive.
+// turn, and takes for granted that what it answers is started; then it names every job that has
+// tasks running, O(1) each. Policies: adaptive.
+//
+// All methods check what they are given, and throw before anything changes; only a matcher that
+// throws leaves jobs half added.
 #pragma once
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
+#include "malleable/model/bound.hpp"
+#include "malleable/model/held_slots.hpp"
+#include "malleable/model/named_rows.hpp"
 #include "malleable/policy/adaptive.hpp"
 
 namespace malleable {
@@ -20,52 +28,111 @@ struct TaskStarts {
 
 class AdaptiveEpoch {
  public:
-  AdaptiveEpoch(Adaptive scheduler, std::vector<std::int64_t> node_slots, bool generic);
+  AdaptiveEpoch(Adaptive scheduler, std::size_t nodes, bool generic);
 
-  Index add(Index job_class, Index user, double now, const std::int64_t (&tasks)[2],
-            std::span<const double> seconds);
-  // `node[t * copies + c]` holds copy c of the block of map task t; before any task started.
-  void set_blocks(Index job, std::size_t copies, std::span<const Index> node);
-  // That many tasks may start now.
-  void set_waiting(Index job, Phase p, std::int64_t tasks, double now);
-  // A task ended on a node, after so many seconds; false: it failed and waits again (`task`: its
-  // number if it has a block).
-  void finish(Index job, Phase p, Index node, Index task, double seconds, bool done, double now);
-  void remove(Index job);
+  struct Person {
+    double minimum, priority;
+  };
+  // Nodes with copies of the blocks of a job's map tasks, task by task; `copies` 0: none.
+  struct Blocks {
+    std::size_t copies = 0;
+    std::span<const std::int64_t> node;
+  };
+  // Jobs, one entry each, of users and classes that are there or are added with them, and the
+  // seconds of their tasks on a node of rate 1, to which reading `block` bytes comes for maps. A
+  // job that arrives after the latest time heard of moves time on, one that arrived before counts
+  // from then. Returns the first of their consecutive ids.
+  struct Additions {
+    std::span<const Person> new_users;
+    std::size_t new_classes = 0;
+    std::span<const std::int64_t> job_class, user, maps, reduces;
+    std::span<const double> arrival, map_seconds, reduce_seconds, block;
+    std::span<const Blocks> blocks;  // or empty
+  };
+  std::int64_t add(const Additions& jobs);
+  // Before any of its tasks started.
+  void set_blocks(std::int64_t id, const Blocks& blocks, const std::string& field);
 
-  // free[p][n]: slots of node n; with generic slots only free[0].
-  void decide(double now, const std::span<const std::int64_t> (&free)[2], TaskStarts& starts);
+  // Overwrites what is given (the others empty): tasks that may start now, from 0 to those that
+  // neither run nor have ended; seconds of a task as estimated.
+  struct Changes {
+    std::span<const std::int64_t> maps, reduces;
+    std::span<const double> map_seconds, reduce_seconds;
+  };
+  void update(std::span<const std::int64_t> ids, const Changes& changes);
+
+  // Tasks that ended on a node, after so many seconds; not done: it failed and waits again (`task`:
+  // its number if it has a block). `end`: when, as `arrival`; empty: at the latest time heard of.
+  struct Ended {
+    std::span<const std::int64_t> ids, phase, node, task;
+    std::span<const double> seconds, end;
+    std::span<const std::uint8_t> done;
+  };
+  void ended(const Ended& tasks);
+  // Jobs that are done or given up.
+  void remove(std::span<const std::int64_t> ids);
+
+  // Jobs that have tasks running, or had after the decision before: how many now, by phase.
+  struct Row {
+    std::int64_t id;
+    std::int64_t slots[2];
+    bool changed;
+    Bound bound[2];
+  };
+  // free[p][n]: slots of node n; with generic slots only free[0]. Times must not fall. The rows are
+  // in the order of the starts, then others; valid until the next call.
+  std::span<const Row> decide(double now, const std::span<const std::int64_t> (&free)[2],
+                              TaskStarts& starts);
+
+  // `copies` distinct nodes for each of as many blocks as `node` has room for.
+  void place(std::int64_t id, std::size_t copies, std::span<Index> node);
+  void match(double now);
 
   const Adaptive& scheduler() const { return scheduler_; }
-  Adaptive& scheduler() { return scheduler_; }
-  std::size_t nodes() const { return node_slots_.size(); }
-  bool generic() const { return generic_; }
-  std::int64_t total(Index job, Phase p) const { return jobs_[job].total[p]; }
-  std::int64_t waiting(Index job, Phase p) const { return jobs_[job].waiting[p]; }
-  std::int64_t running(Index job, Phase p) const { return jobs_[job].running[p]; }
-  std::int64_t finished(Index job, Phase p) const { return jobs_[job].finished[p]; }
-  bool has_blocks(Index job) const { return blocks_.has_blocks(job); }
-  // Of a job with blocks: the task does not wait.
-  bool started(Index job, Index task) const { return blocks_.taken(job, task); }
-
-  // All but the matcher.
-  void state(State& s) { s(scheduler_, node_slots_, generic_, blocks_, jobs_); }
-
- private:
+  std::size_t nodes() const { return nodes_; }
+  std::size_t size() const { return present_; }
+  double now() const { return now_; }
   struct Counts {
     std::int64_t total[2] = {0, 0}, waiting[2] = {0, 0}, running[2] = {0, 0}, finished[2] = {0, 0};
-    void state(State& s) { s(total, waiting, running, finished); }
+    double seconds[2] = {0.0, 0.0};  // of a task on a node of rate 1, as estimated
+    void state(State& s) { s(total, waiting, running, finished, seconds); }
   };
+  const Counts& counts(std::int64_t id) const;
+  // Checks that all are known and named once.
+  std::span<const Index> rows_of(std::span<const std::int64_t> ids);
+
+  // All but the matcher.
+  void state(State& s);
+
+ private:
   int pool_of(Phase p) const { return generic_ ? 0 : p; }
-  void tell(Index job, int pool, double now);
-  bool offer(Index node, int pool, double now, TaskStarts& starts);
+  bool known(std::int64_t id) const;
+  void check_fit(const char* field, std::span<const std::int64_t> tasks, Phase p) const;
+  void check_blocks(const std::string& field, const Blocks& blocks, std::int64_t tasks) const;
+  void check_waiting(const char* field, std::span<const Index> rows,
+                     std::span<const std::int64_t> tasks, Phase p) const;
+  void check_ended(const Ended& tasks) const;
+  void put_blocks(Index job, const Blocks& blocks);
+  void set_waiting(Index job, Phase p, std::int64_t tasks);
+  void tell(Index job, int pool);
+  bool offer(Index node, int pool, TaskStarts& starts);
+  Bound bound_of(const Counts& own, Phase p) const;
+  HeldSlots<2>::Slots running(Index job) const;
+  void show(Index job, bool changed);
 
   Adaptive scheduler_;
-  std::vector<std::int64_t> node_slots_;  // of both kinds
+  std::size_t nodes_;
   bool generic_;
   LocalTasks blocks_;
   std::vector<Counts> jobs_;
+  HeldSlots<2> held_;
+  std::size_t present_ = 0;
+  double now_ = 0.0;  // the latest time heard of
+  NamedRows named_;
   std::vector<std::int64_t> left_, by_resource_;
+  bool refused_[2] = {false, false};  // free slots for which nobody was found, by pool
+  std::vector<Index> starting_;
+  std::vector<Row> rows_;
 };
 
 }  // namespace malleable

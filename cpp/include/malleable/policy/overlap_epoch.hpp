@@ -16,8 +16,9 @@
 #include <span>
 #include <vector>
 
-#include "malleable/model/named_rows.hpp"
-#include "malleable/model/state.hpp"
+#include "malleable/model/bound.hpp"
+#include "malleable/model/held_slots.hpp"
+#include "malleable/model/job_ids.hpp"
 #include "malleable/policy/overlap.hpp"
 
 namespace malleable {
@@ -48,19 +49,22 @@ class OverlapEpoch {
   void update(std::span<const std::int64_t> ids, const Columns& columns);
   void remove(std::span<const std::int64_t> ids);
 
-  // A share is a part of its station.
+  // A share is a part of its station. `changed`: the slots, since the decision before.
   struct Service {
     std::int64_t id;
     double map, shuffle;
     std::int64_t map_slots, shuffle_slots;
+    bool changed;
+    Bound map_bound, shuffle_bound;
   };
-  // In the order of their ranks at the map station, then those that only shuffle. Valid until the
-  // next call. Capacities that are given hold from now on. Throws before anything changes if a job
-  // arrives after `now`.
+  // In the order of their ranks at the map station, then those that only shuffle, then those that
+  // lost all their slots. Valid until the next call. Capacities that are given hold from now on; 0
+  // is one. Throws before anything changes if `now` is before the decision before, or a job arrives
+  // later.
   std::span<const Service> decide(double now, std::optional<std::int64_t> map_slots = {},
                                   std::optional<std::int64_t> shuffle_slots = {});
 
-  std::size_t size() const { return live_; }
+  std::size_t size() const { return ids_.size(); }
   const OverlapEpochOptions& options() const { return options_; }
 
   void state(State& s);
@@ -72,12 +76,11 @@ class OverlapEpoch {
     double map_size, shuffle_size, arrival;
     double most_map, most_shuffle;
     std::int64_t sequence;
-    std::uint32_t generation = 0;
-    bool live = false, shuffle_heavy = false, ready_given = false;
+    bool shuffle_heavy = false, ready_given = false;
 
     void state(State& s) {
       s(map, shuffle, ready, map_size, shuffle_size, arrival, most_map, most_shuffle, sequence);
-      s(generation, live, shuffle_heavy, ready_given);
+      s(shuffle_heavy, ready_given);
     }
   };
   static constexpr Row kNoRow = NamedRows::kNone;
@@ -97,16 +100,16 @@ class OverlapEpoch {
   struct Part {
     Row row;
     double share, most;
+    Bound bound;  // of the most
   };
   // Those of a class that run at a station, in order; the last one may take more.
   struct Parts {
     std::vector<Part> parts;
     double extend(double quota);
-    double add(Row row, double quota, double most);
+    double add(Row row, double quota, double most, Bound bound);
   };
 
   void check(const Columns& columns, std::size_t count) const;
-  std::span<const Row> rows_of(std::span<const std::int64_t> ids);
   void find_latest();
   void refresh(Row row);
   std::size_t class_of(Row row) const { return split_ && jobs_[row].shuffle_heavy ? 1 : 0; }
@@ -120,17 +123,19 @@ class OverlapEpoch {
   void share(bool map, double heavy, double slots);
   void to_slots(const Parts (&groups)[2], std::int64_t slots, bool map);
   Service& service_of(Row row);
+  Bound bound_of(Row row, const Service& service, bool map) const;
+  std::span<const Service> told();
 
   OverlapEpochOptions options_;
-  NamedRows named_;
+  JobIds ids_;
+  HeldSlots<2> held_;
+  double now_ = -INFINITY;  // of the last decision
   bool split_;
   bool lends_ = true;  // what is left over at a station, in the decision at hand
   std::vector<Job> jobs_;
   // Firsts of the ranks, infinite where there is nothing to do; only these are read in a pass.
   std::vector<double> map_first_, shuffle_first_, imbalance_;
   std::vector<OverlapRank> map_rank_, shuffle_rank_;
-  std::vector<Row> free_;
-  std::size_t live_ = 0;
   std::int64_t sequence_ = 0;
   double latest_arrival_ = -INFINITY;
   bool latest_stale_ = false;  // it may be of a job that was removed

@@ -3,10 +3,12 @@
 // Time is real and cut into slots of a given length from the first call on; the first decision of a
 // slot moves the policy's virtual schedule on, further ones in the same slot only hand out what is
 // idle. Work is estimated in machine seconds. A machine that a job is said to run on is not idle:
-// report no running machines if every task may be stopped, and all of them otherwise. Ids are
-// handles that stay until removed. O(log n) a change with n live jobs; decide as the policy.
+// report no running machines if every task may be stopped, and all of them otherwise. Without
+// machines nothing starts, in the virtual schedule neither. O(log n) a change with n live jobs;
+// decide as the policy, and O(1) for each job that holds machines.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -14,7 +16,9 @@
 #include <string>
 #include <vector>
 
-#include "malleable/model/named_rows.hpp"
+#include "malleable/model/bound.hpp"
+#include "malleable/model/held_slots.hpp"
+#include "malleable/model/job_ids.hpp"
 #include "malleable/policy/slotted_policy.hpp"
 
 namespace malleable {
@@ -22,7 +26,7 @@ namespace malleable {
 class SlottedEpoch {
  public:
   // A policy by name, of those that need no preemption.
-  SlottedEpoch(std::int64_t machines, double slot_seconds, const std::string& policy);
+  SlottedEpoch(std::int64_t slots, double slot_seconds, const std::string& policy);
 
   // A job's state; equally long columns. Waiting reduce tasks count only once they may start.
   struct Columns {
@@ -32,48 +36,51 @@ class SlottedEpoch {
     std::span<const double> map_left, reduce_left;
   };
 
-  // New jobs at `now`; fills `ids`. Throws before anything changes.
-  void add(double now, const Columns& columns, std::span<std::int64_t> ids);
+  // New jobs; fills `ids`. One that arrives after the latest time heard of moves time on, one that
+  // arrived before counts from then. Throws before anything changes.
+  void add(std::span<const double> arrival, const Columns& columns, std::span<std::int64_t> ids);
   // Overwrites what is given (the others empty). Throws before anything changes.
   void update(std::span<const std::int64_t> ids, const Columns& columns);
   // `cancelled`: not done; the virtual schedule forgets them too.
   void remove(std::span<const std::int64_t> ids, bool cancelled);
 
+  // Tasks to start, and the machines that the job holds then.
   struct Grant {
-    std::int64_t id, maps, reduces;
+    std::int64_t id, maps, reduces, slots;
+    bool changed;  // the slots, since the decision before
+    Bound bound;
   };
-  // Times must not fall. `machines`, if given, holds from now on; throws before anything changes.
-  // Valid until the next call.
-  std::span<const Grant> decide(double now, std::optional<std::int64_t> machines = {});
+  // Those that start tasks in the policy's order, then the others that hold machines or lost all.
+  // Times must not fall. `slots`, if given, is the number of machines from now on, 0 or more;
+  // throws before anything changes. Valid until the next call.
+  std::span<const Grant> decide(double now, std::optional<std::int64_t> slots = {});
 
-  std::size_t size() const { return live_; }
-  std::int64_t machines() const { return machines_; }
+  std::size_t size() const { return ids_.size(); }
+  std::int64_t slots() const { return slots_; }
 
   void state(State& s);
 
  private:
   std::int64_t slot_of(double now) const;
-  std::span<const Index> rows_of(std::span<const std::int64_t> ids);
+  bool in_reach(double now, double first) const;
   void set_map_left(Index row, double work);
-  void move_to(double now);
+  void hear(double now);
   void tell(std::int64_t slot);
-  std::int64_t id_of(Index row) const;
+  void show(const SlottedGrant& grant, const HeldSlots<1>::Slots& slots, bool changed,
+            std::int64_t idle);
 
-  std::int64_t machines_;
+  std::int64_t slots_;
   double slot_seconds_;
   std::string policy_name_;
   std::unique_ptr<SlottedPolicy> policy_;
   std::vector<SlottedJob> jobs_;
   std::vector<double> map_task_;  // slots that a waiting map task counts for
-  std::vector<std::int64_t> generation_;
-  std::vector<Index> free_;
+  JobIds ids_;
+  HeldSlots<1> held_;
   std::vector<SlottedGrant> grants_;
   std::vector<Grant> shown_;
-  NamedRows named_;
-  double origin_ = 0.0, now_ = 0.0;
-  bool began_ = false;
+  double origin_ = 0.0, now_ = -INFINITY;  // of the first slot; the latest that was heard of
   std::int64_t sequence_ = 0, running_ = 0, told_ = -1;
-  std::size_t live_ = 0;
 };
 
 }  // namespace malleable

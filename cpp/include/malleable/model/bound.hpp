@@ -1,0 +1,31 @@
+// What bound the slots of a job in a decision: its code, and what people are told.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace malleable {
+
+enum class Bound : std::uint8_t {
+  kNothing,
+  kAll,
+  kWhole,
+  kMaximum,
+  kProgress,
+  kRest,
+  kOrder,
+  kNoSlots,
+  kRefused,
+  kUnready,
+};
+
+// By code.
+inline constexpr std::array<const char*, 10> kBoundTexts = {
+    "nothing waits",          "all that waited has started",
+    "the whole station",      "its maximum",
+    "as fast as it maps",     "what was left",
+    "its place in the order", "no slots are left",
+    "no free slot is for it", "waits for its maps",
+};
+
+}  // namespace malleable
