@@ -175,26 +175,26 @@ double OverlapEpoch::beta() const {
 void OverlapEpoch::line_up(const std::vector<double>& first, const std::vector<OverlapRank>& rank) {
   line_first_ = &first;
   line_rank_ = &rank;
+  for (Line& line : line_) {
+    line.heap.clear();
+    line.best = line.taken = kNoRow;
+    line.count = 0;
+    line.gathered = false;
+  }
+  const double* const value = first.data();
+  const auto rows = static_cast<Row>(first.size());
   double least[2] = {kInfinity, kInfinity};
-  Row best[2] = {kNoRow, kNoRow};
   std::size_t count[2] = {0, 0};
-  for (Row row = 0; row < first.size(); ++row) {
-    const double value = first[row];
-    if (value == kInfinity) continue;
+  for (Row row = 0; row < rows; ++row) {
+    if (value[row] == kInfinity) continue;
     const std::size_t c = class_of(row);
     ++count[c];
-    if (value < least[c] || (value == least[c] && rank[row] < rank[best[c]])) {
-      least[c] = value;
-      best[c] = row;
-    }
+    if (value[row] > least[c]) continue;
+    Row& best = line_[c].best;
+    if (value[row] < least[c] || rank[row] < rank[best]) best = row;
+    least[c] = value[row];
   }
-  for (std::size_t c = 0; c < 2; ++c) {
-    line_[c].heap.clear();
-    line_[c].best = best[c];
-    line_[c].taken = kNoRow;
-    line_[c].count = count[c];
-    line_[c].gathered = false;
-  }
+  for (const std::size_t c : {0, 1}) line_[c].count = count[c];
 }
 
 // The first that is left of a line, or kNoRow.
