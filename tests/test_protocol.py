@@ -75,32 +75,15 @@ MAKERS = {
     "SlottedEpoch": lambda: Slotted(mb.SlottedEpoch(6), 3, maps=1, running=1),
     "AdaptiveEpoch": lambda: Adaptive(mb.AdaptiveEpoch(CLUSTER), 1, map_seconds=2.0),
 }
-# What these two do not keep to yet: remove an entry, and the cases are tested as for the others.
-NOT_YET = {
-    ("Epoch", "finish"): "Epoch.finish is missing",
-    ("Epoch", "time"): "Epoch.decide takes times that fall",
-    ("Epoch", "none"): "Epoch.decide refuses capacity 0",
-    ("Epoch", "explain"): "Decision.explain is missing",
-    ("Epoch", "keyword"): "Epoch.decide takes slots by position",
-    ("FlowEpoch", "time"): "FlowEpoch.decide takes times that fall",
-    ("FlowEpoch", "none"): "FlowEpoch.decide refuses capacity 0",
-    ("FlowEpoch", "remove"): "FlowEpoch.remove takes flows by position",
-    ("FlowEpoch", "explain"): "FlowDecision.explain and now are missing",
-    ("FlowEpoch", "keyword"): "FlowEpoch.decide takes slots by position",
-    ("FlowEpoch", "unknown"): "FlowEpoch says unknown, not no such job",
-}
 
 
-def epochs(*needs, methods=None):
-    """Cases for all five, or for some methods of each, that need what some have not yet."""
-    cases = []
-    for name in MAKERS:
-        for method in methods or [None]:
-            missing = [NOT_YET[name, n] for n in (*needs, method) if (name, n) in NOT_YET]
-            marks = [pytest.mark.xfail(reason=missing[0], strict=True)] if missing else []
-            values = [name] if method is None else [name, method]
-            cases.append(pytest.param(*values, id="-".join(values), marks=marks))
-    return pytest.mark.parametrize("name" if methods is None else ("name", "method"), cases)
+def epochs(methods=None):
+    """Cases for all five, or for some methods of each."""
+    if methods is None:
+        return pytest.mark.parametrize("name", list(MAKERS))
+    return pytest.mark.parametrize(
+        ("name", "method"), [(name, method) for name in MAKERS for method in methods]
+    )
 
 
 def saved(epoch):
@@ -114,7 +97,7 @@ def slots_of(decision):
     return {k: row for k, row in zip(decision.ids.tolist(), rows, strict=True) if any(row)}
 
 
-@epochs("finish", "keyword")
+@epochs()
 def test_the_methods(name):
     epoch = MAKERS[name]().epoch
     first = {"add": None, "update": "ids", "finish": "ids", "remove": "ids", "decide": "now"}
@@ -145,7 +128,7 @@ def test_ids_are_whole_numbers_that_are_never_used_twice(name):
     assert len(set(seen)) == len(seen) == 18
 
 
-@epochs("unknown", methods=["update", "finish", "remove"])
+@epochs(methods=["update", "finish", "remove"])
 def test_unknown_and_repeated_ids_are_refused_by_name_index_and_value(name, method):
     one = MAKERS[name]()
     gone, ids = one.add(1), one.add(2)
@@ -168,7 +151,7 @@ def test_unknown_and_repeated_ids_are_refused_by_name_index_and_value(name, meth
     assert len(one.epoch) == (size if method == "update" else 0)
 
 
-@epochs("time")
+@epochs()
 def test_time_never_falls(name):
     one = MAKERS[name]()
     one.add(2)
@@ -182,7 +165,7 @@ def test_time_never_falls(name):
     one.epoch.decide(5.0, slots=one.few)
 
 
-@epochs("none")
+@epochs()
 def test_no_slots_are_legal(name):
     one = MAKERS[name]()
     one.add(4)
@@ -197,7 +180,7 @@ def test_no_slots_are_legal(name):
         assert one.epoch.slots == 0
 
 
-@epochs("finish", "remove")
+@epochs()
 @pytest.mark.parametrize("seed", range(5))
 def test_a_decision_names_every_job_that_has_or_had_slots(name, seed):
     one, rng = MAKERS[name](), np.random.default_rng(seed)
@@ -227,7 +210,7 @@ def test_a_decision_names_every_job_that_has_or_had_slots(name, seed):
         one.started(decision)
 
 
-@epochs("explain")
+@epochs()
 def test_decisions_show_explain_copy_and_compare(name):
     one = MAKERS[name]()
     ids = one.add(3)

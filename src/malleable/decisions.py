@@ -41,10 +41,12 @@ class BaseDecision:
         self.changed = changed
 
     def __repr__(self) -> str:
-        total = " + ".join(f"{count:,}" for count in np.atleast_1d(self.slots.sum(axis=0)).tolist())
+        totals = np.atleast_1d(self.slots.sum(axis=0)).tolist()
+        head = " + ".join(f"{count:,}" for count in totals[:-1])
+        slots = f"{head} + " * bool(head) + views.counted(totals[-1], "slot")
         return (
             f"{type(self).__name__}(now={self.now!r}, {views.counted(len(self.ids), 'job')}, "
-            f"{total} slots, {int(self.changed.sum()):,} changed)"
+            f"{slots}, {int(self.changed.sum()):,} changed)"
         )
 
     _repr_html_ = views.as_html

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from malleable import _core, views
 from malleable.columns import Integers, floats_of, ids_of, integers_of
+from malleable.decisions import BaseDecision
 from malleable.domain import WEIGHT, check_amount, check_slots, check_time
 from malleable.objectives import (
     KINDS,
@@ -30,19 +31,13 @@ __all__ = ["Decision", "Epoch"]
 
 
 @by_value(without=("_assessment", "_epoch", "_version"))
-class Decision:
-    """Slots of every job now.
+class Decision(BaseDecision):
+    """Slots of every job now; see `BaseDecision`.
 
     Attributes
     ----------
     ids : ndarray of int64, shape (J,)
-        The jobs; removing some may change the order of the others.
-    slots : ndarray of int64, shape (J,)
-        What each of them gets.
-    changed : ndarray of bool, shape (J,)
-        Where that differs from the decision before (a new job had 0).
-    now : float
-        Time of the decision [s].
+        All jobs; removing some may change the order of the others.
     value, lower_bound : float
         The objective if nothing else happens, and a floor under every schedule. Worked out when first
         asked for, before the epoch moves on: O(J log J), some milliseconds for 100,000 jobs. The bound of
@@ -51,7 +46,7 @@ class Decision:
         As a plan's.
     """
 
-    __slots__ = ("_assessment", "_epoch", "_version", "changed", "ids", "now", "slots")
+    __slots__ = ("_assessment", "_epoch", "_version")
 
     def __init__(
         self,
@@ -62,12 +57,9 @@ class Decision:
         slots: Integers,
         changed: npt.NDArray[np.bool_],
     ) -> None:
+        super().__init__(now, ids, slots, changed)
         self._epoch = epoch
         self._version = version
-        self.now = now
-        self.ids = ids
-        self.slots = slots
-        self.changed = changed
         self._assessment: tuple[float, float] | None = None
 
     @property
@@ -90,14 +82,6 @@ class Decision:
     def explain(self) -> list[str]:
         """One line per job, as of the plan."""
         return self.plan().explain()
-
-    def __repr__(self) -> str:
-        return (
-            f"Decision(now={self.now!r}, {views.counted(len(self.ids), 'job')}, "
-            f"{views.counted(int(self.slots.sum()), 'slot')}, {int(self.changed.sum()):,} changed)"
-        )
-
-    _repr_html_ = views.as_html
 
     def plan(self) -> Plan:
         """The plan behind this decision, with value, bound and pieces; its rows are those of `ids`.

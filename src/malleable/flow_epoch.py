@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from malleable import _core, views
 from malleable.columns import Integers, array_of, column, floats_of, ids_of, integers_of
+from malleable.decisions import BaseDecision
 from malleable.domain import RATE, WEIGHT, check_amount, check_count, check_slots, check_time
 from malleable.flow_planning import FlowPlan
 from malleable.flow_tables import Flows
@@ -42,38 +43,24 @@ class FlowIds(NamedTuple):
 
 
 @by_value(without=("_epoch", "_planned", "_version"))
-class FlowDecision:
-    """Slots now.
+class FlowDecision(BaseDecision):
+    """Slots now; see `BaseDecision`.
 
     Attributes
     ----------
-    ids, slots : ndarray of int64
-        Jobs that have not ended, by id, and what each of them gets.
-    changed : ndarray of bool
-        Whether that differs from the decision before (jobs that are new count from 0).
+    ids : ndarray of int64
+        All jobs that have not ended, by id.
     ready : ndarray of bool
         Whether all jobs that this one waits for have finished, and its flow has come.
     ended : ndarray of int64
         Flows of which nothing is left since the decision before; they are gone.
-    now : float
-        Time of the decision [s].
     value, lower_bound : float
         The plan's, worked out with it when first asked for.
     gap : float or None
         As a plan's.
     """
 
-    __slots__ = (
-        "_epoch",
-        "_planned",
-        "_version",
-        "changed",
-        "ended",
-        "ids",
-        "now",
-        "ready",
-        "slots",
-    )
+    __slots__ = ("_epoch", "_planned", "_version", "ended", "ready")
 
     def __init__(
         self,
@@ -86,13 +73,10 @@ class FlowDecision:
         ready: npt.NDArray[np.bool_],
         ended: Integers,
     ) -> None:
+        super().__init__(now, ids, slots, changed)
         self._epoch = epoch
         self._version = version
         self._planned: FlowPlan | None = None
-        self.now = now
-        self.ids = ids
-        self.slots = slots
-        self.changed = changed
         self.ready = ready
         self.ended = ended
 
@@ -113,13 +97,7 @@ class FlowDecision:
         return self.plan().explain()
 
     def __repr__(self) -> str:
-        return (
-            f"FlowDecision(now={self.now!r}, {counted(len(self.ids), 'job')}, "
-            f"{counted(int(self.slots.sum()), 'slot')}, {int(self.changed.sum()):,} changed, "
-            f"{counted(len(self.ended), 'flow')} ended)"
-        )
-
-    _repr_html_ = views.as_html
+        return f"{super().__repr__()[:-1]}, {counted(len(self.ended), 'flow')} ended)"
 
     def plan(self) -> FlowPlan:
         """The whole schedule that this decision begins: all flows, with their finished jobs.
