@@ -25,6 +25,7 @@ __all__ = [
     "given",
     "ids_of",
     "integers_of",
+    "wholes_of",
 ]
 
 Floats = npt.NDArray[np.float64]
@@ -94,6 +95,26 @@ def floats_of(field: str, values: Any, count: int | None = None, beside: str = "
     if field == "deadline" and isinstance(values, (list, tuple)):
         values = [np.inf if value is None else value for value in values]
     return np.ascontiguousarray(column(field, values, count, beside), dtype=np.float64)
+
+
+def wholes_of(
+    field: str,
+    values: Any,
+    count: int | None = None,
+    low: int = -(2**60),
+    high: int = 2**60,
+    beside: str = "",
+) -> Integers:
+    """Int64 whole numbers from ``low`` to ``high``, one entry a job or a scalar that is spread."""
+    array = column(field, values, count, beside)
+    if array.dtype.kind == "b" or (array.dtype.kind == "f" and (array != np.floor(array)).any()):
+        row = int(np.flatnonzero(array != np.floor(array))[0]) if array.dtype.kind == "f" else 0
+        raise ValueError(f"{field}[{row}] = {array[row]}: must be a whole number")
+    for row in np.flatnonzero(~((array >= low) & (array <= high)))[:1]:
+        raise ValueError(
+            f"{field}[{row}] = {array[row]}: must be a whole number from {low} to {high}"
+        )
+    return np.array(array, dtype=np.int64, order="C")
 
 
 def integers_of(

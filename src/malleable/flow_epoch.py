@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core, views
-from malleable.columns import Integers, array_of, column, floats_of, ids_of, integers_of
+from malleable.columns import Integers, floats_of, ids_of, integers_of, wholes_of
 from malleable.decisions import BaseDecision
 from malleable.domain import RATE, WEIGHT, check_amount, check_count, check_slots, check_time
 from malleable.flow_planning import FlowPlan
@@ -263,7 +263,7 @@ class FlowEpoch(Kept):
             flows.parent_offset,
             flows.parent,
             integers_of("tasks", tasks, count),
-            _rows("continues", continues, count),
+            None if continues is None else wholes_of("continues", continues, count),
             flows.local_names(),
         )
         return FlowIds(flow_ids, job_ids)
@@ -358,13 +358,3 @@ class FlowEpoch(Kept):
         if not self._best:
             plan.guarantee = None
         return plan
-
-
-def _rows(field: str, values: npt.ArrayLike | None, count: int) -> Integers | None:
-    """Whole numbers, one a job of the table."""
-    if values is None:
-        return None
-    array = column(field, array_of(field, values), count)
-    if array.dtype.kind not in "iu" and count:
-        raise ValueError(f"{field}: {array.dtype} is not a kind of whole number")
-    return np.ascontiguousarray(array, dtype=np.int64)

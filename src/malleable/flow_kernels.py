@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core, views
+from malleable.columns import wholes_of
 from malleable.domain import floats as as_floats
 from malleable.flow_tables import Flows
 from malleable.tables import Floats, Integers, check_slots, check_time
@@ -353,19 +354,15 @@ def _columns(
 
 
 def _permutation(field: str, values: npt.ArrayLike, count: int) -> Integers:
-    rows = np.ascontiguousarray(values)
-    if rows.shape != (count,):
-        raise ValueError(f"{field}: expected {counted(count, 'entry')}, got shape {rows.shape}")
-    if count == 0:
-        return np.empty(0, dtype=np.int64)
-    if rows.dtype.kind not in "iu":
-        raise ValueError(f"{field}: expected whole numbers, got {rows.dtype}")
-    inside = (rows >= 0) & (rows < count)
-    _need(field, rows, inside, f"must be 0 to {count - 1}")
+    if np.shape(values) != (count,):
+        raise ValueError(
+            f"{field}: expected {counted(count, 'entry')}, got shape {np.shape(values)}"
+        )
+    rows = wholes_of(field, values, count, 0, count - 1)
     first = np.zeros(count, dtype=np.bool_)
     first[np.unique(rows, return_index=True)[1]] = True
     _need(field, rows, first, "stands there twice")
-    return rows.astype(np.int64)
+    return rows
 
 
 def _check_chain_schedule(flows: int, chains: FlowChains, given: ChainSchedule) -> None:

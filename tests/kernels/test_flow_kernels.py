@@ -105,9 +105,9 @@ def test_deadline_greedy_fills_what_is_free():
     ("order", "message"),
     [
         ([0], "order: expected 2 entries"),
-        ([0, 2], r"order\[1\] = 2: must be 0 to 1"),
+        ([0, 2], r"order\[1\] = 2: must be a whole number from 0 to 1"),
         ([1, 1], r"order\[1\] = 1: stands there twice"),
-        ([0.5, 1.0], "order: expected whole numbers"),
+        ([0.5, 1.0], r"order\[0\] = 0.5: must be a whole number"),
     ],
 )
 def test_orders_are_checked(order, message):

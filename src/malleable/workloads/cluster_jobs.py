@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import views
+from malleable.columns import wholes_of
 from malleable.domain import (
     BYTES,
     LATEST_TIME,
@@ -63,23 +64,7 @@ def _amounts(
 
 
 def _counts(field: str, values: Any, count: int | None) -> Integers:
-    given = np.array(as_numbers(field, values))
-    if given.dtype.kind == "b":
-        raise ValueError(f"{field}: not whole numbers")
-    # What does not fit is refused below; unclipped it would wrap around in the cast.
-    array = np.clip(np.nan_to_num(given), 0, 2.0**62).astype(np.int64)
-    if array.ndim == 0:
-        given, array = given.reshape(1), np.full(1 if count is None else count, array)
-    if array.ndim != 1:
-        raise ValueError(f"{field} has {counted(array.ndim, 'dimension')}, expected 1")
-    if count is not None and len(array) != count:
-        raise ValueError(f"{field} has {counted(len(array), 'entry')} but maps has {count}")
-    checked = np.broadcast_to(given, array.shape)
-    for row in np.flatnonzero((checked != array) | (array < 0) | (array > 1 << 31))[:1]:
-        raise ValueError(
-            f"{field}[{row}] = {checked[row]}: must be a whole number from 0 to {1 << 31}"
-        )
-    return _frozen(np.ascontiguousarray(array))
+    return _frozen(wholes_of(field, values, count, 0, 1 << 31, "maps"))
 
 
 def _tasks(field: str, values: Any, count: int, tasks: Integers) -> tuple[Floats, Integers | None]:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core, views
+from malleable.columns import wholes_of
 from malleable.domain import WORK, Table, as_numbers, check_amount
 from malleable.tables import Floats, Integers
 from malleable.values import by_value
@@ -18,25 +19,6 @@ from malleable.workloads.files import shown
 __all__ = ["MapReduceJobs", "checked_estimates", "join_tables"]
 
 _MOST = 2.0**60  # what still fits an int64 before the core says what is out of range
-
-
-def _whole(field: str, values: Any, count: int | None) -> Integers:
-    array = as_numbers(field, values)
-    if array.dtype.kind not in "iub":
-        array = array.astype(np.float64)
-    if array.ndim == 0:
-        array = np.full(1 if count is None else count, array)
-    if array.ndim != 1:
-        raise ValueError(f"{field} has {counted(array.ndim, 'dimension')}, expected 1")
-    if count is not None and len(array) != count:
-        raise ValueError(f"{field} has {counted(len(array), 'entry')} but map has {count}")
-    if array.dtype.kind == "f":
-        for row in np.flatnonzero(~(np.abs(array) < _MOST) | (array != np.floor(array)))[:1]:
-            raise ValueError(f"{field}[{row}] = {array[row]}: must be a whole number")
-    else:
-        for row in np.flatnonzero(array > _MOST)[:1]:
-            raise ValueError(f"{field}[{row}] = {array[row]}: too large")
-    return np.array(array, dtype=np.int64, order="C")
 
 
 def _tasks(reduce: Any, count: int) -> tuple[Integers, Integers]:
@@ -53,7 +35,7 @@ def _tasks(reduce: Any, count: int) -> tuple[Integers, Integers]:
         flat += lengths
         offset[row + 1] = len(flat)
     try:
-        return offset, _whole("reduce", np.asarray(flat) if flat else np.empty(0, int), len(flat))
+        return offset, wholes_of("reduce", flat or np.empty(0, int), len(flat))
     except ValueError:
         for row, lengths in enumerate(reduce):
             for length in lengths:
@@ -136,8 +118,8 @@ class MapReduceJobs(Table):
         name: Sequence[str] | None = None,
         reduce_estimate: npt.ArrayLike | None = None,
     ) -> None:
-        maps = _whole("map", map, None)
-        arrivals = _whole("arrival", arrival, len(maps))
+        maps = wholes_of("map", map)
+        arrivals = wholes_of("arrival", arrival, len(maps), beside="map")
         self._fill(maps, *_tasks(reduce, len(maps)), arrivals, name, reduce_estimate)
 
     @classmethod
@@ -152,10 +134,10 @@ class MapReduceJobs(Table):
     ) -> MapReduceJobs:
         """The same from flat columns, without a list per job; see the attributes."""
         jobs = cls.__new__(cls)
-        maps = _whole("map", map, None)
-        offset = _whole("task_offset", task_offset, len(maps) + 1)
-        arrivals = _whole("arrival", arrival, len(maps))
-        jobs._fill(maps, offset, _whole("task", task, None), arrivals, name, reduce_estimate)
+        maps = wholes_of("map", map)
+        offset = wholes_of("task_offset", task_offset, len(maps) + 1)
+        arrivals = wholes_of("arrival", arrival, len(maps), beside="map")
+        jobs._fill(maps, offset, wholes_of("task", task), arrivals, name, reduce_estimate)
         return jobs
 
     def _fill(
