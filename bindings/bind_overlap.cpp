@@ -46,9 +46,10 @@ class PyOverlapEpoch {
     std::vector<std::int64_t> ids(view(arrival).size());
     {
       const Turn turn(busy_);
+      // Copies handles of the arrays, for which it needs the interpreter's lock.
+      const auto given = columns(map, shuffle, ready, max_map_slots, max_shuffle_slots);
       py::gil_scoped_release release;
-      epoch_.add(view(arrival), columns(map, shuffle, ready, max_map_slots, max_shuffle_slots),
-                 ids);
+      epoch_.add(view(arrival), given, ids);
     }
     return to_numpy(std::move(ids));
   }
