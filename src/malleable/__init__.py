@@ -164,55 +164,22 @@ _HOMES = {
         "simulate",
     ),
     "malleable.slotted_epoch": ("SlottedDecision", "SlottedEpoch"),
-    "malleable.workloads": (
-        "Cluster",
-        "ClusterJobs",
-        "MapReduceJobs",
-        "MapReduceStream",
-        "MapShuffleJobs",
-        "MapShuffleStream",
-        "cluster_flows",
-        "generate_cluster_jobs",
-        "read_cluster",
-        "read_cluster_alibaba",
-        "read_cluster_flows",
-        "read_cluster_google2011",
-        "read_cluster_hawk",
-        "read_cluster_jobs",
-        "read_cluster_rumen",
-        "read_cluster_swim",
-        "read_cluster_tpch",
-        "read_cluster_workload",
-        "read_flows",
-        "read_jobs",
-        "read_map_reduce_google2011",
-        "read_map_reduce_jobs",
-        "read_map_reduce_rumen",
-        "read_map_reduce_swim",
-        "read_map_shuffle_google2011",
-        "read_map_shuffle_jobs",
-        "read_map_shuffle_rumen",
-        "read_map_shuffle_swim",
-        "read_rumen",
-        "read_swim",
-        "read_tpch",
-        "read_workload",
-        "write_flows",
-        "write_jobs",
-        "write_map_reduce_jobs",
-    ),
 }
-"""Modules of public names that are imported once one of them is asked for."""
+"""Modules of public names that are imported once one of them is asked for; all others are workloads."""
 
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    home = _HOME.get(name, f"malleable.{name}")
-    if name.startswith("_") or (name not in _HOME and importlib.util.find_spec(home) is None):
+    home = _HOME.get(name)
+    if home is None and not name.startswith("_"):
+        if importlib.util.find_spec(f"malleable.{name}") is not None:
+            return importlib.import_module(f"malleable.{name}")
+        if name in __all__:
+            home = "malleable.workloads"
+    if home is None:
         raise AttributeError(f"module 'malleable' has no attribute {name!r}")
-    module = importlib.import_module(home)
-    return globals().setdefault(name, getattr(module, name) if name in _HOME else module)
+    return globals().setdefault(name, getattr(importlib.import_module(home), name))
 
 
 def __dir__() -> list[str]:
