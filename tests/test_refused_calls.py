@@ -97,7 +97,7 @@ CALLS = {
         {
             "flows": [3, None, [[{"work": 1}]], mb.Jobs([1.0])],
             "tasks": [*COUNTS, [[1], [2]]],
-            "continues": [*COUNTS, [0, 0], [-1, 1], [-2, -1], [1, -1]],
+            "continues": [*NUMBERS, *FRACTIONS, [1.0, -1.0], [0, 0], [-1, 1], [-2, -1], [1, -1]],
         },
     ),
     (mb.FlowEpoch, "set_task_work"): ({"task_work": 2.0}, {"task_work": [*TIME, 0.0, -1.0, 1e308]}),
