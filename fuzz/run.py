@@ -42,7 +42,13 @@ def run(name: str, command: list[str], build: Path, seconds: float, runs: int) -
     kept, found = build / "corpus" / name, build / "found" / name
     for folder in (kept, found):
         folder.mkdir(parents=True, exist_ok=True)
-    flags = [f"-artifact_prefix={found}/", "-timeout=25", "-max_len=2048", "-len_control=0", "-seed=1"]
+    flags = [
+        f"-artifact_prefix={found}/",
+        "-timeout=25",
+        "-max_len=2048",
+        "-len_control=0",
+        "-seed=1",
+    ]
     flags.append(f"-runs={runs}" if runs else f"-max_total_time={max(1, round(seconds))}")
     began = time.monotonic()
     # Sanitizers abort on what they find; memory that threads of a library keep is not ours.
