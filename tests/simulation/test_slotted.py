@@ -531,3 +531,17 @@ def test_slowdown_by_size(preemptive):
     for k in range(len(count)):
         assert count[k] == len(flows.get(k, []))
         assert mean[k] == pytest.approx(np.mean(flows[k])) if k in flows else np.isnan(mean[k])
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_wrong_estimates_leave_nobody_waiting_for_ever(seed):
+    """Thirds leave residues of rounding in the virtual schedule, which ask for no machine."""
+    rng = np.random.default_rng(seed)
+    count = 12
+    reduce = [rng.integers(1, 12, rng.integers(1, 5)).tolist() for _ in range(count)]
+    jobs = mb.MapReduceJobs(rng.integers(1, 8, count), reduce, arrival=rng.integers(1, 50, count))
+    estimates = rng.integers(1, 60, count) / 3.0
+    result = mb.simulate(
+        jobs, "slotted", "dsrpt", machines=5, estimates=estimates, horizon=5000, bound=False
+    )
+    assert len(result.records["completion"]) == count

@@ -9,8 +9,10 @@ namespace {
 
 constexpr Index kNone = ~Index{0};
 
-// Machines that do so much map work within the slot; rounding of sums must not cost a machine.
-std::int64_t tasks_for(double map) { return static_cast<std::int64_t>(std::ceil(map - 1e-9)); }
+constexpr double kResidue = 1e-9;  // rounding of sums, which must not cost a machine
+
+// Machines that do so much map work within the slot.
+std::int64_t tasks_for(double map) { return static_cast<std::int64_t>(std::ceil(map - kResidue)); }
 
 Index& handle_of(std::vector<Index>& handles, Index row) {
   if (row >= handles.size()) handles.resize(std::size_t{row} + 1, kNone);
@@ -183,12 +185,13 @@ void Dsrpt::decide(std::span<const SlottedJob> jobs, std::int64_t machines, std:
     if (job.sequence == batch.sequence) {
       offered = job.ready - (place_[batch.row] == kNone ? 0 : grants[place_[batch.row]].reduces);
       const double most = std::min(static_cast<double>(std::min(offered, idle)), batch.work);
-      given = static_cast<std::int64_t>(std::ceil(most - 1e-9));
+      given = static_cast<std::int64_t>(std::ceil(most - kResidue));
       if (given > 0) grant_of(batch.row).reduces += given;
       idle -= given;
     }
     batch.work -= static_cast<double>(given);
-    if (given < offered && batch.work > 0.0) break;  // no machine left for it
+    // No machine left for it. A residue asks for none, and would hold up the others for ever.
+    if (given < offered && batch.work > kResidue) break;
     ++head_;
   }
   if (head_ == queue_.size()) {
