@@ -65,8 +65,11 @@ from malleable import (
     SlottedEpoch,
     generate_cluster_jobs,
 )
-from malleable.report.latency import DecisionStream, instance_a, instance_b
-from malleable.workloads import cluster_flows, section7, section41, section51_flows
+from malleable.cluster.table import cluster_flows
+from malleable.flows.generate import section51_flows
+from malleable.jobs.generate import section41
+from malleable.slotted.generate import section7
+from malleable.view.latency import DecisionStream, instance_a, instance_b
 
 __all__ = [
     "KINDS_IN_TURN",
@@ -239,7 +242,7 @@ def flow_epoch_instance(flows: int) -> tuple[Flows, int]:
 
 
 def cell_network(flows: int, cells: int, kind: str, seed: int = 1) -> dict[str, list[float]]:
-    """Columns of `malleable.flow_kernels.min_cost_flow` for "completion", "tardiness" or "sla"."""
+    """Columns of `malleable.flows.kernels.min_cost_flow` for "completion", "tardiness" or "sla"."""
     rng = np.random.default_rng(seed)
     volume = rng.integers(1, 100, flows).astype(float)
     step = float(np.ceil(volume.sum() / 25 / cells))

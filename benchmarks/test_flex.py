@@ -10,6 +10,7 @@ import pytest
 
 import malleable as mb
 from benchmarks import instances
+from malleable.jobs.kernels import malleable_packing, resource_allocation
 
 OBJECTIVES = [f"{a}:{k}" for a in ("sum", "max") for k in mb.KINDS if k != "custom"]
 
@@ -23,14 +24,14 @@ def test_yardstick(benchmark, name):
 @pytest.mark.parametrize("jobs", [1_000, 10_000, 100_000, 1_000_000])
 def test_resource_allocation(benchmark, jobs):
     table, slots = instances.instance_a(jobs)
-    result = benchmark(mb.kernels.resource_allocation, table, slots)
+    result = benchmark(resource_allocation, table, slots)
     assert result.slots.sum() == slots
 
 
 @pytest.mark.parametrize("kind", ["tardy", "sla"])
 def test_step_allocation(benchmark, kind):
     table, slots = instances.step_instance()
-    result = benchmark(mb.kernels.resource_allocation, table, slots, f"sum:{kind}")
+    result = benchmark(resource_allocation, table, slots, f"sum:{kind}")
     assert result.exact
 
 
@@ -39,7 +40,7 @@ def test_step_allocation(benchmark, kind):
 def test_packing(benchmark, jobs, which):
     table, slots = getattr(instances, f"instance_{which}")(jobs)
     order = np.argsort(table.work)
-    benchmark(mb.kernels.malleable_packing, table, slots, order)
+    benchmark(malleable_packing, table, slots, order)
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)

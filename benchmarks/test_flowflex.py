@@ -14,6 +14,7 @@ import pytest
 
 import malleable as mb
 from benchmarks import instances
+from malleable.flows.kernels import min_cost_flow
 
 KINDS = ("completion", "tardiness", "sla")
 
@@ -22,7 +23,7 @@ KINDS = ("completion", "tardiness", "sla")
 @pytest.mark.parametrize("kind", KINDS)
 def test_min_cost_flow(benchmark, kind, cells):
     columns = {k: np.asarray(v) for k, v in instances.cell_network(1_000, cells, kind).items()}
-    found = benchmark(mb.flow_kernels.min_cost_flow, **columns)
+    found = benchmark(min_cost_flow, **columns)
     assert found.value == pytest.approx(found.bound, rel=1e-9, abs=1e-9)
 
 
@@ -71,7 +72,7 @@ def test_min_cost_flow_of_ortools(benchmark, arcs, kind, cells):
         assert solver.solve() == solver.OPTIMAL
 
     benchmark.pedantic(solve, setup=setup, rounds=1)
-    ours = mb.flow_kernels.min_cost_flow(**columns)
+    ours = min_cost_flow(**columns)
     rounding = volume.sum() / scale
     assert abs(solver_of["last"].optimal_cost() / scale - ours.value) <= rounding
 

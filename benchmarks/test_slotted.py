@@ -9,7 +9,7 @@ import pytest
 
 import malleable as mb
 from benchmarks import instances
-from malleable.simulation import slotted
+from malleable.slotted import simulate as slotted
 
 
 @pytest.fixture(scope="module")

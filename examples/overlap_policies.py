@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 import malleable as mb
-from malleable.simulation import sweep
+from malleable.sweeps import sweep
 
 # Jobs that arrive together: the best plan, what it promises, and how good anything could be.
 rng = np.random.default_rng(1)

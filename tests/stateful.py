@@ -7,7 +7,7 @@ A `Kind` makes an object and takes steps with it. What it must remember of its c
 import numpy as np
 
 import malleable as mb
-from malleable.slotted_epoch import LOOP_POLICIES
+from malleable.slotted.epoch import LOOP_POLICIES
 
 CLUSTER = {
     "node": [

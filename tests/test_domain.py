@@ -7,7 +7,11 @@ import numpy as np
 import pytest
 
 import malleable as mb
-from malleable.workloads import Cluster, ClusterJobs, MapReduceJobs, MapShuffleJobs
+from malleable.cluster.nodes import Cluster
+from malleable.cluster.table import ClusterJobs
+from malleable.jobs.kernels import resource_allocation, waterline
+from malleable.slotted.table import MapReduceJobs
+from malleable.tandem.table import MapShuffleJobs
 
 TABLES = {
     "jobs": lambda: mb.Jobs([1.0, 2.0], sla=[[(1.0, 2.0)], [(2.0, 3.0)]], name=["a", "b"]),
@@ -149,9 +153,9 @@ NUMBERS = {
     "Cluster.slots": ("slots", lambda x: Cluster([{"slots": x}])),
     "kernels.resource_allocation": (
         "speedup",
-        lambda x: mb.kernels.resource_allocation(JOBS, 3, speedup=[{1: x}, {1: 1.0}]),
+        lambda x: resource_allocation(JOBS, 3, speedup=[{1: x}, {1: 1.0}]),
     ),
-    "kernels.waterline": ("weight", lambda x: mb.kernels.waterline([0], [3], 4, [x])),
+    "kernels.waterline": ("weight", lambda x: waterline([0], [3], 4, [x])),
 }
 # Larger than all means all of them; an infinite deadline or link means none.
 OPEN = {"Jobs.deadline", "Epoch.deadline", "ClusterJobs.deadline", "Cluster.link"}
@@ -219,7 +223,7 @@ MASKED = {
     "MapReduceJobs": ("map", lambda x: MapReduceJobs(x, [[1], [2]])),
     "ClusterJobs": ("maps", lambda x: ClusterJobs(x, 1.0)),
     "ClusterJobs.seconds": ("map_seconds", lambda x: ClusterJobs([1, 1], x)),
-    "waterline": ("max_slots", lambda x: mb.kernels.waterline([0, 0], x, 4)),
+    "waterline": ("max_slots", lambda x: waterline([0, 0], x, 4)),
 }
 
 
@@ -259,13 +263,13 @@ def test_penalties_must_be_functions():
 
 def test_a_speedup_function_is_asked_a_bounded_number_of_times():
     with pytest.raises(ValueError, match="speedup: a function would be asked 2199023255552 times"):
-        mb.kernels.resource_allocation(JOBS, 2**40, speedup=lambda job, slots: 1 / slots)
+        resource_allocation(JOBS, 2**40, speedup=lambda job, slots: 1 / slots)
 
 
 def test_waterlines_of_the_widest_range_end():
-    given = mb.kernels.waterline([0, 0], [2**40] * 2, 2**50, [1e-12, 1])
+    given = waterline([0, 0], [2**40] * 2, 2**50, [1e-12, 1])
     assert given.tolist() == [2**40, 2**40]
-    given = mb.kernels.waterline([0, 0], [2**49] * 2, 2**49, [1e-12, 1e12])
+    given = waterline([0, 0], [2**49] * 2, 2**49, [1e-12, 1e12])
     assert given.sum() == 2**49 and given[0] <= 1
 
 

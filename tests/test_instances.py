@@ -5,6 +5,7 @@ import pytest
 
 import malleable as mb
 from benchmarks import instances
+from malleable.flows.kernels import flow_chains, min_cost_flow
 
 
 def test_section41():
@@ -65,7 +66,7 @@ def test_flows():
         assert jobs.min() >= 2 and jobs.max() <= 20
         assert set(flows.weight) <= set(range(1, 11))
         # Times are in units of the mean Q, and every deadline lies between Q and 2 Q.
-        chains = mb.flow_kernels.flow_chains(flows, slots)
+        chains = flow_chains(flows, slots)
         path = np.add.reduceat(chains.length, chains.offset[:-1])
         alone = np.maximum(path, flows.volume() / slots)
         assert alone.mean() == pytest.approx(1.0)
@@ -82,7 +83,7 @@ def test_flows():
 def test_cell_network(kind):
     columns = {k: np.asarray(v) for k, v in instances.cell_network(20, 30, kind).items()}
     assert columns["volume"].sum() <= columns["room"].sum()
-    found = mb.flow_kernels.min_cost_flow(**columns)
+    found = min_cost_flow(**columns)
     assert found.value == pytest.approx(found.bound)
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import malleable as mb
-from malleable.objectives import parse_objective
+from malleable.objective import parse_objective
 from tests.oracles import objectives as literal
 from tests.strategies import KINDS, OBJECTIVES, STRICT, cases, penalty_columns, with_deadlines
 

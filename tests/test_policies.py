@@ -7,7 +7,9 @@ import pytest
 
 import malleable as mb
 from malleable import _core
+from malleable.objective import parse_objective
 from malleable.policies import policy_names, policy_of
+from malleable.tandem.simulate import POLICIES as SIMULATED_POLICIES
 
 MODELS = ("jobs", "flows", "tandem", "slotted", "cluster")
 UNKNOWN = (-1, len(_core.KINDS), 255, 2**40)
@@ -56,7 +58,7 @@ def test_every_kind_of_the_core_has_a_name_of_its_own_and_parses():
 def test_what_kinds_are_said_to_be(kind):
     def paid(deadline, size=2.0, arrival=0.0):
         jobs = mb.Jobs([1.0], deadline=[deadline], arrival=arrival, size=[size], sla=[[(2.0, 7.0)]])
-        goal = mb.objectives.parse_objective(f"sum:{kind.name}")
+        goal = parse_objective(f"sum:{kind.name}")
         penalties = goal.penalties(jobs)
         return [float(penalties.of_jobs(np.array([t]))[0]) for t in (1.0, 3.0, 5.0, 7.0)]
 
@@ -77,7 +79,7 @@ def test_names_are_unique_within_a_model_and_lists_follow_the_registry():
     assert policy_names("jobs") == mb.POLICIES
     assert policy_names("flows") == mb.FLOW_POLICIES
     assert policy_names("cluster") == mb.CLUSTER_POLICIES
-    assert set(mb.SIMULATED_POLICIES) < set(policy_names("tandem"))
+    assert set(SIMULATED_POLICIES) < set(policy_names("tandem"))
     for model, rows in _core.POLICIES.items():
         assert all(row.model == model and name == row.name for name, row in rows.items())
 

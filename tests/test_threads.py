@@ -12,7 +12,7 @@ import pytest
 
 import malleable as mb
 from malleable import _core
-from malleable.simulation import cluster as cluster_model
+from malleable.cluster import simulate as cluster_model
 from tests.stateful import CLUSTER, KINDS
 
 THREADS = 4

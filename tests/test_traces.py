@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.traces import trace_file, traces_folder
+from tests.trace_files import trace_file, traces_folder
 
 
 def test_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

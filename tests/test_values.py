@@ -8,12 +8,21 @@ import pytest
 
 import malleable as mb
 from malleable import values
-from malleable.flow_epoch import FlowIds
-from malleable.flow_kernels import CellFlow, ChainSchedule, FlowChains, ListSchedule
-from malleable.kernels import Allocation
-from malleable.objectives import Objective, parse_objective
-from malleable.simulation.replications import Replications, replicate
-from malleable.workloads.generate_overlap import HardBatch, theorem1_jobs
+from malleable.flows.epoch import FlowIds
+from malleable.flows.kernels import (
+    CellFlow,
+    ChainSchedule,
+    FlowChains,
+    ListSchedule,
+    deadline_greedy,
+    flow_chains,
+    min_cost_flow,
+    ready_list,
+)
+from malleable.jobs.kernels import Allocation, resource_allocation
+from malleable.objective import Objective, parse_objective
+from malleable.replications import Replications, replicate
+from malleable.tandem.generate import HardBatch, theorem1_jobs
 
 
 def flows(work=4.0):
@@ -87,11 +96,11 @@ MAKERS = {
     mb.SimulationResult: lambda x: mb.simulate(
         cluster_jobs(x), "cluster", ["fair", "fifo"], cluster=cluster(), trace=True
     ),
-    Allocation: lambda x: mb.kernels.resource_allocation(mb.Jobs([x, 3.0]), 3),
-    FlowChains: lambda x: mb.flow_kernels.flow_chains(flows(x), 3),
-    ChainSchedule: lambda x: mb.flow_kernels.deadline_greedy(flows(x), 3, [0, 1]),
-    ListSchedule: lambda x: mb.flow_kernels.ready_list(flows(x), 3, [0, 1, 2]),
-    CellFlow: lambda x: mb.flow_kernels.min_cost_flow(
+    Allocation: lambda x: resource_allocation(mb.Jobs([x, 3.0]), 3),
+    FlowChains: lambda x: flow_chains(flows(x), 3),
+    ChainSchedule: lambda x: deadline_greedy(flows(x), 3, [0, 1]),
+    ListSchedule: lambda x: ready_list(flows(x), 3, [0, 1, 2]),
+    CellFlow: lambda x: min_cost_flow(
         [x, 1.0], [1.0, 2.0], [9.0, 9.0], [0, 1, 2], [0, 0], [1.0, 2.0], [1.0, 1.0]
     ),
     Objective: lambda x: parse_objective(["sum:tardy", "sum:sla", "max:sla"][int(x) - 2]),

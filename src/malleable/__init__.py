@@ -4,46 +4,37 @@ Tables, plans and epochs of jobs are here from the start, everything else once i
 """
 
 import importlib
-import importlib.util
 from typing import TYPE_CHECKING, Any
 
 from malleable import views
-from malleable.epoch import Decision, Epoch
-from malleable.flow_planning import FLOW_POLICIES, FlowPlan
-from malleable.flow_tables import Flows
-from malleable.objectives import KINDS
-from malleable.planning import DEFAULT_EFFORT, POLICIES, Plan, plan
-from malleable.tables import ALL_SLOTS, Jobs
+from malleable.flows.plan import FLOW_POLICIES, FlowPlan
+from malleable.flows.table import Flows
+from malleable.jobs.epoch import Decision, Epoch
+from malleable.jobs.plan import DEFAULT_EFFORT, POLICIES, Plan, plan
+from malleable.jobs.table import ALL_SLOTS, Jobs
+from malleable.objective import KINDS
 
 if TYPE_CHECKING:
-    from malleable import flow_kernels, kernels, overlap_kernels, report, workloads
-    from malleable.adaptive_epoch import (
+    from malleable.cluster.epoch import (
         AdaptiveDecision,
         AdaptiveEpoch,
         AdaptiveMatching,
         TaskStarts,
     )
-    from malleable.adaptive_policy import Adaptive
-    from malleable.class_matching import ClassMatching, match_classes
-    from malleable.flow_epoch import FlowDecision, FlowEpoch
-    from malleable.overlap_epoch import OverlapDecision, OverlapEpoch
-    from malleable.simulation import (
-        CLUSTER_POLICIES,
-        SIMULATED_POLICIES,
-        SimulationResult,
-        simulate,
-    )
-    from malleable.slotted_epoch import SlottedDecision, SlottedEpoch
-    from malleable.workloads import (
-        Cluster,
-        ClusterJobs,
-        MapReduceJobs,
-        MapReduceStream,
-        MapShuffleJobs,
-        MapShuffleStream,
-        cluster_flows,
-        generate_cluster_jobs,
-        read_cluster,
+    from malleable.cluster.matching import ClassMatching, match_classes
+    from malleable.cluster.nodes import Cluster, read_cluster
+    from malleable.cluster.policy import Adaptive
+    from malleable.cluster.simulate import CLUSTER_POLICIES
+    from malleable.cluster.table import ClusterJobs, cluster_flows, generate_cluster_jobs
+    from malleable.flows.epoch import FlowDecision, FlowEpoch
+    from malleable.result import SimulationResult
+    from malleable.simulation import simulate
+    from malleable.slotted.epoch import SlottedDecision, SlottedEpoch
+    from malleable.slotted.generate import MapReduceStream
+    from malleable.slotted.table import MapReduceJobs
+    from malleable.tandem.epoch import OverlapDecision, OverlapEpoch
+    from malleable.tandem.table import MapShuffleJobs, MapShuffleStream
+    from malleable.traces import (
         read_cluster_alibaba,
         read_cluster_flows,
         read_cluster_google2011,
@@ -79,7 +70,6 @@ __all__ = [
     "FLOW_POLICIES",
     "KINDS",
     "POLICIES",
-    "SIMULATED_POLICIES",
     "Adaptive",
     "AdaptiveDecision",
     "AdaptiveEpoch",
@@ -106,11 +96,8 @@ __all__ = [
     "SlottedEpoch",
     "TaskStarts",
     "cluster_flows",
-    "flow_kernels",
     "generate_cluster_jobs",
-    "kernels",
     "match_classes",
-    "overlap_kernels",
     "plan",
     "read_cluster",
     "read_cluster_alibaba",
@@ -136,9 +123,7 @@ __all__ = [
     "read_swim",
     "read_tpch",
     "read_workload",
-    "report",
     "simulate",
-    "workloads",
     "write_flows",
     "write_jobs",
     "write_map_reduce_jobs",
@@ -147,36 +132,83 @@ __all__ = [
 __version__ = "0.1.0"
 
 _HOMES = {
-    "malleable.adaptive_epoch": (
+    "malleable.cluster.epoch": (
         "AdaptiveDecision",
         "AdaptiveEpoch",
         "AdaptiveMatching",
         "TaskStarts",
     ),
-    "malleable.adaptive_policy": ("Adaptive",),
-    "malleable.class_matching": ("ClassMatching", "match_classes"),
-    "malleable.flow_epoch": ("FlowDecision", "FlowEpoch"),
-    "malleable.overlap_epoch": ("OverlapDecision", "OverlapEpoch"),
-    "malleable.simulation": (
-        "CLUSTER_POLICIES",
-        "SIMULATED_POLICIES",
-        "SimulationResult",
-        "simulate",
+    "malleable.cluster.matching": (
+        "ClassMatching",
+        "match_classes",
     ),
-    "malleable.slotted_epoch": ("SlottedDecision", "SlottedEpoch"),
+    "malleable.cluster.nodes": (
+        "Cluster",
+        "read_cluster",
+    ),
+    "malleable.cluster.policy": ("Adaptive",),
+    "malleable.cluster.simulate": ("CLUSTER_POLICIES",),
+    "malleable.cluster.table": (
+        "ClusterJobs",
+        "cluster_flows",
+        "generate_cluster_jobs",
+    ),
+    "malleable.flows.epoch": (
+        "FlowDecision",
+        "FlowEpoch",
+    ),
+    "malleable.result": ("SimulationResult",),
+    "malleable.simulation": ("simulate",),
+    "malleable.slotted.epoch": (
+        "SlottedDecision",
+        "SlottedEpoch",
+    ),
+    "malleable.slotted.generate": ("MapReduceStream",),
+    "malleable.slotted.table": ("MapReduceJobs",),
+    "malleable.tandem.epoch": (
+        "OverlapDecision",
+        "OverlapEpoch",
+    ),
+    "malleable.tandem.table": (
+        "MapShuffleJobs",
+        "MapShuffleStream",
+    ),
+    "malleable.traces": (
+        "read_cluster_alibaba",
+        "read_cluster_flows",
+        "read_cluster_google2011",
+        "read_cluster_hawk",
+        "read_cluster_jobs",
+        "read_cluster_rumen",
+        "read_cluster_swim",
+        "read_cluster_tpch",
+        "read_cluster_workload",
+        "read_flows",
+        "read_jobs",
+        "read_map_reduce_google2011",
+        "read_map_reduce_jobs",
+        "read_map_reduce_rumen",
+        "read_map_reduce_swim",
+        "read_map_shuffle_google2011",
+        "read_map_shuffle_jobs",
+        "read_map_shuffle_rumen",
+        "read_map_shuffle_swim",
+        "read_rumen",
+        "read_swim",
+        "read_tpch",
+        "read_workload",
+        "write_flows",
+        "write_jobs",
+        "write_map_reduce_jobs",
+    ),
 }
-"""Modules of public names that are imported once one of them is asked for; all others are workloads."""
+"""Modules of public names that are imported once one of them is asked for."""
 
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
     home = _HOME.get(name)
-    if home is None and not name.startswith("_"):
-        if importlib.util.find_spec(f"malleable.{name}") is not None:
-            return importlib.import_module(f"malleable.{name}")
-        if name in __all__:
-            home = "malleable.workloads"
     if home is None:
         raise AttributeError(f"module 'malleable' has no attribute {name!r}")
     return globals().setdefault(name, getattr(importlib.import_module(home), name))
@@ -186,4 +218,4 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
 
 
-views.present_from(lambda: importlib.import_module("malleable.report"))
+views.present_from(lambda: importlib.import_module("malleable.view"))

@@ -48,6 +48,8 @@ __all__ = [
     "check_slots",
     "check_time",
     "check_whole",
+    "checked_choice",
+    "checked_positive",
     "floats",
     "into_range",
     "no_mask",
@@ -155,6 +157,18 @@ def check_count(field: str, value: Any) -> int:
     """A number of things to do, at least 0, as an int; more than 2^62 are as many."""
     number = _whole(value)
     return check_whole(field, value if number is None else min(number, 2**62), 0)
+
+
+def checked_positive(field: str, value: float) -> float:
+    """``value`` as a float; ValueError naming ``field`` unless it is from 1e-12 to 1e12."""
+    return check_amount(field, value, RATE)
+
+
+def checked_choice(field: str, value: str, choices: tuple[str, ...]) -> str:
+    """``value``; ValueError naming ``field`` unless it is one of ``choices``."""
+    if value not in choices:
+        raise ValueError(f"{field} = {shown(value)}: must be one of {', '.join(choices)}")
+    return value
 
 
 def _first_bad(field: str, values: Iterable[Any]) -> ValueError:

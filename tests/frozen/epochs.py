@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 import malleable as mb
-from malleable.overlap_epoch import OVERLAP_POLICIES
-from malleable.slotted_epoch import LOOP_POLICIES
+from malleable.slotted.epoch import LOOP_POLICIES
+from malleable.tandem.epoch import OVERLAP_POLICIES
 from tests.frozen.lines import column, section, words
 from tests.frozen.plans import OBJECTIVES, many_jobs
 

@@ -3,8 +3,9 @@
 from pathlib import Path
 
 import malleable as mb
-from malleable.simulation import BATCH_POLICIES
-from malleable.simulation.slotted import POLICIES as SLOTTED_POLICIES
+from malleable.slotted.simulate import POLICIES as SLOTTED_POLICIES
+from malleable.tandem.simulate import BATCH_POLICIES
+from malleable.tandem.simulate import POLICIES as SIMULATED_POLICIES
 from tests.frozen.lines import attempt, column, words
 from tests.frozen.plans import OBJECTIVES
 
@@ -41,14 +42,14 @@ def tandem():
         {"k": 3, "map_capacity": 0.7, "shuffle_capacity": 1.2, "horizon": 40.0},
     ]
     jobs = mb.read_map_shuffle_jobs(INSTANCES / "map-shuffle.csv")
-    return _all(jobs, "tandem", mb.SIMULATED_POLICIES, settings)
+    return _all(jobs, "tandem", SIMULATED_POLICIES, settings)
 
 
 def batch():
     """Jobs of the tandem queue that arrive together."""
     jobs = mb.read_map_shuffle_jobs(INSTANCES / "map-shuffle-batch.csv")
     settings = [{"k": 3, "effort": 200}, {"k": 3, "effort": 0, "overlap": False}]
-    return _all(jobs, "tandem", (*mb.SIMULATED_POLICIES, *BATCH_POLICIES), settings)
+    return _all(jobs, "tandem", (*SIMULATED_POLICIES, *BATCH_POLICIES), settings)
 
 
 def slotted():

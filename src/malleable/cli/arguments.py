@@ -13,11 +13,11 @@ from malleable.cli import (
     slotted_command,
 )
 from malleable.cli.snapshot import RECORDED
-from malleable.flow_planning import FLOW_POLICIES
-from malleable.planning import DEFAULT_EFFORT, POLICIES
-from malleable.tables import MIN_MODES
-from malleable.workloads.files import MAX_SIZE, parse_size
-from malleable.workloads.generate_map_reduce import SETTINGS
+from malleable.files.reading import MAX_SIZE, parse_size
+from malleable.flows.plan import FLOW_POLICIES
+from malleable.jobs.plan import DEFAULT_EFFORT, POLICIES
+from malleable.jobs.table import MIN_MODES
+from malleable.slotted.generate import SETTINGS
 
 __all__ = ["build_parser"]
 

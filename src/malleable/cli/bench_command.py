@@ -6,7 +6,7 @@ import argparse
 
 from malleable.cli.outputs import Outputs, ended
 from malleable.cli.terminal import progress_bar
-from malleable.report.latency import EpochLatency, epoch_latency, latency_dict, latency_table
+from malleable.view.latency import EpochLatency, epoch_latency, latency_dict, latency_table
 
 
 def run(arguments: argparse.Namespace) -> int:

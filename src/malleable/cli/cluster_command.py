@@ -11,7 +11,13 @@ from typing import Any
 from malleable.cli.outputs import Outputs, ended
 from malleable.cli.terminal import progress_bar, reading, rereadable, warnings_as_notes
 from malleable.cli.workers import workers
-from malleable.report.cluster_grid import (
+from malleable.cluster.nodes import read_cluster
+from malleable.cluster.table import ClusterJobs
+from malleable.replications import Replications, replicate
+from malleable.simulation import simulate
+from malleable.traces import read_cluster_workload
+from malleable.traces.cluster_traces import detected_format, reading_options
+from malleable.view.cluster_grid import (
     GRID_ERRORS,
     GRID_SPEEDUPS,
     GridPoint,
@@ -19,16 +25,12 @@ from malleable.report.cluster_grid import (
     grid_dict,
     grid_tables,
 )
-from malleable.report.cluster_views import (
+from malleable.view.cluster_views import (
     cluster_dict,
     cluster_tables,
     replications_dict,
     replications_tables,
 )
-from malleable.simulation import replicate, simulate
-from malleable.simulation.replications import Replications
-from malleable.workloads import ClusterJobs, read_cluster, read_cluster_workload
-from malleable.workloads.cluster_traces import detected_format, reading_options
 
 
 def option(text: str, of: str = "set") -> tuple[str, Any]:

@@ -12,17 +12,17 @@ import numpy as np
 
 from malleable.cli.snapshot import read_snapshot
 from malleable.cli.terminal import note, progress_bar, reading, show, warnings_as_notes
-from malleable.planning import plan
-from malleable.report.clock import moment_text
-from malleable.report.comparison import compare, comparison_dicts, comparison_table
-from malleable.report.drawing import check_drawing, image_bytes
-from malleable.report.latency import epoch_latency, latency_dict, latency_table
-from malleable.report.packing_picture import draw_packings
-from malleable.report.plan_views import json_text
-from malleable.report.text import counted, printable
-from malleable.tables import Jobs, check_slots
-from malleable.workloads import section41
-from malleable.workloads.output_files import check_targets, write_file
+from malleable.files.writing import check_targets, write_file
+from malleable.jobs.generate import section41
+from malleable.jobs.plan import plan
+from malleable.jobs.table import Jobs, check_slots
+from malleable.view.clock import moment_text
+from malleable.view.comparison import compare, comparison_dicts, comparison_table
+from malleable.view.drawing import check_drawing, image_bytes
+from malleable.view.latency import epoch_latency, latency_dict, latency_table
+from malleable.view.packing_picture import draw_packings
+from malleable.view.plan_views import json_text
+from malleable.view.text import counted, printable
 
 _JOBS, _SLOTS = 15, 100
 _GENERATED = (

@@ -7,12 +7,12 @@ from typing import Any
 
 from malleable.cli.snapshot import RECORDED
 from malleable.cli.terminal import interruptible, note, reading, warnings_as_notes
-from malleable.flow_planning import FLOW_POLICIES, FlowPlan, plan_flows
-from malleable.report.text import counted
-from malleable.tables import check_time
-from malleable.workloads import read_flows
-from malleable.workloads.files import head_of
-from malleable.workloads.flow_files import looks_like_flows
+from malleable.files.reading import head_of
+from malleable.flows.plan import FLOW_POLICIES, FlowPlan, plan_flows
+from malleable.jobs.table import check_time
+from malleable.traces import read_flows
+from malleable.traces.flow_files import looks_like_flows
+from malleable.view.text import counted
 
 __all__ = ["holds_flows", "plan_flow_file"]
 

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from malleable.cli.terminal import note, show
-from malleable.report.drawing import check_drawing, image_bytes
-from malleable.report.plan_views import json_text
-from malleable.report.text import printable
-from malleable.workloads.output_files import check_targets, write_file
+from malleable.files.writing import check_targets, write_file
+from malleable.view.drawing import check_drawing, image_bytes
+from malleable.view.plan_views import json_text
+from malleable.view.text import printable
 
 __all__ = ["Outputs", "ended"]
 

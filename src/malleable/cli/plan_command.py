@@ -20,26 +20,26 @@ from malleable.cli.terminal import (
     show,
     warnings_as_notes,
 )
-from malleable.flow_planning import FlowPlan
-from malleable.planning import DEFAULT_EFFORT, POLICIES, Plan, default_effort, plan
-from malleable.report.drawing import check_drawing, image_bytes
-from malleable.report.flow_picture import draw_flows
-from malleable.report.flow_views import (
+from malleable.files.writing import check_targets, write_file
+from malleable.flows.plan import FlowPlan
+from malleable.jobs.plan import DEFAULT_EFFORT, POLICIES, Plan, default_effort, plan
+from malleable.view.drawing import check_drawing, image_bytes
+from malleable.view.flow_picture import draw_flows
+from malleable.view.flow_views import (
     flow_headline,
     flow_pieces_csv,
     flow_plan_dict,
     flow_rows,
 )
-from malleable.report.packing_picture import draw_packing
-from malleable.report.plan_views import (
+from malleable.view.packing_picture import draw_packing
+from malleable.view.plan_views import (
     json_text,
     pieces_csv,
     plan_dict,
     plan_headline,
     plan_rows,
 )
-from malleable.report.text import counted, printable, table
-from malleable.workloads.output_files import check_targets, write_file
+from malleable.view.text import counted, printable, table
 
 _ROWS = 30
 

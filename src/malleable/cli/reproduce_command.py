@@ -44,8 +44,8 @@ def _run_cluster(run: Any, arguments: argparse.Namespace, count: int, progress: 
 
 
 def _flex_figure5(_: str) -> _Figure:
-    from malleable.report import flex_figure5_view as view
-    from malleable.report.flex_figure5 import run_figure5
+    from malleable.papers import flex_figure5_view as view
+    from malleable.papers.flex_figure5 import run_figure5
 
     def run(arguments: argparse.Namespace, count: int, progress: Any) -> Any:
         return run_figure5(count, quick=arguments.quick, seed=arguments.seed, progress=progress)
@@ -62,7 +62,7 @@ def _flex_figure5(_: str) -> _Figure:
 
 
 def _flex_figure6(_: str) -> _Figure:
-    from malleable.report import flex_figure6 as figures
+    from malleable.papers import flex_figure6 as figures
 
     return _Figure(
         partial(_run_cluster, figures.run_figure6),
@@ -76,7 +76,7 @@ def _flex_figure6(_: str) -> _Figure:
 
 
 def _flowflex(_: str) -> _Figure:
-    from malleable.report import flowflex_figures as figures
+    from malleable.papers import flowflex_figures as figures
 
     return _Figure(
         partial(_run_named, figures.run_flow_figure),
@@ -90,7 +90,7 @@ def _flowflex(_: str) -> _Figure:
 
 
 def _flowflex_figure12(_: str) -> _Figure:
-    from malleable.report import flowflex_figure12 as figures
+    from malleable.papers import flowflex_figure12 as figures
 
     return _Figure(
         partial(_run_cluster, figures.run_figure12),
@@ -104,7 +104,7 @@ def _flowflex_figure12(_: str) -> _Figure:
 
 
 def _asrpt(_: str) -> _Figure:
-    from malleable.report import asrpt_figures as figures
+    from malleable.papers import asrpt_figures as figures
 
     return _Figure(
         partial(_run_named, figures.run_asrpt_figure),
@@ -118,8 +118,8 @@ def _asrpt(_: str) -> _Figure:
 
 
 def _overlap(_: str) -> _Figure:
-    from malleable.report import overlap_figures as figures
-    from malleable.workloads import read_map_shuffle_google2011
+    from malleable.papers import overlap_figures as figures
+    from malleable.traces import read_map_shuffle_google2011
 
     def run(arguments: argparse.Namespace, _: int, progress: Any) -> Any:
         jobs = arguments.jobs
@@ -144,7 +144,7 @@ def _overlap(_: str) -> _Figure:
 
 
 def _adaptive(name: str) -> _Figure:
-    from malleable.report import adaptive_figures as figures
+    from malleable.papers import adaptive_figures as figures
 
     return _Figure(
         partial(_run_cluster, partial(figures.run_adaptive_figure, name)),

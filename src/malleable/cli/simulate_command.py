@@ -8,19 +8,18 @@ from typing import Any
 from malleable.cli import cluster_command, slotted_command
 from malleable.cli.outputs import Outputs
 from malleable.cli.terminal import progress_bar, reading, rereadable, warnings_as_notes
-from malleable.report.simulation_views import simulation_dict, simulation_table
 from malleable.simulation import simulate
-from malleable.simulation.tandem import chunks_of
-from malleable.views import counted
-from malleable.workloads import (
-    MapShuffleJobs,
-    MapShuffleStream,
+from malleable.tandem.simulate import chunks_of
+from malleable.tandem.table import MapShuffleJobs, MapShuffleStream
+from malleable.traces import (
     read_map_shuffle_google2011,
     read_map_shuffle_jobs,
     read_map_shuffle_rumen,
     read_map_shuffle_swim,
 )
-from malleable.workloads.cluster_traces import CLUSTER_FORMATS
+from malleable.traces.cluster_traces import CLUSTER_FORMATS
+from malleable.view.simulation_views import simulation_dict, simulation_table
+from malleable.views import counted
 
 DEFAULT_POLICIES = "max-srpt,split-srpt,k-lps"
 

@@ -10,25 +10,24 @@ import numpy as np
 
 from malleable.cli.outputs import Outputs
 from malleable.cli.terminal import progress_bar, reading, rereadable, warnings_as_notes
-from malleable.report.simulation_views import simulation_dict, simulation_table
-from malleable.report.slotted_views import (
-    constants_dict,
-    constants_lines,
-    draw_ratio_over_time,
-)
-from malleable.report.text import counted
+from malleable.domain import checked_positive
 from malleable.simulation import simulate
-from malleable.simulation.slotted_theory import efficiency_constants
-from malleable.workloads import (
-    MapReduceJobs,
-    MapReduceStream,
+from malleable.slotted.generate import MapReduceStream
+from malleable.slotted.table import MapReduceJobs, join_tables
+from malleable.slotted.theory import efficiency_constants
+from malleable.traces import (
     read_map_reduce_google2011,
     read_map_reduce_jobs,
     read_map_reduce_rumen,
     read_map_reduce_swim,
 )
-from malleable.workloads.files import checked_positive
-from malleable.workloads.map_reduce import join_tables
+from malleable.view.simulation_views import simulation_dict, simulation_table
+from malleable.view.slotted_views import (
+    constants_dict,
+    constants_lines,
+    draw_ratio_over_time,
+)
+from malleable.view.text import counted
 
 DEFAULT_POLICIES = "asrpt,unlock,dsrpt,fifo,fair,lrpt"
 DEFAULT_BLOCKED = "asrpt,unlock,fifo,fair,lrpt"

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from malleable.cli.terminal import rereadable
-from malleable.report.text import counted
-from malleable.simulation import snapshot
-from malleable.tables import Jobs, check_time
-from malleable.workloads import read_workload
-from malleable.workloads.detect import workload_format
-from malleable.workloads.files import MAX_SIZE
+from malleable.files.reading import MAX_SIZE
+from malleable.jobs.snapshot import snapshot
+from malleable.jobs.table import Jobs, check_time
+from malleable.traces import read_workload
+from malleable.traces.detect import workload_format
+from malleable.view.text import counted
 
 __all__ = ["RECORDED", "read_snapshot"]
 

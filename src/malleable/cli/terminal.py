@@ -13,9 +13,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
-from malleable.report.text import Table, console_for, printable
-from malleable.workloads.advice import AdvisedError
-from malleable.workloads.files import MAX_SIZE, too_large
+from malleable.files.advice import AdvisedError
+from malleable.files.reading import MAX_SIZE, too_large
+from malleable.view.text import Table, console_for, printable
 
 if TYPE_CHECKING:
     from rich.console import Console

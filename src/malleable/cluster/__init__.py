@@ -1,0 +1,1 @@
+"""Tasks on nodes: jobs and nodes, classes matched to resources, epoch and simulation."""

@@ -1,0 +1,461 @@
+"""The adaptive scheduler in a loop of one's own: free slots of a cluster get tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from malleable import _core, views
+from malleable.cluster.nodes import Cluster, read_cluster
+from malleable.cluster.policy import Adaptive
+from malleable.cluster.table import ClusterJobs
+from malleable.columns import array_of, bools_of, floats_of, given, ids_of, integers_of
+from malleable.epoch import ExplainedDecision
+from malleable.jobs.table import Floats, Integers, check_count, check_time
+from malleable.values import Kept, by_value, in_turn
+from malleable.views import counted
+
+_MOST_COPIES = 1 << 28  # of blocks placed at once
+
+__all__ = ["AdaptiveDecision", "AdaptiveEpoch", "AdaptiveMatching", "TaskStarts"]
+
+
+@by_value()
+class TaskStarts(NamedTuple):
+    """Tasks to start now, one row each.
+
+    Attributes
+    ----------
+    ids, node : ndarray of int64
+        Whose task starts, and where.
+    phase : ndarray of int64
+        0 map, 1 reduce.
+    task : ndarray of int64
+        Which map task of a job with blocks; -1: the job has none, any of its waiting tasks.
+    """
+
+    ids: Integers
+    phase: Integers
+    task: Integers
+    node: Integers
+
+    def __repr__(self) -> str:
+        return views.brief(self)
+
+    def _repr_html_(self) -> str:
+        return views.as_html(self)
+
+
+class AdaptiveDecision(ExplainedDecision):
+    """Tasks to start, and what jobs hold then; see `BaseDecision`.
+
+    Attributes
+    ----------
+    ids : ndarray of int64, shape (n,)
+        In the order in which tasks of theirs start, then others.
+    slots : ndarray of int64, shape (n, 2)
+        Slots of their map and of their reduce tasks that run then.
+    starts : TaskStarts
+        The tasks.
+    """
+
+    __slots__ = ("starts",)
+    _kinds = ("map slot", "reduce slot")
+
+    def __init__(
+        self,
+        now: float,
+        ids: Integers,
+        slots: Integers,
+        changed: npt.NDArray[np.bool_],
+        bound: npt.NDArray[np.uint8],
+        starts: TaskStarts,
+    ) -> None:
+        super().__init__(now, ids, slots, changed, bound)
+        self.starts = starts
+
+
+@by_value()
+class AdaptiveMatching(NamedTuple):
+    """What the last solution of the linear programs says, with today's rates.
+
+    Attributes
+    ----------
+    classes : tuple of (priority, program)
+        Rows. Programs are names, or tuples of magnitudes where jobs have none.
+    nodes : list of ndarray
+        Nodes of each column.
+    arrival_rates, minimum_arrival_rates : ndarray of float64, shape (F,)
+        Jobs a second: all, and those of users with a minimum share.
+    execution_rates : ndarray of float64, shape (F, R)
+        Jobs a second that one node of the column could serve.
+    share, minimum_share : ndarray of float64, shape (F, R)
+        delta' (fairness) and delta (minimum share); above 0: suggested.
+    solves : int
+        How often the programs were solved.
+    """
+
+    classes: tuple[tuple[float, Any], ...]
+    nodes: list[Integers]
+    arrival_rates: Floats
+    minimum_arrival_rates: Floats
+    execution_rates: Floats
+    share: Floats
+    minimum_share: Floats
+    solves: int
+
+    def __repr__(self) -> str:
+        return views.brief(self)
+
+    def _repr_html_(self) -> str:
+        return views.as_html(self)
+
+
+class AdaptiveEpoch(Kept):
+    """Which task each free slot of a heterogeneous cluster starts.
+
+    Parameters
+    ----------
+    cluster : Cluster, mapping or path
+        Nodes, and users with minimum shares and priorities; other users have minimum 0, priority 1.
+    policy : Adaptive, optional
+
+    Notes
+    -----
+    The object takes for granted that what it answers is started. Reduce tasks may start once all
+    map tasks of their job have ended, or when `update` says so. Ids are never used twice. Times never
+    fall: what is told late counts from the latest time heard of, 0 at first. A wrong call changes
+    nothing. One thread at a time per object, RuntimeError for a second one. Copies and pickles go on as
+    the original would (a pickle loads in the same version only); epochs are equal if their state is. A
+    decision takes O(users x suggested classes) a slot, and O(1) for each job that has tasks running.
+    Source: adaptive, section 6.2.
+    """
+
+    def __init__(self, cluster: Any, policy: Adaptive | None = None) -> None:
+        self._cluster = cluster if isinstance(cluster, Cluster) else read_cluster(cluster)
+        policy = Adaptive() if policy is None else policy
+        if not isinstance(policy, Adaptive):
+            raise ValueError(f"policy: an Adaptive is needed, not {type(policy).__name__}")
+        place = self._cluster
+        features = np.stack(
+            [
+                place.map_slots.astype(np.float64),
+                place.reduce_slots.astype(np.float64),
+                place.rate,
+                place.storage,
+                place.link,
+                np.zeros(len(place)) if policy.grouped else np.arange(float(len(place))),
+            ]
+        )
+        _, first, member = np.unique(features, axis=1, return_index=True, return_inverse=True)
+        order = np.argsort(first, kind="stable")
+        rank = np.empty_like(order)
+        rank[order] = np.arange(len(order))
+        self._example: Integers = first[order].astype(np.int64)
+        self._resource: Integers = rank[member.reshape(-1)].astype(np.int64)
+        self._core = _core.AdaptiveEpoch(
+            place.map_slots[self._example],
+            place.reduce_slots[self._example],
+            place.rate[self._example],
+            place.storage[self._example],
+            self._resource,
+            place.generic,
+            list(place.users.values()),
+            policy.core_options(),
+            policy.matcher(),
+        )
+        # Their numbers in the core.
+        self._users: dict[str, int] = {name: k for k, name in enumerate(place.users)}
+        self._classes: dict[tuple[float, Any], int] = {}
+
+    @in_turn
+    def __len__(self) -> int:
+        return len(self._core)
+
+    def __repr__(self) -> str:
+        return f"AdaptiveEpoch({counted(len(self), 'job')}, {self._cluster!r})"
+
+    _repr_html_ = views.as_html
+
+    @property
+    def cluster(self) -> Cluster:
+        """Where tasks run."""
+        return self._cluster
+
+    def _priority(self, name: str) -> tuple[float, float]:
+        return self._cluster.users.get(name, (0.0, 1.0))
+
+    @in_turn
+    def add(
+        self,
+        jobs: ClusterJobs,
+        *,
+        arrival: npt.ArrayLike = 0.0,
+        blocks: Sequence[npt.ArrayLike | None] | None = None,
+    ) -> Integers:
+        """Add jobs.
+
+        Parameters
+        ----------
+        jobs : ClusterJobs
+            ``maps``, ``map_seconds``, ``reduces``, ``reduce_seconds`` and ``shuffle`` (as estimated, on
+            nodes of rate 1), ``block`` [bytes], ``user`` and ``program`` are used. Jobs of one program
+            and of users of one priority make a class; jobs without programs do if numbers and times
+            of their tasks are alike.
+        arrival : array_like of float
+            [s]; the table's own arrival times do not matter.
+        blocks : sequence of array_like of int, optional
+            For each job, the nodes with copies of the blocks of its map tasks, shape (maps, copies), or
+            None. They may also be given later with `set_blocks`.
+
+        Returns
+        -------
+        ndarray of int64
+            Ids.
+        """
+        if not isinstance(jobs, ClusterJobs):
+            raise ValueError(f"jobs: a ClusterJobs is needed, not {type(jobs).__name__}")
+        count = len(jobs)
+        if blocks is not None and not hasattr(blocks, "__len__"):
+            raise ValueError(f"blocks = {blocks!r}: one array of nodes a job, or None")
+        if blocks is not None and len(blocks) != count:
+            raise ValueError(f"blocks has {counted(len(blocks), 'entry')}, expected {count}")
+        places = None
+        if blocks is not None:
+            places = [
+                None if b is None else _nodes(f"blocks[{k}]", b) for k, b in enumerate(blocks)
+            ]
+        times = floats_of("arrival", given("arrival", arrival), count)
+        mean = np.zeros((2, count))
+        np.divide(jobs.map_work, jobs.maps, out=mean[0], where=jobs.maps > 0)
+        np.divide(jobs.reduce_work, jobs.reduces, out=mean[1], where=jobs.reduces > 0)
+        owners = [""] * count if jobs.user is None else jobs.user
+        users, new_users = _numbered(self._users, owners)
+        classes, new_classes = _numbered(self._classes, self._class_keys(jobs, owners, mean))
+        try:
+            return self._core.add(
+                [self._priority(name) for name in new_users],
+                len(new_classes),
+                classes,
+                users,
+                jobs.maps,
+                jobs.reduces,
+                times,
+                mean[0],
+                mean[1],
+                jobs.block,
+                places,
+            )
+        finally:  # the solver may have failed behind that
+            known_users, known_classes = self._core.known
+            if known_users > len(self._users):
+                self._users |= new_users
+            if known_classes > len(self._classes):
+                self._classes |= new_classes
+
+    def _class_keys(
+        self, jobs: ClusterJobs, owners: Sequence[str], mean: Floats
+    ) -> list[tuple[float, Any]]:
+        priorities = [self._priority(name)[1] for name in owners]
+        if jobs.program is not None:
+            return list(zip(priorities, jobs.program, strict=True))
+        values = np.column_stack([jobs.maps, mean[0], jobs.reduces, mean[1]])
+        size = np.full(values.shape, -1000.0)
+        np.log2(values, out=size, where=values > 0.0)
+        powers = np.where(values > 0.0, np.ceil(size / 2.0 - 1e-9), -1000.0).astype(np.int64)
+        return list(zip(priorities, map(tuple, powers.tolist()), strict=True))
+
+    @in_turn
+    def set_blocks(self, job_id: int, nodes: npt.ArrayLike) -> None:
+        """Where copies of the blocks of a job's map tasks are, before any of them started.
+
+        Parameters
+        ----------
+        job_id : int
+        nodes : array_like of int, shape (maps, copies)
+        """
+        self._core.set_blocks(_job(job_id), _nodes("nodes", nodes))
+
+    @in_turn
+    def place(self, job_id: int, copies: int = 3, blocks: int | None = None) -> Integers:
+        """Nodes for copies of a job's blocks: those that its class is suggested to, in turn.
+
+        Nodes that shall serve more of the class get more. Where suggested nodes are too few, others
+        fill up.
+
+        Returns
+        -------
+        ndarray of int64, shape (blocks, copies)
+            ``blocks`` is the number of map tasks by default; copies at most the number of nodes.
+        """
+        number, job = check_count("copies", copies), _job(job_id)
+        if not 1 <= number <= len(self._cluster):
+            raise ValueError(f"copies = {copies}: must be from 1 to {len(self._cluster)}")
+        if blocks is None:
+            blocks = self._core.maps(job)
+        wanted = check_count("blocks", blocks)
+        if wanted * number > _MOST_COPIES:
+            raise ValueError(f"blocks = {blocks}: more than {_MOST_COPIES} copies in all")
+        return self._core.place(job, wanted, number)
+
+    @in_turn
+    def update(
+        self,
+        ids: npt.ArrayLike,
+        *,
+        maps: npt.ArrayLike | None = None,
+        reduces: npt.ArrayLike | None = None,
+        map_seconds: npt.ArrayLike | None = None,
+        reduce_seconds: npt.ArrayLike | None = None,
+    ) -> None:
+        """Overwrite what is given.
+
+        Parameters
+        ----------
+        ids : array_like of int, shape (n,)
+        maps, reduces : array_like of int, shape (n,), optional
+            How many tasks could start now (slow start, say): from 0 to those that neither run nor
+            have ended.
+        map_seconds, reduce_seconds : array_like of float, shape (n,), optional
+            Seconds of a task on a node of rate 1, as estimated now instead of when the job came.
+        """
+        rows = ids_of(ids)
+        count = len(rows)
+        self._core.update(
+            rows,
+            integers_of("maps", maps, count),
+            integers_of("reduces", reduces, count),
+            floats_of("map_seconds", map_seconds, count),
+            floats_of("reduce_seconds", reduce_seconds, count),
+        )
+
+    @in_turn
+    def ended(
+        self,
+        ids: npt.ArrayLike,
+        phase: npt.ArrayLike,
+        node: npt.ArrayLike,
+        seconds: npt.ArrayLike,
+        *,
+        end: npt.ArrayLike | None = None,
+        task: npt.ArrayLike = -1,
+        done: npt.ArrayLike = True,
+    ) -> None:
+        """Tasks that ended: times are learnt from; where ``done`` is False the task waits again.
+
+        Parameters
+        ----------
+        ids, phase, node : array_like of int, shape (n,)
+            As they were started.
+        seconds : array_like of float, shape (n,)
+            That they took [s].
+        end : array_like of float, optional
+            When [s]; by default at the latest time heard of.
+        task : array_like of int, optional
+            As started; only needed for failed tasks with blocks.
+        done : array_like of bool, optional
+        """
+        rows = ids_of(ids)
+        count = len(rows)
+        self._core.ended(
+            rows,
+            integers_of("phase", given("phase", phase), count),
+            integers_of("node", given("node", node), count),
+            integers_of("task", given("task", task), count, least=-1),
+            floats_of("seconds", given("seconds", seconds), count),
+            floats_of("end", end, count),
+            bools_of("done", given("done", done), count),
+        )
+
+    @in_turn
+    def finish(self, ids: npt.ArrayLike) -> None:
+        """These jobs are done."""
+        self._core.remove(ids_of(ids))
+
+    @in_turn
+    def remove(self, ids: npt.ArrayLike) -> None:
+        """Forget jobs that will never be done; what runs of them ends elsewhere."""
+        self._core.remove(ids_of(ids))
+
+    @in_turn
+    def decide(self, now: float, *, slots: npt.ArrayLike) -> AdaptiveDecision:
+        """Tasks for free slots.
+
+        Parameters
+        ----------
+        now : float
+            [s], never before what was told before.
+        slots : array_like of int, shape (N, 2) or (N,), or int
+            Free map and reduce slots by node, each from 0 to 2^40; one number counts for both.
+            Generic slots are the first column.
+        """
+        moment = check_time("now", now)
+        ids, held, changed, bound, starts = self._core.decide(moment, *self._by_node(slots))
+        return AdaptiveDecision(moment, ids, held, changed, bound, TaskStarts(*starts))
+
+    def _by_node(self, slots: npt.ArrayLike) -> tuple[Integers, Integers]:
+        nodes = len(self._cluster)
+        array = array_of("slots", given("slots", slots))
+        if array.ndim and array.shape not in ((nodes,), (nodes, 2)):
+            raise ValueError(f"slots has shape {array.shape}, expected ({nodes},) or ({nodes}, 2)")
+        maps, reduces = array.T if array.ndim == 2 else (array, array)
+        return integers_of("slots", maps, nodes), integers_of("slots", reduces, nodes)
+
+    @in_turn
+    def counts(self, ids: npt.ArrayLike) -> dict[str, Integers]:
+        """Tasks of jobs: ``map_waiting``, ``map_running``, ``map_finished``, the same for reduces."""
+        return self._core.counts(ids_of(ids))
+
+    @in_turn
+    def match(self, now: float) -> AdaptiveMatching:
+        """Solve the linear programs with today's estimates, whatever moved."""
+        self._core.match(check_time("now", now))
+        return self._matching(None)
+
+    @in_turn
+    def matching(self, now: float | None = None) -> AdaptiveMatching:
+        """The matching in use, and the rates at a time (by default the latest heard of)."""
+        return self._matching(None if now is None else check_time("now", now))
+
+    def _matching(self, now: float | None) -> AdaptiveMatching:
+        found = self._core.matching(now)
+        return AdaptiveMatching(
+            tuple(self._classes),
+            [np.flatnonzero(self._resource == r) for r in range(len(self._example))],
+            found["arrival_rates"],
+            found["minimum_arrival_rates"],
+            found["execution_rates"],
+            found["share"],
+            found["minimum_share"],
+            found["solves"],
+        )
+
+
+def _job(job_id: Any) -> int:
+    if isinstance(job_id, bool) or not isinstance(job_id, (int, np.integer)):
+        raise ValueError(f"job_id = {job_id!r}: not an id")
+    if not 0 <= job_id < 2**63:
+        raise ValueError(f"job_id = {job_id}: no such job")
+    return int(job_id)
+
+
+def _nodes(field: str, given: npt.ArrayLike) -> Integers:
+    """Nodes of copies of blocks, shape (maps, copies)."""
+    places = array_of(field, given)
+    if places.ndim != 2 or not places.size:
+        raise ValueError(f"{field} has shape {places.shape}, expected (maps, copies)")
+    if places.dtype.kind not in "iu":
+        raise ValueError(f"{field}: not whole numbers")
+    return np.ascontiguousarray(places, dtype=np.int64)
+
+
+def _numbered(known: dict[Any, int], keys: Sequence[Any]) -> tuple[Integers, dict[Any, int]]:
+    """Numbers of keys, and those that are not known yet with theirs."""
+    new: dict[Any, int] = {}
+    numbers = [
+        known[key] if key in known else new.setdefault(key, len(known) + len(new)) for key in keys
+    ]
+    return np.array(numbers, dtype=np.int64), new

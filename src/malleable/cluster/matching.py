@@ -1,0 +1,343 @@
+"""Which classes of jobs are suggested to which nodes: the linear programs of the adaptive scheduler."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from malleable import views
+from malleable.domain import WEIGHT, floats
+from malleable.jobs.table import Floats, Integers
+from malleable.values import by_value
+from malleable.views import counted
+
+__all__ = ["ClassMatching", "check_solver", "check_solver_name", "match_classes", "resource_shares"]
+
+SOLVERS = ("highs", "scipy")
+# A share is called zero when it serves less than this part of what its class needs.
+_ZERO = 1e-7
+# A dual value above this is one.
+_PRICED = 1e-9
+
+
+@by_value()
+class ClassMatching(NamedTuple):
+    """How much of each node is meant for each class.
+
+    Attributes
+    ----------
+    growth : float
+        The paper's lambda: all arrival rates times this can just be served; infinity if nobody comes.
+    share : ndarray of float64, shape (F, M)
+        The paper's delta: part of node j's time for class i. Nodes of one type have the same.
+    suggested : ndarray of bool, shape (F, M)
+        Whether class i belongs to the set SC_j of node j.
+    """
+
+    growth: float
+    share: Floats
+    suggested: npt.NDArray[np.bool_]
+
+    def __repr__(self) -> str:
+        return views.brief(self)
+
+    def _repr_html_(self) -> str:
+        return views.as_html(self)
+
+    def sets(self) -> list[Integers]:
+        """For each node, its suggested classes in ascending order."""
+        return [np.flatnonzero(column) for column in self.suggested.T]
+
+
+def check_solver_name(solver: str) -> None:
+    """ValueError for an unknown name; whether the library is there shows when it is needed."""
+    if solver not in ("auto", *SOLVERS):
+        raise ValueError(f"solver = {solver!r}: expected one of auto, {', '.join(SOLVERS)}")
+
+
+def check_solver(solver: str = "auto") -> str:
+    """Name of the library that solves the programs.
+
+    Raises
+    ------
+    ValueError
+        An unknown name.
+    ImportError
+        Neither highspy nor scipy is there, or not the one asked for.
+    """
+    check_solver_name(solver)
+    modules = {"highs": "highspy", "scipy": "scipy"}
+    wanted = SOLVERS if solver == "auto" else (solver,)
+    for name in wanted:
+        if importlib.util.find_spec(modules[name]) is not None:
+            return name
+    missing = " or ".join(modules[name] for name in wanted)
+    raise ImportError(f"matching classes needs {missing}: pip install 'malleable[lp]'")
+
+
+def _checked(field: str, values: npt.ArrayLike, dimensions: int) -> Floats:
+    array = floats(field, values)
+    if array.ndim != dimensions:
+        raise ValueError(f"{field} has {counted(array.ndim, 'dimension')}, expected {dimensions}")
+    bad = ~((array >= WEIGHT.least) & (array <= WEIGHT.most) | (array == 0.0))
+    if bad.any():
+        where = tuple(int(k) for k in np.argwhere(bad)[0])
+        place = ", ".join(map(str, where))
+        raise ValueError(
+            f"{field}[{place}] = {array[where]}: must be finite and at least 0, {WEIGHT.text[8:]}"
+        )
+    return array
+
+
+def match_classes(
+    arrival_rates: npt.ArrayLike,
+    execution_rates: npt.ArrayLike,
+    *,
+    node_type: npt.ArrayLike | None = None,
+    group: bool = True,
+    serve_idle: bool = True,
+    solver: str = "auto",
+) -> ClassMatching:
+    """Match classes of jobs with nodes so that all classes could grow alike as far as possible.
+
+    Maximises lambda subject to ``sum_j mu_ij delta_ij >= lambda alpha_i`` for every class i and
+    ``sum_i delta_ij <= 1`` for every node j. Where several vertices are optimal, the one that puts
+    later classes on later nodes is taken: among all optimal delta, the largest
+    ``sum_ij (i + 1)^a (j + 1)^b n_j mu_ij delta_ij / alpha_i`` with a = 1 / sqrt(2), b = 1 / sqrt(3)
+    (irrational, so that sums do not tie), types in the order of their first node, n_j being the
+    nodes of a type (1 without grouping). Where rounding forbids that second program, the vertex of the
+    first stays.
+
+    Parameters
+    ----------
+    arrival_rates : array_like of float, shape (F,)
+        alpha, jobs a second; at least 0.
+    execution_rates : array_like of float, shape (F, M)
+        mu, jobs a second that the whole node could serve; 0: the class cannot run there.
+    node_type : array_like of int, shape (M,), optional
+        Nodes of equal type must have equal rates. By default nodes are of one type when their columns
+        are equal.
+    group : bool
+        Solve for types rather than nodes: lambda is the same, every node of a type gets the same
+        shares. False: as printed, one column a node.
+    serve_idle : bool
+        A class that has not come yet (rate 0) is suggested to the nodes that are fastest for it, with
+        share 0. False: as printed, it is suggested nowhere.
+    solver : {"auto", "highs", "scipy"}
+        HiGHS through highspy (by default where installed) or through SciPy.
+
+    Returns
+    -------
+    ClassMatching
+
+    Raises
+    ------
+    ValueError
+        Names the field, the first bad entry and its value; also for a class that comes but runs
+        nowhere.
+    ImportError
+        No library for linear programs.
+
+    Notes
+    -----
+    A vertex has at most F + M - 1 entries that are not 0 (F + types - 1 before they are spread over
+    nodes). Two linear programs of F G + 1 variables and F + G rows, G being types or nodes. Source:
+    adaptive, section 6.2, 3.
+    """
+    alpha = _checked("arrival_rates", arrival_rates, 1)
+    mu = _checked("execution_rates", execution_rates, 2)
+    classes, nodes = mu.shape
+    if len(alpha) != classes:
+        raise ValueError(
+            f"arrival_rates has {counted(len(alpha), 'entry')} but execution_rates has "
+            f"{counted(classes, 'row')}"
+        )
+    first, member = _types(mu, node_type) if group else (np.arange(nodes), np.arange(nodes))
+    count = np.bincount(member, minlength=len(first)).astype(np.float64)
+    share = resource_shares(alpha, mu[:, first], count, check_solver(solver))
+    growth = np.inf
+    come = np.flatnonzero(alpha > 0.0)
+    if len(come):
+        growth = float(((mu[:, first] * count * share).sum(axis=1)[come] / alpha[come]).min())
+    used = share > 0.0
+    if serve_idle and nodes:
+        for row in np.flatnonzero(alpha == 0.0):
+            best = mu[row, first].max()
+            used[row] = (mu[row, first] == best) & (best > 0.0)
+    return ClassMatching(
+        growth,
+        np.ascontiguousarray(share[:, member]),
+        np.ascontiguousarray(used[:, member]),
+    )
+
+
+def resource_shares(alpha: Floats, mu: Floats, count: Floats, solver: str) -> Floats:
+    """Shares of resources that stand for so many nodes each; checked input, a known solver."""
+    share = np.zeros(mu.shape)
+    come = np.flatnonzero(alpha > 0.0)
+    for row in come:
+        if not mu[row].any():
+            raise ValueError(f"execution_rates[{row}]: all 0, the class runs on no node")
+    if len(come):
+        share[come] = _solve(alpha[come], mu[come] * count, solver)
+    return share
+
+
+def _types(mu: Floats, node_type: npt.ArrayLike | None) -> tuple[Integers, Integers]:
+    """First node of every type, in ascending order, and every node's type by that order."""
+    if node_type is None:
+        _, first, member = np.unique(mu, axis=1, return_index=True, return_inverse=True)
+        member = member.reshape(-1)
+    else:
+        given = np.asarray(node_type)
+        if given.shape != (mu.shape[1],):
+            raise ValueError(f"node_type has shape {given.shape}, expected ({mu.shape[1]},)")
+        _, first, member = np.unique(given, return_index=True, return_inverse=True)
+        unequal = (mu != mu[:, first[member]]).any(axis=0)
+        for node in np.flatnonzero(unequal)[:1]:
+            raise ValueError(
+                f"node_type[{node}] = {given[node]}: node {first[member[node]]} is of that type"
+                " but has other rates"
+            )
+    order = np.argsort(first, kind="stable")
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    return first[order].astype(np.int64), place[member].astype(np.int64)
+
+
+def _solve(alpha: Floats, capacity: Floats, solver: str) -> Floats:
+    """Shares at the chosen vertex; capacity[i, g]: jobs a second of class i that all of g serves."""
+    # In units in which equal shares for all give growth 1, so that 1 <= growth <= F.
+    equal = float((capacity.sum(axis=1) / alpha).min()) / len(alpha)
+    # A class that needs less than a ten-millionth of everything is taken to need that much.
+    speed = np.minimum(capacity / (alpha[:, None] * equal), 1e7)
+    classes, columns = speed.shape
+    rank = speed * np.outer(
+        np.arange(1.0, classes + 1.0) ** np.sqrt(0.5),
+        np.arange(1.0, columns + 1.0) ** np.sqrt(1 / 3),
+    )
+    rank /= max(float(rank.max()), 1e-300)
+    found = (_highs if solver == "highs" else _scipy)(speed, rank)
+    served = speed * found
+    served[served <= _ZERO * served.sum(axis=1, keepdims=True)] = 0.0
+    share = np.where(served > 0.0, found, 0.0)
+    # Rounding must not promise more than a node has.
+    return np.asarray(share / np.maximum(share.sum(axis=0), 1.0), dtype=np.float64)
+
+
+def _matrix(speed: Floats) -> tuple[Integers, Integers, Floats]:
+    """Both kinds of rows by column: starts, rows, values. The last column is the growth."""
+    classes, columns = speed.shape
+    start = np.arange(0, 2 * classes * columns + 1, 2)
+    row = np.empty((classes, columns, 2), dtype=np.int64)
+    row[:, :, 0] = np.arange(classes)[:, None]
+    row[:, :, 1] = classes + np.arange(columns)
+    value = np.ones((classes, columns, 2))
+    value[:, :, 0] = speed
+    return (
+        np.append(start, 2 * classes * columns + classes),
+        np.concatenate([row.reshape(-1), np.arange(classes)]),
+        np.concatenate([value.reshape(-1), np.full(classes, -1.0)]),
+    )
+
+
+def _highs(speed: Floats, rank: Floats) -> Floats:
+    import highspy
+
+    classes, columns = speed.shape
+    count = classes * columns
+    start, row, value = _matrix(speed)
+    infinity = highspy.kHighsInf
+    program = highspy.HighsLp()
+    program.num_col_ = count + 1
+    program.num_row_ = classes + columns
+    program.sense_ = highspy.ObjSense.kMaximize
+    program.col_cost_ = np.append(np.zeros(count), 1.0)
+    program.col_lower_ = np.zeros(count + 1)
+    # A class that cannot run on a type gets no share of it.
+    program.col_upper_ = np.append(np.where(speed.reshape(-1) > 0.0, infinity, 0.0), infinity)
+    program.row_lower_ = np.append(np.zeros(classes), np.full(columns, -infinity))
+    program.row_upper_ = np.append(np.full(classes, infinity), np.ones(columns))
+    program.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+    program.a_matrix_.start_ = start
+    program.a_matrix_.index_ = row
+    program.a_matrix_.value_ = value
+    solver = highspy.Highs()
+    for option, setting in (
+        ("output_flag", False),
+        ("threads", 1),
+        ("solver", "simplex"),
+        ("presolve", "off"),
+        ("primal_feasibility_tolerance", 1e-10),
+        ("dual_feasibility_tolerance", 1e-10),
+    ):
+        solver.setOptionValue(option, setting)
+    solver.passModel(program)
+
+    def solved() -> bool:
+        solver.run()
+        return bool(solver.getModelStatus() == highspy.HighsModelStatus.kOptimal)
+
+    if not solved():
+        status = solver.modelStatusToString(solver.getModelStatus())
+        raise RuntimeError(f"HiGHS: {status}")
+    best = solver.getSolution()
+    vertex = np.array(best.col_value)[:count]
+    # The first program's optima: what has a price stays at its bound. Its vertex is one of them, so
+    # primal simplex goes on from there.
+    priced = np.flatnonzero(np.abs(np.array(best.col_dual)[:count]) > _PRICED)
+    solver.changeColsBounds(
+        len(priced), priced.astype(np.int32), np.zeros(len(priced)), np.zeros(len(priced))
+    )
+    for k in np.flatnonzero(np.abs(np.array(best.row_dual)) > _PRICED).tolist():
+        bound = 0.0 if k < classes else 1.0
+        solver.changeRowBounds(k, bound, bound)
+    solver.changeColsCost(
+        count + 1,
+        np.arange(count + 1, dtype=np.int32),
+        np.append(rank.reshape(-1), 0.0),
+    )
+    solver.setOptionValue("simplex_strategy", 4)
+    if solved():
+        vertex = np.array(solver.getSolution().col_value)[:count]
+    return vertex.reshape(classes, columns)
+
+
+def _scipy(speed: Floats, rank: Floats) -> Floats:
+    from scipy.optimize import linprog
+    from scipy.sparse import csc_array
+
+    classes, columns = speed.shape
+    count = classes * columns
+    start, row, value = _matrix(speed)
+    rows = csc_array((value, row, start), shape=(classes + columns, count + 1)).tolil()
+    rows[:classes] = -rows[:classes]
+    upper = np.append(np.zeros(classes), np.ones(columns))
+    most = np.append(np.where(speed.reshape(-1) > 0.0, np.inf, 0.0), np.inf)
+    bounds = np.stack([np.zeros(count + 1), most], axis=1)
+    tolerance = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+
+    def solution(cost: Floats, fixed: npt.NDArray[np.bool_]) -> Any:
+        given = rows.tocsc()
+        return linprog(
+            -cost,
+            given[~fixed],
+            upper[~fixed],
+            given[fixed] if fixed.any() else None,
+            upper[fixed] if fixed.any() else None,
+            bounds=bounds,
+            method="highs-ds",
+            options=tolerance,
+        )
+
+    best = solution(np.append(np.zeros(count), 1.0), np.zeros(classes + columns, dtype=np.bool_))
+    if best.status != 0:
+        raise RuntimeError(f"linprog: {best.message}")
+    prices = best.lower.marginals[:count]
+    bounds[:count][np.abs(prices) > _PRICED, 1] = 0.0
+    last = solution(np.append(rank.reshape(-1), 0.0), np.abs(best.ineqlin.marginals) > _PRICED)
+    found = last.x if last.status == 0 else best.x
+    return np.asarray(found[:count].reshape(classes, columns))

@@ -1,0 +1,167 @@
+"""What a cluster simulation gives: metrics, slowdown by size, one record a job."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from malleable.cluster.slots import job_slots
+from malleable.cluster.table import ClusterJobs
+from malleable.jobs.table import Floats
+from malleable.records import job_names, job_records
+
+__all__ = ["EXTRA_COLUMNS", "records_of", "slowdown_of", "summary_of"]
+
+EXTRA_COLUMNS = ("user", "work", "deadline")
+
+
+def _quantile(sorted_values: Floats, fraction: float) -> float:
+    """The least value that this part of all values does not exceed."""
+    if not len(sorted_values):
+        return math.nan
+    return float(sorted_values[max(0, math.ceil(fraction * len(sorted_values)) - 1)])
+
+
+def _ratio(part: float, whole: float) -> float:
+    return part / whole if whole > 0.0 else math.nan
+
+
+def _outcome(jobs: ClusterJobs, found: Mapping[str, Any]) -> tuple[Any, Floats, Floats]:
+    """Finished rows, their responses and their stretches."""
+    rows = np.flatnonzero(np.isfinite(found["completion"]))
+    response = np.maximum(found["completion"][rows] - jobs.arrival[rows], 0.0)
+    work = (jobs.map_work + jobs.reduce_work)[rows]
+    return rows, response, np.divide(response, work, out=np.zeros(len(rows)), where=work > 0.0)
+
+
+def summary_of(
+    jobs: ClusterJobs, totals: Mapping[str, Any], found: Mapping[str, Any], users: list[str]
+) -> dict[str, float]:
+    rows, response, stretch = _outcome(jobs, found)
+    order = np.sort(response)
+    weight = jobs.weight[rows]
+    now = float(totals["now"])
+    wait = np.maximum(found["start"][rows] - jobs.arrival[rows], 0.0)
+    late = found["completion"] > jobs.deadline + 1e-9 * np.maximum(1.0, np.abs(jobs.deadline))
+    late |= ~np.isfinite(found["completion"]) & (jobs.deadline < now)
+    placed = totals["local"] + totals["remote"]
+    summary = {
+        "jobs": float(len(rows)),
+        "unfinished": float(len(jobs) - len(rows)),
+        "mean_response": float(response.mean()) if len(rows) else math.nan,
+        "weighted_response": _ratio(float(weight @ response), float(weight.sum())),
+        "p50": _quantile(order, 0.5),
+        "p95": _quantile(order, 0.95),
+        "p99": _quantile(order, 0.99),
+        "max_response": float(order[-1]) if len(rows) else math.nan,
+        "mean_stretch": float(stretch.mean()) if len(rows) else math.nan,
+        "max_stretch": float(stretch.max()) if len(rows) else math.nan,
+        "makespan": float(found["completion"][rows].max()) if len(rows) else math.nan,
+        "missed_deadlines": float(late[np.isfinite(jobs.deadline)].sum()),
+        "longest_wait": float(wait.max()) if len(rows) else math.nan,
+        "jain_fairness": _ratio(float(stretch.sum()) ** 2, len(rows) * float(stretch @ stretch)),
+        "mean_jobs": _ratio(totals["jobs_seconds"], now),
+        "map_utilisation": _ratio(totals["map_busy"], totals["map_offered"]),
+        "reduce_utilisation": _ratio(totals["reduce_busy"], totals["reduce_offered"]),
+        "lost_slots": _ratio(totals["map_lost"] + totals["reduce_lost"], now),
+        "idle_slots": _ratio(totals["map_idle"] + totals["reduce_idle"], now),
+        "locality": _ratio(totals["local"], placed),
+        "rack_locality": _ratio(totals["rack"], placed),
+        "off_rack": _ratio(totals["remote"] - totals["rack"], placed),
+        "decisions": float(totals["decisions"]),
+        "churn": _ratio(totals["moved"], totals["decisions"]),
+        "tasks": float(totals["tasks"]),
+        "failed_attempts": float(totals["failed"]),
+        "killed_tasks": float(totals["killed"]),
+        "lost_outputs": float(totals["outputs_lost"]),
+        "preempted_tasks": float(totals["preempted"]),
+        "dissatisfaction": _ratio(totals["dissatisfaction"], now),
+        "user_fairness": _ratio(totals["fairness"], now),
+        "end": now,
+    }
+    summary |= totals.get("network", {})
+    if jobs.flow is not None:
+        summary |= _flow_summary(jobs, found)
+    if jobs.user is not None:
+        owner = np.array(jobs.user, dtype=object)[rows]
+        for user in users:
+            own = owner == user
+            if own.any():
+                summary[f"response of {user}"] = float(response[own].mean())
+                summary[f"stretch of {user}"] = float(stretch[own].mean())
+    return summary
+
+
+def _flow_summary(jobs: ClusterJobs, found: Mapping[str, Any]) -> dict[str, float]:
+    """Responses and stretches of flows all of whose jobs have finished."""
+    number: dict[str, int] = {}
+    flow = np.array([number.setdefault(name, len(number)) for name in jobs.flow or ()])
+    count = len(number)
+    arrival, work = np.full(count, math.inf), np.zeros(count)
+    completion = np.full(count, -math.inf)
+    np.minimum.at(arrival, flow, jobs.arrival)
+    np.add.at(work, flow, jobs.map_work + jobs.reduce_work)
+    np.maximum.at(completion, flow, np.nan_to_num(found["completion"], nan=math.inf))
+    done = np.isfinite(completion)
+    response = np.maximum(completion - arrival, 0.0)[done]
+    stretch = np.divide(response, work[done], out=np.zeros(len(response)), where=work[done] > 0.0)
+    return {
+        "flows": float(done.sum()),
+        "flow_response": float(response.mean()) if len(response) else math.nan,
+        "flow_max_response": float(response.max()) if len(response) else math.nan,
+        "flow_stretch": float(stretch.mean()) if len(stretch) else math.nan,
+        "flow_max_stretch": float(stretch.max()) if len(stretch) else math.nan,
+    }
+
+
+def slowdown_of(
+    jobs: ClusterJobs, found: Mapping[str, Any]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    """Jobs and mean response / work in each decade of work: [1, 10), [10, 100) ... slot-seconds."""
+    rows, _, stretch = _outcome(jobs, found)
+    work = (jobs.map_work + jobs.reduce_work)[rows]
+    decade = np.zeros(len(rows), dtype=np.int64)
+    some = work >= 1.0
+    decade[some] = np.floor(np.log10(work[some])).astype(np.int64)
+    count = np.bincount(decade) if len(rows) else np.zeros(1, dtype=np.int64)
+    total = np.bincount(decade, weights=stretch) if len(rows) else np.zeros(1)
+    mean = np.divide(total, count, out=np.zeros(len(count)), where=count > 0)
+    return count.astype(np.int64), mean
+
+
+def records_of(
+    jobs: ClusterJobs,
+    policy: str,
+    found: Mapping[str, Any],
+    trace: Mapping[str, npt.NDArray[Any]] | None = None,
+) -> dict[str, npt.NDArray[Any]]:
+    """One row a finished job; with a trace (and its slots) the slots that it really held."""
+    rows, _, _ = _outcome(jobs, found)
+    # Whoever reads records for Batsim expects sets of slots. Tasks come and go: without a trace only
+    # their greatest number at once is known, and the slots are numbered from 0.
+    if trace is None:
+        most = found["most_slots"][rows].tolist()
+        held = ["" if n == 0 else "0" if n == 1 else f"0-{n - 1}" for n in most]
+    else:
+        held = job_slots(trace, rows)
+    work = (jobs.map_work + jobs.reduce_work)[rows]
+    records = job_records(
+        "cluster",
+        policy,
+        rows,
+        job_names(jobs.name, rows),
+        arrival=jobs.arrival[rows],
+        start=found["start"][rows],
+        map_completion=found["map_completion"][rows],
+        completion=found["completion"][rows],
+        size=work,
+        requested_time=-1.0,
+        slots=np.maximum(jobs.maps, jobs.reduces)[rows],
+        held=np.array(held, dtype=str),
+    )
+    users = np.array(["" if jobs.user is None else jobs.user[r] for r in rows.tolist()], dtype=str)
+    return records | dict(zip(EXTRA_COLUMNS, (users, work, jobs.deadline[rows]), strict=True))

@@ -1,0 +1,114 @@
+"""How the adaptive scheduler decides: its options, by default and as printed."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from malleable.cluster.matching import check_solver, check_solver_name, resource_shares
+from malleable.domain import RATE, WEIGHT, check_amount, shown
+from malleable.jobs.table import Floats
+
+__all__ = ["Adaptive"]
+
+
+@dataclass(frozen=True)
+class Adaptive:
+    """The adaptive scheduler of 2011 for heterogeneous clusters.
+
+    Parameters
+    ----------
+    grouped : bool
+        Match classes with groups of nodes that are alike; False: with single nodes.
+    by_slots : bool
+        A node's execution rate for a class is slots / execution time; False: 1 / execution time.
+    fallback : bool
+        A slot that no suggested class can use runs any class, so that none idles while a task waits.
+    guard : float
+        Above 0: a slot is refused to a class whose tasks take more than ``guard`` x (wait + run) on
+        other nodes, as estimated. Slots may then idle while tasks wait.
+    threshold : float
+        Solve the programs again when a rate moved by more than this part of it; 0: at every arrival.
+    memory : float
+        Arrivals of this age [s] count 1 / e in arrival rates; infinity: the plain average.
+    max_wait : float
+        A job that had no task started for so long [s] though some could start goes first; infinity:
+        never.
+    patience : float
+        For so long [s] since a job last had a task started, another of its user and class may
+        go before it because it has a block on the node; 0: never.
+    placement : bool
+        Copies of blocks go to nodes that the job's class is suggested to.
+    solver : {"auto", "highs", "scipy"}
+        As for `malleable.match_classes`.
+    name : str
+        What records and summaries call it.
+
+    Notes
+    -----
+    As printed (section 6.2 of the paper) is `Adaptive.literal`. The rules of job selection, which the
+    paper leaves out, are in docs/deviations.md.
+    """
+
+    grouped: bool = True
+    by_slots: bool = True
+    fallback: bool = True
+    guard: float = 0.0
+    threshold: float = 0.2
+    memory: float = 3600.0
+    max_wait: float = 3600.0
+    patience: float = 10.0
+    placement: bool = True
+    solver: str = "auto"
+    name: str = "adaptive"
+
+    def __post_init__(self) -> None:
+        for field, infinite in (
+            ("guard", False),
+            ("threshold", False),
+            ("memory", True),
+            ("max_wait", True),
+            ("patience", False),
+        ):
+            value = getattr(self, field)
+            if isinstance(value, bool) or not isinstance(value, (int, float)):
+                raise ValueError(f"{field} = {shown(value)}: not a number")
+            if not (infinite and value == math.inf):
+                check_amount(field, value, RATE if field == "memory" else WEIGHT)
+        check_solver_name(self.solver)
+
+    @classmethod
+    def literal(cls, max_wait: float = math.inf) -> Adaptive:
+        """As printed: nodes one by one, no fallback, solved at every arrival, nothing forgotten.
+
+        Jobs can starve; ``max_wait`` [s], which is not in the paper, ends that.
+        """
+        return cls(
+            grouped=False,
+            by_slots=False,
+            fallback=False,
+            threshold=0.0,
+            memory=math.inf,
+            max_wait=max_wait,
+            patience=0.0,
+            name="adaptive-literal",
+        )
+
+    def core_options(self) -> dict[str, Any]:
+        """What the core is told."""
+        return {
+            "by_slots": bool(self.by_slots),
+            "fallback": bool(self.fallback),
+            "guard": float(self.guard),
+            "threshold": float(self.threshold),
+            "memory": float(self.memory),
+            "max_wait": float(self.max_wait),
+            "patience": float(self.patience),
+        }
+
+    def matcher(self) -> Callable[[Floats, Floats, Floats], Floats]:
+        """A function of arrival rates, execution rates and numbers of nodes that gives shares."""
+        return functools.partial(resource_shares, solver=check_solver(self.solver))

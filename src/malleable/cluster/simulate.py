@@ -1,0 +1,503 @@
+"""Tasks on the nodes of a cluster: every policy on the same jobs."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from malleable import _core
+from malleable.cluster.nodes import Cluster, read_cluster
+from malleable.cluster.outcome import (
+    records_of,
+    slowdown_of,
+    summary_of,
+)
+from malleable.cluster.policy import Adaptive
+from malleable.cluster.series import advance
+from malleable.cluster.slots import slots_of, task_records
+from malleable.cluster.table import ClusterJobs, checked_rates
+from malleable.domain import check_whole
+from malleable.estimates import error_sigma, lognormal_errors
+from malleable.jobs.table import Floats
+from malleable.objective import Objective, parse_objective
+from malleable.policies import policy_names, policy_of
+from malleable.result import SimulationResult
+from malleable.slotted.table import checked_estimates
+from malleable.views import counted
+
+__all__ = ["CLUSTER_POLICIES", "policy_name", "run"]
+
+CLUSTER_POLICIES = policy_names("cluster")
+
+
+_Speedups = tuple[float | Floats | None, ...] | None
+
+
+def policy_name(policy: Any) -> str:
+    """What records and summaries call a policy: its name, or that of a function or class."""
+    if isinstance(policy, str):
+        return policy
+    return str(getattr(policy, "name", None) or getattr(policy, "__name__", type(policy).__name__))
+
+
+class _Function:
+    """A function of the view as a policy."""
+
+    def __init__(self, decide: Callable[[dict[str, Any]], Any]) -> None:
+        self.decide = decide
+
+
+def _policy(
+    policy: Any,
+    objective: str,
+    hysteresis: float,
+    effort: int | None,
+    at_least_one: bool,
+    by_user: bool,
+    settings: Mapping[str, Any],
+    tables: _Speedups,
+) -> Any:
+    if isinstance(policy, _core.ClusterPolicy):
+        return policy
+    if policy in ("adaptive", "adaptive-literal"):
+        policy = Adaptive() if policy == "adaptive" else Adaptive.literal()
+    if isinstance(policy, Adaptive):
+        return _core.ClusterAdaptive(
+            policy.core_options(), policy.matcher(), bool(policy.grouped), bool(policy.placement)
+        )
+    if isinstance(policy, str):
+        goal, code = _goal(objective)
+        family = policy_of("cluster", policy).family
+        if policy == "fifo" and not by_user:
+            return _core.ClusterFifo()
+        if family == "epoch":
+            return _core.ClusterEpoch(
+                policy,
+                bool(goal.is_max),
+                code,
+                float(hysteresis),
+                effort,
+                bool(at_least_one),
+                by_user,
+                bool(settings.get("gang", False)),
+                float(settings.get("pool_minimum", 0.0)),
+            )
+        exponents: list[float] = []
+        useful: list[int] = []
+        if policy == "hesrpt" and (tables is not None or "rates" in settings):
+            exponents, useful = _exponents(tables, settings)
+        return _core.ClusterSrpt(
+            policy,
+            float(settings.get("speedup", 1.0)),
+            settings.get("rates", []),
+            exponents,
+            useful,
+            by_user,
+        )
+    style = str(getattr(policy, "style", "targets"))
+    own = policy if hasattr(policy, "decide") or hasattr(policy, "choose") else _Function(policy)
+    return _core.ClusterCallback(
+        own,
+        style,
+        bool(getattr(policy, "depends_on_time", False)),
+        hasattr(own, "task_finished"),
+    )
+
+
+def _goal(objective: str) -> tuple[Objective, int]:
+    """The objective and the code of its one kind, which must not need what cluster jobs lack."""
+    goal = parse_objective(objective)
+    kind = goal.kind()
+    if kind is None or kind.uses_sla or kind.custom:
+        raise ValueError(f"objective = {objective!r}: not one that cluster jobs have data for")
+    return goal, int(goal.kinds[0])
+
+
+def _flowflex(
+    jobs: ClusterJobs, objective: str, effort: int | None, believed: Floats, by_user: bool
+) -> Any:
+    """FlowFlex on flows of jobs (a job without one is its own)."""
+    goal, code = _goal(objective)
+    flows = _numbers(jobs.flow, []) if jobs.flow is not None else np.arange(len(jobs))
+    work = (believed * np.stack([jobs.maps, jobs.reduces], axis=1)).sum(axis=1)
+    return _core.ClusterFlow(
+        bool(goal.is_max),
+        code,
+        0 if effort is None else int(effort),
+        by_user,
+        flows.astype(np.int64),
+        work,
+    )
+
+
+def _exponents(speedups: _Speedups, settings: Mapping[str, Any]) -> tuple[list[float], list[int]]:
+    """By job: the p of s^p that comes nearest to its rates, and how many slots still speed it up."""
+    common = np.array(settings["rates"]) if "rates" in settings else settings.get("speedup", 1.0)
+    known: dict[int, tuple[float, int]] = {}
+    rows = []
+    for given in speedups if speedups is not None else (None,) * settings["jobs"]:
+        own = common if given is None else given
+        if id(own) not in known:
+            known[id(own)] = _exponent(own)
+        rows.append(known[id(own)])
+    return [p for p, _ in rows], [most for _, most in rows]
+
+
+def _exponent(rates: float | Floats) -> tuple[float, int]:
+    if isinstance(rates, float):
+        return rates, 1 << 62
+    slots = np.log(np.arange(1.0, len(rates) + 1))
+    gain = np.log(rates / rates[0])
+    # Least squares in logarithms, through one slot.
+    p = float(slots @ gain / (slots @ slots)) if len(rates) > 1 else 0.0
+    return min(max(p, 0.0), 1.0), int(np.argmax(rates)) + 1
+
+
+def _rates(jobs: ClusterJobs, slots: int) -> dict[str, Any]:
+    """Rates of the jobs that have their own, one row after the other."""
+    tables: list[Floats] = []
+    for row, own in enumerate(jobs.speedup or ()):
+        if isinstance(own, float):
+            most = max(1, min(slots, int(max(jobs.maps[row], jobs.reduces[row]))))
+            tables.append(np.arange(1.0, most + 1) ** own)
+        else:
+            tables.append(np.empty(0) if own is None else own)
+    offset = np.concatenate([[0], np.cumsum([len(own) for own in tables])])
+    return {
+        "rate_offset": offset.astype(np.int64),
+        "rates": np.concatenate([*tables, np.empty(0)]),
+    }
+
+
+def _nodes(cluster: Cluster) -> dict[str, Any]:
+    return {
+        "map_slots": cluster.map_slots,
+        "reduce_slots": cluster.reduce_slots,
+        "rate": cluster.rate,
+        "type": cluster.type,
+        "rack": cluster.rack,
+        "storage": cluster.storage,
+        "link": cluster.link,
+        "rack_link": cluster.rack_link,
+        "generic": cluster.generic,
+    }
+
+
+def _numbers(words: tuple[str, ...] | None, known: list[str]) -> npt.NDArray[np.int64]:
+    place = {word: k for k, word in enumerate(known)}
+    for word in words or ():
+        if word not in place:
+            place[word] = len(place)
+            known.append(word)
+    return np.array([place[word] for word in words or ()], dtype=np.int64)
+
+
+def _jobs(jobs: ClusterJobs, cluster: Cluster) -> tuple[dict[str, Any], list[str]]:
+    columns: dict[str, Any] = {
+        "arrival": jobs.arrival,
+        "maps": jobs.maps,
+        "reduces": jobs.reduces,
+        "map_seconds": jobs.map_seconds,
+        "reduce_seconds": jobs.reduce_seconds,
+        "shuffle": jobs.shuffle,
+        "block": jobs.block,
+        "shuffle_bytes": jobs.shuffle_bytes,
+        "min_map_slots": jobs.min_map_slots,
+        "min_reduce_slots": jobs.min_reduce_slots,
+        "weight": jobs.weight,
+        "deadline": jobs.deadline,
+    }
+    if jobs.map_offset is not None:
+        columns["map_offset"] = jobs.map_offset
+    if jobs.after is not None:
+        columns |= {"after_offset": jobs.after_offset, "after": jobs.after}
+    if jobs.reduce_offset is not None:
+        columns["reduce_offset"] = jobs.reduce_offset
+    users = list(cluster.users)
+    if jobs.user is not None:
+        columns["user"] = _numbers(jobs.user, users)
+    if jobs.user is not None and cluster.users:
+        named = [cluster.users.get(user, (0.0, 1.0)) for user in users]
+        columns["user_minimum"] = np.array([minimum for minimum, _ in named])
+        columns["user_priority"] = np.array([priority for _, priority in named])
+    if jobs.program is not None:
+        columns["group"] = _numbers(jobs.program, [])
+    return columns, users
+
+
+def _estimates(jobs: ClusterJobs, estimates: Any, split_copy: bool, seed: int) -> Floats | None:
+    """Believed seconds of a task, map and reduce of every job in turn; None: the core's own."""
+    if estimates is None:
+        return None
+    if isinstance(estimates, str):
+        if estimates != "learn":
+            raise ValueError(f"estimates = {estimates!r}: expected 'learn', a number or an array")
+        return None
+    sigma = error_sigma(estimates)
+    if sigma is None:
+        return checked_estimates("estimates", estimates, len(jobs), 2).reshape(-1)
+    reduce_work = jobs.reduce_work - (jobs.reduces * jobs.shuffle if split_copy else 0.0)
+    truth = np.zeros((len(jobs), 2))
+    np.divide(jobs.map_work, jobs.maps, out=truth[:, 0], where=jobs.maps > 0)
+    np.divide(reduce_work, jobs.reduces, out=truth[:, 1], where=jobs.reduces > 0)
+    errors = lognormal_errors(sigma, truth.shape, np.random.default_rng(seed))
+    return (truth * errors).reshape(-1)
+
+
+def run(
+    jobs: Any,
+    policy: Any,
+    *,
+    rng: np.random.Generator | int | None = None,
+    estimates: Any = None,
+    cluster: Cluster | Mapping[str, Any] | str | None = None,
+    load: float | None = None,
+    objective: str = "sum:response",
+    hysteresis: float = 0.0,
+    effort: int | None = None,
+    at_least_one: bool = False,
+    by_user: bool | None = None,
+    records: bool | None = None,
+    trace: bool = False,
+    horizon: float | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    **options: Any,
+) -> SimulationResult:
+    """Simulate one policy on a cluster.
+
+    Parameters
+    ----------
+    jobs : ClusterJobs
+    policy : str or object
+        ``flex``, ``fair`` and ``wdeq`` decide for map and for reduce slots apart; ``fifo``; ``srpt``,
+        ``max-srpt``, ``split-srpt``, ``asrpt``, ``hesrpt`` on estimated work left; ``flowflex`` on
+        flows (generic slots); ``adaptive``, ``adaptive-literal`` or a
+        `malleable.Adaptive`, which choose for each node and so know no ``delay`` and ``by_user`` but have
+        rules of their own. One of your own: a
+        function of a view (a mapping of arrays, one row a job with ready tasks: ``job``, ``running``,
+        ``most``, ``minimum``, ``work``, ``size``, ``user``, ``arrival``, ``weight``, ``deadline``; and
+        ``pool``, ``now``, ``slots``) that gives slots, or with ``style = "ranks"`` numbers, the least
+        first; or an object with ``style = "node"`` and ``choose(state, node, pool)``, which gives a job
+        and a phase (0 map, 1 reduce) or None.
+    rng : numpy Generator or seed, optional
+        Of noise, failures and the places of blocks: the same for every policy.
+    estimates : optional
+        Task times as policies see them: None: the true means of each job and phase; a number sigma:
+        those times exp(sigma Z), Z standard normal and drawn once; ``"learn"``: ``prior``, or the
+        mean of earlier runs of the same program, until tasks have finished, then their mean; an
+        array or sequence of shape (J, 2): seconds of a map and of a reduce task of each job,
+        copying included (without ``split_copy``), finite and at least 0.
+    cluster : Cluster, mapping or path
+        See `malleable.read_cluster`.
+    load : float, optional
+        Instead of a cluster: as many slots as give this load (`Cluster.for_load`).
+    objective, hysteresis, effort
+        Of FLEX, as for `malleable.Epoch`.
+    at_least_one : bool
+        Minima are 1 at least (FLEX, section 4.2: so that every ready phase is measured soon).
+    by_user : bool, optional
+        Users share slots first (waterline weighted by priority, minima), then the policy decides for
+        each user's jobs; by default where the cluster names users. Not for ``adaptive`` and policies
+        of one's own.
+    records : bool, optional
+        Keep one record a job (default).
+    trace : bool
+        Keep every start and end of a task in ``result.trace``, one row a task in ``result.tasks``, and in
+        records the slots that jobs really held.
+    horizon : float, optional
+        Stop then [s].
+    progress : callable, optional
+        Called with finished jobs and all jobs.
+    **options
+        ``epoch`` [0.5 s] between decisions (0: at every event); ``heartbeat`` [0 s] of nodes (0: free
+        slots are offered at once); ``tasks_per_heartbeat`` [0: all]; ``slow_start`` [0.05] of the maps
+        that have finished when reduces may start; ``split_copy`` [False]; ``shuffle_steps`` [64], so
+        many times reduce tasks hear of map output to fetch (0: of every map); ``network_epoch`` [0 s: at
+        once] between changes of transfers' rates, for large networks; ``replicas`` [0] of each
+        block; ``delay`` [0 s] that a job waits for a local slot, then ``rack_delay`` [0 s] for one in
+        a rack with a block of its own; ``noise`` [0], standard deviation of
+        the logarithm of task times; ``straggler_share`` [0], ``straggler_factor`` [1]; ``failure`` [0]
+        probability of an attempt; ``lose_output`` [True]: finished maps on a node that leaves run again
+        while reduce tasks of their job have not started or not copied everything; ``speedup`` [1]: s
+        tasks of a phase together do s^speedup, or what a list says of 1, 2, ... tasks (a job's own
+        goes first); ``in_order`` [False]: FLEX's targets are filled in its order, the first job's wholly
+        before the next one's, instead of evenly; ``prior`` [1 s]; ``ageing`` [0 s: never]: a job whose
+        ready tasks have waited so long without one that runs goes first, with one task; ``gang``
+        [False]: minima are gang sizes, of a phase run no tasks or at least so many;
+        ``pool_minimum`` [0]: the part
+        of each kind of slots that all jobs are guaranteed in equal shares (flex, fair, wdeq).
+
+    Returns
+    -------
+    SimulationResult
+
+    Raises
+    ------
+    ValueError
+        Wrong input, or a job that no node can run.
+
+    Notes
+    -----
+    O(log) a task and less in batches, a decision what `malleable.Epoch` takes. Tasks are never taken
+    back. Where disks or links of the cluster are limited, blocks and shuffled bytes cross them as
+    fluids (max-min fair): one transfer for each map task that reads and each reduce task that copies,
+    whose cost grows with the nodes that hold something for it. Source: FLEX, sections 1 and 4.2;
+    FlowFlex, section 5.2; for metrics of users: adaptive, section 5.
+    """
+    if not isinstance(jobs, ClusterJobs):
+        raise ValueError(f"jobs: a ClusterJobs is needed, not {type(jobs).__name__}")
+    name = policy_name(policy)
+    place = _place(jobs, cluster, load)
+    settings = _options({**place.options, **options})
+    seed = _seed(rng)
+    shared = by_user if by_user is not None else bool(place.users) and jobs.user is not None
+    split = bool(settings.get("split_copy", False))
+    believed = _estimates(jobs, estimates, split, seed)
+    settings |= {
+        "jobs": len(jobs),
+        "seed": seed,
+        "learn": isinstance(estimates, str),
+        "trace": bool(trace),
+    }
+    end = math.inf if horizon is None else float(horizon)
+    if math.isnan(end) or end < 0.0:
+        raise ValueError(f"horizon = {horizon}: must be at least 0")
+    kind = parse_objective(objective).kind()
+    if kind is not None and kind.needs_deadline and not np.isfinite(jobs.deadline).all():
+        row = int(np.flatnonzero(~np.isfinite(jobs.deadline))[0])
+        raise ValueError(f"deadline[{row}] = {jobs.deadline[row]}: {objective} needs a deadline")
+    if settings.get("gang"):
+        _check_gangs(jobs, place)
+    columns, users = _jobs(jobs, place)
+    if jobs.speedup is not None:
+        columns |= _rates(jobs, int(place.map_slots.sum() + place.reduce_slots.sum()))
+    changes = {
+        "time": np.array([when for when, _, _ in place.changes], dtype=np.float64),
+        "node": np.array([node for _, node, _ in place.changes], dtype=np.int64),
+        "up": np.array([up for _, _, up in place.changes], dtype=np.uint8),
+    }
+    if policy == "flowflex":
+        if not place.generic:
+            raise ValueError("flowflex: needs a cluster with generic slots (nodes with 'slots')")
+        known = _estimates(jobs, 0.0 if estimates is None else estimates, split, seed)
+        if known is None:
+            known = np.full(2 * len(jobs), float(settings.get("prior", 1.0)))
+        policy = _flowflex(jobs, objective, effort, known.reshape(-1, 2), shared)
+    simulation = _core.ClusterSimulation(
+        _nodes(place),
+        columns,
+        settings,
+        changes,
+        believed,
+        _policy(
+            policy, objective, hysteresis, effort, at_least_one, shared, settings, jobs.speedup
+        ),
+    )
+    began = time.perf_counter()
+    complete, series = advance(simulation, jobs, place, end, progress)
+    seconds = time.perf_counter() - began
+    totals, found = simulation.totals(), simulation.records()
+    summary = summary_of(jobs, totals, found, users)
+    latency = simulation.latency()
+    timing = {name: seconds}
+    if len(latency):
+        timing[f"{name} decision p50"] = float(np.quantile(latency, 0.5))
+        timing[f"{name} decision p99"] = float(np.quantile(latency, 0.99))
+    keep = True if records is None else records
+    traced = None
+    if trace:
+        traced = simulation.trace()
+        traced["slot"] = slots_of(traced, place)
+    return SimulationResult(
+        model="cluster",
+        records=records_of(jobs, name, found, traced) if keep else None,
+        summary={name: summary},
+        slowdown={name: slowdown_of(jobs, found)},
+        timing=timing,
+        complete=complete,
+        trace=None if traced is None else {name: traced},
+        tasks=None if traced is None else task_records(traced, name, jobs.arrival),
+        series={name: series},
+    )
+
+
+def _seed(rng: np.random.Generator | int | None) -> int:
+    if rng is None or isinstance(rng, np.random.Generator):
+        return int(np.random.default_rng(rng).integers(2**63))
+    return int(rng)
+
+
+def _place(jobs: ClusterJobs, cluster: Any, load: float | None) -> Cluster:
+    if cluster is None:
+        if load is None:
+            raise ValueError("cluster: missing (or give a load)")
+        return Cluster.for_load(jobs, load, generic=jobs.flow is not None)
+    if load is not None:
+        raise ValueError("load: only without a cluster")
+    return cluster if isinstance(cluster, Cluster) else read_cluster(cluster)
+
+
+_LIMITS: dict[str, tuple[float, float]] = {
+    "epoch": (0.0, math.inf),
+    "heartbeat": (0.0, math.inf),
+    "slow_start": (0.0, 1.0),
+    "delay": (0.0, math.inf),
+    "rack_delay": (0.0, math.inf),
+    "network_epoch": (0.0, math.inf),
+    "noise": (0.0, 10.0),
+    "straggler_share": (0.0, 1.0),
+    "straggler_factor": (0.0, math.inf),
+    "failure": (0.0, 0.99),
+    "prior": (0.0, math.inf),
+    "ageing": (0.0, math.inf),
+    "pool_minimum": (0.0, 1.0),
+}
+_WHOLE = {"shuffle_steps": 1 << 31, "replicas": 1000, "tasks_per_heartbeat": 1 << 20}
+_FLAGS = ("split_copy", "gang", "in_order", "lose_output")
+
+
+def _options(given: Mapping[str, Any]) -> dict[str, Any]:
+    checked: dict[str, Any] = {}
+    for name, value in given.items():
+        if name == "speedup":
+            rates = checked_rates("speedup", value)
+            checked |= {"speedup": rates} if isinstance(rates, float) else {"rates": rates.tolist()}
+        elif name in _LIMITS:
+            low, high = _LIMITS[name]
+            if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
+                raise ValueError(f"{name} = {value!r}: not a number")
+            if not low <= float(value) <= high or math.isinf(float(value)):
+                raise ValueError(f"{name} = {value}: must be from {low:g} to {high:g}, and finite")
+            checked[name] = float(value)
+        elif name in _WHOLE:
+            checked[name] = check_whole(name, value, 0, _WHOLE[name])
+        elif name in _FLAGS:
+            if not isinstance(value, (bool, np.bool_)):
+                raise ValueError(f"{name} = {value!r}: must be true or false")
+            checked[name] = bool(value)
+        else:
+            known = ", ".join(["speedup", *_LIMITS, *_WHOLE, *_FLAGS])
+            raise ValueError(f"{name}: unknown option, expected one of {known}")
+    return checked
+
+
+def _check_gangs(jobs: ClusterJobs, cluster: Cluster) -> None:
+    total = int(cluster.map_slots.sum()), int(cluster.reduce_slots.sum())
+    for field, tasks, minimum, slots in (
+        ("min_map_slots", jobs.maps, jobs.min_map_slots, total[0]),
+        (
+            "min_reduce_slots",
+            jobs.reduces,
+            jobs.min_reduce_slots,
+            total[0 if cluster.generic else 1],
+        ),
+    ):
+        for row in np.flatnonzero(np.minimum(tasks, minimum) > slots)[:1]:
+            raise ValueError(
+                f"{field}[{row}] = {minimum[row]}: the gang never fits on {counted(slots, 'slot')}"
+            )

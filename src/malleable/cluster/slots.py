@@ -1,0 +1,111 @@
+"""Which slots tasks ran on: numbers from the trace of a run, for readers of Batsim's records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from heapq import heappop, heappush
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from malleable.cluster.nodes import Cluster
+from malleable.jobs.table import Integers
+from malleable.records import job_records
+
+__all__ = ["TASK_COLUMNS", "interval_text", "job_slots", "slots_of", "task_records"]
+
+TASK_COLUMNS = ("job", "phase", "task", "node")
+_START, _END, _LOST = 0, 1, 4
+
+
+def slots_of(trace: Mapping[str, npt.NDArray[Any]], cluster: Cluster) -> Integers:
+    """The slot of every row of a trace: the lowest of its node's that is free when the task starts.
+
+    Slots are numbered from 0, node by node, on a node those of maps before those of reduces.
+    Where an output is lost no slot is concerned: -1. O(rows log slots of a node).
+    """
+    pools = 1 if cluster.generic else 2
+    counts = np.zeros((len(cluster), 2), dtype=np.int64)
+    counts[:, 0] = cluster.map_slots
+    if pools == 2:
+        counts[:, 1] = cluster.reduce_slots
+    base = np.concatenate([[0], np.cumsum(counts.reshape(-1))])[:-1].tolist()
+    free: dict[int, list[int]] = {}
+    held: dict[tuple[int, int, int], tuple[int, int]] = {}
+    sizes = counts.reshape(-1).tolist()
+    found = np.zeros(len(trace["kind"]), dtype=np.int64)
+    columns = (trace[name].tolist() for name in ("kind", "job", "phase", "task", "node"))
+    for row, (kind, job, phase, task, node) in enumerate(zip(*columns, strict=True)):
+        if kind == _START:
+            pool = 2 * node + (phase if pools == 2 else 0)
+            own = free.get(pool)
+            if own is None:
+                own = free[pool] = list(range(sizes[pool]))
+            slot = heappop(own)
+            held[job, phase, task] = pool, slot
+        elif kind == _LOST:
+            found[row] = -1
+            continue
+        else:
+            pool, slot = held.pop((job, phase, task))
+            heappush(free[pool], slot)
+        found[row] = base[pool] + slot
+    return found
+
+
+def interval_text(slots: Integers) -> str:
+    """Sorted slots without repetition as Batsim writes them: ``0-3 7``."""
+    if not len(slots):
+        return ""
+    breaks = np.flatnonzero(np.diff(slots) > 1) + 1
+    firsts = slots[np.concatenate([[0], breaks])].tolist()
+    lasts = slots[np.concatenate([breaks - 1, [len(slots) - 1]])].tolist()
+    return " ".join(f"{a}" if a == b else f"{a}-{b}" for a, b in zip(firsts, lasts, strict=True))
+
+
+def job_slots(trace: Mapping[str, npt.NDArray[Any]], rows: npt.NDArray[Any]) -> list[str]:
+    """For each of these jobs all slots that it ever held."""
+    most = int(trace["slot"].max(initial=0)) + 1
+    held = trace["slot"] >= 0
+    pairs = np.unique(trace["job"][held] * most + trace["slot"][held])
+    job, slot = pairs // most, pairs % most
+    first = np.searchsorted(job, rows, side="left").tolist()
+    last = np.searchsorted(job, rows, side="right").tolist()
+    return [interval_text(slot[a:b]) for a, b in zip(first, last, strict=True)]
+
+
+def task_records(
+    trace: Mapping[str, npt.NDArray[Any]], policy: str, arrival: npt.NDArray[Any]
+) -> dict[str, npt.NDArray[Any]]:
+    """One row for each attempt that ended, in the order of the starts.
+
+    Columns as of jobs, every task being a job of one slot; ``name`` is ``job/phase/task``, and
+    `TASK_COLUMNS` come after. Attempts that failed or were killed have ``success`` 0.
+    """
+    order = np.lexsort((np.arange(len(trace["time"])), trace["task"], trace["phase"], trace["job"]))
+    starts = trace["kind"][order] == _START
+    # A task's attempts follow each other: after a start comes its own end, if it ended.
+    closed = starts[:-1] & ~starts[1:]
+    begin, end = order[:-1][closed], order[1:][closed]
+    turn = np.argsort(begin, kind="stable")
+    begin, end = begin[turn], end[turn]
+    job, phase, task, node = (trace[name][begin] for name in TASK_COLUMNS)
+    start, finish = trace["time"][begin], trace["time"][end]
+    named = zip(job, phase, task, strict=True)
+    records = job_records(
+        "cluster",
+        policy,
+        np.arange(len(begin)),
+        [f"{j}/{'reduce' if p else 'map'}/{t}" for j, p, t in named],
+        arrival=arrival[job],
+        start=start,
+        map_completion=finish,
+        completion=finish,
+        size=finish - start,
+        requested_time=-1.0,
+        held=trace["slot"][begin].astype(str),
+        success=trace["kind"][end] == _END,
+    )
+    own = (job, np.where(phase == 1, "reduce", "map"), task, node)
+    return records | dict(zip(TASK_COLUMNS, own, strict=True))

@@ -1,0 +1,374 @@
+"""Jobs made of map and reduce tasks: the table, jobs of flows, and a generator."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from malleable import views
+from malleable.columns import wholes_of
+from malleable.domain import (
+    BYTES,
+    LATEST_TIME,
+    RATE,
+    WEIGHT,
+    WORK,
+    Table,
+    as_numbers,
+    check_amount,
+    check_moments,
+    checked_positive,
+    floats,
+    shown,
+)
+from malleable.files.advice import AdvisedError
+from malleable.flows.table import Flows
+from malleable.jobs.table import ALL_SLOTS, Floats, Integers
+from malleable.values import by_value
+from malleable.views import counted
+
+__all__ = ["ClusterJobs", "cluster_flows", "generate_cluster_jobs"]
+
+
+_LIMITS = {"weight": WEIGHT, "block": BYTES, "shuffle_bytes": BYTES}
+
+
+def _frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    array.flags.writeable = False
+    return array
+
+
+def _amounts(
+    field: str, values: Any, count: int, infinite: bool = False, of: str = "maps"
+) -> Floats:
+    array = np.array(as_numbers(field, values), dtype=np.float64, order="C")
+    array = np.full(count, array) if array.ndim == 0 else array
+    if array.ndim != 1:
+        raise ValueError(f"{field} has {counted(array.ndim, 'dimension')}, expected 1")
+    if len(array) != count:
+        raise ValueError(f"{field} has {counted(len(array), 'entry')} but {of} has {count}")
+    if infinite:
+        for row in np.flatnonzero(~((np.abs(array) <= LATEST_TIME) | (array == math.inf)))[:1]:
+            raise ValueError(
+                f"{field}[{row}] = {array[row]}: must be a time from -1e12 to 1e12 seconds "
+                "(none: infinity)"
+            )
+    elif field == "arrival":
+        check_moments(field, array)
+    else:
+        _LIMITS.get(field, WORK).check(field, array)
+    return _frozen(array)
+
+
+def _counts(field: str, values: Any, count: int | None) -> Integers:
+    return _frozen(wholes_of(field, values, count, 0, 1 << 31, "maps"))
+
+
+def _tasks(field: str, values: Any, count: int, tasks: Integers) -> tuple[Floats, Integers | None]:
+    """Seconds of the tasks: one number a job, or the rows of a list of lists with its offsets."""
+    nested = not np.isscalar(values) and any(not np.isscalar(row) for row in values)
+    if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype != object:
+        nested = False
+    if not nested:
+        return _amounts(field, values, count), None
+    rows = [floats(f"{field}[{row}]", own).reshape(-1) for row, own in enumerate(values)]
+    if len(rows) != count:
+        raise ValueError(f"{field} has {counted(len(rows), 'entry')} but maps has {count}")
+    for row, own in enumerate(rows):
+        if len(own) != tasks[row]:
+            raise ValueError(
+                f"{field}[{row}]: {counted(len(own), 'time')} for {counted(tasks[row], 'task')}"
+            )
+        for bad in own[~((own >= WORK.least) & (own <= WORK.most) | (own == 0.0))][:1]:
+            check_amount(f"{field}[{row}]", bad, WORK)
+    offset = np.concatenate([[0], np.cumsum([len(own) for own in rows])]).astype(np.int64)
+    flat = np.concatenate(rows) if rows else np.empty(0)
+    return _frozen(np.ascontiguousarray(flat, dtype=np.float64)), _frozen(offset)
+
+
+def _after(
+    rows: Sequence[Sequence[int]] | None, count: int
+) -> tuple[Integers | None, Integers | None]:
+    if rows is None:
+        return None, None
+    if len(rows) != count:
+        raise ValueError(f"after has {counted(len(rows), 'entry')} but maps has {count}")
+    lists = [np.unique(np.asarray(row, dtype=np.int64)) for row in rows]
+    offset = np.concatenate([[0], np.cumsum([len(row) for row in lists])]).astype(np.int64)
+    flat = np.concatenate([*lists, np.empty(0, dtype=np.int64)]).astype(np.int64)
+    return _frozen(offset), _frozen(flat)
+
+
+def checked_rates(field: str, value: Any) -> float | Floats:
+    """An exponent from 0 to 1, or what 1, 2, ... tasks do together; ValueError names ``field``."""
+    if isinstance(value, bool):
+        raise ValueError(f"{field} = {shown(value)}: not a number or rates")
+    try:
+        given = np.array(as_numbers(field, value), dtype=np.float64)
+    except ValueError:
+        raise ValueError(f"{field} = {shown(value)}: not a number or rates") from None
+    if given.ndim == 0:
+        if not 0.0 <= float(given) <= 1.0:
+            raise ValueError(f"{field} = {shown(value)}: must be from 0 to 1")
+        return float(given)
+    if given.ndim != 1 or not len(given):
+        raise ValueError(f"{field}: rates of 1, 2, ... tasks are one list")
+    RATE.check(field, given)
+    for place in np.flatnonzero(np.diff(given) < 0)[:1]:
+        raise ValueError(
+            f"{field}[{place + 1}] = {given[place + 1]}: more tasks must not do less than fewer do"
+        )
+    return _frozen(given)
+
+
+def _speedups(values: Sequence[Any] | None, count: int) -> tuple[float | Floats | None, ...] | None:
+    if values is None:
+        return None
+    if np.isscalar(values) or len(values) != count:
+        size = 1 if np.isscalar(values) else len(values)
+        raise ValueError(f"speedup has {counted(size, 'entry')} but maps has {count}")
+    return tuple(
+        None if value is None else checked_rates(f"speedup[{row}]", value)
+        for row, value in enumerate(values)
+    )
+
+
+def _labels(field: str, values: Sequence[Any] | None, count: int) -> tuple[str, ...] | None:
+    if values is None:
+        return None
+    words = (str(values),) * count if isinstance(values, str) else tuple(str(v) for v in values)
+    if len(words) != count:
+        raise ValueError(f"{field} has {counted(len(words), 'entry')} but maps has {count}")
+    return words
+
+
+@by_value()
+class ClusterJobs(Table):
+    """A table of jobs with map tasks, then reduce tasks.
+
+    Parameters
+    ----------
+    maps : array_like of int, shape (J,)
+        Number of map tasks; 0 is allowed.
+    map_seconds : array_like
+        Time of a map task on a node of rate 1 [s]: a number, one a job, or for each job a list with
+        one a task; 0, or from 1e-12 to 1e15, and so is what a job's tasks take together.
+    reduces, reduce_seconds : as the two above
+        A reduce task's own time, after its copying; 0 by default.
+    arrival : array_like or float
+        [s], from 0 to 1e12; any order.
+    shuffle : array_like or float
+        Seconds that each reduce task of the job copies at least [s]; see
+        `malleable.cluster.simulate.run`.
+    shuffle_bytes : array_like or float
+        Bytes that all map tasks of the job together leave for its reduce tasks, which take time on
+        clusters whose disks or links are limited. Not part of ``reduce_work``.
+    block : array_like or float
+        Bytes that each map task reads (clusters with replicas).
+    min_map_slots, min_reduce_slots : array_like of int
+        Guaranteed while the job has work there.
+    weight, deadline : array_like or float
+        0, or from 1e-12 to 1e12, 1 by default; absolute [s], up to 1e12, none by default.
+    speedup : sequence, optional
+        By job: None (as the simulation says), p (s running tasks of a phase together do s^p), or the
+        rates of 1, 2, ... running tasks together, which never fall; beyond the last as there.
+    after : sequence of sequences of int, optional
+        Rows of the jobs that must have finished before this one comes.
+    flow : sequence of str, optional
+        Which flow each job belongs to.
+    user, program, name : sequence of str, optional
+        Whose job it is; which program it runs again (estimates learn from earlier runs); its name.
+
+    Attributes
+    ----------
+    map_work, reduce_work : ndarray of float64, shape (J,)
+        Slot-seconds on nodes of rate 1; copying counts as reduce work.
+
+    Raises
+    ------
+    ValueError
+        Names the field, the first bad row (from 0) and its value.
+    """
+
+    def __init__(
+        self,
+        maps: npt.ArrayLike,
+        map_seconds: Any,
+        reduces: npt.ArrayLike = 0,
+        reduce_seconds: Any = 0.0,
+        *,
+        arrival: npt.ArrayLike = 0.0,
+        shuffle: npt.ArrayLike = 0.0,
+        shuffle_bytes: npt.ArrayLike = 0.0,
+        block: npt.ArrayLike = 0.0,
+        min_map_slots: npt.ArrayLike = 0,
+        min_reduce_slots: npt.ArrayLike = 0,
+        weight: npt.ArrayLike = 1.0,
+        deadline: npt.ArrayLike = math.inf,
+        speedup: Sequence[Any] | None = None,
+        after: Sequence[Sequence[int]] | None = None,
+        flow: Sequence[str] | None = None,
+        user: Sequence[str] | None = None,
+        program: Sequence[str] | None = None,
+        name: Sequence[str] | None = None,
+    ) -> None:
+        self.maps = _counts("maps", maps, None)
+        count = len(self.maps)
+        self.reduces = _counts("reduces", reduces, count)
+        self.map_seconds, self.map_offset = _tasks("map_seconds", map_seconds, count, self.maps)
+        self.reduce_seconds, self.reduce_offset = _tasks(
+            "reduce_seconds", reduce_seconds, count, self.reduces
+        )
+        self.arrival = _amounts("arrival", arrival, count)
+        self.shuffle = _amounts("shuffle", shuffle, count)
+        self.shuffle_bytes = _amounts("shuffle_bytes", shuffle_bytes, count)
+        self.block = _amounts("block", block, count)
+        self.min_map_slots = _counts("min_map_slots", min_map_slots, count)
+        self.min_reduce_slots = _counts("min_reduce_slots", min_reduce_slots, count)
+        self.weight = _amounts("weight", weight, count)
+        self.deadline = _amounts("deadline", deadline, count, infinite=True)
+        self.speedup = _speedups(speedup, count)
+        self.after_offset, self.after = _after(after, count)
+        self.flow = _labels("flow", flow, count)
+        self.user = _labels("user", user, count)
+        self.program = _labels("program", program, count)
+        self.name = _labels("name", name, count)
+        self.map_work = _frozen(_work(self.maps, self.map_seconds, self.map_offset))
+        self.reduce_work = _frozen(
+            _work(self.reduces, self.reduce_seconds, self.reduce_offset)
+            + self.reduces * self.shuffle
+        )
+
+    def __len__(self) -> int:
+        return len(self.maps)
+
+    def __repr__(self) -> str:
+        return (
+            f"ClusterJobs({counted(len(self), 'job')}, "
+            f"{counted(int(self.maps.sum()), 'map task')}, "
+            f"{counted(int(self.reduces.sum()), 'reduce task')})"
+        )
+
+    _repr_html_ = views.as_html
+
+
+def _work(tasks: Integers, seconds: Floats, offset: Integers | None) -> Floats:
+    if offset is None:
+        return np.asarray(tasks * seconds, dtype=np.float64)
+    sums = np.concatenate([[0.0], np.cumsum(seconds)])
+    return np.asarray(sums[offset[1:]] - sums[offset[:-1]], dtype=np.float64)
+
+
+def cluster_flows(
+    flows: Flows,
+    task_seconds: float | None = None,
+    *,
+    coarsest: int = 100_000,
+    arrival: npt.ArrayLike | None = None,
+) -> ClusterJobs:
+    """The jobs of flows as cluster jobs of map tasks only, with their precedence.
+
+    Parameters
+    ----------
+    flows : Flows
+        Any reader's.
+    task_seconds : float, optional
+        A job of work W has about W / ``task_seconds`` tasks, at least one and at most ``coarsest``, of
+        equal times. None: as many tasks as its ``max_slots``, what readers of traces take it from.
+    arrival : array_like, shape (F,), optional
+        When each flow comes [s]; as in the table by default.
+
+    Raises
+    ------
+    ValueError
+        A job without maximum and no ``task_seconds``.
+
+    Notes
+    -----
+    With ``task_seconds`` maxima of jobs are dropped: a job may run as many tasks at once as it has.
+    O(jobs + parents).
+    """
+    if task_seconds is None:
+        for row in np.flatnonzero(flows.max_slots == ALL_SLOTS)[:1]:
+            raise AdvisedError(
+                f"job {shown(flows.job_name[row])} has no max_slots that would be its number of tasks",
+                "say task_seconds",
+                "--read task_seconds=S cuts its work into tasks of S seconds",
+            )
+        tasks = flows.max_slots.copy()
+    else:
+        seconds = checked_positive("task_seconds", task_seconds)
+        tasks = np.clip(np.rint(flows.work / seconds), 1, coarsest).astype(np.int64)
+    tasks[flows.work == 0.0] = 0
+    comes = _amounts(
+        "arrival", flows.arrival if arrival is None else arrival, len(flows), of="flows"
+    )
+    return ClusterJobs(
+        tasks,
+        np.divide(flows.work, tasks, out=np.zeros(len(tasks)), where=tasks > 0),
+        arrival=comes[flows.flow],
+        weight=flows.weight[flows.flow],
+        deadline=flows.deadline[flows.flow],
+        after=[
+            flows.parent[flows.parent_offset[row] : flows.parent_offset[row + 1]].tolist()
+            for row in range(len(tasks))
+        ],
+        flow=[flows.name[k] for k in flows.flow.tolist()],
+        name=flows.job_name,
+    )
+
+
+def generate_cluster_jobs(
+    jobs: int,
+    rng: np.random.Generator | int | None = None,
+    *,
+    gap: float = 10.0,
+    mean_maps: float = 50.0,
+    spread: float = 1.5,
+    map_seconds: float = 20.0,
+    reduce_share: float = 0.1,
+    reduce_seconds: float = 60.0,
+    shuffle: float = 10.0,
+    users: int = 1,
+    block: float = 0.0,
+    map_output: float = 0.0,
+) -> ClusterJobs:
+    """Jobs with Poisson arrivals and log-normal numbers of tasks.
+
+    Parameters
+    ----------
+    jobs : int
+    rng : numpy Generator or seed
+    gap : float
+        Mean time between arrivals [s]; 0: all at once.
+    mean_maps, spread : float
+        Mean number of map tasks (at least 1 each) and standard deviation of its logarithm.
+    map_seconds, reduce_seconds, shuffle : float
+        Times of tasks [s].
+    reduce_share : float
+        Reduce tasks for each map task, rounded up; 0: none.
+    users : int
+        Jobs belong to them at random.
+    block, map_output : float
+        What a map task reads, and what it leaves for the shuffle [bytes].
+    """
+    generator = np.random.default_rng(rng)
+    arrival = np.cumsum(generator.standard_exponential(jobs)) * gap if gap > 0 else np.zeros(jobs)
+    draw = generator.lognormal(math.log(mean_maps) - spread**2 / 2, spread, jobs)
+    maps = np.maximum(np.rint(draw), 1).astype(np.int64)
+    owner = generator.integers(users, size=jobs)
+    return ClusterJobs(
+        maps,
+        map_seconds,
+        np.ceil(maps * reduce_share).astype(np.int64),
+        reduce_seconds,
+        arrival=arrival,
+        shuffle=shuffle,
+        shuffle_bytes=maps * map_output,
+        block=block,
+        user=[f"user{u}" for u in owner.tolist()],
+    )

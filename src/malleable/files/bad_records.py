@@ -1,0 +1,98 @@
+"""Malformed records of a trace: one error that counts them, or a warning if they are to be left out."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import TextIO
+
+from malleable.domain import checked_choice
+from malleable.files.advice import AdvisedError
+from malleable.files.reading import DAMAGED, one_line
+
+__all__ = ["BadRecords", "UpToDamage", "trace_lines"]
+
+_SHOWN = 3
+_PART = 4096  # characters
+
+
+class BadRecords:
+    """Counts malformed records and keeps the first few.
+
+    Parameters
+    ----------
+    errors : {"raise", "skip"}
+        What `settle` does about them.
+    noun : str
+        What a record is.
+    """
+
+    def __init__(self, errors: str, noun: str = "jobs") -> None:
+        self.skip = checked_choice("errors", errors, ("raise", "skip")) == "skip"
+        self.noun = noun
+        self.count = 0
+        self._first: list[str] = []
+
+    def add(self, reason: str) -> None:
+        """One record more, and what is wrong with it."""
+        self.count += 1
+        if len(self._first) < _SHOWN:
+            self._first.append(one_line(reason))
+
+    def settle(self, where: str, good: int, level: int = 3) -> None:
+        """Raise ValueError or warn, if there was a malformed record; ``good`` others were read.
+
+        Raises
+        ------
+        ValueError
+            They are not to be left out, or no other record is there.
+        """
+        if not self.count:
+            return
+        few = "; ".join(self._first) + ("; ..." if self.count > _SHOWN else "")
+        told = f"{where}: {self.count} of {self.count + good} {self.noun} malformed: {few}"
+        if not self.skip:
+            raise AdvisedError(told, "errors='skip' leaves them out", "--skip-bad leaves them out")
+        if not good:
+            raise ValueError(f"{told}; none is left")
+        warnings.warn(told, stacklevel=level)
+
+
+def trace_lines(text: TextIO, bad: BadRecords) -> Iterator[tuple[int, str]]:
+    """Lines that are not blank, with their numbers from 1; damaged gzip data end them."""
+    number = 0
+    while True:
+        try:
+            line = text.readline()
+        except DAMAGED as error:
+            bad.add(f"after line {number}: damaged or truncated gzip data ({error})")
+            return
+        if not line:
+            return
+        number += 1
+        if line.strip():
+            yield number, line.rstrip("\r\n")
+
+
+class UpToDamage:
+    """A text stream that ends where its gzip data are damaged or cut off, and says why."""
+
+    def __init__(self, text: TextIO) -> None:
+        self.damage: str | None = None
+        self._text = text
+
+    def read(self, size: int) -> str:
+        """As of a text stream; in small parts, so that little is lost before the damage."""
+        parts: list[str] = []
+        missing = size
+        while missing > 0 and self.damage is None:
+            try:
+                part = self._text.read(min(missing, _PART))
+            except DAMAGED as error:
+                self.damage = f"damaged or truncated gzip data ({error})"
+                break
+            if not part:
+                break
+            parts.append(part)
+            missing -= len(part)
+        return "".join(parts)

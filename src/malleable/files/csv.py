@@ -1,0 +1,164 @@
+"""CSV tables: rows with their lines, columns with their errors, and names that no spreadsheet runs."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
+from typing import IO, Any, TextIO
+
+from malleable.domain import shown
+from malleable.files.bad_records import BadRecords
+from malleable.files.reading import DAMAGED, MAX_SIZE, Source, open_text
+
+__all__ = ["CsvRows", "csv_text", "formula_safe", "read_columns", "without_apostrophe"]
+
+
+class CsvRows:
+    """Rows of a CSV text; what the csv module cannot read is a ValueError that names file and line.
+
+    Parameters
+    ----------
+    text : text stream
+    where : str
+        Name of the file.
+    strict : bool
+        Quotes in odd places are errors.
+    """
+
+    def __init__(self, text: TextIO | IO[str], where: str, strict: bool = False) -> None:
+        self._rows = csv.reader(text, strict=strict)
+        self._where = where
+
+    @property
+    def line(self) -> int:
+        """Lines read so far."""
+        return self._rows.line_num
+
+    def __iter__(self) -> Iterator[list[str]]:
+        return self
+
+    def __next__(self) -> list[str]:
+        try:
+            return next(self._rows)
+        except csv.Error as error:
+            raise ValueError(f"{self._where}: line {self.line}: {error}") from None
+
+    def dicts(self, needed: Sequence[str]) -> Iterator[dict[str, str | None]]:
+        """Rows below a header that has the ``needed`` columns; blank lines and rests left out."""
+        head = [cell.strip() for cell in next(self, [])]
+        for column in needed:
+            if column not in head:
+                raise ValueError(f"{self._where}: column {column!r} is missing")
+        for cells in self:
+            if cells:
+                yield dict(zip_longest(head, cells[: len(head)]))
+
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+
+
+def formula_safe(text: str) -> str:
+    """A name as it goes into CSV: with an apostrophe before what a spreadsheet would run.
+
+    A name that begins with apostrophes before such a character gets one more, so that
+    `without_apostrophe` gives every name back.
+    """
+    return f"'{text}" if text.lstrip("'").startswith(_FORMULA) else text
+
+
+def without_apostrophe(cell: str) -> str:
+    """The name in a cell of CSV that `formula_safe` may have made safe."""
+    guarded = cell.startswith("'") and cell.lstrip("'").startswith(_FORMULA)
+    return cell[1:] if guarded else cell
+
+
+def csv_text(columns: Mapping[str, Iterable[Any]], plain: Sequence[str] = ()) -> str:
+    """A CSV table of columns by name.
+
+    Texts are made safe for spreadsheets (`formula_safe`), except those of ``plain`` columns, which
+    are no names but numbers in a row.
+    """
+    safe, returns = [], False
+    for name, values in columns.items():
+        cells = list(values)
+        if any(isinstance(cell, str) for cell in cells):
+            texts = cells if name in plain else [_safe(cell) for cell in cells]
+            returns = returns or any(isinstance(cell, str) and "\r" in cell for cell in texts)
+            cells = texts
+        safe.append(cells)
+    out = io.StringIO()
+    # The csv module quotes a lone carriage return only if it is part of the line terminator.
+    writer = csv.writer(
+        out, lineterminator="\n", quoting=csv.QUOTE_ALL if returns else csv.QUOTE_MINIMAL
+    )
+    writer.writerow(columns)
+    writer.writerows(zip(*safe, strict=True))
+    return out.getvalue()
+
+
+def _safe(cell: Any) -> Any:
+    return formula_safe(cell) if isinstance(cell, str) else cell
+
+
+def _row(head: list[str], cells: list[str], parse: Callable[[str, str], Any]) -> list[Any]:
+    if len(cells) != len(head):
+        raise ValueError(f"{len(cells)} cells, expected {len(head)}")
+    values = []
+    for column, cell in zip(head, cells, strict=True):
+        try:
+            values.append(parse(column, cell))
+        except ValueError as error:
+            raise ValueError(f"{column} = {shown(cell)}: {error}") from None
+    return values
+
+
+def read_columns(
+    source: Source,
+    known: Sequence[str],
+    needed: Sequence[str],
+    parse: Callable[[str, str], Any],
+    bad: BadRecords,
+    max_size: int | None = MAX_SIZE,
+) -> tuple[dict[str, list[Any]], str]:
+    """Columns of a CSV with a header, plain or gzip, and the name of the file.
+
+    ``parse(column, cell)`` makes a value of a cell; what it says in a ValueError follows the cell.
+    Lines that cannot be read go to ``bad``, with what is wrong.
+
+    Raises
+    ------
+    ValueError
+        One line that names the file, the line (from 1) and the column.
+    OSError
+        The file cannot be opened.
+    """
+    with open_text(source, max_size) as (text, where):
+        rows = CsvRows(text, where)
+        head = [cell.strip() for cell in next(rows, [])]
+        for cell in head:
+            if cell not in known:
+                raise ValueError(
+                    f"{where}: unknown column {shown(cell)}, expected {', '.join(known)}"
+                )
+        for column in needed:
+            if column not in head:
+                raise ValueError(f"{where}: column {column!r} is missing")
+        if len(set(head)) < len(head):
+            raise ValueError(f"{where}: a column occurs twice")
+        columns: dict[str, list[Any]] = {cell: [] for cell in head}
+        try:
+            for cells in rows:
+                if not cells:
+                    continue
+                try:
+                    values = _row(head, cells, parse)
+                except ValueError as error:
+                    bad.add(f"line {rows.line}: {error}")
+                    continue
+                for column, value in zip(head, values, strict=True):
+                    columns[column].append(value)
+        except DAMAGED as error:
+            bad.add(f"after line {rows.line}: damaged or truncated gzip data ({error})")
+    return columns, where

@@ -1,0 +1,57 @@
+"""JSON as strangers write it: what cannot be a value is a ValueError of one line."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any, TypeGuard
+
+from malleable.domain import shown
+
+__all__ = ["STRICT_DECODER", "is_number", "parse_json", "text_of"]
+
+_DIGITS = 300  # a whole number with more of them is as good as infinite
+
+
+def _whole_number(digits: str) -> int | float:
+    return int(digits) if len(digits) <= _DIGITS else float(digits)
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is not JSON")
+
+
+# A whole number of hundreds of digits is infinite, as 1e999 is.
+_DECODER = json.JSONDecoder(parse_int=_whole_number)
+STRICT_DECODER = json.JSONDecoder(parse_int=_whole_number, parse_constant=_no_constant)
+"""Of JSON values, without NaN and Infinity, which are none."""
+
+
+def parse_json(text: str, where: str = "") -> Any:
+    """The value of a JSON text; ValueError, beginning with ``where`` if given, if it is none."""
+    place = f"{where}: " if where else ""
+    try:
+        return _DECODER.decode(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{place}not JSON: {error}") from None
+    except RecursionError:
+        raise ValueError(f"{place}JSON nested too deeply") from None
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Whether a value of JSON or TOML is a finite number that a float can hold."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
+
+
+def text_of(value: object, field: str) -> str:
+    """A name as text, which may be a number in the file; ValueError naming ``field`` otherwise."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise ValueError(f"{field} = {shown(value)}: not a text")
+    return str(value)

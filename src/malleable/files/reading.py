@@ -1,0 +1,249 @@
+"""Opening what people hand us.
+
+Readers look at content, not at suffixes: gzip is known by its first two bytes. Whatever is wrong
+with the bytes themselves (truncated gzip, not UTF-8, binary) becomes a one-line ValueError that
+names the file. A file object stays the caller's: it is read from where it stands and left open.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import IO, Any, BinaryIO, TextIO, TypeAlias
+
+from malleable import domain
+from malleable.domain import check_whole
+from malleable.files.advice import AdvisedError, LimitError
+
+Source: TypeAlias = "str | os.PathLike[str] | IO[str] | IO[bytes]"
+
+shown = domain.shown
+DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile)  # what a truncated or damaged gzip file raises
+MAX_SIZE = 1 << 30
+"""Bytes that a file may have, unpacked, unless the reader is told otherwise (``max_size``)."""
+
+_GZIP = b"\x1f\x8b"
+_HEAD = 4096  # bytes that a caller may rely on seeing in the first peek()
+_LINE = 400  # characters of a message
+_UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
+
+
+def one_line(text: str) -> str:
+    """A message of bounded length in which the names in a file leave no line breaks."""
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return text if len(text) <= _LINE else f"{text[: _LINE // 2]} ... {text[-_LINE // 2 :]}"
+
+
+def parse_size(text: str) -> int:
+    """A number of bytes such as ``500M`` or ``4G`` (powers of 1024); ValueError otherwise."""
+    digits = text.strip().upper().removesuffix("B").removesuffix("I")
+    unit = digits[-1:] if digits[-1:] in _UNITS else ""
+    digits = digits.removesuffix(unit)
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= 18 and int(digits) > 0):
+        raise ValueError(f"{shown(text)}: not a size such as 500M or 4G")
+    return int(digits) << _UNITS[unit]
+
+
+def _told_size(size: int) -> str:
+    for unit, shift in reversed(_UNITS.items()):
+        if size >> shift << shift == size and size >> shift:
+            return f"{size >> shift:,} {unit}{'iB' if unit else 'bytes'}"
+    return f"{size:,} bytes"
+
+
+def parse_number(text: str) -> float:
+    """``float(text)`` without Python's digit-grouping underscores; ValueError if not a number."""
+    if "_" in text:
+        raise ValueError("not a number")
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError("not a number") from None
+
+
+def too_large(where: str, max_size: int) -> LimitError:
+    """The error of a file with more bytes than ``max_size``, unpacked."""
+    return LimitError(
+        f"{where}: more than {_told_size(max_size)}, unpacked",
+        "a larger max_size reads it",
+        "a larger --max-size reads it",
+    )
+
+
+class _Relay(io.RawIOBase):
+    """Raw stream over a ``read(n)`` callable; closing it leaves what lies behind it open.
+
+    The head is fetched at once, in as many reads as it takes, so that a single ``peek`` shows it
+    even where the source hands out a few bytes at a time (pipes, sockets).
+    """
+
+    def __init__(self, read: Callable[[int], bytes], name: str) -> None:
+        super().__init__()
+        self.name = name
+        self._read = read
+        self._handed_on = 0
+        self._most: int | None = None
+        parts: list[bytes] = []
+        missing = _HEAD
+        while missing > 0 and (part := read(missing)):
+            parts.append(part)
+            missing -= len(part)
+        self._head = b"".join(parts)
+
+    def limit(self, most: int | None) -> None:
+        """Hand on so many bytes, those before this call included; one more is a `LimitError`."""
+        self._most = most
+        self._check()
+
+    def _check(self) -> None:
+        if self._most is not None and self._handed_on > self._most:
+            raise too_large(self.name, self._most)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        # What does not fit (a text source counts characters, not bytes) waits for the next call.
+        data = self._head or self._read(len(buffer))
+        data, self._head = data[: len(buffer)], data[len(buffer) :]
+        buffer[: len(data)] = data
+        self._handed_on += len(data)
+        self._check()
+        return len(data)
+
+
+def name_of(source: object) -> str:
+    """What messages call a path or file object."""
+    if isinstance(source, (str, os.PathLike)):
+        return os.fspath(source)
+    name = getattr(source, "name", None)
+    return name if isinstance(name, str) else "<input>"
+
+
+def _byte_reader(source: IO[str] | IO[bytes]) -> Callable[[int], bytes]:
+    """A ``read(n)`` that gives bytes, whatever kind of file object ``source`` is."""
+
+    def read(size: int) -> bytes:
+        data = source.read(size) or b""
+        return data if isinstance(data, bytes) else data.encode()
+
+    return read
+
+
+@contextmanager
+def telling_of(where: str) -> Iterator[None]:
+    """Put the name of a file, or of a place in it, before what a ValueError of the block says."""
+    try:
+        yield
+    except AdvisedError as error:
+        told, *ways = error.args
+        if told.startswith(where):
+            raise
+        raise type(error)(f"{where}: {one_line(told)}", *ways) from None
+    except ValueError as error:
+        raise ValueError(f"{where}: {one_line(str(error))}") from None
+    except OverflowError:
+        raise ValueError(f"{where}: a number in it is too large") from None
+    except RecursionError:
+        raise ValueError(f"{where}: a value in it is nested too deeply") from None
+
+
+def checked_size(max_size: int | None) -> int | None:
+    """A number of bytes, at least 1, or None; ValueError otherwise."""
+    return None if max_size is None else check_whole("max_size", max_size, 1, 1 << 62)
+
+
+@contextmanager
+def open_bytes(
+    source: Source, max_size: int | None = MAX_SIZE
+) -> Iterator[tuple[io.BufferedReader, str]]:
+    """Open a path or file object for reading, unzipped if it is gzip, with its name for messages.
+
+    Parameters
+    ----------
+    source : path or file object
+    max_size : int or None
+        Bytes that may be read from it, unpacked; one more is an error, as soon as it is read.
+
+    Yields
+    ------
+    stream : io.BufferedReader
+        Its first ``peek()`` shows the first 4096 bytes (fewer only if there are no more), and its
+        ``name`` is the name below, so that it can be handed on to another reader.
+    where : str
+        Path, the file object's own name, or ``<input>``.
+
+    Raises
+    ------
+    OSError
+        The path cannot be opened.
+    ValueError
+        Raised here or inside the ``with`` body: damaged or truncated gzip, text that is not UTF-8,
+        more bytes than ``max_size`` (`LimitError`).
+    TypeError
+        ``source`` is neither a path nor a file object.
+    """
+    where = name_of(source)
+    limit = checked_size(max_size)
+    with ExitStack() as stack:
+        if isinstance(source, (str, os.PathLike)):
+            handle: Any = stack.enter_context(Path(source).open("rb"))
+        elif hasattr(source, "read"):
+            handle = source
+        else:
+            raise TypeError(f"expected a path or a file object, got {type(source).__name__}")
+        try:
+            relay = _Relay(_byte_reader(handle), where)
+            stream: Any = stack.enter_context(io.BufferedReader(relay))
+            if stream.peek(2)[:2] == _GZIP:
+                unzipped = stack.enter_context(gzip.GzipFile(fileobj=stream, mode="rb"))
+                relay = _Relay(unzipped.read, where)
+                stream = stack.enter_context(io.BufferedReader(relay))
+            relay.limit(limit)
+            yield stream, where
+        except (UnicodeDecodeError, UnicodeEncodeError) as error:
+            raise ValueError(f"{where}: not UTF-8 text ({error.reason})") from None
+        except EOFError:
+            raise ValueError(f"{where}: gzip data end too early (truncated file)") from None
+        except (zlib.error, gzip.BadGzipFile) as error:
+            raise ValueError(f"{where}: damaged gzip data ({error})") from None
+
+
+def head_of(source: Source) -> tuple[bytes, str]:
+    """The first bytes, unzipped, and the name for messages; the source can still be read after it.
+
+    A file object has to be able to go back to where it stands, and does. Raises as `open_bytes`.
+    """
+    start = source.tell() if hasattr(source, "tell") else 0
+    try:
+        with open_bytes(source) as (stream, where):
+            return stream.peek(), where
+    finally:
+        if hasattr(source, "seek"):
+            source.seek(start)
+
+
+@contextmanager
+def as_text(stream: BinaryIO, where: str) -> Iterator[TextIO]:
+    """View an unread stream of `open_bytes` as UTF-8 text; BOM dropped, newlines untranslated."""
+    peek = getattr(stream, "peek", None)
+    if peek is not None and b"\0" in peek(_HEAD)[:_HEAD]:
+        raise ValueError(f"{where}: binary data, not a text file")
+    text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
+    try:
+        yield text
+    finally:
+        text.detach()
+
+
+@contextmanager
+def open_text(source: Source, max_size: int | None = MAX_SIZE) -> Iterator[tuple[TextIO, str]]:
+    """`open_bytes`, then `as_text`: yields the text stream and the name for messages."""
+    with open_bytes(source, max_size) as (stream, where), as_text(stream, where) as text:
+        yield text, where

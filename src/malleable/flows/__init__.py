@@ -1,0 +1,1 @@
+"""Flows, DAGs of malleable jobs: table, kernels, plan, epoch, and the checker of schedules."""

@@ -1,0 +1,360 @@
+"""Epoch by epoch: slots for the jobs of flows now, from state that the core keeps between decisions."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from malleable import _core, views
+from malleable.columns import Integers, floats_of, ids_of, integers_of, wholes_of
+from malleable.domain import RATE, WEIGHT, check_amount, check_count, check_slots, check_time
+from malleable.epoch import BaseDecision
+from malleable.flows.plan import FlowPlan
+from malleable.flows.table import Flows
+from malleable.jobs.table import SlaSteps, _flatten_sla
+from malleable.objective import (
+    KINDS,
+    Objective,
+    Penalty,
+    PenaltyLike,
+    kinds_of,
+    parse_objective,
+)
+from malleable.policies import policy_of
+from malleable.values import Kept, by_value
+from malleable.views import counted
+
+__all__ = ["FlowDecision", "FlowEpoch", "FlowIds"]
+
+
+@by_value()
+class FlowIds(NamedTuple):
+    """Ids of flows that were added, and of their jobs in the order of their rows."""
+
+    flows: Integers
+    jobs: Integers
+
+    def __repr__(self) -> str:
+        return views.brief(self)
+
+
+@by_value(without=("_epoch", "_planned", "_version"))
+class FlowDecision(BaseDecision):
+    """Slots now; see `BaseDecision`.
+
+    Attributes
+    ----------
+    ids : ndarray of int64
+        All jobs that have not ended, by id.
+    ready : ndarray of bool
+        Whether all jobs that this one waits for have finished, and its flow has come.
+    ended : ndarray of int64
+        Flows of which nothing is left since the decision before; they are gone.
+    value, lower_bound : float
+        The plan's, worked out with it when first asked for.
+    gap : float or None
+        As a plan's.
+    """
+
+    __slots__ = ("_epoch", "_planned", "_version", "ended", "ready")
+
+    def __init__(
+        self,
+        epoch: FlowEpoch,
+        version: int,
+        now: float,
+        ids: Integers,
+        slots: Integers,
+        changed: npt.NDArray[np.bool_],
+        ready: npt.NDArray[np.bool_],
+        ended: Integers,
+    ) -> None:
+        super().__init__(now, ids, slots, changed)
+        self._epoch = epoch
+        self._version = version
+        self._planned: FlowPlan | None = None
+        self.ready = ready
+        self.ended = ended
+
+    @property
+    def value(self) -> float:
+        return self.plan().value
+
+    @property
+    def lower_bound(self) -> float:
+        return self.plan().lower_bound
+
+    @property
+    def gap(self) -> float | None:
+        return self.plan().gap
+
+    def explain(self) -> list[str]:
+        """One line per flow, as of the plan."""
+        return self.plan().explain()
+
+    def __repr__(self) -> str:
+        return f"{super().__repr__()[:-1]}, {counted(len(self.ended), 'flow')} ended)"
+
+    def plan(self) -> FlowPlan:
+        """The whole schedule that this decision begins: all flows, with their finished jobs.
+
+        Jobs that hold a slot though their work has run out end in it at once. O(jobs log jobs) for
+        each order that its bound needs, when first asked for.
+
+        Raises
+        ------
+        RuntimeError
+            If the epoch has moved on in the meantime.
+        ValueError
+            If there are no slots.
+        """
+        if self._planned is None:
+            self._planned = self._epoch._plan(self._version, self.now)
+        return self._planned
+
+
+class FlowEpoch(Kept):
+    """A scheduler's loop over flows: flows come, jobs change and finish, slots are decided.
+
+    Parameters
+    ----------
+    slots : int
+        Capacity, from 0 to 2^50; `decide` can change it.
+    objective : str
+        ``sum:KIND`` or ``max:KIND`` as in `malleable.plan`, of flows: the aggregate of all flows, and
+        the kind of those that are added without one of their own (`add`, ``kind``).
+    policy : str
+        As for flows in `malleable.plan`; ``flowflex`` and ``flowflex-fast`` differ in their plans alone.
+    effort : int, optional
+        None: an order of flows decides, without a plan. A number: every decision begins the plan that
+        `malleable.plan` makes with so many candidates, O(jobs log jobs) for each of its orders. The
+        literal policy always plans.
+    task_work : float
+        Work [slot-seconds] that a task is taken to need in jobs of which only the number of tasks is
+        known (section 5.2 of the FlowFlex paper); `set_task_work` changes it.
+    hysteresis : float
+        The last decision's order is kept unless another one's value is better by more than this
+        share. 0: the best one always decides.
+    ready_fraction : float
+        A second phase (see ``continues`` in `add`) is ready once this share of the first one's work is
+        done and nothing else holds it back. Both then count as one job with the work and the
+        maxima of the two (section 5.2). 1: when the first phase has finished.
+    penalty : numba cfunc or function, optional
+        For flows of kind ``custom``: penalty of (flow id, absolute completion), non-decreasing in the
+        completion and never NaN; infinite from some time on: a strict deadline. An epoch with one
+        pickles if it is a function at the top level of a module.
+
+    Notes
+    -----
+    Without an effort, flows count as malleable jobs of their mean parallelism; orders by slopes and
+    due dates are compared on those, and slots go down the best order to the jobs that are ready,
+    longest path first. Work is what remains;
+    the original size (for stretch) and the arrival stay. Only `finish` ends a job: until then one whose
+    work has run out keeps a slot, capacity permitting, counts as ending now, and holds its children
+    back. Ids are never used twice. A wrong call changes nothing. One thread at a time per object,
+    RuntimeError for a second one. Copies and pickles go on as the original would (a pickle loads in
+    the same version only); epochs are equal if their state is.
+    """
+
+    def __init__(
+        self,
+        slots: int,
+        objective: str = "sum:response",
+        policy: str = "flowflex",
+        effort: int | None = None,
+        task_work: float = 1.0,
+        hysteresis: float = 0.0,
+        ready_fraction: float = 1.0,
+        *,
+        penalty: PenaltyLike | None = None,
+    ) -> None:
+        self._goal: Objective = parse_objective(objective)
+        if len(self._goal.kinds) != 1:
+            raise ValueError("objective: one for all flows; `add` takes kinds of their own")
+        if self._goal.custom and penalty is None:
+            raise ValueError("objective custom needs penalty=, a function of (flow id, completion)")
+        policy_of("flows", policy)
+        share = check_time("ready_fraction", ready_fraction)
+        if not 0.0 <= share <= 1.0:
+            raise ValueError(f"ready_fraction = {ready_fraction}: must be 0 to 1")
+        self._policy = policy
+        # Only the best plan is never worse than the literal one, which the theorems are about.
+        self._best = (effort is not None or policy == "flowflex-literal") and hysteresis == 0.0
+        self._penalty = None if penalty is None else Penalty(penalty)
+        self._core = _core.FlowEpoch(
+            check_slots(slots, least=0),
+            check_amount("task_work", task_work, RATE),
+            self._goal.is_max,
+            policy,
+            None if effort is None else check_count("effort", effort),
+            check_amount("hysteresis", hysteresis, WEIGHT),
+            share,
+        )
+        self._tell_penalty()
+
+    def _tell_penalty(self) -> None:
+        if self._penalty is not None:
+            self._core.set_penalty(self._penalty.address)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._tell_penalty()
+
+    def __len__(self) -> int:
+        return len(self._core)
+
+    def __repr__(self) -> str:
+        return (
+            f"FlowEpoch({self._policy}, {self._goal.text}: {counted(len(self), 'flow')}, "
+            f"{counted(self.slots, 'slot')})"
+        )
+
+    _repr_html_ = views.as_html
+
+    @property
+    def slots(self) -> int:
+        """Capacity, until a decision is asked for with another one."""
+        return self._core.slots
+
+    def add(
+        self,
+        flows: Flows,
+        tasks: npt.ArrayLike | None = None,
+        continues: npt.ArrayLike | None = None,
+        *,
+        kind: str | Sequence[str | None] | None = None,
+    ) -> FlowIds:
+        """Add flows; ids follow each other in the order of rows.
+
+        O(jobs added), amortised.
+
+        Parameters
+        ----------
+        flows : Flows
+            Their names are replaced: flows are called after their ids here.
+        tasks : array_like of int, shape (J,), optional
+            Tasks of jobs whose work is not known yet (0: it is): their work is taken for as many
+            times the default work of a task, until `update` says better.
+        continues : array_like of int, shape (J,), optional
+            For a job that is the second phase of another one (reduce behind map): that one's row in
+            ``flows``, which it must wait for; -1: none. See ``ready_fraction``.
+        kind : str or sequence of str, optional
+            The kind of these flows' penalties, or one for each (None: that of the objective).
+        """
+        if not isinstance(flows, Flows):
+            raise ValueError(f"flows: a Flows table is needed, not {type(flows).__name__}")
+        count = len(flows.work)
+        flow_ids, job_ids = self._core.add(
+            flows.arrival,
+            flows.weight,
+            flows.deadline,
+            flows.sla_offset,
+            flows.sla_time,
+            flows.sla_penalty,
+            flows.size,
+            self._kinds(kind, len(flows)),
+            flows.job_offset,
+            flows.work,
+            flows.max_slots,
+            flows.parent_offset,
+            flows.parent,
+            integers_of("tasks", tasks, count),
+            None if continues is None else wholes_of("continues", continues, count),
+            flows.local_names(),
+        )
+        return FlowIds(flow_ids, job_ids)
+
+    def _kinds(self, kind: str | Sequence[str | None] | None, count: int) -> Any:
+        """Codes of kinds named one by one, or once for all."""
+        if kind is None:
+            return self._goal.kinds
+        codes = kinds_of(kind, count, int(self._goal.kinds[0]), "flow")
+        if self._penalty is None and KINDS.index("custom") in codes:
+            raise ValueError("kind custom needs the epoch's penalty=")
+        return codes
+
+    def set_task_work(self, task_work: float) -> None:
+        """Another default, from 1e-12 to 1e12; jobs whose work is still a guess follow it.
+
+        Nothing changes if one of them would leave the range of works. O(jobs).
+        """
+        self._core.set_task_work(check_amount("task_work", task_work, RATE))
+
+    def update(
+        self,
+        ids: npt.ArrayLike = (),
+        *,
+        work: npt.ArrayLike | None = None,
+        tasks: npt.ArrayLike | None = None,
+        max_slots: npt.ArrayLike | None = None,
+        flows: npt.ArrayLike = (),
+        weight: npt.ArrayLike | None = None,
+        deadline: npt.ArrayLike | Sequence[float | None] | None = None,
+        sla: Sequence[SlaSteps | None] | None = None,
+    ) -> None:
+        """Change jobs, by ``ids``, and flows, by ``flows``; what is not given stays.
+
+        Nothing changes if anything is wrong. O(ids log flows).
+
+        Parameters
+        ----------
+        ids : array_like of int
+            Jobs that ``work``, ``tasks`` and ``max_slots`` belong to.
+        work, tasks : array_like
+            What remains: work [slot-seconds], no longer a guess, or tasks, from which it is guessed
+            (0: it is known).
+        max_slots : array_like of int
+            At least 1.
+        flows : array_like of int
+            Flows that ``weight``, ``deadline`` and ``sla`` belong to, which are as in `malleable.Flows`.
+        """
+        jobs, of_flows = ids_of(ids), ids_of(flows, "flows")
+        steps: tuple[Any, Any, Any] = (None, None, None)
+        if sla is not None:
+            steps = _flatten_sla(sla, len(of_flows), "flows")
+        self._core.update(
+            jobs,
+            floats_of("work", work, len(jobs)),
+            integers_of("tasks", tasks, len(jobs)),
+            integers_of("max_slots", max_slots, len(jobs)),
+            of_flows,
+            floats_of("weight", weight, len(of_flows)),
+            floats_of("deadline", cast("npt.ArrayLike | None", deadline), len(of_flows)),
+            *steps,
+        )
+
+    def finish(self, ids: npt.ArrayLike) -> None:
+        """These jobs have finished; what waited for them may run. Finished flows leave by themselves."""
+        self._core.finish(ids_of(ids))
+
+    def remove(self, ids: npt.ArrayLike = (), *, flows: npt.ArrayLike = ()) -> None:
+        """Cancel jobs, by ``ids``, with all that wait for them, and whole flows, by ``flows``."""
+        self._core.remove(ids_of(ids), ids_of(flows, "flows"))
+
+    def decide(self, now: float, *, slots: int | None = None) -> FlowDecision:
+        """Slots of all jobs that have not ended, at ``now`` [s], which never falls.
+
+        ``slots``: the capacity from now on; 0 is one. O(jobs + F log F) for F flows, unless every
+        decision plans (``effort``).
+        """
+        moment = check_time("now", now)
+        capacity = None if slots is None else check_slots(slots, least=0)
+        version, ids, given, changed, ready, ended = self._core.decide(moment, capacity)
+        return FlowDecision(self, version, moment, ids, given, changed, ready, ended)
+
+    def _plan(self, version: int, now: float) -> FlowPlan:
+        began = time.perf_counter()
+        result, columns, paid = self._core.plan(version)
+        took = time.perf_counter() - began
+        goal = self._goal
+        if len(columns["kind"]):
+            goal = Objective.of_codes(goal.aggregate, columns["kind"])
+        flows = Flows.of_core(columns)
+        plan = FlowPlan(flows, self.slots, goal, self._policy, now, result, paid, took)
+        if not self._best:
+            plan.guarantee = None
+        return plan

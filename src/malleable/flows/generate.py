@@ -1,0 +1,118 @@
+"""Generated flows: the set-up of section 5.1 of the FlowFlex paper."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from malleable.flows.table import Flows
+
+__all__ = ["section51_flows"]
+
+_BIG, _TALL, _WIDE = 0.25, 0.3, 0.3
+_MOST_STEPS = 5
+
+
+def section51_flows(
+    rng: np.random.Generator | int | None = None,
+    *,
+    slots: int = 25,
+    flows: int | tuple[int, int] = (5, 20),
+    jobs: int | tuple[int, int] = (2, 20),
+    edge: float = 0.5,
+    weighted: bool = True,
+    scaled: bool = True,
+) -> Flows:
+    """Random flows as in section 5.1.
+
+    Parameters
+    ----------
+    rng : numpy Generator, seed or None
+    slots : int
+        Capacity: the maximum of jobs in flows that are "tall".
+    flows, jobs : int or (int, int)
+        Number of flows, and of jobs in a flow; both ends included.
+    edge : float
+        Probability that a job waits for an earlier one of its flow. Jobs that nobody waits for
+        precede the last one.
+    weighted : bool
+        Weights from 1 to 10; otherwise 1.
+    scaled : bool
+        Times in units of the mean Q, where Q is the larger of a flow's critical path and its total
+        load (the smallest completion it can have); otherwise in seconds.
+
+    Returns
+    -------
+    Flows
+        With deadlines Q + U(0, Q) and one to five SLA steps, the first at such a time, the others
+        U(0, Q) apart, each one more than the one before.
+
+    Notes
+    -----
+    The paper says what is drawn, not from what. Ours: a job takes U(1, 10) seconds at its maximum, four
+    times as long in a flow that is "wide" (probability 0.3); its maximum is U{1..5}, or all slots in a
+    flow that is "tall" (0.3); a "big" flow (0.25) has three times the work.
+    """
+    generator = np.random.default_rng(rng)
+    count = _draw(generator, flows)
+    tables: list[list[dict[str, Any]]] = []
+    alone = np.empty(count)
+    for k in range(count):
+        size = _draw(generator, jobs)
+        big, tall, wide = (generator.random() < share for share in (_BIG, _TALL, _WIDE))
+        maxima = np.full(size, slots) if tall else np.minimum(generator.integers(1, 6, size), slots)
+        seconds = (
+            generator.uniform(1.0, 10.0, size) * (4.0 if wide else 1.0) * (3.0 if big else 1.0)
+        )
+        if tall:  # the same work on more slots
+            seconds *= generator.integers(1, 6, size) / slots
+        above = np.triu(generator.random((size, size)) < edge, 1)
+        above[:-1, -1] |= ~above[:-1].any(axis=1)
+        end = np.zeros(size)
+        for row in range(size):
+            end[row] = end[:row][above[:row, row]].max(initial=0.0) + seconds[row]
+        work = seconds * maxima
+        alone[k] = max(end.max(), work.sum() / slots)
+        tables.append(
+            [
+                {
+                    "name": f"job{row}",
+                    "work": work[row],
+                    "max_slots": int(maxima[row]),
+                    "after": [f"job{p}" for p in np.flatnonzero(above[:, row])],
+                }
+                for row in range(size)
+            ]
+        )
+    if scaled:
+        unit = alone.mean()
+        alone /= unit
+        for table in tables:
+            for job in table:
+                job["work"] /= unit
+    deadline = alone * generator.uniform(1.0, 2.0, count)
+    steps = generator.integers(1, _MOST_STEPS + 1, count)
+    sla = [
+        [
+            (float(time), float(step + 1))
+            for step, time in enumerate(
+                alone[k] + np.cumsum(alone[k] * generator.uniform(0.0, 1.0, steps[k]))
+            )
+        ]
+        for k in range(count)
+    ]
+    weight = generator.integers(1, 11, count).astype(np.float64)
+    return Flows(
+        tables,
+        weight=weight if weighted else 1.0,
+        deadline=deadline,
+        sla=sla,
+    )
+
+
+def _draw(generator: np.random.Generator, bounds: int | tuple[int, int]) -> int:
+    low, high = (bounds, bounds) if isinstance(bounds, int) else bounds
+    if not 1 <= low <= high:
+        raise ValueError(f"{bounds!r}: expected a number of at least 1, or a range of such")
+    return int(generator.integers(low, high + 1))

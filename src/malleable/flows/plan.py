@@ -1,0 +1,239 @@
+"""Plans for flows: a whole schedule for DAGs of malleable jobs, its value, bound and guarantee."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from malleable import _core, views
+from malleable.flows.check import check_flow_schedule
+from malleable.flows.table import Flows
+from malleable.jobs.table import Floats, Integers, check_count, check_slots, check_time
+from malleable.objective import (
+    KINDS,
+    Objective,
+    ObjectiveLike,
+    PenaltyLike,
+    met_deadlines,
+    parse_objective,
+    relative_gap,
+)
+from malleable.policies import policy_names, policy_of
+from malleable.values import by_value
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["FLOW_POLICIES", "FlowPlan", "plan_flows"]
+
+FLOW_POLICIES = policy_names("flows")
+
+
+@by_value(without=("timing",))
+class FlowPlan:
+    """The schedule that a policy made for a table of flows.
+
+    Attributes
+    ----------
+    value, lower_bound : float
+        The objective over flows, and a floor under every schedule: a snapshot bound, for these
+        estimates of work and without further arrivals.
+    gap : float or None
+        ``(value - lower_bound) / abs(lower_bound)``; 0 if equal, None if only the bound is 0.
+    speed : float
+        What this plan guarantees (definition 2): slots that run this much faster would bring its value
+        down to the lower bound or below. 1: optimal. NaN where flows arrive after ``now``.
+    guarantee : tuple of float or None
+        What the theorems promise of the literal algorithm, which no plan of ``flowflex`` is worse
+        than: (factor on the optimum, speed). None for the other policies, and with arrivals after
+        ``now``.
+    literal_value : float
+        Value of the paper's own algorithm on this instance; NaN where it was not run.
+    status : str
+        ``ok``, ``truncated`` (the budget cut the search short), ``unmet`` (a strict deadline is missed,
+        and nothing proves that it must be) or ``infeasible`` (no schedule meets all strict deadlines).
+    met : ndarray of bool, shape (F,)
+        Which flows meet their deadline (those without one do), and cost less than infinity.
+    order : ndarray of int64, shape (F,)
+        Flow rows by priority.
+    flow_completion, penalty : ndarray of float64, shape (F,)
+        Absolute times [s] and the penalty then.
+    start, completion : ndarray of float64, shape (J,)
+        Of the jobs, absolute [s].
+    allocation : ndarray of int64, shape (J,)
+        Slots of every job at ``now``.
+    pieces : dict of ndarray
+        ``job, start, end, slots``: the whole schedule; pieces of one job never overlap.
+    timing : dict
+        Wall-clock seconds; the only part that differs from run to run.
+    """
+
+    def __init__(
+        self,
+        flows: Flows,
+        slots: int,
+        objective: Objective,
+        policy: str,
+        now: float,
+        result: Mapping[str, Any],
+        penalty: Floats,
+        seconds: float,
+    ) -> None:
+        self.flows = flows
+        self.slots = slots
+        self.objective = objective.text
+        self.policy = policy
+        self.now = now
+        self.status: str = result["status"]
+        self.value: float = result["value"]
+        self.lower_bound: float = result["lower_bound"]
+        self.speed: float = result["speed"]
+        self.literal_value: float = result["literal_value"]
+        self.candidates: int = result["candidates"]
+        self.order: Integers = result["order"]
+        self.flow_completion: Floats = result["flow_completion"]
+        self.start: Floats = result["start"]
+        self.completion: Floats = result["completion"]
+        self.allocation: Integers = result["allocation"]
+        self.pieces: Mapping[str, npt.NDArray[Any]] = result["pieces"]
+        self.penalty = penalty
+        self.met = met_deadlines(flows.deadline, self.flow_completion, penalty)
+        self.timing = {"seconds": seconds}
+        self.guarantee: tuple[float, float] | None = None
+        late = bool(len(flows)) and bool(np.any(flows.arrival > now))
+        if policy_of("flows", policy).guaranteed and not late:
+            strict = set(objective.kinds.tolist()) == {KINDS.index("strict")}
+            self.guarantee = (1.0, 2.0) if objective.is_max or strict else (2.0, 3.0)
+
+    @property
+    def gap(self) -> float | None:
+        """Relative distance between value and bound."""
+        return relative_gap(self.value, self.lower_bound)
+
+    def __repr__(self) -> str:
+        gap = "none" if self.gap is None else f"{self.gap:.2%}"
+        return (
+            f"FlowPlan({self.policy}, {self.objective}: {self.value:.6g}, "
+            f"bound {self.lower_bound:.6g}, gap {gap}, speed {self.speed:.4g}, {self.status})"
+        )
+
+    _repr_html_ = views.as_html
+
+    def validate(self) -> None:
+        """Check the schedule by code that shares nothing with the solvers.
+
+        Raises
+        ------
+        ValueError
+            Names what is violated, for which job and when.
+        """
+        check_flow_schedule(self)
+
+    def explain(self) -> list[str]:
+        """One line per flow: when it ends, what that costs, what runs of it now."""
+        return list(views.present("explain_flows", self))
+
+    def to_frame(self, rows: str = "jobs") -> Any:
+        """A pandas data frame, one row per job, or with ``rows="flows"`` per flow (needs pandas)."""
+        return views.present("flow_frame", self, rows)
+
+    def plot(self, path: str | Path | None = None, **options: Any) -> Any:
+        """Draw the schedule with its precedence; saved as an image if a path is given (matplotlib)."""
+        return views.present("flow_gantt", self, path, **options)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan in its exchange format (JSON types; what is infinite or not known becomes None)."""
+        return dict(views.present("flow_plan_dict", self))
+
+
+def plan_flows(
+    flows: Flows,
+    slots: int,
+    objective: ObjectiveLike = "sum:response",
+    policy: str = "flowflex",
+    effort: int | None = None,
+    budget: float | None = None,
+    now: float = 0.0,
+    *,
+    penalty: PenaltyLike | None = None,
+    order: npt.ArrayLike | None = None,
+) -> FlowPlan:
+    """Plan a table of flows; `malleable.plan` comes here with `Flows`.
+
+    Parameters
+    ----------
+    flows : Flows
+        Those that arrive after ``now`` have that as a release time.
+    slots : int
+        Capacity, at least 1.
+    objective : str or sequence of str
+        As in `malleable.plan`, of flows.
+    policy : str
+        ``flowflex``; ``flowflex-fast``, without the minimum-cost flow and the search;
+        ``flowflex-literal``, the paper's figures to the letter; ``fair`` or ``fifo``, which know only
+        the jobs that are ready.
+    effort : int, optional
+        ``flowflex``: candidates of the local search; 0: fixed orders only; by default 4000, fewer for
+        more than 1,000 jobs.
+    budget : float, optional
+        ``flowflex``: ceiling in seconds of wall-clock time, checked between candidates.
+    now : float
+        Absolute time [s].
+    penalty : numba cfunc or function, optional
+        For ``custom``: penalty of (flow row, absolute completion), non-decreasing in the completion.
+    order : array_like of int, optional
+        ``flowflex``: flow rows by priority, to be tried first, such as those of the last plan.
+
+    Returns
+    -------
+    FlowPlan
+
+    Raises
+    ------
+    ValueError
+        For wrong input, naming field, row and value.
+
+    Notes
+    -----
+    O(J log J) per order or candidate. FlowFlex: Nagarajan et al., Middleware 2013.
+    """
+    goal = parse_objective(objective, len(flows))
+    slots = check_slots(slots)
+    now = check_time("now", now)
+    tries = _core.default_flow_effort(len(flows.work))
+    if effort is not None:
+        tries = check_count("effort", effort)
+    seconds = np.inf if budget is None else check_time("budget", budget)
+    if seconds < 0.0:
+        raise ValueError(f"budget = {budget}: must be at least 0 seconds")
+    policy_of("flows", policy, where=" for flows")
+    warm = np.empty(0, dtype=np.int64)
+    if order is not None:
+        warm = np.ascontiguousarray(order, dtype=np.int64)
+        if not np.array_equal(np.sort(warm), np.arange(len(flows))):
+            raise ValueError("order: expected every flow row exactly once")
+    penalties = goal.penalties(flows, penalty=penalty)
+    began = time.perf_counter()
+    result = _core.plan_flows(
+        flows.arrival,
+        flows.job_offset,
+        flows.work,
+        flows.max_slots,
+        flows.parent_offset,
+        flows.parent,
+        slots,
+        now,
+        penalties,
+        goal.is_max,
+        policy,
+        tries,
+        seconds,
+        warm,
+    )
+    took = time.perf_counter() - began
+    paid = penalties.of_jobs(result["flow_completion"])
+    return FlowPlan(flows, slots, goal, policy, now, result, paid, took)

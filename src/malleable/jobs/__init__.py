@@ -1,0 +1,1 @@
+"""Malleable jobs: table, kernels, plan, epoch, and the checker of schedules."""

@@ -1,0 +1,340 @@
+"""The epoch object: kept by a scheduler's loop, asked for the slots now."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from malleable import _core, views
+from malleable.columns import Integers, floats_of, ids_of, integers_of
+from malleable.domain import WEIGHT, check_amount, check_slots, check_time
+from malleable.epoch import BaseDecision
+from malleable.jobs.plan import Plan, check_effort
+from malleable.jobs.table import Jobs, SlaSteps, _flatten_sla, check_min_mode
+from malleable.objective import (
+    KINDS,
+    Objective,
+    Penalty,
+    PenaltyLike,
+    kinds_of,
+    parse_objective,
+    relative_gap,
+)
+from malleable.policies import policy_of
+from malleable.values import Kept, by_value
+
+__all__ = ["Decision", "Epoch"]
+
+
+@by_value(without=("_assessment", "_epoch", "_version"))
+class Decision(BaseDecision):
+    """Slots of every job now; see `BaseDecision`.
+
+    Attributes
+    ----------
+    ids : ndarray of int64, shape (J,)
+        All jobs; removing some may change the order of the others.
+    value, lower_bound : float
+        The objective if nothing else happens, and a floor under every schedule. Worked out when first
+        asked for, before the epoch moves on: O(J log J), some milliseconds for 100,000 jobs. The bound of
+        a sum is the quick one; the plan's may be stronger.
+    gap : float or None
+        As a plan's.
+    """
+
+    __slots__ = ("_assessment", "_epoch", "_version")
+
+    def __init__(
+        self,
+        epoch: Epoch,
+        version: int,
+        now: float,
+        ids: Integers,
+        slots: Integers,
+        changed: npt.NDArray[np.bool_],
+    ) -> None:
+        super().__init__(now, ids, slots, changed)
+        self._epoch = epoch
+        self._version = version
+        self._assessment: tuple[float, float] | None = None
+
+    @property
+    def value(self) -> float:
+        return self._assessed()[0]
+
+    @property
+    def lower_bound(self) -> float:
+        return self._assessed()[1]
+
+    @property
+    def gap(self) -> float | None:
+        return relative_gap(*self._assessed())
+
+    def _assessed(self) -> tuple[float, float]:
+        if self._assessment is None:
+            self._assessment = self._epoch._core.assess(self._version)
+        return self._assessment
+
+    def explain(self) -> list[str]:
+        """One line per job, as of the plan."""
+        return self.plan().explain()
+
+    def plan(self) -> Plan:
+        """The plan behind this decision, with value, bound and pieces; its rows are those of `ids`.
+
+        Raises
+        ------
+        RuntimeError
+            If jobs were added, updated or removed, or another decision was made, in the meantime.
+        """
+        return self._epoch._plan(self)
+
+
+class Epoch(Kept):
+    """Decides, epoch by epoch, how many slots each job gets.
+
+    Parameters
+    ----------
+    slots : int
+        Capacity, from 0 to 2^50; `decide` can change it.
+    objective : str
+        ``sum:KIND`` or ``max:KIND`` as for `malleable.plan`: the aggregate of all jobs, and the kind of
+        those that are added without one of their own (`add`, ``kind``).
+    policy : str
+        ``flex``, ``fair``, ``fifo`` or ``wdeq``.
+    hysteresis : float
+        FLEX: a job that holds more than its minimum counts as (1 + hysteresis) times as urgent, so that
+        slots move only when the gain is worth it. 0: they move freely; otherwise from 1e-12 to 1e12.
+    min_mode : str
+        ``guarantee`` or ``gang``.
+    effort : int, optional
+        FLEX: None: the objective's own order, by selection; a number: every fixed order, then so many
+        candidates, as in `malleable.plan`.
+    penalty : numba cfunc or function, optional
+        For jobs of kind ``custom``: penalty of (job id, absolute completion), non-decreasing in the
+        completion and never NaN; infinite from some time on: a strict deadline. An epoch with one
+        pickles if it is a function at the top level of a module.
+
+    Raises
+    ------
+    ValueError
+        Here and in all methods for wrong input, naming field, row and value, before anything changes.
+
+    Notes
+    -----
+    One thread at a time per object, RuntimeError for a second one; several objects run side by side.
+    Copies and pickles go on as the original would (a pickle loads in the same version only); epochs
+    are equal if their state is. `decide` is O(J) for fair and
+    for sums of response, completion, stretch and lateness, mixed or not, O(J log J) otherwise, and
+    allocates only the arrays that it returns. FLEX, sections 1.1 (metrics job by job) and 2.2 (epochs).
+    """
+
+    def __init__(
+        self,
+        slots: int,
+        objective: str = "sum:response",
+        policy: str = "flex",
+        hysteresis: float = 0.0,
+        *,
+        min_mode: str = "guarantee",
+        effort: int | None = None,
+        penalty: PenaltyLike | None = None,
+    ) -> None:
+        goal = parse_objective(objective)
+        kind = goal.kind()
+        if kind is None:
+            raise ValueError("objective: one for all jobs; `add` takes kinds of their own")
+        policy_of("jobs", policy)
+        check_min_mode(min_mode)
+        if kind.custom and penalty is None:
+            raise ValueError("objective custom needs penalty=, a function of (job id, completion)")
+        self._goal = goal
+        self._policy = policy
+        self._min_mode = min_mode
+        self._core = _core.Epoch(
+            check_slots(slots, least=0),
+            goal.is_max,
+            int(goal.kinds[0]),
+            policy,
+            min_mode == "gang",
+            check_amount("hysteresis", hysteresis, WEIGHT),
+            None if effort is None else check_effort(effort),
+        )
+        self._penalty = None if penalty is None else Penalty(penalty)
+        self._tell_penalty()
+
+    def _tell_penalty(self) -> None:
+        if self._penalty is not None:
+            self._core.set_penalty(self._penalty.address)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._tell_penalty()
+
+    def __len__(self) -> int:
+        return len(self._core)
+
+    def __repr__(self) -> str:
+        return (
+            f"Epoch({self._policy}, {self.objective}: {views.counted(len(self), 'job')}, "
+            f"{views.counted(self.slots, 'slot')})"
+        )
+
+    _repr_html_ = views.as_html
+
+    @property
+    def slots(self) -> int:
+        """Capacity."""
+        return self._core.slots
+
+    @property
+    def objective(self) -> str:
+        """The objective, as text."""
+        return self._goal.text
+
+    def add(
+        self,
+        work: npt.ArrayLike | None = None,
+        *,
+        jobs: Jobs | None = None,
+        arrival: npt.ArrayLike = 0.0,
+        min_slots: npt.ArrayLike = 0,
+        max_slots: npt.ArrayLike | None = None,
+        weight: npt.ArrayLike = 1.0,
+        deadline: npt.ArrayLike | Sequence[float | None] | None = None,
+        sla: Sequence[SlaSteps | None] | None = None,
+        size: npt.ArrayLike | None = None,
+        kind: str | Sequence[str | None] | None = None,
+    ) -> Integers:
+        """Add jobs; the columns of `malleable.Jobs`, or a whole table.
+
+        ``size`` is the original work of jobs that have run already (default: their work). ``kind`` is
+        the kind of their penalties, or one for each job (None: that of the objective). Returns
+        their ids (int64), which stay theirs until they are removed. O(jobs added) amortised.
+        """
+        if (work is None) == (jobs is None):
+            raise ValueError("add: give either work= and its columns or jobs=")
+        if jobs is None and sla is None and kind is None:
+            try:
+                return self._core.add(
+                    work, arrival, min_slots, max_slots, weight, deadline, None, size, None
+                )
+            except TypeError:  # not plain columns
+                pass
+        if jobs is None:
+            assert work is not None
+            jobs = Jobs(
+                work,
+                arrival=arrival,
+                min_slots=min_slots,
+                max_slots=max_slots,
+                weight=weight,
+                deadline=deadline,
+                sla=sla,
+                size=size,
+            )
+        elif not isinstance(jobs, Jobs):
+            raise ValueError(f"jobs: expected a Jobs table, not {type(jobs).__name__}")
+        codes = None if kind is None else kinds_of(kind, len(jobs), int(self._goal.kinds[0]))
+        if codes is not None and self._penalty is None and KINDS.index("custom") in codes:
+            raise ValueError("kind custom needs the epoch's penalty=")
+        return self._core.add(
+            jobs.work,
+            jobs.arrival,
+            jobs.min_slots,
+            jobs.max_slots,
+            jobs.weight,
+            jobs.deadline,
+            (jobs.sla_offset, jobs.sla_time, jobs.sla_penalty),
+            jobs.size,
+            codes,
+        )
+
+    def update(
+        self,
+        ids: npt.ArrayLike,
+        *,
+        work: npt.ArrayLike | None = None,
+        min_slots: npt.ArrayLike | None = None,
+        max_slots: npt.ArrayLike | None = None,
+        weight: npt.ArrayLike | None = None,
+        deadline: npt.ArrayLike | Sequence[float | None] | None = None,
+        sla: Sequence[SlaSteps | None] | None = None,
+    ) -> None:
+        """Change jobs; ``work`` is what remains. Arrival, original size and kind stay as they were.
+
+        What remains may be up to 1e15; less than 1e-12 is a residue of rounding and counts as 0.
+        A job of which nothing remains keeps ``max(1, min_slots)`` slots until it is finished, before
+        all others and as far as minima leave them: an estimate may run out before the job does. For
+        value and bound it ends now.
+
+        Contiguous arrays of the right type are read in place, lists of plain numbers entry by entry.
+        """
+        if sla is None:
+            try:
+                self._core.update(ids, work, min_slots, max_slots, weight, deadline, None)
+                return
+            except TypeError:  # not plain columns
+                pass
+        rows = ids_of(ids)
+        self._core.update(
+            rows,
+            floats_of("work", work, len(rows)),
+            integers_of("min_slots", min_slots, len(rows)),
+            integers_of("max_slots", max_slots, len(rows), least=1),
+            floats_of("weight", weight, len(rows)),
+            floats_of("deadline", deadline, len(rows)),
+            None if sla is None else _flatten_sla(sla, len(rows), "ids"),
+        )
+
+    def finish(self, ids: npt.ArrayLike) -> None:
+        """These jobs have ended; their slots are free."""
+        self.remove(ids)
+
+    def remove(self, ids: npt.ArrayLike) -> None:
+        """Forget jobs that will not end: they were cancelled, or went elsewhere."""
+        try:
+            self._core.remove(ids)
+        except TypeError:  # not plain columns
+            self._core.remove(ids_of(ids))
+
+    def decide(self, now: float, *, slots: int | None = None) -> Decision:
+        """Slots now.
+
+        Parameters
+        ----------
+        now : float
+            Absolute time [s], from -1e12 to 1e12, never before that of an earlier call; no job may
+            arrive later.
+        slots : int, optional
+            New capacity, kept from now on (nodes come and go); 0: nobody gets any.
+        """
+        moment = now if type(now) is float else check_time("now", now)
+        capacity = None if slots is None else check_slots(slots, least=0)
+        version, ids, given, changed = self._core.decide(moment, capacity)
+        return Decision(self, version, moment, ids, given, changed)
+
+    def _plan(self, decision: Decision) -> Plan:
+        began = time.perf_counter()
+        result, columns, paid, codes = self._core.plan(decision._version)
+        took = time.perf_counter() - began
+        jobs = Jobs.of_core(columns, decision.ids.copy())
+        goal = self._goal
+        if len(codes) > 1 or codes[0] != goal.kinds[0]:
+            goal = Objective.of_codes(goal.aggregate, codes)
+        return Plan(
+            jobs,
+            self.slots,
+            goal,
+            self._policy,
+            decision.now,
+            self._min_mode,
+            result,
+            paid,
+            took,
+            live=True,
+        )

@@ -1,0 +1,199 @@
+"""Job tables drawn at random: the FLEX paper's experiment, and a heavy tail for benchmarks."""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from malleable.domain import as_number, check_whole, checked_positive, shown
+from malleable.jobs.table import Jobs
+
+Rng: TypeAlias = "np.random.Generator | int | None"
+
+_RATIO = 10.0  # mean of large jobs against small ones
+_NORMAL = NormalDist()
+
+
+def _checked_fraction(field: str, value: float) -> float:
+    if not 0 <= as_number(field, value) <= 1:
+        raise ValueError(f"{field} = {shown(value)}: must be between 0 and 1")
+    return float(value)
+
+
+def _truncated_normal(
+    mean: npt.NDArray[np.float64], upper: npt.NDArray[np.float64], rng: np.random.Generator
+) -> npt.NDArray[np.float64]:
+    """Normal draws with standard deviation mean / 3, given that they lie in (0, upper).
+
+    By inversion: the same distribution as discarding and drawing again, but one uniform number a
+    draw, however narrow the interval.
+    """
+    uniform = rng.random(len(mean))
+    low = _NORMAL.cdf(-3.0)
+    drawn = np.empty(len(mean))
+    for i, (u, m, top) in enumerate(zip(uniform, mean.tolist(), upper.tolist(), strict=True)):
+        high = _NORMAL.cdf((top - m) / (m / 3)) if top < math.inf else 1.0
+        # u = 0 must not come out as work 0, nor rounding as the infinite quantile of 1.
+        p = min(max(low + u * (high - low), math.nextafter(low, 1)), math.nextafter(1, 0))
+        drawn[i] = m + m / 3 * _NORMAL.inv_cdf(p)
+    return drawn
+
+
+def section41(
+    jobs: int = 10,
+    slots: int = 100,
+    *,
+    small: float = 0.8,
+    slack: float = 0.75,
+    tasks: int | None = None,
+    weighted: bool = True,
+    horizon: float = 100.0,
+    sla_steps: int = 3,
+    rng: Rng = None,
+) -> Jobs:
+    """Draw one experiment of the FLEX paper's simulations; the defaults are its base case.
+
+    Work is bimodal: ``round(small * jobs)`` small jobs and 10 times larger ones in random order,
+    each kind normal with a standard deviation of a third of its mean, truncated at 0, then scaled
+    to the same total, ``horizon * slots``. Minima are normal with mean ``(1 - slack) * slots /
+    jobs`` and a third of that as standard deviation, truncated at 0, rounded, at least 1, and
+    drawn again while they exceed the maximum.
+
+    Parameters
+    ----------
+    jobs, slots : int
+        Size of the experiment. All jobs are there at time 0; FIFO takes them by index.
+    small : float
+        Fraction of small jobs, 0 to 1.
+    slack : float
+        Fraction of the slots that the minima leave free, 0 to 1. The minimum of 1 a job comes
+        first: with more jobs than ``(1 - slack) * slots``, or tight maxima, the minima add up to
+        something else, and with more jobs than slots to more than the slots.
+    tasks : int, optional
+        Number of tasks of all jobs together. A job of work W has ``tasks * W / total`` of them,
+        rounded up, and may run on so many slots (at most ``slots``). None: every job may run on
+        all slots, as the paper's printed ratios suggest.
+    weighted : bool
+        Draw weights from U(0, 1). False: weight 1, everything else unchanged for the same ``rng``
+        (the paper's unweighted metrics).
+    horizon : float
+        Seconds that all slots together need for all the work.
+    sla_steps : int
+        Steps of each job's sla penalty; 0 for none.
+    rng : numpy Generator or seed, optional
+        Source of randomness. None: fresh.
+
+    Returns
+    -------
+    Jobs
+        Deadlines are U(0, horizon), sla times U(0, horizon) and cumulative sla penalties U(0, 1),
+        both sorted.
+
+    Raises
+    ------
+    ValueError
+        A parameter out of its range.
+
+    Notes
+    -----
+    Source: Wolf et al., "FLEX: A slot allocation scheduling optimizer for MapReduce workloads"
+    (Middleware 2010), section 4.1. The paper gives neither the total work, nor the ranges of
+    deadlines, sla times and heights, nor the number of steps; those here are choices. Time and
+    memory O(jobs * (1 + sla_steps)).
+    """
+    count = check_whole("jobs", jobs, 1)
+    capacity = check_whole("slots", slots, 1)
+    steps = check_whole("sla_steps", sla_steps, 0)
+    span = checked_positive("horizon", horizon)
+    few = round(_checked_fraction("small", small) * count)
+    mean_min = (1 - _checked_fraction("slack", slack)) * capacity / count
+    generator = np.random.default_rng(rng)
+
+    mean = np.full(count, _RATIO)
+    mean[generator.permutation(count)[:few]] = 1.0
+    work = _truncated_normal(mean, np.full(count, np.inf), generator)
+    share = work / work.sum()
+    if tasks is None:
+        most = np.full(count, capacity, dtype=np.int64)
+    else:
+        demand = np.ceil(check_whole("tasks", tasks, 1) * share)
+        most = np.clip(demand, 1, capacity).astype(np.int64)
+    if mean_min > 0:
+        # Drawing again while the rounded minimum exceeds M is drawing below M + 1/2.
+        minima = _truncated_normal(np.full(count, mean_min), most.astype(float) + 0.5, generator)
+        least = np.clip(np.rint(minima), 1, most).astype(np.int64)
+    else:
+        least = np.ones(count, dtype=np.int64)
+
+    weight = generator.random(count)
+    deadline = generator.random(count) * span
+    times = np.sort(generator.random((count, steps)) * span, axis=1).tolist()
+    heights = np.sort(generator.random((count, steps)), axis=1).tolist()
+    return Jobs(
+        share * (span * capacity),
+        min_slots=least,
+        max_slots=None if tasks is None else most,
+        weight=weight if weighted else 1.0,
+        deadline=deadline,
+        sla=[list(zip(t, p, strict=True)) for t, p in zip(times, heights, strict=True)],
+    )
+
+
+def lognormal_jobs(
+    jobs: int,
+    slots: int,
+    *,
+    min_slots: int,
+    max_slots: tuple[int, int] | None,
+    mu: float = 3.0,
+    sigma: float = 1.5,
+    rng: Rng = None,
+) -> Jobs:
+    """Draw jobs with log-normal work, all there at time 0, weight 1.
+
+    Parameters
+    ----------
+    jobs, slots : int
+        Number of jobs and of slots.
+    min_slots : int
+        Minimum of every job, 0 to ``slots``.
+    max_slots : (int, int), optional
+        Maxima are uniform whole numbers from the first to the second (included), cut at
+        ``slots``. None: all slots.
+    mu, sigma : float
+        Mean and standard deviation of the work's natural logarithm [log slot-seconds]. By default
+        the median is about 20 and the mean about 62 slot-seconds.
+    rng : numpy Generator or seed, optional
+        Source of randomness. None: fresh.
+
+    Returns
+    -------
+    Jobs
+        Work and maxima drawn, the rest at its defaults.
+
+    Raises
+    ------
+    ValueError
+        A parameter out of its range, such as a lowest maximum below ``min_slots`` or below 1.
+    """
+    count = check_whole("jobs", jobs, 0)
+    capacity = check_whole("slots", slots, 1)
+    least = check_whole("min_slots", min_slots, 0)
+    if least > capacity:
+        raise ValueError(f"min_slots = {least}: must be at most slots = {capacity}")
+    if not math.isfinite(mu):
+        raise ValueError(f"mu = {shown(mu)}: must be finite")
+    if not 0 <= sigma < math.inf:
+        raise ValueError(f"sigma = {shown(sigma)}: must be finite and not negative")
+    generator = np.random.default_rng(rng)
+    work = generator.lognormal(mu, sigma, count)
+    most: npt.NDArray[np.int64] | None = None
+    if max_slots is not None:
+        lowest = check_whole("max_slots[0]", max_slots[0], max(least, 1))
+        highest = check_whole("max_slots[1]", max_slots[1], lowest)
+        most = np.minimum(generator.integers(lowest, highest, size=count, endpoint=True), capacity)
+    return Jobs(work, min_slots=least, max_slots=most)

@@ -1,0 +1,304 @@
+"""Plans: a whole schedule for a table of jobs, with its value, its lower bound and its reasons."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from malleable import _core, views
+from malleable.flows.plan import FlowPlan, plan_flows
+from malleable.flows.table import Flows
+from malleable.jobs.check import check_schedule
+from malleable.jobs.table import (
+    MIN_MODES,
+    Floats,
+    Integers,
+    Jobs,
+    check_count,
+    check_min_mode,
+    check_slots,
+    check_time,
+)
+from malleable.objective import (
+    Objective,
+    ObjectiveLike,
+    PenaltyLike,
+    met_deadlines,
+    parse_objective,
+    relative_gap,
+)
+from malleable.policies import policy_names, policy_of
+from malleable.values import by_value
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["DEFAULT_EFFORT", "MIN_MODES", "POLICIES", "Plan", "default_effort", "plan"]
+
+DEFAULT_EFFORT: int = _core.DEFAULT_EFFORT
+"""Candidates that FLEX tries after its fixed orders unless told otherwise; see `default_effort`."""
+
+POLICIES = policy_names("jobs")
+
+
+@by_value(without=("timing",))
+class Plan:
+    """The schedule that a policy made for a job table.
+
+    Attributes
+    ----------
+    value, lower_bound : float
+        The objective, and a floor under every schedule that obeys the same limits: a snapshot bound,
+        for these estimates of work and without further arrivals.
+    gap : float or None
+        ``(value - lower_bound) / abs(lower_bound)``; 0 if equal, None if only the bound is 0.
+    status : str
+        ``ok``, ``minima_scaled`` (guaranteed minima added up to more than the slots), ``truncated``
+        (the budget cut the search short), ``unmet`` (a strict deadline is missed, and nothing proves
+        that it must be) or ``infeasible`` (no schedule meets all strict deadlines, or a gang is larger
+        than the cluster).
+    met : ndarray of bool, shape (J,)
+        Which jobs meet their deadline (those without one do), and cost less than infinity. Where strict
+        deadlines cannot all be met, as many are as were found, by weight.
+    allocation : ndarray of int64, shape (J,)
+        Slots of every job at ``now``.
+    start, completion, penalty : ndarray of float64, shape (J,)
+        Absolute times [s] and the penalty at completion.
+    order : ndarray of int64, shape (J,)
+        Job rows by priority.
+    pieces : dict of ndarray
+        ``job, start, end, slots``: the whole schedule; pieces of one job may overlap and add up.
+    live : bool
+        Behind an epoch's decision: jobs without work end now rather than at their arrival, and keep
+        slots in ``allocation`` until they are removed.
+    timing : dict
+        Wall-clock seconds; the only part that differs from run to run.
+    """
+
+    def __init__(
+        self,
+        jobs: Jobs,
+        slots: int,
+        objective: Objective,
+        policy: str,
+        now: float,
+        min_mode: str,
+        result: Mapping[str, Any],
+        penalty: Floats,
+        seconds: float,
+        live: bool = False,
+    ) -> None:
+        self.live = live
+        self.jobs = jobs
+        self.slots = slots
+        self.objective = objective.text
+        self.policy = policy
+        self.now = now
+        self.min_mode = min_mode
+        self.status: str = result["status"]
+        self.value: float = result["value"]
+        self.lower_bound: float = result["lower_bound"]
+        self.candidates: int = result["candidates"]
+        self.order: Integers = result["order"]
+        self.start: Floats = result["start"]
+        self.completion: Floats = result["completion"]
+        self.allocation: Integers = result["allocation"]
+        self.pieces: Mapping[str, npt.NDArray[Any]] = result["pieces"]
+        self.penalty = penalty
+        self.met = met_deadlines(jobs.deadline, self.completion, penalty)
+        self.timing = {"seconds": seconds}
+
+    @property
+    def gap(self) -> float | None:
+        """Relative distance between value and bound."""
+        return relative_gap(self.value, self.lower_bound)
+
+    def __repr__(self) -> str:
+        gap = "none" if self.gap is None else f"{self.gap:.2%}"
+        return (
+            f"Plan({self.policy}, {self.objective}: {self.value:.6g}, "
+            f"bound {self.lower_bound:.6g}, gap {gap}, {self.status})"
+        )
+
+    _repr_html_ = views.as_html
+
+    def validate(self) -> None:
+        """Check the schedule by code that shares nothing with the solvers.
+
+        Raises
+        ------
+        ValueError
+            Names what is violated, for which job and when. O(P log P) for P pieces.
+        """
+        check_schedule(self)
+
+    def explain(self) -> list[str]:
+        """One line per job: what it has now, what bound it, what comes next, when it will end."""
+        return list(views.present("explain", self))
+
+    def to_frame(self) -> Any:
+        """A pandas data frame, one row per job (needs pandas)."""
+        return views.present("frame", self)
+
+    def plot(self, path: str | Path | None = None, **options: Any) -> Any:
+        """Draw the packing; saved as an image if a path is given (needs matplotlib)."""
+        return views.present("gantt", self, path, **options)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan in its exchange format (JSON types; infinite numbers become None)."""
+        return dict(views.present("plan_dict", self))
+
+
+@overload
+def plan(
+    jobs: Jobs,
+    slots: int,
+    objective: ObjectiveLike = ...,
+    policy: str | None = ...,
+    effort: int | None = ...,
+    budget: float | None = ...,
+    now: float = ...,
+    *,
+    min_mode: str = ...,
+    penalty: PenaltyLike | None = ...,
+    progress: Callable[[int, int], object] | None = ...,
+) -> Plan: ...
+
+
+@overload
+def plan(
+    jobs: Flows,
+    slots: int,
+    objective: ObjectiveLike = ...,
+    policy: str | None = ...,
+    effort: int | None = ...,
+    budget: float | None = ...,
+    now: float = ...,
+    *,
+    min_mode: str = ...,
+    penalty: PenaltyLike | None = ...,
+    progress: Callable[[int, int], object] | None = ...,
+) -> FlowPlan: ...
+
+
+def plan(
+    jobs: Jobs | Flows,
+    slots: int,
+    objective: ObjectiveLike = "sum:response",
+    policy: str | None = None,
+    effort: int | None = None,
+    budget: float | None = None,
+    now: float = 0.0,
+    *,
+    min_mode: str = "guarantee",
+    penalty: PenaltyLike | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> Plan | FlowPlan:
+    """Plan a table of malleable jobs, or of flows (see `malleable.flows.plan.plan_flows`).
+
+    Parameters
+    ----------
+    jobs : Jobs or Flows
+        Jobs have all arrived by ``now``; flows may come later.
+    slots : int
+        Capacity, at least 1.
+    objective : str or sequence of str
+        ``sum:KIND`` or ``max:KIND`` with KIND one of response, completion, stretch, tardy, tardiness,
+        lateness, sla, strict, custom; or one such text per job, with a common aggregate.
+    policy : str, optional
+        ``flex`` (jobs, the default), ``fair``, ``fifo`` or ``wdeq``; for flows ``flowflex`` (the
+        default), ``flowflex-fast``, ``flowflex-literal``, ``fair`` or ``fifo``.
+    effort : int, optional
+        FLEX: candidates tried after the fixed orders; 0: none; by default `DEFAULT_EFFORT`, fewer for
+        more than 2,000 jobs (`default_effort`), so that 100,000 take seconds. A max objective needs
+        one: water-filling for the deadlines of its optimal level.
+    budget : float, optional
+        FLEX, FlowFlex: ceiling in seconds of wall-clock time, checked between candidates and, for flows,
+        within the bounds that take longer than a few orders; fixed orders and a quick bound are always
+        worked out. 0: nothing else.
+    now : float
+        Absolute time [s].
+    min_mode : str
+        ``guarantee``: a job has its minimum while it has work; ``gang``: none or at least that many.
+    penalty : numba cfunc or function, optional
+        For ``custom``: penalty of (job row, absolute completion), non-decreasing in the completion and
+        never NaN. Infinite from some time on: a strict deadline.
+    progress : callable, optional
+        FLEX, jobs: called before each candidate with the number of those tried and the effort.
+
+    Returns
+    -------
+    Plan, or FlowPlan for flows
+
+    Raises
+    ------
+    ValueError
+        For wrong input, naming field, row and value.
+
+    Notes
+    -----
+    O(J log J) per order or candidate. FLEX: Wolf et al., Middleware 2010.
+    """
+    if isinstance(jobs, Flows):
+        check_min_mode(min_mode)
+        if min_mode != "guarantee":
+            raise ValueError(f"min_mode = {min_mode!r}: jobs of flows have no minima")
+        chosen = "flowflex" if policy is None else policy
+        return plan_flows(jobs, slots, objective, chosen, effort, budget, now, penalty=penalty)
+    policy = "flex" if policy is None else policy
+    if not isinstance(jobs, Jobs):
+        raise ValueError(f"jobs: expected a Jobs table, not {type(jobs).__name__}")
+    goal = parse_objective(objective, len(jobs))
+    slots = check_slots(slots)
+    now = check_time("now", now)
+    tries = check_effort(effort, len(jobs))
+    seconds = np.inf if budget is None else check_time("budget", budget)
+    if seconds < 0.0:
+        raise ValueError(f"budget = {budget}: must be at least 0 seconds")
+    policy_of("jobs", policy)
+    check_min_mode(min_mode)
+    for row in np.flatnonzero(jobs.arrival > now)[:1]:
+        raise ValueError(
+            f"arrival[{row}] = {jobs.arrival[row]}: after now = {now}; "
+            "take a snapshot with jobs.at(now)"
+        )
+    penalties = goal.penalties(jobs, penalty=penalty)
+    began = time.perf_counter()
+    result = _core.plan(
+        jobs.work,
+        jobs.arrival,
+        jobs.min_slots,
+        jobs.max_slots,
+        jobs.weight,
+        slots,
+        now,
+        min_mode == "gang",
+        penalties,
+        goal.is_max,
+        policy,
+        tries,
+        seconds,
+        progress,
+    )
+    took = time.perf_counter() - began
+    paid = penalties.of_jobs(result["completion"])
+    return Plan(jobs, slots, goal, policy, now, min_mode, result, paid, took)
+
+
+def default_effort(jobs: int) -> int:
+    """Candidates that FLEX tries for so many jobs unless told otherwise: fewer where each costs more.
+
+    8,000,000 over the jobs, at most `DEFAULT_EFFORT` and at least 10.
+    """
+    return _core.default_effort(jobs)
+
+
+def check_effort(effort: Any, jobs: int = 0) -> int:
+    """A number of candidates; the default for so many jobs where None."""
+    if effort is None:
+        return default_effort(jobs)
+    return check_count("effort", effort)

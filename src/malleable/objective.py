@@ -1,0 +1,258 @@
+"""Objectives: how the penalties of single jobs are named and added up."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from malleable import _core
+from malleable.domain import shown
+from malleable.flows.table import Flows
+from malleable.jobs.table import Jobs
+from malleable.values import by_value
+from malleable.views import counted
+
+__all__ = ["KINDS", "Objective", "Penalty", "kinds_of", "parse_objective"]
+
+KINDS: tuple[str, ...] = tuple(kind.name for kind in _core.KINDS)
+"""Penalties of a job, in the order of the core's codes."""
+
+ObjectiveLike = str | Sequence[str]
+PenaltyLike = Callable[[int, float], float] | Any
+
+
+def _parse_one(text: object) -> tuple[str, int]:
+    if not isinstance(text, str):
+        raise ValueError(f"objective = {text!r}: expected text such as 'sum:response'")
+    aggregate, colon, kind = text.partition(":")
+    if not colon or aggregate not in ("sum", "max") or kind not in KINDS:
+        known = [f"{a}:{k}" for a in ("sum", "max") for k in KINDS]
+        raise ValueError(
+            f"objective = {text!r}: expected sum: or max: and one of"
+            f" {', '.join(KINDS)}{_near(text, known)}"
+        )
+    return aggregate, KINDS.index(kind)
+
+
+def kinds_of(
+    kind: str | Sequence[str | None], count: int, default: int, noun: str = "job"
+) -> npt.NDArray[np.uint8]:
+    """Codes of kinds named one by one, or once for all; None is the default."""
+    named: Sequence[Any] = [kind] * count if isinstance(kind, str) else kind
+    if isinstance(named, (bytes, dict)) or not hasattr(named, "__len__"):
+        raise ValueError(f"kind = {shown(kind)}: expected a name or one a {noun}")
+    if len(named) != count:
+        raise ValueError(
+            f"kind has {counted(len(named), 'entry')} but there are {counted(count, noun)}"
+        )
+    codes = np.full(count, default, dtype=np.uint8)
+    for row, name in enumerate(named):
+        if name is None:
+            continue
+        if not isinstance(name, str) or name not in KINDS:
+            where = "kind" if isinstance(kind, str) else f"kind[{row}]"
+            known = ", ".join(KINDS)
+            raise ValueError(
+                f"{where} = {shown(name)}: expected one of {known}{_near(name, KINDS)}"
+            )
+        codes[row] = KINDS.index(name)
+    return codes
+
+
+def _near(name: object, known: Sequence[str]) -> str:
+    near = difflib.get_close_matches(str(name), known, n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+@by_value()
+class Objective:
+    """A parsed objective: sum or max, and the kind of penalty of every job."""
+
+    __slots__ = ("aggregate", "kinds", "text")
+
+    def __init__(self, text: str, aggregate: str, kinds: np.ndarray[Any, np.dtype[np.uint8]]):
+        self.text = text
+        self.aggregate = aggregate
+        self.kinds = kinds
+
+    @classmethod
+    def of_codes(cls, aggregate: str, codes: npt.NDArray[np.uint8]) -> Objective:
+        """An objective of codes of kinds, one or one a job."""
+        if len(codes) == 1 or len(set(codes.tolist())) == 1:
+            return cls(f"{aggregate}:{KINDS[int(codes[0])]}", aggregate, codes[:1].copy())
+        return cls(f"{aggregate}:mixed", aggregate, codes)
+
+    def kind(self) -> _core.Kind | None:
+        """What the core knows of the one kind that all jobs share; None where they differ."""
+        return _core.KINDS[int(self.kinds[0])] if len(self.kinds) == 1 else None
+
+    @property
+    def custom(self) -> bool:
+        """Some job's penalty is the caller's own function."""
+        return any(_core.KINDS[code].custom for code in set(self.kinds.tolist()))
+
+    @property
+    def is_max(self) -> bool:
+        """Maximum rather than sum."""
+        return self.aggregate == "max"
+
+    def penalties(self, jobs: Jobs | Flows, penalty: PenaltyLike | None = None) -> _core.Penalties:
+        """The penalty functions of jobs or flows.
+
+        Parameters
+        ----------
+        jobs : Jobs or Flows
+        penalty : numba.core.ccallback.CFunc or callable, optional
+            The caller's own penalty for kind ``custom``: ``float64(int64 job, float64 completion)``,
+            non-decreasing in the completion. A plain function is compiled by Numba.
+        """
+        custom = 0
+        if self.custom:
+            custom = _kept(penalty).address
+        elif penalty is not None:
+            raise ValueError("penalty: only the objective 'custom' takes a function")
+        return _core.Penalties(
+            jobs.arrival,
+            jobs.size,
+            jobs.weight,
+            jobs.deadline,
+            jobs.sla_offset,
+            jobs.sla_time,
+            jobs.sla_penalty,
+            self.kinds,
+            custom,
+        )
+
+
+def parse_objective(objective: ObjectiveLike, count: int | None = None) -> Objective:
+    """Parse ``'sum:KIND'``, ``'max:KIND'``, or one such text per job with a common aggregate.
+
+    Raises
+    ------
+    ValueError
+        For an unknown objective (the nearest known one is named) or mixed aggregates.
+    """
+    if isinstance(objective, str):
+        aggregate, kind = _parse_one(objective)
+        return Objective(objective, aggregate, np.array([kind], dtype=np.uint8))
+    try:
+        parsed = [_parse_one(text) for text in objective]
+    except TypeError:
+        raise ValueError(f"objective = {objective!r}: expected text or one text per job") from None
+    if count is not None and len(parsed) != count:
+        raise ValueError(
+            f"objective has {counted(len(parsed), 'entry')} but there are {counted(count, 'job')}"
+        )
+    aggregates = {aggregate for aggregate, _ in parsed} or {"sum"}
+    if len(aggregates) > 1:
+        raise ValueError("objective: sum and max cannot be mixed in one call")
+    aggregate = aggregates.pop()
+    kinds = np.array([kind for _, kind in parsed], dtype=np.uint8)
+    return Objective.of_codes(aggregate, kinds)
+
+
+class Penalty:
+    """The caller's own penalty, compiled: ``float64(int64 job, float64 completion)``.
+
+    It pickles by name, so a pickle needs a function at the top level of a module; copies are the
+    object itself.
+
+    Parameters
+    ----------
+    function : numba.core.ccallback.CFunc or callable
+        A plain function is compiled by Numba.
+    """
+
+    __slots__ = ("_compiled", "address", "function")
+
+    def __init__(self, function: PenaltyLike) -> None:
+        if not callable(function):  # a CFunc is
+            kind = type(function).__name__
+            raise ValueError(
+                f"penalty: expected a Numba cfunc or a function of (job, completion), not {kind}"
+            )
+        try:
+            import numba
+            from numba.core.ccallback import CFunc
+        except ImportError:
+            raise ImportError(
+                "a custom penalty needs numba: pip install 'malleable[custom]'"
+            ) from None
+        wanted = numba.float64(numba.int64, numba.float64)
+        compiled: Any = function
+        if not isinstance(function, CFunc):
+            compiled = numba.cfunc(wanted, cache=False)(function)
+        if compiled._sig != wanted:
+            raise ValueError(f"penalty: a cfunc of {compiled._sig}, expected {wanted}")
+        self.function = function
+        self._compiled = compiled
+        self.address = int(compiled.address)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Penalty) and other.function is self.function
+
+    def __hash__(self) -> int:
+        return hash(id(self.function))
+
+    def __copy__(self) -> Penalty:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Penalty:
+        return self
+
+    def __reduce__(self) -> tuple[Any, tuple[str, str]]:
+        made_of = getattr(self.function, "__wrapped__", self.function)  # of a CFunc
+        module = getattr(made_of, "__module__", None)
+        name = getattr(self.function, "__qualname__", None)
+        if not module or not name or _named(module, name) is not self.function:
+            raise ValueError(
+                f"penalty: {shown(self.function)} does not pickle: only a function at the top level"
+                " of a module does"
+            )
+        return _penalty_named, (module, name)
+
+
+def _named(module: str, name: str) -> Any:
+    return getattr(sys.modules.get(module) or importlib.import_module(module), name, None)
+
+
+def _penalty_named(module: str, name: str) -> Penalty:
+    return Penalty(_named(module, name))
+
+
+def _kept(penalty: PenaltyLike | None) -> Penalty:
+    """A penalty whose address stays good: the core keeps no more than that."""
+    if penalty is None:
+        raise ValueError("objective custom needs penalty=, a function of (job, completion)")
+    made = Penalty(penalty)
+    if made._compiled is not penalty:
+        _COMPILED.append(made)
+    return made
+
+
+_COMPILED: list[Penalty] = []
+
+
+def met_deadlines(
+    deadline: npt.NDArray[np.float64],
+    completion: npt.NDArray[np.float64],
+    penalty: npt.NDArray[np.float64],
+) -> npt.NDArray[np.bool_]:
+    """Whose completion is within the tolerance of its deadline, at less than infinite cost."""
+    met: npt.NDArray[np.bool_] = completion <= deadline + 1e-9 * np.maximum(1.0, np.abs(deadline))
+    return met & (penalty < np.inf)
+
+
+def relative_gap(value: float, lower_bound: float) -> float | None:
+    """Relative distance between a value and its bound; None if only the bound is 0."""
+    if value == lower_bound:
+        return 0.0
+    if lower_bound == 0.0:
+        return None
+    return (value - lower_bound) / abs(lower_bound)

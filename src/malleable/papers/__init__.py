@@ -1,0 +1,1 @@
+"""Figures and tables of the five papers beside the papers' own numbers."""

@@ -1,0 +1,110 @@
+"""Records of a simulation: the same columns, one row a job (or a task), whatever the model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from malleable.jobs.table import Floats, Integers
+
+__all__ = ["RECORD_COLUMNS", "by_table_row", "job_names", "job_records"]
+
+# Batsim's columns first, so that its tools read them.
+RECORD_COLUMNS = (
+    "job_id",
+    "workload_name",
+    "submission_time",
+    "requested_number_of_resources",
+    "requested_time",
+    "success",
+    "starting_time",
+    "execution_time",
+    "finish_time",
+    "waiting_time",
+    "turnaround_time",
+    "stretch",
+    "consumed_energy",
+    "allocated_resources",
+    "policy",
+    "name",
+    "map_completion",
+    "completion",
+)
+
+
+def job_records(
+    model: str,
+    policy: str,
+    job: Integers,
+    name: Sequence[str],
+    *,
+    arrival: Floats,
+    start: Floats,
+    map_completion: Floats,
+    completion: Floats,
+    size: Floats,
+    requested_time: npt.ArrayLike,
+    slots: npt.ArrayLike = 1,
+    held: npt.ArrayLike = "0",
+    success: npt.ArrayLike = 1,
+) -> dict[str, npt.NDArray[Any]]:
+    """Records with the columns `RECORD_COLUMNS`.
+
+    Parameters
+    ----------
+    model, policy : str
+    job : ndarray of int64, shape (R,)
+        Rows of the job table.
+    name : sequence of str, length R
+    arrival, start, map_completion, completion : ndarray of float64, shape (R,)
+        Times [s; slotted: slots].
+    size : ndarray of float64, shape (R,)
+        What the response is divided by for the stretch, which is 0 where this is.
+    requested_time : float or array_like, shape (R,)
+    slots : int or array_like, shape (R,)
+        Asked for.
+    held : str or array_like of str, shape (R,)
+        Slots that were held, as intervals.
+    success : int or array_like, shape (R,)
+    """
+    count = len(job)
+    response = np.maximum(completion - arrival, 0.0)
+    columns = (
+        job,
+        np.full(count, model),
+        arrival,
+        np.full(count, slots, dtype=np.int64),
+        np.full(count, requested_time),
+        np.full(count, success, dtype=np.int64),
+        start,
+        completion - start,
+        completion,
+        start - arrival,
+        response,
+        np.divide(response, size, out=np.zeros(count), where=size > 0.0),
+        np.zeros(count),
+        np.full(count, held),
+        np.full(count, policy),
+        np.array(name, dtype=str),
+        map_completion,
+        completion,
+    )
+    return dict(zip(RECORD_COLUMNS, columns, strict=True))
+
+
+def by_table_row(order: Integers, sequence: Integers, *columns: Any) -> tuple[Any, ...]:
+    """Rows of the table, ascending, and columns of the core's records in that order.
+
+    The core counts the jobs as they came in, ``sequence``; ``order`` are the rows of its jobs.
+    """
+    rows = order[sequence]
+    turn = np.argsort(rows, kind="stable")
+    return rows[turn], *(column[turn] for column in columns)
+
+
+def job_names(names: Sequence[str] | None, rows: Integers) -> list[str]:
+    """Names of these rows of a table, ``job`` and the row where it has none."""
+    return [f"job{row}" if names is None else names[row] for row in rows.tolist()]

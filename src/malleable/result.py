@@ -1,0 +1,147 @@
+"""What a simulation gives: records, summaries, files."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from malleable import views
+from malleable.files.csv import csv_text
+from malleable.files.writing import write_file
+from malleable.values import by_value
+
+__all__ = ["SimulationResult", "merged"]
+
+
+@by_value(without=("timing",))
+@dataclass(frozen=True, eq=False)
+class SimulationResult:
+    """Result of `malleable.simulate`.
+
+    Attributes
+    ----------
+    model : str
+    records : dict of str to array, or None
+        One entry a finished job and policy, columns as in `records.RECORD_COLUMNS`; None if not
+        kept.
+    summary : dict of str to dict
+        By policy: ``jobs``, ``unfinished``, ``mean_response`` [s], ``weighted_response``,
+        ``mean_stretch``, ``max_response``, ``p50``, ``p90``, ``p99`` (response), ``map_utilisation``,
+        ``shuffle_utilisation``, ``lower_bound`` (of the mean response) and so on.
+    slowdown : dict of str to tuple of arrays
+        By policy: number of jobs and mean stretch in each bucket of size max(map, shuffle).
+    timing : dict of str to float
+        Wall-clock seconds by policy; not reproducible.
+    complete : bool
+        False after Ctrl-C: what was finished by then.
+    trace : dict of str to dict of arrays, or None
+        Cluster model, if asked for: by policy ``time`` [s], ``kind`` (0 start, 1 end, 2 failed, 3
+        killed with its node or to make room, 4 output lost), ``job``, ``phase`` (0 map, 1
+        reduce), ``task``, ``node``, ``slot`` (-1: output lost).
+    tasks : dict of str to array, or None
+        With a trace: one entry an attempt of a task that ended and policy, columns as of records, then
+        ``job`` (row), ``phase``, ``task``, ``node``.
+    series : dict of str to dict of arrays, or None
+        Cluster model: by policy ``time`` [s], shape (W + 1,), and means between one time and the next,
+        shape (W,): ``jobs`` in the system, ``map_utilisation``, ``reduce_utilisation`` (NaN without such
+        slots).
+    """
+
+    model: str
+    records: dict[str, npt.NDArray[Any]] | None
+    summary: dict[str, dict[str, float]]
+    slowdown: dict[str, tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]]
+    timing: dict[str, float]
+    complete: bool = True
+    trace: dict[str, dict[str, npt.NDArray[Any]]] | None = None
+    series: dict[str, dict[str, npt.NDArray[Any]]] | None = None
+    tasks: dict[str, npt.NDArray[Any]] | None = None
+
+    def __repr__(self) -> str:
+        kept = "no" if self.records is None else f"{len(self.records['policy']):,}"
+        cut = "" if self.complete else ", interrupted"
+        return f"SimulationResult({self.model}: {', '.join(self.summary)}; {kept} records{cut})"
+
+    _repr_html_ = views.as_html
+
+    def _kept(self) -> dict[str, npt.NDArray[Any]]:
+        if self.records is None:
+            raise ValueError("records were not kept: simulate(..., records=True)")
+        return self.records
+
+    def to_frame(self) -> Any:
+        """The records as a pandas data frame; ImportError without pandas."""
+        try:
+            import pandas as pd
+        except ImportError:
+            raise ImportError("data frames need pandas: pip install pandas") from None
+        return pd.DataFrame(self._kept())
+
+    def write_records(self, path: str | os.PathLike[str], force: bool = True) -> None:
+        """Write the records, as Parquet if the path ends so, else as CSV; O(records)."""
+        _write(self._kept(), path, force)
+
+    def write_tasks(self, path: str | os.PathLike[str], force: bool = True) -> None:
+        """Write one row a task in the same way; needs ``simulate(..., trace=True)``."""
+        if self.tasks is None:
+            raise ValueError("tasks were not kept: simulate(..., trace=True)")
+        _write(self.tasks, path, force)
+
+    def plot(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        force: bool = True,
+        *,
+        kind: str = "cdf",
+        **options: Any,
+    ) -> Any:
+        """One curve a policy, written to ``path`` if given.
+
+        ``kind="cdf"``: the distribution of the responses, from records; ``"slowdown"``: mean slowdown
+        by size, from buckets (``width``: theirs, 0.25 s by default; cluster: decades of work);
+        ``"load"``, cluster: utilisation and jobs in the system over time.
+        """
+        if kind not in ("cdf", "slowdown", "load"):
+            raise ValueError(f"kind = {kind!r}: expected cdf, slowdown or load")
+        return views.present(f"simulation_{kind}", self, path, force=force, **options)
+
+
+def _write(records: dict[str, npt.NDArray[Any]], path: str | os.PathLike[str], force: bool) -> None:
+    if str(path).endswith(".parquet"):
+        try:
+            import pyarrow as pa
+            import pyarrow.parquet as pq
+        except ImportError:
+            raise ImportError("Parquet needs pyarrow: pip install 'malleable[tables]'") from None
+        packed = io.BytesIO()
+        pq.write_table(pa.table({k: pa.array(v.tolist()) for k, v in records.items()}), packed)
+        write_file(path, packed.getvalue(), force)
+        return
+    write_file(path, csv_text({k: v.tolist() for k, v in records.items()}), force)
+
+
+def _joined(tables: list[dict[str, npt.NDArray[Any]] | None]) -> dict[str, npt.NDArray[Any]] | None:
+    kept = [table for table in tables if table is not None]
+    return {name: np.concatenate([t[name] for t in kept]) for name in kept[0]} if kept else None
+
+
+def merged(parts: Sequence[SimulationResult]) -> SimulationResult:
+    """The results of several policies as one."""
+    return SimulationResult(
+        model=parts[0].model,
+        records=_joined([part.records for part in parts]),
+        tasks=_joined([part.tasks for part in parts]),
+        summary={name: value for part in parts for name, value in part.summary.items()},
+        slowdown={name: value for part in parts for name, value in part.slowdown.items()},
+        timing={name: value for part in parts for name, value in part.timing.items()},
+        complete=all(part.complete for part in parts),
+        trace={name: value for part in parts for name, value in (part.trace or {}).items()} or None,
+        series={name: value for part in parts for name, value in (part.series or {}).items()}
+        or None,
+    )

@@ -1,0 +1,223 @@
+"""Map and reduce tasks, slot by slot: who runs now, decided by a policy that a scheduler's loop calls."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from malleable import _core, views
+from malleable.columns import count_of, floats_of, given, ids_of, integers_of
+from malleable.domain import RATE, WORK, check_amount, check_whole, floats
+from malleable.epoch import ExplainedDecision
+from malleable.jobs.table import Floats, Integers, check_time
+from malleable.policies import policy_names, policy_of
+from malleable.values import Kept
+
+__all__ = ["LOOP_POLICIES", "SlottedDecision", "SlottedEpoch", "bounce_left"]
+
+LOOP_POLICIES = policy_names("slotted", in_loop=True)
+
+
+class SlottedDecision(ExplainedDecision):
+    """Machines for waiting tasks, now; see `BaseDecision`.
+
+    Attributes
+    ----------
+    ids : ndarray of int64, shape (n,)
+        Those that start tasks in the policy's order, then the others that hold or held machines.
+    slots : ndarray of int64, shape (n,)
+        Machines that each of them holds once these tasks have started.
+    maps, reduces : ndarray of int64, shape (n,)
+        How many map and how many reduce tasks of each job start.
+    """
+
+    __slots__ = ("maps", "reduces")
+
+    def __init__(
+        self,
+        now: float,
+        ids: Integers,
+        slots: Integers,
+        changed: npt.NDArray[np.bool_],
+        maps: Integers,
+        reduces: Integers,
+        bound: npt.NDArray[np.uint8],
+    ) -> None:
+        super().__init__(now, ids, slots, changed, bound)
+        self.maps = maps
+        self.reduces = reduces
+
+
+def bounce_left(estimate: npt.ArrayLike, done: npt.ArrayLike) -> Floats:
+    """Work that a job should show so that it does not hold up the others once it overruns.
+
+    Parameters
+    ----------
+    estimate, done : array_like of float, shape (J,)
+        Estimated work, and how much of it has been done, in the same unit (a slot is the least
+        estimate that counts as overrun, so let it be slots).
+
+    Returns
+    -------
+    ndarray of float64, shape (J,)
+        What is left of the estimate; beyond it as much as the job has overrun, up to the estimate.
+
+    Notes
+    -----
+    Source: SRPT with bounce, Scully, Grosof, Mitzenmacher, "Uniform bounds for scheduling with job
+    size estimates" (2022). O(J).
+    """
+    z, a = floats("estimate", estimate, WORK), floats("done", done, WORK)
+    left: Floats = np.where(a <= z, z - a, np.minimum(a - z, np.maximum(z, 1.0)))
+    return left
+
+
+class SlottedEpoch(Kept):
+    """Decides, slot by slot, which jobs' map and reduce tasks get the idle machines.
+
+    The same policy objects as in `malleable.simulate(model="slotted")`, fed with real times and with
+    estimates of work.
+
+    Parameters
+    ----------
+    slots : int
+        Machines, that is, tasks that can run at once, from 0 to 2^40; `decide` can change it.
+    policy : {"asrpt", "unlock", "srpt", "lrpt", "fifo", "fair"}
+        As in `malleable.slotted.simulate.run`.
+    slot_seconds : float
+        Length of a slot, about the time of a map task [s].
+
+    Raises
+    ------
+    ValueError
+        A parameter out of its range, an unknown policy.
+
+    Notes
+    -----
+    The first decision in a slot moves the virtual SRPT of ``asrpt`` and ``unlock`` on; further ones in
+    the same slot hand out what has become idle. That schedule has the work as it was estimated when
+    the job came; the order in which waiting tasks start follows `update`. Without machines nothing
+    happens there, either. One thread at a time per object, RuntimeError for a second one. Ids are never
+    used twice, a wrong call changes nothing. Copies and pickles go on as the original would (a pickle
+    loads in the same version only); epochs are equal if their state is. O(log n) a change with n jobs; a
+    decision O(g log n + h) for g jobs that get something and h that hold machines (``fair``:
+    O(n log N)). Source: Zheng, Shroff, Sinha 2013, algorithm 1.
+    """
+
+    def __init__(self, slots: int, policy: str = "asrpt", *, slot_seconds: float = 1.0) -> None:
+        policy_of("slotted", policy, in_loop=True)
+        self._policy = policy
+        self._core = _core.SlottedEpoch(
+            check_whole("slots", slots, 0, 2**40),
+            check_amount("slot_seconds", slot_seconds, RATE),
+            policy,
+        )
+
+    def __len__(self) -> int:
+        return len(self._core)
+
+    def __repr__(self) -> str:
+        return (
+            f"SlottedEpoch({self._policy}: {views.counted(len(self), 'job')}, "
+            f"{views.counted(self.slots, 'slot')})"
+        )
+
+    _repr_html_ = views.as_html
+
+    @property
+    def slots(self) -> int:
+        """Machines: tasks that can run at once."""
+        return self._core.slots
+
+    def add(
+        self,
+        maps: npt.ArrayLike,
+        reduce_left: npt.ArrayLike,
+        *,
+        arrival: npt.ArrayLike = 0.0,
+        map_left: npt.ArrayLike | None = None,
+        reduces: npt.ArrayLike = 0,
+        running: npt.ArrayLike = 0,
+    ) -> Integers:
+        """Add jobs; scalars are spread over as many jobs as ``maps`` has entries.
+
+        Parameters
+        ----------
+        maps : array_like of int, shape (K,)
+            Map tasks that wait.
+        reduce_left : array_like of float
+            Reduce work as estimated [machine seconds].
+        arrival : array_like of float
+            [s]; time goes on until then, unless it has already.
+        map_left : array_like of float, optional
+            Map work as estimated [machine seconds]; a slot for every waiting task by default.
+        reduces : array_like of int
+            Reduce tasks that wait and may start: 0 while map tasks are not done.
+        running : array_like of int
+            Machines that the job holds and keeps.
+
+        Returns
+        -------
+        ndarray of int64, shape (K,)
+            Ids.
+        """
+        count = count_of("maps", maps)
+        return self._core.add(
+            floats_of("arrival", given("arrival", arrival), count),
+            integers_of("maps", given("maps", maps), count),
+            integers_of("reduces", given("reduces", reduces), count),
+            integers_of("running", given("running", running), count),
+            floats_of("map_left", map_left, count),
+            floats_of("reduce_left", given("reduce_left", reduce_left), count),
+        )
+
+    def update(
+        self,
+        ids: npt.ArrayLike,
+        *,
+        maps: npt.ArrayLike | None = None,
+        reduces: npt.ArrayLike | None = None,
+        running: npt.ArrayLike | None = None,
+        map_left: npt.ArrayLike | None = None,
+        reduce_left: npt.ArrayLike | None = None,
+    ) -> None:
+        """Overwrite what is given, as in `add`; nothing changes if anything is wrong.
+
+        ``maps`` without ``map_left`` says what map work is left, too: for each task that waits what
+        ``map_left`` last said of each of those that waited then, by default a slot.
+
+        What is done with a decision is told this way: tasks that started wait no longer, and hold
+        machines until they end.
+        """
+        rows = ids_of(ids)
+        count = len(rows)
+        self._core.update(
+            rows,
+            integers_of("maps", maps, count),
+            integers_of("reduces", reduces, count),
+            integers_of("running", running, count),
+            floats_of("map_left", map_left, count),
+            floats_of("reduce_left", reduce_left, count),
+        )
+
+    def finish(self, ids: npt.ArrayLike) -> None:
+        """These jobs are done. The virtual SRPT goes on with them until they are done there, too."""
+        self._core.remove(ids_of(ids), False)
+
+    def remove(self, ids: npt.ArrayLike) -> None:
+        """Forget jobs that will never be done, in the virtual SRPT as well."""
+        self._core.remove(ids_of(ids), True)
+
+    def decide(self, now: float, *, slots: int | None = None) -> SlottedDecision:
+        """Which waiting tasks start now, on the machines that nobody holds.
+
+        Parameters
+        ----------
+        now : float
+            Time [s]; never before that of an earlier decision or arrival.
+        slots : int, optional
+            New number of machines, kept from now on; 0 is one.
+        """
+        moment = check_time("now", now)
+        new = None if slots is None else check_whole("slots", slots, 0, 2**40)
+        return SlottedDecision(moment, *self._core.decide(moment, new))

@@ -1,0 +1,242 @@
+"""The generator of the ASRPT paper's section VII: map and reduce tasks in slots."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from malleable import views
+from malleable.domain import check_whole, checked_choice, checked_positive, shown
+from malleable.jobs.table import Floats, Integers
+from malleable.slotted.table import MapReduceJobs, join_tables
+from malleable.values import by_value
+
+__all__ = [
+    "SETTINGS",
+    "MapReduceStream",
+    "even_split",
+    "job_distribution",
+    "section7",
+    "task_range",
+]
+
+_CHUNK_JOBS = 1 << 16
+_MOST_AMOUNTS = 20_000
+
+Tasks = int | tuple[int, int]
+Size = float | tuple[int, int]
+
+SETTINGS = ("exp-large", "exp-small", "uniform-large", "uniform-small")
+"""Workloads of section VII: exponential or uniform, large or small reduce phases."""
+
+# Means of exponentials, ranges of uniforms: map, reduce.
+_SIZES: dict[str, tuple[Size, Size]] = {
+    "exp-large": (5.0, 40.0),
+    "exp-small": (30.0, 15.0),
+    "uniform-large": ((1, 9), (10, 70)),
+    "uniform-small": ((10, 50), (10, 20)),
+}
+
+
+def even_split(work: Integers, tasks: Integers) -> tuple[Integers, Integers]:
+    """Offsets and lengths of ``tasks`` as equal as may be, the longer ones first, none empty."""
+    count = np.minimum(tasks, work)
+    offset = np.concatenate(([0], np.cumsum(count)))
+    base = work // np.maximum(count, 1)
+    longer = work - base * count
+    place = np.arange(offset[-1]) - np.repeat(offset[:-1], count)
+    return offset, np.repeat(base, count) + (place < np.repeat(longer, count))
+
+
+def _random_split(
+    work: Integers, tasks: Integers, rng: np.random.Generator
+) -> tuple[Integers, Integers]:
+    """Offsets and lengths of ``tasks`` of at least a unit each, the other units thrown at random."""
+    count = np.minimum(tasks, work)
+    offset = np.concatenate(([0], np.cumsum(count)))
+    lengths = np.ones(offset[-1], dtype=np.int64)
+    for tasks_each in np.unique(count[count > 0]).tolist():
+        rows = np.flatnonzero(count == tasks_each)
+        extra = rng.multinomial(work[rows] - tasks_each, np.full(tasks_each, 1.0 / tasks_each))
+        lengths[offset[rows, None] + np.arange(tasks_each)] += extra
+    return offset, lengths
+
+
+def task_range(tasks: Tasks) -> tuple[int, int]:
+    pair = tuple(tasks) if isinstance(tasks, (tuple, list)) else (tasks, tasks)
+    if len(pair) != 2:
+        raise ValueError(f"tasks = {shown(tasks)}: a number, or the least and the largest")
+    low, high = (check_whole("tasks", value, 1, 10**6) for value in pair)
+    if low > high:
+        raise ValueError(f"tasks = {shown(tasks)}: the lower number comes first")
+    return low, high
+
+
+@by_value()
+class MapReduceStream:
+    """Poisson arrivals of the workloads of section VII, drawn in chunks: bounded memory.
+
+    Parameters
+    ----------
+    setting : {"exp-large", "exp-small", "uniform-large", "uniform-small"} or pair
+        Map and reduce work of a job: Exp(5) and Exp(40), Exp(30) and Exp(15), U[1, 9] and
+        U[10, 70], U[10, 50] and U[10, 20]; exponentials are rounded and at least 1. Or your own: for
+        each phase a mean (exponential) or the pair of the least and the largest (uniform).
+    slots : int
+        Jobs arrive in slots 1 to ``slots``.
+    rate : float
+        Mean number of arrivals a slot.
+    tasks : int or (int, int)
+        Reduce tasks of a job, or the range of their uniformly drawn number; a job never has more
+        tasks than units.
+    split : {"even", "random"}
+        Tasks as equal as may be, or of one unit each and the other units thrown at random.
+
+    Raises
+    ------
+    ValueError
+        A parameter out of its range.
+
+    Notes
+    -----
+    The paper says "up to 10" tasks and nothing of their lengths; U{1..10} and even splits are
+    choices on which the non-preemptive ratios depend.
+    """
+
+    def __init__(
+        self,
+        setting: str | tuple[Size, Size] = "exp-large",
+        *,
+        slots: int = 500,
+        rate: float = 2.0,
+        tasks: Tasks = (1, 10),
+        split: str = "even",
+    ) -> None:
+        self.sizes = _checked_sizes(setting)
+        self.slots = check_whole("slots", slots, 0, 2**40)
+        self.rate = checked_positive("rate", rate)
+        if self.rate > 1e6:
+            raise ValueError(f"rate = {shown(rate)}: must be at most 10^6")
+        self.tasks = task_range(tasks)
+        self.split = checked_choice("split", split, ("even", "random"))
+
+    def __repr__(self) -> str:
+        return (
+            f"MapReduceStream({views.counted(self.slots, 'slot')}, {self.rate:g} jobs and "
+            f"{self.rate * self.mean_work:.6g} units a slot)"
+        )
+
+    _repr_html_ = views.as_html
+
+    @property
+    def mean_work(self) -> float:
+        """Mean units of a job, map and reduce together."""
+        return math.fsum(_mean(size) for size in self.sizes)
+
+    @property
+    def mean_reduce(self) -> float:
+        """Mean reduce units of a job."""
+        return _mean(self.sizes[1])
+
+    @property
+    def largest_reduce(self) -> float:
+        """Most reduce units of a job; infinite for exponential work."""
+        size = self.sizes[1]
+        return float(size[1]) if isinstance(size, tuple) else math.inf
+
+    def _draw(self, size: Any, count: int, rng: np.random.Generator) -> Integers:
+        if isinstance(size, tuple):
+            drawn: Integers = rng.integers(size[0], size[1], count, endpoint=True)
+            return drawn
+        return np.maximum(1, np.rint(rng.exponential(size, count))).astype(np.int64)
+
+    def chunks(self, rng: np.random.Generator | int | None = None) -> Iterator[MapReduceJobs]:
+        """Tables of successive slots, in the order of arrival."""
+        generator = np.random.default_rng(rng)
+        map_size, reduce_size = self.sizes
+        step = max(1, int(_CHUNK_JOBS / self.rate))
+        for first in range(1, self.slots + 1, step):
+            count = min(step, self.slots + 1 - first)
+            arrival = np.repeat(
+                np.arange(first, first + count), generator.poisson(self.rate, count)
+            )
+            maps = self._draw(map_size, len(arrival), generator)
+            work = self._draw(reduce_size, len(arrival), generator)
+            tasks = generator.integers(*self.tasks, len(arrival), endpoint=True)
+            even = self.split == "even"
+            cut = even_split(work, tasks) if even else _random_split(work, tasks, generator)
+            yield MapReduceJobs.from_columns(arrival, maps, *cut)
+
+
+def _mean(size: Any) -> float:
+    """Mean of what is drawn, rounding and the least of 1 included."""
+    if isinstance(size, tuple):
+        return float(size[0] + size[1]) / 2
+    # P(rounded >= k) = exp(-(k - 1/2) / mean) for k >= 2, and 1 for k = 1.
+    return 1.0 + math.exp(-1.5 / size) / -math.expm1(-1.0 / size)
+
+
+def _checked_sizes(setting: Any) -> tuple[Size, Size]:
+    if isinstance(setting, str):
+        return _SIZES[checked_choice("setting", setting, SETTINGS)]
+    sizes = list(setting) if isinstance(setting, (tuple, list)) else []
+    if len(sizes) != 2:
+        raise ValueError(f"setting = {shown(setting)}: a name, or sizes of map and reduce work")
+    checked: list[Size] = []
+    for size in sizes:
+        if isinstance(size, (tuple, list)):
+            ends = [check_whole("setting", value, 0, 2**32) for value in size]
+            if len(ends) != 2 or ends[0] > ends[1]:
+                raise ValueError(f"setting = {shown(setting)}: a range is two numbers in order")
+            checked.append((ends[0], ends[1]))
+        else:
+            mean = checked_positive("setting", size)
+            if mean > 2**32:
+                raise ValueError(f"setting = {shown(setting)}: a mean must be at most 2^32")
+            checked.append(mean)
+    return checked[0], checked[1]
+
+
+def job_distribution(sizes: tuple[Size, Size]) -> tuple[Floats, Floats]:
+    """Amounts of work that a job can bring [units], and their probabilities.
+
+    Exponential work has no end; it is cut where less than 1e-18 is left. O(map x reduce amounts).
+
+    Raises
+    ------
+    ValueError
+        More than 20,000 amounts in a phase.
+    """
+    parts = []
+    for size in sizes:
+        if (size[1] if isinstance(size, tuple) else 42 * size) > _MOST_AMOUNTS:
+            raise ValueError("jobs: too many amounts of work; draw a table")
+        if isinstance(size, tuple):
+            weight = np.zeros(size[1] + 1)
+            weight[size[0] :] = 1.0 / (size[1] + 1 - size[0])
+        else:
+            above = np.exp(-(np.arange(math.ceil(42 * size) + 2) + 0.5) / size)  # P(work > k)
+            above[0] = 1.0
+            weight = np.append(0.0, -np.diff(above))
+            weight[-1] += above[-1]
+        parts.append(weight)
+    together: Floats = np.convolve(parts[0], parts[1])
+    work = np.flatnonzero(together)
+    return work.astype(np.float64), together[work]
+
+
+def section7(
+    setting: str | tuple[Size, Size] = "exp-large",
+    *,
+    slots: int = 500,
+    rate: float = 2.0,
+    tasks: Tasks = (1, 10),
+    split: str = "even",
+    rng: np.random.Generator | int | None = None,
+) -> MapReduceJobs:
+    """One experiment of the ASRPT paper's section VII as a table; see `MapReduceStream`."""
+    stream = MapReduceStream(setting, slots=slots, rate=rate, tasks=tasks, split=split)
+    return join_tables(list(stream.chunks(rng)))

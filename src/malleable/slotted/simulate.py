@@ -1,0 +1,551 @@
+"""Map and reduce in slots: N machines, one unit of work a machine and slot."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from malleable import _core
+from malleable.domain import check_whole, checked_choice
+from malleable.estimates import error_sigma
+from malleable.jobs.table import Floats, Integers
+from malleable.policies import policy_names, policy_of
+from malleable.records import by_table_row, job_names, job_records
+from malleable.result import SimulationResult
+from malleable.slotted.generate import MapReduceStream
+from malleable.slotted.table import MapReduceJobs, checked_estimates, join_tables
+
+__all__ = [
+    "POLICIES",
+    "Adversary",
+    "adversarial_jobs",
+    "efficiency_over_time",
+    "lognormal_estimates",
+    "lower_bounds",
+    "run",
+    "srpt_finish",
+]
+
+POLICIES = policy_names("slotted")
+_OVERRUNS = ("first", "bounce")
+_CHUNK = 1 << 16
+_QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
+_LAST_SLOT = 2**50
+_MOST_SERIES = 10**8  # slots of a series
+_MOST_BUSY = 2**31  # slots of work in a table; some minutes
+
+_Columns = tuple[Integers, Integers, Integers, Integers]
+
+
+def _columns(jobs: MapReduceJobs) -> _Columns:
+    return jobs.arrival, jobs.map, jobs.task_offset, jobs.task
+
+
+def _in_order(jobs: MapReduceJobs) -> tuple[MapReduceJobs, Integers]:
+    """The jobs by arrival, ties by place in the table, and their rows there."""
+    order = np.argsort(jobs.arrival, kind="stable").astype(np.int64)
+    if np.array_equal(order, np.arange(len(jobs))):
+        return jobs, order
+    return jobs.take(order), order
+
+
+def checked_machines(machines: Any) -> int:
+    """A number of machines; ValueError otherwise."""
+    return check_whole("machines", machines, 1, 2**40)
+
+
+def srpt_finish(jobs: MapReduceJobs, machines: int) -> Integers:
+    """The slot in which SRPT without precedence between map and reduce ends each job.
+
+    The sum of ``finish - arrival + 1`` is a lower bound of the total flow time of every schedule,
+    preemptive or not, online or offline.
+
+    Parameters
+    ----------
+    jobs : MapReduceJobs
+        In any order.
+    machines : int
+        At least 1.
+
+    Returns
+    -------
+    ndarray of int64, shape (J,)
+        For jobs without work the slot before their arrival.
+
+    Notes
+    -----
+    O(J log J), however many slots. Source: Zheng, Shroff, Sinha 2013, lemma 1.
+    """
+    ordered, order = _in_order(jobs)
+    finish = np.empty(len(jobs), dtype=np.int64)
+    count = checked_machines(machines)
+    finish[order], _ = _core.srpt_finish(*_columns(ordered), machines=count)
+    return finish
+
+
+def lower_bounds(jobs: MapReduceJobs, machines: int, preemptive: bool = True) -> tuple[int, int]:
+    """Two lower bounds of the total flow time [slots] of every schedule.
+
+    Parameters
+    ----------
+    jobs : MapReduceJobs
+        In any order.
+    machines : int
+        At least 1.
+    preemptive : bool
+        Whether reduce tasks may be cut.
+
+    Returns
+    -------
+    tuple of int
+        That of `srpt_finish`, which holds for both kinds of tasks, and a larger one for this kind.
+
+    Notes
+    -----
+    The second is the larger of two. One adds to SRPT's flow time what is forced because no job with
+    both phases ends in the slot of its arrival (the core's header `kernel/virtual_srpt` proves it).
+    The other counts, slot by slot, the jobs that SRPT has not finished or the jobs that could not have
+    ended even alone on all machines, whichever are more. O(J log J + tasks). Source: Zheng, Shroff,
+    Sinha 2013, lemma 1; the second is ours.
+    """
+    ordered, _ = _in_order(jobs)
+    count = checked_machines(machines)
+    finish, forced = _core.srpt_finish(*_columns(ordered), machines=count)
+    total = int((finish - ordered.arrival + 1).sum())
+    alone = ordered.arrival + _slots_alone(ordered, count, preemptive)
+    # In the system: arrived, and not ended before. Both counts change at these slots only.
+    arrival, srpt_end, alone_end = (np.sort(c) for c in (ordered.arrival, finish + 1, alone))
+    changes = np.unique(np.concatenate([arrival, srpt_end, alone_end]))
+    came = np.searchsorted(arrival, changes, side="right")
+    inside = np.maximum(
+        came - np.searchsorted(srpt_end, changes, side="right"),
+        came - np.searchsorted(alone_end, changes, side="right"),
+    )
+    either = int((inside[:-1] * np.diff(changes)).sum())
+    return total, max(total + forced, either)
+
+
+def _slots_alone(jobs: MapReduceJobs, machines: int, preemptive: bool) -> Integers:
+    """Slots that each job takes on machines that it has for itself."""
+    reduce = -(-jobs.reduce_work // machines)
+    if not preemptive and len(jobs.task):
+        # A table's end has no task: reduceat needs a place to look at, and its answer is dropped.
+        longest = np.maximum.reduceat(np.append(jobs.task, 0), jobs.task_offset[:-1])
+        reduce = np.where(reduce > 0, np.maximum(reduce, longest), reduce)
+    alone: Integers = -(-jobs.map // machines) + reduce
+    return alone
+
+
+def checked_deviation(sigma: Any) -> float:
+    """A standard deviation of logarithms: finite, at least 0."""
+    number = isinstance(sigma, (int, float, np.number)) and not isinstance(sigma, bool)
+    if not (number and 0.0 <= float(sigma) < math.inf):
+        raise ValueError(f"estimates = {sigma!r}: a standard deviation must be at least 0")
+    return float(sigma)
+
+
+def lognormal_estimates(
+    jobs: MapReduceJobs, sigma: float, rng: np.random.Generator | int | None = None
+) -> Floats:
+    """Reduce work of each job times exp(sigma Z), Z standard normal: median right, any size wrong.
+
+    Parameters
+    ----------
+    jobs : MapReduceJobs
+    sigma : float
+        Standard deviation of the logarithm, at least 0.
+    rng : numpy Generator or seed, optional
+
+    Returns
+    -------
+    ndarray of float64, shape (J,)
+
+    Notes
+    -----
+    The error model of Dell'Amico, Carra, Michiardi, "PSBS: Practical size-based scheduling" (2016).
+    """
+    error = np.random.default_rng(rng).standard_normal(len(jobs)) * checked_deviation(sigma)
+    drawn: Floats = jobs.reduce_work.astype(np.float64) * np.exp(np.clip(error, -50.0, 50.0))
+    return drawn
+
+
+def _checked_estimates(
+    jobs: MapReduceJobs | MapReduceStream, estimates: Any, seed: Any
+) -> Floats | None:
+    if estimates is None:
+        return None
+    if isinstance(jobs, MapReduceStream):
+        if error_sigma(estimates) is None:
+            raise ValueError("estimates: a stream takes a standard deviation only")
+        return None
+    if isinstance(estimates, str):
+        if estimates != "column":
+            raise ValueError(f"estimates = {estimates!r}: the only word is 'column'")
+        if jobs.reduce_estimate is None:
+            raise ValueError("estimates = 'column': the table has no reduce_estimate")
+        return jobs.reduce_estimate
+    sigma = error_sigma(estimates)
+    if sigma is not None:
+        return lognormal_estimates(jobs, sigma, seed)
+    return checked_estimates("estimates", estimates, len(jobs))
+
+
+def _chunks(
+    jobs: MapReduceJobs | MapReduceStream, estimate: Floats | None, sigma: Any, rng: Any
+) -> Iterator[tuple[MapReduceJobs, Floats | None]]:
+    if isinstance(jobs, MapReduceStream):
+        # Errors from a generator of their own: the jobs are those of a run without errors.
+        errors = np.random.default_rng(None if rng is None else [rng, 1])
+        for chunk in jobs.chunks(rng):
+            yield chunk, None if sigma is None else lognormal_estimates(chunk, sigma, errors)
+        return
+    if len(jobs) <= _CHUNK:
+        yield jobs, estimate
+        return
+    for first in range(0, len(jobs), _CHUNK):
+        rows = np.arange(first, min(first + _CHUNK, len(jobs)))
+        yield jobs.take(rows), None if estimate is None else estimate[rows]
+
+
+def _quantile(histogram: Integers, fraction: float, longest: int) -> float:
+    total = int(histogram.sum())
+    if total == 0:
+        return math.nan
+    place = int(np.searchsorted(np.cumsum(histogram), math.ceil(fraction * total)))
+    return float(place if place < 2**16 - 1 else longest)
+
+
+def run(
+    jobs: Any,
+    policy: str,
+    *,
+    rng: np.random.Generator | int | None = None,
+    estimates: Any = None,
+    machines: int = 100,
+    preemptive: bool = True,
+    horizon: int | None = None,
+    underestimates: str = "first",
+    records: bool | None = None,
+    bound: bool | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> SimulationResult:
+    """Simulate one policy.
+
+    Parameters
+    ----------
+    jobs : MapReduceJobs or MapReduceStream
+        A table in any order, or a stream that is drawn while it runs.
+    policy : {"asrpt", "unlock", "dsrpt", "srpt", "lrpt", "fifo", "fair"}
+        ``asrpt`` is the paper's algorithm 1; ``unlock`` our own (docs/slotted.md); ``dsrpt`` is
+        defined for preemptive reduce tasks only; ``srpt`` takes the job with the least work left
+        among those that may start something.
+    rng : numpy Generator or seed, optional
+        Of a stream, and of log-normal estimates.
+    estimates : float, "column" or array_like, shape (J,), optional
+        Reduce work as policies see it [units]: the standard deviation of a log-normal error
+        (`lognormal_estimates`; all that a stream takes), the table's own ``reduce_estimate``, or a
+        column. Numbers of tasks are known; sizes are not. None: the truth.
+    machines : int
+        N; a machine does one unit a slot.
+    preemptive : bool
+        Reduce work may be spread over machines and interrupted in units; otherwise every reduce task
+        keeps one machine from its start to its end.
+    horizon : int, optional
+        Last slot; jobs that arrive later do not enter, unfinished ones are only counted.
+    underestimates : {"first", "bounce"}
+        A job that has run longer than its estimate shows no work left and goes first, or shows as
+        much as it has overrun, up to its estimate, so that others go by (after SRPT with bounce,
+        Scully, Grosof, Mitzenmacher 2022).
+    records : bool, optional
+        Keep one record a job; by default for tables, not for streams.
+    bound : bool, optional
+        Compute the SRPT lower bound too; by default for tables. For streams it keeps all jobs.
+    progress : callable, optional
+        Called with (jobs entered, all jobs) after every chunk; of a stream the mean number.
+
+    Returns
+    -------
+    SimulationResult
+        Times are slots: slot a begins at a - 1 and ends at a, so a job of slot a that ends in slot f
+        has response f - a + 1. Stretch is response / units of work. ``slowdown`` is by powers of two of
+        a job's units (entry k: from 2^k to below 2^(k + 1)) and counts in slots that the job would take
+        alone on all machines. After Ctrl-C what was finished, with ``complete`` false.
+
+    Raises
+    ------
+    ValueError
+        An unknown policy, or a value out of its range.
+
+    Warns
+    -----
+    RuntimeWarning
+        A stream of load 1 or more; it stops at its last slot of arrivals, or at the horizon.
+
+    Notes
+    -----
+    Memory: a chunk, the jobs in the system, and records if kept; the header of the core's
+    `sim/slotted` gives costs. Source: Zheng, Shroff, Sinha, "A new analytical technique for
+    designing provably efficient MapReduce schedulers" (2013), sections III, VI and VII.
+    """
+    if not isinstance(jobs, (MapReduceJobs, MapReduceStream)):
+        raise ValueError(f"jobs: {type(jobs).__name__} is no MapReduceJobs or MapReduceStream")
+    policy_of("slotted", policy)
+    count = checked_machines(machines)
+    checked_choice("underestimates", underestimates, _OVERRUNS)
+    stream = isinstance(jobs, MapReduceStream)
+    keep = not stream if records is None else bool(records)
+    if keep and stream:
+        raise ValueError("records = True: a stream keeps none")
+    with_bound = not stream if bound is None else bool(bound)
+    last = _LAST_SLOT * 2
+    if horizon is not None:
+        last = check_whole("horizon", horizon, 1, _LAST_SLOT)
+    if not isinstance(preemptive, (bool, np.bool_)):
+        raise ValueError(f"preemptive = {preemptive!r}: must be True or False")
+    if isinstance(rng, np.random.Generator):
+        rng = int(rng.integers(2**63))
+    estimate = _checked_estimates(jobs, estimates, rng)
+    source: MapReduceJobs | MapReduceStream = jobs
+    order = np.empty(0, dtype=np.int64)
+    if isinstance(jobs, MapReduceJobs):
+        units = int(jobs.map.sum() + jobs.task.sum())
+        if horizon is None and units > _MOST_BUSY * count:
+            raise ValueError(
+                f"jobs: {units} units fill {units // count} slots of machines = {count}, more than"
+                " 2^31; say horizon, or count work in larger units"
+            )
+        source, order = _in_order(jobs)
+        if estimate is not None:
+            estimate = estimate[order]
+    elif jobs.rate * jobs.mean_work >= count:
+        if horizon is None:
+            last = max(jobs.slots, 1)
+        where = "last arrival" if horizon is None else "horizon"
+        warnings.warn(
+            f"load of 1 or more: the queue grows without bound; stopping at the {where}",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+
+    sim = _core.SlottedSim(
+        machines=count,
+        policy=policy,
+        preemptive=bool(preemptive),
+        records=keep,
+        bounce=underestimates == "bounce",
+    )
+    parts: list[MapReduceJobs] = []
+    expected = len(jobs) if isinstance(jobs, MapReduceJobs) else round(jobs.slots * jobs.rate)
+    began = time.perf_counter()
+    complete = True
+    entered = 0
+    try:
+        for chunk, guess in _chunks(source, estimate, estimates, rng):
+            inside = int(np.searchsorted(chunk.arrival, last, side="right"))
+            part = chunk if inside == len(chunk) else chunk.take(np.arange(inside))
+            sim.feed(*_columns(part), estimate=None if guess is None else guess[:inside])
+            entered += inside
+            if with_bound:
+                parts.append(part)
+            if progress is not None:
+                progress(entered, expected)
+            if inside < len(chunk):
+                break
+        sim.advance(last)
+    except KeyboardInterrupt:
+        complete = False
+    seconds = time.perf_counter() - began
+    summary = _summary(sim, count)
+    done = int(summary["jobs"])
+    if with_bound and complete and done == entered and done:
+        least, tight = lower_bounds(join_tables(parts), count, bool(preemptive))
+        summary["lower_bound"] = least / done
+        summary["tight_bound"] = tight / done
+        if least > 0:
+            summary["ratio"] = summary["total_response"] / least
+            summary["tight_ratio"] = summary["total_response"] / tight
+    return SimulationResult(
+        model="slotted",
+        records=_records(jobs, order, policy, sim)
+        if isinstance(jobs, MapReduceJobs) and keep
+        else None,
+        summary={policy: summary},
+        slowdown={policy: _slowdown(sim)},
+        timing={policy: seconds},
+        complete=complete,
+    )
+
+
+def _slowdown(sim: Any) -> tuple[Integers, Floats]:
+    count, total = sim.slowdown()
+    sizes = int(np.flatnonzero(count)[-1]) + 1 if count.any() else 0
+    count, total = count[:sizes], total[:sizes]
+    return count, np.divide(total, count, out=np.full(sizes, np.nan), where=count > 0)
+
+
+def _summary(sim: Any, machines: int) -> dict[str, float]:
+    totals: Mapping[str, Any] = sim.totals()
+    done = totals["completed"]
+    slots = totals["last_slot"]
+    histogram = sim.flow_histogram()
+    mean = totals["flow"] / done if done else math.nan
+    longest = totals["longest_flow"]
+    return {
+        "jobs": done,
+        "unfinished": totals["arrived"] - done,
+        "end": slots,
+        "mean_response": mean,
+        "total_response": totals["flow"],
+        "max_response": float(longest),
+        **{name: _quantile(histogram, part, longest) for name, part in _QUANTILES.items()},
+        "utilisation": totals["busy"] / (machines * slots) if slots else 0.0,
+        "mean_jobs": totals["live_slots"] / slots if slots else 0.0,
+        "decisions": totals["decisions"],
+    }
+
+
+def _records(
+    jobs: MapReduceJobs, order: Integers, policy: str, sim: Any
+) -> dict[str, npt.NDArray[Any]]:
+    rows, start, map_finish, finish = by_table_row(order, *sim.take_records())
+    work = (jobs.map + jobs.reduce_work)[rows].astype(np.float64)
+    return job_records(
+        "slotted",
+        policy,
+        rows,
+        job_names(jobs.name, rows),
+        # Slot a begins at a - 1.
+        arrival=jobs.arrival[rows].astype(np.float64) - 1.0,
+        start=start.astype(np.float64) - 1.0,
+        map_completion=map_finish.astype(np.float64),
+        completion=finish.astype(np.float64),
+        size=work,
+        requested_time=work,
+    )
+
+
+def _in_system(arrival: Integers, finish: Integers, slots: int) -> Floats:
+    """Number of jobs in the system in slots 1 to ``slots``: arrived, and not ended before."""
+    real = finish >= arrival
+    change = np.bincount(np.minimum(arrival[real], slots + 1), minlength=slots + 2).astype(float)
+    change -= np.bincount(np.minimum(finish[real] + 1, slots + 1), minlength=slots + 2)
+    return np.cumsum(change)[1 : slots + 1]
+
+
+def efficiency_over_time(
+    result: SimulationResult, jobs: MapReduceJobs, machines: int, *, slots: int | None = None
+) -> dict[str, Floats]:
+    """Efficiency ratio up to every slot: flow time so far, over that of the SRPT bound so far.
+
+    Parameters
+    ----------
+    result : SimulationResult
+        With records, of these jobs and so many machines.
+    jobs : MapReduceJobs
+    machines : int
+    slots : int, optional
+        Length of the series; up to the last completion by default.
+
+    Returns
+    -------
+    dict of str to ndarray of float64, shape (slots,)
+        By policy; entry t - 1 is for slots 1 to t, NaN before the first arrival.
+
+    Notes
+    -----
+    A job adds 1 to the flow time in every slot in which it is in the system (section III's delay
+    cost). O(J log J + slots). Source: Zheng, Shroff, Sinha 2013, definition 2 and figure 9.
+    """
+    if result.records is None:
+        raise ValueError("records were not kept: simulate(..., records=True)")
+    finishes: dict[str, Integers] = {}
+    for policy in result.summary:
+        chosen = result.records["policy"] == policy
+        finish = np.full(len(jobs), _LAST_SLOT, dtype=np.int64)
+        finish[result.records["job_id"][chosen]] = result.records["completion"][chosen]
+        finishes[policy] = finish
+    best = srpt_finish(jobs, machines)
+    if slots is None:
+        ended = [finish[finish < _LAST_SLOT] for finish in finishes.values()]
+        slots = int(max((int(each.max()) for each in (best, *ended) if len(each)), default=0))
+        if slots > _MOST_SERIES:
+            raise ValueError(f"slots: the last completion is in slot {slots}; say how many to show")
+    with np.errstate(invalid="ignore", divide="ignore"):
+        least = np.cumsum(_in_system(jobs.arrival, best, slots))
+        return {
+            policy: np.cumsum(_in_system(jobs.arrival, finish, slots)) / least
+            for policy, finish in finishes.items()
+        }
+
+
+@dataclass(frozen=True)
+class Adversary:
+    """Arrivals of section IV against one policy, and what a scheduler that knows them needs.
+
+    Attributes
+    ----------
+    jobs : MapReduceJobs
+        For one machine and non-preemptive reduce tasks.
+    case : int
+        1: the policy hesitated, nobody else comes; 2: it began the long reduce task, and short jobs
+        arrive while it runs.
+    flow : float
+        The policy's total flow time [slots].
+    better_flow : float
+        Total flow time of the scheduler S1 or S2 of the paper, which is feasible.
+    """
+
+    jobs: MapReduceJobs
+    case: int
+    flow: float
+    better_flow: float
+
+    @property
+    def ratio(self) -> float:
+        """How many times better one could have been; no policy keeps it below a constant."""
+        return self.flow / self.better_flow
+
+
+def adversarial_jobs(policy: str, ratio: float) -> Adversary:
+    """Arrivals on which a policy is more than ``ratio`` times worse than it could have been.
+
+    Parameters
+    ----------
+    policy : str
+        One of `POLICIES` that is defined for non-preemptive reduce tasks.
+    ratio : float
+        c0, from 1 to 1000; there are about as many jobs as its square.
+
+    Returns
+    -------
+    Adversary
+
+    Notes
+    -----
+    One job with 1 map task and a reduce task of 2 Q + 1 slots, Q > c0^2 + 2 c0; what else arrives
+    depends on when the policy starts its tasks. The paper counts one slot less for S2 than it
+    takes; the conclusion is the same. Source: Zheng, Shroff, Sinha 2013, section IV.
+    """
+    if not (math.isfinite(ratio) and 1.0 <= ratio <= 1e3):
+        raise ValueError(f"ratio = {ratio!r}: must be from 1 to 1000")
+    q = math.floor(ratio * ratio + 2.0 * ratio) + 1
+    alone = MapReduceJobs([1], [[2 * q + 1]], arrival=1)
+    seen = run(alone, policy, machines=1, preemptive=False)
+    assert seen.records is not None
+    reduce_begins = int(seen.records["completion"][0]) - 2 * q
+    waited = reduce_begins - 1  # H + L
+    if waited > 2.0 * (ratio - 1.0) * (q + 1) + 1.0:
+        return Adversary(alone, 1, float(seen.summary[policy]["total_response"]), 2.0 * q + 2.0)
+    arrival = [1, *range(waited + 2, waited + 2 * q + 1, 2)]
+    jobs = MapReduceJobs([1] * (q + 1), [[2 * q + 1]] + [[1]] * q, arrival=arrival)
+    found = run(jobs, policy, machines=1, preemptive=False).summary[policy]
+    # S2: the short jobs run as they come, two slots each; then the long task.
+    better = 2.0 * q + (waited + 2 * q + 2) + 2 * q
+    return Adversary(jobs, 2, float(found["total_response"]), better)

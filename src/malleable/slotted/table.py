@@ -1,0 +1,224 @@
+"""Jobs of map and reduce tasks in slots: the table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from malleable import _core, views
+from malleable.columns import wholes_of
+from malleable.domain import WORK, Table, as_numbers, check_amount, shown
+from malleable.jobs.table import Floats, Integers
+from malleable.values import by_value
+from malleable.views import counted
+
+__all__ = ["MapReduceJobs", "checked_estimates", "join_tables"]
+
+_MOST = 2.0**60  # what still fits an int64 before the core says what is out of range
+
+
+def _tasks(reduce: Any, count: int) -> tuple[Integers, Integers]:
+    """Offsets and lengths of lists of tasks."""
+    if isinstance(reduce, (str, bytes)) or not hasattr(reduce, "__len__"):
+        raise ValueError(f"reduce = {shown(reduce)}: one list of task lengths per job")
+    if len(reduce) != count:
+        raise ValueError(f"reduce has {counted(len(reduce), 'entry')} but map has {count}")
+    offset = np.zeros(count + 1, dtype=np.int64)
+    flat: list[Any] = []
+    for row, lengths in enumerate(reduce):
+        if isinstance(lengths, (str, bytes)) or not hasattr(lengths, "__iter__"):
+            raise ValueError(f"reduce[{row}] = {shown(lengths)}: not a list of task lengths")
+        flat += lengths
+        offset[row + 1] = len(flat)
+    try:
+        return offset, wholes_of("reduce", flat or np.empty(0, int), len(flat))
+    except ValueError:
+        for row, lengths in enumerate(reduce):
+            for length in lengths:
+                try:
+                    whole = float(length).is_integer() and abs(length) < _MOST
+                except (TypeError, ValueError, OverflowError):
+                    whole = False
+                if not whole:
+                    raise ValueError(
+                        f"reduce[{row}] = {shown(length)}: a task's length must be a whole number"
+                    ) from None
+        raise
+
+
+def checked_estimates(field: str, values: Any, *shape: int) -> Floats:
+    """Amounts of work in an array of that shape; ValueError otherwise."""
+    array: Floats = np.array(as_numbers(field, values), dtype=np.float64)
+    if array.shape != shape:
+        raise ValueError(f"{field} has shape {array.shape}, expected {shape}")
+    for place in np.argwhere(~((array >= WORK.least) & (array <= WORK.most) | (array == 0.0)))[:1]:
+        row = ", ".join(str(k) for k in place)
+        check_amount(f"{field}[{row}]", array[tuple(place)], WORK)
+    return array
+
+
+@by_value(without=("_name",), also=("name",))
+class MapReduceJobs(Table):
+    """A table of jobs with map tasks of one unit and reduce tasks of one or more.
+
+    A machine does one unit of work a slot; a job's reduce tasks start after the slot of its last
+    map task.
+
+    Parameters
+    ----------
+    map : array_like of int, shape (J,)
+        Number of map tasks, at least 0.
+    reduce : sequence of sequences of int
+        Lengths of each job's reduce tasks [slots], at least 1; an empty one for a map-only job.
+    arrival : array_like of int or int
+        Slot of arrival, from 1, in which the job may already run; any order.
+    name : sequence of str, optional
+        ``job0``, ``job1``, ... by default.
+    reduce_estimate : array_like of float, optional
+        Reduce work of each job as a scheduler knows it [units]; used where ``estimates="column"``
+        asks for it.
+
+    Raises
+    ------
+    ValueError
+        Names the field, the first bad row (from 0) and its value.
+
+    Attributes
+    ----------
+    arrival, map : ndarray of int64, shape (J,)
+    task_offset : ndarray of int64, shape (J + 1,)
+        Job j has the tasks ``task[task_offset[j]:task_offset[j + 1]]``.
+    task : ndarray of int64
+        Lengths of all reduce tasks [slots].
+
+    Notes
+    -----
+    Columns are read-only. O(J + tasks). Source: Zheng, Shroff, Sinha 2013 (ASRPT), section III.
+    """
+
+    __slots__ = ("_name", "arrival", "map", "reduce_estimate", "task", "task_offset")
+
+    arrival: Integers
+    map: Integers
+    task_offset: Integers
+    task: Integers
+    reduce_estimate: Floats | None
+    _name: tuple[str, ...] | None
+
+    def __init__(
+        self,
+        map: npt.ArrayLike,
+        reduce: Sequence[Any],
+        *,
+        arrival: npt.ArrayLike = 1,
+        name: Sequence[str] | None = None,
+        reduce_estimate: npt.ArrayLike | None = None,
+    ) -> None:
+        maps = wholes_of("map", map)
+        arrivals = wholes_of("arrival", arrival, len(maps), beside="map")
+        self._fill(maps, *_tasks(reduce, len(maps)), arrivals, name, reduce_estimate)
+
+    @classmethod
+    def from_columns(
+        cls,
+        arrival: npt.ArrayLike,
+        map: npt.ArrayLike,
+        task_offset: npt.ArrayLike,
+        task: npt.ArrayLike,
+        name: Sequence[str] | None = None,
+        reduce_estimate: npt.ArrayLike | None = None,
+    ) -> MapReduceJobs:
+        """The same from flat columns, without a list per job; see the attributes."""
+        jobs = cls.__new__(cls)
+        maps = wholes_of("map", map)
+        offset = wholes_of("task_offset", task_offset, len(maps) + 1)
+        arrivals = wholes_of("arrival", arrival, len(maps), beside="map")
+        jobs._fill(maps, offset, wholes_of("task", task), arrivals, name, reduce_estimate)
+        return jobs
+
+    def _fill(
+        self,
+        map: Integers,
+        offset: Integers,
+        task: Integers,
+        arrival: Integers,
+        name: Any,
+        estimate: Any,
+    ) -> None:
+        self.map, self.task_offset, self.task, self.arrival = map, offset, task, arrival
+        if isinstance(name, str):
+            raise ValueError("name: one entry per job, not a single text")
+        self._name = None if name is None else tuple(str(text) for text in name)
+        if self._name is not None and len(self._name) != len(map):
+            raise ValueError(f"name has {counted(len(self._name), 'entry')} but map has {len(map)}")
+        self.reduce_estimate = estimate
+        self._validate()
+        self._freeze()
+
+    def _validate(self) -> None:
+        _core.validate_map_reduce(self.arrival, self.map, self.task_offset, self.task)
+        if self.reduce_estimate is not None:
+            self.reduce_estimate = checked_estimates(
+                "reduce_estimate", self.reduce_estimate, len(self.map)
+            )
+
+    def __len__(self) -> int:
+        return len(self.map)
+
+    def __repr__(self) -> str:
+        units = int(self.map.sum() + self.task.sum())
+        return f"MapReduceJobs({counted(len(self), 'job')}, {counted(units, 'unit')})"
+
+    _repr_html_ = views.as_html
+
+    @property
+    def name(self) -> tuple[str, ...]:
+        """One name a job."""
+        if self._name is None:
+            self._name = tuple(f"job{row}" for row in range(len(self)))
+        return self._name
+
+    @property
+    def reduce(self) -> list[list[int]]:
+        """Lengths of each job's reduce tasks [slots]."""
+        flat, offset = self.task.tolist(), self.task_offset.tolist()
+        return [flat[offset[row] : offset[row + 1]] for row in range(len(self))]
+
+    @property
+    def reduce_work(self) -> Integers:
+        """Units of reduce work of each job."""
+        total = np.concatenate(([0], np.cumsum(self.task)))
+        work: Integers = total[self.task_offset[1:]] - total[self.task_offset[:-1]]
+        return work
+
+    def take(self, index: npt.ArrayLike) -> MapReduceJobs:
+        """The jobs at these rows, in that order."""
+        rows = np.arange(len(self))[np.asarray(index, dtype=np.int64)]
+        first, count = self.task_offset[rows], np.diff(self.task_offset)[rows]
+        offset = np.concatenate(([0], np.cumsum(count)))
+        place = np.arange(offset[-1]) + np.repeat(first - offset[:-1], count)
+        return MapReduceJobs.from_columns(
+            self.arrival[rows],
+            self.map[rows],
+            offset,
+            self.task[place],
+            None if self._name is None else [self._name[row] for row in rows.tolist()],
+            None if self.reduce_estimate is None else self.reduce_estimate[rows],
+        )
+
+
+def join_tables(parts: Sequence[MapReduceJobs]) -> MapReduceJobs:
+    """Tables one after another as one, without names."""
+    if not parts:
+        return MapReduceJobs([], [])
+    starts = np.cumsum([0] + [len(part.task) for part in parts])
+    offsets = [part.task_offset[1:] + start for part, start in zip(parts, starts, strict=False)]
+    return MapReduceJobs.from_columns(
+        np.concatenate([part.arrival for part in parts]),
+        np.concatenate([part.map for part in parts]),
+        np.concatenate([np.zeros(1, np.int64), *offsets]),
+        np.concatenate([part.task for part in parts]),
+    )

@@ -1,0 +1,213 @@
+"""Overlapping phases in a scheduler's loop: who maps and who shuffles now, with how many slots."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from malleable import _core, views
+from malleable.columns import count_of, floats_of, given, ids_of
+from malleable.domain import checked_choice, shown
+from malleable.epoch import ExplainedDecision
+from malleable.jobs.table import Floats, Integers, check_slots, check_time
+from malleable.policies import policy_names, policy_of
+from malleable.values import Kept
+
+__all__ = ["OVERLAP_POLICIES", "OverlapDecision", "OverlapEpoch"]
+
+OVERLAP_POLICIES = policy_names("tandem", in_loop=True)
+"""Policies of the overlapping tandem queue that rank jobs."""
+
+
+class OverlapDecision(ExplainedDecision):
+    """Who runs now, and who did until now; see `BaseDecision`.
+
+    Attributes
+    ----------
+    ids : ndarray of int64, shape (n,)
+        By rank at the map station, then those that only shuffle, then those that lost their slots.
+    slots : ndarray of int64, shape (n, 2)
+        Map and shuffle slots: the shares in whole slots (largest remainder; each station's sum is
+        rounded up).
+    share : ndarray of float64, shape (n, 2)
+        Shares of the map and of the shuffle station, at most 1 in all.
+    """
+
+    __slots__ = ("share",)
+    _kinds = ("map slot", "shuffle slot")
+
+    def __init__(
+        self,
+        now: float,
+        ids: Integers,
+        slots: Integers,
+        changed: npt.NDArray[np.bool_],
+        share: Floats,
+        bound: npt.NDArray[np.uint8],
+    ) -> None:
+        super().__init__(now, ids, slots, changed, bound)
+        self.share = share
+
+
+class OverlapEpoch(Kept):
+    """Decides who maps and who shuffles, from what is left of every job.
+
+    Given the state of `simulate`'s tandem queue it decides as that does. Real jobs differ in that they
+    may be unable to use a whole station: what the first cannot use goes down the order.
+
+    Parameters
+    ----------
+    slots : (int, int)
+        Map and shuffle slots, each from 0 to 2^50; `decide` can change them.
+    policy : {"max-srpt", "split-srpt", "two-srpt", "fcfs"}
+    conserving : bool
+        False: MaxSRPT, SplitSRPT and FCFS as printed, which hand nothing on.
+    underestimates : {"first", "bounce"}
+        How a job ranks that has done more than was estimated: see `simulate`.
+
+    Notes
+    -----
+    One thread at a time per object, RuntimeError for a second one. Ids are never used twice, a wrong
+    call changes nothing. Copies and pickles go on as the original would (a pickle loads in the same
+    version only); epochs are equal if their state is. Changes are O(1) a job. `decide` is one pass over
+    the jobs, O(J), where the first few can use the stations, and O(J + R log J) if R run because each
+    takes few slots. Source: Lin, Wierman, Zhang, Tan 2013, section 4.
+    """
+
+    def __init__(
+        self,
+        slots: Sequence[int],
+        policy: str = "max-srpt",
+        *,
+        conserving: bool = True,
+        underestimates: str = "first",
+    ) -> None:
+        row = policy_of("tandem", policy, in_loop=True)
+        checked_choice("underestimates", underestimates, ("first", "bounce"))
+        self.policy = policy
+        self._core = _core.OverlapEpoch(
+            policy,
+            bool(conserving) or not row.may_idle,
+            underestimates == "bounce",
+            *_both(slots),
+        )
+
+    def __len__(self) -> int:
+        return len(self._core)
+
+    def __repr__(self) -> str:
+        map_slots, shuffle_slots = self.slots
+        return (
+            f"OverlapEpoch({self.policy}: {views.counted(len(self), 'job')}, "
+            f"{views.counted(map_slots, 'map slot')}, "
+            f"{views.counted(shuffle_slots, 'shuffle slot')})"
+        )
+
+    _repr_html_ = views.as_html
+
+    @property
+    def slots(self) -> tuple[int, int]:
+        """Map and shuffle slots."""
+        return self._core.slots
+
+    def add(
+        self,
+        map: npt.ArrayLike,
+        shuffle: npt.ArrayLike,
+        *,
+        arrival: npt.ArrayLike = 0.0,
+        ready: npt.ArrayLike | None = None,
+        max_map_slots: npt.ArrayLike | None = None,
+        max_shuffle_slots: npt.ArrayLike | None = None,
+    ) -> Integers:
+        """Add jobs.
+
+        Parameters
+        ----------
+        map, shuffle : array_like, shape (J,)
+            Sizes, true or estimated, in seconds of the whole station: 0, or from 1e-12 to 1e15.
+        arrival : array_like or float
+            [s], before or after the last decision, but not after the next one; FCFS goes by it.
+        ready : array_like, optional
+            What of the shuffle work can be done now; by default none before the map phase moves, then
+            as much as its progress says.
+        max_map_slots, max_shuffle_slots : array_like, optional
+            The most slots that a job can use; no limit by default.
+
+        Returns
+        -------
+        ndarray of int64, shape (J,)
+            Ids.
+
+        Raises
+        ------
+        ValueError
+            Names the field, the first bad row and its value; nothing has changed then.
+        """
+        count = count_of("map", map)
+        return self._core.add(
+            floats_of("arrival", given("arrival", arrival), count),
+            floats_of("map", given("map", map), count),
+            floats_of("shuffle", given("shuffle", shuffle), count),
+            floats_of("ready", ready, count),
+            floats_of("max_map_slots", max_map_slots, count),
+            floats_of("max_shuffle_slots", max_shuffle_slots, count),
+        )
+
+    def update(
+        self,
+        ids: npt.ArrayLike,
+        *,
+        map: npt.ArrayLike | None = None,
+        shuffle: npt.ArrayLike | None = None,
+        ready: npt.ArrayLike | None = None,
+        max_map_slots: npt.ArrayLike | None = None,
+        max_shuffle_slots: npt.ArrayLike | None = None,
+    ) -> None:
+        """Say what is left of jobs, in seconds of the whole station.
+
+        ``map=0`` says that the map phase has ended. With estimates, a number below 0 says that a phase
+        still runs and has overrun its estimate by as much. What is not given stays as it was.
+        """
+        rows = ids_of(ids)
+        count = len(rows)
+        self._core.update(
+            rows,
+            floats_of("map", map, count),
+            floats_of("shuffle", shuffle, count),
+            floats_of("ready", ready, count),
+            floats_of("max_map_slots", max_map_slots, count),
+            floats_of("max_shuffle_slots", max_shuffle_slots, count),
+        )
+
+    def finish(self, ids: npt.ArrayLike) -> None:
+        """These jobs are done."""
+        self._core.remove(ids_of(ids))
+
+    def remove(self, ids: npt.ArrayLike) -> None:
+        """Forget jobs that will never be done."""
+        self._core.remove(ids_of(ids))
+
+    def decide(self, now: float, *, slots: Sequence[int] | None = None) -> OverlapDecision:
+        """Who runs now.
+
+        Parameters
+        ----------
+        now : float
+            Absolute time [s], never before that of an earlier decision; no job may arrive later.
+        slots : (int, int), optional
+            New map and shuffle slots, kept from now on; 0 is one.
+        """
+        moment = check_time("now", now)
+        new = None if slots is None else _both(slots)
+        return OverlapDecision(moment, *self._core.decide(moment, new))
+
+
+def _both(slots: Sequence[int]) -> tuple[int, int]:
+    """Slots of both stations; ValueError for anything else."""
+    if not isinstance(slots, (tuple, list, np.ndarray)) or len(slots) != 2:
+        raise ValueError(f"slots = {shown(slots)}: expected two numbers, (map, shuffle)")
+    map_slots, shuffle_slots = (check_slots(n, f"slots[{k}]", 0) for k, n in enumerate(slots))
+    return map_slots, shuffle_slots

@@ -1,0 +1,187 @@
+"""Jobs with a map and a shuffle phase: tables, and the stream of the paper's section 5.3."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from malleable import views
+from malleable.domain import (
+    WEIGHT,
+    WORK,
+    Table,
+    as_numbers,
+    check_moments,
+    check_whole,
+    checked_positive,
+)
+from malleable.jobs.table import Floats
+from malleable.values import by_value
+from malleable.views import counted
+
+__all__ = [
+    "STREAM_CHUNK",
+    "MapShuffleJobs",
+    "MapShuffleStream",
+]
+
+STREAM_CHUNK = 1 << 18
+"""Jobs that a stream draws at once."""
+
+
+def _column(field: str, values: Any, count: int | None) -> Floats:
+    array = np.array(as_numbers(field, values), dtype=np.float64, order="C")
+    if array.ndim == 0:
+        array = np.full(1 if count is None else count, array)
+    if array.ndim != 1:
+        raise ValueError(f"{field} has {counted(array.ndim, 'dimension')}, expected 1")
+    if count is not None and len(array) != count:
+        raise ValueError(f"{field} has {counted(len(array), 'entry')} but map has {count}")
+    if field == "arrival":
+        check_moments(field, array)
+    else:
+        (WEIGHT if field == "weight" else WORK).check(field, array)
+    return array
+
+
+@by_value()
+class MapShuffleJobs(Table):
+    """A table of jobs whose shuffle phase may overlap their map phase.
+
+    Parameters
+    ----------
+    map, shuffle : array_like, shape (J,)
+        Work of each phase, in seconds at a station of capacity 1: 0, or from 1e-12 to 1e15.
+    arrival : array_like or float
+        When each job came [s], from 0 to 1e12; any order.
+    weight : array_like or float
+        0, or from 1e-12 to 1e12.
+    name : sequence of str, optional
+        ``job0``, ``job1``, ... by default.
+    map_estimate, shuffle_estimate : array_like, optional
+        Sizes as a scheduler knows them, in the units of `map` and `shuffle`; both or neither. They
+        are used where ``estimates="column"`` asks for them.
+
+    Raises
+    ------
+    ValueError
+        Names the field, the first bad row (from 0) and its value.
+
+    Notes
+    -----
+    Scalars broadcast, columns are read-only. O(J). Source: Lin et al. 2013, section 2.1.
+    """
+
+    __slots__ = ("arrival", "map", "map_estimate", "name", "shuffle", "shuffle_estimate", "weight")
+
+    arrival: Floats
+    map: Floats
+    shuffle: Floats
+    weight: Floats
+    name: tuple[str, ...] | None
+    map_estimate: Floats | None
+    shuffle_estimate: Floats | None
+
+    def __init__(
+        self,
+        map: npt.ArrayLike,
+        shuffle: npt.ArrayLike,
+        *,
+        arrival: npt.ArrayLike = 0.0,
+        weight: npt.ArrayLike = 1.0,
+        name: Sequence[str] | None = None,
+        map_estimate: npt.ArrayLike | None = None,
+        shuffle_estimate: npt.ArrayLike | None = None,
+    ) -> None:
+        self.map = _column("map", map, None)
+        count = len(self.map)
+        self.shuffle = _column("shuffle", shuffle, count)
+        self.arrival = _column("arrival", arrival, count)
+        self.weight = _column("weight", weight, count)
+        self.name = None if name is None else tuple(str(text) for text in name)
+        if self.name is not None and len(self.name) != count:
+            raise ValueError(f"name has {counted(len(self.name), 'entry')} but map has {count}")
+        if (map_estimate is None) != (shuffle_estimate is None):
+            missing = "map_estimate" if map_estimate is None else "shuffle_estimate"
+            raise ValueError(f"{missing}: missing beside the other phase's estimates")
+        self.map_estimate = self.shuffle_estimate = None
+        if map_estimate is not None:
+            self.map_estimate = _column("map_estimate", map_estimate, count)
+            self.shuffle_estimate = _column("shuffle_estimate", shuffle_estimate, count)
+        self._freeze()
+
+    def _validate(self) -> None:
+        count = len(self.map)
+        for field in ("map", "shuffle", "arrival", "weight", "map_estimate", "shuffle_estimate"):
+            column = getattr(self, field)
+            if column is not None:
+                _column(field, column, count)
+
+    def __len__(self) -> int:
+        return len(self.map)
+
+    def __repr__(self) -> str:
+        return f"MapShuffleJobs({counted(len(self), 'job')})"
+
+    _repr_html_ = views.as_html
+
+
+@by_value()
+class MapShuffleStream:
+    """Poisson arrivals of log-normal jobs, drawn in chunks: any number of them in bounded memory.
+
+    Parameters
+    ----------
+    jobs : int
+        How many.
+    load : float
+        Arrivals a second; both phases have mean size 1, so this is the load of both stations.
+    map_sd, ratio_sd : float
+        Standard deviations of the map size (mean 1) and of shuffle / map (mean 1, independent).
+
+    Raises
+    ------
+    ValueError
+        Naming the parameter out of its range.
+
+    Notes
+    -----
+    Defaults: Lin et al. 2013, section 5.3; the shuffle size then has mean 1 and standard deviation
+    12.95 (stated by the paper). O(1) a job.
+    """
+
+    def __init__(
+        self, jobs: int, load: float, *, map_sd: float = 3.65, ratio_sd: float = 3.28
+    ) -> None:
+        self.jobs = check_whole("jobs", jobs, 0, 1 << 62)
+        self.load = checked_positive("load", load)
+        self.map_sd = checked_positive("map_sd", map_sd)
+        self.ratio_sd = checked_positive("ratio_sd", ratio_sd)
+
+    def __len__(self) -> int:
+        return self.jobs
+
+    def __repr__(self) -> str:
+        return f"MapShuffleStream({counted(self.jobs, 'job')}, load {self.load:g})"
+
+    _repr_html_ = views.as_html
+
+    def chunks(
+        self, rng: np.random.Generator | int | None = None
+    ) -> Iterator[tuple[Floats, Floats, Floats]]:
+        """Arrivals, map and shuffle sizes, in the order of arrival."""
+        generator = np.random.default_rng(rng)
+        map_variance = math.log1p(self.map_sd**2)
+        ratio_variance = math.log1p(self.ratio_sd**2)
+        now = 0.0
+        for first in range(0, self.jobs, STREAM_CHUNK):
+            count = min(STREAM_CHUNK, self.jobs - first)
+            arrival = now + np.cumsum(generator.standard_exponential(count) / self.load)
+            now = float(arrival[-1])
+            size = generator.lognormal(-map_variance / 2, math.sqrt(map_variance), count)
+            ratio = generator.lognormal(-ratio_variance / 2, math.sqrt(ratio_variance), count)
+            yield arrival, size, size * ratio

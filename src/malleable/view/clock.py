@@ -1,0 +1,90 @@
+"""How moments read: one rule for tables, explanations, pictures and pages.
+
+Up to 100,000 s, about a day, a moment is shown as it is: six digits tell tenths of a second. Beyond
+that (Unix time stamps, say) moments are shown as seconds after ``now``, with a sign: ``+12.5``.
+``now`` itself is said once, as a date where it looks like a Unix time stamp. JSON and CSV keep
+absolute times in full.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from malleable.view.text import number
+
+__all__ = ["Clock", "moment_text"]
+
+_FAR = 1e5  # seconds from which on moments are shown from an origin
+_UNIX = 1e9, 1e10  # what looks like a Unix time stamp: 2001 to 2286
+
+
+def _date(moment: float) -> str | None:
+    """The date and time of what looks like a Unix time stamp, None for others."""
+    if not _UNIX[0] <= moment < _UNIX[1]:
+        return None
+    return f"{datetime.fromtimestamp(moment, timezone.utc):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def moment_text(moment: float) -> str:
+    """A moment in full, and as a date where it looks like a Unix time stamp."""
+    date = _date(moment)
+    full = f"{moment:.15g} s"
+    return full if date is None else f"{full} ({date})"
+
+
+@dataclass(frozen=True)
+class Clock:
+    """Shows moments as seconds after ``origin``; 0: as they are."""
+
+    origin: float = 0.0
+
+    @classmethod
+    def of(cls, now: float = 0.0, *moments: npt.ArrayLike) -> Clock:
+        """The clock of a schedule.
+
+        Parameters
+        ----------
+        now : float
+            The schedule's time [s]: the origin if it is far from 0.
+        *moments : array_like
+            What will be shown [s]. Without a time of its own (``now`` near 0) the earliest of them is
+            the origin if all are far from 0. Infinite ones and NaN do not count.
+        """
+        if abs(now) >= _FAR:
+            return cls(now)
+        known = [np.ravel(np.asarray(each, dtype=np.float64)) for each in moments]
+        finite = np.concatenate([each[np.isfinite(each)] for each in known] or [np.empty(0)])
+        first = float(finite.min(initial=np.inf))
+        return cls(first) if _FAR <= first < np.inf else cls()
+
+    def text(self, moment: float) -> str:
+        """``12.5`` or, after an origin, ``+12.5``."""
+        if not self.origin:
+            return number(moment)
+        after = number(float(moment) - self.origin)
+        return after if after.startswith("-") else f"+{after}"
+
+    def shift(self, moments: Any) -> Any:
+        """Moments as a picture's axis has them [s]."""
+        return moments - self.origin
+
+    def axis(self, unit: str = "s") -> str:
+        """What a picture writes at its axis of time."""
+        if not self.origin:
+            return f"time [{unit}]"
+        return f"time [{unit} after {_date(self.origin) or moment_text(self.origin)}]"
+
+    def note(self, now: float | None = None) -> str | None:
+        """What tables say once about their times; None where they are what they seem.
+
+        ``now`` is a time that has been said already.
+        """
+        if not self.origin:
+            return None
+        start = "now" if self.origin == now else moment_text(self.origin)
+        return f"times are seconds after {start}"

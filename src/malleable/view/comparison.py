@@ -1,0 +1,124 @@
+"""Policies side by side: the same jobs, several objectives."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from malleable.jobs.plan import plan
+from malleable.jobs.table import Jobs
+from malleable.view.text import Table, number, percent, table, wall_time
+
+__all__ = ["ComparisonRow", "compare", "comparison_dicts", "comparison_table"]
+
+
+@dataclass(frozen=True)
+class ComparisonRow:
+    """One policy under one objective.
+
+    ``ratio`` is the value over the best value of the policies compared; None where the best is not
+    positive. ``lower_bound`` obeys what the policy obeys (FIFO ignores minima). ``seconds`` is
+    wall-clock time.
+    """
+
+    objective: str
+    policy: str
+    status: str
+    value: float
+    lower_bound: float
+    gap: float | None
+    ratio: float | None
+    seconds: float
+
+
+def compare(
+    jobs: Jobs,
+    slots: int,
+    objectives: Sequence[str] = ("sum:response",),
+    policies: Sequence[str] = ("flex", "fair", "fifo"),
+    *,
+    effort: int | None = None,
+    budget: float | None = None,
+    now: float = 0.0,
+    min_mode: str = "guarantee",
+    progress: Callable[[], None] | None = None,
+) -> list[ComparisonRow]:
+    """Plan the same jobs with several policies under several objectives.
+
+    Parameters
+    ----------
+    jobs, slots, effort, budget, now, min_mode
+        As in `malleable.plan`.
+    objectives, policies : sequence of str
+        Every policy is run under every objective.
+    progress : callable, optional
+        Called after each plan.
+
+    Returns
+    -------
+    list of ComparisonRow
+        By objective, then by policy, in the order given.
+
+    Raises
+    ------
+    ValueError
+        As `malleable.plan`.
+    """
+    rows: list[ComparisonRow] = []
+    for objective in objectives:
+        plans = []
+        for policy in policies:
+            plans.append(
+                plan(jobs, slots, objective, policy, effort, budget, now, min_mode=min_mode)
+            )
+            if progress is not None:
+                progress()
+        best = min((made.value for made in plans), default=0.0)
+        rows += [
+            ComparisonRow(
+                objective,
+                made.policy,
+                made.status,
+                made.value,
+                made.lower_bound,
+                made.gap,
+                made.value / best if 0.0 < best < math.inf else None,
+                made.timing["seconds"],
+            )
+            for made in plans
+        ]
+    return rows
+
+
+def comparison_dicts(rows: Sequence[ComparisonRow]) -> list[dict[str, Any]]:
+    """The rows in JSON types; what is infinite becomes None."""
+    return [
+        {
+            key: None if isinstance(value, float) and not math.isfinite(value) else value
+            for key, value in asdict(row).items()
+        }
+        for row in rows
+    ]
+
+
+def comparison_table(rows: Sequence[ComparisonRow], title: str) -> Table:
+    """The rows as a table for people."""
+    cells = []
+    last = None
+    for row in rows:
+        cells.append(
+            (
+                row.objective if row.objective != last else "",
+                row.policy.upper(),
+                number(row.value),
+                number(row.lower_bound),
+                percent(row.gap),
+                "-" if row.ratio is None else f"{row.ratio:.3f}",
+                wall_time(row.seconds) + ("" if row.status == "ok" else f" ({row.status})"),
+            )
+        )
+        last = row.objective
+    columns = ("objective", "policy", "value", "lower bound", "gap", "ratio to best", "time")
+    return table(title, columns, cells, left=2)

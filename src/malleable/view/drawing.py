@@ -1,0 +1,92 @@
+"""matplotlib, imported when a picture is wanted; figures without windows or global state."""
+
+from __future__ import annotations
+
+import functools
+import io
+import os
+from pathlib import Path
+from typing import Any
+
+from malleable.files.writing import write_file
+from malleable.view.clock import Clock
+
+__all__ = ["check_drawing", "image_bytes", "label_times", "new_figure", "save_figure"]
+
+_DPI = 150
+_SCREEN = 96  # dots per inch that browsers assume
+
+
+def check_drawing(path: str | os.PathLike[str] | None = None) -> None:
+    """ImportError without matplotlib, ValueError if it knows no image format of that suffix."""
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+    except ImportError:
+        raise ImportError("plots need matplotlib: pip install 'malleable[plot]'") from None
+    if path is None:
+        return
+    known = FigureCanvasAgg.get_supported_filetypes()
+    if _suffix(path) not in known:
+        raise ValueError(
+            f"{os.fspath(path)}: unknown image format, expected one of .{', .'.join(sorted(known))}"
+        )
+
+
+def _suffix(path: str | os.PathLike[str]) -> str:
+    return Path(path).suffix.lower().lstrip(".") or "png"
+
+
+def new_figure(width: float, height: float) -> Any:
+    """A figure of that size [inches] that belongs to nobody but the caller; notebooks show it."""
+    check_drawing()
+    return _notebook_figure()(figsize=(width, height), layout="constrained")
+
+
+@functools.cache
+def _notebook_figure() -> type[Any]:
+    """A class of figures that notebooks show though pyplot, which stays untouched, did not make them."""
+    from matplotlib.figure import Figure
+
+    class NotebookFigure(Figure):
+        def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
+            """The picture, and how large to show it."""
+            width, height = self.get_size_inches()
+            shown = {"width": round(_SCREEN * width), "height": round(_SCREEN * height)}
+            return image_bytes(self, "figure.png"), shown
+
+        def __reduce__(self) -> tuple[Any, ...]:
+            """A class made in a function is found through that function again."""
+            own: Any = self
+            return _empty_figure, (), own.__getstate__()
+
+    return NotebookFigure
+
+
+def _empty_figure() -> Any:
+    made: Any = _notebook_figure()
+    return made.__new__(made)
+
+
+def label_times(axes: Any, clock: Clock, unit: str = "s") -> None:
+    """Name the axis of time, at its left end; numbers in full, without an offset beside the axis."""
+    axes.set_xlabel(clock.axis(unit), loc="left")
+    axes.ticklabel_format(axis="x", style="plain", useOffset=False)
+
+
+def image_bytes(figure: Any, path: str | os.PathLike[str]) -> bytes:
+    """The figure as an image file in the format of the path's suffix (none: PNG)."""
+    out = io.BytesIO()
+    kind = _suffix(path)
+    # No time stamps or random ids: same figure, same bytes.
+    stamp = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
+    import matplotlib as mpl
+
+    with mpl.rc_context({"svg.hashsalt": "malleable"}):
+        figure.savefig(out, format=kind, dpi=_DPI, metadata=stamp)
+    return out.getvalue()
+
+
+def save_figure(figure: Any, path: str | os.PathLike[str], force: bool = True) -> None:
+    """Write the figure; ``force=False`` refuses an existing file."""
+    check_drawing(path)
+    write_file(path, image_bytes(figure, path), force)

@@ -1,0 +1,224 @@
+"""How fast this machine decides: the latency of an epoch, and of a full plan.
+
+Two instances, with log-normal work (mean 3 and standard deviation 1.5 of the logarithm, seed 1):
+(a) twice as many slots as jobs, minima 1, maxima uniform on 1 to 64; (b) a tenth as many slots as
+jobs, no minima, maxima all slots. Between two decisions 1 % of the jobs leave, arrive or change (a
+third each), so the number of jobs stays.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from malleable.jobs.epoch import Decision, Epoch
+from malleable.jobs.generate import lognormal_jobs
+from malleable.jobs.plan import plan
+from malleable.jobs.table import Jobs
+from malleable.view.text import Table, table, wall_time
+
+__all__ = [
+    "DecisionStream",
+    "EpochLatency",
+    "epoch_latency",
+    "instance_a",
+    "instance_b",
+    "latency_dict",
+    "latency_table",
+]
+
+SHARE = 0.01
+"""Fraction of the jobs that leave, arrive or change between two decisions."""
+
+_FULL_PLANS = 11
+_SEED = 1
+
+
+INSTANCES = {
+    "a": "2 slots a job, minima of 1",
+    "b": "10 jobs a slot, no minima or maxima",
+}
+"""What the instances are, in words."""
+
+
+def instance_a(jobs: int) -> tuple[Jobs, int]:
+    """Jobs and slots of instance "a": 2 slots a job, minima 1, maxima U{1..64}."""
+    return lognormal_jobs(jobs, 2 * jobs, min_slots=1, max_slots=(1, 64), rng=_SEED), 2 * jobs
+
+
+def instance_b(jobs: int) -> tuple[Jobs, int]:
+    """Jobs and slots of instance "b": a tenth of a slot a job, no minima, maxima all slots."""
+    slots = max(1, jobs // 10)
+    return lognormal_jobs(jobs, slots, min_slots=0, max_slots=None, rng=_SEED), slots
+
+
+@dataclass(frozen=True)
+class EpochLatency:
+    """Wall-clock seconds of single steps, for one instance.
+
+    ``decide_*`` is `Epoch.decide` alone, ``change_*`` the calls of remove, add and update before
+    it, ``plan_*`` a whole FLEX plan with value, bound and pieces (fixed orders only), and
+    ``sort_median`` the time of sorting as many random numbers with NumPy, a yardstick.
+    """
+
+    instance: str
+    objective: str
+    jobs: int
+    slots: int
+    epochs: int
+    decide_median: float
+    decide_p99: float
+    decide_p999: float
+    decide_worst: float
+    change_median: float
+    change_p99: float
+    plan_median: float
+    plan_worst: float
+    sort_median: float
+
+
+def epoch_latency(
+    instance: str = "a",
+    jobs: int = 100_000,
+    *,
+    epochs: int = 2000,
+    objective: str = "sum:response",
+    progress: Callable[[], None] | None = None,
+) -> EpochLatency:
+    """Measure decisions on instance "a" or "b" while jobs come, go and change.
+
+    Parameters
+    ----------
+    instance : {"a", "b"}
+    jobs, epochs : int
+        Number of jobs, and of decisions that are timed.
+    objective : str
+        As for `malleable.Epoch`.
+    progress : callable, optional
+        Called after each decision.
+
+    Raises
+    ------
+    ValueError
+        For an unknown instance or objective, or fewer than 1 job or epoch.
+    """
+    if epochs < 1:
+        raise ValueError(f"epochs = {epochs}: must be at least 1")
+    stream = DecisionStream(instance, jobs, objective)
+    decide, change = np.empty(epochs), np.empty(epochs)
+    for k in range(epochs):
+        stream.change()
+        change[k] = stream.change_seconds
+        decide[k] = _seconds(stream.decide)
+        if progress is not None:
+            progress()
+    full = np.array(
+        [
+            plan(stream.jobs, stream.slots, objective, effort=0).timing["seconds"]
+            for _ in range(_FULL_PLANS)
+        ]
+    )
+    numbers = np.random.default_rng(_SEED).random(jobs)
+    sorting = np.array([_seconds(lambda: np.sort(numbers)) for _ in range(_FULL_PLANS)])
+    return EpochLatency(
+        instance,
+        objective,
+        jobs,
+        stream.slots,
+        epochs,
+        float(np.median(decide)),
+        float(np.quantile(decide, 0.99)),
+        float(np.quantile(decide, 0.999)),
+        float(decide.max()),
+        float(np.median(change)),
+        float(np.quantile(change, 0.99)),
+        float(np.median(full)),
+        float(full.max()),
+        float(np.median(sorting)),
+    )
+
+
+class DecisionStream:
+    """An epoch on instance "a" or "b" whose jobs keep coming, going and changing.
+
+    `change` replaces and updates `SHARE` of the jobs and moves the clock on by a second; `decide`
+    asks for the slots then. ``change_seconds`` is the wall-clock time of the last change, without
+    what it took to draw it.
+    """
+
+    def __init__(self, instance: str, jobs: int, objective: str = "sum:response") -> None:
+        instances = {"a": instance_a, "b": instance_b}
+        if instance not in instances:
+            raise ValueError(f"instance = {instance!r}: expected a or b")
+        if jobs < 1:
+            raise ValueError(f"jobs = {jobs}: must be at least 1")
+        self.jobs, self.slots = instances[instance](jobs)
+        self.now = 0.0
+        self.change_seconds = 0.0
+        self._rng = np.random.default_rng(_SEED + 1)
+        self._each = min(max(1, round(jobs * SHARE / 3)), jobs)
+        self._work = self.jobs.work.copy()
+        self._epoch = Epoch(self.slots, objective)
+        self._ids = self._epoch.add(jobs=self.jobs)
+        self._epoch.decide(self.now)
+
+    def change(self) -> None:
+        """Let jobs leave, arrive and change."""
+        jobs, rng, each = self.jobs, self._rng, self._each
+        self.now += 1.0
+        rows = rng.permutation(len(jobs))
+        gone, changed = rows[:each], rows[each : 2 * each]
+        alike = rng.integers(0, len(jobs), each)  # those that come are like some that were there
+        work, low, high = jobs.work[alike], jobs.min_slots[alike], jobs.max_slots[alike]
+        self._work[gone] = work
+        self._work[changed] *= rng.uniform(0.5, 1.0, len(changed))
+        left, leaving, moving = self._work[changed], self._ids[gone], self._ids[changed]
+
+        began = time.perf_counter()
+        self._epoch.remove(leaving)
+        came = self._epoch.add(work, arrival=self.now, min_slots=low, max_slots=high)
+        self._epoch.update(moving, work=left)
+        self.change_seconds = time.perf_counter() - began
+        self._ids[gone] = came
+
+    def decide(self) -> Decision:
+        """The slots now."""
+        return self._epoch.decide(self.now)
+
+
+def _seconds(step: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    step()
+    return time.perf_counter() - began
+
+
+def latency_dict(results: list[EpochLatency]) -> dict[str, Any]:
+    """The results in JSON types; all times in seconds."""
+    return {"unit": "s", "share_changed": SHARE, "instances": [asdict(one) for one in results]}
+
+
+def latency_table(results: list[EpochLatency]) -> Table:
+    """The results as a table for people: one column a result."""
+    lines: list[tuple[str, Callable[[EpochLatency], str]]] = [
+        ("jobs", lambda one: f"{one.jobs:,}"),
+        ("slots", lambda one: f"{one.slots:,}"),
+        ("objective", lambda one: one.objective),
+        ("decisions timed", lambda one: f"{one.epochs:,}"),
+        ("decide: median", lambda one: wall_time(one.decide_median)),
+        ("decide: p99", lambda one: wall_time(one.decide_p99)),
+        ("decide: p99.9", lambda one: wall_time(one.decide_p999)),
+        ("decide: worst", lambda one: wall_time(one.decide_worst)),
+        ("1 % of the jobs changed: median", lambda one: wall_time(one.change_median)),
+        ("1 % of the jobs changed: p99", lambda one: wall_time(one.change_p99)),
+        ("full plan, effort 0: median", lambda one: wall_time(one.plan_median)),
+        ("full plan, effort 0: worst", lambda one: wall_time(one.plan_worst)),
+        ("(sorting as many numbers: median)", lambda one: wall_time(one.sort_median)),
+    ]
+    columns = ["", *(INSTANCES[one.instance] for one in results)]
+    return table(
+        "Epoch latency on this machine", columns, [(w, *map(say, results)) for w, say in lines]
+    )

@@ -1,0 +1,168 @@
+"""The cluster on the command line, and what is shown of it."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+import malleable as mb
+from malleable.cli import main
+from malleable.view import flowflex_figure12
+
+JOBS = (
+    "name,arrival,maps,map_seconds,reduces,reduce_seconds,user\n"
+    "a,0,40,2,3,5,ann\nb,1,4,2,1,5,bob\nc,2,30,2,0,0,ann\n"
+)
+CLUSTER = "[options]\nepoch = 1\n[[node]]\ncount = 2\nmap_slots = 3\nreduce_slots = 1\n"
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("jobs.csv").write_text(JOBS)
+    Path("cluster.toml").write_text(CLUSTER)
+
+
+def call(*more):
+    return main(["simulate", "jobs.csv", "--model", "cluster", "--cluster", "cluster.toml", *more])
+
+
+def test_table_json_records_and_plot(capsys):
+    pytest.importorskip("matplotlib")
+    options = ["--policy", "flex,fair,fifo,hesrpt", "--json", "s.json", "--records", "r.csv"]
+    assert call(*options, "--plot", "cdf.png") == 0
+    out = capsys.readouterr().out
+    assert "hesrpt" in out
+    assert "flex: mean response" in out
+    found = mb.simulate(
+        mb.read_cluster_jobs("jobs.csv"),
+        "cluster",
+        ["flex", "fair", "fifo", "hesrpt"],
+        cluster=mb.read_cluster("cluster.toml"),
+        rng=0,
+    )
+    shown = json.loads(Path("s.json").read_text(), parse_constant=pytest.fail)
+    assert shown["policies"]["flex"]["mean_response"] == found.summary["flex"]["mean_response"]
+    with Path("r.csv").open(encoding="utf-8", newline="") as handle:
+        rows = list(csv.DictReader(handle))
+    assert len(rows) == 12
+    assert list(rows[0])[:4] == [
+        "job_id",
+        "workload_name",
+        "submission_time",
+        "requested_number_of_resources",
+    ]
+    assert Path("cdf.png").read_bytes().startswith(b"\x89PNG")
+    assert "remote" not in out  # nothing limits the network
+    # The same trace, configuration and seed: the same bytes.
+    assert call(*options, "--plot", "cdf.png", "--records", "again.csv", "--force") == 0
+    assert Path("again.csv").read_bytes() == Path("r.csv").read_bytes()
+
+
+def test_replications_and_grid(capsys):
+    more = ["--replications", "2", "--estimates", "0.5", "--set", "noise=0.4", "--json", "r.json"]
+    assert call("--policy", "flex,fair", *more) == 0
+    assert "2 replications" in capsys.readouterr().out
+    shown = json.loads(Path("r.json").read_text(), parse_constant=pytest.fail)
+    assert shown["seeds"] == [0, 1]
+    assert shown["policies"]["flex"]["mean_response"]["half"] > 0
+    assert call("--policy", "flex,fair", "--grid", "--json", "g.json") == 0
+    assert "FLEX loses to FAIR in the mean" in capsys.readouterr().out
+    grid = json.loads(Path("g.json").read_text(), parse_constant=pytest.fail)["grid"]
+    assert [(one["speedup"], one["sigma"]) for one in grid] == [
+        (p, sigma) for p in (1.0, 0.8, 0.5) for sigma in (0.0, 0.2, 1.0)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--policy", "best"], "policy = 'best'"),
+        (["--set", "noise"], "write NAME=VALUE"),
+        (["--set", "noise=x"], "not a number"),
+        (["--set", "nonsense=1"], "nonsense: unknown option"),
+        (["--estimates", "x"], "--estimates x"),
+        (["--format", "google2011"], "column 'job_id' is missing"),
+        (["--read", "gap=1"], "option 'gap' does not apply to format table"),
+        (["--read", "gap"], "--read gap: write NAME=VALUE"),
+        (["--graphs", "q.yaml"], "option 'graphs' does not apply to format table"),
+        (["--load", "0.5"], "load: only without a cluster"),
+        (["--grid", "--records", "r.csv"], "--records: of a single run"),
+        (["--replications", "2", "--plot", "c.png"], "--plot: of a single run"),
+        (["--loads", "0.5,x"], "--loads 0.5,x: numbers with commas"),
+        (["--loads", "0.5", "--load", "0.5"], "--loads: not beside --load"),
+        (["--errors", "0", "--estimates", "learn"], "--errors: not beside --estimates"),
+        (["--loads", "0.5"], "load: only without a cluster"),
+        (["--processes", "0", "--grid"], "processes = 0"),
+    ],
+)
+def test_wrong_usage_is_one_line(more, message, capsys):
+    assert call(*more) == 1
+    err = capsys.readouterr().err
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_one_command_for_a_sweep_with_its_picture(capsys):
+    pytest.importorskip("matplotlib")
+    call = ["simulate", "jobs.csv", "--model", "cluster", "--policy", "flex,fair,fifo"]
+    grid = ["--loads", "0.5,0.9", "--errors", "0,0.5", "--replications", "2"]
+    assert main([*call, *grid, "--plot", "fade.png", "--json", "g.json"]) == 0
+    assert "flex / fair" in capsys.readouterr().out
+    assert Path("fade.png").read_bytes().startswith(b"\x89PNG")
+    shown = json.loads(Path("g.json").read_text(), parse_constant=pytest.fail)
+    assert [(one["load"], one["speedup"], one["sigma"]) for one in shown["grid"]] == [
+        (load, 1.0, sigma) for load in (0.5, 0.9) for sigma in (0.0, 0.5)
+    ]
+    assert shown["grid"][1]["flex_over_fair"]["half"] >= 0
+
+
+def test_pictures_of_one_run():
+    pytest.importorskip("matplotlib")
+    assert call("--plot-slowdown", "s.png", "--plot-load", "l.svg") == 0
+    assert Path("s.png").read_bytes().startswith(b"\x89PNG")
+    assert b"<svg" in Path("l.svg").read_bytes()
+
+
+def test_formats_are_detected_and_stated(capsys):
+    Path("t.tsv").write_text("a\t0\t0\t99\t0\t0\nb\t9\t9\t99\t5\t0\n")
+    call = ["simulate", "t.tsv", "--model", "cluster", "--load", "0.5", "--policy", "fifo"]
+    assert main([*call, "--read", "block_bytes=10"]) == 0
+    assert (
+        "20 map tasks, 1 reduce task), read as swim with block_bytes = 10,"
+        in capsys.readouterr().out
+    )
+    Path("t.tsv").write_text("a\t0\t0\t99\t0\t0\nb\t9\t9\t99\t5\t0\nc\n")
+    assert main(call) == 1
+    assert "1 of 3 jobs malformed: line 3: 1 tab-sep" in capsys.readouterr().err
+    assert main([*call, "--skip-bad"]) == 0
+    assert "1 of 3 jobs malformed" in capsys.readouterr().err
+
+
+def test_reproduce_figure_12(capsys, monkeypatch):
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr(flowflex_figure12, "FLOWS", 3)
+    assert main(["reproduce", "flowflex-fig12", "--simulations", "1", "--json", "-"]) == 0
+    shown = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert shown["figure"] == "flowflex-fig12"
+    more = ["reproduce", "flowflex-fig12", "--simulations", "1", "--plot", "x.png"]
+    assert main(more) == 0
+    assert Path("x.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_network_has_a_table_of_its_own(capsys):
+    Path("jobs.csv").write_text(
+        "maps,map_seconds,reduces,reduce_seconds,shuffle_bytes\n8,2,2,1,4000\n"
+    )
+    Path("cluster.toml").write_text(
+        CLUSTER + 'link = 100\nrack = ["a", "b"]\n[[rack]]\nname = "a"\nlink = 50\n'
+    )
+    assert call("--policy", "fair", "--set", "rack_delay=1", "--json", "s.json") == 0
+    out = capsys.readouterr().out
+    assert "across racks" in out
+    shown = json.loads(Path("s.json").read_text(), parse_constant=pytest.fail)
+    # Half of the maps ran on each node, and so do the reduce tasks: half of all bytes cross.
+    assert shown["policies"]["fair"]["rack_bytes"] == pytest.approx(2000)
+    assert call("--policy", "fair,fifo", "--replications", "2") == 0
+    assert "across racks" in capsys.readouterr().out

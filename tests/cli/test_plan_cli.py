@@ -1,0 +1,225 @@
+"""`plan` and its neighbours on traces: what is left out, snapshots, effort, progress, advice."""
+
+import io
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import malleable as mb
+from malleable.cli import main
+from malleable.cli.outputs import Outputs
+from malleable.jobs.generate import lognormal_jobs
+from malleable.jobs.plan import default_effort
+from malleable.jobs.snapshot import snapshot
+from tests.cli.test_cli import COMMAND, SWIM, call, check_one_line, read_json, rumen, run
+
+BAD_RUMEN = rumen("good", 0, 50, [(1, 20)]) + rumen("late", 1, 60, [(30, 10)])
+BAD_SWIM = SWIM + "j9\tx\t0\t1\t1\t1\n"
+ALIBABA = '{"job": "a", "tasks": [{"id": "1", "duration": 2}]}\n{"job": "b", "tasks": [{}]}\n'
+GOOGLE = (
+    "job_id,submit_us,n_tasks,complete,sum_cpu_request_x_runtime,sum_disk_request\n"
+    "a,1,3,1,2,2\nb,x,3,1,2,2\n"
+)
+COMMANDS = {
+    "plan rumen": ("plan trace --slots 5", BAD_RUMEN),
+    "plan swim": ("plan trace --slots 5", BAD_SWIM),
+    "plan flows": ("plan trace --slots 5", ALIBABA),
+    "tandem swim": ("simulate trace --format swim", BAD_SWIM),
+    "tandem rumen": ("simulate trace --format rumen", BAD_RUMEN),
+    "tandem google2011": ("simulate trace --format google2011", GOOGLE),
+    "tandem table": ("simulate trace", "map,shuffle\n1,2\nx,2\n"),
+    "slotted swim": ("simulate trace --model slotted --format swim", BAD_SWIM),
+    "slotted rumen": ("simulate trace --model slotted --format rumen", BAD_RUMEN),
+    "slotted table": ("simulate trace --model slotted", "map,reduce\n1,2\nx,2\n"),
+    "cluster swim": (
+        "simulate trace --model cluster --load 0.5",
+        BAD_SWIM + "j8\t50\t0\t9\t9\t9\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_malformed_records_are_named_then_left_out(name, capsys, monkeypatch, tmp_path):
+    """The advice is in words of the command line, and following it helps."""
+    command, trace = COMMANDS[name]
+    (tmp_path / "trace").write_text(trace)
+    monkeypatch.chdir(tmp_path)
+    done = call(capsys, *command.split())
+    check_one_line(done, "trace: 1 of ", "malformed", "(--skip-bad leaves them out)")
+    assert "errors=" not in done.stderr
+    done = call(capsys, *command.split(), "--skip-bad", "--json", "-")
+    assert "malleable: trace: 1 of " in done.stderr
+    read_json(done)
+
+
+@pytest.mark.parametrize(
+    ("command", "advice"),
+    [
+        ("plan trace --slots 5 --max-size 64", "more than 64 bytes, unpacked (a larger --max-size"),
+        ("plan - --slots 5 --max-size 64", "more than 64 bytes, unpacked (a larger --max-size"),
+        ("simulate trace --format swim --max-size 64", "a larger --max-size"),
+        ("simulate trace --model cluster --load 1 --max-size 64", "a larger --max-size"),
+        ("simulate trace --model slotted --format swim --max-size 64", "a larger --max-size"),
+        ("reproduce overlap-fig7 --trace trace --max-size 64", "a larger --max-size"),
+        ("demo --trace trace --max-size 64", "a larger --max-size"),
+        ("simulate flat --model slotted --format rumen", "(--slot-seconds S says it)"),
+        ("simulate free --model cluster --load 1", "(--read task_seconds=S cuts its work"),
+        ("plan tpch --slots 5", "(simulate --model cluster --graphs FILE reads both)"),
+        ("simulate tpch --model cluster --load 1", "(--graphs FILE names them)"),
+    ],
+)
+def test_advice_in_words_of_the_command_line(command, advice, tmp_path, monkeypatch, capsys):
+    (tmp_path / "trace").write_text(SWIM)
+    (tmp_path / "flat").write_text(rumen("a", 0, 9, [(5, 5)]))
+    (tmp_path / "free").write_text('{"flows": [{"jobs": [{"work": 3}]}]}')
+    (tmp_path / "tpch").write_text('{"tpch_q1_50g_maxCores_50": []}')
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(SWIM.encode())))
+    check_one_line(call(capsys, *command.split()), advice)
+
+
+def test_rumen_jobs_left_out_are_those_of_the_simulation(tmp_path, capsys):
+    path = tmp_path / "trace"
+    path.write_text(BAD_RUMEN)
+    done = call(capsys, "plan", path, "--slots", 5, "--skip-bad", "--at", 5, "--json", "-")
+    assert [job["name"] for job in read_json(done)["jobs"]] == ["good"]
+    assert "job late, task 0: negative duration" in done.stderr
+
+
+# snapshots ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("policy", ["fair", "fifo", "wdeq", "flex"])
+def test_a_simulated_snapshot(policy, tmp_path, capsys):
+    path = tmp_path / "trace"
+    path.write_text(SWIM)
+    command = ("plan", path, "--slots", 2, "--at", 50, "--objective", "sum:stretch")
+    done = call(capsys, *command, "--snapshot", policy, "--json", "-")
+    jobs = snapshot(mb.read_workload(path), 2, 50, policy, "sum:stretch")
+    assert 0 < jobs.work[0] < jobs.size[0]
+    assert done.stderr == (
+        f"malleable: snapshot at 50 s: of 3 jobs that had arrived {len(jobs)} are there, with the work"
+        f" that {policy.upper()} on 2 slots has left of them\n"
+    )
+    assert read_json(done)["value"] == mb.plan(jobs, 2, "sum:stretch", now=50.0).value
+    untouched = call(capsys, *command, "--json", "-")
+    assert "3 jobs, all that had arrived by then with all of their work" in untouched.stderr
+    assert read_json(untouched)["value"] > read_json(done)["value"]
+
+
+def test_a_simulated_snapshot_needs_a_time(table_path, capsys):
+    words = ("--snapshot fair", "--at SECONDS")
+    check_one_line(call(capsys, "plan", table_path, "--slots", 5, "--snapshot", "fair"), *words)
+    now = ("--now", 3, "--snapshot", "fair")
+    check_one_line(call(capsys, "plan", table_path, "--slots", 5, *now), *words)
+    at = ("--at", 2, "--snapshot", "fair", "--json", "-")
+    assert len(json.loads(call(capsys, "plan", table_path, "--slots", 5, *at).stdout)["jobs"]) == 2
+
+
+@pytest.fixture
+def table_path(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("work,arrival\n30,0\n4,1\n2,0\n9,7\n")
+    return path
+
+
+def test_flows_have_no_simulated_snapshot(tmp_path, capsys):
+    path = tmp_path / "flows.json"
+    path.write_text('{"slots": 5, "flows": [{"jobs": [{"work": 3}]}]}')
+    done = call(capsys, "plan", path, "--at", 2, "--snapshot", "fair")
+    check_one_line(done, "--snapshot fair: of job tables and traces, not of flows")
+    done = call(capsys, "plan", path, "--at", 2)
+    assert "1 flow of 1" in done.stderr and "with all of their work" in done.stderr
+
+
+# effort and progress ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("jobs", "effort", "tried"),
+    [(2000, None, 4000), (40_000, None, 200), (40_000, 3, 3), (40_000, 0, 0)],
+)
+def test_effort(jobs, effort, tried, tmp_path, capsys, monkeypatch):
+    """Large tables get fewer candidates, and are told so; what the user says is obeyed."""
+    asked = []
+
+    def planned(table, slots, objective, policy, effort, *others, **options):
+        asked.append(default_effort(len(table)) if effort is None else effort)
+        return mb.plan(table, slots, objective, policy, 0, *others, **options)
+
+    monkeypatch.setattr("malleable.cli.plan_command.plan", planned)
+    path = tmp_path / "t.csv"
+    path.write_text("work\n" + "1\n" * jobs)
+    options = [] if effort is None else ["--effort", effort]
+    done = call(capsys, "plan", path, "--slots", 50, *options)
+    assert done.returncode == 0
+    assert asked == [tried]
+    if jobs > 2000 and effort is None:
+        told = "effort 200 for 40,000 jobs, so that planning takes seconds (--effort N: more candidates"
+        assert told in done.stderr
+    else:
+        assert "effort" not in done.stderr
+
+
+def test_a_bar_on_a_terminal(tmp_path):
+    """The search says how far it is, on standard error only."""
+    pty = pytest.importorskip("pty")
+    jobs = lognormal_jobs(3000, 500, min_slots=0, max_slots=(1, 60), rng=3)
+    mb.write_jobs(jobs, tmp_path / "t.csv")
+    master, slave = pty.openpty()
+    command = [*COMMAND, "plan", str(tmp_path / "t.csv"), "--slots", "500", "--json", "-"]
+    done = subprocess.run(
+        [*command, "--effort", "3000"],
+        stdout=subprocess.PIPE,
+        stderr=slave,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "120"},
+        check=False,
+    )
+    os.close(slave)
+    read_json(done)
+    seen = os.read(master, 100_000).decode(errors="replace")
+    os.close(master)
+    assert "planning 3,000 jobs" in seen
+    assert "0:00:0" in seen
+    assert "/3000" in seen  # candidates
+
+
+# figures ----------------------------------------------------------------------------------------------
+
+
+def test_one_simulation_has_no_interval_and_breaks_nothing(tmp_path, capsys):
+    """A mean without interval is a number, and null in strict JSON."""
+    path = tmp_path / "f.json"
+    assert main(["reproduce", "adaptive-table6", "--simulations", "1", "--json", str(path)]) == 0
+    shown = capsys.readouterr().out
+    assert "nan" not in shown
+    found = json.loads(path.read_text(), parse_constant=pytest.fail)
+    for row in found["benchmarks"]:
+        assert set(row["half_width"].values()) == {None}
+        assert all(value > 0 for value in row["mean"].values())
+
+
+def test_json_is_made_when_asked_for(tmp_path, capsys):
+    class Arguments:
+        json = None
+        force = False
+
+    assert Outputs(Arguments()).give(lambda: pytest.fail("asked for"), ["shown"]) == 0
+    assert capsys.readouterr().out == "shown\n"
+    Arguments.json = str(tmp_path / "r.json")
+    assert Outputs(Arguments()).give(lambda: {"x": float("inf")}, []) == 0
+    assert json.loads(Path(Arguments.json).read_text()) == {"x": None}
+    capsys.readouterr()
+    Arguments.json = "-"
+    assert Outputs(Arguments()).give(lambda: {"x": 1}, ["not shown"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"x": 1}
+
+
+def test_help_says_what_a_snapshot_is():
+    told = " ".join(run("plan", "--help").stdout.split())
+    assert "every job that has arrived, with all of its work" in told
+    assert "simulated on --slots until then" in told
+    assert "of more than 2,000 jobs fewer, so that planning takes seconds" in told

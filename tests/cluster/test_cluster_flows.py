@@ -1,0 +1,150 @@
+"""Flows on a cluster: by hand, and FlowFlex against decisions through the epoch object for flows."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import malleable as mb
+from malleable.cluster.table import cluster_flows
+from malleable.flows.generate import section51_flows
+from tests.cluster.cluster_flow_policy import FlowFlexOnCluster
+from tests.cluster.cluster_runs import run
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_decides_as_the_epoch_of_flows(data):
+    rng = np.random.default_rng(data.draw(st.integers(0, 1000)))
+    count = data.draw(st.integers(1, 14))
+    sizes = data.draw(st.integers(1, 4))
+    after = [
+        [k - 1 - int(rng.integers(k % sizes))] if k % sizes and rng.random() < 0.7 else []
+        for k in range(count)
+    ]
+    jobs = mb.ClusterJobs(
+        rng.integers(0, 7, count), rng.integers(0, 6, count), rng.integers(0, 4, count), 3,
+        arrival=rng.integers(0, 25, count), shuffle=rng.integers(0, 3, count),
+        weight=rng.integers(1, 4, count), deadline=rng.integers(20, 80, count), after=after,
+        flow=[f"flow{k // sizes}" for k in range(count)] if data.draw(st.booleans()) else None,
+    )  # fmt: skip
+    if jobs.flow is None:
+        jobs = mb.ClusterJobs(
+            jobs.maps, jobs.map_seconds, jobs.reduces, jobs.reduce_seconds, arrival=jobs.arrival
+        )
+    objective = data.draw(
+        st.sampled_from(
+            ["sum:response", "sum:stretch", "max:stretch", "sum:tardiness", "sum:tardy"]
+        )
+    )
+    if jobs.flow is None and objective.startswith("sum:tard"):
+        objective = "sum:completion"
+    effort = data.draw(st.sampled_from([None, 5]))
+    seconds = np.stack([jobs.map_seconds, jobs.reduce_seconds + jobs.shuffle], axis=1)
+    oracle = FlowFlexOnCluster(jobs, objective, effort, seconds)
+    options = {
+        "cluster": mb.Cluster([{"slots": 3, "count": data.draw(st.integers(1, 3))}]),
+        "rng": 1, "epoch": data.draw(st.sampled_from([0, 2])), "objective": objective,
+        "effort": effort, "noise": data.draw(st.sampled_from([0, 0.3])),
+        "failure": data.draw(st.sampled_from([0, 0.1])),
+    }  # fmt: skip
+    own = mb.simulate(jobs, "cluster", "flowflex", **options)
+    slow = mb.simulate(jobs, "cluster", oracle, **{**options, "effort": None})
+    for name in ("start", "map_completion", "completion"):
+        column = "starting_time" if name == "start" else name
+        assert own.records[column].tolist() == slow.records[column].tolist()
+    assert own.summary["flowflex"]["decisions"] == slow.summary["flowflex"]["decisions"]
+
+
+def test_users_share_before_flows():
+    # Ten flows of a, one of b: half of the slots each, three quarters with priority 3.
+    jobs = mb.ClusterJobs(
+        [50, 50] * 11,
+        1,
+        user=["a"] * 20 + ["b"] * 2,
+        flow=[f"f{k // 2}" for k in range(22)],
+        after=[[] if k % 2 == 0 else [k - 1] for k in range(22)],
+    )
+    for priority, done in ((1, 20), (3, 14)):
+        cluster = mb.Cluster([{"slots": 10}], [{"name": "a"}, {"name": "b", "priority": priority}])
+        found = mb.simulate(jobs, "cluster", "flowflex", cluster=cluster, rng=1, epoch=1).records
+        assert found["completion"][21] == pytest.approx(done, abs=2)
+    # Alike, all flows are equally short, and b's comes last.
+    alike = mb.simulate(
+        jobs, "cluster", "flowflex", cluster=cluster, rng=1, epoch=1, by_user=False
+    ).records
+    assert alike["completion"][21] == 110
+
+
+def test_wrong_objectives():
+    jobs = mb.ClusterJobs([1], 1)
+    for objective in ("sum:sla", "sum:custom"):
+        with pytest.raises(ValueError, match="not one that cluster jobs have data for"):
+            mb.simulate(
+                jobs, "cluster", "flowflex", cluster=mb.Cluster([{"slots": 1}]), rng=1,
+                objective=objective,
+            )  # fmt: skip
+
+
+def test_jobs_wait_for_others():
+    # A diamond by hand on two slots: a 10 s, then b and c (10 s each), then d 5 s; e arrives at 12.
+    jobs = mb.ClusterJobs(
+        [1, 1, 1, 1, 1],
+        [10, 10, 10, 5, 1],
+        arrival=[0, 0, 0, 0, 12],
+        after=[[], [0], [0], [1, 2], []],
+        flow=["f", "f", "f", "f", "g"],
+    )
+    result = run(jobs, "fifo", mb.Cluster([{"slots": 2}]))
+    assert result.records["completion"].tolist() == [10, 20, 20, 25, 21]
+    assert result.summary["fifo"]["flow_response"] == (25 + 9) / 2
+    with pytest.raises(ValueError, match=r"after\[0\] = 1: jobs that wait for each other"):
+        run(mb.ClusterJobs([1, 1], 1, after=[[1], [0]]))
+    with pytest.raises(ValueError, match=r"after\[1\] = 7: no such job"):
+        run(mb.ClusterJobs([1, 1], 1, after=[[], [7]]))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_flows_of_small_tasks_follow_their_plan(seed):
+    rng = np.random.default_rng(seed)
+    flows = section51_flows(rng, flows=4, jobs=(2, 5), scaled=False)
+    alone = mb.Flows.from_arrays(
+        flows.job_offset, flows.work, flows.parent_offset, flows.parent, arrival=flows.arrival
+    )
+    plan = mb.plan(alone, 25, objective="sum:completion", policy="flowflex", effort=0)
+    jobs = cluster_flows(alone, 0.05)
+    result = mb.simulate(
+        jobs, "cluster", ["flowflex", "fair", "fifo"], cluster=mb.Cluster([{"slots": 25}]), rng=1,
+        epoch=0.5, objective="sum:completion",
+    )  # fmt: skip
+    own = result.summary["flowflex"]
+    assert own["flows"] == 4
+    assert own["jobs"] == len(jobs)
+    # Decisions are taken anew as flows progress, so the run may be better than the first plan.
+    assert own["flow_response"] <= np.mean(plan.flow_completion) * 1.1
+    assert own["flow_response"] >= 0.98 * plan.lower_bound / 4
+    # Nothing starts before what it waits for has ended.
+    records = {k: v[result.records["policy"] == "flowflex"] for k, v in result.records.items()}
+    for row in range(len(jobs)):
+        for other in jobs.after[jobs.after_offset[row] : jobs.after_offset[row + 1]]:
+            assert records["starting_time"][row] >= records["completion"][other]
+
+
+def test_flowflex_runs_map_reduce_flows():
+    rng = np.random.default_rng(2)
+    count = 12
+    jobs = mb.ClusterJobs(
+        rng.integers(1, 9, count), rng.integers(1, 9, count), rng.integers(0, 4, count), 5,
+        arrival=rng.integers(0, 30, count), shuffle=2,
+        after=[[] if k % 3 == 0 else [k - 1] for k in range(count)],
+        flow=[f"flow{k // 3}" for k in range(count)],
+    )  # fmt: skip
+    for estimates in (None, 0.5, "learn"):
+        result = mb.simulate(
+            jobs, "cluster", "flowflex", cluster=mb.Cluster([{"slots": 3, "count": 2}]), rng=1,
+            epoch=2, estimates=estimates, noise=0.3, trace=True,
+        )  # fmt: skip
+        assert result.summary["flowflex"]["jobs"] == count
+        assert not result.summary["flowflex"]["idle_slots"] > 0
+    with pytest.raises(ValueError, match="generic slots"):
+        run(jobs, "flowflex")

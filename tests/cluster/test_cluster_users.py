@@ -1,0 +1,48 @@
+"""Users of a cluster: shares, minima, fairness."""
+
+import pytest
+
+import malleable as mb
+from tests.cluster.cluster_runs import run
+
+
+def test_users_share_first():
+    # Ten jobs of a, one of b: half of the slots each; priority 3 gives b three quarters.
+    jobs = mb.ClusterJobs([100] * 11, 1, user=["a"] * 10 + ["b"])
+    for priority, done in ((1, 20), (3, 14)):
+        cluster = mb.Cluster(
+            [{"map_slots": 10}], [{"name": "a"}, {"name": "b", "priority": priority}]
+        )
+        policies = ("fair", "flex", "fifo", "wdeq", "srpt", "max-srpt", "split-srpt", "asrpt")
+        for policy in (*policies, "hesrpt"):
+            records = run(jobs, policy, cluster, epoch=1).records
+            assert records["completion"][10] == pytest.approx(done, abs=1)
+            alike = run(jobs, policy, cluster, epoch=1, by_user=False).records
+            if policy not in ("hesrpt", "srpt", "max-srpt", "split-srpt"):
+                assert alike["completion"][10] >= 90
+
+
+def test_minimum_of_a_user():
+    cluster = mb.Cluster(
+        [{"map_slots": 10}], [{"name": "a", "minimum": 8}, {"name": "b", "priority": 9}]
+    )
+    jobs = mb.ClusterJobs([80, 80], 1, user=["a", "b"])
+    result = run(jobs, "fair", cluster, epoch=1)
+    assert result.records["completion"].tolist() == [10, 16]
+    assert result.summary["fair"]["dissatisfaction"] == 0
+    # FIFO without users starves a: 0 of its 8 slots while b runs for 8 s of 16 s, weighted by 1.
+    back = mb.ClusterJobs([80, 80], 1, user=["b", "a"])
+    told = run(back, "fifo", cluster, by_user=False).summary["fifo"]
+    assert told["dissatisfaction"] == pytest.approx(0.5)
+    # Always |10 - 8 - (-4) / 1| and so on: each priority has one user, so nobody differs.
+    assert told["user_fairness"] == 0
+
+
+def test_fairness_of_equal_users():
+    cluster = mb.Cluster([{"map_slots": 10}], [{"name": "a"}, {"name": "b"}])
+    jobs = mb.ClusterJobs([20, 20], 1, user=["a", "b"])
+    # FIFO: 10 and 0 slots, 5 from the mean each, then the other way round, to the end at 4.
+    assert run(jobs, "fifo", cluster, by_user=False).summary["fifo"][
+        "user_fairness"
+    ] == pytest.approx(10)
+    assert run(jobs, "fair", cluster).summary["fair"]["user_fairness"] == 0

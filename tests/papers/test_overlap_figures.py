@@ -1,0 +1,131 @@
+"""Figures 7 and 9 of the overlap paper, and the plots of the tandem queue."""
+
+import json
+
+import numpy as np
+import pytest
+
+import malleable as mb
+from malleable.papers.overlap_figures import (
+    PRINTED,
+    cube_root_jobs,
+    draw_overlap_figure,
+    generated_jobs,
+    overlap_claims,
+    overlap_figure_dict,
+    overlap_figure_report,
+    run_overlap_figure,
+)
+from malleable.sweeps import sweep
+from malleable.view import overlap_figures
+from malleable.view.tandem_plots import draw_ratio_over_load
+
+
+def test_cube_root_of_the_ratios():
+    jobs = mb.MapShuffleJobs([1, 2, 0], [8, 2, 5], arrival=[0, 1, 2])
+    scaled = cube_root_jobs(jobs)
+    assert scaled.shuffle.mean() == pytest.approx(1)
+    assert scaled.shuffle / scaled.shuffle[0] == pytest.approx([1, 1, 5 / 2])
+    assert scaled.map.tolist() == [1, 2, 0]
+    with pytest.raises(ValueError, match="shuffle: no job"):
+        cube_root_jobs(mb.MapShuffleJobs([1], [0]))
+
+
+def test_figure_7_on_generated_jobs(tmp_path):
+    seen = []
+    figure = run_overlap_figure(
+        "overlap-fig7", jobs=3000, seed=1, progress=lambda *at: seen.append(at)
+    )
+    assert figure.complete
+    assert len(seen) == len(figure.rows) == 2 * 8 * 4
+    for row in figure.rows:
+        # Whatever the load, the same utilisation of both stations while jobs arrive.
+        assert row["mean_response"] >= row["lower_bound"] * (1 - 1e-9)
+        assert row["map_utilisation"] == pytest.approx(row["shuffle_utilisation"])
+    claims = overlap_claims(figure)
+    assert len(claims) == 4
+    assert claims[0].verdict.holds
+    assert claims[3].verdict.holds  # balanced sizes: MaxSRPT
+    assert json.loads(json.dumps(overlap_figure_dict(figure)))["source"] == "generated"
+    assert len(overlap_figure_report(figure)) == 4
+    pytest.importorskip("matplotlib")
+    draw_overlap_figure(figure, tmp_path / "figure.svg")
+    assert (tmp_path / "figure.svg").stat().st_size > 1000
+
+
+def test_figure_7_keeps_a_trace():
+    jobs = generated_jobs(500, 3)
+    figure = run_overlap_figure("overlap-fig7", trace=jobs)
+    assert (figure.source, figure.jobs) == ("trace", 500)
+    # The load is that of the table: capacities scale, arrivals stay.
+    row = next(r for r in figure.rows if (r["panel"], r["load"], r["policy"]) == (0, 0.75, "k-lps"))
+    alone = mb.simulate(jobs, policy="k-lps", load=0.75).summary["k-lps"]
+    assert row["mean_response"] == pytest.approx(alone["mean_response"], rel=1e-9)
+
+
+def test_figure_9(tmp_path):
+    figure = run_overlap_figure("overlap-fig9", jobs=60_000, seed=2)
+    assert [row["load"] for row in figure.rows] == [0.75] * 4 + [0.9] * 4
+    claims = overlap_claims(figure)
+    assert sum(claim.claim.startswith("mean response") for claim in claims) == 6
+    assert all(claim.verdict.holds for claim in claims if claim.claim.startswith("slowdown"))
+    for load, found in figure.slowdown.items():
+        assert load in PRINTED
+        for count, mean in found.values():
+            assert len(count) == len(mean) == 400
+            assert count.sum() <= 60_000
+    data = json.loads(json.dumps(overlap_figure_dict(figure), allow_nan=False))
+    assert data["printed"]["0.75"]["max-srpt"] == 3.32
+    assert len(overlap_figure_report(figure)) == 2
+    pytest.importorskip("matplotlib")
+    draw_overlap_figure(figure, tmp_path / "figure.png")
+    assert (tmp_path / "figure.png").stat().st_size > 1000
+
+
+def test_interrupted_figures_keep_their_points():
+    def interrupt(label, total):
+        raise KeyboardInterrupt
+
+    figure = run_overlap_figure("overlap-fig7", jobs=500, progress=interrupt)
+    assert not figure.complete
+    assert overlap_claims(figure) == []
+    assert len(overlap_figure_report(figure)) >= 1
+
+
+def test_wrong_figures():
+    with pytest.raises(ValueError, match="jobs = 1"):
+        run_overlap_figure("overlap-fig9", jobs=1)
+    with pytest.raises(ValueError, match="takes no trace"):
+        run_overlap_figure("overlap-fig9", trace=generated_jobs(10, 1))
+
+
+def test_claims_can_fail(monkeypatch):
+    monkeypatch.setitem(overlap_figures.PRINTED, 0.75, {"max-srpt": 1.0})
+    figure = run_overlap_figure("overlap-fig9", jobs=3000)
+    assert not next(c for c in overlap_claims(figure) if c.claim.startswith("mean")).verdict.holds
+
+
+def test_plots(tmp_path):
+    pytest.importorskip("matplotlib")
+    stream = mb.MapShuffleStream(20_000, 0.7)
+    result = mb.simulate(stream, policy=["max-srpt", "ps"], rng=1)
+    figure = result.plot(tmp_path / "slowdown.png", kind="slowdown")
+    assert [line.get_label() for line in figure.axes[0].lines] == ["max-srpt", "ps"]
+    drawn = figure.axes[0].lines[0].get_ydata()
+    count, mean = result.slowdown["max-srpt"]
+    assert np.asarray(drawn).tolist() == mean[count >= 30].tolist()
+    with pytest.raises(ValueError, match="kind = 'pie'"):
+        result.plot(kind="pie")
+    few = mb.simulate(mb.MapShuffleJobs([1], [1]), policy="fcfs")
+    with pytest.raises(ValueError, match="no bucket"):
+        few.plot(kind="slowdown")
+    slotted = mb.simulate(mb.MapReduceJobs([1, 2], [[1], [2]]), "slotted", "fifo", machines=2)
+    assert slotted.plot(kind="slowdown").axes[0].get_xlabel() == "work of a job [units]"
+    rows = sweep(lambda load, seed: mb.MapShuffleStream(500, load), [0.3, 0.6], [1, 2], ["fcfs"])
+    figure = draw_ratio_over_load(rows, tmp_path / "ratio.png")
+    x, y = figure.axes[0].lines[0].get_data()
+    assert list(x) == [0.3, 0.6]
+    ratios = [row["mean_response"] / row["lower_bound"] for row in rows if row["load"] == 0.6]
+    assert y[1] == pytest.approx(np.mean(ratios))
+    with pytest.raises(ValueError, match="none has a lower bound"):
+        draw_ratio_over_load([{"policy": "fcfs"}])

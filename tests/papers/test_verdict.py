@@ -1,0 +1,157 @@
+"""A claim holds, fails or is open by its intervals, whatever the paper."""
+
+import math
+
+import numpy as np
+import pytest
+
+from malleable.papers.flex_figure5 import METRICS, Figure5, Point
+from malleable.papers.flex_figure5_claims import check_claims
+from malleable.papers.flex_figure6 import PANELS, Figure6, figure6_dict, figure6_tables
+from malleable.papers.flex_figure6 import Point as Point6
+from malleable.papers.flowflex_figure12 import Figure12, figure12_dict, figure12_tables
+from malleable.papers.verdict import Verdict, between, judged, margin, observed, paired
+from malleable.replications import Interval, interval
+
+NONE = math.nan
+
+
+@pytest.mark.parametrize(
+    ("margins", "word", "told"),
+    [
+        ([(0.18, 2.61)], "open", "open (about 2,103 replications would settle it)"),
+        ([(0.18, 0.17)], "holds", "holds"),
+        ([(-0.18, 0.17)], "fails", "fails"),
+        ([(-0.18, 2.61)], "open", "open (about 2,103 replications would settle it)"),
+        ([(5.0, 1.0), (1.0, 2.0)], "open", "open (about 40 replications would settle it)"),
+        ([(1.0, 2.0), (1.0, 3.0)], "open", "open (about 90 replications would settle it)"),
+        ([(5.0, 1.0), (1.0, 2.0), (-3.0, 1.0)], "fails", "fails"),
+        ([(1.0, 1.0)], "open", "open (about 11 replications would settle it)"),
+        ([(0.0, 1.0)], "open", "open (right at its threshold)"),
+        ([(5.0, NONE)], "open", "open (one replication has no interval)"),
+        ([(NONE, NONE)], "open", "open (one replication has no interval)"),
+        ([(-3.0, 1.0), (5.0, NONE)], "fails", "fails"),
+        ([(0.0, 0.0)], "holds", "holds"),
+        ([(-1.0, 0.0)], "fails", "fails"),
+        ([], "holds", "holds"),
+    ],
+)
+def test_words(margins, word, told):
+    verdict = judged([Interval(*each) for each in margins], 10)
+    assert (verdict.word, verdict.told()) == (word, told)
+
+
+def test_a_difference_of_nothing_is_none():
+    assert judged([Interval(0.0, 0.0)], 3, strict=True).word == "fails"
+
+
+def test_json():
+    assert Verdict(None, 40).as_dict() == {"verdict": "open", "replications_needed": 40}
+    assert Verdict(None, math.inf).as_dict()["replications_needed"] is None
+    assert observed(False).as_dict() == {"verdict": "fails", "replications_needed": None}
+
+
+def test_margins():
+    own, other = Interval(0.5, 0.1), Interval(0.2, 0.05)
+    assert margin(0.1, (0.5, own), (-2.0, other)) == pytest.approx((-0.05, 0.15))
+    assert between(0.4, own, 0.55) == [pytest.approx((0.1, 0.1)), pytest.approx((0.05, 0.1))]
+    a, b = [3.0, 5.0, 7.0], [1.0, 3.0, 5.0]
+    assert paired((1.0, a), (-1.0, b)) == Interval(2.0, 0.0)
+    apart = paired((1.0, a), (-1.0, b[:2]))
+    assert apart.half == pytest.approx(interval(a).half + interval(b[:2]).half)
+
+
+def test_the_number_that_it_names_settles_it():
+    """On samples of a known distribution, as often as the intervals promise."""
+    rng = np.random.default_rng(1)
+    settled = opened = 0
+    for _ in range(200):
+        first = interval(rng.normal(0.1, 1.0, 60).tolist())
+        verdict = judged([first], 60)
+        if verdict.holds is not None:
+            continue
+        opened += 1
+        assert verdict.needed == max(61, math.ceil(60 * (first.half / first.mean) ** 2))
+        # The distance is a guess, too; with the true one the number settles half of them at least.
+        needed = math.ceil(1.5 * 60 * (first.half / 0.1) ** 2)
+        settled += judged([interval(rng.normal(0.1, 1.0, needed).tolist())], needed).holds is True
+    assert opened > 100
+    assert settled > opened / 2
+
+
+def figure12(mean, half):
+    own = {"fair": Interval(mean, half), "fifo": Interval(mean, half)}
+    return Figure12(10, 0, {"all at once": {"average response": own}}, True)
+
+
+def test_figure_12_is_open_where_its_interval_is_wide():
+    wide = figure12(0.18, 2.61)
+    lines = [part for part in figure12_tables(wide) if isinstance(part, str)]
+    assert [line.split(": ")[0] for line in lines] == [
+        "open (about 2,103 replications would settle it)"
+    ] * 2
+    assert figure12_dict(wide)["claims"][0]["replications_needed"] == 2103
+    for mean, word in ((0.18, "holds"), (-0.18, "fails"), (0.0, "fails")):
+        claims = figure12_dict(figure12(mean, 0.1 if mean else 0.0))["claims"]
+        assert {claim["verdict"] for claim in claims} == {word}
+
+
+def figure6(half, **gains):
+    """Gains as the paper has them, unless given."""
+    usual = {
+        "slack": dict(zip(PANELS["slack"], np.linspace(0.05, 0.47, len(PANELS["slack"])), strict=True)),
+        "lambda": dict(zip(PANELS["lambda"], np.linspace(0.47, 0.02, len(PANELS["lambda"])), strict=True)),
+        "sigma": {value: 0.47 if value <= 1 else 0.05 for value in PANELS["sigma"]},
+        "jobs": dict.fromkeys(PANELS["jobs"], 0.2),
+    }  # fmt: skip
+    panels = {}
+    for panel, values in PANELS.items():
+        own = {**usual.get(panel, dict.fromkeys(values, 0.2)), **gains.get(panel, {})}
+        panels[panel] = [
+            Point6(value, Interval(50.0 - k, half), Interval(100.0 - k, half), Interval(own[value], half))
+            for k, value in enumerate(values)
+        ]  # fmt: skip
+    return Figure6(10, 0, panels, True)
+
+
+def words6(figure):
+    return [claim["verdict"] for claim in figure6_dict(figure)["claims"]]
+
+
+def test_figure_6_holds_fails_or_is_open():
+    assert words6(figure6(0.001)) == ["holds"] * 10
+    assert words6(figure6(5.0)) == ["open"] * 10
+    assert words6(figure6(math.nan)) == ["open"] * 10
+    assert words6(figure6(0.001, sigma={1.0: 0.3}))[6] == "fails"
+    assert words6(figure6(0.02, sigma={1.0: 0.39}))[6] == "open"
+    lines = [part for part in figure6_tables(figure6(5.0)) if isinstance(part, str)]
+    assert all(" replications would settle it): " in line for line in lines)
+
+
+def figure5(noise, **means):
+    """All points of both panels with 30 simulations around these means."""
+    rng = np.random.default_rng(0)
+    points = []
+    for panel, values in (("slack", (0.35, 0.75)), ("small", (0.0, 0.5, 0.8))):
+        for k, value in enumerate(values):
+            point = Point(panel, "", METRICS[0], 10, 100, value, value, "best", simulations=30)
+            usual = {"fifo": 1.5 + k, "fair": 1.5, "flex": 1.0, "flex-orders": 1.0, **means}
+            point.ratios = {name: (mean + noise * rng.standard_normal(30)).tolist()
+                            for name, mean in usual.items()}  # fmt: skip
+            points.append(point)
+    return {claim.claim: claim.verdict for claim in check_claims(Figure5(30, 0, points, True))}
+
+
+def test_figure_5_holds_fails_or_is_open():
+    found = figure5(1e-4)
+    for claim in ("FIFO increases with slack", "FAIR is flat", "FIFO is poorest at about 80 % small jobs",
+                  "FIFO is at its best with jobs of one kind",
+                  "FAIR is about 50 % above FLEX throughout"):  # fmt: skip
+        assert found[claim].word == "holds"
+    assert figure5(1e-4, fair=2.0)["FAIR is about 50 % above FLEX throughout"].word == "fails"
+    assert figure5(1e-4, fair=2.0)["base case: FAIR, average"].word == "fails"
+    wide = figure5(0.5, fifo=1.6, fair=1.6)
+    for claim in ("FIFO increases with slack", "FIFO is poorest at about 80 % small jobs",
+                  "FAIR is about 50 % above FLEX throughout"):  # fmt: skip
+        assert wide[claim].word == "open"
+        assert wide[claim].needed > 30

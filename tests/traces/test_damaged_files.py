@@ -1,0 +1,223 @@
+"""Files that are not quite right: every reader gives a table, or one line that names the file."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import random
+import re
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import malleable as mb
+from malleable import traces as w
+
+SWIM = (
+    "job0\t1\t1\t2267942\t0\t1937944\nkind\t2\t1\t20791551476\t12295202125\t1491950225\tin\t\tout\n"
+    "job2\t2\t0\t90015105\t110986156\t2783997\n"
+)
+HAWK = "7 2 3.0 2.5 3.5\n5 1 4 4\n9 3 2 1 2 3\n"
+GOOGLE = (
+    "job_id,submit_us,n_tasks,n_finish,sum_finished_runtime_s,complete,"
+    "sum_cpu_request_x_runtime,sum_disk_request\n"
+    "a,1000000,3,3,33.5,1,2.5,0.25\nb,2000000,2,1,8,1,1e3,0.5\nc,5000000,9,0,0,0,1,1\n"
+)
+TABLE = (
+    "name,arrival,work,min_slots,max_slots,weight,deadline,sla,user\n"
+    "a,0,40,1,8,1,90,50:1;70:3,ann\n'=b,1.5,10,0,,2,,,bob\n"
+)
+CLUSTER_TABLE = (
+    "name,arrival,maps,map_seconds,reduces,reduce_seconds,shuffle,deadline,speedup,user\n"
+    "a,0,3,1;2;3,1,20,5,100,0.8,ann\nb,9,2,20,0,0,0,,1;1.8,bob\n"
+)
+MAP_SHUFFLE = "name,arrival,map,shuffle,weight\na,0,3,1.5,1\n-b,1,2,0,2\n"
+MAP_REDUCE = "name,arrival,map,reduce\na,1,3,1;2;4\nb,2,0,\nc,2,5,10\n"
+FLOWS = json.dumps(
+    {
+        "slots": 8,
+        "flows": [
+            {"name": "f", "arrival": 0, "weight": 2, "deadline": 90.5, "sla": [[5, 1], [9, 2]],
+             "jobs": [{"name": "a", "work": 10, "max_slots": 4},
+                      {"name": "b", "work": 5.5, "max_slots": 2, "after": ["a"]}]},
+            {"name": "g", "jobs": [{"work": 1, "max_slots": 1}]},
+        ],
+    },
+    indent=1,
+)  # fmt: skip
+ALIBABA = (
+    '{"job": "j1", "tasks": [{"id": "1", "parents": [], "instances": 3, "duration": 2.5,'
+    ' "start_time": 7}, {"id": "2", "parents": ["1"], "instances": 1, "duration": 4}]}\n'
+    '{"job": "j2", "tasks": [{"id": 5, "duration": 1, "start_time": 9}]}\n'
+)
+WORKFLOW = json.dumps(
+    {
+        "name": "genome",
+        "schemaVersion": "1.5",
+        "workflow": {
+            "specification": {"tasks": [
+                {"name": "x", "id": "x1", "parents": [], "children": ["y1"]},
+                {"name": "y", "id": "y1", "parents": ["x1"], "children": []}]},
+            "execution": {"tasks": [
+                {"id": "x1", "runtimeInSeconds": 12.5, "coreCount": 2},
+                {"id": "y1", "runtimeInSeconds": 3}]},
+        },
+    }
+)  # fmt: skip
+TPCH = json.dumps(
+    {
+        "tpch_q1_50g_maxCores_50": [
+            {"stage_id": 0, "num_tasks": 4, "average_runtime_ms": 250.5},
+            {"stage_id": 1, "num_tasks": 1, "average_runtime_ms": 99},
+        ]
+    }
+)
+GRAPHS = (
+    "graphs:\n  - name: Q1\n      - name: 0\n        children: [1]\n      - name: 1\n"
+    "        children: []\n"
+)
+CLUSTER = (
+    '[[node]]\nname = "small"\ncount = 3\nmap_slots = 2\nreduce_slots = 1\nrate = 0.5\n'
+    'rack = ["r1", "r2"]\nlink = 1e8\n[[rack]]\nname = "r1"\nlink = 1e9\n'
+    '[[user]]\nname = "ann"\nminimum = 2\n[[change]]\ntime = 5.0\nnode = 1\nup = false\n'
+    "[options]\nheartbeat = 3.0\n"
+)
+
+
+def _attempt(begin: int, end: int) -> dict[str, Any]:
+    return {
+        "result": "SUCCESS", "startTime": begin, "shuffleFinished": begin + 1,
+        "sortFinished": begin + 2, "finishTime": end, "reduceShuffleBytes": 9,
+    }  # fmt: skip
+
+
+RUMEN = "\n".join(
+    json.dumps(
+        {
+            "jobID": f"job_{k}", "user": "ann", "jobName": "sort", "submitTime": 1000 * k,
+            "finishTime": 90000, "totalMaps": 2, "totalReduces": 1,
+            "mapTasks": [{"taskID": "m0", "attempts": [_attempt(2000, 9000 + k)]}],
+            "reduceTasks": [{"taskID": "r0", "attempts": [_attempt(9000, 20000)]}],
+        },
+        indent=1,
+    )
+    for k in range(1, 3)
+)  # fmt: skip
+
+Reader = Callable[..., Any]
+READERS: dict[str, tuple[str, list[Reader]]] = {
+    "swim": (
+        SWIM,
+        [
+            mb.read_workload,
+            w.read_map_shuffle_swim,
+            w.read_map_reduce_swim,
+            w.read_cluster_workload,
+        ],
+    ),
+    "rumen": (
+        RUMEN,
+        [
+            mb.read_workload,
+            w.read_map_shuffle_rumen,
+            w.read_map_reduce_rumen,
+            w.read_cluster_workload,
+        ],
+    ),
+    "hawk": (HAWK, [w.read_cluster_workload, w.read_cluster_hawk]),
+    "google2011": (
+        GOOGLE,
+        [w.read_map_shuffle_google2011, w.read_map_reduce_google2011, w.read_cluster_workload],
+    ),
+    "table": (TABLE, [mb.read_workload]),
+    "cluster table": (CLUSTER_TABLE, [w.read_cluster_workload, w.read_cluster_jobs]),
+    "map and shuffle": (MAP_SHUFFLE, [w.read_map_shuffle_jobs]),
+    "map and reduce": (MAP_REDUCE, [w.read_map_reduce_jobs]),
+    "flows": (FLOWS, [mb.read_flows, w.read_cluster_workload]),
+    "alibaba": (ALIBABA, [mb.read_flows, w.read_cluster_workload]),
+    "workflow": (WORKFLOW, [mb.read_flows, w.read_cluster_workload]),
+    "tpch": (TPCH, [lambda source, **o: w.read_tpch(source, io.StringIO(GRAPHS), **o)]),
+    "graphs": (GRAPHS, [lambda source, **o: w.read_tpch(io.StringIO(TPCH), source, **o)]),
+    "cluster": (CLUSTER, [lambda source, errors: w.read_cluster(source)]),
+}
+NASTY = (
+    "1e999", "-1", "1" + "0" * 400, "9" * 5000, "1e300", "1e18", "NaN", "Infinity", "null", "true",
+    "0", "0.5", "5e-324", "2147483648", "1_0", '""', "[]", "{}", "[[1]]", '"a b"', "\u0661", "-0",
+)  # fmt: skip
+BYTES = (
+    b"\0", b"\r", b"\n", b"\t", b",", b'"', b"'", b"\xff", b"\xef\xbb\xbf", b"{", b"}", b"[", b";",
+    b"=", b"\xe2\x80\xa8", b":",
+)  # fmt: skip
+
+
+def mutated(text: str, rng: random.Random) -> bytes:
+    """The text with a few things wrong with it."""
+    data = text.encode()
+    for _ in range(rng.choice((1, 1, 2, 4))):
+        place, other = sorted((rng.randrange(len(data) + 1), rng.randrange(len(data) + 1)))
+        match rng.randrange(8):
+            case 0:
+                data = data[:place] + rng.choice(BYTES) + data[place:]
+            case 1:
+                data = data[:place] + data[min(other, place + 9) :]
+            case 2:
+                data = data[:other] + data[place:other] + data[other:]
+            case 3:
+                data = data[:place]
+            case 4:
+                lines = data.splitlines(keepends=True)
+                rng.shuffle(lines)
+                data = b"".join(lines)
+            case _:
+                spans = [m.span() for m in re.finditer(rb"\d[\d.e+]*", data)]
+                if spans:
+                    begin, end = rng.choice(spans)
+                    data = data[:begin] + rng.choice(NASTY).encode() + data[end:]
+    if rng.random() < 0.1:
+        data = bytearray(gzip.compress(bytes(data)))
+        if rng.random() < 0.7:
+            data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+        data = bytes(data[: rng.randrange(len(data) + 1)] if rng.random() < 0.3 else data)
+    return data
+
+
+class _Named(io.BytesIO):
+    name = "odd.file"
+
+
+def check(reader: Reader, data: bytes, errors: str) -> str:
+    """The outcome of a reader: ``read``, or the message of an error that is as it should be."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", UserWarning)  # what was left out
+        try:
+            reader(_Named(data), errors=errors)
+        except (ValueError, OSError) as error:
+            told = str(error)
+            assert "odd.file" in told, told
+            assert told.isprintable() and len(told) < 2000, told
+            assert "set_int_max_str_digits" not in told, told
+            return told
+    return "read"
+
+
+@pytest.mark.parametrize("format", READERS)
+def test_as_they_are(format: str) -> None:
+    text, readers = READERS[format]
+    assert [check(reader, text.encode(), "raise") for reader in readers] == ["read"] * len(readers)
+
+
+@pytest.mark.parametrize("format", READERS)
+def test_mutated(format: str) -> None:
+    """Seeded, so that it is the same in every run."""
+    text, readers = READERS[format]
+    rng = random.Random(format)
+    read = 0
+    for _ in range(300):
+        data = mutated(text, rng)
+        for reader in readers:
+            read += check(reader, data, rng.choice(("raise", "skip"))) == "read"
+    assert 0 < read < 300 * len(readers)

@@ -1,0 +1,179 @@
+"""Formats told apart by content."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import malleable.traces
+from malleable.traces import read_workload
+from malleable.traces.detect import workload_format
+from tests.trace_files import trace_file
+
+TABLE = "work,arrival\n5,0\n6,9\n"
+SWIM = "j0\t0\t0\t67108864\t0\t0\nj1\t9\t9\t0\t1000000000\t0\n"
+RUMEN = json.dumps(
+    {
+        "jobID": "j0",
+        "submitTime": 1000,
+        "mapTasks": [{"attempts": [{"startTime": 2000, "finishTime": 7000, "result": "SUCCESS"}]}],
+    }
+)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize(
+    ("text", "work"),
+    [
+        (TABLE, [5, 6]),
+        ("\ufeff\r\n" + TABLE, [5, 6]),
+        ('"work"\n1\n', [1]),
+        (SWIM, [20, 0]),
+        (RUMEN, [5]),
+        ("\n " + RUMEN, [5]),
+    ],
+)
+def test_text_formats(text: str, work: list[float], packed: bool, tmp_path: Path) -> None:
+    path = tmp_path / "workload.dat"
+    data = text.encode()
+    path.write_bytes(gzip.compress(data) if packed else data)
+    for source in (path, io.BytesIO(path.read_bytes())):
+        assert read_workload(source).work.tolist() == work
+    if not packed:
+        assert read_workload(io.StringIO(text)).work.tolist() == work
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"), [(TABLE, "job table"), (SWIM, "SWIM trace"), (RUMEN, "Rumen trace")]
+)
+def test_the_format_is_told_and_the_source_can_still_be_read(
+    text: str, kind: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "workload"
+    path.write_text(text)
+    assert workload_format(path) == workload_format(str(path)) == kind
+    stream = io.BytesIO(b"before" + text.encode())
+    stream.seek(6)
+    assert workload_format(stream) == kind
+    assert stream.read() == text.encode()
+    with pytest.raises(ValueError, match="empty, no workload in it"):
+        workload_format(io.BytesIO())
+
+
+def test_parquet_and_frames(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    frame = pa.table({"work": [5, 6], "arrival": [0, 9]})
+    parquet.write_table(frame, tmp_path / "x")
+    (tmp_path / "y").write_bytes(gzip.compress((tmp_path / "x").read_bytes()))
+    for source in (frame, tmp_path / "x", tmp_path / "y"):
+        assert workload_format(source) == "job table"
+        assert read_workload(source, phase="reduce").work.tolist() == [5, 6]
+        assert read_workload(source, at=3).work.tolist() == [5]
+
+
+def test_phase_snapshot_and_options_reach_the_reader() -> None:
+    assert read_workload(io.StringIO(SWIM), phase="reduce").work.tolist() == [0, 300]
+    assert read_workload(io.StringIO(SWIM), task_seconds=7).work.tolist() == [7, 0]
+    assert read_workload(io.StringIO(SWIM), keep_zero=False).name == ("j0",)
+    assert read_workload(io.StringIO(SWIM), at=8.9).name == ("j0",)
+    assert read_workload(io.StringIO(TABLE), at=9).work.tolist() == [5, 6]
+    assert read_workload(io.StringIO(RUMEN), at=4).work.tolist() == [2]
+    with pytest.raises(ValueError, match="option 'task_seconds' does not apply to a job table"):
+        read_workload(io.StringIO(TABLE), task_seconds=7)
+    with pytest.raises(ValueError, match="option 'reduce_from' does not apply to a SWIM trace"):
+        read_workload(io.StringIO(SWIM), reduce_from="startTime")
+    with pytest.warns(UserWarning, match=r"1 of 3 jobs malformed: line 3: 1 tab-separated"):
+        assert len(read_workload(io.StringIO(SWIM + "j2\n"), errors="skip")) == 2
+    with pytest.raises(ValueError, match="errors = 'ignore'"):
+        read_workload(io.StringIO(TABLE), errors="ignore")
+    with pytest.raises(ValueError, match="phase = 'shuffle'"):
+        read_workload(io.StringIO(SWIM), phase="shuffle")
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        (b"", "empty, no workload in it"),
+        (b"\r\n\n", "empty, no workload in it"),
+        (b"\x7fELF\0\0\0", "binary data, neither gzip nor Parquet"),
+        (b"[1, 2]", r"unknown format, begins with '\[1, 2\]'; expected a job table"),
+        (b"128248 34 4490.9 4575.4\n", "unknown format, begins with '128248 34"),
+        (b"a\tb\tc\td\te\tf\n", "unknown format"),
+        (b"\xff\xfe\xfd", "unknown format"),
+        (b"wrok,arrival\n1,2\n", r"unknown column 'wrok' \(nearest: 'work'\)"),
+        (b"wrok\n1\n", r"unknown column 'wrok' \(nearest: 'work'\)"),
+        (b"work\n\xff\n", "not UTF-8"),
+        (b'{"slots": 3}', "line 1: an object without jobID; not a Rumen job trace"),
+        (SWIM.encode() + b"j2\n", "line 3: 1 tab-separated fields"),
+        (gzip.compress(TABLE.encode(), mtime=0)[:-9], "truncated"),
+    ],
+)
+def test_what_cannot_be_read(data: bytes, problem: str, tmp_path: Path) -> None:
+    path = tmp_path / "workload"
+    path.write_bytes(data)
+    with pytest.raises(ValueError, match=problem) as caught:
+        read_workload(path)
+    assert str(caught.value).startswith(f"{path}: ")
+    assert "\n" not in str(caught.value)
+
+
+PIECES = [b"work", b",", b"\n", b"1", b"{", b"}", b'"', b"jobID", b":", b"\t", b"PAR1", b"\xff"]
+
+
+@given(
+    st.binary(max_size=60)
+    | st.lists(st.sampled_from(PIECES), max_size=12).map(b"".join)
+    | st.binary(max_size=20).map(gzip.compress),
+    st.sampled_from([TABLE, SWIM, RUMEN]).map(str.encode),
+    st.integers(0, 80),
+)
+def test_any_bytes_give_jobs_or_one_line(junk: bytes, good: bytes, place: int) -> None:
+    if b"PAR1" in junk:
+        pytest.importorskip("pyarrow")
+    for data in (junk, good[:place] + junk + good[place:]):
+        try:
+            read_workload(io.BytesIO(data))
+        except ValueError as error:
+            assert str(error).startswith("<input>: ")
+            assert "\n" not in str(error)
+
+
+def test_missing_file_and_wrong_type() -> None:
+    with pytest.raises(FileNotFoundError):
+        read_workload("no/such/file")
+    wrong: Any = 7
+    with pytest.raises(TypeError, match="a path or a file object, got int"):
+        read_workload(wrong)
+
+
+def test_every_public_name_is_there() -> None:
+    for name in malleable.traces.__all__:
+        assert callable(getattr(malleable.traces, name))
+        # A module of that name would hide the function.
+        assert f"malleable.traces.{name}" not in sys.modules
+
+
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [
+        ("swim-facebook/FB-2009_samples_24_times_1hr_0.tsv.gz", 5894),
+        ("hadoop-rumen/folder-input-trace.json.gz", 59),
+    ],
+)
+def test_real_traces(name: str, count: int) -> None:
+    assert len(read_workload(trace_file(name))) == count
+
+
+@pytest.mark.parametrize("name", ["yahoo-hawk/YH1_sub.tr.gz", "google2011/jobs_dev.csv.gz"])
+def test_real_files_of_other_kinds(name: str) -> None:
+    with pytest.raises(ValueError, match=r"unknown (format|column)"):
+        read_workload(trace_file(name))

@@ -1,0 +1,205 @@
+"""Cluster reports: every metric with intervals, the grid, series over time, pictures."""
+
+import json
+import math
+from functools import partial
+
+import numpy as np
+import pytest
+
+import malleable as mb
+from malleable.replications import Interval, replicate
+from malleable.view.cluster_grid import GridPoint, draw_grid, grid_dict, grid_ratio, grid_tables
+from malleable.view.cluster_views import (
+    cluster_dict,
+    cluster_tables,
+    interval_cell,
+    replications_dict,
+    replications_tables,
+)
+from malleable.view.text import console_for
+
+CLUSTER = mb.Cluster(
+    [{"map_slots": 6, "reduce_slots": 3}], [{"name": "user0", "minimum": 2}, {"name": "user1"}]
+)
+POLICIES = ["flex", "fair", "fifo"]
+make = partial(mb.generate_cluster_jobs, 30, users=2, gap=60.0)
+
+
+def text_of(parts, capsys):
+    console = console_for()
+    for part in parts:
+        console.print(part)
+    return capsys.readouterr().out
+
+
+@pytest.fixture(scope="module")
+def replicated():
+    return replicate(make, range(4), POLICIES, model="cluster", cluster=CLUSTER, noise=0.4)
+
+
+def test_every_metric_has_an_interval(replicated, capsys):
+    shown = text_of(replications_tables(replicated), capsys)
+    heads = (
+        "mean", "median", "p95", "p99", "longest wait", "makespan", "mean stretch", "Jain", "late",
+        "dissatisfied", "users apart", "lost", "idle", "churn", "stretch by work from", "user0",
+        "user1", "epoch, p99",
+    )  # fmt: skip
+    for head in heads:
+        assert head in shown
+    found = json.loads(json.dumps(replications_dict(replicated)), parse_constant=pytest.fail)
+    for policy in POLICIES:
+        for metric in ("mean_response", "p99", "churn", "longest_wait", "stretch of user1"):
+            assert found["policies"][policy][metric]["half"] >= 0
+        assert found["timing"][f"{policy} decision p99"]["mean"] >= 0
+        sizes = found["slowdown"][policy]
+        assert sum(row["jobs"] for row in sizes) == 120
+        assert any(row["half"] for row in sizes)
+
+
+def test_intervals_by_size_are_over_replications(replicated):
+    by_size = []
+    for seed in replicated.seeds:
+        run = mb.simulate(make(seed), "cluster", "fair", cluster=CLUSTER, noise=0.4, rng=seed)
+        by_size.append(run.slowdown["fair"])
+    for k, own in enumerate(replicated.by_size["fair"]):
+        means = [mean[k] for count, mean in by_size if k < len(count) and count[k]]
+        if means:
+            assert own.mean == pytest.approx(np.mean(means))
+        else:
+            assert math.isnan(own.mean)
+
+
+def test_one_run(capsys):
+    result = mb.simulate(make(1), "cluster", POLICIES, cluster=CLUSTER, rng=1)
+    shown = text_of(cluster_tables(result), capsys)
+    assert "flex: mean response" in shown
+    assert "+-" not in shown
+    assert cluster_dict(result)["slowdown"]["flex"][0]["half"] is None
+
+
+def test_tables_stay_readable_with_many_policies(capsys):
+    names = ["flex", "fair", "fifo", "wdeq", "srpt", "max-srpt", "split-srpt", "asrpt", "hesrpt"]
+    found = replicate(make, range(2), names, model="cluster", cluster=CLUSTER, noise=0.4)
+    shown = text_of(replications_tables(found), capsys)
+    lines = shown.splitlines()
+    head = next(k for k, line in enumerate(lines) if "response [s] of" in line)
+    assert lines[head].split()[-2:] == ["user0", "user1"]
+    # Every policy by its name, with two whole cells.
+    for name, line in zip(names, lines[head + 2 :], strict=False):
+        assert line.split()[0] == name
+        assert line.count("+-") == 2
+    head = next(k for k, line in enumerate(lines) if "stretch by work from" in line)
+    assert "10^2: " in lines[head]
+
+
+def test_cells():
+    assert interval_cell(2.5) == "2.5"
+    assert interval_cell(Interval(1234567.0, 98765.0)) == "1234567 +- 98765"
+    assert interval_cell(Interval(0.5, 0.0125), share=True) == "50.0 +- 1.2 %"
+    assert interval_cell(math.nan) == "-"
+
+
+def test_series_add_up():
+    jobs = make(2)
+    result = mb.simulate(jobs, "cluster", ["flex", "fifo"], cluster=CLUSTER, rng=1)
+    for policy, series in result.series.items():
+        summary, step = result.summary[policy], np.diff(series["time"])
+        assert series["time"][0] == 0
+        assert series["time"][-1] == summary["end"] == summary["makespan"]
+        assert (step > 0).all()
+        assert series["jobs"] @ step == pytest.approx(summary["mean_jobs"] * summary["end"])
+        for kind in ("map", "reduce"):
+            used = series[f"{kind}_utilisation"]
+            assert used @ step == pytest.approx(summary[f"{kind}_utilisation"] * summary["end"])
+            assert used.max() <= 1 + 1e-12
+
+
+def test_series_of_a_batch_and_with_a_horizon():
+    batch = mb.ClusterJobs([600], 10)
+    result = mb.simulate(batch, "cluster", "fifo", cluster=CLUSTER)
+    assert len(result.series["fifo"]["time"]) > 50
+    assert result.series["fifo"]["map_utilisation"].min() == pytest.approx(1)
+    assert np.isnan(result.summary["fifo"]["locality"])
+    gone = mb.Cluster([{"map_slots": 6}], changes=[{"time": 25, "node": 0, "up": False}])
+    stuck = mb.simulate(batch, "cluster", "fifo", cluster=gone)
+    assert stuck.summary["fifo"]["unfinished"] == 1
+    assert 25 <= stuck.summary["fifo"]["end"] < 50  # not much after the last thing that happened
+    short = mb.simulate(batch, "cluster", "fifo", cluster=CLUSTER, horizon=25)
+    assert short.summary["fifo"]["end"] == 25
+    # Nothing is left to run: the end is that of the work, not the horizon.
+    long = mb.simulate(batch, "cluster", "fifo", cluster=CLUSTER, horizon=1e6)
+    assert long.summary["fifo"]["end"] == 1000
+    assert long.summary["fifo"]["map_utilisation"] == pytest.approx(1)
+
+
+@pytest.fixture(scope="module")
+def grid():
+    return [
+        (
+            GridPoint(load, p, sigma),
+            replicate(
+                make,
+                range(3),
+                ["flex", "fair"],
+                model="cluster",
+                load=load,
+                speedup=p,
+                estimates=sigma,
+            ),
+        )
+        for load in (0.6, 0.9)
+        for p in (1.0, 0.5)
+        for sigma in (0.0, 1.0)
+    ]
+
+
+def test_grid(grid, capsys):
+    shown = text_of(grid_tables(grid), capsys)
+    assert "flex / fair" in shown
+    assert "FLEX loses to FAIR in the mean" in shown
+    listed = grid_dict(grid)["grid"]
+    assert [(one["load"], one["speedup"], one["sigma"]) for one in listed][:3] == [
+        (0.6, 1.0, 0.0),
+        (0.6, 1.0, 1.0),
+        (0.6, 0.5, 0.0),
+    ]
+    point, result = grid[0]
+    ratios = [
+        mb.simulate(
+            make(seed), "cluster", ["flex", "fair"], load=point.load, estimates=0.0, rng=seed
+        ).summary
+        for seed in range(3)
+    ]
+    paired = [one["flex"]["mean_response"] / one["fair"]["mean_response"] for one in ratios]
+    assert grid_ratio(result).mean == pytest.approx(np.mean(paired))
+    assert math.isnan(grid_ratio(result, "fifo").mean)
+
+
+def test_pictures(grid, tmp_path):
+    pytest.importorskip("matplotlib")
+    figure = draw_grid(grid, tmp_path / "grid.png")
+    assert len(figure.axes) == 2
+    assert [line.get_text() for line in figure.axes[-1].get_legend().get_texts()] == [
+        "load 0.6",
+        "load 0.9",
+    ]
+    result = mb.simulate(make(2), "cluster", POLICIES, cluster=CLUSTER, rng=1)
+    for kind, panels in (("cdf", 1), ("slowdown", 2), ("load", 3)):
+        figure = result.plot(tmp_path / f"{kind}.png", kind=kind)
+        assert len(figure.axes) == panels
+        assert (tmp_path / f"{kind}.png").read_bytes().startswith(b"\x89PNG")
+    generic = mb.simulate(
+        mb.ClusterJobs([3], 4), "cluster", "fifo", cluster={"node": [{"slots": 2}]}
+    )
+    assert len(generic.plot(kind="load").axes) == 2
+    with pytest.raises(ValueError, match="expected cdf, slowdown or load"):
+        result.plot(kind="queue")
+    slots = mb.simulate(mb.MapReduceJobs([3], [[2]]), "slotted", "fifo", machines=2)
+    with pytest.raises(ValueError, match="only of the cluster model"):
+        slots.plot(kind="load")
+    only = [
+        (point, replicate(make, [1], ["fifo"], model="cluster", load=0.6)) for point, _ in grid[:1]
+    ]
+    with pytest.raises(ValueError, match="run both"):
+        draw_grid(only)
