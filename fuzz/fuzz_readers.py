@@ -21,17 +21,17 @@ from driver import atheris, run
 if atheris is not None:
     with atheris.instrument_imports(include=["malleable"]):
         import malleable as mb
-        from malleable import workloads
+        from malleable import traces
 else:
     import malleable as mb
-    from malleable import workloads
+    from malleable import traces
 
 COPY = Path(tempfile.mkdtemp()) / "copy.csv"
 GRAPHS = {name: {"0": ["1"], "1": []} for name in ("Q1", "Q2")}
 
 
 def _tpch(source: Any) -> Any:
-    return workloads.read_tpch(source, GRAPHS)
+    return traces.read_tpch(source, GRAPHS)
 
 
 def _tpch_graphs(source: Any) -> Any:
@@ -39,36 +39,36 @@ def _tpch_graphs(source: Any) -> Any:
         '{"tpch_q1_2g_maxCores_4": [{"stage_id": 0, "num_tasks": 2, "average_runtime_ms": 5},'
         ' {"stage_id": 1, "num_tasks": 1, "average_runtime_ms": 5}]}'
     )
-    return workloads.read_tpch(io.StringIO(profiles), source)
+    return traces.read_tpch(io.StringIO(profiles), source)
 
 
 READERS: dict[str, Callable[[Any], Any]] = {
-    "jobs": workloads.read_jobs,
-    "swim": workloads.read_swim,
-    "rumen": workloads.read_rumen,
-    "workload": workloads.read_workload,
-    "flows": workloads.read_flows,
-    "wfformat": workloads.read_wfformat,
-    "alibaba": workloads.read_alibaba,
+    "jobs": traces.read_jobs,
+    "swim": traces.read_swim,
+    "rumen": traces.read_rumen,
+    "workload": traces.read_workload,
+    "flows": traces.read_flows,
+    "wfformat": traces.read_wfformat,
+    "alibaba": traces.read_alibaba,
     "tpch": _tpch,
     "tpch_graphs": _tpch_graphs,
-    "map_shuffle": workloads.read_map_shuffle_jobs,
-    "map_shuffle_swim": workloads.read_map_shuffle_swim,
-    "map_shuffle_rumen": workloads.read_map_shuffle_rumen,
-    "map_shuffle_google2011": workloads.read_map_shuffle_google2011,
-    "map_reduce": workloads.read_map_reduce_jobs,
-    "map_reduce_swim": workloads.read_map_reduce_swim,
-    "map_reduce_rumen": workloads.read_map_reduce_rumen,
-    "map_reduce_google2011": workloads.read_map_reduce_google2011,
-    "cluster_jobs": workloads.read_cluster_jobs,
-    "cluster_swim": workloads.read_cluster_swim,
-    "cluster_rumen": workloads.read_cluster_rumen,
-    "cluster_hawk": workloads.read_cluster_hawk,
-    "cluster_google2011": workloads.read_cluster_google2011,
-    "cluster_alibaba": workloads.read_cluster_alibaba,
-    "cluster_flows": workloads.read_cluster_flows,
-    "cluster_workload": workloads.read_cluster_workload,
-    "cluster": workloads.read_cluster,
+    "map_shuffle": traces.read_map_shuffle_jobs,
+    "map_shuffle_swim": traces.read_map_shuffle_swim,
+    "map_shuffle_rumen": traces.read_map_shuffle_rumen,
+    "map_shuffle_google2011": traces.read_map_shuffle_google2011,
+    "map_reduce": traces.read_map_reduce_jobs,
+    "map_reduce_swim": traces.read_map_reduce_swim,
+    "map_reduce_rumen": traces.read_map_reduce_rumen,
+    "map_reduce_google2011": traces.read_map_reduce_google2011,
+    "cluster_jobs": traces.read_cluster_jobs,
+    "cluster_swim": traces.read_cluster_swim,
+    "cluster_rumen": traces.read_cluster_rumen,
+    "cluster_hawk": traces.read_cluster_hawk,
+    "cluster_google2011": traces.read_cluster_google2011,
+    "cluster_alibaba": traces.read_cluster_alibaba,
+    "cluster_flows": traces.read_cluster_flows,
+    "cluster_workload": traces.read_cluster_workload,
+    "cluster": mb.read_cluster,
 }
 
 
@@ -82,17 +82,17 @@ def _use(table: Any) -> None:
         plan.validate()
     if isinstance(table, mb.Jobs):
         try:
-            workloads.write_jobs(table, COPY, force=True)
+            traces.write_jobs(table, COPY, force=True)
         except ValueError:
             return  # a name that a table cannot hold
-        again = workloads.read_jobs(COPY)
+        again = traces.read_jobs(COPY)
         assert again.work.tolist() == table.work.tolist()
         assert again.arrival.tolist() == table.arrival.tolist()
         assert again.deadline.tolist() == table.deadline.tolist()
         assert again.sla == table.sla
     if isinstance(table, mb.Flows):
-        workloads.write_flows(COPY, table, force=True)
-        again = workloads.read_flows(COPY)
+        traces.write_flows(COPY, table, force=True)
+        again = traces.read_flows(COPY)
         assert again.work.tolist() == table.work.tolist()
         assert again.parent.tolist() == table.parent.tolist()
 

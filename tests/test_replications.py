@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 import malleable as mb
+from malleable.papers import flowflex_figure12
 from malleable.papers.flex_figure6 import (
     PANELS,
     draw_figure6,
@@ -19,7 +20,6 @@ from malleable.papers.flex_figure6 import (
 from malleable.papers.flex_figure6 import paper_jobs as figure6_jobs
 from malleable.papers.flowflex_figure12 import figure12_dict, figure12_tables, run_figure12
 from malleable.replications import interval, replicate, student_quantile
-from malleable.view import flowflex_figure12
 
 CLUSTER = mb.Cluster([{"map_slots": 10, "reduce_slots": 4}])
 make = partial(mb.generate_cluster_jobs, 20)

@@ -8,7 +8,7 @@ import pytest
 
 import malleable as mb
 from malleable.cli import main
-from malleable.view import flowflex_figure12
+from malleable.papers import flowflex_figure12
 
 JOBS = (
     "name,arrival,maps,map_seconds,reduces,reduce_seconds,user\n"

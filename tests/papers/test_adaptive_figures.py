@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from malleable.cli import main
+from malleable.papers import adaptive_figures as figures
 from malleable.replications import Interval
-from malleable.view import adaptive_figures as figures
 
 pytest.importorskip("highspy")
 

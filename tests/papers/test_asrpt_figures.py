@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import malleable as mb
+from malleable.papers import asrpt_figures
 from malleable.papers.asrpt_figures import (
     FIGURES,
     asrpt_figure_dict,
@@ -15,7 +16,6 @@ from malleable.papers.asrpt_figures import (
 )
 from malleable.slotted import simulate as slotted
 from malleable.slotted.generate import section7
-from malleable.view import asrpt_figures
 from malleable.view.drawing import image_bytes
 from malleable.view.slotted_views import draw_ratio_over_time, draw_slowdown_by_work
 

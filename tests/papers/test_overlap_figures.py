@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import malleable as mb
+from malleable.papers import overlap_figures
 from malleable.papers.overlap_figures import (
     PRINTED,
     cube_root_jobs,
@@ -17,7 +18,6 @@ from malleable.papers.overlap_figures import (
     run_overlap_figure,
 )
 from malleable.sweeps import sweep
-from malleable.view import overlap_figures
 from malleable.view.tandem_plots import draw_ratio_over_load
 
 

@@ -1,12 +1,7 @@
 """Figures are named without importing their experiments; the names must be those the experiments have."""
 
 from malleable.cli import reproduce_command
-from malleable.view import (
-    adaptive_figures,
-    asrpt_figures,
-    flowflex_figures,
-    overlap_figures,
-)
+from malleable.papers import adaptive_figures, asrpt_figures, flowflex_figures, overlap_figures
 
 EXPERIMENTS = {
     reproduce_command._adaptive: adaptive_figures.ADAPTIVE_FIGURES,

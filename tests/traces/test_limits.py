@@ -75,7 +75,7 @@ def test_reading_stops_at_the_limit():
             self.read_so_far += size
             return b"1" * size
 
-    for reader in (mb.read_jobs, mb.read_swim, mb.read_flows, w.read_cluster):
+    for reader in (mb.read_jobs, mb.read_swim, mb.read_flows, mb.read_cluster):
         source = Endless()
         with pytest.raises(ValueError, match=r"more than 1 MiB, unpacked|unknown|not TOML"):
             reader(source, max_size=1 << 20)
@@ -135,9 +135,9 @@ DEEP = 100_000
         ),
         (mb.read_rumen, '{"jobID": ' + "[" * DEEP),
         (w.read_cluster_rumen, '{"jobID": ' + "[" * DEEP),
-        (w.read_cluster, "options = " + "[" * DEEP),
-        (w.read_cluster, "options = " + "{a=" * DEEP),
-        (w.read_cluster, "[" + "a." * 20_000 + "b]\nc = 1"),
+        (mb.read_cluster, "options = " + "[" * DEEP),
+        (mb.read_cluster, "options = " + "{a=" * DEEP),
+        (mb.read_cluster, "[" + "a." * 20_000 + "b]\nc = 1"),
     ],
 )
 def test_deep_files(reader, text):
@@ -200,7 +200,7 @@ def test_counts_that_nothing_backs():
         w.read_cluster_jobs(io.StringIO("maps,map_seconds\n1e10,5\n"))
     nodes = "[[node]]\nslots = 1\ncount = 1048576\n" * 2
     with pytest.raises(ValueError, match=r"node\[1\]\.count = 1048576: more than 1,048,576 nodes"):
-        w.read_cluster(io.StringIO(nodes))
+        mb.read_cluster(io.StringIO(nodes))
 
 
 def test_long_cycles_are_named_by_their_first_jobs():
@@ -268,7 +268,7 @@ def test_every_csv_that_we_write_is_safe_and_read_back(tmp_path):
     harmless(pieces_csv(mb.plan(jobs, 5)))
     flows = mb.Flows([[{"work": 1}]] * count, name=names)
     harmless(flow_pieces_csv(mb.plan(flows, 5)))
-    tandem = w.MapShuffleJobs([1.0] * count, [1.0] * count, name=names)
+    tandem = mb.MapShuffleJobs([1.0] * count, [1.0] * count, name=names)
     results = (
         mb.simulate(tandem, policy="fcfs"),
         mb.simulate(slotted, "slotted", "fifo"),
