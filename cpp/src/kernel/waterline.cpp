@@ -75,6 +75,26 @@ void Waterline::fill(const Problem& problem, std::span<const double> weight,
   level_ = level;
 }
 
+// Newton steps alone; where they end does not matter.
+double Waterline::roughly(const Problem& problem, std::span<const double> weight,
+                          std::span<const Index> jobs, double capacity) const {
+  double below = 0.0, above = kInfinity, level = level_;
+  for (int step = 0; step < kNewtonSteps; ++step) {
+    double water = capacity, rate = 0.0;
+    for (const Index j : jobs) {
+      const double w = weight[j], wanted = level * w, low = low_[j], high = problem.high[j];
+      const bool rises = wanted >= low && wanted < high;
+      water -= rises ? 0.0 : wanted < low ? low : high;
+      rate += rises ? w : 0.0;
+    }
+    (level * rate < water ? below : above) = level;
+    const double guess = rate > 0.0 ? water / rate : level;
+    if (!(guess > below && guess < above)) break;
+    level = guess;
+  }
+  return level;
+}
+
 void Waterline::fill_group(const Problem& problem, std::span<const double> weight,
                            std::span<const Index> jobs, double slots_for_all,
                            std::span<double> slots) {
@@ -83,22 +103,26 @@ void Waterline::fill_group(const Problem& problem, std::span<const double> weigh
   for (const Index j : jobs) most += problem.high[j];
   const double capacity = std::min(slots_for_all, most);
   // sum clamp(level w, m, M) is piecewise linear and non-decreasing in the level. Newton steps from
-  // the bottom may pass the solution where the slope grows; then they come back from above.
+  // the bottom may pass the solution where the slope grows; then they come back from above. With
+  // weights a level of usual digits, which costs less, is found first.
   Precise below, above{kInfinity}, level{level_};
+  if (!weight.empty()) level = {roughly(problem, weight, jobs, capacity)};
+  const auto share_of = [&](Index j) { return weight.empty() ? level : times(level, weight[j]); };
   for (int step = 0; step < kSteps; ++step) {
     double fixed = 0.0, next = kInfinity, last = 0.0;  // kinks above and below, if nobody rises
     Precise rate;
     for (const Index j : jobs) {
-      const double w = weight_of(j);
-      const Precise wanted = times(level, w);
+      const Precise wanted = share_of(j);
       if (minus(wanted, low_[j]) < 0.0) {
         fixed += low_[j];
-        next = std::min(next, low_[j] / w);
+        next = std::min(next, low_[j] / weight_of(j));
       } else if (minus(wanted, problem.high[j]) >= 0.0) {
         fixed += problem.high[j];
-        last = std::max(last, problem.high[j] / w);
+        last = std::max(last, problem.high[j] / weight_of(j));
+      } else if (weight.empty()) {
+        rate.high += 1.0;
       } else {
-        rate = plus(rate, w);
+        rate = plus(rate, weight[j]);
       }
     }
     const double water = capacity - fixed;
@@ -117,7 +141,7 @@ void Waterline::fill_group(const Problem& problem, std::span<const double> weigh
   shares_.clear();
   double left = capacity;
   for (const Index j : jobs) {
-    const Precise share = times(level, weight_of(j));
+    const Precise share = share_of(j);
     slots[j] = low_[j];
     double fraction = 0.0;
     if (minus(share, problem.high[j]) >= 0.0) {

@@ -37,6 +37,8 @@ class Waterline {
     Index job;
   };
   void fill(const Problem& problem, std::span<const double> weight, std::span<double> slots);
+  double roughly(const Problem& problem, std::span<const double> weight,
+                 std::span<const Index> jobs, double capacity) const;
   void fill_group(const Problem& problem, std::span<const double> weight,
                   std::span<const Index> jobs, double slots_for_all, std::span<double> slots);
 
