@@ -75,11 +75,11 @@ bool PriceBound::begin(const Problem& problem, const Penalties& penalties,
       continue;
     }
     const auto rising = low > 0.0 ? first_from(work / low) : static_cast<std::uint16_t>(m);
-    const auto add = [&](double completion, double penalty) {
-      Option option{completion, penalty, rising, 0, 0};
-      option.before = first_from(completion);
+    const auto add = [&](double done, double penalty) {
+      Option option{done, penalty, rising, 0, 0};
+      option.before = first_from(done);
       // Up to this time the minimum has done more than what is forced at the end.
-      const double turn = high > low ? (high * completion - work) / (high - low) : kInfinity;
+      const double turn = high > low ? (high * done - work) / (high - low) : kInfinity;
       // At the turn itself both say the same.
       const bool rushes = option.before > 0 && times_[option.before - 1u] > turn * (1.0 + 1e-13);
       option.own = rushes ? first_from(turn) : option.before;
