@@ -269,7 +269,7 @@ void FlowEpoch::order_flows() {
       relaxed_.high[k] = std::min(relaxed_.slots, view.volume / view.alone);
     }
     kept_.clear();
-    if (options_.hysteresis > 0.0) {
+    if (few || options_.hysteresis > 0.0) {
       place_.assign(flows.size(), kNone);
       for (std::size_t k = 0; k < f; ++k) place_[arrived_[k]] = static_cast<Index>(k);
       for (const std::int64_t id : order_) {

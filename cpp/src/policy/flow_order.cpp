@@ -119,8 +119,9 @@ void FlowOrder::decide(const Problem& flows, const Penalties& penalties, Aggrega
   } else {
     max_orders(flows, penalties, order);
   }
-  if (kept.empty() || hysteresis == 0.0) return;
-  if (value(flows, penalties, aggregate, kept) - best_ <= hysteresis * std::fabs(best_)) {
+  if (kept.empty()) return;
+  const double before = value(flows, penalties, aggregate, kept);
+  if (before < best_ || (hysteresis > 0.0 && before - best_ <= hysteresis * std::fabs(best_))) {
     std::copy(kept.begin(), kept.end(), order.begin());
   }
 }

@@ -8,8 +8,8 @@
 // larger the exponent (ours: the paper plans everything), and a flow that has time until its
 // penalty rises is put off, as in the apparent tardiness cost; then the flow with the least slack
 // first, and the on-time set. While there are few jobs, what is compared is the list
-// that an order makes of them. Kernels: priority_orders, malleable_packing, and forced_work by way
-// of flex. O(F log F) an order.
+// that an order makes of them, and the order of the decision before is compared as well. Kernels:
+// priority_orders, malleable_packing, and forced_work by way of flex. O(F log F) an order.
 #pragma once
 
 #include <functional>
@@ -27,8 +27,8 @@ class FlowOrder {
   // The value of an order, for those who know more than the flows as jobs; empty: they are packed.
   using Exact = std::function<double(std::span<const Index>, const Penalties&, Aggregate)>;
   // `flows`: the flows as jobs, all with work. `kept`: the order of the last decision, which stays
-  // unless another one is better by more than the share `hysteresis`; all flows, or empty. Fills
-  // `order`.
+  // where it is better than all others, or worse by no more than the share `hysteresis`, if that is
+  // above 0; all flows, or empty. Fills `order`.
   void decide(const Problem& flows, const Penalties& penalties, Aggregate aggregate,
               std::span<const Index> kept, double hysteresis, const Exact& exact,
               std::span<Index> order);
