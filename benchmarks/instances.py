@@ -10,9 +10,9 @@ section41_base(seed): 10 jobs on 100 slots, 80 % small, 75 % slack, maxima all s
 section41_tight(seed): the same with 300 tasks in all, which cut the maxima.
 section41_larger(J, seed): the base case with J jobs on 10 J slots.
 objectives_instance(J): the same with weights U(0, 1), seed 1; it has what every objective needs.
-KindStream(J, which): an epoch with objectives_instance(J); penalties all of one kind, or mixed: in turns
-    response, stretch, tardiness and SLA; steady: response, stretch and lateness; own: the caller's function
-    that copies tardiness. A second passes and 1 % of the jobs change before a decision.
+KindStream(J, which, aggregate): an epoch with objectives_instance(J); penalties all of one kind, or mixed:
+    in turns response, stretch, tardiness and SLA; steady: response, stretch and lateness; own: the caller's
+    function that copies tardiness. A second passes and 1 % of the jobs change before a decision.
 step_instance(): 1,000 jobs on 10,000 slots, weights U(0, 1), 3 SLA steps a job, seed 1.
 section51_base(seed): the FlowFlex paper's section 5.1 on 25 slots, times in units of the mean Q.
 flows_instance(F): F flows of 20 jobs each from that generator on 25 slots, seed 1.
@@ -133,7 +133,7 @@ KINDS_IN_TURN = {
 class KindStream:
     """An epoch whose jobs have kinds of penalties, with methods `change` and `decide`."""
 
-    def __init__(self, jobs: int, which: str) -> None:
+    def __init__(self, jobs: int, which: str, aggregate: str = "sum") -> None:
         table, slots = objectives_instance(jobs)
         kinds = KINDS_IN_TURN.get(which, ("custom" if which == "own" else which,))
         weight, due = table.weight, table.deadline
@@ -142,7 +142,8 @@ class KindStream:
             late = completion - due[job]
             return weight[job] * late if late > 0.0 else 0.0
 
-        self.epoch = Epoch(slots, penalty=tardiness if which == "own" else None)
+        penalty = tardiness if which == "own" else None
+        self.epoch = Epoch(slots, f"{aggregate}:response", penalty=penalty)
         each = [kinds[row % len(kinds)] for row in range(jobs)]
         self._ids = self.epoch.add(jobs=table, kind=each)
         self._work = table.work.copy()

@@ -75,11 +75,12 @@ def test_decide(benchmark, jobs, which):
     benchmark.pedantic(stream.decide, setup=stream.change, rounds=200 if jobs < 10**6 else 20)
 
 
+@pytest.mark.parametrize("aggregate", ["sum", "max"])
 @pytest.mark.parametrize("which", ["response", "steady", "tardiness", "mixed", "own"])
 @pytest.mark.parametrize("jobs", [10_000, 100_000])
-def test_decide_of_kinds(benchmark, jobs, which):
+def test_decide_of_kinds(benchmark, jobs, which, aggregate):
     """Steady kinds mixed against one, and other kinds mixed or one's own against one of them."""
-    stream = instances.KindStream(jobs, which)
+    stream = instances.KindStream(jobs, which, aggregate)
     benchmark.pedantic(stream.decide, setup=stream.change, rounds=100)
 
 

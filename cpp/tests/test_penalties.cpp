@@ -158,6 +158,24 @@ TEST(custom_inverse) {
   CHECK_EQUAL(same.next_value(0, 2.0), kInfinity);
 }
 
+// The same inverse from wherever the search begins, and nearly it where that will do.
+double bent(std::int64_t, double t) { return t <= 7.0 ? 0.0 : t <= 11.0 ? 0.37 * (t - 7.0) : 5e3; }
+
+TEST(custom_inverse_from_a_time_nearby) {
+  Table table;
+  table.add(1.0);
+  const Penalties penalties = table.penalties(Kind::kCustom, bent);
+  for (const double level : {0.0, 1e-9, 0.5, 1.2, 1.48, 2.0, 4e3}) {
+    const double t = penalties.latest(0, level);
+    CHECK(penalties(0, t) <= level && penalties(0, std::nextafter(t, kInfinity)) > level);
+    for (const double near : {-kInfinity, -1e6, 0.0, 6.9, t, 11.5, 1e12}) {
+      CHECK_EQUAL(penalties.latest(0, level, near), t);
+      const double about = penalties.latest(0, level, near, 0x1p-40);
+      CHECK(penalties(0, about) <= level && about >= t - 0x1p-40 * t);
+    }
+  }
+}
+
 TEST(shapes) {
   Table table;
   table.add(2.0, 0, kAllSlots, 3.0, 5.0);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "malleable/kernel/vector_clones.hpp"
 
@@ -13,7 +14,10 @@ namespace {
 // excess is between 0 and twice this share of S t: never below what is truly forced, so that
 // rounding cannot lift a bound, whatever the scale of t.
 constexpr double kRounding = 1e-12;
-constexpr int kHalvings = 200;  // of a bracket of levels
+constexpr double kFinest = 0x1p-48;  // digits that a search for a level needs of deadlines
+constexpr int kRounds = 60;          // of the search for a level, from below
+constexpr int kOwnRounds = 12;       // the same where penalties are known by their values only
+constexpr int kHalvings = 200;       // of a bracket of levels
 
 // A deadline from problem.now, stretched within its tolerance.
 double due_at(const Problem& problem, double latest, double stretch) {
@@ -81,6 +85,12 @@ void earliest_completions(const Problem& problem, std::span<double> earliest) {
 }
 
 ForcedWork::Peak ForcedWork::peak(const Problem& problem, std::span<const double> due) {
+  Window all;
+  return peak(problem, due, all);
+}
+
+ForcedWork::Peak ForcedWork::peak(const Problem& problem, std::span<const double> due,
+                                  Window& window) {
   const std::size_t n = problem.size();
   times_.clear();
   rates_.clear();
@@ -115,13 +125,25 @@ ForcedWork::Peak ForcedWork::peak(const Problem& problem, std::span<const double
   order_.resize(times_.size());
   sorter_.sort(times_, order_);
   double time = 0.0, sum = 0.0;
+  Window over{kInfinity, kInfinity};
+  bool above = false;
   for (const Index k : order_) {
-    sum += rate * (times_[k] - time);
-    time = times_[k];
+    const double before = std::exchange(time, times_[k]);
+    if (time > window.until) break;
+    sum += rate * (time - before);
     const double excess = sum - 2.0 * kRounding * problem.slots * time;
-    if (excess > worst.excess) worst = {time, excess, owners_[k]};
     rate += rates_[k];
+    if (time < window.from) continue;
+    if (excess > worst.excess) worst = {time, excess, owners_[k]};
+    if (excess > 0.0) {
+      over.from = std::min(over.from, before);
+    } else if (above) {
+      over.until = time;
+    }
+    above = excess > 0.0;
   }
+  if (above) over.until = kInfinity;
+  window = {std::max(window.from, over.from), std::min(window.until, over.until)};
   return worst;
 }
 
@@ -129,6 +151,34 @@ void ForcedWork::deadlines(const Problem& problem, const Penalties& penalties, d
                            double stretch, std::span<double> due) {
   for (std::size_t j = 0; j < problem.size(); ++j) {
     due[j] = due_at(problem, penalties.latest(j, level), stretch);
+  }
+}
+
+// A function known by its values is asked for its inverse only where that matters: due_ has a
+// deadline of a lower level, so too early by what the level rose since. It does as well where even
+// that is too late to force more than the minimum does within the window, or where the deadline
+// still lies before the window.
+bool ForcedWork::settled(const Problem& problem, const Penalties& penalties, std::size_t j,
+                         double level, const Window& window) {
+  if (!penalties.is_custom(j)) return false;
+  const double work = problem.work[j], low = problem.gang ? 0.0 : problem.low[j];
+  const double until = low > 0.0 ? std::min(window.until, work / low) : window.until;
+  if (work - problem.high[j] * (due_[j] - until) <= low * until) return true;
+  if (!(window.from > 0.0 && due_[j] < window.from)) return false;
+  // What a job pays at an earlier time often says enough.
+  if (asked_[j] <= window.from && paid_[j] > level) return true;
+  const double from = problem.now + window.from;
+  asked_[j] = window.from;
+  paid_[j] = penalties(j, from - 2.0 * tolerance(from));
+  return paid_[j] > level;
+}
+
+// due_ for a higher level than the one it had.
+void ForcedWork::raise(const Problem& problem, const Penalties& penalties, double level,
+                       double stretch, const Window& window) {
+  for (std::size_t j = 0; j < problem.size(); ++j) {
+    if (settled(problem, penalties, j, level, window)) continue;
+    due_[j] = due_at(problem, penalties.latest(j, level, problem.now + due_[j], kFinest), stretch);
   }
 }
 
@@ -197,8 +247,18 @@ ForcedWork::Excess ForcedWork::excess(const Problem& problem, const Penalties& p
   for (std::size_t j = 0; j < n; ++j) {
     const double work = problem.work[j], high = problem.high[j];
     if (work == 0.0) continue;
-    const double latest = penalties.latest(j, level), due = due_at(problem, latest, stretch);
     const double head = std::min(work, (problem.gang ? 0.0 : problem.low[j]) * t);
+    if (settled(problem, penalties, j, level, {t, t})) {
+      result.work += std::max(head, forced_work(work, 0.0, high, due_[j], t));
+      continue;
+    }
+    if (penalties.is_custom(j) &&  // too late to force more than the head
+        penalties(j, problem.now + t + (work - head) / high) <= level) {
+      result.work += head;
+      continue;
+    }
+    const double latest = penalties.latest(j, level, problem.now + due_[j], kFinest);
+    const double due = due_at(problem, latest, stretch);
     const double tail = forced_work(work, 0.0, high, due, t);
     result.work += std::max(head, tail);
     if (tail <= head) continue;
@@ -207,7 +267,7 @@ ForcedWork::Excess ForcedWork::excess(const Problem& problem, const Penalties& p
     if (due < t) {
       result.kink = std::min(result.kink, penalties(j, problem.now + t));
     } else if (above <= level) {
-      result.fall += high * (penalties.latest(j, level + step) - latest) / step;
+      result.fall += high * (penalties.latest(j, level + step, latest, kFinest) - latest) / step;
     }
   }
   return result;
@@ -230,6 +290,11 @@ double ForcedWork::follow(const Problem& problem, const Penalties& penalties, co
     if (!(x > low && x < high)) x = low + (high - low) / 2.0;
     if (!(x > low && x < high)) break;
     const double t = time_at(x), slack = kRounding * problem.slots * t;
+    if (!(t < kInfinity)) {
+      high = x;
+      x = low;
+      continue;
+    }
     const Excess at_x = excess(problem, penalties, t, x, stretch);
     const double over = at_x.work;
     const double before = a, over_before = over_a;
@@ -260,21 +325,24 @@ double ForcedWork::follow(const Problem& problem, const Penalties& penalties, co
 double ForcedWork::level(const Problem& problem, const Penalties& penalties, double from, double to,
                          double stretch) {
   const std::size_t n = problem.size();
-  due_.resize(n);
+  due_.assign(n, -kInfinity);
+  asked_.assign(n, kInfinity);
+  paid_.resize(n);
+  Window window;  // no time that a lower level does not overload is overloaded by a higher one
   double low = from;
-  // Functions known by their values only have no slopes to follow: bisection below does for them.
-  bool known = true;
+  bool own = false, followed = false;
   smooth_ = true;
   for (std::size_t j = 0; j < n; ++j) {
-    known &= !penalties.is_custom(j);
+    own |= penalties.is_custom(j);
     for (std::size_t r = penalties.offset()[j] + 1; r < penalties.offset()[j + 1]; ++r) {
       smooth_ &= penalties.value()[r] <= penalties.line(r - 1, penalties.at()[r]);
     }
   }
-  for (int round = 0; known && round < 60; ++round) {
+  const double finest = own ? 0x1p-52 : 1e-13;  // where jumps are not told, to the last digit
+  for (int round = 0; round < (own ? kOwnRounds : kRounds); ++round) {
     if (!(low < to)) return std::min(low, to);
-    deadlines(problem, penalties, low, stretch, due_);
-    const Peak top = peak(problem, due_);
+    raise(problem, penalties, low, stretch, window);
+    const Peak top = peak(problem, due_, window);
     if (top.excess <= 0.0) return low;
     if (top.time == 0.0) {
       // Some job cannot meet its deadline even alone: the level must reach its earliest penalty.
@@ -292,14 +360,17 @@ double ForcedWork::level(const Problem& problem, const Penalties& penalties, dou
     // time again. Newton steps while they stay on the overloaded side, the secant once both sides
     // are known, bisection where neither helps. A step to the next jump misses nothing while all
     // else stands still.
-    if (smooth_ && top.job != kNobody) {
-      // The worst time is somebody's deadline and moves with the level. Follow it by secants.
+    if (top.job != kNobody && (smooth_ || !followed)) {
+      // The worst time is somebody's deadline and moves with the level. Follow it by secants; they
+      // do not see jumps, which others may wait behind.
       const double raised = follow(problem, penalties, top, low, to, stretch);
-      if (raised > low) {
+      followed = raised > low;
+      if (followed) {
         low = raised;
         continue;
       }
     }
+    followed = false;
     const double slack = kRounding * problem.slots * top.time;
     const double enough = std::max(slack, 0.02 * top.excess);
     const double before = low;
@@ -325,7 +396,7 @@ double ForcedWork::level(const Problem& problem, const Penalties& penalties, dou
         if (!was_over) over_low /= 2.0;
       }
       was_over = over > slack;
-      if (high - low <= 1e-13 * std::max(std::fabs(low), std::fabs(high))) {
+      if (high - low <= finest * std::max(std::fabs(low), std::fabs(high))) {
         low = high;
         break;
       }
@@ -351,15 +422,21 @@ double ForcedWork::level(const Problem& problem, const Penalties& penalties, dou
     }
     if (!(low > before)) return low;  // overloaded by no more than rounding
   }
-  deadlines(problem, penalties, low, stretch, due_);
-  if (!known && peak(problem, due_).excess <= 0.0) return std::min(low, to);
   double high = to;
   for (int step = 0; step < kHalvings; ++step) {
     if (high - low <= 1e-13 * std::max(std::fabs(low), std::fabs(high))) return std::min(high, to);
     const double middle = low + (high - low) / 2.0;
     if (!(middle > low && middle < high)) break;
-    deadlines(problem, penalties, middle, stretch, due_);
-    (peak(problem, due_).excess <= 0.0 ? high : low) = middle;
+    kept_.assign(due_.begin(), due_.end());
+    raise(problem, penalties, middle, stretch, window);
+    Window narrower = window;
+    if (peak(problem, due_, narrower).excess <= 0.0) {
+      high = middle;
+      due_.swap(kept_);
+    } else {
+      low = middle;
+      window = narrower;
+    }
   }
   return std::min(low, to);  // all that is known to fail
 }

@@ -4,6 +4,7 @@
 #include <limits>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "malleable/model/error.hpp"
 #include "malleable/model/length.hpp"
@@ -31,53 +32,79 @@ void check_needed_deadline(Kind kind, std::size_t row, double deadline) {
   throw FieldError("deadline", row, deadline, std::string(info(kind).name) + " needs a deadline");
 }
 
-// Latest t with f(t) <= level for a function known only by its values: double (60 times at most),
-// then halve.
-double Penalties::latest_own(std::size_t j, double level) const {
-  double low = 0.0, high = 1.0;
-  if (own(j, 0.0) > level) {  // look to the left of zero
-    while (own(j, low = -high) > level) {
-      if ((high *= 2.0) > 1e18) return -kInf;
+// Latest t with f(t) <= level for a function known only by its values. From `start` outwards until
+// the level lies between two times, then by secants, and by halves where these do not help: at most
+// 50 and 400 values, some ten where the function is a line nearby.
+double Penalties::latest_own(std::size_t j, double level, double start, double finest) const {
+  constexpr double kFar = 0x1p59;  // what nobody pays by then, nobody ever does
+  constexpr int kRounds = 400;
+  double low = -kInf, high = kInf;
+  double last = start, at_last = own(j, start), before = start, at_before = at_last;
+  const auto see = [&](double t, double value) {
+    before = std::exchange(last, t);
+    at_before = std::exchange(at_last, value);
+    (value <= level ? low : high) = t;
+  };
+  const auto secant = [&] {
+    return last + (level - at_last) * ((last - before) / (at_last - at_before));
+  };
+  const auto digit = [](double t) { return std::fabs(t) * 0x1p-52; };
+  see(start, at_last);
+  // Hardly off the level: a few digits away.
+  const bool close = std::fabs(at_last - level) <= 0x1p-40 * std::fabs(level);
+  double step =
+      close ? 2.0 * std::max(0x1p-72, digit(start)) : 0x1p-8 * std::max(1.0, std::fabs(start));
+  for (int tries = 0; low == -kInf || high == kInf; ++tries, step *= 8.0) {
+    if (high == kInf && tries == 2 && own(j, kFar) <= level) return kInf;
+    double t = high == kInf ? low + step : high - step;
+    // A little further than the line through the last two says, but no leap.
+    if (const double guess = secant();
+        (tries == 1 || tries == 2) && std::fabs(guess - last) < 64.0 * step) {
+      const double beyond = high == kInf ? guess + 4.0 * digit(guess) : guess - 4.0 * digit(guess);
+      if (high == kInf ? beyond > low : beyond < high) t = beyond;
     }
-    high = low == -1.0 ? 0.0 : low / 2.0;
-  } else {
-    while (own(j, high) <= level) {
-      low = high;
-      if ((high *= 2.0) > 1e18) return kInf;
-    }
+    t = std::clamp(t, -kFar, kFar);
+    see(t, own(j, t));
+    if (high == kInf && t == kFar) return kInf;
+    if (low == -kInf && t == -kFar) return -kInf;
   }
-  for (int step = 0; step < 200; ++step) {
-    const double middle = low + (high - low) / 2.0;
-    if (middle <= low || middle >= high) break;
-    (own(j, middle) <= level ? low : high) = middle;
+  double reach = 2.0;  // digits beyond the crossing, so that both sides come near
+  int slow = 0, halve = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    const double width = high - low, middle = low + width / 2.0;
+    if (middle <= low || middle >= high || width <= finest * std::fabs(low)) break;
+    double t = middle;
+    if (halve > 0) {
+      --halve;
+    } else if (const double guess = secant(); guess >= low && guess <= high) {
+      const double off = reach * digit(guess);
+      const double aside = at_last <= level ? guess + off : guess - off;
+      if (aside > low && aside < high) t = aside;
+    }
+    see(t, own(j, t));
+    if (high - low <= width / 2.0) {
+      slow = 0;
+    } else if (++slow == 2) {
+      slow = 0;
+      halve = 3;
+      reach *= 8.0;
+    }
   }
   return low;
 }
 
-// The same for those that were asked about before: most stand where they stood, or rise so steadily
-// that the answer is a few digits behind `near`.
-double Penalties::latest_remembered(std::size_t j, double level, double near) const {
-  constexpr double kFar = 0x1p59;  // where latest_own() gives up
-  constexpr int kSteps = 12;
+// The same for those that were asked about before: most stand where they stood.
+double Penalties::latest_remembered(std::size_t j, double level, double near, double finest) const {
   const bool limit = level == std::numeric_limits<double>::max();
   double& known = (limit ? limit_ : due_)[j];
-  if (limit && !std::isnan(known)) return known;  // no other time can follow
-  if (!std::isnan(known) && own(j, known) <= level && own(j, std::nextafter(known, kInf)) > level) {
-    return known;
+  if (!std::isnan(known)) {
+    if (limit) return known;  // no other time can follow
+    if (own(j, known) <= level && own(j, std::nextafter(known, kInf)) > level) return known;
   }
-  if (own(j, kFar) <= level) return limit ? known = kInf : kInf;
-  double step = std::isnan(near) ? 0.0 : std::nextafter(near, kInf) - near;
-  for (int k = 0; step > 0.0 && k < kSteps; ++k, step *= 2.0) {
-    double low = near, high = near + step;
-    if (own(j, high) <= level) continue;
-    for (int halved = 0; halved <= kSteps; ++halved) {
-      const double middle = low + (high - low) / 2.0;
-      if (middle <= low || middle >= high) break;
-      (own(j, middle) <= level ? low : high) = middle;
-    }
-    return known = low;
-  }
-  return known = latest_own(j, level);
+  if (!std::isfinite(near)) near = std::isfinite(known) ? known : 0.0;
+  const double found = latest_own(j, level, near, finest);
+  if (limit || std::isfinite(found)) known = found;
+  return found;
 }
 
 void Penalties::row(double at, double value, double slope) {
@@ -180,9 +207,12 @@ void Penalties::build_shifted(const Penalties& from, std::span<const double> shi
   }
 }
 
-double Penalties::latest(std::size_t j, double level, double near) const {
+double Penalties::latest(std::size_t j, double level, double near, double finest) const {
   const std::size_t first = offset_[j], end = offset_[j + 1];
-  if (first == end) return due_.empty() ? latest_own(j, level) : latest_remembered(j, level, near);
+  if (first == end) {
+    if (!due_.empty()) return latest_remembered(j, level, near, finest);
+    return latest_own(j, level, std::isfinite(near) ? near : 0.0, finest);
+  }
   double until = kInf;  // where the row under inspection ends
   for (std::size_t r = end; r-- > first; until = at_[r]) {
     // Just after its start the row has value_[r]; the first row has no start.

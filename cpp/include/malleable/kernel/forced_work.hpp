@@ -58,6 +58,16 @@ class ForcedWork {
                         double stretch, std::span<double> due);
 
  private:
+  struct Window {
+    double from = 0.0, until = kInfinity;
+  };
+  // The same within the window, which is narrowed to what is overloaded.
+  Peak peak(const Problem& problem, std::span<const double> due, Window& window);
+  bool settled(const Problem& problem, const Penalties& penalties, std::size_t j, double level,
+               const Window& window);
+  void raise(const Problem& problem, const Penalties& penalties, double level, double stretch,
+             const Window& window);
+
   struct Excess {
     double work = 0.0;
     double fall = 0.0;
@@ -71,7 +81,8 @@ class ForcedWork {
 
   KeySort sorter_;
   bool smooth_ = false;  // no penalty jumps
-  std::vector<double> times_, rates_, due_, zeros_;
+  std::vector<double> times_, rates_, due_, kept_, zeros_;
+  std::vector<double> asked_, paid_;  // what a job pays at an earlier time of this search
   std::vector<Index> order_, owners_;
 };
 

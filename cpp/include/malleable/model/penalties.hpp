@@ -112,9 +112,10 @@ class Penalties {
 
   // The latest time at which the penalty of job j is at most `level`: +infinity if it never exceeds
   // it, -infinity if it always does. Break points come back exactly, without the tolerance.
-  // `near`: a time at which it is `level`, if one is known; helps with what is remembered.
+  // Custom penalties: `near` is a time not far from it, if one is known, and `finest` the share of
+  // it by which it may be too early.
   double latest(std::size_t j, double level,
-                double near = std::numeric_limits<double>::quiet_NaN()) const;
+                double near = std::numeric_limits<double>::quiet_NaN(), double finest = 0.0) const;
 
   // The least value above `level` that the penalty of job j takes, in the limit from the right:
   // `level` itself where the function is continuous there. +infinity if there is none.
@@ -150,8 +151,8 @@ class Penalties {
     const double value = custom_(names_.empty() ? static_cast<std::int64_t>(j) : names_[j], t);
     return most_.empty() || value < most_[j] ? value : most_[j];
   }
-  double latest_own(std::size_t j, double level) const;
-  double latest_remembered(std::size_t j, double level, double near) const;
+  double latest_own(std::size_t j, double level, double start, double finest) const;
+  double latest_remembered(std::size_t j, double level, double near, double finest) const;
 
   std::vector<std::size_t> offset_;
   std::vector<double> at_, value_, slope_;
