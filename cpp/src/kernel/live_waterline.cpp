@@ -45,7 +45,7 @@ LiveWaterline::Sum LiveWaterline::at(double level) const {
     const double m = low[row], most = high[row];
     const double own = level < m ? m : level;
     slots += own < most ? own : most;
-    more += (level >= m) & (level < most) ? 1.0 : 0.0;
+    more += ((level >= m) & (level < most)) ? 1.0 : 0.0;
   }
   return {slots, more};
 }
