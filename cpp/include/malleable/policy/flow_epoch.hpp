@@ -23,6 +23,7 @@
 #include "malleable/kernel/waterline.hpp"
 #include "malleable/model/flow_table.hpp"
 #include "malleable/policy/flow_order.hpp"
+#include "malleable/policy/flow_baseline.hpp"
 #include "malleable/policy/flowflex.hpp"
 
 namespace malleable {

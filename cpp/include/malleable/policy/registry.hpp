@@ -18,6 +18,7 @@
 #include "malleable/policy/baseline.hpp"
 #include "malleable/policy/cluster_srpt.hpp"
 #include "malleable/policy/epoch.hpp"
+#include "malleable/policy/flow_baseline.hpp"
 #include "malleable/policy/flowflex.hpp"
 #include "malleable/policy/overlap.hpp"
 #include "malleable/policy/slotted_policy.hpp"
