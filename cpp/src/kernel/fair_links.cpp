@@ -10,7 +10,6 @@ namespace {
 constexpr double kWorn = 1e-4;
 // Part of its capacity that a slack link keeps free at least: more than rounding takes.
 constexpr double kFree = 1e-9;
-constexpr std::uint32_t kUnknown = ~std::uint32_t{0};
 
 struct Higher {
   template <typename Level>
@@ -106,7 +105,7 @@ void FairLinks::join(Index flow) {
     demand_[link] += f.uses[k].part * f.most;
     if (slack_[link] && demand_[link] > capacity_[link] * (1.0 - kFree)) {
       slack_[link] = 0;
-      updates_[link] = kUnknown;
+      updates_[link] = kNone;
     }
   }
 }
@@ -131,7 +130,7 @@ void FairLinks::part(Index flow) {
     demand_[link] = members.empty() ? 0.0 : demand_[link] - f.uses[k].part * f.most;
     if (slack_[link]) continue;
     load_[link] -= f.uses[k].part * f.rate;
-    if (updates_[link] != kUnknown) ++updates_[link];
+    if (updates_[link] != kNone) ++updates_[link];
     if (demand_[link] > capacity_[link] * (1.0 - kFree)) continue;
     demand_[link] = demand(link);
     slack_[link] = demand_[link] <= capacity_[link] * (1.0 - kFree);

@@ -98,15 +98,15 @@ ForcedWork::Peak ForcedWork::peak(const Problem& problem, std::span<const double
     const double low = problem.gang ? 0.0 : problem.low[j];
     // Missed whatever the others do (beyond rounding): no other time says it more clearly.
     if (work - high * std::max(end, 0.0) > worst.excess + 1e-12 * work) {
-      worst = {0.0, work - high * std::max(end, 0.0), kNobody};
+      worst = {0.0, work - high * std::max(end, 0.0), kNone};
     }
     if (work <= low * end) {
       rate += low;
-      turn(work / low, -low, kNobody);
+      turn(work / low, -low, kNone);
     } else if (end < kInfinity) {
       rate += low;
       if (high > low) {
-        turn(std::max(0.0, (high * end - work) / (high - low)), high - low, kNobody);
+        turn(std::max(0.0, (high * end - work) / (high - low)), high - low, kNone);
       }
       turn(end, -high, static_cast<Index>(j));
     }
@@ -292,7 +292,7 @@ double ForcedWork::level(const Problem& problem, const Penalties& penalties, dou
     // time again. Newton steps while they stay on the overloaded side, the secant once both sides
     // are known, bisection where neither helps. A step to the next jump misses nothing while all
     // else stands still.
-    if (smooth_ && top.job != kNobody) {
+    if (smooth_ && top.job != kNone) {
       // The worst time is somebody's deadline and moves with the level. Follow it by secants.
       const double raised = follow(problem, penalties, top, low, to, stretch);
       if (raised > low) {

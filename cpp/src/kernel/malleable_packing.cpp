@@ -73,7 +73,7 @@ void MalleablePacking::load(const Problem& problem, std::span<const Index> order
     rows_[count++] = {work, low, problem.high[j], j, false};
   }
   rows_.resize(count + 1);
-  rows_[count] = {kInfinity, 0.0, kInfinity, EventCalendar::kNone, false};
+  rows_[count] = {kInfinity, 0.0, kInfinity, kNone, false};
 }
 
 // Completions are written down one behind the other first: jobs are scattered over memory, and a

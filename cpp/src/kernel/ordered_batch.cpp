@@ -7,7 +7,6 @@
 namespace malleable {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
 // What rounding leaves of a job's phase is nothing: it must not wait behind other jobs. Of each
 // phase by itself: a hair of a long one may be all of a short one.
 constexpr double kHair = 1e-12;
@@ -52,8 +51,9 @@ double OrderedBatch::run(std::span<const double> map, std::span<const double> sh
       const bool first = !others || place[job] < waiting_.front().first;
       const double mine = !first ? 0.0 : own > 0.0 ? 1.0 : std::min(1.0, release);
       const double theirs = others ? 1.0 - mine : 0.0;
-      const double own_ends = own > 0.0 && mine > release ? own / (mine - release) : kNever;
-      const double theirs_ends = theirs > 0.0 ? buffer_[waiting_.front().second] / theirs : kNever;
+      const double own_ends = own > 0.0 && mine > release ? own / (mine - release) : kInfinity;
+      const double theirs_ends =
+          theirs > 0.0 ? buffer_[waiting_.front().second] / theirs : kInfinity;
       const double step = std::min({left, own_ends, theirs_ends});
       now += step;
       own += (release - mine) * step;

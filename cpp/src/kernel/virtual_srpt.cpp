@@ -33,7 +33,7 @@ void VirtualSrpt::cancel(Index handle, std::int64_t sequence) {
 std::span<const VirtualSrpt::Served> VirtualSrpt::pour(double capacity) {
   served_.clear();
   while (capacity > 0.0 && !order_.empty()) {
-    const Index handle = order_.front().row;
+    const Index handle = order_.top();
     Job& job = jobs_[handle];
     const double total = std::min(job.total, capacity);
     const double map = std::min(job.map, total);
@@ -53,7 +53,7 @@ std::span<const VirtualSrpt::Served> VirtualSrpt::pour(double capacity) {
 
 std::int64_t VirtualSrpt::endings(double capacity) {
   std::int64_t count = 0;
-  order_.visit_in_order([&](const RankedHeap::Entry& entry) {
+  order_.visit_in_order([&](const IndexedHeap::Entry& entry) {
     capacity -= entry.key;
     if (capacity < 0.0) return false;
     ++count;
@@ -111,7 +111,7 @@ std::int64_t srpt_finish(const MapReduceView& jobs, std::int64_t machines,
     }
     forced += schedule.endings(each) - without;
   }
-  pour(INFINITY);
+  pour(kInfinity);
   return forced;
 }
 

@@ -7,12 +7,12 @@
 
 #include "malleable/model/error.hpp"
 #include "malleable/model/length.hpp"
+#include "malleable/model/problem.hpp"
 
 namespace malleable {
 namespace {
 
 constexpr double kSteepest = 1e290;  // keeps penalties of vanishing sizes finite
-constexpr double kInf = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
@@ -37,13 +37,13 @@ double Penalties::latest_own(std::size_t j, double level) const {
   double low = 0.0, high = 1.0;
   if (own(j, 0.0) > level) {  // look to the left of zero
     while (own(j, low = -high) > level) {
-      if ((high *= 2.0) > 1e18) return -kInf;
+      if ((high *= 2.0) > 1e18) return -kInfinity;
     }
     high = low == -1.0 ? 0.0 : low / 2.0;
   } else {
     while (own(j, high) <= level) {
       low = high;
-      if ((high *= 2.0) > 1e18) return kInf;
+      if ((high *= 2.0) > 1e18) return kInfinity;
     }
   }
   for (int step = 0; step < 200; ++step) {
@@ -62,11 +62,12 @@ double Penalties::latest_remembered(std::size_t j, double level, double near) co
   const bool limit = level == std::numeric_limits<double>::max();
   double& known = (limit ? limit_ : due_)[j];
   if (limit && !std::isnan(known)) return known;  // no other time can follow
-  if (!std::isnan(known) && own(j, known) <= level && own(j, std::nextafter(known, kInf)) > level) {
+  if (!std::isnan(known) && own(j, known) <= level &&
+      own(j, std::nextafter(known, kInfinity)) > level) {
     return known;
   }
-  if (own(j, kFar) <= level) return limit ? known = kInf : kInf;
-  double step = std::isnan(near) ? 0.0 : std::nextafter(near, kInf) - near;
+  if (own(j, kFar) <= level) return limit ? known = kInfinity : kInfinity;
+  double step = std::isnan(near) ? 0.0 : std::nextafter(near, kInfinity) - near;
   for (int k = 0; step > 0.0 && k < kSteps; ++k, step *= 2.0) {
     double low = near, high = near + step;
     if (own(j, high) <= level) continue;
@@ -135,7 +136,7 @@ void Penalties::build(const JobsView& jobs, std::span<const double> size,
         break;
       case Kind::kStrict:
         row(std::isfinite(due) ? due : 0.0, 0.0, 0.0);
-        if (std::isfinite(due)) row(due, kInf, 0.0);
+        if (std::isfinite(due)) row(due, kInfinity, 0.0);
         break;
       case Kind::kTardiness:
         row(std::isfinite(due) ? due : 0.0, 0.0, 0.0);
@@ -168,7 +169,7 @@ void Penalties::build_finite(const Penalties& from, std::span<const double> miss
   most_.assign(miss.begin(), miss.end());
   for (std::size_t j = 0; j < size(); ++j) {
     for (std::size_t r = offset_[j]; r < offset_[j + 1]; ++r) {
-      if (value_[r] == kInf) value_[r] = miss[j];
+      if (value_[r] == kInfinity) value_[r] = miss[j];
     }
   }
 }
@@ -183,7 +184,7 @@ void Penalties::build_shifted(const Penalties& from, std::span<const double> shi
 double Penalties::latest(std::size_t j, double level, double near) const {
   const std::size_t first = offset_[j], end = offset_[j + 1];
   if (first == end) return due_.empty() ? latest_own(j, level) : latest_remembered(j, level, near);
-  double until = kInf;  // where the row under inspection ends
+  double until = kInfinity;  // where the row under inspection ends
   for (std::size_t r = end; r-- > first; until = at_[r]) {
     // Just after its start the row has value_[r]; the first row has no start.
     if (r > first && value_[r] > level) continue;
@@ -193,17 +194,17 @@ double Penalties::latest(std::size_t j, double level, double near) const {
     }
     return std::min(until, at_[r] + (level - value_[r]) / slope_[r]);
   }
-  return -kInf;
+  return -kInfinity;
 }
 
 double Penalties::next_value(std::size_t j, double level) const {
   const double t = latest(j, level);
-  if (t == kInf) return kInf;
+  if (t == kInfinity) return kInfinity;
   const std::size_t first = offset_[j], end = offset_[j + 1];
   if (first == end) {
     return std::max(level, own(j, t + 2.0 * tolerance(t)));
   }
-  if (t == -kInf) return slope_[first] > 0.0 ? level : value_[first];
+  if (t == -kInfinity) return slope_[first] > 0.0 ? level : value_[first];
   // Several rows may start at t; the last one is what a later completion pays.
   double value = level;
   for (std::size_t r = first + 1; r < end && at_[r] <= t; ++r) value = std::max(level, value_[r]);
@@ -232,7 +233,7 @@ double evaluate(const Penalties& penalties, Aggregate aggregate,
   const std::size_t n = completion.size();
   if (n == 0) return 0.0;
   if (aggregate == Aggregate::kMax) {
-    double worst = -kInf;
+    double worst = -kInfinity;
     for (std::size_t j = 0; j < n; ++j) worst = std::max(worst, penalties(j, completion[j]));
     return worst;
   }

@@ -38,9 +38,8 @@ bool AdaptiveEpoch::known(std::int64_t id) const {
 }
 
 std::span<const Index> AdaptiveEpoch::rows_of(std::span<const std::int64_t> ids) {
-  return named_.of(ids, jobs_.size(), [this](std::int64_t id) {
-    return known(id) ? static_cast<Index>(id) : NamedRows::kNone;
-  });
+  return named_.of(ids, jobs_.size(),
+                   [this](std::int64_t id) { return known(id) ? static_cast<Index>(id) : kNone; });
 }
 
 const AdaptiveEpoch::Counts& AdaptiveEpoch::counts(std::int64_t id) const {

@@ -7,8 +7,6 @@
 namespace malleable {
 namespace {
 
-constexpr Index kNone = ~Index{0};
-
 constexpr double kResidue = 1e-9;  // rounding of sums, which must not cost a machine
 
 // Machines that do so much map work within the slot.
@@ -103,22 +101,22 @@ void Asrpt::decide(std::span<const SlottedJob> jobs, std::int64_t machines, std:
                    bool fresh, std::vector<SlottedGrant>& grants) {
   idle = planned_.grant(jobs, machines, idle, fresh, false, grants);
   if (idle > 0) {
-    reduces_.visit_in_order([&](const RankedHeap::Entry& entry) {
-      const std::int64_t tasks = std::min(jobs[entry.row].ready, idle);
-      grants.push_back({entry.row, 0, tasks});
+    reduces_.visit_in_order([&](const IndexedHeap::Entry& entry) {
+      const std::int64_t tasks = std::min(jobs[entry.item].ready, idle);
+      grants.push_back({entry.item, 0, tasks});
       idle -= tasks;
       return idle > 0;
     });
   }
   if (idle > 0) {
-    maps_.visit_in_order([&](const RankedHeap::Entry& entry) {
-      const std::int64_t maps = jobs[entry.row].maps;
-      if (SlottedGrant* grant = planned_.find(entry.row, grants)) {
+    maps_.visit_in_order([&](const IndexedHeap::Entry& entry) {
+      const std::int64_t maps = jobs[entry.item].maps;
+      if (SlottedGrant* grant = planned_.find(entry.item, grants)) {
         const std::int64_t more = std::min(maps - grant->maps, idle);
         grant->maps += more;
         idle -= more;
       } else {
-        grants.push_back({entry.row, std::min(maps, idle), 0});
+        grants.push_back({entry.item, std::min(maps, idle), 0});
         idle -= grants.back().maps;
       }
       return idle > 0;
@@ -134,7 +132,7 @@ void Dsrpt::arrive(std::span<const SlottedJob> jobs, Index row) {
   if (job.left() > 0.0) {
     handle = virtual_.add(job.sequence, row, job.map_left, job.left());
   } else {
-    next_.push_back({job.sequence, std::numeric_limits<double>::infinity(), row});
+    next_.push_back({job.sequence, kInfinity, row});
   }
 }
 
@@ -144,8 +142,7 @@ void Dsrpt::leave(std::span<const SlottedJob> jobs, Index row, bool) {
 }
 
 void Dsrpt::enqueue(const VirtualSrpt::Served& served) {
-  const double work =
-      served.done ? std::numeric_limits<double>::infinity() : served.total - served.map;
+  const double work = served.done ? kInfinity : served.total - served.map;
   if (work > 0.0) next_.push_back({served.sequence, work, served.tag});
 }
 

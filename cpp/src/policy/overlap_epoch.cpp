@@ -177,7 +177,7 @@ void OverlapEpoch::line_up(const std::vector<double>& first, const std::vector<O
   line_rank_ = &rank;
   for (Line& line : line_) {
     line.heap.clear();
-    line.best = line.taken = kNoRow;
+    line.best = line.taken = kNone;
     line.count = 0;
     line.gathered = false;
   }
@@ -197,11 +197,11 @@ void OverlapEpoch::line_up(const std::vector<double>& first, const std::vector<O
   for (const std::size_t c : {0, 1}) line_[c].count = count[c];
 }
 
-// The first that is left of a line, or kNoRow.
+// The first that is left of a line, or kNone.
 OverlapEpoch::Row OverlapEpoch::head(std::size_t group) {
   Line& line = line_[group];
-  if (line.count == 0) return kNoRow;
-  if (line.best != kNoRow) return line.best;
+  if (line.count == 0) return kNone;
+  if (line.best != kNone) return line.best;
   if (!line.gathered) {
     for (Row row = 0; row < line_first_->size(); ++row) {
       if ((*line_first_)[row] < kInfinity && class_of(row) == group && row != line.taken) {
@@ -222,7 +222,7 @@ void OverlapEpoch::drop_head(std::size_t group) {
   } else {
     line.taken = line.best;
   }
-  line.best = kNoRow;
+  line.best = kNone;
   --line.count;
 }
 
@@ -230,7 +230,7 @@ double OverlapEpoch::fill_map(std::size_t group, double quota, double slots) {
   quota = map_[group].extend(quota);
   while (quota > kNearlyNothing) {
     const Row row = head(group);
-    if (row == kNoRow) break;
+    if (row == kNone) break;
     drop_head(group);
     const double most = jobs_[row].most_map / slots;
     const Bound bound = most < 1.0 ? Bound::kMaximum : Bound::kWhole;
@@ -246,9 +246,9 @@ double OverlapEpoch::fill_shuffle(std::size_t group, double quota, double slots)
   while (quota > kNearlyNothing && (lends_ || parts.parts.empty())) {
     Row row = head(group);
     const bool flows =
-        !flow.empty() && (row == kNoRow || shuffle_rank_[flow.back().row] < shuffle_rank_[row]);
+        !flow.empty() && (row == kNone || shuffle_rank_[flow.back().row] < shuffle_rank_[row]);
     if (flows) row = flow.back().row;
-    if (row == kNoRow) break;
+    if (row == kNone) break;
     double most = jobs_[row].most_shuffle / slots;
     Bound bound = most < 1.0 ? Bound::kMaximum : Bound::kWhole;
     most = std::min(1.0, most);

@@ -8,7 +8,6 @@
 namespace malleable {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr double kSlack = 1e-12;  // of sizes
 constexpr std::size_t kWorkBetweenPolls = std::size_t{1} << 22;
 constexpr int kHistogramShift = 46;  // exponent and six bits of the fraction
@@ -247,7 +246,7 @@ void TandemQueue::refresh(std::uint32_t slot) {
 // left rises in jumps only, so nobody else can be overtaken.
 double TandemQueue::next_change() const {
   const OverlapPolicy policy = options_.policy;
-  double next = kNever;
+  double next = kInfinity;
   std::array<Fall, 4> map{}, shuffle{};
   for (std::size_t i = 0; i < service_.size(); ++i) {
     const Service& s = service_[i];
@@ -400,7 +399,7 @@ void TandemQueue::decide_shares() {
   for (Service& s : service_) {
     const FluidJob& job = jobs_[s.slot];
     if (s.map > 0.0) s.map /= mapping_weight;
-    limit_.push_back(job.buffer > 0.0 ? kNever : s.map * job.ratio);
+    limit_.push_back(job.buffer > 0.0 ? kInfinity : s.map * job.ratio);
     if (limit_.back() > 0.0) waiting_weight += options_.weighted ? job.weight : 1.0;
   }
   // Max-min: jobs that cannot use their share get what they can use, the rest share what is left.
@@ -412,7 +411,7 @@ void TandemQueue::decide_shares() {
     for (std::size_t i = 0; i < service_.size(); ++i) {
       if (limit_[i] == 0.0) continue;
       const double weight = options_.weighted ? jobs_[service_[i].slot].weight : 1.0;
-      if (limit_[i] < kNever && limit_[i] <= level * weight) {
+      if (limit_[i] < kInfinity && limit_[i] <= level * weight) {
         service_[i].shuffle = limit_[i];
         left = std::max(0.0, left - limit_[i]);
         limit_[i] = 0.0;
@@ -455,7 +454,7 @@ void TandemQueue::advance(double until) {
       if (job.start < 0.0 && (s.map > 0.0 || s.shuffle > 0.0)) job.start = totals_.now;
       map_used += s.map;
       shuffle_used += s.shuffle;
-      double next = s.map > 0.0 ? job.map / s.map : kNever;
+      double next = s.map > 0.0 ? job.map / s.map : kInfinity;
       const double drain = s.shuffle - s.map * job.ratio;
       if (job.buffer > 0.0 && drain > 0.0) next = std::min(next, job.buffer / drain);
       if (next <= step) {
@@ -470,7 +469,7 @@ void TandemQueue::advance(double until) {
         event = true;
       }
     }
-    if (step == kNever) return;  // nobody can run: weights that vanish beside others
+    if (step == kInfinity) return;  // nobody can run: weights that vanish beside others
     totals_.jobs_seconds += static_cast<double>(present()) * step;
     totals_.map_busy += map_used * step;
     totals_.shuffle_busy += shuffle_used * step;
@@ -509,7 +508,7 @@ void TandemQueue::advance(double until) {
       std::erase_if(present_, [&](std::uint32_t slot) { return !jobs_[slot].alive; });
     }
   }
-  if (until > totals_.now && until < kNever) totals_.now = until;
+  if (until > totals_.now && until < kInfinity) totals_.now = until;
 }
 
 }  // namespace malleable

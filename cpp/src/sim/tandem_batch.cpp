@@ -9,7 +9,6 @@
 namespace malleable {
 namespace {
 
-constexpr double kEnd = std::numeric_limits<double>::infinity();
 constexpr int kSizeOrders = 9;
 // Of the search: vain candidates a job before a leap, and moves of a leap.
 constexpr std::int64_t kPatience = 16;
@@ -37,7 +36,7 @@ TandemBatch::TandemBatch(std::span<const double> map, std::span<const double> sh
     : map_(map.begin(), map.end()),
       shuffle_(shuffle.begin(), shuffle.end()),
       place_(map.size()),
-      value_(kEnd),
+      value_(kInfinity),
       lower_bound_(overlap_batch_bound(map, shuffle)),
       random_(1) {
   const std::size_t count = map.size();
@@ -84,7 +83,7 @@ double TandemBatch::try_policy(OverlapPolicy policy, const char* name) {
   TandemQueue queue(options);
   const std::vector<double> arrival(map_.size(), 0.0);
   queue.feed({arrival, map_, shuffle_});
-  queue.advance(kEnd);
+  queue.advance(kInfinity);
   const double value = queue.totals().response;
   if (value < value_) {
     policy_ = policy;
@@ -168,7 +167,7 @@ TandemQueue TandemBatch::run() const {
   options.policy = plan(map_place, shuffle_place);
   TandemQueue queue(options);
   queue.feed({arrival, map_, shuffle_, {}, {}, {}, map_place, shuffle_place});
-  queue.advance(kEnd);
+  queue.advance(kInfinity);
   return queue;
 }
 

@@ -62,7 +62,6 @@ class FairLinks {
   std::uint64_t filled() const { return filled_; }
 
  private:
-  static constexpr Index kNone = ~Index{0};
   struct Member {
     Index flow;
     Index use;  // its place among the flow's uses

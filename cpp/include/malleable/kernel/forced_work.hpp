@@ -37,11 +37,10 @@ void earliest_completions(const Problem& problem, std::span<double> earliest);
 
 class ForcedWork {
  public:
-  static constexpr Index kNobody = ~Index{0};
   struct Peak {
     double time = 0.0;
     double excess = 0.0;  // positive: the deadlines cannot all be met (beyond rounding)
-    Index job = kNobody;  // whose deadline that time is, if anybody's
+    Index job = kNone;    // whose deadline that time is, if anybody's
   };
   // The time at which `due` (from problem.now, may be infinite) demands most beyond S t. A gang's
   // minimum forces nothing.

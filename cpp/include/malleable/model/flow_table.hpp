@@ -25,8 +25,6 @@ enum class JobStage : std::uint8_t { kOpen, kFinished, kRemoved };
 
 class FlowTable {
  public:
-  static constexpr Index kNone = ~Index{0};
-
   struct Flow {
     std::int64_t id, first_id;  // of its first job; the others follow
     double arrival, weight, deadline, size;

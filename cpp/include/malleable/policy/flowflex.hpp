@@ -55,7 +55,7 @@ struct FlowOptions {
   std::uint64_t effort = kFlowEffort;
   // Seconds. Fixed orders are all tried; the bounds that take longer than a few of them, and the
   // search, end when it is over.
-  double budget = std::numeric_limits<double>::infinity();
+  double budget = kInfinity;
   std::span<const Index> warm;  // an order of flows to try among the first; may be empty
   // `warm` is kept unless something is better by more than this share; infinite: `warm` decides.
   double hysteresis = 0.0;

@@ -38,7 +38,7 @@ struct Promises {
   // Minima mean nothing to it; where it fills slots itself, gang sizes neither.
   bool ignores_minima = false;
   // Raises all jobs to a common level, of slots or of slots over weight.
-  Shares shares = Shares::kNone;
+  Shares shares = Shares::kByOrder;
   // A scheduler's loop can call it: the model's epoch object takes it.
   bool in_loop = false;
   // Reduce tasks have to be preemptive.
