@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "malleable/kernel/flow_bound.hpp"
+#include "malleable/kernel/quantiles.hpp"
 
 namespace malleable {
 namespace {
@@ -67,6 +68,18 @@ double FlowBound::between(std::size_t j, double due, double from, double to) con
   return std::max(0.0, force - head_.at(j, from - problem_->release[j]));
 }
 
+// By how much more is forced between two times than fits; 0 where rounding may have done it.
+double FlowBound::excess_between(std::span<const double> due, double from, double to) const {
+  double sum = 0.0, scale = 0.0;
+  for (std::size_t j = 0; j < problem_->flows(); ++j) {
+    if (problem_->volume[j] == 0.0 || due[j] == kInfinity) continue;
+    scale += problem_->volume[j];
+    sum += between(j, due[j], from, to) - blur(j, due[j], to);
+  }
+  const double excess = sum - problem_->slots * (to - from) * (1.0 + kOver);
+  return excess > kOver * scale ? excess : 0.0;
+}
+
 // The pair of times between which most work beyond the slots is forced.
 FlowBound::Pair FlowBound::worst_pair(std::span<const double> due) {
   constexpr std::size_t kFrom = 24, kTo = 48;
@@ -75,15 +88,6 @@ FlowBound::Pair FlowBound::worst_pair(std::span<const double> due) {
   std::vector<double>& stops = times_;
   starts.clear();
   stops.clear();
-  const auto thin = [](std::vector<double>& values, std::size_t most) {
-    std::sort(values.begin(), values.end());
-    values.erase(std::unique(values.begin(), values.end()), values.end());
-    if (values.size() <= most) return;
-    for (std::size_t k = 0; k < most; ++k) {
-      values[k] = values[(k + 1) * values.size() / most - 1];
-    }
-    values.resize(most);
-  };
   for (std::size_t j = 0; j < f; ++j) {
     if (problem_->volume[j] == 0.0 || due[j] == kInfinity) continue;
     for (std::size_t k = head_.offset[j]; k < head_.offset[j + 1]; ++k) {
@@ -95,20 +99,14 @@ FlowBound::Pair FlowBound::worst_pair(std::span<const double> due) {
       if (tail_.time[k] < due[j]) stops.push_back(due[j] - tail_.time[k]);
     }
   }
-  thin(starts, kFrom);
-  thin(stops, kTo);
+  keep_quantiles(starts, kFrom);
+  keep_quantiles(stops, kTo);
   Pair worst{0.0, 0.0, 0.0};
   for (const double to : stops) {
     for (const double from : starts) {
       if (!(from < to)) break;
-      double sum = 0.0, scale = 0.0;
-      for (std::size_t j = 0; j < f; ++j) {
-        if (problem_->volume[j] == 0.0 || due[j] == kInfinity) continue;
-        scale += problem_->volume[j];
-        sum += between(j, due[j], from, to) - blur(j, due[j], to);
-      }
-      const double excess = sum - problem_->slots * (to - from) * (1.0 + kOver);
-      if (excess > kOver * scale && excess > worst.excess) worst = {from, to, excess};
+      const double excess = excess_between(due, from, to);
+      if (excess > worst.excess) worst = {from, to, excess};
     }
   }
   return worst;

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "malleable/kernel/flow_bound.hpp"
+#include "malleable/kernel/quantiles.hpp"
 
 namespace malleable {
 namespace {
@@ -49,12 +50,7 @@ void FlowBound::pick_times(std::size_t most) {
   for (const Option& option : options_) {
     if (option.due < kInfinity) times_.push_back(option.due);
   }
-  std::sort(times_.begin(), times_.end());
-  times_.erase(std::unique(times_.begin(), times_.end()), times_.end());
-  if (times_.size() > most) {
-    for (std::size_t k = 0; k < most; ++k) times_[k] = times_[(k + 1) * times_.size() / most - 1];
-    times_.resize(most);
-  }
+  keep_quantiles(times_, most);
   fill_force();
 }
 
@@ -84,9 +80,35 @@ void FlowBound::fill_force() {
   }
 }
 
+// The bound at the present multipliers, and its gradient: every flow takes its cheapest option.
+double FlowBound::price_options() {
+  const std::size_t times = times_.size();
+  double bound = 0.0;
+  for (std::size_t t = 0; t < times; ++t) {
+    bound -= multiplier_[t] * room_[t];
+    gradient_[t] = -room_[t];
+  }
+  for (std::size_t j = 0; j < problem_->flows(); ++j) {
+    double least = kInfinity;
+    std::size_t choice = option_offset_[j];
+    for (std::size_t o = option_offset_[j]; o < option_offset_[j + 1]; ++o) {
+      double price = options_[o].penalty;
+      const double* force = force_.data() + o * times;
+      for (std::size_t t = 0; t < times; ++t) price += multiplier_[t] * force[t];
+      if (price < least) {
+        least = price;
+        choice = o;
+      }
+    }
+    bound += least;
+    for (std::size_t t = 0; t < times; ++t) gradient_[t] += force_[choice * times + t];
+  }
+  return bound;
+}
+
 // Multipliers by subgradient steps towards `value`; the best bound they give, and them.
 double FlowBound::relax_steps(double value, int most) {
-  const std::size_t f = problem_->flows(), times = times_.size();
+  const std::size_t times = times_.size();
   multiplier_.assign(times, 0.0);
   best_multiplier_.assign(times, 0.0);
   gradient_.resize(times);
@@ -97,26 +119,7 @@ double FlowBound::relax_steps(double value, int most) {
       2 + 20'000'000 / (options_.size() * std::max<std::size_t>(times, 1) + 1)));
   for (int step = 0; step < steps; ++step) {
     if (step >= kQuickSteps && is_late()) break;
-    double bound = 0.0;
-    for (std::size_t t = 0; t < times; ++t) {
-      bound -= multiplier_[t] * room_[t];
-      gradient_[t] = -room_[t];
-    }
-    for (std::size_t j = 0; j < f; ++j) {
-      double least = kInfinity;
-      std::size_t choice = option_offset_[j];
-      for (std::size_t o = option_offset_[j]; o < option_offset_[j + 1]; ++o) {
-        double price = options_[o].penalty;
-        const double* force = force_.data() + o * times;
-        for (std::size_t t = 0; t < times; ++t) price += multiplier_[t] * force[t];
-        if (price < least) {
-          least = price;
-          choice = o;
-        }
-      }
-      bound += least;
-      for (std::size_t t = 0; t < times; ++t) gradient_[t] += force_[choice * times + t];
-    }
+    const double bound = price_options();
     if (bound > best) {
       best = bound;
       best_multiplier_ = multiplier_;
@@ -265,38 +268,11 @@ struct FlowBound::Search {
   }
 };
 
-double FlowBound::step_bound(const Penalties& penalties, double value, std::uint64_t nodes,
-                             std::span<double> due) {
-  const std::size_t f = problem_->flows();
-  const double end =
-      std::accumulate(problem_->volume.begin(), problem_->volume.end(), 0.0) / problem_->slots;
-  double last = end;
-  for (std::size_t j = 0; j < f; ++j) last = std::max(last, end + earliest_[j]);
-  list_options(penalties, last);
-  pick_times(nodes == 0 ? kMostTimes / 2 : kMostTimes);
-  double bound = relax_steps(value, nodes == 0 ? kQuickSteps : kDualSteps);
-  const std::size_t times = times_.size();
-  reduced_.resize(options_.size());
-  for (std::size_t o = 0; o < options_.size(); ++o) {
-    reduced_[o] = options_[o].penalty;
-    for (std::size_t t = 0; t < times; ++t) {
-      reduced_[o] += best_multiplier_[t] * force_[o * times + t];
-    }
-  }
-  const auto pick = [&](std::size_t j, std::size_t o) {
-    if (!due.empty()) due[j] = options_[o].due;
-  };
-  std::vector<std::size_t> least(f);
-  for (std::size_t j = 0; j < f; ++j) {
-    std::size_t choice = option_offset_[j];
-    for (std::size_t o = choice; o < option_offset_[j + 1]; ++o) {
-      if (reduced_[o] < reduced_[choice]) choice = o;
-    }
-    least[j] = choice;
-    pick(j, choice);
-  }
-  if (nodes == 0 || f > kMostTimes || !(bound < value)) return std::min(bound, value);
-
+// Looks through all choices that the relaxation leaves open, given the best option of each flow by
+// itself: those whose second best costs most more come first.
+double FlowBound::search_steps(double value, std::uint64_t nodes,
+                               std::span<const std::size_t> least, std::span<double> due) {
+  const std::size_t f = problem_->flows(), times = times_.size();
   Search search{*this, value, nodes, true, times, 0.0, {}, {}, {}, {}, {}, {}, {}};
   for (std::size_t t = 0; t < times; ++t) search.base -= best_multiplier_[t] * room_[t];
   search.order.resize(f);
@@ -331,10 +307,42 @@ double FlowBound::step_bound(const Penalties& penalties, double value, std::uint
   }
   search.descend(0, 0.0, 0.0);
   if (!search.best_chosen.empty()) {
-    for (std::size_t j = 0; j < f; ++j) pick(j, search.best_chosen[j]);
+    for (std::size_t j = 0; j < due.size(); ++j) due[j] = options_[search.best_chosen[j]].due;
   }
   // Every choice that costs less than this forces more work than fits.
-  if (search.complete) bound = std::max(bound, search.best);
+  return search.complete ? search.best : -kInfinity;
+}
+
+double FlowBound::step_bound(const Penalties& penalties, double value, std::uint64_t nodes,
+                             std::span<double> due) {
+  const std::size_t f = problem_->flows();
+  const double end =
+      std::accumulate(problem_->volume.begin(), problem_->volume.end(), 0.0) / problem_->slots;
+  double last = end;
+  for (std::size_t j = 0; j < f; ++j) last = std::max(last, end + earliest_[j]);
+  list_options(penalties, last);
+  pick_times(nodes == 0 ? kMostTimes / 2 : kMostTimes);
+  double bound = relax_steps(value, nodes == 0 ? kQuickSteps : kDualSteps);
+  const std::size_t times = times_.size();
+  reduced_.resize(options_.size());
+  for (std::size_t o = 0; o < options_.size(); ++o) {
+    reduced_[o] = options_[o].penalty;
+    for (std::size_t t = 0; t < times; ++t) {
+      reduced_[o] += best_multiplier_[t] * force_[o * times + t];
+    }
+  }
+  std::vector<std::size_t> least(f);
+  for (std::size_t j = 0; j < f; ++j) {
+    std::size_t choice = option_offset_[j];
+    for (std::size_t o = choice; o < option_offset_[j + 1]; ++o) {
+      if (reduced_[o] < reduced_[choice]) choice = o;
+    }
+    least[j] = choice;
+    if (!due.empty()) due[j] = options_[choice].due;
+  }
+  if (nodes == 0 || f > kMostTimes || !(bound < value)) return std::min(bound, value);
+
+  bound = std::max(bound, search_steps(value, nodes, least, due));
   return std::min(bound, value);
 }
 

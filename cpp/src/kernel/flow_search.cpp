@@ -155,7 +155,8 @@ void FlowSearch::apply(const Move& move, FlowRecipe& recipe) {
 
 bool FlowSearch::exhausted() { return tried_ >= effort_ || (*stop_)(); }
 
-void FlowSearch::descend(FlowRecipe& recipe, Score& score) {
+// All moves, or near ones and some far ones, in any order.
+void FlowSearch::list_moves() {
   const auto n = static_cast<Index>(active_.size());
   moves_.clear();
   if (n <= 64) {
@@ -166,7 +167,7 @@ void FlowSearch::descend(FlowRecipe& recipe, Score& score) {
         if (a < b) moves_.push_back({a, b, true});
       }
     }
-  } else {  // near moves and some far ones
+  } else {
     for (std::size_t k = 0; k < 4096; ++k) {
       const auto a = static_cast<Index>(random() % n);
       const auto reach = static_cast<Index>(1 + random() % std::min<Index>(n - 1, 32));
@@ -175,6 +176,10 @@ void FlowSearch::descend(FlowRecipe& recipe, Score& score) {
     }
   }
   for (std::size_t k = moves_.size(); k > 1; --k) std::swap(moves_[k - 1], moves_[random() % k]);
+}
+
+void FlowSearch::descend(FlowRecipe& recipe, Score& score) {
+  list_moves();
   std::size_t since = 0;
   for (std::size_t k = 0; since < moves_.size(); k = (k + 1) % moves_.size(), ++since) {
     if (exhausted() || score.value <= goal_) return;

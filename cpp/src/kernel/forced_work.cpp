@@ -20,6 +20,33 @@ double due_at(const Problem& problem, double latest, double stretch) {
   return std::isfinite(latest) ? latest + stretch * tolerance(latest) - problem.now : latest;
 }
 
+// First t with free(t) + min(W_j, m_j t) >= W_j: job j may use its own minimum as well. free(t),
+// what the others' minima leave, is linear between the ends of jobs on their minima.
+double time_with_room(const Problem& problem, std::size_t j,
+                      std::span<const std::pair<double, double>> ends,
+                      std::span<const double> free) {
+  const double work = problem.work[j], low = problem.low[j];
+  std::size_t from = 0, to = ends.size();
+  while (from < to) {
+    const std::size_t middle = (from + to) / 2;
+    if (free[middle] + std::min(work, low * ends[middle].first) < work) {
+      from = middle + 1;
+    } else {
+      to = middle;
+    }
+  }
+  const double t0 = from > 0 ? ends[from - 1].first : 0.0;
+  const double f0 = from > 0 ? free[from - 1] : 0.0;
+  double slope = problem.slots;
+  if (from < ends.size()) {
+    slope = ends[from].first > t0 ? (free[from] - f0) / (ends[from].first - t0) : kInfinity;
+  }
+  const double have = f0 + std::min(work, low * t0);
+  if (have >= work) return t0;
+  // Until its own minimum is used up the job gains `low` besides.
+  return t0 + (work - have) / (slope + (low * t0 < work ? low : 0.0));
+}
+
 }  // namespace
 
 void earliest_completions(const Problem& problem, std::span<double> earliest) {
@@ -50,31 +77,8 @@ void earliest_completions(const Problem& problem, std::span<double> earliest) {
     rate += ends[k].second;
   }
   for (std::size_t j = 0; j < n; ++j) {
-    const double work = problem.work[j], low = problem.low[j];
-    if (work == 0.0 || fits(j)) continue;
-    // Job j may use its own minimum as well: first t with free(t) + min(W, m t) >= W.
-    const auto short_of = [&](std::size_t k) {
-      return free[k] + std::min(work, low * ends[k].first) < work;
-    };
-    std::size_t from = 0, to = ends.size();
-    while (from < to) {
-      const std::size_t middle = (from + to) / 2;
-      if (short_of(middle)) {
-        from = middle + 1;
-      } else {
-        to = middle;
-      }
-    }
-    const double t0 = from > 0 ? ends[from - 1].first : 0.0;
-    const double f0 = from > 0 ? free[from - 1] : 0.0;
-    double slope = problem.slots;
-    if (from < ends.size()) {
-      slope = ends[from].first > t0 ? (free[from] - f0) / (ends[from].first - t0) : kInfinity;
-    }
-    const double have = f0 + std::min(work, low * t0);
-    // Until its own minimum is used up the job gains `low` besides.
-    const double gain = slope + (low * t0 < work ? low : 0.0);
-    const double t = have >= work ? t0 : t0 + (work - have) / gain;
+    if (problem.work[j] == 0.0 || fits(j)) continue;
+    const double t = time_with_room(problem, j, ends, free);
     // Rounding must not make it later than it is.
     earliest[j] = std::max(earliest[j], t * (1.0 - 1e-12));
   }
@@ -257,102 +261,60 @@ double ForcedWork::follow(const Problem& problem, const Penalties& penalties, co
   return low;
 }
 
-double ForcedWork::level(const Problem& problem, const Penalties& penalties, double from, double to,
+// Raises the level from `low` until the time `top.time` is hardly overloaded any more. Newton steps
+// while they stay on the overloaded side, the secant once both sides are known, bisection where
+// neither helps. A step to the next jump misses nothing while all else stands still.
+double ForcedWork::relieve(const Problem& problem, const Penalties& penalties, const Peak& top,
+                           double low, double to, double stretch) {
+  const double slack = kRounding * problem.slots * top.time;
+  const double enough = std::max(slack, 0.02 * top.excess);
+  double high = to, x = low, over_low = 0.0, over_high = 0.0;
+  bool sure = false, was_over = true;
+  for (int step = 0; step < 200; ++step) {
+    const Excess at_x = excess(problem, penalties, top.time, x, stretch);
+    const double over = at_x.work;
+    // Hardly anything over counts as the crossing only where the excess still falls: minima that
+    // use every slot leave it at nothing for all higher levels.
+    if (over <= slack && (sure || (over >= -slack && at_x.fall > 0.0))) return x;
+    if (over > slack) {
+      low = x;
+      if (over <= enough) return x;
+      over_low = over;
+      if (was_over) over_high /= 2.0;  // Illinois: a side that stays put loses weight
+    } else {
+      high = x;
+      over_high = over;
+      if (!was_over) over_low /= 2.0;
+    }
+    was_over = over > slack;
+    if (high - low <= 1e-13 * std::max(std::fabs(low), std::fabs(high))) return high;
+    const auto [further, known] =
+        over > slack && step < 60 ? at_x.further(x) : Excess::Next{kInfinity, false};
+    sure = known && further > low && further < high;
+    x = further;
+    if (x > low && x < high) continue;
+    const double secant = low + (high - low) * over_low / (over_low - over_high);
+    x = over_high < 0.0 && step % 3 != 2 ? secant : low + (high - low) / 2.0;
+    if (!(x > low && x < high)) x = low + (high - low) / 2.0;
+  }
+  return low;
+}
+
+// From an overloaded level on: where its excess would end along its slope, but no further than the
+// next jump, or the next event where it does not fall; and whether nothing can lie between.
+ForcedWork::Excess::Next ForcedWork::Excess::further(double x) const {
+  if (fall > 0.0) {
+    const double newton = x + work / fall;
+    return {next > x ? std::min(newton, next) : newton, false};
+  }
+  const double event = std::min(next, kink);
+  if (event > x && event < kInfinity) return {event, next <= kink};
+  return {kInfinity, false};
+}
+
+// The least level above `low` that passes, by halving alone.
+double ForcedWork::halve(const Problem& problem, const Penalties& penalties, double low, double to,
                          double stretch) {
-  const std::size_t n = problem.size();
-  due_.resize(n);
-  double low = from;
-  // Functions known by their values only have no slopes to follow: bisection below does for them.
-  bool known = true;
-  smooth_ = true;
-  for (std::size_t j = 0; j < n; ++j) {
-    known &= !penalties.is_custom(j);
-    for (std::size_t r = penalties.offset()[j] + 1; r < penalties.offset()[j + 1]; ++r) {
-      smooth_ &= penalties.value()[r] <= penalties.line(r - 1, penalties.at()[r]);
-    }
-  }
-  for (int round = 0; known && round < 60; ++round) {
-    if (!(low < to)) return std::min(low, to);
-    deadlines(problem, penalties, low, stretch, due_);
-    const Peak top = peak(problem, due_);
-    if (top.excess <= 0.0) return low;
-    if (top.time == 0.0) {
-      // Some job cannot meet its deadline even alone: the level must reach its earliest penalty.
-      double alone = low;
-      for (std::size_t j = 0; j < n; ++j) {
-        if (problem.work[j] > 0.0) {
-          alone = std::max(alone, penalties(j, problem.now + problem.work[j] / problem.high[j]));
-        }
-      }
-      if (alone <= low) return low;
-      low = alone;
-      continue;
-    }
-    // Raise the level until this one time is hardly overloaded any more, then look for the worst
-    // time again. Newton steps while they stay on the overloaded side, the secant once both sides
-    // are known, bisection where neither helps. A step to the next jump misses nothing while all
-    // else stands still.
-    if (smooth_ && top.job != kNone) {
-      // The worst time is somebody's deadline and moves with the level. Follow it by secants.
-      const double raised = follow(problem, penalties, top, low, to, stretch);
-      if (raised > low) {
-        low = raised;
-        continue;
-      }
-    }
-    const double slack = kRounding * problem.slots * top.time;
-    const double enough = std::max(slack, 0.02 * top.excess);
-    const double before = low;
-    double high = to, x = low, over_low = 0.0, over_high = 0.0;
-    bool sure = false, was_over = true;
-    for (int step = 0; step < 200; ++step) {
-      const Excess at_x = excess(problem, penalties, top.time, x, stretch);
-      const double over = at_x.work;
-      // Hardly anything over counts as the crossing only where the excess still falls: minima that
-      // use every slot leave it at nothing for all higher levels.
-      if (over <= slack && (sure || (over >= -slack && at_x.fall > 0.0))) {
-        low = x;
-        break;
-      }
-      if (over > slack) {
-        low = x;
-        if (over <= enough) break;
-        over_low = over;
-        if (was_over) over_high /= 2.0;  // Illinois: a side that stays put loses weight
-      } else {
-        high = x;
-        over_high = over;
-        if (!was_over) over_low /= 2.0;
-      }
-      was_over = over > slack;
-      if (high - low <= 1e-13 * std::max(std::fabs(low), std::fabs(high))) {
-        low = high;
-        break;
-      }
-      double further = kInfinity;
-      sure = false;
-      if (over > slack && step < 60) {
-        const double event = std::min(at_x.next, at_x.kink);
-        if (at_x.fall > 0.0) {
-          further = x + over / at_x.fall;
-          if (at_x.next > x) further = std::min(further, at_x.next);
-        } else if (event > x && event < kInfinity) {
-          further = event;
-          sure = at_x.next <= at_x.kink;
-        }
-      }
-      if (!(further > low && further < high)) {
-        further = over_high < 0.0 && step % 3 != 2
-                      ? low + (high - low) * over_low / (over_low - over_high)
-                      : low + (high - low) / 2.0;
-        sure = false;
-      }
-      x = further > low && further < high ? further : low + (high - low) / 2.0;
-    }
-    if (!(low > before)) return low;  // overloaded by no more than rounding
-  }
-  deadlines(problem, penalties, low, stretch, due_);
-  if (!known && peak(problem, due_).excess <= 0.0) return std::min(low, to);
   double high = to;
   for (int step = 0; step < kHalvings; ++step) {
     if (high - low <= 1e-13 * std::max(std::fabs(low), std::fabs(high))) return std::min(high, to);
@@ -362,6 +324,55 @@ double ForcedWork::level(const Problem& problem, const Penalties& penalties, dou
     (peak(problem, due_).excess <= 0.0 ? high : low) = middle;
   }
   return std::min(low, to);  // all that is known to fail
+}
+
+// What the worst job would pay if it ended as early as it can alone.
+double ForcedWork::least_alone(const Problem& problem, const Penalties& penalties, double low) {
+  for (std::size_t j = 0; j < problem.size(); ++j) {
+    if (problem.work[j] == 0.0) continue;
+    low = std::max(low, penalties(j, problem.now + problem.work[j] / problem.high[j]));
+  }
+  return low;
+}
+
+double ForcedWork::level(const Problem& problem, const Penalties& penalties, double from, double to,
+                         double stretch) {
+  const std::size_t n = problem.size();
+  due_.resize(n);
+  double low = from;
+  // Functions known by their values only have no slopes to follow: halving does for them.
+  bool known = true;
+  smooth_ = true;
+  for (std::size_t j = 0; j < n; ++j) {
+    known &= !penalties.is_custom(j);
+    for (std::size_t r = penalties.offset()[j] + 1; r < penalties.offset()[j + 1]; ++r) {
+      smooth_ &= penalties.value()[r] <= penalties.line(r - 1, penalties.at()[r]);
+    }
+  }
+  // Raise the level until the worst time is hardly overloaded any more, then look for the worst
+  // time again.
+  for (int round = 0; known && round < 60; ++round) {
+    if (!(low < to)) return std::min(low, to);
+    deadlines(problem, penalties, low, stretch, due_);
+    const Peak top = peak(problem, due_);
+    if (top.excess <= 0.0) return low;
+    const double before = low;
+    if (top.time == 0.0) {  // some job cannot meet its deadline even alone
+      low = least_alone(problem, penalties, low);
+    } else {
+      // Where the worst time is somebody's deadline, it moves with the level: follow it by secants.
+      if (smooth_ && top.job != kNone) {
+        low = std::max(low, follow(problem, penalties, top, low, to, stretch));
+      }
+      if (!(low > before)) low = relieve(problem, penalties, top, low, to, stretch);
+    }
+    if (!(low > before)) return low;  // overloaded by no more than rounding
+  }
+  if (!known) {
+    deadlines(problem, penalties, low, stretch, due_);
+    if (peak(problem, due_).excess <= 0.0) return std::min(low, to);
+  }
+  return halve(problem, penalties, low, to, stretch);
 }
 
 }  // namespace malleable

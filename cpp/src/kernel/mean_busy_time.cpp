@@ -104,6 +104,20 @@ void smith_keys(const double* work, const double* price, std::size_t n, double* 
   for (std::size_t j = 0; j < n; ++j) key[j] = price[j] > 0.0 ? work[j] / price[j] : kInfinity;
 }
 
+// When a job of which `done` is done at `time`, at `speed` from then on, meets min(work, high t).
+double crossing(double work, double high, double time, double done, double speed) {
+  if (done >= std::min(work, high * time) * (1.0 - 1e-15) && speed >= 0.0 &&
+      (time * high >= work || speed >= high)) {
+    return time;
+  }
+  if (!(speed > 0.0)) return kInfinity;
+  const double to_work = time + (work - done) / speed;
+  // It cannot come up with high t; rounding must not say that it ends before that.
+  if (!(speed > high)) return std::max(to_work, work / high);
+  const double to_high = time + std::max(0.0, high * time - done) / (speed - high);
+  return to_work * high >= work ? std::min(to_work, to_high) : to_high;
+}
+
 }  // namespace
 
 void MeanBusyTime::sort_by_price(const Problem& problem) {
@@ -112,6 +126,22 @@ void MeanBusyTime::sort_by_price(const Problem& problem) {
   order_.resize(n);
   smith_keys(problem.work.data(), price_.data(), n, key_.data());
   sorter_.sort(key_, order_);
+}
+
+// The ends of jobs on their minima, `all` together, as far as the frontier has not passed them.
+template <typename End>
+void MeanBusyTime::each_lower_end(const Problem& problem, double all, double horizon, End end) {
+  double before = 0.0, behind = all;
+  for (Index p = 0; p < order_.size(); ++p) {
+    const Index j = order_[p];
+    before += problem.work[j];
+    if (!(low_[j] > 0.0)) continue;
+    behind -= low_[j];
+    // The frontier has passed by the time in which all work up to here can be done.
+    const double passed = before / (problem.slots - behind) * (1.0 + 1e-9);
+    const double ends = problem.work[j] / low_[j];
+    if (!(ends > passed) && ends < horizon) end(p, ends);
+  }
 }
 
 double MeanBusyTime::relax(const Problem& problem) {
@@ -131,20 +161,12 @@ double MeanBusyTime::relax(const Problem& problem) {
 
   // Work done by the jobs before (upper limits) and behind (lower limits) the frontier grows at
   // `rate`; `done` is its value at `time`.
-  double time = 0.0, done = 0.0, rate = 0.0, before = 0.0;
+  double time = 0.0, done = 0.0, rate = 0.0;
   for (const double low : low_) rate += low;
-  double behind = rate;
-  for (Index p = 0; p < n; ++p) {
-    const Index j = order_[p];
-    before += problem.work[j];
-    if (low_[j] > 0.0) {
-      behind -= low_[j];
-      // The frontier has passed by the time in which all work up to here can be done.
-      const double passed = before / (problem.slots - behind) * (1.0 + 1e-9);
-      const double end = problem.work[j] / low_[j];
-      if (!(end > passed) && end < horizon) lower_events.push({end, low_[j], p, j});
-    }
-  }
+  const auto lower_end = [&](Index p, double end) {
+    lower_events.push({end, low_[order_[p]], p, order_[p]});
+  };
+  each_lower_end(problem, rate, horizon, lower_end);
   ended_.assign(n, 0);
   Index frontier = 0;
   double entered = 0.0;   // when the frontier came to its job
@@ -175,19 +197,7 @@ double MeanBusyTime::relax(const Problem& problem) {
     // The frontier job's work now, S t - done, against its upper limit min(work, high t).
     const double now_done = std::clamp(problem.slots * time - done, 0.0, work);
     const double speed = problem.slots - rate;
-    double cross = kInfinity;
-    if (now_done >= std::min(work, high * time) * (1.0 - 1e-15) && speed >= 0.0 &&
-        (time * high >= work || speed >= high)) {
-      cross = time;
-    } else if (speed > 0.0) {
-      const double to_work = time + (work - now_done) / speed;
-      if (speed > high) {
-        const double to_high = time + std::max(0.0, high * time - now_done) / (speed - high);
-        cross = to_work * high >= work ? std::min(to_work, to_high) : to_high;
-      } else {  // it cannot come up with high t; rounding must not say that it ends before that
-        cross = std::max(to_work, work / high);
-      }
-    }
+    const double cross = crossing(work, high, time, now_done, speed);
     const double until = std::min(cross, next);
     assert(until < kInfinity);
     if (until == kInfinity) break;

@@ -143,6 +143,19 @@ void OrderSearch::descend(std::vector<Index>& order, Score& score) {
   }
 }
 
+// All moves, where they are few.
+void OrderSearch::list_moves() {
+  moves_.clear();
+  if (active_ * (active_ - 1) * 3 / 2 > kAllMoves) return;
+  for (Index from = 0; from < active_; ++from) {
+    for (Index to = 0; to < active_; ++to) {
+      if (from < to) moves_.push_back({from, to, true});
+      // Neighbours exchanged by insertion are the swap just listed.
+      if (from != to && from + 1 != to && to + 1 != from) moves_.push_back({from, to, false});
+    }
+  }
+}
+
 std::uint64_t OrderSearch::improve(std::vector<std::vector<Index>>& starts, Score& best,
                                    std::uint64_t effort, double bound,
                                    const std::function<bool()>& stop) {
@@ -160,16 +173,7 @@ std::uint64_t OrderSearch::improve(std::vector<std::vector<Index>>& starts, Scor
         order.begin());
   }
   if (active_ < 2) return 0;
-  moves_.clear();
-  if (active_ * (active_ - 1) * 3 / 2 <= kAllMoves) {
-    for (Index from = 0; from < active_; ++from) {
-      for (Index to = 0; to < active_; ++to) {
-        if (from < to) moves_.push_back({from, to, true});
-        // Neighbours exchanged by insertion are the swap just listed.
-        if (from != to && from + 1 != to && to + 1 != from) moves_.push_back({from, to, false});
-      }
-    }
-  }
+  list_moves();
   std::vector<Index> current;
   for (std::size_t k = 0; k < starts.size() && best.value > goal_ && !exhausted(); ++k) {
     current = starts[k];

@@ -59,15 +59,7 @@ void TimeCells::charge(const FlowProblem& problem, const Penalties& penalties,
   for (std::size_t j = 0; j < problem.flows(); ++j) {
     const double volume = problem.volume[j] > 0.0 ? problem.volume[j] : 1.0;
     const auto row = [&](std::size_t cell, double value, double slope) {
-      if (cell >= cells) return;  // `value`: at the cell's own time
-      if (costs.from.size() > costs.offset.back() && costs.from.back() == cell) {
-        costs.value.back() = value / volume;
-        costs.slope.back() = slope / volume;
-        return;
-      }
-      costs.from.push_back(static_cast<Index>(cell));
-      costs.value.push_back(value / volume);
-      costs.slope.push_back(slope / volume);
+      if (cell < cells) costs.row(static_cast<Index>(cell), value / volume, slope / volume);
     };
     // The first cell from a time on: what starts there is done later, what ends there in time.
     const auto cell_of = [&](double t) {

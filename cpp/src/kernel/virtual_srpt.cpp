@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <stdexcept>
 
 namespace malleable {
@@ -90,10 +91,9 @@ std::int64_t srpt_finish(const MapReduceView& jobs, std::int64_t machines,
     both.clear();
     work.clear();
     for (; j < jobs.size() && jobs.arrival[j] == slot; ++j) {
-      std::int64_t reduce = 0;
-      for (auto k = jobs.task_offset[j]; k < jobs.task_offset[j + 1]; ++k) {
-        reduce += jobs.task[static_cast<std::size_t>(k)];
-      }
+      const auto tasks = jobs.task.begin();
+      const std::int64_t reduce = std::accumulate(tasks + jobs.task_offset[j],
+                                                  tasks + jobs.task_offset[j + 1], std::int64_t{0});
       finish[j] = slot - 1;
       const auto map = static_cast<double>(jobs.map[j]), total = map + static_cast<double>(reduce);
       if (map > 0.0 && reduce > 0) {

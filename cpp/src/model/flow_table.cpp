@@ -62,7 +62,7 @@ void append(Column& column, const Values& values) {
 
 }  // namespace
 
-std::size_t FlowTable::add(Additions&& added, bool custom) {
+void FlowTable::check_additions(const Additions& added, bool custom) const {
   const FlowsView& flows = added.flows;
   const std::size_t f = flows.flows(), n = flows.jobs();
   validate(flows);
@@ -87,7 +87,13 @@ std::size_t FlowTable::add(Additions&& added, bool custom) {
       throw std::invalid_argument("kind custom needs a function");
     }
   }
+}
 
+std::size_t FlowTable::add(Additions&& added, bool custom) {
+  check_additions(added, custom);
+  const FlowsView& flows = added.flows;
+  const std::size_t f = flows.flows(), n = flows.jobs();
+  const auto kind_of = [&](std::size_t j) { return added.kind[added.kind.size() == 1 ? 0 : j]; };
   const std::size_t first_flow = flows_.size();
   for (std::size_t j = 0; j < f; ++j) {
     const auto begin = static_cast<std::size_t>(flows.job_offset[j]);
@@ -216,12 +222,8 @@ void FlowTable::update(std::span<const std::int64_t> jobs, std::span<const std::
   }
   const bool steps = !changes.sla_offset.empty();
   if (steps) {
-    const std::vector<double> zero(flows.size(), 0.0), one(flows.size(), 1.0);
-    const std::vector<std::int64_t> low(flows.size(), 0), high(flows.size(), kAllSlots);
-    validate(JobsView{zero, zero, low, high, one, zero, changes.sla_offset, changes.sla_time,
-                      changes.sla_penalty});
+    validate_steps(flows.size(), changes.sla_offset, changes.sla_time, changes.sla_penalty);
   }
-
   for (std::size_t k = 0; k < rows.size(); ++k) {
     const std::size_t row = rows[k];
     if (!changes.work.empty()) {

@@ -87,6 +87,43 @@ void Penalties::row(double at, double value, double slope) {
   slope_.push_back(slope);
 }
 
+void Penalties::add_rows(Kind kind, const JobsView& jobs, std::size_t j,
+                         std::span<const double> size) {
+  const double w = jobs.weight[j], due = jobs.deadline[j];
+  // Nothing up to the deadline, then a jump and a slope.
+  const auto after_due = [&](double jump, double slope) {
+    row(std::isfinite(due) ? due : 0.0, 0.0, 0.0);
+    if (std::isfinite(due)) row(due, jump, slope);
+  };
+  switch (kind) {
+    case Kind::kResponse:
+      return row(jobs.arrival[j], 0.0, w);
+    case Kind::kCompletion:
+      return row(0.0, 0.0, w);
+    case Kind::kStretch:
+      return row(jobs.arrival[j], 0.0, size[j] > 0.0 ? std::min(w / size[j], kSteepest) : 0.0);
+    case Kind::kTardy:
+      return after_due(w, 0.0);
+    case Kind::kStrict:
+      return after_due(kInfinity, 0.0);
+    case Kind::kTardiness:
+      return after_due(0.0, w);
+    case Kind::kLateness:
+      return row(due, 0.0, w);
+    case Kind::kSla: {
+      const auto first = static_cast<std::size_t>(jobs.sla_offset[j]);
+      const auto end = static_cast<std::size_t>(jobs.sla_offset[j + 1]);
+      row(first < end ? jobs.sla_time[first] : 0.0, 0.0, 0.0);
+      for (std::size_t k = first; k < end; ++k) {
+        row(jobs.sla_time[k], w * jobs.sla_penalty[k], 0.0);
+      }
+      return;
+    }
+    case Kind::kCustom:
+      return;
+  }
+}
+
 void Penalties::build(const JobsView& jobs, std::span<const double> size,
                       std::span<const Kind> kinds, CustomPenalty custom,
                       std::span<const std::int64_t> names) {
@@ -119,43 +156,7 @@ void Penalties::build(const JobsView& jobs, std::span<const double> size,
   }
   offset_.push_back(0);
   for (std::size_t j = 0; j < n; ++j) {
-    const double w = jobs.weight[j], due = jobs.deadline[j];
-    switch (kind_of(j)) {
-      case Kind::kResponse:
-        row(jobs.arrival[j], 0.0, w);
-        break;
-      case Kind::kCompletion:
-        row(0.0, 0.0, w);
-        break;
-      case Kind::kStretch:
-        row(jobs.arrival[j], 0.0, size[j] > 0.0 ? std::min(w / size[j], kSteepest) : 0.0);
-        break;
-      case Kind::kTardy:
-        row(std::isfinite(due) ? due : 0.0, 0.0, 0.0);
-        if (std::isfinite(due)) row(due, w, 0.0);
-        break;
-      case Kind::kStrict:
-        row(std::isfinite(due) ? due : 0.0, 0.0, 0.0);
-        if (std::isfinite(due)) row(due, kInfinity, 0.0);
-        break;
-      case Kind::kTardiness:
-        row(std::isfinite(due) ? due : 0.0, 0.0, 0.0);
-        if (std::isfinite(due)) row(due, 0.0, w);
-        break;
-      case Kind::kLateness:
-        row(due, 0.0, w);
-        break;
-      case Kind::kSla: {
-        const auto first = static_cast<std::size_t>(jobs.sla_offset[j]);
-        const auto end = static_cast<std::size_t>(jobs.sla_offset[j + 1]);
-        row(first < end ? jobs.sla_time[first] : 0.0, 0.0, 0.0);
-        for (std::size_t k = first; k < end; ++k)
-          row(jobs.sla_time[k], w * jobs.sla_penalty[k], 0.0);
-        break;
-      }
-      case Kind::kCustom:
-        break;
-    }
+    add_rows(kind_of(j), jobs, j, size);
     offset_.push_back(at_.size());
   }
   single_row_ = at_.size() == n;

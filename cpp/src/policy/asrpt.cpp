@@ -150,6 +150,17 @@ void Dsrpt::pass(std::int64_t machines, double slots) {
   for (const auto& served : virtual_.pour(static_cast<double>(machines) * slots)) enqueue(served);
 }
 
+// Forgets the front of the queue, once it is worth while.
+void Dsrpt::drop_served() {
+  if (head_ == queue_.size()) {
+    queue_.clear();
+    head_ = 0;
+  } else if (head_ > queue_.size() / 2) {
+    queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(head_));
+    head_ = 0;
+  }
+}
+
 void Dsrpt::decide(std::span<const SlottedJob> jobs, std::int64_t machines, std::int64_t idle,
                    bool fresh, std::vector<SlottedGrant>& grants) {
   const std::size_t first = grants.size();
@@ -191,13 +202,7 @@ void Dsrpt::decide(std::span<const SlottedJob> jobs, std::int64_t machines, std:
     if (given < offered && batch.work > kResidue) break;
     ++head_;
   }
-  if (head_ == queue_.size()) {
-    queue_.clear();
-    head_ = 0;
-  } else if (head_ > queue_.size() / 2) {
-    queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(head_));
-    head_ = 0;
-  }
+  drop_served();
   for (std::size_t k = first; k < grants.size(); ++k) place_[grants[k].row] = kNone;
 }
 

@@ -96,6 +96,9 @@ class FairLinks {
   void part(Index flow);
   void choose(Index flow);
   void spread(Index link);
+  std::size_t walk(std::size_t walked);
+  void set_rate(Index flow, double now);
+  void start_filling();
   bool fill();
   void look(Index link);
   double used(Index link) const;

@@ -61,12 +61,22 @@ class ForcedWork {
     double work = 0.0;
     double fall = 0.0;
     double next = kInfinity, kink = kInfinity;
+    struct Next {
+      double level;
+      bool sure;  // nothing lies between
+    };
+    Next further(double x) const;
   };
   Excess excess(const Problem& problem, const Penalties& penalties, double t, double level,
                 double stretch);
 
   double follow(const Problem& problem, const Penalties& penalties, const Peak& top, double low,
                 double to, double stretch);
+  double relieve(const Problem& problem, const Penalties& penalties, const Peak& top, double low,
+                 double to, double stretch);
+  double halve(const Problem& problem, const Penalties& penalties, double low, double to,
+               double stretch);
+  static double least_alone(const Problem& problem, const Penalties& penalties, double low);
 
   KeySort sorter_;
   bool smooth_ = false;  // no penalty jumps

@@ -52,6 +52,16 @@ struct CellCosts {
     value.clear();
     slope.clear();
   }
+  // One more of the last flow, or another one in place of its last; `at`: at the cell's own time.
+  void row(Index cell, double at, double rise) {
+    if (from.size() == offset.back() || from.back() != cell) {
+      from.push_back(cell);
+      value.resize(from.size());
+      slope.resize(from.size());
+    }
+    value.back() = at;
+    slope.back() = rise;
+  }
   std::size_t flows() const { return offset.size() - 1; }
 };
 

@@ -146,6 +146,7 @@ class Penalties {
 
  private:
   void row(double at, double value, double slope);
+  void add_rows(Kind kind, const JobsView& jobs, std::size_t j, std::span<const double> size);
   double own(std::size_t j, double t) const {
     const double value = custom_(names_.empty() ? static_cast<std::int64_t>(j) : names_[j], t);
     return most_.empty() || value < most_[j] ? value : most_[j];

@@ -90,6 +90,7 @@ class Dsrpt final : public SlottedPolicy {
 
     void state(State& s) { s(sequence, work, row); }
   };
+  void drop_served();
   void enqueue(const VirtualSrpt::Served& served);
   VirtualSrpt virtual_;
   std::vector<Index> handle_;
