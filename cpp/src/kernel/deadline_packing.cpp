@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "malleable/model/tolerance.hpp"
+
 namespace malleable {
 
 // Index of the column that starts at `time`, made if need be.
@@ -85,11 +87,11 @@ void DeadlinePacking::pull_forward(const Problem& problem, Index job, double& co
     if (slots <= 0.0) continue;
     const double start = columns_[k].start;
     const double end = k + 1 < columns_.size() ? columns_[k + 1].start : kInfinity;
-    if (end < kInfinity && end - start <= 1e-13 * end)
+    if (end < kInfinity && end - start <= kSameTime * end)
       continue;  // borders that differ by rounding only
     double until = start + left / slots;
     // A remainder that is only rounding ends with the column instead of opening a new one.
-    if (until <= end * (1.0 + 1e-13)) {
+    if (until <= end * (1.0 + kSameTime)) {
       until = std::min(until, end);
       if (until > start) {
         split(until);

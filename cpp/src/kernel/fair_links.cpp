@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cassert>
 
+#include "malleable/model/tolerance.hpp"
+
 namespace malleable {
 namespace {
 
 // Part of a link's weight that is left when it has to be summed anew.
 constexpr double kWorn = 1e-4;
-// Part of its capacity that a slack link keeps free at least: more than rounding takes.
-constexpr double kFree = 1e-9;
 
 struct Higher {
   template <typename Level>
@@ -103,7 +103,7 @@ void FairLinks::join(Index flow) {
     f.place[k] = static_cast<Index>(at_[link].size());
     at_[link].push_back({flow, static_cast<Index>(k)});
     demand_[link] += f.uses[k].part * f.most;
-    if (slack_[link] && demand_[link] > capacity_[link] * (1.0 - kFree)) {
+    if (slack_[link] && demand_[link] > capacity_[link] * (1.0 - kAmple)) {
       slack_[link] = 0;
       updates_[link] = kNone;
     }
@@ -131,9 +131,9 @@ void FairLinks::part(Index flow) {
     if (slack_[link]) continue;
     load_[link] -= f.uses[k].part * f.rate;
     if (updates_[link] != kNone) ++updates_[link];
-    if (demand_[link] > capacity_[link] * (1.0 - kFree)) continue;
+    if (demand_[link] > capacity_[link] * (1.0 - kAmple)) continue;
     demand_[link] = demand(link);
-    slack_[link] = demand_[link] <= capacity_[link] * (1.0 - kFree);
+    slack_[link] = demand_[link] <= capacity_[link] * (1.0 - kAmple);
   }
 }
 

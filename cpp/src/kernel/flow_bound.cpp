@@ -5,6 +5,8 @@
 #include <limits>
 #include <numeric>
 
+#include "malleable/model/tolerance.hpp"
+
 namespace malleable {
 namespace {
 
@@ -89,7 +91,7 @@ void FlowBound::shape(std::size_t j) {
       if (profiles->time[k] == 0.0) high = std::max(high, profiles->rate[k]);
     }
     const double end = profiles->time[profiles->offset[j + 1] - 1];
-    earliest_[j] = std::max(earliest_[j], problem_->release[j] + end * (1.0 - 1e-12));
+    earliest_[j] = std::max(earliest_[j], problem_->release[j] + end * (1.0 - kRounding));
   }
   for (std::size_t k = tail_.offset[j]; k + 1 < tail_.offset[j + 1]; ++k) {
     const double span = tail_.time[k + 1] - tail_.time[k];
@@ -98,7 +100,7 @@ void FlowBound::shape(std::size_t j) {
   if (tail_.offset[j] < tail_.offset[j + 1]) left += tail_.time[tail_.offset[j]] * volume;
   high_[j] = high;
   // Time left after a unit of work, beyond what a single job of that maximum has.
-  shift_[j] = std::max(0.0, left / volume * (1.0 - 1e-12) - volume / (2.0 * high));
+  shift_[j] = std::max(0.0, left / volume * (1.0 - kRounding) - volume / (2.0 * high));
 }
 
 void FlowBound::build(const FlowProblem& problem, const std::function<bool()>* late) {

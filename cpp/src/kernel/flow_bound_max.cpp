@@ -4,12 +4,12 @@
 
 #include "malleable/kernel/flow_bound.hpp"
 #include "malleable/kernel/quantiles.hpp"
+#include "malleable/model/tolerance.hpp"
 
 namespace malleable {
 namespace {
 
-constexpr int kNewtonOnly = 4;    // steps towards a level before longer ones are tried
-constexpr double kClose = 1e-10;  // a bracket of levels that is narrow enough
+constexpr int kNewtonOnly = 4;  // steps towards a level before longer ones are tried
 
 }  // namespace
 
@@ -57,7 +57,7 @@ FlowBound::Peak FlowBound::peak(std::span<const double> due) {
     if (excess > top.excess) top = {time, excess};
   }
   unsure += blur(std::min(last, all_.time.empty() ? 0.0 : all_.time.back()));
-  top.excess = top.excess > kOver * scale + unsure ? top.excess : 0.0;
+  top.excess = top.excess > kAmple * scale + unsure ? top.excess : 0.0;
   return top;
 }
 
@@ -76,8 +76,8 @@ double FlowBound::excess_between(std::span<const double> due, double from, doubl
     scale += problem_->volume[j];
     sum += between(j, due[j], from, to) - blur(j, due[j], to);
   }
-  const double excess = sum - problem_->slots * (to - from) * (1.0 + kOver);
-  return excess > kOver * scale ? excess : 0.0;
+  const double excess = sum - problem_->slots * (to - from) * (1.0 + kAmple);
+  return excess > kAmple * scale ? excess : 0.0;
 }
 
 // The pair of times between which most work beyond the slots is forced.
@@ -131,7 +131,7 @@ double FlowBound::total_excess(const Penalties& penalties, double level, const P
   }
   const double room = pair.from == 0.0 ? all_.at(0, pair.to) + blur(pair.to)
                                        : problem_->slots * (pair.to - pair.from);
-  return sum - room - kOver / 2.0 * scale;
+  return sum - room - kAmple / 2.0 * scale;
 }
 
 // The largest level found, at least `fails`, at which more is forced between two times than fits:
@@ -140,7 +140,7 @@ double FlowBound::root(const Penalties& penalties, double fails, double passes, 
   double over = total_excess(penalties, fails, pair), under = total_excess(penalties, passes, pair);
   int side = 0;  // which end moved last
   for (int step = 0; step < 200; ++step) {
-    const double width = 1e-12 * std::max(std::fabs(passes), 1e-300);
+    const double width = kRounding * std::max(std::fabs(passes), kTiny);
     if (passes - fails <= width) break;
     double next = fails + (passes - fails) * (over / (over - under));
     // A little to the other side of where the last one fell, so that both ends close in.
@@ -194,7 +194,7 @@ double FlowBound::max_level(const Penalties& penalties, double from, double to, 
     double ahead = level + stride * step;
     if (!(ahead < passes)) ahead = level + (passes - level) / 2.0;
     if (!(level < passes)) passes = to;  // pairs of times have more to say
-    if (!pairs && passes - level <= kClose * std::fabs(passes)) break;
+    if (!pairs && passes - level <= kCloseLevel * std::fabs(passes)) break;
     if (round < kNewtonOnly || !(ahead > level && ahead < passes)) continue;
     deadlines(penalties, ahead, level_due_);
     const Peak found = peak(level_due_);

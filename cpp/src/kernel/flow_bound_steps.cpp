@@ -5,6 +5,7 @@
 
 #include "malleable/kernel/flow_bound.hpp"
 #include "malleable/kernel/quantiles.hpp"
+#include "malleable/model/tolerance.hpp"
 
 namespace malleable {
 namespace {
@@ -62,7 +63,7 @@ void FlowBound::fill_force() {
   double total = 0.0;
   for (const double volume : problem_->volume) total += volume;
   for (std::size_t t = 0; t < times_.size(); ++t) {
-    room_[t] = all_.at(0, times_[t]) * (1.0 + kOver) + kOver * total + blur(times_[t]);
+    room_[t] = all_.at(0, times_[t]) * (1.0 + kAmple) + kAmple * total + blur(times_[t]);
     for (std::size_t j = 0; j < problem_->flows(); ++j) {
       double last = 0.0;
       for (std::size_t o = option_offset_[j]; o < option_offset_[j + 1]; ++o) {
@@ -220,7 +221,7 @@ double FlowBound::grid_bound(const Penalties& penalties, double value) {
     bound += least;
     size += std::fabs(least);
   }
-  return std::min(bound - 1e-12 * size, value);
+  return std::min(bound - kRounding * size, value);
 }
 
 // Depth first through the flows, options by their price under the multipliers.
@@ -249,7 +250,7 @@ struct FlowBound::Search {
       }
       return;
     }
-    const double small = 1e-9 * std::max(1.0, std::fabs(best));
+    const double small = kAmple * std::max(1.0, std::fabs(best));
     for (const std::size_t o : by_price[depth]) {
       const double below = price + own.reduced_[o] + price_left[depth + 1] + base;
       if (below >= best - small) break;

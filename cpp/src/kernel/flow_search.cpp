@@ -4,13 +4,9 @@
 #include <cmath>
 #include <numeric>
 
+#include "malleable/model/tolerance.hpp"
+
 namespace malleable {
-namespace {
-
-constexpr double kSame = 1e-12;
-
-}  // namespace
-
 void FlowSearch::begin(const FlowProblem& problem, const FlowChains& chains,
                        const Penalties& penalties, Aggregate aggregate,
                        std::span<const double> earliest) {
@@ -99,7 +95,7 @@ bool FlowSearch::count(Index j, double end, double cut, Score& score) const {
 }
 
 Score FlowSearch::score(const FlowRecipe& recipe, const Score& limit) {
-  const double cut = limit.value + kSame * std::fabs(limit.value);
+  const double cut = limit.value + kRounding * std::fabs(limit.value);
   Score score{base_, 0.0};
   const auto done = [&](Index j, double end) {
     if (problem_->volume[j] == 0.0) return true;

@@ -4,15 +4,15 @@
 #include <cmath>
 
 #include "malleable/kernel/vector_clones.hpp"
+#include "malleable/model/tolerance.hpp"
 
 namespace malleable {
 
 namespace {
 
-// Sums of work forced before t are off by a few roundings of S t. Levels count as met where the
-// excess is between 0 and twice this share of S t: never below what is truly forced, so that
-// rounding cannot lift a bound, whatever the scale of t.
-constexpr double kRounding = 1e-12;
+// Sums of work forced before t are off by a few roundings of S t. A level passes where the excess
+// is between 0 and 2 kRounding S t: rounding then cannot lift a bound, whatever the scale of t.
+
 constexpr int kHalvings = 200;  // of a bracket of levels
 
 // A deadline from problem.now, stretched within its tolerance.
@@ -80,7 +80,7 @@ void earliest_completions(const Problem& problem, std::span<double> earliest) {
     if (problem.work[j] == 0.0 || fits(j)) continue;
     const double t = time_with_room(problem, j, ends, free);
     // Rounding must not make it later than it is.
-    earliest[j] = std::max(earliest[j], t * (1.0 - 1e-12));
+    earliest[j] = std::max(earliest[j], t * (1.0 - kRounding));
   }
 }
 
@@ -101,7 +101,7 @@ ForcedWork::Peak ForcedWork::peak(const Problem& problem, std::span<const double
     if (work == 0.0) continue;
     const double low = problem.gang ? 0.0 : problem.low[j];
     // Missed whatever the others do (beyond rounding): no other time says it more clearly.
-    if (work - high * std::max(end, 0.0) > worst.excess + 1e-12 * work) {
+    if (work - high * std::max(end, 0.0) > worst.excess + kRounding * work) {
       worst = {0.0, work - high * std::max(end, 0.0), kNone};
     }
     if (work <= low * end) {
@@ -197,7 +197,7 @@ ForcedWork::Excess ForcedWork::excess(const Problem& problem, const Penalties& p
     return result;
   }
   result.work = -(1.0 + kRounding) * problem.slots * t;
-  const double step = std::max(std::fabs(level), 1e-300) * 1e-7;
+  const double step = std::max(std::fabs(level), kTiny) * 1e-7;
   for (std::size_t j = 0; j < n; ++j) {
     const double work = problem.work[j], high = problem.high[j];
     if (work == 0.0) continue;
@@ -287,7 +287,7 @@ double ForcedWork::relieve(const Problem& problem, const Penalties& penalties, c
       if (!was_over) over_low /= 2.0;
     }
     was_over = over > slack;
-    if (high - low <= 1e-13 * std::max(std::fabs(low), std::fabs(high))) return high;
+    if (high - low <= kSameTime * std::max(std::fabs(low), std::fabs(high))) return high;
     const auto [further, known] =
         over > slack && step < 60 ? at_x.further(x) : Excess::Next{kInfinity, false};
     sure = known && further > low && further < high;
@@ -317,7 +317,8 @@ double ForcedWork::halve(const Problem& problem, const Penalties& penalties, dou
                          double stretch) {
   double high = to;
   for (int step = 0; step < kHalvings; ++step) {
-    if (high - low <= 1e-13 * std::max(std::fabs(low), std::fabs(high))) return std::min(high, to);
+    if (high - low <= kSameTime * std::max(std::fabs(low), std::fabs(high)))
+      return std::min(high, to);
     const double middle = low + (high - low) / 2.0;
     if (!(middle > low && middle < high)) break;
     deadlines(problem, penalties, middle, stretch, due_);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "malleable/model/tolerance.hpp"
+
 namespace malleable {
 
 void GangPacking::set_need(std::size_t position, double need) {
@@ -109,7 +111,7 @@ void GangPacking::collect_ended(double time) {
   ended_.clear();
   std::erase_if(running_, [&](std::size_t p) {
     const double still = left_[p] - rate_[p] * (time - since_[p]);
-    if (still > 1e-12 * problem_->work[order_[p]] &&
+    if (still > kRounding * problem_->work[order_[p]] &&
         since_[p] + left_[p] / rate_[p] > time * (1.0 + 1e-14)) {
       return false;
     }

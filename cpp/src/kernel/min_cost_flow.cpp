@@ -6,11 +6,11 @@
 #include <utility>
 
 #include "malleable/kernel/vector_clones.hpp"
+#include "malleable/model/tolerance.hpp"
 
 namespace malleable {
 namespace {
 
-constexpr double kNegative = 1e-12;   // a reduced cost below this share of its terms is negative
 constexpr std::size_t kTogether = 4;  // cells of a level that make one of the level above
 constexpr int kHotRounds = 4;         // between two rounds over all flows
 constexpr int kFresh = 20;            // times that prices are taken from the tree anew
@@ -71,13 +71,13 @@ MinCostFlow::Arc MinCostFlow::arc_to(Index j, Index cell) const {
   const double reduced = rise(j, home, cell) + (price_[cell] - price_[home]);
   const double size = std::fabs(cost(j, cell)) + std::fabs(cost(j, home)) +
                       std::fabs(price_[cell]) + std::fabs(price_[home]);
-  return {reduced, reduced < -kNegative * size};
+  return {reduced, reduced < -kRounding * size};
 }
 
 // The same for the arc t + 1 -> t, which costs nothing.
 MinCostFlow::Arc MinCostFlow::arc_back(Index t) const {
   const double reduced = price_[t] - price_[t + 1];
-  return {reduced, reduced < -kNegative * (std::fabs(price_[t]) + std::fabs(price_[t + 1]))};
+  return {reduced, reduced < -kRounding * (std::fabs(price_[t]) + std::fabs(price_[t + 1]))};
 }
 
 // The least price of each stretch of cells in which one has changed.
@@ -96,7 +96,7 @@ void MinCostFlow::refresh() {
 Index MinCostFlow::best_cell(std::size_t j) const {
   const Index home = home_of(static_cast<Index>(j));
   const double own = cost(j, home) + price_[home];
-  double best = -kNegative * std::fabs(own);  // what is not below this enters by no rule
+  double best = -kRounding * std::fabs(own);  // what is not below this enters by no rule
   Index cell = kNone;
   if (dense_stride_ > 0) {
     const double* stored = dense_.data() + j * dense_stride_;

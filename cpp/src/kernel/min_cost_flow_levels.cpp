@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "malleable/kernel/min_cost_flow.hpp"
+#include "malleable/model/tolerance.hpp"
 
 namespace malleable {
 namespace {
@@ -17,7 +18,7 @@ void MinCostFlow::trim(std::span<const double> room) {
   fine_demand_.clear();
   for (std::size_t t = 0; t < room.size() && left > 0.0; ++t) {
     // What rounding leaves does not open a cell of its own.
-    const bool last = room[t] >= left * (1.0 - 1e-12) || t + 1 == room.size();
+    const bool last = room[t] >= left * (1.0 - kRounding) || t + 1 == room.size();
     fine_demand_.push_back(last ? left : room[t]);
     left = last ? 0.0 : left - room[t];
   }

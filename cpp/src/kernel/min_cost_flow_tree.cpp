@@ -247,6 +247,11 @@ void MinCostFlow::push(Index v, const Cycle& cycle, bool up) {
   }
 }
 
+// The sizes of the nodes from v up to `end`, by `more` (modulo 2^32).
+void MinCostFlow::grow(Index v, Index end, Index more) {
+  for (; v != end; v = nodes_[v].parent) nodes_[v].size += more;
+}
+
 void MinCostFlow::shift_prices(Index top, double shift) {
   for (Index v = top;;) {
     if (is_cell(v)) {
@@ -297,13 +302,13 @@ void MinCostFlow::pivot(Index j, Index cell, double reduced) {
   Index top = inside;
   double shift = tail_side ? reduced : -reduced;
   if (2 * below <= all) {
-    for (Index v = above; v != join; v = nodes_[v].parent) nodes_[v].size -= 2 * below;
+    grow(above, join, Index{0} - 2 * below);
     turn(inside, outside, below, most, most_extra);
-    for (Index v = outside; v != join; v = nodes_[v].parent) nodes_[v].size += 2 * below;
+    grow(outside, join, 2 * below);
   } else {
-    for (Index v = above; v != kNone; v = nodes_[v].parent) nodes_[v].size -= 2 * below;
+    grow(above, kNone, Index{0} - 2 * below);
     turn(outside, inside, all - below, most, most_extra);
-    for (Index v = inside; v != kNone; v = nodes_[v].parent) nodes_[v].size += 2 * (all - below);
+    grow(inside, kNone, 2 * (all - below));
     root_ = leaving;
     top = outside;
     shift = -shift;

@@ -5,11 +5,12 @@
 #include <cmath>
 #include <cstdint>
 
+#include "malleable/model/tolerance.hpp"
+
 namespace malleable {
 namespace {
 
 // Costs closer than this (relative) count as equal when options and states are pruned.
-constexpr double kSame = 1e-12;
 
 struct Step {  // one edge of a class's lower convex envelope
   double slope, size;
@@ -111,7 +112,7 @@ MultipleChoiceKnapsack::Result MultipleChoiceKnapsack::solve(double capacity, st
   Result result;
   const double bound = relax(capacity);
   double best = round_down(capacity);
-  const double margin = kSame * std::max(1.0, std::fabs(best));
+  const double margin = kRounding * std::max(1.0, std::fabs(best));
   result.exact = best - bound <= margin || search(capacity, bound, best, effort);
   first_.pop_back();
   result.value = 0.0;
@@ -162,7 +163,7 @@ std::vector<MultipleChoiceKnapsack::CoreClass> MultipleChoiceKnapsack::core(
 
 bool MultipleChoiceKnapsack::search(double capacity, double bound, double& best,
                                     std::size_t effort) {
-  const double target = best - kSame * std::max(1.0, std::fabs(best));  // cost less than that
+  const double target = best - kRounding * std::max(1.0, std::fabs(best));  // cost less than that
   State base{0.0, 0.0, 0, 0};
   std::vector<std::size_t> kept_choice = chosen_;
   const std::vector<CoreClass> core = this->core(bound, target, base, kept_choice);

@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "malleable/model/tolerance.hpp"
+
 namespace malleable {
 namespace {
 
-constexpr double kSame = 1e-12;             // relative difference that counts as none
 constexpr std::size_t kAllMoves = 1 << 12;  // up to this many moves are tried exhaustively
 
 }  // namespace
@@ -30,16 +31,16 @@ void OrderSearch::begin(const Problem& problem, const Penalties& penalties, Aggr
 }
 
 bool OrderSearch::better(const Score& a, const Score& b) {
-  const double margin = kSame * std::fabs(b.value);
+  const double margin = kRounding * std::fabs(b.value);
   if (!(a.value >= b.value - margin)) return true;
   if (a.value > b.value + margin) return false;
-  return a.secondary < b.secondary - kSame * std::fabs(b.secondary);
+  return a.secondary < b.secondary - kRounding * std::fabs(b.secondary);
 }
 
 Score OrderSearch::score(std::span<const Index> order, const Score& limit) {
   const Penalties& penalties = *penalties_;
   const double now = problem_->now;
-  const double cut = limit.value + kSame * std::fabs(limit.value);
+  const double cut = limit.value + kRounding * std::fabs(limit.value);
   Score score{base_, 0.0};
   if (aggregate_ == Aggregate::kMax) {
     packing_.run_until(*problem_, order, [&](Index j, double completion) {
@@ -163,7 +164,7 @@ std::uint64_t OrderSearch::improve(std::vector<std::vector<Index>>& starts, Scor
   effort_ = effort;
   state_ = 0;
   stop_ = &stop;
-  goal_ = std::isfinite(bound) ? bound + kSame * std::fabs(bound) : bound;
+  goal_ = std::isfinite(bound) ? bound + kRounding * std::fabs(bound) : bound;
   // Jobs without work go last and stay there.
   active_ = 0;
   for (auto& order : starts) {

@@ -4,12 +4,13 @@
 #include <cmath>
 
 #include "malleable/kernel/quantiles.hpp"
+#include "malleable/model/tolerance.hpp"
 
 namespace malleable {
 namespace {
 
-// Rounding may add this share of all work to the forced work, for every so many jobs.
-constexpr double kOver = 1e-12, kOverJobs = 4096.0;
+// For every so many jobs, rounding may add kRounding of all work to what is forced.
+constexpr double kOverJobs = 4096.0;
 // Steps that the average completions remember, and where those who give up end, in last times.
 constexpr double kMemory = 20.0, kGaveUp = 1.2;
 
@@ -73,7 +74,7 @@ void PriceBound::add_option(std::size_t j, double completion, double penalty,
   // Up to this time the minimum has done more than what is forced at the end.
   const double turn = high > low ? (high * completion - work) / (high - low) : kInfinity;
   // At the turn itself both say the same.
-  const bool rushes = option.before > 0 && times_[option.before - 1u] > turn * (1.0 + 1e-13);
+  const bool rushes = option.before > 0 && times_[option.before - 1u] > turn * (1.0 + kSameTime);
   option.own = rushes ? first_from(turn) : option.before;
   option.rising = std::min(rising, option.own);
   options_.push_back(option);
@@ -112,7 +113,7 @@ bool PriceBound::begin(const Problem& problem, const Penalties& penalties,
   if (!pick_times(penalties, earliest, completion, total / problem.slots, times)) return false;
   if (times_.empty()) return false;
   index_times();
-  rounding_ = 2.0 * kOver * std::max(1.0, static_cast<double>(n) / kOverJobs) * total;
+  rounding_ = 2.0 * kRounding * std::max(1.0, static_cast<double>(n) / kOverJobs) * total;
   options_.clear();
   offset_.assign(1, 0);
   low_.assign(n, 0.0);

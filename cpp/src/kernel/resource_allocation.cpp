@@ -7,6 +7,7 @@
 
 #include "malleable/kernel/unit_selection.hpp"
 #include "malleable/kernel/vector_clones.hpp"
+#include "malleable/model/tolerance.hpp"
 
 namespace malleable {
 namespace {
@@ -14,7 +15,6 @@ namespace {
 // Slots of all jobs together that may be looked at one by one.
 constexpr double kMostWalked = 4e6;
 constexpr double kNoIdea = std::numeric_limits<double>::quiet_NaN();  // in place of a guess
-constexpr double kTiny = 1e-300;
 
 // The least whole number in [from, to) where a property that stays once it is there holds, or `to`.
 // Fewer rounds than a double has bits.
@@ -229,7 +229,7 @@ bool ResourceAllocation::run_closed(const Task& task) {
       {problem.work.data(), slope.data(), problem.low.data(), problem.high.data(), scale_.data()},
       n);
   if (needed > problem.slots) return false;
-  const double cheapest = dearest_first > 0.0 ? 1.0 / dearest_first * (1.0 - 1e-12) : kInfinity;
+  const double cheapest = dearest_first > 0.0 ? 1.0 / dearest_first * (1.0 - kRounding) : kInfinity;
   const std::span<const double> top = penalties.linear() ? std::span<const double>() : top_;
   const ClosedForm cost(scale_, top, last_, problem.low, problem.high);
   select_units(cost, problem.high, problem.slots, needed,
@@ -343,7 +343,7 @@ bool ResourceAllocation::convex(const Task& task, std::size_t j, bool dense) con
   double gain = kInfinity, f = task.cost(j, low);
   for (double s = low; s < high; ++s) {
     const double after = task.cost(j, s + 1.0);
-    if (f - after > gain * (1.0 + 1e-12) + kTiny) return false;
+    if (f - after > gain * (1.0 + kRounding) + kTiny) return false;
     gain = f - after;
     f = after;
   }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "malleable/model/tolerance.hpp"
+
 namespace malleable {
 
 void TimeCells::build(const FlowProblem& problem, const Penalties& penalties,
@@ -40,7 +42,7 @@ void TimeCells::build(const FlowProblem& problem, const Penalties& penalties,
   for (const double to : cuts) {
     // Where nothing can be done, or in next to no time, no cell is needed.
     const double by = all.at(0, to);
-    if (!(by - before > 1e-12 * by) || !(to > from)) continue;
+    if (!(by - before > kRounding * by) || !(to > from)) continue;
     left.push_back(from);
     right.push_back(to);
     room.push_back(by - before);
@@ -94,7 +96,7 @@ void rounded_deadlines(const FlowProblem& problem, const TimeCells& cells,
   std::fill(due.begin(), due.end(), 0.0);
   std::size_t k = 0;
   for (std::size_t j = 0; j < problem.flows(); ++j) {
-    const double wanted = share * problem.volume[j] * (1.0 - 1e-9);
+    const double wanted = share * problem.volume[j] * (1.0 - kUnseen);
     double done = 0.0;
     bool reached = false;
     for (; k < assignment.flow.size() && assignment.flow[k] == j; ++k) {

@@ -195,6 +195,20 @@ std::span<const Index> FlowTable::open_rows(std::span<const std::int64_t> ids) {
       "no such job, or it has ended");
 }
 
+// What the k-th entries say about a flow.
+void FlowTable::change(Flow& flow, const Changes& changes, std::size_t k) {
+  if (!changes.weight.empty()) flow.weight = changes.weight[k];
+  if (!changes.deadline.empty()) flow.deadline = changes.deadline[k];
+  if (changes.sla_offset.empty()) return;
+  const auto begin = static_cast<std::size_t>(changes.sla_offset[k]);
+  const auto count = static_cast<std::size_t>(changes.sla_offset[k + 1]) - begin;
+  idle_steps_ += flow.sla;
+  flow.sla_first = sla_time.size();
+  flow.sla = static_cast<Index>(count);
+  append(sla_time, changes.sla_time.subspan(begin, count));
+  append(sla_penalty, changes.sla_penalty.subspan(begin, count));
+}
+
 void FlowTable::update(std::span<const std::int64_t> jobs, std::span<const std::int64_t> flows,
                        const Changes& changes, std::vector<Index>& touched) {
   check_length("work", changes.work.size(), jobs.size(), "ids");
@@ -220,8 +234,7 @@ void FlowTable::update(std::span<const std::int64_t> jobs, std::span<const std::
       throw FieldError("deadline", k, changes.deadline[k], "lateness needs a deadline");
     }
   }
-  const bool steps = !changes.sla_offset.empty();
-  if (steps) {
+  if (!changes.sla_offset.empty()) {
     validate_steps(flows.size(), changes.sla_offset, changes.sla_time, changes.sla_penalty);
   }
   for (std::size_t k = 0; k < rows.size(); ++k) {
@@ -237,19 +250,7 @@ void FlowTable::update(std::span<const std::int64_t> jobs, std::span<const std::
     if (!changes.max_slots.empty()) max_slots[row] = changes.max_slots[k];
     touched.push_back(flow_of(row));
   }
-  for (std::size_t k = 0; k < of_flows.size(); ++k) {
-    Flow& flow = flows_[of_flows[k]];
-    if (!changes.weight.empty()) flow.weight = changes.weight[k];
-    if (!changes.deadline.empty()) flow.deadline = changes.deadline[k];
-    if (!steps) continue;
-    const auto begin = static_cast<std::size_t>(changes.sla_offset[k]);
-    const auto count = static_cast<std::size_t>(changes.sla_offset[k + 1]) - begin;
-    idle_steps_ += flow.sla;
-    flow.sla_first = sla_time.size();
-    flow.sla = static_cast<Index>(count);
-    append(sla_time, changes.sla_time.subspan(begin, count));
-    append(sla_penalty, changes.sla_penalty.subspan(begin, count));
-  }
+  for (std::size_t k = 0; k < of_flows.size(); ++k) change(flows_[of_flows[k]], changes, k);
 }
 
 void FlowTable::end(std::size_t row, JobStage how, std::vector<Index>& touched) {

@@ -17,13 +17,13 @@ constexpr double kSteepest = 1e290;  // keeps penalties of vanishing sizes finit
 }  // namespace
 
 Kind kind_of(std::int64_t code) {
-  constexpr auto kCount = static_cast<std::int64_t>(std::size(kKinds));
-  if (code >= 0 && code < kCount) return static_cast<Kind>(code);
+  constexpr auto kKindCount = static_cast<std::int64_t>(std::size(kKinds));
+  if (code >= 0 && code < kKindCount) return static_cast<Kind>(code);
   std::string names;
   for (const KindInfo& kind : kKinds)
     names += names.empty() ? kind.name : std::string(", ") + kind.name;
   throw std::invalid_argument("kind = " + std::to_string(code) + ": must be from 0 to " +
-                              std::to_string(kCount - 1) + " (" + names + ")");
+                              std::to_string(kKindCount - 1) + " (" + names + ")");
 }
 
 void check_needed_deadline(Kind kind, std::size_t row, double deadline) {

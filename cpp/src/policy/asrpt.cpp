@@ -4,13 +4,13 @@
 #include <cmath>
 #include <limits>
 
+#include "malleable/model/tolerance.hpp"
+
 namespace malleable {
 namespace {
 
-constexpr double kResidue = 1e-9;  // rounding of sums, which must not cost a machine
-
 // Machines that do so much map work within the slot.
-std::int64_t tasks_for(double map) { return static_cast<std::int64_t>(std::ceil(map - kResidue)); }
+std::int64_t tasks_for(double map) { return static_cast<std::int64_t>(std::ceil(map - kCount)); }
 
 Index& handle_of(std::vector<Index>& handles, Index row) {
   if (row >= handles.size()) handles.resize(std::size_t{row} + 1, kNone);
@@ -193,13 +193,13 @@ void Dsrpt::decide(std::span<const SlottedJob> jobs, std::int64_t machines, std:
     if (job.sequence == batch.sequence) {
       offered = job.ready - (place_[batch.row] == kNone ? 0 : grants[place_[batch.row]].reduces);
       const double most = std::min(static_cast<double>(std::min(offered, idle)), batch.work);
-      given = static_cast<std::int64_t>(std::ceil(most - kResidue));
+      given = static_cast<std::int64_t>(std::ceil(most - kCount));
       if (given > 0) grant_of(batch.row).reduces += given;
       idle -= given;
     }
     batch.work -= static_cast<double>(given);
     // No machine left for it. A residue asks for none, and would hold up the others for ever.
-    if (given < offered && batch.work > kResidue) break;
+    if (given < offered && batch.work > kCount) break;
     ++head_;
   }
   drop_served();

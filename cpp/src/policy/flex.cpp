@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "malleable/model/tolerance.hpp"
 #include "malleable/policy/budget.hpp"
 #include "malleable/policy/finish_plan.hpp"
 
@@ -14,7 +15,8 @@ namespace {
 // maximum the bound is the level of a deadline test, which is less exact: deadlines are met within
 // a tolerance.
 bool reaches(double value, double bound, Aggregate aggregate) {
-  return value <= bound + (aggregate == Aggregate::kMax ? 1e-8 : 2e-9) * std::fabs(bound);
+  return value <=
+         bound + (aggregate == Aggregate::kMax ? kOptimalLevel : kOptimal) * std::fabs(bound);
 }
 
 // From this effort on prices are set for as many times as they bear.

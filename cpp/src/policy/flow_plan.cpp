@@ -5,19 +5,15 @@
 
 #include "malleable/kernel/flow_bound.hpp"
 #include "malleable/kernel/wrap_around.hpp"
+#include "malleable/model/tolerance.hpp"
 
 namespace malleable {
-namespace {
-
-// Of a job's work: what may be lost to the clock before it is looked for.
-constexpr double kUnseen = 1e-9;
-
-}  // namespace
+namespace {}  // namespace
 
 double speed_needed(const FlowProblem& problem, const Penalties& penalties, Aggregate aggregate,
                     std::span<const double> flow_completion, double bound) {
   std::vector<double> sooner(flow_completion.begin(), flow_completion.end());
-  const double goal = bound + 1e-9 * std::fabs(bound);
+  const double goal = bound + kDeadlineShare * std::fabs(bound);
   const auto meets = [&](double speed) {
     for (std::size_t j = 0; j < problem.flows(); ++j) {
       if (problem.volume[j] == 0.0) continue;
@@ -31,7 +27,7 @@ double speed_needed(const FlowProblem& problem, const Penalties& penalties, Aggr
     low = high;
     if ((high *= 2.0) > 1e18) return kInfinity;
   }
-  for (int step = 0; step < 100 && high - low > 1e-12 * high; ++step) {
+  for (int step = 0; step < 100 && high - low > kRounding * high; ++step) {
     const double middle = low + (high - low) / 2.0;
     (meets(middle) ? high : low) = middle;
   }

@@ -5,12 +5,13 @@
 #include <functional>
 #include <numeric>
 
+#include "malleable/model/tolerance.hpp"
 #include "malleable/policy/budget.hpp"
 
 namespace malleable {
 namespace {
 
-bool reaches(double value, double bound) { return value <= bound + 2e-9 * std::fabs(bound); }
+bool reaches(double value, double bound) { return value <= bound + kOptimal * std::fabs(bound); }
 
 // One half is the paper's (figure 6, step 5).
 constexpr double kShares[] = {0.5, 1.0, 0.75, 0.25, 0.9};
@@ -101,7 +102,7 @@ void FlowFlex::bisect(double low, double high, FlowRecipe& recipe) {
       }
       if (problem_->volume[j] == 0.0) continue;
       const double end = placed_end_[j];
-      if (!(end - release <= 2.0 * (due_[j] - release) * (1.0 + 1e-12))) return false;
+      if (!(end - release <= 2.0 * (due_[j] - release) * (1.0 + kRounding))) return false;
     }
     return true;
   };
@@ -208,7 +209,7 @@ void FlowFlex::search(std::uint64_t& left) {
     }
     recipe.scheduler = FlowScheduler::kKeys;
     Score found = search_.score(recipe);
-    keys_.improve(search_, recipe, found, left, lower_ + 2e-9 * std::fabs(lower_), late_);
+    keys_.improve(search_, recipe, found, left, lower_ + kOptimal * std::fabs(lower_), late_);
     if (OrderSearch::better(found, best)) top = std::move(recipe);
   }
   recipes_[0] = std::move(top);
@@ -328,18 +329,23 @@ void FlowFlex::bound_sum() {
       lower_ = std::max(lower_, bound_.grid_bound(*penalties_, scores_[0].value));
     }
   }
-  // The flow's own bound: the only one for a caller's own penalties, and for some small instances
-  // the strongest one.
+  // For some small instances the flow's own bound is the strongest one, for a caller's own
+  // penalties the only one.
   bool custom = false;
   for (std::size_t j = 0; j < f; ++j) custom |= penalties_->is_custom(j);
   const bool open = best && f <= FlowBound::kMostGrid && !reached();
-  if (options_->method == FlowMethod::kFast || !(custom || open)) return;
+  if (options_->method != FlowMethod::kFast && (custom || open))
+    lower_ = std::max(lower_, cell_bound());
+}
+
+// What the minimum-cost flow costs at least, with the flows that have no work.
+double FlowFlex::cell_bound() {
   solve_cells(TimeCells::Charge::kLeft, late_if_timed());
-  double idle = 0.0;  // what flows without work cost, which may be negative
-  for (std::size_t j = 0; j < f; ++j) {
+  double idle = 0.0;  // may be negative
+  for (std::size_t j = 0; j < problem_->flows(); ++j) {
     if (problem_->volume[j] == 0.0) idle += (*penalties_)(j, problem_->idle_end[j]);
   }
-  lower_ = std::max(lower_, idle + min_cost_flow_.bound());
+  return idle + min_cost_flow_.bound();
 }
 
 // The bound of a maximum, and orders by the deadlines of levels between it and what has been

@@ -5,10 +5,11 @@
 #include <cmath>
 #include <limits>
 
+#include "malleable/model/tolerance.hpp"
+
 namespace malleable {
 namespace {
 
-constexpr double kSlack = 1e-12;  // of sizes
 constexpr std::size_t kWorkBetweenPolls = std::size_t{1} << 22;
 constexpr int kHistogramShift = 46;  // exponent and six bits of the fraction
 constexpr std::size_t kHistogramSize = std::size_t{1} << 17;
@@ -137,7 +138,7 @@ void TandemQueue::add(const TandemJobs& jobs, std::size_t j) {
     map_seen = jobs.map_estimate[j];
     shuffle_seen = jobs.shuffle_estimate[j];
     guess_[slot] = {map_seen - map, shuffle_seen - shuffle, map_seen, shuffle_seen,
-                    kSlack * (map + shuffle + map_seen + shuffle_seen)};
+                    kRounding * (map + shuffle + map_seen + shuffle_seen)};
   }
   if (options_.policy == OverlapPolicy::kOrder) {
     given_place_[slot] = {jobs.map_place[j], jobs.shuffle_place[j]};
@@ -248,7 +249,7 @@ TandemQueue::Falls TandemQueue::falls_of(const Service& s, double& next) const {
   const FluidJob& job = jobs_[s.slot];
   const Seen left = seen(s.slot);
   double map_rate = s.map, shuffle_rate = s.shuffle;
-  double slack = kSlack * job.size();
+  double slack = kRounding * job.size();
   if (options_.estimated) {
     const Guess& guess = guess_[s.slot];
     slack = guess.slack;
@@ -299,7 +300,7 @@ double TandemQueue::next_change() const {
       const std::uint32_t own = service_[i].slot, rival = service_[k].slot;
       const FluidJob &one = jobs_[own], &other = jobs_[rival];
       if (i == k || (split_ && one.shuffle_heavy != other.shuffle_heavy)) continue;
-      double slack = kSlack * (one.size() + other.size());
+      double slack = kRounding * (one.size() + other.size());
       if (options_.estimated) slack = std::max({slack, guess_[own].slack, guess_[rival].slack});
       const Place &back = place_[own], &front = place_[rival];
       if (back.maps && front.maps && front.map < back.map) {
@@ -344,14 +345,10 @@ void TandemQueue::serve(const Class& group, double map_share, double flow, doubl
                         bool lends) {
   const bool maps = !group.mapping.empty(), waits = !group.buffered.empty();
   const std::uint32_t mapper = maps ? group.mapping.best().slot : 0;
+  // The first job to shuffle is the mapper: nobody else may unless it lends.
   const bool first = maps && (!waits || place_[mapper].shuffle < group.buffered.best().rank);
-  double direct = 0.0, drained = given;
-  if (first && flow > 0.0) {
-    direct = std::min(flow, given);
-    drained = lends ? given - direct : 0.0;
-  } else if (first && waits && !lends) {
-    drained = 0.0;  // the first job has nothing to shuffle, and nobody else may
-  }
+  const double direct = first ? std::min(flow, given) : 0.0;
+  const double drained = first && !lends ? 0.0 : given - direct;
   if (maps && waits && group.buffered.best().slot == mapper) {
     service_.push_back({mapper, map_share, drained});
     return;
@@ -481,7 +478,7 @@ void TandemQueue::work(const Service& s, double seconds) {
   FluidJob& job = jobs_[s.slot];
   const double drain = s.shuffle - s.map * job.ratio;
   if (job.buffer > 0.0 && drain > 0.0 &&
-      job.buffer - drain * seconds <= kSlack * job.shuffle_size) {
+      job.buffer - drain * seconds <= kRounding * job.shuffle_size) {
     job.buffer = 0.0;
     ++totals_.events;
   } else {
@@ -489,7 +486,7 @@ void TandemQueue::work(const Service& s, double seconds) {
   }
   if (!(s.map > 0.0)) return;
   job.map -= s.map * seconds;
-  if (!(job.map <= kSlack * job.map_size)) return;
+  if (!(job.map <= kRounding * job.map_size)) return;
   job.map = 0.0;
   job.buffer += job.tail;
   job.tail = 0.0;

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "malleable/kernel/overlap_batch_bound.hpp"
+#include "malleable/model/tolerance.hpp"
 
 namespace malleable {
 namespace {
@@ -139,7 +140,7 @@ void TandemBatch::search(std::int64_t candidates) {
     order_value_ = value;
     map_order_.swap(map_trial_);
     shuffle_order_.swap(shuffle_trial_);
-    if (value < value_ * (1.0 - 1e-12)) {
+    if (value < value_ * (1.0 - kRounding)) {
       keep(value, "search");
       best_map_order_ = map_order_;
       best_shuffle_order_ = shuffle_order_;

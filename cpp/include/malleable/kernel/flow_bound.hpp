@@ -90,7 +90,6 @@ class FlowBound {
   void relax(Problem& jobs) const;
 
  private:
-  static constexpr double kOver = 1e-9;  // what rounding may force beyond what fits
   struct Change {
     double time, rate;
   };

@@ -178,6 +178,7 @@ class MinCostFlow {
   bool leads_up(Index v) const;
   Cycle find_leaving(Index tail, Index cell, double most, std::int64_t extra) const;
   void push(Index v, const Cycle& cycle, bool up);
+  void grow(Index v, Index end, Index more);
   void shift_prices(Index top, double shift);
   void pivot(Index j, Index cell, double reduced);
   void turn(Index top, Index above, Index cells, double flow, std::int64_t extra);

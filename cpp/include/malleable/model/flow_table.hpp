@@ -100,6 +100,7 @@ class FlowTable {
   void state(State& s);
 
  private:
+  void change(Flow& flow, const Changes& changes, std::size_t k);
   void check_additions(const Additions& added, bool custom) const;
   Index find_job(std::int64_t id) const;
   Index flow_of(std::size_t row) const;

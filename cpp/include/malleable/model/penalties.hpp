@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "malleable/model/jobs.hpp"
+#include "malleable/model/tolerance.hpp"
 
 namespace malleable {
 
@@ -66,11 +67,6 @@ void check_needed_deadline(Kind kind, std::size_t row, double deadline);
 // Penalty of a job at an absolute completion time; non-decreasing, never NaN. Infinite from some
 // time on: a strict deadline.
 using CustomPenalty = double (*)(std::int64_t job, double completion);
-
-inline double tolerance(double at) {
-  const double size = std::fabs(at);
-  return 1e-9 * (size > 1.0 ? size : 1.0);
-}
 
 class Penalties {
  public:

@@ -76,6 +76,7 @@ class FlowFlex {
   double take_literal();
   void take_orders();
   void bound_sum();
+  double cell_bound();
   void bound_max();
   void keep_warm();
   bool reached() const;
