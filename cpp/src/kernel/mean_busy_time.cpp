@@ -129,22 +129,6 @@ void MeanBusyTime::sort_by_price(const Problem& problem) {
   sorter_.sort(key_, order_);
 }
 
-// The ends of jobs on their minima, `all` together, as far as the frontier has not passed them.
-template <typename End>
-void MeanBusyTime::each_lower_end(const Problem& problem, double all, double horizon, End end) {
-  double before = 0.0, behind = all;
-  for (Index p = 0; p < order_.size(); ++p) {
-    const Index j = order_[p];
-    before += problem.work[j];
-    if (!(low_[j] > 0.0)) continue;
-    behind -= low_[j];
-    // The frontier has passed by the time in which all work up to here can be done.
-    const double passed = before / (problem.slots - behind) * (1.0 + kAmple);
-    const double ends = problem.work[j] / low_[j];
-    if (!(ends > passed) && ends < horizon) end(p, ends);
-  }
-}
-
 double MeanBusyTime::relax(const Problem& problem) {
   const std::size_t n = problem.size();
   sort_by_price(problem);
@@ -162,12 +146,20 @@ double MeanBusyTime::relax(const Problem& problem) {
 
   // Work done by the jobs before (upper limits) and behind (lower limits) the frontier grows at
   // `rate`; `done` is its value at `time`.
-  double time = 0.0, done = 0.0, rate = 0.0;
+  double time = 0.0, done = 0.0, rate = 0.0, before = 0.0;
   for (const double low : low_) rate += low;
-  const auto lower_end = [&](Index p, double end) {
-    lower_events.push({end, low_[order_[p]], p, order_[p]});
-  };
-  each_lower_end(problem, rate, horizon, lower_end);
+  double behind = rate;
+  for (Index p = 0; p < n; ++p) {
+    const Index j = order_[p];
+    before += problem.work[j];
+    if (low_[j] > 0.0) {
+      behind -= low_[j];
+      // The frontier has passed by the time in which all work up to here can be done.
+      const double passed = before / (problem.slots - behind) * (1.0 + kAmple);
+      const double end = problem.work[j] / low_[j];
+      if (!(end > passed) && end < horizon) lower_events.push({end, low_[j], p, j});
+    }
+  }
   ended_.assign(n, 0);
   Index frontier = 0;
   double entered = 0.0;   // when the frontier came to its job

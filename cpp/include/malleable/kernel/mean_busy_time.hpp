@@ -44,8 +44,6 @@ class MeanBusyTime {
 
  private:
   // Minimises sum_j price_j B_j over the relaxation; fills busy_ and returns the sum.
-  template <typename End>
-  void each_lower_end(const Problem& problem, double all, double horizon, End end);
   double relax(const Problem& problem);
   double relax_maxima(const Problem& problem, std::span<const double> low, double least,
                       double most);
