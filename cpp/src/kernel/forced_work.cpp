@@ -250,7 +250,7 @@ double ForcedWork::follow(const Problem& problem, const Penalties& penalties, co
       over_high = over;
       if (over_before <= 0.0) over_low /= 2.0;
     }
-    if (high - low <= 1e-14 * std::fabs(high)) break;
+    if (high - low <= kSameTime * std::fabs(high)) break;
     if (over_high < 0.0) {
       x = low + (high - low) * over_low / (over_low - over_high);
     } else {  // both on the overloaded side: go on along the line through them

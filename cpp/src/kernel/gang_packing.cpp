@@ -112,7 +112,7 @@ void GangPacking::collect_ended(double time) {
   std::erase_if(running_, [&](std::size_t p) {
     const double still = left_[p] - rate_[p] * (time - since_[p]);
     if (still > kRounding * problem_->work[order_[p]] &&
-        since_[p] + left_[p] / rate_[p] > time * (1.0 + 1e-14)) {
+        since_[p] + left_[p] / rate_[p] > time * (1.0 + kSameTime)) {
       return false;
     }
     ended_.push_back(p);

@@ -227,7 +227,7 @@ void Waterline::plan(const Problem& problem, std::span<const double> weight,
     if (ends_.empty()) break;  // gangs that need more slots than there are
     time = std::max(time, ends_.top_key());
     // Ends that differ by rounding only are one event.
-    const double until = time * (1.0 + 1e-14);
+    const double until = time * (1.0 + kSameTime);
     changed_.clear();
     while (!ends_.empty() && ends_.top_key() <= until) {
       changed_.push_back(ends_.top());
