@@ -62,7 +62,7 @@ void append(Column& column, const Values& values) {
 
 }  // namespace
 
-std::size_t FlowTable::add(Additions&& added, bool custom) {
+void FlowTable::check_additions(const Additions& added, bool custom) const {
   const FlowsView& flows = added.flows;
   const std::size_t f = flows.flows(), n = flows.jobs();
   validate(flows);
@@ -87,7 +87,13 @@ std::size_t FlowTable::add(Additions&& added, bool custom) {
       throw std::invalid_argument("kind custom needs a function");
     }
   }
+}
 
+std::size_t FlowTable::add(Additions&& added, bool custom) {
+  check_additions(added, custom);
+  const FlowsView& flows = added.flows;
+  const std::size_t f = flows.flows(), n = flows.jobs();
+  const auto kind_of = [&](std::size_t j) { return added.kind[added.kind.size() == 1 ? 0 : j]; };
   const std::size_t first_flow = flows_.size();
   for (std::size_t j = 0; j < f; ++j) {
     const auto begin = static_cast<std::size_t>(flows.job_offset[j]);
@@ -189,6 +195,20 @@ std::span<const Index> FlowTable::open_rows(std::span<const std::int64_t> ids) {
       "no such job, or it has ended");
 }
 
+// What the k-th entries say about a flow.
+void FlowTable::change(Flow& flow, const Changes& changes, std::size_t k) {
+  if (!changes.weight.empty()) flow.weight = changes.weight[k];
+  if (!changes.deadline.empty()) flow.deadline = changes.deadline[k];
+  if (changes.sla_offset.empty()) return;
+  const auto begin = static_cast<std::size_t>(changes.sla_offset[k]);
+  const auto count = static_cast<std::size_t>(changes.sla_offset[k + 1]) - begin;
+  idle_steps_ += flow.sla;
+  flow.sla_first = sla_time.size();
+  flow.sla = static_cast<Index>(count);
+  append(sla_time, changes.sla_time.subspan(begin, count));
+  append(sla_penalty, changes.sla_penalty.subspan(begin, count));
+}
+
 void FlowTable::update(std::span<const std::int64_t> jobs, std::span<const std::int64_t> flows,
                        const Changes& changes, std::vector<Index>& touched) {
   check_length("work", changes.work.size(), jobs.size(), "ids");
@@ -214,14 +234,9 @@ void FlowTable::update(std::span<const std::int64_t> jobs, std::span<const std::
       throw FieldError("deadline", k, changes.deadline[k], "lateness needs a deadline");
     }
   }
-  const bool steps = !changes.sla_offset.empty();
-  if (steps) {
-    const std::vector<double> zero(flows.size(), 0.0), one(flows.size(), 1.0);
-    const std::vector<std::int64_t> low(flows.size(), 0), high(flows.size(), kAllSlots);
-    validate(JobsView{zero, zero, low, high, one, zero, changes.sla_offset, changes.sla_time,
-                      changes.sla_penalty});
+  if (!changes.sla_offset.empty()) {
+    validate_steps(flows.size(), changes.sla_offset, changes.sla_time, changes.sla_penalty);
   }
-
   for (std::size_t k = 0; k < rows.size(); ++k) {
     const std::size_t row = rows[k];
     if (!changes.work.empty()) {
@@ -235,19 +250,7 @@ void FlowTable::update(std::span<const std::int64_t> jobs, std::span<const std::
     if (!changes.max_slots.empty()) max_slots[row] = changes.max_slots[k];
     touched.push_back(flow_of(row));
   }
-  for (std::size_t k = 0; k < of_flows.size(); ++k) {
-    Flow& flow = flows_[of_flows[k]];
-    if (!changes.weight.empty()) flow.weight = changes.weight[k];
-    if (!changes.deadline.empty()) flow.deadline = changes.deadline[k];
-    if (!steps) continue;
-    const auto begin = static_cast<std::size_t>(changes.sla_offset[k]);
-    const auto count = static_cast<std::size_t>(changes.sla_offset[k + 1]) - begin;
-    idle_steps_ += flow.sla;
-    flow.sla_first = sla_time.size();
-    flow.sla = static_cast<Index>(count);
-    append(sla_time, changes.sla_time.subspan(begin, count));
-    append(sla_penalty, changes.sla_penalty.subspan(begin, count));
-  }
+  for (std::size_t k = 0; k < of_flows.size(); ++k) change(flows_[of_flows[k]], changes, k);
 }
 
 void FlowTable::end(std::size_t row, JobStage how, std::vector<Index>& touched) {

@@ -18,6 +18,26 @@ void check_counts(const char* field, std::span<const std::int64_t> values, std::
   }
 }
 
+// The steps of job j.
+void check_steps(std::size_t j, std::span<const double> time, std::span<const double> penalty) {
+  for (std::size_t k = 0; k < time.size(); ++k) {
+    if (!(std::fabs(time[k]) <= kLatestTime)) {
+      throw FieldError("sla", j, time[k],
+                       "a step's time must be finite, from -1e12 to 1e12 seconds");
+    }
+    if (!kWeightRange.holds(penalty[k])) {
+      throw FieldError("sla", j, penalty[k],
+                       "a step's penalty must be finite and at least 0: 0 or from 1e-12 to 1e12");
+    }
+    if (k > 0 && time[k] <= time[k - 1]) {
+      throw FieldError("sla", j, time[k], "the steps' times must increase");
+    }
+    if (k > 0 && penalty[k] < penalty[k - 1]) {
+      throw FieldError("sla", j, penalty[k], "penalties are cumulative and must not fall");
+    }
+  }
+}
+
 }  // namespace
 
 void validate_steps(std::size_t jobs, std::span<const std::int64_t> offset,
@@ -33,24 +53,9 @@ void validate_steps(std::size_t jobs, std::span<const std::int64_t> offset,
     if (offset[j + 1] < offset[j]) throw std::invalid_argument("sla offsets decrease");
   }
   for (std::size_t j = 0; j < jobs; ++j) {
-    for (auto k = static_cast<std::size_t>(offset[j]); k < static_cast<std::size_t>(offset[j + 1]);
-         ++k) {
-      const bool first = k == static_cast<std::size_t>(offset[j]);
-      if (!(std::fabs(time[k]) <= kLatestTime)) {
-        throw FieldError("sla", j, time[k],
-                         "a step's time must be finite, from -1e12 to 1e12 seconds");
-      }
-      if (!kWeightRange.holds(penalty[k])) {
-        throw FieldError("sla", j, penalty[k],
-                         "a step's penalty must be finite and at least 0: 0 or from 1e-12 to 1e12");
-      }
-      if (!first && time[k] <= time[k - 1]) {
-        throw FieldError("sla", j, time[k], "the steps' times must increase");
-      }
-      if (!first && penalty[k] < penalty[k - 1]) {
-        throw FieldError("sla", j, penalty[k], "penalties are cumulative and must not fall");
-      }
-    }
+    const auto first = static_cast<std::size_t>(offset[j]);
+    const auto count = static_cast<std::size_t>(offset[j + 1]) - first;
+    check_steps(j, time.subspan(first, count), penalty.subspan(first, count));
   }
 }
 

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "malleable/model/jobs.hpp"
+#include "malleable/model/tolerance.hpp"
 
 namespace malleable {
 
@@ -66,11 +67,6 @@ void check_needed_deadline(Kind kind, std::size_t row, double deadline);
 // Penalty of a job at an absolute completion time; non-decreasing, never NaN. Infinite from some
 // time on: a strict deadline.
 using CustomPenalty = double (*)(std::int64_t job, double completion);
-
-inline double tolerance(double at) {
-  const double size = std::fabs(at);
-  return 1e-9 * (size > 1.0 ? size : 1.0);
-}
 
 class Penalties {
  public:
@@ -147,6 +143,7 @@ class Penalties {
 
  private:
   void row(double at, double value, double slope);
+  void add_rows(Kind kind, const JobsView& jobs, std::size_t j, std::span<const double> size);
   double own(std::size_t j, double t) const {
     const double value = custom_(names_.empty() ? static_cast<std::int64_t>(j) : names_[j], t);
     return most_.empty() || value < most_[j] ? value : most_[j];
