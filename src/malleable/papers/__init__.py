@@ -39,6 +39,14 @@ class Experiment(NamedTuple):
     trace: bool = False
 
 
+def _asrpt(kind: str, setting: str) -> Experiment:
+    return Experiment("asrpt.figure", (kind, setting), 200, 20, f"{kind}, {setting}")
+
+
+def _adaptive(shows: str, metric: str, *workloads: int) -> Experiment:
+    return Experiment("adaptive.figure", (metric, *workloads), 30, 3, shows)
+
+
 FIGURES = {
     "flex-fig5": Experiment(
         "flex.figure5", (), 100, 10, "FIFO, FAIR, FLEX by slack, sizes, metrics"
@@ -49,41 +57,25 @@ FIGURES = {
         "flowflex.bounds", ("max",), 25, 5, "maxima over flows, best bound"
     ),
     "flowflex-fig12": Experiment("flowflex.figure12", (), 10, 3, "flows on a cluster"),
-    "overlap-fig7": Experiment(
-        "overlap.figure7", (), 30_000, 5_000, "ratio to the bound by load", "job", True
-    ),
-    "overlap-fig9": Experiment(
-        "overlap.figure9", (), 10_000_000, 500_000, "mean slowdown by size", "job"
-    ),
-    **{
-        f"asrpt-fig{number}": Experiment(
-            "asrpt.figure", (kind, setting), 200, 20, f"{kind}, {setting}"
-        )
-        for number, kind, setting in (
-            (5, "ratio", "exp-large"),
-            (6, "ratio", "exp-small"),
-            (7, "ratio", "uniform-large"),
-            (8, "ratio", "uniform-small"),
-            (9, "convergence", "uniform-small"),
-            (10, "distribution", "exp-large"),
-            (11, "distribution", "exp-small"),
-            (12, "distribution", "uniform-large"),
-            (13, "distribution", "uniform-small"),
-        )
-    },
-    **{
-        f"adaptive-{name}": Experiment("adaptive.figure", (metric, *workloads), 30, 3, shows)
-        for name, metric, workloads, shows in (
-            ("fig4", "dissatisfaction", (1,), "dissatisfaction of users, I/O workload"),
-            ("fig5", "dissatisfaction", (2,), "dissatisfaction of users, CPU workload"),
-            ("fig6", "dissatisfaction", (3,), "dissatisfaction of users, mixed workload"),
-            ("fig7", "mean_response", (1,), "mean completion time, I/O workload"),
-            ("fig8", "mean_response", (2,), "mean completion time, CPU workload"),
-            ("fig9", "mean_response", (3,), "mean completion time, mixed workload"),
-            ("table6", "user_fairness", (1, 2, 3), "distance from equal additional shares"),
-            ("table7", "locality", (1, 2, 3), "map tasks that run where their block is"),
-        )
-    },
+    "asrpt-fig5": _asrpt("ratio", "exp-large"),
+    "asrpt-fig6": _asrpt("ratio", "exp-small"),
+    "asrpt-fig7": _asrpt("ratio", "uniform-large"),
+    "asrpt-fig8": _asrpt("ratio", "uniform-small"),
+    "asrpt-fig9": _asrpt("convergence", "uniform-small"),
+    "asrpt-fig10": _asrpt("distribution", "exp-large"),
+    "asrpt-fig11": _asrpt("distribution", "exp-small"),
+    "asrpt-fig12": _asrpt("distribution", "uniform-large"),
+    "asrpt-fig13": _asrpt("distribution", "uniform-small"),
+    "overlap-fig7": Experiment("overlap.figure7", (), 30_000, 5_000, "ratio by load", "job", True),
+    "overlap-fig9": Experiment("overlap.figure9", (), 10**7, 500_000, "slowdown by size", "job"),
+    "adaptive-fig4": _adaptive("dissatisfaction of users, I/O workload", "dissatisfaction", 1),
+    "adaptive-fig5": _adaptive("dissatisfaction of users, CPU workload", "dissatisfaction", 2),
+    "adaptive-fig6": _adaptive("dissatisfaction of users, mixed jobs", "dissatisfaction", 3),
+    "adaptive-fig7": _adaptive("mean completion time [s], I/O workload", "mean_response", 1),
+    "adaptive-fig8": _adaptive("mean completion time [s], CPU workload", "mean_response", 2),
+    "adaptive-fig9": _adaptive("mean completion time [s], mixed jobs", "mean_response", 3),
+    "adaptive-table6": _adaptive("distance from equal additional shares", "user_fairness", 1, 2, 3),
+    "adaptive-table7": _adaptive("maps that run where their block is [%]", "locality", 1, 2, 3),
 }
 """What ``malleable reproduce`` knows: one row a figure."""
 

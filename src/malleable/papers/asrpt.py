@@ -149,12 +149,12 @@ def figure(run: Run, kind: str, setting: str) -> Figure:
             look = {"marker": "", "drawstyle": "steps-post"}
             drawn = [(policy, *curve.drawn(kind)) for policy, curve in own.items()]
             series = [Series(policy, y.tolist(), x.tolist(), look) for policy, x, y in drawn]
-            axes.append(Axes(scenario, xlabel, ylabel, series, options={"ylim": (0.0, None)}))
+            axes.append(Axes(scenario, xlabel, ylabel, series))
         else:
-            axes.append(picture(panel, ["ratio"], f"{ylabel}: mean, worst"))
+            axes.append(picture(panel, ["ratio"], "flow time / SRPT bound: mean, worst"))
     slots = _LONG if kind == "convergence" else SLOTS
     return run.figure(
-        f"{ylabel}, mean / worst",
+        f"flow time / SRPT bound, mean / worst{ylabel and ', ' + ylabel}",
         panels,
         claims=list(claims(curves)) if run.count else [],
         notes=["The paper prints no numbers for this figure.", *_ours(curves)],
@@ -187,7 +187,7 @@ def _ratio_claims(curves: Curves) -> Iterator[Claim]:
         less = 100 * (1 - mean["asrpt"] / mean[rival])
         what = f"{mean['asrpt']:.3f} against {mean[rival]:.3f} of {rival}, {less:.1f} % less"
         verdict = judged(margins, len(own))
-        yield Claim(f"{text}, {scenario}", "", what, "by a tenth or more", verdict)
+        yield Claim(f"{text}, {scenario}", "", "by a tenth or more", what, verdict)
     ours = curves["preemptive"]["asrpt"]
     worst, tight, count = float(ours.ratio.max()), float(ours.tight.max()), len(ours.ratio)
     never = int(np.sum(ours.ratio <= curves["preemptive"]["dsrpt"].ratio))
@@ -202,7 +202,7 @@ def _ratio_claims(curves: Curves) -> Iterator[Claim]:
         (f"in {never} of {counted(count, 'simulation')}", never == count),
     )
     for text, (what, holds) in zip(texts, found, strict=True):
-        yield Claim(text, "", what, "in all simulations", observed(holds))
+        yield Claim(text, "", "in all simulations", what, observed(holds))
 
 
 def _convergence_claims(curves: Curves) -> Iterator[Claim]:
@@ -218,7 +218,7 @@ def _convergence_claims(curves: Curves) -> Iterator[Claim]:
             )
             criterion = "it moves by less than a tenth over the second half"
             name = f"{policy.upper()} {text}, {scenario}"
-            yield Claim(name, "", found, criterion, judged(margins, len(early)))
+            yield Claim(name, "", criterion, found, judged(margins, len(early)))
 
 
 def _distribution_claims(curves: Curves) -> Iterator[Claim]:
@@ -230,15 +230,15 @@ def _distribution_claims(curves: Curves) -> Iterator[Claim]:
         asrpt, fifo, fair, lrpt = (by[policy].tail for policy in _PAPERS)
         margins = (paired((1.0, other), (-1.0, asrpt)) for other in (fifo, fair))
         verdict, criterion = judged(margins, len(asrpt)), "its 99th percentile is at most theirs"
-        yield Claim(f"{light}, {scenario}", "", ours, criterion, verdict)
+        yield Claim(f"{light}, {scenario}", "", criterion, ours, verdict)
         margins = (paired((1.0, lrpt), (-1.0, other)) for other in (asrpt, fifo, fair))
         verdict, criterion = judged(margins, len(asrpt), strict=True), "the largest 99th percentile"
-        yield Claim(f"{long}, {scenario}", "", ours, criterion, verdict)
+        yield Claim(f"{long}, {scenario}", "", criterion, ours, verdict)
 
 
 # Where a table samples its curves, their axes, and the claims.
 _KINDS: dict[str, tuple[tuple[int, ...], str, str, Callable[[Curves], Iterator[Claim]]]] = {
-    "ratio": ((), "", "flow time / SRPT bound", _ratio_claims),
+    "ratio": ((), "", "", _ratio_claims),
     "convergence": (_TIMES, "slot", "flow time so far / SRPT bound", _convergence_claims),
     "distribution": (_FLOWS, "flow time [slots]", "share of jobs", _distribution_claims),
 }

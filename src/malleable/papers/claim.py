@@ -68,17 +68,17 @@ class Claim(NamedTuple):
         In the paper's words, or in ours.
     paper : str
         What the paper prints, where that is not the claim itself.
-    ours : str
-        What was observed, with its interval where it has one.
     criterion : str
         When it holds, where the paper gives no number.
+    ours : str
+        What was observed, with its interval where it has one.
     verdict : Verdict
     """
 
     claim: str
     paper: str
-    ours: str
     criterion: str
+    ours: str
     verdict: Verdict
 
     def as_dict(self) -> dict[str, Any]:

@@ -101,14 +101,10 @@ class Axes(NamedTuple):
     options: Mapping[str, Any] = {}
 
     @property
-    def bars(self) -> int:
-        """Series without places of their own."""
-        return sum(own.x is None for own in self.series)
-
-    @property
     def width(self) -> float:
         """Inches."""
-        return max(4.5, 1.5 + 0.22 * self.bars * len(self.groups))
+        bars = sum(own.x is None for own in self.series)
+        return max(4.5, 1.5 + 0.22 * bars * len(self.groups))
 
 
 def picture(
@@ -316,40 +312,36 @@ def bar_place(group: int, bar: int, bars: int) -> float:
 
 
 def _draw(axes: Any, what: Axes) -> Any:
-    bar = 0
+    bars = [own for own in what.series if own.x is None]
+    for k, own in enumerate(bars):
+        x = [bar_place(group, k, len(bars)) for group in range(len(what.groups))]
+        mean, error, worst = _values(own.y)
+        look = {"error_kw": {"elinewidth": 1.0, "ecolor": "0.4"}, "label": own.label, **own.look}
+        axes.bar(x, mean, _WIDTH / len(bars), yerr=error, capsize=2, **look)
+        axes.plot(x, worst, "k_", markersize=9)
     for own in what.series:
-        pairs = [each if isinstance(each, tuple) else (each, math.nan) for each in own.y]
-        mean, second = [float(first) for first, _ in pairs], [other for _, other in pairs]
-        ranges = any(isinstance(each, Range) for each in own.y)
-        error = (
-            None
-            if ranges or all(map(math.isnan, second))
-            else [0.0 if math.isnan(half) else half for half in second]
-        )
-        if own.x is None:
-            x = [bar_place(group, bar, what.bars) for group in range(len(mean))]
-            drawn = axes.bar(
-                x, mean, _WIDTH / what.bars, yerr=error, capsize=2, label=own.label, **own.look
-            )
-            worst = "k_"
-            bar += 1
-        else:
-            x = list(own.x)
+        if own.x is not None:
+            x, (mean, error, worst) = list(own.x), _values(own.y)
             look = {"marker": "o", "markersize": 3.5, "linewidth": 1.2, **own.look}
-            drawn = axes.errorbar(x, mean, yerr=error, capsize=2, label=own.label, **look)[0]
-            worst = "^--"
-        if ranges:
-            color = {} if own.x is None else {"color": drawn.get_color()}
-            axes.plot(
-                x, second, worst, markersize=9 if own.x is None else 4, linewidth=1.0, **color
-            )
+            line = axes.errorbar(x, mean, yerr=error, capsize=2, label=own.label, **look)[0]
+            axes.plot(x, worst, "^--", markersize=4, linewidth=1.0, color=line.get_color())
     if what.groups:
-        long = sum(map(len, what.groups)) > 12 * what.width
-        turned = {"rotation": 25, "ha": "right"} if long else {}
-        axes.set_xticks(range(len(what.groups)), what.groups, fontsize=8, **turned)
+        turn = {"rotation": 25, "ha": "right"} if len("".join(what.groups)) > 8 * what.width else {}
+        axes.set_xticks(range(len(what.groups)), what.groups, fontsize=8, **turn)
     axes.set(xlabel=what.xlabel, ylabel=what.ylabel, **what.options)
     axes.set_title(what.title, loc="left", fontsize=9)
     axes.grid(axis="y", linewidth=0.3)
     if len(what.series) > 1:
-        axes.legend(fontsize=7, frameon=False)
+        beside = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)} if bars else {}
+        axes.legend(fontsize=7, frameon=False, **beside)
     return axes
+
+
+def _values(y: Iterable[Any]) -> tuple[Any, Any, Any]:
+    """Means, half widths (None: there are none), and the worst (NaN: there is none)."""
+    values = list(y)
+    pairs = [each if isinstance(each, tuple) else (each, math.nan) for each in values]
+    mean, second = np.array(pairs, dtype=np.float64).reshape(-1, 2).T
+    if any(isinstance(each, Range) for each in values):
+        return mean, None, second
+    return mean, None if np.isnan(second).all() else second, np.full(len(mean), math.nan)

@@ -26,7 +26,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import pairwise
+from itertools import groupby, pairwise, permutations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -213,23 +213,21 @@ def figure5(run: Run) -> Figure:
 
 def claims5(points: Sequence[Point]) -> Iterator[Claim]:
     """What section 4.1 says in print, where the points are there."""
-    known = [point for point in points if point.ratios["flex"]]
-    slack, small, metric, larger = (
-        [point for point in known if point.panel == name] for name in _PANELS
-    )
+    known: dict[str, list[Point]] = {name: [] for name in _PANELS}
+    for point in points:
+        if point.ratios["flex"]:
+            known[point.panel].append(point)
+    slack, small, metric, larger = known.values()
     for base in (point for point in slack if point.slack == 0.75):
         yield from _base_case(base)
-    if len(slack) > 1:
-        yield from _slack(slack)
-    if len(small) > 1:
-        yield from _small_jobs(small)
+    yield from _slack(slack) if len(slack) > 1 else ()
+    yield from _small_jobs(small) if len(small) > 1 else ()
     praised = [point for point in metric if point.metric.name in PRAISED]
     name = f"FLEX does very well on {len(praised)} named metrics"
     yield from _clearly_better(praised, name, "very well compared to the others")
-    for jobs in sorted({point.jobs for point in larger}):
-        own = [point for point in larger if point.jobs == jobs]
+    for jobs, own in groupby(larger, key=lambda point: point.jobs):
         name = f"much larger experiments, {jobs:,} jobs"
-        yield from _clearly_better(own, name, "conclusions remain intact")
+        yield from _clearly_better(list(own), name, "conclusions remain intact")
 
 
 def _judged(points: Sequence[Point], margins: Iterable[Interval]) -> Verdict:
@@ -240,29 +238,24 @@ def _mean(point: Point, series: str) -> float:
     return float(np.mean(point.ratios[series]))
 
 
-def _worst(points: Sequence[Point], series: str = "flex") -> tuple[str, str, Verdict]:
-    """What was found of the worst ratio, and whether it is as good as the optimum's."""
-    worst = max(max(point.ratios[series]) for point in points)
-    return f"{100 * worst:.2f} %", "below 100.1 %", observed(worst < 1.001)
-
-
 def _base_case(base: Point) -> Iterator[Claim]:
     for series, printed in PRINTED.items():
         ratios = base.ratios[series]
         found = interval(ratios), Interval(max(ratios), 0.0)
         kinds = zip(("average", "worst"), printed, found, _NEAR, strict=True)
         for kind, paper, ours, near in kinds:
-            margins = between(paper * (1.0 - near), ours, paper * (1.0 + near))
-            yield Claim(
-                f"base case: {series.upper()}, {kind}",
-                f"{100 * paper:.0f} %",
-                shown(ours if ours.half else ours.mean, ".1%"),
-                f"within {100 * near:.0f} % of it",
-                judged(margins, len(ratios)),
-            )
+            name = f"base case: {series.upper()}, {kind}"
+            words = name, f"{100 * paper:.0f} %", f"within {100 * near:.0f} % of it"
+            verdict = judged(between(paper * (1.0 - near), ours, paper * (1.0 + near)), len(ratios))
+            yield Claim(*words, shown(ours if ours.half else ours.mean, ".1%"), verdict)
     for series, name in (("flex", "FLEX"), ("flex-orders", "FLEX, fixed orders only")):
-        less = "less than .1 % higher"
-        yield Claim(f"base case: {name}, worst", less, *_worst([base], series))
+        yield _optimal([base], series, f"base case: {name}, worst", "less than .1 % higher")
+
+
+def _optimal(points: Sequence[Point], series: str, name: str, paper: str) -> Claim:
+    """Whether the worst ratio is as good as the optimum's."""
+    worst = max(max(point.ratios[series]) for point in points)
+    return Claim(name, paper, "below 100.1 %", f"{100 * worst:.2f} %", observed(worst < 1.001))
 
 
 def _above(high: Point, low: Point, series: str, factor: float = 1.0) -> Interval:
@@ -275,85 +268,69 @@ def _averages(points: Sequence[Point], series: str) -> str:
     return f"average {100 * min(values):.1f} % to {100 * max(values):.1f} %"
 
 
+# What section 4.1 claims, says, and when that holds here.
+_RISES = "curves increase", "average never falls from one slack to the next"
+_ROBUST = (
+    "FIFO is not robust, FAIR is",
+    "worst far from average, close to it",
+    "FIFO's least distance above FAIR's largest",
+)
+_POOREST = "FIFO is poorest at about 80 % small jobs", "80 %", "70 to 90 %"
+_BEST = (
+    "FIFO is at its best with jobs of one kind",
+    "at both ends",
+    "0 % (100 % is the same as 0 %)",
+)
+_FLAT = "FAIR is flat", "basically flat", "largest at most 10 % above least"
+_HALF = "FAIR is about 50 % above FLEX throughout", "about 50 %", "40 to 60 %"
+_OVERLAY = "FLEX is very close to the optimum at every slack", "curves overlay 1.0"
+
+
 def _slack(points: Sequence[Point]) -> Iterator[Claim]:
     for series in ("fifo", "fair"):
-        yield Claim(
-            f"{series.upper()} increases with slack",
-            "curves increase",
-            _averages(points, series),
-            "average never falls from one slack to the next",
-            _judged(points, (_above(b, a, series) for a, b in pairwise(points))),
-        )
-    name, overlay = "FLEX is very close to the optimum at every slack", "curves overlay 1.0"
-    yield Claim(name, overlay, *_worst(points))
+        verdict = _judged(points, (_above(b, a, series) for a, b in pairwise(points)))
+        name, paper, criterion = f"{series.upper()} increases with slack", *_RISES
+        yield Claim(name, paper, criterion, _averages(points, series), verdict)
+    yield _optimal(points, "flex", *_OVERLAY)
     fifo, fair = (
         [max(point.ratios[series]) / _mean(point, series) - 1.0 for point in points]
         for series in ("fifo", "fair")
     )
-    yield Claim(
-        "FIFO is not robust, FAIR is",
-        "worst far from average, close to it",
-        f"worst above average by at least {100 * min(fifo):.0f} % and at most {100 * max(fair):.0f} %",
-        "FIFO's least distance above FAIR's largest",
-        observed(min(fifo) > max(fair)),
-    )
+    apart = f"at least {100 * min(fifo):.0f} % and at most {100 * max(fair):.0f} %"
+    yield Claim(*_ROBUST, f"worst above average by {apart}", observed(min(fifo) > max(fair)))
 
 
 def _small_jobs(points: Sequence[Point]) -> Iterator[Claim]:
     by_fifo = sorted(points, key=lambda point: _mean(point, "fifo"))
+    least, most = (f"{100 * by_fifo[end].small:.0f} %" for end in (0, -1))
     around = [point for point in by_fifo if 0.65 < point.small < 0.95]
     apart = [point for point in points if point not in around]
     poorest = (_above(around[-1], other, "fifo") for other in apart)
-    yield Claim(
-        "FIFO is poorest at about 80 % small jobs",
-        "80 %",
-        f"{100 * by_fifo[-1].small:.0f} %",
-        "70 to 90 %",
-        _judged(points, poorest) if around else observed(False),
-    )
+    yield Claim(*_POOREST, most, _judged(points, poorest) if around else observed(False))
     first, *others = points
     best = _judged(points, (_above(other, first, "fifo") for other in others))
-    yield Claim(
-        "FIFO is at its best with jobs of one kind",
-        "at both ends",
-        f"{100 * by_fifo[0].small:.0f} %",
-        "0 % (100 % is the same as 0 %)",
-        best if first.small == 0.0 else observed(False),
-    )
-    pairs = ((a, b) for a in points for b in points if a is not b)
-    yield Claim(
-        "FAIR is flat",
-        "basically flat",
-        _averages(points, "fair"),
-        "largest at most 10 % above least",
-        _judged(points, (_above(a, b, "fair", 1.1) for a, b in pairs)),
-    )
+    yield Claim(*_BEST, least, best if first.small == 0.0 else observed(False))
+    flat = (_above(a, b, "fair", 1.1) for a, b in permutations(points, 2))
+    yield Claim(*_FLAT, _averages(points, "fair"), _judged(points, flat))
     over = [100 * _mean(point, "fair") / _mean(point, "flex") - 100 for point in points]
     bands = (
         paired((sign, point.ratios["fair"]), (-sign * factor, point.ratios["flex"]))
         for point in points
         for sign, factor in ((1.0, 1.4), (-1.0, 1.6))
     )
-    yield Claim(
-        "FAIR is about 50 % above FLEX throughout",
-        "about 50 %",
-        f"{min(over):.0f} to {max(over):.0f} %",
-        "40 to 60 %",
-        _judged(points, bands),
-    )
+    yield Claim(*_HALF, f"{min(over):.0f} to {max(over):.0f} %", _judged(points, bands))
 
 
 def _clearly_better(points: Sequence[Point], claim: str, paper: str) -> Iterator[Claim]:
     """How far FIFO and FAIR are above FLEX on these points at least."""
-    rivals = [
-        (point.ratios[series], point.ratios["flex"]) for point in points for series in PRINTED
-    ]
+    flex = [(point, point.ratios["flex"]) for point in points]
+    rivals = [(point.ratios[series], own) for point, own in flex for series in PRINTED]
     if rivals:
-        least = min(np.mean(rival) / np.mean(flex) for rival, flex in rivals)
-        margins = (paired((1.0, rival), (-_CLEARLY, flex)) for rival, flex in rivals)
+        least = min(np.mean(rival) / np.mean(own) for rival, own in rivals)
+        margins = (paired((1.0, rival), (-_CLEARLY, own)) for rival, own in rivals)
         ours = f"FIFO and FAIR at least {least:.2f} times FLEX"
         criterion = f"average at least {_CLEARLY} times"
-        yield Claim(claim, paper, ours, criterion, _judged(points, margins))
+        yield Claim(claim, paper, criterion, ours, _judged(points, margins))
 
 
 # Figure 6 -------------------------------------------------------------------------------------------
@@ -510,4 +487,4 @@ def _claims6(count: int, rows: dict[str, list[dict[str, Any]]]) -> Iterator[Clai
     }
     for text, (own, criterion, margins) in found.items():
         ours = ", ".join(shown(each, ".1f" if margins is falls else ".1%") for each in own)
-        yield Claim(f'"{text}"', "", ours, criterion, judged(margins, count))
+        yield Claim(f'"{text}"', "", criterion, ours, judged(margins, count))

@@ -148,18 +148,12 @@ def figure12_of(run: Run, gains: dict[str, list[dict[str, Any]]]) -> Figure:
     """The figure with these rows, and what section 6 says of these experiments, metric by metric."""
     columns = {"metric": "", **dict.fromkeys(RIVALS, ".1%")}
     panels = [Panel(arrivals, columns, rows) for arrivals, rows in gains.items() if rows]
-    claims = [
-        Claim(
-            f'"superiority of FlowFlex" to {rival.upper()}, {row["metric"]}, {panel.name}',
-            "",
-            shown(row[rival], ".1%"),
-            "lower in the mean",
-            judged([row[rival]], run.count, strict=True),
-        )
-        for panel in panels
-        for row in panel.rows
-        for rival in RIVALS
-    ]
+    cases = [(panel.name, row, rival) for panel in panels for row in panel.rows for rival in RIVALS]
+    claims = []
+    for name, row, rival in cases:
+        text = f'"superiority of FlowFlex" to {rival.upper()}, {row["metric"]}, {name}'
+        verdict = judged([row[rival]], run.count, strict=True)
+        claims.append(Claim(text, "", "lower in the mean", shown(row[rival], ".1%"), verdict))
     axes = [picture(panel, RIVALS, "FlowFlex lower by part") for panel in panels]
     what = "by what part FlowFlex is lower, 95 % intervals"
     return run.figure(what, panels, claims=claims, axes=[axes])

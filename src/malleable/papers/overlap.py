@@ -111,13 +111,10 @@ def figure7(run: Run) -> Figure:
 def _claims7(panels: list[Panel]) -> Iterator[Claim]:
     for panel in panels:
         gains = [row["k-lps"] / row[own] for row in panel.rows for own in _POLICIES[1:3]]
-        yield Claim(
-            f"MaxSRPT and SplitSRPT against k-LPS, {panel.name}",
-            '"perform much better than the k-LPS policy"',
-            f"k-LPS needs {min(gains):.3g} to {max(gains):.3g} times as long",
-            "better at every load",
-            observed(min(gains) > 1.0),
-        )
+        name = f"MaxSRPT and SplitSRPT against k-LPS, {panel.name}"
+        words = name, '"perform much better than the k-LPS policy"', "better at every load"
+        ours = f"k-LPS needs {min(gains):.3g} to {max(gains):.3g} times as long"
+        yield Claim(*words, ours, observed(min(gains) > 1.0))
     quotes = (
         ("split-srpt", "max-srpt", '"SplitSRPT outperforms MaxSRPT when the load is high"'),
         ("max-srpt", "split-srpt", '"MaxSRPT now has better performance than SplitSRPT"'),
@@ -125,9 +122,9 @@ def _claims7(panels: list[Panel]) -> Iterator[Claim]:
     for panel, (better, other, quote) in zip(panels, quotes, strict=True):
         top = panel.rows[-1]
         where = f"at load {top['load']}"
-        found = f"{top[better]:.3f} and {top[other]:.3f} {where}"
-        name = f"{better} against {other}, {panel.name}"
-        yield Claim(name, quote, found, f"better {where}", observed(top[better] < top[other]))
+        words = f"{better} against {other}, {panel.name}", quote, f"better {where}"
+        ours = f"{top[better]:.3f} and {top[other]:.3f} {where}"
+        yield Claim(*words, ours, observed(top[better] < top[other]))
 
 
 def _streamed(run: Run, load: float, policy: str) -> tuple[dict[str, Any], Any]:
@@ -180,16 +177,18 @@ def _buckets(load: float, slowdown: dict[str, Any]) -> Axes:
 def _claims9(points: list[dict[str, Any]]) -> Iterator[Claim]:
     for point in points:
         load, policy, mean = point["load"], point["policy"], point["mean_response"]
-        printed = PRINTED[load].get(policy)
-        if printed is not None:
-            near = _NEAR[load].get(policy, _NEAR_ELSE)
-            yield Claim(
-                f"mean response of {policy} at load {load}",
-                f"{printed:.2f}",
-                f"{mean:.3f}",
-                f"within {100 * near:.0f} %",
-                observed(abs(mean / printed - 1.0) <= near),
-            )
+        if policy in PRINTED[load]:
+            printed, near = PRINTED[load][policy], _NEAR[load].get(policy, _NEAR_ELSE)
+            name = f"mean response of {policy} at load {load}"
+            words = name, f"{printed:.2f}", f"within {100 * near:.0f} %"
+            yield Claim(*words, f"{mean:.3f}", observed(abs(mean / printed - 1.0) <= near))
+
+
+_BETTER = '"all job sizes have better expected performance ... than they do under k-LPS"'
+_FAIRER = (
+    '"slowdowns for small jobs under SplitSRPT are bigger ... for big jobs ... smaller"',
+    "larger in the first bucket, smaller from 50 s to 100 s",
+)
 
 
 def _fairness(slowdown: dict[float, dict[str, Any]]) -> Iterator[Claim]:
@@ -198,15 +197,12 @@ def _fairness(slowdown: dict[float, dict[str, Any]]) -> Iterator[Claim]:
         if not seen.any():
             continue
         means = {policy: own["mean"][seen] for policy, own in by.items()}
+        buckets, criterion = counted(int(seen.sum()), "bucket"), f"all buckets with {_FEWEST} jobs"
         for policy in ("max-srpt", "split-srpt"):
             part = float((means[policy] < means["k-lps"]).mean())
-            yield Claim(
-                f"slowdown of {policy} at load {load}",
-                '"all job sizes have better expected performance ... than they do under k-LPS"',
-                f"below k-LPS in {100 * part:.0f} % of {counted(int(seen.sum()), 'bucket')}",
-                f"all buckets with {_FEWEST} jobs",
-                observed(part == 1.0),
-            )
+            words = f"slowdown of {policy} at load {load}", _BETTER, criterion
+            ours = f"below k-LPS in {100 * part:.0f} % of {buckets}"
+            yield Claim(*words, ours, observed(part == 1.0))
         if min(own["jobs"][_BUCKETS // 2 :].sum() for own in by.values()) < _FEWEST:
             continue
         small, large = [], []
@@ -214,11 +210,7 @@ def _fairness(slowdown: dict[float, dict[str, Any]]) -> Iterator[Claim]:
             count, mean = (by[policy][part][_BUCKETS // 2 :] for part in ("jobs", "mean"))
             small.append(means[policy][0])
             large.append(float(np.nansum(count * mean) / count.sum()))
-        yield Claim(
-            f"SplitSRPT fairer than MaxSRPT at load {load}",
-            '"slowdowns for small jobs under SplitSRPT are bigger ... for big jobs ... smaller"',
-            "first bucket {:.3g} and {:.3g}, ".format(*small)
-            + "sizes of 50 s to 100 s {:.3g} and {:.3g}".format(*large),
-            "larger in the first bucket, smaller from 50 s to 100 s",
-            observed(small[0] > small[1] and large[0] < large[1]),
-        )
+        ours = "first bucket {:.3g} and {:.3g}, sizes of 50 s to 100 s {:.3g} and {:.3g}"
+        verdict = observed(small[0] > small[1] and large[0] < large[1])
+        name = f"SplitSRPT fairer than MaxSRPT at load {load}"
+        yield Claim(name, *_FAIRER, ours.format(*small, *large), verdict)
