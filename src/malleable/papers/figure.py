@@ -318,13 +318,15 @@ def _draw(axes: Any, what: Axes) -> Any:
         mean, error, worst = _values(own.y)
         look = {"error_kw": {"elinewidth": 1.0, "ecolor": "0.4"}, "label": own.label, **own.look}
         axes.bar(x, mean, _WIDTH / len(bars), yerr=error, capsize=2, **look)
-        axes.plot(x, worst, "k_", markersize=9)
+        if worst is not None:
+            axes.plot(x, worst, "k_", markersize=9)
     for own in what.series:
         if own.x is not None:
             x, (mean, error, worst) = list(own.x), _values(own.y)
             look = {"marker": "o", "markersize": 3.5, "linewidth": 1.2, **own.look}
             line = axes.errorbar(x, mean, yerr=error, capsize=2, label=own.label, **look)[0]
-            axes.plot(x, worst, "^--", markersize=4, linewidth=1.0, color=line.get_color())
+            if worst is not None:
+                axes.plot(x, worst, "^--", markersize=4, linewidth=1.0, color=line.get_color())
     if what.groups:
         turn = {"rotation": 25, "ha": "right"} if len("".join(what.groups)) > 8 * what.width else {}
         axes.set_xticks(range(len(what.groups)), what.groups, fontsize=8, **turn)
@@ -338,10 +340,10 @@ def _draw(axes: Any, what: Axes) -> Any:
 
 
 def _values(y: Iterable[Any]) -> tuple[Any, Any, Any]:
-    """Means, half widths (None: there are none), and the worst (NaN: there is none)."""
+    """Means, half widths, and the worst; None: there are none."""
     values = list(y)
     pairs = [each if isinstance(each, tuple) else (each, math.nan) for each in values]
     mean, second = np.array(pairs, dtype=np.float64).reshape(-1, 2).T
     if any(isinstance(each, Range) for each in values):
         return mean, None, second
-    return mean, None if np.isnan(second).all() else second, np.full(len(mean), math.nan)
+    return mean, None if np.isnan(second).all() else second, None
