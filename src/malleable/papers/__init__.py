@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -80,16 +79,7 @@ FIGURES = {
 """What ``malleable reproduce`` knows: one row a figure."""
 
 
-def reproduce(
-    name: str,
-    count: int | None = None,
-    *,
-    seed: int = 0,
-    quick: bool = False,
-    trace: Any = None,
-    executor: Any = None,
-    progress: Callable[[str, int], object] = lambda label, total: None,
-) -> Figure:
+def reproduce(name: str, count: int | None = None, *, seed: int = 0, **options: Any) -> Figure:
     """Run the experiments of a figure; Ctrl-C keeps what is finished.
 
     Parameters
@@ -100,14 +90,8 @@ def reproduce(
         Simulations a point, or jobs; the usual number, or with ``quick`` a small one.
     seed : int
         Of the first simulation.
-    quick : bool
-        Without the largest experiments.
-    trace : MapShuffleJobs, optional
-        Jobs to take instead of generated ones.
-    executor : concurrent.futures.Executor, optional
-        Where replications run.
-    progress : callable
-        Called with (label, all steps) after each step.
+    **options
+        ``quick``, ``trace``, ``executor`` and ``progress`` of `Run`.
 
     Raises
     ------
@@ -118,17 +102,15 @@ def reproduce(
 
     experiment = FIGURES[name]
     if count is None:
-        count = experiment.quick if quick else experiment.usual
+        count = experiment.quick if options.get("quick") else experiment.usual
     least = 2 if experiment.unit == "job" else 1
     for option, value, low in ((experiment.unit + "s", count, least), ("seed", seed, 0)):
         if value < low:
             raise ValueError(f"--{option} {value}: must be at least {low}")
-    if trace is not None and not experiment.trace:
+    if options.get("trace") is not None and not experiment.trace:
         raise ValueError(f"--trace: {name} takes no trace")
     file, function = experiment.place.split(".")
-    run = Run(
-        name, experiment.shows, count, seed, quick, trace, executor, progress, experiment.unit
-    )
+    run = Run(name, experiment.shows, count, seed, unit=experiment.unit, **options)
     found: Figure = getattr(import_module(f"{__name__}.{file}"), function)(
         run, *experiment.arguments
     )

@@ -448,42 +448,34 @@ def _claims6(count: int, rows: dict[str, list[dict[str, Any]]]) -> Iterator[Clai
     def half(own: Interval) -> Found:
         return [own], "40 to 55 %", between(0.4, own, 0.55)
 
-    def below_half(own: dict[float, Interval], small: float, large: float) -> Found:
+    def halved(own: dict[float, Interval], small: float, large: float) -> Found:
         criterion = f"gain at {small:g} below half of that at {large:g}"
         pair = own[small], own[large]
         return pair, criterion, [margin(0.0, (0.5, pair[1]), (-1.0, pair[0]))]
 
-    def never_below(least: float, own: Sequence[Interval]) -> Found:
-        criterion = f"a gain of at least {100 * least:.0f} % everywhere"
-        return [min(own)], criterion, [margin(-least, (1.0, each)) for each in own]
+    def at_least(low: float, own: Sequence[Interval]) -> Found:
+        criterion = f"a gain of at least {100 * low:.0f} % everywhere"
+        return [min(own)], criterion, [margin(-low, (1.0, each)) for each in own]
 
     rises = [margin(0.01, (1.0, b), (-1.0, a)) for a, b in pairwise(slack.values())]
-    together, apart = by["lambda"][0.0], by["lambda"][2.0]
-    falls = [margin(0.0, (1.0, together[own]), (-1.0, apart[own])) for own in ("fair", "flex")]
+    steady = slack.values(), "the gain falls by 1 % at most from point to point", rises
+    at, later = by["lambda"][0.0], by["lambda"][2.0]
+    falls = [margin(0.0, (1.0, at[own]), (-1.0, later[own])) for own in ("fair", "flex")]
+    means = [own[name] for name in ("fair", "flex") for own in (at, later)]
+    spread = means, "lambda 2 against 0 [min]", falls
     little = between(-0.1, arrivals[4.0], 0.1)
+    more = list(jobs.values())
     found: dict[str, Found] = {
-        "When slack is small, flex does not do much better than fair": below_half(
-            slack, 0.15, 0.95
-        ),
-        "significantly better as slack is increased": (
-            slack.values(),
-            "the gain falls by 1 % at most from point to point",
-            rises,
-        ),
+        "When slack is small, flex does not do much better than fair": halved(slack, 0.15, 0.95),
+        "significantly better as slack is increased": steady,
         "outperforming fair by almost 50% when slack is large": half(slack[0.95]),
-        "both flex and fair perform better as the inter-arrival time is increased": (
-            [own[name] for name in ("fair", "flex") for own in (together, apart)],
-            "lambda 2 against 0 [min]",
-            falls,
-        ),
+        "both flex and fair perform better as the inter-arrival time is increased": spread,
         "almost 50% when lambda = 0": half(arrivals[0.0]),
         "lambda > 3: very little difference": ([arrivals[4.0]], "at 4 below 10 %", little),
         "as low as 50% better in some cases (sigma = 1)": half(sizes[1.0]),
-        "for larger values of sigma (> 3) ... flex is not much better": below_half(sizes, 4.0, 1.0),
-        "no worse than fair even in these cases": never_below(-0.01, every),
-        "20 and 40 jobs ... continues to outperform fair by almost 20%": never_below(
-            0.15, list(jobs.values())
-        ),
+        "for larger values of sigma (> 3) ... flex is not much better": halved(sizes, 4.0, 1.0),
+        "no worse than fair even in these cases": at_least(-0.01, every),
+        "20 and 40 jobs ... continues to outperform fair by almost 20%": at_least(0.15, more),
     }
     for text, (own, criterion, margins) in found.items():
         ours = ", ".join(shown(each, ".1f" if margins is falls else ".1%") for each in own)
