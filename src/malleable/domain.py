@@ -29,33 +29,6 @@ import numpy.typing as npt
 
 from malleable import _core
 
-__all__ = [
-    "ALL_SLOTS",
-    "BYTES",
-    "LATEST_TIME",
-    "LEFT",
-    "MOST_SLOTS",
-    "RATE",
-    "TOTAL",
-    "WEIGHT",
-    "WORK",
-    "Table",
-    "as_number",
-    "as_numbers",
-    "check_amount",
-    "check_count",
-    "check_moments",
-    "check_slots",
-    "check_time",
-    "check_whole",
-    "checked_choice",
-    "checked_positive",
-    "floats",
-    "into_range",
-    "no_mask",
-    "shown",
-]
-
 ALL_SLOTS: int = _core.ALL_SLOTS
 """``max_slots`` of a job that may use every slot there is."""
 MOST_SLOTS: int = _core.MOST_SLOTS

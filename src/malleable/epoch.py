@@ -11,8 +11,6 @@ from malleable import _core, views
 from malleable.jobs.table import Integers
 from malleable.values import by_value
 
-__all__ = ["BaseDecision", "ExplainedDecision"]
-
 
 @by_value()
 class BaseDecision:
@@ -31,6 +29,7 @@ class BaseDecision:
     """
 
     __slots__ = ("changed", "ids", "now", "slots")
+    kinds: ClassVar[tuple[str, ...]] = ("slot",)
 
     def __init__(
         self, now: float, ids: Integers, slots: Integers, changed: npt.NDArray[np.bool_]
@@ -56,7 +55,6 @@ class ExplainedDecision(BaseDecision):
     """A decision that knows of each job what bound its slots."""
 
     __slots__ = ("_bound",)
-    _kinds: ClassVar[tuple[str, ...]] = ("slot",)
 
     def __init__(
         self,
@@ -71,14 +69,14 @@ class ExplainedDecision(BaseDecision):
 
     def explain(self) -> list[str]:
         """One line per job, in the order of `ids`: its slots, and what bound them. O(n)."""
-        shape = (len(self.ids), len(self._kinds))
+        shape = (len(self.ids), len(self.kinds))
         slots: Any = self.slots.reshape(shape).tolist()
         bound: Any = self._bound.reshape(shape).tolist()
         lines = []
         for job, counts, codes in zip(self.ids.tolist(), slots, bound, strict=True):
             parts = [
                 f"{views.counted(count, kind)} ({_core.BOUNDS[code]})"
-                for count, kind, code in zip(counts, self._kinds, codes, strict=True)
+                for count, kind, code in zip(counts, self.kinds, codes, strict=True)
             ]
             lines.append(f"job {job}: {', '.join(parts)}")
         return lines

@@ -11,8 +11,6 @@ from malleable.jobs.table import Floats
 from malleable.slotted.table import checked_estimates
 from malleable.tandem.table import MapShuffleJobs
 
-__all__ = ["UNDERESTIMATES", "error_sigma", "lognormal_errors", "phase_estimates"]
-
 UNDERESTIMATES = ("first", "bounce")
 """What a job shows that has done more than its estimate: nothing left, or what it has overrun."""
 

@@ -16,8 +16,6 @@ from malleable import _core
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["Kept", "by_value", "in_turn", "same"]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 Class = TypeVar("Class", bound=type)

@@ -17,7 +17,7 @@ from malleable.papers.asrpt_figures import (
 from malleable.slotted import simulate as slotted
 from malleable.slotted.generate import section7
 from malleable.view.drawing import image_bytes
-from malleable.view.slotted_views import draw_ratio_over_time, draw_slowdown_by_work
+from malleable.view.simulation_pictures import draw_ratio_over_time, draw_slowdown
 
 
 def test_ratios_are_those_of_simulations():
@@ -113,14 +113,14 @@ def test_curves_of_a_simulation(tmp_path):
     jobs = section7("uniform-small", slots=40, rng=1)
     result = mb.simulate(jobs, "slotted", ["asrpt", "fifo"])
     paths = [tmp_path / name for name in ("slowdown.png", "ratio.png", "cdf.png")]
-    draw_slowdown_by_work(result, paths[0])
-    draw_ratio_over_time(result, jobs, 100, paths[1])
+    draw_slowdown(result, paths[0])
+    draw_ratio_over_time(result, paths[1], jobs=jobs, machines=100)
     axes = result.plot(paths[2]).axes[0]
     assert axes.get_xlabel() == "response [slots]"
     for path in paths:
         assert path.read_bytes().startswith(b"\x89PNG")
-    shown = draw_slowdown_by_work(result).axes[0].lines[1].get_xydata()
+    shown = draw_slowdown(result).axes[0].lines[1].get_xydata()
     count, mean = result.slowdown["fifo"]
     assert shown[:, 1].tolist() == mean[count > 0].tolist()
     with pytest.raises(ValueError, match="no job has finished"):
-        draw_slowdown_by_work(mb.simulate(mb.MapReduceJobs([], []), "slotted", "fifo"))
+        draw_slowdown(mb.simulate(mb.MapReduceJobs([], []), "slotted", "fifo"))

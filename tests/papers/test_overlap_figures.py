@@ -17,8 +17,8 @@ from malleable.papers.overlap_figures import (
     overlap_figure_report,
     run_overlap_figure,
 )
-from malleable.sweeps import sweep
-from malleable.view.tandem_plots import draw_ratio_over_load
+from malleable.replications import replicate
+from malleable.view.simulation_pictures import draw_ratio_over_load
 
 
 def test_cube_root_of_the_ratios():
@@ -121,7 +121,13 @@ def test_plots(tmp_path):
         few.plot(kind="slowdown")
     slotted = mb.simulate(mb.MapReduceJobs([1, 2], [[1], [2]]), "slotted", "fifo", machines=2)
     assert slotted.plot(kind="slowdown").axes[0].get_xlabel() == "work of a job [units]"
-    rows = sweep(lambda load, seed: mb.MapShuffleStream(500, load), [0.3, 0.6], [1, 2], ["fcfs"])
+    streams = replicate(
+        lambda seed, load: mb.MapShuffleStream(500, load),
+        [1, 2],
+        ["fcfs"],
+        grid={"load": [0.3, 0.6]},
+    )
+    rows = streams.rows
     figure = draw_ratio_over_load(rows, tmp_path / "ratio.png")
     x, y = figure.axes[0].lines[0].get_data()
     assert list(x) == [0.3, 0.6]

@@ -10,8 +10,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from malleable.cli.bench_command import measured
+from malleable.cli.outputs import output_arguments
 from malleable.cli.snapshot import read_snapshot
-from malleable.cli.terminal import note, progress_bar, reading, show, warnings_as_notes
+from malleable.cli.terminal import (
+    note,
+    progress_bar,
+    reading,
+    reading_arguments,
+    show,
+    warnings_as_notes,
+)
 from malleable.files.writing import check_targets, write_file
 from malleable.jobs.generate import section41
 from malleable.jobs.plan import plan
@@ -19,7 +28,7 @@ from malleable.jobs.table import Jobs, check_slots
 from malleable.view.clock import moment_text
 from malleable.view.comparison import compare, comparison_dicts, comparison_table
 from malleable.view.drawing import check_drawing, image_bytes
-from malleable.view.latency import epoch_latency, latency_dict, latency_table
+from malleable.view.latency import EpochLatency, latency_dict, latency_table
 from malleable.view.packing_picture import draw_packings
 from malleable.view.plan_views import json_text
 from malleable.view.text import counted, printable
@@ -40,6 +49,23 @@ _POLICIES = ("flex", "fair", "fifo")
 _MOST_JOBS = 2000  # of a trace, unless a time is given
 _LEAST_SPAN = 60.0  # seconds
 _LATENCY_JOBS, _LATENCY_EPOCHS = 100_000, 1000
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Those of the command."""
+    parser.description = (
+        "FLEX, FAIR and FIFO on a generated workload, and on a trace if one is named; the latency "
+        "of an epoch; a picture of the packings."
+    )
+    add = parser.add_argument
+    add("--trace", metavar="PATH", help="job table, SWIM or Rumen trace (empty: none)")
+    add("--at", type=float, metavar="SECONDS", help="time of the trace's snapshot")
+    reading_arguments(parser, phase=True)
+    add("--slots", type=int, metavar="N", help="for the trace (default: its own load)")
+    add("--seed", type=int, default=1, help="of the generated workload (default: %(default)s)")
+    add("--output", default="out", metavar="DIR", help="for pictures (default: %(default)s)")
+    output_arguments(parser)
+    parser.set_defaults(run=run)
 
 
 class _Output:
@@ -164,15 +190,7 @@ def _compare(workload: _Workload, picture: str, output: _Output) -> dict[str, An
 
 
 def _latency(output: _Output) -> dict[str, Any]:
-    with progress_bar("decisions") as advance:
-        latencies = [
-            epoch_latency(
-                instance,
-                _LATENCY_JOBS,
-                epochs=_LATENCY_EPOCHS,
-                progress=lambda: advance("decisions", 2 * _LATENCY_EPOCHS),
-            )
-            for instance in ("a", "b")
-        ]
+    latencies: list[EpochLatency] = []
+    measured(_LATENCY_JOBS, _LATENCY_EPOCHS, "sum:response", latencies)
     output.say(latency_table(latencies))
     return latency_dict(latencies)

@@ -14,8 +14,6 @@ from malleable.traces import read_workload
 from malleable.traces.detect import workload_format
 from malleable.view.text import counted
 
-__all__ = ["RECORDED", "read_snapshot"]
-
 RECORDED = "recorded"
 """A snapshot with what the file says is left of the jobs, rather than what a policy leaves."""
 

@@ -20,8 +20,6 @@ from malleable.views import counted
 
 _MOST_COPIES = 1 << 28  # of blocks placed at once
 
-__all__ = ["AdaptiveDecision", "AdaptiveEpoch", "AdaptiveMatching", "TaskStarts"]
-
 
 @by_value()
 class TaskStarts(NamedTuple):
@@ -63,7 +61,7 @@ class AdaptiveDecision(ExplainedDecision):
     """
 
     __slots__ = ("starts",)
-    _kinds = ("map slot", "reduce slot")
+    kinds = ("map slot", "reduce slot")
 
     def __init__(
         self,

@@ -14,8 +14,6 @@ from malleable.jobs.table import Floats, Integers
 from malleable.values import by_value
 from malleable.views import counted
 
-__all__ = ["ClassMatching", "check_solver", "check_solver_name", "match_classes", "resource_shares"]
-
 SOLVERS = ("highs", "scipy")
 # A share is called zero when it serves less than this part of what its class needs.
 _ZERO = 1e-7

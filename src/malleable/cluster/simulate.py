@@ -30,8 +30,6 @@ from malleable.result import SimulationResult
 from malleable.slotted.table import checked_estimates
 from malleable.views import counted
 
-__all__ = ["CLUSTER_POLICIES", "policy_name", "run"]
-
 CLUSTER_POLICIES = policy_names("cluster")
 
 

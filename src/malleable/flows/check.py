@@ -15,8 +15,6 @@ from malleable.flows.table import Flows
 from malleable.jobs.table import Floats
 from malleable.views import counted
 
-__all__ = ["check_flow_schedule"]
-
 _TOLERANCE = 1e-6
 
 

@@ -28,8 +28,6 @@ from malleable.policies import policy_of
 from malleable.values import Kept, by_value
 from malleable.views import counted
 
-__all__ = ["FlowDecision", "FlowEpoch", "FlowIds"]
-
 
 @by_value()
 class FlowIds(NamedTuple):

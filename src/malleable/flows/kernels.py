@@ -16,19 +16,6 @@ from malleable.jobs.table import Floats, Integers, check_slots, check_time
 from malleable.values import by_value
 from malleable.views import counted
 
-__all__ = [
-    "CellFlow",
-    "ChainSchedule",
-    "FlowChains",
-    "ListSchedule",
-    "deadline_greedy",
-    "fair_list",
-    "flow_chains",
-    "min_cost_flow",
-    "ready_list",
-    "wrap_around",
-]
-
 
 @by_value()
 class FlowChains(NamedTuple):

@@ -12,8 +12,6 @@ from malleable.jobs.table import Floats, Integers, Jobs
 from malleable.policies import policy_of
 from malleable.views import counted
 
-__all__ = ["check_schedule"]
-
 _TOLERANCE = 1e-6
 _SAME = 2e-13  # of its time from now: instants that solvers take for one
 

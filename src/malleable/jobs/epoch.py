@@ -27,8 +27,6 @@ from malleable.objective import (
 from malleable.policies import policy_of
 from malleable.values import Kept, by_value
 
-__all__ = ["Decision", "Epoch"]
-
 
 @by_value(without=("_assessment", "_epoch", "_version"))
 class Decision(BaseDecision):

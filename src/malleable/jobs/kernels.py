@@ -23,8 +23,6 @@ from malleable.objective import ObjectiveLike, PenaltyLike, parse_objective
 from malleable.values import by_value
 from malleable.views import counted
 
-__all__ = ["Allocation", "malleable_packing", "resource_allocation", "waterline"]
-
 
 @by_value()
 class Allocation(NamedTuple):

@@ -16,12 +16,12 @@ import numpy as np
 
 from malleable.papers.flex_figure5_claims import Claim
 from malleable.papers.verdict import observed
+from malleable.replications import replicate
 from malleable.simulation import simulate
-from malleable.sweeps import sweep
 from malleable.tandem.simulate import capacities_at
 from malleable.tandem.table import MapShuffleJobs, MapShuffleStream
 from malleable.view.drawing import check_drawing, new_figure, save_figure
-from malleable.view.tandem_plots import plot_ratios, plot_slowdowns
+from malleable.view.simulation_pictures import plot_ratios, plot_slowdowns
 from malleable.view.text import counted, table
 
 __all__ = [
@@ -61,7 +61,7 @@ _NEAR_ELSE = 0.03
 class OverlapFigure(NamedTuple):
     """One figure; not ``complete`` where it was interrupted.
 
-    ``rows`` are those of `sweep`, with ``panel`` (figure 7: 0 and 1) or without; ``slowdown`` is by
+    ``rows`` are those of `Replications`, with ``panel`` (figure 7: 0 and 1) or without; ``slowdown`` is by
     load (figure 9).
     """
 
@@ -107,15 +107,22 @@ def _figure7(
     rows: list[dict[str, Any]] = []
     for panel, jobs in enumerate((source, cube_root_jobs(source))):
 
-        def make(load: float, _: int, jobs: MapShuffleJobs = jobs) -> MapShuffleJobs:
+        def make(_: int, load: float, jobs: MapShuffleJobs = jobs) -> MapShuffleJobs:
             return _at_load(jobs, load)
 
         def advance(done: int, total: int, panel: int = panel) -> None:
             if progress is not None:
                 progress(_PANELS[panel], 2 * total)
 
-        found = sweep(make, _LOADS, [seed], _POLICIES, progress=advance)
-        rows += [{"panel": panel, **row} for row in found]
+        found = replicate(
+            make,
+            [seed],
+            _POLICIES,
+            grid={"load": _LOADS},
+            workers=os.cpu_count(),
+            progress=advance,
+        )
+        rows += [{"panel": panel, **row} for row in found.rows]
         if not found.complete:
             return rows, False
     return rows, True

@@ -13,8 +13,6 @@ from malleable.jobs.table import Floats, Integers, check_time
 from malleable.policies import policy_names, policy_of
 from malleable.values import Kept
 
-__all__ = ["LOOP_POLICIES", "SlottedDecision", "SlottedEpoch", "bounce_left"]
-
 LOOP_POLICIES = policy_names("slotted", in_loop=True)
 
 

@@ -15,8 +15,6 @@ from malleable.jobs.table import Floats, Integers, check_slots, check_time
 from malleable.policies import policy_names, policy_of
 from malleable.values import Kept
 
-__all__ = ["OVERLAP_POLICIES", "OverlapDecision", "OverlapEpoch"]
-
 OVERLAP_POLICIES = policy_names("tandem", in_loop=True)
 """Policies of the overlapping tandem queue that rank jobs."""
 
@@ -36,7 +34,7 @@ class OverlapDecision(ExplainedDecision):
     """
 
     __slots__ = ("share",)
-    _kinds = ("map slot", "shuffle slot")
+    kinds = ("map slot", "shuffle slot")
 
     def __init__(
         self,

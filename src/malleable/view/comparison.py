@@ -11,8 +11,6 @@ from malleable.jobs.plan import plan
 from malleable.jobs.table import Jobs
 from malleable.view.text import Table, number, percent, table, wall_time
 
-__all__ = ["ComparisonRow", "compare", "comparison_dicts", "comparison_table"]
-
 
 @dataclass(frozen=True)
 class ComparisonRow:

@@ -21,16 +21,6 @@ from malleable.jobs.plan import plan
 from malleable.jobs.table import Jobs
 from malleable.view.text import Table, table, wall_time
 
-__all__ = [
-    "DecisionStream",
-    "EpochLatency",
-    "epoch_latency",
-    "instance_a",
-    "instance_b",
-    "latency_dict",
-    "latency_table",
-]
-
 SHARE = 0.01
 """Fraction of the jobs that leave, arrive or change between two decisions."""
 
