@@ -499,8 +499,8 @@ def test_sweeps_over_loads_and_seeds():
         (0.5, 1, "unlock"),
         (0.5, 2, "asrpt"),
     ]
-    last = mb.simulate(loaded_jobs(0.9, 2), "slotted", "unlock").summary["unlock"]
-    assert {name: serial[-1][name] for name in last} == last
+    last = mb.simulate(loaded_jobs(2, 0.9), "slotted", "unlock").summary["unlock"]
+    assert {name: serial.rows[-1][name] for name in last} == last
 
 
 def test_threads_side_by_side():

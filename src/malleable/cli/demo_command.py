@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 import math
-import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from malleable.cli.bench_command import measured
-from malleable.cli.outputs import output_arguments
+from malleable.cli.outputs import Outputs, output_arguments
 from malleable.cli.snapshot import read_snapshot
 from malleable.cli.terminal import (
     note,
@@ -30,18 +29,12 @@ from malleable.view.comparison import compare, comparison_dicts, comparison_tabl
 from malleable.view.drawing import check_drawing, image_bytes
 from malleable.view.latency import EpochLatency, latency_dict, latency_table
 from malleable.view.packing_picture import draw_packings
-from malleable.view.plan_views import json_text
 from malleable.view.text import counted, printable
 
 _JOBS, _SLOTS = 15, 100
 _GENERATED = (
-    "sum:response",
-    "sum:stretch",
-    "sum:tardiness",
-    "sum:tardy",
-    "sum:sla",
-    "max:stretch",
-    "max:tardiness",
+    *(f"sum:{kind}" for kind in ("response", "stretch", "tardiness", "tardy", "sla")),
+    *("max:stretch", "max:tardiness"),
 )
 _TRACE = ("sum:response", "sum:stretch", "max:stretch")
 _PICTURE, _TRACE_PICTURE = "packing.png", "trace-packing.png"
@@ -69,26 +62,25 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 class _Output:
-    """Where the parts of the demonstration go."""
+    """Where the parts of the demonstration go: pictures at once, all results as JSON at the end."""
 
-    def __init__(self, arguments: argparse.Namespace) -> None:
-        self.folder = Path(arguments.output)
-        self.json = arguments.json
-        self.force = arguments.force
+    def __init__(self, asked: argparse.Namespace) -> None:
+        self.folder, self.force = Path(asked.output), asked.force
         self.result: dict[str, Any] = {}
         self.draws = _can_draw()
         if self.folder.exists() and not self.folder.is_dir():
             raise NotADirectoryError(f"--output {self.folder}: not a folder")
-        targets = {"--json": None if self.json == "-" else self.json}
+        self.files = Outputs(asked, inputs=[asked.trace or None])
+        targets = {}
         if self.draws and self.folder.is_dir():
             targets["--output"] = self.folder / _PICTURE
-            if arguments.trace:
+            if asked.trace:
                 targets["--output (trace)"] = self.folder / _TRACE_PICTURE
-        check_targets(targets, self.force, [arguments.trace] if arguments.trace else [])
+        check_targets(targets, self.force, [asked.trace] if asked.trace else [])
 
     def say(self, *parts: Any) -> None:
         """Show to people, unless standard output is for machines."""
-        if self.json != "-":
+        if not self.files.to_stdout:
             show(*parts)
 
     def save(self, figure: Any, name: str) -> None:
@@ -100,10 +92,7 @@ class _Output:
 
     def finish(self) -> None:
         """Write all results as JSON, if wanted."""
-        if self.json == "-":
-            sys.stdout.write(json_text(self.result))
-        elif self.json is not None:
-            write_file(self.json, json_text(self.result), self.force)
+        self.files.give(lambda: self.result, [])
 
 
 class _Workload(NamedTuple):
@@ -116,12 +105,12 @@ class _Workload(NamedTuple):
     objectives: tuple[str, ...]
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(asked: argparse.Namespace) -> int:
     """Each part is shown as soon as it is done; after Ctrl-C what was done is kept."""
-    output = _Output(arguments)
-    trace = _trace(arguments) if arguments.trace else None
+    output = _Output(asked)
+    trace = _trace(asked) if asked.trace else None
     try:
-        output.result["generated"] = _compare(_generated(arguments.seed), _PICTURE, output)
+        output.result["generated"] = _compare(_generated(asked.seed), _PICTURE, output)
         if trace is not None:
             output.result["trace"] = _compare(trace, _TRACE_PICTURE, output)
         output.result["latency"] = _latency(output)
@@ -148,16 +137,16 @@ def _generated(seed: int) -> _Workload:
     return _Workload(title, section41(_JOBS, _SLOTS, rng=seed), _SLOTS, 0.0, _GENERATED)
 
 
-def _trace(arguments: argparse.Namespace) -> _Workload:
+def _trace(asked: argparse.Namespace) -> _Workload:
     with warnings_as_notes():
         jobs, now, told = read_snapshot(
-            arguments.trace,
-            phase=arguments.phase,
-            at=arguments.at,
+            asked.trace,
+            phase=asked.phase,
+            at=asked.at,
             most=_MOST_JOBS,
-            **reading(arguments),
+            **reading(asked),
         )
-    slots = arguments.slots
+    slots = asked.slots
     if slots is None:
         # As many as could have done the work while it arrived: a cluster at its limit.
         span = max(_LEAST_SPAN, now - float(np.min(jobs.arrival, initial=now)))
@@ -165,7 +154,7 @@ def _trace(arguments: argparse.Namespace) -> _Workload:
     check_slots(slots)
     for line in told:
         note(line)
-    return _Workload(f"{arguments.trace} at {moment_text(now)}", jobs, slots, now, _TRACE)
+    return _Workload(f"{asked.trace} at {moment_text(now)}", jobs, slots, now, _TRACE)
 
 
 def _compare(workload: _Workload, picture: str, output: _Output) -> dict[str, Any]:

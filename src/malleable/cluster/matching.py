@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from malleable import views
 from malleable.domain import WEIGHT, floats
 from malleable.jobs.table import Floats, Integers
 from malleable.values import by_value
@@ -38,12 +37,6 @@ class ClassMatching(NamedTuple):
     growth: float
     share: Floats
     suggested: npt.NDArray[np.bool_]
-
-    def __repr__(self) -> str:
-        return views.brief(self)
-
-    def _repr_html_(self) -> str:
-        return views.as_html(self)
 
     def sets(self) -> list[Integers]:
         """For each node, its suggested classes in ascending order."""

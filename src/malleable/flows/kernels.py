@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from malleable import _core, views
+from malleable import _core
 from malleable.columns import wholes_of
 from malleable.domain import floats as as_floats
 from malleable.flows.table import Flows
@@ -27,9 +27,6 @@ class FlowChains(NamedTuple):
     height: Integers
     first: Integers
     end: Integers
-
-    def __repr__(self) -> str:
-        return views.brief(self)
 
 
 def flow_chains(flows: Flows, slots: int) -> FlowChains:
@@ -62,9 +59,6 @@ class ChainSchedule(NamedTuple):
     slots: Integers
     completion: Floats
     proof: int = -1
-
-    def __repr__(self) -> str:
-        return views.brief(self)
 
 
 def deadline_greedy(
@@ -183,9 +177,6 @@ class ListSchedule(NamedTuple):
     flow_completion: Floats
     pieces: Mapping[str, npt.NDArray[Any]]
 
-    def __repr__(self) -> str:
-        return views.brief(self)
-
 
 def ready_list(flows: Flows, slots: int, rank: npt.ArrayLike, now: float = 0.0) -> ListSchedule:
     """A ready list: whoever may run takes slots by rank, each job up to its maximum.
@@ -241,9 +232,6 @@ class CellFlow(NamedTuple):
     price: Floats
     potential: Floats
     pivots: int
-
-    def __repr__(self) -> str:
-        return views.brief(self)
 
 
 def min_cost_flow(

@@ -34,19 +34,9 @@ class OverlapDecision(ExplainedDecision):
     """
 
     __slots__ = ("share",)
+    _more = ("share", "_bound")
     kinds = ("map slot", "shuffle slot")
-
-    def __init__(
-        self,
-        now: float,
-        ids: Integers,
-        slots: Integers,
-        changed: npt.NDArray[np.bool_],
-        share: Floats,
-        bound: npt.NDArray[np.uint8],
-    ) -> None:
-        super().__init__(now, ids, slots, changed, bound)
-        self.share = share
+    share: Floats
 
 
 class OverlapEpoch(Kept):

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -51,8 +50,7 @@ _NOTHING: Floats = np.empty(0)
 _Jobs = MapShuffleJobs | MapShuffleStream
 
 
-@dataclass(frozen=True)
-class _Columns:
+class _Columns(NamedTuple):
     """What the core is fed; sizes in seconds at full speed, empty where nothing is given."""
 
     arrival: Floats
@@ -65,16 +63,10 @@ class _Columns:
     shuffle_place: Floats = _NOTHING
 
     def take(self, rows: Any) -> _Columns:
-        return _Columns(*(own[rows] if len(own) else own for own in self.all()))
-
-    def all(self) -> tuple[Floats, ...]:
-        return tuple(
-            np.ascontiguousarray(getattr(self, name)) for name in self.__dataclass_fields__
-        )
+        return _Columns(*(np.ascontiguousarray(own[rows]) if len(own) else own for own in self))
 
 
-@dataclass(frozen=True)
-class _Plan:
+class _Plan(NamedTuple):
     """A policy as the core knows it, with the orders of both stations where they are given."""
 
     policy: str
@@ -123,8 +115,8 @@ def _columns(
         jobs.arrival, jobs.map / capacity[0], jobs.shuffle / capacity[1], jobs.weight
     )
     if seen is not None:
-        columns = replace(
-            columns, map_estimate=seen[0] / capacity[0], shuffle_estimate=seen[1] / capacity[1]
+        columns = columns._replace(
+            map_estimate=seen[0] / capacity[0], shuffle_estimate=seen[1] / capacity[1]
         )
     return columns.take(order)
 
@@ -146,8 +138,7 @@ def _chunks(
     for arrival, size, data in jobs.chunks(seed):
         columns = _Columns(arrival, size / capacity[0], data / capacity[1], np.ones(len(arrival)))
         if sigma is not None:
-            columns = replace(
-                columns,
+            columns = columns._replace(
                 map_estimate=columns.map * lognormal_errors(sigma, len(arrival), errors),
                 shuffle_estimate=columns.shuffle * lognormal_errors(sigma, len(arrival), errors),
             )
@@ -409,7 +400,7 @@ def run(
     began = time.perf_counter()
     plan = _plan(policy, jobs, table, effort, budget)
     if table is not None:
-        table = replace(table, map_place=plan.map_place, shuffle_place=plan.shuffle_place)
+        table = table._replace(map_place=plan.map_place, shuffle_place=plan.shuffle_place)
     queue = core_queue(
         plan.policy,
         overlap=overlap,
@@ -424,7 +415,7 @@ def run(
     lone = _core.SrptBound() if bound and not _is_batch(jobs) else None
 
     def feed(columns: _Columns, _: Floats | None) -> None:
-        queue.feed(*columns.all())
+        queue.feed(*columns)
         if lone is not None:
             lone.feed(columns.arrival, columns.map, columns.shuffle)
 
