@@ -15,7 +15,7 @@ PYTHON_ROOMS = (
     ("*/table", "*/nodes", "*/generate"),
     ("objective", "traces"),
     ("*/kernels", "*/matching"),
-    ("*/check", "schedule"),
+    ("*/check", "schedule", "pieces"),
     ("*/plan", "*/policy"),
     ("epoch", "*/epoch"),
     ("result", "records", "estimates", "feeding"),

@@ -84,10 +84,7 @@ def phase_estimates(
                 "estimates = 'column': the table has no map_estimate, shuffle_estimate"
             )
         return jobs.map_estimate, jobs.shuffle_estimate
-    try:
-        pair = list(estimates)
-    except TypeError:
-        raise ValueError(f"estimates = {estimates!r}: not numbers") from None
+    pair = list(estimates) if np.iterable(estimates) else [estimates]
     if len(pair) != 2 or np.ndim(pair[0]) != 1:
         raise ValueError("estimates: expected two columns, of the map and of the shuffle phase")
     return (

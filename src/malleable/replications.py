@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from inspect import signature
-from itertools import product
+from itertools import groupby, product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -116,11 +116,7 @@ class Replications:
     @property
     def points(self) -> list[dict[str, Any]]:
         """What was varied, at every point."""
-        return [
-            run.point
-            for k, run in enumerate(self.done)
-            if run.point != self.done[k - 1].point or not k
-        ]
+        return [point for point, _ in groupby(run.point for run in self.done)]
 
     @property
     def seeds(self) -> list[int]:
@@ -272,9 +268,7 @@ def replicate(
     if executor is not None and workers is not None:
         raise ValueError("workers: an executor has its own")
     threads = 1 if workers is None else check_whole("workers", workers, 1)
-    axes = {} if grid is None else grid
-    points = [dict(zip(axes, values, strict=True)) for values in product(*axes.values())]
-    tasks = list(product(points, seeds))
+    tasks = list(product(_points({} if grid is None else grid), seeds))
     options.setdefault("records", False)
     done: list[Run] = []
     futures: list[Any] = []
@@ -303,6 +297,11 @@ def replicate(
             complete = False
             done += _finished(futures[len(done) :])
     return Replications(done, complete, confidence)
+
+
+def _points(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    """All combinations; a grid without names has one point."""
+    return [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
 
 
 def _finished(futures: list[Any]) -> list[Run]:

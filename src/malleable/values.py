@@ -34,14 +34,17 @@ def same(a: Any, b: Any) -> bool:
     if isinstance(a, Mapping) and isinstance(b, Mapping):
         return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
     if isinstance(a, (list, tuple)):
-        if type(a) is not type(b) or len(a) != len(b):
-            return False
-        if set(map(type, a)) <= {str, int}:
-            return bool(a == b)
-        return all(same(x, y) for x, y in zip(a, b, strict=True))
-    if isinstance(a, float) and isinstance(b, float):
-        return a == b or (math.isnan(a) and math.isnan(b))
-    return bool(a == b)
+        return _same_rows(a, b)
+    both_nan = isinstance(a, float) and isinstance(b, float) and math.isnan(a) and math.isnan(b)
+    return both_nan or bool(a == b)
+
+
+def _same_rows(a: Any, b: Any) -> bool:
+    if type(a) is not type(b) or len(a) != len(b):
+        return False
+    if set(map(type, a)) <= {str, int}:
+        return bool(a == b)
+    return all(same(x, y) for x, y in zip(a, b, strict=True))
 
 
 def _same_arrays(a: Any, b: Any) -> bool:

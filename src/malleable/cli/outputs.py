@@ -59,23 +59,23 @@ class Outputs:
         inputs: Iterable[str | None] = (),
     ) -> None:
         texts, pictures = ("json", *texts), tuple(pictures)
-        named = {name: getattr(arguments, name) for name in (*texts, *tables, *pictures)}
-        asked = {name: path for name, path in named.items() if path is not None}
-        on_stdout = [name for name in texts if asked.get(name) == "-"]
-        if len(on_stdout) > 1:
-            both = " and ".join(f"--{name} -" for name in on_stdout)
-            raise ValueError(f"{both}: only one of them fits on standard output")
         self.force: bool = arguments.force
-        self.to_stdout: str | None = on_stdout[0] if on_stdout else None
-        self.files: dict[str, str] = {n: p for n, p in asked.items() if n != self.to_stdout}
-        check_targets(
-            {"--" + name.replace("_", "-"): path for name, path in self.files.items()},
-            self.force,
-            [file for file in inputs if file not in (None, "-")],
-        )
-        for name in pictures:
-            if name in self.files:
-                check_drawing(self.files[name])
+        self.files: dict[str, str] = {}
+        self.to_stdout: str | None = None
+        for name in (*texts, *tables, *pictures):
+            path = getattr(arguments, name)
+            if path == "-" and name in texts:
+                if self.to_stdout is not None:
+                    both = f"--{self.to_stdout} - and --{name} -"
+                    raise ValueError(f"{both}: only one of them fits on standard output")
+                self.to_stdout = name
+            elif path is not None:
+                self.files[name] = path
+        options = {"--" + name.replace("_", "-"): path for name, path in self.files.items()}
+        read = [file for file in inputs if file not in (None, "-")]
+        check_targets(options, self.force, read)
+        for name in self.files.keys() & set(pictures):
+            check_drawing(self.files[name])
 
     def draw(self, figure: Any, path: str) -> None:
         """Write a matplotlib figure."""

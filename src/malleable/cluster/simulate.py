@@ -112,11 +112,16 @@ def _goal(objective: str) -> tuple[Objective, int]:
     return goal, int(goal.kinds[0])
 
 
-def _flowflex(jobs: ClusterJobs, rules: _Rules, believed: Floats) -> Any:
+def _flowflex(
+    jobs: ClusterJobs, place: Cluster, rules: _Rules, known: Floats | None, prior: float
+) -> Any:
     """FlowFlex on flows of jobs (a job without one is its own)."""
+    if not place.generic:
+        raise ValueError("flowflex: needs a cluster with generic slots (nodes with 'slots')")
     goal, code = _goal(rules.objective)
     flows = _numbers(jobs.flow, []) if jobs.flow is not None else np.arange(len(jobs))
-    work = (believed.reshape(-1, 2) * np.stack([jobs.maps, jobs.reduces], axis=1)).sum(axis=1)
+    believed = np.full((len(jobs), 2), prior) if known is None else known.reshape(-1, 2)
+    work = (believed * np.stack([jobs.maps, jobs.reduces], axis=1)).sum(axis=1)
     effort = 0 if rules.effort is None else int(rules.effort)
     numbers = flows.astype(np.int64)
     return _core.ClusterFlow(bool(goal.is_max), code, effort, rules.by_user, numbers, work)
@@ -330,27 +335,22 @@ def run(
     place = _place(jobs, cluster, load)
     settings = _options({**place.options, **options})
     seed = seed_of(rng)
-    if by_user is None:
-        by_user = bool(place.users) and jobs.user is not None
-    rules = _Rules(objective, hysteresis, effort, at_least_one, by_user)
+    shared = by_user if by_user is not None else bool(place.users) and jobs.user is not None
+    rules = _Rules(objective, hysteresis, effort, at_least_one, shared)
     split = bool(settings.get("split_copy", False))
     believed = _estimates(jobs, estimates, split, seed)
     learn = isinstance(estimates, str)
     settings |= {"jobs": len(jobs), "seed": seed, "learn": learn, "trace": bool(trace)}
     end = math.inf if horizon is None else float(horizon)
-    if math.isnan(end) or end < 0.0:
+    if not end >= 0.0:
         raise ValueError(f"horizon = {horizon}: must be at least 0")
     _check_deadlines(jobs, objective)
     if settings.get("gang"):
         _check_gangs(jobs, place)
     columns, users = _jobs(jobs, place)
     if policy == "flowflex":
-        if not place.generic:
-            raise ValueError("flowflex: needs a cluster with generic slots (nodes with 'slots')")
-        known = _estimates(jobs, 0.0 if estimates is None else estimates, split, seed)
-        if known is None:
-            known = np.full(2 * len(jobs), float(settings.get("prior", 1.0)))
-        chosen = _flowflex(jobs, rules, known)
+        known = _estimates(jobs, estimates or 0.0, split, seed) if believed is None else believed
+        chosen = _flowflex(jobs, place, rules, known, float(settings.get("prior", 1.0)))
     else:
         chosen = _policy(policy, rules, settings, jobs.speedup)
     times, nodes, up = zip(*place.changes, strict=True) if place.changes else ((), (), ())
@@ -370,13 +370,15 @@ def run(
     complete, series = advance(simulation, jobs, place, end, progress)
     timing = {name: time.perf_counter() - began}
     found, latency = simulation.records(), simulation.latency()
-    if len(latency):
-        timing[f"{name} decision p50"] = float(np.quantile(latency, 0.5))
-        timing[f"{name} decision p99"] = float(np.quantile(latency, 0.99))
+    for part in (50, 99) if len(latency) else ():
+        timing[f"{name} decision p{part}"] = float(np.quantile(latency, part / 100))
     traced = None
+    of_tasks: dict[str, Any] = {}
     if trace:
         traced = simulation.trace()
         traced["slot"] = slots_of(traced, place)
+        tasks = task_records(traced, name, jobs.arrival)
+        of_tasks = {"trace": {name: traced}, "tasks": tasks}
     return SimulationResult(
         model="cluster",
         records=records_of(jobs, name, found, traced) if records is None or records else None,
@@ -384,9 +386,8 @@ def run(
         slowdown={name: slowdown_of(jobs, found)},
         timing=timing,
         complete=complete,
-        trace=None if traced is None else {name: traced},
-        tasks=None if traced is None else task_records(traced, name, jobs.arrival),
         series={name: series},
+        **of_tasks,
     )
 
 

@@ -31,14 +31,7 @@ class FlowChains(NamedTuple):
 
 def flow_chains(flows: Flows, slots: int) -> FlowChains:
     """Stage 1 of FlowFlex (section 4.1): general precedence becomes chains. O(J log J)."""
-    found = _core.flow_chains(
-        flows.job_offset,
-        flows.work,
-        flows.max_slots,
-        flows.parent_offset,
-        flows.parent,
-        check_slots(slots),
-    )
+    found = _core.flow_chains(*flow_columns(flows)[1:], check_slots(slots))
     return FlowChains(**found)
 
 
@@ -97,7 +90,7 @@ def deadline_greedy(
     """
     now = check_time("now", now)
     by_deadline = _permutation("order", order, len(flows))
-    found = _core.deadline_greedy(*_columns(flows), check_slots(slots), now, by_deadline)
+    found = _core.deadline_greedy(*flow_columns(flows), check_slots(slots), now, by_deadline)
     due = flows.deadline[by_deadline]
     if len(flows) and (np.any(flows.arrival > now) or np.any(due[1:] < due[:-1])):
         return ChainSchedule(**found)
@@ -143,26 +136,14 @@ def wrap_around(
     """
     count, now = check_slots(slots), check_time("now", now)
     chains = flow_chains(flows, count)
-    given = ChainSchedule(
-        np.ascontiguousarray(schedule.flow, dtype=np.int64),
-        np.ascontiguousarray(schedule.offset, dtype=np.int64),
-        np.ascontiguousarray(schedule.pseudo_job, dtype=np.int64),
-        np.ascontiguousarray(schedule.start, dtype=np.float64),
-        np.ascontiguousarray(schedule.end, dtype=np.float64),
-        np.ascontiguousarray(schedule.slots, dtype=np.int64),
-        schedule.completion,
-    )
-    _check_chain_schedule(len(flows), chains, given)
+    times = {"start", "end"}
+    given: list[Any] = [
+        np.ascontiguousarray(column, dtype=np.float64 if name in times else np.int64)
+        for name, column in zip(schedule._fields[:6], schedule, strict=False)
+    ]
+    _check_chain_schedule(len(flows), chains, *given)
     found: Mapping[str, npt.NDArray[Any]] = _core.wrap_around(
-        *_columns(flows),
-        count,
-        now,
-        given.flow,
-        given.offset,
-        given.pseudo_job,
-        given.start,
-        given.end,
-        given.slots,
+        *flow_columns(flows), count, now, *given
     )
     return found
 
@@ -205,7 +186,9 @@ def ready_list(flows: Flows, slots: int, rank: npt.ArrayLike, now: float = 0.0) 
     O(jobs that hold slots + log J) an event, one or two events a job. Section 5.1 runs FIFO so.
     """
     ranks = _permutation("rank", rank, len(flows.work))
-    found = _core.ready_list(*_columns(flows), check_slots(slots), check_time("now", now), ranks)
+    found = _core.ready_list(
+        *flow_columns(flows), check_slots(slots), check_time("now", now), ranks
+    )
     return ListSchedule(**found)
 
 
@@ -215,7 +198,7 @@ def fair_list(flows: Flows, slots: int, now: float = 0.0) -> ListSchedule:
     Takes and returns what `ready_list` does, but for the ranks. O((J + pieces) log J).
     """
     none = np.empty(0, dtype=np.int64)
-    found = _core.ready_list(*_columns(flows), check_slots(slots), check_time("now", now), none)
+    found = _core.ready_list(*flow_columns(flows), check_slots(slots), check_time("now", now), none)
     return ListSchedule(**found)
 
 
@@ -315,9 +298,10 @@ def min_cost_flow(
     return CellFlow(**found)
 
 
-def _columns(
+def flow_columns(
     flows: Flows,
 ) -> tuple[Floats, Integers, Floats, Integers, Integers, Integers]:
+    """Columns of flows as the core's kernels take them."""
     return (
         flows.arrival,
         flows.job_offset,
@@ -340,8 +324,16 @@ def _permutation(field: str, values: npt.ArrayLike, count: int) -> Integers:
     return rows
 
 
-def _check_chain_schedule(flows: int, chains: FlowChains, given: ChainSchedule) -> None:
-    flow, offset, rows, start, end, held, _, _ = given
+def _check_chain_schedule(
+    flows: int,
+    chains: FlowChains,
+    flow: Any,
+    offset: Any,
+    rows: Any,
+    start: Any,
+    end: Any,
+    held: Any,
+) -> None:
     count = len(rows)
     if not len(start) == len(end) == len(held) == count:
         raise ValueError("pseudo_job, start, end and slots differ in length")

@@ -281,9 +281,9 @@ def run(
     `sim/slotted` gives costs. Source: Zheng, Shroff, Sinha, "A new analytical technique for
     designing provably efficient MapReduce schedulers" (2013), sections III, VI and VII.
     """
-    stream = isinstance(jobs, MapReduceStream)
-    if not stream and not isinstance(jobs, MapReduceJobs):
+    if not isinstance(jobs, (MapReduceJobs, MapReduceStream)):
         raise ValueError(f"jobs: {type(jobs).__name__} is no MapReduceJobs or MapReduceStream")
+    stream = isinstance(jobs, MapReduceStream)
     policy_of("slotted", policy)
     count = checked_machines(machines)
     checked_choice("underestimates", underestimates, UNDERESTIMATES)
@@ -295,20 +295,18 @@ def run(
         raise ValueError(f"preemptive = {preemptive!r}: must be True or False")
     seed = seed_of(rng)
     estimate = _checked_estimates(jobs, estimates, seed)
-    source, order = jobs, np.empty(0, dtype=np.int64)
-    if not stream:
-        units = int(jobs.map.sum() + jobs.task.sum())
-        if horizon is None and units > _MOST_BUSY * count:
-            raise ValueError(
-                f"jobs: {units} units fill {units // count} slots of machines = {count}, more than"
-                " 2^31; say horizon, or count work in larger units"
-            )
+    source: Any = jobs
+    if isinstance(jobs, MapReduceJobs):
+        expected = len(jobs)
+        if horizon is None:
+            _check_length(jobs, count)
         source, order = _in_order(jobs)
         estimate = None if estimate is None else estimate[order]
-    elif jobs.rate * jobs.mean_work >= count:
-        if horizon is None:
-            last = max(jobs.slots, 1)
-        warn_of_load("last arrival" if horizon is None else "horizon")
+    else:
+        expected = round(jobs.slots * jobs.rate)
+        if jobs.rate * jobs.mean_work >= count:
+            last = max(jobs.slots, 1) if horizon is None else last
+            warn_of_load("last arrival" if horizon is None else "horizon")
     sim = _core.SlottedSim(
         machines=count,
         policy=policy,
@@ -323,28 +321,37 @@ def run(
         if parts is not None:
             parts.append(part)
 
-    expected = round(jobs.slots * jobs.rate) if stream else len(jobs)
     chunks = _chunks(source, estimate, estimates, seed)
     began = time.perf_counter()
     complete, entered = fed(chunks, last, expected, feed, lambda: sim.advance(last), progress)
     seconds = time.perf_counter() - began
     summary = _summary(sim, count)
-    done = int(summary["jobs"])
-    if parts is not None and complete and done == entered and done:
-        least, tight = lower_bounds(join_tables(parts), count, bool(preemptive))
-        summary["lower_bound"] = least / done
-        summary["tight_bound"] = tight / done
-        if least > 0:
-            summary["ratio"] = summary["total_response"] / least
-            summary["tight_ratio"] = summary["total_response"] / tight
+    if parts is not None and complete and summary["jobs"] == entered > 0:
+        summary |= _bounds(summary, *lower_bounds(join_tables(parts), count, bool(preemptive)))
     return SimulationResult(
         model="slotted",
-        records=_records(jobs, order, policy, sim) if keep else None,
+        records=_records(jobs, policy, sim) if keep else None,
         summary={policy: summary},
         slowdown={policy: _slowdown(sim)},
         timing={policy: seconds},
         complete=complete,
     )
+
+
+def _bounds(summary: dict[str, float], least: int, tight: int) -> dict[str, float]:
+    done, total = summary["jobs"], summary["total_response"]
+    bounds = {"lower_bound": least / done, "tight_bound": tight / done}
+    return bounds | ({"ratio": total / least, "tight_ratio": total / tight} if least > 0 else {})
+
+
+def _check_length(jobs: MapReduceJobs, machines: int) -> None:
+    """ValueError for a table of which nobody would see the end."""
+    units = int(jobs.map.sum() + jobs.task.sum())
+    if units > _MOST_BUSY * machines:
+        raise ValueError(
+            f"jobs: {units} units fill {units // machines} slots of machines = {machines}, more than"
+            " 2^31; say horizon, or count work in larger units"
+        )
 
 
 def _slowdown(sim: Any) -> tuple[Integers, Floats]:
@@ -373,10 +380,9 @@ def _summary(sim: Any, machines: int) -> dict[str, float]:
     }
 
 
-def _records(
-    jobs: MapReduceJobs, order: Integers, policy: str, sim: Any
-) -> dict[str, npt.NDArray[Any]]:
-    rows, start, map_finish, finish = by_table_row(order, *sim.take_records())
+def _records(jobs: Any, policy: str, sim: Any) -> dict[str, npt.NDArray[Any]]:
+    columns = by_table_row(by_arrival(jobs.arrival), *sim.take_records())
+    rows, start, map_finish, finish = columns
     work = (jobs.map + jobs.reduce_work)[rows].astype(np.float64)
     return job_records(
         "slotted",

@@ -377,24 +377,19 @@ def run(
     the jobs in the system, and records if kept. Source: Lin, Wierman, Zhang, Tan, "Joint
     optimization of overlapping phases in MapReduce" (2013), sections 2, 4 and 5.
     """
-    stream = isinstance(jobs, MapShuffleStream)
-    if not stream and not isinstance(jobs, MapShuffleJobs):
+    if not isinstance(jobs, (MapShuffleJobs, MapShuffleStream)):
         raise ValueError(f"jobs: {type(jobs).__name__} is no MapShuffleJobs or MapShuffleStream")
+    stream = isinstance(jobs, MapShuffleStream)
     promises = policy_of("tandem", policy)
     checked_choice("underestimates", underestimates, UNDERESTIMATES)
     keep = kept_records(records, stream)
-    if not stream and promises.shares == "weighted":
-        for row in np.flatnonzero(jobs.weight == 0.0)[:1]:
-            raise ValueError(f"weight[{row}] = 0.0: must be above 0 for {policy}")
     stop = math.inf if horizon is None else checked_positive("horizon", horizon)
     seed = seed_of(rng)
     capacity = _capacities(jobs, load, (map_capacity, shuffle_capacity))
     sigma = error_sigma(estimates)
-    table, order = None, np.empty(0, dtype=np.int64)
-    if not stream:
-        order = by_arrival(jobs.arrival)
-        seen = phase_estimates(jobs, estimates, np.random.default_rng([seed, 1]))
-        table = _columns(jobs, capacity, seen, order)
+    table = None
+    if isinstance(jobs, MapShuffleJobs):
+        table = _table(jobs, policy, capacity, estimates, seed)
     elif estimates is not None and sigma is None:
         raise ValueError("estimates: a stream takes a standard deviation only")
     began = time.perf_counter()
@@ -409,7 +404,8 @@ def run(
         bounce=underestimates == "bounce",
         **station,
     )
-    drain = (jobs.load / min(capacity) if stream else load or 0.0) < 1.0
+    asked = jobs.load / min(capacity) if isinstance(jobs, MapShuffleStream) else load or 0.0
+    drain = asked < 1.0
     if not drain:
         warn_of_load("last arrival")
     lone = _core.SrptBound() if bound and not _is_batch(jobs) else None
@@ -428,27 +424,38 @@ def run(
     seconds = time.perf_counter() - began
     summary = _summary(queue)
     done = summary["jobs"]
-    if done and not summary["unfinished"]:
+    if done and not summary["unfinished"] and bound:
         if lone is not None:
             summary["lower_bound"] = lone.total() / done
-        elif bound and table is not None:
+        elif table is not None:
             summary["lower_bound"] = _core.overlap_batch_bound(table.map, table.shuffle) / done
     if policy == "best":
         summary["tried"] = plan.tried
-    guaranteed = promises.guaranteed and estimates is None and overlap
-    if guaranteed and table is not None and _is_batch(jobs):
+    guaranteed = promises.guaranteed and estimates is None and overlap and _is_batch(jobs)
+    if guaranteed and table is not None:
         summary["guarantee"] = batch_guarantee(policy, table.map, table.shuffle)
     count, stretch = queue.slowdown()
     with np.errstate(invalid="ignore"):
         by_size = count, np.where(count > 0, stretch / count, np.nan)
     return SimulationResult(
         model="tandem",
-        records=_records(jobs, order, policy, queue, capacity) if keep else None,
+        records=_records(jobs, policy, queue, capacity) if keep else None,
         summary={policy: summary},
         slowdown={policy: by_size},
         timing={policy: seconds},
         complete=complete and plan.complete,
     )
+
+
+def _table(
+    jobs: MapShuffleJobs, policy: str, capacity: tuple[float, float], estimates: Any, seed: int
+) -> _Columns:
+    """What the core is fed of a table."""
+    if policy_of("tandem", policy).shares == "weighted":
+        for row in np.flatnonzero(jobs.weight == 0.0)[:1]:
+            raise ValueError(f"weight[{row}] = 0.0: must be above 0 for {policy}")
+    seen = phase_estimates(jobs, estimates, np.random.default_rng([seed, 1]))
+    return _columns(jobs, capacity, seen, by_arrival(jobs.arrival))
 
 
 def _summary(queue: Any) -> dict[str, float]:
@@ -471,8 +478,9 @@ def _summary(queue: Any) -> dict[str, float]:
 
 
 def _records(
-    jobs: MapShuffleJobs, order: Integers, policy: str, queue: Any, capacity: tuple[float, float]
+    jobs: Any, policy: str, queue: Any, capacity: tuple[float, float]
 ) -> dict[str, npt.NDArray[Any]]:
+    order = by_arrival(jobs.arrival)
     rows, start, map_completion, completion = by_table_row(order, *queue.take_records())
     alone = np.maximum(jobs.map[rows] / capacity[0], jobs.shuffle[rows] / capacity[1])
     return job_records(

@@ -20,7 +20,12 @@ _FEWEST = 30  # jobs in a bucket of the tandem queue that is shown
 _FAR = 8.0  # ratio of mean numbers of jobs from which on their axis is logarithmic
 _APART = 0.015  # of sigma, so that bars of several loads do not cover each other
 _DECADE = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
-_UNITS = (("days", 86_400.0), ("h", 3600.0), ("min", 60.0), ("s", 0.0))
+_UNITS = (("days", 86_400.0), ("h", 3600.0), ("min", 60.0), ("s", 1.0))
+_PANELS = {
+    "map_utilisation": "map slots in use [%]",
+    "reduce_utilisation": "reduce slots in use [%]",
+    "jobs": "jobs in the system",
+}
 
 
 def _curves(**labels: Any) -> tuple[Any, Any]:
@@ -114,32 +119,22 @@ def draw_load(result: SimulationResult) -> Any:
     clock = Clock.of(0.0, *begun)
     times = {policy: clock.shift(own["time"]) for policy, own in result.series.items()}
     longest = max(float(own[-1]) for own in times.values())
-    unit, seconds = next((unit, each) for unit, each in _UNITS if longest >= 4 * each)
-    seconds = seconds or 1.0
+    unit, seconds = next(each for each in _UNITS if longest >= 4 * each[1] or each[1] == 1.0)
     panels = {
-        "map_utilisation": "map slots in use [%]",
-        "reduce_utilisation": "reduce slots in use [%]",
-        "jobs": "jobs in the system",
+        name: label
+        for name, label in _PANELS.items()
+        if any(np.isfinite(series[name]).any() for series in result.series.values())
     }
-    for name in list(panels):
-        if not any(np.isfinite(series[name]).any() for series in result.series.values()):
-            del panels[name]
     figure = new_figure(7.0, 1.4 + 1.9 * len(panels))
     rows = figure.subplots(len(panels), 1, sharex=True)
     for axes, (name, label) in zip(rows, panels.items(), strict=True):
-        part = name != "jobs"
+        scale = 1 if name == "jobs" else 100
         for k, (policy, series) in enumerate(result.series.items()):
-            axes.stairs(
-                100 * series[name] if part else series[name],
-                times[policy] / seconds,
-                baseline=None,
-                label=policy,
-                linewidth=max(0.8, 3.0 - 0.8 * k),  # lines that lie on each other stay visible
-            )
-        axes.set(ylabel=label)
+            width = max(0.8, 3.0 - 0.8 * k)  # lines that lie on each other stay visible
+            steps = scale * series[name], times[policy] / seconds
+            axes.stairs(*steps, baseline=None, label=policy, linewidth=width)
+        axes.set(ylabel=label, ylim=(0, None if name == "jobs" else 105))
         axes.grid(alpha=0.3)
-        if part:
-            axes.set_ylim(0, 105)
     means = [
         float(series["jobs"] @ np.diff(times[policy])) / float(times[policy][-1])
         for policy, series in result.series.items()
@@ -214,21 +209,11 @@ def draw_grid(found: Replications) -> Any:
     panels = figure.subplots(1, len(speedups), squeeze=False, sharey=True)[0]
     for axes, panel in zip(panels, speedups, strict=True):
         for k, line in enumerate(loads):
-            own = sorted(
+            own = [
                 (sigma, *ratio) for load, p, sigma, ratio in points if (load, p) == (line, panel)
-            )
-            sigmas, means, halves = np.nan_to_num(np.array(own).T)
-            axes.errorbar(
-                sigmas + _APART * (k - (len(loads) - 1) / 2),
-                means,
-                yerr=[np.minimum(halves, 0.9 * means), halves] if halves.any() else None,
-                marker="o",
-                markersize=4,
-                linewidth=1.2,
-                capsize=3,
-                color=f"C{k}",
-                label=None if line is None else f"load {line:g}",
-            )
+            ]
+            label = None if line is None else f"load {line:g}"
+            _draw_gains(axes, own, _APART * (k - (len(loads) - 1) / 2), color=f"C{k}", label=label)
         axes.axhline(1.0, color="black", linewidth=0.8, linestyle="--")
         axes.grid(axis="y", alpha=0.3)
         axes.set_xlabel("error of sizes, sigma")
@@ -243,3 +228,11 @@ def draw_grid(found: Replications) -> Any:
     if loads != [None]:
         panels[-1].legend(fontsize=8)
     return figure
+
+
+def _draw_gains(axes: Any, points: list[Any], shift: float, **look: Any) -> None:
+    """Means with their intervals over the error of sizes, by that."""
+    sigmas, means, halves = np.nan_to_num(np.array(sorted(points)).T)
+    bars = [np.minimum(halves, 0.9 * means), halves] if halves.any() else None
+    look |= {"marker": "o", "markersize": 4, "linewidth": 1.2, "capsize": 3}
+    axes.errorbar(sigmas + shift, means, yerr=bars, **look)

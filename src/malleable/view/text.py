@@ -193,11 +193,7 @@ def _spread(
     return widths
 
 
-def table(
-    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1
-) -> Table:
-    """A table whose first ``left`` columns are words and whose others are numbers."""
-    return Table(title, columns, rows, left)
+table = Table
 
 
 def columns_table(count: int, columns: Sequence[Column], left: int = 1) -> Table:
