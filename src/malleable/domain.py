@@ -137,6 +137,13 @@ def checked_positive(field: str, value: float) -> float:
     return check_amount(field, value, RATE)
 
 
+def checked_flag(field: str, value: Any) -> bool:
+    """``value``, which must be a truth value and no number."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"{field} = {value!r}: must be true or false")
+    return bool(value)
+
+
 def checked_choice(field: str, value: str, choices: tuple[str, ...]) -> str:
     """``value``; ValueError naming ``field`` unless it is one of ``choices``."""
     if value not in choices:

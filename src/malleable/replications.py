@@ -290,12 +290,11 @@ def replicate(
                     progress(len(done), len(tasks))
         except BaseException as error:
             stop.set()
-            for future in futures:
-                future.cancel()
+            rest = _finished(futures[len(done) :])
             if not isinstance(error, KeyboardInterrupt):
                 raise
             complete = False
-            done += _finished(futures[len(done) :])
+            done += rest
     return Replications(done, complete, confidence)
 
 
@@ -305,7 +304,9 @@ def _points(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
 
 
 def _finished(futures: list[Any]) -> list[Run]:
-    """The runs that had come to their end when others were told to stop."""
+    """Those of the runs that have come to their end; the others are told to stop."""
+    for future in futures:
+        future.cancel()
     ended = [future for future in futures if future.done() and not future.cancelled()]
     found = [future.result() for future in ended if future.exception() is None]
     return [run for run in found if run is not None]

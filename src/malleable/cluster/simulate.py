@@ -17,7 +17,7 @@ from malleable.cluster.policy import Adaptive
 from malleable.cluster.series import advance
 from malleable.cluster.slots import slots_of, task_records
 from malleable.cluster.table import ClusterJobs, checked_rates
-from malleable.domain import check_whole
+from malleable.domain import check_whole, checked_flag
 from malleable.estimates import error_sigma, lognormal_errors
 from malleable.feeding import seed_of
 from malleable.jobs.table import Floats
@@ -335,8 +335,9 @@ def run(
     place = _place(jobs, cluster, load)
     settings = _options({**place.options, **options})
     seed = seed_of(rng)
-    shared = by_user if by_user is not None else bool(place.users) and jobs.user is not None
-    rules = _Rules(objective, hysteresis, effort, at_least_one, shared)
+    if by_user is None:
+        by_user = bool(place.users) and jobs.user is not None
+    rules = _Rules(objective, hysteresis, effort, at_least_one, by_user)
     split = bool(settings.get("split_copy", False))
     believed = _estimates(jobs, estimates, split, seed)
     learn = isinstance(estimates, str)
@@ -345,8 +346,7 @@ def run(
     if not end >= 0.0:
         raise ValueError(f"horizon = {horizon}: must be at least 0")
     _check_deadlines(jobs, objective)
-    if settings.get("gang"):
-        _check_gangs(jobs, place)
+    _check_gangs(jobs, place, settings.get("gang", False))
     columns, users = _jobs(jobs, place)
     if policy == "flowflex":
         known = _estimates(jobs, estimates or 0.0, split, seed) if believed is None else believed
@@ -443,21 +443,19 @@ def _option(name: str, value: Any) -> Any:
     if name in _WHOLE:
         return check_whole(name, value, 0, _WHOLE[name])
     if name in _FLAGS:
-        if not isinstance(value, (bool, np.bool_)):
-            raise ValueError(f"{name} = {value!r}: must be true or false")
-        return bool(value)
+        return checked_flag(name, value)
     known = ", ".join(["speedup", *_LIMITS, *_WHOLE, *_FLAGS])
     raise ValueError(f"{name}: unknown option, expected one of {known}")
 
 
-def _check_gangs(jobs: ClusterJobs, cluster: Cluster) -> None:
+def _check_gangs(jobs: ClusterJobs, cluster: Cluster, gangs: bool) -> None:
     total = [int(cluster.map_slots.sum()), int(cluster.reduce_slots.sum())]
     for field, tasks, pool in (
         ("min_map_slots", jobs.maps, 0),
         ("min_reduce_slots", jobs.reduces, 1),
     ):
         minimum, slots = getattr(jobs, field), total[0 if cluster.generic else pool]
-        for row in np.flatnonzero(np.minimum(tasks, minimum) > slots)[:1]:
+        for row in np.flatnonzero(gangs & (np.minimum(tasks, minimum) > slots))[:1]:
             raise ValueError(
                 f"{field}[{row}] = {minimum[row]}: the gang never fits on {counted(slots, 'slot')}"
             )

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core
-from malleable.domain import check_whole, checked_choice
+from malleable.domain import check_whole, checked_choice, checked_flag
 from malleable.estimates import UNDERESTIMATES, error_sigma, lognormal_errors
 from malleable.feeding import (
     by_arrival,
@@ -291,8 +291,7 @@ def run(
     last = _LAST_SLOT * 2
     if horizon is not None:
         last = check_whole("horizon", horizon, 1, _LAST_SLOT)
-    if not isinstance(preemptive, (bool, np.bool_)):
-        raise ValueError(f"preemptive = {preemptive!r}: must be True or False")
+    checked_flag("preemptive", preemptive)
     seed = seed_of(rng)
     estimate = _checked_estimates(jobs, estimates, seed)
     source: Any = jobs

@@ -379,10 +379,9 @@ def run(
     """
     if not isinstance(jobs, (MapShuffleJobs, MapShuffleStream)):
         raise ValueError(f"jobs: {type(jobs).__name__} is no MapShuffleJobs or MapShuffleStream")
-    stream = isinstance(jobs, MapShuffleStream)
-    promises = policy_of("tandem", policy)
+    policy_of("tandem", policy)
     checked_choice("underestimates", underestimates, UNDERESTIMATES)
-    keep = kept_records(records, stream)
+    keep = kept_records(records, isinstance(jobs, MapShuffleStream))
     stop = math.inf if horizon is None else checked_positive("horizon", horizon)
     seed = seed_of(rng)
     capacity = _capacities(jobs, load, (map_capacity, shuffle_capacity))
@@ -404,8 +403,8 @@ def run(
         bounce=underestimates == "bounce",
         **station,
     )
-    asked = jobs.load / min(capacity) if isinstance(jobs, MapShuffleStream) else load or 0.0
-    drain = asked < 1.0
+    given = jobs.load / min(capacity) if isinstance(jobs, MapShuffleStream) else load
+    drain = given is None or given < 1.0
     if not drain:
         warn_of_load("last arrival")
     lone = _core.SrptBound() if bound and not _is_batch(jobs) else None
@@ -423,17 +422,12 @@ def run(
     complete, _ = fed(chunks, stop, len(jobs), feed, end, progress)
     seconds = time.perf_counter() - began
     summary = _summary(queue)
-    done = summary["jobs"]
-    if done and not summary["unfinished"] and bound:
-        if lone is not None:
-            summary["lower_bound"] = lone.total() / done
-        elif table is not None:
-            summary["lower_bound"] = _core.overlap_batch_bound(table.map, table.shuffle) / done
+    if bound and summary["jobs"] and not summary["unfinished"]:
+        summary["lower_bound"] = _total_bound(table, lone) / summary["jobs"]
     if policy == "best":
         summary["tried"] = plan.tried
-    guaranteed = promises.guaranteed and estimates is None and overlap and _is_batch(jobs)
-    if guaranteed and table is not None:
-        summary["guarantee"] = batch_guarantee(policy, table.map, table.shuffle)
+    if _is_batch(jobs) and table is not None and estimates is None and overlap:
+        summary |= _guarantee(policy, table)
     count, stretch = queue.slowdown()
     with np.errstate(invalid="ignore"):
         by_size = count, np.where(count > 0, stretch / count, np.nan)
@@ -456,6 +450,20 @@ def _table(
             raise ValueError(f"weight[{row}] = 0.0: must be above 0 for {policy}")
     seen = phase_estimates(jobs, estimates, np.random.default_rng([seed, 1]))
     return _columns(jobs, capacity, seen, by_arrival(jobs.arrival))
+
+
+def _total_bound(table: _Columns | None, lone: Any) -> float:
+    """The floor under the sum of responses: that of SRPT at each station, or of a batch."""
+    if lone is None and table is not None:
+        return _core.overlap_batch_bound(table.map, table.shuffle)
+    return float(lone.total())
+
+
+def _guarantee(policy: str, table: _Columns) -> dict[str, float]:
+    """What the policy promises of a batch, if anything."""
+    if not policy_of("tandem", policy).guaranteed:
+        return {}
+    return {"guarantee": batch_guarantee(policy, table.map, table.shuffle)}
 
 
 def _summary(queue: Any) -> dict[str, float]:

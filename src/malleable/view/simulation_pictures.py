@@ -129,24 +129,27 @@ def draw_load(result: SimulationResult) -> Any:
     rows = figure.subplots(len(panels), 1, sharex=True)
     for axes, (name, label) in zip(rows, panels.items(), strict=True):
         scale = 1 if name == "jobs" else 100
-        for k, (policy, series) in enumerate(result.series.items()):
+        steps = [(policy, scale * own[name]) for policy, own in result.series.items()]
+        for k, (policy, values) in enumerate(steps):
             width = max(0.8, 3.0 - 0.8 * k)  # lines that lie on each other stay visible
-            steps = scale * series[name], times[policy] / seconds
-            axes.stairs(*steps, baseline=None, label=policy, linewidth=width)
+            edges = times[policy] / seconds
+            axes.stairs(values, edges, baseline=None, label=policy, linewidth=width)
         axes.set(ylabel=label, ylim=(0, None if name == "jobs" else 105))
         axes.grid(alpha=0.3)
-    means = [
-        float(series["jobs"] @ np.diff(times[policy])) / float(times[policy][-1])
-        for policy, series in result.series.items()
-    ]
-    if max(means) > _FAR * min(means):
-        rows[-1].set_yscale("symlog", linthresh=1.0)
-    rows[-1].set_ylim(bottom=0)
+    _scale_jobs(rows[-1], [(own["jobs"], times[name]) for name, own in result.series.items()])
     label_times(rows[-1], clock, unit)
     if clock.origin:
         rows[-1].set_xlim(0.0, longest / seconds)  # nothing is there before
     rows[0].legend(fontsize=8, ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1.0))
     return figure
+
+
+def _scale_jobs(axes: Any, series: list[tuple[Any, Any]]) -> None:
+    """A logarithmic axis where policies leave very different numbers of jobs."""
+    means = [float(jobs @ np.diff(time)) / float(time[-1]) for jobs, time in series]
+    if max(means) > _FAR * min(means):
+        axes.set_yscale("symlog", linthresh=1.0)
+    axes.set_ylim(bottom=0)
 
 
 @picture
@@ -207,18 +210,10 @@ def draw_grid(found: Replications) -> Any:
     loads = sorted({load for load, *_ in points}, key=lambda load: load or 0.0)
     figure = new_figure(1.6 + 4.4 * len(speedups), 4.2)
     panels = figure.subplots(1, len(speedups), squeeze=False, sharey=True)[0]
-    for axes, panel in zip(panels, speedups, strict=True):
-        for k, line in enumerate(loads):
-            own = [
-                (sigma, *ratio) for load, p, sigma, ratio in points if (load, p) == (line, panel)
-            ]
-            label = None if line is None else f"load {line:g}"
-            _draw_gains(axes, own, _APART * (k - (len(loads) - 1) / 2), color=f"C{k}", label=label)
-        axes.axhline(1.0, color="black", linewidth=0.8, linestyle="--")
-        axes.grid(axis="y", alpha=0.3)
-        axes.set_xlabel("error of sizes, sigma")
+    for axes, speedup in zip(panels, speedups, strict=True):
+        _draw_gains(axes, [own for own in points if own[1] == speedup], loads)
         if len(speedups) > 1:
-            axes.set_title(f"s tasks do s^{panel:g}", fontsize=10)
+            axes.set_title(f"s tasks do s^{speedup:g}", fontsize=10)
     low, high = min(0.8, 0.8 * min(every)), max(1.25, 1.6 * max(every))
     ticks = [tick * 10.0**k for k in range(-3, 3) for tick in _DECADE]
     ticks = [tick for tick in ticks if low <= tick <= high]
@@ -230,9 +225,22 @@ def draw_grid(found: Replications) -> Any:
     return figure
 
 
-def _draw_gains(axes: Any, points: list[Any], shift: float, **look: Any) -> None:
-    """Means with their intervals over the error of sizes, by that."""
-    sigmas, means, halves = np.nan_to_num(np.array(sorted(points)).T)
-    bars = [np.minimum(halves, 0.9 * means), halves] if halves.any() else None
-    look |= {"marker": "o", "markersize": 4, "linewidth": 1.2, "capsize": 3}
-    axes.errorbar(sigmas + shift, means, yerr=bars, **look)
+def _draw_gains(axes: Any, points: list[Any], loads: list[Any]) -> None:
+    """One panel: means with their intervals over the error of sizes, a line a load."""
+    for k, line in enumerate(loads):
+        own = sorted((sigma, *ratio) for load, _, sigma, ratio in points if load == line)
+        sigmas, means, halves = np.nan_to_num(np.array(own).T)
+        axes.errorbar(
+            sigmas + _APART * (k - (len(loads) - 1) / 2),
+            means,
+            yerr=[np.minimum(halves, 0.9 * means), halves] if halves.any() else None,
+            marker="o",
+            markersize=4,
+            linewidth=1.2,
+            capsize=3,
+            color=f"C{k}",
+            label=None if line is None else f"load {line:g}",
+        )
+    axes.axhline(1.0, color="black", linewidth=0.8, linestyle="--")
+    axes.grid(axis="y", alpha=0.3)
+    axes.set_xlabel("error of sizes, sigma")
