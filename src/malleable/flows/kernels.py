@@ -8,13 +8,26 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from malleable import _core
+from malleable import _core, views
 from malleable.columns import wholes_of
 from malleable.domain import floats as as_floats
 from malleable.flows.table import Flows
 from malleable.jobs.table import Floats, Integers, check_slots, check_time
 from malleable.values import by_value
 from malleable.views import counted
+
+__all__ = [
+    "CellFlow",
+    "ChainSchedule",
+    "FlowChains",
+    "ListSchedule",
+    "deadline_greedy",
+    "fair_list",
+    "flow_chains",
+    "min_cost_flow",
+    "ready_list",
+    "wrap_around",
+]
 
 
 @by_value()
@@ -28,10 +41,20 @@ class FlowChains(NamedTuple):
     first: Integers
     end: Integers
 
+    def __repr__(self) -> str:
+        return views.brief(self)
+
 
 def flow_chains(flows: Flows, slots: int) -> FlowChains:
     """Stage 1 of FlowFlex (section 4.1): general precedence becomes chains. O(J log J)."""
-    found = _core.flow_chains(*flow_columns(flows)[1:], check_slots(slots))
+    found = _core.flow_chains(
+        flows.job_offset,
+        flows.work,
+        flows.max_slots,
+        flows.parent_offset,
+        flows.parent,
+        check_slots(slots),
+    )
     return FlowChains(**found)
 
 
@@ -52,6 +75,9 @@ class ChainSchedule(NamedTuple):
     slots: Integers
     completion: Floats
     proof: int = -1
+
+    def __repr__(self) -> str:
+        return views.brief(self)
 
 
 def deadline_greedy(
@@ -90,7 +116,7 @@ def deadline_greedy(
     """
     now = check_time("now", now)
     by_deadline = _permutation("order", order, len(flows))
-    found = _core.deadline_greedy(*flow_columns(flows), check_slots(slots), now, by_deadline)
+    found = _core.deadline_greedy(*_columns(flows), check_slots(slots), now, by_deadline)
     due = flows.deadline[by_deadline]
     if len(flows) and (np.any(flows.arrival > now) or np.any(due[1:] < due[:-1])):
         return ChainSchedule(**found)
@@ -136,14 +162,26 @@ def wrap_around(
     """
     count, now = check_slots(slots), check_time("now", now)
     chains = flow_chains(flows, count)
-    times = {"start", "end"}
-    given: list[Any] = [
-        np.ascontiguousarray(column, dtype=np.float64 if name in times else np.int64)
-        for name, column in zip(schedule._fields[:6], schedule, strict=False)
-    ]
-    _check_chain_schedule(len(flows), chains, *given)
+    given = ChainSchedule(
+        np.ascontiguousarray(schedule.flow, dtype=np.int64),
+        np.ascontiguousarray(schedule.offset, dtype=np.int64),
+        np.ascontiguousarray(schedule.pseudo_job, dtype=np.int64),
+        np.ascontiguousarray(schedule.start, dtype=np.float64),
+        np.ascontiguousarray(schedule.end, dtype=np.float64),
+        np.ascontiguousarray(schedule.slots, dtype=np.int64),
+        schedule.completion,
+    )
+    _check_chain_schedule(len(flows), chains, given)
     found: Mapping[str, npt.NDArray[Any]] = _core.wrap_around(
-        *flow_columns(flows), count, now, *given
+        *_columns(flows),
+        count,
+        now,
+        given.flow,
+        given.offset,
+        given.pseudo_job,
+        given.start,
+        given.end,
+        given.slots,
     )
     return found
 
@@ -157,6 +195,9 @@ class ListSchedule(NamedTuple):
     completion: Floats
     flow_completion: Floats
     pieces: Mapping[str, npt.NDArray[Any]]
+
+    def __repr__(self) -> str:
+        return views.brief(self)
 
 
 def ready_list(flows: Flows, slots: int, rank: npt.ArrayLike, now: float = 0.0) -> ListSchedule:
@@ -186,9 +227,7 @@ def ready_list(flows: Flows, slots: int, rank: npt.ArrayLike, now: float = 0.0) 
     O(jobs that hold slots + log J) an event, one or two events a job. Section 5.1 runs FIFO so.
     """
     ranks = _permutation("rank", rank, len(flows.work))
-    found = _core.ready_list(
-        *flow_columns(flows), check_slots(slots), check_time("now", now), ranks
-    )
+    found = _core.ready_list(*_columns(flows), check_slots(slots), check_time("now", now), ranks)
     return ListSchedule(**found)
 
 
@@ -198,7 +237,7 @@ def fair_list(flows: Flows, slots: int, now: float = 0.0) -> ListSchedule:
     Takes and returns what `ready_list` does, but for the ranks. O((J + pieces) log J).
     """
     none = np.empty(0, dtype=np.int64)
-    found = _core.ready_list(*flow_columns(flows), check_slots(slots), check_time("now", now), none)
+    found = _core.ready_list(*_columns(flows), check_slots(slots), check_time("now", now), none)
     return ListSchedule(**found)
 
 
@@ -215,6 +254,9 @@ class CellFlow(NamedTuple):
     price: Floats
     potential: Floats
     pivots: int
+
+    def __repr__(self) -> str:
+        return views.brief(self)
 
 
 def min_cost_flow(
@@ -298,10 +340,9 @@ def min_cost_flow(
     return CellFlow(**found)
 
 
-def flow_columns(
+def _columns(
     flows: Flows,
 ) -> tuple[Floats, Integers, Floats, Integers, Integers, Integers]:
-    """Columns of flows as the core's kernels take them."""
     return (
         flows.arrival,
         flows.job_offset,
@@ -324,16 +365,8 @@ def _permutation(field: str, values: npt.ArrayLike, count: int) -> Integers:
     return rows
 
 
-def _check_chain_schedule(
-    flows: int,
-    chains: FlowChains,
-    flow: Any,
-    offset: Any,
-    rows: Any,
-    start: Any,
-    end: Any,
-    held: Any,
-) -> None:
+def _check_chain_schedule(flows: int, chains: FlowChains, given: ChainSchedule) -> None:
+    flow, offset, rows, start, end, held, _, _ = given
     count = len(rows)
     if not len(start) == len(end) == len(held) == count:
         raise ValueError("pseudo_job, start, end and slots differ in length")

@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from malleable import _core
 from malleable.flows.check import check_flow_schedule
-from malleable.flows.kernels import flow_columns
 from malleable.flows.table import Flows
 from malleable.jobs.table import Floats, check_count, check_slots, check_time
 from malleable.objective import (
@@ -169,7 +168,12 @@ def plan_flows(
     penalties = goal.penalties(flows, penalty=penalty)
     began = time.perf_counter()
     result = _core.plan_flows(
-        *flow_columns(flows),
+        flows.arrival,
+        flows.job_offset,
+        flows.work,
+        flows.max_slots,
+        flows.parent_offset,
+        flows.parent,
         slots,
         now,
         penalties,

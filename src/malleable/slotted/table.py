@@ -15,6 +15,8 @@ from malleable.jobs.table import Floats, Integers
 from malleable.values import by_value
 from malleable.views import counted
 
+__all__ = ["MapReduceJobs", "checked_estimates", "join_tables"]
+
 _MOST = 2.0**60  # what still fits an int64 before the core says what is out of range
 
 
