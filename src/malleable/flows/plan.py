@@ -88,6 +88,9 @@ class FlowPlan(BasePlan):
             strict = set(objective.kinds.tolist()) == {KINDS.index("strict")}
             self.guarantee = (1.0, 2.0) if objective.is_max or strict else (2.0, 3.0)
 
+    def __repr__(self) -> str:
+        return f"{super().__repr__()[:-1]}, speed {self.speed:.4g})"
+
     def validate(self) -> None:
         """Check the schedule by code that shares nothing with the solvers.
 
