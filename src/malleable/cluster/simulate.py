@@ -172,6 +172,10 @@ def _columns_of(table: Any, names: tuple[str, ...]) -> dict[str, Any]:
     return {name: column for name, column in columns.items() if column is not None}
 
 
+def _nodes(cluster: Cluster) -> dict[str, Any]:
+    return _columns_of(cluster, _NODES)
+
+
 _NODES = (
     *("map_slots", "reduce_slots", "rate", "type", "rack", "storage", "link", "rack_link"),
     "generic",
@@ -355,7 +359,7 @@ def run(
         chosen = _policy(policy, rules, settings, jobs.speedup)
     times, nodes, up = zip(*place.changes, strict=True) if place.changes else ((), (), ())
     simulation = _core.ClusterSimulation(
-        _columns_of(place, _NODES),
+        _nodes(place),
         columns,
         settings,
         {
