@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 import malleable as mb
-from malleable.sweeps import sweep
+from malleable.replications import replicate
 
 # Jobs that arrive together: the best plan, what it promises, and how good anything could be.
 rng = np.random.default_rng(1)
@@ -21,14 +21,21 @@ for policy, s in mb.simulate(batch, policy=["max-srpt", "split-srpt", "best"]).s
     )
 
 
-# Sizes that err: loads, seeds, policies and errors on all cores.
-def jobs_of(load, seed):
+# Sizes that err: loads and errors on all cores.
+def jobs_of(seed, load):
     return mb.MapShuffleStream(20_000, load)
 
 
 for how in ("first", "bounce"):
-    rows = sweep(jobs_of, [0.75], [1], ["two-srpt"], sigmas=[0.0, 0.5], underestimates=how)
-    print(how, [f"sigma {row['sigma']}: {row['mean_response']:.2f} s" for row in rows])
+    found = replicate(
+        jobs_of,
+        [1],
+        ["two-srpt"],
+        grid={"load": [0.75], "estimates": [0.0, 0.5]},
+        workers=os.cpu_count(),
+        underestimates=how,
+    )
+    print(how, [f"sigma {row['estimates']}: {row['mean_response']:.2f} s" for row in found.rows])
 
 # The same policy in a scheduler's loop.
 epoch = mb.OverlapEpoch(slots=(800, 200), policy="two-srpt")

@@ -1,133 +1,91 @@
 """malleable: which job gets how many slots now, and how good that is.
 
-Tables, plans and epochs of jobs are here from the start, everything else once it is asked for.
+Everything is imported once it is asked for.
 """
+
+# ruff: noqa: I001 (an alias of its own name says that a name is passed on)
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
 from malleable import views
-from malleable.flows.plan import FLOW_POLICIES, FlowPlan
-from malleable.flows.table import Flows
-from malleable.jobs.epoch import Decision, Epoch
-from malleable.jobs.plan import DEFAULT_EFFORT, POLICIES, Plan, plan
-from malleable.jobs.table import ALL_SLOTS, Jobs
-from malleable.objective import KINDS
 
 if TYPE_CHECKING:
     from malleable.cluster.epoch import (
-        AdaptiveDecision,
-        AdaptiveEpoch,
-        AdaptiveMatching,
-        TaskStarts,
+        AdaptiveDecision as AdaptiveDecision,
+        AdaptiveEpoch as AdaptiveEpoch,
+        AdaptiveMatching as AdaptiveMatching,
+        TaskStarts as TaskStarts,
     )
-    from malleable.cluster.matching import ClassMatching, match_classes
-    from malleable.cluster.nodes import Cluster, read_cluster
-    from malleable.cluster.policy import Adaptive
-    from malleable.cluster.simulate import CLUSTER_POLICIES
-    from malleable.cluster.table import ClusterJobs, cluster_flows, generate_cluster_jobs
-    from malleable.flows.epoch import FlowDecision, FlowEpoch
-    from malleable.result import SimulationResult
-    from malleable.simulation import simulate
-    from malleable.slotted.epoch import SlottedDecision, SlottedEpoch
-    from malleable.slotted.generate import MapReduceStream
-    from malleable.slotted.table import MapReduceJobs
-    from malleable.tandem.epoch import OverlapDecision, OverlapEpoch
-    from malleable.tandem.table import MapShuffleJobs, MapShuffleStream
+    from malleable.cluster.matching import (
+        ClassMatching as ClassMatching,
+        match_classes as match_classes,
+    )
+    from malleable.cluster.nodes import Cluster as Cluster, read_cluster as read_cluster
+    from malleable.cluster.policy import Adaptive as Adaptive
+    from malleable.cluster.simulate import CLUSTER_POLICIES as CLUSTER_POLICIES
+    from malleable.cluster.table import (
+        ClusterJobs as ClusterJobs,
+        cluster_flows as cluster_flows,
+        generate_cluster_jobs as generate_cluster_jobs,
+    )
+    from malleable.flows.epoch import FlowDecision as FlowDecision, FlowEpoch as FlowEpoch
+    from malleable.flows.plan import FLOW_POLICIES as FLOW_POLICIES, FlowPlan as FlowPlan
+    from malleable.flows.table import Flows as Flows
+    from malleable.jobs.epoch import Decision as Decision, Epoch as Epoch
+    from malleable.jobs.plan import (
+        DEFAULT_EFFORT as DEFAULT_EFFORT,
+        POLICIES as POLICIES,
+        Plan as Plan,
+        plan as plan,
+    )
+    from malleable.jobs.table import ALL_SLOTS as ALL_SLOTS, Jobs as Jobs
+    from malleable.objective import KINDS as KINDS
+    from malleable.replications import Replications as Replications, replicate as replicate
+    from malleable.result import SimulationResult as SimulationResult
+    from malleable.simulation import simulate as simulate
+    from malleable.slotted.epoch import (
+        SlottedDecision as SlottedDecision,
+        SlottedEpoch as SlottedEpoch,
+    )
+    from malleable.slotted.generate import MapReduceStream as MapReduceStream
+    from malleable.slotted.table import MapReduceJobs as MapReduceJobs
+    from malleable.tandem.epoch import (
+        OverlapDecision as OverlapDecision,
+        OverlapEpoch as OverlapEpoch,
+    )
+    from malleable.tandem.table import (
+        MapShuffleJobs as MapShuffleJobs,
+        MapShuffleStream as MapShuffleStream,
+    )
     from malleable.traces import (
-        read_cluster_alibaba,
-        read_cluster_flows,
-        read_cluster_google2011,
-        read_cluster_hawk,
-        read_cluster_jobs,
-        read_cluster_rumen,
-        read_cluster_swim,
-        read_cluster_tpch,
-        read_cluster_workload,
-        read_flows,
-        read_jobs,
-        read_map_reduce_google2011,
-        read_map_reduce_jobs,
-        read_map_reduce_rumen,
-        read_map_reduce_swim,
-        read_map_shuffle_google2011,
-        read_map_shuffle_jobs,
-        read_map_shuffle_rumen,
-        read_map_shuffle_swim,
-        read_rumen,
-        read_swim,
-        read_tpch,
-        read_workload,
-        write_flows,
-        write_jobs,
-        write_map_reduce_jobs,
+        read_cluster_alibaba as read_cluster_alibaba,
+        read_cluster_flows as read_cluster_flows,
+        read_cluster_google2011 as read_cluster_google2011,
+        read_cluster_hawk as read_cluster_hawk,
+        read_cluster_jobs as read_cluster_jobs,
+        read_cluster_rumen as read_cluster_rumen,
+        read_cluster_swim as read_cluster_swim,
+        read_cluster_tpch as read_cluster_tpch,
+        read_cluster_workload as read_cluster_workload,
+        read_flows as read_flows,
+        read_jobs as read_jobs,
+        read_map_reduce_google2011 as read_map_reduce_google2011,
+        read_map_reduce_jobs as read_map_reduce_jobs,
+        read_map_reduce_rumen as read_map_reduce_rumen,
+        read_map_reduce_swim as read_map_reduce_swim,
+        read_map_shuffle_google2011 as read_map_shuffle_google2011,
+        read_map_shuffle_jobs as read_map_shuffle_jobs,
+        read_map_shuffle_rumen as read_map_shuffle_rumen,
+        read_map_shuffle_swim as read_map_shuffle_swim,
+        read_rumen as read_rumen,
+        read_swim as read_swim,
+        read_tpch as read_tpch,
+        read_workload as read_workload,
+        write_flows as write_flows,
+        write_jobs as write_jobs,
+        write_map_reduce_jobs as write_map_reduce_jobs,
     )
-
-__all__ = [
-    "ALL_SLOTS",
-    "CLUSTER_POLICIES",
-    "DEFAULT_EFFORT",
-    "FLOW_POLICIES",
-    "KINDS",
-    "POLICIES",
-    "Adaptive",
-    "AdaptiveDecision",
-    "AdaptiveEpoch",
-    "AdaptiveMatching",
-    "ClassMatching",
-    "Cluster",
-    "ClusterJobs",
-    "Decision",
-    "Epoch",
-    "FlowDecision",
-    "FlowEpoch",
-    "FlowPlan",
-    "Flows",
-    "Jobs",
-    "MapReduceJobs",
-    "MapReduceStream",
-    "MapShuffleJobs",
-    "MapShuffleStream",
-    "OverlapDecision",
-    "OverlapEpoch",
-    "Plan",
-    "SimulationResult",
-    "SlottedDecision",
-    "SlottedEpoch",
-    "TaskStarts",
-    "cluster_flows",
-    "generate_cluster_jobs",
-    "match_classes",
-    "plan",
-    "read_cluster",
-    "read_cluster_alibaba",
-    "read_cluster_flows",
-    "read_cluster_google2011",
-    "read_cluster_hawk",
-    "read_cluster_jobs",
-    "read_cluster_rumen",
-    "read_cluster_swim",
-    "read_cluster_tpch",
-    "read_cluster_workload",
-    "read_flows",
-    "read_jobs",
-    "read_map_reduce_google2011",
-    "read_map_reduce_jobs",
-    "read_map_reduce_rumen",
-    "read_map_reduce_swim",
-    "read_map_shuffle_google2011",
-    "read_map_shuffle_jobs",
-    "read_map_shuffle_rumen",
-    "read_map_shuffle_swim",
-    "read_rumen",
-    "read_swim",
-    "read_tpch",
-    "read_workload",
-    "simulate",
-    "write_flows",
-    "write_jobs",
-    "write_map_reduce_jobs",
-]
 
 __version__ = "0.1.0"
 
@@ -138,73 +96,42 @@ _HOMES = {
         "AdaptiveMatching",
         "TaskStarts",
     ),
-    "malleable.cluster.matching": (
-        "ClassMatching",
-        "match_classes",
-    ),
-    "malleable.cluster.nodes": (
-        "Cluster",
-        "read_cluster",
-    ),
+    "malleable.cluster.matching": ("ClassMatching", "match_classes"),
+    "malleable.cluster.nodes": ("Cluster", "read_cluster"),
     "malleable.cluster.policy": ("Adaptive",),
     "malleable.cluster.simulate": ("CLUSTER_POLICIES",),
-    "malleable.cluster.table": (
-        "ClusterJobs",
-        "cluster_flows",
-        "generate_cluster_jobs",
-    ),
-    "malleable.flows.epoch": (
-        "FlowDecision",
-        "FlowEpoch",
-    ),
+    "malleable.cluster.table": ("ClusterJobs", "cluster_flows", "generate_cluster_jobs"),
+    "malleable.flows.epoch": ("FlowDecision", "FlowEpoch"),
+    "malleable.flows.plan": ("FLOW_POLICIES", "FlowPlan"),
+    "malleable.flows.table": ("Flows",),
+    "malleable.jobs.epoch": ("Decision", "Epoch"),
+    "malleable.jobs.plan": ("DEFAULT_EFFORT", "POLICIES", "Plan", "plan"),
+    "malleable.jobs.table": ("ALL_SLOTS", "Jobs"),
+    "malleable.objective": ("KINDS",),
+    "malleable.replications": ("Replications", "replicate"),
     "malleable.result": ("SimulationResult",),
     "malleable.simulation": ("simulate",),
-    "malleable.slotted.epoch": (
-        "SlottedDecision",
-        "SlottedEpoch",
-    ),
+    "malleable.slotted.epoch": ("SlottedDecision", "SlottedEpoch"),
     "malleable.slotted.generate": ("MapReduceStream",),
     "malleable.slotted.table": ("MapReduceJobs",),
-    "malleable.tandem.epoch": (
-        "OverlapDecision",
-        "OverlapEpoch",
-    ),
-    "malleable.tandem.table": (
-        "MapShuffleJobs",
-        "MapShuffleStream",
-    ),
+    "malleable.tandem.epoch": ("OverlapDecision", "OverlapEpoch"),
+    "malleable.tandem.table": ("MapShuffleJobs", "MapShuffleStream"),
     "malleable.traces": (
-        "read_cluster_alibaba",
-        "read_cluster_flows",
-        "read_cluster_google2011",
-        "read_cluster_hawk",
-        "read_cluster_jobs",
-        "read_cluster_rumen",
-        "read_cluster_swim",
-        "read_cluster_tpch",
-        "read_cluster_workload",
-        "read_flows",
-        "read_jobs",
-        "read_map_reduce_google2011",
-        "read_map_reduce_jobs",
-        "read_map_reduce_rumen",
-        "read_map_reduce_swim",
-        "read_map_shuffle_google2011",
-        "read_map_shuffle_jobs",
-        "read_map_shuffle_rumen",
-        "read_map_shuffle_swim",
-        "read_rumen",
-        "read_swim",
-        "read_tpch",
-        "read_workload",
-        "write_flows",
-        "write_jobs",
-        "write_map_reduce_jobs",
+        *("read_cluster_alibaba", "read_cluster_flows", "read_cluster_google2011"),
+        *("read_cluster_hawk", "read_cluster_jobs", "read_cluster_rumen"),
+        *("read_cluster_swim", "read_cluster_tpch", "read_cluster_workload", "read_flows"),
+        *("read_jobs", "read_map_reduce_google2011", "read_map_reduce_jobs"),
+        *("read_map_reduce_rumen", "read_map_reduce_swim", "read_map_shuffle_google2011"),
+        *("read_map_shuffle_jobs", "read_map_shuffle_rumen", "read_map_shuffle_swim"),
+        *("read_rumen", "read_swim", "read_tpch", "read_workload", "write_flows"),
+        *("write_jobs", "write_map_reduce_jobs"),
     ),
 }
-"""Modules of public names that are imported once one of them is asked for."""
+"""Modules of the public names."""
 
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = list(_HOME)
 
 
 def __getattr__(name: str) -> Any:

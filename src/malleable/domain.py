@@ -29,33 +29,6 @@ import numpy.typing as npt
 
 from malleable import _core
 
-__all__ = [
-    "ALL_SLOTS",
-    "BYTES",
-    "LATEST_TIME",
-    "LEFT",
-    "MOST_SLOTS",
-    "RATE",
-    "TOTAL",
-    "WEIGHT",
-    "WORK",
-    "Table",
-    "as_number",
-    "as_numbers",
-    "check_amount",
-    "check_count",
-    "check_moments",
-    "check_slots",
-    "check_time",
-    "check_whole",
-    "checked_choice",
-    "checked_positive",
-    "floats",
-    "into_range",
-    "no_mask",
-    "shown",
-]
-
 ALL_SLOTS: int = _core.ALL_SLOTS
 """``max_slots`` of a job that may use every slot there is."""
 MOST_SLOTS: int = _core.MOST_SLOTS
@@ -162,6 +135,13 @@ def check_count(field: str, value: Any) -> int:
 def checked_positive(field: str, value: float) -> float:
     """``value`` as a float; ValueError naming ``field`` unless it is from 1e-12 to 1e12."""
     return check_amount(field, value, RATE)
+
+
+def checked_flag(field: str, value: Any) -> bool:
+    """``value``, which must be a truth value and no number."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"{field} = {value!r}: must be true or false")
+    return bool(value)
 
 
 def checked_choice(field: str, value: str, choices: tuple[str, ...]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,9 +10,16 @@ import numpy.typing as npt
 
 from malleable import _core, views
 from malleable.jobs.table import Integers
-from malleable.values import by_value
-
-__all__ = ["BaseDecision", "ExplainedDecision"]
+from malleable.objective import (
+    KINDS,
+    Objective,
+    Penalty,
+    PenaltyLike,
+    kinds_of,
+    parse_objective,
+)
+from malleable.policies import policy_of
+from malleable.values import Kept, by_value
 
 
 @by_value()
@@ -31,14 +39,25 @@ class BaseDecision:
     """
 
     __slots__ = ("changed", "ids", "now", "slots")
+    kinds: ClassVar[tuple[str, ...]] = ("slot",)
+
+    _more: ClassVar[tuple[str, ...]] = ()
+    """What a class of decisions has beside that, in the order of its arguments."""
 
     def __init__(
-        self, now: float, ids: Integers, slots: Integers, changed: npt.NDArray[np.bool_]
+        self,
+        now: float,
+        ids: Integers,
+        slots: Integers,
+        changed: npt.NDArray[np.bool_],
+        *more: Any,
     ) -> None:
         self.now = now
         self.ids = ids
         self.slots = slots
         self.changed = changed
+        for name, value in zip(self._more, more, strict=True):
+            setattr(self, name, value)
 
     def __repr__(self) -> str:
         totals = np.atleast_1d(self.slots.sum(axis=0)).tolist()
@@ -56,29 +75,79 @@ class ExplainedDecision(BaseDecision):
     """A decision that knows of each job what bound its slots."""
 
     __slots__ = ("_bound",)
-    _kinds: ClassVar[tuple[str, ...]] = ("slot",)
-
-    def __init__(
-        self,
-        now: float,
-        ids: Integers,
-        slots: Integers,
-        changed: npt.NDArray[np.bool_],
-        bound: npt.NDArray[np.uint8],
-    ) -> None:
-        super().__init__(now, ids, slots, changed)
-        self._bound = bound
+    _more: ClassVar[tuple[str, ...]] = ("_bound",)
+    _bound: npt.NDArray[np.uint8]
 
     def explain(self) -> list[str]:
         """One line per job, in the order of `ids`: its slots, and what bound them. O(n)."""
-        shape = (len(self.ids), len(self._kinds))
+        shape = (len(self.ids), len(self.kinds))
         slots: Any = self.slots.reshape(shape).tolist()
         bound: Any = self._bound.reshape(shape).tolist()
         lines = []
         for job, counts, codes in zip(self.ids.tolist(), slots, bound, strict=True):
             parts = [
                 f"{views.counted(count, kind)} ({_core.BOUNDS[code]})"
-                for count, kind, code in zip(counts, self._kinds, codes, strict=True)
+                for count, kind, code in zip(counts, self.kinds, codes, strict=True)
             ]
             lines.append(f"job {job}: {', '.join(parts)}")
         return lines
+
+
+class PlannedEpoch(Kept):
+    """What epochs of jobs and of flows have in common: an objective, a policy, a penalty of one's own."""
+
+    _noun: ClassVar[str]
+    _core: Any
+
+    def _aim(
+        self, model: str, objective: str, policy: str, penalty: PenaltyLike | None
+    ) -> Objective:
+        """Check what is decided for, and keep it."""
+        goal = parse_objective(objective)
+        if goal.kind() is None:
+            raise ValueError(
+                f"objective: one for all {self._noun}s; `add` takes kinds of their own"
+            )
+        policy_of(model, policy)
+        if goal.custom and penalty is None:
+            wanted = f"a function of ({self._noun} id, completion)"
+            raise ValueError(f"objective custom needs penalty=, {wanted}")
+        self._goal, self._policy = goal, policy
+        self._penalty = None if penalty is None else Penalty(penalty)
+        return goal
+
+    def _tell_penalty(self) -> None:
+        if self._penalty is not None:
+            self._core.set_penalty(self._penalty.address)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._tell_penalty()
+
+    def __len__(self) -> int:
+        return len(self._core)
+
+    def __repr__(self) -> str:
+        count, slots = views.counted(len(self), self._noun), views.counted(self.slots, "slot")
+        return f"{type(self).__name__}({self._policy}, {self.objective}: {count}, {slots})"
+
+    _repr_html_ = views.as_html
+
+    @property
+    def slots(self) -> int:
+        """Capacity, until a decision is asked for with another one."""
+        return int(self._core.slots)
+
+    @property
+    def objective(self) -> str:
+        """The objective, as text."""
+        return self._goal.text
+
+    def _kinds(self, kind: str | Sequence[str | None] | None, count: int) -> Any:
+        """Codes of kinds named one by one, or once for all; None: that of the objective."""
+        if kind is None:
+            return None
+        codes = kinds_of(kind, count, int(self._goal.kinds[0]), self._noun)
+        if self._penalty is None and KINDS.index("custom") in codes:
+            raise ValueError("kind custom needs the epoch's penalty=")
+        return codes

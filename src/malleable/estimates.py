@@ -11,8 +11,6 @@ from malleable.jobs.table import Floats
 from malleable.slotted.table import checked_estimates
 from malleable.tandem.table import MapShuffleJobs
 
-__all__ = ["UNDERESTIMATES", "error_sigma", "lognormal_errors", "phase_estimates"]
-
 UNDERESTIMATES = ("first", "bounce")
 """What a job shows that has done more than its estimate: nothing left, or what it has overrun."""
 
@@ -86,10 +84,7 @@ def phase_estimates(
                 "estimates = 'column': the table has no map_estimate, shuffle_estimate"
             )
         return jobs.map_estimate, jobs.shuffle_estimate
-    try:
-        pair = list(estimates)
-    except TypeError:
-        raise ValueError(f"estimates = {estimates!r}: not numbers") from None
+    pair = list(estimates) if np.iterable(estimates) else [estimates]
     if len(pair) != 2 or np.ndim(pair[0]) != 1:
         raise ValueError("estimates: expected two columns, of the map and of the shuffle phase")
     return (

@@ -18,8 +18,6 @@ from malleable.jobs.table import Jobs
 from malleable.values import by_value
 from malleable.views import counted
 
-__all__ = ["KINDS", "Objective", "Penalty", "kinds_of", "parse_objective"]
-
 KINDS: tuple[str, ...] = tuple(kind.name for kind in _core.KINDS)
 """Penalties of a job, in the order of the core's codes."""
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from malleable import _core
 from malleable.domain import shown
 
-__all__ = ["Policy", "policy_names", "policy_of"]
-
 Policy = _core.Policy
 
 

@@ -10,8 +10,6 @@ import numpy.typing as npt
 
 from malleable.jobs.table import Floats, Integers
 
-__all__ = ["RECORD_COLUMNS", "by_table_row", "job_names", "job_records"]
-
 # Batsim's columns first, so that its tools read them.
 RECORD_COLUMNS = (
     "job_id",

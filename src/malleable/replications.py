@@ -1,21 +1,24 @@
-"""Replications: one experiment with several seeds, means with confidence intervals, in parallel."""
+"""Replications: one experiment with several seeds, at every point of a grid, with confidence intervals."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from concurrent.futures import Executor
-from functools import lru_cache
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import cached_property, lru_cache, partial
+from inspect import signature
+from itertools import groupby, product
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from malleable import views
-from malleable.cluster.simulate import policy_name
+from malleable.domain import check_whole
 from malleable.simulation import simulate
 from malleable.values import by_value
-
-__all__ = ["Interval", "Replications", "interval", "replicate", "student_quantile"]
 
 
 class Interval(NamedTuple):
@@ -63,88 +66,190 @@ def interval(values: Sequence[float], confidence: float = 0.95) -> Interval:
 
 
 @by_value(without=("timing",))
-class Replications(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Run:
+    """All policies on the jobs of one seed, at one point of a grid; what `malleable.simulate` says of them."""
+
+    point: dict[str, Any]
+    seed: int
+    model: str
+    summary: dict[str, dict[str, float]]
+    slowdown: dict[str, tuple[Any, Any]]
+    timing: dict[str, float]
+
+
+@by_value()
+@dataclass(frozen=True, eq=False)
+class Replications:
     """Result of `replicate`.
 
-    ``summary``: by policy and metric an `Interval`; ``runs``: by policy the summaries in the order of
-    the seeds that were finished; ``slowdown``: by policy, jobs and mean stretch by decade of work over
-    all seeds; ``complete``: False after Ctrl-C; ``by_size``: by policy and decade of work, an `Interval`
-    of the mean stretch over the replications that have such jobs; ``timing``: wall-clock seconds, of the
-    run and of decisions, which are not reproducible.
+    Attributes
+    ----------
+    done : list of Run
+        By point, then by seed.
+    complete : bool
+        False after Ctrl-C: what was finished by then.
+    confidence : float
+        Of the intervals.
+
+    Notes
+    -----
+    ``rows`` and `at` are for all points; everything else speaks of one point, which `at` chooses.
     """
 
-    seeds: list[int]
-    summary: dict[str, dict[str, Interval]]
-    runs: dict[str, list[dict[str, float]]]
-    slowdown: dict[str, tuple[Any, Any]]
-    complete: bool
-    by_size: dict[str, list[Interval]]
-    timing: dict[str, Interval]
+    done: list[Run]
+    complete: bool = True
+    confidence: float = 0.95
 
     def __repr__(self) -> str:
         seeds = views.counted(len(self.seeds), "replication")
-        return f"Replications({', '.join(self.summary)}: {seeds})"
+        where = "" if self.points == [{}] else f" at {views.counted(len(self.points), 'point')}"
+        return f"Replications({', '.join(self.policies)}: {seeds}{where})"
 
-    def _repr_html_(self) -> str:
-        return views.as_html(self)
+    _repr_html_ = views.as_html
+
+    @property
+    def policies(self) -> list[str]:
+        """Names, in the order in which they were given."""
+        return list(self.done[0].summary) if self.done else []
+
+    @property
+    def points(self) -> list[dict[str, Any]]:
+        """What was varied, at every point."""
+        return [point for point, _ in groupby(run.point for run in self.done)]
+
+    @property
+    def seeds(self) -> list[int]:
+        """Those of which something was finished."""
+        return list(dict.fromkeys(run.seed for run in self.done))
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """One a point, seed and policy: these, and the summary."""
+        return [
+            {**run.point, "seed": run.seed, "policy": policy, **summary}
+            for run in self.done
+            for policy, summary in run.summary.items()
+        ]
+
+    def at(self, **point: Any) -> Replications:
+        """Those whose point has these values."""
+        some = [run for run in self.done if point.items() <= run.point.items()]
+        return Replications(some, self.complete, self.confidence)
+
+    @property
+    def runs(self) -> dict[str, list[dict[str, float]]]:
+        """By policy the summaries, one a seed."""
+        if len(self.points) > 1:
+            raise ValueError(f"{len(self.points)} points: at(...) chooses one of them")
+        return {policy: [run.summary[policy] for run in self.done] for policy in self.policies}
+
+    @cached_property
+    def summary(self) -> dict[str, dict[str, Interval]]:
+        """By policy and metric an `Interval`."""
+        return {policy: self._intervals(own) for policy, own in self.runs.items()}
+
+    @property
+    def timing(self) -> dict[str, Interval]:
+        """Intervals of wall-clock seconds, of the run and of decisions, which are not reproducible."""
+        return self._intervals([run.timing for run in self.done])
+
+    def _intervals(self, rows: Sequence[Mapping[str, float]]) -> dict[str, Interval]:
+        names = dict.fromkeys(name for row in rows for name in row)
+        return {
+            name: interval([row.get(name, math.nan) for row in rows], self.confidence)
+            for name in names
+        }
+
+    def _by_size(self, policy: str) -> tuple[Any, Any]:
+        """Jobs and mean stretch by seed and bucket of size; NaN where a seed has none."""
+        parts = [run.slowdown[policy] for run in self.done]
+        shape = len(parts), max((len(count) for count, _ in parts), default=1)
+        count, mean = np.zeros(shape, dtype=np.int64), np.full(shape, math.nan)
+        for row, (jobs, stretch) in enumerate(parts):
+            count[row, : len(jobs)] = jobs
+            mean[row, : len(jobs)] = np.where(jobs, stretch, math.nan)
+        return count, mean
+
+    @property
+    def slowdown(self) -> dict[str, tuple[Any, Any]]:
+        """By policy: jobs and mean stretch in each bucket of size, over all seeds as of one run."""
+        found = {}
+        for policy in self.policies:
+            count, mean = self._by_size(policy)
+            jobs, total = count.sum(axis=0), np.nansum(count * mean, axis=0)
+            found[policy] = jobs, np.divide(total, jobs, out=np.zeros(len(jobs)), where=jobs > 0)
+        return found
+
+    @property
+    def by_size(self) -> dict[str, list[Interval]]:
+        """By policy and bucket of size the mean stretch, over the seeds that have such jobs."""
+        return {
+            policy: [interval(own.tolist(), self.confidence) for own in self._by_size(policy)[1].T]
+            for policy in self.policies
+        }
 
 
-def _one(make: Callable[[int], Any], seed: int, policies: Sequence[Any], options: Any) -> Any:
-    found = simulate(make(seed), policy=list(policies), rng=seed, **options)
-    return found.summary, found.slowdown, found.timing
+def _one(
+    make: Callable[..., Any],
+    point: dict[str, Any],
+    seed: int,
+    policies: Sequence[Any],
+    options: dict[str, Any],
+) -> Run | None:
+    """One run; None if Ctrl-C cut it short."""
+    of_jobs = {name: point[name] for name in point if name in signature(make).parameters}
+    varied = {name: point[name] for name in point if name not in of_jobs}
+    found = simulate(
+        make(seed, **of_jobs), policy=list(policies), rng=seed, **{**options, **varied}
+    )
+    if not found.complete:
+        return None
+    return Run(point, seed, found.model, found.summary, found.slowdown, found.timing)
 
 
-def _by_size(parts: list[tuple[Any, Any]], confidence: float) -> list[Interval]:
-    """Mean stretch in each decade over the runs that have jobs in it."""
-    longest = max((len(count) for count, _ in parts), default=0)
-    return [
-        interval(
-            [float(mean[k]) for count, mean in parts if k < len(count) and count[k]], confidence
-        )
-        for k in range(longest)
-    ]
-
-
-def _metrics(runs: list[dict[str, float]]) -> list[str]:
-    return list(dict.fromkeys(metric for one in runs for metric in one))
-
-
-def _pooled(parts: list[tuple[Any, Any]]) -> tuple[Any, Any]:
-    """Jobs and mean stretch by decade of several runs as of one."""
-    longest = max((len(count) for count, _ in parts), default=1)
-    count, total = np.zeros(longest, dtype=np.int64), np.zeros(longest)
-    for jobs, mean in parts:
-        count[: len(jobs)] += jobs
-        total[: len(jobs)] += jobs * mean
-    return count, np.divide(total, count, out=np.zeros(longest), where=count > 0)
+def _until(stop: threading.Event, entered: int, total: int) -> None:
+    """What a simulation in a thread calls from time to time."""
+    if stop.is_set():
+        raise KeyboardInterrupt
 
 
 def replicate(
-    make: Callable[[int], Any],
-    seeds: Sequence[int],
+    make: Callable[..., Any],
+    seeds: Iterable[int],
     policies: Sequence[Any],
     *,
-    executor: Executor | None = None,
+    grid: Mapping[str, Sequence[Any]] | None = None,
+    executor: Any = None,
+    workers: int | None = None,
     confidence: float = 0.95,
     progress: Callable[[int, int], None] | None = None,
     **options: Any,
 ) -> Replications:
-    """Run all policies once a seed on what ``make(seed)`` gives.
+    """Run all policies once a seed, at every point of a grid, on what ``make(seed)`` gives.
 
     Parameters
     ----------
     make : callable
-        Gives the jobs; at module level for process pools.
-    seeds : sequence of int
+        Gives the jobs of a seed, and of those names of the grid that are its parameters, too; at
+        module level for pools of processes.
+    seeds : iterable of int
         ``rng`` of `malleable.simulate` as well; all policies see the same jobs and draws.
     policies : sequence
         As for `malleable.simulate`.
-    executor : concurrent.futures.Executor, optional
-        Where to run; None: here. The result does not depend on it.
+    grid : dict of str to sequence, optional
+        What to vary: a parameter of ``make``, or an option of `malleable.simulate`, such as ``load``,
+        ``speedup`` and ``estimates``. All combinations are run, the last one varies fastest.
+    executor : object with ``submit``, optional
+        Where to run, in the manner of ``concurrent.futures``: a pool of processes, Dask's
+        ``client.get_executor()``. The result does not depend on it.
+    workers : int, optional
+        Without an executor: so many threads, which the core leaves free to run; by default one run
+        after another.
     confidence : float
         Of the intervals, over independent replications.
     progress : callable, optional
-        Called with the replications that are finished and all of them.
+        Called with the runs that are finished and all of them.
     **options
         Of `malleable.simulate`.
 
@@ -152,46 +257,56 @@ def replicate(
     -------
     Replications
         After Ctrl-C with what was finished.
+
+    Raises
+    ------
+    ValueError
+        As `malleable.simulate`; ``workers`` below 1, or beside an executor.
     """
     if not 0.0 < confidence < 1.0:
         raise ValueError(f"confidence = {confidence}: must be between 0 and 1")
+    if executor is not None and workers is not None:
+        raise ValueError("workers: an executor has its own")
+    threads = 1 if workers is None else check_whole("workers", workers, 1)
+    tasks = list(product(_points({} if grid is None else grid), seeds))
     options.setdefault("records", False)
-    found: list[Any] = []
+    done: list[Run] = []
+    futures: list[Any] = []
     complete = True
-    futures = []
-    try:
-        if executor is not None:
-            futures = [executor.submit(_one, make, seed, policies, options) for seed in seeds]
-        for k, seed in enumerate(seeds):
-            found.append(
-                futures[k].result() if executor is not None else _one(make, seed, policies, options)
-            )
-            if progress is not None:
-                progress(len(found), len(seeds))
-    except KeyboardInterrupt:
-        complete = False
-        for future in futures:
-            future.cancel()
-    names = [policy_name(policy) for policy in policies]
-    runs = {name: [summary[name] for summary, _, _ in found] for name in names}
-    summary = {
-        name: {
-            metric: interval([one.get(metric, math.nan) for one in own], confidence)
-            for metric in _metrics(own)
-        }
-        for name, own in runs.items()
-    }
-    sizes = {name: [parts[name] for _, parts, _ in found] for name in names}
-    times = [timing for _, _, timing in found]
-    return Replications(
-        list(seeds[: len(found)]),
-        summary,
-        runs,
-        {name: _pooled(parts) for name, parts in sizes.items()},
-        complete,
-        {name: _by_size(parts, confidence) for name, parts in sizes.items()},
-        {
-            key: interval([one[key] for one in times if key in one], confidence)
-            for key in _metrics(times)
-        },
-    )
+    stop = threading.Event()
+    with ExitStack() as opened:
+        if min(threads, len(tasks)) > 1:
+            executor = opened.enter_context(ThreadPoolExecutor(min(threads, len(tasks))))
+            options["progress"] = partial(_until, stop)
+        try:
+            if executor is not None:
+                futures = [executor.submit(_one, make, *task, policies, options) for task in tasks]
+            for k, (point, seed) in enumerate(tasks):
+                run = futures[k].result() if futures else _one(make, point, seed, policies, options)
+                if run is None:
+                    raise KeyboardInterrupt
+                done.append(run)
+                if progress is not None:
+                    progress(len(done), len(tasks))
+        except BaseException as error:
+            stop.set()
+            rest = _finished(futures[len(done) :])
+            if not isinstance(error, KeyboardInterrupt):
+                raise
+            complete = False
+            done += rest
+    return Replications(done, complete, confidence)
+
+
+def _points(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    """All combinations; a grid without names has one point."""
+    return [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
+
+
+def _finished(futures: list[Any]) -> list[Run]:
+    """Those of the runs that have come to their end; the others are told to stop."""
+    for future in futures:
+        future.cancel()
+    ended = [future for future in futures if future.done() and not future.cancelled()]
+    found = [future.result() for future in ended if future.exception() is None]
+    return [run for run in found if run is not None]

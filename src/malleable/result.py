@@ -16,8 +16,6 @@ from malleable.files.csv import csv_text
 from malleable.files.writing import write_file
 from malleable.values import by_value
 
-__all__ = ["SimulationResult", "merged"]
-
 
 @by_value(without=("timing",))
 @dataclass(frozen=True, eq=False)
@@ -70,7 +68,8 @@ class SimulationResult:
 
     _repr_html_ = views.as_html
 
-    def _kept(self) -> dict[str, npt.NDArray[Any]]:
+    def kept_records(self) -> dict[str, npt.NDArray[Any]]:
+        """The records; ValueError if they were not kept."""
         if self.records is None:
             raise ValueError("records were not kept: simulate(..., records=True)")
         return self.records
@@ -81,11 +80,11 @@ class SimulationResult:
             import pandas as pd
         except ImportError:
             raise ImportError("data frames need pandas: pip install pandas") from None
-        return pd.DataFrame(self._kept())
+        return pd.DataFrame(self.kept_records())
 
     def write_records(self, path: str | os.PathLike[str], force: bool = True) -> None:
         """Write the records, as Parquet if the path ends so, else as CSV; O(records)."""
-        _write(self._kept(), path, force)
+        _write(self.kept_records(), path, force)
 
     def write_tasks(self, path: str | os.PathLike[str], force: bool = True) -> None:
         """Write one row a task in the same way; needs ``simulate(..., trace=True)``."""
@@ -126,22 +125,21 @@ def _write(records: dict[str, npt.NDArray[Any]], path: str | os.PathLike[str], f
     write_file(path, csv_text({k: v.tolist() for k, v in records.items()}), force)
 
 
-def _joined(tables: list[dict[str, npt.NDArray[Any]] | None]) -> dict[str, npt.NDArray[Any]] | None:
-    kept = [table for table in tables if table is not None]
-    return {name: np.concatenate([t[name] for t in kept]) for name in kept[0]} if kept else None
-
-
 def merged(parts: Sequence[SimulationResult]) -> SimulationResult:
-    """The results of several policies as one."""
-    return SimulationResult(
-        model=parts[0].model,
-        records=_joined([part.records for part in parts]),
-        tasks=_joined([part.tasks for part in parts]),
-        summary={name: value for part in parts for name, value in part.summary.items()},
-        slowdown={name: value for part in parts for name, value in part.slowdown.items()},
-        timing={name: value for part in parts for name, value in part.timing.items()},
-        complete=all(part.complete for part in parts),
-        trace={name: value for part in parts for name, value in (part.trace or {}).items()} or None,
-        series={name: value for part in parts for name, value in (part.series or {}).items()}
-        or None,
-    )
+    """The results of several policies as one: what is by policy side by side, tables one after the other."""
+    found: dict[str, Any] = {}
+    for field in ("summary", "slowdown", "timing", "trace", "series"):
+        kept = [own for part in parts if (own := getattr(part, field)) is not None]
+        found[field] = (
+            {name: value for own in kept for name, value in own.items()} if kept else None
+        )
+    for field in ("records", "tasks"):
+        kept = [own for part in parts if (own := getattr(part, field)) is not None]
+        joined = (
+            {name: np.concatenate([own[name] for own in kept]) for name in kept[0]}
+            if kept
+            else None
+        )
+        found[field] = joined
+    complete = all(part.complete for part in parts)
+    return SimulationResult(model=parts[0].model, complete=complete, **found)

@@ -11,8 +11,6 @@ from malleable.result import SimulationResult, merged
 from malleable.slotted import simulate as slotted
 from malleable.tandem import simulate as tandem
 
-__all__ = ["simulate"]
-
 # One module a model, each with `run(jobs, policy, *, rng, estimates, ...)`.
 _MODELS: dict[str, Any] = {"tandem": tandem.run, "slotted": slotted.run, "cluster": cluster.run}
 

@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
 import numpy as np
 
-from malleable import _core
+from malleable import _core, views
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-__all__ = ["Kept", "by_value", "in_turn", "same"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -32,22 +30,29 @@ def same(a: Any, b: Any) -> bool:
     if a is b:
         return True
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
-        if type(a) is not type(b) or a.dtype != b.dtype or a.shape != b.shape:
-            return False
-        if a.dtype.kind == "O":
-            return same(a.tolist(), b.tolist())
-        return bool(np.array_equal(a, b, equal_nan=a.dtype.kind in "fc"))
+        return _same_arrays(a, b)
     if isinstance(a, Mapping) and isinstance(b, Mapping):
         return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
     if isinstance(a, (list, tuple)):
-        if type(a) is not type(b) or len(a) != len(b):
-            return False
-        if set(map(type, a)) <= {str, int}:
-            return bool(a == b)
-        return all(same(x, y) for x, y in zip(a, b, strict=True))
-    if isinstance(a, float) and isinstance(b, float):
-        return a == b or (math.isnan(a) and math.isnan(b))
-    return bool(a == b)
+        return _same_rows(a, b)
+    both_nan = isinstance(a, float) and isinstance(b, float) and math.isnan(a) and math.isnan(b)
+    return both_nan or bool(a == b)
+
+
+def _same_rows(a: Any, b: Any) -> bool:
+    if type(a) is not type(b) or len(a) != len(b):
+        return False
+    if set(map(type, a)) <= {str, int}:
+        return bool(a == b)
+    return all(same(x, y) for x, y in zip(a, b, strict=True))
+
+
+def _same_arrays(a: Any, b: Any) -> bool:
+    if type(a) is not type(b) or a.dtype != b.dtype or a.shape != b.shape:
+        return False
+    if a.dtype.kind == "O":
+        return same(a.tolist(), b.tolist())
+    return bool(np.array_equal(a, b, equal_nan=a.dtype.kind in "fc"))
 
 
 def _fields(value: Any) -> list[str]:
@@ -62,6 +67,8 @@ def _fields(value: Any) -> list[str]:
 
 def by_value(without: tuple[str, ...] = (), also: tuple[str, ...] = ()) -> Callable[[Class], Class]:
     """Let instances of a class be equal if their content is; they have no hash then.
+
+    Named tuples show themselves as one brief line, too, and in notebooks as HTML.
 
     Parameters
     ----------
@@ -84,7 +91,10 @@ def by_value(without: tuple[str, ...] = (), also: tuple[str, ...] = ()) -> Calla
         return answer if answer is NotImplemented else not answer
 
     def decorate(cls: Class) -> Class:
-        for name, method in (("__eq__", equal), ("__ne__", unequal), ("__hash__", None)):
+        methods: dict[str, Any] = {"__eq__": equal, "__ne__": unequal, "__hash__": None}
+        if hasattr(cls, "_fields"):
+            methods |= {"__repr__": views.brief, "_repr_html_": views.as_html}
+        for name, method in methods.items():
             setattr(cls, name, method)
         return cls
 

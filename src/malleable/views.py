@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["as_html", "brief", "counted", "present", "present_from", "register"]
-
 _PRESENTERS: dict[str, Callable[..., Any]] = {}
 _LOADERS: list[Callable[[], object]] = []
 _FEW = 4  # entries that a brief line shows

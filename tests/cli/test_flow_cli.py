@@ -13,7 +13,8 @@ from malleable.cli import main
 from malleable.flows.generate import section51_flows
 from malleable.papers import reproduce
 from malleable.traces import write_flows
-from malleable.view import draw_flows, explain_flow_lines
+from malleable.view.flow_picture import draw_flows
+from malleable.view.plan_explain import explain_lines
 
 
 @pytest.fixture
@@ -61,7 +62,7 @@ def test_explain_says_who_waits_and_who_is_late(small, capsys):
     late = mb.Flows(
         [[{"work": 4}], [], [{"work": 1}]], deadline=[1.0, None, 9.0], arrival=[0, 2, 3]
     )
-    told = explain_flow_lines(mb.plan(late, 1, "sum:tardiness"))
+    told = explain_lines(mb.plan(late, 1, "sum:tardiness"))
     assert "3 s after its deadline" in told[0] and "penalty 3" in told[0]
     assert "no work, done at 2 s" in told[1]
     assert "comes at 3 s" in told[2] and "before its deadline" in told[2]

@@ -146,9 +146,9 @@ def test_effort(jobs, effort, tried, tmp_path, capsys, monkeypatch):
     """Large tables get fewer candidates, and are told so; what the user says is obeyed."""
     asked = []
 
-    def planned(table, slots, objective, policy, effort, *others, **options):
+    def planned(table, *, effort, **options):
         asked.append(default_effort(len(table)) if effort is None else effort)
-        return mb.plan(table, slots, objective, policy, 0, *others, **options)
+        return mb.plan(table, effort=0, **options)
 
     monkeypatch.setattr("malleable.cli.plan_command.plan", planned)
     path = tmp_path / "t.csv"

@@ -224,7 +224,7 @@ def test_ctrl_c_keeps_what_is_finished(capsys, monkeypatch):
     read = json.loads(out)
     assert (read["simulations"], read["complete"]) == (2, False)
 
-    monkeypatch.setattr("malleable.cli.slotted_command.progress_bar", interrupting)
+    monkeypatch.setattr("malleable.cli.simulate_command.progress_bar", interrupting)
     options = ("--generate", 100, "--policy", "asrpt,fifo,fair", "--json", "-")
     status, out, err = call(capsys, "simulate", "--model", "slotted", *options)
     assert (status, "interrupted" in err) == (130, True)

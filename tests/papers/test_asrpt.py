@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from malleable.view.simulation_pictures import draw_ratio_over_time, draw_slowdown_by_work
 
 import malleable as mb
 from malleable.papers import FIGURES, asrpt, reproduce
@@ -11,7 +12,6 @@ from malleable.papers.figure import Run
 from malleable.slotted import simulate as slotted
 from malleable.slotted.generate import section7
 from malleable.view.drawing import image_bytes
-from malleable.view.slotted_views import draw_ratio_over_time, draw_slowdown_by_work
 
 
 def run_curves(name, count, seed=0):

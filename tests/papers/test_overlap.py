@@ -8,10 +8,10 @@ import pytest
 import malleable as mb
 from malleable.papers import overlap, reproduce
 from malleable.papers.overlap import PRINTED, cube_root_jobs, generated_jobs
-from malleable.sweeps import sweep
+from malleable.replications import replicate
 from malleable.view.drawing import image_bytes
 from malleable.view.plan_views import json_text
-from malleable.view.tandem_plots import draw_ratio_over_load
+from malleable.view.simulation_pictures import draw_ratio_over_load
 
 
 def test_cube_root_of_the_ratios():
@@ -39,7 +39,7 @@ def test_figure_7_on_generated_jobs(tmp_path):
     figure = reproduce("overlap-fig7", 3000, seed=1, progress=lambda *at: seen.append(at))
     assert figure.run.complete
     both = [row for panel in figure.panels for row in rows(figure, panel.name)]
-    assert len(seen) == len(both) == 2 * 8 * 4
+    assert 4 * len(seen) == len(both) == 2 * 8 * 4  # all policies on the same jobs
     for row in both:
         # Whatever the load, the same utilisation of both stations while jobs arrive.
         assert row["mean_response"] >= row["lower_bound"] * (1 - 1e-9)
@@ -125,7 +125,13 @@ def test_plots(tmp_path):
         few.plot(kind="slowdown")
     slotted = mb.simulate(mb.MapReduceJobs([1, 2], [[1], [2]]), "slotted", "fifo", machines=2)
     assert slotted.plot(kind="slowdown").axes[0].get_xlabel() == "work of a job [units]"
-    rows = sweep(lambda load, seed: mb.MapShuffleStream(500, load), [0.3, 0.6], [1, 2], ["fcfs"])
+    streams = replicate(
+        lambda seed, load: mb.MapShuffleStream(500, load),
+        [1, 2],
+        ["fcfs"],
+        grid={"load": [0.3, 0.6]},
+    )
+    rows = streams.rows
     figure = draw_ratio_over_load(rows, tmp_path / "ratio.png")
     x, y = figure.axes[0].lines[0].get_data()
     assert list(x) == [0.3, 0.6]

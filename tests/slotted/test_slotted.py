@@ -5,6 +5,7 @@ import os
 import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import malleable as mb
+from malleable.replications import replicate
 from malleable.slotted import simulate as slotted
 from malleable.slotted.generate import SETTINGS, section7
-from malleable.sweeps import sweep
 from tests.oracles import slotted_units
 
 BOTH = [name for name in slotted.POLICIES if name != "dsrpt"]
@@ -484,22 +485,22 @@ def test_extremes_end_quickly():
     assert done["completion"].tolist() == [2.0]
 
 
-def loaded_jobs(load, seed):
+def loaded_jobs(seed, load):
     return section7("uniform-small", slots=60, rate=load * 100 / 45, rng=seed)
 
 
 def test_sweeps_over_loads_and_seeds():
-    axes = [0.5, 0.9], [1, 2], ["asrpt", "unlock"]
-    serial = sweep(loaded_jobs, *axes, model="slotted", machines=100)
+    call = partial(replicate, loaded_jobs, [1, 2], ["asrpt", "unlock"], grid={"load": [0.5, 0.9]})
+    serial = call(model="slotted", machines=100)
     with ThreadPoolExecutor(2) as pool:
-        assert list(sweep(loaded_jobs, *axes, executor=pool, model="slotted")) == list(serial)
-    assert [(row["load"], row["seed"], row["policy"]) for row in serial[:3]] == [
+        assert call(executor=pool, model="slotted") == serial
+    assert [(row["load"], row["seed"], row["policy"]) for row in serial.rows[:3]] == [
         (0.5, 1, "asrpt"),
         (0.5, 1, "unlock"),
         (0.5, 2, "asrpt"),
     ]
-    last = mb.simulate(loaded_jobs(0.9, 2), "slotted", "unlock").summary["unlock"]
-    assert {name: serial[-1][name] for name in last} == last
+    last = mb.simulate(loaded_jobs(2, 0.9), "slotted", "unlock").summary["unlock"]
+    assert {name: serial.rows[-1][name] for name in last} == last
 
 
 def test_threads_side_by_side():

@@ -4,6 +4,7 @@ import _thread
 import math
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import malleable as mb
-from malleable.sweeps import sweep
+from malleable.replications import replicate
 from malleable.tandem.simulate import POLICIES as SIMULATED_POLICIES
 from malleable.tandem.simulate import lower_bound
 from tests.oracles import tandem_steps
@@ -199,14 +200,14 @@ def test_section_5_3_order_of_policies():
 
 
 def test_streams_repeat_and_sweeps_agree():
-    points = ([0.5, 0.8], [1, 2], ["max-srpt", "k-lps"])
-    serial = sweep(stream_of, *points)
+    call = partial(replicate, stream_of, [1, 2], ["max-srpt", "k-lps"], grid={"load": [0.5, 0.8]})
+    serial = call()
     with ThreadPoolExecutor(2) as pool:
-        assert sweep(stream_of, *points, executor=pool) == serial
-    assert [row["policy"] for row in serial[:2]] == ["max-srpt", "k-lps"]
+        assert call(executor=pool) == serial
+    assert [row["policy"] for row in serial.rows[:2]] == ["max-srpt", "k-lps"]
 
 
-def stream_of(load, seed):
+def stream_of(seed, load):
     return mb.MapShuffleStream(3000 + seed, load)
 
 

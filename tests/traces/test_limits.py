@@ -262,8 +262,8 @@ def test_every_csv_that_we_write_is_safe_and_read_back(tmp_path):
     cluster = w.read_cluster_jobs(io.StringIO(table, newline=""))
     assert cluster.name == cluster.user == cluster.program == tuple(names)
 
-    from malleable.view.flow_views import flow_pieces_csv
     from malleable.view.plan_views import pieces_csv
+    from malleable.view.plan_views import pieces_csv as flow_pieces_csv
 
     harmless(pieces_csv(mb.plan(jobs, 5)))
     flows = mb.Flows([[{"work": 1}]] * count, name=names)

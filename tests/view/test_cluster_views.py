@@ -9,13 +9,14 @@ import pytest
 
 import malleable as mb
 from malleable.replications import Interval, replicate
-from malleable.view.cluster_grid import GridPoint, draw_grid, grid_dict, grid_ratio, grid_tables
-from malleable.view.cluster_views import (
-    cluster_dict,
-    cluster_tables,
+from malleable.view.simulation_pictures import draw_grid
+from malleable.view.simulations import (
+    gain,
     interval_cell,
     replications_dict,
     replications_tables,
+    simulation_dict,
+    simulation_tables,
 )
 from malleable.view.text import console_for
 
@@ -72,10 +73,10 @@ def test_intervals_by_size_are_over_replications(replicated):
 
 def test_one_run(capsys):
     result = mb.simulate(make(1), "cluster", POLICIES, cluster=CLUSTER, rng=1)
-    shown = text_of(cluster_tables(result), capsys)
+    shown = text_of(simulation_tables(result), capsys)
     assert "flex: mean response" in shown
     assert "+-" not in shown
-    assert cluster_dict(result)["slowdown"]["flex"][0]["half"] is None
+    assert simulation_dict(result)["slowdown"]["flex"][0]["half"] is None
 
 
 def test_tables_stay_readable_with_many_policies(capsys):
@@ -135,45 +136,31 @@ def test_series_of_a_batch_and_with_a_horizon():
 
 @pytest.fixture(scope="module")
 def grid():
-    return [
-        (
-            GridPoint(load, p, sigma),
-            replicate(
-                make,
-                range(3),
-                ["flex", "fair"],
-                model="cluster",
-                load=load,
-                speedup=p,
-                estimates=sigma,
-            ),
-        )
-        for load in (0.6, 0.9)
-        for p in (1.0, 0.5)
-        for sigma in (0.0, 1.0)
-    ]
+    axes = {"load": [0.6, 0.9], "speedup": [1.0, 0.5], "estimates": [0.0, 1.0]}
+    return replicate(make, range(3), ["flex", "fair"], grid=axes, model="cluster")
 
 
 def test_grid(grid, capsys):
-    shown = text_of(grid_tables(grid), capsys)
+    shown = text_of(replications_tables(grid), capsys)
     assert "flex / fair" in shown
     assert "FLEX loses to FAIR in the mean" in shown
-    listed = grid_dict(grid)["grid"]
-    assert [(one["load"], one["speedup"], one["sigma"]) for one in listed][:3] == [
+    listed = replications_dict(grid)["grid"]
+    assert [(one["load"], one["speedup"], one["estimates"]) for one in listed][:3] == [
         (0.6, 1.0, 0.0),
         (0.6, 1.0, 1.0),
         (0.6, 0.5, 0.0),
     ]
-    point, result = grid[0]
+    point = grid.points[0]
+    result = grid.at(**point)
     ratios = [
         mb.simulate(
-            make(seed), "cluster", ["flex", "fair"], load=point.load, estimates=0.0, rng=seed
+            make(seed), "cluster", ["flex", "fair"], load=point["load"], estimates=0.0, rng=seed
         ).summary
         for seed in range(3)
     ]
     paired = [one["flex"]["mean_response"] / one["fair"]["mean_response"] for one in ratios]
-    assert grid_ratio(result).mean == pytest.approx(np.mean(paired))
-    assert math.isnan(grid_ratio(result, "fifo").mean)
+    assert gain(result).mean == pytest.approx(np.mean(paired))
+    assert math.isnan(gain(result, "fifo").mean)
 
 
 def test_pictures(grid, tmp_path):
@@ -198,8 +185,6 @@ def test_pictures(grid, tmp_path):
     slots = mb.simulate(mb.MapReduceJobs([3], [[2]]), "slotted", "fifo", machines=2)
     with pytest.raises(ValueError, match="only of the cluster model"):
         slots.plot(kind="load")
-    only = [
-        (point, replicate(make, [1], ["fifo"], model="cluster", load=0.6)) for point, _ in grid[:1]
-    ]
+    only = replicate(make, [1], ["fifo"], model="cluster", grid={"load": [0.6]})
     with pytest.raises(ValueError, match="run both"):
         draw_grid(only)

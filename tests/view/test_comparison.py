@@ -4,8 +4,7 @@ import pytest
 
 import malleable as mb
 from malleable.jobs.generate import section41
-from malleable.view import compare, comparison_table
-from malleable.view.comparison import comparison_dicts
+from malleable.view.comparison import compare, comparison_dicts, comparison_table
 from malleable.view.plan_views import json_text
 from malleable.view.text import console_for
 

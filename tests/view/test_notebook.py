@@ -11,7 +11,6 @@ import malleable as mb
 from malleable.flows.kernels import fair_list, flow_chains
 from malleable.jobs.kernels import resource_allocation
 from malleable.replications import replicate
-from malleable.sweeps import sweep
 from malleable.tandem.generate import theorem1_jobs
 from malleable.traces.rumen import RumenTasks
 from malleable.view.drawing import image_bytes
@@ -29,7 +28,7 @@ def some_cluster():
     return mb.Cluster([{"count": 40, "map_slots": 4, "reduce_slots": 2, "name": BAD}])
 
 
-def tandem(load, seed):
+def tandem(seed, load):
     return mb.MapShuffleJobs([1.0, 2.0], [2.0, 1.0])
 
 
@@ -87,7 +86,7 @@ def samples():
         mb.simulate(mb.MapReduceJobs([1, 2], [[1], []]), "slotted", ["fifo"]),
         mb.simulate(few, "cluster", ["fair", "fifo"], cluster=some_cluster(), trace=True),
         replicate(cluster_jobs_of, [5], ["fair"], model="cluster", cluster=some_cluster()),
-        sweep(tandem, [0.5] * 30, [0], ["fcfs"]),
+        replicate(tandem, [0], ["fcfs"], grid={"load": np.linspace(0.1, 0.9, 30).tolist()}),
         resource_allocation(mb.Jobs(np.ones(40)), 100),
         flow_chains(flows, 10),
         fair_list(flows, 10),

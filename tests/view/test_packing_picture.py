@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 import malleable as mb
 from malleable.jobs.generate import section41
-from malleable.view import draw_packing, draw_packings
 from malleable.view.drawing import image_bytes
-from malleable.view.packing_picture import _stack
+from malleable.view.packing_picture import _stack, draw_packing, draw_packings
 from tests.strategies import POLICIES, cases
 
 PNG = b"\x89PNG\r\n\x1a\n"

@@ -4,28 +4,43 @@ from __future__ import annotations
 
 import argparse
 
-from malleable.cli.outputs import Outputs, ended
+from malleable.cli.outputs import Outputs, ended, output_arguments
 from malleable.cli.terminal import progress_bar
 from malleable.view.latency import EpochLatency, epoch_latency, latency_dict, latency_table
 
 
-def run(arguments: argparse.Namespace) -> int:
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Those of the command."""
+    parser.description = "Time decisions while 1 % of the jobs come, go and change in between."
+    add = parser.add_argument
+    add("--jobs", type=int, default=100_000, metavar="N", help="default: %(default)s")
+    add("--epochs", type=int, default=2000, metavar="N", help="decisions (default: %(default)s)")
+    add("--objective", default="sum:response", help="default: %(default)s")
+    output_arguments(parser)
+    parser.set_defaults(run=run)
+
+
+def measured(jobs: int, epochs: int, objective: str, results: list[EpochLatency]) -> None:
+    """Both instances, each added to the results as soon as it is done."""
+    with progress_bar("decisions") as advance:
+        for instance in ("a", "b"):
+            one = epoch_latency(
+                instance,
+                jobs,
+                epochs=epochs,
+                objective=objective,
+                progress=lambda: advance("decisions", 2 * epochs),
+            )
+            results.append(one)
+
+
+def run(asked: argparse.Namespace) -> int:
     """Measure both instances; after Ctrl-C show the one that was finished."""
-    outputs = Outputs(arguments)
+    outputs = Outputs(asked)
     results: list[EpochLatency] = []
     complete = True
     try:
-        with progress_bar("decisions") as advance:
-            for instance in ("a", "b"):
-                results.append(
-                    epoch_latency(
-                        instance,
-                        arguments.jobs,
-                        epochs=arguments.epochs,
-                        objective=arguments.objective,
-                        progress=lambda: advance("decisions", 2 * arguments.epochs),
-                    )
-                )
+        measured(asked.jobs, asked.epochs, asked.objective, results)
     except KeyboardInterrupt:
         complete = False
     if not results:

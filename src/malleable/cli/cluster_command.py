@@ -1,36 +1,34 @@
-"""``malleable simulate --model cluster``: policies, replications and grids."""
+"""``malleable simulate --model cluster``: tasks on nodes; one run, replications and grids."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
 from functools import partial
-from itertools import product
 from typing import Any
 
+from malleable.cli.cases import Case, estimates_of
 from malleable.cli.outputs import Outputs, ended
 from malleable.cli.terminal import progress_bar, reading, rereadable, warnings_as_notes
 from malleable.cli.workers import workers
 from malleable.cluster.nodes import read_cluster
 from malleable.cluster.table import ClusterJobs
-from malleable.replications import Replications, replicate
-from malleable.simulation import simulate
+from malleable.replications import replicate
 from malleable.traces import read_cluster_workload
 from malleable.traces.cluster_traces import detected_format, reading_options
-from malleable.view.cluster_grid import (
-    GRID_ERRORS,
-    GRID_SPEEDUPS,
-    GridPoint,
-    draw_grid,
-    grid_dict,
-    grid_tables,
-)
-from malleable.view.cluster_views import (
-    cluster_dict,
-    cluster_tables,
-    replications_dict,
-    replications_tables,
-)
+from malleable.view.drawing import image_bytes
+from malleable.view.simulation_pictures import draw_grid
+from malleable.view.simulations import replications_dict, replications_tables
+
+DEFAULT_POLICIES = "flex,fair,fifo"
+
+# Of a grid by its argument: which option of the simulation varies, which one goes not beside it, and
+# what --grid takes.
+_AXES: dict[str, tuple[str, str, Sequence[float]]] = {
+    "loads": ("load", "load", ()),
+    "speedups": ("speedup", "", (1.0, 0.8, 0.5)),
+    "errors": ("estimates", "estimates", (0.0, 0.2, 1.0)),
+}
 
 
 def option(text: str, of: str = "set") -> tuple[str, Any]:
@@ -48,158 +46,93 @@ def option(text: str, of: str = "set") -> tuple[str, Any]:
     raise ValueError(f"--{of} {text}: not a number, true or false")
 
 
-def _jobs(arguments: argparse.Namespace) -> tuple[ClusterJobs, str]:
+def _jobs(asked: argparse.Namespace) -> tuple[ClusterJobs, str]:
     """The jobs, and how they were read: the format and all options of its reader."""
-    if arguments.file is None:
+    if asked.file is None:
         raise ValueError("FILE is needed: a trace or a table of cluster jobs")
-    source = rereadable(arguments.file, arguments.max_size)
-    kind = arguments.format or detected_format(source)
-    given = dict(option(text, "read") for text in arguments.read)
-    if arguments.graphs is not None:
-        given["graphs"] = arguments.graphs
+    source = rereadable(asked.file, asked.max_size)
+    kind = asked.format or detected_format(source)
+    given = dict(option(text, "read") for text in asked.read)
+    if asked.graphs is not None:
+        given["graphs"] = asked.graphs
     with warnings_as_notes():
-        jobs = read_cluster_workload(source, kind, **reading(arguments), **given)
-    stated = {
-        name: value
-        for name, value in {**reading_options(kind), **given}.items()
-        if value is not None
-    }
+        jobs = read_cluster_workload(source, kind, **reading(asked), **given)
     shown = ", ".join(
         f"{name} = {value}" if isinstance(value, str) else f"{name} = {value:g}"
-        for name, value in stated.items()
+        for name, value in {**reading_options(kind), **given}.items()
+        if value is not None
     )
     return jobs, f"{jobs!r}, read as {kind}" + (f" with {shown}" if shown else "")
+
+
+def case(asked: argparse.Namespace) -> Case:
+    """Jobs of a trace on the nodes of a cluster."""
+    jobs, how_read = _jobs(asked)
+    cluster = asked.cluster
+    options = {
+        "cluster": cluster and read_cluster(cluster, max_size=asked.max_size),
+        "load": asked.load,
+        "objective": asked.objective or "sum:response",
+        "estimates": estimates_of(asked, jobs, "learn"),
+        "trace": asked.task_records is not None,
+        **dict(option(text) for text in asked.set),
+    }
+    return Case(
+        jobs, options, DEFAULT_POLICIES, len(jobs), told=(how_read,), facts={"reading": how_read}
+    )
+
+
+def _grid(asked: argparse.Namespace) -> dict[str, list[float]]:
+    """What varies, if a grid is asked for."""
+    axes = {}
+    for name, (varied, beside, usual) in _AXES.items():
+        text = getattr(asked, name)
+        if text is not None and beside and getattr(asked, beside) is not None:
+            raise ValueError(f"--{name}: not beside --{beside}")
+        if text is not None:
+            try:
+                axes[varied] = [float(part) for part in text.split(",")]
+            except ValueError:
+                raise ValueError(f"--{name} {text}: numbers with commas between them") from None
+        elif asked.grid and usual:
+            axes[varied] = list(usual)
+    return axes
+
+
+def several(asked: argparse.Namespace) -> bool:
+    """Whether more than one run is asked for."""
+    return asked.replications > 1 or asked.grid or any(getattr(asked, name) for name in _AXES)
 
 
 def _same(jobs: ClusterJobs, seed: int) -> ClusterJobs:
     return jobs
 
 
-def _list(option: str, text: str | None, otherwise: Sequence[Any]) -> list[Any]:
-    if text is None:
-        return list(otherwise)
-    try:
-        return [float(part) for part in text.split(",")]
-    except ValueError:
-        raise ValueError(f"--{option} {text}: numbers with commas between them") from None
-
-
-def _grid(arguments: argparse.Namespace) -> list[GridPoint] | None:
-    """The points of a grid, if one is asked for."""
-    axes = (arguments.loads, arguments.speedups, arguments.errors)
-    if not arguments.grid and axes == (None, None, None):
-        return None
-    if arguments.loads is not None and arguments.load is not None:
-        raise ValueError("--loads: not beside --load")
-    if arguments.errors is not None and arguments.estimates is not None:
-        raise ValueError("--errors: not beside --estimates")
-    loads = _list("loads", arguments.loads, [arguments.load])
-    speedups = _list("speedups", arguments.speedups, GRID_SPEEDUPS if arguments.grid else (1.0,))
-    errors = _list("errors", arguments.errors, GRID_ERRORS if arguments.grid else (0.0,))
-    return [GridPoint(*point) for point in product(loads, speedups, errors)]
-
-
-def _estimates(text: str | None) -> Any:
-    if text in (None, "learn"):
-        return text
-    try:
-        return float(text)
-    except ValueError:
-        raise ValueError(f"--estimates {text}: a number or 'learn'") from None
-
-
-def simulate_cluster(arguments: argparse.Namespace) -> int:
-    """Policies side by side; after Ctrl-C show and write what was finished."""
-    outputs = Outputs(
-        arguments,
-        tables=["records", "task_records"],
-        pictures=["plot", "plot_slowdown", "plot_load"],
-        inputs=[arguments.file, arguments.cluster],
-    )
-    grid = _grid(arguments)
-    several = arguments.replications > 1 or grid is not None
-    for name in outputs.files:
-        if several and name != "json" and not (grid and name == "plot"):
-            raise ValueError(f"--{name.replace('_', '-')}: of a single run")
-    jobs, how_read = _jobs(arguments)
-    estimates = _estimates(arguments.estimates)
-    names = [name.strip() for name in (arguments.policy or "flex,fair,fifo").split(",")]
-    common: dict[str, Any] = {
-        "cluster": None
-        if arguments.cluster is None
-        else read_cluster(arguments.cluster, max_size=arguments.max_size),
-        "load": arguments.load,
-        "objective": arguments.objective or "sum:response",
-        "horizon": arguments.horizon,
-        **dict(option(text) for text in arguments.set),
-    }
-    if several:
-        found = _several(arguments, jobs, names, estimates, common, grid)
-        if not found:
-            return ended(False)
-        complete = all(result.complete for _, result in found)
-        shown = replications_tables(found[0][1]) if grid is None else grid_tables(found)
-        return outputs.give(
-            lambda: {
-                "reading": how_read,
-                **(replications_dict(found[0][1]) if grid is None else grid_dict(found)),
-            },
-            [how_read, *shown],
-            complete,
-            plot=lambda path: draw_grid(found, path, arguments.force),
-        )
-    with progress_bar("jobs") as advance:
-        result = simulate(
-            jobs,
-            "cluster",
-            names,
-            rng=arguments.seed,
-            estimates=estimates,
-            progress=lambda finished, total: advance("jobs", total),
-            trace=arguments.task_records is not None,
-            **common,
-        )
-    return outputs.give(
-        lambda: {"reading": how_read, **cluster_dict(result)},
-        [how_read, *cluster_tables(result)],
-        result.complete,
-        records=lambda path: result.write_records(path, arguments.force),
-        task_records=lambda path: result.write_tasks(path, arguments.force),
-        plot=lambda path: result.plot(path, arguments.force, kind="cdf"),
-        plot_slowdown=lambda path: result.plot(path, arguments.force, kind="slowdown"),
-        plot_load=lambda path: result.plot(path, arguments.force, kind="load"),
-    )
-
-
-def _several(
-    arguments: argparse.Namespace,
-    jobs: ClusterJobs,
-    names: list[str],
-    estimates: Any,
-    common: dict[str, Any],
-    grid: list[GridPoint] | None,
-) -> list[tuple[GridPoint, Replications]]:
+def replicated(asked: argparse.Namespace, outputs: Outputs) -> int:
     """Replications, at every point of a grid if there is one; after Ctrl-C what was finished."""
-    seeds = range(arguments.seed, arguments.seed + arguments.replications)
-    found = []
-    points = grid or [GridPoint(arguments.load, 1.0, 0.0)]
-    with workers(arguments.processes) as executor, progress_bar("replications") as advance:
-        for point in points:
-            own = dict(common)
-            if grid is not None:
-                own |= {"load": point.load, "speedup": point.speedup}
-            result = replicate(
-                partial(_same, jobs),
-                seeds,
-                names,
-                executor=executor,
-                model="cluster",
-                estimates=estimates if grid is None else point.sigma,
-                progress=lambda finished, total: advance("replications", total * len(points)),
-                **own,
-            )
-            if result.seeds:
-                found.append((point, result))
-            if not result.complete:
-                break
-    return found
+    grid = _grid(asked)
+    for name in outputs.files:
+        if name != "json" and not (grid and name == "plot"):
+            raise ValueError(f"--{name.replace('_', '-')}: of a single run")
+    made = case(asked)
+    names = [name.strip() for name in (asked.policy or made.policies).split(",")]
+    with workers(asked.processes) as executor, progress_bar("replications") as advance:
+        found = replicate(
+            partial(_same, made.jobs),
+            range(asked.seed, asked.seed + asked.replications),
+            names,
+            grid=grid,
+            executor=executor,
+            model="cluster",
+            horizon=asked.horizon,
+            progress=lambda _, total: advance("replications", total),
+            **made.options,
+        )
+    if not found.done:
+        return ended(False)
+    return outputs.give(
+        lambda: {**made.facts, **replications_dict(found)},
+        [*made.told, *replications_tables(found)],
+        found.complete,
+        plot=lambda path: image_bytes(draw_grid(found), path),
+    )

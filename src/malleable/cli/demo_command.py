@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import argparse
 import math
-import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from malleable.cli.bench_command import measured
+from malleable.cli.outputs import Outputs, output_arguments
 from malleable.cli.snapshot import read_snapshot
-from malleable.cli.terminal import note, progress_bar, reading, show, warnings_as_notes
+from malleable.cli.terminal import (
+    note,
+    progress_bar,
+    reading,
+    reading_arguments,
+    show,
+    warnings_as_notes,
+)
 from malleable.files.writing import check_targets, write_file
 from malleable.jobs.generate import section41
 from malleable.jobs.plan import plan
@@ -19,20 +27,14 @@ from malleable.jobs.table import Jobs, check_slots
 from malleable.view.clock import moment_text
 from malleable.view.comparison import compare, comparison_dicts, comparison_table
 from malleable.view.drawing import check_drawing, image_bytes
-from malleable.view.latency import epoch_latency, latency_dict, latency_table
+from malleable.view.latency import EpochLatency, latency_dict, latency_table
 from malleable.view.packing_picture import draw_packings
-from malleable.view.plan_views import json_text
 from malleable.view.text import counted, printable
 
 _JOBS, _SLOTS = 15, 100
 _GENERATED = (
-    "sum:response",
-    "sum:stretch",
-    "sum:tardiness",
-    "sum:tardy",
-    "sum:sla",
-    "max:stretch",
-    "max:tardiness",
+    *(f"sum:{kind}" for kind in ("response", "stretch", "tardiness", "tardy", "sla")),
+    *("max:stretch", "max:tardiness"),
 )
 _TRACE = ("sum:response", "sum:stretch", "max:stretch")
 _PICTURE, _TRACE_PICTURE = "packing.png", "trace-packing.png"
@@ -42,27 +44,43 @@ _LEAST_SPAN = 60.0  # seconds
 _LATENCY_JOBS, _LATENCY_EPOCHS = 100_000, 1000
 
 
-class _Output:
-    """Where the parts of the demonstration go."""
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Those of the command."""
+    parser.description = (
+        "FLEX, FAIR and FIFO on a generated workload, and on a trace if one is named; the latency "
+        "of an epoch; a picture of the packings."
+    )
+    add = parser.add_argument
+    add("--trace", metavar="PATH", help="job table, SWIM or Rumen trace (empty: none)")
+    add("--at", type=float, metavar="SECONDS", help="time of the trace's snapshot")
+    reading_arguments(parser, phase=True)
+    add("--slots", type=int, metavar="N", help="for the trace (default: its own load)")
+    add("--seed", type=int, default=1, help="of the generated workload (default: %(default)s)")
+    add("--output", default="out", metavar="DIR", help="for pictures (default: %(default)s)")
+    output_arguments(parser)
+    parser.set_defaults(run=run)
 
-    def __init__(self, arguments: argparse.Namespace) -> None:
-        self.folder = Path(arguments.output)
-        self.json = arguments.json
-        self.force = arguments.force
+
+class _Output:
+    """Where the parts of the demonstration go: pictures at once, all results as JSON at the end."""
+
+    def __init__(self, asked: argparse.Namespace) -> None:
+        self.folder, self.force = Path(asked.output), asked.force
         self.result: dict[str, Any] = {}
         self.draws = _can_draw()
         if self.folder.exists() and not self.folder.is_dir():
             raise NotADirectoryError(f"--output {self.folder}: not a folder")
-        targets = {"--json": None if self.json == "-" else self.json}
+        self.files = Outputs(asked, inputs=[asked.trace or None])
+        targets = {}
         if self.draws and self.folder.is_dir():
             targets["--output"] = self.folder / _PICTURE
-            if arguments.trace:
+            if asked.trace:
                 targets["--output (trace)"] = self.folder / _TRACE_PICTURE
-        check_targets(targets, self.force, [arguments.trace] if arguments.trace else [])
+        check_targets(targets, self.force, [asked.trace] if asked.trace else [])
 
     def say(self, *parts: Any) -> None:
         """Show to people, unless standard output is for machines."""
-        if self.json != "-":
+        if not self.files.to_stdout:
             show(*parts)
 
     def save(self, figure: Any, name: str) -> None:
@@ -74,10 +92,7 @@ class _Output:
 
     def finish(self) -> None:
         """Write all results as JSON, if wanted."""
-        if self.json == "-":
-            sys.stdout.write(json_text(self.result))
-        elif self.json is not None:
-            write_file(self.json, json_text(self.result), self.force)
+        self.files.give(lambda: self.result, [])
 
 
 class _Workload(NamedTuple):
@@ -90,12 +105,12 @@ class _Workload(NamedTuple):
     objectives: tuple[str, ...]
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(asked: argparse.Namespace) -> int:
     """Each part is shown as soon as it is done; after Ctrl-C what was done is kept."""
-    output = _Output(arguments)
-    trace = _trace(arguments) if arguments.trace else None
+    output = _Output(asked)
+    trace = _trace(asked) if asked.trace else None
     try:
-        output.result["generated"] = _compare(_generated(arguments.seed), _PICTURE, output)
+        output.result["generated"] = _compare(_generated(asked.seed), _PICTURE, output)
         if trace is not None:
             output.result["trace"] = _compare(trace, _TRACE_PICTURE, output)
         output.result["latency"] = _latency(output)
@@ -122,16 +137,16 @@ def _generated(seed: int) -> _Workload:
     return _Workload(title, section41(_JOBS, _SLOTS, rng=seed), _SLOTS, 0.0, _GENERATED)
 
 
-def _trace(arguments: argparse.Namespace) -> _Workload:
+def _trace(asked: argparse.Namespace) -> _Workload:
     with warnings_as_notes():
         jobs, now, told = read_snapshot(
-            arguments.trace,
-            phase=arguments.phase,
-            at=arguments.at,
+            asked.trace,
+            phase=asked.phase,
+            at=asked.at,
             most=_MOST_JOBS,
-            **reading(arguments),
+            **reading(asked),
         )
-    slots = arguments.slots
+    slots = asked.slots
     if slots is None:
         # As many as could have done the work while it arrived: a cluster at its limit.
         span = max(_LEAST_SPAN, now - float(np.min(jobs.arrival, initial=now)))
@@ -139,7 +154,7 @@ def _trace(arguments: argparse.Namespace) -> _Workload:
     check_slots(slots)
     for line in told:
         note(line)
-    return _Workload(f"{arguments.trace} at {moment_text(now)}", jobs, slots, now, _TRACE)
+    return _Workload(f"{asked.trace} at {moment_text(now)}", jobs, slots, now, _TRACE)
 
 
 def _compare(workload: _Workload, picture: str, output: _Output) -> dict[str, Any]:
@@ -164,15 +179,7 @@ def _compare(workload: _Workload, picture: str, output: _Output) -> dict[str, An
 
 
 def _latency(output: _Output) -> dict[str, Any]:
-    with progress_bar("decisions") as advance:
-        latencies = [
-            epoch_latency(
-                instance,
-                _LATENCY_JOBS,
-                epochs=_LATENCY_EPOCHS,
-                progress=lambda: advance("decisions", 2 * _LATENCY_EPOCHS),
-            )
-            for instance in ("a", "b")
-        ]
+    latencies: list[EpochLatency] = []
+    measured(_LATENCY_JOBS, _LATENCY_EPOCHS, "sum:response", latencies)
     output.say(latency_table(latencies))
     return latency_dict(latencies)

@@ -13,9 +13,13 @@ from malleable.view.drawing import check_drawing, image_bytes
 from malleable.view.plan_views import json_text
 from malleable.view.text import printable
 
-__all__ = ["Outputs", "ended"]
-
 _INTERRUPTED = 130
+
+
+def output_arguments(parser: argparse.ArgumentParser) -> None:
+    """What every command can be asked for."""
+    parser.add_argument("--json", metavar="FILE", help="the result as JSON (-: standard output)")
+    parser.add_argument("--force", action="store_true", help="overwrite existing files")
 
 
 def ended(complete: bool) -> int:
@@ -33,8 +37,9 @@ class Outputs:
     ----------
     arguments : argparse.Namespace
         With ``json`` and ``force``.
-    tables, pictures : iterable of str
-        Other arguments that name files: ``plot_load`` is ``--plot-load``.
+    texts, tables, pictures : iterable of str
+        Other arguments that name files: ``plot_load`` is ``--plot-load``. Texts may go to standard
+        output (``-``), as JSON may.
     inputs : iterable of str or None
         Files that are read (``-`` and None: none).
 
@@ -48,25 +53,29 @@ class Outputs:
         self,
         arguments: argparse.Namespace,
         *,
+        texts: Iterable[str] = (),
         tables: Iterable[str] = (),
         pictures: Iterable[str] = (),
         inputs: Iterable[str | None] = (),
     ) -> None:
-        pictures = tuple(pictures)
-        asked = {name: getattr(arguments, name) for name in ("json", *tables, *pictures)}
+        texts, pictures = ("json", *texts), tuple(pictures)
         self.force: bool = arguments.force
-        self.to_stdout: bool = asked["json"] == "-"
-        if self.to_stdout:
-            del asked["json"]
-        self.files: dict[str, str] = {n: path for n, path in asked.items() if path is not None}
-        check_targets(
-            {"--" + name.replace("_", "-"): path for name, path in self.files.items()},
-            self.force,
-            [file for file in inputs if file not in (None, "-")],
-        )
-        for name in pictures:
-            if name in self.files:
-                check_drawing(self.files[name])
+        self.files: dict[str, str] = {}
+        self.to_stdout: str | None = None
+        for name in (*texts, *tables, *pictures):
+            path = getattr(arguments, name)
+            if path == "-" and name in texts:
+                if self.to_stdout is not None:
+                    both = f"--{self.to_stdout} - and --{name} -"
+                    raise ValueError(f"{both}: only one of them fits on standard output")
+                self.to_stdout = name
+            elif path is not None:
+                self.files[name] = path
+        options = {"--" + name.replace("_", "-"): path for name, path in self.files.items()}
+        read = [file for file in inputs if file not in (None, "-")]
+        check_targets(options, self.force, read)
+        for name in self.files.keys() & set(pictures):
+            check_drawing(self.files[name])
 
     def draw(self, figure: Any, path: str) -> None:
         """Write a matplotlib figure."""
@@ -77,35 +86,35 @@ class Outputs:
         result: Callable[[], Mapping[str, Any]],
         parts: Iterable[Any],
         complete: bool = True,
-        **writers: Callable[[str], None],
+        **writers: Callable[[str], str | bytes | None],
     ) -> int:
-        """Write the files, then JSON or what people read to standard output.
+        """Write the files once all are made, then JSON or what people read to standard output.
 
         Parameters
         ----------
         result : callable
             Gives the result in JSON types; called if it was asked for.
-        parts : iterable of tables and str
-            For people.
+        parts : iterable of tables, str and list of str
+            For people; lines of a list go out as they are.
         complete : bool
             False after Ctrl-C.
         **writers
-            By argument what writes the file of that path; called if it was asked for.
+            By argument what makes the content of the file of that path, or writes it itself; called
+            if it was asked for.
 
         Returns
         -------
         int
             Exit status.
         """
-        wanted = self.to_stdout or "json" in self.files
-        text = json_text(result()) if wanted else ""
-        for name, path in self.files.items():
-            if name == "json":
-                write_file(path, text, self.force)
-            else:
-                writers[name](path)
-        if self.to_stdout:
-            sys.stdout.write(text)
+        made = {"json": lambda _: json_text(result()), **writers}
+        contents = {name: made[name](path) for name, path in self.files.items()}
+        text = made[self.to_stdout]("-") if self.to_stdout else None
+        for name, content in contents.items():
+            if content is not None:
+                write_file(self.files[name], content, self.force)
+        if text is not None:
+            sys.stdout.write(str(text))
         else:
             show(*parts)
             if self.files:

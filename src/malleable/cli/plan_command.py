@@ -1,153 +1,193 @@
-"""``malleable plan``: a table or a snapshot of a trace, planned, shown and written."""
+"""``malleable plan``: a table or a snapshot of a trace, or flows, planned, shown and written."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import numpy as np
 
-from malleable.cli.flow_command import holds_flows, plan_flow_file
-from malleable.cli.snapshot import read_snapshot
+from malleable.cli.outputs import Outputs, output_arguments
+from malleable.cli.snapshot import RECORDED, read_snapshot
 from malleable.cli.terminal import (
     busy,
     interruptible,
     note,
     reading,
+    reading_arguments,
     rereadable,
-    show,
     warnings_as_notes,
 )
-from malleable.files.writing import check_targets, write_file
-from malleable.flows.plan import FlowPlan
+from malleable.files.reading import head_of
+from malleable.flows.plan import FLOW_POLICIES, FlowPlan
 from malleable.jobs.plan import DEFAULT_EFFORT, POLICIES, Plan, default_effort, plan
-from malleable.view.drawing import check_drawing, image_bytes
-from malleable.view.flow_picture import draw_flows
-from malleable.view.flow_views import (
-    flow_headline,
-    flow_pieces_csv,
-    flow_plan_dict,
-    flow_rows,
-)
-from malleable.view.packing_picture import draw_packing
+from malleable.jobs.table import MIN_MODES, check_time
+from malleable.traces import read_flows
+from malleable.traces.flow_files import looks_like_flows
+from malleable.view.drawing import image_bytes
 from malleable.view.plan_views import (
-    json_text,
     pieces_csv,
+    plan_columns,
     plan_dict,
     plan_headline,
-    plan_rows,
 )
-from malleable.view.text import counted, printable, table
+from malleable.view.text import columns_table, counted, printable
 
 _ROWS = 30
 
 
-class _Views(NamedTuple):
-    """What makes of a plan JSON types, CSV, a picture, and what people read."""
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Those of the command."""
+    parser.description = "Plan the jobs of a table, or of a trace at one moment."
+    add = parser.add_argument
+    files = "job table, flows, SWIM or Rumen trace, plain or .gz (-: stdin)"
+    add("file", metavar="FILE", help=files)
+    add("--slots", type=int, metavar="N", help="capacity (flows: default as their file says)")
+    add("--objective", default="sum:response", help="{sum,max}:KIND (default: %(default)s)")
+    policies = tuple(dict.fromkeys((*POLICIES, *FLOW_POLICIES)))
+    add("--policy", choices=policies, help="default: flex for jobs, flowflex for flows")
+    add(
+        "--effort",
+        type=int,
+        metavar="N",
+        help=f"flex: candidates after the fixed orders (default: {DEFAULT_EFFORT}; of more than 2,000"
+        " jobs fewer, so that planning takes seconds)",
+    )
+    add("--budget", type=float, metavar="S", help="flex: ceiling of wall-clock time [s]")
+    when = parser.add_mutually_exclusive_group()
+    when.add_argument("--now", type=float, metavar="S", help="time of the plan [s]")
+    when.add_argument(
+        "--at",
+        type=float,
+        metavar="SECONDS",
+        help="snapshot of what has arrived by then, planned at that time"
+        " (default for a trace: its last arrival)",
+    )
+    add(
+        "--snapshot",
+        choices=(RECORDED, *POLICIES),
+        default=RECORDED,
+        metavar="HOW",
+        help="what is left of the jobs then. recorded (default): as FILE says; only Rumen traces know"
+        " what had been done, of others it is every job that has arrived, with all of its work."
+        f" {', '.join(POLICIES)}: as that policy leaves it, simulated on --slots until then",
+    )
+    reading_arguments(parser, phase=True)
+    add("--min-mode", choices=MIN_MODES, default=MIN_MODES[0], help="default: %(default)s")
+    add("--explain", action="store_true", help="why, one line per job")
+    add("--pieces", metavar="FILE", help="the whole schedule as CSV (-: standard output)")
+    add("--plot", metavar="FILE", help="the packing as a picture (.png, .svg, .pdf)")
+    output_arguments(parser)
+    parser.set_defaults(run=run, usage=parser.error)
 
-    as_dict: Callable[[Any], dict[str, Any]]
-    pieces: Callable[[Any], str]
-    draw: Callable[[Any], Any]
-    headline: Callable[[Any], list[str]]
-    rows: Callable[[Any, int], tuple[Sequence[str], list[tuple[str, ...]]]]
 
-
-def run(arguments: argparse.Namespace) -> int:
+def run(asked: argparse.Namespace) -> int:
     """Plan; write files only when everything else has succeeded."""
-    texts = {"--json": arguments.json, "--pieces": arguments.pieces}
-    to_stdout = [option for option, path in texts.items() if path == "-"]
-    if len(to_stdout) > 1:
-        raise ValueError("--json - and --pieces -: only one of them fits on standard output")
-    files = {option: path for option, path in texts.items() if path not in (None, "-")}
-    inputs = [] if arguments.file == "-" else [arguments.file]
-    check_targets({**files, "--plot": arguments.plot}, arguments.force, inputs)
-    if arguments.plot is not None:
-        check_drawing(arguments.plot)
-
-    source = rereadable(arguments.file, arguments.max_size)
-    made: Plan | FlowPlan
-    if holds_flows(source):
-        made = plan_flow_file(arguments, source)
-        views = _Views(flow_plan_dict, flow_pieces_csv, draw_flows, flow_headline, flow_rows)
-    else:
-        made = _plan_jobs(arguments, source)
-        views = _Views(plan_dict, pieces_csv, draw_packing, plan_headline, plan_rows)
-
-    content: dict[str, str | bytes] = {}
-    if arguments.json is not None:
-        content["--json"] = json_text(views.as_dict(made))
-    if arguments.pieces is not None:
-        content["--pieces"] = views.pieces(made)
-    if arguments.plot is not None:
-        content["--plot"] = image_bytes(views.draw(made), arguments.plot)
-        files["--plot"] = arguments.plot
-    for option, path in files.items():
-        write_file(path, content[option], arguments.force)
-
-    why = made.explain() if arguments.explain else []
-    if to_stdout:
-        sys.stdout.write(str(content[to_stdout[0]]))
+    outputs = Outputs(asked, texts=["pieces"], pictures=["plot"], inputs=[asked.file])
+    source = rereadable(asked.file, asked.max_size)
+    made = _plan_flows(asked, source) if _holds_flows(source) else _plan_jobs(asked, source)
+    parts: list[Any] = plan_headline(made)
+    why = made.explain() if asked.explain else []
+    count = len(made.order)
+    if asked.explain:
+        parts.append(why)
+    elif count:
+        parts.append(columns_table(min(count, _ROWS), plan_columns(made)))
+        if count > _ROWS:
+            parts.append(f"and {count - _ROWS:,} more (--json FILE has all)")
+    status = outputs.give(
+        partial(plan_dict, made),
+        parts,
+        pieces=lambda _: pieces_csv(made),
+        plot=lambda path: image_bytes(made.plot(), path),
+    )
+    if outputs.to_stdout:
         sys.stderr.write("".join(line + "\n" for line in why))
-        return 0
-    show(*views.headline(made))
-    if arguments.explain:
-        sys.stdout.write("".join(line + "\n" for line in why))
-    else:
-        heads, rows = views.rows(made, _ROWS)
-        if rows:
-            show(table("", heads, rows))
-        if len(made.order) > _ROWS:
-            show(f"and {len(made.order) - _ROWS:,} more (--json FILE has all)")
-    if files:
-        show("wrote " + ", ".join(printable(path) for path in files.values()))
-    return 0
+    return status
 
 
-def _plan_jobs(arguments: argparse.Namespace, source: Any) -> Plan:
-    if arguments.slots is None:
-        arguments.usage("--slots N is needed: only files of flows may say it themselves")
-    policy = "flex" if arguments.policy is None else arguments.policy
-    if policy not in POLICIES:
-        arguments.usage(f"--policy {policy}: expected one of {', '.join(POLICIES)} for jobs")
-    with busy(f"reading {printable(arguments.file)}"), warnings_as_notes():
+def _holds_flows(source: Any) -> bool:
+    """Whether a file (or standard input, read before) holds flows rather than a table of jobs.
+
+    A file that cannot be read holds none: whoever reads it next says what is wrong.
+    """
+    try:
+        head, _ = head_of(source)
+    except (OSError, ValueError):
+        return False
+    return looks_like_flows(head.decode("utf-8", errors="replace"))
+
+
+def _policy(asked: argparse.Namespace, known: tuple[str, ...], noun: str) -> str:
+    policy = known[0] if asked.policy is None else asked.policy
+    if policy not in known:
+        asked.usage(f"--policy {policy}: expected one of {', '.join(known)} for {noun}")
+    return str(policy)
+
+
+def _planned(asked: argparse.Namespace, table: Any, count: str, **options: Any) -> Any:
+    """The plan, made so that Ctrl-C is heard meanwhile."""
+    common = {"objective": asked.objective, "effort": asked.effort, "budget": asked.budget}
+    return interruptible(
+        f"planning {count}", lambda tell: plan(table, progress=tell, **common, **options)
+    )
+
+
+def _plan_flows(asked: argparse.Namespace, source: Any) -> FlowPlan:
+    if asked.snapshot != RECORDED:
+        raise ValueError(f"--snapshot {asked.snapshot}: of job tables and traces, not of flows")
+    with warnings_as_notes():
+        flows = read_flows(source, **reading(asked))
+    slots = flows.slots if asked.slots is None else asked.slots
+    if slots is None:
+        raise ValueError(f"{asked.file}: says no slots; --slots N does")
+    policy = _policy(asked, FLOW_POLICIES, "flows")
+    now = 0.0 if asked.now is None else check_time("--now", asked.now)
+    if asked.at is not None:
+        now = check_time("--at", asked.at)
+        whole, flows = len(flows), flows.at(now)
+        note(
+            f"snapshot at {now:.10g} s: the {counted(len(flows), 'flow')} of {whole:,} that have arrived,"
+            " with all of their work: a file of flows does not say when work was done"
+        )
+    made: FlowPlan = _planned(
+        asked, flows, counted(len(flows), "flow"), slots=slots, policy=policy, now=now
+    )
+    return made
+
+
+def _plan_jobs(asked: argparse.Namespace, source: Any) -> Plan:
+    if asked.slots is None:
+        asked.usage("--slots N is needed: only files of flows may say it themselves")
+    policy = _policy(asked, POLICIES, "jobs")
+    with busy(f"reading {printable(asked.file)}"), warnings_as_notes():
         jobs, now, told = read_snapshot(
             source,
-            phase=arguments.phase,
-            at=arguments.at,
-            now=arguments.now,
-            policy=arguments.snapshot,
-            slots=arguments.slots,
-            objective=arguments.objective,
-            min_mode=arguments.min_mode,
-            **reading(arguments),
+            phase=asked.phase,
+            at=asked.at,
+            now=asked.now,
+            policy=asked.snapshot,
+            slots=asked.slots,
+            objective=asked.objective,
+            min_mode=asked.min_mode,
+            **reading(asked),
         )
     for row in np.flatnonzero(jobs.arrival > now)[:1]:
         raise ValueError(
-            f"{arguments.file}: arrival[{row}] = {jobs.arrival[row]}: after now = {now}; "
+            f"{asked.file}: arrival[{row}] = {jobs.arrival[row]}: after now = {now}; "
             "--at SECONDS takes a snapshot"
         )
-    made = interruptible(
-        f"planning {counted(len(jobs), 'job')}",
-        lambda progress: plan(
-            jobs,
-            arguments.slots,
-            arguments.objective,
-            policy,
-            arguments.effort,
-            arguments.budget,
-            now,
-            min_mode=arguments.min_mode,
-            progress=progress,
-        ),
-    )
+    count = counted(len(jobs), "job")
+    options = {"slots": asked.slots, "policy": policy, "now": now, "min_mode": asked.min_mode}
+    made: Plan = _planned(asked, jobs, count, **options)
     for line in told:
         note(line)
     effort = default_effort(len(jobs))
-    if arguments.effort is None and policy == "flex" and effort < DEFAULT_EFFORT:
+    if asked.effort is None and policy == "flex" and effort < DEFAULT_EFFORT:
         note(
-            f"effort {effort:,} for {counted(len(jobs), 'job')}, so that planning takes seconds "
+            f"effort {effort:,} for {count}, so that planning takes seconds "
             f"(--effort N: more candidates; {DEFAULT_EFFORT:,} for small tables)"
         )
     return made

@@ -14,8 +14,6 @@ from malleable.traces import read_workload
 from malleable.traces.detect import workload_format
 from malleable.view.text import counted
 
-__all__ = ["RECORDED", "read_snapshot"]
-
 RECORDED = "recorded"
 """A snapshot with what the file says is left of the jobs, rather than what a policy leaves."""
 
@@ -70,7 +68,7 @@ def read_snapshot(
     if at is not None:
         moment = check_time("--at", at)
         jobs, told = left(moment)
-        return jobs, moment, [told] if told else []
+        return jobs, moment, _lines(told)
     if policy != RECORDED and (now is not None or kind == "job table"):
         raise ValueError(f"--snapshot {policy}: at which time? --at SECONDS says it")
     jobs = read_workload(_again(source), **reading)
@@ -83,19 +81,22 @@ def read_snapshot(
         moment = float(arrivals[-1])
         jobs, told = left(moment)
         when = f"now = {moment:.10g} s, the trace's last arrival (--at SECONDS: another time)"
-        return jobs, moment, [when, told] if told else [when]
+        return jobs, moment, _lines(when, told)
     last = min(most, len(jobs))
     moments = sorted(
         {float(arrivals[max(last * k // _LOOKS, 1) - 1]) for k in range(1, _LOOKS + 1)}
     )
-    snapshots = [left(moment) for moment in moments]
-    busiest = max(range(len(moments)), key=lambda k: (len(snapshots[k][0]), k))
+    found = [(*left(moment), moment) for moment in moments]
+    jobs, told, moment = max(found, key=lambda one: (len(one[0]), one[2]))
     when = (
-        f"now = {moments[busiest]:.10g} s, where of {len(moments)} moments most jobs are there "
+        f"now = {moment:.10g} s, where of {len(moments)} moments most jobs are there "
         "(--at SECONDS: another time)"
     )
-    jobs, told = snapshots[busiest]
-    return jobs, moments[busiest], [when, told] if told else [when]
+    return jobs, moment, _lines(when, told)
+
+
+def _lines(*told: str | None) -> list[str]:
+    return [line for line in told if line]
 
 
 def _left(

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from malleable.files.advice import AdvisedError
-from malleable.files.reading import MAX_SIZE, too_large
+from malleable.files.reading import MAX_SIZE, parse_size, too_large
 from malleable.view.text import Table, console_for, printable
 
 if TYPE_CHECKING:
@@ -71,11 +71,16 @@ def wording(error: BaseException) -> str:
     return str(error) or type(error).__name__
 
 
-def show(*parts: Table | str) -> None:
-    """Tables and lines on standard output, without trailing blanks where it is no terminal."""
+def show(*parts: Table | str | list[str]) -> None:
+    """Tables and lines on standard output, without trailing blanks where it is no terminal.
+
+    Lines of a list go out as they are, however many and long.
+    """
     console = console_for(sys.stdout)
     for part in parts:
-        if isinstance(part, Table) and part.title:
+        if isinstance(part, list):
+            sys.stdout.write("".join(line + "\n" for line in part))
+        elif isinstance(part, Table) and part.title:
             _print(console, part.title)  # which may be wider than the table
             _print(console, Table("", part.heads, part.rows, part.left))
         else:
@@ -224,6 +229,23 @@ def _held(stream: BinaryIO, name: str, max_size: int) -> StandardInput:
     if len(data) > max_size:
         raise too_large(name, max_size)
     return StandardInput(data, name)
+
+
+def _size(text: str) -> int:
+    try:
+        return parse_size(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def reading_arguments(parser: argparse.ArgumentParser, phase: bool = False) -> None:
+    """What can be said about files that are read."""
+    add = parser.add_argument
+    if phase:
+        add("--phase", choices=("map", "reduce"), default="map", help="of a trace (default: map)")
+    add("--skip-bad", action="store_true", help="leave malformed records of a trace out")
+    size = f"refuse files with more data, unpacked ({MAX_SIZE >> 30}G)"
+    add("--max-size", type=_size, default=MAX_SIZE, metavar="SIZE", help=size)
 
 
 def reading(arguments: argparse.Namespace) -> dict[str, Any]:

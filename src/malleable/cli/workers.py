@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 
-__all__ = ["workers"]
-
 
 @contextmanager
 def workers(count: int) -> Iterator[Executor | None]:

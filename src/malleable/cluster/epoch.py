@@ -20,8 +20,6 @@ from malleable.views import counted
 
 _MOST_COPIES = 1 << 28  # of blocks placed at once
 
-__all__ = ["AdaptiveDecision", "AdaptiveEpoch", "AdaptiveMatching", "TaskStarts"]
-
 
 @by_value()
 class TaskStarts(NamedTuple):
@@ -42,12 +40,6 @@ class TaskStarts(NamedTuple):
     task: Integers
     node: Integers
 
-    def __repr__(self) -> str:
-        return views.brief(self)
-
-    def _repr_html_(self) -> str:
-        return views.as_html(self)
-
 
 class AdaptiveDecision(ExplainedDecision):
     """Tasks to start, and what jobs hold then; see `BaseDecision`.
@@ -63,19 +55,9 @@ class AdaptiveDecision(ExplainedDecision):
     """
 
     __slots__ = ("starts",)
-    _kinds = ("map slot", "reduce slot")
-
-    def __init__(
-        self,
-        now: float,
-        ids: Integers,
-        slots: Integers,
-        changed: npt.NDArray[np.bool_],
-        bound: npt.NDArray[np.uint8],
-        starts: TaskStarts,
-    ) -> None:
-        super().__init__(now, ids, slots, changed, bound)
-        self.starts = starts
+    _more = ("_bound", "starts")
+    kinds = ("map slot", "reduce slot")
+    starts: TaskStarts
 
 
 @by_value()
@@ -106,12 +88,6 @@ class AdaptiveMatching(NamedTuple):
     share: Floats
     minimum_share: Floats
     solves: int
-
-    def __repr__(self) -> str:
-        return views.brief(self)
-
-    def _repr_html_(self) -> str:
-        return views.as_html(self)
 
 
 class AdaptiveEpoch(Kept):

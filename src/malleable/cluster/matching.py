@@ -8,13 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from malleable import views
 from malleable.domain import WEIGHT, floats
 from malleable.jobs.table import Floats, Integers
 from malleable.values import by_value
 from malleable.views import counted
-
-__all__ = ["ClassMatching", "check_solver", "check_solver_name", "match_classes", "resource_shares"]
 
 SOLVERS = ("highs", "scipy")
 # A share is called zero when it serves less than this part of what its class needs.
@@ -40,12 +37,6 @@ class ClassMatching(NamedTuple):
     growth: float
     share: Floats
     suggested: npt.NDArray[np.bool_]
-
-    def __repr__(self) -> str:
-        return views.brief(self)
-
-    def _repr_html_(self) -> str:
-        return views.as_html(self)
 
     def sets(self) -> list[Integers]:
         """For each node, its suggested classes in ascending order."""

@@ -33,8 +33,6 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["Cluster", "read_cluster"]
-
 _MOST_NODES = 1 << 20
 _NODE_KEYS = (
     "name", "count", "slots", "map_slots", "reduce_slots", "rate", "rack", "storage", "link",

@@ -14,8 +14,6 @@ from malleable.cluster.table import ClusterJobs
 from malleable.jobs.table import Floats
 from malleable.records import job_names, job_records
 
-__all__ = ["EXTRA_COLUMNS", "records_of", "slowdown_of", "summary_of"]
-
 EXTRA_COLUMNS = ("user", "work", "deadline")
 
 

@@ -12,8 +12,6 @@ from malleable.cluster.matching import check_solver, check_solver_name, resource
 from malleable.domain import RATE, WEIGHT, check_amount, shown
 from malleable.jobs.table import Floats
 
-__all__ = ["Adaptive"]
-
 
 @dataclass(frozen=True)
 class Adaptive:

@@ -12,8 +12,6 @@ from malleable.cluster.nodes import Cluster
 from malleable.cluster.table import ClusterJobs
 from malleable.jobs.table import Floats
 
-__all__ = ["advance"]
-
 _STEPS = 100  # of the time that all takes at least
 _TAIL = 400  # such steps after that, then the rest at once
 _SERIES = {

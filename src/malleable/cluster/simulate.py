@@ -5,32 +5,27 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from malleable import _core
 from malleable.cluster.nodes import Cluster, read_cluster
-from malleable.cluster.outcome import (
-    records_of,
-    slowdown_of,
-    summary_of,
-)
+from malleable.cluster.outcome import records_of, slowdown_of, summary_of
 from malleable.cluster.policy import Adaptive
 from malleable.cluster.series import advance
 from malleable.cluster.slots import slots_of, task_records
 from malleable.cluster.table import ClusterJobs, checked_rates
-from malleable.domain import check_whole
+from malleable.domain import check_whole, checked_flag
 from malleable.estimates import error_sigma, lognormal_errors
+from malleable.feeding import seed_of
 from malleable.jobs.table import Floats
 from malleable.objective import Objective, parse_objective
 from malleable.policies import policy_names, policy_of
 from malleable.result import SimulationResult
 from malleable.slotted.table import checked_estimates
 from malleable.views import counted
-
-__all__ = ["CLUSTER_POLICIES", "policy_name", "run"]
 
 CLUSTER_POLICIES = policy_names("cluster")
 
@@ -45,6 +40,16 @@ def policy_name(policy: Any) -> str:
     return str(getattr(policy, "name", None) or getattr(policy, "__name__", type(policy).__name__))
 
 
+class _Rules(NamedTuple):
+    """How the core's own policies decide; see `run`."""
+
+    objective: str
+    hysteresis: float
+    effort: int | None
+    at_least_one: bool
+    by_user: bool
+
+
 class _Function:
     """A function of the view as a policy."""
 
@@ -52,16 +57,7 @@ class _Function:
         self.decide = decide
 
 
-def _policy(
-    policy: Any,
-    objective: str,
-    hysteresis: float,
-    effort: int | None,
-    at_least_one: bool,
-    by_user: bool,
-    settings: Mapping[str, Any],
-    tables: _Speedups,
-) -> Any:
+def _policy(policy: Any, rules: _Rules, settings: Mapping[str, Any], speedups: _Speedups) -> Any:
     if isinstance(policy, _core.ClusterPolicy):
         return policy
     if policy in ("adaptive", "adaptive-literal"):
@@ -71,42 +67,40 @@ def _policy(
             policy.core_options(), policy.matcher(), bool(policy.grouped), bool(policy.placement)
         )
     if isinstance(policy, str):
-        goal, code = _goal(objective)
-        family = policy_of("cluster", policy).family
-        if policy == "fifo" and not by_user:
-            return _core.ClusterFifo()
-        if family == "epoch":
-            return _core.ClusterEpoch(
-                policy,
-                bool(goal.is_max),
-                code,
-                float(hysteresis),
-                effort,
-                bool(at_least_one),
-                by_user,
-                bool(settings.get("gang", False)),
-                float(settings.get("pool_minimum", 0.0)),
-            )
-        exponents: list[float] = []
-        useful: list[int] = []
-        if policy == "hesrpt" and (tables is not None or "rates" in settings):
-            exponents, useful = _exponents(tables, settings)
-        return _core.ClusterSrpt(
-            policy,
-            float(settings.get("speedup", 1.0)),
-            settings.get("rates", []),
-            exponents,
-            useful,
-            by_user,
-        )
-    style = str(getattr(policy, "style", "targets"))
+        return _named_policy(policy, rules, settings, speedups)
     own = policy if hasattr(policy, "decide") or hasattr(policy, "choose") else _Function(policy)
     return _core.ClusterCallback(
         own,
-        style,
+        str(getattr(policy, "style", "targets")),
         bool(getattr(policy, "depends_on_time", False)),
         hasattr(own, "task_finished"),
     )
+
+
+def _named_policy(
+    policy: str, rules: _Rules, settings: Mapping[str, Any], speedups: _Speedups
+) -> Any:
+    goal, code = _goal(rules.objective)
+    family = policy_of("cluster", policy).family
+    if policy == "fifo" and not rules.by_user:
+        return _core.ClusterFifo()
+    if family == "epoch":
+        return _core.ClusterEpoch(
+            policy,
+            bool(goal.is_max),
+            code,
+            float(rules.hysteresis),
+            rules.effort,
+            bool(rules.at_least_one),
+            rules.by_user,
+            bool(settings.get("gang", False)),
+            float(settings.get("pool_minimum", 0.0)),
+        )
+    exponents, useful = list[float](), list[int]()
+    if policy == "hesrpt" and (speedups is not None or "rates" in settings):
+        exponents, useful = _exponents(speedups, settings)
+    speedup, rates = float(settings.get("speedup", 1.0)), settings.get("rates", [])
+    return _core.ClusterSrpt(policy, speedup, rates, exponents, useful, rules.by_user)
 
 
 def _goal(objective: str) -> tuple[Objective, int]:
@@ -119,20 +113,18 @@ def _goal(objective: str) -> tuple[Objective, int]:
 
 
 def _flowflex(
-    jobs: ClusterJobs, objective: str, effort: int | None, believed: Floats, by_user: bool
+    jobs: ClusterJobs, place: Cluster, rules: _Rules, known: Floats | None, prior: float
 ) -> Any:
     """FlowFlex on flows of jobs (a job without one is its own)."""
-    goal, code = _goal(objective)
+    if not place.generic:
+        raise ValueError("flowflex: needs a cluster with generic slots (nodes with 'slots')")
+    goal, code = _goal(rules.objective)
     flows = _numbers(jobs.flow, []) if jobs.flow is not None else np.arange(len(jobs))
+    believed = np.full((len(jobs), 2), prior) if known is None else known.reshape(-1, 2)
     work = (believed * np.stack([jobs.maps, jobs.reduces], axis=1)).sum(axis=1)
-    return _core.ClusterFlow(
-        bool(goal.is_max),
-        code,
-        0 if effort is None else int(effort),
-        by_user,
-        flows.astype(np.int64),
-        work,
-    )
+    effort = 0 if rules.effort is None else int(rules.effort)
+    numbers = flows.astype(np.int64)
+    return _core.ClusterFlow(bool(goal.is_max), code, effort, rules.by_user, numbers, work)
 
 
 def _exponents(speedups: _Speedups, settings: Mapping[str, Any]) -> tuple[list[float], list[int]]:
@@ -174,18 +166,25 @@ def _rates(jobs: ClusterJobs, slots: int) -> dict[str, Any]:
     }
 
 
+def _columns_of(table: Any, names: tuple[str, ...]) -> dict[str, Any]:
+    """Columns by name, without those that the table has not."""
+    columns = {name: getattr(table, name) for name in names}
+    return {name: column for name, column in columns.items() if column is not None}
+
+
 def _nodes(cluster: Cluster) -> dict[str, Any]:
-    return {
-        "map_slots": cluster.map_slots,
-        "reduce_slots": cluster.reduce_slots,
-        "rate": cluster.rate,
-        "type": cluster.type,
-        "rack": cluster.rack,
-        "storage": cluster.storage,
-        "link": cluster.link,
-        "rack_link": cluster.rack_link,
-        "generic": cluster.generic,
-    }
+    return _columns_of(cluster, _NODES)
+
+
+_NODES = (
+    *("map_slots", "reduce_slots", "rate", "type", "rack", "storage", "link", "rack_link"),
+    "generic",
+)
+_JOBS = (
+    *("arrival", "maps", "reduces", "map_seconds", "reduce_seconds", "shuffle", "block"),
+    *("shuffle_bytes", "min_map_slots", "min_reduce_slots", "weight", "deadline"),
+    *("map_offset", "reduce_offset"),
+)
 
 
 def _numbers(words: tuple[str, ...] | None, known: list[str]) -> npt.NDArray[np.int64]:
@@ -198,26 +197,11 @@ def _numbers(words: tuple[str, ...] | None, known: list[str]) -> npt.NDArray[np.
 
 
 def _jobs(jobs: ClusterJobs, cluster: Cluster) -> tuple[dict[str, Any], list[str]]:
-    columns: dict[str, Any] = {
-        "arrival": jobs.arrival,
-        "maps": jobs.maps,
-        "reduces": jobs.reduces,
-        "map_seconds": jobs.map_seconds,
-        "reduce_seconds": jobs.reduce_seconds,
-        "shuffle": jobs.shuffle,
-        "block": jobs.block,
-        "shuffle_bytes": jobs.shuffle_bytes,
-        "min_map_slots": jobs.min_map_slots,
-        "min_reduce_slots": jobs.min_reduce_slots,
-        "weight": jobs.weight,
-        "deadline": jobs.deadline,
-    }
-    if jobs.map_offset is not None:
-        columns["map_offset"] = jobs.map_offset
+    columns = _columns_of(jobs, _JOBS)
     if jobs.after is not None:
         columns |= {"after_offset": jobs.after_offset, "after": jobs.after}
-    if jobs.reduce_offset is not None:
-        columns["reduce_offset"] = jobs.reduce_offset
+    if jobs.speedup is not None:
+        columns |= _rates(jobs, int(cluster.map_slots.sum() + cluster.reduce_slots.sum()))
     users = list(cluster.users)
     if jobs.user is not None:
         columns["user"] = _numbers(jobs.user, users)
@@ -354,82 +338,69 @@ def run(
     name = policy_name(policy)
     place = _place(jobs, cluster, load)
     settings = _options({**place.options, **options})
-    seed = _seed(rng)
-    shared = by_user if by_user is not None else bool(place.users) and jobs.user is not None
+    seed = seed_of(rng)
+    if by_user is None:
+        by_user = bool(place.users) and jobs.user is not None
+    rules = _Rules(objective, hysteresis, effort, at_least_one, by_user)
     split = bool(settings.get("split_copy", False))
     believed = _estimates(jobs, estimates, split, seed)
-    settings |= {
-        "jobs": len(jobs),
-        "seed": seed,
-        "learn": isinstance(estimates, str),
-        "trace": bool(trace),
-    }
+    learn = isinstance(estimates, str)
+    settings |= {"jobs": len(jobs), "seed": seed, "learn": learn, "trace": bool(trace)}
     end = math.inf if horizon is None else float(horizon)
-    if math.isnan(end) or end < 0.0:
+    if not end >= 0.0:
         raise ValueError(f"horizon = {horizon}: must be at least 0")
-    kind = parse_objective(objective).kind()
-    if kind is not None and kind.needs_deadline and not np.isfinite(jobs.deadline).all():
-        row = int(np.flatnonzero(~np.isfinite(jobs.deadline))[0])
-        raise ValueError(f"deadline[{row}] = {jobs.deadline[row]}: {objective} needs a deadline")
-    if settings.get("gang"):
-        _check_gangs(jobs, place)
+    _check_deadlines(jobs, objective)
+    _check_gangs(jobs, place, settings.get("gang", False))
     columns, users = _jobs(jobs, place)
-    if jobs.speedup is not None:
-        columns |= _rates(jobs, int(place.map_slots.sum() + place.reduce_slots.sum()))
-    changes = {
-        "time": np.array([when for when, _, _ in place.changes], dtype=np.float64),
-        "node": np.array([node for _, node, _ in place.changes], dtype=np.int64),
-        "up": np.array([up for _, _, up in place.changes], dtype=np.uint8),
-    }
     if policy == "flowflex":
-        if not place.generic:
-            raise ValueError("flowflex: needs a cluster with generic slots (nodes with 'slots')")
-        known = _estimates(jobs, 0.0 if estimates is None else estimates, split, seed)
-        if known is None:
-            known = np.full(2 * len(jobs), float(settings.get("prior", 1.0)))
-        policy = _flowflex(jobs, objective, effort, known.reshape(-1, 2), shared)
+        known = _estimates(jobs, estimates or 0.0, split, seed) if believed is None else believed
+        chosen = _flowflex(jobs, place, rules, known, float(settings.get("prior", 1.0)))
+    else:
+        chosen = _policy(policy, rules, settings, jobs.speedup)
+    times, nodes, up = zip(*place.changes, strict=True) if place.changes else ((), (), ())
     simulation = _core.ClusterSimulation(
         _nodes(place),
         columns,
         settings,
-        changes,
+        {
+            "time": np.array(times, dtype=np.float64),
+            "node": np.array(nodes, dtype=np.int64),
+            "up": np.array(up, dtype=np.uint8),
+        },
         believed,
-        _policy(
-            policy, objective, hysteresis, effort, at_least_one, shared, settings, jobs.speedup
-        ),
+        chosen,
     )
     began = time.perf_counter()
     complete, series = advance(simulation, jobs, place, end, progress)
-    seconds = time.perf_counter() - began
-    totals, found = simulation.totals(), simulation.records()
-    summary = summary_of(jobs, totals, found, users)
-    latency = simulation.latency()
-    timing = {name: seconds}
-    if len(latency):
-        timing[f"{name} decision p50"] = float(np.quantile(latency, 0.5))
-        timing[f"{name} decision p99"] = float(np.quantile(latency, 0.99))
-    keep = True if records is None else records
+    timing = {name: time.perf_counter() - began}
+    found, latency = simulation.records(), simulation.latency()
+    for part in (50, 99) if len(latency) else ():
+        timing[f"{name} decision p{part}"] = float(np.quantile(latency, part / 100))
     traced = None
+    of_tasks: dict[str, Any] = {}
     if trace:
         traced = simulation.trace()
         traced["slot"] = slots_of(traced, place)
+        tasks = task_records(traced, name, jobs.arrival)
+        of_tasks = {"trace": {name: traced}, "tasks": tasks}
     return SimulationResult(
         model="cluster",
-        records=records_of(jobs, name, found, traced) if keep else None,
-        summary={name: summary},
+        records=records_of(jobs, name, found, traced) if records is None or records else None,
+        summary={name: summary_of(jobs, simulation.totals(), found, users)},
         slowdown={name: slowdown_of(jobs, found)},
         timing=timing,
         complete=complete,
-        trace=None if traced is None else {name: traced},
-        tasks=None if traced is None else task_records(traced, name, jobs.arrival),
         series={name: series},
+        **of_tasks,
     )
 
 
-def _seed(rng: np.random.Generator | int | None) -> int:
-    if rng is None or isinstance(rng, np.random.Generator):
-        return int(np.random.default_rng(rng).integers(2**63))
-    return int(rng)
+def _check_deadlines(jobs: ClusterJobs, objective: str) -> None:
+    kind = parse_objective(objective).kind()
+    if kind is not None and kind.needs_deadline:
+        for row in np.flatnonzero(~np.isfinite(jobs.deadline))[:1]:
+            due = jobs.deadline[row]
+            raise ValueError(f"deadline[{row}] = {due}: {objective} needs a deadline")
 
 
 def _place(jobs: ClusterJobs, cluster: Any, load: float | None) -> Cluster:
@@ -442,20 +413,13 @@ def _place(jobs: ClusterJobs, cluster: Any, load: float | None) -> Cluster:
     return cluster if isinstance(cluster, Cluster) else read_cluster(cluster)
 
 
-_LIMITS: dict[str, tuple[float, float]] = {
-    "epoch": (0.0, math.inf),
-    "heartbeat": (0.0, math.inf),
-    "slow_start": (0.0, 1.0),
-    "delay": (0.0, math.inf),
-    "rack_delay": (0.0, math.inf),
-    "network_epoch": (0.0, math.inf),
-    "noise": (0.0, 10.0),
-    "straggler_share": (0.0, 1.0),
-    "straggler_factor": (0.0, math.inf),
-    "failure": (0.0, 0.99),
-    "prior": (0.0, math.inf),
-    "ageing": (0.0, math.inf),
-    "pool_minimum": (0.0, 1.0),
+# Numbers, by the most that they may be; whole numbers; flags. All are at least 0.
+_LIMITS = {
+    **dict.fromkeys(("epoch", "heartbeat", "delay", "rack_delay", "network_epoch"), math.inf),
+    **dict.fromkeys(("straggler_factor", "prior", "ageing"), math.inf),
+    **dict.fromkeys(("slow_start", "straggler_share", "pool_minimum"), 1.0),
+    "noise": 10.0,
+    "failure": 0.99,
 }
 _WHOLE = {"shuffle_steps": 1 << 31, "replicas": 1000, "tasks_per_heartbeat": 1 << 20}
 _FLAGS = ("split_copy", "gang", "in_order", "lose_output")
@@ -467,37 +431,35 @@ def _options(given: Mapping[str, Any]) -> dict[str, Any]:
         if name == "speedup":
             rates = checked_rates("speedup", value)
             checked |= {"speedup": rates} if isinstance(rates, float) else {"rates": rates.tolist()}
-        elif name in _LIMITS:
-            low, high = _LIMITS[name]
-            if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
-                raise ValueError(f"{name} = {value!r}: not a number")
-            if not low <= float(value) <= high or math.isinf(float(value)):
-                raise ValueError(f"{name} = {value}: must be from {low:g} to {high:g}, and finite")
-            checked[name] = float(value)
-        elif name in _WHOLE:
-            checked[name] = check_whole(name, value, 0, _WHOLE[name])
-        elif name in _FLAGS:
-            if not isinstance(value, (bool, np.bool_)):
-                raise ValueError(f"{name} = {value!r}: must be true or false")
-            checked[name] = bool(value)
         else:
-            known = ", ".join(["speedup", *_LIMITS, *_WHOLE, *_FLAGS])
-            raise ValueError(f"{name}: unknown option, expected one of {known}")
+            checked[name] = _option(name, value)
     return checked
 
 
-def _check_gangs(jobs: ClusterJobs, cluster: Cluster) -> None:
-    total = int(cluster.map_slots.sum()), int(cluster.reduce_slots.sum())
-    for field, tasks, minimum, slots in (
-        ("min_map_slots", jobs.maps, jobs.min_map_slots, total[0]),
-        (
-            "min_reduce_slots",
-            jobs.reduces,
-            jobs.min_reduce_slots,
-            total[0 if cluster.generic else 1],
-        ),
+def _option(name: str, value: Any) -> Any:
+    if name in _LIMITS:
+        if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
+            raise ValueError(f"{name} = {value!r}: not a number")
+        if not 0.0 <= float(value) <= _LIMITS[name] or math.isinf(float(value)):
+            most = f"{_LIMITS[name]:g}"
+            raise ValueError(f"{name} = {value}: must be from 0 to {most}, and finite")
+        return float(value)
+    if name in _WHOLE:
+        return check_whole(name, value, 0, _WHOLE[name])
+    if name in _FLAGS:
+        return checked_flag(name, value)
+    known = ", ".join(["speedup", *_LIMITS, *_WHOLE, *_FLAGS])
+    raise ValueError(f"{name}: unknown option, expected one of {known}")
+
+
+def _check_gangs(jobs: ClusterJobs, cluster: Cluster, gangs: bool) -> None:
+    total = [int(cluster.map_slots.sum()), int(cluster.reduce_slots.sum())]
+    for field, tasks, pool in (
+        ("min_map_slots", jobs.maps, 0),
+        ("min_reduce_slots", jobs.reduces, 1),
     ):
-        for row in np.flatnonzero(np.minimum(tasks, minimum) > slots)[:1]:
+        minimum, slots = getattr(jobs, field), total[0 if cluster.generic else pool]
+        for row in np.flatnonzero(gangs & (np.minimum(tasks, minimum) > slots))[:1]:
             raise ValueError(
                 f"{field}[{row}] = {minimum[row]}: the gang never fits on {counted(slots, 'slot')}"
             )

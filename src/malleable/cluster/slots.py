@@ -13,8 +13,6 @@ from malleable.cluster.nodes import Cluster
 from malleable.jobs.table import Integers
 from malleable.records import job_records
 
-__all__ = ["TASK_COLUMNS", "interval_text", "job_slots", "slots_of", "task_records"]
-
 TASK_COLUMNS = ("job", "phase", "task", "node")
 _START, _END, _LOST = 0, 1, 4
 

@@ -31,9 +31,6 @@ from malleable.jobs.table import ALL_SLOTS, Floats, Integers
 from malleable.values import by_value
 from malleable.views import counted
 
-__all__ = ["ClusterJobs", "cluster_flows", "generate_cluster_jobs"]
-
-
 _LIMITS = {"weight": WEIGHT, "block": BYTES, "shuffle_bytes": BYTES}
 
 

@@ -9,26 +9,16 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
-from malleable import _core, views
+from malleable import _core
 from malleable.columns import Integers, floats_of, ids_of, integers_of, wholes_of
 from malleable.domain import RATE, WEIGHT, check_amount, check_count, check_slots, check_time
-from malleable.epoch import BaseDecision
+from malleable.epoch import BaseDecision, PlannedEpoch
 from malleable.flows.plan import FlowPlan
 from malleable.flows.table import Flows
 from malleable.jobs.table import SlaSteps, _flatten_sla
-from malleable.objective import (
-    KINDS,
-    Objective,
-    Penalty,
-    PenaltyLike,
-    kinds_of,
-    parse_objective,
-)
-from malleable.policies import policy_of
-from malleable.values import Kept, by_value
+from malleable.objective import Objective, PenaltyLike
+from malleable.values import by_value
 from malleable.views import counted
-
-__all__ = ["FlowDecision", "FlowEpoch", "FlowIds"]
 
 
 @by_value()
@@ -37,9 +27,6 @@ class FlowIds(NamedTuple):
 
     flows: Integers
     jobs: Integers
-
-    def __repr__(self) -> str:
-        return views.brief(self)
 
 
 @by_value(without=("_epoch", "_planned", "_version"))
@@ -61,24 +48,12 @@ class FlowDecision(BaseDecision):
     """
 
     __slots__ = ("_epoch", "_planned", "_version", "ended", "ready")
-
-    def __init__(
-        self,
-        epoch: FlowEpoch,
-        version: int,
-        now: float,
-        ids: Integers,
-        slots: Integers,
-        changed: npt.NDArray[np.bool_],
-        ready: npt.NDArray[np.bool_],
-        ended: Integers,
-    ) -> None:
-        super().__init__(now, ids, slots, changed)
-        self._epoch = epoch
-        self._version = version
-        self._planned: FlowPlan | None = None
-        self.ready = ready
-        self.ended = ended
+    _more = ("ready", "ended", "_epoch", "_version", "_planned")
+    ready: npt.NDArray[np.bool_]
+    ended: Integers
+    _epoch: FlowEpoch
+    _version: int
+    _planned: FlowPlan | None
 
     @property
     def value(self) -> float:
@@ -117,7 +92,7 @@ class FlowDecision(BaseDecision):
         return self._planned
 
 
-class FlowEpoch(Kept):
+class FlowEpoch(PlannedEpoch):
     """A scheduler's loop over flows: flows come, jobs change and finish, slots are decided.
 
     Parameters
@@ -160,6 +135,8 @@ class FlowEpoch(Kept):
     the same version only); epochs are equal if their state is.
     """
 
+    _noun = "flow"
+
     def __init__(
         self,
         slots: int,
@@ -172,53 +149,22 @@ class FlowEpoch(Kept):
         *,
         penalty: PenaltyLike | None = None,
     ) -> None:
-        self._goal: Objective = parse_objective(objective)
-        if len(self._goal.kinds) != 1:
-            raise ValueError("objective: one for all flows; `add` takes kinds of their own")
-        if self._goal.custom and penalty is None:
-            raise ValueError("objective custom needs penalty=, a function of (flow id, completion)")
-        policy_of("flows", policy)
+        goal = self._aim("flows", objective, policy, penalty)
         share = check_time("ready_fraction", ready_fraction)
         if not 0.0 <= share <= 1.0:
             raise ValueError(f"ready_fraction = {ready_fraction}: must be 0 to 1")
-        self._policy = policy
         # Only the best plan is never worse than the literal one, which the theorems are about.
         self._best = (effort is not None or policy == "flowflex-literal") and hysteresis == 0.0
-        self._penalty = None if penalty is None else Penalty(penalty)
-        self._core = _core.FlowEpoch(
+        self._core: _core.FlowEpoch = _core.FlowEpoch(
             check_slots(slots, least=0),
             check_amount("task_work", task_work, RATE),
-            self._goal.is_max,
+            goal.is_max,
             policy,
             None if effort is None else check_count("effort", effort),
             check_amount("hysteresis", hysteresis, WEIGHT),
             share,
         )
         self._tell_penalty()
-
-    def _tell_penalty(self) -> None:
-        if self._penalty is not None:
-            self._core.set_penalty(self._penalty.address)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        self._tell_penalty()
-
-    def __len__(self) -> int:
-        return len(self._core)
-
-    def __repr__(self) -> str:
-        return (
-            f"FlowEpoch({self._policy}, {self._goal.text}: {counted(len(self), 'flow')}, "
-            f"{counted(self.slots, 'slot')})"
-        )
-
-    _repr_html_ = views.as_html
-
-    @property
-    def slots(self) -> int:
-        """Capacity, until a decision is asked for with another one."""
-        return self._core.slots
 
     def add(
         self,
@@ -256,7 +202,7 @@ class FlowEpoch(Kept):
             flows.sla_time,
             flows.sla_penalty,
             flows.size,
-            self._kinds(kind, len(flows)),
+            self._goal.kinds if kind is None else self._kinds(kind, len(flows)),
             flows.job_offset,
             flows.work,
             flows.max_slots,
@@ -267,15 +213,6 @@ class FlowEpoch(Kept):
             flows.local_names(),
         )
         return FlowIds(flow_ids, job_ids)
-
-    def _kinds(self, kind: str | Sequence[str | None] | None, count: int) -> Any:
-        """Codes of kinds named one by one, or once for all."""
-        if kind is None:
-            return self._goal.kinds
-        codes = kinds_of(kind, count, int(self._goal.kinds[0]), "flow")
-        if self._penalty is None and KINDS.index("custom") in codes:
-            raise ValueError("kind custom needs the epoch's penalty=")
-        return codes
 
     def set_task_work(self, task_work: float) -> None:
         """Another default, from 1e-12 to 1e12; jobs whose work is still a guess follow it.
@@ -344,7 +281,7 @@ class FlowEpoch(Kept):
         moment = check_time("now", now)
         capacity = None if slots is None else check_slots(slots, least=0)
         version, ids, given, changed, ready, ended = self._core.decide(moment, capacity)
-        return FlowDecision(self, version, moment, ids, given, changed, ready, ended)
+        return FlowDecision(moment, ids, given, changed, ready, ended, self, version, None)
 
     def _plan(self, version: int, now: float) -> FlowPlan:
         began = time.perf_counter()

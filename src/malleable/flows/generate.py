@@ -8,8 +8,6 @@ import numpy as np
 
 from malleable.flows.table import Flows
 
-__all__ = ["section51_flows"]
-
 _BIG, _TALL, _WIDE = 0.25, 0.3, 0.3
 _MOST_STEPS = 5
 

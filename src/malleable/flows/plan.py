@@ -4,37 +4,29 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from malleable import _core, views
+from malleable import _core
 from malleable.flows.check import check_flow_schedule
 from malleable.flows.table import Flows
-from malleable.jobs.table import Floats, Integers, check_count, check_slots, check_time
+from malleable.jobs.table import Floats, check_count, check_slots, check_time
 from malleable.objective import (
     KINDS,
     Objective,
     ObjectiveLike,
     PenaltyLike,
-    met_deadlines,
     parse_objective,
-    relative_gap,
 )
 from malleable.policies import policy_names, policy_of
-from malleable.values import by_value
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-__all__ = ["FLOW_POLICIES", "FlowPlan", "plan_flows"]
+from malleable.schedule import BasePlan
 
 FLOW_POLICIES = policy_names("flows")
 
 
-@by_value(without=("timing",))
-class FlowPlan:
+class FlowPlan(BasePlan):
     """The schedule that a policy made for a table of flows.
 
     Attributes
@@ -72,6 +64,10 @@ class FlowPlan:
         Wall-clock seconds; the only part that differs from run to run.
     """
 
+    speed: float
+    literal_value: float
+    flow_completion: Floats
+
     def __init__(
         self,
         flows: Flows,
@@ -83,45 +79,17 @@ class FlowPlan:
         penalty: Floats,
         seconds: float,
     ) -> None:
+        super().__init__(slots, objective, policy, now, result, penalty, seconds)
         self.flows = flows
-        self.slots = slots
-        self.objective = objective.text
-        self.policy = policy
-        self.now = now
-        self.status: str = result["status"]
-        self.value: float = result["value"]
-        self.lower_bound: float = result["lower_bound"]
-        self.speed: float = result["speed"]
-        self.literal_value: float = result["literal_value"]
-        self.candidates: int = result["candidates"]
-        self.order: Integers = result["order"]
-        self.flow_completion: Floats = result["flow_completion"]
-        self.start: Floats = result["start"]
-        self.completion: Floats = result["completion"]
-        self.allocation: Integers = result["allocation"]
-        self.pieces: Mapping[str, npt.NDArray[Any]] = result["pieces"]
-        self.penalty = penalty
-        self.met = met_deadlines(flows.deadline, self.flow_completion, penalty)
-        self.timing = {"seconds": seconds}
+        self._meet(flows.deadline, self.flow_completion)
         self.guarantee: tuple[float, float] | None = None
         late = bool(len(flows)) and bool(np.any(flows.arrival > now))
         if policy_of("flows", policy).guaranteed and not late:
             strict = set(objective.kinds.tolist()) == {KINDS.index("strict")}
             self.guarantee = (1.0, 2.0) if objective.is_max or strict else (2.0, 3.0)
 
-    @property
-    def gap(self) -> float | None:
-        """Relative distance between value and bound."""
-        return relative_gap(self.value, self.lower_bound)
-
     def __repr__(self) -> str:
-        gap = "none" if self.gap is None else f"{self.gap:.2%}"
-        return (
-            f"FlowPlan({self.policy}, {self.objective}: {self.value:.6g}, "
-            f"bound {self.lower_bound:.6g}, gap {gap}, speed {self.speed:.4g}, {self.status})"
-        )
-
-    _repr_html_ = views.as_html
+        return f"{super().__repr__()[:-1]}, speed {self.speed:.4g})"
 
     def validate(self) -> None:
         """Check the schedule by code that shares nothing with the solvers.
@@ -132,22 +100,6 @@ class FlowPlan:
             Names what is violated, for which job and when.
         """
         check_flow_schedule(self)
-
-    def explain(self) -> list[str]:
-        """One line per flow: when it ends, what that costs, what runs of it now."""
-        return list(views.present("explain_flows", self))
-
-    def to_frame(self, rows: str = "jobs") -> Any:
-        """A pandas data frame, one row per job, or with ``rows="flows"`` per flow (needs pandas)."""
-        return views.present("flow_frame", self, rows)
-
-    def plot(self, path: str | Path | None = None, **options: Any) -> Any:
-        """Draw the schedule with its precedence; saved as an image if a path is given (matplotlib)."""
-        return views.present("flow_gantt", self, path, **options)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The plan in its exchange format (JSON types; what is infinite or not known becomes None)."""
-        return dict(views.present("flow_plan_dict", self))
 
 
 def plan_flows(

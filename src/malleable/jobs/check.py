@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from malleable.jobs.table import Floats, Integers, Jobs
+from malleable.pieces import Held, Mask, Pieces
 from malleable.policies import policy_of
 from malleable.views import counted
 
-__all__ = ["check_schedule"]
-
 _TOLERANCE = 1e-6
 _SAME = 2e-13  # of its time from now: instants that solvers take for one
-
-
-class Fail(Protocol):
-    def __call__(self, what: str, row: int | None = None) -> None: ...
 
 
 class Schedule(Protocol):
@@ -48,85 +43,59 @@ def _scaled_minima(minima: Integers, slots: int) -> Integers:
     return np.array(scaled, dtype=np.int64)
 
 
-def _check_allocation(plan: Schedule, has_work: npt.NDArray[np.bool_], fail: Fail) -> None:
+def _check_allocation(plan: Schedule, has_work: Mask, pieces: Pieces) -> None:
     """The slots now, whether or not the clock shows how long they are held."""
     jobs, given = plan.jobs, np.asarray(plan.allocation)
     if given.shape != (len(jobs),) or given.dtype.kind != "i":
-        fail("allocation: expected whole slots for every job")
+        pieces.fail("allocation: expected whole slots for every job")
     total = sum(given.tolist())
     if total > plan.slots:
-        fail(f"allocation: {total} slots of {plan.slots}")
+        pieces.fail(f"allocation: {total} slots of {plan.slots}")
+
+    def refuse(bad: Mask, what: str, than: Integers) -> None:
+        pieces.refuse(bad, lambda row: f"allocation: {given[row]} slots, {what.format(than[row])}")
+
     # In an epoch a job keeps what it runs on until it is removed.
     kept = np.maximum(jobs.min_slots, 1) if plan.live else np.zeros(len(jobs), dtype=np.int64)
     most = np.where(has_work, np.minimum(jobs.max_slots, plan.slots), kept)
-    for row in np.flatnonzero((given < 0) | (given > most))[:1]:
-        fail(f"allocation: {given[row]} slots, its maximum is {most[row]}", row)
+    refuse((given < 0) | (given > most), "its maximum is {}", most)
     due = np.where(has_work | plan.live, jobs.min_slots, 0)
     heeds = not policy_of("jobs", plan.policy).ignores_minima
     if heeds and plan.min_mode == "gang":
-        for row in np.flatnonzero((given > 0) & (given < due))[:1]:
-            fail(f"allocation: {given[row]} slots, its gang needs {due[row]}", row)
+        refuse((given > 0) & (given < due), "its gang needs {}", due)
     elif heeds and sum(due.tolist()) <= plan.slots:
-        for row in np.flatnonzero(given < due)[:1]:
-            fail(f"allocation: {given[row]} slots, its minimum is {due[row]}", row)
+        refuse(given < due, "its minimum is {}", due)
     # Pieces show the same from now on, but for those that are over before the clock moves.
-    pieces = plan.pieces
-    now = pieces["start"] <= plan.now
+    now = pieces.start <= plan.now
     shown = np.zeros(len(jobs), dtype=np.int64)
-    np.add.at(shown, pieces["job"][now], pieces["slots"][now])
-    seen = np.zeros(len(jobs), dtype=np.bool_)
-    seen[pieces["job"]] = True
-    if np.all(seen | ~has_work | ~np.isfinite(plan.completion)) and not (
-        plan.live and np.any(~has_work)
-    ):
-        for row in np.flatnonzero(has_work & (shown != given))[:1]:
-            fail(f"allocation: {given[row]} slots, but its pieces have {shown[row]} now", row)
+    np.add.at(shown, pieces.job[now], pieces.slots[now])
+    told = np.isfinite(pieces.last) | ~has_work | ~np.isfinite(plan.completion)
+    if told.all() and not (plan.live and np.any(~has_work)):
+        refuse(has_work & (shown != given), "but its pieces have {} now", shown)
 
 
 def check_schedule(plan: Schedule) -> None:
     """Raise ValueError for the first thing that is wrong with the plan's schedule."""
-    jobs, pieces = plan.jobs, plan.pieces
-    count = len(jobs)
-    job = np.asarray(pieces["job"])
-    start, end = np.asarray(pieces["start"]), np.asarray(pieces["end"])
-    slots = np.asarray(pieces["slots"])
-
-    def fail(what: str, row: int | None = None) -> None:
-        where = "" if row is None else f"job {jobs.name[row]}: "
-        raise ValueError(f"invalid plan: {where}{what}")
-
-    if not (len(job) == len(start) == len(end) == len(slots)):
-        fail("pieces of different lengths")
-    if slots.dtype.kind != "i" or (len(slots) and slots.min() < 1):
-        fail("a piece without whole slots")
-    if len(job) and (job.min() < 0 or job.max() >= count):
-        fail("a piece of an unknown job")
-    if not (np.isfinite(start).all() and np.isfinite(end).all()):
-        fail("a piece that starts or ends at no time")
-    if np.any(end <= start) or np.any(start < plan.now):
-        fail("a piece that ends before it starts, or starts before now")
-
+    jobs, pieces = plan.jobs, Pieces(plan.pieces, plan.jobs.name)
+    if np.any(pieces.start < plan.now):
+        pieces.fail("a piece that starts before now")
     has_work = jobs.work > 0
     heeds = not policy_of("jobs", plan.policy).ignores_minima
     gangs = (plan.min_mode == "gang") & heeds & (jobs.min_slots > plan.slots)
     hopeless = gangs | (plan.slots == 0)
-    for row in np.flatnonzero(has_work & ~hopeless & ~np.isfinite(plan.completion))[:1]:
-        fail("never ends", row)
+    pieces.refuse(has_work & ~hopeless & ~np.isfinite(plan.completion), lambda _: "never ends")
     runs = np.isfinite(plan.completion) & has_work
-    done = np.bincount(job, weights=slots * (end - start), minlength=count)
+    done, last = pieces.done, pieces.last
     # What the clock does not show: how far from one another instants may be that count as one.
     maxima = np.minimum(jobs.max_slots, plan.slots)
     ends = np.where(runs, plan.completion, plan.now)
     blur = 4 * np.spacing(np.abs(ends)) + _SAME * np.abs(ends - plan.now)
     lost = maxima * blur
-    for row in np.flatnonzero(runs & (np.abs(done - jobs.work) > _TOLERANCE * jobs.work + lost))[
-        :1
-    ]:
-        fail(f"{done[row]} slot-seconds done of {jobs.work[row]}", row)
-    for row in np.flatnonzero(~runs & (done > 0.0))[:1]:
-        fail("runs though it has nothing to do or never ends", row)
-    last = np.full(count, -np.inf)
-    np.maximum.at(last, job, end)
+    pieces.refuse(
+        runs & (np.abs(done - jobs.work) > _TOLERANCE * jobs.work + lost),
+        lambda row: f"{done[row]} slot-seconds done of {jobs.work[row]}",
+    )
+    pieces.refuse(~runs & (done > 0.0), lambda _: "runs though it has nothing to do or never ends")
     # What is too short for the resolution of time has no piece, be it a job or its remainder.
     missing = jobs.work - done
     # Of a short job the clock does not even tell whether something is missing.
@@ -134,49 +103,52 @@ def check_schedule(plan: Schedule) -> None:
     some = (missing > 1e-14 * jobs.work) | (tick > 1e-6 * jobs.work)
     unseen = some & (missing <= lost)
     early = np.isfinite(last) & (np.abs(last - ends) > blur + 1e-9 * np.abs(ends - plan.now))
-    for row in np.flatnonzero(early & ~(unseen & (last < plan.completion)))[:1]:
-        fail(f"completion {plan.completion[row]} but the last piece ends at {last[row]}", row)
+    pieces.refuse(
+        early & ~(unseen & (last < plan.completion)),
+        lambda row: f"completion {plan.completion[row]} but the last piece ends at {last[row]}",
+    )
     # Without work a job of a plan has ended when it came; one of an epoch ends now, whatever it was.
-    moment = np.full(count, plan.now) if plan.live else jobs.arrival
-    for row in np.flatnonzero(~has_work & (plan.completion != moment))[:1]:
-        fail(f"has no work and should end {'now' if plan.live else 'at its arrival'}", row)
-    _check_allocation(plan, has_work, fail)
+    moment = np.full(len(jobs), plan.now) if plan.live else jobs.arrival
+    when = "now" if plan.live else "at its arrival"
+    pieces.refuse(
+        ~has_work & (plan.completion != moment), lambda _: f"has no work and should end {when}"
+    )
+    _check_allocation(plan, has_work, pieces)
+    pieces.check_capacity(plan.slots)
+    held = pieces.held()
 
-    # Slots in use over time, per job and altogether: changes at piece borders, ends before starts.
-    times = np.concatenate([end, start])
-    change = np.concatenate([-slots, slots])
-    who = np.concatenate([job, job])
-    by_time = np.argsort(times, kind="stable")
-    used = np.cumsum(change[by_time])
-    span = np.diff(times[by_time], append=times[by_time][-1:] if len(times) else [])
-    over = np.flatnonzero((used > plan.slots) & (span > 0.0))
-    if len(over):
-        fail(
-            f"{counted(int(used[over[0]]), 'slot')} of {plan.slots} in use at {times[by_time][over[0]]}"
+    def refuse(bad: Mask, what: str, than: Integers) -> None:
+        pieces.refuse(
+            bad,
+            lambda at: f"{counted(int(held.slots[at]), 'slot')}, {what} {than[held.job[at]]}",
+            held.job,
         )
-    by_job = np.lexsort((np.arange(len(times)), times, who))
-    held = np.cumsum(change[by_job])  # each job's changes add up to 0, so this restarts by itself
-    owner = who[by_job]
-    until = np.append(times[by_job][1:], np.inf)
-    until[np.append(owner[1:] != owner[:-1], True)] = -np.inf
-    at_time = times[by_job]
-    for at in np.flatnonzero((until > at_time) & (held > maxima[owner]))[:1]:
-        fail(f"{counted(int(held[at]), 'slot')}, its maximum is {maxima[owner[at]]}", owner[at])
-    if not heeds:
-        return
-    real = until - at_time > 4 * np.spacing(np.abs(at_time)) + _SAME * np.abs(at_time - plan.now)
-    minima = np.where(has_work, jobs.min_slots, 0)
+
+    refuse((held.until > held.time) & (held.slots > maxima[held.job]), "its maximum is", maxima)
+    if heeds:
+        late = pieces.first > plan.now + blur
+        _check_minima(
+            plan, np.where(has_work, jobs.min_slots, 0), runs & late, pieces, held, refuse
+        )
+
+
+def _check_minima(
+    plan: Schedule,
+    minima: Integers,
+    late: Mask,
+    pieces: Pieces,
+    held: Held,
+    refuse: Callable[..., None],
+) -> None:
+    """No gang below its size; a guarantee, scaled where it must be, holds from now until a job ends."""
+    far = 4 * np.spacing(np.abs(held.time)) + _SAME * np.abs(held.time - plan.now)
+    real = held.until - held.time > far
     if plan.min_mode == "gang":
-        for at in np.flatnonzero(real & (held > 0) & (held < minima[owner]))[:1]:
-            fail(f"{counted(int(held[at]), 'slot')}, its gang needs {minima[owner[at]]}", owner[at])
+        refuse(real & (held.slots > 0) & (held.slots < minima[held.job]), "its gang needs", minima)
         return
     if sum(int(m) for m in minima) > plan.slots:
         minima = _scaled_minima(minima, plan.slots)
-    # A guarantee holds from now until the job ends.
-    for at in np.flatnonzero(real & (held < minima[owner]))[:1]:
-        fail(f"{counted(int(held[at]), 'slot')}, its minimum is {minima[owner[at]]}", owner[at])
-    first = np.full(count, -np.inf)  # and so it stays without pieces, as above
-    first[job] = np.inf
-    np.minimum.at(first, job, start)
-    for row in np.flatnonzero(runs & (minima > 0) & (first > plan.now + blur))[:1]:
-        fail("waits although a minimum is guaranteed", row)
+    refuse(real & (held.slots < minima[held.job]), "its minimum is", minima)
+    # A job that is too short for the clock has no piece that could be late.
+    waits = late & (minima > 0) & np.isfinite(pieces.first)
+    pieces.refuse(waits, lambda _: "waits although a minimum is guaranteed")

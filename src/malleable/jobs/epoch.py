@@ -4,30 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
-from malleable import _core, views
+from malleable import _core
 from malleable.columns import Integers, floats_of, ids_of, integers_of
 from malleable.domain import WEIGHT, check_amount, check_slots, check_time
-from malleable.epoch import BaseDecision
+from malleable.epoch import BaseDecision, PlannedEpoch
 from malleable.jobs.plan import Plan, check_effort
 from malleable.jobs.table import Jobs, SlaSteps, _flatten_sla, check_min_mode
-from malleable.objective import (
-    KINDS,
-    Objective,
-    Penalty,
-    PenaltyLike,
-    kinds_of,
-    parse_objective,
-    relative_gap,
-)
-from malleable.policies import policy_of
-from malleable.values import Kept, by_value
-
-__all__ = ["Decision", "Epoch"]
+from malleable.objective import Objective, PenaltyLike, relative_gap
+from malleable.values import by_value
 
 
 @by_value(without=("_assessment", "_epoch", "_version"))
@@ -47,20 +34,10 @@ class Decision(BaseDecision):
     """
 
     __slots__ = ("_assessment", "_epoch", "_version")
-
-    def __init__(
-        self,
-        epoch: Epoch,
-        version: int,
-        now: float,
-        ids: Integers,
-        slots: Integers,
-        changed: npt.NDArray[np.bool_],
-    ) -> None:
-        super().__init__(now, ids, slots, changed)
-        self._epoch = epoch
-        self._version = version
-        self._assessment: tuple[float, float] | None = None
+    _more = ("_epoch", "_version", "_assessment")
+    _epoch: Epoch
+    _version: int
+    _assessment: tuple[float, float] | None
 
     @property
     def value(self) -> float:
@@ -84,7 +61,7 @@ class Decision(BaseDecision):
         return self.plan().explain()
 
     def plan(self) -> Plan:
-        """The plan behind this decision, with value, bound and pieces; its rows are those of `ids`.
+        """The plan behind this decision, with value, bound and pieces; its rows are those of `Decision.ids`.
 
         Raises
         ------
@@ -94,7 +71,7 @@ class Decision(BaseDecision):
         return self._epoch._plan(self)
 
 
-class Epoch(Kept):
+class Epoch(PlannedEpoch):
     """Decides, epoch by epoch, how many slots each job gets.
 
     Parameters
@@ -133,6 +110,8 @@ class Epoch(Kept):
     allocates only the arrays that it returns. FLEX, sections 1.1 (metrics job by job) and 2.2 (epochs).
     """
 
+    _noun = "job"
+
     def __init__(
         self,
         slots: int,
@@ -144,18 +123,10 @@ class Epoch(Kept):
         effort: int | None = None,
         penalty: PenaltyLike | None = None,
     ) -> None:
-        goal = parse_objective(objective)
-        kind = goal.kind()
-        if kind is None:
-            raise ValueError("objective: one for all jobs; `add` takes kinds of their own")
-        policy_of("jobs", policy)
         check_min_mode(min_mode)
-        if kind.custom and penalty is None:
-            raise ValueError("objective custom needs penalty=, a function of (job id, completion)")
-        self._goal = goal
-        self._policy = policy
+        goal = self._aim("jobs", objective, policy, penalty)
         self._min_mode = min_mode
-        self._core = _core.Epoch(
+        self._core: _core.Epoch = _core.Epoch(
             check_slots(slots, least=0),
             goal.is_max,
             int(goal.kinds[0]),
@@ -164,37 +135,7 @@ class Epoch(Kept):
             check_amount("hysteresis", hysteresis, WEIGHT),
             None if effort is None else check_effort(effort),
         )
-        self._penalty = None if penalty is None else Penalty(penalty)
         self._tell_penalty()
-
-    def _tell_penalty(self) -> None:
-        if self._penalty is not None:
-            self._core.set_penalty(self._penalty.address)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        self._tell_penalty()
-
-    def __len__(self) -> int:
-        return len(self._core)
-
-    def __repr__(self) -> str:
-        return (
-            f"Epoch({self._policy}, {self.objective}: {views.counted(len(self), 'job')}, "
-            f"{views.counted(self.slots, 'slot')})"
-        )
-
-    _repr_html_ = views.as_html
-
-    @property
-    def slots(self) -> int:
-        """Capacity."""
-        return self._core.slots
-
-    @property
-    def objective(self) -> str:
-        """The objective, as text."""
-        return self._goal.text
 
     def add(
         self,
@@ -239,9 +180,6 @@ class Epoch(Kept):
             )
         elif not isinstance(jobs, Jobs):
             raise ValueError(f"jobs: expected a Jobs table, not {type(jobs).__name__}")
-        codes = None if kind is None else kinds_of(kind, len(jobs), int(self._goal.kinds[0]))
-        if codes is not None and self._penalty is None and KINDS.index("custom") in codes:
-            raise ValueError("kind custom needs the epoch's penalty=")
         return self._core.add(
             jobs.work,
             jobs.arrival,
@@ -251,7 +189,7 @@ class Epoch(Kept):
             jobs.deadline,
             (jobs.sla_offset, jobs.sla_time, jobs.sla_penalty),
             jobs.size,
-            codes,
+            self._kinds(kind, len(jobs)),
         )
 
     def update(
@@ -316,7 +254,7 @@ class Epoch(Kept):
         moment = now if type(now) is float else check_time("now", now)
         capacity = None if slots is None else check_slots(slots, least=0)
         version, ids, given, changed = self._core.decide(moment, capacity)
-        return Decision(self, version, moment, ids, given, changed)
+        return Decision(moment, ids, given, changed, self, version, None)
 
     def _plan(self, decision: Decision) -> Plan:
         began = time.perf_counter()

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
 import numpy as np
-import numpy.typing as npt
 
-from malleable import _core, views
+from malleable import _core
 from malleable.flows.plan import FlowPlan, plan_flows
 from malleable.flows.table import Flows
 from malleable.jobs.check import check_schedule
 from malleable.jobs.table import (
     MIN_MODES,
     Floats,
-    Integers,
     Jobs,
     check_count,
     check_min_mode,
@@ -27,15 +25,10 @@ from malleable.objective import (
     Objective,
     ObjectiveLike,
     PenaltyLike,
-    met_deadlines,
     parse_objective,
-    relative_gap,
 )
 from malleable.policies import policy_names, policy_of
-from malleable.values import by_value
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from malleable.schedule import BasePlan
 
 __all__ = ["DEFAULT_EFFORT", "MIN_MODES", "POLICIES", "Plan", "default_effort", "plan"]
 
@@ -45,8 +38,7 @@ DEFAULT_EFFORT: int = _core.DEFAULT_EFFORT
 POLICIES = policy_names("jobs")
 
 
-@by_value(without=("timing",))
-class Plan:
+class Plan(BasePlan):
     """The schedule that a policy made for a job table.
 
     Attributes
@@ -92,39 +84,11 @@ class Plan:
         seconds: float,
         live: bool = False,
     ) -> None:
+        super().__init__(slots, objective, policy, now, result, penalty, seconds)
         self.live = live
         self.jobs = jobs
-        self.slots = slots
-        self.objective = objective.text
-        self.policy = policy
-        self.now = now
         self.min_mode = min_mode
-        self.status: str = result["status"]
-        self.value: float = result["value"]
-        self.lower_bound: float = result["lower_bound"]
-        self.candidates: int = result["candidates"]
-        self.order: Integers = result["order"]
-        self.start: Floats = result["start"]
-        self.completion: Floats = result["completion"]
-        self.allocation: Integers = result["allocation"]
-        self.pieces: Mapping[str, npt.NDArray[Any]] = result["pieces"]
-        self.penalty = penalty
-        self.met = met_deadlines(jobs.deadline, self.completion, penalty)
-        self.timing = {"seconds": seconds}
-
-    @property
-    def gap(self) -> float | None:
-        """Relative distance between value and bound."""
-        return relative_gap(self.value, self.lower_bound)
-
-    def __repr__(self) -> str:
-        gap = "none" if self.gap is None else f"{self.gap:.2%}"
-        return (
-            f"Plan({self.policy}, {self.objective}: {self.value:.6g}, "
-            f"bound {self.lower_bound:.6g}, gap {gap}, {self.status})"
-        )
-
-    _repr_html_ = views.as_html
+        self._meet(jobs.deadline, self.completion)
 
     def validate(self) -> None:
         """Check the schedule by code that shares nothing with the solvers.
@@ -135,22 +99,6 @@ class Plan:
             Names what is violated, for which job and when. O(P log P) for P pieces.
         """
         check_schedule(self)
-
-    def explain(self) -> list[str]:
-        """One line per job: what it has now, what bound it, what comes next, when it will end."""
-        return list(views.present("explain", self))
-
-    def to_frame(self) -> Any:
-        """A pandas data frame, one row per job (needs pandas)."""
-        return views.present("frame", self)
-
-    def plot(self, path: str | Path | None = None, **options: Any) -> Any:
-        """Draw the packing; saved as an image if a path is given (needs matplotlib)."""
-        return views.present("gantt", self, path, **options)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The plan in its exchange format (JSON types; infinite numbers become None)."""
-        return dict(views.present("plan_dict", self))
 
 
 @overload

@@ -8,8 +8,6 @@ from malleable.domain import WORK
 from malleable.jobs.epoch import Epoch
 from malleable.jobs.table import Integers, Jobs, check_slots, check_time
 
-__all__ = ["snapshot"]
-
 
 def snapshot(
     jobs: Jobs,

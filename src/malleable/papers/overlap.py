@@ -9,6 +9,7 @@ figure 9 and a trace of 80,000 in figure 7.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -17,8 +18,8 @@ import numpy as np
 
 from malleable.papers.claim import Claim, observed
 from malleable.papers.figure import Axes, Figure, Panel, Run, Series, picture
+from malleable.replications import replicate
 from malleable.simulation import simulate
-from malleable.sweeps import sweep
 from malleable.tandem.simulate import capacities_at
 from malleable.tandem.table import MapShuffleJobs, MapShuffleStream
 from malleable.view.text import counted
@@ -59,7 +60,7 @@ def generated_jobs(jobs: int, seed: int) -> MapShuffleJobs:
     return MapShuffleJobs(maps, shuffles, arrival=arrival)
 
 
-def _at_load(jobs: MapShuffleJobs, load: float, _: int) -> MapShuffleJobs:
+def _at_load(jobs: MapShuffleJobs, _: int, load: float) -> MapShuffleJobs:
     """Sizes in seconds at the capacities that make this the load."""
     maps, shuffles = capacities_at(jobs, load)
     sizes = jobs.map / maps, jobs.shuffle / shuffles
@@ -82,12 +83,21 @@ def figure7(run: Run) -> Figure:
     points: dict[str, list[dict[str, Any]]] = {}
     panels = []
     for name, jobs in tables.items():
-        total = len(tables) * len(_LOADS) * len(_POLICIES)
-        make, advance = partial(_at_load, jobs), partial(run.advance, name, total)
-        found = sweep(make, _LOADS, [run.seed], _POLICIES, progress=advance)
-        points[name] = list(found)
+
+        def advance(done: int, total: int, name: str = name) -> None:
+            run.advance(name, len(tables) * total)
+
+        found = replicate(
+            partial(_at_load, jobs),
+            [run.seed],
+            _POLICIES,
+            grid={"load": _LOADS},
+            workers=os.cpu_count() or 1,
+            progress=advance,
+        )
+        points[name] = found.rows
         rows = []
-        for load, by in _by_load(found):
+        for load, by in _by_load(found.rows):
             ratio = {
                 policy: own["mean_response"] / own["lower_bound"] for policy, own in by.items()
             }

@@ -13,8 +13,6 @@ from malleable.jobs.table import Floats, Integers, check_time
 from malleable.policies import policy_names, policy_of
 from malleable.values import Kept
 
-__all__ = ["LOOP_POLICIES", "SlottedDecision", "SlottedEpoch", "bounce_left"]
-
 LOOP_POLICIES = policy_names("slotted", in_loop=True)
 
 
@@ -32,20 +30,9 @@ class SlottedDecision(ExplainedDecision):
     """
 
     __slots__ = ("maps", "reduces")
-
-    def __init__(
-        self,
-        now: float,
-        ids: Integers,
-        slots: Integers,
-        changed: npt.NDArray[np.bool_],
-        maps: Integers,
-        reduces: Integers,
-        bound: npt.NDArray[np.uint8],
-    ) -> None:
-        super().__init__(now, ids, slots, changed, bound)
-        self.maps = maps
-        self.reduces = reduces
+    _more = ("maps", "reduces", "_bound")
+    maps: Integers
+    reduces: Integers
 
 
 def bounce_left(estimate: npt.ArrayLike, done: npt.ArrayLike) -> Floats:

@@ -14,15 +14,6 @@ from malleable.jobs.table import Floats, Integers
 from malleable.slotted.table import MapReduceJobs, join_tables
 from malleable.values import by_value
 
-__all__ = [
-    "SETTINGS",
-    "MapReduceStream",
-    "even_split",
-    "job_distribution",
-    "section7",
-    "task_range",
-]
-
 _CHUNK_JOBS = 1 << 16
 _MOST_AMOUNTS = 20_000
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,8 +12,17 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core
-from malleable.domain import check_whole, checked_choice
-from malleable.estimates import error_sigma
+from malleable.domain import check_whole, checked_choice, checked_flag
+from malleable.estimates import UNDERESTIMATES, error_sigma, lognormal_errors
+from malleable.feeding import (
+    by_arrival,
+    fed,
+    kept_records,
+    over,
+    quantiles,
+    seed_of,
+    warn_of_load,
+)
 from malleable.jobs.table import Floats, Integers
 from malleable.policies import policy_names, policy_of
 from malleable.records import by_table_row, job_names, job_records
@@ -22,22 +30,10 @@ from malleable.result import SimulationResult
 from malleable.slotted.generate import MapReduceStream
 from malleable.slotted.table import MapReduceJobs, checked_estimates, join_tables
 
-__all__ = [
-    "POLICIES",
-    "Adversary",
-    "adversarial_jobs",
-    "efficiency_over_time",
-    "lognormal_estimates",
-    "lower_bounds",
-    "run",
-    "srpt_finish",
-]
-
 POLICIES = policy_names("slotted")
-_OVERRUNS = ("first", "bounce")
 _CHUNK = 1 << 16
-_QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 _LAST_SLOT = 2**50
+_MOST_FLOW = 2**16 - 1  # longer flow times share a bin
 _MOST_SERIES = 10**8  # slots of a series
 _MOST_BUSY = 2**31  # slots of work in a table; some minutes
 
@@ -50,7 +46,7 @@ def _columns(jobs: MapReduceJobs) -> _Columns:
 
 def _in_order(jobs: MapReduceJobs) -> tuple[MapReduceJobs, Integers]:
     """The jobs by arrival, ties by place in the table, and their rows there."""
-    order = np.argsort(jobs.arrival, kind="stable").astype(np.int64)
+    order = by_arrival(jobs.arrival)
     if np.array_equal(order, np.arange(len(jobs))):
         return jobs, order
     return jobs.take(order), order
@@ -171,9 +167,8 @@ def lognormal_estimates(
     -----
     The error model of Dell'Amico, Carra, Michiardi, "PSBS: Practical size-based scheduling" (2016).
     """
-    error = np.random.default_rng(rng).standard_normal(len(jobs)) * checked_deviation(sigma)
-    drawn: Floats = jobs.reduce_work.astype(np.float64) * np.exp(np.clip(error, -50.0, 50.0))
-    return drawn
+    errors = lognormal_errors(checked_deviation(sigma), len(jobs), np.random.default_rng(rng))
+    return jobs.reduce_work.astype(np.float64) * errors
 
 
 def _checked_estimates(
@@ -198,12 +193,12 @@ def _checked_estimates(
 
 
 def _chunks(
-    jobs: MapReduceJobs | MapReduceStream, estimate: Floats | None, sigma: Any, rng: Any
+    jobs: MapReduceJobs | MapReduceStream, estimate: Floats | None, sigma: Any, seed: int
 ) -> Iterator[tuple[MapReduceJobs, Floats | None]]:
     if isinstance(jobs, MapReduceStream):
         # Errors from a generator of their own: the jobs are those of a run without errors.
-        errors = np.random.default_rng(None if rng is None else [rng, 1])
-        for chunk in jobs.chunks(rng):
+        errors = np.random.default_rng([seed, 1])
+        for chunk in jobs.chunks(seed):
             yield chunk, None if sigma is None else lognormal_estimates(chunk, sigma, errors)
         return
     if len(jobs) <= _CHUNK:
@@ -212,14 +207,6 @@ def _chunks(
     for first in range(0, len(jobs), _CHUNK):
         rows = np.arange(first, min(first + _CHUNK, len(jobs)))
         yield jobs.take(rows), None if estimate is None else estimate[rows]
-
-
-def _quantile(histogram: Integers, fraction: float, longest: int) -> float:
-    total = int(histogram.sum())
-    if total == 0:
-        return math.nan
-    place = int(np.searchsorted(np.cumsum(histogram), math.ceil(fraction * total)))
-    return float(place if place < 2**16 - 1 else longest)
 
 
 def run(
@@ -296,44 +283,29 @@ def run(
     """
     if not isinstance(jobs, (MapReduceJobs, MapReduceStream)):
         raise ValueError(f"jobs: {type(jobs).__name__} is no MapReduceJobs or MapReduceStream")
+    stream = isinstance(jobs, MapReduceStream)
     policy_of("slotted", policy)
     count = checked_machines(machines)
-    checked_choice("underestimates", underestimates, _OVERRUNS)
-    stream = isinstance(jobs, MapReduceStream)
-    keep = not stream if records is None else bool(records)
-    if keep and stream:
-        raise ValueError("records = True: a stream keeps none")
-    with_bound = not stream if bound is None else bool(bound)
+    checked_choice("underestimates", underestimates, UNDERESTIMATES)
+    keep = kept_records(records, stream)
     last = _LAST_SLOT * 2
     if horizon is not None:
         last = check_whole("horizon", horizon, 1, _LAST_SLOT)
-    if not isinstance(preemptive, (bool, np.bool_)):
-        raise ValueError(f"preemptive = {preemptive!r}: must be True or False")
-    if isinstance(rng, np.random.Generator):
-        rng = int(rng.integers(2**63))
-    estimate = _checked_estimates(jobs, estimates, rng)
-    source: MapReduceJobs | MapReduceStream = jobs
-    order = np.empty(0, dtype=np.int64)
+    checked_flag("preemptive", preemptive)
+    seed = seed_of(rng)
+    estimate = _checked_estimates(jobs, estimates, seed)
+    source: Any = jobs
     if isinstance(jobs, MapReduceJobs):
-        units = int(jobs.map.sum() + jobs.task.sum())
-        if horizon is None and units > _MOST_BUSY * count:
-            raise ValueError(
-                f"jobs: {units} units fill {units // count} slots of machines = {count}, more than"
-                " 2^31; say horizon, or count work in larger units"
-            )
-        source, order = _in_order(jobs)
-        if estimate is not None:
-            estimate = estimate[order]
-    elif jobs.rate * jobs.mean_work >= count:
+        expected = len(jobs)
         if horizon is None:
-            last = max(jobs.slots, 1)
-        where = "last arrival" if horizon is None else "horizon"
-        warnings.warn(
-            f"load of 1 or more: the queue grows without bound; stopping at the {where}",
-            RuntimeWarning,
-            stacklevel=3,
-        )
-
+            _check_length(jobs, count)
+        source, order = _in_order(jobs)
+        estimate = None if estimate is None else estimate[order]
+    else:
+        expected = round(jobs.slots * jobs.rate)
+        if jobs.rate * jobs.mean_work >= count:
+            last = max(jobs.slots, 1) if horizon is None else last
+            warn_of_load("last arrival" if horizon is None else "horizon")
     sim = _core.SlottedSim(
         machines=count,
         policy=policy,
@@ -341,46 +313,44 @@ def run(
         records=keep,
         bounce=underestimates == "bounce",
     )
-    parts: list[MapReduceJobs] = []
-    expected = len(jobs) if isinstance(jobs, MapReduceJobs) else round(jobs.slots * jobs.rate)
+    parts: list[MapReduceJobs] | None = [] if (not stream if bound is None else bound) else None
+
+    def feed(part: MapReduceJobs, guess: Floats | None) -> None:
+        sim.feed(*_columns(part), estimate=guess)
+        if parts is not None:
+            parts.append(part)
+
+    chunks = _chunks(source, estimate, estimates, seed)
     began = time.perf_counter()
-    complete = True
-    entered = 0
-    try:
-        for chunk, guess in _chunks(source, estimate, estimates, rng):
-            inside = int(np.searchsorted(chunk.arrival, last, side="right"))
-            part = chunk if inside == len(chunk) else chunk.take(np.arange(inside))
-            sim.feed(*_columns(part), estimate=None if guess is None else guess[:inside])
-            entered += inside
-            if with_bound:
-                parts.append(part)
-            if progress is not None:
-                progress(entered, expected)
-            if inside < len(chunk):
-                break
-        sim.advance(last)
-    except KeyboardInterrupt:
-        complete = False
+    complete, entered = fed(chunks, last, expected, feed, lambda: sim.advance(last), progress)
     seconds = time.perf_counter() - began
     summary = _summary(sim, count)
-    done = int(summary["jobs"])
-    if with_bound and complete and done == entered and done:
-        least, tight = lower_bounds(join_tables(parts), count, bool(preemptive))
-        summary["lower_bound"] = least / done
-        summary["tight_bound"] = tight / done
-        if least > 0:
-            summary["ratio"] = summary["total_response"] / least
-            summary["tight_ratio"] = summary["total_response"] / tight
+    if parts is not None and complete and summary["jobs"] == entered > 0:
+        summary |= _bounds(summary, *lower_bounds(join_tables(parts), count, bool(preemptive)))
     return SimulationResult(
         model="slotted",
-        records=_records(jobs, order, policy, sim)
-        if isinstance(jobs, MapReduceJobs) and keep
-        else None,
+        records=_records(jobs, policy, sim) if keep else None,
         summary={policy: summary},
         slowdown={policy: _slowdown(sim)},
         timing={policy: seconds},
         complete=complete,
     )
+
+
+def _bounds(summary: dict[str, float], least: int, tight: int) -> dict[str, float]:
+    done, total = summary["jobs"], summary["total_response"]
+    bounds = {"lower_bound": least / done, "tight_bound": tight / done}
+    return bounds | ({"ratio": total / least, "tight_ratio": total / tight} if least > 0 else {})
+
+
+def _check_length(jobs: MapReduceJobs, machines: int) -> None:
+    """ValueError for a table of which nobody would see the end."""
+    units = int(jobs.map.sum() + jobs.task.sum())
+    if units > _MOST_BUSY * machines:
+        raise ValueError(
+            f"jobs: {units} units fill {units // machines} slots of machines = {machines}, more than"
+            " 2^31; say horizon, or count work in larger units"
+        )
 
 
 def _slowdown(sim: Any) -> tuple[Integers, Floats]:
@@ -391,30 +361,27 @@ def _slowdown(sim: Any) -> tuple[Integers, Floats]:
 
 
 def _summary(sim: Any, machines: int) -> dict[str, float]:
-    totals: Mapping[str, Any] = sim.totals()
-    done = totals["completed"]
-    slots = totals["last_slot"]
-    histogram = sim.flow_histogram()
-    mean = totals["flow"] / done if done else math.nan
-    longest = totals["longest_flow"]
+    totals = sim.totals()
+    done, slots, longest = totals["completed"], totals["last_slot"], float(totals["longest_flow"])
     return {
         "jobs": done,
         "unfinished": totals["arrived"] - done,
         "end": slots,
-        "mean_response": mean,
+        "mean_response": over(totals["flow"], done),
         "total_response": totals["flow"],
-        "max_response": float(longest),
-        **{name: _quantile(histogram, part, longest) for name, part in _QUANTILES.items()},
-        "utilisation": totals["busy"] / (machines * slots) if slots else 0.0,
-        "mean_jobs": totals["live_slots"] / slots if slots else 0.0,
+        "max_response": longest,
+        **quantiles(
+            sim.flow_histogram(), lambda place: float(place) if place < _MOST_FLOW else longest
+        ),
+        "utilisation": over(totals["busy"], machines * slots, 0.0),
+        "mean_jobs": over(totals["live_slots"], slots, 0.0),
         "decisions": totals["decisions"],
     }
 
 
-def _records(
-    jobs: MapReduceJobs, order: Integers, policy: str, sim: Any
-) -> dict[str, npt.NDArray[Any]]:
-    rows, start, map_finish, finish = by_table_row(order, *sim.take_records())
+def _records(jobs: Any, policy: str, sim: Any) -> dict[str, npt.NDArray[Any]]:
+    columns = by_table_row(by_arrival(jobs.arrival), *sim.take_records())
+    rows, start, map_finish, finish = columns
     work = (jobs.map + jobs.reduce_work)[rows].astype(np.float64)
     return job_records(
         "slotted",
@@ -463,13 +430,12 @@ def efficiency_over_time(
     A job adds 1 to the flow time in every slot in which it is in the system (section III's delay
     cost). O(J log J + slots). Source: Zheng, Shroff, Sinha 2013, definition 2 and figure 9.
     """
-    if result.records is None:
-        raise ValueError("records were not kept: simulate(..., records=True)")
+    records = result.kept_records()
     finishes: dict[str, Integers] = {}
     for policy in result.summary:
-        chosen = result.records["policy"] == policy
+        chosen = records["policy"] == policy
         finish = np.full(len(jobs), _LAST_SLOT, dtype=np.int64)
-        finish[result.records["job_id"][chosen]] = result.records["completion"][chosen]
+        finish[records["job_id"][chosen]] = records["completion"][chosen]
         finishes[policy] = finish
     best = srpt_finish(jobs, machines)
     if slots is None:

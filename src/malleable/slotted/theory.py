@@ -15,8 +15,6 @@ from malleable.slotted.generate import MapReduceStream, job_distribution
 from malleable.slotted.simulate import checked_machines
 from malleable.slotted.table import MapReduceJobs
 
-__all__ = ["EfficiencyConstants", "efficiency_constants"]
-
 _MOST_POINTS, _LEAST_POINTS, _ZOOMS = 1000, 12, 8
 _TERMS = 5_000_000  # of all sums of a grid, where that leaves it its least points
 _LARGEST_EXPONENT = 600.0

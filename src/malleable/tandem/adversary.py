@@ -14,8 +14,6 @@ from malleable.tandem.generate import theorem2_jobs
 from malleable.tandem.simulate import POLICIES, core_queue
 from malleable.tandem.table import MapShuffleJobs
 
-__all__ = ["OverlapAdversary", "overlap_adversary"]
-
 
 @dataclass(frozen=True)
 class OverlapAdversary:

@@ -15,8 +15,6 @@ from malleable.jobs.table import Floats, Integers, check_slots, check_time
 from malleable.policies import policy_names, policy_of
 from malleable.values import Kept
 
-__all__ = ["OVERLAP_POLICIES", "OverlapDecision", "OverlapEpoch"]
-
 OVERLAP_POLICIES = policy_names("tandem", in_loop=True)
 """Policies of the overlapping tandem queue that rank jobs."""
 
@@ -36,19 +34,9 @@ class OverlapDecision(ExplainedDecision):
     """
 
     __slots__ = ("share",)
-    _kinds = ("map slot", "shuffle slot")
-
-    def __init__(
-        self,
-        now: float,
-        ids: Integers,
-        slots: Integers,
-        changed: npt.NDArray[np.bool_],
-        share: Floats,
-        bound: npt.NDArray[np.uint8],
-    ) -> None:
-        super().__init__(now, ids, slots, changed, bound)
-        self.share = share
+    _more = ("share", "_bound")
+    kinds = ("map slot", "shuffle slot")
+    share: Floats
 
 
 class OverlapEpoch(Kept):

@@ -11,8 +11,6 @@ from malleable.domain import as_number, check_whole, checked_choice, shown
 from malleable.tandem.table import MapShuffleJobs
 from malleable.values import by_value
 
-__all__ = ["HardBatch", "corollary4_jobs", "corollary6_jobs", "theorem1_jobs", "theorem2_jobs"]
-
 _MOST = 10**7
 
 

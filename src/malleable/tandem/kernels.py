@@ -9,8 +9,6 @@ from malleable.domain import floats
 from malleable.jobs.table import Floats, Integers
 from malleable.views import counted
 
-__all__ = ["batch_bound", "makespan_order"]
-
 
 def _sizes(map: npt.ArrayLike, shuffle: npt.ArrayLike) -> tuple[Floats, Floats]:
     columns = []

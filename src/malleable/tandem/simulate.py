@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,23 +18,20 @@ from malleable.estimates import (
     lognormal_errors,
     phase_estimates,
 )
+from malleable.feeding import (
+    by_arrival,
+    fed,
+    kept_records,
+    over,
+    quantiles,
+    seed_of,
+    warn_of_load,
+)
 from malleable.jobs.table import Floats, Integers
 from malleable.policies import policy_of
 from malleable.records import by_table_row, job_names, job_records
 from malleable.result import SimulationResult
 from malleable.tandem.table import STREAM_CHUNK, MapShuffleJobs, MapShuffleStream
-
-__all__ = [
-    "BATCH_POLICIES",
-    "DEFAULT_EFFORT",
-    "POLICIES",
-    "batch_guarantee",
-    "capacities_at",
-    "chunks_of",
-    "core_queue",
-    "lower_bound",
-    "run",
-]
 
 _ROWS = _core.POLICIES["tandem"]
 POLICIES = tuple(name for name, row in _ROWS.items() if not row.batches_only)
@@ -50,44 +45,33 @@ DEFAULT_EFFORT = 1000
 
 _CHUNK = 1 << 16
 _SLICE = 64  # candidates between two looks at the clock
-_QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 _NOTHING: Floats = np.empty(0)
 
 _Jobs = MapShuffleJobs | MapShuffleStream
 
 
-@dataclass(frozen=True)
-class _Columns:
+class _Columns(NamedTuple):
     """What the core is fed; sizes in seconds at full speed, empty where nothing is given."""
 
     arrival: Floats
     map: Floats
     shuffle: Floats
     weight: Floats
-    map_estimate: Floats = field(default_factory=lambda: _NOTHING)
-    shuffle_estimate: Floats = field(default_factory=lambda: _NOTHING)
-    map_place: Floats = field(default_factory=lambda: _NOTHING)
-    shuffle_place: Floats = field(default_factory=lambda: _NOTHING)
+    map_estimate: Floats = _NOTHING
+    shuffle_estimate: Floats = _NOTHING
+    map_place: Floats = _NOTHING
+    shuffle_place: Floats = _NOTHING
 
-    def rows(self, chosen: Any) -> _Columns:
-        return _Columns(
-            *(
-                np.ascontiguousarray(column[chosen]) if len(column) else column
-                for column in self.all()
-            )
-        )
-
-    def all(self) -> tuple[Floats, ...]:
-        return tuple(getattr(self, column.name) for column in fields(self))
+    def take(self, rows: Any) -> _Columns:
+        return _Columns(*(np.ascontiguousarray(own[rows]) if len(own) else own for own in self))
 
 
-@dataclass(frozen=True)
-class _Plan:
+class _Plan(NamedTuple):
     """A policy as the core knows it, with the orders of both stations where they are given."""
 
     policy: str
-    map_place: Floats = field(default_factory=lambda: _NOTHING)
-    shuffle_place: Floats = field(default_factory=lambda: _NOTHING)
+    map_place: Floats = _NOTHING
+    shuffle_place: Floats = _NOTHING
     tried: int = 0
     complete: bool = True
 
@@ -99,13 +83,13 @@ def core_queue(
     conserving: bool = True,
     overlap: bool = True,
     records: bool = False,
-    buckets: Any = (0, 1.0),
+    buckets: int = 400,
+    bucket_width: float = 0.25,
     estimated: bool = False,
     bounce: bool = False,
 ) -> Any:
     """The core's queue for a policy of `POLICIES`, or for the given orders of ``order``."""
     most = check_whole("k", k, 1)
-    count, width = buckets
     row = _ROWS.get(policy)  # none: given orders
     return _core.TandemQueue(
         policy=policy,
@@ -116,8 +100,8 @@ def core_queue(
         estimated=estimated,
         bounce=bounce,
         most_mapping=most if policy == "k-lps" else -1,
-        buckets=check_whole("buckets", count, 0, 10**7),
-        bucket_width=checked_positive("bucket_width", width),
+        buckets=check_whole("buckets", buckets, 0, 10**7),
+        bucket_width=checked_positive("bucket_width", bucket_width),
     )
 
 
@@ -131,10 +115,10 @@ def _columns(
         jobs.arrival, jobs.map / capacity[0], jobs.shuffle / capacity[1], jobs.weight
     )
     if seen is not None:
-        columns = replace(
-            columns, map_estimate=seen[0] / capacity[0], shuffle_estimate=seen[1] / capacity[1]
+        columns = columns._replace(
+            map_estimate=seen[0] / capacity[0], shuffle_estimate=seen[1] / capacity[1]
         )
-    return columns.rows(order)
+    return columns.take(order)
 
 
 def _chunks(
@@ -143,10 +127,10 @@ def _chunks(
     seed: int,
     capacity: tuple[float, float],
     sigma: float | None,
-) -> Iterator[_Columns]:
+) -> Iterator[tuple[_Columns, None]]:
     if table is not None:
         for first in range(0, len(table.map), _CHUNK):
-            yield table.rows(slice(first, first + _CHUNK))
+            yield table.take(slice(first, first + _CHUNK)), None
         return
     assert isinstance(jobs, MapShuffleStream)
     # A generator of their own: with and without errors, the jobs are the same.
@@ -154,32 +138,19 @@ def _chunks(
     for arrival, size, data in jobs.chunks(seed):
         columns = _Columns(arrival, size / capacity[0], data / capacity[1], np.ones(len(arrival)))
         if sigma is not None:
-            columns = replace(
-                columns,
+            columns = columns._replace(
                 map_estimate=columns.map * lognormal_errors(sigma, len(arrival), errors),
                 shuffle_estimate=columns.shuffle * lognormal_errors(sigma, len(arrival), errors),
             )
-        yield columns
+        yield columns, None
 
 
-def _quantile(histogram: Integers, fraction: float) -> float:
-    """The upper end of the bin, 1/64 of an octave wide, that the quantile falls into."""
-    total = int(histogram.sum())
-    if total == 0:
-        return math.nan
-    place = int(np.searchsorted(np.cumsum(histogram), math.ceil(fraction * total)))
+def _upper_end(place: int) -> float:
+    """The upper end of a bin, 1/64 of an octave wide; the first one is for 0 alone."""
     if place == 0:
         return 0.0
     bits = np.array([(place + 1) << 46], dtype=np.uint64)
     return float(bits.view(np.float64)[0])
-
-
-def _seed(rng: np.random.Generator | int | None) -> int:
-    if isinstance(rng, np.random.Generator):
-        return int(rng.integers(2**63))
-    if rng is None:
-        return int(np.random.default_rng().integers(2**63))
-    return rng
 
 
 def _is_batch(jobs: _Jobs) -> bool:
@@ -205,18 +176,15 @@ def lower_bound(
     section 5.1); O(J log n) with n jobs waiting. For a batch, mixtures of both stations too (the
     header of the core's `kernel/overlap_batch_bound`), which is never less.
     """
-    capacity = (
-        checked_positive("map_capacity", map_capacity),
-        checked_positive("shuffle_capacity", shuffle_capacity),
-    )
+    capacity = _capacities(jobs, None, (map_capacity, shuffle_capacity))
     if _is_batch(jobs):
         assert isinstance(jobs, MapShuffleJobs)
         return _core.overlap_batch_bound(jobs.map / capacity[0], jobs.shuffle / capacity[1])
     bound = _core.SrptBound()
     table = None
     if isinstance(jobs, MapShuffleJobs):
-        table = _columns(jobs, capacity, None, _order(jobs))
-    for columns in _chunks(jobs, table, _seed(rng), capacity, None):
+        table = _columns(jobs, capacity, None, by_arrival(jobs.arrival))
+    for columns, _ in _chunks(jobs, table, seed_of(rng), capacity, None):
         bound.feed(columns.arrival, columns.map, columns.shuffle)
     return bound.total()
 
@@ -250,10 +218,6 @@ def batch_guarantee(policy: str, map: npt.ArrayLike, shuffle: npt.ArrayLike) -> 
     most, least = float(balance.max()), float(balance.min())
     ratios = {"max-srpt": 2.0 / (1.0 + least), "split-srpt": 1.0 + most}
     return min(ratios.values()) if policy == "best" else ratios[policy]
-
-
-def _order(jobs: MapShuffleJobs) -> Integers:
-    return np.argsort(jobs.arrival, kind="stable").astype(np.int64)
 
 
 def _plan(policy: str, jobs: _Jobs, seen: _Columns | None, effort: Any, budget: Any) -> _Plan:
@@ -333,18 +297,15 @@ def run(
     map_capacity: float = 1.0,
     shuffle_capacity: float = 1.0,
     load: float | None = None,
-    k: int = 100,
-    conserving: bool = True,
     overlap: bool = True,
     records: bool | None = None,
-    buckets: int = 400,
-    bucket_width: float = 0.25,
     horizon: float | None = None,
     bound: bool = True,
     underestimates: str = "first",
     effort: int = DEFAULT_EFFORT,
     budget: float | None = None,
     progress: Callable[[int, int], None] | None = None,
+    **station: Any,
 ) -> SimulationResult:
     """Simulate one policy.
 
@@ -368,15 +329,10 @@ def run(
     load : float, optional
         Choose both capacities so that the work of the whole table takes this part of the time
         between its first and last arrival.
-    conserving : bool
-        Hand on capacity that the first job (MaxSRPT, FCFS) or the class (SplitSRPT) cannot use.
-        False: the algorithms as printed. All other policies always hand on.
     overlap : bool
         False: a traditional tandem queue, whose shuffle starts when the map phase has ended.
     records : bool, optional
         Keep one record a job; by default for tables, not for streams.
-    buckets, bucket_width : int, float
-        Mean stretch by size max(map, shuffle) [s at full speed].
     horizon : float, optional
         Stop then [s]; jobs that arrive later do not enter, unfinished ones are only counted.
     bound : bool
@@ -392,6 +348,11 @@ def run(
         ``best``: ceiling of wall-clock time [s], looked at between candidates.
     progress : callable, optional
         Called with (jobs entered, all jobs) after every chunk.
+    **station
+        ``k`` [100]. ``conserving`` [True]: hand on capacity that the first job (MaxSRPT, FCFS) or the
+        class (SplitSRPT) cannot use; False: the algorithms as printed. All other policies always
+        hand on. ``buckets`` [400] and ``bucket_width`` [0.25]: mean stretch by size
+        max(map, shuffle) [s at full speed].
 
     Returns
     -------
@@ -418,117 +379,116 @@ def run(
     """
     if not isinstance(jobs, (MapShuffleJobs, MapShuffleStream)):
         raise ValueError(f"jobs: {type(jobs).__name__} is no MapShuffleJobs or MapShuffleStream")
-    promises = policy_of("tandem", policy)
+    policy_of("tandem", policy)
     checked_choice("underestimates", underestimates, UNDERESTIMATES)
-    keep = isinstance(jobs, MapShuffleJobs) if records is None else bool(records)
-    if keep and isinstance(jobs, MapShuffleStream):
-        raise ValueError("records = True: a stream keeps none")
-    if isinstance(jobs, MapShuffleJobs) and promises.shares == "weighted":
-        for row in np.flatnonzero(jobs.weight == 0.0)[:1]:
-            raise ValueError(f"weight[{row}] = 0.0: must be above 0 for {policy}")
-    stop = math.inf
-    if horizon is not None:
-        stop = checked_positive("horizon", horizon)
-    seed = _seed(rng)
+    keep = kept_records(records, isinstance(jobs, MapShuffleStream))
+    stop = math.inf if horizon is None else checked_positive("horizon", horizon)
+    seed = seed_of(rng)
     capacity = _capacities(jobs, load, (map_capacity, shuffle_capacity))
     sigma = error_sigma(estimates)
-    table: _Columns | None = None
-    order = np.empty(0, dtype=np.int64)
+    table = None
     if isinstance(jobs, MapShuffleJobs):
-        order = _order(jobs)
-        errors = np.random.default_rng([seed, 1])
-        table = _columns(jobs, capacity, phase_estimates(jobs, estimates, errors), order)
+        table = _table(jobs, policy, capacity, estimates, seed)
     elif estimates is not None and sigma is None:
         raise ValueError("estimates: a stream takes a standard deviation only")
     began = time.perf_counter()
     plan = _plan(policy, jobs, table, effort, budget)
     if table is not None:
-        table = replace(table, map_place=plan.map_place, shuffle_place=plan.shuffle_place)
+        table = table._replace(map_place=plan.map_place, shuffle_place=plan.shuffle_place)
     queue = core_queue(
         plan.policy,
-        k=k,
-        conserving=conserving,
         overlap=overlap,
         records=keep,
-        buckets=(buckets, bucket_width),
         estimated=estimates is not None,
         bounce=underestimates == "bounce",
+        **station,
     )
-    asked = jobs.load / min(capacity) if isinstance(jobs, MapShuffleStream) else load or 0.0
-    drain = asked < 1.0
+    given = jobs.load / min(capacity) if isinstance(jobs, MapShuffleStream) else load
+    drain = given is None or given < 1.0
     if not drain:
-        warnings.warn(
-            "load of 1 or more: the queue grows without bound; stopping at the last arrival",
-            RuntimeWarning,
-            stacklevel=3,
-        )
+        warn_of_load("last arrival")
     lone = _core.SrptBound() if bound and not _is_batch(jobs) else None
-    complete = plan.complete
-    entered = 0
-    try:
-        for columns in _chunks(jobs, table, seed, capacity, sigma):
-            last = int(np.searchsorted(columns.arrival, stop, side="right"))
-            inside = columns if last == len(columns.arrival) else columns.rows(slice(last))
-            queue.feed(*inside.all())
-            entered += last
-            if lone is not None:
-                lone.feed(inside.arrival, inside.map, inside.shuffle)
-            if progress is not None:
-                progress(entered, len(jobs))
-            if last < len(columns.arrival):
-                break
+
+    def feed(columns: _Columns, _: Floats | None) -> None:
+        queue.feed(*columns)
+        if lone is not None:
+            lone.feed(columns.arrival, columns.map, columns.shuffle)
+
+    def end() -> None:
         if drain or stop < math.inf:
             queue.advance(stop)
-    except KeyboardInterrupt:
-        complete = False
+
+    chunks = _chunks(jobs, table, seed, capacity, sigma)
+    complete, _ = fed(chunks, stop, len(jobs), feed, end, progress)
     seconds = time.perf_counter() - began
-    totals = queue.totals()
-    done = totals["completed"]
-    now = totals["now"]
-    histogram = queue.response_histogram()
-    mean = totals["response"] / done if done else math.nan
-    summary = {
-        "jobs": done,
-        "unfinished": totals["arrived"] - done,
-        "events": totals["events"],
-        "end": now,
-        "mean_response": mean,
-        "weighted_response": totals["weighted_response"],
-        "mean_stretch": totals["stretch"] / done if done else math.nan,
-        "max_response": totals["max_response"],
-        **{name: _quantile(histogram, part) for name, part in _QUANTILES.items()},
-        "map_utilisation": totals["map_busy"] / now if now > 0.0 else 0.0,
-        "shuffle_utilisation": totals["shuffle_busy"] / now if now > 0.0 else 0.0,
-        "mean_jobs": totals["jobs_seconds"] / now if now > 0.0 else 0.0,
-    }
-    if done and done == totals["arrived"]:
-        if lone is not None:
-            summary["lower_bound"] = lone.total() / done
-        elif bound and table is not None:
-            summary["lower_bound"] = _core.overlap_batch_bound(table.map, table.shuffle) / done
+    summary = _summary(queue)
+    if bound and summary["jobs"] and not summary["unfinished"]:
+        summary["lower_bound"] = _total_bound(table, lone) / summary["jobs"]
     if policy == "best":
         summary["tried"] = plan.tried
-    guaranteed = promises.guaranteed and estimates is None and overlap
-    if guaranteed and table is not None and _is_batch(jobs):
-        summary["guarantee"] = batch_guarantee(policy, table.map, table.shuffle)
+    if _is_batch(jobs) and table is not None and estimates is None and overlap:
+        summary |= _guarantee(policy, table)
     count, stretch = queue.slowdown()
     with np.errstate(invalid="ignore"):
         by_size = count, np.where(count > 0, stretch / count, np.nan)
     return SimulationResult(
         model="tandem",
-        records=_records(jobs, order, policy, queue, capacity)
-        if isinstance(jobs, MapShuffleJobs) and keep
-        else None,
+        records=_records(jobs, policy, queue, capacity) if keep else None,
         summary={policy: summary},
         slowdown={policy: by_size},
         timing={policy: seconds},
-        complete=complete,
+        complete=complete and plan.complete,
     )
 
 
+def _table(
+    jobs: MapShuffleJobs, policy: str, capacity: tuple[float, float], estimates: Any, seed: int
+) -> _Columns:
+    """What the core is fed of a table."""
+    if policy_of("tandem", policy).shares == "weighted":
+        for row in np.flatnonzero(jobs.weight == 0.0)[:1]:
+            raise ValueError(f"weight[{row}] = 0.0: must be above 0 for {policy}")
+    seen = phase_estimates(jobs, estimates, np.random.default_rng([seed, 1]))
+    return _columns(jobs, capacity, seen, by_arrival(jobs.arrival))
+
+
+def _total_bound(table: _Columns | None, lone: Any) -> float:
+    """The floor under the sum of responses: that of SRPT at each station, or of a batch."""
+    if lone is None and table is not None:
+        return _core.overlap_batch_bound(table.map, table.shuffle)
+    return float(lone.total())
+
+
+def _guarantee(policy: str, table: _Columns) -> dict[str, float]:
+    """What the policy promises of a batch, if anything."""
+    if not policy_of("tandem", policy).guaranteed:
+        return {}
+    return {"guarantee": batch_guarantee(policy, table.map, table.shuffle)}
+
+
+def _summary(queue: Any) -> dict[str, float]:
+    totals = queue.totals()
+    done, now = totals["completed"], totals["now"]
+    return {
+        "jobs": done,
+        "unfinished": totals["arrived"] - done,
+        "events": totals["events"],
+        "end": now,
+        "mean_response": over(totals["response"], done),
+        "weighted_response": totals["weighted_response"],
+        "mean_stretch": over(totals["stretch"], done),
+        "max_response": totals["max_response"],
+        **quantiles(queue.response_histogram(), _upper_end),
+        "map_utilisation": over(totals["map_busy"], now, 0.0),
+        "shuffle_utilisation": over(totals["shuffle_busy"], now, 0.0),
+        "mean_jobs": over(totals["jobs_seconds"], now, 0.0),
+    }
+
+
 def _records(
-    jobs: MapShuffleJobs, order: Integers, policy: str, queue: Any, capacity: tuple[float, float]
+    jobs: Any, policy: str, queue: Any, capacity: tuple[float, float]
 ) -> dict[str, npt.NDArray[Any]]:
+    order = by_arrival(jobs.arrival)
     rows, start, map_completion, completion = by_table_row(order, *queue.take_records())
     alone = np.maximum(jobs.map[rows] / capacity[0], jobs.shuffle[rows] / capacity[1])
     return job_records(

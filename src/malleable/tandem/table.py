@@ -23,12 +23,6 @@ from malleable.jobs.table import Floats
 from malleable.values import by_value
 from malleable.views import counted
 
-__all__ = [
-    "STREAM_CHUNK",
-    "MapShuffleJobs",
-    "MapShuffleStream",
-]
-
 STREAM_CHUNK = 1 << 18
 """Jobs that a stream draws at once."""
 

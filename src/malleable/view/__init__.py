@@ -3,52 +3,33 @@
 Importing it gives plans their `explain`, `to_frame`, `plot` and `to_dict`.
 """
 
+from typing import Any
+
 from malleable import views
-from malleable.view.cluster_grid import draw_grid
-from malleable.view.cluster_plots import draw_load, draw_stretch_by_decade
-from malleable.view.comparison import ComparisonRow, compare, comparison_table
+from malleable.flows.plan import FlowPlan
+from malleable.jobs.plan import Plan
 from malleable.view.flow_picture import draw_flows
-from malleable.view.flow_views import explain_flow_lines, flow_frame, flow_plan_dict
 from malleable.view.notebook import html
-from malleable.view.packing_picture import draw_packing, draw_packings
+from malleable.view.packing_picture import draw_packing
 from malleable.view.plan_explain import explain_lines
 from malleable.view.plan_views import plan_dict, plan_frame
-from malleable.view.simulation_views import draw_response_cdf
-from malleable.view.slotted_views import draw_ratio_over_time, draw_slowdown_by_work
-from malleable.view.tandem_plots import draw_ratio_over_load, draw_slowdown
+from malleable.view.simulation_pictures import draw_load, draw_response_cdf, draw_slowdown
 
-__all__ = [
-    "ComparisonRow",
-    "compare",
-    "comparison_table",
-    "draw_flows",
-    "draw_grid",
-    "draw_load",
-    "draw_packing",
-    "draw_packings",
-    "draw_ratio_over_load",
-    "draw_ratio_over_time",
-    "draw_response_cdf",
-    "draw_slowdown",
-    "draw_slowdown_by_work",
-    "draw_stretch_by_decade",
-    "explain_flow_lines",
-    "explain_lines",
-    "flow_frame",
-    "flow_plan_dict",
-    "plan_dict",
-    "plan_frame",
-]
 
-views.register("explain", explain_lines)
-views.register("frame", plan_frame)
-views.register("html", html)
-views.register("gantt", draw_packing)
-views.register("plan_dict", plan_dict)
-views.register("explain_flows", explain_flow_lines)
-views.register("flow_frame", flow_frame)
-views.register("flow_gantt", draw_flows)
-views.register("flow_plan_dict", flow_plan_dict)
-views.register("simulation_cdf", draw_response_cdf)
-views.register("simulation_slowdown", draw_slowdown)
-views.register("simulation_load", draw_load)
+def draw_plan(plan: Plan | FlowPlan, *place: Any, **options: Any) -> Any:
+    """The picture of a plan of jobs (`draw_packing`) or of flows (`draw_flows`)."""
+    draw = draw_flows if isinstance(plan, FlowPlan) else draw_packing
+    return draw(plan, *place, **options)
+
+
+for _name, _presenter in {
+    "explain": explain_lines,
+    "frame": plan_frame,
+    "html": html,
+    "gantt": draw_plan,
+    "plan_dict": plan_dict,
+    "simulation_cdf": draw_response_cdf,
+    "simulation_slowdown": draw_slowdown,
+    "simulation_load": draw_load,
+}.items():
+    views.register(_name, _presenter)

@@ -17,8 +17,6 @@ import numpy.typing as npt
 
 from malleable.view.text import number
 
-__all__ = ["Clock", "moment_text"]
-
 _FAR = 1e5  # seconds from which on moments are shown from an origin
 _UNIX = 1e9, 1e10  # what looks like a Unix time stamp: 2001 to 2286
 

@@ -9,9 +9,7 @@ from typing import Any
 
 from malleable.jobs.plan import plan
 from malleable.jobs.table import Jobs
-from malleable.view.text import Table, number, percent, table, wall_time
-
-__all__ = ["ComparisonRow", "compare", "comparison_dicts", "comparison_table"]
+from malleable.view.text import Table, finite, number, percent, table, wall_time
 
 
 @dataclass(frozen=True)
@@ -70,55 +68,41 @@ def compare(
     for objective in objectives:
         plans = []
         for policy in policies:
-            plans.append(
-                plan(jobs, slots, objective, policy, effort, budget, now, min_mode=min_mode)
-            )
+            made = plan(jobs, slots, objective, policy, effort, budget, now, min_mode=min_mode)
+            plans.append(made)
             if progress is not None:
                 progress()
         best = min((made.value for made in plans), default=0.0)
-        rows += [
-            ComparisonRow(
-                objective,
-                made.policy,
-                made.status,
-                made.value,
-                made.lower_bound,
-                made.gap,
-                made.value / best if 0.0 < best < math.inf else None,
-                made.timing["seconds"],
-            )
-            for made in plans
-        ]
+        comparable = 0.0 < best < math.inf
+        for made in plans:
+            ratio = made.value / best if comparable else None
+            seconds = made.timing["seconds"]
+            goodness = (made.value, made.lower_bound, made.gap, ratio, seconds)
+            rows.append(ComparisonRow(objective, made.policy, made.status, *goodness))
     return rows
 
 
 def comparison_dicts(rows: Sequence[ComparisonRow]) -> list[dict[str, Any]]:
     """The rows in JSON types; what is infinite becomes None."""
     return [
-        {
-            key: None if isinstance(value, float) and not math.isfinite(value) else value
-            for key, value in asdict(row).items()
-        }
+        {key: finite(own) if isinstance(own, float) else own for key, own in asdict(row).items()}
         for row in rows
     ]
 
 
 def comparison_table(rows: Sequence[ComparisonRow], title: str) -> Table:
     """The rows as a table for people."""
-    cells = []
-    last = None
+    columns: dict[str, Callable[[ComparisonRow], str]] = {
+        "policy": lambda row: row.policy.upper(),
+        "value": lambda row: number(row.value),
+        "lower bound": lambda row: number(row.lower_bound),
+        "gap": lambda row: percent(row.gap),
+        "ratio to best": lambda row: "-" if row.ratio is None else f"{row.ratio:.3f}",
+        "time": lambda row: wall_time(row.seconds) + f" ({row.status})" * (row.status != "ok"),
+    }
+    cells, last = [], None
     for row in rows:
-        cells.append(
-            (
-                row.objective if row.objective != last else "",
-                row.policy.upper(),
-                number(row.value),
-                number(row.lower_bound),
-                percent(row.gap),
-                "-" if row.ratio is None else f"{row.ratio:.3f}",
-                wall_time(row.seconds) + ("" if row.status == "ok" else f" ({row.status})"),
-            )
-        )
+        objective = row.objective if row.objective != last else ""
+        cells.append((objective, *(cell(row) for cell in columns.values())))
         last = row.objective
-    columns = ("objective", "policy", "value", "lower bound", "gap", "ratio to best", "time")
-    return table(title, columns, cells, left=2)
+    return table(title, ("objective", *columns), cells, left=2)

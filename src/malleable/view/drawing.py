@@ -5,13 +5,12 @@ from __future__ import annotations
 import functools
 import io
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from malleable.files.writing import write_file
 from malleable.view.clock import Clock
-
-__all__ = ["check_drawing", "image_bytes", "label_times", "new_figure", "save_figure"]
 
 _DPI = 150
 _SCREEN = 96  # dots per inch that browsers assume
@@ -90,3 +89,24 @@ def save_figure(figure: Any, path: str | os.PathLike[str], force: bool = True) -
     """Write the figure; ``force=False`` refuses an existing file."""
     check_drawing(path)
     write_file(path, image_bytes(figure, path), force)
+
+
+def picture(draw: Callable[..., Any]) -> Callable[..., Any]:
+    """Let what draws a figure write it, too: ``made(shown, path=None, force=True, **options)``.
+
+    The suffix of ``path`` says the format (PNG, SVG, PDF ...): ValueError for an unknown one, before
+    anything is drawn; ``force=False`` refuses an existing file (FileExistsError). ImportError without
+    matplotlib.
+    """
+
+    @functools.wraps(draw)
+    def made(
+        shown: Any, path: str | os.PathLike[str] | None = None, force: bool = True, **options: Any
+    ) -> Any:
+        check_drawing(path)
+        figure = draw(shown, **options)
+        if path is not None:
+            save_figure(figure, path, force)
+        return figure
+
+    return made

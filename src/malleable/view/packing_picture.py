@@ -7,28 +7,26 @@ that end one after another, with the mean of their slots in each of many small s
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from malleable.flows.plan import FlowPlan
 from malleable.jobs.plan import Plan
 from malleable.jobs.table import Floats, Integers
 from malleable.view.clock import Clock
-from malleable.view.drawing import check_drawing, label_times, new_figure, save_figure
+from malleable.view.drawing import label_times, new_figure, picture
 from malleable.view.plan_steps import Steps, slots_over_time
 from malleable.view.plan_views import plan_clock
 from malleable.view.text import counted, number, percent, printable
-
-__all__ = ["draw_packing", "draw_packings"]
 
 _MOST_BANDS = 200
 _MOST_INTERVALS = 2000
 _NAMED = 20  # with more jobs, colours show the place in the order instead of the job
 _SCALE, _SCALE_LOW, _SCALE_HIGH = "turbo", 0.06, 0.94  # its ends are too dark to tell apart
-_MET, _MISSED = "#444444", "#c1121f"
+MET, MISSED = "#444444", "#c1121f"
 _UNDER = 20.0  # points from an axis to what stands below its numbers
 
 
@@ -45,23 +43,20 @@ class _Stack(NamedTuple):
         return np.cumsum(self.height, axis=0)
 
 
+@picture
 def draw_packing(
     plan: Plan,
-    path: str | os.PathLike[str] | None = None,
     *,
     axes: Any = None,
     title: str | None = None,
     until: float | None = None,
     colors_of: Plan | None = None,
-    force: bool = True,
 ) -> Any:
     """Draw a plan's schedule.
 
     Parameters
     ----------
     plan : Plan
-    path : path, optional
-        Where to save the picture; its suffix says the format (PNG, SVG, PDF ...).
     axes : matplotlib Axes, optional
         Draw there instead of into a figure of its own.
     title : str, optional
@@ -70,28 +65,16 @@ def draw_packing(
         Right end of the time axis [s]; by default the end of the schedule.
     colors_of : Plan, optional
         Another plan of the same jobs, whose order the colours follow instead of this plan's.
-    force : bool
-        False: an existing file is refused.
 
     Returns
     -------
     matplotlib Figure
-
-    Raises
-    ------
-    ImportError
-        If matplotlib is not installed.
-    FileExistsError
-        If the file exists and ``force`` is false.
-    ValueError
-        For an unknown image format.
 
     Notes
     -----
     Up to 200 jobs are drawn one by one, more in groups of about the same work. O(P log P) for P
     pieces.
     """
-    check_drawing(path)
     figure = axes.figure if axes is not None else new_figure(9.0, 5.0)
     if axes is None:
         axes = figure.subplots()
@@ -111,12 +94,11 @@ def draw_packing(
     axes.yaxis.get_major_locator().set_params(integer=True)
     axes.yaxis.set_major_formatter("{x:,.0f}")
     axes.spines[["top", "right"]].set_visible(False)
-    axes.set_title(_title(plan) if title is None else title, loc="left", fontsize=10)
-    if path is not None:
-        save_figure(figure, path, force)
+    axes.set_title(title_of(plan) if title is None else title, loc="left", fontsize=10)
     return figure
 
 
+@picture
 def draw_packings(plans: Sequence[Plan]) -> Any:
     """Several plans of the same jobs below each other, with one time axis and the first's colours.
 
@@ -132,11 +114,13 @@ def draw_packings(plans: Sequence[Plan]) -> Any:
     return figure
 
 
-def _title(plan: Plan) -> str:
+def title_of(plan: Plan | FlowPlan) -> str:
+    """What was planned and how good it is, in one line."""
+    what = counted(len(plan.order), "flow" if isinstance(plan, FlowPlan) else "job")
     return (
         f"{plan.policy.upper()}, {plan.objective}: {number(plan.value)}, lower bound "
         f"{number(plan.lower_bound)}, gap {percent(plan.gap)} "
-        f"({counted(len(plan.jobs), 'job')}, {counted(plan.slots, 'slot')})"
+        f"({what}, {counted(plan.slots, 'slot')})"
     )
 
 
@@ -235,19 +219,26 @@ def _job_colors(plan: Plan) -> npt.NDArray[Any]:
     import matplotlib as mpl
 
     jobs = len(plan.jobs)
-    along = np.empty(jobs)
     if jobs <= _NAMED:
-        along[plan.order] = np.arange(jobs)
-        return np.asarray(mpl.colormaps["tab10" if jobs <= 10 else "tab20"](along.astype(int)))
-    along[plan.order] = _work_before(plan, plan.order)
-    return np.asarray(mpl.colormaps[_SCALE](_SCALE_LOW + (_SCALE_HIGH - _SCALE_LOW) * along))
+        place = np.argsort(plan.order)
+        return np.asarray(mpl.colormaps["tab10" if jobs <= 10 else "tab20"](place))
+    return order_colors(plan.order, _work_before(plan, plan.order))
+
+
+def order_colors(order: Integers, along: Floats | None = None) -> npt.NDArray[Any]:
+    """Colours on a scale along an order, by what is given of the first, the second ... from 0 to 1."""
+    import matplotlib as mpl
+
+    places = np.empty(len(order))
+    places[order] = np.linspace(0.0, 1.0, len(order)) if along is None else along
+    return np.asarray(mpl.colormaps[_SCALE](_SCALE_LOW + (_SCALE_HIGH - _SCALE_LOW) * places))
 
 
 def _draw_scale(axes: Any, plan: Plan) -> None:
     """A colour bar that tells the place in the order."""
     import matplotlib as mpl
 
-    shades = mpl.colormaps[_SCALE](np.linspace(_SCALE_LOW, _SCALE_HIGH, 256))
+    shades = order_colors(np.arange(256))
     scale = mpl.cm.ScalarMappable(mpl.colors.Normalize(0, 1), mpl.colors.ListedColormap(shades))
     bar = axes.figure.colorbar(scale, ax=axes, pad=0.01, aspect=30)
     shares = np.linspace(0.0, 1.0, 9)
@@ -378,7 +369,7 @@ def _draw_deadlines(axes: Any, plan: Plan, clock: Clock, colors: npt.NDArray[Any
     left, right = axes.get_xlim()
     where = clock.shift(deadline)
     level = plan.slots * 1.03
-    for mask, color, word in ((has & met, _MET, "met"), (has & ~met, _MISSED, "missed")):
+    for mask, color, word in ((has & met, MET, "met"), (has & ~met, MISSED, "missed")):
         for inside, shape, at in (
             ((where >= left) & (where <= right), mark, where),
             (where < left, "<", np.full(len(where), left)),

@@ -1,4 +1,4 @@
-"""Why every job gets what it gets: one line per job."""
+"""Why every job, or flow, gets what it gets: one line each."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from malleable.flows.plan import FlowPlan
 from malleable.jobs.plan import Plan
 from malleable.policies import Policy, policy_of
 from malleable.view.clock import Clock
@@ -14,17 +15,15 @@ from malleable.view.plan_steps import Steps, slots_over_time
 from malleable.view.plan_views import plan_clock
 from malleable.view.text import counted, number, printable
 
-__all__ = ["explain_lines"]
 
-
-def explain_lines(plan: Plan) -> list[str]:
-    """One line per job, in the order of the table: its slots now and what bound them, what comes
-    next, when it is expected to end, and what that costs. O(J + P log P) for P pieces.
+def explain_lines(plan: Plan | FlowPlan) -> list[str]:
+    """One line per job or flow, in the order of the table: its slots now and what bound them, what
+    comes next, when it is expected to end, and what that costs. O(J + P log P) for P pieces.
     """
-    return list(_lines(plan))
+    return list(_flow_lines(plan) if isinstance(plan, FlowPlan) else _job_lines(plan))
 
 
-def _lines(plan: Plan) -> Iterator[str]:
+def _job_lines(plan: Plan) -> Iterator[str]:
     jobs = plan.jobs
     steps = slots_over_time(plan)
     clock = plan_clock(plan)
@@ -52,9 +51,32 @@ def _lines(plan: Plan) -> Iterator[str]:
             now = int(plan.allocation[row])
             reason = _reason(plan, promises, row, now, place[row], scaled)
             story = f"{counted(now, 'slot')} now ({reason}), {_next(own, now, clock)}"
-            story += f"; ends at {clock.text(completion)} s{_deadline(plan, row)}"
-        cost = f"penalty {number(float(plan.penalty[row]))}"
-        yield f"{printable(name)}: {story}; {cost}{_strict(plan, row)}"
+            story += f"; ends at {clock.text(completion)} s"
+            story += _lateness(completion, float(jobs.deadline[row]))
+        yield f"{printable(name)}: {story}; {_cost(plan, row, completion)}"
+
+
+def _flow_lines(plan: FlowPlan) -> Iterator[str]:
+    flows = plan.flows
+    place = {row: k for k, row in enumerate(plan.order.tolist(), 1)}
+    clock = plan_clock(plan)
+    for row, name in enumerate(flows.name):
+        own = slice(int(flows.job_offset[row]), int(flows.job_offset[row + 1]))
+        end = float(plan.flow_completion[row])
+        slots, has_work = plan.allocation[own], flows.work[own] > 0.0
+        running = int(np.count_nonzero(slots))
+        if not has_work.any():
+            story = f"no work, done at {clock.text(end)} s"
+        else:
+            now = f"{counted(int(slots.sum()), 'slot')} now for {counted(running, 'job')}"
+            if flows.arrival[row] > plan.now:
+                now = f"comes at {clock.text(flows.arrival[row])} s"
+            elif running == 0:
+                now = f"waits until {clock.text(plan.start[own][has_work].min())} s"
+            waiting = counted(int(np.count_nonzero(has_work & (slots == 0))), "job")
+            story = f"{now}, {waiting} to come (place {place[row]} of {len(flows)})"
+            story += f"; ends at {clock.text(end)} s{_lateness(end, float(flows.deadline[row]))}"
+        yield f"{printable(name)}: {story}; {_cost(plan, row, end)}"
 
 
 def _reason(plan: Plan, promises: Policy, row: int, now: int, place: str, scaled: bool) -> str:
@@ -86,18 +108,18 @@ def _next(own: Steps, now: int, clock: Clock) -> str:
     return text + (f" and {counted(more, 'more change')}" if more else "")
 
 
-def _strict(plan: Plan, row: int) -> str:
-    """Why a penalty is infinite, if it is."""
-    if plan.penalty[row] < math.inf or math.isinf(plan.completion[row]):
-        return ""
+def _cost(plan: Plan | FlowPlan, row: int, completion: float) -> str:
+    """The penalty, and why it is infinite, if it is."""
+    cost = f"penalty {number(float(plan.penalty[row]))}"
+    if plan.penalty[row] < math.inf or math.isinf(completion):
+        return cost
     if plan.status == "infeasible":
-        return ": not all strict deadlines can be met, and others come first"
-    return ": no schedule was found that meets all strict deadlines"
+        return f"{cost}: not all strict deadlines can be met, and others come first"
+    return f"{cost}: no schedule was found that meets all strict deadlines"
 
 
-def _deadline(plan: Plan, row: int) -> str:
+def _lateness(completion: float, deadline: float) -> str:
     """How the completion stands to the deadline, if there is one."""
-    deadline, completion = float(plan.jobs.deadline[row]), float(plan.completion[row])
     if math.isinf(deadline):
         return ""
     late = completion - deadline

@@ -10,8 +10,6 @@ import numpy.typing as npt
 from malleable.jobs.plan import Plan
 from malleable.jobs.table import Floats, Integers
 
-__all__ = ["Steps", "slots_over_time"]
-
 
 class Steps(NamedTuple):
     """Intervals in which a job holds the same slots, by job and then by time, without overlap."""

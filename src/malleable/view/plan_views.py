@@ -1,4 +1,4 @@
-"""Plans in the formats that people exchange: JSON, CSV of pieces, data frame."""
+"""Plans of jobs and of flows as people exchange them (JSON, CSV of pieces, data frame), and in lines."""
 
 from __future__ import annotations
 
@@ -9,56 +9,71 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from malleable.files.csv import csv_text
+from malleable.flows.plan import FlowPlan
 from malleable.jobs.plan import Plan
-from malleable.jobs.table import ALL_SLOTS, Floats, Integers
+from malleable.jobs.table import ALL_SLOTS
 from malleable.view.clock import Clock, moment_text
-from malleable.view.text import counted, number, percent, wall_time
-
-__all__ = [
-    "json_text",
-    "pieces_csv",
-    "pieces_text",
-    "plan_clock",
-    "plan_dict",
-    "plan_frame",
-    "plan_headline",
-    "plan_rows",
-]
+from malleable.view.text import Column, counted, finite, number, percent, wall_time
 
 
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+def _job_names(plan: Plan | FlowPlan) -> Sequence[str]:
+    return plan.flows.job_name if isinstance(plan, FlowPlan) else plan.jobs.name
 
 
-def _finite_list(values: Floats) -> list[float | None]:
-    return [_finite(value) for value in values.tolist()]
+def _ordered(plan: Plan | FlowPlan) -> tuple[str, Sequence[str]]:
+    """What is in the order, jobs or flows, and their names."""
+    return ("flow", plan.flows.name) if isinstance(plan, FlowPlan) else ("job", plan.jobs.name)
 
 
-def plan_dict(plan: Plan) -> dict[str, Any]:
-    """The plan in JSON types; what is infinite (a gang that never runs) becomes None. O(J)."""
-    names = plan.jobs.name
-    rows = zip(
-        names,
-        _finite_list(plan.start),
-        _finite_list(plan.completion),
-        _finite_list(plan.penalty),
-        plan.allocation.tolist(),
-        strict=True,
-    )
-    keys = ("name", "start", "completion", "penalty", "allocation")
-    gap = plan.gap
+def _held(plan: FlowPlan) -> Any:
+    """Slots of each flow's jobs together."""
+    held = np.bincount(plan.flows.flow, weights=plan.allocation, minlength=len(plan.flows))
+    return held.astype(np.int64)
+
+
+def _rows(**columns: Any) -> list[dict[str, Any]]:
+    """One mapping a row, in JSON types."""
+    lists = [
+        map(finite, own.tolist()) if getattr(own, "dtype", None) == np.float64 else list(own)
+        for own in columns.values()
+    ]
+    return [dict(zip(columns, row, strict=True)) for row in zip(*lists, strict=True)]
+
+
+def plan_dict(plan: Plan | FlowPlan) -> dict[str, Any]:
+    """The plan in JSON types; what is infinite (a gang that never runs) becomes None. O(J).
+
+    In a plan of flows a job by itself has no penalty.
+    """
+    _, names = _ordered(plan)
+    paid: Any = plan.penalty
+    more: dict[str, Any] = {}
+    below: dict[str, Any] = {}
+    if isinstance(plan, FlowPlan):
+        more["speed"] = finite(plan.speed)
+        more["guarantee"] = None if plan.guarantee is None else list(plan.guarantee)
+        more["literal_value"] = finite(plan.literal_value)
+        below["flows"] = _rows(name=names, completion=plan.flow_completion, penalty=plan.penalty)
+        paid = [None] * len(plan.start)
     return {
         "policy": plan.policy,
         "objective": plan.objective,
         "status": plan.status,
-        "value": _finite(plan.value),
-        "lower_bound": _finite(plan.lower_bound),
-        "gap": None if gap is None else _finite(gap),
+        "value": finite(plan.value),
+        "lower_bound": finite(plan.lower_bound),
+        "gap": None if plan.gap is None else finite(plan.gap),
+        **more,
         "order": [names[row] for row in plan.order.tolist()],
-        "jobs": [dict(zip(keys, row, strict=True)) for row in rows],
+        "jobs": _rows(
+            name=_job_names(plan),
+            start=plan.start,
+            completion=plan.completion,
+            penalty=paid,
+            allocation=plan.allocation.tolist(),
+        ),
+        **below,
     }
 
 
@@ -74,7 +89,7 @@ def json_text(content: Any) -> str:
 def _json_values(content: Any) -> Any:
     """The same with None in place of the numbers that JSON has not."""
     if isinstance(content, float):
-        return _finite(content)
+        return finite(content)
     if isinstance(content, Mapping):
         return {key: _json_values(value) for key, value in content.items()}
     if isinstance(content, (list, tuple)):
@@ -82,97 +97,126 @@ def _json_values(content: Any) -> Any:
     return content
 
 
-def pieces_csv(plan: Plan) -> str:
+def pieces_csv(plan: Plan | FlowPlan) -> str:
     """The whole schedule as CSV ``job,start,end,slots``; pieces of one job may overlap and add up.
 
-    Times keep every bit. O(P) for P pieces.
+    Times keep every bit; names are made safe for spreadsheets. O(P) for P pieces.
     """
-    return pieces_text(plan.pieces, plan.jobs.name)
+    names = _job_names(plan)
+    columns = {
+        key: np.asarray(plan.pieces[key]).tolist() for key in ("job", "start", "end", "slots")
+    }
+    return csv_text({**columns, "job": [names[row] for row in columns["job"]]})
 
 
-def pieces_text(pieces: Mapping[str, npt.NDArray[Any]], names: Sequence[str]) -> str:
-    """Pieces as CSV, with the names of their jobs made safe for spreadsheets."""
-    columns = {key: np.asarray(pieces[key]).tolist() for key in ("job", "start", "end", "slots")}
-    columns["job"] = [names[row] for row in columns["job"]]
-    return csv_text(columns)
+def plan_frame(plan: Plan | FlowPlan, rows: str = "jobs") -> Any:
+    """A pandas data frame with one row per job, in the order of the table. O(J).
 
-
-def pandas() -> Any:
-    """The package that makes data frames; ImportError says how to get it."""
-    try:
-        return importlib.import_module("pandas")
-    except ImportError:
-        raise ImportError("to_frame needs pandas: pip install pandas") from None
-
-
-def maxima(max_slots: Integers) -> Any:
-    """Whole numbers, missing where a job may use all slots."""
-    column = pandas().array(max_slots.tolist(), dtype="Int64")
-    column[max_slots == ALL_SLOTS] = pandas().NA
-    return column
-
-
-def plan_frame(plan: Plan) -> Any:
-    """A pandas data frame with one row per job, in the order of the table.
-
-    Columns: name, allocation, start, completion, penalty, place (in the order, from 0), arrival,
+    Of jobs: name, allocation, start, completion, penalty, place (in the order, from 0), arrival,
     work, min_slots, max_slots (missing: all), weight, deadline (missing: none), and user if known.
+    Of flows: flow, name (``flow/job``), allocation, start, completion, work, max_slots and after
+    (names of those that it waits for); with ``rows="flows"`` one row per flow: name, allocation (of
+    its jobs together), completion, penalty, place, arrival, work, weight, deadline.
 
     Raises
     ------
     ImportError
         If pandas is not installed.
     """
-    pd = pandas()
-    jobs = plan.jobs
-    place = np.empty(len(jobs), dtype=np.int64)
-    place[plan.order] = np.arange(len(jobs))
-    columns: dict[str, Any] = {
-        "name": list(jobs.name),
-        "allocation": plan.allocation,
-        "start": plan.start,
-        "completion": plan.completion,
-        "penalty": plan.penalty,
-        "place": place,
-        "arrival": jobs.arrival,
-        "work": jobs.work,
-        "min_slots": jobs.min_slots,
-        "max_slots": maxima(jobs.max_slots),
-        "weight": jobs.weight,
-        "deadline": np.where(np.isinf(jobs.deadline), np.nan, jobs.deadline),
-    }
-    if jobs.user is not None:
-        columns["user"] = list(jobs.user)
+    if rows not in ("jobs", "flows"):
+        raise ValueError(f"rows = {rows!r}: expected jobs or flows")
+    try:
+        pd = importlib.import_module("pandas")
+    except ImportError:
+        raise ImportError("to_frame needs pandas: pip install pandas") from None
+    columns: dict[str, Any]
+    if isinstance(plan, FlowPlan):
+        flows = plan.flows
+        if rows == "flows":
+            columns = {
+                "name": list(flows.name),
+                "allocation": _held(plan),
+                "completion": plan.flow_completion,
+                "penalty": plan.penalty,
+                "place": np.argsort(plan.order),
+                "arrival": flows.arrival,
+                "work": flows.volume(),
+                "weight": flows.weight,
+                "deadline": flows.deadline,
+            }
+        else:
+            names = flows.job_name
+            columns = {
+                "flow": [flows.name[row] for row in flows.flow.tolist()],
+                "name": list(names),
+                "allocation": plan.allocation,
+                "start": plan.start,
+                "completion": plan.completion,
+                "work": flows.work,
+                "max_slots": flows.max_slots,
+                "after": [[names[p] for p in flows.after(j)] for j in range(len(names))],
+            }
+    else:
+        jobs = plan.jobs
+        columns = {
+            "name": list(jobs.name),
+            "allocation": plan.allocation,
+            "start": plan.start,
+            "completion": plan.completion,
+            "penalty": plan.penalty,
+            "place": np.argsort(plan.order),
+            "arrival": jobs.arrival,
+            "work": jobs.work,
+            "min_slots": jobs.min_slots,
+            "max_slots": jobs.max_slots,
+            "weight": jobs.weight,
+            "deadline": jobs.deadline,
+            **({} if jobs.user is None else {"user": list(jobs.user)}),
+        }
+    if "max_slots" in columns:
+        whole = pd.array(columns["max_slots"].tolist(), dtype="Int64")
+        whole[columns["max_slots"] == ALL_SLOTS] = pd.NA
+        columns["max_slots"] = whole
+    if "deadline" in columns:
+        columns["deadline"] = np.where(np.isinf(columns["deadline"]), np.nan, columns["deadline"])
     return pd.DataFrame(columns)
 
 
-def plan_clock(plan: Plan) -> Clock:
+def plan_clock(plan: Plan | FlowPlan) -> Clock:
     """How the times of a plan read."""
     return Clock.of(plan.now, plan.start, plan.completion)
 
 
-def plan_headline(plan: Plan) -> list[str]:
+def plan_headline(plan: Plan | FlowPlan) -> list[str]:
     """What was planned, how good it is, and from when times count."""
+    what = counted(len(_job_names(plan)), "job")
+    if isinstance(plan, FlowPlan):
+        what = f"{counted(len(plan.flows), 'flow')} of {what}"
     lines = [
-        f"{plan.policy.upper()}, {plan.objective}: {counted(len(plan.jobs), 'job')} on "
-        f"{counted(plan.slots, 'slot')} at {moment_text(plan.now)}, status {plan.status}",
+        f"{plan.policy.upper()}, {plan.objective}: {what} on {counted(plan.slots, 'slot')} at "
+        f"{moment_text(plan.now)}, status {plan.status}",
         f"value {number(plan.value)}, lower bound {number(plan.lower_bound)}, gap "
         f"{percent(plan.gap)}, planned in {wall_time(plan.timing['seconds'])}",
     ]
+    if isinstance(plan, FlowPlan) and math.isfinite(plan.speed):
+        goal = "at its bound" if plan.lower_bound < math.inf else "all deadlines met"
+        lines.append(f"{goal} if the slots were {plan.speed:.4g} times as fast")
     note = plan_clock(plan).note(plan.now)
     return lines if note is None else [*lines, note]
 
 
-def plan_rows(plan: Plan, most: int) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Heads and rows of a table of the first jobs."""
-    clock = plan_clock(plan)
-    return ("job, by order", "slots now", "start [s]", "end [s]", "penalty"), [
-        (
-            plan.jobs.name[row],
-            f"{plan.allocation[row]:,}",
-            clock.text(plan.start[row]),
-            clock.text(plan.completion[row]),
-            number(float(plan.penalty[row])),
-        )
-        for row in plan.order[:most].tolist()
+def plan_columns(plan: Plan | FlowPlan) -> list[Column]:
+    """What a table of a plan shows, row by row in the order."""
+    noun, names = _ordered(plan)
+    clock, order = plan_clock(plan), plan.order.tolist()
+    ends, slots = plan.completion, plan.allocation
+    start: list[Column] = [("start [s]", lambda row: clock.text(plan.start[order[row]]))]
+    if isinstance(plan, FlowPlan):
+        ends, slots, start = plan.flow_completion, _held(plan), []
+    return [
+        (f"{noun}, by order", lambda row: names[order[row]]),
+        ("slots now", lambda row: f"{slots[order[row]]:,}"),
+        *start,
+        ("end [s]", lambda row: clock.text(ends[order[row]])),
+        ("penalty", lambda row: number(float(plan.penalty[order[row]]))),
     ]

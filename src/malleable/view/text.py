@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from html import escape
 from typing import IO, TYPE_CHECKING, Any, Literal
 
@@ -14,15 +14,21 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions
 
 __all__ = [
+    "Column",
     "Table",
+    "columns_table",
     "console_for",
     "counted",
+    "finite",
     "number",
     "percent",
     "printable",
     "table",
     "wall_time",
 ]
+
+Column = tuple[str, Callable[[int], str]]
+"""A head, and the cell of a row."""
 
 _LABEL = 14  # a column of words folds down to that
 _GAP, _EDGES = 2, 2  # between two columns; left and right of a table
@@ -32,6 +38,11 @@ _WIDTH = 110  # of tables that do not go to a terminal
 def number(value: float) -> str:
     """Six significant digits, and all those before the point; what is infinite as ``inf``."""
     return f"{value:,.0f}" if 1e6 <= abs(value) < 1e15 else f"{value:.6g}"
+
+
+def finite(value: float) -> float | None:
+    """The number as JSON has it: None for what is infinite or NaN."""
+    return value if math.isfinite(value) else None
 
 
 def percent(fraction: float | None) -> str:
@@ -182,11 +193,13 @@ def _spread(
     return widths
 
 
-def table(
-    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1
-) -> Table:
-    """A table whose first ``left`` columns are words and whose others are numbers."""
-    return Table(title, columns, rows, left)
+table = Table
+
+
+def columns_table(count: int, columns: Sequence[Column], left: int = 1) -> Table:
+    """The first ``count`` rows of these columns."""
+    heads = [head for head, _ in columns]
+    return Table("", heads, [[cell(row) for _, cell in columns] for row in range(count)], left)
 
 
 def console_for(stream: IO[str] | None = None) -> Console:

@@ -1,0 +1,246 @@
+"""Pictures of simulations: responses, slowdown by size, load and ratios over time, gains over a grid."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from malleable.replications import Replications
+from malleable.result import SimulationResult
+from malleable.slotted.simulate import efficiency_over_time
+from malleable.slotted.table import MapReduceJobs
+from malleable.view.clock import Clock
+from malleable.view.drawing import label_times, new_figure, picture
+from malleable.view.simulations import REFERENCE, SUBJECT, gain
+
+_FEWEST = 30  # jobs in a bucket of the tandem queue that is shown
+_FAR = 8.0  # ratio of mean numbers of jobs from which on their axis is logarithmic
+_APART = 0.015  # of sigma, so that bars of several loads do not cover each other
+_DECADE = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
+_UNITS = (("days", 86_400.0), ("h", 3600.0), ("min", 60.0), ("s", 1.0))
+_PANELS = {
+    "map_utilisation": "map slots in use [%]",
+    "reduce_utilisation": "reduce slots in use [%]",
+    "jobs": "jobs in the system",
+}
+
+
+def _curves(**labels: Any) -> tuple[Any, Any]:
+    """A figure with one panel, of which these are the labels and scales."""
+    figure = new_figure(6.0, 4.0)
+    axes = figure.add_subplot()
+    axes.set(**labels)
+    return figure, axes
+
+
+@picture
+def draw_response_cdf(result: SimulationResult) -> Any:
+    """The share of jobs with a response of at most t, t on a logarithmic axis."""
+    records = result.kept_records()
+    unit = "slots" if result.model == "slotted" else "s"
+    figure, axes = _curves(
+        xscale="log", xlabel=f"response [{unit}]", ylabel="share of jobs", ylim=(0.0, 1.0)
+    )
+    for policy in result.summary:
+        response = np.sort(records["turnaround_time"][records["policy"] == policy])
+        axes.step(response, np.arange(1, len(response) + 1) / max(len(response), 1), label=policy)
+    axes.legend()
+    return figure
+
+
+@picture
+def draw_slowdown(result: SimulationResult, *, width: float = 0.25) -> Any:
+    """Mean slowdown by size, one curve a policy, as `SimulationResult.slowdown` has it.
+
+    ``width`` is that of the tandem queue's buckets [s]. Those of the slotted model are powers of two,
+    those of the cluster decades of work, with the number of jobs below them. ValueError where no bucket
+    has enough jobs.
+    """
+    if result.model == "cluster":
+        return _draw_decades(result)
+    few = _FEWEST if result.model == "tandem" else 1
+    if not any((count >= few).any() for count, _ in result.slowdown.values()):
+        nobody = f"no bucket of size has {few} jobs" if few > 1 else "no job has finished"
+        raise ValueError(f"slowdown: {nobody}")
+    figure, axes = _curves()
+    if result.model == "tandem":
+        plot_slowdowns(axes, result.slowdown, width)
+        return figure
+    for policy, (count, mean) in result.slowdown.items():
+        some = np.flatnonzero(count)
+        axes.plot(2.0**some, mean[some], marker=".", label=policy)
+    axes.set(xscale="log", yscale="log", xlabel="work of a job [units]", ylabel="mean slowdown")
+    axes.legend()
+    return figure
+
+
+def plot_slowdowns(axes: Any, slowdown: Mapping[str, tuple[Any, Any]], width: float) -> None:
+    """Mean slowdown of every bucket of the tandem queue with enough jobs, one curve a policy."""
+    for policy, (count, mean) in slowdown.items():
+        shown = np.asarray(count) >= _FEWEST
+        middle = (np.arange(len(shown)) + 0.5) * width
+        axes.plot(middle[shown], np.asarray(mean)[shown], linewidth=1.0, label=policy)
+    axes.set(xlabel="size max(map, shuffle) [s]", ylabel="mean slowdown", yscale="log")
+    axes.legend(fontsize=8)
+
+
+def _draw_decades(result: SimulationResult) -> Any:
+    """Mean response / work by decade of work, one line a policy, over the number of jobs there."""
+    figure = new_figure(6.4, 5.0)
+    upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
+    highest = 0
+    for policy, (count, mean) in result.slowdown.items():
+        shown = np.flatnonzero((count > 0) & (mean > 0.0))
+        highest = max(highest, int(np.flatnonzero(count).max(initial=0)))
+        upper.plot(shown, mean[shown], marker="o", markersize=4, label=policy)
+    upper.set(ylabel="mean response / work", yscale="log")
+    upper.legend(fontsize=8)
+    upper.grid(axis="y", alpha=0.3)
+    count = next(iter(result.slowdown.values()))[0]
+    lower.bar(np.arange(len(count)), count, color="0.6", width=0.8)
+    names = ["< 10", *(f"$10^{{{k}}}$" for k in range(1, highest + 1))]
+    lower.set(xlabel="work of the job, from [slot-seconds]", ylabel="jobs", yscale="log")
+    lower.set_xticks(range(highest + 1), names)
+    return figure
+
+
+@picture
+def draw_load(result: SimulationResult) -> Any:
+    """Utilisation of each kind of slots and jobs in the system over time, one line a policy.
+
+    ValueError where the simulation has no series: only those of the cluster model do.
+    """
+    if not result.series:
+        raise ValueError("kind = 'load': only of the cluster model")
+    begun = [own["time"][:-1][own["jobs"] > 0.0] for own in result.series.values()]
+    clock = Clock.of(0.0, *begun)
+    times = {policy: clock.shift(own["time"]) for policy, own in result.series.items()}
+    longest = max(float(own[-1]) for own in times.values())
+    unit, seconds = next(each for each in _UNITS if longest >= 4 * each[1] or each[1] == 1.0)
+    panels = {
+        name: label
+        for name, label in _PANELS.items()
+        if any(np.isfinite(series[name]).any() for series in result.series.values())
+    }
+    figure = new_figure(7.0, 1.4 + 1.9 * len(panels))
+    rows = figure.subplots(len(panels), 1, sharex=True)
+    for axes, (name, label) in zip(rows, panels.items(), strict=True):
+        scale = 1 if name == "jobs" else 100
+        steps = [(policy, scale * own[name]) for policy, own in result.series.items()]
+        for k, (policy, values) in enumerate(steps):
+            width = max(0.8, 3.0 - 0.8 * k)  # lines that lie on each other stay visible
+            edges = times[policy] / seconds
+            axes.stairs(values, edges, baseline=None, label=policy, linewidth=width)
+        axes.set(ylabel=label, ylim=(0, None if name == "jobs" else 105))
+        axes.grid(alpha=0.3)
+    _scale_jobs(rows[-1], [(own["jobs"], times[name]) for name, own in result.series.items()])
+    label_times(rows[-1], clock, unit)
+    if clock.origin:
+        rows[-1].set_xlim(0.0, longest / seconds)  # nothing is there before
+    rows[0].legend(fontsize=8, ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1.0))
+    return figure
+
+
+def _scale_jobs(axes: Any, series: list[tuple[Any, Any]]) -> None:
+    """A logarithmic axis where policies leave very different numbers of jobs."""
+    means = [float(jobs @ np.diff(time)) / float(time[-1]) for jobs, time in series]
+    if max(means) > _FAR * min(means):
+        axes.set_yscale("symlog", linthresh=1.0)
+    axes.set_ylim(bottom=0)
+
+
+@picture
+def draw_ratio_over_time(result: SimulationResult, *, jobs: MapReduceJobs, machines: int) -> Any:
+    """Efficiency ratio to the SRPT bound up to every slot, one curve a policy (the paper's figure 9)."""
+    figure, axes = _curves(xlabel="slot", ylabel="flow time so far / that of the SRPT bound")
+    for policy, ratio in efficiency_over_time(result, jobs, machines).items():
+        axes.plot(np.arange(1, len(ratio) + 1), ratio, label=policy)
+    axes.set_ylim(bottom=0.0)
+    axes.legend()
+    return figure
+
+
+@picture
+def draw_ratio_over_load(rows: Iterable[Mapping[str, Any]]) -> Any:
+    """Mean response over its lower bound against load, from rows of `Replications`."""
+    rows = list(rows)
+    if not any(row.get("lower_bound") for row in rows):
+        raise ValueError("rows: none has a lower bound")
+    figure, axes = _curves()
+    plot_ratios(axes, rows)
+    return figure
+
+
+def plot_ratios(axes: Any, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Mean response over its bound against load, one curve a policy; seeds are averaged."""
+    points: dict[str, dict[float, list[float]]] = {}
+    for row in rows:
+        if row.get("lower_bound"):
+            at = points.setdefault(row["policy"], {}).setdefault(row["load"], [])
+            at.append(row["mean_response"] / row["lower_bound"])
+    for policy, found in points.items():
+        loads = sorted(found)
+        axes.plot(loads, [float(np.mean(found[load])) for load in loads], marker=".", label=policy)
+    axes.set(xlabel="load", ylabel="mean response / bound")
+    axes.legend(fontsize=8)
+
+
+@picture
+def draw_grid(found: Replications) -> Any:
+    """Mean response of FLEX over FAIR against the error of sizes: a panel a speed-up, a line a load.
+
+    ValueError unless both were run at every point.
+    """
+    points = [
+        (
+            point.get("load"),
+            point.get("speedup"),
+            point.get("estimates", 0.0),
+            gain(found.at(**point)),
+        )
+        for point in found.points
+    ]
+    every = [ratio.mean for *_, ratio in points]
+    if any(map(math.isnan, every)):
+        raise ValueError(f"the picture of a grid compares {SUBJECT} with {REFERENCE}: run both")
+    speedups = list(dict.fromkeys(speedup for _, speedup, _, _ in points))
+    loads = sorted({load for load, *_ in points}, key=lambda load: load or 0.0)
+    figure = new_figure(1.6 + 4.4 * len(speedups), 4.2)
+    panels = figure.subplots(1, len(speedups), squeeze=False, sharey=True)[0]
+    for axes, speedup in zip(panels, speedups, strict=True):
+        _draw_gains(axes, [own for own in points if own[1] == speedup], loads)
+        if len(speedups) > 1:
+            axes.set_title(f"s tasks do s^{speedup:g}", fontsize=10)
+    low, high = min(0.8, 0.8 * min(every)), max(1.25, 1.6 * max(every))
+    ticks = [tick * 10.0**k for k in range(-3, 3) for tick in _DECADE]
+    ticks = [tick for tick in ticks if low <= tick <= high]
+    panels[0].set(yscale="log", ylim=(low, high), ylabel="mean response, FLEX / FAIR")
+    panels[0].set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+    panels[0].set_yticks([], minor=True)
+    if loads != [None]:
+        panels[-1].legend(fontsize=8)
+    return figure
+
+
+def _draw_gains(axes: Any, points: list[Any], loads: list[Any]) -> None:
+    """One panel: means with their intervals over the error of sizes, a line a load."""
+    for k, line in enumerate(loads):
+        own = sorted((sigma, *ratio) for load, _, sigma, ratio in points if load == line)
+        sigmas, means, halves = np.nan_to_num(np.array(own).T)
+        axes.errorbar(
+            sigmas + _APART * (k - (len(loads) - 1) / 2),
+            means,
+            yerr=[np.minimum(halves, 0.9 * means), halves] if halves.any() else None,
+            marker="o",
+            markersize=4,
+            linewidth=1.2,
+            capsize=3,
+            color=f"C{k}",
+            label=None if line is None else f"load {line:g}",
+        )
+    axes.axhline(1.0, color="black", linewidth=0.8, linestyle="--")
+    axes.grid(axis="y", alpha=0.3)
+    axes.set_xlabel("error of sizes, sigma")

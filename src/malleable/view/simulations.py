@@ -1,0 +1,361 @@
+"""Simulations for people and machines: policies side by side, and where one loses to another.
+
+One run, several seeds with confidence intervals, a grid of points: the same tables and the same JSON.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from malleable.replications import Interval, Replications, interval
+from malleable.result import SimulationResult
+from malleable.slotted.theory import EfficiencyConstants
+from malleable.view.text import counted, finite, number, percent, table, wall_time
+
+REFERENCE, SUBJECT = "fair", "flex"
+
+# By model and title the metrics, or one over another. Where all policies have none of a metric it has no
+# column. A column's head is what _HEADS says, else the metric's name.
+_TABLES: dict[str, dict[str, tuple[str, ...]]] = {
+    "tandem": {
+        "policy, times in s": (
+            *("mean_response", "mean_response/lower_bound", "mean_stretch", "p50", "p99"),
+            *("max_response", "map_utilisation", "shuffle_utilisation"),
+        )
+    },
+    "slotted": {
+        "policy, times in slots": (
+            *("mean_response", "ratio", "tight_ratio", "p50", "p99", "max_response"),
+            *("utilisation", "unfinished"),
+        )
+    },
+    "cluster": {
+        "response [s]": ("mean_response", "p50", "p95", "p99", "longest_wait", "makespan"),
+        "flows [s]": ("flow_response", "flow_max_response", "flow_stretch", "flow_max_stretch"),
+        "fairness": (
+            *("mean_stretch", "max_stretch", "jain_fairness", "missed_deadlines"),
+            *("dissatisfaction", "user_fairness"),
+        ),
+        "slots": (
+            *("map_utilisation", "reduce_utilisation", "locality"),
+            *("lost_slots", "idle_slots", "churn"),
+        ),
+        "network": (
+            *("rack_locality", "off_rack", "remote_bytes", "rack_bytes"),
+            *("disk_utilisation", "link_utilisation", "rack_utilisation", "busiest_link"),
+        ),
+    },
+}
+_HEADS = {
+    "mean_response": "mean response",
+    "mean_response/lower_bound": "/ bound",
+    "ratio": "/ SRPT bound",
+    "tight_ratio": "/ our bound",
+    "p50": "median p50",
+    "utilisation": "busy",
+    "jain_fairness": "Jain",
+    "missed_deadlines": "late",
+    "dissatisfaction": "dissatisfied",
+    "user_fairness": "users apart",
+    "locality": "local",
+    "rack_locality": "in rack",
+    "remote_bytes": "remote [B]",
+    "rack_bytes": "across racks [B]",
+}
+_SHARES = ("utilisation", "locality", "off_rack", "busiest_link")  # how names of shares end
+_AXES = {"load": "load", "speedup": "p", "estimates": "sigma"}
+_USERS = 12  # that are shown
+_COLUMNS = 8  # of one table
+_INTERVALS = 5  # of one table
+_ALL = 1e-9
+
+Value = float | Interval
+Summary = Mapping[str, Mapping[str, Value]]
+
+
+def _interval(value: Value) -> Interval:
+    return value if isinstance(value, Interval) else Interval(value, math.nan)
+
+
+def interval_cell(value: Value, share: bool = False) -> str:
+    """A mean, and the half width of its interval if there is one."""
+    mean, half = _interval(value)
+    if math.isnan(mean):
+        return "-"
+    if math.isnan(half):
+        return percent(mean) if share else number(mean)
+    if share:
+        return f"{100 * mean:.1f} +- {100 * half:.1f} %"
+    return f"{_short(mean, 4)} +- {_short(half, 2)}"
+
+
+def _short(value: float, digits: int) -> str:
+    """So many significant digits, and never an exponent for what is only large."""
+    return f"{value:.0f}" if 10**digits <= abs(value) < 1e9 else f"{value:.{digits}g}"
+
+
+def interval_numbers(value: Value) -> dict[str, float | None]:
+    """Mean and half width as JSON has them: no NaN."""
+    mean, half = map(finite, _interval(value))
+    return {"mean": mean, "half": half}
+
+
+def _value(summary: Mapping[str, Value], metric: str) -> Value:
+    part, _, whole = metric.partition("/")
+    if not whole:
+        return summary.get(part, math.nan)
+    over = _interval(summary.get(whole, math.nan)).mean
+    return _interval(summary[part]).mean / over if over else math.nan
+
+
+def _cell(summary: Mapping[str, Value], metric: str) -> str:
+    value = _value(summary, metric)
+    if isinstance(value, float) and "ratio" in metric and not math.isnan(value):
+        return f"{value:.3f}"
+    return interval_cell(value, metric.endswith(_SHARES))
+
+
+def _metrics(title: str, metrics: Sequence[str], summary: Summary) -> list[Any]:
+    """One line a policy, in as many tables as it takes to keep them narrow."""
+    there = [
+        name
+        for name in metrics
+        if any(not math.isnan(_interval(_value(own, name)).mean) for own in summary.values())
+    ]
+    heads = [_HEADS.get(name, name.replace("_", " ")) for name in there]
+    rows = {policy: [_cell(own, name) for name in there] for policy, own in summary.items()}
+    return _chunked(title, heads, rows)
+
+
+def _chunked(title: str, heads: Sequence[str], rows: Mapping[str, Sequence[str]]) -> list[Any]:
+    most = _INTERVALS if any("+-" in cell for own in rows.values() for cell in own) else _COLUMNS
+    return [
+        table(
+            "",
+            (title, *heads[k : k + most]),
+            [(policy, *cells[k : k + most]) for policy, cells in rows.items()],
+        )
+        for k in range(0, len(heads), most)
+    ]
+
+
+def _size_tables(jobs: Sequence[int], stretch: Mapping[str, Sequence[Value]]) -> list[Any]:
+    there = [k for k, count in enumerate(jobs) if count]
+    heads = [f"{f'10^{k}' if k else '0'}: {counted(jobs[k], 'job')}" for k in there]
+    rows = {
+        policy: [interval_cell(own[k]) if k < len(own) else "-" for k in there]
+        for policy, own in stretch.items()
+    }
+    return _chunked("stretch by work from", heads, rows)
+
+
+def _user_tables(summary: Summary) -> list[Any]:
+    mark = "response of "
+    first: Mapping[str, Value] = next(iter(summary.values()), {})
+    users = [name.removeprefix(mark) for name in first if name.startswith(mark)]
+    shown: list[Any] = []
+    for metric, head in (("response", "response [s] of"), ("stretch", "stretch of")):
+        rows = {
+            policy: [_cell(own, f"{metric} of {user}") for user in users[:_USERS]]
+            for policy, own in summary.items()
+        }
+        shown += _chunked(head, users[:_USERS], rows)
+    if len(users) > _USERS:
+        shown.append(f"and {counted(len(users) - _USERS, 'user')} more, see --json")
+    return shown
+
+
+def _clock(seconds: float) -> str:
+    return f"{1e6 * seconds:.2g} us" if seconds < 1e-5 else wall_time(seconds)
+
+
+def _clock_table(timing: Mapping[str, Value], policies: Sequence[str]) -> Any:
+    """Wall-clock figures, which are no part of the records."""
+
+    def cell(name: str) -> str:
+        known = [each for each in _interval(timing.get(name, math.nan)) if not math.isnan(each)]
+        return " +- ".join(map(_clock, known)) or "-"
+
+    heads = ("this machine's clock", "epoch, median", "epoch, p99", "run")
+    names = ("{} decision p50", "{} decision p99", "{}")
+    return table(
+        "", heads, [(own, *(cell(name.format(own)) for name in names)) for own in policies]
+    )
+
+
+def simulation_tables(result: SimulationResult) -> list[Any]:
+    """One run: a table, or for a cluster several, and where policies lose to FAIR."""
+    stretch = {policy: mean.tolist() for policy, (_, mean) in result.slowdown.items()}
+    return _tables(result.model, result.summary, result.slowdown, stretch, result.timing)
+
+
+def replications_tables(found: Replications, most: int | None = None) -> list[Any]:
+    """The same with confidence intervals; of a grid, mean responses at every point, or the first."""
+    if found.points != [{}]:
+        return _grid_tables(found, most)
+    return [
+        f"{counted(len(found.seeds), 'replication')}, means and half widths of "
+        f"{100 * found.confidence:g} % intervals",
+        *_tables(found.done[0].model, found.summary, found.slowdown, found.by_size, found.timing),
+    ]
+
+
+def _tables(
+    model: str,
+    summary: Summary,
+    slowdown: Mapping[str, tuple[Any, Any]],
+    stretch: Mapping[str, Sequence[Value]],
+    timing: Mapping[str, Value],
+) -> list[Any]:
+    parts = [
+        part
+        for title, metrics in _TABLES[model].items()
+        for part in _metrics(title, metrics, summary)
+    ]
+    if model != "cluster":
+        return parts
+    jobs: list[int] = next((count.tolist() for count, _ in slowdown.values()), [])
+    return [
+        *parts,
+        *_size_tables(jobs, stretch),
+        *_user_tables(summary),
+        _clock_table(timing, list(summary)),
+        *_losses(summary, slowdown),
+    ]
+
+
+def _losses(summary: Summary, slowdown: Mapping[str, tuple[Any, Any]]) -> list[str]:
+    """Where each policy does worse than FAIR: in the mean, and for which sizes of jobs."""
+    if REFERENCE not in summary:
+        return []
+    means = {policy: _interval(own["mean_response"]).mean for policy, own in summary.items()}
+    base = means.pop(REFERENCE)
+    jobs, normal = slowdown[REFERENCE]
+    lines = []
+    for policy, mean in means.items():
+        ratio = mean / base if base else math.nan
+        own = slowdown[policy][1]
+        worse = [
+            f"10^{k} ({own[k] / normal[k]:.2f} x)"
+            for k in range(min(len(own), len(jobs)))
+            if jobs[k] and normal[k] > 0.0 and own[k] > normal[k] * (1 + _ALL)
+        ]
+        where = f"jobs of {', '.join(worse)} slot-seconds" if worse else "no size of jobs"
+        loses = " (loses)" if ratio > 1 + _ALL else ""
+        lines.append(f"{policy}: mean response {ratio:.3f} x {REFERENCE}{loses}; loses for {where}")
+    return lines
+
+
+def gain(found: Replications, policy: str = SUBJECT) -> Interval:
+    """Mean response of one policy over FAIR's at one point, paired over seeds; NaN without both."""
+    if not {policy, REFERENCE} <= set(found.policies):
+        return Interval(math.nan, math.nan)
+    both = zip(found.runs[policy], found.runs[REFERENCE], strict=True)
+    pairs = [(own["mean_response"], base["mean_response"]) for own, base in both]
+    return interval([own / base if base else math.nan for own, base in pairs], found.confidence)
+
+
+def _grid_tables(found: Replications, most: int | None) -> list[Any]:
+    """Mean responses at every point, FLEX over FAIR, and where FLEX loses."""
+    columns, axes = found.policies[:_INTERVALS], list(found.points[0])
+    rows, losses = [], []
+    for point in found.points:
+        own = found.at(**point)
+        ratio = gain(own)
+        named = {
+            name: value if isinstance(value, str) else f"{value:g}" for name, value in point.items()
+        }
+        means = [interval_cell(own.summary[name]["mean_response"]) for name in columns]
+        rows.append((*named.values(), *means, interval_cell(ratio)))
+        if ratio.mean > 1.0:
+            where = ", ".join(f"{_AXES.get(axis, axis)} = {named[axis]}" for axis in axes)
+            losses.append(f"{where} ({ratio.mean:.3f} x)")
+    heads = (*(_AXES.get(axis, axis) for axis in axes), *columns, f"{SUBJECT} / {REFERENCE}")
+    shown: list[Any] = [
+        "mean response; s tasks do s^p, policies see sizes times exp(sigma Z); "
+        f"{counted(len(found.seeds), 'draw')}",
+        table("", heads, rows[:most]),
+    ]
+    if most is not None and len(rows) > most:
+        shown.append(f"and {counted(len(rows) - most, 'point')} more")
+    if len(found.policies) > len(columns):
+        shown.append(f"and {', '.join(found.policies[_INTERVALS:])}: see --json")
+    if {SUBJECT, REFERENCE} <= set(found.policies):
+        where = "at " + ", ".join(losses) if losses else "nowhere on this grid"
+        shown.append(f"FLEX loses to FAIR in the mean {where}")
+    return shown
+
+
+def simulation_dict(result: SimulationResult) -> dict[str, Any]:
+    """One run in JSON types: no NaN; for a cluster jobs and mean stretch by decade of work, too."""
+    shown = {
+        "model": result.model,
+        "complete": result.complete,
+        "policies": {
+            policy: {name: finite(value) for name, value in summary.items()}
+            for policy, summary in result.summary.items()
+        },
+        "timing": dict(result.timing),
+    }
+    if result.model == "cluster":
+        stretch = {policy: mean.tolist() for policy, (_, mean) in result.slowdown.items()}
+        shown["slowdown"] = _sizes_dict(result.slowdown, stretch)
+    return shown
+
+
+def replications_dict(found: Replications) -> dict[str, Any]:
+    """Means and half widths as JSON has them; of a grid a list of points."""
+    shown = {"model": found.done[0].model, "complete": found.complete}
+    if found.points != [{}]:
+        points = [(point, found.at(**point)) for point in found.points]
+        grid = [
+            {**point, "flex_over_fair": interval_numbers(gain(own)), **_point_dict(own)}
+            for point, own in points
+        ]
+        return {**shown, "grid": grid}
+    return {**shown, **_point_dict(found)}
+
+
+def _point_dict(found: Replications) -> dict[str, Any]:
+    return {
+        "seeds": found.seeds,
+        "policies": {
+            policy: {metric: interval_numbers(value) for metric, value in own.items()}
+            for policy, own in found.summary.items()
+        },
+        "slowdown": _sizes_dict(found.slowdown, found.by_size),
+        "timing": {name: interval_numbers(value) for name, value in found.timing.items()},
+    }
+
+
+def _sizes_dict(
+    slowdown: Mapping[str, tuple[Any, Any]], stretch: Mapping[str, Sequence[Value]]
+) -> dict[str, Any]:
+    return {
+        policy: [
+            {"decade": k, "jobs": jobs, **interval_numbers(stretch[policy][k])}
+            for k, jobs in enumerate(count.tolist())
+            if jobs
+        ]
+        for policy, (count, _) in slowdown.items()
+    }
+
+
+def constants_lines(constants: EfficiencyConstants, preemptive: bool) -> list[str]:
+    """What the theory of slots promises, in words."""
+    promised = constants.preemptive if preemptive else constants.non_preemptive
+    which = "theorem 2" if preemptive else "theorem 3"
+    if not math.isfinite(promised):
+        return [f"load {constants.load:.3f}: {which} promises nothing at load 1 or more"]
+    return [
+        f"load {constants.load:.3f}, B1 {constants.b1:,.6g} slots, B2 {constants.b2:,.6g} slots^2: in the"
+        f" long run {which} promises every work-conserving policy a ratio below {promised:.3g}",
+    ]
+
+
+def constants_dict(constants: EfficiencyConstants) -> dict[str, float | None]:
+    """The constants as JSON has them: no infinities."""
+    return {name: finite(value) for name, value in dataclasses.asdict(constants).items()}
