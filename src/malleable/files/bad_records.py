@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Iterator
 from typing import TextIO
 
-from malleable.domain import checked_choice
 from malleable.files.advice import AdvisedError
 from malleable.files.reading import DAMAGED, one_line
 
@@ -21,14 +20,14 @@ class BadRecords:
 
     Parameters
     ----------
-    errors : {"raise", "skip"}
-        What `settle` does about them.
+    skip : bool
+        Whether `settle` warns about them rather than raising an error.
     noun : str
         What a record is.
     """
 
-    def __init__(self, errors: str, noun: str = "jobs") -> None:
-        self.skip = checked_choice("errors", errors, ("raise", "skip")) == "skip"
+    def __init__(self, skip: bool = False, noun: str = "jobs") -> None:
+        self.skip = skip
         self.noun = noun
         self.count = 0
         self._first: list[str] = []
@@ -52,7 +51,7 @@ class BadRecords:
         few = "; ".join(self._first) + ("; ..." if self.count > _SHOWN else "")
         told = f"{where}: {self.count} of {self.count + good} {self.noun} malformed: {few}"
         if not self.skip:
-            raise AdvisedError(told, "errors='skip' leaves them out", "--skip-bad leaves them out")
+            raise AdvisedError(told, "skip_bad=True leaves them out", "--skip-bad leaves them out")
         if not good:
             raise ValueError(f"{told}; none is left")
         warnings.warn(told, stacklevel=level)

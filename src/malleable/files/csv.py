@@ -10,7 +10,7 @@ from typing import IO, Any, TextIO
 
 from malleable.domain import shown
 from malleable.files.bad_records import BadRecords
-from malleable.files.reading import DAMAGED, MAX_SIZE, Source, open_text
+from malleable.files.reading import DAMAGED
 
 __all__ = ["CsvRows", "csv_text", "formula_safe", "read_columns", "without_apostrophe"]
 
@@ -115,14 +115,14 @@ def _row(head: list[str], cells: list[str], parse: Callable[[str, str], Any]) ->
 
 
 def read_columns(
-    source: Source,
+    text: TextIO,
+    where: str,
     known: Sequence[str],
     needed: Sequence[str],
     parse: Callable[[str, str], Any],
     bad: BadRecords,
-    max_size: int | None = MAX_SIZE,
-) -> tuple[dict[str, list[Any]], str]:
-    """Columns of a CSV with a header, plain or gzip, and the name of the file.
+) -> dict[str, list[Any]]:
+    """Columns of a CSV with a header.
 
     ``parse(column, cell)`` makes a value of a cell; what it says in a ValueError follows the cell.
     Lines that cannot be read go to ``bad``, with what is wrong.
@@ -130,35 +130,30 @@ def read_columns(
     Raises
     ------
     ValueError
-        One line that names the file, the line (from 1) and the column.
-    OSError
-        The file cannot be opened.
+        One line that names the file ``where``, the line (from 1) and the column.
     """
-    with open_text(source, max_size) as (text, where):
-        rows = CsvRows(text, where)
-        head = [cell.strip() for cell in next(rows, [])]
-        for cell in head:
-            if cell not in known:
-                raise ValueError(
-                    f"{where}: unknown column {shown(cell)}, expected {', '.join(known)}"
-                )
-        for column in needed:
-            if column not in head:
-                raise ValueError(f"{where}: column {column!r} is missing")
-        if len(set(head)) < len(head):
-            raise ValueError(f"{where}: a column occurs twice")
-        columns: dict[str, list[Any]] = {cell: [] for cell in head}
-        try:
-            for cells in rows:
-                if not cells:
-                    continue
-                try:
-                    values = _row(head, cells, parse)
-                except ValueError as error:
-                    bad.add(f"line {rows.line}: {error}")
-                    continue
-                for column, value in zip(head, values, strict=True):
-                    columns[column].append(value)
-        except DAMAGED as error:
-            bad.add(f"after line {rows.line}: damaged or truncated gzip data ({error})")
-    return columns, where
+    rows = CsvRows(text, where)
+    head = [cell.strip() for cell in next(rows, [])]
+    for cell in head:
+        if cell not in known:
+            raise ValueError(f"{where}: unknown column {shown(cell)}, expected {', '.join(known)}")
+    for column in needed:
+        if column not in head:
+            raise ValueError(f"{where}: column {column!r} is missing")
+    if len(set(head)) < len(head):
+        raise ValueError(f"{where}: a column occurs twice")
+    columns: dict[str, list[Any]] = {cell: [] for cell in head}
+    try:
+        for cells in rows:
+            if not cells:
+                continue
+            try:
+                values = _row(head, cells, parse)
+            except ValueError as error:
+                bad.add(f"line {rows.line}: {error}")
+                continue
+            for column, value in zip(head, values, strict=True):
+                columns[column].append(value)
+    except DAMAGED as error:
+        bad.add(f"after line {rows.line}: damaged or truncated gzip data ({error})")
+    return columns

@@ -138,16 +138,21 @@ def _byte_reader(source: IO[str] | IO[bytes]) -> Callable[[int], bytes]:
 
 @contextmanager
 def telling_of(where: str) -> Iterator[None]:
-    """Put the name of a file, or of a place in it, before what a ValueError of the block says."""
+    """Put the name of a file, or of a place in it, before what a ValueError of the block says, once."""
     try:
         yield
+    except UnicodeError:
+        raise  # `open_bytes` has words for it
     except AdvisedError as error:
         told, *ways = error.args
         if told.startswith(where):
             raise
         raise type(error)(f"{where}: {one_line(told)}", *ways) from None
     except ValueError as error:
-        raise ValueError(f"{where}: {one_line(str(error))}") from None
+        told = str(error)
+        if told.startswith(where):
+            raise
+        raise ValueError(f"{where}: {one_line(told)}") from None
     except OverflowError:
         raise ValueError(f"{where}: a number in it is too large") from None
     except RecursionError:

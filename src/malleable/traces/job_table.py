@@ -20,6 +20,9 @@ from malleable.traces.arrow_columns import (
     is_frame,
     parquet_columns,
 )
+from malleable.traces.formats import Head, register
+from malleable.traces.tables import trace_of
+from malleable.traces.trace import Trace
 
 COLUMNS = (
     "name",
@@ -32,6 +35,7 @@ COLUMNS = (
     "sla",
     "user",
 )
+_NAME = "job table"
 _FLOATS = {"arrival": 0.0, "work": None, "weight": 1.0, "deadline": math.inf}
 _SLOTS = {"min_slots": 0, "max_slots": ALL_SLOTS}
 _TEXTS = ("name", "user")
@@ -225,14 +229,30 @@ def read_jobs(source: Source | Any, *, max_size: int | None = MAX_SIZE) -> Jobs:
     """
     if is_frame(source):
         return _build(frame_columns(source, "data frame"), "data frame")
-    columns: Sequence[tuple[str, Sequence[Any]]]
     with open_bytes(source, max_size) as (stream, where):
-        if stream.peek(4)[:4] == PARQUET_MAGIC:
-            columns = parquet_columns(stream, where, max_size)
-        else:
-            with as_text(stream, where) as text:
-                columns = _csv_columns(text, where)
-    return _build(columns, where)
+        return _jobs(stream, where, max_size)
+
+
+def _jobs(stream: Any, where: str, max_size: int | None) -> Jobs:
+    if stream.peek(4)[:4] == PARQUET_MAGIC:
+        return _build(parquet_columns(stream, where, max_size), where)
+    with as_text(stream, where) as text:
+        return _build(_csv_columns(text, where), where)
+
+
+def frame_trace(frame: Any) -> Trace:
+    """The trace of a data frame."""
+    return trace_of(read_jobs(frame), format=_NAME, where="data frame")
+
+
+def _looks(head: Head) -> bool:
+    # A header with a misspelt column is still a header: the reader says which column it is.
+    return head.data.startswith(PARQUET_MAGIC) or any(
+        cell in COLUMNS or nearest_column(cell) for cell in head.cells
+    )
+
+
+register(_NAME, _looks, lambda file: trace_of(_jobs(file.stream, file.where, file.max_size)))
 
 
 def _writable(values: Sequence[str], field: str) -> Sequence[str]:
