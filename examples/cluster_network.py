@@ -11,7 +11,7 @@ for oversubscribed in (1, 8, 32):
     )
     for delay in (0, 5):
         result = mb.simulate(
-            jobs, "cluster", "fair", cluster=cluster, rng=7, replicas=3, delay=delay
+            jobs, "fair", cluster=cluster, rng=7, replicas=3, delay=delay
         )
         summary = result.summary["fair"]
         print(

@@ -94,7 +94,7 @@ MAKERS = {
     mb.AdaptiveMatching: lambda x: adaptive(int(x)).matching(),
     mb.ClassMatching: lambda x: mb.match_classes([1.0, x], [[1.0, 2.0], [3.0, 1.0]]),
     mb.SimulationResult: lambda x: mb.simulate(
-        cluster_jobs(x), "cluster", ["fair", "fifo"], cluster=cluster(), trace=True
+        cluster_jobs(x), ["fair", "fifo"], cluster=cluster(), trace=True
     ),
     Allocation: lambda x: resource_allocation(mb.Jobs([x, 3.0]), 3),
     FlowChains: lambda x: flow_chains(flows(x), 3),
@@ -105,7 +105,7 @@ MAKERS = {
     ),
     Objective: lambda x: parse_objective(["sum:tardy", "sum:sla", "max:sla"][int(x) - 2]),
     Replications: lambda x: replicate(
-        lambda seed: cluster_jobs(x), [1, 2], ["fair"], model="cluster", cluster=cluster()
+        lambda seed: cluster_jobs(x), [1, 2], ["fair"], cluster=cluster()
     ),
     HardBatch: lambda x: theorem1_jobs([1, int(x)], [int(x), 1], [int(x) + 1] * 2),
 }

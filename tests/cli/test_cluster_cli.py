@@ -36,8 +36,7 @@ def test_table_json_records_and_plot(capsys):
     assert "hesrpt" in out
     assert "flex: mean response" in out
     found = mb.simulate(
-        mb.read_cluster_jobs("jobs.csv"),
-        "cluster",
+        mb.read("jobs.csv").tasks(),
         ["flex", "fair", "fifo", "hesrpt"],
         cluster=mb.read_cluster("cluster.toml"),
         rng=0,

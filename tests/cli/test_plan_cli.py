@@ -98,7 +98,7 @@ def test_a_simulated_snapshot(policy, tmp_path, capsys):
     path.write_text(SWIM)
     command = ("plan", path, "--slots", 2, "--at", 50, "--objective", "sum:stretch")
     done = call(capsys, *command, "--snapshot", policy, "--json", "-")
-    jobs = snapshot(mb.read_workload(path), 2, 50, policy, "sum:stretch")
+    jobs = snapshot(mb.read(path).jobs(), 2, 50, policy, "sum:stretch")
     assert 0 < jobs.work[0] < jobs.size[0]
     assert done.stderr == (
         f"malleable: snapshot at 50 s: of 3 jobs that had arrived {len(jobs)} are there, with the work"

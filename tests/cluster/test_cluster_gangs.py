@@ -11,7 +11,7 @@ from tests.cluster.cluster_runs import AllOnNodeZero, Oldest
 
 def run(jobs, policy="fifo", nodes=({"map_slots": 1, "count": 2},), **options):
     options = {"epoch": 0, "rng": 1, "gang": True, **options}
-    return mb.simulate(jobs, "cluster", policy, cluster=mb.Cluster(list(nodes)), **options)
+    return mb.simulate(jobs, policy, cluster=mb.Cluster(list(nodes)), **options)
 
 
 def starts(*arguments, **options):
@@ -140,7 +140,7 @@ def test_gangs_keep_their_size_everywhere(data):
     }
     cluster = mb.Cluster([{**kind, "count": nodes}], changes=changes if lost else ())
     result = mb.simulate(
-        jobs, "cluster", policy, cluster=cluster, rng=1, gang=True, trace=True, **options
+        jobs, policy, cluster=cluster, rng=1, gang=True, trace=True, **options
     )
     (summary,), (trace,) = result.summary.values(), result.trace.values()
     assert summary["jobs"] == count

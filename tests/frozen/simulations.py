@@ -41,13 +41,13 @@ def tandem():
         {"k": 3, **bounce},
         {"k": 3, "map_capacity": 0.7, "shuffle_capacity": 1.2, "horizon": 40.0},
     ]
-    jobs = mb.read_map_shuffle_jobs(INSTANCES / "map-shuffle.csv")
+    jobs = mb.read(INSTANCES / "map-shuffle.csv").map_shuffle()
     return _all(jobs, "tandem", SIMULATED_POLICIES, settings)
 
 
 def batch():
     """Jobs of the tandem queue that arrive together."""
-    jobs = mb.read_map_shuffle_jobs(INSTANCES / "map-shuffle-batch.csv")
+    jobs = mb.read(INSTANCES / "map-shuffle-batch.csv").map_shuffle()
     settings = [{"k": 3, "effort": 200}, {"k": 3, "effort": 0, "overlap": False}]
     return _all(jobs, "tandem", (*SIMULATED_POLICIES, *BATCH_POLICIES), settings)
 
@@ -61,7 +61,7 @@ def slotted():
         {"machines": 5, "estimates": "column", "underestimates": "bounce", "preemptive": False},
         {"machines": 5, "horizon": 60},
     ]
-    jobs = mb.read_map_reduce_jobs(INSTANCES / "map-reduce.csv")
+    jobs = mb.read(INSTANCES / "map-reduce.csv").map_reduce()
     return _all(jobs, "slotted", SLOTTED_POLICIES, settings)
 
 
@@ -73,7 +73,7 @@ _LIBM = ("hesrpt", "adaptive", "adaptive-literal")
 
 
 def _jobs():
-    return mb.read_cluster_jobs(INSTANCES / "cluster.csv")
+    return mb.read(INSTANCES / "cluster.csv").tasks()
 
 
 _SURE = [policy for policy in mb.CLUSTER_POLICIES if policy not in (*_LIBM, "flowflex")]
@@ -114,7 +114,7 @@ def gangs():
 
 def cluster_flows():
     """Flows on generic slots."""
-    jobs = mb.read_cluster_flows(INSTANCES / "cluster-flows.json", task_seconds=4.0)
+    jobs = mb.read(INSTANCES / "cluster-flows.json").tasks(task_seconds=4.0)
     each = [{**_ALIKE, "objective": objective} for objective in OBJECTIVES]
     return _all(jobs, "cluster", _SURE, [_ALIKE]) + _all(jobs, "cluster", ["flowflex"], each)
 

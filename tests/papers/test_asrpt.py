@@ -24,7 +24,6 @@ def test_ratios_are_those_of_simulations():
         for seed in (40, 41, 42):
             result = mb.simulate(
                 section7("uniform-small", rng=seed),
-                "slotted",
                 curve.policy,
                 preemptive=curve.scenario == "preemptive",
             )
@@ -55,7 +54,7 @@ def test_convergence_is_a_mean_of_series(monkeypatch):
     series = []
     for seed in (7, 8):
         jobs = section7("uniform-small", slots=400, rng=seed)
-        result = mb.simulate(jobs, "slotted", "lrpt")
+        result = mb.simulate(jobs, "lrpt")
         series.append(slotted.efficiency_over_time(result, jobs, 100, slots=400)["lrpt"])
     found = next(c for c in curves if (c.policy, c.scenario) == ("lrpt", "preemptive"))
     assert len(found.ratio) == 2
@@ -69,7 +68,7 @@ def test_convergence_is_a_mean_of_series(monkeypatch):
 
 def test_distribution_counts_jobs():
     curves = run_curves("asrpt-fig12", 1, seed=3)
-    result = mb.simulate(section7("uniform-large", rng=3), "slotted", "fair", preemptive=False)
+    result = mb.simulate(section7("uniform-large", rng=3), "fair", preemptive=False)
     flows = result.records["turnaround_time"]
     found = next(c for c in curves if (c.policy, c.scenario) == ("fair", "non-preemptive"))
     places, share = found.drawn("distribution")
@@ -119,7 +118,7 @@ def test_interrupted_figures_keep_what_is_finished():
 def test_curves_of_a_simulation(tmp_path):
     pytest.importorskip("matplotlib")
     jobs = section7("uniform-small", slots=40, rng=1)
-    result = mb.simulate(jobs, "slotted", ["asrpt", "fifo"])
+    result = mb.simulate(jobs, ["asrpt", "fifo"])
     paths = [tmp_path / name for name in ("slowdown.png", "ratio.png", "cdf.png")]
     draw_slowdown_by_work(result, paths[0])
     draw_ratio_over_time(result, jobs, 100, paths[1])
@@ -131,4 +130,4 @@ def test_curves_of_a_simulation(tmp_path):
     count, mean = result.slowdown["fifo"]
     assert shown[:, 1].tolist() == mean[count > 0].tolist()
     with pytest.raises(ValueError, match="no job has finished"):
-        draw_slowdown_by_work(mb.simulate(mb.MapReduceJobs([], []), "slotted", "fifo"))
+        draw_slowdown_by_work(mb.simulate(mb.MapReduceJobs([], []), "fifo"))

@@ -63,23 +63,23 @@ def test_wrong_columns(columns, message):
 
 
 def test_read():
-    jobs = mb.read_map_reduce_jobs(io.StringIO(TABLE))
+    jobs = mb.read(io.StringIO(TABLE)).map_reduce()
     same(
         jobs,
         mb.MapReduceJobs([2, 0, 5], [[4, 1], [], [7]], arrival=[3, 1, 2], name=["a", "b", "c"]),
     )
     packed = io.BytesIO(gzip.compress(TABLE.encode()))
-    same(mb.read_map_reduce_jobs(packed), jobs)
-    assert mb.read_map_reduce_jobs(io.StringIO("map,reduce\n1,2\n")).arrival.tolist() == [1]
+    same(mb.read(packed).map_reduce(), jobs)
+    assert mb.read(io.StringIO("map,reduce\n1,2\n")).map_reduce().arrival.tolist() == [1]
 
 
 def test_estimates_of_a_table(tmp_path):
     text = "map,reduce,reduce_estimate\n1,2;3,7.5\n2,,0\n"
-    jobs = mb.read_map_reduce_jobs(io.StringIO(text))
+    jobs = mb.read(io.StringIO(text)).map_reduce()
     assert jobs.reduce_estimate.tolist() == [7.5, 0.0]
     assert jobs.take([1]).reduce_estimate.tolist() == [0.0]
     mb.write_map_reduce_jobs(jobs, tmp_path / "t.csv")
-    again = mb.read_map_reduce_jobs(tmp_path / "t.csv")
+    again = mb.read(tmp_path / "t.csv").map_reduce()
     same(again, jobs)
     assert again.reduce_estimate.tolist() == [7.5, 0.0]
     with pytest.raises(ValueError, match=r"reduce_estimate\[1\] = -2"):
@@ -101,7 +101,7 @@ def test_estimates_of_a_table(tmp_path):
 )
 def test_wrong_files(text, message):
     with pytest.raises(ValueError, match=message):
-        mb.read_map_reduce_jobs(io.StringIO(text))
+        mb.read(io.StringIO(text)).map_reduce()
 
 
 @given(
@@ -118,7 +118,7 @@ def test_written_and_read(tmp_path_factory, rows):
         [m for _, m, _ in rows], [r for _, _, r in rows], arrival=[a for a, _, _ in rows]
     )
     mb.write_map_reduce_jobs(jobs, path)
-    same(mb.read_map_reduce_jobs(path), jobs)
+    same(mb.read(path).map_reduce(), jobs)
     with pytest.raises(FileExistsError):
         mb.write_map_reduce_jobs(jobs, path, force=False)
     mb.write_map_reduce_jobs(jobs, path)
@@ -229,7 +229,7 @@ SWIM = (
 
 
 def test_swim():
-    jobs = mb.read_map_reduce_swim(io.StringIO(SWIM))
+    jobs = mb.read(io.StringIO(SWIM)).map_reduce()
     # Slots of 20 s; a reduce task of 10^9 bytes takes 300 s = 15 slots, half of one 8.
     same(
         jobs,
@@ -240,14 +240,12 @@ def test_swim():
             name=["j0", "j1", "j2", "j3"],
         ),
     )
-    coarse = mb.read_map_reduce_swim(
-        io.StringIO(SWIM), slot_seconds=60, block_bytes=MIB, reduce_bytes=5e8, reduce_seconds=60
-    )
+    coarse = mb.read(io.StringIO(SWIM)).map_reduce(slot=60, block_bytes=MIB, reduce_bytes=5e8, reduce_seconds=60)
     assert coarse.map.tolist() == [130, 64, 0, 1]
     assert coarse.reduce == [[1] * 5, [], [], [1]]
     assert coarse.arrival.tolist() == [1, 1, 1, 2]
     with pytest.raises(ValueError, match="slot_seconds"):
-        mb.read_map_reduce_swim(io.StringIO(SWIM), slot_seconds=0)
+        mb.read(io.StringIO(SWIM)).map_reduce(slot=0)
 
 
 def rumen(name, submit, maps, reduces):
@@ -286,11 +284,11 @@ def test_rumen():
     text += rumen("early", 100, [(100, 110), (100, 130)], [(130, 131), (130, 170)])
     # The mean map task takes (10 + 30 + 20 + 20) / 4 = 20 s.
     expected = mb.MapReduceJobs([2, 2], [[1, 2], [4]], arrival=[1, 2], name=["early", "late"])
-    same(mb.read_map_reduce_rumen(io.StringIO(text)), expected)
-    ten = mb.read_map_reduce_rumen(io.StringIO(text), slot_seconds=10)
+    same(mb.read(io.StringIO(text)).map_reduce(), expected)
+    ten = mb.read(io.StringIO(text)).map_reduce(slot=10)
     assert (ten.reduce, ten.arrival.tolist()) == ([[1, 4], [7]], [1, 4])
     with pytest.raises(ValueError, match="say slot_seconds"):
-        mb.read_map_reduce_rumen(io.StringIO(rumen("none", 0, [], [(1, 2)])))
+        mb.read(io.StringIO(rumen("none", 0, [], [(1, 2)]))).map_reduce()
 
 
 GOOGLE = (
@@ -300,9 +298,7 @@ GOOGLE = (
 
 
 def test_google2011():
-    jobs = mb.read_map_reduce_google2011(
-        io.StringIO(GOOGLE), slot_seconds=30.0, map_units=10.0, reduce_units=8.0, tasks=5
-    )
+    jobs = mb.read(io.StringIO(GOOGLE)).map_reduce(slot=30.0, map_units=10.0, reduce_units=8.0, tasks=5)
     # Means 2 and 2: map 0.5 and 1.5 times 10, reduce 1.5 and 0.5 times 8, split evenly.
     same(
         jobs,
@@ -319,6 +315,6 @@ def test_real_traces():
     ):
         jobs = read(path)
         machines = max(1, int((jobs.map.sum() + jobs.task.sum()) / (0.8 * jobs.arrival.max())))
-        summary = mb.simulate(jobs, "slotted", "unlock", machines=machines).summary["unlock"]
+        summary = mb.simulate(jobs, "unlock", machines=machines).summary["unlock"]
         assert summary["jobs"] == len(jobs) > 20
         assert summary["mean_response"] >= summary["tight_bound"] >= summary["lower_bound"] > 0

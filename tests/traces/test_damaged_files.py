@@ -139,9 +139,9 @@ READERS: dict[str, tuple[str, list[Reader]]] = {
     "flows": (FLOWS, [mb.read_flows, w.read_cluster_workload]),
     "alibaba": (ALIBABA, [mb.read_flows, w.read_cluster_workload]),
     "workflow": (WORKFLOW, [mb.read_flows, w.read_cluster_workload]),
-    "tpch": (TPCH, [lambda source, **o: w.read_tpch(source, io.StringIO(GRAPHS), **o)]),
-    "graphs": (GRAPHS, [lambda source, **o: w.read_tpch(io.StringIO(TPCH), source, **o)]),
-    "cluster": (CLUSTER, [lambda source, errors: mb.read_cluster(source)]),
+    "tpch": (TPCH, [lambda source, **o: mb.read(source, graphs=io.StringIO(GRAPHS)).flows(**o)]),
+    "graphs": (GRAPHS, [lambda source, **o: mb.read(io.StringIO(TPCH), graphs=source).flows(**o)]),
+    "cluster": (CLUSTER, [lambda source, errors: w.read_cluster(source)]),
 }
 NASTY = (
     "1e999", "-1", "1" + "0" * 400, "9" * 5000, "1e300", "1e18", "NaN", "Infinity", "null", "true",

@@ -46,9 +46,9 @@ def test_text_formats(text: str, work: list[float], packed: bool, tmp_path: Path
     data = text.encode()
     path.write_bytes(gzip.compress(data) if packed else data)
     for source in (path, io.BytesIO(path.read_bytes())):
-        assert read_workload(source).work.tolist() == work
+        assert mb.read(source).jobs().work.tolist() == work
     if not packed:
-        assert read_workload(io.StringIO(text)).work.tolist() == work
+        assert mb.read(io.StringIO(text)).jobs().work.tolist() == work
 
 
 @pytest.mark.parametrize(
@@ -76,27 +76,27 @@ def test_parquet_and_frames(tmp_path: Path) -> None:
     (tmp_path / "y").write_bytes(gzip.compress((tmp_path / "x").read_bytes()))
     for source in (frame, tmp_path / "x", tmp_path / "y"):
         assert workload_format(source) == "job table"
-        assert read_workload(source, phase="reduce").work.tolist() == [5, 6]
-        assert read_workload(source, at=3).work.tolist() == [5]
+        assert mb.read(source).jobs(phase="reduce").work.tolist() == [5, 6]
+        assert mb.read(source).jobs(at=3).work.tolist() == [5]
 
 
 def test_phase_snapshot_and_options_reach_the_reader() -> None:
-    assert read_workload(io.StringIO(SWIM), phase="reduce").work.tolist() == [0, 300]
-    assert read_workload(io.StringIO(SWIM), task_seconds=7).work.tolist() == [7, 0]
-    assert read_workload(io.StringIO(SWIM), keep_zero=False).name == ("j0",)
-    assert read_workload(io.StringIO(SWIM), at=8.9).name == ("j0",)
-    assert read_workload(io.StringIO(TABLE), at=9).work.tolist() == [5, 6]
-    assert read_workload(io.StringIO(RUMEN), at=4).work.tolist() == [2]
+    assert mb.read(io.StringIO(SWIM)).jobs(phase="reduce").work.tolist() == [0, 300]
+    assert mb.read(io.StringIO(SWIM)).jobs(task_seconds=7).work.tolist() == [7, 0]
+    assert mb.read(io.StringIO(SWIM)).jobs(keep_zero=False).name == ("j0",)
+    assert mb.read(io.StringIO(SWIM)).jobs(at=8.9).name == ("j0",)
+    assert mb.read(io.StringIO(TABLE)).jobs(at=9).work.tolist() == [5, 6]
+    assert mb.read(io.StringIO(RUMEN)).jobs(at=4).work.tolist() == [2]
     with pytest.raises(ValueError, match="option 'task_seconds' does not apply to a job table"):
-        read_workload(io.StringIO(TABLE), task_seconds=7)
+        mb.read(io.StringIO(TABLE)).jobs(task_seconds=7)
     with pytest.raises(ValueError, match="option 'reduce_from' does not apply to a SWIM trace"):
-        read_workload(io.StringIO(SWIM), reduce_from="startTime")
+        mb.read(io.StringIO(SWIM)).jobs(reduce_from="startTime")
     with pytest.warns(UserWarning, match=r"1 of 3 jobs malformed: line 3: 1 tab-separated"):
-        assert len(read_workload(io.StringIO(SWIM + "j2\n"), errors="skip")) == 2
+        assert len(mb.read(io.StringIO(SWIM + "j2\n"), skip_bad=True).jobs()) == 2
     with pytest.raises(ValueError, match="errors = 'ignore'"):
-        read_workload(io.StringIO(TABLE), errors="ignore")
+        mb.read(io.StringIO(TABLE), skip_bad="ignore").jobs()
     with pytest.raises(ValueError, match="phase = 'shuffle'"):
-        read_workload(io.StringIO(SWIM), phase="shuffle")
+        mb.read(io.StringIO(SWIM)).jobs(phase="shuffle")
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_what_cannot_be_read(data: bytes, problem: str, tmp_path: Path) -> None:
     path = tmp_path / "workload"
     path.write_bytes(data)
     with pytest.raises(ValueError, match=problem) as caught:
-        read_workload(path)
+        mb.read(path).jobs()
     assert str(caught.value).startswith(f"{path}: ")
     assert "\n" not in str(caught.value)
 
@@ -141,7 +141,7 @@ def test_any_bytes_give_jobs_or_one_line(junk: bytes, good: bytes, place: int) -
         pytest.importorskip("pyarrow")
     for data in (junk, good[:place] + junk + good[place:]):
         try:
-            read_workload(io.BytesIO(data))
+            mb.read(io.BytesIO(data)).jobs()
         except ValueError as error:
             assert str(error).startswith("<input>: ")
             assert "\n" not in str(error)
@@ -149,10 +149,10 @@ def test_any_bytes_give_jobs_or_one_line(junk: bytes, good: bytes, place: int) -
 
 def test_missing_file_and_wrong_type() -> None:
     with pytest.raises(FileNotFoundError):
-        read_workload("no/such/file")
+        mb.read("no/such/file").jobs()
     wrong: Any = 7
     with pytest.raises(TypeError, match="a path or a file object, got int"):
-        read_workload(wrong)
+        mb.read(wrong).jobs()
 
 
 def test_every_public_name_is_there() -> None:
@@ -170,10 +170,10 @@ def test_every_public_name_is_there() -> None:
     ],
 )
 def test_real_traces(name: str, count: int) -> None:
-    assert len(read_workload(trace_file(name))) == count
+    assert len(mb.read(trace_file(name)).jobs()) == count
 
 
 @pytest.mark.parametrize("name", ["yahoo-hawk/YH1_sub.tr.gz", "google2011/jobs_dev.csv.gz"])
 def test_real_files_of_other_kinds(name: str) -> None:
     with pytest.raises(ValueError, match=r"unknown (format|column)"):
-        read_workload(trace_file(name))
+        mb.read(trace_file(name)).jobs()

@@ -39,7 +39,7 @@ FORMULAS = [
 
 def sized(reader, source, size):
     if reader.__name__ == "<lambda>":
-        return w.read_tpch(source, io.StringIO(GRAPHS), max_size=size)
+        return mb.read(source, graphs=io.StringIO(GRAPHS), max_size=size).flows()
     return reader(source, max_size=size)
 
 
@@ -130,7 +130,7 @@ DEEP = 100_000
         (w.read_wfformat, '{"workflow": ' * DEEP),
         (w.read_alibaba, '{"job": "j", "tasks": ' + "[" * DEEP),
         (
-            lambda source: w.read_tpch(source, io.StringIO(GRAPHS)),
+            lambda source: mb.read(source, graphs=io.StringIO(GRAPHS)).flows(),
             '{"tpch_q1_50g_maxCores_50": ' * DEEP,
         ),
         (mb.read_rumen, '{"jobID": ' + "[" * DEEP),
@@ -193,11 +193,11 @@ def test_counts_that_nothing_backs():
             reader(io.StringIO(json.dumps(record)))
     table = "maps,map_seconds\n2,1;2\n2000000000,5\n"
     with pytest.raises(ValueError, match="2,000,000,002 map tasks; where some have times"):
-        w.read_cluster_jobs(io.StringIO(table))
+        mb.read(io.StringIO(table)).tasks()
     with pytest.raises(
         ValueError, match=r"maps = '1e10': must be a whole number up to 2,147,483,648"
     ):
-        w.read_cluster_jobs(io.StringIO("maps,map_seconds\n1e10,5\n"))
+        mb.read(io.StringIO("maps,map_seconds\n1e10,5\n")).tasks()
     nodes = "[[node]]\nslots = 1\ncount = 1048576\n" * 2
     with pytest.raises(ValueError, match=r"node\[1\]\.count = 1048576: more than 1,048,576 nodes"):
         mb.read_cluster(io.StringIO(nodes))
@@ -253,13 +253,13 @@ def test_every_csv_that_we_write_is_safe_and_read_back(tmp_path):
     mb.write_map_reduce_jobs(slotted, path)
     with path.open(newline="") as stream:
         harmless(stream.read())
-    assert mb.read_map_reduce_jobs(path).name == tuple(names)
+    assert mb.read(path).map_reduce().name == tuple(names)
 
     table = csv_text({"name": names, "map": [1] * count, "shuffle": [1] * count})
-    assert w.read_map_shuffle_jobs(io.StringIO(table, newline="")).name == tuple(names)
+    assert mb.read(io.StringIO(table, newline="")).map_shuffle().name == tuple(names)
     columns = dict.fromkeys(("name", "user", "program"), names)
     table = csv_text({**columns, "maps": [1] * count, "map_seconds": [1] * count})
-    cluster = w.read_cluster_jobs(io.StringIO(table, newline=""))
+    cluster = mb.read(io.StringIO(table, newline="")).tasks()
     assert cluster.name == cluster.user == cluster.program == tuple(names)
 
     from malleable.view.flow_views import flow_pieces_csv
@@ -271,8 +271,8 @@ def test_every_csv_that_we_write_is_safe_and_read_back(tmp_path):
     tandem = mb.MapShuffleJobs([1.0] * count, [1.0] * count, name=names)
     results = (
         mb.simulate(tandem, policy="fcfs"),
-        mb.simulate(slotted, "slotted", "fifo"),
-        mb.simulate(cluster, "cluster", "fair", cluster={"node": [{"slots": 3}]}, trace=True),
+        mb.simulate(slotted, "fifo"),
+        mb.simulate(cluster, "fair", cluster={"node": [{"slots": 3}]}, trace=True),
     )
     for k, result in enumerate(results):
         path = tmp_path / f"r{k}.csv"

@@ -80,7 +80,7 @@ def text(jobs: list[Any], indent: int | None = 2) -> str:
 
 
 def read(jobs: list[Any], **options: Any) -> Any:
-    return read_rumen(io.StringIO(text(jobs)), **options)
+    return mb.read(io.StringIO(text(jobs))).jobs(**options)
 
 
 def test_map_phase_sorted_by_arrival() -> None:
@@ -107,7 +107,7 @@ def test_reduce_phase(first: str | None, work: float) -> None:
 @pytest.mark.parametrize("between", ["", "\n", " \r\n\t\n"])
 def test_objects_one_after_another(indent: int | None, between: str) -> None:
     data = between + between.join(json.dumps(r, indent=indent) for r in two_jobs()) + between
-    jobs = read_rumen(io.BytesIO(gzip.compress(data.encode())))
+    jobs = mb.read(io.BytesIO(gzip.compress(data.encode()))).jobs()
     assert jobs.work.tolist() == [21, 10]
 
 
@@ -244,11 +244,11 @@ def test_malformed_job_is_named_or_skipped(case: str, tmp_path: Path) -> None:
     path = tmp_path / "trace.json"
     path.write_text(text(records))
     with pytest.raises(ValueError, match=problem) as caught:
-        read_rumen(path)
+        mb.read(path).jobs()
     assert str(caught.value).startswith(f"{path}: ")
     assert "\n" not in str(caught.value)
     with pytest.warns(UserWarning, match=f"1 of 2 jobs malformed: {problem}"):
-        assert read_rumen(path, errors="skip").name == ("early",)
+        assert mb.read(path, skip_bad=True).jobs().name == ("early",)
 
 
 @pytest.mark.parametrize(
@@ -271,7 +271,7 @@ def test_broken_files(data: str, problem: str, tmp_path: Path) -> None:
     path = tmp_path / "trace.json"
     path.write_text(data)
     with pytest.raises(ValueError, match=problem) as caught:
-        read_rumen(path, errors="skip")
+        mb.read(path, skip_bad=True).jobs()
     assert str(caught.value).startswith(f"{path}: ")
     assert "\n" not in str(caught.value)
 
@@ -313,7 +313,7 @@ def test_snapshot_agrees_with_counting_seconds(rows: list[Any], at: int) -> None
 @pytest.mark.parametrize("name", TRACES)
 def test_hadoop_traces(name: str) -> None:
     path = trace_file("hadoop-rumen", name)
-    maps, reduces = read_rumen(path), read_rumen(path, phase="reduce")
+    maps, reduces = mb.read(path).jobs(), mb.read(path).jobs(phase="reduce")
     count, map_only = TRACES[name]
     assert len(maps) == len(reduces) == count
     assert maps.name == reduces.name
@@ -321,13 +321,13 @@ def test_hadoop_traces(name: str) -> None:
     assert (maps.work > 0).all()
     assert maps.arrival[0] == 0
     assert (np.diff(maps.arrival) >= 0).all()
-    whole = read_rumen(path, phase="reduce", reduce_from="startTime").work
-    step = read_rumen(path, phase="reduce", reduce_from="sortFinished").work
+    whole = mb.read(path).jobs(phase="reduce", reduce_from="startTime").work
+    step = mb.read(path).jobs(phase="reduce", reduce_from="sortFinished").work
     assert (whole >= reduces.work).all()
     assert (reduces.work >= step).all()
     last: dict[str, float] = dict(zip(maps.name, maps.work.tolist(), strict=True))
     for at in np.linspace(0, 2 * maps.arrival[-1], 9).tolist():
-        jobs = read_rumen(path, at=at)
+        jobs = mb.read(path).jobs(at=at)
         assert (jobs.arrival <= at).all()
         for row, work in zip(jobs.name, jobs.work.tolist(), strict=True):
             assert work <= last[row] * (1 + 1e-12)
@@ -337,7 +337,7 @@ def test_hadoop_traces(name: str) -> None:
 def test_gold_folded_trace_is_malformed() -> None:
     path = trace_file("hadoop-rumen", "goldFoldedTrace.json.gz")
     with pytest.raises(ValueError, match=r"job job_\w+, task task_\w+: negative duration"):
-        read_rumen(path)
-    maps, reduces = (read_rumen(path, phase=p, errors="skip") for p in ("map", "reduce"))
+        mb.read(path).jobs()
+    maps, reduces = (mb.read(path, skip_bad=True).jobs(phase=p) for p in ("map", "reduce"))
     assert maps.name == reduces.name
     assert len(maps) == 73

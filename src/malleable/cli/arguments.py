@@ -84,7 +84,7 @@ def _plan(parser: argparse.ArgumentParser) -> None:
     add(
         "file",
         metavar="FILE",
-        help="job table, flows, SWIM or Rumen trace, plain or .gz (-: stdin)",
+        help="job table, flows or trace, plain or .gz (-: stdin)",
     )
     add("--slots", type=int, metavar="N", help="capacity (flows: default as their file says)")
     add("--objective", default="sum:response", help="{sum,max}:KIND (default: %(default)s)")
@@ -115,8 +115,8 @@ def _plan(parser: argparse.ArgumentParser) -> None:
         choices=(RECORDED, *POLICIES),
         default=RECORDED,
         metavar="HOW",
-        help="what is left of the jobs then. recorded (default): as FILE says; only Rumen traces know"
-        " what had been done, of others it is every job that has arrived, with all of its work."
+        help="what is left of the jobs then. recorded (default): as FILE says; a trace that does"
+        " not know what had been done gives every job that has arrived, with all of its work."
         f" {', '.join(POLICIES)}: as that policy leaves it, simulated on --slots until then",
     )
     _phase(parser)
@@ -142,11 +142,6 @@ def _simulate(parser: argparse.ArgumentParser) -> None:
     )
     add = parser.add_argument
     add("file", nargs="?", metavar="FILE", help="jobs (-: standard input)")
-    add(
-        "--format",
-        choices=simulate_command.FORMATS,
-        help="of FILE (default: table; cluster: by its content)",
-    )
     add(
         "--generate",
         type=int,
@@ -202,7 +197,13 @@ def _cluster(group: argparse._ArgumentGroup) -> None:
     add("--cluster", metavar="FILE", help="its nodes (TOML; or give --load)")
     add("--objective", help="of flex (default: sum:response)")
     add("--set", action="append", default=[], metavar="NAME=VALUE", help="any other option")
-    add("--read", action="append", default=[], metavar="NAME=VALUE", help="an option of the reader")
+    add(
+        "--read",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="an option of the trace",
+    )
     add("--graphs", metavar="FILE", help="tpch: query graphs (default: queries.yaml beside FILE)")
     add("--replications", type=int, default=1, metavar="N", help="seeds, with intervals")
     add("--grid", action="store_true", help="speed-ups p 1, .8, .5 x size errors sigma 0, .2, 1")
@@ -259,7 +260,7 @@ def _demo(parser: argparse.ArgumentParser) -> None:
         "of an epoch; a picture of the packings."
     )
     add = parser.add_argument
-    add("--trace", metavar="PATH", help="job table, SWIM or Rumen trace (empty: none)")
+    add("--trace", metavar="PATH", help="job table or trace (empty: none)")
     add("--at", type=float, metavar="SECONDS", help="time of the trace's snapshot")
     _phase(parser)
     _reading(parser)

@@ -9,14 +9,13 @@ from itertools import product
 from typing import Any
 
 from malleable.cli.outputs import Outputs, ended
-from malleable.cli.terminal import progress_bar, reading, rereadable, warnings_as_notes
+from malleable.cli.terminal import progress_bar, trace_of, warnings_as_notes
 from malleable.cli.workers import workers
 from malleable.cluster.nodes import read_cluster
 from malleable.cluster.table import ClusterJobs
 from malleable.replications import Replications, replicate
 from malleable.simulation import simulate
-from malleable.traces import read_cluster_workload
-from malleable.traces.cluster_traces import detected_format, reading_options
+from malleable.traces.formats import reading_options
 from malleable.view.cluster_grid import (
     GRID_ERRORS,
     GRID_SPEEDUPS,
@@ -52,23 +51,20 @@ def _jobs(arguments: argparse.Namespace) -> tuple[ClusterJobs, str]:
     """The jobs, and how they were read: the format and all options of its reader."""
     if arguments.file is None:
         raise ValueError("FILE is needed: a trace or a table of cluster jobs")
-    source = rereadable(arguments.file, arguments.max_size)
-    kind = arguments.format or detected_format(source)
     given = dict(option(text, "read") for text in arguments.read)
     if arguments.graphs is not None:
         given["graphs"] = arguments.graphs
+    own = {name: given.pop(name) for name in reading_options() & given.keys()}
+    trace = trace_of(arguments.file, arguments, **own)
     with warnings_as_notes():
-        jobs = read_cluster_workload(source, kind, **reading(arguments), **given)
-    stated = {
-        name: value
-        for name, value in {**reading_options(kind), **given}.items()
-        if value is not None
-    }
+        jobs = trace.tasks(**given)
+    stated = {**trace.options} | trace.assumptions("tasks") | given
     shown = ", ".join(
-        f"{name} = {value}" if isinstance(value, str) else f"{name} = {value:g}"
+        f"{name} = {value:g}" if isinstance(value, (int, float)) else f"{name} = {value}"
         for name, value in stated.items()
+        if value is not None
     )
-    return jobs, f"{jobs!r}, read as {kind}" + (f" with {shown}" if shown else "")
+    return jobs, f"{jobs!r}, read as {trace.format}" + (f" with {shown}" if shown else "")
 
 
 def _same(jobs: ClusterJobs, seed: int) -> ClusterJobs:
@@ -151,7 +147,6 @@ def simulate_cluster(arguments: argparse.Namespace) -> int:
     with progress_bar("jobs") as advance:
         result = simulate(
             jobs,
-            "cluster",
             names,
             rng=arguments.seed,
             estimates=estimates,
@@ -193,7 +188,6 @@ def _several(
                 seeds,
                 names,
                 executor=executor,
-                model="cluster",
                 estimates=estimates if grid is None else point.sigma,
                 progress=lambda finished, total: advance("replications", total * len(points)),
                 **own,

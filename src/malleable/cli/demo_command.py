@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from malleable.cli.snapshot import read_snapshot
-from malleable.cli.terminal import note, progress_bar, reading, show, warnings_as_notes
+from malleable.cli.snapshot import take_snapshot
+from malleable.cli.terminal import note, progress_bar, show, trace_of
 from malleable.files.writing import check_targets, write_file
 from malleable.jobs.generate import section41
 from malleable.jobs.plan import plan
@@ -123,14 +123,12 @@ def _generated(seed: int) -> _Workload:
 
 
 def _trace(arguments: argparse.Namespace) -> _Workload:
-    with warnings_as_notes():
-        jobs, now, told = read_snapshot(
-            arguments.trace,
-            phase=arguments.phase,
-            at=arguments.at,
-            most=_MOST_JOBS,
-            **reading(arguments),
-        )
+    jobs, now, told = take_snapshot(
+        trace_of(arguments.trace, arguments),
+        phase=arguments.phase,
+        at=arguments.at,
+        most=_MOST_JOBS,
+    )
     slots = arguments.slots
     if slots is None:
         # As many as could have done the work while it arrived: a cluster at its limit.

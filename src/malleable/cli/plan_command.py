@@ -9,20 +9,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from malleable.cli.flow_command import holds_flows, plan_flow_file
-from malleable.cli.snapshot import read_snapshot
+from malleable.cli.flow_command import plan_flow_file
+from malleable.cli.snapshot import take_snapshot
 from malleable.cli.terminal import (
-    busy,
     interruptible,
     note,
-    reading,
-    rereadable,
     show,
-    warnings_as_notes,
+    trace_of,
 )
 from malleable.files.writing import check_targets, write_file
 from malleable.flows.plan import FlowPlan
 from malleable.jobs.plan import DEFAULT_EFFORT, POLICIES, Plan, default_effort, plan
+from malleable.traces import Trace
 from malleable.view.drawing import check_drawing, image_bytes
 from malleable.view.flow_picture import draw_flows
 from malleable.view.flow_views import (
@@ -66,13 +64,13 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.plot is not None:
         check_drawing(arguments.plot)
 
-    source = rereadable(arguments.file, arguments.max_size)
+    trace = trace_of(arguments.file, arguments)
     made: Plan | FlowPlan
-    if holds_flows(source):
-        made = plan_flow_file(arguments, source)
+    if trace.flow is not None:
+        made = plan_flow_file(arguments, trace.flows())
         views = _Views(flow_plan_dict, flow_pieces_csv, draw_flows, flow_headline, flow_rows)
     else:
-        made = _plan_jobs(arguments, source)
+        made = _plan_jobs(arguments, trace)
         views = _Views(plan_dict, pieces_csv, draw_packing, plan_headline, plan_rows)
 
     content: dict[str, str | bytes] = {}
@@ -105,24 +103,22 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _plan_jobs(arguments: argparse.Namespace, source: Any) -> Plan:
+def _plan_jobs(arguments: argparse.Namespace, trace: Trace) -> Plan:
     if arguments.slots is None:
         arguments.usage("--slots N is needed: only files of flows may say it themselves")
     policy = "flex" if arguments.policy is None else arguments.policy
     if policy not in POLICIES:
         arguments.usage(f"--policy {policy}: expected one of {', '.join(POLICIES)} for jobs")
-    with busy(f"reading {printable(arguments.file)}"), warnings_as_notes():
-        jobs, now, told = read_snapshot(
-            source,
-            phase=arguments.phase,
-            at=arguments.at,
-            now=arguments.now,
-            policy=arguments.snapshot,
-            slots=arguments.slots,
-            objective=arguments.objective,
-            min_mode=arguments.min_mode,
-            **reading(arguments),
-        )
+    jobs, now, told = take_snapshot(
+        trace,
+        phase=arguments.phase,
+        at=arguments.at,
+        now=arguments.now,
+        policy=arguments.snapshot,
+        slots=arguments.slots,
+        objective=arguments.objective,
+        min_mode=arguments.min_mode,
+    )
     for row in np.flatnonzero(jobs.arrival > now)[:1]:
         raise ValueError(
             f"{arguments.file}: arrival[{row}] = {jobs.arrival[row]}: after now = {now}; "

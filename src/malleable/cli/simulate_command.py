@@ -7,34 +7,14 @@ from typing import Any
 
 from malleable.cli import cluster_command, slotted_command
 from malleable.cli.outputs import Outputs
-from malleable.cli.terminal import progress_bar, reading, rereadable, warnings_as_notes
+from malleable.cli.terminal import progress_bar, trace_of, warnings_as_notes
 from malleable.simulation import simulate
 from malleable.tandem.simulate import chunks_of
 from malleable.tandem.table import MapShuffleJobs, MapShuffleStream
-from malleable.traces import (
-    read_map_shuffle_google2011,
-    read_map_shuffle_jobs,
-    read_map_shuffle_rumen,
-    read_map_shuffle_swim,
-)
-from malleable.traces.cluster_traces import CLUSTER_FORMATS
 from malleable.view.simulation_views import simulation_dict, simulation_table
 from malleable.views import counted
 
 DEFAULT_POLICIES = "max-srpt,split-srpt,k-lps"
-
-READERS = {
-    "table": read_map_shuffle_jobs,
-    "swim": read_map_shuffle_swim,
-    "rumen": read_map_shuffle_rumen,
-    "google2011": read_map_shuffle_google2011,
-}
-_READERS: dict[str, Any] = {
-    "tandem": READERS,
-    "slotted": slotted_command.READERS,
-    "cluster": CLUSTER_FORMATS,
-}
-FORMATS = tuple(dict.fromkeys(name for readers in _READERS.values() for name in readers))
 
 # Options that not every model has.
 _ONLY = {
@@ -70,7 +50,7 @@ def _estimates(arguments: argparse.Namespace, jobs: MapShuffleJobs | MapShuffleS
         pass
     if isinstance(jobs, MapShuffleStream):
         raise ValueError("--estimates FILE: a generated stream takes a standard deviation only")
-    guessed = read_map_shuffle_jobs(given, max_size=arguments.max_size)
+    guessed = trace_of(given, arguments).map_shuffle()
     if len(guessed) != len(jobs):
         raise ValueError(f"{given}: {counted(len(guessed), 'job')}, expected {len(jobs)}")
     return guessed.map, guessed.shuffle
@@ -82,10 +62,6 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.model not in models and getattr(arguments, option) not in (None, False, []):
             name = option.replace("_", "-")
             raise ValueError(f"--{name}: of --model {' or '.join(models)}")
-    if arguments.format is None and arguments.model != "cluster":
-        arguments.format = "table"
-    if arguments.format not in (None, *_READERS[arguments.model]):
-        raise ValueError(f"--format {arguments.format}: not of --model {arguments.model}")
     if arguments.model != "tandem":
         run_model = {"slotted": slotted_command.run, "cluster": cluster_command.simulate_cluster}
         return run_model[arguments.model](arguments)
@@ -105,9 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
             arguments.generate, 0.75 if arguments.load is None else arguments.load
         )
     else:
-        source = rereadable(arguments.file, arguments.max_size)
-        with warnings_as_notes():
-            jobs = READERS[arguments.format](source, **reading(arguments))
+        jobs = trace_of(arguments.file, arguments).map_shuffle()
         options["load"] = arguments.load
     if arguments.effort is not None:
         options["effort"] = arguments.effort
@@ -115,7 +89,6 @@ def run(arguments: argparse.Namespace) -> int:
     with warnings_as_notes(), progress_bar("jobs") as advance:
         result = simulate(
             jobs,
-            arguments.model,
             policies,
             rng=arguments.seed,
             k=arguments.k,

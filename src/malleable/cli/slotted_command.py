@@ -9,18 +9,12 @@ from typing import Any
 import numpy as np
 
 from malleable.cli.outputs import Outputs
-from malleable.cli.terminal import progress_bar, reading, rereadable, warnings_as_notes
+from malleable.cli.terminal import progress_bar, trace_of, warnings_as_notes
 from malleable.domain import checked_positive
 from malleable.simulation import simulate
 from malleable.slotted.generate import MapReduceStream
 from malleable.slotted.table import MapReduceJobs, join_tables
 from malleable.slotted.theory import efficiency_constants
-from malleable.traces import (
-    read_map_reduce_google2011,
-    read_map_reduce_jobs,
-    read_map_reduce_rumen,
-    read_map_reduce_swim,
-)
 from malleable.view.simulation_views import simulation_dict, simulation_table
 from malleable.view.slotted_views import (
     constants_dict,
@@ -33,13 +27,6 @@ DEFAULT_POLICIES = "asrpt,unlock,dsrpt,fifo,fair,lrpt"
 DEFAULT_BLOCKED = "asrpt,unlock,fifo,fair,lrpt"
 
 _MOST_JOBS = 1_000_000  # of a generated table
-
-READERS = {
-    "table": read_map_reduce_jobs,
-    "swim": read_map_reduce_swim,
-    "rumen": read_map_reduce_rumen,
-    "google2011": read_map_reduce_google2011,
-}
 
 
 def _generated(arguments: argparse.Namespace) -> MapReduceJobs | MapReduceStream:
@@ -58,17 +45,6 @@ def _generated(arguments: argparse.Namespace) -> MapReduceJobs | MapReduceStream
     if made.slots * made.rate > _MOST_JOBS or made.rate * made.mean_work >= machines:
         return made
     return join_tables(list(made.chunks(arguments.seed)))
-
-
-def _table(arguments: argparse.Namespace) -> MapReduceJobs:
-    options = reading(arguments)
-    if arguments.slot_seconds is not None:
-        if arguments.format == "table":
-            raise ValueError("--slot-seconds: a table counts slots already")
-        options["slot_seconds"] = arguments.slot_seconds
-    source = rereadable(arguments.file, arguments.max_size)
-    with warnings_as_notes():
-        return READERS[arguments.format](source, **options)
 
 
 def _machines(arguments: argparse.Namespace, jobs: MapReduceJobs | MapReduceStream) -> int:
@@ -95,7 +71,7 @@ def _estimates(arguments: argparse.Namespace, jobs: MapReduceJobs | MapReduceStr
         pass
     if isinstance(jobs, MapReduceStream):
         raise ValueError("--estimates FILE: a generated stream takes a standard deviation only")
-    guessed = read_map_reduce_jobs(arguments.estimates, max_size=arguments.max_size)
+    guessed = trace_of(arguments.estimates, arguments).map_reduce()
     if len(guessed) != len(jobs):
         raise ValueError(
             f"{arguments.estimates}: {counted(len(guessed), 'job')}, expected {len(jobs)}"
@@ -114,7 +90,11 @@ def run(arguments: argparse.Namespace) -> int:
     names = arguments.policy
     if names is None:
         names = DEFAULT_POLICIES if preemptive else DEFAULT_BLOCKED
-    jobs = _table(arguments) if arguments.generate is None else _generated(arguments)
+    jobs: MapReduceJobs | MapReduceStream
+    if arguments.generate is None:
+        jobs = trace_of(arguments.file, arguments).map_reduce(arguments.slot_seconds)
+    else:
+        jobs = _generated(arguments)
     wants_records = (arguments.records, arguments.plot, arguments.plot_ratio)
     if isinstance(jobs, MapReduceStream) and wants_records != (None, None, None):
         raise ValueError("--records, --plot and --plot-ratio: a stream that long keeps no records")
@@ -123,7 +103,6 @@ def run(arguments: argparse.Namespace) -> int:
     with warnings_as_notes(), progress_bar("jobs") as advance:
         result = simulate(
             jobs,
-            "slotted",
             policies,
             rng=arguments.seed,
             machines=machines,

@@ -220,20 +220,6 @@ def open_bytes(
             raise ValueError(f"{where}: damaged gzip data ({error})") from None
 
 
-def head_of(source: Source) -> tuple[bytes, str]:
-    """The first bytes, unzipped, and the name for messages; the source can still be read after it.
-
-    A file object has to be able to go back to where it stands, and does. Raises as `open_bytes`.
-    """
-    start = source.tell() if hasattr(source, "tell") else 0
-    try:
-        with open_bytes(source) as (stream, where):
-            return stream.peek(), where
-    finally:
-        if hasattr(source, "seek"):
-            source.seek(start)
-
-
 @contextmanager
 def as_text(stream: BinaryIO, where: str) -> Iterator[TextIO]:
     """View an unread stream of `open_bytes` as UTF-8 text; BOM dropped, newlines untranslated."""

@@ -23,14 +23,13 @@ from malleable.files.reading import (
     MAX_SIZE,
     Source,
     as_text,
-    head_of,
     open_bytes,
     telling_of,
 )
 from malleable.traces.arrow_columns import is_frame
 from malleable.traces.trace import Trace
 
-__all__ = ["File", "Format", "Head", "format_of", "read", "register"]
+__all__ = ["File", "Format", "Head", "read", "reading_options", "register"]
 
 Record = TypeVar("Record")
 
@@ -159,12 +158,16 @@ def register(name: str, looks: Callable[[Head], bool], read: Callable[..., Trace
     _FORMATS.append(Format(name, looks, read))
 
 
-def _format_of(head: Head) -> Format:
+def _formats() -> list[Format]:
     for module in _MODULES:
         importlib.import_module(f"malleable.traces.{module}")
+    return _FORMATS
+
+
+def _format_of(head: Head) -> Format:
     if not head.text and not head.data.strip():
         raise ValueError("empty, no jobs in it")
-    for format in _FORMATS:
+    for format in _formats():
         if format.looks(head):
             return format
     if b"\0" in head.data:
@@ -175,13 +178,9 @@ def _format_of(head: Head) -> Format:
     )
 
 
-def format_of(source: Source | Any) -> Format:
-    """The format of a path, or of a file object that can go back to where it stands."""
-    if is_frame(source):
-        return _format_of(Head(b"work"))
-    data, where = head_of(source)
-    with telling_of(where):
-        return _format_of(Head(data))
+def reading_options() -> set[str]:
+    """Names of all options that any format takes for itself."""
+    return {name for format in _formats() for name in format.options}
 
 
 def read(
@@ -244,4 +243,10 @@ def read(
                 )
         file = File(stream, where, BadRecords(skip_bad), max_size, path)
         trace = format.read(file, **options)
-        return replace(trace, format=format.name, where=where, skip_bad=skip_bad)
+        return replace(
+            trace,
+            format=format.name,
+            where=where,
+            skip_bad=skip_bad,
+            options=format.options | options,
+        )

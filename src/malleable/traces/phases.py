@@ -6,14 +6,17 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from malleable.domain import ALL_SLOTS
 from malleable.jobs.table import Floats, Integers
 
-__all__ = ["Phase"]
+__all__ = ["Column", "Phase", "filled"]
+
+Column: TypeAlias = Any
+"""An array, or None where the trace does not know it."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -41,16 +44,16 @@ class Phase:
         When a reduce task had copied all, and sorted it.
     """
 
-    tasks: Integers | None = None
-    work: Floats | None = None
-    bytes: Floats | None = None
-    seconds: Floats | None = None
-    offset: Integers | None = None
-    task: Integers | None = None
-    start: Floats | None = None
-    shuffled: Floats | None = None
-    sorted: Floats | None = None
-    end: Floats | None = None
+    tasks: Column = None
+    work: Column = None
+    bytes: Column = None
+    seconds: Column = None
+    offset: Column = None
+    task: Column = None
+    start: Column = None
+    shuffled: Column = None
+    sorted: Column = None
+    end: Column = None
 
     @classmethod
     def of_runs(
@@ -82,7 +85,6 @@ class Phase:
         )
 
     def _rows(self, job: int) -> slice:
-        assert self.offset is not None
         return slice(int(self.offset[job]), int(self.offset[job + 1]))
 
     def untimed(self, first: str) -> list[int]:
@@ -107,24 +109,20 @@ class Phase:
             work = self.work
             tasks = np.full(len(work), ALL_SLOTS) if self.tasks is None else self.tasks
         elif self.tasks is None:
-            assert self.bytes is not None
             blocks = self.bytes / unit
             work, tasks = blocks * seconds, np.ceil(blocks).astype(np.int64)
         else:
-            assert self.seconds is not None
             tasks = self.tasks
             work = self.seconds * tasks if self.offset is None else self._sums(self.seconds)
         return work, work, np.maximum(tasks, 1)
 
     def _sums(self, rows: Floats) -> Floats:
-        assert self.offset is not None
         job = np.repeat(np.arange(len(self.offset) - 1), np.diff(self.offset))
         return np.bincount(job, rows, len(self.offset) - 1)
 
     def _runs_left(
         self, now: float | None, begin: Floats, per_second: float
     ) -> tuple[Floats, Floats, Integers]:
-        assert self.tasks is not None and self.task is not None and self.end is not None
         count = len(self.tasks)
         work, whole, slots = np.zeros(count), np.zeros(count), self.tasks.copy()
         for job in range(count):
@@ -147,11 +145,9 @@ class Phase:
     def task_seconds(self, first: str, per_second: float) -> list[Floats]:
         """Times of each job's tasks [s]: all runs of a task together, the job's mean where unknown."""
         if self.end is None:
-            assert self.seconds is not None and self.tasks is not None
             if self.offset is None:
                 return [np.full(n, s) for n, s in zip(self.tasks, self.seconds, strict=True)]
             return [self.seconds[a:b] for a, b in pairwise(self.offset.tolist())]
-        assert self.tasks is not None and self.task is not None
         lengths = self.end - getattr(self, first)
         found = []
         for job, count in enumerate(self.tasks.tolist()):
@@ -166,7 +162,6 @@ class Phase:
 
     def first_runs(self, first: str, per_second: float) -> list[tuple[Floats, Floats]]:
         """Begin and end [s] of the first run of known time of each job's tasks; NaN without one."""
-        assert self.tasks is not None and self.task is not None and self.end is not None
         begin = getattr(self, first)
         known = self.end - begin >= 0.0
         found = []
