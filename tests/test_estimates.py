@@ -168,9 +168,8 @@ _MODELS["generic"] = (
 
 def _ends(model, policy, estimates):
     jobs, options, *_ = _MODELS[model]
-    name = "cluster" if model == "generic" else model
     return (
-        mb.simulate(jobs, name, policy, rng=1, estimates=estimates, **options)
+        mb.simulate(jobs, policy, rng=1, estimates=estimates, **options)
         .records["completion"]
         .tolist()
     )

@@ -23,9 +23,7 @@ def results(name: list[str] | None = None) -> dict[str, Any]:
     return {
         "tandem": mb.simulate(overlap, "max-srpt"),
         "slotted": mb.simulate(slotted, "asrpt", machines=2),
-        "cluster": mb.simulate(
-            cluster, "fifo", cluster={"node": [{"slots": 2}]}, trace=True
-        ),
+        "cluster": mb.simulate(cluster, "fifo", cluster={"node": [{"slots": 2}]}, trace=True),
     }
 
 

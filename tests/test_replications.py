@@ -53,9 +53,7 @@ def test_interruption_keeps_what_is_finished():
         if finished == 2:
             raise KeyboardInterrupt
 
-    found = replicate(
-        make, range(9), ["fifo"], cluster=CLUSTER, progress=until_third
-    )
+    found = replicate(make, range(9), ["fifo"], cluster=CLUSTER, progress=until_third)
     assert not found.complete
     assert found.seeds == [0, 1]
     assert len(found.runs["fifo"]) == 2

@@ -1,6 +1,7 @@
 """Tables, plans, decisions and results: equal by content, after a pickle or a copy as well."""
 
 import copy
+import io
 import pickle
 
 import numpy as np
@@ -76,6 +77,7 @@ MAKERS = {
     mb.Jobs: lambda x: mb.Jobs([x, 3.0], max_slots=2, deadline=[4, None], sla=[[(1, x)], None]),
     mb.Flows: flows,
     mb.MapShuffleJobs: lambda x: mb.MapShuffleJobs([x, 2.0], [3.0, 1.0], name=["p", "q"]),
+    mb.Trace: lambda x: mb.read(io.StringIO(f"0 2 1 {x} 1\n5 1 2 2\n")),
     mb.MapShuffleStream: lambda x: mb.MapShuffleStream(int(x), 0.5),
     mb.MapReduceJobs: lambda x: mb.MapReduceJobs([3, 1], [[1, int(x)], []]),
     mb.MapReduceStream: lambda x: mb.MapReduceStream(slots=int(x)),

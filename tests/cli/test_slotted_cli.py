@@ -44,9 +44,9 @@ def test_table(capsys, table, tmp_path):
     assert (
         blocked["policies"]["fifo"]
         == (
-            mb.simulate(
-                mb.read(table).map_reduce(), "fifo", machines=2, preemptive=False
-            ).summary["fifo"]
+            mb.simulate(mb.read(table).map_reduce(), "fifo", machines=2, preemptive=False).summary[
+                "fifo"
+            ]
         )
     )
 
@@ -65,10 +65,7 @@ def test_generated_jobs(capsys):
     found = simulate(capsys, "--generate", 200, "--seed", 5, *options, "--policy", "asrpt")
     rate = 0.5 * 50 / 45
     jobs = section7("uniform-small", slots=200, rate=rate, tasks=3, rng=5)
-    assert (
-        found["policies"]["asrpt"]
-        == (mb.simulate(jobs, "asrpt", machines=50).summary["asrpt"])
-    )
+    assert found["policies"]["asrpt"] == (mb.simulate(jobs, "asrpt", machines=50).summary["asrpt"])
     theory = efficiency_constants(jobs, 50)
     assert (found["theory"]["b1"], found["theory"]["preemptive"]) == (theory.b1, theory.preemptive)
 

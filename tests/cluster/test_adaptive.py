@@ -21,9 +21,7 @@ USERS = [
 
 def run(policy, seed=0, nodes=NODES, users=USERS, count=60, **options):
     jobs = mb.generate_cluster_jobs(count, seed, gap=15.0, mean_maps=10.0, users=3)
-    return mb.simulate(
-        jobs, policy, cluster=mb.Cluster(nodes, users), rng=seed, **options
-    )
+    return mb.simulate(jobs, policy, cluster=mb.Cluster(nodes, users), rng=seed, **options)
 
 
 @settings(max_examples=25)
@@ -85,9 +83,7 @@ def test_placement_brings_locality():
         {"count": 2, "map_slots": 4, "reduce_slots": 2, "rate": 4.0},
     ]
     jobs = mb.generate_cluster_jobs(80, 1, gap=60.0, mean_maps=10.0)
-    found = mb.simulate(
-        jobs, policies, cluster=mb.Cluster(nodes), rng=1, replicas=1
-    ).summary
+    found = mb.simulate(jobs, policies, cluster=mb.Cluster(nodes), rng=1, replicas=1).summary
     assert found["adaptive"]["locality"] > found["at random"]["locality"]
 
 

@@ -71,9 +71,7 @@ def test_locality_and_delay():
     cluster = mb.Cluster([{"count": 4, "map_slots": 1, "storage": 100.0, "link": 10.0}])
     jobs = mb.ClusterJobs([1], 10, block=100)
     for seed in range(8):
-        waits = mb.simulate(
-            jobs, "fifo", cluster=cluster, replicas=1, delay=5, rng=seed, epoch=0
-        )
+        waits = mb.simulate(jobs, "fifo", cluster=cluster, replicas=1, delay=5, rng=seed, epoch=0)
         assert waits.records["completion"].tolist() == [11]
         assert waits.summary["fifo"]["locality"] == 1
     greedy = [

@@ -70,9 +70,7 @@ def test_users_share_before_flows():
         found = mb.simulate(jobs, "flowflex", cluster=cluster, rng=1, epoch=1).records
         assert found["completion"][21] == pytest.approx(done, abs=2)
     # Alike, all flows are equally short, and b's comes last.
-    alike = mb.simulate(
-        jobs, "flowflex", cluster=cluster, rng=1, epoch=1, by_user=False
-    ).records
+    alike = mb.simulate(jobs, "flowflex", cluster=cluster, rng=1, epoch=1, by_user=False).records
     assert alike["completion"][21] == 110
 
 

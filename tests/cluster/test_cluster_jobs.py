@@ -287,7 +287,7 @@ def test_hawk():
     assert jobs.map_work.tolist() == [4, 6]
     for text, message in (
         ("1 2 3 4\n", "line 1: 1 task times, 2 tasks"),
-        ("1 1 x 4\n", "line 1: not numbers"),
+        ("1 1 4 4\n1 1 x 4\n", "line 2: not numbers"),
         ("1 1 3 -4\n", "line 1: must be finite and not negative"),
         ("", "empty"),
     ):

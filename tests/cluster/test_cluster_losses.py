@@ -16,9 +16,7 @@ JOBS = mb.ClusterJobs([2], 10, [1], 5, shuffle=4)
 def run(jobs, changes, nodes=TWO, **options):
     changes = [dict(zip(("time", "node", "up"), row, strict=True)) for row in changes]
     options = {"epoch": 0, "slow_start": 1, "rng": 1, "trace": True, **options}
-    return mb.simulate(
-        jobs, "fifo", cluster=mb.Cluster(nodes, changes=changes), **options
-    )
+    return mb.simulate(jobs, "fifo", cluster=mb.Cluster(nodes, changes=changes), **options)
 
 
 def outcome(result):

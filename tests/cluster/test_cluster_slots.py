@@ -44,16 +44,12 @@ def test_slots_by_hand():
     # of node 0.
     cluster = mb.Cluster([{"map_slots": 2, "reduce_slots": 1}, {"map_slots": 2}])
     jobs = mb.ClusterJobs([3], 10, [1], 5)
-    result = mb.simulate(
-        jobs, "fifo", cluster=cluster, epoch=0, trace=True, slow_start=1
-    )
+    result = mb.simulate(jobs, "fifo", cluster=cluster, epoch=0, trace=True, slow_start=1)
     assert result.records["allocated_resources"].tolist() == ["0-3"]
     assert result.tasks["allocated_resources"].tolist() == ["0", "3", "1", "2"]
     assert result.tasks["name"].tolist() == ["0/map/0", "0/map/1", "0/map/2", "0/reduce/0"]
     # A slot that is free again is taken again.
-    one = mb.simulate(
-        mb.ClusterJobs([3], 10), "fifo", cluster={"node": [{"slots": 1}]}, trace=True
-    )
+    one = mb.simulate(mb.ClusterJobs([3], 10), "fifo", cluster={"node": [{"slots": 1}]}, trace=True)
     assert one.tasks["allocated_resources"].tolist() == ["0"] * 3
     assert one.tasks["starting_time"].tolist() == [0, 10, 20]
 

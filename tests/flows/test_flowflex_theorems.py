@@ -60,7 +60,11 @@ def test_generated(objective, weighted):
 @pytest.mark.parametrize("slots", [50, 200])
 def test_tpch(slots, objective):
     folder = trace_file("tpch-cloudlab")
-    flows = mb.read(folder / "cloudlab_22query_tpch_profiles.json.gz", graphs=folder / "queries.yaml", cores=slots).flows()
+    flows = mb.read(
+        folder / "cloudlab_22query_tpch_profiles.json.gz",
+        graphs=folder / "queries.yaml",
+        cores=slots,
+    ).flows()
     check(dressed(flows, slots, 1), slots, objective)
 
 
@@ -75,7 +79,9 @@ def test_alibaba(name, objective):
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_workflows(objective):
     runs = sorted(trace_file("wfinstances").glob("*/*.gz"))
-    tables = sorted((mb.read(path).flows() for path in runs), key=lambda flows: len(flows.work))[:12]
+    tables = sorted((mb.read(path).flows() for path in runs), key=lambda flows: len(flows.work))[
+        :12
+    ]
     # Runs of one workflow may share a name.
     renamed = [
         mb.Flows.from_arrays(

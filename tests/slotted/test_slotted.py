@@ -432,8 +432,10 @@ def test_wrong_options(options, message):
 
 
 def test_wrong_jobs():
+    with pytest.raises(ValueError, match="model = 'slotted': .*MapShuffleJobs.*: expected a table"):
+        mb.simulate(mb.MapShuffleJobs([1], [1]), "asrpt", model="slotted")
     with pytest.raises(ValueError, match="MapShuffleJobs is no MapReduceJobs"):
-        mb.simulate(mb.MapShuffleJobs([1], [1]), "asrpt")
+        slotted.run(mb.MapShuffleJobs([1], [1]), "asrpt")
     stream = mb.MapReduceStream(slots=5)
     with pytest.raises(ValueError, match="a stream keeps none"):
         mb.simulate(stream, "asrpt", records=True)
@@ -540,7 +542,5 @@ def test_wrong_estimates_leave_nobody_waiting_for_ever(seed):
     reduce = [rng.integers(1, 12, rng.integers(1, 5)).tolist() for _ in range(count)]
     jobs = mb.MapReduceJobs(rng.integers(1, 8, count), reduce, arrival=rng.integers(1, 50, count))
     estimates = rng.integers(1, 60, count) / 3.0
-    result = mb.simulate(
-        jobs, "dsrpt", machines=5, estimates=estimates, horizon=5000, bound=False
-    )
+    result = mb.simulate(jobs, "dsrpt", machines=5, estimates=estimates, horizon=5000, bound=False)
     assert len(result.records["completion"]) == count

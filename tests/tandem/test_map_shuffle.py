@@ -163,7 +163,9 @@ def test_real_google_and_swim():
     google = mb.read(trace_file("google2011", "jobs_dev.csv.gz")).map_shuffle()
     assert google.map.mean() == pytest.approx(1)
     assert google.shuffle.mean() == pytest.approx(1)
-    swim = mb.read(trace_file("swim-facebook", "FB-2009_samples_24_times_1hr_0.tsv.gz")).map_shuffle()
+    swim = mb.read(
+        trace_file("swim-facebook", "FB-2009_samples_24_times_1hr_0.tsv.gz")
+    ).map_shuffle()
     assert len(swim) == 5894
     for jobs in (google, swim):
         summary = mb.simulate(jobs, policy=["max-srpt", "two-srpt"], load=0.6).summary

@@ -380,7 +380,9 @@ def test_real_workflows():
 
 def test_real_queries():
     folder = trace_file("tpch-cloudlab")
-    flows = mb.read(folder / "cloudlab_22query_tpch_profiles.json.gz", graphs=folder / "queries.yaml").flows()
+    flows = mb.read(
+        folder / "cloudlab_22query_tpch_profiles.json.gz", graphs=folder / "queries.yaml"
+    ).flows()
     assert len(flows) == 22
     for objective in ("sum:completion", "max:stretch"):
         plan = mb.plan(flows, 50, objective, effort=50)

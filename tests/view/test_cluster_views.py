@@ -165,9 +165,7 @@ def test_grid(grid, capsys):
     ]
     point, result = grid[0]
     ratios = [
-        mb.simulate(
-            make(seed), ["flex", "fair"], load=point.load, estimates=0.0, rng=seed
-        ).summary
+        mb.simulate(make(seed), ["flex", "fair"], load=point.load, estimates=0.0, rng=seed).summary
         for seed in range(3)
     ]
     paired = [one["flex"]["mean_response"] / one["fair"]["mean_response"] for one in ratios]
@@ -188,17 +186,13 @@ def test_pictures(grid, tmp_path):
         figure = result.plot(tmp_path / f"{kind}.png", kind=kind)
         assert len(figure.axes) == panels
         assert (tmp_path / f"{kind}.png").read_bytes().startswith(b"\x89PNG")
-    generic = mb.simulate(
-        mb.ClusterJobs([3], 4), "fifo", cluster={"node": [{"slots": 2}]}
-    )
+    generic = mb.simulate(mb.ClusterJobs([3], 4), "fifo", cluster={"node": [{"slots": 2}]})
     assert len(generic.plot(kind="load").axes) == 2
     with pytest.raises(ValueError, match="expected cdf, slowdown or load"):
         result.plot(kind="queue")
     slots = mb.simulate(mb.MapReduceJobs([3], [[2]]), "fifo", machines=2)
     with pytest.raises(ValueError, match="only of the cluster model"):
         slots.plot(kind="load")
-    only = [
-        (point, replicate(make, [1], ["fifo"], load=0.6)) for point, _ in grid[:1]
-    ]
+    only = [(point, replicate(make, [1], ["fifo"], load=0.6)) for point, _ in grid[:1]]
     with pytest.raises(ValueError, match="run both"):
         draw_grid(only)

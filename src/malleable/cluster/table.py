@@ -278,7 +278,7 @@ def task_counts(
                 "say task_seconds",
                 "--read task_seconds=S cuts its work into tasks of S seconds",
             )
-        tasks = max_slots.copy()
+        tasks: Integers = max_slots.copy()
     else:
         seconds = checked_positive("task_seconds", task_seconds)
         tasks = np.clip(np.rint(work / seconds), 1, coarsest).astype(np.int64)

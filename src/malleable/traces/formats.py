@@ -150,18 +150,17 @@ class Format(NamedTuple):
         return {one.name: one.default for one in known}
 
 
-_FORMATS: list[Format] = []
+_FORMATS: dict[str, Format] = {}  # by the module that registered it
 
 
 def register(name: str, looks: Callable[[Head], bool], read: Callable[..., Trace]) -> None:
     """Make a format known: its name, whether a head looks like it, and how to read a `File`."""
-    _FORMATS.append(Format(name, looks, read))
+    _FORMATS[read.__module__] = Format(name, looks, read)
 
 
 def _formats() -> list[Format]:
-    for module in _MODULES:
-        importlib.import_module(f"malleable.traces.{module}")
-    return _FORMATS
+    modules = [importlib.import_module(f"malleable.traces.{stem}") for stem in _MODULES]
+    return [_FORMATS[module.__name__] for module in modules]
 
 
 def _format_of(head: Head) -> Format:
@@ -174,7 +173,7 @@ def _format_of(head: Head) -> Format:
         raise ValueError("binary data, neither gzip nor Parquet")
     raise ValueError(
         f"unknown format, begins with {shown(head.line)}; expected one of "
-        + ", ".join(format.name for format in _FORMATS)
+        + ", ".join(format.name for format in _formats())
     )
 
 

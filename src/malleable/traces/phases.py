@@ -12,6 +12,7 @@ import numpy as np
 
 from malleable.domain import ALL_SLOTS
 from malleable.jobs.table import Floats, Integers
+from malleable.values import by_value
 
 __all__ = ["Column", "Phase", "filled"]
 
@@ -19,7 +20,8 @@ Column: TypeAlias = Any
 """An array, or None where the trace does not know it."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@by_value()
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Phase:
     """What is known of one phase of each job; None: not known.
 
@@ -118,7 +120,7 @@ class Phase:
 
     def _sums(self, rows: Floats) -> Floats:
         job = np.repeat(np.arange(len(self.offset) - 1), np.diff(self.offset))
-        return np.bincount(job, rows, len(self.offset) - 1)
+        return np.bincount(job, rows, len(self.offset) - 1).astype(np.float64)
 
     def _runs_left(
         self, now: float | None, begin: Floats, per_second: float

@@ -71,7 +71,7 @@ def _whole_flows(trace: Trace, at: float | None, values: Mapping[str, Any]) -> J
         keep = table.arrival <= at
         if trace.timed:
             rest = left(trace, "map", zero(trace) + trace.per_second * at, values)[0]
-            work = np.bincount(table.flow, rest, len(table))
+            work = np.bincount(table.flow, rest, len(table)).astype(np.float64)
             keep &= work > 0.0
     return Jobs(
         work,
@@ -99,7 +99,7 @@ def flows(trace: Trace, assumed: Mapping[str, Any]) -> Flows:
         if len(first) != len(last):
             raise ValueError("not the same jobs have known times in both phases")
         listed = [[_job("map", first, row)] for row in range(len(first))]
-        for row in np.flatnonzero(last.work > 0.0) if trace.reduce is not None else ():
+        for row in np.flatnonzero(last.work > 0.0).tolist() if trace.reduce is not None else ():
             listed[row].append(_job("reduce", last, row) | {"after": ["map"]})
         return Flows(
             listed,

@@ -49,10 +49,9 @@ def map_shuffle(trace: Trace, assumed: Mapping[str, Any]) -> MapShuffleJobs:
             unknown = np.flatnonzero(np.isnan(trace.reduce.bytes)).tolist()
             faults = dict.fromkeys(unknown, "no reduce attempt with known reduceShuffleBytes")
             rows = usable(trace, faults | untimed(trace, "map"))
+            maps = left(trace, "map", None, {})[0]
             if trace.bytes_only:
                 maps = trace.map.bytes / values["map_rate"]
-            else:
-                maps = left(trace, "map", None, {})[0]
             shuffles = trace.reduce.bytes / values["shuffle_rate"]
         return MapShuffleJobs(
             maps[rows],

@@ -13,11 +13,13 @@ from malleable.slotted.table import MapReduceJobs
 from malleable.tandem.table import MapShuffleJobs
 from malleable.traces import converting, to_jobs, to_slots, to_tasks
 from malleable.traces.phases import Column, Phase
-from malleable.views import counted
+from malleable.values import by_value
+from malleable.views import as_html, counted
 
 __all__ = ["Trace"]
 
 
+@by_value()
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Trace:
     """Jobs as a file tells of them; None for what it does not know.
@@ -85,6 +87,8 @@ class Trace:
 
     def __repr__(self) -> str:
         return f"Trace({self.format}, {counted(len(self), 'job')})"
+
+    _repr_html_ = as_html
 
     @property
     def timed(self) -> bool:
