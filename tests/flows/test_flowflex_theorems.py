@@ -9,7 +9,6 @@ import pytest
 
 import malleable as mb
 from malleable.flows.generate import section51_flows
-from malleable.traces import read_alibaba, read_tpch, read_wfformat
 from tests.flows.flow_theorems import keeps_the_theorems
 from tests.trace_files import trace_file
 

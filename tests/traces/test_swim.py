@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import io
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,10 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import malleable as mb
-from malleable.traces import read_swim
-from malleable.traces.cluster_traces import read_cluster_workload
-from malleable.traces.map_reduce_traces import read_map_reduce_swim
-from malleable.traces.map_shuffle_traces import read_map_shuffle_swim
 from tests.trace_files import trace_file
 
 MIB = 2**20
@@ -63,16 +58,15 @@ def test_sorted_by_arrival_ties_in_file_order() -> None:
 def test_appended_paths_are_ignored_wherever_swim_is_read(paths: str) -> None:
     """SWIM's ``withInputPaths`` files have nine columns."""
     text = "".join(f"{line}{paths}\n" for line in TRACE.splitlines())
-    readers: list[tuple[Any, str]] = [
-        (read_swim, "work"),
-        (mb.read_workload, "work"),
-        (read_map_shuffle_swim, "map"),
-        (read_map_reduce_swim, "map"),
-        (mb.read_cluster_swim, "maps"),
-        (read_cluster_workload, "maps"),
-    ]
-    for reader, column in readers:
-        found, expected = (getattr(reader(io.StringIO(t)), column) for t in (text, TRACE))
+    for name, column in (
+        ("jobs", "work"),
+        ("map_shuffle", "map"),
+        ("map_reduce", "map"),
+        ("tasks", "maps"),
+    ):
+        found, expected = (
+            getattr(getattr(mb.read(io.StringIO(t)), name)(), column) for t in (text, TRACE)
+        )
         assert np.array_equal(found, expected) and expected.sum() > 0
 
 
@@ -109,7 +103,7 @@ def test_malformed_line_is_named(line: str, problem: str, tmp_path: Path) -> Non
 
 def test_empty_trace_and_repeated_names(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="<input>: empty"):
-        mb.read(io.StringIO("\n")).jobs()
+        mb.read(io.StringIO("\n"))
     with pytest.raises(ValueError, match=r"<input>: name\[4\] = 'j0'"):
         mb.read(io.StringIO(TRACE + "j0\t10\t0\t0\t0\t0\n")).jobs()
 

@@ -151,6 +151,6 @@ def write_flows(
 
 register(
     "file of flows",
-    lambda head: head.text.startswith("{") and '"flows"' in head.text,
+    lambda head: head.is_object and '"flows"' in head.text,
     _read,
 )

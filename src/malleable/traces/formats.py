@@ -62,12 +62,15 @@ class Head:
         The first line of ``text``.
     cells : list of str
         Of ``line`` as a line of CSV.
+    is_object : bool
+        Whether the file begins as a JSON object does.
     """
 
     def __init__(self, data: bytes) -> None:
         self.data = data
         self.text = data.decode("utf-8-sig", errors="replace").lstrip("\r\n \f\v")
         self.line = self.text.splitlines()[0] if self.text else ""
+        self.is_object = self.text.lstrip().startswith("{")
 
     @cached_property
     def cells(self) -> list[str]:

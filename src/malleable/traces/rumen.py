@@ -220,7 +220,8 @@ def _jobs(file: File) -> list[_Job]:
             try:
                 jobs.append(_parse(record))
             except ValueError as error:
-                file.bad.add(str(error) if isinstance(record, dict) else f"line {line}: {error}")
+                told = str(error)
+                file.bad.add(told if told.startswith("job ") else f"line {line}: {told}")
 
 
 def _read(file: File) -> Trace:
@@ -254,4 +255,4 @@ def _read(file: File) -> Trace:
 
 
 # Of all formats that are JSON objects the last.
-register("Rumen trace", lambda head: head.text.startswith("{"), _read)
+register("Rumen trace", lambda head: head.is_object, _read)

@@ -185,7 +185,7 @@ def _read_graphs(source: Source, max_size: int | None) -> dict[str, Graph]:
 def _looks(head: Head) -> bool:
     if any(line.split("#")[0].rstrip() == "graphs:" for line in head.text.splitlines()):
         raise ValueError("query graphs of TPC-H; name the file of their profiles")
-    return head.text.startswith("{") and '"tpch_q' in head.text
+    return head.is_object and '"tpch_q' in head.text
 
 
 register("TPC-H profile", _looks, _read)

@@ -110,7 +110,7 @@ def _cores(run: Mapping[str, Any], key: str) -> int:
 
 
 def _looks(head: Head) -> bool:
-    return head.text.startswith("{") and any(
+    return head.is_object and any(
         f'"{key}"' in head.text for key in ("workflow", "schemaVersion")
     )
 
