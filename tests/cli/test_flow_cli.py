@@ -12,7 +12,7 @@ import malleable as mb
 from malleable.cli import main
 from malleable.flows.generate import section51_flows
 from malleable.papers import reproduce
-from malleable.traces import write_flows
+from malleable.traces.flow_files import write_flows
 from malleable.view import draw_flows, explain_flow_lines
 
 

@@ -113,7 +113,7 @@ def test_what_people_see(capsys, table, tmp_path):
 def test_traces(capsys, tmp_path):
     trace = tmp_path / "trace.tsv"
     trace.write_text(f"a\t0\t0\t{64 * MIB}\t1000000000\t0\nb\t40\t40\t{128 * MIB}\t0\t0\n")
-    options = ("--format", "swim", "--policy", "unlock")
+    options = ("--policy", "unlock")
     found = simulate(capsys, trace, *options, "--load", 0.5)
     jobs = mb.read(trace).map_reduce()
     # 3 map tasks and one reduce task of 15 slots in slots 1 to 3 at load 0.5.

@@ -93,7 +93,7 @@ def _shapes(file: File, graphs: Any) -> tuple[Mapping[str, Mapping[str, Sequence
             raise AdvisedError(
                 f"no {_GRAPHS} with its query graphs beside it",
                 "say graphs",
-                "--graphs FILE names them",
+                "simulate --model cluster --graphs FILE names them",
             )
     return _read_graphs(graphs, file.max_size), name_of(graphs)
 
