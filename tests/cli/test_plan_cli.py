@@ -68,7 +68,10 @@ def test_malformed_records_are_named_then_left_out(name, capsys, monkeypatch, tm
         ("simulate flat --model slotted", "(--slot-seconds S says it)"),
         ("simulate free --model cluster --load 1", "(--read task_seconds=S cuts its work"),
         ("plan tpch --slots 5", "(simulate --model cluster --graphs FILE names them)"),
-        ("simulate tpch --model cluster --load 1", "(simulate --model cluster --graphs FILE names them)"),
+        (
+            "simulate tpch --model cluster --load 1",
+            "(simulate --model cluster --graphs FILE names them)",
+        ),
     ],
 )
 def test_advice_in_words_of_the_command_line(command, advice, tmp_path, monkeypatch, capsys):

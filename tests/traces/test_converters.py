@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import warnings
 from typing import Any
 
@@ -203,3 +204,22 @@ def test_damaged_jobs_of_a_converter_are_counted_as_records_are() -> None:
         trace.map_shuffle()
     with pytest.warns(UserWarning, match="1 of 2 jobs malformed"):
         assert mb.read(io.StringIO(text), skip_bad=True).map_shuffle().name == ("job_2",)
+
+
+def test_rows_of_a_job_table_and_flows_of_a_file_are_records_too() -> None:
+    text = "work,weight\n1,1\nx,2\n3\n4,-1\n5,5\n"
+    told = (
+        "3 of 5 rows malformed: row 1, work = 'x': not a number; row 2: 1 cells, but the header has 2;"
+        r" row 3: weight\[0\] = -1"
+    )
+    with pytest.warns(UserWarning, match=told):
+        trace = mb.read(io.StringIO(text), skip_bad=True)
+    assert trace.jobs().work.tolist() == [1, 5]
+    with pytest.raises(ValueError, match="row 2: 1 cells"):
+        mb.read(io.StringIO(text))
+    flows = {"flows": [{"jobs": [{"work": w}]} for w in (1, "x", 2, -3)] + [{"job": []}]}
+    with pytest.warns(UserWarning, match=r"3 of 5 flows malformed: flow 'flow1'.*jobs\[0\].*'x'"):
+        found = mb.read(io.StringIO(json.dumps(flows)), skip_bad=True).flows()
+    assert found.name == ("flow0", "flow2") and found.work.tolist() == [1, 2]
+    with pytest.raises(ValueError, match="2 of 2 rows malformed: .*; none is left"):
+        mb.read(io.StringIO("work\nx\ny\n"), skip_bad=True)

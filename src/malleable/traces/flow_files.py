@@ -1,8 +1,9 @@
-"""Flows in the project's own JSON: ``{"slots": P, "flows": [...]}``, right or wrong as a whole."""
+"""Flows in the project's own JSON: ``{"slots": P, "flows": [...]}``."""
 
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -19,22 +20,18 @@ from malleable.traces.trace import Trace
 
 __all__ = ["flows_dict", "read_flows", "write_flows"]
 
-_TOP = ("slots", "flows")
 _FLOW = ("name", "arrival", "weight", "deadline", "sla", "jobs")
+_NUMBERS = {"arrival": 0.0, "weight": 1.0, "deadline": math.inf}
 
 
-def _known(entry: Any, keys: tuple[str, ...], where: str) -> Mapping[str, Any]:
-    """The entry, if it is an object with no other keys."""
+def _items(entry: Any, key: str, keys: tuple[str, ...]) -> list[Any]:
+    """A list of an object that has no other keys."""
     if not isinstance(entry, Mapping):
-        raise ValueError(f"{where}: {shown(entry)}: expected an object")
-    check_keys(f"{where}: ", entry, keys)
-    return entry
-
-
-def _items(entry: Mapping[str, Any], key: str, where: str) -> list[Any]:
+        raise ValueError(f"{shown(entry)}: expected an object")
+    check_keys("", entry, keys)
     found = entry.get(key)
     if not isinstance(found, list):
-        raise ValueError(f"{where}{key} = {shown(found)}: expected a list")
+        raise ValueError(f"{key} = {shown(found)}: expected a list")
     return found
 
 
@@ -45,47 +42,46 @@ def _value(entry: Mapping[str, Any], key: str, default: float) -> Any:
     return default if found is None else found
 
 
-def _flows(content: Mapping[str, Any]) -> Flows:
-    check_keys("", content, _TOP)
-    jobs: list[list[dict[str, Any]]] = []
-    columns: dict[str, list[Any]] = {"arrival": [], "weight": [], "deadline": [], "sla": []}
-    names = []
-    for k, entry in enumerate(_items(content, "flows", "")):
-        place = f"flows[{k}]"
-        flow = _known(entry, _FLOW, place)
-        names.append(text_of(flow.get("name", f"flow{k}"), f"{place}: name"))
-        place = f"flow {shown(names[-1])}"
+def _job(job: Any) -> dict[str, Any]:
+    if not isinstance(job, Mapping):
+        raise ValueError(f"{shown(job)}: expected an object")
+    check_keys("", job, JOB_KEYS)
+    after = job.get("after") or []
+    if not isinstance(after, list):
+        raise ValueError(f"after = {shown(after)}: expected a list of names")
+    row = {**job, "work": _value(job, "work", math.nan)}
+    row["after"] = [text_of(name, "after") for name in after]
+    if job.get("name") is not None:
+        row["name"] = text_of(job["name"], "name")
+    _value(job, "max_slots", 1)
+    return row
+
+
+def _flow(number: int, entry: Any) -> dict[str, Any]:
+    with telling_of(f"flows[{number}]"):
+        jobs = _items(entry, "jobs", _FLOW)
+        name = text_of(entry.get("name", f"flow{number}"), "name")
+    with telling_of(f"flow {shown(name)}"):
         rows = []
-        for i, job in enumerate(_items(flow, "jobs", f"{place}: ")):
-            job_place = f"{place}, jobs[{i}]"
-            _known(job, JOB_KEYS, job_place)
-            after = job.get("after", [])
-            if after is not None and not isinstance(after, list):
-                raise ValueError(f"{job_place}: after = {shown(after)}: expected a list of names")
-            with telling_of(job_place):
-                row = {**job, "work": _value(job, "work", float("nan"))}
-                row["after"] = [text_of(name, "after") for name in after or ()]
-                if job.get("name") is not None:
-                    row["name"] = text_of(job["name"], "name")
-                _value(job, "max_slots", 1)
-            rows.append(row)
-        jobs.append(rows)
-        with telling_of(place):
-            columns["arrival"].append(_value(flow, "arrival", 0.0))
-            columns["weight"].append(_value(flow, "weight", 1.0))
-            columns["deadline"].append(_value(flow, "deadline", float("inf")))
-        columns["sla"].append(flow.get("sla"))
-    flows = Flows(jobs, name=names, **columns)
-    if content.get("slots") is not None:
-        flows.slots = check_slots(content["slots"])
-    return flows
+        for k, job in enumerate(jobs):
+            with telling_of(f"jobs[{k}]"):
+                rows.append(_job(job))
+        numbers = {key: _value(entry, key, default) for key, default in _NUMBERS.items()}
+    return {"name": name, "jobs": rows, "sla": entry.get("sla"), **numbers}
+
+
+def _table(entries: list[tuple[int, Any]]) -> Flows:
+    flows = [_flow(number, entry) for number, entry in entries]
+    return Flows(**{key: [flow[key] for flow in flows] for key in _FLOW})
 
 
 def _read(file: File) -> Trace:
     content = file.json()
-    if not isinstance(content, Mapping):
-        raise ValueError(f"expected an object with flows, not {shown(content)}")
-    return trace_of(_flows(content))
+    entries = _items(content, "flows", ("slots", "flows"))
+    flows = file.whole(list(enumerate(entries)), _table, "flows")
+    if content.get("slots") is not None:
+        flows.slots = check_slots(content["slots"])
+    return trace_of(flows)
 
 
 def read_flows(

@@ -32,6 +32,7 @@ from malleable.traces.trace import Trace
 __all__ = ["File", "Format", "Head", "read", "reading_options", "register"]
 
 Record = TypeVar("Record")
+Table = TypeVar("Table")
 
 # Where a head looks like several formats, the first of them reads it.
 _MODULES = (
@@ -130,6 +131,31 @@ class File:
         """The whole file as one JSON value."""
         with self.text() as text:
             return parse_json(text.read())
+
+    def whole(
+        self, records: list[Record], build: Callable[[list[Record]], Table], noun: str
+    ) -> Table:
+        """What ``build`` makes of records that are one table, with ``skip_bad`` of those that it takes.
+
+        Where it refuses some, halves are tried until the malformed ones stand alone.
+        """
+        if not self.bad.skip:
+            return build(records)
+        good = self._sound(records, build)
+        self.bad.noun = noun
+        self.bad.settle(self.where, len(good), 5)
+        return build(good)
+
+    def _sound(self, records: list[Record], build: Callable[[list[Record]], Table]) -> list[Record]:
+        try:
+            build(records)
+            return records
+        except ValueError as error:
+            if len(records) < 2:
+                self.bad.add(str(error))
+                return []
+        half = len(records) // 2
+        return self._sound(records[:half], build) + self._sound(records[half:], build)
 
     def settle(self, good: int, noun: str = "jobs") -> None:
         """After the last record: an error or a warning if any was malformed, an error if there is none."""

@@ -110,9 +110,7 @@ def _cores(run: Mapping[str, Any], key: str) -> int:
 
 
 def _looks(head: Head) -> bool:
-    return head.is_object and any(
-        f'"{key}"' in head.text for key in ("workflow", "schemaVersion")
-    )
+    return head.is_object and any(f'"{key}"' in head.text for key in ("workflow", "schemaVersion"))
 
 
 register("WfFormat instance", _looks, _read)
