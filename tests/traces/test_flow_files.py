@@ -258,7 +258,7 @@ def test_wfformat_errors():
         return text(content)
 
     cases = [
-        (lambda w: w["execution"]["tasks"].pop(), "'m1' has not been run"),
+        (lambda w: w["execution"]["tasks"].pop(), "'m1': has not been run"),
         (
             lambda w: w["execution"]["tasks"][0].update(runtimeInSeconds=-1),
             "'s1': runtimeInSeconds",

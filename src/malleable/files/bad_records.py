@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from typing import TextIO
 
 from malleable.files.advice import AdvisedError
-from malleable.files.reading import DAMAGED, one_line
+from malleable.files.reading import DAMAGED, damage, one_line
 
-__all__ = ["BadRecords", "UpToDamage", "trace_lines"]
+__all__ = ["BadRecords", "trace_lines"]
 
 _SHOWN = 3
-_PART = 4096  # characters
 
 
 class BadRecords:
@@ -64,34 +63,10 @@ def trace_lines(text: TextIO, bad: BadRecords) -> Iterator[tuple[int, str]]:
         try:
             line = text.readline()
         except DAMAGED as error:
-            bad.add(f"after line {number}: damaged or truncated gzip data ({error})")
+            bad.add(f"after line {number}: {damage(error)}")
             return
         if not line:
             return
         number += 1
         if line.strip():
             yield number, line.rstrip("\r\n")
-
-
-class UpToDamage:
-    """A text stream that ends where its gzip data are damaged or cut off, and says why."""
-
-    def __init__(self, text: TextIO) -> None:
-        self.damage: str | None = None
-        self._text = text
-
-    def read(self, size: int) -> str:
-        """As of a text stream; in small parts, so that little is lost before the damage."""
-        parts: list[str] = []
-        missing = size
-        while missing > 0 and self.damage is None:
-            try:
-                part = self._text.read(min(missing, _PART))
-            except DAMAGED as error:
-                self.damage = f"damaged or truncated gzip data ({error})"
-                break
-            if not part:
-                break
-            parts.append(part)
-            missing -= len(part)
-        return "".join(parts)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import zip_longest
 from typing import IO, Any, TextIO
 
 from malleable.domain import shown
 from malleable.files.bad_records import BadRecords
-from malleable.files.reading import DAMAGED
+from malleable.files.reading import DAMAGED, damage
 
 __all__ = ["CsvRows", "csv_text", "formula_safe", "read_columns", "without_apostrophe"]
 
@@ -44,16 +43,6 @@ class CsvRows:
             return next(self._rows)
         except csv.Error as error:
             raise ValueError(f"{self._where}: line {self.line}: {error}") from None
-
-    def dicts(self, needed: Sequence[str]) -> Iterator[dict[str, str | None]]:
-        """Rows below a header that has the ``needed`` columns; blank lines and rests left out."""
-        head = [cell.strip() for cell in next(self, [])]
-        for column in needed:
-            if column not in head:
-                raise ValueError(f"{self._where}: column {column!r} is missing")
-        for cells in self:
-            if cells:
-                yield dict(zip_longest(head, cells[: len(head)]))
 
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
@@ -117,12 +106,12 @@ def _row(head: list[str], cells: list[str], parse: Callable[[str, str], Any]) ->
 def read_columns(
     text: TextIO,
     where: str,
-    known: Sequence[str],
+    known: Sequence[str] | None,
     needed: Sequence[str],
     parse: Callable[[str, str], Any],
     bad: BadRecords,
 ) -> dict[str, list[Any]]:
-    """Columns of a CSV with a header.
+    """Columns of a CSV with a header; ``known``: the only ones that there may be (None: any).
 
     ``parse(column, cell)`` makes a value of a cell; what it says in a ValueError follows the cell.
     Lines that cannot be read go to ``bad``, with what is wrong.
@@ -135,7 +124,7 @@ def read_columns(
     rows = CsvRows(text, where)
     head = [cell.strip() for cell in next(rows, [])]
     for cell in head:
-        if cell not in known:
+        if known is not None and cell not in known:
             raise ValueError(f"{where}: unknown column {shown(cell)}, expected {', '.join(known)}")
     for column in needed:
         if column not in head:
@@ -155,5 +144,5 @@ def read_columns(
             for column, value in zip(head, values, strict=True):
                 columns[column].append(value)
     except DAMAGED as error:
-        bad.add(f"after line {rows.line}: damaged or truncated gzip data ({error})")
+        bad.add(f"after line {rows.line}: {damage(error)}")
     return columns

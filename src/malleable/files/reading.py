@@ -118,6 +118,11 @@ class _Relay(io.RawIOBase):
         return len(data)
 
 
+def damage(error: Exception) -> str:
+    """What one of `DAMAGED` says of a file."""
+    return f"damaged or truncated gzip data ({error})"
+
+
 def name_of(source: object) -> str:
     """What messages call a path or file object."""
     if isinstance(source, (str, os.PathLike)):

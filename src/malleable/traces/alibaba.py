@@ -11,10 +11,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from malleable.domain import shown
-from malleable.files.json import is_number, parse_json, text_of
+from malleable.files.json import amount_of, parse_json, text_of, texts_of
+from malleable.files.reading import telling_of
 from malleable.flows.table import Flows
 from malleable.traces.formats import File, register
-from malleable.traces.tables import trace_of
+from malleable.traces.tables import stage, trace_of
 from malleable.traces.trace import Trace
 
 
@@ -60,36 +61,15 @@ def _flow(line: str) -> tuple[float, str, list[dict[str, Any]]]:
         if not isinstance(task, Mapping) or "id" not in task:
             raise ValueError(f"task {shown(task)}: expected an object with an id")
         name = text_of(task["id"], "id")
-        instances = task.get("instances")
-        count = 1.0 if instances is None else _number(instances, "instances", name)
-        duration = _number(task.get("duration", task.get("actual_duration")), "duration", name)
-        start = task.get("start_time")
-        if start is not None and _number(start, "start_time", name) > 0.0:
-            starts.append(float(start))
-        jobs.append(
-            {
-                "name": name,
-                "work": count * duration,
-                "max_slots": max(1, round(count)),
-                "after": _parents(task, name),
-            }
-        )
+        with telling_of(f"task {shown(name)}"):
+            instances, start = task.get("instances"), task.get("start_time")
+            count = 1.0 if instances is None else amount_of(instances, "instances")
+            duration = task.get("duration", task.get("actual_duration"))
+            if start is not None and amount_of(start, "start_time") > 0.0:
+                starts.append(float(start))
+            seconds = amount_of(duration, "duration")
+            jobs.append(stage(name, count, seconds, texts_of(task, "parents")))
     return min(starts, default=0.0), text_of(entry["job"], "job"), jobs
-
-
-def _parents(task: Mapping[str, Any], name: str) -> list[str]:
-    parents = task.get("parents") or []
-    if not isinstance(parents, list):
-        raise ValueError(f"task {shown(name)}: parents = {shown(parents)}: expected a list of ids")
-    return [text_of(parent, f"task {shown(name)}: parents") for parent in parents]
-
-
-def _number(value: Any, field: str, task: str) -> float:
-    if not is_number(value) or value < 0:
-        raise ValueError(
-            f"task {shown(task)}: {field} = {shown(value)}: must be finite and at least 0"
-        )
-    return float(value)
 
 
 register("Alibaba DAG", lambda head: '"tasks"' in head.line and '"job"' in head.line, _read)

@@ -121,7 +121,7 @@ class File:
         return found
 
     def columns(
-        self, known: Sequence[str], needed: Sequence[str], parse: Callable[[str, str], Any]
+        self, known: Sequence[str] | None, needed: Sequence[str], parse: Callable[[str, str], Any]
     ) -> dict[str, list[Any]]:
         """Columns of CSV with a header (`read_columns`)."""
         with self.text() as text:

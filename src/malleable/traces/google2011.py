@@ -12,9 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from malleable.domain import shown
-from malleable.files.csv import CsvRows
-from malleable.files.reading import DAMAGED, parse_number
+from malleable.files.reading import parse_number
 from malleable.traces.formats import File, Head, register
 from malleable.traces.phases import Phase
 from malleable.traces.trace import Trace
@@ -27,41 +25,25 @@ def _looks(head: Head) -> bool:
     return {"job_id", "submit_us"} <= set(head.cells)
 
 
-def _number(column: str, cell: str | None) -> float:
+def _value(column: str, cell: str) -> Any:
+    if column == "job_id":
+        return cell
     if not cell and column not in _NEEDED:
         return math.nan
-    try:
-        value = parse_number(cell or "")
-    except ValueError:
-        raise ValueError(f"{column} = {shown(cell)}: not a number") from None
+    value = parse_number(cell)
     if not 0.0 <= value < 2.0**60:
-        raise ValueError(f"{column} = {shown(cell)}: must be from 0 to 2^60")
+        raise ValueError("must be from 0 to 2^60")
     if column.startswith("n_") and value != math.floor(value):
-        raise ValueError(f"{column} = {shown(cell)}: must be a whole number")
+        raise ValueError("must be a whole number")
     return value
 
 
 def _read(file: File) -> Trace:
-    names: list[str] = []
-    kept: list[list[float]] = []
-    columns: list[str] = []
-    with file.text() as text:
-        rows = CsvRows(text, file.where)
-        try:
-            for row in rows.dicts(_NEEDED):
-                columns = columns or [name for name in row if name != "job_id"]
-                try:
-                    kept.append([_number(name, row[name]) for name in columns])
-                    names.append(row["job_id"] or "")
-                except ValueError as error:
-                    file.bad.add(f"line {rows.line}: {error}")
-        except DAMAGED as error:
-            file.bad.add(f"after line {rows.line}: damaged or truncated gzip data ({error})")
-    file.settle(len(kept))
-    order = sorted(range(len(kept)), key=lambda row: kept[row][columns.index("submit_us")])
-    known: dict[str, Any] = {
-        name: np.array([kept[row][k] for row in order]) for k, name in enumerate(columns)
-    }
+    columns = file.columns(None, _NEEDED, _value)
+    names = columns.pop("job_id")
+    file.settle(len(names))
+    order = np.argsort(columns["submit_us"], kind="stable")
+    known: dict[str, Any] = {name: np.array(cells)[order] for name, cells in columns.items()}
     finished, seconds = (known.get(name, np.zeros(len(order))) for name in _SECONDS)
     return Trace(
         arrival=known["submit_us"] / 1e6,

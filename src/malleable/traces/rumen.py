@@ -16,14 +16,14 @@ import numpy as np
 
 from malleable.domain import shown
 from malleable.files.advice import AdvisedError
-from malleable.files.bad_records import UpToDamage
 from malleable.files.json import STRICT_DECODER, is_number, text_of
+from malleable.files.reading import DAMAGED, damage
 from malleable.traces.formats import File, register
 from malleable.traces.phases import Phase
 from malleable.traces.trace import Trace
 from malleable.views import counted
 
-_CHUNK = 1 << 16
+_CHUNK = 4096  # characters; what lies before damage in the same part is lost
 _LATEST = 2.0**60  # ms
 _LONGEST_TOKEN = 32  # a JSON error so near the end of the buffer may be a token cut in two
 _MOST_UNLISTED = 1 << 20  # tasks that a job counts without listing them
@@ -199,29 +199,22 @@ def _names(jobs: list[_Job]) -> list[str]:
 
 
 def _jobs(file: File) -> list[_Job]:
-    """All jobs in the order of the file; broken JSON ends them."""
+    """All jobs in the order of the file; broken JSON and damage end them."""
     jobs: list[_Job] = []
     with file.text() as text:
-        readable = UpToDamage(text)
-        objects = _objects(readable)
-        while True:
-            try:
-                line, record = next(objects)
-            except StopIteration:
-                if readable.damage is not None:
-                    file.bad.add(f"after {counted(len(jobs), 'job')}: {readable.damage}")
-                return jobs
-            except AdvisedError:
-                raise
-            except ValueError as error:
-                told = readable.damage or error
-                file.bad.add(f"after {counted(len(jobs), 'job')}: {told}")
-                return jobs
-            try:
-                jobs.append(_parse(record))
-            except ValueError as error:
-                told = str(error)
-                file.bad.add(told if told.startswith("job ") else f"line {line}: {told}")
+        try:
+            for line, record in _objects(text):
+                try:
+                    jobs.append(_parse(record))
+                except ValueError as error:
+                    told = str(error)
+                    file.bad.add(told if told.startswith("job ") else f"line {line}: {told}")
+        except (AdvisedError, UnicodeError):
+            raise
+        except (ValueError, *DAMAGED) as error:
+            told = damage(error) if isinstance(error, DAMAGED) else str(error)
+            file.bad.add(f"after {counted(len(jobs), 'job')}: {told}")
+    return jobs
 
 
 def _read(file: File) -> Trace:

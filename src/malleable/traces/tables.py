@@ -15,7 +15,13 @@ from malleable.tandem.table import MapShuffleJobs
 from malleable.traces.phases import Phase
 from malleable.traces.trace import Trace
 
-__all__ = ["trace_of"]
+__all__ = ["stage", "trace_of"]
+
+
+def stage(name: str, tasks: float, seconds: float, after: list[str]) -> dict[str, Any]:
+    """A job of a flow made of so many tasks of so many seconds, all of which may run at once."""
+    slots = max(1, round(tasks))
+    return {"name": name, "work": tasks * seconds, "max_slots": slots, "after": after}
 
 
 def trace_of(table: Any, **more: Any) -> Trace:

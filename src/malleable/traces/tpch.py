@@ -15,11 +15,11 @@ import numpy as np
 
 from malleable.domain import shown
 from malleable.files.advice import AdvisedError
-from malleable.files.json import is_number, text_of
-from malleable.files.reading import Source, name_of, open_text
+from malleable.files.json import amount_of, is_number, text_of
+from malleable.files.reading import Source, name_of, open_text, telling_of
 from malleable.flows.table import Flows
 from malleable.traces.formats import File, Head, register
-from malleable.traces.tables import trace_of
+from malleable.traces.tables import stage, trace_of
 from malleable.traces.trace import Trace
 
 _GRAPHS = "queries.yaml"
@@ -69,8 +69,9 @@ def _read(
         try:
             if name not in shapes:
                 raise ValueError(f"no graph of query {name}")
-            table = _jobs(found[scale, count, query], shapes[name], name)
-            Flows([table], name=[name])
+            with telling_of(name):
+                table = _jobs(found[scale, count, query], shapes[name])
+                Flows([table])
         except ValueError as error:
             file.bad.add(f"{error} (graphs: {named})")
             continue
@@ -108,40 +109,27 @@ def _choice(field: str, wanted: int | None, there: set[int]) -> int:
     return wanted
 
 
-def _jobs(stages: Any, graph: Mapping[str, Sequence[str]], where: str) -> list[dict[str, Any]]:
+def _jobs(stages: Any, graph: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
     if not isinstance(stages, list):
-        raise ValueError(f"{where}: expected a list of stages")
-    after: dict[str, list[str]] = {str(stage): [] for stage in graph}
-    for stage, children in graph.items():
-        for child in children:
-            if str(child) not in after:
-                raise ValueError(f"{where}: stage {stage}: its child {child} is no stage")
-            after[str(child)].append(str(stage))
+        raise ValueError("expected a list of stages")
+    after: dict[str, list[str]] = {str(name): [] for name in graph}
+    for parent, children in graph.items():
+        for child in map(str, children):
+            if child not in after:
+                raise ValueError(f"stage {parent}: its child {child} is no stage")
+            after[child].append(str(parent))
     jobs = []
-    for stage in stages:
-        if not isinstance(stage, Mapping):
-            raise ValueError(f"{where}: {shown(stage)}: expected a stage")
-        name = text_of(stage.get("stage_id"), f"{where}: stage_id")
+    for entry in stages:
+        if not isinstance(entry, Mapping):
+            raise ValueError(f"{shown(entry)}: expected a stage")
+        name = text_of(entry.get("stage_id"), "stage_id")
         if name not in after:
-            raise ValueError(f"{where}: stage {name} is not in the query's graph")
-        tasks = _number(stage, "num_tasks", f"{where}: stage {name}")
-        seconds = _number(stage, "average_runtime_ms", f"{where}: stage {name}") / 1000.0
-        jobs.append(
-            {
-                "name": name,
-                "work": tasks * seconds,
-                "max_slots": max(1, round(tasks)),
-                "after": after[name],
-            }
-        )
+            raise ValueError(f"stage {name} is not in the query's graph")
+        with telling_of(f"stage {name}"):
+            tasks = amount_of(entry.get("num_tasks"), "num_tasks")
+            seconds = amount_of(entry.get("average_runtime_ms"), "average_runtime_ms") / 1000.0
+        jobs.append(stage(name, tasks, seconds, after[name]))
     return jobs
-
-
-def _number(stage: Mapping[str, Any], field: str, where: str) -> float:
-    value: Any = stage.get(field)
-    if not is_number(value) or value < 0:
-        raise ValueError(f"{where}: {field} = {shown(value)}: must be finite and at least 0")
-    return float(value)
 
 
 def _read_graphs(source: Source, max_size: int | None) -> dict[str, Graph]:

@@ -12,10 +12,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from malleable.domain import shown
-from malleable.files.json import is_number, text_of
+from malleable.files.json import amount_of, text_of, texts_of
+from malleable.files.reading import telling_of
 from malleable.flows.table import Flows
 from malleable.traces.formats import File, Head, register
-from malleable.traces.tables import trace_of
+from malleable.traces.tables import stage, trace_of
 from malleable.traces.trace import Trace
 
 
@@ -43,70 +44,42 @@ def _read(file: File) -> Trace:
     if not isinstance(workflow, Mapping):
         raise ValueError(f"workflow = {shown(workflow)}: expected an object")
     if "specification" in workflow:
-        tasks = _tasks(workflow["specification"], "workflow.specification")
-        ran = _tasks(workflow.get("execution"), "workflow.execution")
-        runs = {_key(task): task for task in ran}
+        listed = _tasks(workflow["specification"], "workflow.specification")
+        runs = {_key(run): run for run in _tasks(workflow.get("execution"), "workflow.execution")}
     else:
-        tasks = _tasks(workflow, "workflow")
-        runs = {_key(task): task for task in tasks}
-    keys = [_key(task) for task in tasks]
-    by_name: dict[str, str] = {}
-    for key, task in zip(keys, tasks, strict=True):
-        by_name.setdefault(text_of(task.get("name", key), f"task {shown(key)}: name"), key)
-    known = set(keys)
-    above: dict[str, list[str]] = {key: [] for key in keys}
+        listed = _tasks(workflow, "workflow")
+        runs = {_key(task): task for task in listed}
+    tasks = [(_key(task), task) for task in listed]
+    key_of: dict[str, str] = {}
+    for key, task in tasks:
+        key_of.setdefault(text_of(task.get("name", key), f"task {shown(key)}: name"), key)
+    key_of |= {key: key for key, _ in tasks}
+    above: dict[str, list[str]] = {key: [] for key, _ in tasks}
 
-    def resolve(name: Any, task: str) -> str:
-        text = text_of(name, f"task {shown(task)}: parent or child")
-        if text in known:
-            return text
-        if text in by_name:
-            return by_name[text]
-        raise ValueError(f"task {shown(task)}: {shown(text)} is no task of the workflow")
+    def keys(task: Mapping[str, Any], field: str) -> list[str]:
+        names = texts_of(task, field)
+        for name in names:
+            if name not in key_of:
+                raise ValueError(f"{shown(name)} is no task of the workflow")
+        return [key_of[name] for name in names]
 
-    for key, task in zip(keys, tasks, strict=True):
-        above[key] += [resolve(name, key) for name in _names(task, "parents", key)]
-        for name in _names(task, "children", key):
-            above[resolve(name, key)].append(key)
+    for key, task in tasks:
+        with telling_of(f"task {shown(key)}"):
+            above[key] += keys(task, "parents")
+            for child in keys(task, "children"):
+                above[child].append(key)
     jobs = []
-    for key in keys:
-        run = runs.get(key)
-        if run is None:
-            raise ValueError(f"task {shown(key)} has not been run (no entry in execution)")
-        jobs.append(
-            {
-                "name": key,
-                "work": _seconds(run, key) * (cores := _cores(run, key)),
-                "max_slots": cores,
-                "after": above[key],
-            }
-        )
+    for key, _ in tasks:
+        with telling_of(f"task {shown(key)}"):
+            if key not in runs:
+                raise ValueError("has not been run (no entry in execution)")
+            run = runs[key]
+            seconds = amount_of(run.get("runtimeInSeconds", run.get("runtime")), "runtimeInSeconds")
+            cores = run.get("coreCount", run.get("cores", 1))
+            count = 1.0 if cores is None else amount_of(cores, "coreCount")
+            jobs.append(stage(key, max(1, round(count)), seconds, above[key]))
     name = text_of(content.get("name") or "workflow", "name")
     return trace_of(Flows([jobs], name=[name]))
-
-
-def _names(task: Mapping[str, Any], field: str, key: str) -> list[Any]:
-    found = task.get(field) or []
-    if not isinstance(found, list):
-        raise ValueError(f"task {shown(key)}: {field} = {shown(found)}: expected a list")
-    return found
-
-
-def _seconds(run: Mapping[str, Any], key: str) -> float:
-    found = run.get("runtimeInSeconds", run.get("runtime"))
-    if not is_number(found) or found < 0:
-        raise ValueError(f"task {shown(key)}: runtimeInSeconds = {shown(found)}: not a duration")
-    return float(found)
-
-
-def _cores(run: Mapping[str, Any], key: str) -> int:
-    found = run.get("coreCount", run.get("cores", 1))
-    if found is None:
-        return 1
-    if not is_number(found) or found < 0:
-        raise ValueError(f"task {shown(key)}: coreCount = {shown(found)}: not a number of cores")
-    count: int = max(1, round(found))
-    return count
 
 
 def _looks(head: Head) -> bool:
