@@ -104,11 +104,9 @@ def _model_of(jobs: Any, model: str | None) -> str:
     if isinstance(jobs, Trace) and model is not None:
         return model
     told = "" if model is None else f"model = {model!r}: "
-    raise ValueError(
-        f"{told}{shown(jobs)}: expected "
-        + (
-            f"model to be one of {', '.join(_MODELS)} for a trace"
-            if isinstance(jobs, Trace)
-            else "a table of its own model: MapShuffleJobs, MapReduceJobs or ClusterJobs, or a Trace"
+    wanted = f"model to be one of {', '.join(_MODELS)} for a trace"
+    if not isinstance(jobs, Trace):
+        wanted = (
+            "a table of its own model: MapShuffleJobs, MapReduceJobs or ClusterJobs, or a Trace"
         )
-    )
+    raise ValueError(f"{told}{shown(jobs)}: expected {wanted}")

@@ -78,6 +78,10 @@ _COLUMNS: dict[str, tuple[Callable[[Any], Any], Any]] = {
 }
 
 
+# What takes a text that is nothing but a number.
+_PLAIN: dict[Any, Callable[[str], Any]] = {_float: float, _slots: int}
+
+
 def _nearest(name: str) -> str | None:
     """The column whose name is most like ``name``, or None if none is like it."""
     found = difflib.get_close_matches(name.strip().lower(), _COLUMNS, n=1)
@@ -98,10 +102,12 @@ def _check_header(names: Sequence[str]) -> None:
 
 def _column(field: str, cells: Sequence[Any], numbers: Sequence[int]) -> list[Any]:
     parse, blank = _COLUMNS[field]
-    if parse is _float:
+    plain = _PLAIN.get(parse)
+    if plain is not None:
         with suppress(ValueError, TypeError):  # a column of plain numbers, as most are
-            if "_" not in "".join(cells):
-                return list(map(float, cells))
+            numbers_only = "_" not in "".join(cells) and list(map(plain, cells))
+            if numbers_only and (plain is float or max(map(abs, numbers_only)) < _INT64_END):
+                return numbers_only
     values = []
     for row, cell in zip(numbers, cells, strict=True):
         if cell is None or cell == "" or (parse is not str and str(cell).isspace()):
