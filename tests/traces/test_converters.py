@@ -223,3 +223,13 @@ def test_rows_of_a_job_table_and_flows_of_a_file_are_records_too() -> None:
     assert found.name == ("flow0", "flow2") and found.work.tolist() == [1, 2]
     with pytest.raises(ValueError, match="2 of 2 rows malformed: .*; none is left"):
         mb.read(io.StringIO("work\nx\ny\n"), skip_bad=True)
+
+
+def test_warnings_point_to_the_line_that_reads_or_converts() -> None:
+    text = RUMEN.replace('"reduceShuffleBytes": 9', '"reduceShuffleBytes": -1', 2)
+    with pytest.warns(UserWarning) as told:
+        mb.read(io.StringIO(HAWK + "x\n"), skip_bad=True)
+        mb.read(io.StringIO(TABLE + "x\n"), skip_bad=True)
+        mb.read(io.StringIO(text), skip_bad=True).map_shuffle()
+        mb.read(io.StringIO(HAWK)).jobs(at=1.0)
+    assert [warning.filename for warning in told] == [__file__] * 4

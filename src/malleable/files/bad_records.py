@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Iterator
 from typing import TextIO
@@ -37,7 +38,7 @@ class BadRecords:
         if len(self._first) < _SHOWN:
             self._first.append(one_line(reason))
 
-    def settle(self, where: str, good: int, level: int = 3) -> None:
+    def settle(self, where: str, good: int) -> None:
         """Raise ValueError or warn, if there was a malformed record; ``good`` others were read.
 
         Raises
@@ -53,7 +54,15 @@ class BadRecords:
             raise AdvisedError(told, "skip_bad=True leaves them out", "--skip-bad leaves them out")
         if not good:
             raise ValueError(f"{told}; none is left")
-        warnings.warn(told, stacklevel=level)
+        warnings.warn(told, stacklevel=_caller())
+
+
+def _caller() -> int:
+    """How far up the stack, from whoever asks, the package was called from."""
+    frame, level = inspect.currentframe(), 0
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("malleable."):
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def trace_lines(text: TextIO, bad: BadRecords) -> Iterator[tuple[int, str]]:

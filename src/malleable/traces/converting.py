@@ -47,31 +47,34 @@ SHARES: dict[str, Any] = {
     "shuffle_column": "sum_disk_request",
     "least_tasks": 2,
 }
-_UNITS: dict[str, Any] = {"map_units": 15.0, "reduce_units": 15.0, "tasks": 10}
+_OF_BYTES: dict[str, dict[str, Any]] = {
+    "jobs": _BYTES,
+    "flows": _BYTES,
+    "map_shuffle": _RATES,
+    "map_reduce": {name: value for name, value in _BYTES.items() if name != "task_seconds"},
+    "tasks": _BYTES | {"shuffle_rate": math.inf},
+}
+_OF_COLUMNS: dict[str, dict[str, Any]] = {
+    "map_shuffle": SHARES,
+    "map_reduce": SHARES | {"map_units": 15.0, "reduce_units": 15.0, "tasks": 10},
+}
 _OWN = {"map_shuffle": MapShuffleJobs, "map_reduce": MapReduceJobs, "tasks": ClusterJobs}
 
 
 def assumptions(trace: Trace, converter: str) -> dict[str, Any]:
     """See `Trace.assumptions`."""
+    reduce = trace.reduce
     if isinstance(trace.table, _OWN.get(converter, (Jobs, Flows))):
         return {}
-    reduce = trace.reduce
-    match converter:
-        case "map_shuffle" if trace.bytes_only:
-            return dict(_RATES)
-        case "map_reduce" if trace.bytes_only:
-            return {name: value for name, value in _BYTES.items() if name != "task_seconds"}
-        case "tasks" if trace.bytes_only:
-            return _BYTES | {"shuffle_rate": math.inf}
-        case "map_shuffle" | "map_reduce" if trace.columns:
-            return SHARES | (_UNITS if converter == "map_reduce" else {})
-        case "map_shuffle":
-            known = reduce is not None and reduce.bytes is not None
-            return {"shuffle_rate": _RATES["shuffle_rate"]} if known else {}
-        case "tasks":
-            return {} if trace.map.work is None else {"task_seconds": None}
     if trace.bytes_only:
-        return dict(_BYTES)
+        return dict(_OF_BYTES[converter])
+    if trace.columns and converter in _OF_COLUMNS:
+        return dict(_OF_COLUMNS[converter])
+    if converter == "tasks":
+        return {} if trace.map.work is None else {"task_seconds": None}
+    if converter == "map_shuffle":
+        known = reduce is not None and reduce.bytes is not None
+        return {"shuffle_rate": _RATES["shuffle_rate"]} if known else {}
     return {} if reduce is None or reduce.shuffled is None else {"reduce_from": "shuffled"}
 
 
@@ -120,7 +123,7 @@ def usable(trace: Trace, faults: Mapping[int, str], mask: Any = None) -> Integer
     chosen = trace.known if mask is None else mask
     keep = np.ones(len(trace), dtype=bool) if chosen is None else chosen.copy()
     keep[list(faults)] = False
-    bad.settle(trace.where, int(keep.sum()), 5)
+    bad.settle(trace.where, int(keep.sum()))
     if chosen is not None and not keep.any():
         raise ValueError("no job is left")
     return np.flatnonzero(keep)

@@ -143,7 +143,7 @@ class File:
             return build(records)
         good = self._sound(records, build)
         self.bad.noun = noun
-        self.bad.settle(self.where, len(good), 5)
+        self.bad.settle(self.where, len(good))
         return build(good)
 
     def _sound(self, records: list[Record], build: Callable[[list[Record]], Table]) -> list[Record]:
@@ -160,7 +160,7 @@ class File:
     def settle(self, good: int, noun: str = "jobs") -> None:
         """After the last record: an error or a warning if any was malformed, an error if there is none."""
         self.bad.noun = noun
-        self.bad.settle(self.where, good, 4)
+        self.bad.settle(self.where, good)
         if not good:
             raise ValueError(f"empty, no {noun} in it")
 

@@ -48,19 +48,7 @@ def _read(
     if not (is_number(gap) and gap >= 0.0):
         raise ValueError(f"gap = {shown(gap)}: must be finite and at least 0")
     shapes, named = _shapes(file, graphs)
-    content = file.json()
-    if not isinstance(content, Mapping):
-        raise ValueError("expected an object of profiles")
-    found: dict[tuple[int, int, int], Any] = {}
-    for key, stages in content.items():
-        match = _PROFILE.fullmatch(str(key))
-        if match is None:
-            file.bad.add(f"{shown(key)}: expected tpch_q<query>_<size>g_maxCores_<cores>")
-            continue
-        query, scale, count = (int(part) for part in match.groups())
-        found[scale, count, query] = stages
-    if not found:
-        file.settle(0, "queries")
+    found = _profiles(file)
     scale = _choice("size", size, {key[0] for key in found})
     count = _choice("cores", cores, {key[1] for key in found if key[0] == scale})
     tables, names = [], []
@@ -80,6 +68,24 @@ def _read(
     file.settle(len(tables), "queries")
     gaps = np.random.default_rng(seed).exponential(1.0, len(tables)) * gap
     return trace_of(Flows(tables, name=names, arrival=np.cumsum(gaps) - gaps[0]))
+
+
+def _profiles(file: File) -> dict[tuple[int, int, int], Any]:
+    """Stages by size, cores and number of the query."""
+    content = file.json()
+    if not isinstance(content, Mapping):
+        raise ValueError("expected an object of profiles")
+    found: dict[tuple[int, int, int], Any] = {}
+    for key, stages in content.items():
+        match = _PROFILE.fullmatch(str(key))
+        if match is None:
+            file.bad.add(f"{shown(key)}: expected tpch_q<query>_<size>g_maxCores_<cores>")
+            continue
+        query, scale, count = (int(part) for part in match.groups())
+        found[scale, count, query] = stages
+    if not found:
+        file.settle(0, "queries")
+    return found
 
 
 def _shapes(file: File, graphs: Any) -> tuple[Mapping[str, Mapping[str, Sequence[str]]], str]:

@@ -73,13 +73,15 @@ def _read(file: File) -> Trace:
         with telling_of(f"task {shown(key)}"):
             if key not in runs:
                 raise ValueError("has not been run (no entry in execution)")
-            run = runs[key]
-            seconds = amount_of(run.get("runtimeInSeconds", run.get("runtime")), "runtimeInSeconds")
-            cores = run.get("coreCount", run.get("cores", 1))
-            count = 1.0 if cores is None else amount_of(cores, "coreCount")
-            jobs.append(stage(key, max(1, round(count)), seconds, above[key]))
+            jobs.append(stage(key, *_cores_and_seconds(runs[key]), above[key]))
     name = text_of(content.get("name") or "workflow", "name")
     return trace_of(Flows([jobs], name=[name]))
+
+
+def _cores_and_seconds(run: Mapping[str, Any]) -> tuple[int, float]:
+    seconds = amount_of(run.get("runtimeInSeconds", run.get("runtime")), "runtimeInSeconds")
+    cores = run.get("coreCount", run.get("cores", 1))
+    return max(1, round(1.0 if cores is None else amount_of(cores, "coreCount"))), seconds
 
 
 def _looks(head: Head) -> bool:
