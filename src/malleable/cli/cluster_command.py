@@ -9,7 +9,7 @@ from itertools import product
 from typing import Any
 
 from malleable.cli.outputs import Outputs, ended
-from malleable.cli.terminal import progress_bar, trace_of, warnings_as_notes
+from malleable.cli.terminal import progress_bar, read_file, warnings_as_notes
 from malleable.cli.workers import workers
 from malleable.cluster.nodes import read_cluster
 from malleable.cluster.table import ClusterJobs
@@ -55,7 +55,7 @@ def _jobs(arguments: argparse.Namespace) -> tuple[ClusterJobs, str]:
     if arguments.graphs is not None:
         given["graphs"] = arguments.graphs
     own = {name: given.pop(name) for name in reading_options() & given.keys()}
-    trace = trace_of(arguments.file, arguments, **own)
+    trace = read_file(arguments.file, arguments, **own)
     with warnings_as_notes():
         jobs = trace.tasks(**given)
     stated = {**trace.options} | trace.assumptions("tasks") | given

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from malleable.cli.snapshot import take_snapshot
-from malleable.cli.terminal import note, progress_bar, show, trace_of
+from malleable.cli.terminal import note, progress_bar, read_file, show
 from malleable.files.writing import check_targets, write_file
 from malleable.jobs.generate import section41
 from malleable.jobs.plan import plan
@@ -124,7 +124,7 @@ def _generated(seed: int) -> _Workload:
 
 def _trace(arguments: argparse.Namespace) -> _Workload:
     jobs, now, told = take_snapshot(
-        trace_of(arguments.trace, arguments),
+        read_file(arguments.trace, arguments),
         phase=arguments.phase,
         at=arguments.at,
         most=_MOST_JOBS,

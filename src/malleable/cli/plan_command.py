@@ -14,8 +14,8 @@ from malleable.cli.snapshot import take_snapshot
 from malleable.cli.terminal import (
     interruptible,
     note,
+    read_file,
     show,
-    trace_of,
 )
 from malleable.files.writing import check_targets, write_file
 from malleable.flows.plan import FlowPlan
@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.plot is not None:
         check_drawing(arguments.plot)
 
-    trace = trace_of(arguments.file, arguments)
+    trace = read_file(arguments.file, arguments)
     made: Plan | FlowPlan
     if trace.flow is not None:
         made = plan_flow_file(arguments, trace.flows())

@@ -6,14 +6,14 @@ import argparse
 from typing import Any
 
 from malleable.cli.outputs import Outputs, ended
-from malleable.cli.terminal import progress_bar, trace_of, warnings_as_notes
+from malleable.cli.terminal import progress_bar, read_file, warnings_as_notes
 from malleable.cli.workers import workers
 from malleable.papers import FIGURES, reproduce
 
 
 def _trace(arguments: argparse.Namespace) -> Any:
     with warnings_as_notes():
-        return trace_of(arguments.trace, arguments).map_shuffle()
+        return read_file(arguments.trace, arguments).map_shuffle()
 
 
 def run(arguments: argparse.Namespace) -> int:

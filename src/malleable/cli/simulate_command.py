@@ -7,7 +7,7 @@ from typing import Any
 
 from malleable.cli import cluster_command, slotted_command
 from malleable.cli.outputs import Outputs
-from malleable.cli.terminal import progress_bar, trace_of, warnings_as_notes
+from malleable.cli.terminal import progress_bar, read_file, warnings_as_notes
 from malleable.simulation import simulate
 from malleable.tandem.simulate import chunks_of
 from malleable.tandem.table import MapShuffleJobs, MapShuffleStream
@@ -50,7 +50,7 @@ def _estimates(arguments: argparse.Namespace, jobs: MapShuffleJobs | MapShuffleS
         pass
     if isinstance(jobs, MapShuffleStream):
         raise ValueError("--estimates FILE: a generated stream takes a standard deviation only")
-    guessed = trace_of(given, arguments).map_shuffle()
+    guessed = read_file(given, arguments).map_shuffle()
     if len(guessed) != len(jobs):
         raise ValueError(f"{given}: {counted(len(guessed), 'job')}, expected {len(jobs)}")
     return guessed.map, guessed.shuffle
@@ -81,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
             arguments.generate, 0.75 if arguments.load is None else arguments.load
         )
     else:
-        jobs = trace_of(arguments.file, arguments).map_shuffle()
+        jobs = read_file(arguments.file, arguments).map_shuffle()
         options["load"] = arguments.load
     if arguments.effort is not None:
         options["effort"] = arguments.effort

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from malleable.cli.outputs import Outputs
-from malleable.cli.terminal import progress_bar, trace_of, warnings_as_notes
+from malleable.cli.terminal import progress_bar, read_file, warnings_as_notes
 from malleable.domain import checked_positive
 from malleable.simulation import simulate
 from malleable.slotted.generate import MapReduceStream
@@ -71,7 +71,7 @@ def _estimates(arguments: argparse.Namespace, jobs: MapReduceJobs | MapReduceStr
         pass
     if isinstance(jobs, MapReduceStream):
         raise ValueError("--estimates FILE: a generated stream takes a standard deviation only")
-    guessed = trace_of(arguments.estimates, arguments).map_reduce()
+    guessed = read_file(arguments.estimates, arguments).map_reduce()
     if len(guessed) != len(jobs):
         raise ValueError(
             f"{arguments.estimates}: {counted(len(guessed), 'job')}, expected {len(jobs)}"
@@ -92,7 +92,7 @@ def run(arguments: argparse.Namespace) -> int:
         names = DEFAULT_POLICIES if preemptive else DEFAULT_BLOCKED
     jobs: MapReduceJobs | MapReduceStream
     if arguments.generate is None:
-        jobs = trace_of(arguments.file, arguments).map_reduce(arguments.slot_seconds)
+        jobs = read_file(arguments.file, arguments).map_reduce(arguments.slot_seconds)
     else:
         jobs = _generated(arguments)
     wants_records = (arguments.records, arguments.plot, arguments.plot_ratio)

@@ -197,7 +197,7 @@ def _watch(what: str, thread: threading.Thread, steps: list[tuple[int, int]]) ->
                 progress.update(task, completed=done, total=total)
 
 
-def trace_of(path: str, arguments: argparse.Namespace, **options: Any) -> Trace:
+def read_file(path: str, arguments: argparse.Namespace, **options: Any) -> Trace:
     """The trace or table of a file (``-``: standard input), read as the options say."""
     source: Any = path
     if path == "-":
