@@ -30,6 +30,11 @@ COMMANDS = {
     "tandem swim": ("simulate trace", BAD_SWIM),
     "tandem rumen": ("simulate trace", BAD_RUMEN),
     "tandem google2011": ("simulate trace", GOOGLE),
+    "tandem rumen without bytes": (
+        "simulate trace",
+        rumen("good", 0, 50, [(1, 20)])
+        + rumen("none", 1, 60, [(2, 9)]).replace("mapTasks", "reduceTasks"),
+    ),
     "tandem table": ("simulate trace", "map,shuffle\n1,2\nx,2\n"),
     "slotted swim": ("simulate trace --model slotted", BAD_SWIM),
     "slotted rumen": ("simulate trace --model slotted", BAD_RUMEN),

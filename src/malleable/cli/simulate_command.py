@@ -81,7 +81,8 @@ def run(arguments: argparse.Namespace) -> int:
             arguments.generate, 0.75 if arguments.load is None else arguments.load
         )
     else:
-        jobs = read_file(arguments.file, arguments).map_shuffle()
+        with warnings_as_notes():
+            jobs = read_file(arguments.file, arguments).map_shuffle()
         options["load"] = arguments.load
     if arguments.effort is not None:
         options["effort"] = arguments.effort

@@ -92,7 +92,8 @@ def run(arguments: argparse.Namespace) -> int:
         names = DEFAULT_POLICIES if preemptive else DEFAULT_BLOCKED
     jobs: MapReduceJobs | MapReduceStream
     if arguments.generate is None:
-        jobs = read_file(arguments.file, arguments).map_reduce(arguments.slot_seconds)
+        with warnings_as_notes():
+            jobs = read_file(arguments.file, arguments).map_reduce(arguments.slot_seconds)
     else:
         jobs = _generated(arguments)
     wants_records = (arguments.records, arguments.plot, arguments.plot_ratio)
