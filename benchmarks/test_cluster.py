@@ -110,7 +110,7 @@ def test_facebook(benchmark, policy, options):
     folder = Path(os.environ.get("MALLEABLE_TRACES", "")) / "swim-facebook"
     if not folder.exists():
         pytest.skip("set MALLEABLE_TRACES to the folder that has swim-facebook")
-    jobs = mb.read_cluster_workload(folder / "FB-2010_samples_24_times_1hr_0.tsv.gz")
+    jobs = mb.read(folder / "FB-2010_samples_24_times_1hr_0.tsv.gz").tasks()
     options = {"load": 0.7, "epoch": 0.5, "rng": 0, "records": False} | options
     result = benchmark.pedantic(mb.simulate, (jobs, "cluster", policy), options, rounds=1)
     benchmark.extra_info["decision_p99"] = result.timing[f"{policy} decision p99"]
@@ -140,7 +140,7 @@ def test_order_traces(benchmark, trace, generic):
     path = Path(os.environ.get("MALLEABLE_TRACES", "")) / TRACES[trace]
     if not path.exists():
         pytest.skip("set MALLEABLE_TRACES to the folder that has swim-facebook and others")
-    jobs = mb.read_cluster_workload(path)
+    jobs = mb.read(path).tasks()
 
     def run():
         for load in (0.5, 0.7, 0.9):
@@ -153,6 +153,6 @@ def test_order_traces(benchmark, trace, generic):
 
 def _over_fair(jobs, cluster):
     names = ["asrpt", "srpt", "fifo", "fair"]
-    found = mb.simulate(jobs, "cluster", names, cluster=cluster, rng=1, records=False).summary
+    found = mb.simulate(jobs, names, cluster=cluster, rng=1, records=False).summary
     fair = found.pop("fair")["mean_response"]
     return {name: summary["mean_response"] / fair for name, summary in found.items()}

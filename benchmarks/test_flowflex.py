@@ -119,8 +119,10 @@ def test_real_queries(benchmark, slots):
     folder = Path(os.environ.get("MALLEABLE_TRACES", "")) / "tpch-cloudlab"
     if not folder.exists():
         pytest.skip("set MALLEABLE_TRACES to the folder that has tpch-cloudlab")
-    table = mb.read_tpch(
-        folder / "cloudlab_22query_tpch_profiles.json.gz", folder / "queries.yaml", cores=slots
-    )
+    table = mb.read(
+        folder / "cloudlab_22query_tpch_profiles.json.gz",
+        graphs=folder / "queries.yaml",
+        cores=slots,
+    ).flows()
     plan = benchmark(mb.plan, table, slots, "sum:stretch")
     plan.validate()

@@ -6,11 +6,12 @@
 import pytest
 
 import malleable as mb
+from malleable.tandem.simulate import POLICIES as SIMULATED_POLICIES
 
 JOBS, LOAD, SEED = 1_000_000, 0.75, 7
 
 
-@pytest.mark.parametrize("policy", mb.SIMULATED_POLICIES[3:])
+@pytest.mark.parametrize("policy", SIMULATED_POLICIES[3:])
 def test_stream(benchmark, policy):
     stream = mb.MapShuffleStream(JOBS, LOAD)
     result = benchmark(mb.simulate, stream, policy=policy, rng=SEED, bound=False)

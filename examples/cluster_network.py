@@ -10,9 +10,7 @@ for oversubscribed in (1, 8, 32):
         racks=[{"name": name, "link": 10 * 1.25e8 / oversubscribed} for name in "abcd"],
     )
     for delay in (0, 5):
-        result = mb.simulate(
-            jobs, "cluster", "fair", cluster=cluster, rng=7, replicas=3, delay=delay
-        )
+        result = mb.simulate(jobs, "fair", cluster=cluster, rng=7, replicas=3, delay=delay)
         summary = result.summary["fair"]
         print(
             f"racks 1:{oversubscribed:<2} delay {delay} s  mean {summary['mean_response']:6.1f} s  "

@@ -23,7 +23,7 @@ cluster = mb.Cluster(
 )
 for sigma in (0.0, 1.0):
     result = mb.simulate(
-        jobs, "cluster", ["flex", "fair", "fifo", shortest], cluster=cluster, estimates=sigma, rng=7
+        jobs, ["flex", "fair", "fifo", shortest], cluster=cluster, estimates=sigma, rng=7
     )
     for policy, summary in result.summary.items():
         print(f"sigma {sigma:.0f} {policy:9} {summary['mean_response']:8.1f} s")

@@ -30,7 +30,7 @@ for objective in ("sum:response", "max:tardiness"):
 folder = Path(os.environ.get("MALLEABLE_TRACES", "")) / "tpch-cloudlab"
 profiles = folder / "cloudlab_22query_tpch_profiles.json.gz"
 if profiles.exists():
-    queries = mb.read_tpch(profiles, folder / "queries.yaml")
+    queries = mb.read(profiles, graphs=folder / "queries.yaml").flows()
     for policy in mb.FLOW_POLICIES:
         plan = mb.plan(queries, slots=50, objective="sum:stretch", policy=policy)
         plan.validate()

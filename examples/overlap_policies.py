@@ -46,7 +46,7 @@ print("map and shuffle slots", decision.slots.tolist())
 
 trace = Path(os.environ.get("MALLEABLE_TRACES", "")) / "google2011" / "jobs_dev.csv.gz"
 if "MALLEABLE_TRACES" in os.environ and trace.exists():
-    jobs = mb.read_map_shuffle_google2011(trace)
+    jobs = mb.read(trace).map_shuffle()
     result = mb.simulate(jobs, policy=["k-lps", "max-srpt", "split-srpt", "two-srpt"], load=0.75)
     for policy, s in result.summary.items():
         print(f"{policy:10} {s['mean_response'] / s['lower_bound']:.2f} x the bound on the trace")

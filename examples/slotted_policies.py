@@ -13,7 +13,7 @@ from malleable.slotted.theory import efficiency_constants
 jobs = section7("uniform-small", rng=1)
 for preemptive in (True, False):
     policies = ["asrpt", "unlock", "fifo", "fair", "lrpt"]
-    result = mb.simulate(jobs, "slotted", policies, machines=100, preemptive=preemptive)
+    result = mb.simulate(jobs, policies, machines=100, preemptive=preemptive)
     print("preemptive" if preemptive else "non-preemptive")
     for policy, summary in result.summary.items():
         print(
@@ -24,9 +24,7 @@ promised = efficiency_constants(jobs, 100)
 print(f"theorem 2 promises every work-conserving policy less than {promised.preemptive:.1e}")
 
 # Sizes that are wrong, and jobs that overrun them.
-wrong = mb.simulate(
-    jobs, "slotted", "unlock", estimates=1.0, underestimates="bounce", rng=2
-).summary["unlock"]
+wrong = mb.simulate(jobs, "unlock", estimates=1.0, underestimates="bounce", rng=2).summary["unlock"]
 print(f"unlock on log-normal estimates: {wrong['ratio']:.2f} x the SRPT bound")
 
 # The same policy in a scheduler's loop: who starts how many tasks now.
@@ -39,8 +37,8 @@ epoch.update(ids, maps=[0, 24], running=[4, 6])
 trace = Path(os.environ.get("MALLEABLE_TRACES", "")) / "swim-facebook"
 trace /= "FB-2009_samples_24_times_1hr_0.tsv.gz"
 if "MALLEABLE_TRACES" in os.environ and trace.exists():
-    jobs = mb.read_map_reduce_swim(trace)
-    result = mb.simulate(jobs, "slotted", ["asrpt", "unlock", "fifo"], machines=191)
+    jobs = mb.read(trace).map_reduce()
+    result = mb.simulate(jobs, ["asrpt", "unlock", "fifo"], machines=191)
     for policy, summary in result.summary.items():
         print(f"  {policy:6} {summary['tight_ratio']:7.2f} x our bound on {trace.name}")
 else:

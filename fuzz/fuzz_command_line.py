@@ -77,7 +77,7 @@ COMMANDS: dict[str, dict[str, list[str] | None]] = {
         "--policy": [*POLICIES, "flex,fair", "none,,"],
         "--model": ["tandem", "slotted", "cluster", "x"],
         "--load": ["0.5", "2", "0", "nan", "x", "1e300", "0.75"],
-        "--format": ["table", "swim", "rumen", "google2011", "hawk", "alibaba", "flows"],
+        "--read": ["task_seconds=5", "block_bytes=9", "most=1", "gap=x", "="],
         "--estimates": ["0.5", "learn", "x", "nan"],
         "--underestimates": ["bounce", "first"],
         "--machines": NUMBERS,

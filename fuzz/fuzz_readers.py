@@ -21,17 +21,15 @@ from driver import atheris, run
 if atheris is not None:
     with atheris.instrument_imports(include=["malleable"]):
         import malleable as mb
-        from malleable import traces
 else:
     import malleable as mb
-    from malleable import traces
 
 COPY = Path(tempfile.mkdtemp()) / "copy.csv"
 GRAPHS = {name: {"0": ["1"], "1": []} for name in ("Q1", "Q2")}
 
 
 def _tpch(source: Any) -> Any:
-    return traces.read_tpch(source, GRAPHS)
+    return mb.read_flows(source, graphs=GRAPHS)
 
 
 def _tpch_graphs(source: Any) -> Any:
@@ -39,36 +37,42 @@ def _tpch_graphs(source: Any) -> Any:
         '{"tpch_q1_2g_maxCores_4": [{"stage_id": 0, "num_tasks": 2, "average_runtime_ms": 5},'
         ' {"stage_id": 1, "num_tasks": 1, "average_runtime_ms": 5}]}'
     )
-    return traces.read_tpch(io.StringIO(profiles), source)
+    return mb.read_flows(io.StringIO(profiles), graphs=source)
 
 
+def _converted(converter: str) -> Callable[[Any], Any]:
+    return lambda source: getattr(mb.read(source), converter)()
+
+
+# What becomes of the formats of some folders of inputs; the format itself is known by content.
+TABLES = {
+    "jobs": ("swim", "rumen", "workload"),
+    "flows": ("wfformat", "alibaba"),
+    "map_shuffle": (
+        "map_shuffle",
+        "map_shuffle_swim",
+        "map_shuffle_rumen",
+        "map_shuffle_google2011",
+    ),
+    "map_reduce": ("map_reduce", "map_reduce_swim", "map_reduce_rumen", "map_reduce_google2011"),
+    "tasks": (
+        "cluster_jobs",
+        "cluster_swim",
+        "cluster_rumen",
+        "cluster_hawk",
+        "cluster_google2011",
+        "cluster_alibaba",
+        "cluster_flows",
+        "cluster_workload",
+    ),
+}
 READERS: dict[str, Callable[[Any], Any]] = {
-    "jobs": traces.read_jobs,
-    "swim": traces.read_swim,
-    "rumen": traces.read_rumen,
-    "workload": traces.read_workload,
-    "flows": traces.read_flows,
-    "wfformat": traces.read_wfformat,
-    "alibaba": traces.read_alibaba,
+    "jobs": mb.read_jobs,
+    "flows": mb.read_flows,
     "tpch": _tpch,
     "tpch_graphs": _tpch_graphs,
-    "map_shuffle": traces.read_map_shuffle_jobs,
-    "map_shuffle_swim": traces.read_map_shuffle_swim,
-    "map_shuffle_rumen": traces.read_map_shuffle_rumen,
-    "map_shuffle_google2011": traces.read_map_shuffle_google2011,
-    "map_reduce": traces.read_map_reduce_jobs,
-    "map_reduce_swim": traces.read_map_reduce_swim,
-    "map_reduce_rumen": traces.read_map_reduce_rumen,
-    "map_reduce_google2011": traces.read_map_reduce_google2011,
-    "cluster_jobs": traces.read_cluster_jobs,
-    "cluster_swim": traces.read_cluster_swim,
-    "cluster_rumen": traces.read_cluster_rumen,
-    "cluster_hawk": traces.read_cluster_hawk,
-    "cluster_google2011": traces.read_cluster_google2011,
-    "cluster_alibaba": traces.read_cluster_alibaba,
-    "cluster_flows": traces.read_cluster_flows,
-    "cluster_workload": traces.read_cluster_workload,
     "cluster": mb.read_cluster,
+    **{name: _converted(table) for table, names in TABLES.items() for name in names},
 }
 
 
@@ -82,17 +86,17 @@ def _use(table: Any) -> None:
         plan.validate()
     if isinstance(table, mb.Jobs):
         try:
-            traces.write_jobs(table, COPY, force=True)
+            mb.write_jobs(table, COPY, force=True)
         except ValueError:
             return  # a name that a table cannot hold
-        again = traces.read_jobs(COPY)
+        again = mb.read_jobs(COPY)
         assert again.work.tolist() == table.work.tolist()
         assert again.arrival.tolist() == table.arrival.tolist()
         assert again.deadline.tolist() == table.deadline.tolist()
         assert again.sla == table.sla
     if isinstance(table, mb.Flows):
-        traces.write_flows(COPY, table, force=True)
-        again = traces.read_flows(COPY)
+        mb.write_flows(COPY, table, force=True)
+        again = mb.read_flows(COPY)
         assert again.work.tolist() == table.work.tolist()
         assert again.parent.tolist() == table.parent.tolist()
 

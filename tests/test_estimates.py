@@ -89,7 +89,7 @@ def test_a_job_that_is_underestimated_starves_nobody_if_it_bounces(policy):
 def test_columns_of_the_table(tmp_path):
     path = tmp_path / "jobs.csv"
     path.write_text("map,shuffle,map_estimate,shuffle_estimate\n1,1,9,9\n2,2,1,1\n")
-    jobs = mb.read_map_shuffle_jobs(path)
+    jobs = mb.read(path).map_shuffle()
     assert completions(jobs, "max-srpt", estimates="column").tolist() == [3, 2]
     assert completions(jobs, "max-srpt").tolist() == [1, 3]
     # Estimates are in the units of the sizes, whatever the capacities.
@@ -168,9 +168,8 @@ _MODELS["generic"] = (
 
 def _ends(model, policy, estimates):
     jobs, options, *_ = _MODELS[model]
-    name = "cluster" if model == "generic" else model
     return (
-        mb.simulate(jobs, name, policy, rng=1, estimates=estimates, **options)
+        mb.simulate(jobs, policy, rng=1, estimates=estimates, **options)
         .records["completion"]
         .tolist()
     )

@@ -136,5 +136,5 @@ def test_network_stream():
     nodes = np.bincount(cluster.rack)
     assert np.allclose(cluster.rack_link, nodes * 1.25e8 / 8)
     options = instances.NETWORK_OPTIONS
-    summary = mb.simulate(jobs, "cluster", "fair", cluster=cluster, **options).summary["fair"]
+    summary = mb.simulate(jobs, "fair", cluster=cluster, **options).summary["fair"]
     assert summary["rack_utilisation"] > summary["link_utilisation"] > 0

@@ -21,11 +21,9 @@ def results(name: list[str] | None = None) -> dict[str, Any]:
     slotted = mb.MapReduceJobs([1, 2, 1], [[2], [], [1, 1]], arrival=arrival, name=name)
     cluster = ClusterJobs([1, 2, 1], 2.0, [1, 0, 1], 1.0, arrival=arrival, name=name)
     return {
-        "tandem": mb.simulate(overlap, "tandem", "max-srpt"),
-        "slotted": mb.simulate(slotted, "slotted", "asrpt", machines=2),
-        "cluster": mb.simulate(
-            cluster, "cluster", "fifo", cluster={"node": [{"slots": 2}]}, trace=True
-        ),
+        "tandem": mb.simulate(overlap, "max-srpt"),
+        "slotted": mb.simulate(slotted, "asrpt", machines=2),
+        "cluster": mb.simulate(cluster, "fifo", cluster={"node": [{"slots": 2}]}, trace=True),
     }
 
 

@@ -53,9 +53,7 @@ def test_interruption_keeps_what_is_finished():
         if finished == 2:
             raise KeyboardInterrupt
 
-    found = replicate(
-        make, range(9), ["fifo"], model="cluster", cluster=CLUSTER, progress=until_third
-    )
+    found = replicate(make, range(9), ["fifo"], cluster=CLUSTER, progress=until_third)
     assert not found.complete
     assert found.seeds == [0, 1]
     assert len(found.runs["fifo"]) == 2
@@ -63,7 +61,7 @@ def test_interruption_keeps_what_is_finished():
 
 def test_confidence_is_checked():
     with pytest.raises(ValueError, match="confidence"):
-        replicate(make, [1], ["fifo"], confidence=1.0, model="cluster", cluster=CLUSTER)
+        replicate(make, [1], ["fifo"], confidence=1.0, cluster=CLUSTER)
 
 
 def test_jobs_of_figure_6():

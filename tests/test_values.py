@@ -1,6 +1,7 @@
 """Tables, plans, decisions and results: equal by content, after a pickle or a copy as well."""
 
 import copy
+import io
 import pickle
 
 import numpy as np
@@ -76,6 +77,7 @@ MAKERS = {
     mb.Jobs: lambda x: mb.Jobs([x, 3.0], max_slots=2, deadline=[4, None], sla=[[(1, x)], None]),
     mb.Flows: flows,
     mb.MapShuffleJobs: lambda x: mb.MapShuffleJobs([x, 2.0], [3.0, 1.0], name=["p", "q"]),
+    mb.Trace: lambda x: mb.read(io.StringIO(f"0 2 1 {x} 1\n5 1 2 2\n")),
     mb.MapShuffleStream: lambda x: mb.MapShuffleStream(int(x), 0.5),
     mb.MapReduceJobs: lambda x: mb.MapReduceJobs([3, 1], [[1, int(x)], []]),
     mb.MapReduceStream: lambda x: mb.MapReduceStream(slots=int(x)),
@@ -94,7 +96,7 @@ MAKERS = {
     mb.AdaptiveMatching: lambda x: adaptive(int(x)).matching(),
     mb.ClassMatching: lambda x: mb.match_classes([1.0, x], [[1.0, 2.0], [3.0, 1.0]]),
     mb.SimulationResult: lambda x: mb.simulate(
-        cluster_jobs(x), "cluster", ["fair", "fifo"], cluster=cluster(), trace=True
+        cluster_jobs(x), ["fair", "fifo"], cluster=cluster(), trace=True
     ),
     Allocation: lambda x: resource_allocation(mb.Jobs([x, 3.0]), 3),
     FlowChains: lambda x: flow_chains(flows(x), 3),
@@ -105,7 +107,7 @@ MAKERS = {
     ),
     Objective: lambda x: parse_objective(["sum:tardy", "sum:sla", "max:sla"][int(x) - 2]),
     Replications: lambda x: replicate(
-        lambda seed: cluster_jobs(x), [1, 2], ["fair"], model="cluster", cluster=cluster()
+        lambda seed: cluster_jobs(x), [1, 2], ["fair"], cluster=cluster()
     ),
     HardBatch: lambda x: theorem1_jobs([1, int(x)], [int(x), 1], [int(x) + 1] * 2),
 }

@@ -58,34 +58,9 @@ if TYPE_CHECKING:
         MapShuffleJobs as MapShuffleJobs,
         MapShuffleStream as MapShuffleStream,
     )
-    from malleable.traces import (
-        read_cluster_alibaba as read_cluster_alibaba,
-        read_cluster_flows as read_cluster_flows,
-        read_cluster_google2011 as read_cluster_google2011,
-        read_cluster_hawk as read_cluster_hawk,
-        read_cluster_jobs as read_cluster_jobs,
-        read_cluster_rumen as read_cluster_rumen,
-        read_cluster_swim as read_cluster_swim,
-        read_cluster_tpch as read_cluster_tpch,
-        read_cluster_workload as read_cluster_workload,
-        read_flows as read_flows,
-        read_jobs as read_jobs,
-        read_map_reduce_google2011 as read_map_reduce_google2011,
-        read_map_reduce_jobs as read_map_reduce_jobs,
-        read_map_reduce_rumen as read_map_reduce_rumen,
-        read_map_reduce_swim as read_map_reduce_swim,
-        read_map_shuffle_google2011 as read_map_shuffle_google2011,
-        read_map_shuffle_jobs as read_map_shuffle_jobs,
-        read_map_shuffle_rumen as read_map_shuffle_rumen,
-        read_map_shuffle_swim as read_map_shuffle_swim,
-        read_rumen as read_rumen,
-        read_swim as read_swim,
-        read_tpch as read_tpch,
-        read_workload as read_workload,
-        write_flows as write_flows,
-        write_jobs as write_jobs,
-        write_map_reduce_jobs as write_map_reduce_jobs,
-    )
+    from malleable.traces import Trace as Trace, read as read
+    from malleable.traces.flow_files import read_flows as read_flows, write_flows as write_flows
+    from malleable.traces.job_table import read_jobs as read_jobs, write_jobs as write_jobs
 
 __version__ = "0.1.0"
 
@@ -116,16 +91,9 @@ _HOMES = {
     "malleable.slotted.table": ("MapReduceJobs",),
     "malleable.tandem.epoch": ("OverlapDecision", "OverlapEpoch"),
     "malleable.tandem.table": ("MapShuffleJobs", "MapShuffleStream"),
-    "malleable.traces": (
-        *("read_cluster_alibaba", "read_cluster_flows", "read_cluster_google2011"),
-        *("read_cluster_hawk", "read_cluster_jobs", "read_cluster_rumen"),
-        *("read_cluster_swim", "read_cluster_tpch", "read_cluster_workload", "read_flows"),
-        *("read_jobs", "read_map_reduce_google2011", "read_map_reduce_jobs"),
-        *("read_map_reduce_rumen", "read_map_reduce_swim", "read_map_shuffle_google2011"),
-        *("read_map_shuffle_jobs", "read_map_shuffle_rumen", "read_map_shuffle_swim"),
-        *("read_rumen", "read_swim", "read_tpch", "read_workload", "write_flows"),
-        *("write_jobs", "write_map_reduce_jobs"),
-    ),
+    "malleable.traces": ("Trace", "read"),
+    "malleable.traces.flow_files": ("read_flows", "write_flows"),
+    "malleable.traces.job_table": ("read_jobs", "write_jobs"),
 }
 """Modules of the public names."""
 

@@ -7,19 +7,32 @@ from typing import Any
 import numpy as np
 
 from malleable.cluster import simulate as cluster
+from malleable.cluster.table import ClusterJobs
+from malleable.domain import shown
 from malleable.result import SimulationResult, merged
 from malleable.slotted import simulate as slotted
+from malleable.slotted.generate import MapReduceStream
+from malleable.slotted.table import MapReduceJobs
 from malleable.tandem import simulate as tandem
+from malleable.tandem.table import MapShuffleJobs, MapShuffleStream
+from malleable.traces.trace import Trace
 
-# One module a model, each with `run(jobs, policy, *, rng, estimates, ...)`.
-_MODELS: dict[str, Any] = {"tandem": tandem.run, "slotted": slotted.run, "cluster": cluster.run}
+__all__ = ["simulate"]
+
+# One module a model, each with `run(jobs, policy, *, rng, estimates, ...)`: its tables, what a trace
+# becomes for it, and a policy where none is named.
+_MODELS: dict[str, tuple[Any, tuple[type, ...], str, str]] = {
+    "tandem": (tandem.run, (MapShuffleJobs, MapShuffleStream), "map_shuffle", "max-srpt"),
+    "slotted": (slotted.run, (MapReduceJobs, MapReduceStream), "map_reduce", "asrpt"),
+    "cluster": (cluster.run, (ClusterJobs,), "tasks", "flex"),
+}
 
 
 def simulate(
     jobs: Any,
-    model: str = "tandem",
-    policy: Any = "max-srpt",
+    policy: Any = None,
     *,
+    model: str | None = None,
     rng: np.random.Generator | int | None = None,
     estimates: Any = None,
     **options: Any,
@@ -28,17 +41,18 @@ def simulate(
 
     Parameters
     ----------
-    jobs : MapShuffleJobs or MapShuffleStream; MapReduceJobs or MapReduceStream; ClusterJobs
-        What arrives.
-    model : {"tandem", "slotted", "cluster"}
-        Overlapping tandem queue of map and shuffle (`malleable.tandem.simulate.run`), map and reduce
-        in slots (`malleable.slotted.simulate.run`), or tasks on nodes
-        (`malleable.cluster.simulate.run`).
+    jobs : MapShuffleJobs or MapShuffleStream; MapReduceJobs or MapReduceStream; ClusterJobs; Trace
+        What arrives. The model follows from the table: an overlapping tandem queue of map and shuffle
+        (`malleable.tandem.simulate.run`), map and reduce tasks in slots
+        (`malleable.slotted.simulate.run`), or tasks on nodes (`malleable.cluster.simulate.run`).
     policy : str, policy of one's own, or sequence of them
-        For the tandem queue ``fcfs``, ``ps``, ``wps``, ``k-lps``, ``max-srpt``, ``split-srpt``,
-        ``two-srpt``, and for batches ``best`` and ``makespan``; in slots ``asrpt``, ``unlock``,
-        ``dsrpt``, ``srpt``, ``lrpt``, ``fifo``, ``fair``; on a cluster those of
-        `malleable.CLUSTER_POLICIES`, a `malleable.Adaptive` and one's own.
+        For the tandem queue ``fcfs``, ``ps``, ``wps``, ``k-lps``, ``max-srpt`` (the default),
+        ``split-srpt``, ``two-srpt``, and for batches ``best`` and ``makespan``; in slots ``asrpt`` (the
+        default), ``unlock``, ``dsrpt``, ``srpt``, ``lrpt``, ``fifo``, ``fair``; on a cluster those of
+        `malleable.CLUSTER_POLICIES` (``flex`` by default), a `malleable.Adaptive` and one's own.
+    model : {"tandem", "slotted", "cluster"}, optional
+        Of a `Trace` that is no table of one of them: which of `Trace.map_shuffle`, `Trace.map_reduce`
+        and `Trace.tasks` makes the table.
     rng : numpy Generator or seed, optional
         For streams; every policy sees the same jobs.
     estimates : optional
@@ -54,10 +68,13 @@ def simulate(
     Raises
     ------
     ValueError
-        An unknown model, policy or option, or a value out of its range.
+        An unknown model, policy or option, or a value out of its range; jobs that no model simulates.
     """
-    if model not in _MODELS:
-        raise ValueError(f"model = {model!r}: expected one of {', '.join(_MODELS)}")
+    run, _, converter, default = _MODELS[_model_of(jobs, model)]
+    if isinstance(jobs, Trace):
+        jobs = getattr(jobs, converter)()
+    if policy is None:
+        policy = default
     names: list[Any] = list(policy) if isinstance(policy, (list, tuple)) else [policy]
     if not names:
         raise ValueError("policy: at least one")
@@ -69,8 +86,27 @@ def simulate(
         seed = int(np.random.default_rng().integers(2**63))
     parts = []
     for name in names:
-        part = _MODELS[model](jobs, name, rng=seed, estimates=estimates, **options)
+        part = run(jobs, name, rng=seed, estimates=estimates, **options)
         parts.append(part)
         if not part.complete:
             break
     return merged(parts)
+
+
+def _model_of(jobs: Any, model: str | None) -> str:
+    """The model of a table, or the one that a trace is to become a table of."""
+    if model is not None and model not in _MODELS:
+        raise ValueError(f"model = {model!r}: expected one of {', '.join(_MODELS)}")
+    table = jobs.table if isinstance(jobs, Trace) else jobs
+    own = next((name for name, one in _MODELS.items() if isinstance(table, one[1])), None)
+    if own is not None and model in (None, own):
+        return own
+    if isinstance(jobs, Trace) and model is not None:
+        return model
+    told = "" if model is None else f"model = {model!r}: "
+    wanted = f"model to be one of {', '.join(_MODELS)} for a trace"
+    if not isinstance(jobs, Trace):
+        wanted = (
+            "a table of its own model: MapShuffleJobs, MapReduceJobs or ClusterJobs, or a Trace"
+        )
+    raise ValueError(f"{told}{shown(jobs)}: expected {wanted}")

@@ -303,12 +303,18 @@ def test_files_without_permission(table):
     check_one_line(run("plan", table, "--slots", 1), "jobs.csv: Permission denied")
 
 
+def test_jobs_need_slots(table, capsys):
+    with pytest.raises(SystemExit) as caught:
+        call(capsys, "plan", table)
+    assert caught.value.code == 2
+    assert "--slots N is needed" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
         [],
         ["plan"],
-        ["plan", "x"],
         ["plan", "x", "--slots", "x"],
         ["plan", "x", "--slots", "1", "--policy", "best"],
         ["plan", "x", "--slots", "1", "--at", "1", "--now", "1"],

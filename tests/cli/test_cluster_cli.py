@@ -36,8 +36,7 @@ def test_table_json_records_and_plot(capsys):
     assert "hesrpt" in out
     assert "flex: mean response" in out
     found = mb.simulate(
-        mb.read_cluster_jobs("jobs.csv"),
-        "cluster",
+        mb.read("jobs.csv").tasks(),
         ["flex", "fair", "fifo", "hesrpt"],
         cluster=mb.read_cluster("cluster.toml"),
         rng=0,
@@ -83,10 +82,9 @@ def test_replications_and_grid(capsys):
         (["--set", "noise=x"], "not a number"),
         (["--set", "nonsense=1"], "nonsense: unknown option"),
         (["--estimates", "x"], "--estimates x"),
-        (["--format", "google2011"], "column 'job_id' is missing"),
-        (["--read", "gap=1"], "option 'gap' does not apply to format table"),
+        (["--read", "gap=1"], "option 'gap' does not apply to a table of cluster jobs"),
         (["--read", "gap"], "--read gap: write NAME=VALUE"),
-        (["--graphs", "q.yaml"], "option 'graphs' does not apply to format table"),
+        (["--graphs", "q.yaml"], "option 'graphs' does not apply to a table of cluster jobs"),
         (["--load", "0.5"], "load: only without a cluster"),
         (["--grid", "--records", "r.csv"], "--records: of a single run"),
         (["--replications", "2", "--plot", "c.png"], "--plot: of a single run"),
@@ -130,7 +128,7 @@ def test_formats_are_detected_and_stated(capsys):
     call = ["simulate", "t.tsv", "--model", "cluster", "--load", "0.5", "--policy", "fifo"]
     assert main([*call, "--read", "block_bytes=10"]) == 0
     assert (
-        "20 map tasks, 1 reduce task), read as swim with block_bytes = 10,"
+        "20 map tasks, 1 reduce task), read as SWIM trace with block_bytes = 10,"
         in capsys.readouterr().out
     )
     Path("t.tsv").write_text("a\t0\t0\t99\t0\t0\nb\t9\t9\t99\t5\t0\nc\n")

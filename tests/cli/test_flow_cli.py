@@ -12,7 +12,7 @@ import malleable as mb
 from malleable.cli import main
 from malleable.flows.generate import section51_flows
 from malleable.papers import reproduce
-from malleable.traces import write_flows
+from malleable.traces.flow_files import write_flows
 from malleable.view.flow_picture import draw_flows
 from malleable.view.plan_explain import explain_lines
 

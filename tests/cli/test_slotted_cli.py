@@ -36,7 +36,7 @@ def table(tmp_path):
 def test_table(capsys, table, tmp_path):
     records = tmp_path / "records.csv"
     found = simulate(capsys, table, "--machines", 2, "--policy", "asrpt,fifo", "--records", records)
-    result = mb.simulate(mb.read_map_reduce_jobs(table), "slotted", ["asrpt", "fifo"], machines=2)
+    result = mb.simulate(mb.read(table).map_reduce(), ["asrpt", "fifo"], machines=2)
     assert found["policies"] == result.summary
     assert (found["machines"], found["preemptive"], found["model"]) == (2, True, "slotted")
     assert len(records.read_text().splitlines()) == 7
@@ -44,9 +44,9 @@ def test_table(capsys, table, tmp_path):
     assert (
         blocked["policies"]["fifo"]
         == (
-            mb.simulate(
-                mb.read_map_reduce_jobs(table), "slotted", "fifo", machines=2, preemptive=False
-            ).summary["fifo"]
+            mb.simulate(mb.read(table).map_reduce(), "fifo", machines=2, preemptive=False).summary[
+                "fifo"
+            ]
         )
     )
 
@@ -54,7 +54,7 @@ def test_table(capsys, table, tmp_path):
 def test_all_policies_by_default(capsys):
     found = simulate(capsys, "--generate", 100, "--seed", 3)
     assert list(found["policies"]) == ["asrpt", "unlock", "dsrpt", "fifo", "fair", "lrpt"]
-    expected = mb.simulate(section7(slots=100, rng=3), "slotted", "fair")
+    expected = mb.simulate(section7(slots=100, rng=3), "fair")
     assert found["policies"]["fair"] == expected.summary["fair"]
     found = simulate(capsys, "--generate", 100, "--non-preemptive")
     assert list(found["policies"]) == ["asrpt", "unlock", "fifo", "fair", "lrpt"]
@@ -65,10 +65,7 @@ def test_generated_jobs(capsys):
     found = simulate(capsys, "--generate", 200, "--seed", 5, *options, "--policy", "asrpt")
     rate = 0.5 * 50 / 45
     jobs = section7("uniform-small", slots=200, rate=rate, tasks=3, rng=5)
-    assert (
-        found["policies"]["asrpt"]
-        == (mb.simulate(jobs, "slotted", "asrpt", machines=50).summary["asrpt"])
-    )
+    assert found["policies"]["asrpt"] == (mb.simulate(jobs, "asrpt", machines=50).summary["asrpt"])
     theory = efficiency_constants(jobs, 50)
     assert (found["theory"]["b1"], found["theory"]["preemptive"]) == (theory.b1, theory.preemptive)
 
@@ -78,7 +75,7 @@ def test_long_streams_keep_no_records(capsys, monkeypatch, tmp_path):
     options = ("--generate", 200, "--setting", "uniform-large", "--policy", "unlock")
     found = simulate(capsys, *options, "--seed", 2, "--estimates", 0.3)
     stream = MapReduceStream("uniform-large", slots=200)
-    expected = mb.simulate(stream, "slotted", "unlock", rng=2, estimates=0.3)
+    expected = mb.simulate(stream, "unlock", rng=2, estimates=0.3)
     assert found["policies"]["unlock"] == expected.summary["unlock"]
     assert found["theory"]["largest_reduce"] == 70
     status, _, err = call(
@@ -116,12 +113,12 @@ def test_what_people_see(capsys, table, tmp_path):
 def test_traces(capsys, tmp_path):
     trace = tmp_path / "trace.tsv"
     trace.write_text(f"a\t0\t0\t{64 * MIB}\t1000000000\t0\nb\t40\t40\t{128 * MIB}\t0\t0\n")
-    options = ("--format", "swim", "--policy", "unlock")
+    options = ("--policy", "unlock")
     found = simulate(capsys, trace, *options, "--load", 0.5)
-    jobs = mb.read_map_reduce_swim(trace)
+    jobs = mb.read(trace).map_reduce()
     # 3 map tasks and one reduce task of 15 slots in slots 1 to 3 at load 0.5.
     assert found["machines"] == 12
-    expected = mb.simulate(jobs, "slotted", "unlock", machines=12)
+    expected = mb.simulate(jobs, "unlock", machines=12)
     assert found["policies"]["unlock"] == expected.summary["unlock"]
     coarse = simulate(capsys, trace, *options, "--slot-seconds", 300)
     assert coarse["policies"]["unlock"]["end"] == 2
@@ -133,8 +130,7 @@ def test_estimates(capsys, table, tmp_path):
     options = ("--machines", 2, "--policy", "asrpt", "--underestimates", "bounce")
     found = simulate(capsys, table, *options, "--estimates", guessed)
     expected = mb.simulate(
-        mb.read_map_reduce_jobs(table),
-        "slotted",
+        mb.read(table).map_reduce(),
         "asrpt",
         machines=2,
         estimates=[9.0, 1.0, 0.0],
@@ -144,7 +140,7 @@ def test_estimates(capsys, table, tmp_path):
     jobs = section7(slots=50, rng=0)
     found = simulate(capsys, "--generate", 50, "--policy", "asrpt", "--estimates", 1.0)
     drawn = slotted.lognormal_estimates(jobs, 1.0, rng=0)
-    expected = mb.simulate(jobs, "slotted", "asrpt", estimates=drawn)
+    expected = mb.simulate(jobs, "asrpt", estimates=drawn)
     assert found["policies"]["asrpt"] == expected.summary["asrpt"]
     short = tmp_path / "short.csv"
     short.write_text("map,reduce\n2,9\n")

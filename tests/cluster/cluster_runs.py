@@ -17,7 +17,7 @@ def nodes(maps, reduces=1, count=1, **more):
 
 def run(jobs, policy="fifo", cluster=None, **options):
     options.setdefault("epoch", 0)
-    return mb.simulate(jobs, "cluster", policy, cluster=cluster or nodes(2), rng=1, **options)
+    return mb.simulate(jobs, policy, cluster=cluster or nodes(2), rng=1, **options)
 
 
 def completions(*arguments, **options):

@@ -21,9 +21,7 @@ USERS = [
 
 def run(policy, seed=0, nodes=NODES, users=USERS, count=60, **options):
     jobs = mb.generate_cluster_jobs(count, seed, gap=15.0, mean_maps=10.0, users=3)
-    return mb.simulate(
-        jobs, "cluster", policy, cluster=mb.Cluster(nodes, users), rng=seed, **options
-    )
+    return mb.simulate(jobs, policy, cluster=mb.Cluster(nodes, users), rng=seed, **options)
 
 
 @settings(max_examples=25)
@@ -55,7 +53,7 @@ def test_with_all_alike_minima_order_users():
     # One class and one type of node: only the users' rules are left.
     jobs = mb.ClusterJobs([8, 8], 10.0, arrival=0.0, user=["user1", "user0"], program=["p", "p"])
     place = mb.Cluster([{"map_slots": 4}], [{"name": "user0", "minimum": 4, "priority": 1}])
-    found = mb.simulate(jobs, "cluster", "adaptive", cluster=place, rng=0)
+    found = mb.simulate(jobs, "adaptive", cluster=place, rng=0)
     end = dict(zip(found.records["user"], found.records["completion"], strict=True))
     assert end == {"user0": 20.0, "user1": 40.0}
 
@@ -63,7 +61,7 @@ def test_with_all_alike_minima_order_users():
 def test_without_users_it_is_first_come_first_served():
     jobs = mb.generate_cluster_jobs(40, 3, gap=5.0, mean_maps=8.0)
     place = mb.Cluster([{"count": 3, "map_slots": 3, "reduce_slots": 1}])
-    found = mb.simulate(jobs, "cluster", ["fifo", "adaptive"], cluster=place, rng=0)
+    found = mb.simulate(jobs, ["fifo", "adaptive"], cluster=place, rng=0)
     ends = [
         found.records["completion"][found.records["policy"] == name]
         for name in ("fifo", "adaptive")
@@ -85,9 +83,7 @@ def test_placement_brings_locality():
         {"count": 2, "map_slots": 4, "reduce_slots": 2, "rate": 4.0},
     ]
     jobs = mb.generate_cluster_jobs(80, 1, gap=60.0, mean_maps=10.0)
-    found = mb.simulate(
-        jobs, "cluster", policies, cluster=mb.Cluster(nodes), rng=1, replicas=1
-    ).summary
+    found = mb.simulate(jobs, policies, cluster=mb.Cluster(nodes), rng=1, replicas=1).summary
     assert found["adaptive"]["locality"] > found["at random"]["locality"]
 
 
@@ -95,7 +91,7 @@ def test_gangs_start_whole():
     # Two slots on two nodes; the gang holds the free one until the other job's task has ended.
     jobs = mb.ClusterJobs([1, 2], [10, 5], arrival=[0, 1], min_map_slots=[0, 2])
     cluster = mb.Cluster([{"map_slots": 1, "count": 2}])
-    result = mb.simulate(jobs, "cluster", "adaptive", cluster=cluster, gang=True, epoch=0, rng=1)
+    result = mb.simulate(jobs, "adaptive", cluster=cluster, gang=True, epoch=0, rng=1)
     assert result.records["starting_time"].tolist() == [0, 10]
 
 
@@ -118,7 +114,7 @@ def test_flows_and_jobs_without_tasks():
     )
     jobs = mb.cluster_flows(flows, 5.0)
     place = mb.Cluster([{"slots": 2}, {"slots": 1, "rate": 2.0}])
-    found = mb.simulate(jobs, "cluster", ["fifo", "adaptive"], cluster=place, rng=0)
+    found = mb.simulate(jobs, ["fifo", "adaptive"], cluster=place, rng=0)
     for policy in ("fifo", "adaptive"):
         assert found.summary[policy]["unfinished"] == 0
         assert found.summary[policy]["tasks"] == 10
@@ -154,6 +150,6 @@ def test_policies_of_ones_own_see_users():
     jobs = mb.ClusterJobs([2, 2, 2], 10, user=["b", "a", "b"])
     cluster = mb.Cluster([{"map_slots": 2}], [{"name": "a"}, {"name": "b"}])
     own = Owners()
-    found = mb.simulate(jobs, "cluster", own, cluster=cluster, epoch=0)
+    found = mb.simulate(jobs, own, cluster=cluster, epoch=0)
     assert own.user == [1, 0, 1]
     assert found.records["completion"].tolist() == [20, 10, 30]

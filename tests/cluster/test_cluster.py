@@ -71,13 +71,11 @@ def test_locality_and_delay():
     cluster = mb.Cluster([{"count": 4, "map_slots": 1, "storage": 100.0, "link": 10.0}])
     jobs = mb.ClusterJobs([1], 10, block=100)
     for seed in range(8):
-        waits = mb.simulate(
-            jobs, "cluster", "fifo", cluster=cluster, replicas=1, delay=5, rng=seed, epoch=0
-        )
+        waits = mb.simulate(jobs, "fifo", cluster=cluster, replicas=1, delay=5, rng=seed, epoch=0)
         assert waits.records["completion"].tolist() == [11]
         assert waits.summary["fifo"]["locality"] == 1
     greedy = [
-        mb.simulate(jobs, "cluster", "fifo", cluster=cluster, replicas=1, rng=seed, epoch=0)
+        mb.simulate(jobs, "fifo", cluster=cluster, replicas=1, rng=seed, epoch=0)
         for seed in range(40)
     ]
     assert {r.records["completion"][0] for r in greedy} == {11, 20}

@@ -48,8 +48,8 @@ def test_decides_as_the_epoch_of_flows(data):
         "effort": effort, "noise": data.draw(st.sampled_from([0, 0.3])),
         "failure": data.draw(st.sampled_from([0, 0.1])),
     }  # fmt: skip
-    own = mb.simulate(jobs, "cluster", "flowflex", **options)
-    slow = mb.simulate(jobs, "cluster", oracle, **{**options, "effort": None})
+    own = mb.simulate(jobs, "flowflex", **options)
+    slow = mb.simulate(jobs, oracle, **{**options, "effort": None})
     for name in ("start", "map_completion", "completion"):
         column = "starting_time" if name == "start" else name
         assert own.records[column].tolist() == slow.records[column].tolist()
@@ -67,12 +67,10 @@ def test_users_share_before_flows():
     )
     for priority, done in ((1, 20), (3, 14)):
         cluster = mb.Cluster([{"slots": 10}], [{"name": "a"}, {"name": "b", "priority": priority}])
-        found = mb.simulate(jobs, "cluster", "flowflex", cluster=cluster, rng=1, epoch=1).records
+        found = mb.simulate(jobs, "flowflex", cluster=cluster, rng=1, epoch=1).records
         assert found["completion"][21] == pytest.approx(done, abs=2)
     # Alike, all flows are equally short, and b's comes last.
-    alike = mb.simulate(
-        jobs, "cluster", "flowflex", cluster=cluster, rng=1, epoch=1, by_user=False
-    ).records
+    alike = mb.simulate(jobs, "flowflex", cluster=cluster, rng=1, epoch=1, by_user=False).records
     assert alike["completion"][21] == 110
 
 
@@ -81,7 +79,7 @@ def test_wrong_objectives():
     for objective in ("sum:sla", "sum:custom"):
         with pytest.raises(ValueError, match="not one that cluster jobs have data for"):
             mb.simulate(
-                jobs, "cluster", "flowflex", cluster=mb.Cluster([{"slots": 1}]), rng=1,
+                jobs, "flowflex", cluster=mb.Cluster([{"slots": 1}]), rng=1,
                 objective=objective,
             )  # fmt: skip
 
@@ -114,7 +112,7 @@ def test_flows_of_small_tasks_follow_their_plan(seed):
     plan = mb.plan(alone, 25, objective="sum:completion", policy="flowflex", effort=0)
     jobs = cluster_flows(alone, 0.05)
     result = mb.simulate(
-        jobs, "cluster", ["flowflex", "fair", "fifo"], cluster=mb.Cluster([{"slots": 25}]), rng=1,
+        jobs, ["flowflex", "fair", "fifo"], cluster=mb.Cluster([{"slots": 25}]), rng=1,
         epoch=0.5, objective="sum:completion",
     )  # fmt: skip
     own = result.summary["flowflex"]
@@ -141,7 +139,7 @@ def test_flowflex_runs_map_reduce_flows():
     )  # fmt: skip
     for estimates in (None, 0.5, "learn"):
         result = mb.simulate(
-            jobs, "cluster", "flowflex", cluster=mb.Cluster([{"slots": 3, "count": 2}]), rng=1,
+            jobs, "flowflex", cluster=mb.Cluster([{"slots": 3, "count": 2}]), rng=1,
             epoch=2, estimates=estimates, noise=0.3, trace=True,
         )  # fmt: skip
         assert result.summary["flowflex"]["jobs"] == count

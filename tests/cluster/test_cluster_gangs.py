@@ -11,7 +11,7 @@ from tests.cluster.cluster_runs import AllOnNodeZero, Oldest
 
 def run(jobs, policy="fifo", nodes=({"map_slots": 1, "count": 2},), **options):
     options = {"epoch": 0, "rng": 1, "gang": True, **options}
-    return mb.simulate(jobs, "cluster", policy, cluster=mb.Cluster(list(nodes)), **options)
+    return mb.simulate(jobs, policy, cluster=mb.Cluster(list(nodes)), **options)
 
 
 def starts(*arguments, **options):
@@ -139,9 +139,7 @@ def test_gangs_keep_their_size_everywhere(data):
         "slow_start": data.draw(st.sampled_from([0.05, 0.5, 1])),
     }
     cluster = mb.Cluster([{**kind, "count": nodes}], changes=changes if lost else ())
-    result = mb.simulate(
-        jobs, "cluster", policy, cluster=cluster, rng=1, gang=True, trace=True, **options
-    )
+    result = mb.simulate(jobs, policy, cluster=cluster, rng=1, gang=True, trace=True, **options)
     (summary,), (trace,) = result.summary.values(), result.trace.values()
     assert summary["jobs"] == count
     # Who lost tasks with a node runs on with less; and where slots are offered one by one, so does a

@@ -44,7 +44,7 @@ def test_agrees_with_small_steps(policy, seed):
 @given(instances(), st.sampled_from(BUILT_IN), st.integers(0, 3))
 def test_every_trace_is_sound(instance, policy, seed):
     jobs, cluster, options = instance
-    result = mb.simulate(jobs, "cluster", policy, cluster=cluster, rng=seed, trace=True, **options)
+    result = mb.simulate(jobs, policy, cluster=cluster, rng=seed, trace=True, **options)
     summary, trace = result.summary[policy], result.trace[policy]
     assert summary["jobs"] == len(jobs)
     assert summary["tasks"] == jobs.maps.sum() + jobs.reduces.sum()
@@ -53,7 +53,7 @@ def test_every_trace_is_sound(instance, policy, seed):
     response = result.records["turnaround_time"].sum()
     if summary["end"]:
         assert summary["mean_jobs"] * summary["end"] == pytest.approx(response)
-    again = mb.simulate(jobs, "cluster", policy, cluster=cluster, rng=seed, trace=True, **options)
+    again = mb.simulate(jobs, policy, cluster=cluster, rng=seed, trace=True, **options)
     for name, column in result.records.items():
         assert column.tolist() == again.records[name].tolist()
     conserving = options["heartbeat"] == 0 and not (options["replicas"] and options["delay"])

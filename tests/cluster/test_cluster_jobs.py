@@ -81,7 +81,7 @@ def test_csv():
         "a,0,2,3;4,1,5,9,ann\nb,1.5,3,2,0,0,,bob\n"
     )
     for source in (io.StringIO(text), io.BytesIO(gzip.compress(text.encode()))):
-        jobs = mb.read_cluster_jobs(source)
+        jobs = mb.read(source).tasks()
         assert jobs.name == ("a", "b")
         assert jobs.user == ("ann", "bob")
         assert jobs.map_work.tolist() == [7, 6]
@@ -91,14 +91,14 @@ def test_csv():
 
 def test_speedups_of_jobs_from_csv():
     text = "maps,map_seconds,arrival,speedup\n2,10,0,1;1\n2,10,100,0.5\n2,10,200,\n1,10,300,0.5;\n"
-    jobs = mb.read_cluster_jobs(io.StringIO(text))
+    jobs = mb.read(io.StringIO(text)).tasks()
     rates, exponent, none, one = jobs.speedup
     assert (rates.tolist(), exponent, none, one.tolist()) == ([1, 1], 0.5, None, [0.5])
-    found = mb.simulate(jobs, "cluster", "fifo", cluster={"node": [{"map_slots": 2}]}, epoch=0)
+    found = mb.simulate(jobs, "fifo", cluster={"node": [{"map_slots": 2}]}, epoch=0)
     ends = [20, 100 + 10 * math.sqrt(2), 210, 320]
     assert found.records["completion"] == pytest.approx(ends)
     with pytest.warns(UserWarning, match="1 of 5 jobs malformed: line 6: speedup"):
-        again = mb.read_cluster_jobs(io.StringIO(text + "1,1,0,7\n"), errors="skip")
+        again = mb.read(io.StringIO(text + "1,1,0,7\n"), skip_bad=True).tasks()
     assert len(again) == 4
 
 
@@ -119,7 +119,7 @@ def test_speedups_of_jobs_from_csv():
 )
 def test_wrong_csv(text, message):
     with pytest.raises(ValueError, match=message):
-        mb.read_cluster_jobs(io.StringIO(text))
+        mb.read(io.StringIO(text)).tasks()
 
 
 # clusters -----------------------------------------------------------------------------------------
@@ -229,13 +229,13 @@ def test_slots_for_a_load(load):
 
 def test_swim():
     text = f"j0\t5\t5\t{130 * MIB}\t2500000000\t7\nj1\t9\t4\t0\t0\t0\n"
-    jobs = mb.read_cluster_swim(io.StringIO(text), shuffle_rate=1e7)
+    jobs = mb.read(io.StringIO(text)).tasks(shuffle_rate=1e7)
     assert jobs.maps.tolist() == [3, 0]
     assert jobs.reduces.tolist() == [3, 0]
     assert jobs.map_work.tolist() == [60, 0]
     assert jobs.shuffle.tolist() == pytest.approx([2.5e9 / 3 / 1e7, 0])
     with pytest.raises(ValueError, match="shuffle_rate"):
-        mb.read_cluster_swim(io.StringIO(text), shuffle_rate=0)
+        mb.read(io.StringIO(text)).tasks(shuffle_rate=0)
 
 
 def attempt(**times):
@@ -261,7 +261,7 @@ def rumen(name, submit, maps, reduces):
 def test_rumen():
     # Maps end at 30; the reduce task waits for them in its shuffle from 15 on, copies until 34.
     good = rumen("j1", 10, [(12, 20), (12, 30)], [(15, 34, 40)])
-    jobs = mb.read_cluster_rumen(io.StringIO(good))
+    jobs = mb.read(io.StringIO(good)).tasks()
     assert jobs.map_work.tolist() == [26]
     assert jobs.shuffle.tolist() == [4]
     assert jobs.reduce_work.tolist() == [10]
@@ -271,28 +271,28 @@ def test_rumen():
     with pytest.raises(
         ValueError, match=r"2 of 3 jobs malformed: job j2, .*33|2 of 3 jobs malformed"
     ):
-        mb.read_cluster_rumen(io.StringIO(both))
+        mb.read(io.StringIO(both)).tasks()
     with pytest.warns(UserWarning, match="2 of 3 jobs malformed"):
-        kept = mb.read_cluster_rumen(io.StringIO(both), errors="skip")
+        kept = mb.read(io.StringIO(both), skip_bad=True).tasks()
     assert len(kept) == 1
     with pytest.raises(ValueError, match="truncated"):
-        mb.read_cluster_rumen(io.StringIO(good[:-5]))
+        mb.read(io.StringIO(good[:-5])).tasks()
     with pytest.raises(ValueError, match="empty"):
-        mb.read_cluster_rumen(io.StringIO(""))
+        mb.read(io.StringIO("")).tasks()
 
 
 def test_hawk():
-    jobs = mb.read_cluster_hawk(io.StringIO("7 2 3.0 2.5 3.5\n5 1 4 4\n"))
+    jobs = mb.read(io.StringIO("7 2 3.0 2.5 3.5\n5 1 4 4\n")).tasks()
     assert jobs.arrival.tolist() == [5, 7]
     assert jobs.map_work.tolist() == [4, 6]
     for text, message in (
         ("1 2 3 4\n", "line 1: 1 task times, 2 tasks"),
-        ("1 1 x 4\n", "line 1: not numbers"),
+        ("1 1 4 4\n1 1 x 4\n", "line 2: not numbers"),
         ("1 1 3 -4\n", "line 1: must be finite and not negative"),
         ("", "empty"),
     ):
         with pytest.raises(ValueError, match=message):
-            mb.read_cluster_hawk(io.StringIO(text))
+            mb.read(io.StringIO(text)).tasks()
 
 
 def test_flows_become_jobs_that_wait():
@@ -307,26 +307,24 @@ def test_flows_become_jobs_that_wait():
 
 
 def test_real_rumen_trace():
-    jobs = mb.read_cluster_rumen(trace_file("hadoop-rumen", "folder-input-trace.json.gz"))
+    jobs = mb.read(trace_file("hadoop-rumen", "folder-input-trace.json.gz")).tasks()
     assert len(jobs) == 59
     bad = trace_file("hadoop-rumen", "goldFoldedTrace.json.gz")
     with pytest.raises(ValueError, match="16 of 89 jobs malformed: job .*negative duration"):
-        mb.read_cluster_rumen(bad)
+        mb.read(bad).tasks()
     with warnings.catch_warnings(record=True):
         warnings.simplefilter("always")
-        assert len(mb.read_cluster_rumen(bad, errors="skip")) == 73
+        assert len(mb.read(bad, skip_bad=True).tasks()) == 73
 
 
 def test_real_yahoo_trace():
-    jobs = mb.read_cluster_hawk(trace_file("yahoo-hawk", "YH1_sub.tr.gz"))
+    jobs = mb.read(trace_file("yahoo-hawk", "YH1_sub.tr.gz")).tasks()
     assert len(jobs) == 2910
 
 
 def test_facebook_day_flex_beats_fair_with_true_sizes():
-    jobs = mb.read_cluster_swim(
-        trace_file("swim-facebook", "FB-2009_samples_24_times_1hr_0.tsv.gz")
-    )
+    jobs = mb.read(trace_file("swim-facebook", "FB-2009_samples_24_times_1hr_0.tsv.gz")).tasks()
     for load in (0.5, 0.7, 0.9):
-        result = mb.simulate(jobs, "cluster", ["flex", "fair"], load=load, rng=1)
+        result = mb.simulate(jobs, ["flex", "fair"], load=load, rng=1)
         by = {name: s["mean_response"] for name, s in result.summary.items()}
         assert by["flex"] < by["fair"]

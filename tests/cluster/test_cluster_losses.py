@@ -16,9 +16,7 @@ JOBS = mb.ClusterJobs([2], 10, [1], 5, shuffle=4)
 def run(jobs, changes, nodes=TWO, **options):
     changes = [dict(zip(("time", "node", "up"), row, strict=True)) for row in changes]
     options = {"epoch": 0, "slow_start": 1, "rng": 1, "trace": True, **options}
-    return mb.simulate(
-        jobs, "cluster", "fifo", cluster=mb.Cluster(nodes, changes=changes), **options
-    )
+    return mb.simulate(jobs, "fifo", cluster=mb.Cluster(nodes, changes=changes), **options)
 
 
 def outcome(result):
@@ -100,7 +98,7 @@ def test_no_reduce_task_uses_what_is_gone(instance, policy, seed, lose, data):
         for k in range(len(cluster))
     ]
     cluster = mb.Cluster(groups, [{"name": "a", "minimum": 2}, {"name": "b"}], changes)
-    result = mb.simulate(jobs, "cluster", policy, cluster=cluster, rng=seed, trace=True, **options)
+    result = mb.simulate(jobs, policy, cluster=cluster, rng=seed, trace=True, **options)
     summary, trace = result.summary[policy], result.trace[policy]
     assert summary["jobs"] == len(jobs)
     assert summary["tasks"] == jobs.maps.sum() + jobs.reduces.sum()
@@ -136,6 +134,6 @@ def test_learned_times_survive_a_loss(policy):
     jobs = mb.ClusterJobs(np.full(6, 8), 3, np.full(6, 2), 4, arrival=np.arange(6) * 2.0, shuffle=2)
     changes = [{"time": 9, "node": 1, "up": False}, {"time": 30, "node": 1, "up": True}]
     cluster = mb.Cluster([{"map_slots": 2, "reduce_slots": 1, "count": 3}], changes=changes)
-    result = mb.simulate(jobs, "cluster", policy, cluster=cluster, rng=1, estimates="learn")
+    result = mb.simulate(jobs, policy, cluster=cluster, rng=1, estimates="learn")
     assert result.summary[policy]["jobs"] == 6
     assert result.summary[policy]["lost_outputs"] > 0

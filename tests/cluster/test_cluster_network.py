@@ -25,7 +25,7 @@ class OnNodeZero:
 
 def run(jobs, cluster, policy="fifo", **options):
     options.setdefault("epoch", 0)
-    return mb.simulate(jobs, "cluster", policy, cluster=cluster, rng=1, **options)
+    return mb.simulate(jobs, policy, cluster=cluster, rng=1, **options)
 
 
 def completions(*arguments, **options):

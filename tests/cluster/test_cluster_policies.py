@@ -24,7 +24,7 @@ def test_own_policies():
     jobs = mb.generate_cluster_jobs(40, 3, gap=5.0)
     cluster = nodes(10, 4, 3)
     result = mb.simulate(
-        jobs, "cluster", ["flex", shortest, "fifo", Oldest()], cluster=cluster, rng=1, epoch=1
+        jobs, ["flex", shortest, "fifo", Oldest()], cluster=cluster, rng=1, epoch=1
     )
     by = {name: result.summary[name]["mean_response"] for name in result.summary}
     assert by["shortest"] == pytest.approx(by["flex"], rel=1e-9)
@@ -211,9 +211,7 @@ def test_asrpt_is_below_fair_where_srpt_is(generic, slow_start, margin):
 
 def test_srpt_ranks_by_work_left():
     jobs = mb.generate_cluster_jobs(40, 3, gap=5.0, reduce_share=0.0, shuffle=0.0)
-    result = mb.simulate(
-        jobs, "cluster", ["srpt", remaining], cluster=nodes(10, 1, 3), rng=1, epoch=1
-    )
+    result = mb.simulate(jobs, ["srpt", remaining], cluster=nodes(10, 1, 3), rng=1, epoch=1)
     by = {name: s["mean_response"] for name, s in result.summary.items()}
     assert by["srpt"] == by["remaining"]
 
@@ -222,6 +220,6 @@ def test_max_srpt_looks_at_both_phases():
     # Seconds of all slots: A maps 10, reduces 40; B maps 20, reduces 5. B's larger part is smaller.
     jobs = mb.ClusterJobs([1, 2], 10, [4, 1], [10, 5])
     cluster = mb.Cluster([{"map_slots": 1, "reduce_slots": 1}])
-    found = mb.simulate(jobs, "cluster", "max-srpt", cluster=cluster, rng=1, epoch=0, slow_start=1)
+    found = mb.simulate(jobs, "max-srpt", cluster=cluster, rng=1, epoch=0, slow_start=1)
     # B maps until 20 and reduces until 25; A maps until 30, reduces until 70.
     assert found.records["completion"].tolist() == [70, 25]

@@ -44,16 +44,12 @@ def test_slots_by_hand():
     # of node 0.
     cluster = mb.Cluster([{"map_slots": 2, "reduce_slots": 1}, {"map_slots": 2}])
     jobs = mb.ClusterJobs([3], 10, [1], 5)
-    result = mb.simulate(
-        jobs, "cluster", "fifo", cluster=cluster, epoch=0, trace=True, slow_start=1
-    )
+    result = mb.simulate(jobs, "fifo", cluster=cluster, epoch=0, trace=True, slow_start=1)
     assert result.records["allocated_resources"].tolist() == ["0-3"]
     assert result.tasks["allocated_resources"].tolist() == ["0", "3", "1", "2"]
     assert result.tasks["name"].tolist() == ["0/map/0", "0/map/1", "0/map/2", "0/reduce/0"]
     # A slot that is free again is taken again.
-    one = mb.simulate(
-        mb.ClusterJobs([3], 10), "cluster", "fifo", cluster={"node": [{"slots": 1}]}, trace=True
-    )
+    one = mb.simulate(mb.ClusterJobs([3], 10), "fifo", cluster={"node": [{"slots": 1}]}, trace=True)
     assert one.tasks["allocated_resources"].tolist() == ["0"] * 3
     assert one.tasks["starting_time"].tolist() == [0, 10, 20]
 
@@ -64,7 +60,7 @@ def test_tasks_never_share_a_slot(seed, policy, generic):
     jobs = mb.generate_cluster_jobs(12, seed, gap=3.0, mean_maps=5.0, map_seconds=3.0, users=2)
     cluster = mb.Cluster([{"slots": 3, "count": 3}]) if generic else CLUSTER
     result = mb.simulate(
-        jobs, "cluster", policy, cluster=cluster, rng=seed, noise=0.5, failure=0.1, trace=True
+        jobs, policy, cluster=cluster, rng=seed, noise=0.5, failure=0.1, trace=True
     )
     tasks = result.tasks
     summary = result.summary[policy]
@@ -90,7 +86,7 @@ def test_tasks_never_share_a_slot(seed, policy, generic):
 
 def test_records_have_the_schema(tmp_path):
     jobs = mb.generate_cluster_jobs(20, 3, gap=3.0, mean_maps=5.0)
-    result = mb.simulate(jobs, "cluster", "fair", cluster=CLUSTER, rng=1, trace=True)
+    result = mb.simulate(jobs, "fair", cluster=CLUSTER, rng=1, trace=True)
     result.write_records(tmp_path / "jobs.csv")
     result.write_tasks(tmp_path / "tasks.csv")
     for name in ("jobs.csv", "tasks.csv"):
@@ -113,7 +109,7 @@ def test_records_have_the_schema(tmp_path):
 def test_evalys_reads_them(tmp_path):
     jobset = pytest.importorskip("evalys.jobset")
     jobs = mb.generate_cluster_jobs(20, 3, gap=3.0, mean_maps=5.0)
-    result = mb.simulate(jobs, "cluster", "fair", cluster=CLUSTER, rng=1, trace=True)
+    result = mb.simulate(jobs, "fair", cluster=CLUSTER, rng=1, trace=True)
     for write, rows in ((result.write_records, 20), (result.write_tasks, len(result.tasks["job"]))):
         write(tmp_path / "records.csv", force=True)
         found = jobset.JobSet.from_csv(str(tmp_path / "records.csv"))
@@ -121,7 +117,7 @@ def test_evalys_reads_them(tmp_path):
 
 
 def test_tasks_need_a_trace(tmp_path):
-    result = mb.simulate(mb.ClusterJobs([1], 1), "cluster", "fifo", cluster=CLUSTER)
+    result = mb.simulate(mb.ClusterJobs([1], 1), "fifo", cluster=CLUSTER)
     with pytest.raises(ValueError, match="tasks were not kept"):
         result.write_tasks(tmp_path / "tasks.csv")
     # Without a trace only the number of slots is known.

@@ -12,7 +12,7 @@ import malleable as mb
 
 def run(jobs, policy="fifo", slots=4, **options):
     options = {"epoch": 0, "rng": 1, "cluster": mb.Cluster([{"map_slots": slots}]), **options}
-    return mb.simulate(jobs, "cluster", policy, **options)
+    return mb.simulate(jobs, policy, **options)
 
 
 def completions(*arguments, **options):

@@ -12,7 +12,7 @@ from tests.cluster.cluster_runs import nodes
 
 def run(jobs, policy, cluster, **options):
     options.setdefault("epoch", 0)
-    return mb.simulate(jobs, "cluster", policy, cluster=cluster, rng=1, **options)
+    return mb.simulate(jobs, policy, cluster=cluster, rng=1, **options)
 
 
 def generic(slots, nodes=1):
@@ -44,7 +44,7 @@ def test_without_shuffle_and_with_one_type_it_is_the_slotted_model(policy, seed)
     rng = np.random.default_rng(seed)
     machines = int(rng.integers(2, 9))
     slots, jobs = slotted_jobs(rng, 25)
-    expected = mb.simulate(slots, "slotted", policy, machines=machines, preemptive=False)
+    expected = mb.simulate(slots, policy, machines=machines, preemptive=False)
     found = run(jobs, policy, generic(machines), slow_start=1.0)
     assert completions(found).tolist() == completions(expected).tolist()
     # Spread over nodes it is the same.
@@ -57,7 +57,7 @@ def test_long_reduce_tasks_keep_their_slots_in_both(seed):
     rng = np.random.default_rng(100 + seed)
     machines = int(rng.integers(2, 9))
     slots, jobs = slotted_jobs(rng, 25, longest=7)
-    expected = mb.simulate(slots, "slotted", "fifo", machines=machines, preemptive=False)
+    expected = mb.simulate(slots, "fifo", machines=machines, preemptive=False)
     found = run(jobs, "fifo", generic(machines), slow_start=1.0)
     mean = expected.summary["fifo"]["mean_response"]
     # The order in which a job's tasks of unlike lengths start is the only freedom.
@@ -69,7 +69,7 @@ def test_one_slot_a_phase_becomes_the_tandem_queue():
     count = 60
     arrival = np.cumsum(rng.exponential(10.0, count))
     maps, shuffles = rng.exponential(7.0, count), rng.exponential(7.0, count)
-    fluid = mb.simulate(mb.MapShuffleJobs(maps, shuffles, arrival=arrival), "tandem", "fcfs")
+    fluid = mb.simulate(mb.MapShuffleJobs(maps, shuffles, arrival=arrival), "fcfs")
     expected = completions(fluid)
     cluster = mb.Cluster([{"map_slots": 1, "reduce_slots": 1}])
     errors = []

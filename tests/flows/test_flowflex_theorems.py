@@ -9,7 +9,6 @@ import pytest
 
 import malleable as mb
 from malleable.flows.generate import section51_flows
-from malleable.traces import read_alibaba, read_tpch, read_wfformat
 from tests.flows.flow_theorems import keeps_the_theorems
 from tests.trace_files import trace_file
 
@@ -60,16 +59,18 @@ def test_generated(objective, weighted):
 @pytest.mark.parametrize("slots", [50, 200])
 def test_tpch(slots, objective):
     folder = trace_file("tpch-cloudlab")
-    flows = read_tpch(
-        folder / "cloudlab_22query_tpch_profiles.json.gz", folder / "queries.yaml", cores=slots
-    )
+    flows = mb.read(
+        folder / "cloudlab_22query_tpch_profiles.json.gz",
+        graphs=folder / "queries.yaml",
+        cores=slots,
+    ).flows()
     check(dressed(flows, slots, 1), slots, objective)
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("name", ["medium_filtered.jsonl.gz", "set0_dev.jsonl.gz"])
 def test_alibaba(name, objective):
-    flows = read_alibaba(trace_file("alibaba2018-dag", name))
+    flows = mb.read(trace_file("alibaba2018-dag", name)).flows()
     for seed, first in enumerate(range(0, 400, 100)):
         check(dressed(flows.take(np.arange(first, first + 100)), 300, seed), 300, objective)
 
@@ -77,7 +78,9 @@ def test_alibaba(name, objective):
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_workflows(objective):
     runs = sorted(trace_file("wfinstances").glob("*/*.gz"))
-    tables = sorted((read_wfformat(path) for path in runs), key=lambda flows: len(flows.work))[:12]
+    tables = sorted((mb.read(path).flows() for path in runs), key=lambda flows: len(flows.work))[
+        :12
+    ]
     # Runs of one workflow may share a name.
     renamed = [
         mb.Flows.from_arrays(

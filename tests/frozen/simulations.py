@@ -12,19 +12,19 @@ from tests.frozen.plans import OBJECTIVES
 INSTANCES = Path(__file__).parent / "instances"
 
 
-def run(jobs, model, policy, options):
+def run(jobs, policy, options):
     """One simulation as lines; clusters are called by the names of their files."""
     places = {"cluster": INSTANCES / options["cluster"]} if "cluster" in options else {}
-    found = mb.simulate(jobs, model, policy, rng=1, **{**options, **places})
+    found = mb.simulate(jobs, policy, rng=1, **{**options, **places})
     summary = found.summary[policy]
     told = {name: summary[name] for name in ("mean_response", "lower_bound") if name in summary}
     columns = ("starting_time", "map_completion", "completion")
     return [words(**told), *(column(name, found.records[name]) for name in columns)]
 
 
-def _all(jobs, model, policies, settings):
+def _all(jobs, policies, settings):
     return [
-        attempt(f"{policy} {words(**options)}", run, jobs, model, policy, options)
+        attempt(f"{policy} {words(**options)}", run, jobs, policy, options)
         for options in settings
         for policy in policies
     ]
@@ -41,15 +41,15 @@ def tandem():
         {"k": 3, **bounce},
         {"k": 3, "map_capacity": 0.7, "shuffle_capacity": 1.2, "horizon": 40.0},
     ]
-    jobs = mb.read_map_shuffle_jobs(INSTANCES / "map-shuffle.csv")
-    return _all(jobs, "tandem", SIMULATED_POLICIES, settings)
+    jobs = mb.read(INSTANCES / "map-shuffle.csv").map_shuffle()
+    return _all(jobs, SIMULATED_POLICIES, settings)
 
 
 def batch():
     """Jobs of the tandem queue that arrive together."""
-    jobs = mb.read_map_shuffle_jobs(INSTANCES / "map-shuffle-batch.csv")
+    jobs = mb.read(INSTANCES / "map-shuffle-batch.csv").map_shuffle()
     settings = [{"k": 3, "effort": 200}, {"k": 3, "effort": 0, "overlap": False}]
-    return _all(jobs, "tandem", (*SIMULATED_POLICIES, *BATCH_POLICIES), settings)
+    return _all(jobs, (*SIMULATED_POLICIES, *BATCH_POLICIES), settings)
 
 
 def slotted():
@@ -61,8 +61,8 @@ def slotted():
         {"machines": 5, "estimates": "column", "underestimates": "bounce", "preemptive": False},
         {"machines": 5, "horizon": 60},
     ]
-    jobs = mb.read_map_reduce_jobs(INSTANCES / "map-reduce.csv")
-    return _all(jobs, "slotted", SLOTTED_POLICIES, settings)
+    jobs = mb.read(INSTANCES / "map-reduce.csv").map_reduce()
+    return _all(jobs, SLOTTED_POLICIES, settings)
 
 
 _NODES = {"cluster": "cluster.toml"}
@@ -73,7 +73,7 @@ _LIBM = ("hesrpt", "adaptive", "adaptive-literal")
 
 
 def _jobs():
-    return mb.read_cluster_jobs(INSTANCES / "cluster.csv")
+    return mb.read(INSTANCES / "cluster.csv").tasks()
 
 
 _SURE = [policy for policy in mb.CLUSTER_POLICIES if policy not in (*_LIBM, "flowflex")]
@@ -99,7 +99,7 @@ def cluster():
         {**_NODES, "objective": "sum:tardiness", **more}
         for more in ({"hysteresis": 0.4}, {"effort": 10}, {"by_user": False, "pool_minimum": 0.4})
     ]
-    return _all(_jobs(), "cluster", _SURE, settings) + _all(_jobs(), "cluster", ["flex"], each)
+    return _all(_jobs(), _SURE, settings) + _all(_jobs(), ["flex"], each)
 
 
 def gangs():
@@ -109,14 +109,14 @@ def gangs():
         for nodes, by_user in ((_NODES, True), (_NODES, False), (_ALIKE, False))
         for more in ({"epoch": 0}, {"heartbeat": 1}, {"replicas": 2, "delay": 3})
     ]
-    return _all(_jobs(), "cluster", _SURE, settings)
+    return _all(_jobs(), _SURE, settings)
 
 
 def cluster_flows():
     """Flows on generic slots."""
-    jobs = mb.read_cluster_flows(INSTANCES / "cluster-flows.json", task_seconds=4.0)
+    jobs = mb.read(INSTANCES / "cluster-flows.json").tasks(task_seconds=4.0)
     each = [{**_ALIKE, "objective": objective} for objective in OBJECTIVES]
-    return _all(jobs, "cluster", _SURE, [_ALIKE]) + _all(jobs, "cluster", ["flowflex"], each)
+    return _all(jobs, _SURE, [_ALIKE]) + _all(jobs, ["flowflex"], each)
 
 
 def cluster_libm():
@@ -125,4 +125,4 @@ def cluster_libm():
     unsure = {"noise": 0.4, "failure": 0.05, "straggler_share": 0.1, "straggler_factor": 3}
     noisy = [{**_NODES, **unsure}, {**_NODES, "speedup": 0.7}]
     policies = [policy for policy in mb.CLUSTER_POLICIES if policy != "flowflex"]
-    return _all(_jobs(), "cluster", _LIBM, plain) + _all(_jobs(), "cluster", policies, noisy)
+    return _all(_jobs(), _LIBM, plain) + _all(_jobs(), policies, noisy)

@@ -4,7 +4,6 @@ import json
 
 import numpy as np
 import pytest
-from malleable.view.simulation_pictures import draw_ratio_over_time, draw_slowdown_by_work
 
 import malleable as mb
 from malleable.papers import FIGURES, asrpt, reproduce
@@ -12,6 +11,7 @@ from malleable.papers.figure import Run
 from malleable.slotted import simulate as slotted
 from malleable.slotted.generate import section7
 from malleable.view.drawing import image_bytes
+from malleable.view.simulation_pictures import draw_ratio_over_time, draw_slowdown
 
 
 def run_curves(name, count, seed=0):
@@ -24,7 +24,6 @@ def test_ratios_are_those_of_simulations():
         for seed in (40, 41, 42):
             result = mb.simulate(
                 section7("uniform-small", rng=seed),
-                "slotted",
                 curve.policy,
                 preemptive=curve.scenario == "preemptive",
             )
@@ -55,7 +54,7 @@ def test_convergence_is_a_mean_of_series(monkeypatch):
     series = []
     for seed in (7, 8):
         jobs = section7("uniform-small", slots=400, rng=seed)
-        result = mb.simulate(jobs, "slotted", "lrpt")
+        result = mb.simulate(jobs, "lrpt")
         series.append(slotted.efficiency_over_time(result, jobs, 100, slots=400)["lrpt"])
     found = next(c for c in curves if (c.policy, c.scenario) == ("lrpt", "preemptive"))
     assert len(found.ratio) == 2
@@ -69,7 +68,7 @@ def test_convergence_is_a_mean_of_series(monkeypatch):
 
 def test_distribution_counts_jobs():
     curves = run_curves("asrpt-fig12", 1, seed=3)
-    result = mb.simulate(section7("uniform-large", rng=3), "slotted", "fair", preemptive=False)
+    result = mb.simulate(section7("uniform-large", rng=3), "fair", preemptive=False)
     flows = result.records["turnaround_time"]
     found = next(c for c in curves if (c.policy, c.scenario) == ("fair", "non-preemptive"))
     places, share = found.drawn("distribution")
@@ -119,16 +118,16 @@ def test_interrupted_figures_keep_what_is_finished():
 def test_curves_of_a_simulation(tmp_path):
     pytest.importorskip("matplotlib")
     jobs = section7("uniform-small", slots=40, rng=1)
-    result = mb.simulate(jobs, "slotted", ["asrpt", "fifo"])
+    result = mb.simulate(jobs, ["asrpt", "fifo"])
     paths = [tmp_path / name for name in ("slowdown.png", "ratio.png", "cdf.png")]
-    draw_slowdown_by_work(result, paths[0])
+    draw_slowdown(result, paths[0])
     draw_ratio_over_time(result, jobs, 100, paths[1])
     axes = result.plot(paths[2]).axes[0]
     assert axes.get_xlabel() == "response [slots]"
     for path in paths:
         assert path.read_bytes().startswith(b"\x89PNG")
-    shown = draw_slowdown_by_work(result).axes[0].lines[1].get_xydata()
+    shown = draw_slowdown(result).axes[0].lines[1].get_xydata()
     count, mean = result.slowdown["fifo"]
     assert shown[:, 1].tolist() == mean[count > 0].tolist()
     with pytest.raises(ValueError, match="no job has finished"):
-        draw_slowdown_by_work(mb.simulate(mb.MapReduceJobs([], []), "slotted", "fifo"))
+        draw_slowdown(mb.simulate(mb.MapReduceJobs([], []), "fifo"))

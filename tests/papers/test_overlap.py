@@ -123,7 +123,7 @@ def test_plots(tmp_path):
     few = mb.simulate(mb.MapShuffleJobs([1], [1]), policy="fcfs")
     with pytest.raises(ValueError, match="no bucket"):
         few.plot(kind="slowdown")
-    slotted = mb.simulate(mb.MapReduceJobs([1, 2], [[1], [2]]), "slotted", "fifo", machines=2)
+    slotted = mb.simulate(mb.MapReduceJobs([1, 2], [[1], [2]]), "fifo", machines=2)
     assert slotted.plot(kind="slowdown").axes[0].get_xlabel() == "work of a job [units]"
     streams = replicate(
         lambda seed, load: mb.MapShuffleStream(500, load),

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import malleable as mb
 from malleable.slotted.generate import SETTINGS, MapReduceStream, job_distribution, section7
 from malleable.slotted.table import join_tables
+from malleable.traces.map_reduce_jobs import write_map_reduce_jobs
 from tests.trace_files import trace_file
 
 TABLE = "name,arrival,map,reduce\na,3,2,4;1\nb,1,0,\nc,2,5,7\n"
@@ -63,23 +64,23 @@ def test_wrong_columns(columns, message):
 
 
 def test_read():
-    jobs = mb.read_map_reduce_jobs(io.StringIO(TABLE))
+    jobs = mb.read(io.StringIO(TABLE)).map_reduce()
     same(
         jobs,
         mb.MapReduceJobs([2, 0, 5], [[4, 1], [], [7]], arrival=[3, 1, 2], name=["a", "b", "c"]),
     )
     packed = io.BytesIO(gzip.compress(TABLE.encode()))
-    same(mb.read_map_reduce_jobs(packed), jobs)
-    assert mb.read_map_reduce_jobs(io.StringIO("map,reduce\n1,2\n")).arrival.tolist() == [1]
+    same(mb.read(packed).map_reduce(), jobs)
+    assert mb.read(io.StringIO("map,reduce\n1,2\n")).map_reduce().arrival.tolist() == [1]
 
 
 def test_estimates_of_a_table(tmp_path):
     text = "map,reduce,reduce_estimate\n1,2;3,7.5\n2,,0\n"
-    jobs = mb.read_map_reduce_jobs(io.StringIO(text))
+    jobs = mb.read(io.StringIO(text)).map_reduce()
     assert jobs.reduce_estimate.tolist() == [7.5, 0.0]
     assert jobs.take([1]).reduce_estimate.tolist() == [0.0]
-    mb.write_map_reduce_jobs(jobs, tmp_path / "t.csv")
-    again = mb.read_map_reduce_jobs(tmp_path / "t.csv")
+    write_map_reduce_jobs(jobs, tmp_path / "t.csv")
+    again = mb.read(tmp_path / "t.csv").map_reduce()
     same(again, jobs)
     assert again.reduce_estimate.tolist() == [7.5, 0.0]
     with pytest.raises(ValueError, match=r"reduce_estimate\[1\] = -2"):
@@ -89,19 +90,19 @@ def test_estimates_of_a_table(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("map\n1\n", "column 'reduce' is missing"),
+        ("reduce\n1\n", "column 'map' is missing"),
         ("map,reduce,size\n1,2,3\n", "unknown column 'size'"),
         ("map,map,reduce\n1,1,2\n", "occurs twice"),
         ("map,reduce\n1\n", "line 2: 1 cells, expected 2"),
         ("map,reduce\n1,2\nx,2\n", "line 3: map = 'x': not a number"),
         ("map,reduce\n1,2;y\n", "line 2: reduce = '2;y': not a list"),
         ("map,reduce\n1,2;0\n", r"reduce\[0\] = 0"),
-        ("", "column 'map' is missing"),
+        ("", "empty, no jobs in it"),
     ],
 )
 def test_wrong_files(text, message):
     with pytest.raises(ValueError, match=message):
-        mb.read_map_reduce_jobs(io.StringIO(text))
+        mb.read(io.StringIO(text)).map_reduce()
 
 
 @given(
@@ -117,11 +118,11 @@ def test_written_and_read(tmp_path_factory, rows):
     jobs = mb.MapReduceJobs(
         [m for _, m, _ in rows], [r for _, _, r in rows], arrival=[a for a, _, _ in rows]
     )
-    mb.write_map_reduce_jobs(jobs, path)
-    same(mb.read_map_reduce_jobs(path), jobs)
+    write_map_reduce_jobs(jobs, path)
+    same(mb.read(path).map_reduce(), jobs)
     with pytest.raises(FileExistsError):
-        mb.write_map_reduce_jobs(jobs, path, force=False)
-    mb.write_map_reduce_jobs(jobs, path)
+        write_map_reduce_jobs(jobs, path, force=False)
+    write_map_reduce_jobs(jobs, path)
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
@@ -229,7 +230,7 @@ SWIM = (
 
 
 def test_swim():
-    jobs = mb.read_map_reduce_swim(io.StringIO(SWIM))
+    jobs = mb.read(io.StringIO(SWIM)).map_reduce()
     # Slots of 20 s; a reduce task of 10^9 bytes takes 300 s = 15 slots, half of one 8.
     same(
         jobs,
@@ -240,14 +241,14 @@ def test_swim():
             name=["j0", "j1", "j2", "j3"],
         ),
     )
-    coarse = mb.read_map_reduce_swim(
-        io.StringIO(SWIM), slot_seconds=60, block_bytes=MIB, reduce_bytes=5e8, reduce_seconds=60
+    coarse = mb.read(io.StringIO(SWIM)).map_reduce(
+        slot=60, block_bytes=MIB, reduce_bytes=5e8, reduce_seconds=60
     )
     assert coarse.map.tolist() == [130, 64, 0, 1]
     assert coarse.reduce == [[1] * 5, [], [], [1]]
     assert coarse.arrival.tolist() == [1, 1, 1, 2]
-    with pytest.raises(ValueError, match="slot_seconds"):
-        mb.read_map_reduce_swim(io.StringIO(SWIM), slot_seconds=0)
+    with pytest.raises(ValueError, match="slot = 0"):
+        mb.read(io.StringIO(SWIM)).map_reduce(slot=0)
 
 
 def rumen(name, submit, maps, reduces):
@@ -286,11 +287,11 @@ def test_rumen():
     text += rumen("early", 100, [(100, 110), (100, 130)], [(130, 131), (130, 170)])
     # The mean map task takes (10 + 30 + 20 + 20) / 4 = 20 s.
     expected = mb.MapReduceJobs([2, 2], [[1, 2], [4]], arrival=[1, 2], name=["early", "late"])
-    same(mb.read_map_reduce_rumen(io.StringIO(text)), expected)
-    ten = mb.read_map_reduce_rumen(io.StringIO(text), slot_seconds=10)
+    same(mb.read(io.StringIO(text)).map_reduce(), expected)
+    ten = mb.read(io.StringIO(text)).map_reduce(slot=10)
     assert (ten.reduce, ten.arrival.tolist()) == ([[1, 4], [7]], [1, 4])
-    with pytest.raises(ValueError, match="say slot_seconds"):
-        mb.read_map_reduce_rumen(io.StringIO(rumen("none", 0, [], [(1, 2)])))
+    with pytest.raises(ValueError, match="say slot"):
+        mb.read(io.StringIO(rumen("none", 0, [], [(1, 2)]))).map_reduce()
 
 
 GOOGLE = (
@@ -300,8 +301,8 @@ GOOGLE = (
 
 
 def test_google2011():
-    jobs = mb.read_map_reduce_google2011(
-        io.StringIO(GOOGLE), slot_seconds=30.0, map_units=10.0, reduce_units=8.0, tasks=5
+    jobs = mb.read(io.StringIO(GOOGLE)).map_reduce(
+        slot=30.0, map_units=10.0, reduce_units=8.0, tasks=5
     )
     # Means 2 and 2: map 0.5 and 1.5 times 10, reduce 1.5 and 0.5 times 8, split evenly.
     same(
@@ -312,13 +313,13 @@ def test_google2011():
 
 def test_real_traces():
     swim = trace_file("swim-facebook", "FB-2009_samples_24_times_1hr_0.tsv.gz")
-    for path, read in (
-        (swim, mb.read_map_reduce_swim),
-        (swim.parent.parent / "google2011" / "jobs_dev.csv.gz", mb.read_map_reduce_google2011),
-        (swim.parent.parent / "hadoop-rumen" / "trace_7m.json.gz", mb.read_map_reduce_rumen),
+    for path in (
+        swim,
+        swim.parent.parent / "google2011" / "jobs_dev.csv.gz",
+        swim.parent.parent / "hadoop-rumen" / "trace_7m.json.gz",
     ):
-        jobs = read(path)
+        jobs = mb.read(path).map_reduce()
         machines = max(1, int((jobs.map.sum() + jobs.task.sum()) / (0.8 * jobs.arrival.max())))
-        summary = mb.simulate(jobs, "slotted", "unlock", machines=machines).summary["unlock"]
+        summary = mb.simulate(jobs, "unlock", machines=machines).summary["unlock"]
         assert summary["jobs"] == len(jobs) > 20
         assert summary["mean_response"] >= summary["tight_bound"] >= summary["lower_bound"] > 0

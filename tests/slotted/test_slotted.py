@@ -44,7 +44,7 @@ def run(rows, policy, machines, preemptive, **options):
     jobs = mb.MapReduceJobs(
         [m for _, m, _ in rows], [r for _, _, r in rows], arrival=[a for a, _, _ in rows]
     )
-    return mb.simulate(jobs, "slotted", policy, machines=machines, preemptive=preemptive, **options)
+    return mb.simulate(jobs, policy, machines=machines, preemptive=preemptive, **options)
 
 
 def check_against_units(rows, policy, machines, preemptive, estimates=None, bounce=False):
@@ -166,7 +166,7 @@ def test_theorems_on_the_papers_settings(setting):
     """Preemptive ASRPT <= DSRPT <= 3 x the SRPT bound, and ours below ASRPT on the whole."""
     total = {"asrpt": 0.0, "unlock": 0.0}
     for seed in range(300, 330):
-        result = mb.simulate(section7(setting, rng=seed), "slotted", ["asrpt", "dsrpt", "unlock"])
+        result = mb.simulate(section7(setting, rng=seed), ["asrpt", "dsrpt", "unlock"])
         ratio = {policy: summary["ratio"] for policy, summary in result.summary.items()}
         assert 1.0 <= ratio["asrpt"] <= ratio["dsrpt"] <= 3.0
         for policy in total:
@@ -190,10 +190,10 @@ def test_ratios_of_an_independent_prototype(place):
     tasks = {"asrpt": 0.0, "fifo": 0.0}
     for seed in range(30):
         jobs = section7(SETTINGS[place], rng=seed)
-        result = mb.simulate(jobs, "slotted", list(RATIOS))
+        result = mb.simulate(jobs, list(RATIOS))
         for policy in RATIOS:
             mean[policy] += result.summary[policy]["ratio"] / 30
-        blocked = mb.simulate(jobs, "slotted", list(tasks), preemptive=False)
+        blocked = mb.simulate(jobs, list(tasks), preemptive=False)
         for policy in tasks:
             tasks[policy] += blocked.summary[policy]["ratio"] / 30
     for policy, expected in RATIOS.items():
@@ -205,21 +205,21 @@ def test_ratios_of_an_independent_prototype(place):
 def test_littles_law():
     jobs = section7("uniform-small", rng=3)
     for policy in slotted.POLICIES:
-        summary = mb.simulate(jobs, "slotted", policy).summary[policy]
+        summary = mb.simulate(jobs, policy).summary[policy]
         in_system = summary["mean_jobs"] * summary["end"]
         assert in_system == pytest.approx(summary["total_response"])
 
 
 def test_zero_work_ends_before_its_slot():
     jobs = mb.MapReduceJobs([0, 2, 0], [[], [], [3]], arrival=[4, 4, 2])
-    records = mb.simulate(jobs, "slotted", "asrpt", machines=2).records
+    records = mb.simulate(jobs, "asrpt", machines=2).records
     assert records["turnaround_time"].tolist() == [0.0, 1.0, 2.0]
     assert records["stretch"].tolist() == [0.0, 0.5, 2 / 3]
 
 
 def test_reduce_waits_for_the_slot_after_the_last_map_task():
     jobs = mb.MapReduceJobs([1], [[1]], arrival=7)
-    records = mb.simulate(jobs, "slotted", "asrpt", machines=10).records
+    records = mb.simulate(jobs, "asrpt", machines=10).records
     assert (records["map_completion"][0], records["completion"][0]) == (7.0, 8.0)
     assert slotted.srpt_finish(jobs, 10).tolist() == [7]
 
@@ -227,7 +227,7 @@ def test_reduce_waits_for_the_slot_after_the_last_map_task():
 def test_figure_4s_idea():
     """ASRPT's map tasks run when SRPT's do, and its reduce tasks are late by a slot at most here."""
     jobs = mb.MapReduceJobs([2, 1], [[2], [4]], arrival=[1, 1])
-    asrpt = mb.simulate(jobs, "slotted", ["asrpt", "dsrpt"], machines=3, preemptive=True)
+    asrpt = mb.simulate(jobs, ["asrpt", "dsrpt"], machines=3, preemptive=True)
     by_policy = asrpt.records["completion"].reshape(2, 2).tolist()
     # SRPT: job 0 has 3 units of slot 1 and 1 of slot 2; job 1 2 units of slot 2, 3 of slot 3.
     assert slotted.srpt_finish(jobs, 3).tolist() == [2, 3]
@@ -238,8 +238,8 @@ def test_figure_4s_idea():
 def test_a_table_in_any_order_gives_the_same_jobs():
     jobs = section7("exp-large", slots=60, rng=8)
     shuffled = np.random.default_rng(0).permutation(len(jobs))
-    straight = mb.simulate(jobs, "slotted", "asrpt").records
-    mixed = mb.simulate(jobs.take(shuffled), "slotted", "asrpt").records
+    straight = mb.simulate(jobs, "asrpt").records
+    mixed = mb.simulate(jobs.take(shuffled), "asrpt").records
     # Ties go by place, so single jobs of a slot may swap; the totals of srpt may not.
     assert mixed["job_id"].tolist() == list(range(len(jobs)))
     assert mixed["submission_time"].tolist() == straight["submission_time"][shuffled].tolist()
@@ -249,7 +249,7 @@ def test_a_table_in_any_order_gives_the_same_jobs():
 
 def test_efficiency_over_time():
     jobs = section7("uniform-small", slots=120, rng=4)
-    result = mb.simulate(jobs, "slotted", ["asrpt", "lrpt"])
+    result = mb.simulate(jobs, ["asrpt", "lrpt"])
     series = slotted.efficiency_over_time(result, jobs, 100)
     finish = slotted.srpt_finish(jobs, 100)
     for policy, ratio in series.items():
@@ -269,24 +269,24 @@ def test_efficiency_over_time():
 
 def test_a_horizon_counts_what_is_unfinished():
     jobs = mb.MapReduceJobs([1, 1, 1], [[5], [1], [1]], arrival=[1, 1, 9])
-    full = mb.simulate(jobs, "slotted", "fifo", machines=1, preemptive=False)
-    cut = mb.simulate(jobs, "slotted", "fifo", machines=1, preemptive=False, horizon=5)
+    full = mb.simulate(jobs, "fifo", machines=1, preemptive=False)
+    cut = mb.simulate(jobs, "fifo", machines=1, preemptive=False, horizon=5)
     assert full.summary["fifo"]["jobs"] == 3
     assert (cut.summary["fifo"]["jobs"], cut.summary["fifo"]["unfinished"]) == (0, 2)
     assert len(cut.records["completion"]) == 0
-    later = mb.simulate(jobs, "slotted", "fifo", machines=1, preemptive=False, horizon=7)
+    later = mb.simulate(jobs, "fifo", machines=1, preemptive=False, horizon=7)
     assert later.records["completion"].tolist() == [6.0]
 
 
 def test_streams_are_tables_in_chunks(monkeypatch):
     stream = mb.MapReduceStream("exp-small", slots=300, rate=2.0)
-    whole = mb.simulate(section7("exp-small", slots=300, rng=9), "slotted", "asrpt")
+    whole = mb.simulate(section7("exp-small", slots=300, rng=9), "asrpt")
     monkeypatch.setattr("malleable.slotted.generate._CHUNK_JOBS", 1 << 16)
-    drawn = mb.simulate(stream, "slotted", "asrpt", rng=9, bound=True)
+    drawn = mb.simulate(stream, "asrpt", rng=9, bound=True)
     assert drawn.records is None
     assert drawn.summary == whole.summary
     monkeypatch.setattr("malleable.slotted.simulate._CHUNK", 50)
-    cut = mb.simulate(section7("exp-small", slots=300, rng=9), "slotted", "asrpt")
+    cut = mb.simulate(section7("exp-small", slots=300, rng=9), "asrpt")
     assert cut.summary == whole.summary
     assert cut.records["completion"].tolist() == whole.records["completion"].tolist()
 
@@ -294,11 +294,11 @@ def test_streams_are_tables_in_chunks(monkeypatch):
 def test_an_overloaded_stream_warns_and_stops():
     stream = mb.MapReduceStream("exp-large", slots=200, rate=3.0)
     with pytest.warns(RuntimeWarning, match="load of 1 or more"):
-        result = mb.simulate(stream, "slotted", "fifo", machines=100, rng=1)
+        result = mb.simulate(stream, "fifo", machines=100, rng=1)
     assert result.summary["fifo"]["unfinished"] > 0
     assert result.summary["fifo"]["end"] <= 200
     with pytest.warns(RuntimeWarning, match="stopping at the horizon"):
-        result = mb.simulate(stream, "slotted", "fifo", machines=100, rng=1, horizon=50)
+        result = mb.simulate(stream, "fifo", machines=100, rng=1, horizon=50)
     assert result.summary["fifo"]["end"] == 50
 
 
@@ -310,7 +310,7 @@ def test_ctrl_c_keeps_what_is_finished():
         raise KeyboardInterrupt
 
     jobs = section7("exp-large", rng=1)
-    result = mb.simulate(jobs, "slotted", ["asrpt", "fifo"], progress=stop)
+    result = mb.simulate(jobs, ["asrpt", "fifo"], progress=stop)
     assert calls == [len(jobs)]
     assert not result.complete
     assert list(result.summary) == ["asrpt"]
@@ -323,7 +323,7 @@ def test_ctrl_c_is_heard_in_the_core():
     jobs = mb.MapReduceJobs([1, 0], [[1], [2**31 - 10]])
     timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
-    result = mb.simulate(jobs, "slotted", ["fifo", "srpt"], machines=1)
+    result = mb.simulate(jobs, ["fifo", "srpt"], machines=1)
     assert not result.complete
     assert (result.summary["fifo"]["jobs"], result.summary["fifo"]["unfinished"]) == (1, 1)
     assert result.records["completion"].tolist() == [2.0]
@@ -368,7 +368,6 @@ def test_bounce_lets_others_by(policy, preemptive):
     for mode in ("first", "bounce"):
         result = mb.simulate(
             jobs,
-            "slotted",
             policy,
             machines=4 if preemptive else 1,
             preemptive=preemptive,
@@ -392,12 +391,12 @@ def test_lognormal_estimates():
     error = np.log(drawn / jobs.reduce_work)
     assert error.std() == pytest.approx(0.5, rel=0.05)
     assert np.median(error) == pytest.approx(0.0, abs=0.05)
-    exact = mb.simulate(jobs, "slotted", "asrpt").summary
-    assert mb.simulate(jobs, "slotted", "asrpt", estimates=0.0).summary == exact
-    assert mb.simulate(jobs, "slotted", "asrpt", estimates=jobs.reduce_work).summary == exact
+    exact = mb.simulate(jobs, "asrpt").summary
+    assert mb.simulate(jobs, "asrpt", estimates=0.0).summary == exact
+    assert mb.simulate(jobs, "asrpt", estimates=jobs.reduce_work).summary == exact
     assert (
-        mb.simulate(jobs, "slotted", "fifo", estimates=1.0, rng=1).summary["fifo"]
-        == (mb.simulate(jobs, "slotted", "fifo").summary["fifo"])
+        mb.simulate(jobs, "fifo", estimates=1.0, rng=1).summary["fifo"]
+        == (mb.simulate(jobs, "fifo").summary["fifo"])
     )
 
 
@@ -430,23 +429,25 @@ def test_wrong_options(options, message):
     jobs = mb.MapReduceJobs([1, 2], [[1], [2, 3]])
     options = {"policy": "asrpt", **options}
     with pytest.raises(ValueError, match=message):
-        mb.simulate(jobs, "slotted", **options)
+        mb.simulate(jobs, **options)
 
 
 def test_wrong_jobs():
+    with pytest.raises(ValueError, match="model = 'slotted': .*MapShuffleJobs.*: expected a table"):
+        mb.simulate(mb.MapShuffleJobs([1], [1]), "asrpt")
     with pytest.raises(ValueError, match="MapShuffleJobs is no MapReduceJobs"):
-        mb.simulate(mb.MapShuffleJobs([1], [1]), "slotted", "asrpt")
+        slotted.run(mb.MapShuffleJobs([1], [1]), "asrpt")
     stream = mb.MapReduceStream(slots=5)
     with pytest.raises(ValueError, match="a stream keeps none"):
-        mb.simulate(stream, "slotted", "asrpt", records=True)
+        mb.simulate(stream, "asrpt", records=True)
     with pytest.raises(ValueError, match="a stream takes a standard deviation only"):
-        mb.simulate(stream, "slotted", "asrpt", estimates=[0.5])
+        mb.simulate(stream, "asrpt", estimates=[0.5])
     with pytest.raises(ValueError, match="estimates = -1"):
-        mb.simulate(stream, "slotted", "asrpt", estimates=-1)
+        mb.simulate(stream, "asrpt", estimates=-1)
 
 
 def test_no_jobs():
-    result = mb.simulate(mb.MapReduceJobs([], []), "slotted", list(slotted.POLICIES))
+    result = mb.simulate(mb.MapReduceJobs([], []), list(slotted.POLICIES))
     assert all(summary["jobs"] == 0 for summary in result.summary.values())
     assert slotted.srpt_finish(mb.MapReduceJobs([], []), 3).tolist() == []
 
@@ -454,8 +455,8 @@ def test_no_jobs():
 def test_more_work_than_can_be_simulated_is_an_error():
     long = mb.MapReduceJobs([1], [[2**33]])
     with pytest.raises(ValueError, match="more than 2\\^31; say horizon"):
-        mb.simulate(long, "slotted", "fifo", machines=2)
-    cut = mb.simulate(long, "slotted", "fifo", machines=2, horizon=1000)
+        mb.simulate(long, "fifo", machines=2)
+    cut = mb.simulate(long, "fifo", machines=2, horizon=1000)
     assert cut.summary["fifo"]["unfinished"] == 1
 
 
@@ -463,7 +464,7 @@ def test_waiting_for_a_long_task_is_no_work():
     """A task of 2^30 slots, alone or beside jobs of which nothing may start meanwhile."""
     jobs = mb.MapReduceJobs([0, 0, 1], [[2**30], [2**30], [1]], arrival=[1, 2, 3])
     for policy in BOTH:
-        result = mb.simulate(jobs, "slotted", policy, machines=2, preemptive=False)
+        result = mb.simulate(jobs, policy, machines=2, preemptive=False)
         assert result.records["completion"].tolist() == [2.0**30, 2.0**30 + 1, 2.0**30 + 2]
         assert result.summary[policy]["decisions"] < 10
         # One machine is idle in the first slot and in the last.
@@ -477,11 +478,11 @@ def test_extremes_end_quickly():
     far = 2**50
     jobs = mb.MapReduceJobs([3, 2], [[4], [1]], arrival=[1, far])
     for policy in slotted.POLICIES:
-        records = mb.simulate(jobs, "slotted", policy, machines=2**40).records
+        records = mb.simulate(jobs, policy, machines=2**40).records
         assert records["turnaround_time"].tolist() == [2.0, 2.0]
     wide = mb.MapReduceJobs([2**40], [[2**40]])
     assert slotted.srpt_finish(wide, 1).tolist() == [2**41]
-    done = mb.simulate(wide, "slotted", "asrpt", machines=2**40).records
+    done = mb.simulate(wide, "asrpt", machines=2**40).records
     assert done["completion"].tolist() == [2.0]
 
 
@@ -491,31 +492,31 @@ def loaded_jobs(seed, load):
 
 def test_sweeps_over_loads_and_seeds():
     call = partial(replicate, loaded_jobs, [1, 2], ["asrpt", "unlock"], grid={"load": [0.5, 0.9]})
-    serial = call(model="slotted", machines=100)
+    serial = call(machines=100)
     with ThreadPoolExecutor(2) as pool:
-        assert call(executor=pool, model="slotted") == serial
+        assert call(executor=pool) == serial
     assert [(row["load"], row["seed"], row["policy"]) for row in serial.rows[:3]] == [
         (0.5, 1, "asrpt"),
         (0.5, 1, "unlock"),
         (0.5, 2, "asrpt"),
     ]
-    last = mb.simulate(loaded_jobs(2, 0.9), "slotted", "unlock").summary["unlock"]
+    last = mb.simulate(loaded_jobs(2, 0.9), "unlock").summary["unlock"]
     assert {name: serial.rows[-1][name] for name in last} == last
 
 
 def test_threads_side_by_side():
     """Simulations of several threads do not disturb each other."""
     jobs = section7("exp-small", slots=200, rng=1)
-    expected = mb.simulate(jobs, "slotted", "asrpt").summary
+    expected = mb.simulate(jobs, "asrpt").summary
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda _: mb.simulate(jobs, "slotted", "asrpt").summary, range(8)))
+        found = list(pool.map(lambda _: mb.simulate(jobs, "asrpt").summary, range(8)))
     assert all(each == expected for each in found)
 
 
 @pytest.mark.parametrize("preemptive", [True, False])
 def test_slowdown_by_size(preemptive):
     jobs = section7("exp-small", slots=200, rng=6)
-    result = mb.simulate(jobs, "slotted", "fair", machines=30, preemptive=preemptive, horizon=150)
+    result = mb.simulate(jobs, "fair", machines=30, preemptive=preemptive, horizon=150)
     count, mean = result.slowdown["fair"]
     flows = {}
     rows = zip(
@@ -542,7 +543,5 @@ def test_wrong_estimates_leave_nobody_waiting_for_ever(seed):
     reduce = [rng.integers(1, 12, rng.integers(1, 5)).tolist() for _ in range(count)]
     jobs = mb.MapReduceJobs(rng.integers(1, 8, count), reduce, arrival=rng.integers(1, 50, count))
     estimates = rng.integers(1, 60, count) / 3.0
-    result = mb.simulate(
-        jobs, "slotted", "dsrpt", machines=5, estimates=estimates, horizon=5000, bound=False
-    )
+    result = mb.simulate(jobs, "dsrpt", machines=5, estimates=estimates, horizon=5000, bound=False)
     assert len(result.records["completion"]) == count

@@ -104,7 +104,7 @@ def test_a_loop_is_the_simulator(seed, machines, policy, preemptive, seconds):
         rng.integers(0, 6, count), reduce, arrival=np.sort(rng.integers(1, 9, count))
     )
     options = {"machines": machines, "preemptive": preemptive}
-    expected = mb.simulate(jobs, "slotted", policy, **options).records["completion"]
+    expected = mb.simulate(jobs, policy, **options).records["completion"]
     loop = Loop(jobs, policy, machines, preemptive, seconds, start=float(rng.integers(0, 10**6)))
     assert loop.run() == expected.tolist()
 
@@ -112,7 +112,7 @@ def test_a_loop_is_the_simulator(seed, machines, policy, preemptive, seconds):
 @pytest.mark.parametrize("policy", LOOP_POLICIES)
 def test_a_stretch_of_section_7(policy):
     jobs = section7("exp-small", slots=60, rng=4)
-    expected = mb.simulate(jobs, "slotted", policy, preemptive=False).records["completion"]
+    expected = mb.simulate(jobs, policy, preemptive=False).records["completion"]
     assert Loop(jobs, policy, 100, False).run() == expected.tolist()
 
 
@@ -130,7 +130,7 @@ def test_a_loop_on_estimates_with_bounce_is_the_simulator(seed, machines, policy
         reduce_estimate=estimate,
     )
     options = {"estimates": "column", "underestimates": "bounce", "preemptive": preemptive}
-    result = mb.simulate(jobs, "slotted", policy, machines=machines, **options)
+    result = mb.simulate(jobs, policy, machines=machines, **options)
     loop = Loop(jobs, policy, machines, preemptive, estimates=estimate)
     assert loop.run() == result.records["completion"].tolist()
 

@@ -128,5 +128,5 @@ def test_every_work_conserving_policy_keeps_the_promise(preemptive):
     most = promised.preemptive if preemptive else promised.non_preemptive
     for policy in slotted.POLICIES:
         if policy != "dsrpt":
-            result = mb.simulate(jobs, "slotted", policy, preemptive=preemptive)
+            result = mb.simulate(jobs, policy, preemptive=preemptive)
             assert result.summary[policy]["ratio"] <= most

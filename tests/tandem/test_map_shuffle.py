@@ -50,12 +50,12 @@ def test_wrong_tables(columns, message):
 
 def test_csv(tmp_path):
     text = "name,arrival,map,shuffle,weight\na,1,2,3,4\n\nb,0,0,0,0\n"
-    jobs = mb.read_map_shuffle_jobs(io.StringIO(text))
+    jobs = mb.read(io.StringIO(text)).map_shuffle()
     assert jobs.name == ("a", "b")
     assert (jobs.arrival[0], jobs.map[0], jobs.shuffle[0], jobs.weight[0]) == (1, 2, 3, 4)
     path = tmp_path / "jobs.csv.gz"
     path.write_bytes(gzip.compress(text.encode()))
-    assert mb.read_map_shuffle_jobs(path).map.tolist() == [2, 0]
+    assert mb.read(path).map_shuffle().map.tolist() == [2, 0]
 
 
 @pytest.mark.parametrize(
@@ -72,31 +72,31 @@ def test_csv(tmp_path):
 )
 def test_wrong_csv(text, message):
     with pytest.raises(ValueError, match=message):
-        mb.read_map_shuffle_jobs(io.StringIO(text))
+        mb.read(io.StringIO(text)).map_shuffle()
 
 
 def test_swim():
     text = "j0\t5\t5\t1000\t2000\t7\nj1\t2\t0\t3000\t0\t0\n"
-    jobs = mb.read_map_shuffle_swim(io.StringIO(text), map_rate=100, shuffle_rate=10)
+    jobs = mb.read(io.StringIO(text)).map_shuffle(map_rate=100, shuffle_rate=10)
     assert jobs.name == ("j1", "j0")
     assert jobs.map.tolist() == pytest.approx([30, 10])
     assert jobs.shuffle.tolist() == pytest.approx([0, 200])
     with pytest.raises(ValueError, match="map_rate"):
-        mb.read_map_shuffle_swim(io.StringIO(text), map_rate=0)
+        mb.read(io.StringIO(text)).map_shuffle(map_rate=0)
 
 
 def test_google2011():
-    jobs = mb.read_map_shuffle_google2011(io.StringIO(GOOGLE))
+    jobs = mb.read(io.StringIO(GOOGLE)).map_shuffle()
     assert jobs.name == ("a", "b")
     assert jobs.arrival.tolist() == [0, 4]
     assert jobs.map.tolist() == pytest.approx([0.5, 1.5])
     assert jobs.shuffle.tolist() == pytest.approx([1.5, 0.5])
     with pytest.raises(ValueError, match="'complete' is missing"):
-        mb.read_map_shuffle_google2011(io.StringIO("job_id,submit_us,n_tasks\n"))
+        mb.read(io.StringIO("job_id,submit_us,n_tasks\n")).map_shuffle()
     with pytest.raises(ValueError, match="no job is left"):
-        mb.read_map_shuffle_google2011(io.StringIO(GOOGLE), least_tasks=9)
+        mb.read(io.StringIO(GOOGLE)).map_shuffle(least_tasks=9)
     with pytest.raises(ValueError, match="line 2: submit_us = 'x': not a number"):
-        mb.read_map_shuffle_google2011(io.StringIO(GOOGLE.replace("9000000", "x", 1)))
+        mb.read(io.StringIO(GOOGLE.replace("9000000", "x", 1))).map_shuffle()
 
 
 def attempt(begin, end, shuffled=None, result="SUCCESS"):
@@ -131,7 +131,7 @@ def test_rumen():
         [attempt(13_000, 14_000, 500), attempt(13_000, 14_000, -1)],
     )
     early = rumen_job("early", 10_000, [attempt(10_000, 15_000)], [])
-    jobs = mb.read_map_shuffle_rumen(io.StringIO(late + "\n" + early), shuffle_rate=100)
+    jobs = mb.read(io.StringIO(late + "\n" + early)).map_shuffle(shuffle_rate=100)
     assert jobs.name == ("early", "late")
     assert jobs.arrival.tolist() == [0, 1]
     assert jobs.map.tolist() == [5, 4]  # the killed task counts with the mean
@@ -141,31 +141,31 @@ def test_rumen():
 def test_rumen_without_bytes():
     text = rumen_job("j", 0, [attempt(1, 2)], [attempt(3, 4, -1)])
     with pytest.raises(ValueError, match="job j: no reduce attempt with known reduceShuffleBytes"):
-        mb.read_map_shuffle_rumen(io.StringIO(text))
+        mb.read(io.StringIO(text)).map_shuffle()
     with pytest.raises(ValueError, match="1 of 1 jobs malformed: .*; none is left"):
-        mb.read_map_shuffle_rumen(io.StringIO(text), errors="skip")
+        mb.read(io.StringIO(text), skip_bad=True).map_shuffle()
     text = text.replace('"reduceShuffleBytes": -1', '"reduceShuffleBytes": "many"')
     with pytest.raises(ValueError, match="reduceShuffleBytes = 'many'"):
-        mb.read_map_shuffle_rumen(io.StringIO(text))
+        mb.read(io.StringIO(text)).map_shuffle()
 
 
 @pytest.mark.parametrize("name", ["folder-input-trace.json.gz", "trace_7m.json.gz"])
 def test_real_rumen(name):
     path = trace_file("hadoop-rumen", name)
-    jobs = mb.read_map_shuffle_rumen(path)
-    assert jobs.map.tolist() == mb.read_rumen(path).work.tolist()
+    jobs = mb.read(path).map_shuffle()
+    assert jobs.map.tolist() == mb.read(path).jobs().work.tolist()
     assert jobs.shuffle.sum() > 0
     summary = mb.simulate(jobs, policy="max-srpt", load=0.5).summary["max-srpt"]
     assert summary["jobs"] == len(jobs)
 
 
 def test_real_google_and_swim():
-    google = mb.read_map_shuffle_google2011(trace_file("google2011", "jobs_dev.csv.gz"))
+    google = mb.read(trace_file("google2011", "jobs_dev.csv.gz")).map_shuffle()
     assert google.map.mean() == pytest.approx(1)
     assert google.shuffle.mean() == pytest.approx(1)
-    swim = mb.read_map_shuffle_swim(
+    swim = mb.read(
         trace_file("swim-facebook", "FB-2009_samples_24_times_1hr_0.tsv.gz")
-    )
+    ).map_shuffle()
     assert len(swim) == 5894
     for jobs in (google, swim):
         summary = mb.simulate(jobs, policy=["max-srpt", "two-srpt"], load=0.6).summary

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import malleable as mb
-from malleable.traces.cluster_traces import CLUSTER_FORMATS, detected_format
 from tests.trace_files import trace_file
 
 MIB = 2**20
@@ -62,24 +61,25 @@ TABLE = "maps,map_seconds\n2,3;4\n1,2\n"
 @pytest.mark.parametrize(
     ("text", "kind", "tasks"),
     [
-        (SWIM, "swim", 3),
-        (rumen("j", (1, 2), (1, 3)), "rumen", 2),
-        (HAWK, "hawk", 3),
-        (GOOGLE, "google2011", 5),
-        (ALIBABA, "alibaba", 5),
-        (FLOWS, "flows", 2),
-        (TABLE, "table", 3),
+        (SWIM, "SWIM trace", 3),
+        (rumen("j", (1, 2), (1, 3)), "Rumen trace", 2),
+        (HAWK, "Hawk trace", 3),
+        (GOOGLE, "Google 2011 table", 5),
+        (ALIBABA, "Alibaba DAG", 5),
+        (FLOWS, "file of flows", 2),
+        (TABLE, "table of cluster jobs", 3),
     ],
 )
 def test_formats_are_known_by_content(tmp_path, text, kind, tasks):
     path = tmp_path / "trace"
     path.write_bytes(gzip.compress(text.encode()))
-    assert detected_format(path) == kind
     for source in (path, io.StringIO(text), io.BytesIO(text.encode())):
-        jobs = mb.read_cluster_workload(source)
+        trace = mb.read(source)
+        assert trace.format == kind
+        jobs = trace.tasks()
         assert jobs.maps.sum() == tasks
-        assert repr(jobs) == repr(CLUSTER_FORMATS[kind](io.StringIO(text)))
-        assert len(mb.simulate(jobs, "cluster", "fifo", cluster={"node": [GENERIC]}).records)
+        assert jobs == mb.read(io.StringIO(text)).tasks()
+        assert len(mb.simulate(jobs, "fifo", cluster={"node": [GENERIC]}).records)
 
 
 GENERIC = {"slots": 2}
@@ -89,24 +89,24 @@ GENERIC = {"slots": 2}
     ("text", "message"),
     [
         ("", "empty, no jobs"),
-        ("cloud,framework\naws,spark\n", "unknown format, begins with 'cloud,framework'"),
+        ("cloud,vendor\naws,spark\n", "unknown format, begins with 'cloud,vendor'"),
         ("# shapes\ngraphs:\n  - name: Q1\n", "query graphs of TPC-H"),
         (json.dumps(PROFILES), "graphs: needed"),
     ],
 )
 def test_unknown_formats(text, message):
     with pytest.raises(ValueError, match=message):
-        mb.read_cluster_workload(io.StringIO(text))
+        mb.read(io.StringIO(text)).tasks()
 
 
 def test_options_of_the_format():
-    jobs = mb.read_cluster_workload(io.StringIO(SWIM), block_bytes=2 * MIB, task_seconds=3)
+    jobs = mb.read(io.StringIO(SWIM)).tasks(block_bytes=2 * MIB, task_seconds=3)
     assert jobs.maps.tolist() == [65, 0]
     assert jobs.map_work.tolist() == [195, 0]
-    with pytest.raises(ValueError, match="'size' does not apply to format hawk: it has none"):
-        mb.read_cluster_workload(io.StringIO(HAWK), size=1)
-    with pytest.raises(ValueError, match="format = 'x': expected one of table, swim"):
-        mb.read_cluster_workload(io.StringIO(HAWK), "x")
+    with pytest.raises(ValueError, match="'size' does not apply to a Hawk trace: it has none"):
+        mb.read(io.StringIO(HAWK), size=1).tasks()
+    with pytest.raises(ValueError, match="'task_seconds' does not apply to a Hawk trace"):
+        mb.read(io.StringIO(HAWK)).tasks(task_seconds=1)
 
 
 GOOD_AND_BAD = [
@@ -133,22 +133,22 @@ GOOD_AND_BAD = [
 def test_malformed_records_are_counted(kind, good, bad, first):
     text = good + "".join(bad)
     with pytest.raises(ValueError, match=rf"2 of \d+ (jobs|flows) malformed: .*{first}"):
-        mb.read_cluster_workload(io.StringIO(text), kind)
+        mb.read(io.StringIO(text)).tasks()
     with pytest.warns(UserWarning, match=r"2 of \d+ (jobs|flows) malformed"):
-        kept = mb.read_cluster_workload(io.StringIO(text), kind, errors="skip")
-    assert repr(kept) == repr(mb.read_cluster_workload(io.StringIO(good), kind))
-    if kind in ("swim", "hawk"):  # nothing else in it
-        with pytest.raises(ValueError, match="2 of 2 jobs malformed.*none is left"):
-            mb.read_cluster_workload(io.StringIO("".join(bad)), kind, errors="skip")
+        kept = mb.read(io.StringIO(text), skip_bad=True).tasks()
+    assert repr(kept) == repr(mb.read(io.StringIO(good)).tasks())
+    if kind == "swim":  # nothing else in it
+        with pytest.raises(ValueError, match="1 of 1 jobs malformed.*none is left"):
+            mb.read(io.StringIO("j2\t5\t1\t1\t1\t-1\n"), skip_bad=True)
 
 
 def test_truncated_files():
     lines = [f"j{k}\t{k}\t1\t{k * MIB + k * k}\t0\t0\n" for k in range(20_000)]
     data = gzip.compress("".join(lines).encode())
     with pytest.raises(ValueError, match="1 of .* malformed: after line .* truncated gzip"):
-        mb.read_cluster_swim(io.BytesIO(data[: len(data) // 2]))
+        mb.read(io.BytesIO(data[: len(data) // 2])).tasks()
     with pytest.warns(UserWarning, match=r"1 of \d+ jobs malformed"):
-        kept = mb.read_cluster_swim(io.BytesIO(data[: len(data) // 2]), errors="skip")
+        kept = mb.read(io.BytesIO(data[: len(data) // 2]), skip_bad=True).tasks()
     assert 5_000 < len(kept) < 15_000
     assert kept.arrival.tolist() == list(range(len(kept)))
 
@@ -158,92 +158,96 @@ def test_truncated_files():
     with pytest.raises(
         ValueError, match=r"1 of \d+ jobs malformed: after [\d,]+ jobs: .*truncated"
     ):
-        mb.read_cluster_rumen(io.BytesIO(data[: len(data) // 2]))
+        mb.read(io.BytesIO(data[: len(data) // 2])).tasks()
     with pytest.warns(UserWarning, match="1 of"):
-        kept = mb.read_cluster_rumen(io.BytesIO(data[: len(data) // 2]), errors="skip")
+        kept = mb.read(io.BytesIO(data[: len(data) // 2]), skip_bad=True).tasks()
     assert 1000 < len(kept) < 2000
     text = "\n".join(records[:5])
     with pytest.warns(UserWarning, match="1 of 5 jobs malformed: after 4 jobs: line 5: broken or"):
-        assert len(mb.read_cluster_rumen(io.StringIO(text[:-7]), errors="skip")) == 4
+        assert len(mb.read(io.StringIO(text[:-7]), skip_bad=True).tasks()) == 4
 
 
 def test_google2011():
-    jobs = mb.read_cluster_google2011(io.StringIO(GOOGLE))
+    jobs = mb.read(io.StringIO(GOOGLE)).tasks()
     assert jobs.name == ("a", "b")
     assert jobs.arrival.tolist() == [0, 4]
     assert jobs.maps.tolist() == [1, 4]
     assert jobs.map_work.tolist() == [7, 60]  # tasks that did not finish count with the mean
-    with pytest.raises(ValueError, match="column 'submit_us' is missing"):
-        mb.read_cluster_google2011(io.StringIO("job_id\n1\n"))
+    with pytest.raises(ValueError, match="column 'n_tasks' is missing"):
+        mb.read(io.StringIO("job_id,submit_us\n1,2\n")).tasks()
+    head = GOOGLE.splitlines()[0] + "\n"
     with pytest.raises(ValueError, match="no job is left"):
-        mb.read_cluster_google2011(io.StringIO(GOOGLE.splitlines()[0] + "\n"))
+        mb.read(io.StringIO(head + "d,6000000,3,1,5,0\n")).tasks()
+    with pytest.raises(ValueError, match="empty, no jobs in it"):
+        mb.read(io.StringIO(head))
 
 
 def test_alibaba():
-    jobs = mb.read_cluster_alibaba(io.StringIO(ALIBABA))
+    jobs = mb.read(io.StringIO(ALIBABA)).tasks()
     assert jobs.name == ("y/1", "x/1", "x/2")
     assert jobs.arrival.tolist() == [0, 20, 20]
     assert jobs.maps.tolist() == [1, 3, 1]
     assert jobs.map_work.tolist() == [4, 6, 5]
-    result = mb.simulate(jobs, "cluster", "fifo", cluster={"node": [{"slots": 9}]}, epoch=0)
+    result = mb.simulate(jobs, "fifo", cluster={"node": [{"slots": 9}]}, epoch=0)
     # x/2 waits for x/1: 20 + 2 + 5.
     assert result.records["completion"].tolist() == [4, 22, 27]
     assert result.summary["fifo"]["flow_response"] == pytest.approx((4 + 7) / 2)
-    assert mb.read_cluster_alibaba(io.StringIO(ALIBABA), task_seconds=1).maps.tolist() == [4, 6, 5]
+    assert mb.read(io.StringIO(ALIBABA)).tasks(task_seconds=1).maps.tolist() == [4, 6, 5]
     with pytest.raises(ValueError, match="the name is taken"):
-        mb.read_cluster_alibaba(io.StringIO(ALIBABA + ALIBABA))
+        mb.read(io.StringIO(ALIBABA + ALIBABA)).tasks()
 
 
 def test_flows_without_maxima_need_a_task_time():
     text = json.dumps({"flows": [{"jobs": [{"name": "a", "work": 6}]}]})
     with pytest.raises(ValueError, match=r"job 'flow0/a' has no max_slots.*\(say task_seconds\)"):
-        mb.read_cluster_flows(io.StringIO(text))
-    assert mb.read_cluster_flows(io.StringIO(text), task_seconds=2).maps.tolist() == [3]
+        mb.read(io.StringIO(text)).tasks()
+    assert mb.read(io.StringIO(text)).tasks(task_seconds=2).maps.tolist() == [3]
 
 
 def test_tpch(tmp_path):
     path = tmp_path / "profiles.json"
     path.write_text(json.dumps(PROFILES))
     with pytest.raises(ValueError, match=r"no queries\.yaml with its query graphs beside it"):
-        mb.read_cluster_workload(path)
+        mb.read(path).tasks()
     (tmp_path / "queries.yaml").write_text(
         "graphs:\n  - name: Q1\n    graph:\n      - name: 0\n        children: [1]\n      - name: 1\n"
         "  - name: Q2\n    graph:\n      - name: 0\n"
     )
     for graphs in ({}, {"graphs": GRAPHS}):
-        jobs = mb.read_cluster_workload(path, **graphs)
+        jobs = mb.read(path, **graphs).tasks()
         assert jobs.maps.tolist() == [4, 1, 2]
         assert jobs.map_work.tolist() == [2, 2, 2]
         assert jobs.arrival.tolist() == [0, 0, 0]
-    spread = mb.read_cluster_tpch(path, GRAPHS, gap=60.0, seed=4)
+    spread = mb.read(path, graphs=GRAPHS, gap=60.0, seed=4).tasks()
     assert spread.arrival[0] == spread.arrival[1] == 0 < spread.arrival[2]
     with pytest.raises(ValueError, match="gap = -1"):
-        mb.read_cluster_tpch(path, GRAPHS, gap=-1)
+        mb.read(path, graphs=GRAPHS, gap=-1)
     path.write_text(json.dumps({**PROFILES, "tpch_q1_50g_maxCores_50": [{"stage_id": 5}]}))
     with pytest.raises(ValueError, match="1 of 2 queries malformed: Q1: stage 5 is not in"):
-        mb.read_cluster_workload(path)
+        mb.read(path).tasks()
     with pytest.warns(UserWarning, match="1 of 2 queries malformed"):
-        assert len(mb.read_cluster_workload(path, errors="skip")) == 1
+        assert len(mb.read(path, skip_bad=True).tasks()) == 1
 
 
 def test_infinite_rates_and_times():
-    with pytest.raises(ValueError, match=r"arrival\[0\] = inf|must be finite"):
-        mb.read_cluster_hawk(io.StringIO("inf 1 1 1\n"))
-    assert mb.read_cluster_swim(io.StringIO(SWIM), shuffle_rate=math.inf).shuffle.tolist() == [0, 0]
+    with pytest.raises(ValueError, match="line 2: must be finite"):
+        mb.read(io.StringIO("1 1 1 1\ninf 1 1 1\n"))
+    assert mb.read(io.StringIO(SWIM)).tasks(shuffle_rate=math.inf).shuffle.tolist() == [0, 0]
 
 
 @pytest.mark.parametrize(
     ("parts", "kind", "count"),
     [
-        (("swim-facebook", "FB-2009_samples_24_times_1hr_0.tsv.gz"), "swim", 5894),
-        (("hadoop-rumen", "trace_7m.json.gz"), "rumen", 26),
-        (("google2011", "jobs_dev.csv.gz"), "google2011", 6234),
-        (("alibaba2018-dag", "medium_filtered.jsonl.gz"), "alibaba", 22333),
-        (("yahoo-hawk", "YH1_sub.tr.gz"), "hawk", 2910),
-        (("tpch-cloudlab", "cloudlab_22query_tpch_profiles.json.gz"), "tpch", 171),
+        (("swim-facebook", "FB-2009_samples_24_times_1hr_0.tsv.gz"), "SWIM trace", 5894),
+        (("hadoop-rumen", "trace_7m.json.gz"), "Rumen trace", 26),
+        (("google2011", "jobs_dev.csv.gz"), "Google 2011 table", 6234),
+        (("alibaba2018-dag", "medium_filtered.jsonl.gz"), "Alibaba DAG", 22333),
+        (("yahoo-hawk", "YH1_sub.tr.gz"), "Hawk trace", 2910),
+        (("tpch-cloudlab", "cloudlab_22query_tpch_profiles.json.gz"), "TPC-H profile", 171),
     ],
 )
 def test_real_traces(parts, kind, count):
     path = trace_file(*parts)
-    assert detected_format(path) == kind
-    assert len(mb.read_cluster_workload(path)) == count
+    trace = mb.read(path)
+    assert trace.format == kind
+    assert len(trace.tasks()) == count

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 
 import malleable as mb
 from malleable.jobs.table import ALL_SLOTS
-from malleable.traces import read_alibaba, read_flows, read_tpch, read_wfformat, write_flows
-from malleable.traces.flow_files import flows_dict
+from malleable.traces.flow_files import flows_dict, read_flows, write_flows
 from tests.flows.flow_instances import any_flows
 from tests.trace_files import trace_file
 
@@ -85,8 +84,8 @@ def flow(**changes):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ([], "expected an object"),
-        ({"jobs": []}, "no flows"),
+        ([], "unknown format"),
+        ({"jobs": []}, "an object without jobID"),
         ({"flows": {}}, "flows = {}: expected a list"),
         ({"flows": [3]}, r"flows\[0\]: 3: expected an object"),
         ({"flows": [], "slot": 3}, "unknown field 'slot'; did you mean 'slots'"),
@@ -163,7 +162,7 @@ WORKFLOW_14 = {
     [(WORKFLOW_15, ("genome/s1", "genome/m1")), (WORKFLOW_14, ("old/split", "old/merge"))],
 )
 def test_wfformat(content, names):
-    for flows in (read_flows(text(content)), read_wfformat(text(content))):
+    for flows in (read_flows(text(content)), mb.read(text(content)).flows()):
         assert flows.job_name == names
         assert flows.work[0] == 8.0 and flows.max_slots.tolist() == [2, 1]
         assert flows.parent.tolist() == [0] and flows.parent_offset.tolist() == [0, 0, 1]
@@ -242,7 +241,7 @@ def wfformat_document(version, rng):
 @pytest.mark.parametrize("seed", range(8))
 def test_wfformat_versions(version, seed):
     document, ids, work, cores, above = wfformat_document(version, np.random.default_rng(seed))
-    for flows in (read_flows(text(document)), read_wfformat(text(document))):
+    for flows in (read_flows(text(document)), mb.read(text(document)).flows()):
         assert flows.name == ("made-up",)
         assert flows.job_name == tuple(f"made-up/{key}" for key in ids)
         assert np.array_equal(flows.work, work) and flows.max_slots.tolist() == cores
@@ -259,7 +258,7 @@ def test_wfformat_errors():
         return text(content)
 
     cases = [
-        (lambda w: w["execution"]["tasks"].pop(), "'m1' has not been run"),
+        (lambda w: w["execution"]["tasks"].pop(), "'m1': has not been run"),
         (
             lambda w: w["execution"]["tasks"][0].update(runtimeInSeconds=-1),
             "'s1': runtimeInSeconds",
@@ -273,8 +272,8 @@ def test_wfformat_errors():
     for change, message in cases:
         with pytest.raises(ValueError, match=message):
             read_flows(broken(change))
-    with pytest.raises(ValueError, match="no 'workflow'"):
-        read_wfformat(text({}))
+    with pytest.raises(ValueError, match="workflow = None: expected an object"):
+        mb.read(text({"schemaVersion": "1.5"}))
 
 
 ALIBABA = [
@@ -299,20 +298,20 @@ def lines(content):
 
 
 def test_alibaba():
-    for flows in (read_flows(lines(ALIBABA)), read_alibaba(lines(ALIBABA))):
+    for flows in (read_flows(lines(ALIBABA)), mb.read(lines(ALIBABA)).flows()):
         assert flows.name == ("j0", "j1")  # by arrival
         assert flows.arrival.tolist() == [10.0, 80.0]
         assert flows.work.tolist() == [10.0, 6.0, 1.0]
         assert flows.max_slots.tolist() == [2, 3, 1]
         assert flows.after(1) == [2]
-    assert len(read_alibaba(lines(ALIBABA), most=1)) == 1
+    assert len(mb.read(lines(ALIBABA), most=1).flows()) == 1
 
 
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("{", "line 1: not JSON"),
-        ('{"job": "a"}', "line 1: expected an object with job and tasks"),
+        ("{", "line 2: not JSON"),
+        ('{"job": "a"}', "line 2: expected an object with job and tasks"),
         ('{"job": "a", "tasks": [{}]}', "expected an object with an id"),
         ('{"job": "a", "tasks": [{"id": 1, "duration": -1}]}', "duration = -1"),
         ('{"job": "a", "tasks": [{"id": 1, "duration": 1, "parents": [7]}]}', "after '7'"),
@@ -320,7 +319,7 @@ def test_alibaba():
 )
 def test_alibaba_errors(line, message):
     with pytest.raises(ValueError, match=message):
-        read_alibaba(io.StringIO(line + "\n"))
+        mb.read(io.StringIO(json.dumps(ALIBABA[1]) + "\n" + line + "\n")).flows()
 
 
 PROFILES = {
@@ -347,27 +346,27 @@ graphs:
 
 
 def test_tpch():
-    flows = read_tpch(text(PROFILES), io.StringIO(GRAPHS))
+    flows = mb.read(text(PROFILES), graphs=io.StringIO(GRAPHS)).flows()
     assert flows.name == ("Q1", "Q2")
     assert flows.work.tolist() == [2.0, 1.0, 4.0, 1.0]
     assert flows.max_slots.tolist() == [4, 1, 4, 1]
     assert flows.parent.tolist() == [0]
     shapes = {"Q1": {"0": ["1"], "1": []}, "Q2": {"0": [], "1": []}}
-    assert read_tpch(text(PROFILES), shapes, size=100, cores=8).parent.tolist() == [0]
+    assert mb.read(text(PROFILES), graphs=shapes, size=100, cores=8).flows().parent.tolist() == [0]
 
 
 def test_tpch_errors():
     graphs = io.StringIO(GRAPHS)
-    with pytest.raises(ValueError, match="size = 7: .* has 50, 100"):
-        read_tpch(text(PROFILES), graphs, size=7)
+    with pytest.raises(ValueError, match="size = 7: the file has 50, 100"):
+        mb.read(text(PROFILES), graphs=graphs, size=7).flows()
     with pytest.raises(ValueError, match="no graph of query Q2"):
-        read_tpch(text(PROFILES), {"Q1": {"0": [], "1": []}})
+        mb.read(text(PROFILES), graphs={"Q1": {"0": [], "1": []}}).flows()
     with pytest.raises(ValueError, match="stage 1 is not in"):
-        read_tpch(text(PROFILES), {"Q1": {"0": []}, "Q2": {"0": []}})
+        mb.read(text(PROFILES), graphs={"Q1": {"0": []}, "Q2": {"0": []}}).flows()
     with pytest.raises(ValueError, match="expected tpch_q"):
-        read_tpch(text({"other": []}), {})
+        mb.read(text({"other": [], **PROFILES}), graphs={}).flows()
     with pytest.raises(ValueError, match="line 1"):
-        read_tpch(text(PROFILES), io.StringIO("nonsense\n"))
+        mb.read(text(PROFILES), graphs=io.StringIO("nonsense\n")).flows()
 
 
 def test_real_workflows():
@@ -380,7 +379,9 @@ def test_real_workflows():
 
 def test_real_queries():
     folder = trace_file("tpch-cloudlab")
-    flows = read_tpch(folder / "cloudlab_22query_tpch_profiles.json.gz", folder / "queries.yaml")
+    flows = mb.read(
+        folder / "cloudlab_22query_tpch_profiles.json.gz", graphs=folder / "queries.yaml"
+    ).flows()
     assert len(flows) == 22
     for objective in ("sum:completion", "max:stretch"):
         plan = mb.plan(flows, 50, objective, effort=50)
@@ -390,7 +391,7 @@ def test_real_queries():
 
 
 def test_real_batch_dags():
-    flows = read_alibaba(trace_file("alibaba2018-dag", "set0_dev.jsonl.gz"), most=200)
+    flows = mb.read(trace_file("alibaba2018-dag", "set0_dev.jsonl.gz"), most=200).flows()
     for policy in ("flowflex", "fair", "fifo"):
         plan = mb.plan(flows, 2000, "sum:response", policy, effort=0)
         plan.validate()

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from malleable.jobs.table import ALL_SLOTS, Jobs
-from malleable.traces import read_jobs, write_jobs
+from malleable.traces.job_table import read_jobs, write_jobs
 
 FULL = """\
 name,arrival,work,min_slots,max_slots,weight,deadline,sla,user

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from malleable.traces import read_rumen
+import malleable as mb
 from tests.trace_files import trace_file
 
 T0 = 1_256_811_828_000
@@ -79,8 +79,8 @@ def text(jobs: list[Any], indent: int | None = 2) -> str:
     return "\n".join(json.dumps(record, indent=indent) for record in jobs)
 
 
-def read(jobs: list[Any], **options: Any) -> Any:
-    return read_rumen(io.StringIO(text(jobs)), **options)
+def read(jobs: list[Any], skip_bad: bool = False, **options: Any) -> Any:
+    return mb.read(io.StringIO(text(jobs)), skip_bad=skip_bad).jobs(**options)
 
 
 def test_map_phase_sorted_by_arrival() -> None:
@@ -93,7 +93,7 @@ def test_map_phase_sorted_by_arrival() -> None:
 
 
 @pytest.mark.parametrize(
-    ("first", "work"), [(None, 9), ("startTime", 16), ("shuffleFinished", 9), ("sortFinished", 7)]
+    ("first", "work"), [(None, 9), ("start", 16), ("shuffled", 9), ("sorted", 7)]
 )
 def test_reduce_phase(first: str | None, work: float) -> None:
     jobs = read(two_jobs(), phase="reduce", **({"reduce_from": first} if first else {}))
@@ -107,7 +107,7 @@ def test_reduce_phase(first: str | None, work: float) -> None:
 @pytest.mark.parametrize("between", ["", "\n", " \r\n\t\n"])
 def test_objects_one_after_another(indent: int | None, between: str) -> None:
     data = between + between.join(json.dumps(r, indent=indent) for r in two_jobs()) + between
-    jobs = read_rumen(io.BytesIO(gzip.compress(data.encode())))
+    jobs = mb.read(io.BytesIO(gzip.compress(data.encode()))).jobs()
     assert jobs.work.tolist() == [21, 10]
 
 
@@ -145,7 +145,7 @@ def test_reduce_with_unknown_shuffle_end() -> None:
     reduces = [task("r0", attempt(1, 4, 5, 9)), task("r1", attempt(1, None, 5, 7))]
     record = job("j", 0, 20, [], reduces)
     assert read([record], phase="reduce").work.tolist() == [5 + 5]
-    assert read([record], phase="reduce", reduce_from="sortFinished").work.tolist() == [4 + 2]
+    assert read([record], phase="reduce", reduce_from="sorted").work.tolist() == [4 + 2]
 
 
 def test_attempts_that_both_succeeded_both_count() -> None:
@@ -194,7 +194,7 @@ def test_negative_durations() -> None:
             match="job late, task r0: negative duration: finishTime is 1000 ms before sortFinished",
         ):
             read(records, phase=phase)
-        assert read(records, phase=phase, errors="skip").name == ("early",)
+        assert read(records, phase=phase, skip_bad=True).name == ("early",)
     # A failed attempt may say what it likes.
     records[0]["reduceTasks"][0]["attempts"][0]["result"] = "FAILED"
     assert read(records).name == ("early", "late")
@@ -244,11 +244,11 @@ def test_malformed_job_is_named_or_skipped(case: str, tmp_path: Path) -> None:
     path = tmp_path / "trace.json"
     path.write_text(text(records))
     with pytest.raises(ValueError, match=problem) as caught:
-        read_rumen(path)
+        mb.read(path).jobs()
     assert str(caught.value).startswith(f"{path}: ")
     assert "\n" not in str(caught.value)
     with pytest.warns(UserWarning, match=f"1 of 2 jobs malformed: {problem}"):
-        assert read_rumen(path, errors="skip").name == ("early",)
+        assert mb.read(path, skip_bad=True).jobs().name == ("early",)
 
 
 @pytest.mark.parametrize(
@@ -256,9 +256,10 @@ def test_malformed_job_is_named_or_skipped(case: str, tmp_path: Path) -> None:
     [
         ("", "empty"),
         (" \n", "empty"),
-        ("[1]", "line 1: an object without jobID"),
-        ('{"slots": 3, "flows": []}', "line 1: an object without jobID"),
-        ("nonsense", "line 1: broken or truncated JSON"),
+        ("[1]", "unknown format"),
+        ('{"slots": 3}', "line 1: an object without jobID"),
+        (text(two_jobs()) + "\n[1]", "line 91: an object without jobID"),
+        ("{nonsense", "line 1: broken or truncated JSON"),
         (text(two_jobs())[:-1], "line 90: broken or truncated JSON"),
         (text(two_jobs()) + "\n\n{]" + " " * 99, "line 92: broken or truncated JSON"),
         (text(two_jobs()) + '\n{"jobID": "open', "line 91: broken or truncated JSON .Unterm"),
@@ -271,17 +272,27 @@ def test_broken_files(data: str, problem: str, tmp_path: Path) -> None:
     path = tmp_path / "trace.json"
     path.write_text(data)
     with pytest.raises(ValueError, match=problem) as caught:
-        read_rumen(path, errors="skip")
+        mb.read(path).jobs()
     assert str(caught.value).startswith(f"{path}: ")
     assert "\n" not in str(caught.value)
+
+
+def test_what_lies_before_damage_can_be_kept(tmp_path: Path) -> None:
+    path = tmp_path / "trace.json"
+    path.write_text(text(two_jobs())[:-1])
+    told = "1 of 2 jobs malformed: after 1 job: line 90: broken or truncated JSON"
+    with pytest.warns(UserWarning, match=told):
+        trace = mb.read(path, skip_bad=True)
+    for table in (trace.jobs(), trace.map_reduce(), trace.tasks()):
+        assert tuple(table.name) == ("late",)
 
 
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
         ({"phase": "shuffle"}, "phase = 'shuffle': must be one of map, reduce"),
-        ({"reduce_from": "finishTime"}, "reduce_from = 'finishTime': must be one of startTime"),
-        ({"errors": "ignore"}, "errors = 'ignore': must be one of raise, skip"),
+        ({"reduce_from": "end"}, "reduce_from = 'end': must be one of start, shuffled, sorted"),
+        ({"skip_bad": "ignore"}, "skip_bad = 'ignore': must be True or False"),
         ({"at": float("nan")}, "at = nan: must be finite"),
     ],
 )
@@ -313,7 +324,7 @@ def test_snapshot_agrees_with_counting_seconds(rows: list[Any], at: int) -> None
 @pytest.mark.parametrize("name", TRACES)
 def test_hadoop_traces(name: str) -> None:
     path = trace_file("hadoop-rumen", name)
-    maps, reduces = read_rumen(path), read_rumen(path, phase="reduce")
+    maps, reduces = mb.read(path).jobs(), mb.read(path).jobs(phase="reduce")
     count, map_only = TRACES[name]
     assert len(maps) == len(reduces) == count
     assert maps.name == reduces.name
@@ -321,13 +332,13 @@ def test_hadoop_traces(name: str) -> None:
     assert (maps.work > 0).all()
     assert maps.arrival[0] == 0
     assert (np.diff(maps.arrival) >= 0).all()
-    whole = read_rumen(path, phase="reduce", reduce_from="startTime").work
-    step = read_rumen(path, phase="reduce", reduce_from="sortFinished").work
+    whole = mb.read(path).jobs(phase="reduce", reduce_from="start").work
+    step = mb.read(path).jobs(phase="reduce", reduce_from="sorted").work
     assert (whole >= reduces.work).all()
     assert (reduces.work >= step).all()
     last: dict[str, float] = dict(zip(maps.name, maps.work.tolist(), strict=True))
     for at in np.linspace(0, 2 * maps.arrival[-1], 9).tolist():
-        jobs = read_rumen(path, at=at)
+        jobs = mb.read(path).jobs(at=at)
         assert (jobs.arrival <= at).all()
         for row, work in zip(jobs.name, jobs.work.tolist(), strict=True):
             assert work <= last[row] * (1 + 1e-12)
@@ -337,7 +348,7 @@ def test_hadoop_traces(name: str) -> None:
 def test_gold_folded_trace_is_malformed() -> None:
     path = trace_file("hadoop-rumen", "goldFoldedTrace.json.gz")
     with pytest.raises(ValueError, match=r"job job_\w+, task task_\w+: negative duration"):
-        read_rumen(path)
-    maps, reduces = (read_rumen(path, phase=p, errors="skip") for p in ("map", "reduce"))
+        mb.read(path).jobs()
+    maps, reduces = (mb.read(path, skip_bad=True).jobs(phase=p) for p in ("map", "reduce"))
     assert maps.name == reduces.name
     assert len(maps) == 73

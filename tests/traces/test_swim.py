@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import io
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,10 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import malleable as mb
-from malleable.traces import read_swim
-from malleable.traces.cluster_traces import read_cluster_workload
-from malleable.traces.map_reduce_traces import read_map_reduce_swim
-from malleable.traces.map_shuffle_traces import read_map_shuffle_swim
 from tests.trace_files import trace_file
 
 MIB = 2**20
@@ -29,7 +24,7 @@ TRACE = (
 
 
 def test_map_phase() -> None:
-    jobs = read_swim(io.StringIO(TRACE))
+    jobs = mb.read(io.StringIO(TRACE)).jobs()
     assert jobs.name == ("j0", "j1", "j2", "j3")
     assert jobs.arrival.tolist() == [5, 5, 9, 9]
     assert jobs.max_slots.tolist() == [3, 1, 1, 1]
@@ -37,48 +32,47 @@ def test_map_phase() -> None:
 
 
 def test_reduce_phase_and_rates() -> None:
-    jobs = read_swim(io.BytesIO(TRACE.encode()), phase="reduce")
+    jobs = mb.read(io.BytesIO(TRACE.encode())).jobs(phase="reduce")
     assert jobs.max_slots.tolist() == [3, 1, 1, 1]
     assert jobs.work.tolist() == pytest.approx([750, 0, 0, 3e-7])
-    jobs = read_swim(io.StringIO(TRACE), phase="reduce", reduce_bytes=5e8, reduce_seconds=1)
+    jobs = mb.read(io.StringIO(TRACE)).jobs(phase="reduce", reduce_bytes=5e8, reduce_seconds=1)
     assert jobs.max_slots.tolist() == [5, 1, 1, 1]
     assert jobs.work[0] == 5
-    jobs = read_swim(io.StringIO(TRACE), block_bytes=MIB, task_seconds=2)
+    jobs = mb.read(io.StringIO(TRACE)).jobs(block_bytes=MIB, task_seconds=2)
     assert jobs.max_slots.tolist() == [130, 64, 1, 1]
     assert jobs.work[0] == 260
 
 
 def test_jobs_without_bytes_can_be_left_out() -> None:
-    assert read_swim(io.StringIO(TRACE), keep_zero=False).name == ("j0", "j1", "j3")
-    assert read_swim(io.StringIO(TRACE), keep_zero=False, phase="reduce").name == ("j0", "j3")
+    assert mb.read(io.StringIO(TRACE)).jobs(keep_zero=False).name == ("j0", "j1", "j3")
+    assert mb.read(io.StringIO(TRACE)).jobs(keep_zero=False, phase="reduce").name == ("j0", "j3")
 
 
 def test_sorted_by_arrival_ties_in_file_order() -> None:
     lines = TRACE.splitlines()
     text = "\r\n".join([lines[2], lines[0], "", lines[3], lines[1]])
-    assert read_swim(io.StringIO(text)).name == ("j0", "j1", "j2", "j3")
+    assert mb.read(io.StringIO(text)).jobs().name == ("j0", "j1", "j2", "j3")
 
 
 @pytest.mark.parametrize("paths", ["\tin\tout", "\tin\t\t", "\tin 1\tin 2\tin,3\tout"])
 def test_appended_paths_are_ignored_wherever_swim_is_read(paths: str) -> None:
     """SWIM's ``withInputPaths`` files have nine columns."""
     text = "".join(f"{line}{paths}\n" for line in TRACE.splitlines())
-    readers: list[tuple[Any, str]] = [
-        (read_swim, "work"),
-        (mb.read_workload, "work"),
-        (read_map_shuffle_swim, "map"),
-        (read_map_reduce_swim, "map"),
-        (mb.read_cluster_swim, "maps"),
-        (read_cluster_workload, "maps"),
-    ]
-    for reader, column in readers:
-        found, expected = (getattr(reader(io.StringIO(t)), column) for t in (text, TRACE))
+    for name, column in (
+        ("jobs", "work"),
+        ("map_shuffle", "map"),
+        ("map_reduce", "map"),
+        ("tasks", "maps"),
+    ):
+        found, expected = (
+            getattr(getattr(mb.read(io.StringIO(t)), name)(), column) for t in (text, TRACE)
+        )
         assert np.array_equal(found, expected) and expected.sum() > 0
 
 
 def test_real_files_with_paths() -> None:
     path = trace_file("swim-facebook", "FB-2010_withInputPaths_first400.tsv.gz")
-    assert len(mb.read_workload(path)) == 400
+    assert len(mb.read(path).jobs()) == 400
 
 
 @pytest.mark.parametrize(
@@ -102,16 +96,16 @@ def test_malformed_line_is_named(line: str, problem: str, tmp_path: Path) -> Non
     path = tmp_path / "trace.tsv"
     path.write_text(TRACE + line + "\n")
     with pytest.raises(ValueError, match=f"line 5: {problem}") as caught:
-        read_swim(path)
+        mb.read(path).jobs()
     assert str(caught.value).startswith(f"{path}: ")
     assert "\n" not in str(caught.value)
 
 
 def test_empty_trace_and_repeated_names(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="<input>: empty"):
-        read_swim(io.StringIO("\n"))
+        mb.read(io.StringIO("\n"))
     with pytest.raises(ValueError, match=r"<input>: name\[4\] = 'j0'"):
-        read_swim(io.StringIO(TRACE + "j0\t10\t0\t0\t0\t0\n"))
+        mb.read(io.StringIO(TRACE + "j0\t10\t0\t0\t0\t0\n")).jobs()
 
 
 @pytest.mark.parametrize(
@@ -126,7 +120,7 @@ def test_empty_trace_and_repeated_names(tmp_path: Path) -> None:
 )
 def test_parameters_out_of_range(options: dict[str, object], problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
-        read_swim(io.StringIO(TRACE), **options)  # type: ignore[arg-type]
+        mb.read(io.StringIO(TRACE)).jobs(**options)  # type: ignore[arg-type]
 
 
 @given(
@@ -141,7 +135,7 @@ def test_bytes_become_work_in_proportion(rows: list[tuple[int, int, int]]) -> No
     order = sorted(range(len(rows)), key=lambda i: rows[i][0])
     packed = gzip.compress(text.encode())
     for phase, column, unit, seconds in (("map", 1, 64 * MIB, 20), ("reduce", 2, 10**9, 300)):
-        jobs = read_swim(io.BytesIO(packed), phase=phase)
+        jobs = mb.read(io.BytesIO(packed)).jobs(phase=phase)
         sizes = [rows[i][column] for i in order]
         assert jobs.name == tuple(f"j{i}" for i in order)
         assert jobs.work.tolist() == pytest.approx([b / unit * seconds for b in sizes], rel=1e-12)
@@ -157,11 +151,11 @@ def test_bytes_become_work_in_proportion(rows: list[tuple[int, int, int]]) -> No
 )
 def test_facebook(name: str, count: int, map_zero: int, shuffle_zero: int, tied: int) -> None:
     path = trace_file("swim-facebook", name)
-    maps, reduces = read_swim(path), read_swim(path, phase="reduce")
+    maps, reduces = mb.read(path).jobs(), mb.read(path).jobs(phase="reduce")
     assert len(maps) == len(reduces) == count
     assert maps.name == reduces.name
     assert (maps.work == 0).sum() == map_zero
     assert (reduces.work == 0).sum() == shuffle_zero
     assert (np.diff(maps.arrival) == 0).sum() == tied
     assert (np.diff(maps.arrival) >= 0).all()
-    assert len(read_swim(path, keep_zero=False)) == count - map_zero
+    assert len(mb.read(path).jobs(keep_zero=False)) == count - map_zero

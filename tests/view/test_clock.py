@@ -93,7 +93,7 @@ def test_pictures_count_from_the_origin(stamped):
 def test_a_load_over_stamped_arrivals_counts_from_the_first():
     pytest.importorskip("matplotlib")
     jobs = mb.ClusterJobs([8, 3], [2, 90], [2, 1], [1, 5], arrival=[NOW, NOW + 3])
-    result = mb.simulate(jobs, "cluster", "fair", load=0.5)
+    result = mb.simulate(jobs, "fair", load=0.5)
     time = result.series["fair"]["time"]
     assert time[:2].tolist() == [0.0, NOW]
     assert len(time) > 50

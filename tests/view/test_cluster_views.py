@@ -36,7 +36,7 @@ def text_of(parts, capsys):
 
 @pytest.fixture(scope="module")
 def replicated():
-    return replicate(make, range(4), POLICIES, model="cluster", cluster=CLUSTER, noise=0.4)
+    return replicate(make, range(4), POLICIES, cluster=CLUSTER, noise=0.4)
 
 
 def test_every_metric_has_an_interval(replicated, capsys):
@@ -61,7 +61,7 @@ def test_every_metric_has_an_interval(replicated, capsys):
 def test_intervals_by_size_are_over_replications(replicated):
     by_size = []
     for seed in replicated.seeds:
-        run = mb.simulate(make(seed), "cluster", "fair", cluster=CLUSTER, noise=0.4, rng=seed)
+        run = mb.simulate(make(seed), "fair", cluster=CLUSTER, noise=0.4, rng=seed)
         by_size.append(run.slowdown["fair"])
     for k, own in enumerate(replicated.by_size["fair"]):
         means = [mean[k] for count, mean in by_size if k < len(count) and count[k]]
@@ -72,7 +72,7 @@ def test_intervals_by_size_are_over_replications(replicated):
 
 
 def test_one_run(capsys):
-    result = mb.simulate(make(1), "cluster", POLICIES, cluster=CLUSTER, rng=1)
+    result = mb.simulate(make(1), POLICIES, cluster=CLUSTER, rng=1)
     shown = text_of(simulation_tables(result), capsys)
     assert "flex: mean response" in shown
     assert "+-" not in shown
@@ -81,7 +81,7 @@ def test_one_run(capsys):
 
 def test_tables_stay_readable_with_many_policies(capsys):
     names = ["flex", "fair", "fifo", "wdeq", "srpt", "max-srpt", "split-srpt", "asrpt", "hesrpt"]
-    found = replicate(make, range(2), names, model="cluster", cluster=CLUSTER, noise=0.4)
+    found = replicate(make, range(2), names, cluster=CLUSTER, noise=0.4)
     shown = text_of(replications_tables(found), capsys)
     lines = shown.splitlines()
     head = next(k for k, line in enumerate(lines) if "response [s] of" in line)
@@ -103,7 +103,7 @@ def test_cells():
 
 def test_series_add_up():
     jobs = make(2)
-    result = mb.simulate(jobs, "cluster", ["flex", "fifo"], cluster=CLUSTER, rng=1)
+    result = mb.simulate(jobs, ["flex", "fifo"], cluster=CLUSTER, rng=1)
     for policy, series in result.series.items():
         summary, step = result.summary[policy], np.diff(series["time"])
         assert series["time"][0] == 0
@@ -118,18 +118,18 @@ def test_series_add_up():
 
 def test_series_of_a_batch_and_with_a_horizon():
     batch = mb.ClusterJobs([600], 10)
-    result = mb.simulate(batch, "cluster", "fifo", cluster=CLUSTER)
+    result = mb.simulate(batch, "fifo", cluster=CLUSTER)
     assert len(result.series["fifo"]["time"]) > 50
     assert result.series["fifo"]["map_utilisation"].min() == pytest.approx(1)
     assert np.isnan(result.summary["fifo"]["locality"])
     gone = mb.Cluster([{"map_slots": 6}], changes=[{"time": 25, "node": 0, "up": False}])
-    stuck = mb.simulate(batch, "cluster", "fifo", cluster=gone)
+    stuck = mb.simulate(batch, "fifo", cluster=gone)
     assert stuck.summary["fifo"]["unfinished"] == 1
     assert 25 <= stuck.summary["fifo"]["end"] < 50  # not much after the last thing that happened
-    short = mb.simulate(batch, "cluster", "fifo", cluster=CLUSTER, horizon=25)
+    short = mb.simulate(batch, "fifo", cluster=CLUSTER, horizon=25)
     assert short.summary["fifo"]["end"] == 25
     # Nothing is left to run: the end is that of the work, not the horizon.
-    long = mb.simulate(batch, "cluster", "fifo", cluster=CLUSTER, horizon=1e6)
+    long = mb.simulate(batch, "fifo", cluster=CLUSTER, horizon=1e6)
     assert long.summary["fifo"]["end"] == 1000
     assert long.summary["fifo"]["map_utilisation"] == pytest.approx(1)
 
@@ -137,7 +137,7 @@ def test_series_of_a_batch_and_with_a_horizon():
 @pytest.fixture(scope="module")
 def grid():
     axes = {"load": [0.6, 0.9], "speedup": [1.0, 0.5], "estimates": [0.0, 1.0]}
-    return replicate(make, range(3), ["flex", "fair"], grid=axes, model="cluster")
+    return replicate(make, range(3), ["flex", "fair"], grid=axes)
 
 
 def test_grid(grid, capsys):
@@ -154,7 +154,7 @@ def test_grid(grid, capsys):
     result = grid.at(**point)
     ratios = [
         mb.simulate(
-            make(seed), "cluster", ["flex", "fair"], load=point["load"], estimates=0.0, rng=seed
+            make(seed), ["flex", "fair"], load=point["load"], estimates=0.0, rng=seed
         ).summary
         for seed in range(3)
     ]
@@ -171,20 +171,18 @@ def test_pictures(grid, tmp_path):
         "load 0.6",
         "load 0.9",
     ]
-    result = mb.simulate(make(2), "cluster", POLICIES, cluster=CLUSTER, rng=1)
+    result = mb.simulate(make(2), POLICIES, cluster=CLUSTER, rng=1)
     for kind, panels in (("cdf", 1), ("slowdown", 2), ("load", 3)):
         figure = result.plot(tmp_path / f"{kind}.png", kind=kind)
         assert len(figure.axes) == panels
         assert (tmp_path / f"{kind}.png").read_bytes().startswith(b"\x89PNG")
-    generic = mb.simulate(
-        mb.ClusterJobs([3], 4), "cluster", "fifo", cluster={"node": [{"slots": 2}]}
-    )
+    generic = mb.simulate(mb.ClusterJobs([3], 4), "fifo", cluster={"node": [{"slots": 2}]})
     assert len(generic.plot(kind="load").axes) == 2
     with pytest.raises(ValueError, match="expected cdf, slowdown or load"):
         result.plot(kind="queue")
-    slots = mb.simulate(mb.MapReduceJobs([3], [[2]]), "slotted", "fifo", machines=2)
+    slots = mb.simulate(mb.MapReduceJobs([3], [[2]]), "fifo", machines=2)
     with pytest.raises(ValueError, match="only of the cluster model"):
         slots.plot(kind="load")
-    only = replicate(make, [1], ["fifo"], model="cluster", grid={"load": [0.6]})
+    only = replicate(make, [1], ["fifo"], grid={"load": [0.6]})
     with pytest.raises(ValueError, match="run both"):
         draw_grid(only)

@@ -12,7 +12,6 @@ from malleable.flows.kernels import fair_list, flow_chains
 from malleable.jobs.kernels import resource_allocation
 from malleable.replications import replicate
 from malleable.tandem.generate import theorem1_jobs
-from malleable.traces.rumen import RumenTasks
 from malleable.view.drawing import image_bytes
 
 BAD = '<script>alert("1 & 2")</script>'
@@ -83,14 +82,13 @@ def samples():
         mb.MapReduceJobs(np.ones(MANY, dtype=int), [[1, 2]] * MANY, name=names),
         mb.MapReduceStream(),
         mb.simulate(mb.MapShuffleJobs(work, work), policy=["fcfs", "ps"]),
-        mb.simulate(mb.MapReduceJobs([1, 2], [[1], []]), "slotted", ["fifo"]),
-        mb.simulate(few, "cluster", ["fair", "fifo"], cluster=some_cluster(), trace=True),
-        replicate(cluster_jobs_of, [5], ["fair"], model="cluster", cluster=some_cluster()),
+        mb.simulate(mb.MapReduceJobs([1, 2], [[1], []]), ["fifo"]),
+        mb.simulate(few, ["fair", "fifo"], cluster=some_cluster(), trace=True),
+        replicate(cluster_jobs_of, [5], ["fair"], cluster=some_cluster()),
         replicate(tandem, [0], ["fcfs"], grid={"load": np.linspace(0.1, 0.9, 30).tolist()}),
         resource_allocation(mb.Jobs(np.ones(40)), 100),
         flow_chains(flows, 10),
         fair_list(flows, 10),
-        RumenTasks("a", 0.0, [1.0] * MANY, []),
         theorem1_jobs([1] * 9, [1] * 9, [2] * 9),
     ]
 

@@ -6,7 +6,8 @@ import argparse
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from malleable.cli.terminal import reading, rereadable, warnings_as_notes
+from malleable.cli.terminal import read_file
+from malleable.traces import Trace
 from malleable.views import counted
 
 
@@ -23,15 +24,8 @@ class Case(NamedTuple):
     below: tuple[str, ...] = ()
 
 
-def read_table(asked: argparse.Namespace, readers: Mapping[str, Any], **options: Any) -> Any:
-    """The jobs of FILE, in the format that was said, by default a table."""
-    source = rereadable(asked.file, asked.max_size)
-    with warnings_as_notes():
-        return readers[asked.format or "table"](source, **reading(asked), **options)
-
-
 def estimates_of(
-    asked: argparse.Namespace, jobs: Any, word: str, read: Callable[..., Any] | None = None
+    asked: argparse.Namespace, jobs: Any, word: str, convert: Callable[[Trace], Any] | None = None
 ) -> Any:
     """``--estimates``: a number, that word, or another table of the same jobs, where that can be read."""
     text = asked.estimates
@@ -41,11 +35,11 @@ def estimates_of(
         return float(text)
     except ValueError:
         pass
-    if read is None:
+    if convert is None:
         raise ValueError(f"--estimates {text}: a number or {word!r}")
     if asked.file is None:
         raise ValueError("--estimates FILE: a generated stream takes a standard deviation only")
-    guessed = read(text, max_size=asked.max_size)
+    guessed = convert(read_file(text, asked))
     if len(guessed) != len(jobs):
         raise ValueError(f"{text}: {counted(len(guessed), 'job')}, expected {len(jobs)}")
     return guessed

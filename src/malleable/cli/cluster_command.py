@@ -9,13 +9,12 @@ from typing import Any
 
 from malleable.cli.cases import Case, estimates_of
 from malleable.cli.outputs import Outputs, ended
-from malleable.cli.terminal import progress_bar, reading, rereadable, warnings_as_notes
+from malleable.cli.terminal import progress_bar, read_file, warnings_as_notes
 from malleable.cli.workers import workers
 from malleable.cluster.nodes import read_cluster
 from malleable.cluster.table import ClusterJobs
 from malleable.replications import replicate
-from malleable.traces import read_cluster_workload
-from malleable.traces.cluster_traces import detected_format, reading_options
+from malleable.traces.formats import reading_options
 from malleable.view.drawing import image_bytes
 from malleable.view.simulation_pictures import draw_grid
 from malleable.view.simulations import replications_dict, replications_tables
@@ -50,19 +49,20 @@ def _jobs(asked: argparse.Namespace) -> tuple[ClusterJobs, str]:
     """The jobs, and how they were read: the format and all options of its reader."""
     if asked.file is None:
         raise ValueError("FILE is needed: a trace or a table of cluster jobs")
-    source = rereadable(asked.file, asked.max_size)
-    kind = asked.format or detected_format(source)
     given = dict(option(text, "read") for text in asked.read)
     if asked.graphs is not None:
         given["graphs"] = asked.graphs
+    own = {name: given.pop(name) for name in reading_options() & given.keys()}
+    trace = read_file(asked.file, asked, **own)
     with warnings_as_notes():
-        jobs = read_cluster_workload(source, kind, **reading(asked), **given)
+        jobs = trace.tasks(**given)
+    stated = {**trace.options} | trace.assumptions("tasks") | given
     shown = ", ".join(
-        f"{name} = {value}" if isinstance(value, str) else f"{name} = {value:g}"
-        for name, value in {**reading_options(kind), **given}.items()
+        f"{name} = {value:g}" if isinstance(value, (int, float)) else f"{name} = {value}"
+        for name, value in stated.items()
         if value is not None
     )
-    return jobs, f"{jobs!r}, read as {kind}" + (f" with {shown}" if shown else "")
+    return jobs, f"{jobs!r}, read as {trace.format}" + (f" with {shown}" if shown else "")
 
 
 def case(asked: argparse.Namespace) -> Case:

@@ -11,14 +11,13 @@ import numpy as np
 
 from malleable.cli.bench_command import measured
 from malleable.cli.outputs import Outputs, output_arguments
-from malleable.cli.snapshot import read_snapshot
+from malleable.cli.snapshot import take_snapshot
 from malleable.cli.terminal import (
     note,
     progress_bar,
-    reading,
+    read_file,
     reading_arguments,
     show,
-    warnings_as_notes,
 )
 from malleable.files.writing import check_targets, write_file
 from malleable.jobs.generate import section41
@@ -51,7 +50,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "of an epoch; a picture of the packings."
     )
     add = parser.add_argument
-    add("--trace", metavar="PATH", help="job table, SWIM or Rumen trace (empty: none)")
+    add("--trace", metavar="PATH", help="job table or trace (empty: none)")
     add("--at", type=float, metavar="SECONDS", help="time of the trace's snapshot")
     reading_arguments(parser, phase=True)
     add("--slots", type=int, metavar="N", help="for the trace (default: its own load)")
@@ -138,14 +137,9 @@ def _generated(seed: int) -> _Workload:
 
 
 def _trace(asked: argparse.Namespace) -> _Workload:
-    with warnings_as_notes():
-        jobs, now, told = read_snapshot(
-            asked.trace,
-            phase=asked.phase,
-            at=asked.at,
-            most=_MOST_JOBS,
-            **reading(asked),
-        )
+    jobs, now, told = take_snapshot(
+        read_file(asked.trace, asked), phase=asked.phase, at=asked.at, most=_MOST_JOBS
+    )
     slots = asked.slots
     if slots is None:
         # As many as could have done the work while it arrived: a cluster at its limit.

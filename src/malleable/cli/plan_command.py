@@ -10,22 +10,18 @@ from typing import Any
 import numpy as np
 
 from malleable.cli.outputs import Outputs, output_arguments
-from malleable.cli.snapshot import RECORDED, read_snapshot
+from malleable.cli.snapshot import RECORDED, take_snapshot
 from malleable.cli.terminal import (
-    busy,
     interruptible,
     note,
-    reading,
+    read_file,
     reading_arguments,
-    rereadable,
-    warnings_as_notes,
 )
-from malleable.files.reading import head_of
 from malleable.flows.plan import FLOW_POLICIES, FlowPlan
+from malleable.flows.table import Flows
 from malleable.jobs.plan import DEFAULT_EFFORT, POLICIES, Plan, default_effort, plan
 from malleable.jobs.table import MIN_MODES, check_time
-from malleable.traces import read_flows
-from malleable.traces.flow_files import looks_like_flows
+from malleable.traces import Trace
 from malleable.view.drawing import image_bytes
 from malleable.view.plan_views import (
     pieces_csv,
@@ -33,7 +29,7 @@ from malleable.view.plan_views import (
     plan_dict,
     plan_headline,
 )
-from malleable.view.text import columns_table, counted, printable
+from malleable.view.text import columns_table, counted
 
 _ROWS = 30
 
@@ -42,7 +38,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
     parser.description = "Plan the jobs of a table, or of a trace at one moment."
     add = parser.add_argument
-    files = "job table, flows, SWIM or Rumen trace, plain or .gz (-: stdin)"
+    files = "job table, flows or trace, plain or .gz (-: stdin)"
     add("file", metavar="FILE", help=files)
     add("--slots", type=int, metavar="N", help="capacity (flows: default as their file says)")
     add("--objective", default="sum:response", help="{sum,max}:KIND (default: %(default)s)")
@@ -70,8 +66,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         choices=(RECORDED, *POLICIES),
         default=RECORDED,
         metavar="HOW",
-        help="what is left of the jobs then. recorded (default): as FILE says; only Rumen traces know"
-        " what had been done, of others it is every job that has arrived, with all of its work."
+        help="what is left of the jobs then. recorded (default): as FILE says; a trace that does"
+        " not know what had been done gives every job that has arrived, with all of its work."
         f" {', '.join(POLICIES)}: as that policy leaves it, simulated on --slots until then",
     )
     reading_arguments(parser, phase=True)
@@ -86,8 +82,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(asked: argparse.Namespace) -> int:
     """Plan; write files only when everything else has succeeded."""
     outputs = Outputs(asked, texts=["pieces"], pictures=["plot"], inputs=[asked.file])
-    source = rereadable(asked.file, asked.max_size)
-    made = _plan_flows(asked, source) if _holds_flows(source) else _plan_jobs(asked, source)
+    trace = read_file(asked.file, asked)
+    holds_flows = trace.flow is not None
+    made = _plan_flows(asked, trace.flows()) if holds_flows else _plan_jobs(asked, trace)
     parts: list[Any] = plan_headline(made)
     why = made.explain() if asked.explain else []
     count = len(made.order)
@@ -108,18 +105,6 @@ def run(asked: argparse.Namespace) -> int:
     return status
 
 
-def _holds_flows(source: Any) -> bool:
-    """Whether a file (or standard input, read before) holds flows rather than a table of jobs.
-
-    A file that cannot be read holds none: whoever reads it next says what is wrong.
-    """
-    try:
-        head, _ = head_of(source)
-    except (OSError, ValueError):
-        return False
-    return looks_like_flows(head.decode("utf-8", errors="replace"))
-
-
 def _policy(asked: argparse.Namespace, known: tuple[str, ...], noun: str) -> str:
     policy = known[0] if asked.policy is None else asked.policy
     if policy not in known:
@@ -135,11 +120,9 @@ def _planned(asked: argparse.Namespace, table: Any, count: str, **options: Any) 
     )
 
 
-def _plan_flows(asked: argparse.Namespace, source: Any) -> FlowPlan:
+def _plan_flows(asked: argparse.Namespace, flows: Flows) -> FlowPlan:
     if asked.snapshot != RECORDED:
         raise ValueError(f"--snapshot {asked.snapshot}: of job tables and traces, not of flows")
-    with warnings_as_notes():
-        flows = read_flows(source, **reading(asked))
     slots = flows.slots if asked.slots is None else asked.slots
     if slots is None:
         raise ValueError(f"{asked.file}: says no slots; --slots N does")
@@ -158,22 +141,20 @@ def _plan_flows(asked: argparse.Namespace, source: Any) -> FlowPlan:
     return made
 
 
-def _plan_jobs(asked: argparse.Namespace, source: Any) -> Plan:
+def _plan_jobs(asked: argparse.Namespace, trace: Trace) -> Plan:
     if asked.slots is None:
         asked.usage("--slots N is needed: only files of flows may say it themselves")
     policy = _policy(asked, POLICIES, "jobs")
-    with busy(f"reading {printable(asked.file)}"), warnings_as_notes():
-        jobs, now, told = read_snapshot(
-            source,
-            phase=asked.phase,
-            at=asked.at,
-            now=asked.now,
-            policy=asked.snapshot,
-            slots=asked.slots,
-            objective=asked.objective,
-            min_mode=asked.min_mode,
-            **reading(asked),
-        )
+    jobs, now, told = take_snapshot(
+        trace,
+        phase=asked.phase,
+        at=asked.at,
+        now=asked.now,
+        policy=asked.snapshot,
+        slots=asked.slots,
+        objective=asked.objective,
+        min_mode=asked.min_mode,
+    )
     for row in np.flatnonzero(jobs.arrival > now)[:1]:
         raise ValueError(
             f"{asked.file}: arrival[{row}] = {jobs.arrival[row]}: after now = {now}; "

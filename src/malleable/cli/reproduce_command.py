@@ -6,17 +6,14 @@ import argparse
 from typing import Any
 
 from malleable.cli.outputs import Outputs, ended
-from malleable.cli.terminal import progress_bar, reading, rereadable, warnings_as_notes
+from malleable.cli.terminal import progress_bar, read_file, warnings_as_notes
 from malleable.cli.workers import workers
 from malleable.papers import FIGURES, reproduce
 
 
 def _trace(arguments: argparse.Namespace) -> Any:
-    from malleable.traces import read_map_shuffle_google2011
-
-    source = rereadable(arguments.trace, arguments.max_size)
     with warnings_as_notes():
-        return read_map_shuffle_google2011(source, **reading(arguments))
+        return read_file(arguments.trace, arguments).map_shuffle()
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -7,38 +7,22 @@ from functools import partial
 from typing import Any
 
 from malleable.cli import cluster_command, slotted_command
-from malleable.cli.cases import Case, estimates_of, read_table
+from malleable.cli.cases import Case, estimates_of
 from malleable.cli.outputs import Outputs, output_arguments
-from malleable.cli.terminal import progress_bar, reading_arguments, warnings_as_notes
+from malleable.cli.terminal import progress_bar, read_file, reading_arguments, warnings_as_notes
 from malleable.result import SimulationResult
 from malleable.simulation import simulate
 from malleable.slotted.generate import SETTINGS, MapReduceStream
 from malleable.tandem.simulate import chunks_of
 from malleable.tandem.table import MapShuffleStream
-from malleable.traces import (
-    read_map_shuffle_google2011,
-    read_map_shuffle_jobs,
-    read_map_shuffle_rumen,
-    read_map_shuffle_swim,
-)
-from malleable.traces.cluster_traces import CLUSTER_FORMATS
+from malleable.traces import Trace
 from malleable.view.drawing import image_bytes
 from malleable.view.simulation_pictures import draw_ratio_over_time
 from malleable.view.simulations import simulation_dict, simulation_tables
 
 DEFAULT_POLICIES = "max-srpt,split-srpt,k-lps"
 
-READERS = {
-    "table": read_map_shuffle_jobs,
-    "swim": read_map_shuffle_swim,
-    "rumen": read_map_shuffle_rumen,
-    "google2011": read_map_shuffle_google2011,
-}
-_READERS: dict[str, Any] = {
-    "tandem": READERS,
-    "slotted": slotted_command.READERS,
-    "cluster": CLUSTER_FORMATS,
-}
+_MODELS = ("tandem", "slotted", "cluster")
 _TABLES = ("records", "task_records")
 _PICTURES = ("plot", "plot_slowdown", "plot_ratio", "plot_load")
 _OF_RECORDS = ("records", "plot", "plot_ratio")
@@ -50,7 +34,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "Simulate policies on a table or a stream: map and shuffle phases that overlap (tandem), map and "
         "reduce tasks in slots (slotted), or tasks on nodes (cluster)."
     )
-    models, only = tuple(_READERS), dict[str, tuple[str, ...]]()
+    models, only = _MODELS, dict[str, tuple[str, ...]]()
     groups = {model: parser.add_argument_group(f"{model} only") for model in models}
 
     def own(to: str, flag: str, **how: Any) -> None:
@@ -60,8 +44,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
     add = parser.add_argument
     add("file", nargs="?", metavar="FILE", help="jobs (-: standard input)")
-    formats = tuple(dict.fromkeys(name for readers in _READERS.values() for name in readers))
-    add("--format", choices=formats, help="of FILE (default: table; cluster: by its content)")
     generated = (
         "N jobs as in section 5.3 of the overlap paper, or N slots as in section VII of ASRPT's"
     )
@@ -115,7 +97,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     own("cluster", "--objective", help="of flex (default: sum:response)")
     pairs: dict[str, Any] = {"action": "append", "default": [], "metavar": "NAME=VALUE"}
     own("cluster", "--set", **pairs, help="any other option")
-    own("cluster", "--read", **pairs, help="an option of the reader")
+    own("cluster", "--read", **pairs, help="an option of the trace")
     graphs = "tpch: query graphs (default: queries.yaml beside FILE)"
     own("cluster", "--graphs", metavar="FILE", help=graphs)
     seeds: dict[str, Any] = {"type": int, "default": 1, "metavar": "N"}
@@ -140,8 +122,6 @@ def run(asked: argparse.Namespace) -> int:
         if asked.model not in models and getattr(asked, option) not in (None, False, []):
             name = option.replace("_", "-")
             raise ValueError(f"--{name}: of --model {' or '.join(models)}")
-    if asked.format not in (None, *_READERS[asked.model]):
-        raise ValueError(f"--format {asked.format}: not of --model {asked.model}")
     if asked.model != "cluster" and (asked.generate is not None) == (asked.file is not None):
         raise ValueError("one of FILE and --generate N is needed")
     inputs = [asked.file, asked.cluster]
@@ -157,7 +137,6 @@ def run(asked: argparse.Namespace) -> int:
     with warnings_as_notes(), progress_bar("jobs") as advance:
         result = simulate(
             case.jobs,
-            asked.model,
             policies,
             rng=asked.seed,
             horizon=asked.horizon,
@@ -205,9 +184,10 @@ def _tandem(asked: argparse.Namespace) -> Case:
     if asked.file is None:
         jobs = MapShuffleStream(asked.generate, 0.75 if asked.load is None else asked.load)
     else:
-        jobs = read_table(asked, READERS)
+        with warnings_as_notes():
+            jobs = read_file(asked.file, asked).map_shuffle()
         options["load"] = asked.load
-    guessed = estimates_of(asked, jobs, "column", read_map_shuffle_jobs)
+    guessed = estimates_of(asked, jobs, "column", Trace.map_shuffle)
     known = isinstance(guessed, type(jobs))
     options["estimates"] = (guessed.map, guessed.shuffle) if known else guessed
     if asked.effort is not None:

@@ -8,17 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from malleable.cli.cases import Case, estimates_of, read_table
+from malleable.cli.cases import Case, estimates_of
+from malleable.cli.terminal import read_file, warnings_as_notes
 from malleable.domain import checked_positive
 from malleable.slotted.generate import MapReduceStream
 from malleable.slotted.table import MapReduceJobs, join_tables
 from malleable.slotted.theory import efficiency_constants
-from malleable.traces import (
-    read_map_reduce_google2011,
-    read_map_reduce_jobs,
-    read_map_reduce_rumen,
-    read_map_reduce_swim,
-)
+from malleable.traces import Trace
 from malleable.view.simulations import constants_dict, constants_lines
 from malleable.views import counted
 
@@ -28,13 +24,6 @@ DEFAULT_BLOCKED = "asrpt,unlock,fifo,fair,lrpt"
 _MACHINES = 100
 _MOST_JOBS = 1_000_000  # of a generated table
 _CHUNK = 1 << 16  # jobs between two calls of progress
-
-READERS = {
-    "table": read_map_reduce_jobs,
-    "swim": read_map_reduce_swim,
-    "rumen": read_map_reduce_rumen,
-    "google2011": read_map_reduce_google2011,
-}
 
 
 def _generated(asked: argparse.Namespace, machines: int) -> MapReduceJobs | MapReduceStream:
@@ -55,13 +44,8 @@ def _generated(asked: argparse.Namespace, machines: int) -> MapReduceJobs | MapR
 
 
 def _read(asked: argparse.Namespace) -> MapReduceJobs:
-    options = {}
-    if asked.slot_seconds is not None:
-        if asked.format in (None, "table"):
-            raise ValueError("--slot-seconds: a table counts slots already")
-        options["slot_seconds"] = asked.slot_seconds
-    jobs: MapReduceJobs = read_table(asked, READERS, **options)
-    return jobs
+    with warnings_as_notes():
+        return read_file(asked.file, asked).map_reduce(asked.slot_seconds)
 
 
 def _machines(asked: argparse.Namespace, jobs: MapReduceJobs) -> int:
@@ -82,7 +66,7 @@ def case(asked: argparse.Namespace) -> Case:
         assert isinstance(jobs, MapReduceJobs)
         machines = _machines(asked, jobs)
     preemptive = not asked.non_preemptive
-    guessed = estimates_of(asked, jobs, "column", read_map_reduce_jobs)
+    guessed = estimates_of(asked, jobs, "column", Trace.map_reduce)
     options = {
         "machines": machines,
         "preemptive": preemptive,

@@ -1,4 +1,4 @@
-"""Reading a workload for planning: which jobs, and at what time."""
+"""Jobs of a trace for planning: which, and at what time."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from malleable.cli.terminal import rereadable
-from malleable.files.reading import MAX_SIZE
+from malleable.cli.terminal import warnings_as_notes
 from malleable.jobs.snapshot import snapshot
 from malleable.jobs.table import Jobs, check_time
-from malleable.traces import read_workload
-from malleable.traces.detect import workload_format
+from malleable.traces import Trace
 from malleable.view.text import counted
+
+__all__ = ["RECORDED", "take_snapshot"]
 
 RECORDED = "recorded"
 """A snapshot with what the file says is left of the jobs, rather than what a policy leaves."""
@@ -20,26 +20,21 @@ RECORDED = "recorded"
 _LOOKS = 8
 
 
-def read_snapshot(
-    path: Any,
+def take_snapshot(
+    trace: Trace,
     *,
     phase: str = "map",
     at: float | None = None,
     now: float | None = None,
     most: int | None = None,
     policy: str = RECORDED,
-    slots: int = 1,
-    objective: str = "sum:response",
-    min_mode: str = "guarantee",
-    errors: str = "raise",
-    max_size: int = MAX_SIZE,
+    **options: Any,
 ) -> tuple[Jobs, float, list[str]]:
     """Jobs to plan, the time of the plan, and what to tell about them.
 
     Parameters
     ----------
-    path : str, or what `rereadable` made of it
-        A job table or trace; ``-``: standard input.
+    trace : Trace
     phase : {"map", "reduce"}
         Of a trace.
     at : float, optional
@@ -48,92 +43,72 @@ def read_snapshot(
         Time of the plan without taking a snapshot.
     most : int, optional
         Without a time: the fullest of some snapshots until so many jobs have arrived.
-    policy, slots, objective, min_mode
-        What is left of the jobs of a snapshot: `RECORDED`, or as the policy leaves it on so many slots.
-    errors, max_size
-        As of the readers.
+    policy, **options
+        What is left of the jobs of a snapshot: `RECORDED`, or as the policy leaves it (options of
+        `malleable.jobs.snapshot.snapshot`).
 
     Notes
     -----
     Without a time and without ``most``, a trace is taken at its last arrival and a job table at 0.
     """
-    source = rereadable(path, max_size) if isinstance(path, str) else path
-    reading: dict[str, Any] = {"phase": phase, "errors": errors, "max_size": max_size}
-    options = {"objective": objective, "min_mode": min_mode}
-    kind = workload_format(source)
+    is_table = isinstance(trace.table, Jobs)
+    with warnings_as_notes():
+        jobs = trace.jobs(phase)
 
-    def left(moment: float) -> tuple[Jobs, str | None]:
-        return _left(_again(source), moment, kind, policy, slots, options, reading)
+    def left(moment: float) -> tuple[Jobs, list[str]]:
+        found, told = _left(trace, jobs, phase, moment, policy, options)
+        return found, [] if is_table and policy == RECORDED else [told]
 
     if at is not None:
         moment = check_time("--at", at)
-        jobs, told = left(moment)
-        return jobs, moment, _lines(told)
-    if policy != RECORDED and (now is not None or kind == "job table"):
+        there, told = left(moment)
+        return there, moment, told
+    if policy != RECORDED and (now is not None or is_table):
         raise ValueError(f"--snapshot {policy}: at which time? --at SECONDS says it")
-    jobs = read_workload(_again(source), **reading)
     if now is not None:
         return jobs, check_time("--now", now), []
-    if not len(jobs) or (kind == "job table" and most is None):
+    if not len(jobs) or (is_table and most is None):
         return jobs, 0.0, []
     arrivals = np.sort(jobs.arrival)
     if most is None:
         moment = float(arrivals[-1])
-        jobs, told = left(moment)
         when = f"now = {moment:.10g} s, the trace's last arrival (--at SECONDS: another time)"
-        return jobs, moment, _lines(when, told)
+        there, told = left(moment)
+        return there, moment, [when, *told]
     last = min(most, len(jobs))
     moments = sorted(
         {float(arrivals[max(last * k // _LOOKS, 1) - 1]) for k in range(1, _LOOKS + 1)}
     )
-    found = [(*left(moment), moment) for moment in moments]
-    jobs, told, moment = max(found, key=lambda one: (len(one[0]), one[2]))
+    snapshots = [left(moment) for moment in moments]
+    busiest = max(range(len(moments)), key=lambda k: (len(snapshots[k][0]), k))
     when = (
-        f"now = {moment:.10g} s, where of {len(moments)} moments most jobs are there "
+        f"now = {moments[busiest]:.10g} s, where of {len(moments)} moments most jobs are there "
         "(--at SECONDS: another time)"
     )
-    return jobs, moment, _lines(when, told)
-
-
-def _lines(*told: str | None) -> list[str]:
-    return [line for line in told if line]
+    there, told = snapshots[busiest]
+    return there, moments[busiest], [when, *told]
 
 
 def _left(
-    source: Any,
-    moment: float,
-    kind: str,
-    policy: str,
-    slots: int,
-    options: dict[str, str],
-    reading: dict[str, Any],
-) -> tuple[Jobs, str | None]:
+    trace: Trace, jobs: Jobs, phase: str, moment: float, policy: str, options: dict[str, Any]
+) -> tuple[Jobs, str]:
     """The jobs of a snapshot, and what such a snapshot is."""
     when = f"snapshot at {moment:.10g} s"
     if policy != RECORDED:
-        jobs = read_workload(source, **reading)
         came = int(np.count_nonzero(jobs.arrival <= moment))
-        there = snapshot(jobs, slots, moment, policy, **options)
+        there = snapshot(jobs, at=moment, policy=policy, **options)
         return there, (
             f"{when}: of {counted(came, 'job')} that had arrived {len(there):,} are there, with the work"
-            f" that {policy.upper()} on {counted(slots, 'slot')} has left of them"
+            f" that {policy.upper()} on {counted(options['slots'], 'slot')} has left of them"
         )
-    jobs = read_workload(source, at=moment, **reading)
-    count = counted(len(jobs), "job")
-    if kind == "job table":  # which says itself how much work there is
-        return jobs, None
-    if kind == "Rumen trace":
-        return jobs, (
-            f"{when}: {count} submitted by then and not finished, with the work that was then left in"
-            " the recorded run"
+    if trace.timed:
+        there = trace.jobs(phase, moment)
+        return there, (
+            f"{when}: {counted(len(there), 'job')} submitted by then and not finished, with the work that"
+            " was then left in the recorded run"
         )
-    return jobs, (
-        f"{when}: {count}, all that had arrived by then with all of their work, as a {kind} does not"
-        " say when work was done (plan --snapshot fair: as FAIR leaves them)"
+    there = jobs.at(moment)
+    return there, (
+        f"{when}: {counted(len(there), 'job')}, all that had arrived by then with all of their work, as a"
+        f" {trace.format} does not say when work was done (plan --snapshot fair: as FAIR leaves them)"
     )
-
-
-def _again(source: Any) -> Any:
-    if hasattr(source, "seek"):
-        source.seek(0)
-    return source

@@ -10,11 +10,11 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from malleable.files.advice import AdvisedError
-from malleable.files.reading import MAX_SIZE, parse_size, too_large
+from malleable.files.reading import MAX_SIZE, parse_size
+from malleable.traces import Trace, read
 from malleable.view.text import Table, console_for, printable
 
 if TYPE_CHECKING:
@@ -203,34 +203,6 @@ def _watch(what: str, thread: threading.Thread, steps: list[tuple[int, int]]) ->
                 progress.update(task, completed=done, total=total)
 
 
-class StandardInput(io.BytesIO):
-    """All of a stream that cannot be read twice, under its name."""
-
-    def __init__(self, data: bytes, name: str) -> None:
-        super().__init__(data)
-        self.name = name
-
-
-def rereadable(path: str, max_size: int = MAX_SIZE) -> Any:
-    """The path of a regular file or folder, or what a pipe or standard input (``-``) holds."""
-    if path == "-":
-        if sys.stdin is None:
-            raise ValueError("-: standard input is closed")
-        return _held(sys.stdin.buffer, "<stdin>", max_size)
-    place = Path(path)
-    if place.exists() and not place.is_file() and not place.is_dir():
-        with place.open("rb") as stream:
-            return _held(stream, path, max_size)
-    return path
-
-
-def _held(stream: BinaryIO, name: str, max_size: int) -> StandardInput:
-    data = stream.read(max_size + 1)
-    if len(data) > max_size:
-        raise too_large(name, max_size)
-    return StandardInput(data, name)
-
-
 def _size(text: str) -> int:
     try:
         return parse_size(text)
@@ -248,7 +220,12 @@ def reading_arguments(parser: argparse.ArgumentParser, phase: bool = False) -> N
     add("--max-size", type=_size, default=MAX_SIZE, metavar="SIZE", help=size)
 
 
-def reading(arguments: argparse.Namespace) -> dict[str, Any]:
-    """What the options say about all that is read: keyword arguments of the readers."""
-    errors = "skip" if arguments.skip_bad else "raise"
-    return {"errors": errors, "max_size": arguments.max_size}
+def read_file(path: str, arguments: argparse.Namespace, **options: Any) -> Trace:
+    """The trace or table of a file (``-``: standard input), read as the options say."""
+    source: Any = path
+    if path == "-":
+        if sys.stdin is None:
+            raise ValueError("-: standard input is closed")
+        source = sys.stdin.buffer
+    with busy(f"reading {printable(path)}"), warnings_as_notes():
+        return read(source, skip_bad=arguments.skip_bad, max_size=arguments.max_size, **options)

@@ -260,6 +260,29 @@ def _work(tasks: Integers, seconds: Floats, offset: Integers | None) -> Floats:
     return np.asarray(sums[offset[1:]] - sums[offset[:-1]], dtype=np.float64)
 
 
+def task_counts(
+    work: Floats,
+    max_slots: Integers,
+    names: Sequence[str],
+    task_seconds: float | None,
+    coarsest: int = 100_000,
+) -> Integers:
+    """Into how many equal tasks work is cut; see `cluster_flows`."""
+    if task_seconds is None:
+        for row in np.flatnonzero(max_slots == ALL_SLOTS)[:1]:
+            raise AdvisedError(
+                f"job {shown(names[row])} has no max_slots that would be its number of tasks",
+                "say task_seconds",
+                "--read task_seconds=S cuts its work into tasks of S seconds",
+            )
+        tasks: Integers = max_slots.copy()
+    else:
+        seconds = checked_positive("task_seconds", task_seconds)
+        tasks = np.clip(np.rint(work / seconds), 1, coarsest).astype(np.int64)
+    tasks[work == 0.0] = 0
+    return tasks
+
+
 def cluster_flows(
     flows: Flows,
     task_seconds: float | None = None,
@@ -289,18 +312,7 @@ def cluster_flows(
     With ``task_seconds`` maxima of jobs are dropped: a job may run as many tasks at once as it has.
     O(jobs + parents).
     """
-    if task_seconds is None:
-        for row in np.flatnonzero(flows.max_slots == ALL_SLOTS)[:1]:
-            raise AdvisedError(
-                f"job {shown(flows.job_name[row])} has no max_slots that would be its number of tasks",
-                "say task_seconds",
-                "--read task_seconds=S cuts its work into tasks of S seconds",
-            )
-        tasks = flows.max_slots.copy()
-    else:
-        seconds = checked_positive("task_seconds", task_seconds)
-        tasks = np.clip(np.rint(flows.work / seconds), 1, coarsest).astype(np.int64)
-    tasks[flows.work == 0.0] = 0
+    tasks = task_counts(flows.work, flows.max_slots, flows.job_name, task_seconds, coarsest)
     comes = _amounts(
         "arrival", flows.arrival if arrival is None else arrival, len(flows), of="flows"
     )

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Iterator
 from typing import TextIO
 
-from malleable.domain import checked_choice
 from malleable.files.advice import AdvisedError
-from malleable.files.reading import DAMAGED, one_line
+from malleable.files.reading import DAMAGED, damage, one_line
 
-__all__ = ["BadRecords", "UpToDamage", "trace_lines"]
+__all__ = ["BadRecords", "trace_lines"]
 
 _SHOWN = 3
-_PART = 4096  # characters
 
 
 class BadRecords:
@@ -21,14 +20,14 @@ class BadRecords:
 
     Parameters
     ----------
-    errors : {"raise", "skip"}
-        What `settle` does about them.
+    skip : bool
+        Whether `settle` warns about them rather than raising an error.
     noun : str
         What a record is.
     """
 
-    def __init__(self, errors: str, noun: str = "jobs") -> None:
-        self.skip = checked_choice("errors", errors, ("raise", "skip")) == "skip"
+    def __init__(self, skip: bool = False, noun: str = "jobs") -> None:
+        self.skip = skip
         self.noun = noun
         self.count = 0
         self._first: list[str] = []
@@ -39,7 +38,7 @@ class BadRecords:
         if len(self._first) < _SHOWN:
             self._first.append(one_line(reason))
 
-    def settle(self, where: str, good: int, level: int = 3) -> None:
+    def settle(self, where: str, good: int) -> None:
         """Raise ValueError or warn, if there was a malformed record; ``good`` others were read.
 
         Raises
@@ -52,10 +51,18 @@ class BadRecords:
         few = "; ".join(self._first) + ("; ..." if self.count > _SHOWN else "")
         told = f"{where}: {self.count} of {self.count + good} {self.noun} malformed: {few}"
         if not self.skip:
-            raise AdvisedError(told, "errors='skip' leaves them out", "--skip-bad leaves them out")
+            raise AdvisedError(told, "skip_bad=True leaves them out", "--skip-bad leaves them out")
         if not good:
             raise ValueError(f"{told}; none is left")
-        warnings.warn(told, stacklevel=level)
+        warnings.warn(told, stacklevel=_caller())
+
+
+def _caller() -> int:
+    """How far up the stack, from whoever asks, the package was called from."""
+    frame, level = inspect.currentframe(), 0
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("malleable."):
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def trace_lines(text: TextIO, bad: BadRecords) -> Iterator[tuple[int, str]]:
@@ -65,34 +72,10 @@ def trace_lines(text: TextIO, bad: BadRecords) -> Iterator[tuple[int, str]]:
         try:
             line = text.readline()
         except DAMAGED as error:
-            bad.add(f"after line {number}: damaged or truncated gzip data ({error})")
+            bad.add(f"after line {number}: {damage(error)}")
             return
         if not line:
             return
         number += 1
         if line.strip():
             yield number, line.rstrip("\r\n")
-
-
-class UpToDamage:
-    """A text stream that ends where its gzip data are damaged or cut off, and says why."""
-
-    def __init__(self, text: TextIO) -> None:
-        self.damage: str | None = None
-        self._text = text
-
-    def read(self, size: int) -> str:
-        """As of a text stream; in small parts, so that little is lost before the damage."""
-        parts: list[str] = []
-        missing = size
-        while missing > 0 and self.damage is None:
-            try:
-                part = self._text.read(min(missing, _PART))
-            except DAMAGED as error:
-                self.damage = f"damaged or truncated gzip data ({error})"
-                break
-            if not part:
-                break
-            parts.append(part)
-            missing -= len(part)
-        return "".join(parts)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import zip_longest
 from typing import IO, Any, TextIO
 
 from malleable.domain import shown
 from malleable.files.bad_records import BadRecords
-from malleable.files.reading import DAMAGED, MAX_SIZE, Source, open_text
+from malleable.files.reading import DAMAGED, damage
 
 __all__ = ["CsvRows", "csv_text", "formula_safe", "read_columns", "without_apostrophe"]
 
@@ -44,16 +43,6 @@ class CsvRows:
             return next(self._rows)
         except csv.Error as error:
             raise ValueError(f"{self._where}: line {self.line}: {error}") from None
-
-    def dicts(self, needed: Sequence[str]) -> Iterator[dict[str, str | None]]:
-        """Rows below a header that has the ``needed`` columns; blank lines and rests left out."""
-        head = [cell.strip() for cell in next(self, [])]
-        for column in needed:
-            if column not in head:
-                raise ValueError(f"{self._where}: column {column!r} is missing")
-        for cells in self:
-            if cells:
-                yield dict(zip_longest(head, cells[: len(head)]))
 
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
@@ -115,14 +104,14 @@ def _row(head: list[str], cells: list[str], parse: Callable[[str, str], Any]) ->
 
 
 def read_columns(
-    source: Source,
-    known: Sequence[str],
+    text: TextIO,
+    where: str,
+    known: Sequence[str] | None,
     needed: Sequence[str],
     parse: Callable[[str, str], Any],
     bad: BadRecords,
-    max_size: int | None = MAX_SIZE,
-) -> tuple[dict[str, list[Any]], str]:
-    """Columns of a CSV with a header, plain or gzip, and the name of the file.
+) -> dict[str, list[Any]]:
+    """Columns of a CSV with a header; ``known``: the only ones that there may be (None: any).
 
     ``parse(column, cell)`` makes a value of a cell; what it says in a ValueError follows the cell.
     Lines that cannot be read go to ``bad``, with what is wrong.
@@ -130,35 +119,30 @@ def read_columns(
     Raises
     ------
     ValueError
-        One line that names the file, the line (from 1) and the column.
-    OSError
-        The file cannot be opened.
+        One line that names the file ``where``, the line (from 1) and the column.
     """
-    with open_text(source, max_size) as (text, where):
-        rows = CsvRows(text, where)
-        head = [cell.strip() for cell in next(rows, [])]
-        for cell in head:
-            if cell not in known:
-                raise ValueError(
-                    f"{where}: unknown column {shown(cell)}, expected {', '.join(known)}"
-                )
-        for column in needed:
-            if column not in head:
-                raise ValueError(f"{where}: column {column!r} is missing")
-        if len(set(head)) < len(head):
-            raise ValueError(f"{where}: a column occurs twice")
-        columns: dict[str, list[Any]] = {cell: [] for cell in head}
-        try:
-            for cells in rows:
-                if not cells:
-                    continue
-                try:
-                    values = _row(head, cells, parse)
-                except ValueError as error:
-                    bad.add(f"line {rows.line}: {error}")
-                    continue
-                for column, value in zip(head, values, strict=True):
-                    columns[column].append(value)
-        except DAMAGED as error:
-            bad.add(f"after line {rows.line}: damaged or truncated gzip data ({error})")
-    return columns, where
+    rows = CsvRows(text, where)
+    head = [cell.strip() for cell in next(rows, [])]
+    for cell in head:
+        if known is not None and cell not in known:
+            raise ValueError(f"{where}: unknown column {shown(cell)}, expected {', '.join(known)}")
+    for column in needed:
+        if column not in head:
+            raise ValueError(f"{where}: column {column!r} is missing")
+    if len(set(head)) < len(head):
+        raise ValueError(f"{where}: a column occurs twice")
+    columns: dict[str, list[Any]] = {cell: [] for cell in head}
+    try:
+        for cells in rows:
+            if not cells:
+                continue
+            try:
+                values = _row(head, cells, parse)
+            except ValueError as error:
+                bad.add(f"line {rows.line}: {error}")
+                continue
+            for column, value in zip(head, values, strict=True):
+                columns[column].append(value)
+    except DAMAGED as error:
+        bad.add(f"after line {rows.line}: {damage(error)}")
+    return columns

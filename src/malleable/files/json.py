@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from typing import Any, TypeGuard
 
 from malleable.domain import shown
 
-__all__ = ["STRICT_DECODER", "is_number", "parse_json", "text_of"]
+__all__ = ["STRICT_DECODER", "amount_of", "is_number", "parse_json", "text_of", "texts_of"]
 
 _DIGITS = 300  # a whole number with more of them is as good as infinite
 
@@ -55,3 +56,18 @@ def text_of(value: object, field: str) -> str:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise ValueError(f"{field} = {shown(value)}: not a text")
     return str(value)
+
+
+def amount_of(value: object, field: str) -> float:
+    """A finite number of at least 0; ValueError naming ``field`` otherwise."""
+    if not is_number(value) or value < 0:
+        raise ValueError(f"{field} = {shown(value)}: must be finite and at least 0")
+    return float(value)
+
+
+def texts_of(entry: Mapping[str, Any], field: str) -> list[str]:
+    """A list of names in a field of an object, empty where it is not there."""
+    found = entry.get(field) or []
+    if not isinstance(found, list):
+        raise ValueError(f"{field} = {shown(found)}: expected a list")
+    return [text_of(name, field) for name in found]

@@ -118,6 +118,11 @@ class _Relay(io.RawIOBase):
         return len(data)
 
 
+def damage(error: Exception) -> str:
+    """What one of `DAMAGED` says of a file."""
+    return f"damaged or truncated gzip data ({error})"
+
+
 def name_of(source: object) -> str:
     """What messages call a path or file object."""
     if isinstance(source, (str, os.PathLike)):
@@ -138,16 +143,21 @@ def _byte_reader(source: IO[str] | IO[bytes]) -> Callable[[int], bytes]:
 
 @contextmanager
 def telling_of(where: str) -> Iterator[None]:
-    """Put the name of a file, or of a place in it, before what a ValueError of the block says."""
+    """Put the name of a file, or of a place in it, before what a ValueError of the block says, once."""
     try:
         yield
+    except UnicodeError:
+        raise  # `open_bytes` has words for it
     except AdvisedError as error:
         told, *ways = error.args
         if told.startswith(where):
             raise
         raise type(error)(f"{where}: {one_line(told)}", *ways) from None
     except ValueError as error:
-        raise ValueError(f"{where}: {one_line(str(error))}") from None
+        told = str(error)
+        if told.startswith(where):
+            raise
+        raise ValueError(f"{where}: {one_line(told)}") from None
     except OverflowError:
         raise ValueError(f"{where}: a number in it is too large") from None
     except RecursionError:
@@ -213,20 +223,6 @@ def open_bytes(
             raise ValueError(f"{where}: gzip data end too early (truncated file)") from None
         except (zlib.error, gzip.BadGzipFile) as error:
             raise ValueError(f"{where}: damaged gzip data ({error})") from None
-
-
-def head_of(source: Source) -> tuple[bytes, str]:
-    """The first bytes, unzipped, and the name for messages; the source can still be read after it.
-
-    A file object has to be able to go back to where it stands, and does. Raises as `open_bytes`.
-    """
-    start = source.tell() if hasattr(source, "tell") else 0
-    try:
-        with open_bytes(source) as (stream, where):
-            return stream.peek(), where
-    finally:
-        if hasattr(source, "seek"):
-            source.seek(start)
 
 
 @contextmanager

@@ -96,7 +96,7 @@ def _simulated(setting: str, kind: str, seed: int) -> list[tuple[str, str, Any]]
     found = []
     for scenario, policies in _SCENARIOS.items():
         preemptive = scenario == "preemptive"
-        result = simulate(jobs, "slotted", policies, machines=MACHINES, preemptive=preemptive)
+        result = simulate(jobs, policies, machines=MACHINES, preemptive=preemptive)
         if not result.complete:
             raise KeyboardInterrupt
         assert result.records is not None

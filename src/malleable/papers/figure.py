@@ -194,7 +194,6 @@ class Run:
                 policies,
                 executor=self.executor,
                 progress=partial(self.advance, label, self.count * len(points)),
-                model="cluster",
                 **options,
                 **own,
             )

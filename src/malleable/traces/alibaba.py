@@ -11,69 +11,43 @@ from collections.abc import Mapping
 from typing import Any
 
 from malleable.domain import shown
-from malleable.files.bad_records import BadRecords, trace_lines
-from malleable.files.json import is_number, parse_json, text_of
-from malleable.files.reading import MAX_SIZE, Source, open_text
+from malleable.files.json import amount_of, parse_json, text_of, texts_of
+from malleable.files.reading import telling_of
 from malleable.flows.table import Flows
+from malleable.traces.formats import File, register
+from malleable.traces.tables import stage, trace_of
+from malleable.traces.trace import Trace
 
-__all__ = ["read_alibaba"]
 
+def _read(file: File, most: int | None = None) -> Trace:
+    """Flows by arrival [s], ties in file order; ``most``: stop after so many.
 
-def read_alibaba(
-    source: Source,
-    *,
-    most: int | None = None,
-    errors: str = "raise",
-    max_size: int | None = MAX_SIZE,
-) -> Flows:
-    """Read Alibaba DAG lines.
-
-    Parameters
-    ----------
-    source : path or file object
-        Plain or gzip.
-    most : int, optional
-        Stop after so many flows.
-    errors : {"raise", "skip"}
-        Malformed flows: one error that counts them and shows the first, or a warning that counts.
-    max_size : int or None
-        Bytes that the file may have, unpacked; None: any number.
-
-    Returns
-    -------
-    Flows
-        Sorted by arrival [s], ties in file order. A job per task: as many slots as instances (one
-        where the trace has none), work instances times duration.
-
-    Raises
-    ------
-    ValueError
-        With file and lines.
+    A job per task: as many slots as instances (one where the trace has none), work instances times
+    duration.
     """
-    bad = BadRecords(errors, "flows")
     found: list[tuple[float, str, list[dict[str, Any]]]] = []
     names: set[str] = set()
-    with open_text(source, max_size) as (text, where):
-        for number, line in trace_lines(text, bad):
-            if most is not None and len(found) >= most:
-                break
-            try:
-                flow = _flow(line)
-                if flow[1] in names:
-                    raise ValueError(f"job {shown(flow[1])}: the name is taken")
-                Flows([flow[2]], arrival=flow[0], name=[flow[1]])  # numbers, parents and cycles
-            except ValueError as error:
-                bad.add(f"line {number}: {error}")
-                continue
-            names.add(flow[1])
-            found.append(flow)
-    bad.settle(where, len(found))
+    for number, line in file.lines():
+        if most is not None and len(found) >= most:
+            break
+        try:
+            flow = _flow(line)
+            if flow[1] in names:
+                raise ValueError(f"job {shown(flow[1])}: the name is taken")
+            Flows([flow[2]], arrival=flow[0], name=[flow[1]])  # numbers, parents and cycles
+        except ValueError as error:
+            file.bad.add(f"line {number}: {error}")
+            continue
+        names.add(flow[1])
+        found.append(flow)
+    file.settle(len(found), "flows")
     found.sort(key=lambda flow: flow[0])
-    return Flows(
+    flows = Flows(
         [jobs for _, _, jobs in found],
         arrival=[arrival for arrival, _, _ in found],
         name=[name for _, name, _ in found],
     )
+    return trace_of(flows, wall=True)
 
 
 def _flow(line: str) -> tuple[float, str, list[dict[str, Any]]]:
@@ -87,33 +61,15 @@ def _flow(line: str) -> tuple[float, str, list[dict[str, Any]]]:
         if not isinstance(task, Mapping) or "id" not in task:
             raise ValueError(f"task {shown(task)}: expected an object with an id")
         name = text_of(task["id"], "id")
-        instances = task.get("instances")
-        count = 1.0 if instances is None else _number(instances, "instances", name)
-        duration = _number(task.get("duration", task.get("actual_duration")), "duration", name)
-        start = task.get("start_time")
-        if start is not None and _number(start, "start_time", name) > 0.0:
-            starts.append(float(start))
-        jobs.append(
-            {
-                "name": name,
-                "work": count * duration,
-                "max_slots": max(1, round(count)),
-                "after": _parents(task, name),
-            }
-        )
+        with telling_of(f"task {shown(name)}"):
+            instances, start = task.get("instances"), task.get("start_time")
+            count = 1.0 if instances is None else amount_of(instances, "instances")
+            duration = task.get("duration", task.get("actual_duration"))
+            if start is not None and amount_of(start, "start_time") > 0.0:
+                starts.append(float(start))
+            seconds = amount_of(duration, "duration")
+            jobs.append(stage(name, count, seconds, texts_of(task, "parents")))
     return min(starts, default=0.0), text_of(entry["job"], "job"), jobs
 
 
-def _parents(task: Mapping[str, Any], name: str) -> list[str]:
-    parents = task.get("parents") or []
-    if not isinstance(parents, list):
-        raise ValueError(f"task {shown(name)}: parents = {shown(parents)}: expected a list of ids")
-    return [text_of(parent, f"task {shown(name)}: parents") for parent in parents]
-
-
-def _number(value: Any, field: str, task: str) -> float:
-    if not is_number(value) or value < 0:
-        raise ValueError(
-            f"task {shown(task)}: {field} = {shown(value)}: must be finite and at least 0"
-        )
-    return float(value)
+register("Alibaba DAG", lambda head: '"tasks"' in head.line and '"job"' in head.line, _read)

@@ -1,40 +1,37 @@
-"""Flows in the project's own JSON, and reading whichever format a file of flows has."""
+"""Flows in the project's own JSON: ``{"slots": P, "flows": [...]}``."""
 
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Mapping
-from typing import IO, Any, cast
+from typing import Any
 
-from malleable.domain import checked_choice, shown
-from malleable.files.advice import AdvisedError
-from malleable.files.json import parse_json, text_of
-from malleable.files.reading import MAX_SIZE, Source, open_text, telling_of
+from malleable.domain import shown
+from malleable.files.json import text_of
+from malleable.files.reading import MAX_SIZE, Source, telling_of
 from malleable.files.writing import write_file
 from malleable.flows.table import JOB_KEYS, Flows
 from malleable.jobs.table import ALL_SLOTS, check_keys, check_slots
-from malleable.traces.alibaba import read_alibaba
-from malleable.traces.wfformat import workflow_flows
+from malleable.traces.formats import File, read, register
+from malleable.traces.tables import trace_of
+from malleable.traces.trace import Trace
 
-__all__ = ["flows_dict", "looks_like_flows", "read_flows", "write_flows"]
+__all__ = ["flows_dict", "read_flows", "write_flows"]
 
-_TOP = ("slots", "flows")
 _FLOW = ("name", "arrival", "weight", "deadline", "sla", "jobs")
+_NUMBERS = {"arrival": 0.0, "weight": 1.0, "deadline": math.inf}
 
 
-def _known(entry: Any, keys: tuple[str, ...], where: str) -> Mapping[str, Any]:
-    """The entry, if it is an object with no other keys."""
+def _items(entry: Any, key: str, keys: tuple[str, ...]) -> list[Any]:
+    """A list of an object that has no other keys."""
     if not isinstance(entry, Mapping):
-        raise ValueError(f"{where}: {shown(entry)}: expected an object")
-    check_keys(f"{where}: ", entry, keys)
-    return entry
-
-
-def _items(entry: Mapping[str, Any], key: str, where: str) -> list[Any]:
+        raise ValueError(f"{shown(entry)}: expected an object")
+    check_keys("", entry, keys)
     found = entry.get(key)
     if not isinstance(found, list):
-        raise ValueError(f"{where}: {key} = {shown(found)}: expected a list")
+        raise ValueError(f"{key} = {shown(found)}: expected a list")
     return found
 
 
@@ -45,67 +42,59 @@ def _value(entry: Mapping[str, Any], key: str, default: float) -> Any:
     return default if found is None else found
 
 
-def _own_flows(content: Mapping[str, Any], where: str) -> Flows:
-    _known(content, _TOP, where)
-    jobs: list[list[dict[str, Any]]] = []
-    columns: dict[str, list[Any]] = {"arrival": [], "weight": [], "deadline": [], "sla": []}
-    names = []
-    for k, entry in enumerate(_items(content, "flows", where)):
-        place = f"{where}: flows[{k}]"
-        flow = _known(entry, _FLOW, place)
-        names.append(text_of(flow.get("name", f"flow{k}"), f"{place}: name"))
-        place = f"{where}: flow {shown(names[-1])}"
+def _job(job: Any) -> dict[str, Any]:
+    if not isinstance(job, Mapping):
+        raise ValueError(f"{shown(job)}: expected an object")
+    check_keys("", job, JOB_KEYS)
+    after = job.get("after") or []
+    if not isinstance(after, list):
+        raise ValueError(f"after = {shown(after)}: expected a list of names")
+    row = {**job, "work": _value(job, "work", math.nan)}
+    row["after"] = [text_of(name, "after") for name in after]
+    if job.get("name") is not None:
+        row["name"] = text_of(job["name"], "name")
+    _value(job, "max_slots", 1)
+    return row
+
+
+def _flow(number: int, entry: Any) -> dict[str, Any]:
+    with telling_of(f"flows[{number}]"):
+        jobs = _items(entry, "jobs", _FLOW)
+        name = text_of(entry.get("name", f"flow{number}"), "name")
+    with telling_of(f"flow {shown(name)}"):
         rows = []
-        for i, job in enumerate(_items(flow, "jobs", place)):
-            job_place = f"{place}, jobs[{i}]"
-            _known(job, JOB_KEYS, job_place)
-            after = job.get("after", [])
-            if after is not None and not isinstance(after, list):
-                raise ValueError(f"{job_place}: after = {shown(after)}: expected a list of names")
-            with telling_of(job_place):
-                row = {**job, "work": _value(job, "work", float("nan"))}
-                row["after"] = [text_of(name, "after") for name in after or ()]
-                if job.get("name") is not None:
-                    row["name"] = text_of(job["name"], "name")
-                _value(job, "max_slots", 1)
-            rows.append(row)
-        jobs.append(rows)
-        with telling_of(place):
-            columns["arrival"].append(_value(flow, "arrival", 0.0))
-            columns["weight"].append(_value(flow, "weight", 1.0))
-            columns["deadline"].append(_value(flow, "deadline", float("inf")))
-        columns["sla"].append(flow.get("sla"))
-    with telling_of(where):
-        flows = Flows(jobs, name=names, **columns)
-        if content.get("slots") is not None:
-            flows.slots = check_slots(content["slots"])
-    return flows
+        for k, job in enumerate(jobs):
+            with telling_of(f"jobs[{k}]"):
+                rows.append(_job(job))
+        numbers = {key: _value(entry, key, default) for key, default in _NUMBERS.items()}
+    return {"name": name, "jobs": rows, "sla": entry.get("sla"), **numbers}
 
 
-def looks_like_flows(head: str) -> bool:
-    """Whether a file that begins with this text holds flows."""
-    start = head.lstrip("\ufeff \t\r\n")
-    if not start.startswith("{"):
-        return False
-    line = start.splitlines()[0]
-    if '"tasks"' in line and '"job"' in line:
-        return True
-    return any(f'"{key}' in start for key in ('flows"', 'workflow"', 'schemaVersion"', "tpch_q"))
+def _table(entries: list[tuple[int, Any]]) -> Flows:
+    flows = [_flow(number, entry) for number, entry in entries]
+    return Flows(**{key: [flow[key] for flow in flows] for key in _FLOW})
 
 
-def read_flows(source: Source, *, errors: str = "raise", max_size: int | None = MAX_SIZE) -> Flows:
-    """Read flows, in whichever of these formats the file is by its content.
+def _read(file: File) -> Trace:
+    content = file.json()
+    entries = _items(content, "flows", ("slots", "flows"))
+    flows = file.whole(list(enumerate(entries)), _table, "flows")
+    if content.get("slots") is not None:
+        flows.slots = check_slots(content["slots"])
+    return trace_of(flows)
+
+
+def read_flows(
+    source: Source, *, skip_bad: bool = False, max_size: int | None = MAX_SIZE, **options: Any
+) -> Flows:
+    """Read flows: ``read(source, ...).flows()``.
 
     Parameters
     ----------
-    source : path or file object
-        Plain or gzip: the project's JSON (``{"slots": P, "flows": [...]}``), a WfFormat instance (1.4
-        to 1.6; one flow) or Alibaba DAG lines. TPC-H profiles need a second file: `read_tpch`.
-    errors : {"raise", "skip"}
-        Malformed flows of Alibaba lines: one error that counts them and shows the first, or a
-        warning that counts. The other formats are one value, which is right or wrong as a whole.
-    max_size : int or None
-        Bytes that the file may have, unpacked; None: any number.
+    source, skip_bad, max_size, **options
+        As of `malleable.read`. Files of flows are the project's JSON (``{"slots": P, "flows": [...]}``),
+        WfFormat instances, Alibaba DAG lines and TPC-H profiles; what other traces become says
+        `Trace.flows`.
 
     Returns
     -------
@@ -119,48 +108,7 @@ def read_flows(source: Source, *, errors: str = "raise", max_size: int | None = 
     OSError
         The file cannot be opened.
     """
-    checked_choice("errors", errors, ("raise", "skip"))
-    with open_text(source, max_size) as (text, where):
-        head = text.readline()
-        if '"tasks"' in head and '"job"' in head:
-            lines = cast(IO[str], _Rest(head, text, where))
-            return read_alibaba(lines, errors=errors, max_size=max_size)
-        content = _parse(head + text.read(), where)
-    if not isinstance(content, Mapping):
-        raise ValueError(f"{where}: expected an object with flows, not {shown(content)}")
-    if "flows" in content:
-        return _own_flows(content, where)
-    if "workflow" in content:
-        return workflow_flows(content, where)
-    if any(str(key).startswith("tpch_q") for key in content):
-        raise AdvisedError(
-            f"{where}: TPC-H profiles, which need their query graphs",
-            "read_tpch reads both",
-            "simulate --model cluster --graphs FILE reads both",
-        )
-    raise ValueError(
-        f"{where}: no flows in it (expected the keys 'flows' or 'workflow', found "
-        f"{shown(list(content)[:4])})"
-    )
-
-
-class _Rest:
-    """A text stream of which the first line has been read already."""
-
-    def __init__(self, head: str, text: Any, where: str) -> None:
-        self.name = where
-        self._head = head
-        self._text = text
-
-    def read(self, size: int = -1) -> str:
-        head, self._head = self._head, ""
-        return head or str(self._text.read(size))
-
-
-def _parse(text: str, where: str) -> Any:
-    if not text.strip():
-        raise ValueError(f"{where}: empty, no flows in it")
-    return parse_json(text, where)
+    return read(source, skip_bad=skip_bad, max_size=max_size, **options).flows()
 
 
 def flows_dict(flows: Flows, slots: int | None = None) -> dict[str, Any]:
@@ -195,3 +143,10 @@ def write_flows(
 ) -> None:
     """Write flows as JSON that `read_flows` reads back."""
     write_file(path, json.dumps(flows_dict(flows, slots), indent=1) + "\n", force)
+
+
+register(
+    "file of flows",
+    lambda head: head.is_object and '"flows"' in head.text,
+    _read,
+)

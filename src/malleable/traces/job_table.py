@@ -6,8 +6,9 @@ import difflib
 import io
 import math
 import os
-from collections.abc import Sequence
-from typing import IO, Any
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext, suppress
+from typing import IO, Any, TypeAlias
 
 from malleable.domain import shown
 from malleable.files.csv import CsvRows, csv_text, without_apostrophe
@@ -20,171 +21,146 @@ from malleable.traces.arrow_columns import (
     is_frame,
     parquet_columns,
 )
+from malleable.traces.formats import File, Head, register
+from malleable.traces.tables import trace_of
+from malleable.traces.trace import Trace
 
-COLUMNS = (
-    "name",
-    "arrival",
-    "work",
-    "min_slots",
-    "max_slots",
-    "weight",
-    "deadline",
-    "sla",
-    "user",
-)
-_FLOATS = {"arrival": 0.0, "work": None, "weight": 1.0, "deadline": math.inf}
-_SLOTS = {"min_slots": 0, "max_slots": ALL_SLOTS}
-_TEXTS = ("name", "user")
+__all__ = ["read_jobs", "write_jobs"]
+
+_Rows: TypeAlias = "tuple[Sequence[str], Sequence[Sequence[Any]]]"
+_NAME = "job table"
 _INT64_END = 2**63
 
 
-def nearest_column(name: str) -> str | None:
-    """The job table's column whose name is most like ``name``, or None if none is like it."""
-    found = difflib.get_close_matches(name.strip().lower(), COLUMNS, n=1)
-    return found[0] if found else None
-
-
-def _check_header(names: Sequence[str], where: str) -> None:
-    for index, name in enumerate(names):
-        if name not in COLUMNS:
-            near = nearest_column(name)
-            hint = f"nearest: {near!r}" if near else f"known: {', '.join(COLUMNS)}"
-            raise ValueError(f"{where}: unknown column {shown(name)} ({hint})")
-        if name in names[:index]:
-            raise ValueError(f"{where}: column {name!r} occurs twice")
-    if "work" not in names:
-        raise ValueError(f"{where}: column 'work' is missing")
-
-
-def _csv_columns(text: IO[str], where: str) -> list[tuple[str, Sequence[Any]]]:
-    rows = [row for row in CsvRows(text, where, strict=True) if row]
-    if not rows:
-        raise ValueError(f"{where}: empty; a job table starts with a header line")
-    header = [cell.strip() for cell in rows.pop(0)]
-    _check_header(header, where)
-    for index, row in enumerate(rows):
-        if len(row) != len(header):
-            raise ValueError(
-                f"{where}: row {index}: {len(row)} cells, but the header has {len(header)}"
-            )
-    columns: Sequence[Sequence[Any]] = list(zip(*rows, strict=True)) or [()] * len(header)
-    return [
-        (name, [without_apostrophe(cell) for cell in cells] if name in _TEXTS else cells)
-        for name, cells in zip(header, columns, strict=True)
-    ]
-
-
-def _is_blank(cell: object) -> bool:
-    return cell is None or (isinstance(cell, str) and not cell.strip())
-
-
-def _to_float(cell: Any) -> float:
+def _float(cell: Any) -> float:
     if isinstance(cell, str):
         return parse_number(cell)
     if isinstance(cell, bool):
         raise ValueError("not a number")
-    return float(cell)
+    try:
+        return float(cell)
+    except (ValueError, TypeError, OverflowError):
+        raise ValueError("not a number") from None
 
 
-def _to_slots(cell: Any) -> int:
+def _slots(cell: Any) -> int:
     if isinstance(cell, str) and "_" not in cell:
-        try:
-            return int(cell)
-        except ValueError:
-            pass  # "4.0" and "1e3" are whole numbers too
-    if isinstance(cell, int) and not isinstance(cell, bool):
-        return cell
-    value = _to_float(cell)
-    if not value.is_integer():
-        raise ArithmeticError("not a whole number")
-    return int(value)
+        with suppress(ValueError):  # "4.0" and "1e3" are whole numbers too
+            cell = int(cell)
+    if not isinstance(cell, int) or isinstance(cell, bool):
+        cell = _float(cell)
+        if not cell.is_integer():
+            raise ValueError("not a whole number")
+    if not -_INT64_END <= cell < _INT64_END:
+        raise ValueError("too large")
+    return int(cell)
 
 
-def _to_steps(cell: Any) -> list[tuple[float, float]]:
-    if not isinstance(cell, str):
-        return [(_to_float(time), _to_float(penalty)) for time, penalty in cell]
-    if "_" in cell:
-        raise ValueError("not a number")
-    pairs = [step.split(":") for step in cell.split(";")]
-    return [(float(time), float(penalty)) for time, penalty in pairs]
-
-
-def _floats(cells: Sequence[Any], field: str, where: str) -> list[float]:
-    try:  # a column of plain numbers, as most are
-        if "_" not in "".join(cells):
-            return list(map(float, cells))
+def _steps(cell: Any) -> list[tuple[float, float]]:
+    pairs = [step.split(":") for step in cell.split(";")] if isinstance(cell, str) else cell
+    try:
+        return [(_float(time), _float(penalty)) for time, penalty in pairs]
     except (ValueError, TypeError):
-        pass
-    default = _FLOATS[field]
-    values: list[float] = []
-    for row, cell in enumerate(cells):
-        try:
-            values.append(_to_float(cell))
-        except (ValueError, TypeError, OverflowError):
-            if not _is_blank(cell):
-                raise ValueError(
-                    f"{where}: row {row}, {field} = {shown(cell)}: not a number"
-                ) from None
-            if default is None:
-                raise ValueError(f"{where}: row {row}, {field}: blank, but required") from None
-            values.append(default)
-    return values
+        raise ValueError("not of the form t:p;t:p") from None
 
 
-def _slots(cells: Sequence[Any], field: str, where: str) -> list[int]:
-    default = _SLOTS[field]
-    values: list[int] = []
-    for row, cell in enumerate(cells):
-        if _is_blank(cell):
-            values.append(default)
+# What makes a value of a cell, and the value of a blank one (names: `_column` makes them).
+_COLUMNS: dict[str, tuple[Callable[[Any], Any], Any]] = {
+    "name": (str, None),
+    "arrival": (_float, 0.0),
+    "work": (_float, None),
+    "min_slots": (_slots, 0),
+    "max_slots": (_slots, ALL_SLOTS),
+    "weight": (_float, 1.0),
+    "deadline": (_float, math.inf),
+    "sla": (_steps, ()),
+    "user": (str, ""),
+}
+
+
+# What takes a text that is nothing but a number.
+_PLAIN: dict[Any, Callable[[str], Any]] = {_float: float, _slots: int}
+
+
+def _nearest(name: str) -> str | None:
+    """The column whose name is most like ``name``, or None if none is like it."""
+    found = difflib.get_close_matches(name.strip().lower(), _COLUMNS, n=1)
+    return found[0] if found else None
+
+
+def _check_header(names: Sequence[str]) -> None:
+    for index, name in enumerate(names):
+        if name not in _COLUMNS:
+            near = _nearest(name)
+            hint = f"nearest: {near!r}" if near else f"known: {', '.join(_COLUMNS)}"
+            raise ValueError(f"unknown column {shown(name)} ({hint})")
+        if name in names[:index]:
+            raise ValueError(f"column {name!r} occurs twice")
+    if "work" not in names:
+        raise ValueError("column 'work' is missing")
+
+
+def _column(field: str, cells: Sequence[Any], numbers: Sequence[int]) -> list[Any]:
+    parse, blank = _COLUMNS[field]
+    plain = _PLAIN.get(parse)
+    if plain is not None:
+        with suppress(ValueError, TypeError):  # a column of plain numbers, as most are
+            numbers_only = "_" not in "".join(cells) and list(map(plain, cells))
+            if numbers_only and (plain is float or max(map(abs, numbers_only)) < _INT64_END):
+                return numbers_only
+    values = []
+    for row, cell in zip(numbers, cells, strict=True):
+        if cell is None or cell == "" or (parse is not str and str(cell).isspace()):
+            if field == "work":
+                raise ValueError(f"row {row}, work: blank, but required")
+            values.append(f"job{row}" if field == "name" else blank)
             continue
         try:
-            value = _to_slots(cell)
-            problem = None if -_INT64_END <= value < _INT64_END else "too large"
-        except ArithmeticError:
-            problem = "not a whole number"
-        except (ValueError, TypeError):
-            problem = "not a number"
-        if problem:
-            raise ValueError(f"{where}: row {row}, {field} = {shown(cell)}: {problem}")
-        values.append(value)
+            values.append(parse(cell))
+        except ValueError as error:
+            raise ValueError(f"row {row}, {field} = {shown(cell)}: {error}") from None
     return values
 
 
-def _sla(cells: Sequence[Any], where: str) -> list[list[tuple[float, float]]]:
-    values: list[list[tuple[float, float]]] = []
-    for row, cell in enumerate(cells):
-        try:
-            values.append([] if _is_blank(cell) else _to_steps(cell))
-        except (ValueError, TypeError):
-            raise ValueError(
-                f"{where}: row {row}, sla = {shown(cell)}: not of the form t:p;t:p"
-            ) from None
-    return values
-
-
-def _texts(cells: Sequence[Any], field: str) -> list[str]:
-    blank = "job{}" if field == "name" else ""
-    return [
-        blank.format(row) if cell is None or cell == "" else str(cell)
-        for row, cell in enumerate(cells)
-    ]
-
-
-def _build(columns: Sequence[tuple[str, Sequence[Any]]], where: str) -> Jobs:
-    _check_header([name for name, _ in columns], where)
-    fields: dict[str, Any] = {}
-    for field, cells in columns:
-        if field in _FLOATS:
-            fields[field] = _floats(cells, field, where)
-        elif field in _SLOTS:
-            fields[field] = _slots(cells, field, where)
-        elif field == "sla":
-            fields[field] = _sla(cells, where)
-        else:
-            fields[field] = _texts(cells, field)
-    with telling_of(where):
+def _build(header: Sequence[str], rows: Sequence[tuple[int, Sequence[Any]]]) -> Jobs:
+    """The table of numbered rows."""
+    for row, cells in rows:
+        if len(cells) != len(header):
+            raise ValueError(f"row {row}: {len(cells)} cells, but the header has {len(header)}")
+    columns = list(zip(*(cells for _, cells in rows), strict=True)) or [()] * len(header)
+    numbers = [row for row, _ in rows]
+    fields = {name: _column(name, own, numbers) for name, own in zip(header, columns, strict=True)}
+    with telling_of(f"row {numbers[0]}") if len(numbers) == 1 and numbers[0] else nullcontext():
         return Jobs(**fields)
+
+
+def _of_columns(columns: Sequence[tuple[str, Sequence[Any]]]) -> _Rows:
+    return [name for name, _ in columns], list(zip(*(cells for _, cells in columns), strict=True))
+
+
+def _rows(stream: Any, where: str, max_size: int | None) -> _Rows:
+    """Header and rows of a file."""
+    if stream.peek(4)[:4] == PARQUET_MAGIC:
+        return _of_columns(parquet_columns(stream, where, max_size))
+    with as_text(stream, where) as text:
+        rows = [row for row in CsvRows(text, where, strict=True) if row]
+    if not rows:
+        raise ValueError("empty; a job table starts with a header line")
+    header = [cell.strip() for cell in rows[0]]
+    texts = [column for column, name in enumerate(header) if name in ("name", "user")]
+    for row in rows[1:]:
+        for column in texts:
+            row[column : column + 1] = map(without_apostrophe, row[column : column + 1])
+    return header, rows[1:]
+
+
+def _jobs(table: _Rows, file: File | None = None) -> Jobs:
+    header, rows = table
+    _check_header(header)
+    numbered = list(enumerate(rows))
+    if file is None:
+        return _build(header, numbered)
+    return file.whole(numbered, lambda some: _build(header, some), "rows")
 
 
 def read_jobs(source: Source | Any, *, max_size: int | None = MAX_SIZE) -> Jobs:
@@ -224,15 +200,15 @@ def read_jobs(source: Source | Any, *, max_size: int | None = MAX_SIZE) -> Jobs:
     `write_jobs`). Time and memory are linear in the size of the table.
     """
     if is_frame(source):
-        return _build(frame_columns(source, "data frame"), "data frame")
-    columns: Sequence[tuple[str, Sequence[Any]]]
-    with open_bytes(source, max_size) as (stream, where):
-        if stream.peek(4)[:4] == PARQUET_MAGIC:
-            columns = parquet_columns(stream, where, max_size)
-        else:
-            with as_text(stream, where) as text:
-                columns = _csv_columns(text, where)
-    return _build(columns, where)
+        with telling_of("data frame"):
+            return _jobs(_of_columns(frame_columns(source, "data frame")))
+    with open_bytes(source, max_size) as (stream, where), telling_of(where):
+        return _jobs(_rows(stream, where, max_size))
+
+
+def frame_trace(frame: Any) -> Trace:
+    """The trace of a data frame."""
+    return trace_of(read_jobs(frame), format=_NAME, where="data frame")
 
 
 def _writable(values: Sequence[str], field: str) -> Sequence[str]:
@@ -302,3 +278,17 @@ def write_jobs(
         stream.write(text.encode())
     else:
         stream.write(text)
+
+
+def _looks(head: Head) -> bool:
+    # A header with a misspelt column is still a header: the reader says which column it is.
+    return head.data.startswith(PARQUET_MAGIC) or any(
+        cell in _COLUMNS or _nearest(cell) for cell in head.cells
+    )
+
+
+def _read(file: File) -> Trace:
+    return trace_of(_jobs(_rows(file.stream, file.where, file.max_size), file))
+
+
+register(_NAME, _looks, _read)

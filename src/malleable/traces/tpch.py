@@ -11,140 +11,131 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from malleable.domain import shown
-from malleable.files.bad_records import BadRecords
-from malleable.files.json import is_number, parse_json, text_of
-from malleable.files.reading import MAX_SIZE, Source, name_of, open_text
+from malleable.files.advice import AdvisedError
+from malleable.files.json import amount_of, is_number, text_of
+from malleable.files.reading import Source, name_of, open_text, telling_of
 from malleable.flows.table import Flows
+from malleable.traces.formats import File, Head, register
+from malleable.traces.tables import stage, trace_of
+from malleable.traces.trace import Trace
 
-__all__ = ["read_tpch"]
-
+_GRAPHS = "queries.yaml"
 _PROFILE = re.compile(r"tpch_q(\d{1,9})_(\d{1,9})g_maxCores_(\d{1,9})", re.ASCII)
 _LINE = re.compile(r"(\s*)(-\s+)?(\w+):\s*(.*)")
 
 Graph = dict[str, list[str]]
 
 
-def read_tpch(
-    profiles: Source,
-    graphs: Source | Mapping[str, Mapping[str, Sequence[str]]],
-    *,
+def _read(
+    file: File,
+    graphs: Source | Mapping[str, Mapping[str, Sequence[str]]] | None = None,
     size: int | None = None,
     cores: int | None = None,
-    errors: str = "raise",
-    max_size: int | None = MAX_SIZE,
-) -> Flows:
-    """Read TPC-H queries, a flow a query.
+    gap: float = 0.0,
+    seed: int = 0,
+) -> Trace:
+    """Queries by number, a flow each.
 
-    Parameters
-    ----------
-    profiles : path or file object
-        Stage profiles, plain or gzip.
-    graphs : path, file object or mapping
-        Children of every stage, per query (``Q1`` ...).
-    size : int, optional
-        Scale of the data [GB]; the smallest in the file by default.
-    cores : int, optional
-        Cores of the profiled run; the fewest in the file by default. The same query costs more
-        task-seconds on more cores, since real stages do not speed up linearly.
-    errors : {"raise", "skip"}
-        Malformed queries: one error that counts them and shows the first, or a warning that counts.
-    max_size : int or None
-        Bytes that each file may have, unpacked; None: any number.
-
-    Returns
-    -------
-    Flows
-        By number of the query. A job per stage: as many slots as tasks, work tasks times mean time.
-
-    Raises
-    ------
-    ValueError
-        What is wrong, and in which file; a scale or a number of cores that the file does not have.
+    A job per stage: as many slots as tasks, work tasks times mean time. ``graphs``: children of every
+    stage, per query (``Q1`` ...); by default ``queries.yaml`` beside the profiles. ``size`` [GB] and
+    ``cores``: of the profiled runs; the smallest and the fewest by default. The same query costs more
+    task-seconds on more cores, since real stages do not speed up linearly. ``gap``: mean of exponential
+    times between queries [s], of which the trace has none, drawn with ``seed``; 0: all come at once.
     """
-    bad = BadRecords(errors, "queries")
-    with open_text(profiles, max_size) as (text, where):
-        content = parse_json(text.read(), where)
-    if not isinstance(content, Mapping):
-        raise ValueError(f"{where}: expected an object of profiles")
-    found: dict[tuple[int, int, int], Any] = {}
-    for key, stages in content.items():
-        match = _PROFILE.fullmatch(str(key))
-        if match is None:
-            bad.add(f"{shown(key)}: expected tpch_q<query>_<size>g_maxCores_<cores>")
-            continue
-        query, scale, count = (int(part) for part in match.groups())
-        found[scale, count, query] = stages
-    if not found:
-        bad.settle(where, 0)
-    scale = _choice("size", size, {key[0] for key in found}, where)
-    count = _choice("cores", cores, {key[1] for key in found if key[0] == scale}, where)
-    named = "graphs" if isinstance(graphs, Mapping) else name_of(graphs)
-    shapes = graphs if isinstance(graphs, Mapping) else _read_graphs(graphs, max_size)
-    queries = sorted(key[2] for key in found if key[:2] == (scale, count))
+    if not (is_number(gap) and gap >= 0.0):
+        raise ValueError(f"gap = {shown(gap)}: must be finite and at least 0")
+    shapes, named = _shapes(file, graphs)
+    found = _profiles(file)
+    scale = _choice("size", size, {key[0] for key in found})
+    count = _choice("cores", cores, {key[1] for key in found if key[0] == scale})
     tables, names = [], []
-    for query in queries:
+    for query in sorted(key[2] for key in found if key[:2] == (scale, count)):
         name = f"Q{query}"
         try:
             if name not in shapes:
                 raise ValueError(f"no graph of query {name}")
-            table = _jobs(found[scale, count, query], shapes[name], name)
-            Flows([table], name=[name])
+            with telling_of(name):
+                table = _jobs(found[scale, count, query], shapes[name])
+                Flows([table])
         except ValueError as error:
-            bad.add(f"{error} (graphs: {named})")
+            file.bad.add(f"{error} (graphs: {named})")
             continue
         tables.append(table)
         names.append(name)
-    bad.settle(where, len(tables))
-    return Flows(tables, name=names)
+    file.settle(len(tables), "queries")
+    gaps = np.random.default_rng(seed).exponential(1.0, len(tables)) * gap
+    return trace_of(Flows(tables, name=names, arrival=np.cumsum(gaps) - gaps[0]))
 
 
-def _choice(field: str, wanted: int | None, there: set[int], where: str) -> int:
-    if not there:
-        raise ValueError(f"{where}: no profiles in it")
+def _profiles(file: File) -> dict[tuple[int, int, int], Any]:
+    """Stages by size, cores and number of the query."""
+    content = file.json()
+    if not isinstance(content, Mapping):
+        raise ValueError("expected an object of profiles")
+    found: dict[tuple[int, int, int], Any] = {}
+    for key, stages in content.items():
+        match = _PROFILE.fullmatch(str(key))
+        if match is None:
+            file.bad.add(f"{shown(key)}: expected tpch_q<query>_<size>g_maxCores_<cores>")
+            continue
+        query, scale, count = (int(part) for part in match.groups())
+        found[scale, count, query] = stages
+    if not found:
+        file.settle(0, "queries")
+    return found
+
+
+def _shapes(file: File, graphs: Any) -> tuple[Mapping[str, Mapping[str, Sequence[str]]], str]:
+    """Graphs of the queries, and what messages call them."""
+    if isinstance(graphs, Mapping):
+        return graphs, "graphs"
+    if graphs is None:
+        if file.path is None:
+            raise ValueError("graphs: needed where profiles are no path")
+        graphs = file.path.with_name(_GRAPHS)
+        if not graphs.exists():
+            raise AdvisedError(
+                f"no {_GRAPHS} with its query graphs beside it",
+                "say graphs",
+                "simulate --model cluster --graphs FILE names them",
+            )
+    return _read_graphs(graphs, file.max_size), name_of(graphs)
+
+
+def _choice(field: str, wanted: int | None, there: set[int]) -> int:
     if wanted is None:
         return min(there)
     if wanted not in there:
         raise ValueError(
-            f"{field} = {shown(wanted)}: {where} has {', '.join(map(str, sorted(there)))}"
+            f"{field} = {shown(wanted)}: the file has {', '.join(map(str, sorted(there)))}"
         )
     return wanted
 
 
-def _jobs(stages: Any, graph: Mapping[str, Sequence[str]], where: str) -> list[dict[str, Any]]:
+def _jobs(stages: Any, graph: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
     if not isinstance(stages, list):
-        raise ValueError(f"{where}: expected a list of stages")
-    after: dict[str, list[str]] = {str(stage): [] for stage in graph}
-    for stage, children in graph.items():
-        for child in children:
-            if str(child) not in after:
-                raise ValueError(f"{where}: stage {stage}: its child {child} is no stage")
-            after[str(child)].append(str(stage))
+        raise ValueError("expected a list of stages")
+    after: dict[str, list[str]] = {str(name): [] for name in graph}
+    for parent, children in graph.items():
+        for child in map(str, children):
+            if child not in after:
+                raise ValueError(f"stage {parent}: its child {child} is no stage")
+            after[child].append(str(parent))
     jobs = []
-    for stage in stages:
-        if not isinstance(stage, Mapping):
-            raise ValueError(f"{where}: {shown(stage)}: expected a stage")
-        name = text_of(stage.get("stage_id"), f"{where}: stage_id")
+    for entry in stages:
+        if not isinstance(entry, Mapping):
+            raise ValueError(f"{shown(entry)}: expected a stage")
+        name = text_of(entry.get("stage_id"), "stage_id")
         if name not in after:
-            raise ValueError(f"{where}: stage {name} is not in the query's graph")
-        tasks = _number(stage, "num_tasks", f"{where}: stage {name}")
-        seconds = _number(stage, "average_runtime_ms", f"{where}: stage {name}") / 1000.0
-        jobs.append(
-            {
-                "name": name,
-                "work": tasks * seconds,
-                "max_slots": max(1, round(tasks)),
-                "after": after[name],
-            }
-        )
+            raise ValueError(f"stage {name} is not in the query's graph")
+        with telling_of(f"stage {name}"):
+            tasks = amount_of(entry.get("num_tasks"), "num_tasks")
+            seconds = amount_of(entry.get("average_runtime_ms"), "average_runtime_ms") / 1000.0
+        jobs.append(stage(name, tasks, seconds, after[name]))
     return jobs
-
-
-def _number(stage: Mapping[str, Any], field: str, where: str) -> float:
-    value: Any = stage.get(field)
-    if not is_number(value) or value < 0:
-        raise ValueError(f"{where}: {field} = {shown(value)}: must be finite and at least 0")
-    return float(value)
 
 
 def _read_graphs(source: Source, max_size: int | None) -> dict[str, Graph]:
@@ -183,3 +174,12 @@ def _read_graphs(source: Source, max_size: int | None) -> dict[str, Graph]:
     if not queries:
         raise ValueError(f"{where}: no query graphs in it")
     return queries
+
+
+def _looks(head: Head) -> bool:
+    if any(line.split("#")[0].rstrip() == "graphs:" for line in head.text.splitlines()):
+        raise ValueError("query graphs of TPC-H; name the file of their profiles")
+    return head.is_object and '"tpch_q' in head.text
+
+
+register("TPC-H profile", _looks, _read)

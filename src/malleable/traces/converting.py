@@ -1,0 +1,170 @@
+"""What the converters of a trace share: assumptions, jobs that lack something, the clock."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from malleable.cluster.table import ClusterJobs
+from malleable.domain import checked_choice, checked_positive
+from malleable.files.bad_records import BadRecords
+from malleable.flows.table import Flows
+from malleable.jobs.table import Floats, Integers, Jobs
+from malleable.slotted.table import MapReduceJobs
+from malleable.tandem.table import MapShuffleJobs
+from malleable.traces.phases import Phase
+
+if TYPE_CHECKING:
+    from malleable.traces.trace import Trace
+
+__all__ = [
+    "SHARES",
+    "assumptions",
+    "begin",
+    "given",
+    "left",
+    "moments",
+    "part",
+    "sizes",
+    "take",
+    "untimed",
+    "usable",
+]
+
+# What bytes are taken for: the file system block of Hadoop and Hive's reduce tasks at the time of SWIM.
+_BYTES: dict[str, Any] = {
+    "block_bytes": 64 * 2.0**20,
+    "task_seconds": 20.0,
+    "reduce_bytes": 1e9,
+    "reduce_seconds": 300.0,
+}
+_RATES: dict[str, Any] = {"map_rate": 64 * 2**20 / 20, "shuffle_rate": 1e9 / 300}
+SHARES: dict[str, Any] = {
+    "map_column": "sum_cpu_request_x_runtime",
+    "shuffle_column": "sum_disk_request",
+    "least_tasks": 2,
+}
+_OF_BYTES: dict[str, dict[str, Any]] = {
+    "jobs": _BYTES,
+    "flows": _BYTES,
+    "map_shuffle": _RATES,
+    "map_reduce": {name: value for name, value in _BYTES.items() if name != "task_seconds"},
+    "tasks": _BYTES | {"shuffle_rate": math.inf},
+}
+_OF_COLUMNS: dict[str, dict[str, Any]] = {
+    "map_shuffle": SHARES,
+    "map_reduce": SHARES | {"map_units": 15.0, "reduce_units": 15.0, "tasks": 10},
+}
+_OWN = {"map_shuffle": MapShuffleJobs, "map_reduce": MapReduceJobs, "tasks": ClusterJobs}
+
+
+def assumptions(trace: Trace, converter: str) -> dict[str, Any]:
+    """See `Trace.assumptions`."""
+    reduce = trace.reduce
+    if isinstance(trace.table, _OWN.get(converter, (Jobs, Flows))):
+        return {}
+    if trace.bytes_only:
+        return dict(_OF_BYTES[converter])
+    if trace.columns and converter in _OF_COLUMNS:
+        return dict(_OF_COLUMNS[converter])
+    if converter == "tasks":
+        return {} if trace.map.work is None else {"task_seconds": None}
+    if converter == "map_shuffle":
+        known = reduce is not None and reduce.bytes is not None
+        return {"shuffle_rate": _RATES["shuffle_rate"]} if known else {}
+    return {} if reduce is None or reduce.shuffled is None else {"reduce_from": "shuffled"}
+
+
+def given(trace: Trace, converter: str, assumed: Mapping[str, Any]) -> dict[str, Any]:
+    """All assumptions of a converter, with the values that its caller gave."""
+    known = assumptions(trace, converter)
+    for name, value in assumed.items():
+        if name not in known:
+            told = f"expected one of {', '.join(known)}" if known else "it has none"
+            raise ValueError(f"option {name!r} does not apply to a {trace.format}: {told}")
+        if name == "reduce_from":
+            checked_choice(name, value, ("start", "shuffled", "sorted"))
+        elif isinstance(known[name], float) and not (value == known[name] == math.inf):
+            checked_positive(name, value)
+    return known | dict(assumed)
+
+
+def part(trace: Trace, phase: str) -> Phase:
+    """A phase; ValueError if the trace has none of that name."""
+    found: Phase | None = getattr(trace, phase)
+    if found is None:
+        raise ValueError(f"a {trace.format} has no {phase} phase")
+    return found
+
+
+def begin(phase: str, values: Mapping[str, Any]) -> str:
+    """The step from which the runs of a phase count."""
+    return str(values.get("reduce_from", "start")) if phase == "reduce" else "start"
+
+
+def untimed(trace: Trace, phase: str, first: str = "start") -> dict[int, str]:
+    """Jobs with tasks in a phase none of which has a known time, and what to tell of them."""
+    if getattr(trace, phase) is None:
+        return {}
+    return dict.fromkeys(part(trace, phase).untimed(first), f"no {phase} task with a known time")
+
+
+def usable(trace: Trace, faults: Mapping[int, str], mask: Any = None) -> Integers:
+    """Rows with all that a converter needs; those of ``faults`` are malformed records.
+
+    ``mask`` takes the place of `Trace.known`. Of a flow no job can be left out.
+    """
+    bad = BadRecords(trace.skip_bad and trace.flow is None)
+    for row, reason in sorted(faults.items()):
+        bad.add(f"job {row if trace.name is None else trace.name[row]}: {reason}")
+    chosen = trace.known if mask is None else mask
+    keep = np.ones(len(trace), dtype=bool) if chosen is None else chosen.copy()
+    keep[list(faults)] = False
+    bad.settle(trace.where, int(keep.sum()))
+    if chosen is not None and not keep.any():
+        raise ValueError("no job is left")
+    return np.flatnonzero(keep)
+
+
+def zero(trace: Trace, rows: Any = slice(None)) -> float:
+    """What counts as 0 on the trace's clock where these jobs are all."""
+    times = trace.arrival[rows]
+    return float(times.min()) if trace.wall and len(times) else 0.0
+
+
+def moments(trace: Trace, times: Floats, origin: float) -> Floats:
+    """Times of the trace's clock in seconds after another of its times."""
+    return (times - origin) / trace.per_second
+
+
+def take(trace: Trace, rows: Integers, *fields: str) -> dict[str, Any]:
+    """Columns of these jobs, those that the trace knows."""
+    found: dict[str, Any] = {}
+    for name in fields:
+        column = getattr(trace, name)
+        if isinstance(column, np.ndarray):
+            found[name] = column[rows]
+            if name == "deadline":
+                found[name] = moments(trace, found[name], zero(trace))
+        elif column is not None:
+            found[name] = [column[row] for row in rows.tolist()]
+    return found
+
+
+def left(
+    trace: Trace, phase: str, now: float | None, values: Mapping[str, Any]
+) -> tuple[Floats, Floats, Integers]:
+    """Work of each job that is not done at ``now`` on the trace's clock, all its work, slots at most."""
+    unit, seconds = sizes(phase, values)
+    return part(trace, phase).left(now, begin(phase, values), trace.per_second, unit, seconds)
+
+
+def sizes(phase: str, values: Mapping[str, Any]) -> tuple[float, float]:
+    """Bytes and seconds of a task of a phase, where they are assumed."""
+    unit, seconds = (
+        ("block_bytes", "task_seconds") if phase == "map" else ("reduce_bytes", "reduce_seconds")
+    )
+    return values.get(unit, 1.0), values.get(seconds, 1.0)

@@ -1,0 +1,280 @@
+"""Reading a trace of any format: each format is one file of this folder and known by its content.
+
+A file registers its format with `register`, and `_MODULES` names the file; nothing else knows it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple, TextIO, TypeVar
+
+from malleable.domain import shown
+from malleable.files.bad_records import BadRecords, trace_lines
+from malleable.files.csv import read_columns
+from malleable.files.json import parse_json
+from malleable.files.reading import (
+    MAX_SIZE,
+    Source,
+    as_text,
+    open_bytes,
+    telling_of,
+)
+from malleable.traces.arrow_columns import is_frame
+from malleable.traces.trace import Trace
+
+__all__ = ["File", "Format", "Head", "read", "reading_options", "register"]
+
+Record = TypeVar("Record")
+Table = TypeVar("Table")
+
+# Where a head looks like several formats, the first of them reads it.
+_MODULES = (
+    "alibaba",
+    "tpch",
+    "flow_files",
+    "wfformat",
+    "rumen",
+    "swim",
+    "google2011",
+    "cluster_jobs",
+    "map_reduce_jobs",
+    "map_shuffle_jobs",
+    "job_table",
+    "hawk",
+)
+
+
+class Head:
+    """The first 4096 bytes of a file, unpacked; the last character and line may be cut.
+
+    Attributes
+    ----------
+    data : bytes
+    text : str
+        From the first character that is no space; wrong bytes are replaced.
+    line : str
+        The first line of ``text``.
+    cells : list of str
+        Of ``line`` as a line of CSV.
+    is_object : bool
+        Whether the file begins as a JSON object does.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.text = data.decode("utf-8-sig", errors="replace").lstrip("\r\n \f\v")
+        self.line = self.text.splitlines()[0] if self.text else ""
+        self.is_object = self.text.lstrip().startswith("{")
+
+    @cached_property
+    def cells(self) -> list[str]:
+        return [cell.strip().strip('"') for cell in self.line.split(",")]
+
+
+@dataclass(frozen=True)
+class File:
+    """A file that a format reads, unpacked and within ``max_size``.
+
+    Attributes
+    ----------
+    stream : binary stream
+    where : str
+        Its name; `read` puts it before what a ValueError says.
+    bad : BadRecords
+        Takes malformed records, each with its place in the file.
+    max_size : int or None
+        Of a second file.
+    path : Path or None
+        None for a file object.
+    """
+
+    stream: BinaryIO
+    where: str
+    bad: BadRecords
+    max_size: int | None
+    path: Path | None
+
+    def text(self) -> AbstractContextManager[TextIO]:
+        """The file as UTF-8 text."""
+        return as_text(self.stream, self.where)
+
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """Lines that are not blank with their numbers; where gzip data are damaged goes to ``bad``."""
+        with self.text() as text:
+            yield from trace_lines(text, self.bad)
+
+    def records(self, parse: Callable[[str], Record]) -> list[Record]:
+        """What ``parse`` makes of each line; where it raises ValueError, the line goes to ``bad``."""
+        found = []
+        for number, line in self.lines():
+            try:
+                found.append(parse(line))
+            except ValueError as error:
+                self.bad.add(f"line {number}: {error}")
+        return found
+
+    def columns(
+        self, known: Sequence[str] | None, needed: Sequence[str], parse: Callable[[str, str], Any]
+    ) -> dict[str, list[Any]]:
+        """Columns of CSV with a header (`read_columns`)."""
+        with self.text() as text:
+            return read_columns(text, self.where, known, needed, parse, self.bad)
+
+    def json(self) -> Any:
+        """The whole file as one JSON value."""
+        with self.text() as text:
+            return parse_json(text.read())
+
+    def whole(
+        self, records: list[Record], build: Callable[[list[Record]], Table], noun: str
+    ) -> Table:
+        """What ``build`` makes of records that are one table, with ``skip_bad`` of those that it takes.
+
+        Where it refuses some, halves are tried until the malformed ones stand alone.
+        """
+        if not self.bad.skip:
+            return build(records)
+        good = self._sound(records, build)
+        self.bad.noun = noun
+        self.bad.settle(self.where, len(good))
+        return build(good)
+
+    def _sound(self, records: list[Record], build: Callable[[list[Record]], Table]) -> list[Record]:
+        try:
+            build(records)
+            return records
+        except ValueError as error:
+            if len(records) < 2:
+                self.bad.add(str(error))
+                return []
+        half = len(records) // 2
+        return self._sound(records[:half], build) + self._sound(records[half:], build)
+
+    def settle(self, good: int, noun: str = "jobs") -> None:
+        """After the last record: an error or a warning if any was malformed, an error if there is none."""
+        self.bad.noun = noun
+        self.bad.settle(self.where, good)
+        if not good:
+            raise ValueError(f"empty, no {noun} in it")
+
+
+class Format(NamedTuple):
+    """What `register` was told."""
+
+    name: str
+    looks: Callable[[Head], bool]
+    read: Callable[..., Trace]
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Options of its own that `read` takes, with their defaults."""
+        known = list(inspect.signature(self.read).parameters.values())[1:]
+        return {one.name: one.default for one in known}
+
+
+_FORMATS: dict[str, Format] = {}  # by the module that registered it
+
+
+def register(name: str, looks: Callable[[Head], bool], read: Callable[..., Trace]) -> None:
+    """Make a format known: its name, whether a head looks like it, and how to read a `File`."""
+    _FORMATS[read.__module__] = Format(name, looks, read)
+
+
+def _formats() -> list[Format]:
+    modules = [importlib.import_module(f"malleable.traces.{stem}") for stem in _MODULES]
+    return [_FORMATS[module.__name__] for module in modules]
+
+
+def _format_of(head: Head) -> Format:
+    if not head.text and not head.data.strip():
+        raise ValueError("empty, no jobs in it")
+    for format in _formats():
+        if format.looks(head):
+            return format
+    if b"\0" in head.data:
+        raise ValueError("binary data, neither gzip nor Parquet")
+    raise ValueError(
+        f"unknown format, begins with {shown(head.line)}; expected one of "
+        + ", ".join(format.name for format in _formats())
+    )
+
+
+def reading_options() -> set[str]:
+    """Names of all options that any format takes for itself."""
+    return {name for format in _formats() for name in format.options}
+
+
+def read(
+    source: Source | Any,
+    *,
+    skip_bad: bool = False,
+    max_size: int | None = MAX_SIZE,
+    **options: Any,
+) -> Trace:
+    """Read a trace or a table of jobs of any known format.
+
+    Parameters
+    ----------
+    source : path, file object or data frame
+        Plain or gzip; the format is known by content.
+    skip_bad : bool
+        Malformed records: False, one error that counts them and shows the first; True, a warning that
+        counts them, and the trace has the others. Also what lies behind damage to the file.
+    max_size : int or None
+        Bytes that the file may have, unpacked; None: any number.
+    **options
+        Of the format: ``most`` (Alibaba: stop after so many flows), ``graphs``, ``size``, ``cores``,
+        ``gap``, ``seed`` (TPC-H).
+
+    Returns
+    -------
+    Trace
+        Its converters `Trace.jobs`, `Trace.flows`, `Trace.map_shuffle`, `Trace.map_reduce` and
+        `Trace.tasks` give the tables of all models.
+
+    Raises
+    ------
+    ValueError
+        One line that names the file, and the line or record and field: an unknown format, malformed
+        records, more than ``max_size``, an option that is not for the format.
+    ImportError
+        Parquet or a data frame, and pyarrow is not installed.
+    OSError
+        The file cannot be opened.
+
+    Notes
+    -----
+    Time and memory are linear in the size of the file.
+    """
+    if not isinstance(skip_bad, bool):
+        raise ValueError(f"skip_bad = {shown(skip_bad)}: must be True or False")
+    if is_frame(source):
+        from malleable.traces.job_table import frame_trace
+
+        return frame_trace(source)
+    path = Path(source) if isinstance(source, (str, os.PathLike)) else None
+    with open_bytes(source, max_size) as (stream, where), telling_of(where):
+        format = _format_of(Head(stream.peek()))
+        for name in options:
+            if name not in format.options:
+                told = ", ".join(format.options)
+                raise ValueError(
+                    f"option {name!r} does not apply to a {format.name}: "
+                    + (f"expected one of {told}" if told else "it has none")
+                )
+        file = File(stream, where, BadRecords(skip_bad), max_size, path)
+        trace = format.read(file, **options)
+        return replace(
+            trace,
+            format=format.name,
+            where=where,
+            skip_bad=skip_bad,
+            options=format.options | options,
+        )

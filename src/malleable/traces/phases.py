@@ -1,0 +1,190 @@
+"""One phase of the jobs of a trace: tasks, their runs, and what follows from them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from malleable.domain import ALL_SLOTS
+from malleable.jobs.table import Floats, Integers
+from malleable.values import by_value
+
+__all__ = ["Column", "Phase", "filled"]
+
+Column: TypeAlias = Any
+"""An array, or None where the trace does not know it."""
+
+
+@by_value()
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Phase:
+    """What is known of one phase of each job; None: not known.
+
+    Attributes
+    ----------
+    tasks : ndarray of int64, shape (J,)
+        Number of tasks, also those that are not listed; `ALL_SLOTS`: as many as there are slots.
+    work : ndarray of float64, shape (J,)
+        Slot-seconds, where the file says them itself.
+    bytes : ndarray of float64, shape (J,)
+        What the tasks of a job read together (map), copy together (reduce).
+    seconds : ndarray of float64
+        Time of each task of a job [s], shape (J,); with ``offset`` of every single task.
+    offset : ndarray of int64, shape (J + 1,)
+        Job j has the rows ``offset[j]:offset[j + 1]`` of the columns below, or of ``seconds``.
+    task : ndarray of int64, shape (R,)
+        Of each run that succeeded: which task of its job, from 0; a task without one has a row of
+        unknown times.
+    start, end : ndarray of float64, shape (R,)
+        When the run began and ended, in the trace's unit of time; NaN: unknown.
+    shuffled, sorted : ndarray of float64, shape (R,)
+        When a reduce task had copied all, and sorted it.
+    """
+
+    tasks: Column = None
+    work: Column = None
+    bytes: Column = None
+    seconds: Column = None
+    offset: Column = None
+    task: Column = None
+    start: Column = None
+    shuffled: Column = None
+    sorted: Column = None
+    end: Column = None
+
+    @classmethod
+    def of_runs(
+        cls,
+        tasks: Sequence[int],
+        runs: Sequence[Sequence[Sequence[float]]],
+        steps: Sequence[str] = ("start", "end"),
+        bytes: Sequence[float] | None = None,
+    ) -> Phase:
+        """A phase of runs: for each job its number of tasks and rows (task, time of each step)."""
+        rows = np.array([run for job in runs for run in job], dtype=np.float64)
+        rows = rows.reshape(-1, 1 + len(steps))
+        return cls(
+            tasks=np.array(tasks, dtype=np.int64),
+            offset=_offset([len(job) for job in runs]),
+            task=rows[:, 0].astype(np.int64),
+            bytes=None if bytes is None else np.array(bytes, dtype=np.float64),
+            **{step: rows[:, 1 + k].copy() for k, step in enumerate(steps)},
+        )
+
+    @classmethod
+    def of_seconds(cls, seconds: Sequence[Sequence[float]]) -> Phase:
+        """A phase of tasks whose times are known, but not when they ran: a list for each job [s]."""
+        counts = [len(job) for job in seconds]
+        return cls(
+            tasks=np.array(counts, dtype=np.int64),
+            offset=_offset(counts),
+            seconds=np.array([time for job in seconds for time in job], dtype=np.float64),
+        )
+
+    def _rows(self, job: int) -> slice:
+        return slice(int(self.offset[job]), int(self.offset[job + 1]))
+
+    def untimed(self, first: str) -> list[int]:
+        """Jobs with tasks none of which has a known time from the step ``first`` to its end."""
+        if self.offset is None or self.end is None:
+            return []
+        known = np.concatenate([[0], np.cumsum(self.end - getattr(self, first) >= 0)])
+        found = (known[self.offset[1:]] == known[self.offset[:-1]]) & (np.diff(self.offset) > 0)
+        return [int(job) for job in np.flatnonzero(found)]
+
+    def left(
+        self, now: float | None, first: str, per_second: float, unit: float, seconds: float
+    ) -> tuple[Floats, Floats, Integers]:
+        """Work of each job that is not done at ``now`` (None: all), all its work [s], and slots at most.
+
+        A run of unknown length takes the mean of the job's, and one of which nothing is known has not
+        begun. Bytes become tasks of ``unit`` bytes, each of ``seconds``.
+        """
+        if self.end is not None:
+            return self._runs_left(now, getattr(self, first), per_second)
+        if self.work is not None:
+            work = self.work
+            tasks = np.full(len(work), ALL_SLOTS) if self.tasks is None else self.tasks
+        elif self.tasks is None:
+            blocks = self.bytes / unit
+            work, tasks = blocks * seconds, np.ceil(blocks).astype(np.int64)
+        else:
+            tasks = self.tasks
+            work = self.seconds * tasks if self.offset is None else self._sums(self.seconds)
+        return work, work, np.maximum(tasks, 1)
+
+    def _sums(self, rows: Floats) -> Floats:
+        job = np.repeat(np.arange(len(self.offset) - 1), np.diff(self.offset))
+        return np.bincount(job, rows, len(self.offset) - 1).astype(np.float64)
+
+    def _runs_left(
+        self, now: float | None, begin: Floats, per_second: float
+    ) -> tuple[Floats, Floats, Integers]:
+        count = len(self.tasks)
+        work, whole, slots = np.zeros(count), np.zeros(count), self.tasks.copy()
+        for job in range(count):
+            rows = self._rows(job)
+            start, end = begin[rows], self.end[rows]
+            length = end - start
+            known = ~np.isnan(length)
+            if not known.any():
+                continue
+            mean = float(length[known].mean())
+            length = np.where(known, length, mean)
+            work[job] = whole[job] = float(length.sum()) / per_second
+            if now is not None:
+                end = np.where(np.isnan(end), start + mean, end)
+                left = np.where(np.isnan(end), length, np.clip(end - now, 0.0, length))
+                work[job] = float(left.sum()) / per_second
+                slots[job] = len(np.unique(self.task[rows][left > 0]))
+        return work, np.maximum(work, whole), np.maximum(slots, 1)
+
+    def task_seconds(self, first: str, per_second: float) -> list[Floats]:
+        """Times of each job's tasks [s]: all runs of a task together, the job's mean where unknown."""
+        if self.end is None:
+            if self.offset is None:
+                return [np.full(n, s) for n, s in zip(self.tasks, self.seconds, strict=True)]
+            return [self.seconds[a:b] for a, b in pairwise(self.offset.tolist())]
+        lengths = self.end - getattr(self, first)
+        found = []
+        for job, count in enumerate(self.tasks.tolist()):
+            rows = self._rows(job)
+            length = lengths[rows]
+            known = ~np.isnan(length)
+            mean = float(length[known].mean()) if known.any() else 0.0
+            seconds = np.zeros(count)
+            np.add.at(seconds, self.task[rows], np.where(known, length, mean) / per_second)
+            found.append(seconds)
+        return found
+
+    def first_runs(self, first: str, per_second: float) -> list[tuple[Floats, Floats]]:
+        """Begin and end [s] of the first run of known time of each job's tasks; NaN without one."""
+        begin = getattr(self, first)
+        known = self.end - begin >= 0.0
+        found = []
+        for job, count in enumerate(self.tasks.tolist()):
+            rows = self._rows(job)
+            chosen = np.flatnonzero(known[rows])[::-1] + rows.start  # the first is written last
+            times = np.full((2, count), math.nan)
+            times[0, self.task[chosen]] = begin[chosen] / per_second
+            times[1, self.task[chosen]] = self.end[chosen] / per_second
+            found.append((times[0], times[1]))
+        return found
+
+
+def _offset(counts: Sequence[int]) -> Integers:
+    return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]).astype(np.int64)
+
+
+def filled(begin: Floats, end: Floats) -> list[float]:
+    """Lengths of a job's tasks; the mean of those that are known where one is not."""
+    length = end - begin
+    known: Any = ~np.isnan(length)
+    mean = math.fsum(length[known].tolist()) / int(known.sum()) if known.any() else 0.0
+    found: list[float] = np.where(known, length, mean).tolist()
+    return found

@@ -1,0 +1,170 @@
+"""A trace as jobs of map and shuffle phases, and as jobs of map and reduce tasks in slots of time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from malleable.domain import checked_positive, shown
+from malleable.files.advice import AdvisedError
+from malleable.files.reading import telling_of
+from malleable.jobs.table import Floats, Integers
+from malleable.slotted.generate import even_split, task_range
+from malleable.slotted.table import MapReduceJobs
+from malleable.tandem.table import MapShuffleJobs
+from malleable.traces.converting import (
+    SHARES,
+    begin,
+    given,
+    left,
+    moments,
+    take,
+    untimed,
+    usable,
+    zero,
+)
+
+if TYPE_CHECKING:
+    from malleable.traces.trace import Trace
+
+__all__ = ["map_reduce", "map_shuffle"]
+
+_MOST_TASKS = 1 << 26  # reduce tasks of a table
+
+
+def map_shuffle(trace: Trace, assumed: Mapping[str, Any]) -> MapShuffleJobs:
+    """See `Trace.map_shuffle`."""
+    values = given(trace, "map_shuffle", assumed)
+    if isinstance(trace.table, MapShuffleJobs):
+        return trace.table
+    with telling_of(trace.where):
+        if trace.columns:
+            rows, maps, shuffles = _shares(trace, values)
+        elif trace.flow is not None or trace.reduce is None or trace.reduce.bytes is None:
+            raise ValueError(f"a {trace.format} does not say how much its jobs shuffle")
+        else:
+            unknown = np.flatnonzero(np.isnan(trace.reduce.bytes)).tolist()
+            faults = dict.fromkeys(unknown, "no reduce attempt with known reduceShuffleBytes")
+            rows = usable(trace, faults | untimed(trace, "map"))
+            maps = left(trace, "map", None, {})[0]
+            if trace.bytes_only:
+                maps = trace.map.bytes / values["map_rate"]
+            shuffles = trace.reduce.bytes / values["shuffle_rate"]
+        return MapShuffleJobs(
+            maps[rows],
+            shuffles[rows],
+            arrival=moments(trace, trace.arrival[rows], zero(trace, rows)),
+            **take(trace, rows, "weight", "name"),
+        )
+
+
+def _shares(trace: Trace, values: Mapping[str, Any]) -> tuple[Integers, Floats, Floats]:
+    """Two columns as the phases, scaled to mean 1 over the jobs that have something in both."""
+    names = (values["map_column"], values["shuffle_column"], "complete")
+    for name in names:
+        if name not in trace.columns:
+            raise ValueError(f"column {name!r} is missing")
+    size, data, complete = (trace.columns[name] for name in names)
+    enough = trace.map.tasks >= values["least_tasks"]
+    rows = usable(trace, {}, enough & (complete != 0) & (size > 0) & (data > 0))
+    return rows, size / size[rows].mean(), data / data[rows].mean()
+
+
+def map_reduce(trace: Trace, slot: float | None, assumed: Mapping[str, Any]) -> MapReduceJobs:
+    """See `Trace.map_reduce`."""
+    values = given(trace, "map_reduce", assumed)
+    length = None if slot is None else checked_positive("slot", slot)
+    if isinstance(trace.table, MapReduceJobs):
+        if slot is not None:
+            raise ValueError(f"slot = {shown(slot)}: a {trace.format} counts slots already")
+        return trace.table
+    with telling_of(trace.where):
+        if trace.bytes_only:
+            return _of_bytes(trace, 20.0 if length is None else length, values)
+        if trace.columns:
+            return _of_shares(trace, 60.0 if length is None else length, values)
+        if trace.flow is not None or trace.map.work is not None:
+            raise ValueError(
+                f"a {trace.format} does not say what map and reduce tasks its jobs have"
+            )
+        return _of_tasks(trace, length, values)
+
+
+def _of_bytes(trace: Trace, slot: float, values: Mapping[str, Any]) -> MapReduceJobs:
+    assert trace.reduce is not None
+    parts = trace.reduce.bytes / values["reduce_bytes"]
+    full = np.floor(parts)
+    rest = _units((parts - full) * values["reduce_seconds"] / slot)
+    offset = _all_tasks(_whole("shuffle", full) + (rest > 0))
+    task = np.full(offset[-1], _units(np.array([values["reduce_seconds"] / slot]))[0])
+    task[offset[1:][rest > 0] - 1] = rest[rest > 0]
+    maps = _units(trace.map.bytes / values["block_bytes"])
+    arrival = _slots_of(trace.arrival, slot)
+    return MapReduceJobs.from_columns(arrival, maps, offset, task, trace.name)
+
+
+def _of_shares(trace: Trace, slot: float, values: Mapping[str, Any]) -> MapReduceJobs:
+    most, _ = task_range(values["tasks"])
+    jobs = trace.map_shuffle(**{name: values[name] for name in SHARES})
+    work = _units(jobs.shuffle * values["reduce_units"])
+    _all_tasks(np.minimum(work, most))
+    split = even_split(work, np.full(len(work), most))
+    maps = _units(jobs.map * values["map_units"])
+    return MapReduceJobs.from_columns(_slots_of(jobs.arrival, slot), maps, *split, jobs.name)
+
+
+def _of_tasks(trace: Trace, slot: float | None, values: Mapping[str, Any]) -> MapReduceJobs:
+    first = begin("reduce", values)
+    rows = usable(trace, untimed(trace, "reduce", first) | untimed(trace, "map"))
+    maps = trace.map.task_seconds("start", trace.per_second)
+    if slot is None:
+        times = [time for row in rows.tolist() for time in maps[row].tolist()]
+        if not times or sum(times) <= 0.0:
+            raise AdvisedError(
+                "no map task has a time that could be a slot's length",
+                "say slot",
+                "--slot-seconds S says it",
+            )
+        slot = sum(times) / len(times)
+    lengths: list[list[int]] = [[] for _ in maps]
+    if trace.reduce is not None:
+        reduces = trace.reduce.task_seconds(first, trace.per_second)
+        lengths = [[max(1, math.ceil(s / slot - 1e-9)) for s in own.tolist()] for own in reduces]
+    return MapReduceJobs(
+        [len(maps[row]) for row in rows.tolist()],
+        [lengths[row] for row in rows.tolist()],
+        arrival=_slots_of(moments(trace, trace.arrival[rows], zero(trace, rows)), slot),
+        **take(trace, rows, "name"),
+    )
+
+
+def _slots_of(seconds: Floats, slot: float) -> Integers:
+    """The slots in which these times lie, the first time being in slot 1."""
+    first = float(seconds.min()) if len(seconds) else 0.0
+    return _whole("arrival", np.floor((seconds - first) / slot) + 1)
+
+
+def _whole(field: str, values: Floats) -> Integers:
+    """Whole numbers as integers, which have to hold them."""
+    for row in np.flatnonzero(~(np.abs(values) < 2.0**60))[:1]:
+        raise ValueError(f"{field}[{row}] = {values[row]:g}: more than 2^60 slots or units")
+    return values.astype(np.int64)
+
+
+def _all_tasks(counts: Integers) -> Integers:
+    """Offsets of so many reduce tasks a job."""
+    if counts.sum(dtype=np.float64) > _MOST_TASKS:
+        row = int(np.argmax(counts))
+        raise ValueError(
+            f"{counts.sum(dtype=np.float64):,.0f} reduce tasks, {counts[row]:,} of them of job {row};"
+            f" there may be {_MOST_TASKS:,}"
+        )
+    return np.concatenate(([0], np.cumsum(counts)))
+
+
+def _units(work: Floats) -> Integers:
+    # 1e-9: a whole number of units that rounding put a hair above it stays that number.
+    return _whole("units", np.ceil(work - 1e-9))
