@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from malleable.cluster.matching import ClassMatching, match_classes
     from malleable.cluster.nodes import Cluster, read_cluster
     from malleable.cluster.policy import Adaptive
+    from malleable.cluster.replay import Replay, record_simulation, replay
+    from malleable.cluster.scheduler import Scheduler, SchedulerDecision
     from malleable.cluster.simulate import CLUSTER_POLICIES
     from malleable.cluster.table import ClusterJobs, cluster_flows, generate_cluster_jobs
     from malleable.flows.epoch import FlowDecision, FlowEpoch
@@ -91,6 +93,9 @@ __all__ = [
     "OverlapDecision",
     "OverlapEpoch",
     "Plan",
+    "Replay",
+    "Scheduler",
+    "SchedulerDecision",
     "SimulationResult",
     "SlottedDecision",
     "SlottedEpoch",
@@ -123,6 +128,8 @@ __all__ = [
     "read_swim",
     "read_tpch",
     "read_workload",
+    "record_simulation",
+    "replay",
     "simulate",
     "write_flows",
     "write_jobs",
@@ -147,6 +154,15 @@ _HOMES = {
         "read_cluster",
     ),
     "malleable.cluster.policy": ("Adaptive",),
+    "malleable.cluster.replay": (
+        "Replay",
+        "record_simulation",
+        "replay",
+    ),
+    "malleable.cluster.scheduler": (
+        "Scheduler",
+        "SchedulerDecision",
+    ),
     "malleable.cluster.simulate": ("CLUSTER_POLICIES",),
     "malleable.cluster.table": (
         "ClusterJobs",

@@ -203,7 +203,7 @@ void ClusterScheduler::assign_nodes(int pool, std::vector<TaskStart>& starts) {
 // nearer to a block of its own, `delay` for the node itself and then `rack_delay` for its rack.
 bool ClusterScheduler::waits_for_block(Index job, Index node) {
   const double rack_delay = racks_ ? options_.rack_delay : 0.0;
-  if (options_.replicas == 0 || options_.delay + rack_delay <= 0.0) return false;
+  if (!placed(job, kMap) || options_.delay + rack_delay <= 0.0) return false;
   double& skipped = jobs_[job].skipped;
   if (state_.blocks.find(job, node) != LocalTasks::kNone) {
     skipped = -1.0;
@@ -249,9 +249,8 @@ void ClusterScheduler::start(Index job, Phase p, std::int64_t amount, Index node
   const int pool = pool_of(p);
   for (std::int64_t k = 0; k < amount; ++k) {
     const Index place = node == kNone ? queue_[pool].pop() : node;
-    const bool placed = p == kMap && options_.replicas > 0;
     --state_.free_on[pool][place];
-    starts.push_back({job, p, placed ? task_near(job, place) : next_task(job, p), place});
+    starts.push_back({job, p, placed(job, p) ? task_near(job, place) : next_task(job, p), place});
   }
   state_.free[pool] -= amount;
   count(job, p, -amount, amount);

@@ -35,7 +35,7 @@ void ClusterScheduler::gather(Index job, Phase p, int pool) {
   gathering_[pool].job = job;
   gathering_[pool].phase = p;
   gathering_[pool].since = state_.now;
-  const bool waits = p == kMap && options_.replicas > 0 && options_.delay > 0.0;
+  const bool waits = placed(job, p) && options_.delay > 0.0;
   if (waits && !options_.offered) add_timer(state_.now + options_.delay, kNone);
 }
 
@@ -43,7 +43,7 @@ void ClusterScheduler::gather(Index job, Phase p, int pool) {
 bool ClusterScheduler::hold(Index node, int pool, std::vector<TaskStart>& starts) {
   Gathering& own = gathering_[pool];
   const Index job = own.job;
-  if (own.phase == kMap && options_.replicas > 0 && state_.now < own.since + options_.delay &&
+  if (placed(job, own.phase) && state_.now < own.since + options_.delay &&
       state_.blocks.find(job, node) == LocalTasks::kNone) {
     return false;
   }

@@ -8,8 +8,8 @@
 namespace malleable {
 
 ClusterScheduler::ClusterScheduler(const ClusterView& cluster, const ClusterJobsView& jobs,
-                                   std::vector<Index> rank, const SchedulerOptions& options,
-                                   ClusterPolicy& policy)
+                                   std::vector<Index> rank, std::vector<double> believed,
+                                   const SchedulerOptions& options, ClusterPolicy& policy)
     : options_(options),
       policy_(&policy),
       style_(policy.style()),
@@ -43,6 +43,12 @@ ClusterScheduler::ClusterScheduler(const ClusterView& cluster, const ClusterJobs
       aged_[pool].assign(n, 0);
     }
   }
+  state_.rank = std::move(rank);
+  state_.believed = std::move(believed);
+  for (std::size_t j = 0; !jobs.after_offset.empty() && j < n; ++j) {
+    const auto first = jobs.after.begin() + jobs.after_offset[j];
+    state_.parents.emplace_back(first, jobs.after.begin() + jobs.after_offset[j + 1]);
+  }
   std::size_t users = std::max<std::size_t>(jobs.user_priority.size(), 1), groups = 0;
   for (const std::int64_t user : jobs.user) {
     users = std::max(users, static_cast<std::size_t>(user) + 1);
@@ -54,6 +60,56 @@ ClusterScheduler::ClusterScheduler(const ClusterView& cluster, const ClusterJobs
   }
   learned_.assign(4 * groups, 0.0);
   policy_->begin(state_);
+}
+
+void ClusterScheduler::add(std::span<const Index> jobs, const ClusterView& cluster,
+                           const ClusterJobsView& table, std::span<const Index> rank,
+                           std::span<const double> believed,
+                           std::span<const std::vector<Index>> parents) {
+  look(cluster, table);
+  const std::size_t n = table.size();
+  state_.phases.resize(2 * n);
+  state_.size.resize(n);
+  state_.rank.resize(n);
+  state_.believed.resize(2 * n);
+  state_.parents.resize(n);
+  state_.blocks.grow(n);
+  if (racks_) rack_blocks_.grow(n);
+  jobs_.resize(n);
+  for (int pool = 0; pool < 2; ++pool) {
+    waiting_[pool].grow(n);
+    value_[pool].resize(n);
+    marked_[pool].resize(n);
+    short_[pool].resize(n);
+    if (options_.ageing == 0.0) continue;
+    starving_[pool].resize(n);
+    aged_[pool].resize(n);
+  }
+  for (std::size_t k = 0; k < jobs.size(); ++k) {
+    const Index job = jobs[k];
+    state_.phases[2 * job] = state_.phases[2 * job + 1] = PhaseState{};
+    state_.size[job] = 0.0;
+    state_.rank[job] = rank[k];
+    state_.believed[2 * job] = believed[2 * k];
+    state_.believed[2 * job + 1] = believed[2 * k + 1];
+    state_.parents[job] = parents.empty() ? std::vector<Index>() : parents[k];
+    jobs_[job] = Job{};
+    for (int pool = 0; pool < 2; ++pool) {
+      waiting_[pool].set_rank(job, rank[k]);
+      value_[pool][job] = style_ == ClusterPolicy::Style::kRanks ? rank[k] : 0.0;
+      if (options_.ageing == 0.0) continue;
+      starving_[pool][job] = -1.0;
+      aged_[pool][job] = 0;
+    }
+    if (!table.group.empty() && table.group[job] >= 0) {
+      const auto rows = 4 * (static_cast<std::size_t>(table.group[job]) + 1);
+      if (learned_.size() < rows) learned_.resize(rows, 0.0);
+    }
+  }
+  const std::size_t users = std::max<std::size_t>(table.user_priority.size(), 1);
+  state_.user_running.resize(std::max(users, state_.user_running.size()), 0);
+  user_ready_.resize(state_.user_running.size(), 0);
+  policy_->added(state_, jobs);
 }
 
 // What the next decision has to look at.
@@ -98,14 +154,14 @@ void ClusterScheduler::make_ready(Index job, Phase p) {
   news_ = true;
 }
 
-void ClusterScheduler::announce(Index job, const double (&seconds)[2]) {
+void ClusterScheduler::announce(Index job) {
   const ClusterJobsView& jobs = state_.jobs;
   for (const Phase p : {kMap, kReduce}) {
     PhaseState& s = state_.phases[2 * job + p];
     s.total = s.waiting = jobs.tasks[p][job];
     if (s.total == 0) continue;
-    s.estimate = seconds[p];
-    if (options_.learn && !jobs.group.empty()) {
+    s.estimate = state_.believed[2 * job + p];
+    if (options_.learn && !jobs.group.empty() && jobs.group[job] >= 0) {
       const std::size_t row = 4 * static_cast<std::size_t>(jobs.group[job]) + 2 * p;
       if (learned_[row + 1] > 0.0) s.estimate = learned_[row] / learned_[row + 1];
     }
@@ -137,33 +193,82 @@ void ClusterScheduler::leave(Index job) {
   policy_->job_finished(state_, job);
 }
 
+void ClusterScheduler::drop(Index job) {
+  for (const Phase p : {kMap, kReduce}) {
+    PhaseState& s = state_.phases[2 * job + p];
+    if (s.ready) {
+      count(job, p, -s.waiting, -s.running);
+      mark(job, p);
+    }
+    s = PhaseState{};
+    refresh(job, pool_of(p));
+  }
+  for (Gathering& gang : gathering_) {
+    if (gang.job == job) gang = Gathering{};
+  }
+}
+
+void ClusterScheduler::started(Index job, Phase p, std::int64_t tasks) {
+  count(job, p, -tasks, tasks);
+  refresh(job, pool_of(p));
+}
+
+void ClusterScheduler::set_counts(Index job, Phase p, std::int64_t waiting, std::int64_t running,
+                                  std::int64_t finished) {
+  PhaseState& s = state_.phases[2 * job + p];
+  s.total = waiting + running + finished;
+  s.finished = finished;
+  if (running > 0) make_ready(job, p);
+  if (s.ready) {
+    count(job, p, waiting - s.waiting, running - s.running);
+  } else {
+    s.waiting = waiting;
+  }
+  if (p == kMap) start_slowly(job);
+  mark(job, p);
+  refresh(job, pool_of(p));
+}
+
+void ClusterScheduler::set_estimate(Index job, Phase p, double seconds) {
+  state_.phases[2 * job + p].estimate = seconds;
+  mark(job, p);
+}
+
+// Reduces may start once enough maps have finished.
+void ClusterScheduler::start_slowly(Index job) {
+  if (options_.split_copy) return;
+  const PhaseState& maps = state_.phases[2 * job];
+  const double enough = std::ceil(options_.slow_start * static_cast<double>(maps.total) - 1e-9);
+  if (static_cast<double>(maps.finished) >= enough) make_ready(job, kReduce);
+}
+
 void ClusterScheduler::ended(Index job, Phase p, std::int64_t done, double seconds,
                              std::span<const Index> nodes) {
   PhaseState& s = state_.phases[2 * job + p];
   count(job, p, 0, -done);
   s.finished += done;
-  s.measured += seconds * static_cast<double>(done);
-  if (options_.learn) {
-    s.estimate = s.measured / static_cast<double>(s.finished);
-    if (!state_.jobs.group.empty()) {
+  if (!std::isnan(seconds)) {
+    s.measured += seconds * static_cast<double>(done);
+    s.timed += done;
+  }
+  if (options_.learn && !std::isnan(seconds)) {
+    s.estimate = s.measured / static_cast<double>(s.timed);
+    if (!state_.jobs.group.empty() && state_.jobs.group[job] >= 0) {
       const std::size_t row = 4 * static_cast<std::size_t>(state_.jobs.group[job]) + 2 * p;
       learned_[row] += seconds * static_cast<double>(done);
       learned_[row + 1] += static_cast<double>(done);
     }
   }
-  if (policy_->listens()) {
+  if (policy_->listens() && !std::isnan(seconds)) {
     for (const Index node : nodes) policy_->task_finished(state_, job, p, node, seconds);
   }
-  if (p == kMap && !options_.split_copy) {
-    const double enough = std::ceil(options_.slow_start * static_cast<double>(s.total) - 1e-9);
-    if (static_cast<double>(s.finished) >= enough) make_ready(job, kReduce);
-  }
+  if (p == kMap) start_slowly(job);
   mark(job, p);
   refresh(job, pool_of(p));
 }
 
 void ClusterScheduler::put_back(Index job, Phase p, Index task) {
-  if (p == kMap && options_.replicas > 0) {
+  if (placed(job, p)) {
     state_.blocks.put_back(job, task);
     if (racks_) rack_blocks_.put_back(job, task);
   } else {
@@ -183,6 +288,7 @@ void ClusterScheduler::lost(Index job, std::int64_t tasks) {
   // Their mean time stays.
   maps.measured *= static_cast<double>(maps.finished - tasks) / static_cast<double>(maps.finished);
   maps.finished -= tasks;
+  maps.timed -= std::min(tasks, maps.timed);
   count(job, kMap, tasks, 0);
   mark(job, kMap);
   refresh(job, pool_of(kMap));
@@ -206,6 +312,15 @@ void ClusterScheduler::node_left(Index node) {
     std::erase(gathering_[pool].nodes, node);
     if (!options_.offered) queue_[pool].erase(node);
   }
+}
+
+void ClusterScheduler::set_free(int pool, std::span<const std::int64_t> free) {
+  // What was held for a gang is among them.
+  gathering_[pool].nodes.clear();
+  state_.free_on[pool].assign(free.begin(), free.end());
+  state_.free[pool] = 0;
+  for (const std::int64_t count : free) state_.free[pool] += count;
+  queue_[pool].reset(free);
 }
 
 double ClusterScheduler::due() const {
@@ -240,10 +355,37 @@ void ClusterScheduler::decide(std::vector<float>& latency) {
       const double most = static_cast<double>(state_.demand(job, pool).most);
       taken_ += std::max(0.0, std::min(old_[k], most) - value_[pool][job]);
     }
+  }
+  clear_changes();
+  if (options_.epoch > 0.0) last_decision_ = std::round(state_.now / options_.epoch);
+}
+
+void ClusterScheduler::clear_changes() {
+  for (int pool = 0; pool < 2; ++pool) {
     for (const Index job : state_.changed[pool]) marked_[pool][job] = 0;
     state_.changed[pool].clear();
   }
-  if (options_.epoch > 0.0) last_decision_ = std::round(state_.now / options_.epoch);
+}
+
+void ClusterScheduler::state(State& s) {
+  s(state_, jobs_, value_, marked_, starving_, aged_, short_, all_short_, running_, ready_);
+  s(user_ready_, last_decision_, taken_, decisions_, gathering_, timers_, refused_, passes_);
+  s(learned_, rack_blocks_, news_);
+  if (s.reading()) {
+    for (int pool = 0; pool < 2; ++pool) waiting_[pool].reset(state_.rank);
+    policy_->added(state_, {});  // room for all
+  }
+  policy_->keep(state_, s);
+  if (!s.reading()) return;
+  for (const Index job : state_.present) {
+    for (int pool = 0; pool < 2; ++pool) {
+      std::int64_t ready = 0;
+      for (const Phase p : {kMap, kReduce}) {
+        if (pool_of(p) == pool && state_.eligible(job, p)) ready += 1;
+      }
+      if (ready > 0) waiting_[pool].set(job, key(job, pool, 0));
+    }
+  }
 }
 
 void ClusterScheduler::add_timer(double time, Index what) {

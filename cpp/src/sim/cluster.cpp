@@ -20,6 +20,24 @@ std::size_t types_of(const ClusterView& cluster) {
   return static_cast<std::size_t>(most) + 1;
 }
 
+// Seconds of a task as policies believe before they know more: as told, the prior, or the truth.
+std::vector<double> believed(const ClusterJobsView& jobs, const ClusterOptions& options,
+                             std::span<const double> estimate) {
+  if (!estimate.empty()) return {estimate.begin(), estimate.end()};
+  std::vector<double> seconds(2 * jobs.size(), options.prior);
+  for (std::size_t job = 0; !options.learn && job < jobs.size(); ++job) {
+    for (const Phase p : {kMap, kReduce}) {
+      const std::int64_t tasks = jobs.tasks[p][job];
+      if (tasks == 0) continue;
+      double& own = seconds[2 * job + p];
+      own = jobs.work_of(p, job) / static_cast<double>(tasks);
+      const bool copies = p == kReduce && !options.split_copy && !jobs.shuffle.empty();
+      if (copies) own += jobs.shuffle[job];
+    }
+  }
+  return seconds;
+}
+
 }  // namespace
 
 ClusterSimulation::ClusterSimulation(const ClusterView& cluster, const ClusterJobsView& jobs,
@@ -32,9 +50,9 @@ ClusterSimulation::ClusterSimulation(const ClusterView& cluster, const ClusterJo
       most_slots(jobs.size(), 0),
       options_(options),
       changes_(changes),
-      estimate_(estimate),
       arrivals_(jobs),
-      scheduler_(cluster, jobs, arrivals_.ranks(), scheduler_options(options), policy),
+      scheduler_(cluster, jobs, arrivals_.ranks(), believed(jobs, options, estimate),
+                 scheduler_options(options), policy),
       times_(cluster, jobs, options),
       groups_(jobs.size(), types_of(cluster)),
       clocks_(cluster, jobs, options),

@@ -11,19 +11,8 @@ void ClusterSimulation::arrive(Index job) {
   ++totals_.arrived;
   ++totals_.events;
   came[job] = state().now;
-  const ClusterJobsView& jobs = state().jobs;
-  double seconds[2] = {options_.prior, options_.prior};
-  for (const Phase p : {kMap, kReduce}) {
-    const std::int64_t tasks = jobs.tasks[p][job];
-    if (!estimate_.empty()) {
-      seconds[p] = estimate_[2 * job + p];
-    } else if (!options_.learn && tasks > 0) {
-      seconds[p] = jobs.work_of(p, job) / static_cast<double>(tasks);
-      if (p == kReduce && !options_.split_copy) seconds[p] += outputs_.shuffle(job);
-    }
-  }
-  scheduler_.announce(job, seconds);
-  const auto maps = static_cast<std::size_t>(jobs.tasks[kMap][job]);
+  scheduler_.announce(job);
+  const auto maps = static_cast<std::size_t>(state().jobs.tasks[kMap][job]);
   if (options_.replicas > 0 && maps > 0) {
     const std::size_t copies =
         std::min(static_cast<std::size_t>(options_.replicas), state().cluster.size());

@@ -8,6 +8,7 @@ from malleable.cli import (
     bench_command,
     demo_command,
     plan_command,
+    replay_command,
     reproduce_command,
     simulate_command,
     slotted_command,
@@ -48,6 +49,9 @@ def build_parser() -> argparse.ArgumentParser:
     _plan(commands.add_parser("plan", help="plan a job table or a snapshot of a trace"))
     _simulate(commands.add_parser("simulate", help="policies side by side on arriving jobs"))
     _bench(commands.add_parser("bench", help="measure this machine's epoch latency"))
+    _replay(
+        commands.add_parser("replay", help="recorded events, and what other policies would decide")
+    )
     _reproduce(commands.add_parser("reproduce", help="a paper's figure beside its own numbers"))
     _demo(commands.add_parser("demo", help="FLEX against FAIR and FIFO, with a picture"))
     return parser
@@ -231,6 +235,18 @@ def _bench(parser: argparse.ArgumentParser) -> None:
     add("--objective", default="sum:response", help="default: %(default)s")
     _output(parser)
     parser.set_defaults(run=bench_command.run)
+
+
+def _replay(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Give what a scheduler was told (EVENTS) to a fresh one, which has to decide the same, and ask other "
+        "policies at every recorded state, one step. Exit status 1 if the record's policy decides otherwise."
+    )
+    parser.add_argument("events", metavar="EVENTS", help="a file that Scheduler(record=...) wrote")
+    parser.add_argument("--policy", metavar="A,B", help="others (default: the record's own)")
+    parser.add_argument("--objective", help="theirs (default: the record's)")
+    _output(parser)
+    parser.set_defaults(run=replay_command.run)
 
 
 def _reproduce(parser: argparse.ArgumentParser) -> None:

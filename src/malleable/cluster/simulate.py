@@ -11,21 +11,20 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core
+from malleable.cluster.named_policies import checked_options, core_policy, policy_name
 from malleable.cluster.nodes import Cluster, read_cluster
 from malleable.cluster.outcome import (
     records_of,
     slowdown_of,
     summary_of,
 )
-from malleable.cluster.policy import Adaptive
 from malleable.cluster.series import advance
 from malleable.cluster.slots import slots_of, task_records
-from malleable.cluster.table import ClusterJobs, checked_rates
-from malleable.domain import check_whole
+from malleable.cluster.table import ClusterJobs
 from malleable.estimates import error_sigma, lognormal_errors
 from malleable.jobs.table import Floats
-from malleable.objective import Objective, parse_objective
-from malleable.policies import policy_names, policy_of
+from malleable.objective import parse_objective
+from malleable.policies import policy_names
 from malleable.result import SimulationResult
 from malleable.slotted.table import checked_estimates
 from malleable.views import counted
@@ -33,129 +32,6 @@ from malleable.views import counted
 __all__ = ["CLUSTER_POLICIES", "policy_name", "run"]
 
 CLUSTER_POLICIES = policy_names("cluster")
-
-
-_Speedups = tuple[float | Floats | None, ...] | None
-
-
-def policy_name(policy: Any) -> str:
-    """What records and summaries call a policy: its name, or that of a function or class."""
-    if isinstance(policy, str):
-        return policy
-    return str(getattr(policy, "name", None) or getattr(policy, "__name__", type(policy).__name__))
-
-
-class _Function:
-    """A function of the view as a policy."""
-
-    def __init__(self, decide: Callable[[dict[str, Any]], Any]) -> None:
-        self.decide = decide
-
-
-def _policy(
-    policy: Any,
-    objective: str,
-    hysteresis: float,
-    effort: int | None,
-    at_least_one: bool,
-    by_user: bool,
-    settings: Mapping[str, Any],
-    tables: _Speedups,
-) -> Any:
-    if isinstance(policy, _core.ClusterPolicy):
-        return policy
-    if policy in ("adaptive", "adaptive-literal"):
-        policy = Adaptive() if policy == "adaptive" else Adaptive.literal()
-    if isinstance(policy, Adaptive):
-        return _core.ClusterAdaptive(
-            policy.core_options(), policy.matcher(), bool(policy.grouped), bool(policy.placement)
-        )
-    if isinstance(policy, str):
-        goal, code = _goal(objective)
-        family = policy_of("cluster", policy).family
-        if policy == "fifo" and not by_user:
-            return _core.ClusterFifo()
-        if family == "epoch":
-            return _core.ClusterEpoch(
-                policy,
-                bool(goal.is_max),
-                code,
-                float(hysteresis),
-                effort,
-                bool(at_least_one),
-                by_user,
-                bool(settings.get("gang", False)),
-                float(settings.get("pool_minimum", 0.0)),
-            )
-        exponents: list[float] = []
-        useful: list[int] = []
-        if policy == "hesrpt" and (tables is not None or "rates" in settings):
-            exponents, useful = _exponents(tables, settings)
-        return _core.ClusterSrpt(
-            policy,
-            float(settings.get("speedup", 1.0)),
-            settings.get("rates", []),
-            exponents,
-            useful,
-            by_user,
-        )
-    style = str(getattr(policy, "style", "targets"))
-    own = policy if hasattr(policy, "decide") or hasattr(policy, "choose") else _Function(policy)
-    return _core.ClusterCallback(
-        own,
-        style,
-        bool(getattr(policy, "depends_on_time", False)),
-        hasattr(own, "task_finished"),
-    )
-
-
-def _goal(objective: str) -> tuple[Objective, int]:
-    """The objective and the code of its one kind, which must not need what cluster jobs lack."""
-    goal = parse_objective(objective)
-    kind = goal.kind()
-    if kind is None or kind.uses_sla or kind.custom:
-        raise ValueError(f"objective = {objective!r}: not one that cluster jobs have data for")
-    return goal, int(goal.kinds[0])
-
-
-def _flowflex(
-    jobs: ClusterJobs, objective: str, effort: int | None, believed: Floats, by_user: bool
-) -> Any:
-    """FlowFlex on flows of jobs (a job without one is its own)."""
-    goal, code = _goal(objective)
-    flows = _numbers(jobs.flow, []) if jobs.flow is not None else np.arange(len(jobs))
-    work = (believed * np.stack([jobs.maps, jobs.reduces], axis=1)).sum(axis=1)
-    return _core.ClusterFlow(
-        bool(goal.is_max),
-        code,
-        0 if effort is None else int(effort),
-        by_user,
-        flows.astype(np.int64),
-        work,
-    )
-
-
-def _exponents(speedups: _Speedups, settings: Mapping[str, Any]) -> tuple[list[float], list[int]]:
-    """By job: the p of s^p that comes nearest to its rates, and how many slots still speed it up."""
-    common = np.array(settings["rates"]) if "rates" in settings else settings.get("speedup", 1.0)
-    known: dict[int, tuple[float, int]] = {}
-    rows = []
-    for given in speedups if speedups is not None else (None,) * settings["jobs"]:
-        own = common if given is None else given
-        if id(own) not in known:
-            known[id(own)] = _exponent(own)
-        rows.append(known[id(own)])
-    return [p for p, _ in rows], [most for _, most in rows]
-
-
-def _exponent(rates: float | Floats) -> tuple[float, int]:
-    if isinstance(rates, float):
-        return rates, 1 << 62
-    slots = np.log(np.arange(1.0, len(rates) + 1))
-    gain = np.log(rates / rates[0])
-    # Least squares in logarithms, through one slot.
-    p = float(slots @ gain / (slots @ slots)) if len(rates) > 1 else 0.0
-    return min(max(p, 0.0), 1.0), int(np.argmax(rates)) + 1
 
 
 def _rates(jobs: ClusterJobs, slots: int) -> dict[str, Any]:
@@ -225,6 +101,8 @@ def _jobs(jobs: ClusterJobs, cluster: Cluster) -> tuple[dict[str, Any], list[str
         named = [cluster.users.get(user, (0.0, 1.0)) for user in users]
         columns["user_minimum"] = np.array([minimum for minimum, _ in named])
         columns["user_priority"] = np.array([priority for _, priority in named])
+    if jobs.flow is not None:
+        columns["flow"] = _numbers(jobs.flow, [])
     if jobs.program is not None:
         columns["group"] = _numbers(jobs.program, [])
     return columns, users
@@ -275,8 +153,8 @@ def run(
     jobs : ClusterJobs
     policy : str or object
         ``flex``, ``fair`` and ``wdeq`` decide for map and for reduce slots apart; ``fifo``; ``srpt``,
-        ``max-srpt``, ``split-srpt``, ``asrpt``, ``hesrpt`` on estimated work left; ``flowflex`` on
-        flows (generic slots); ``adaptive``, ``adaptive-literal`` or a
+        ``max-srpt``, ``split-srpt``, ``asrpt``, ``hesrpt`` on estimated work left; ``flowflex`` and
+        ``flowflex-fast`` on flows (generic slots); ``adaptive``, ``adaptive-literal`` or a
         `malleable.Adaptive`, which choose for each node and so know no ``delay`` and ``by_user`` but have
         rules of their own. One of your own: a
         function of a view (a mapping of arrays, one row a job with ready tasks: ``job``, ``running``,
@@ -353,7 +231,7 @@ def run(
         raise ValueError(f"jobs: a ClusterJobs is needed, not {type(jobs).__name__}")
     name = policy_name(policy)
     place = _place(jobs, cluster, load)
-    settings = _options({**place.options, **options})
+    settings = checked_options({**place.options, **options})
     seed = _seed(rng)
     shared = by_user if by_user is not None else bool(place.users) and jobs.user is not None
     split = bool(settings.get("split_copy", False))
@@ -381,20 +259,15 @@ def run(
         "node": np.array([node for _, node, _ in place.changes], dtype=np.int64),
         "up": np.array([up for _, _, up in place.changes], dtype=np.uint8),
     }
-    if policy == "flowflex":
-        if not place.generic:
-            raise ValueError("flowflex: needs a cluster with generic slots (nodes with 'slots')")
-        known = _estimates(jobs, 0.0 if estimates is None else estimates, split, seed)
-        if known is None:
-            known = np.full(2 * len(jobs), float(settings.get("prior", 1.0)))
-        policy = _flowflex(jobs, objective, effort, known.reshape(-1, 2), shared)
+    if isinstance(policy, str) and policy.startswith("flowflex") and not place.generic:
+        raise ValueError(f"{policy}: needs a cluster with generic slots (nodes with 'slots')")
     simulation = _core.ClusterSimulation(
         _nodes(place),
         columns,
         settings,
         changes,
         believed,
-        _policy(
+        core_policy(
             policy, objective, hysteresis, effort, at_least_one, shared, settings, jobs.speedup
         ),
     )
@@ -440,50 +313,6 @@ def _place(jobs: ClusterJobs, cluster: Any, load: float | None) -> Cluster:
     if load is not None:
         raise ValueError("load: only without a cluster")
     return cluster if isinstance(cluster, Cluster) else read_cluster(cluster)
-
-
-_LIMITS: dict[str, tuple[float, float]] = {
-    "epoch": (0.0, math.inf),
-    "heartbeat": (0.0, math.inf),
-    "slow_start": (0.0, 1.0),
-    "delay": (0.0, math.inf),
-    "rack_delay": (0.0, math.inf),
-    "network_epoch": (0.0, math.inf),
-    "noise": (0.0, 10.0),
-    "straggler_share": (0.0, 1.0),
-    "straggler_factor": (0.0, math.inf),
-    "failure": (0.0, 0.99),
-    "prior": (0.0, math.inf),
-    "ageing": (0.0, math.inf),
-    "pool_minimum": (0.0, 1.0),
-}
-_WHOLE = {"shuffle_steps": 1 << 31, "replicas": 1000, "tasks_per_heartbeat": 1 << 20}
-_FLAGS = ("split_copy", "gang", "in_order", "lose_output")
-
-
-def _options(given: Mapping[str, Any]) -> dict[str, Any]:
-    checked: dict[str, Any] = {}
-    for name, value in given.items():
-        if name == "speedup":
-            rates = checked_rates("speedup", value)
-            checked |= {"speedup": rates} if isinstance(rates, float) else {"rates": rates.tolist()}
-        elif name in _LIMITS:
-            low, high = _LIMITS[name]
-            if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
-                raise ValueError(f"{name} = {value!r}: not a number")
-            if not low <= float(value) <= high or math.isinf(float(value)):
-                raise ValueError(f"{name} = {value}: must be from {low:g} to {high:g}, and finite")
-            checked[name] = float(value)
-        elif name in _WHOLE:
-            checked[name] = check_whole(name, value, 0, _WHOLE[name])
-        elif name in _FLAGS:
-            if not isinstance(value, (bool, np.bool_)):
-                raise ValueError(f"{name} = {value!r}: must be true or false")
-            checked[name] = bool(value)
-        else:
-            known = ", ".join(["speedup", *_LIMITS, *_WHOLE, *_FLAGS])
-            raise ValueError(f"{name}: unknown option, expected one of {known}")
-    return checked
 
 
 def _check_gangs(jobs: ClusterJobs, cluster: Cluster) -> None:

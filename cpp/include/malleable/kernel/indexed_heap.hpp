@@ -22,6 +22,17 @@ class IndexedHeap {
     rank_.assign(rank.begin(), rank.end());
   }
 
+  // For more items, up to so many.
+  void grow(std::size_t count) {
+    place_.resize(count, kAbsent);
+    rank_.resize(count, 0);
+  }
+  // Of an item that is not inside.
+  void set_rank(Index item, Index rank) {
+    assert(place_[item] == kAbsent);
+    rank_[item] = rank;
+  }
+
   bool empty() const { return entries_.empty(); }
   std::size_t size() const { return entries_.size(); }
   bool contains(Index item) const { return place_[item] != kAbsent; }

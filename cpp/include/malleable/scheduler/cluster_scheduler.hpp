@@ -61,9 +61,21 @@ class ClusterScheduler {
   static constexpr Index kNone = ~Index{0};
 
   // The views and the policy stay the caller's and must outlive the scheduler. `rank`: the jobs'
-  // places in the order of their arrivals, by which ties are broken.
+  // places in the order of their arrivals, by which ties are broken; `believed[2 * job + phase]`:
+  // seconds of a task before anything of it is known.
   ClusterScheduler(const ClusterView& cluster, const ClusterJobsView& jobs, std::vector<Index> rank,
-                   const SchedulerOptions& options, ClusterPolicy& policy);
+                   std::vector<double> believed, const SchedulerOptions& options,
+                   ClusterPolicy& policy);
+
+  // These rows are jobs that will come: more rows, or rows of others that left. What the views
+  // point to may have moved. `believed` has two entries a job, `parents` one or is empty.
+  void add(std::span<const Index> jobs, const ClusterView& cluster, const ClusterJobsView& table,
+           std::span<const Index> rank, std::span<const double> believed,
+           std::span<const std::vector<Index>> parents);
+  void look(const ClusterView& cluster, const ClusterJobsView& table) {
+    state_.cluster = cluster;
+    state_.jobs = table;
+  }
 
   const ClusterState& state() const { return state_; }
   const SchedulerOptions& options() const { return options_; }
@@ -72,9 +84,9 @@ class ClusterScheduler {
   // Never falls.
   void set_now(double now) { state_.now = now; }
 
-  // A job comes in two steps, between which its blocks may be placed: what its tasks are believed
-  // to take, unless earlier runs are known (`learn`), and that it is here.
-  void announce(Index job, const double (&seconds)[2]);
+  // A job comes in two steps, between which its blocks may be placed: its numbers of tasks, whose
+  // seconds are believed unless earlier runs are known (`learn`), and that it is here.
+  void announce(Index job);
   bool place(Index job, Index task, std::span<Index> node) {
     return policy_->place(state_, job, task, node);
   }
@@ -82,6 +94,8 @@ class ClusterScheduler {
   void set_blocks(Index job, std::size_t copies, std::vector<Index> node);
   void arrive(Index job);
   void leave(Index job);
+  // A job that leaves although tasks of it wait or run: nobody's from now on.
+  void drop(Index job);
 
   // Tasks of a phase may start.
   void make_ready(Index job, Phase p);
@@ -95,6 +109,14 @@ class ClusterScheduler {
   // that listen. Their slots are released apart.
   bool listens() const { return policy_->listens(); }
   void ended(Index job, Phase p, std::int64_t count, double seconds, std::span<const Index> nodes);
+  // So many tasks started that nobody here had start.
+  void started(Index job, Phase p, std::int64_t count);
+  // Counts and seconds as they are.
+  void set_counts(Index job, Phase p, std::int64_t waiting, std::int64_t running,
+                  std::int64_t finished);
+  void set_estimate(Index job, Phase p, double seconds);
+  // Its weight, say, is another one.
+  void mark(Index job, Phase p);
   // One that ran will run again; then that so many wait again.
   void put_back(Index job, Phase p, Index task);
   void returned(Index job, Phase p, std::int64_t count);
@@ -102,6 +124,13 @@ class ClusterScheduler {
   void lost(Index job, std::int64_t count);
   void node_left(Index node);
   void node_came(Index node);
+  // So many slots more or less on a node.
+  void add_slots(Index node, int pool, std::int64_t more) {
+    state_.slots[pool] += more;
+    state_.free_on[pool][node] += more;
+  }
+  // These slots are free, whatever was told of tasks.
+  void set_free(int pool, std::span<const std::int64_t> free);
   // Jobs' targets depend on the slots that there are.
   void mark_all();
 
@@ -112,6 +141,10 @@ class ClusterScheduler {
   // The next time at which waiting for something ends though nothing happens.
   double next_timer() const { return timers_.empty() ? kInfinity : timers_.front().first; }
   void expire();
+  bool undecided() const { return !state_.changed[0].empty() || !state_.changed[1].empty(); }
+  // A job's slots, or its rank; and its place among those that wait, the least first.
+  double value(Index job, int pool) const { return value_[pool][job]; }
+  double order(Index job, int pool) const { return key(job, pool, 0); }
   // Whether tasks could start that could not before; forgets it.
   bool take_news() { return std::exchange(news_, false); }
 
@@ -137,6 +170,10 @@ class ClusterScheduler {
   }
   // Slots below targets although tasks are ready.
   double shortage(int pool) const { return all_short_[pool]; }
+
+  // All but options, views and the queue of free slots, and what the policy keeps; read into one
+  // that looks at the views that were there.
+  void state(State& s);
   // Slots that decisions took from jobs that could still use them.
   double moved() const { return taken_; }
   std::int64_t decisions() const { return decisions_; }
@@ -146,16 +183,24 @@ class ClusterScheduler {
     double skipped = -1.0;      // delay scheduling: since when
     Index started[2] = {0, 0};  // tasks started at least once, in order
     std::vector<Index> again[2];
+
+    void state(State& s) { s(skipped, started, again); }
   };
   struct Gathering {  // a gang, and the nodes of slots that are held for it
     Index job = kNone;
     Phase phase = kMap;
     double since = 0.0;
     std::vector<Index> nodes;
+
+    void state(State& s) { s(job, phase, since, nodes); }
   };
   using Timer = std::pair<double, Index>;  // kNone, or 2 * job + pool that ages
 
-  void mark(Index job, Phase p);
+  void clear_changes();
+  void start_slowly(Index job);
+  bool placed(Index job, Phase p) const {
+    return p == kMap && options_.replicas > 0 && state_.blocks.has_blocks(job);
+  }
   void count(Index job, Phase p, std::int64_t waiting, std::int64_t running);
   void add_timer(double time, Index what);
   double key(Index job, int pool, std::int64_t more) const;

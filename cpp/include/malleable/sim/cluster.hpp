@@ -166,7 +166,6 @@ class ClusterSimulation {
 
   ClusterOptions options_;
   ClusterChanges changes_;
-  std::span<const double> estimate_;
   Arrivals arrivals_;
   ClusterScheduler scheduler_;
   TaskTimes times_;
