@@ -41,6 +41,8 @@ slotted_cluster(): the ASRPT paper's section VII, Exp(5) map and Exp(40) reduce 
     200 arrivals a slot for 5,000 slots, seed 1.
 slotted_loop(J, policy): a SlottedEpoch on 10,000 machines with J live jobs of U{1..9} map tasks and U{1..80}
     units of reduce work; 200 more arrive every slot; seed 1.
+busy_scheduler(policy): a Scheduler with 10,000 jobs of U{1000..2000} map tasks of U(1, 100) s, 20 of each
+    running, on 2,000 nodes of 100 generic slots.
 matching_instance(F, M, G): arrival rates U(0, 1) of F classes; execution rates lognormal(0, 1) by class and
     type; M nodes, node j of type j mod G; seed 1.
 """
@@ -61,6 +63,7 @@ from malleable import (
     MapShuffleJobs,
     OverlapDecision,
     OverlapEpoch,
+    Scheduler,
     SlottedDecision,
     SlottedEpoch,
     generate_cluster_jobs,
@@ -433,3 +436,21 @@ def matching_instance(
     arrival = generator.random(classes)
     member = np.arange(nodes) % types
     return arrival, generator.lognormal(0.0, 1.0, (classes, types))[:, member], member
+
+
+def busy_scheduler(
+    policy: str, jobs: int = 10_000, running: int = 200_000
+) -> tuple[Scheduler, npt.NDArray[np.int64]]:
+    """Jobs that wait for work of any size, with as many tasks running as there are slots."""
+    cluster = Cluster([{"count": 2000, "slots": running // 2000}])
+    scheduler = Scheduler(cluster, policy)
+    rng = np.random.default_rng(jobs)
+    table = ClusterJobs(
+        rng.integers(1_000, 2_000, jobs),
+        rng.uniform(1, 100, jobs),
+        arrival=np.arange(float(jobs)) / jobs,
+    )
+    ids = scheduler.add(table, 1.0)
+    scheduler.started(ids, count=running // jobs)
+    scheduler.decide(1.0)
+    return scheduler, ids

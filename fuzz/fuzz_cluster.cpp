@@ -15,7 +15,7 @@ constexpr Kind kClusterKinds[] = {Kind::kResponse, Kind::kCompletion, Kind::kStr
 // What the views of a simulation point to.
 struct World {
   std::vector<std::int64_t> slots[2], type, rack, tasks[2], offset[2], minimum[2], user, group,
-      after_offset{0}, after, change_node, rate_offset{0};
+      flow, after_offset{0}, after, change_node, rate_offset{0};
   std::vector<double> rate, storage, link, rack_link, arrival, seconds[2], shuffle, block, bytes,
       weight, deadline, rates, change_time, estimate, user_minimum, user_priority;
   std::vector<std::uint8_t> change_up;
@@ -43,6 +43,7 @@ struct World {
     if (!after.empty()) {
       view.after_offset = after_offset;
       view.after = after;
+      view.flow = flow;  // of one flow
     }
     if (!rates.empty()) {
       view.rate_offset = rate_offset;
@@ -114,6 +115,7 @@ World read_world(Bytes& bytes, const Domain& times, bool network, bool gang) {
     world.deadline.push_back(bytes.time());
     if (users > 0) world.user.push_back(static_cast<std::int64_t>(bytes.index(users)));
     world.group.push_back(bytes.integer(0, 3));
+    world.flow.push_back(0);
     if (follow && j > 0 && bytes.chance(128)) {
       world.after.push_back(static_cast<std::int64_t>(bytes.index(j)));
     }
@@ -169,11 +171,7 @@ std::unique_ptr<ClusterPolicy> read_policy(Bytes& bytes, const World& world, boo
     flow.aggregate = options.aggregate;
     flow.kind = options.kind;
     flow.by_user = by_user;
-    for (Index j = 0; j < world.arrival.size(); ++j) {
-      flow.flow_of.push_back(world.after.empty() ? j : 0);
-      flow.work.push_back(world.jobs().work_of(kMap, j) + world.jobs().work_of(kReduce, j));
-    }
-    return std::make_unique<ClusterFlow>(std::move(flow));
+    return std::make_unique<ClusterFlow>(flow);
   }
   if (which == 6) {
     AdaptiveOptions own;

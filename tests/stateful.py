@@ -274,6 +274,51 @@ def _epoch(name, *arguments, **options):
     return Kind(name, lambda: mb.Epoch(*arguments, **options), epoch_step)
 
 
+def scheduler_step(scheduler, memory, rng):
+    memory["now"] += float(rng.uniform(0, 2))
+    now, ids = memory["now"], memory["ids"]
+    call = rng.integers(10)
+    if call == 0 or len(ids) < 3:
+        count = int(rng.integers(1, 4))
+        jobs = mb.ClusterJobs(
+            rng.integers(1, 6, count),
+            3.0,
+            rng.integers(0, 3, count),
+            2.0,
+            user=rng.choice(["ann", "bob", "cid"], count).tolist(),
+            flow=["one"] * count,
+            after=[[], [0], [0, 1]][:count],
+        )
+        new = scheduler.add(jobs, now).tolist()
+        memory["ids"] += new
+        return new
+    which = some(rng, ids)
+    phase = rng.integers(0, 2, len(which))
+    if call == 1:
+        return scheduler.started(which, phase, now=now)
+    if call in (2, 3):
+        seconds = rng.uniform(1, 5, len(which))
+        return scheduler.finished(which, phase, seconds=seconds, node=0, now=now)
+    if call == 4:
+        return scheduler.failed(which, phase, now=now)
+    if call == 5:
+        done = rng.integers(0, 3, (len(which), 2))
+        scheduler.observe(which, pending=1, running=done, done=done, now=now)
+        return len(scheduler)
+    if call == 6:
+        scheduler.update(which, weight=rng.integers(1, 4, len(which)), now=now)
+        scheduler.set_users({"ann": (1.0, float(rng.integers(1, 4)))}, now=now)
+        return len(scheduler)
+    if call == 7:
+        gone = some(rng, ids, 0.2)
+        scheduler.finish(gone, now)
+        memory["ids"] = [k for k in ids if k not in gone]
+        return len(scheduler)
+    decision = scheduler.decide(now)
+    starts = scheduler.assign(now, rng.integers(0, 2, len(scheduler.cluster)))
+    return lists(decision.ids, decision.slots, decision.changed, decision.order, *starts)
+
+
 KINDS = [
     _epoch("epoch", 20),
     _epoch("epoch-hysteresis", 20, hysteresis=0.4),
@@ -301,6 +346,13 @@ KINDS = [
     *(
         Kind(f"slotted-{p}", lambda p=p: mb.SlottedEpoch(6, p, slot_seconds=2.0), slotted_step)
         for p in LOOP_POLICIES
+    ),
+    Kind("scheduler", lambda: mb.Scheduler(CLUSTER, "flex"), scheduler_step),
+    Kind("scheduler-adaptive", lambda: mb.Scheduler(CLUSTER, "adaptive"), scheduler_step),
+    Kind(
+        "scheduler-generic",
+        lambda: mb.Scheduler(GENERIC, "flowflex", "max:stretch", ageing=5.0, replicas=1, delay=2.0),
+        scheduler_step,
     ),
     Kind("adaptive", lambda: mb.AdaptiveEpoch(CLUSTER), adaptive_step),
     Kind(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-CPP_ROOMS = ("model", "kernel", "policy", "sim")
+CPP_ROOMS = ("model", "kernel", "policy", "scheduler", "sim")
 # Left to right. Folders of models are ranked by their files' stems: a file uses lower stems of any
 # model, never higher ones.
 PYTHON_ROOMS = (
@@ -16,8 +16,10 @@ PYTHON_ROOMS = (
     ("objective", "traces"),
     ("*/kernels", "*/matching"),
     ("*/check", "schedule", "pieces"),
-    ("*/plan", "*/policy"),
+    ("*/plan", "*/policy", "*/named_policies", "*/events"),
     ("epoch", "*/epoch"),
+    ("*/scheduler",),
+    ("*/replay",),
     ("result", "records", "estimates", "feeding"),
     ("*/simulate", "*/snapshot", "*/theory", "*/adversary", "*/outcome", "*/series", "*/slots"),
     ("simulation", "replications"),

@@ -157,7 +157,7 @@ _CASES = [
     (model, policy)
     for model, (*_, policies) in _MODELS.items()
     for policy in policies
-    if policy != "flowflex"  # of generic slots
+    if not policy.startswith("flowflex")  # of generic slots
 ] + [("generic", policy) for policy in mb.CLUSTER_POLICIES]
 _MODELS["generic"] = (
     _MODELS["cluster"][0],

@@ -17,7 +17,6 @@ NONE = np.empty(0)
 
 
 def makers():
-    whole = np.zeros(1, dtype=np.int64)
     yield "Epoch", lambda kind: _core.Epoch(4, False, kind, "flex", False, 0.0, None)
     yield (
         "ClusterEpoch",
@@ -25,7 +24,7 @@ def makers():
     )
     yield (
         "ClusterFlow",
-        lambda kind: _core.ClusterFlow(False, kind, 0, False, whole, np.ones(1)),
+        lambda kind: _core.ClusterFlow("flowflex", False, kind, 0, False),
     )
 
 

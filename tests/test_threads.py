@@ -161,7 +161,7 @@ CLUSTER_POLICIES = {
     "adaptive": lambda: _core.ClusterAdaptive(
         mb.Adaptive().core_options(), mb.Adaptive().matcher(), True, False
     ),
-    "python": lambda: _core.ClusterCallback(Newest(), "ranks", False, False),
+    "python": lambda: _core.ClusterCallback(Newest(), "ranks", False, False, False),
 }
 
 

@@ -72,6 +72,12 @@ def slotted_decision(maps):
     return epoch.decide(0.0)
 
 
+def scheduler_decision(maps):
+    scheduler = mb.Scheduler(cluster(), "fair")
+    scheduler.add(mb.ClusterJobs([int(maps), 1], 2.0))
+    return scheduler.decide(0.0)
+
+
 # For each class how to make one, from a number that its content depends on.
 MAKERS = {
     mb.Jobs: lambda x: mb.Jobs([x, 3.0], max_slots=2, deadline=[4, None], sla=[[(1, x)], None]),
@@ -94,6 +100,8 @@ MAKERS = {
     mb.AdaptiveDecision: lambda x: adaptive(int(x)).decide(0.0, slots=2),
     mb.TaskStarts: lambda x: adaptive(int(x)).decide(0.0, slots=2).starts,
     mb.AdaptiveMatching: lambda x: adaptive(int(x)).matching(),
+    mb.SchedulerDecision: scheduler_decision,
+    mb.Replay: lambda x: mb.Replay("fair", "fifo", 2, 3, 4, True, 1, x),
     mb.ClassMatching: lambda x: mb.match_classes([1.0, x], [[1.0, 2.0], [3.0, 1.0]]),
     mb.SimulationResult: lambda x: mb.simulate(
         cluster_jobs(x), ["fair", "fifo"], cluster=cluster(), trace=True
@@ -127,7 +135,14 @@ def test_equal_by_content(cls):
 
 
 def test_no_public_class_is_left_out():
-    kept = {mb.Epoch, mb.FlowEpoch, mb.OverlapEpoch, mb.SlottedEpoch, mb.AdaptiveEpoch}
+    kept = {
+        mb.Epoch,
+        mb.FlowEpoch,
+        mb.OverlapEpoch,
+        mb.SlottedEpoch,
+        mb.AdaptiveEpoch,
+        mb.Scheduler,
+    }
     public = {getattr(mb, name) for name in mb.__all__ if isinstance(getattr(mb, name), type)}
     assert public - kept <= set(MAKERS)
 

@@ -24,6 +24,7 @@ struct Fixture {
     state.slots[0] = 4;
     state.now = 1.0;
     state.size = {80.0, 20.0};
+    state.rank = {0, 1};
     state.phases.resize(4);
     for (const Index j : {Index{0}, Index{1}}) {
       PhaseState& s = state.phases[2 * j];

@@ -14,10 +14,10 @@ constexpr double kEnd = std::numeric_limits<double>::infinity();
 struct World {
   std::vector<std::int64_t> slots{2}, none{0};
   std::vector<double> rate{1.0}, speed{kEnd}, arrival, seconds, no_seconds;
-  std::vector<std::int64_t> maps, reduces, offset{0}, after, user;
+  std::vector<std::int64_t> maps, reduces, offset{0}, after, user, flow;
   ClusterFlowOptions flows;
 
-  void job(Index flow, std::int64_t tasks, double each, std::vector<std::int64_t> waits_for,
+  void job(std::int64_t number, std::int64_t tasks, double each, std::vector<std::int64_t> waits_for,
            std::int64_t owner) {
     arrival.push_back(0.0);
     maps.push_back(tasks);
@@ -27,8 +27,7 @@ struct World {
     after.insert(after.end(), waits_for.begin(), waits_for.end());
     offset.push_back(static_cast<std::int64_t>(after.size()));
     user.push_back(owner);
-    flows.flow_of.push_back(flow);
-    flows.work.push_back(static_cast<double>(tasks) * each);
+    flow.push_back(number);
   }
   std::vector<double> completions() const {
     const ClusterView cluster{slots, none, rate, none, none, speed, speed, true};
@@ -41,6 +40,7 @@ struct World {
     jobs.after_offset = offset;
     jobs.after = after;
     jobs.user = user;
+    jobs.flow = flow;
     validate(cluster);
     validate(jobs);
     ClusterOptions options;

@@ -23,6 +23,15 @@ if TYPE_CHECKING:
     )
     from malleable.cluster.nodes import Cluster as Cluster, read_cluster as read_cluster
     from malleable.cluster.policy import Adaptive as Adaptive
+    from malleable.cluster.replay import (
+        Replay as Replay,
+        record_simulation as record_simulation,
+        replay as replay,
+    )
+    from malleable.cluster.scheduler import (
+        Scheduler as Scheduler,
+        SchedulerDecision as SchedulerDecision,
+    )
     from malleable.cluster.simulate import CLUSTER_POLICIES as CLUSTER_POLICIES
     from malleable.cluster.table import (
         ClusterJobs as ClusterJobs,
@@ -74,6 +83,15 @@ _HOMES = {
     "malleable.cluster.matching": ("ClassMatching", "match_classes"),
     "malleable.cluster.nodes": ("Cluster", "read_cluster"),
     "malleable.cluster.policy": ("Adaptive",),
+    "malleable.cluster.replay": (
+        "Replay",
+        "record_simulation",
+        "replay",
+    ),
+    "malleable.cluster.scheduler": (
+        "Scheduler",
+        "SchedulerDecision",
+    ),
     "malleable.cluster.simulate": ("CLUSTER_POLICIES",),
     "malleable.cluster.table": ("ClusterJobs", "cluster_flows", "generate_cluster_jobs"),
     "malleable.flows.epoch": ("FlowDecision", "FlowEpoch"),

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from malleable.cluster import simulate as cluster
+from malleable.cluster.named_policies import policy_name
 from malleable.cluster.table import ClusterJobs
 from malleable.domain import shown
 from malleable.result import SimulationResult, merged
@@ -78,7 +79,7 @@ def simulate(
     names: list[Any] = list(policy) if isinstance(policy, (list, tuple)) else [policy]
     if not names:
         raise ValueError("policy: at least one")
-    if len({cluster.policy_name(name) for name in names}) < len(names):
+    if len({policy_name(name) for name in names}) < len(names):
         raise ValueError(f"policy = {names!r}: one of them occurs twice")
     # A generator would move on from policy to policy; a seed drawn from it does not.
     seed = int(rng.integers(2**63)) if isinstance(rng, np.random.Generator) else rng

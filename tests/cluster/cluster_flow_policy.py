@@ -20,9 +20,10 @@ __all__ = ["FlowFlexOnCluster"]
 class FlowFlexOnCluster:
     """FlowFlex's decisions as a policy of the cluster simulation (FlowFlex, section 5.2).
 
-    Every job of a flow that has come is in its plans from the start, with what is known of its work;
-    a job that runs has the work that is left of both phases, as estimated, and as many slots at most
-    as it has ready tasks of both phases. A decision plans all flows anew, O(jobs log jobs).
+    Every job of a flow that has come is in its plans from the start, its maps and, after them, its reduces,
+    with what is known of their work; a phase of a job that runs has the work that is left of it, as
+    estimated, and as many slots at most as it has unfinished tasks. A decision plans all flows anew,
+    O(jobs log jobs).
     """
 
     name = "flowflex"
@@ -36,10 +37,12 @@ class FlowFlexOnCluster:
         number = {name: k for k, name in enumerate(names)}
         self._flow_of = np.array([number[name] for name in flows], dtype=np.int64)
         self._jobs = jobs
-        self._work = (believed * np.stack([jobs.maps, jobs.reduces], axis=1)).sum(axis=1)
+        self._tasks = np.stack([jobs.maps, jobs.reduces], axis=1)
+        self._work = believed * self._tasks
         self._objective = objective
         self._effort = 0 if effort is None else effort
-        self._ids = np.full(len(jobs), -1, dtype=np.int64)
+        self._ids = np.full((len(jobs), 2), -1, dtype=np.int64)  # by phase; -1: none, or done
+        self._known: set[int] = set()
 
     def begin(self, state: Any) -> None:
         """Remember the state, whose counts are live."""
@@ -47,29 +50,31 @@ class FlowFlexOnCluster:
         slots = state.slots[0]
         self._epoch = FlowEpoch(slots, self._objective, "flowflex", self._effort)
         self._ids[:] = -1
-        self._ended: list[int] = []
+        self._known = set()
 
     def job_arrived(self, state: Any, job: int) -> None:
         """The first job of a flow brings all of it."""
-        if self._ids[job] >= 0:
+        if job in self._known:
             return
         rows = np.flatnonzero(self._flow_of == self._flow_of[job])
         jobs = self._jobs
-        place = {int(row): k for k, row in enumerate(rows)}
-        table = []
+        self._known |= set(rows.tolist())
+        # A job without any task is a phase without work.
+        phases = {
+            row: [p for p in (0, 1) if self._tasks[row, p] > 0] or [0] for row in rows.tolist()
+        }
+        table, parts = [], []
         for row in rows.tolist():
-            after: list[str] = []
+            own: list[int] = []
             if jobs.after is not None and jobs.after_offset is not None:
-                own = jobs.after[jobs.after_offset[row] : jobs.after_offset[row + 1]]
-                after = [f"j{place[k]}" for k in own.tolist() if k in place]
-            table.append(
-                {
-                    "name": f"j{place[row]}",
-                    "work": float(self._work[row]),
-                    "max_slots": max(1, int(max(jobs.maps[row], jobs.reduces[row]))),
-                    "after": after,
-                }
-            )
+                own = jobs.after[jobs.after_offset[row] : jobs.after_offset[row + 1]].tolist()
+            after = [f"j{other}p{phases[other][-1]}" for other in own if other in phases]
+            for phase in phases[row]:
+                name = f"j{row}p{phase}"
+                work, most = float(self._work[row, phase]), max(1, int(self._tasks[row, phase]))
+                table.append({"name": name, "work": work, "max_slots": most, "after": after})
+                after = [name]
+                parts.append((row, phase))
         deadline = float(jobs.deadline[rows].max())
         added = self._epoch.add(
             Flows(
@@ -79,21 +84,32 @@ class FlowFlexOnCluster:
                 deadline=deadline,
             )
         )
-        self._ids[rows] = added.jobs
+        for (row, phase), number in zip(parts, added.jobs.tolist(), strict=True):
+            self._ids[row, phase] = number
 
     def job_finished(self, state: Any, job: int) -> None:
         """What waited for it may run."""
-        self._ended.append(job)
+        self._finish(job, 0)
+        self._finish(job, 1)
+
+    def _finish(self, job: int, phase: int) -> None:
+        if self._ids[job, phase] >= 0:
+            self._epoch.finish(self._ids[job, phase : phase + 1])
+            self._ids[job, phase] = -1
 
     def decide(self, view: dict[str, Any]) -> Floats:
         """Slots of the jobs of the view."""
-        if self._ended:
-            self._epoch.finish(self._ids[self._ended])
-            self._ended = []
         state, rows = self._state, view["job"]
-        left = state.estimate[rows] * (state.total[rows] - state.finished[rows])
-        work = np.maximum(left.sum(axis=1), 1e-9)
-        self._epoch.update(self._ids[rows], work=work, max_slots=view["most"])
+        unfinished = state.total[rows] - state.finished[rows]
+        for k, row in enumerate(rows.tolist()):
+            if unfinished[k, 0] == 0:
+                self._finish(row, 0)
+        work = np.maximum(state.estimate[rows] * unfinished, 1e-9)
+        there = self._ids[rows] >= 0
+        self._epoch.update(self._ids[rows][there], work=work[there], max_slots=unfinished[there])
         decision = self._epoch.decide(float(view["now"]), slots=int(view["slots"]))
         given = dict(zip(decision.ids.tolist(), decision.slots.tolist(), strict=True))
-        return np.array([given[k] for k in self._ids[rows].tolist()], dtype=np.float64)
+        return np.array(
+            [sum(given.get(k, 0) for k in own) for own in self._ids[rows].tolist()],
+            dtype=np.float64,
+        )

@@ -146,3 +146,42 @@ def test_flowflex_runs_map_reduce_flows():
         assert not result.summary["flowflex"]["idle_slots"] > 0
     with pytest.raises(ValueError, match="generic slots"):
         run(jobs, "flowflex")
+
+
+@pytest.mark.parametrize("policy", ["flowflex", "flowflex-fast"])
+def test_map_and_reduce_phases_are_planned_apart(policy):
+    # 200 maps of 1 s beside 10 maps and a reduce of 100 s: taken as one malleable job, the second one is
+    # 110 slot-seconds on 10 slots, and seems to have time.
+    jobs = mb.ClusterJobs([200, 10], 1.0, [0, 1], [0.0, 100.0])
+    options = {"cluster": mb.Cluster([{"slots": 10}]), "objective": "max:completion", "rng": 1}
+    for slow_start in (0.05, 1.0):
+        found = mb.simulate(jobs, policy, slow_start=slow_start, **options)
+        assert found.records["completion"].max() == 101.0
+
+
+def test_phases_as_jobs_of_a_flow_are_planned_like_phases():
+    rng = np.random.default_rng(8)
+    ratios = []
+    for _ in range(10):
+        count = 8
+        maps, reduces = rng.integers(1, 60, count), rng.integers(1, 6, count)
+        seconds = rng.integers(1, 5, count), rng.integers(5, 60, count)
+        options = {"cluster": mb.Cluster([{"slots": 10}]), "objective": "max:completion", "rng": 1}
+        phases = mb.ClusterJobs(maps, seconds[0], reduces, seconds[1])
+        nothing = np.zeros(count, dtype=int)
+        apart = mb.ClusterJobs(
+            np.concatenate([maps, reduces]),
+            np.concatenate(seconds),
+            np.concatenate([nothing, nothing]),
+            0.0,
+            after=[[]] * count + [[row] for row in range(count)],
+            flow=[str(row) for row in range(count)] * 2,
+        )
+        last = [
+            mb.simulate(jobs, "flowflex", slow_start=1.0, **options)
+            .records["completion"]
+            .max()
+            for jobs in (phases, apart)
+        ]
+        ratios.append(last[0] / last[1])
+    assert max(ratios) < 1.05 and min(ratios) > 0.95

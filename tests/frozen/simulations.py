@@ -76,7 +76,8 @@ def _jobs():
     return mb.read(INSTANCES / "cluster.csv").tasks()
 
 
-_SURE = [policy for policy in mb.CLUSTER_POLICIES if policy not in (*_LIBM, "flowflex")]
+_FLOWS = ("flowflex", "flowflex-fast")
+_SURE = [policy for policy in mb.CLUSTER_POLICIES if policy not in (*_LIBM, *_FLOWS)]
 
 
 def cluster():
@@ -116,7 +117,7 @@ def cluster_flows():
     """Flows on generic slots."""
     jobs = mb.read(INSTANCES / "cluster-flows.json").tasks(task_seconds=4.0)
     each = [{**_ALIKE, "objective": objective} for objective in OBJECTIVES]
-    return _all(jobs, _SURE, [_ALIKE]) + _all(jobs, ["flowflex"], each)
+    return _all(jobs, _SURE, [_ALIKE]) + _all(jobs, list(_FLOWS), each)
 
 
 def cluster_libm():
@@ -124,5 +125,5 @@ def cluster_libm():
     plain = [{**_NODES, "epoch": 0}, {**_NODES, **_LOCAL}]
     unsure = {"noise": 0.4, "failure": 0.05, "straggler_share": 0.1, "straggler_factor": 3}
     noisy = [{**_NODES, **unsure}, {**_NODES, "speedup": 0.7}]
-    policies = [policy for policy in mb.CLUSTER_POLICIES if policy != "flowflex"]
+    policies = [policy for policy in mb.CLUSTER_POLICIES if policy not in _FLOWS]
     return _all(_jobs(), _LIBM, plain) + _all(_jobs(), policies, noisy)

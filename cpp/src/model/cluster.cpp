@@ -155,6 +155,10 @@ void validate(const ClusterJobsView& jobs) {
     check_length("deadline", jobs.deadline.size(), n, "arrival");
     check_deadlines(jobs.deadline);
   }
+  if (!jobs.flow.empty()) {
+    check_length("flow", jobs.flow.size(), n, "arrival");
+    check_counts("flow", jobs.flow, static_cast<std::int64_t>(n));
+  }
   if (!jobs.group.empty()) {
     check_length("group", jobs.group.size(), n, "arrival");
     check_counts("group", jobs.group, kMostRows);

@@ -166,16 +166,18 @@ Index Adaptive::ask(bool minimum, const std::vector<Index>& set, int pool) const
 }
 
 // The job itself, or another of its user and class that has a block on the node.
-Index Adaptive::local(Index job, Index node, int pool, double now, LocalTasks* blocks) const {
+Index Adaptive::local(Index job, Index node, int pool, double now, LocalTasks* blocks,
+                      std::span<const Index> row) const {
   if (pool != 0 || blocks == nullptr || options_.patience <= 0.0) return job;
-  if (!blocks->has_blocks(job) || blocks->first(job) == LocalTasks::kNone) return job;
-  if (blocks->find(job, node) != LocalTasks::kNone) return job;
+  const auto at = [&](Index number) { return row.empty() ? number : row[number]; };
+  if (!blocks->has_blocks(at(job)) || blocks->first(at(job)) == LocalTasks::kNone) return job;
+  if (blocks->find(at(job), node) != LocalTasks::kNone) return job;
   const Job& own = jobs_[job];
   if (now >= own.stamp[pool] + options_.patience) return job;
   const auto& queue = users_[own.user].queue[pool][own.job_class];
   for (std::size_t k = 1; k < std::min(queue.size(), kLook); ++k) {
     const bool here =
-        blocks->has_blocks(queue[k]) && blocks->find(queue[k], node) != LocalTasks::kNone;
+        blocks->has_blocks(at(queue[k])) && blocks->find(at(queue[k]), node) != LocalTasks::kNone;
     if (here) return queue[k];
   }
   return job;
@@ -216,7 +218,8 @@ void Adaptive::admit(Index resource, int pool) const {
   }
 }
 
-Index Adaptive::choose(Index node, int pool, double now, LocalTasks* blocks) const {
+Index Adaptive::choose(Index node, int pool, double now, LocalTasks* blocks,
+                       std::span<const Index> row) const {
   const Index oldest = oldest_[pool];
   if (oldest == kNobody) return kNobody;
   if (now >= jobs_[oldest].stamp[pool] + options_.max_wait) return oldest;
@@ -227,7 +230,7 @@ Index Adaptive::choose(Index node, int pool, double now, LocalTasks* blocks) con
   if (job == kNobody && options_.fallback && any_minimum_) job = ask(true, all_, pool);
   if (job == kNobody) job = ask(false, matching_[1].set[resource], pool);
   if (job == kNobody && options_.fallback) job = ask(false, all_, pool);
-  return job == kNobody ? kNobody : local(job, node, pool, now, blocks);
+  return job == kNobody ? kNobody : local(job, node, pool, now, blocks, row);
 }
 
 bool Adaptive::suggested(int which, Index job_class, Index resource) const {

@@ -49,10 +49,27 @@ void ClusterAdaptive::begin(const ClusterState& state) {
   row_.clear();
 }
 
+void ClusterAdaptive::added(const ClusterState& state, std::span<const Index> jobs) {
+  number_.resize(state.jobs.size(), Adaptive::kNobody);
+  for (const Index job : jobs) number_[job] = Adaptive::kNobody;
+  for (std::size_t user = scheduler_->users(); user < state.user_running.size(); ++user) {
+    const bool known = user < state.jobs.user_priority.size();
+    scheduler_->add_user(known ? state.jobs.user_minimum[user] : 0.0,
+                         known ? state.jobs.user_priority[user] : 1.0);
+  }
+}
+
+void ClusterAdaptive::keep(const ClusterState&, State& s) {
+  std::vector<std::pair<Key, Index>> classes(classes_.begin(), classes_.end());
+  s(*scheduler_, classes, number_, row_);
+  classes_ = {classes.begin(), classes.end()};
+}
+
 ClusterAdaptive::Key ClusterAdaptive::key_of(const ClusterState& state, Index job) const {
   const std::size_t user = state.jobs.user_of(job);
   const double priority = state.jobs.user_priority.empty() ? 1.0 : state.jobs.user_priority[user];
-  if (!state.jobs.group.empty()) return {priority, state.jobs.group[job], {}};
+  if (!state.jobs.group.empty() && state.jobs.group[job] >= 0)
+    return {priority, state.jobs.group[job], {}};
   std::array<int, 4> shape{};
   for (const Phase p : {kMap, kReduce}) {
     const PhaseState& s = state.phase(job, p);
@@ -126,7 +143,7 @@ ClusterPolicy::Choice ClusterAdaptive::choose(const ClusterState& state, Index n
     }
     for (Index r = 0; r < free_.size(); ++r) scheduler_->set_free(r, pool, free_[r]);
   }
-  const Index number = scheduler_->choose(node, pool, state.now, &state.blocks);
+  const Index number = scheduler_->choose(node, pool, state.now, &state.blocks, row_);
   if (number == Adaptive::kNobody) return {};
   const Index job = row_[number];
   scheduler_->started(number, pool, state.now);

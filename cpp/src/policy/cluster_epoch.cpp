@@ -32,24 +32,40 @@ double ClusterEpoch::precedence(const ClusterState& state, Index job, int pool) 
 }
 
 void ClusterEpoch::begin(const ClusterState& state) {
-  users_ = by_user_ ? state.user_running.size() : 1;
-  shares_.clear();
   for (int pool = 0; pool < 2; ++pool) {
-    for (std::size_t user = 0; user < users_; ++user) {
-      shares_.push_back({Epoch(std::max<std::int64_t>(state.slots[pool], 1), options_), {}, {}});
-    }
-    id_[pool].assign(state.jobs.size(), kAbsent);
-    most_[pool].assign(state.jobs.size(), 0);
+    shares_[pool].clear();
+    id_[pool].clear();
+    most_[pool].clear();
   }
-  before_.assign(2 * users_, -1);
+  added(state, {});
+}
+
+void ClusterEpoch::added(const ClusterState& state, std::span<const Index>) {
+  const std::size_t users = by_user_ ? state.user_running.size() : 1;
+  for (int pool = 0; pool < 2; ++pool) {
+    while (shares_[pool].size() < users) {
+      shares_[pool].push_back(
+          {Epoch(std::max<std::int64_t>(state.slots[pool], 1), options_), {}, {}});
+    }
+    id_[pool].resize(state.jobs.size(), kAbsent);
+    most_[pool].resize(state.jobs.size(), 0);
+  }
   if (by_user_) between_.begin(state);
+}
+
+void ClusterEpoch::keep(const ClusterState&, State& s) {
+  for (auto& shares : shares_) {
+    for (Share& share : shares) s(share);
+  }
+  s(id_, most_);
 }
 
 // Brings a share's epoch up to the jobs that changed, which are its own.
 void ClusterEpoch::update(const ClusterState& state, int pool, Share& share,
                           std::span<const Index> jobs, Answer& answer) {
   for (auto* column : {&ids_, &gone_, &low_, &high_, &new_low_, &new_high_}) column->clear();
-  for (auto* column : {&work_, &new_work_, &size_, &weight_, &deadline_, &arrival_}) {
+  for (auto* column : {&work_, &new_work_, &size_, &weight_, &deadline_, &arrival_, &old_weight_,
+                       &old_deadline_}) {
     column->clear();
   }
   const std::size_t first_new = share.job.size();
@@ -71,6 +87,8 @@ void ClusterEpoch::update(const ClusterState& state, int pool, Share& share,
     const std::int64_t low = std::min(wanted, demand.most);
     if (id != kAbsent) {
       ids_.push_back(id);
+      old_weight_.push_back(state.jobs.weight_of(job));
+      old_deadline_.push_back(state.jobs.deadline_of(job));
       work_.push_back(work);
       low_.push_back(low);
       high_.push_back(demand.most);
@@ -86,7 +104,7 @@ void ClusterEpoch::update(const ClusterState& state, int pool, Share& share,
     }
   }
   if (!gone_.empty()) share.epoch.remove(gone_);
-  if (!ids_.empty()) share.epoch.update(ids_, {work_, {}, {}, low_, high_});
+  if (!ids_.empty()) share.epoch.update(ids_, {work_, old_weight_, old_deadline_, low_, high_});
   if (!new_work_.empty()) {
     zeros_.assign(new_work_.size() + 1, 0);
     std::int64_t id = share.epoch.add(
@@ -190,10 +208,9 @@ void ClusterEpoch::decide(const ClusterState& state, int pool, Answer& answer) {
   changed_.assign(state.changed[pool].begin(), state.changed[pool].end());
   std::sort(changed_.begin(), changed_.end(), [&](Index a, Index b) {
     if (user_of(a) != user_of(b)) return user_of(a) < user_of(b);
-    const double first = state.jobs.arrival[a], second = state.jobs.arrival[b];
-    return first != second ? first < second : a < b;
+    return state.rank[a] < state.rank[b];
   });
-  Share* const shares = shares_.data() + static_cast<std::size_t>(pool) * users_;
+  std::vector<Share>& shares = shares_[pool];
   for (std::size_t first = 0, last = 0; first < changed_.size(); first = last) {
     const std::size_t user = user_of(changed_[first]);
     while (last < changed_.size() && user_of(changed_[last]) == user) ++last;
@@ -209,16 +226,14 @@ void ClusterEpoch::decide(const ClusterState& state, int pool, Answer& answer) {
     return;
   }
   usable_.clear();
-  for (std::size_t user = 0; user < users_; ++user) usable_.push_back(shares[user].most);
+  for (const Share& share : shares) usable_.push_back(share.most);
   const std::span<const double> parts = between_.of(state, pool, usable_);
-  std::int64_t* const before = before_.data() + static_cast<std::size_t>(pool) * users_;
-  for (std::size_t user = 0; user < users_; ++user) {
+  for (std::size_t user = 0; user < shares.size(); ++user) {
+    Share& share = shares[user];
     const auto slots = static_cast<std::int64_t>(parts[user]);
-    if (shares[user].changed || slots != before[user] || time_matters_) {
-      give(state, shares[user], slots, answer);
-    }
-    shares[user].changed = false;
-    before[user] = slots;
+    if (share.changed || slots != share.before || time_matters_) give(state, share, slots, answer);
+    share.changed = false;
+    share.before = slots;
   }
 }
 

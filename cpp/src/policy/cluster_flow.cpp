@@ -1,61 +1,73 @@
 #include "malleable/policy/cluster_flow.hpp"
 
 #include <algorithm>
-#include <utility>
+#include <numeric>
 
 namespace malleable {
+namespace {
+
+double believed_work(const ClusterState& state, Index job, Phase p) {
+  return state.believed[2 * job + p] * static_cast<double>(state.jobs.tasks[p][job]);
+}
+
+}  // namespace
 
 void ClusterFlow::begin(const ClusterState& state) {
-  const ClusterJobsView& jobs = state.jobs;
-  const std::size_t n = jobs.size();
-  std::size_t count = 0;
-  for (const Index flow : options_.flow_of) count = std::max(count, std::size_t{flow} + 1);
-  flows_.assign(count, {});
-  work_ = options_.work;
-  most_.assign(n, 1);
-  wants_.assign(n, 0);
-  row_of_.assign(n, 0);
-  place_.assign(count, 0);
-  for (std::size_t job = n; job-- > 0;) {
-    Flow& flow = flows_[options_.flow_of[job]];
-    flow.arrival = std::min(flow.arrival, jobs.arrival[job]);
-    flow.weight = std::max(flow.weight, jobs.weight_of(job));
-    flow.deadline = std::max(flow.deadline, jobs.deadline_of(job));
-    flow.user = jobs.user_of(job);
-    ++flow.unfinished;
-    most_[job] = std::max<std::int64_t>({1, jobs.tasks[kMap][job], jobs.tasks[kReduce][job]});
-  }
-  std::size_t first = 0;
-  for (Flow& flow : flows_) {
-    flow.first = first;
-    first += static_cast<std::size_t>(flow.unfinished);
-  }
-  jobs_.resize(n);
-  std::vector<std::size_t> next(count);
-  for (std::size_t f = 0; f < count; ++f) next[f] = flows_[f].first;
-  for (std::size_t job = 0; job < n; ++job) {
-    Flow& flow = flows_[options_.flow_of[job]];
-    jobs_[next[options_.flow_of[job]]++] = static_cast<Index>(job);
-    flow.size += work_[job];
-  }
+  flows_.clear();
   sides_.clear();
-  sides_.resize(options_.by_user ? state.user_running.size() : 1);
-  if (options_.by_user) between_.begin(state);
+  place_.clear();
+  std::vector<Index> all(state.jobs.size());
+  std::iota(all.begin(), all.end(), Index{0});
+  added(state, all);
 }
 
-void ClusterFlow::job_arrived(const ClusterState&, Index job) {
-  Flow& flow = flows_[options_.flow_of[job]];
+void ClusterFlow::added(const ClusterState& state, std::span<const Index> jobs) {
+  const std::size_t n = state.jobs.size(), users = options_.by_user ? state.user_running.size() : 1;
+  place_.resize(n, Place::kOutside);
+  wants_.resize(n, 0);
+  first_row_.resize(n, 0);
+  last_row_.resize(n, 0);
+  if (sides_.size() < users) sides_.resize(users);
+  if (options_.by_user) between_.begin(state);
+  for (const Index job : jobs) {
+    const Index number = flow_of(state, job);
+    if (number >= flows_.size()) flows_.resize(number + std::size_t{1});
+    Flow& flow = flows_[number];
+    if (flow.unfinished == 0) {
+      flow = Flow{};
+      flow.user = state.jobs.user_of(job);
+    }
+    place_[job] = Place::kOutside;
+    flow.arrival = std::min(flow.arrival, state.jobs.arrival[job]);
+    flow.weight = std::max(flow.weight, state.jobs.weight_of(job));
+    flow.deadline = std::max(flow.deadline, state.jobs.deadline_of(job));
+    flow.size += believed_work(state, job, kMap) + believed_work(state, job, kReduce);
+    flow.jobs.push_back(job);
+    ++flow.unfinished;
+  }
+  at_.resize(flows_.size(), 0);
+}
+
+void ClusterFlow::keep(const ClusterState&, State& s) {
+  s(sides_, flows_, place_);
+  at_.resize(flows_.size(), 0);
+}
+
+void ClusterFlow::job_arrived(const ClusterState& state, Index job) {
+  const Index number = flow_of(state, job);
+  Flow& flow = flows_[number];
+  place_[job] = Place::kHere;
   if (flow.here) return;
   flow.here = true;
-  Side& side = sides_[options_.by_user ? flow.user : 0];
-  side.flows.push_back(options_.flow_of[job]);
-  side.order.push_back(options_.flow_of[job]);
+  Side& side = sides_[side_of(flow)];
+  side.flows.push_back(number);
+  side.order.push_back(number);
 }
 
-void ClusterFlow::job_finished(const ClusterState&, Index job) {
-  work_[job] = 0.0;
+void ClusterFlow::job_finished(const ClusterState& state, Index job) {
+  place_[job] = Place::kDone;
   wants_[job] = 0;
-  --flows_[options_.flow_of[job]].unfinished;
+  --flows_[flow_of(state, job)].unfinished;
 }
 
 void ClusterFlow::decide(const ClusterState& state, int pool, Answer& answer) {
@@ -67,15 +79,13 @@ void ClusterFlow::decide(const ClusterState& state, int pool, Answer& answer) {
   for (const Index job : state.present) {
     const std::int64_t most = state.demand(job, pool).most;
     wants_[job] = most > 0;
-    if (most == 0) continue;
-    any = true;
-    const double left = state.phase(job, kMap).remaining() + state.phase(job, kReduce).remaining();
-    // Tasks that take no time are work all the same.
-    work_[job] = std::max(left, 1e-9);
-    most_[job] = most;
-    if (options_.by_user) {
-      usable_[flows_[options_.flow_of[job]].user] += static_cast<double>(most);
-    }
+    any |= most > 0;
+    usable_[side_of(flows_[flow_of(state, job)])] += static_cast<double>(most);
+  }
+  for (Side& side : sides_) {
+    const auto done = [&](Index flow) { return flows_[flow].unfinished == 0; };
+    std::erase_if(side.flows, done);
+    std::erase_if(side.order, done);
   }
   if (!any) return;
   if (!options_.by_user) {
@@ -88,19 +98,41 @@ void ClusterFlow::decide(const ClusterState& state, int pool, Answer& answer) {
   }
 }
 
+// The unfinished phases of a job; one without work where all is done.
+void ClusterFlow::add_rows(const ClusterState& state, Index job) {
+  first_row_[job] = static_cast<std::int64_t>(row_work_.size());
+  const bool here = place_[job] == Place::kHere;
+  for (const Phase p : {kMap, kReduce}) {
+    const PhaseState& s = state.phase(job, p);
+    const std::int64_t tasks = here ? s.unfinished() : state.jobs.tasks[p][job];
+    if (place_[job] == Place::kDone || tasks == 0) continue;
+    // Tasks that take no time are work all the same.
+    row_work_.push_back(std::max(here ? s.remaining() : believed_work(state, job, p), 1e-9));
+    row_most_.push_back(tasks);
+  }
+  if (first_row_[job] == static_cast<std::int64_t>(row_work_.size())) {
+    row_work_.push_back(0.0);
+    row_most_.push_back(1);
+  }
+  last_row_[job] = static_cast<std::int64_t>(row_work_.size()) - 1;
+}
+
+void ClusterFlow::add_parents(const ClusterState& state, Index job) {
+  if (!state.parents.empty()) {
+    for (const Index other : state.parents[job]) {
+      if (flow_of(state, other) == flow_of(state, job)) parent_.push_back(last_row_[other]);
+    }
+  }
+  parent_offset_.push_back(static_cast<std::int64_t>(parent_.size()));
+  if (last_row_[job] == first_row_[job]) return;
+  parent_.push_back(first_row_[job]);
+  parent_offset_.push_back(static_cast<std::int64_t>(parent_.size()));
+}
+
 void ClusterFlow::plan(const ClusterState& state, Side& side, std::int64_t slots, Answer& answer) {
-  const auto done = [&](Index flow) { return flows_[flow].unfinished == 0; };
-  std::erase_if(side.flows, done);
-  std::erase_if(side.order, done);
-  const ClusterJobsView& jobs = state.jobs;
-  const auto jobs_of = [&](Index flow) {
-    const std::size_t end =
-        flow + std::size_t{1} < flows_.size() ? flows_[flow + 1].first : jobs_.size();
-    return std::span<const Index>(jobs_).subspan(flows_[flow].first, end - flows_[flow].first);
-  };
   if (slots == 0) {
     for (const Index flow : side.flows) {
-      for (const Index job : jobs_of(flow)) {
+      for (const Index job : flows_[flow].jobs) {
         if (wants_[job]) answer.set(job, 0.0);
       }
     }
@@ -112,30 +144,18 @@ void ClusterFlow::plan(const ClusterState& state, Side& side, std::int64_t slots
   parent_offset_.assign(1, 0);
   for (const Index f : side.flows) {
     const Flow& flow = flows_[f];
-    place_[f] = static_cast<Index>(arrival_.size());
+    at_[f] = static_cast<Index>(arrival_.size());
     arrival_.push_back(flow.arrival);
     weight_.push_back(flow.weight);
     deadline_.push_back(flow.deadline);
     size_.push_back(flow.size);
-    for (const Index job : jobs_of(f)) {
-      row_of_[job] = static_cast<std::int64_t>(row_work_.size());
-      row_work_.push_back(work_[job]);
-      row_most_.push_back(most_[job]);
-    }
-    for (const Index job : jobs_of(f)) {
-      if (!jobs.after_offset.empty()) {
-        for (std::int64_t k = jobs.after_offset[job]; k < jobs.after_offset[job + 1]; ++k) {
-          const auto other = static_cast<Index>(jobs.after[static_cast<std::size_t>(k)]);
-          if (options_.flow_of[other] == f) parent_.push_back(row_of_[other]);
-        }
-      }
-      parent_offset_.push_back(static_cast<std::int64_t>(parent_.size()));
-    }
+    for (const Index job : flow.jobs) add_rows(state, job);
+    for (const Index job : flow.jobs) add_parents(state, job);
     job_offset_.push_back(static_cast<std::int64_t>(row_work_.size()));
   }
   no_steps_.assign(arrival_.size() + 1, 0);
   warm_.clear();
-  for (const Index f : side.order) warm_.push_back(place_[f]);
+  for (const Index f : side.order) warm_.push_back(at_[f]);
   problem_.build({arrival_,
                   weight_,
                   deadline_,
@@ -151,15 +171,16 @@ void ClusterFlow::plan(const ClusterState& state, Side& side, std::int64_t slots
   penalties_.build({arrival_, size_, {}, {}, weight_, deadline_, no_steps_, {}, {}}, size_,
                    {&options_.kind, 1});
   FlowOptions how;
+  how.method = options_.method;
   how.effort = options_.effort;
   how.warm = warm_;
   side.flowflex.plan(problem_, penalties_, options_.aggregate, how, side.plan);
   side.order.clear();
-  for (const Index place : side.plan.order) side.order.push_back(side.flows[place]);
+  for (const Index at : side.plan.order) side.order.push_back(side.flows[at]);
   for (const Index flow : side.flows) {
-    for (const Index job : jobs_of(flow)) {
+    for (const Index job : flows_[flow].jobs) {
       if (!wants_[job]) continue;
-      const auto row = static_cast<std::size_t>(row_of_[job]);
+      const auto row = static_cast<std::size_t>(first_row_[job]);
       answer.set(job, static_cast<double>(side.plan.allocation[row]));
     }
   }

@@ -18,17 +18,27 @@ double ClusterSrpt::left(const ClusterState& state, Index job, Phase p) const {
 }
 
 void ClusterSrpt::begin(const ClusterState& state) {
-  const std::size_t n = state.jobs.size();
   if (options_.kind == SrptKind::kAsrpt) virtual_.begin(state, {options_.speedup, options_.rates});
-  map_heavy_.assign(n, 0);
-  imbalance_.assign(n, 1.0);
-  came_.assign(n, 0);
   arrivals_ = 0;
   for (int pool = 0; pool < 2; ++pool) {
     order_[pool].clear();
-    inside_[pool].assign(n, 0);
+    inside_[pool].clear();
   }
+  added(state, {});
+}
+
+void ClusterSrpt::added(const ClusterState& state, std::span<const Index>) {
+  const std::size_t n = state.jobs.size();
+  map_heavy_.resize(n, 0);
+  imbalance_.resize(n, 1.0);
+  came_.resize(n, 0);
+  for (auto& inside : inside_) inside.resize(n, 0);
+  virtual_.grow(n);
   if (options_.by_user) between_.begin(state);
+}
+
+void ClusterSrpt::keep(const ClusterState&, State& s) {
+  s(virtual_, map_heavy_, imbalance_, came_, order_, inside_, arrivals_);
 }
 
 void ClusterSrpt::job_arrived(const ClusterState& state, Index job) {

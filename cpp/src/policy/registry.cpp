@@ -86,6 +86,10 @@ const Policy kPolicies[] = {
      kCluster,
      FlowMethod::kBest,
      {.needs_sizes = true, .follows_objective = true, .ignores_minima = true}},
+    {"flowflex-fast",
+     kCluster,
+     FlowMethod::kFast,
+     {.needs_sizes = true, .follows_objective = true, .ignores_minima = true}},
     {"adaptive", kCluster, {}, sizes()},
     {"adaptive-literal", kCluster, {}, sizes()},
 };

@@ -8,6 +8,7 @@ from malleable.cli import (
     bench_command,
     demo_command,
     plan_command,
+    replay_command,
     reproduce_command,
     simulate_command,
 )
@@ -43,6 +44,9 @@ def build_parser() -> argparse.ArgumentParser:
     )
     bench_command.arguments(
         commands.add_parser("bench", help="measure this machine's epoch latency")
+    )
+    replay_command.arguments(
+        commands.add_parser("replay", help="what a recorded scheduler was told, decided again")
     )
     _reproduce(commands.add_parser("reproduce", help="a paper's figure beside its own numbers"))
     demo_command.arguments(

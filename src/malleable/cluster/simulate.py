@@ -5,149 +5,28 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from malleable import _core
+from malleable.cluster.named_policies import checked_options, core_policy, policy_name
 from malleable.cluster.nodes import Cluster, read_cluster
 from malleable.cluster.outcome import records_of, slowdown_of, summary_of
-from malleable.cluster.policy import Adaptive
 from malleable.cluster.series import advance
 from malleable.cluster.slots import slots_of, task_records
-from malleable.cluster.table import ClusterJobs, checked_rates
-from malleable.domain import check_whole, checked_flag
+from malleable.cluster.table import ClusterJobs
 from malleable.estimates import error_sigma, lognormal_errors
 from malleable.feeding import seed_of
 from malleable.jobs.table import Floats
-from malleable.objective import Objective, parse_objective
-from malleable.policies import policy_names, policy_of
+from malleable.objective import parse_objective
+from malleable.policies import policy_names
 from malleable.result import SimulationResult
 from malleable.slotted.table import checked_estimates
 from malleable.views import counted
 
 CLUSTER_POLICIES = policy_names("cluster")
-
-
-_Speedups = tuple[float | Floats | None, ...] | None
-
-
-def policy_name(policy: Any) -> str:
-    """What records and summaries call a policy: its name, or that of a function or class."""
-    if isinstance(policy, str):
-        return policy
-    return str(getattr(policy, "name", None) or getattr(policy, "__name__", type(policy).__name__))
-
-
-class _Rules(NamedTuple):
-    """How the core's own policies decide; see `run`."""
-
-    objective: str
-    hysteresis: float
-    effort: int | None
-    at_least_one: bool
-    by_user: bool
-
-
-class _Function:
-    """A function of the view as a policy."""
-
-    def __init__(self, decide: Callable[[dict[str, Any]], Any]) -> None:
-        self.decide = decide
-
-
-def _policy(policy: Any, rules: _Rules, settings: Mapping[str, Any], speedups: _Speedups) -> Any:
-    if isinstance(policy, _core.ClusterPolicy):
-        return policy
-    if policy in ("adaptive", "adaptive-literal"):
-        policy = Adaptive() if policy == "adaptive" else Adaptive.literal()
-    if isinstance(policy, Adaptive):
-        return _core.ClusterAdaptive(
-            policy.core_options(), policy.matcher(), bool(policy.grouped), bool(policy.placement)
-        )
-    if isinstance(policy, str):
-        return _named_policy(policy, rules, settings, speedups)
-    own = policy if hasattr(policy, "decide") or hasattr(policy, "choose") else _Function(policy)
-    return _core.ClusterCallback(
-        own,
-        str(getattr(policy, "style", "targets")),
-        bool(getattr(policy, "depends_on_time", False)),
-        hasattr(own, "task_finished"),
-    )
-
-
-def _named_policy(
-    policy: str, rules: _Rules, settings: Mapping[str, Any], speedups: _Speedups
-) -> Any:
-    goal, code = _goal(rules.objective)
-    family = policy_of("cluster", policy).family
-    if policy == "fifo" and not rules.by_user:
-        return _core.ClusterFifo()
-    if family == "epoch":
-        return _core.ClusterEpoch(
-            policy,
-            bool(goal.is_max),
-            code,
-            float(rules.hysteresis),
-            rules.effort,
-            bool(rules.at_least_one),
-            rules.by_user,
-            bool(settings.get("gang", False)),
-            float(settings.get("pool_minimum", 0.0)),
-        )
-    exponents, useful = list[float](), list[int]()
-    if policy == "hesrpt" and (speedups is not None or "rates" in settings):
-        exponents, useful = _exponents(speedups, settings)
-    speedup, rates = float(settings.get("speedup", 1.0)), settings.get("rates", [])
-    return _core.ClusterSrpt(policy, speedup, rates, exponents, useful, rules.by_user)
-
-
-def _goal(objective: str) -> tuple[Objective, int]:
-    """The objective and the code of its one kind, which must not need what cluster jobs lack."""
-    goal = parse_objective(objective)
-    kind = goal.kind()
-    if kind is None or kind.uses_sla or kind.custom:
-        raise ValueError(f"objective = {objective!r}: not one that cluster jobs have data for")
-    return goal, int(goal.kinds[0])
-
-
-def _flowflex(
-    jobs: ClusterJobs, place: Cluster, rules: _Rules, known: Floats | None, prior: float
-) -> Any:
-    """FlowFlex on flows of jobs (a job without one is its own)."""
-    if not place.generic:
-        raise ValueError("flowflex: needs a cluster with generic slots (nodes with 'slots')")
-    goal, code = _goal(rules.objective)
-    flows = _numbers(jobs.flow, []) if jobs.flow is not None else np.arange(len(jobs))
-    believed = np.full((len(jobs), 2), prior) if known is None else known.reshape(-1, 2)
-    work = (believed * np.stack([jobs.maps, jobs.reduces], axis=1)).sum(axis=1)
-    effort = 0 if rules.effort is None else int(rules.effort)
-    numbers = flows.astype(np.int64)
-    return _core.ClusterFlow(bool(goal.is_max), code, effort, rules.by_user, numbers, work)
-
-
-def _exponents(speedups: _Speedups, settings: Mapping[str, Any]) -> tuple[list[float], list[int]]:
-    """By job: the p of s^p that comes nearest to its rates, and how many slots still speed it up."""
-    common = np.array(settings["rates"]) if "rates" in settings else settings.get("speedup", 1.0)
-    known: dict[int, tuple[float, int]] = {}
-    rows = []
-    for given in speedups if speedups is not None else (None,) * settings["jobs"]:
-        own = common if given is None else given
-        if id(own) not in known:
-            known[id(own)] = _exponent(own)
-        rows.append(known[id(own)])
-    return [p for p, _ in rows], [most for _, most in rows]
-
-
-def _exponent(rates: float | Floats) -> tuple[float, int]:
-    if isinstance(rates, float):
-        return rates, 1 << 62
-    slots = np.log(np.arange(1.0, len(rates) + 1))
-    gain = np.log(rates / rates[0])
-    # Least squares in logarithms, through one slot.
-    p = float(slots @ gain / (slots @ slots)) if len(rates) > 1 else 0.0
-    return min(max(p, 0.0), 1.0), int(np.argmax(rates)) + 1
 
 
 def _rates(jobs: ClusterJobs, slots: int) -> dict[str, Any]:
@@ -209,6 +88,8 @@ def _jobs(jobs: ClusterJobs, cluster: Cluster) -> tuple[dict[str, Any], list[str
         named = [cluster.users.get(user, (0.0, 1.0)) for user in users]
         columns["user_minimum"] = np.array([minimum for minimum, _ in named])
         columns["user_priority"] = np.array([priority for _, priority in named])
+    if jobs.flow is not None:
+        columns["flow"] = _numbers(jobs.flow, [])
     if jobs.program is not None:
         columns["group"] = _numbers(jobs.program, [])
     return columns, users
@@ -259,8 +140,8 @@ def run(
     jobs : ClusterJobs
     policy : str or object
         ``flex``, ``fair`` and ``wdeq`` decide for map and for reduce slots apart; ``fifo``; ``srpt``,
-        ``max-srpt``, ``split-srpt``, ``asrpt``, ``hesrpt`` on estimated work left; ``flowflex`` on
-        flows (generic slots); ``adaptive``, ``adaptive-literal`` or a
+        ``max-srpt``, ``split-srpt``, ``asrpt``, ``hesrpt`` on estimated work left; ``flowflex`` and
+        ``flowflex-fast`` on flows (generic slots); ``adaptive``, ``adaptive-literal`` or a
         `malleable.Adaptive`, which choose for each node and so know no ``delay`` and ``by_user`` but have
         rules of their own. One of your own: a
         function of a view (a mapping of arrays, one row a job with ready tasks: ``job``, ``running``,
@@ -337,11 +218,9 @@ def run(
         raise ValueError(f"jobs: a ClusterJobs is needed, not {type(jobs).__name__}")
     name = policy_name(policy)
     place = _place(jobs, cluster, load)
-    settings = _options({**place.options, **options})
+    settings = checked_options({**place.options, **options})
     seed = seed_of(rng)
-    if by_user is None:
-        by_user = bool(place.users) and jobs.user is not None
-    rules = _Rules(objective, hysteresis, effort, at_least_one, by_user)
+    shared = by_user if by_user is not None else bool(place.users) and jobs.user is not None
     split = bool(settings.get("split_copy", False))
     believed = _estimates(jobs, estimates, split, seed)
     learn = isinstance(estimates, str)
@@ -352,11 +231,8 @@ def run(
     _check_deadlines(jobs, objective)
     _check_gangs(jobs, place, settings.get("gang", False))
     columns, users = _jobs(jobs, place)
-    if policy == "flowflex":
-        known = _estimates(jobs, estimates or 0.0, split, seed) if believed is None else believed
-        chosen = _flowflex(jobs, place, rules, known, float(settings.get("prior", 1.0)))
-    else:
-        chosen = _policy(policy, rules, settings, jobs.speedup)
+    if isinstance(policy, str) and policy.startswith("flowflex") and not place.generic:
+        raise ValueError(f"{policy}: needs a cluster with generic slots (nodes with 'slots')")
     times, nodes, up = zip(*place.changes, strict=True) if place.changes else ((), (), ())
     simulation = _core.ClusterSimulation(
         _nodes(place),
@@ -368,7 +244,9 @@ def run(
             "up": np.array(up, dtype=np.uint8),
         },
         believed,
-        chosen,
+        core_policy(
+            policy, objective, hysteresis, effort, at_least_one, shared, settings, jobs.speedup
+        ),
     )
     began = time.perf_counter()
     complete, series = advance(simulation, jobs, place, end, progress)
@@ -411,45 +289,6 @@ def _place(jobs: ClusterJobs, cluster: Any, load: float | None) -> Cluster:
     if load is not None:
         raise ValueError("load: only without a cluster")
     return cluster if isinstance(cluster, Cluster) else read_cluster(cluster)
-
-
-# Numbers, by the most that they may be; whole numbers; flags. All are at least 0.
-_LIMITS = {
-    **dict.fromkeys(("epoch", "heartbeat", "delay", "rack_delay", "network_epoch"), math.inf),
-    **dict.fromkeys(("straggler_factor", "prior", "ageing"), math.inf),
-    **dict.fromkeys(("slow_start", "straggler_share", "pool_minimum"), 1.0),
-    "noise": 10.0,
-    "failure": 0.99,
-}
-_WHOLE = {"shuffle_steps": 1 << 31, "replicas": 1000, "tasks_per_heartbeat": 1 << 20}
-_FLAGS = ("split_copy", "gang", "in_order", "lose_output")
-
-
-def _options(given: Mapping[str, Any]) -> dict[str, Any]:
-    checked: dict[str, Any] = {}
-    for name, value in given.items():
-        if name == "speedup":
-            rates = checked_rates("speedup", value)
-            checked |= {"speedup": rates} if isinstance(rates, float) else {"rates": rates.tolist()}
-        else:
-            checked[name] = _option(name, value)
-    return checked
-
-
-def _option(name: str, value: Any) -> Any:
-    if name in _LIMITS:
-        if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
-            raise ValueError(f"{name} = {value!r}: not a number")
-        if not 0.0 <= float(value) <= _LIMITS[name] or math.isinf(float(value)):
-            most = f"{_LIMITS[name]:g}"
-            raise ValueError(f"{name} = {value}: must be from 0 to {most}, and finite")
-        return float(value)
-    if name in _WHOLE:
-        return check_whole(name, value, 0, _WHOLE[name])
-    if name in _FLAGS:
-        return checked_flag(name, value)
-    known = ", ".join(["speedup", *_LIMITS, *_WHOLE, *_FLAGS])
-    raise ValueError(f"{name}: unknown option, expected one of {known}")
 
 
 def _check_gangs(jobs: ClusterJobs, cluster: Cluster, gangs: bool) -> None:

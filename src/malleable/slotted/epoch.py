@@ -62,7 +62,7 @@ def bounce_left(estimate: npt.ArrayLike, done: npt.ArrayLike) -> Floats:
 class SlottedEpoch(Kept):
     """Decides, slot by slot, which jobs' map and reduce tasks get the idle machines.
 
-    The same policy objects as in `malleable.simulate(model="slotted")`, fed with real times and with
+    The same policy objects as in `malleable.simulate`, fed with real times and with
     estimates of work.
 
     Parameters

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cassert>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -34,6 +35,17 @@ class IndexedHeap {
     heap_.clear();
     place_.assign(rank.size(), kNone);
     rank_.assign(rank.begin(), rank.end());
+  }
+
+  // For more items, up to so many.
+  void grow(std::size_t count) {
+    place_.resize(count, kNone);
+    rank_.resize(count, 0);
+  }
+  // Of an item that is not inside.
+  void set_rank(Index item, Index rank) {
+    assert(place_[item] == kNone);
+    rank_[item] = rank;
   }
 
   bool empty() const { return heap_.empty(); }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "malleable/model/problem.hpp"
+#include "malleable/model/state.hpp"
 
 namespace malleable {
 
@@ -64,6 +65,8 @@ class LiveWaterline {
   std::span<const Index> items() const { return item_; }
   std::span<const double> low() const { return low_; }
   std::span<const double> high() const { return high_; }
+
+  void state(State& s) { s(item_, low_, high_, given_, live_, level_, left_); }
 
  private:
   struct Sum {

@@ -17,15 +17,24 @@ enum class Bound : std::uint8_t {
   kNoSlots,
   kRefused,
   kUnready,
+  kMinimum,
+  kShare,
 };
 
 // By code.
-inline constexpr std::array<const char*, 10> kBoundTexts = {
-    "nothing waits",          "all that waited has started",
-    "the whole station",      "its maximum",
-    "as fast as it maps",     "what was left",
-    "its place in the order", "no slots are left",
-    "no free slot is for it", "waits for its maps",
+inline constexpr std::array<const char*, 12> kBoundTexts = {
+    "nothing waits",
+    "all that waited has started",
+    "the whole station",
+    "its maximum",
+    "as fast as it maps",
+    "what was left",
+    "its place in the order",
+    "no slots are left",
+    "no free slot is for it",
+    "waits for its maps",
+    "its minimum",
+    "its share",
 };
 
 }  // namespace malleable

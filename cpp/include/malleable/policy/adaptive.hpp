@@ -86,9 +86,11 @@ class Adaptive {
   // For the guard: free slots of a resource.
   void set_free(Index resource, int pool, std::int64_t slots);
 
-  // A job with a waiting task, or kNobody. `blocks` may be null: then tasks have no place. Note
-  // what was started with `started` and `set_counts`.
-  Index choose(Index node, int pool, double now, LocalTasks* blocks) const;
+  // A job with a waiting task, or kNobody. `blocks` may be null: then tasks have no place; it knows
+  // a job by row[job] (empty: by its number). Note what was started with `started` and
+  // `set_counts`.
+  Index choose(Index node, int pool, double now, LocalTasks* blocks,
+               std::span<const Index> row = {}) const;
   void started(Index job, int pool, double now);
 
   // `copies` distinct nodes for the next block of a class: in turn over the nodes of its suggested
@@ -159,7 +161,8 @@ class Adaptive {
   void unlink(Index job, int pool);
   Index first_of(const User& user, int pool, const std::vector<Index>& set) const;
   Index ask(bool minimum, const std::vector<Index>& set, int pool) const;
-  Index local(Index job, Index node, int pool, double now, LocalTasks* blocks) const;
+  Index local(Index job, Index node, int pool, double now, LocalTasks* blocks,
+              std::span<const Index> row) const;
   void admit(Index resource, int pool) const;
   double task_seconds(Index job_class, Index resource, int pool) const;
   void solve(int which, double now);

@@ -28,6 +28,8 @@ class ClusterAdaptive final : public ClusterPolicy {
   Style style() const override { return Style::kNode; }
   bool listens() const override { return true; }
   void begin(const ClusterState& state) override;
+  void added(const ClusterState& state, std::span<const Index> jobs) override;
+  void keep(const ClusterState& state, State& s) override;
   void job_arrived(const ClusterState& state, Index job) override;
   void job_finished(const ClusterState& state, Index job) override;
   void counts_changed(const ClusterState& state, Index job, int pool) override;
@@ -40,8 +42,14 @@ class ClusterAdaptive final : public ClusterPolicy {
   const Adaptive& scheduler() const { return *scheduler_; }
 
  private:
-  // Priority, program or -1, then magnitudes of tasks and seconds of both phases.
-  using Key = std::tuple<double, std::int64_t, std::array<int, 4>>;
+  struct Key {
+    double priority = 1.0;
+    std::int64_t program = -1;   // none
+    std::array<int, 4> shape{};  // else magnitudes of tasks and seconds of both phases
+
+    auto operator<=>(const Key&) const = default;
+    void state(State& s) { s(priority, program, shape); }
+  };
 
   Key key_of(const ClusterState& state, Index job) const;
   void add(const ClusterState& state, Index job);

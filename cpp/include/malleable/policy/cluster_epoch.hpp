@@ -37,6 +37,8 @@ class ClusterEpoch final : public ClusterPolicy {
   Style style() const override { return Style::kTargets; }
   bool depends_on_time() const override { return time_matters_; }
   void begin(const ClusterState& state) override;
+  void added(const ClusterState& state, std::span<const Index> jobs) override;
+  void keep(const ClusterState& state, State& s) override;
   void decide(const ClusterState& state, int pool, Answer& answer) override;
   double precedence(const ClusterState& state, Index job, int pool) const override;
 
@@ -48,6 +50,9 @@ class ClusterEpoch final : public ClusterPolicy {
     LiveWaterline fair;
     double most = 0.0;  // slots that its jobs could use
     bool changed = false;
+    std::int64_t before = -1;  // slots at the last decision
+
+    void state(State& s) { s(epoch, job, fair, most, changed, before); }
   };
 
   void update(const ClusterState& state, int pool, Share& share, std::span<const Index> jobs,
@@ -62,12 +67,12 @@ class ClusterEpoch final : public ClusterPolicy {
   bool at_least_one_, by_user_;
   bool time_matters_ = false, fair_ = false, follows_objective_ = false;
   double pool_minimum_;
-  std::size_t users_ = 1;
-  std::vector<Share> shares_;                  // pool by pool, user by user
+  std::vector<Share> shares_[2];               // by pool and user
   std::vector<std::int64_t> id_[2], most_[2];  // by job; FAIR: row instead of id
   std::vector<Index> changed_;
   std::vector<std::int64_t> ids_, gone_, low_, high_, zeros_, new_low_, new_high_;
-  std::vector<double> work_, size_, weight_, deadline_, arrival_, new_work_;
+  std::vector<double> work_, size_, weight_, deadline_, arrival_, new_work_, old_weight_,
+      old_deadline_;
   // FAIR, where minima do not fit.
   Waterline waterline_;
   Problem crowded_;
@@ -75,7 +80,6 @@ class ClusterEpoch final : public ClusterPolicy {
   // Between users.
   UserShares between_;
   std::vector<double> usable_;
-  std::vector<std::int64_t> before_;
 };
 
 }  // namespace malleable

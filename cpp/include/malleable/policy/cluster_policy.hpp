@@ -17,6 +17,7 @@
 
 #include "malleable/kernel/local_tasks.hpp"
 #include "malleable/model/cluster.hpp"
+#include "malleable/model/state.hpp"
 
 namespace malleable {
 
@@ -25,12 +26,15 @@ struct PhaseState {
   std::int64_t waiting = 0;  // not started yet, or to be run again; whether ready or not
   std::int64_t running = 0;
   std::int64_t finished = 0;
-  double estimate = 0.0;  // seconds of a task, as known now
-  double measured = 0.0;  // seconds that finished tasks took together
-  bool ready = false;     // its tasks may start
+  double estimate = 0.0;   // seconds of a task, as known now
+  double measured = 0.0;   // seconds that finished tasks took together, as far as they were told:
+  std::int64_t timed = 0;  // of so many
+  bool ready = false;      // its tasks may start
 
   std::int64_t unfinished() const { return total - finished; }
   double remaining() const { return estimate * static_cast<double>(unfinished()); }
+
+  void state(State& s) { s(total, waiting, running, finished, estimate, measured, timed, ready); }
 };
 
 struct ClusterState {
@@ -40,6 +44,11 @@ struct ClusterState {
   std::vector<PhaseState> phases;  // 2 * job + phase
   std::vector<double> size;        // original work of the whole job, as estimated when it came
   std::vector<Index> present;      // jobs in the system, by arrival
+  // Of all jobs that are known, here or not: place in the order of arrivals, by which ties are
+  // broken; seconds of a task as believed before it comes (2 * job + phase); whom it waits for.
+  std::vector<Index> rank;
+  std::vector<double> believed;
+  std::vector<std::vector<Index>> parents;
   // By pool: jobs whose counts or estimates moved since the last decision, each once; and those
   // that left it.
   std::vector<Index> changed[2];
@@ -71,6 +80,11 @@ struct ClusterState {
     }
     return d;
   }
+  // All but the views.
+  void state(State& s) {
+    s(now, phases, size, present, rank, believed, parents, changed, slots, free, free_on,
+      user_running, blocks);
+  }
   // May start a task now.
   bool eligible(Index job, Phase p) const {
     const PhaseState& s = phase(job, p);
@@ -91,6 +105,9 @@ class ClusterPolicy {
 
   // Once, before the first job.
   virtual void begin(const ClusterState&) {}
+  // These rows are jobs that will come: more rows, or rows of others that left. Users may be new or
+  // others than before.
+  virtual void added(const ClusterState&, std::span<const Index> /*jobs*/) {}
   virtual void job_arrived(const ClusterState&, Index /*job*/) {}
   virtual void job_finished(const ClusterState&, Index /*job*/) {}
   virtual void task_finished(const ClusterState&, Index /*job*/, Phase, Index /*node*/,
@@ -137,6 +154,9 @@ class ClusterPolicy {
     Phase phase = kMap;
   };
   virtual Choice choose(const ClusterState&, Index /*node*/, int /*pool*/) { return {}; }
+
+  // What it keeps between calls; read into one that has begun with the state beside it.
+  virtual void keep(const ClusterState&, State&) {}
 };
 
 }  // namespace malleable

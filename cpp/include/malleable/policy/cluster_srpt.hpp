@@ -54,6 +54,8 @@ class ClusterSrpt final : public ClusterPolicy {
     return options_.by_user || counts_slots() ? Style::kTargets : Style::kRanks;
   }
   void begin(const ClusterState& state) override;
+  void added(const ClusterState& state, std::span<const Index> jobs) override;
+  void keep(const ClusterState& state, State& s) override;
   void job_arrived(const ClusterState& state, Index job) override;
   void decide(const ClusterState& state, int pool, Answer& answer) override;
 

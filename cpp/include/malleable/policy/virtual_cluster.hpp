@@ -43,6 +43,7 @@ struct JointRate {
 class VirtualCluster {
  public:
   void begin(const ClusterState& state, JointRate rate);
+  void grow(std::size_t jobs) { reduces_.resize(jobs, 0.0); }
   // A job that has just come, at state.now.
   void arrive(const ClusterState& state, Index job);
   // To state.now, and from there on with the map work that the cluster has left now.
@@ -54,6 +55,8 @@ class VirtualCluster {
   // tasks that wait for their maps hold them all; 0 otherwise.
   double blocked() const { return blocked_; }
 
+  void state(State& s) { s(now_, blocked_, slots_, pace_, reduces_, rows_); }
+
  private:
   struct Row {
     Index job;
@@ -62,6 +65,8 @@ class VirtualCluster {
     double map_key;              // seconds of all slots
     double reduce_key;           // the same of one task
     double seconds;              // of a reduce task
+
+    void state(State& s) { s(job, maps, reduces, held, map_key, reduce_key, seconds); }
   };
 
   void run(const ClusterState& state, double until);

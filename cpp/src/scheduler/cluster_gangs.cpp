@@ -8,68 +8,63 @@
 // lacks, when a policy chose it for a node, or when it has aged. Until it has waited for `delay` it
 // takes only slots of nodes that have a block for it. O(1) a slot.
 #include <algorithm>
+#include <utility>
 
-#include "malleable/sim/cluster.hpp"
+#include "malleable/scheduler/cluster_scheduler.hpp"
 
 namespace malleable {
 
 // How many tasks a gang has to start at once.
-std::int64_t ClusterSimulation::needs(Index job, Phase p) const {
+std::int64_t ClusterScheduler::needs(Index job, Phase p) const {
   const PhaseState& s = state_.phases[2 * job + p];
   const std::int64_t least = std::min(state_.jobs.minimum_of(p, job), s.running + s.waiting);
   return std::max<std::int64_t>(0, least - s.running);
 }
 
 // How many free slots it takes until a task of the phase may start.
-std::int64_t ClusterSimulation::least(Index job, Phase p) const {
+std::int64_t ClusterScheduler::least(Index job, Phase p) const {
   return options_.gang ? std::max<std::int64_t>(needs(job, p), 1) : 1;
 }
 
-void ClusterSimulation::gather(Index job, Phase p, int pool) {
+std::int64_t ClusterScheduler::gathered(Index job, Phase p) const {
+  const Gathering& gang = gathering_[pool_of(p)];
+  return gang.job == job && gang.phase == p ? static_cast<std::int64_t>(gang.nodes.size()) : 0;
+}
+
+void ClusterScheduler::gather(Index job, Phase p, int pool) {
   gathering_[pool].job = job;
   gathering_[pool].phase = p;
   gathering_[pool].since = state_.now;
-  const bool waits = p == kMap && options_.replicas > 0 && options_.delay > 0.0;
-  if (waits && options_.heartbeat == 0.0) push(state_.now + options_.delay, Kind::kTimer, 0);
+  const bool waits = placed(job, p) && options_.delay > 0.0;
+  if (waits && !options_.offered) add_timer(state_.now + options_.delay, kNone);
 }
 
 // A free slot of a node for the gang that gathers; false if it waits for another one.
-bool ClusterSimulation::hold(Index node, int pool) {
+bool ClusterScheduler::hold(Index node, int pool, std::vector<TaskStart>& starts) {
   Gathering& own = gathering_[pool];
   const Index job = own.job;
-  if (own.phase == kMap && options_.replicas > 0 && state_.now < own.since + options_.delay &&
+  if (placed(job, own.phase) && state_.now < own.since + options_.delay &&
       state_.blocks.find(job, node) == LocalTasks::kNone) {
     return false;
   }
   own.nodes.push_back(node);
   --state_.free_on[pool][node];
   --state_.free[pool];
-  if (static_cast<std::int64_t>(own.nodes.size()) < needs(job, own.phase)) return true;
+  if (held(pool) < needs(job, own.phase)) return true;
   own.job = kNone;
   for (const Index other : own.nodes) ++state_.free_on[pool][other];
-  state_.free[pool] += static_cast<std::int64_t>(own.nodes.size());
-  for (const Index other : own.nodes) start_tasks(job, own.phase, 1, other, pool);
+  state_.free[pool] += held(pool);
+  for (const Index other : own.nodes) start(job, own.phase, 1, other, starts);
   own.nodes.clear();
   refresh(job, pool);
   return true;
 }
 
-// The gang lets its slots go.
-void ClusterSimulation::give_up(int pool) {
+std::vector<Index> ClusterScheduler::give_up(int pool) {
   Gathering& own = gathering_[pool];
   own.job = kNone;
-  for (const Index node : own.nodes) free_slot(node, pool);
-  own.nodes.clear();
-}
-
-void ClusterSimulation::free_slot(Index node, int pool) {
-  ++state_.free_on[pool][node];
-  ++state_.free[pool];
-  if (options_.heartbeat > 0.0) {
-    schedule_heartbeat(node);
-    return;
-  }
-  queue_[pool][(head_[pool] + queued_[pool]++) % queue_[pool].size()] = node;
+  for (const Index node : own.nodes) release(node, pool);
+  return std::exchange(own.nodes, {});
 }
 
 }  // namespace malleable

@@ -1,0 +1,254 @@
+// What stands between a policy and whatever runs tasks: counts of jobs kept by events, estimates,
+// decisions, and which tasks free slots start (FLEX, sections 1 and 4.2: allocation layer above
+// assignment layer).
+//
+// The cluster simulation drives it with simulated time, `Scheduler` with events of an engine. It
+// knows nothing of how long tasks will run, only what it was told. Jobs are rows of a table; calls
+// are taken to be right (Scheduler checks them).
+//
+// Events change counts at once. A decision is due (see `due`) when something changed, not more
+// often than once an epoch; it changes who gets the slots that become free, tasks are never taken
+// back. Free slots are given away by `assign`, all at once, or by `offer`, one node's: to the job
+// that is relatively most below its target, to the least rank, or as the policy chooses for the
+// node. With delay scheduling a job leaves a slot to others while it waits for a block of its own;
+// gangs start together (scheduler/cluster_gangs.cpp); a job that starves for `ageing` goes first,
+// once.
+//
+// An event takes O(log jobs), and O(1) a task; a decision what the policy takes and O(log jobs) for
+// each job whose target moved; a task that starts O(log jobs) at most. Memory: O(jobs + slots).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "malleable/kernel/indexed_heap.hpp"
+#include "malleable/model/state.hpp"
+#include "malleable/policy/cluster_policy.hpp"
+#include "malleable/scheduler/slot_queue.hpp"
+
+namespace malleable {
+
+struct SchedulerOptions {
+  double epoch = 0.5;         // seconds between decisions; 0: at every event
+  bool offered = false;       // nodes offer their free slots themselves; else all are known at once
+  double slow_start = 0.05;   // part of the maps that has finished when reduces may start
+  bool split_copy = false;    // reduces may start when told so instead
+  double delay = 0.0;         // seconds a job waits for a local slot
+  double rack_delay = 0.0;    // then for one in the rack of a block
+  std::int64_t replicas = 0;  // copies of each block; 0: tasks have no place
+  bool learn = false;         // estimates follow the tasks that finished, here and in earlier runs
+  double ageing = 0.0;        // a job without a running task for so long goes first, once; 0: never
+  bool in_order = false;      // targets are filled in the policy's order, not evenly
+  bool gang = false;  // minima are gangs: none of a phase's tasks run, or at least that many
+
+  void state(State& s) {
+    s(epoch, offered, slow_start, split_copy, delay, rack_delay, replicas, learn, ageing, in_order,
+      gang);
+  }
+};
+
+struct TaskStart {
+  Index job;
+  Phase phase;
+  Index task;
+  Index node;
+};
+
+class ClusterScheduler {
+ public:
+  static constexpr Index kNone = ~Index{0};
+
+  // The views and the policy stay the caller's and must outlive the scheduler. `rank`: the jobs'
+  // places in the order of their arrivals, by which ties are broken; `believed[2 * job + phase]`:
+  // seconds of a task before anything of it is known.
+  ClusterScheduler(const ClusterView& cluster, const ClusterJobsView& jobs, std::vector<Index> rank,
+                   std::vector<double> believed, const SchedulerOptions& options,
+                   ClusterPolicy& policy);
+
+  // These rows are jobs that will come: more rows, or rows of others that left. What the views
+  // point to may have moved. `believed` has two entries a job, `parents` one or is empty.
+  void add(std::span<const Index> jobs, const ClusterView& cluster, const ClusterJobsView& table,
+           std::span<const Index> rank, std::span<const double> believed,
+           std::span<const std::vector<Index>> parents);
+  void look(const ClusterView& cluster, const ClusterJobsView& table) {
+    state_.cluster = cluster;
+    state_.jobs = table;
+  }
+
+  const ClusterState& state() const { return state_; }
+  const SchedulerOptions& options() const { return options_; }
+  ClusterPolicy::Style style() const { return style_; }
+  int pool_of(Phase p) const { return state_.cluster.generic ? 0 : p; }
+  // Never falls.
+  void set_now(double now) { state_.now = now; }
+
+  // A job comes in two steps, between which its blocks may be placed: its numbers of tasks, whose
+  // seconds are believed unless earlier runs are known (`learn`), and that it is here.
+  void announce(Index job);
+  bool place(Index job, Index task, std::span<Index> node) {
+    return policy_->place(state_, job, task, node);
+  }
+  // node[task * copies + c]; copies of blocks.
+  void set_blocks(Index job, std::size_t copies, std::vector<Index> node);
+  void arrive(Index job);
+  void leave(Index job);
+  // A job that leaves although tasks of it wait or run: nobody's from now on.
+  void drop(Index job);
+
+  // Tasks of a phase may start.
+  void make_ready(Index job, Phase p);
+  // A slot is free again.
+  void release(Index node, int pool) {
+    ++state_.free_on[pool][node];
+    ++state_.free[pool];
+    if (!options_.offered) queue_[pool].push(node);
+  }
+  // So many tasks have finished after as many seconds each; `nodes` where they ran, for policies
+  // that listen. Their slots are released apart.
+  bool listens() const { return policy_->listens(); }
+  void ended(Index job, Phase p, std::int64_t count, double seconds, std::span<const Index> nodes);
+  // So many tasks started that nobody here had start.
+  void started(Index job, Phase p, std::int64_t count);
+  // Counts and seconds as they are.
+  void set_counts(Index job, Phase p, std::int64_t waiting, std::int64_t running,
+                  std::int64_t finished);
+  void set_estimate(Index job, Phase p, double seconds);
+  // Its weight, say, is another one.
+  void mark(Index job, Phase p);
+  // One that ran will run again; then that so many wait again.
+  void put_back(Index job, Phase p, Index task);
+  void returned(Index job, Phase p, std::int64_t count);
+  // So many finished maps have to run again (each was put back).
+  void lost(Index job, std::int64_t count);
+  void node_left(Index node);
+  void node_came(Index node);
+  // So many slots more or less on a node.
+  void add_slots(Index node, int pool, std::int64_t more) {
+    state_.slots[pool] += more;
+    state_.free_on[pool][node] += more;
+  }
+  // These slots are free, whatever was told of tasks.
+  void set_free(int pool, std::span<const std::int64_t> free);
+  // Jobs' targets depend on the slots that there are.
+  void mark_all();
+
+  // When the next decision is due; infinity while nothing changed.
+  double due() const;
+  // Appends to `latency` how long [s] the policy took for each pool that it decided for.
+  void decide(std::vector<float>& latency);
+  // The next time at which waiting for something ends though nothing happens.
+  double next_timer() const { return timers_.empty() ? kInfinity : timers_.front().first; }
+  void expire();
+  bool undecided() const { return !state_.changed[0].empty() || !state_.changed[1].empty(); }
+  // A job's slots, or its rank; and its place among those that wait, the least first.
+  double value(Index job, int pool) const { return value_[pool][job]; }
+  double order(Index job, int pool) const { return key(job, pool, 0); }
+  // Whether tasks could start that could not before; forgets it.
+  bool take_news() { return std::exchange(news_, false); }
+
+  // Gives free slots away; tasks that start are appended.
+  void assign(int pool, std::vector<TaskStart>& starts);
+  // One node's slots, at most so many; true if any was taken, by a gang that gathers, too.
+  bool offer(Index node, int pool, std::int64_t most, std::vector<TaskStart>& starts);
+  // Whatever was decided: `count` tasks on a node, or (kNone) on the first free slots.
+  void start(Index job, Phase p, std::int64_t count, Index node, std::vector<TaskStart>& starts);
+  // A job's place among those that wait, after start().
+  void refresh(Index job, int pool);
+  // How many free slots it takes until a task of the phase may start, beyond those it has gathered.
+  std::int64_t least(Index job, Phase p) const;
+  std::int64_t gathered(Index job, Phase p) const;
+  // A gang that gathers lets its slots go; returns their nodes.
+  std::vector<Index> give_up(int pool);
+
+  std::int64_t running(int pool) const { return running_[pool]; }
+  std::int64_t ready(int pool) const { return ready_[pool]; }
+  std::int64_t ready_of_user(std::size_t user) const { return user_ready_[user]; }
+  std::int64_t held(int pool) const {
+    return static_cast<std::int64_t>(gathering_[pool].nodes.size());
+  }
+  // Slots below targets although tasks are ready.
+  double shortage(int pool) const { return all_short_[pool]; }
+
+  // All but options, views and the queue of free slots, and what the policy keeps; read into one
+  // that looks at the views that were there.
+  void state(State& s);
+  // Slots that decisions took from jobs that could still use them.
+  double moved() const { return taken_; }
+  std::int64_t decisions() const { return decisions_; }
+
+ private:
+  struct Job {
+    double skipped = -1.0;      // delay scheduling: since when
+    Index started[2] = {0, 0};  // tasks started at least once, in order
+    std::vector<Index> again[2];
+
+    void state(State& s) { s(skipped, started, again); }
+  };
+  struct Gathering {  // a gang, and the nodes of slots that are held for it
+    Index job = kNone;
+    Phase phase = kMap;
+    double since = 0.0;
+    std::vector<Index> nodes;
+
+    void state(State& s) { s(job, phase, since, nodes); }
+  };
+  using Timer = std::pair<double, Index>;  // kNone, or 2 * job + pool that ages
+
+  void clear_changes();
+  void start_slowly(Index job);
+  bool placed(Index job, Phase p) const {
+    return p == kMap && options_.replicas > 0 && state_.blocks.has_blocks(job);
+  }
+  void count(Index job, Phase p, std::int64_t waiting, std::int64_t running);
+  void add_timer(double time, Index what);
+  double key(Index job, int pool, std::int64_t more) const;
+  std::int64_t needs(Index job, Phase p) const;
+  bool aged(Index job, int pool) const { return !aged_[pool].empty() && aged_[pool][job]; }
+  void watch_age(Index job, int pool, bool starves);
+  bool waits_for_block(Index job, Index node);
+  void assign_queue(int pool, std::vector<TaskStart>& starts);
+  void assign_nodes(int pool, std::vector<TaskStart>& starts);
+  bool offer_one(Index node, int pool, std::vector<TaskStart>& starts);
+  Phase next_phase(Index job, int pool) const;
+  void skip(Index job, int pool);
+  void unskip(int pool);
+  void gather(Index job, Phase p, int pool);
+  bool hold(Index node, int pool, std::vector<TaskStart>& starts);
+  Index task_near(Index job, Index node);
+  Index next_task(Index job, Phase p);
+
+  ClusterState state_;
+  SchedulerOptions options_;
+  ClusterPolicy* policy_;
+  ClusterPolicy::Style style_;
+  bool by_node_;
+  bool racks_ = false;      // more than one
+  LocalTasks rack_blocks_;  // by rack what state_.blocks has by node
+  std::vector<Job> jobs_;
+  SlotQueue queue_[2];  // free slots, unless they are offered
+  IndexedHeap waiting_[2];
+  std::vector<double> value_[2];  // targets or ranks
+  std::vector<Index> moved_;
+  std::vector<double> old_;
+  std::vector<std::uint8_t> marked_[2];
+  std::vector<double> starving_[2];  // ageing: since when, by job
+  std::vector<std::uint8_t> aged_[2];
+  std::vector<double> short_[2];  // by job: slots below its target
+  double all_short_[2] = {0.0, 0.0};
+  std::int64_t running_[2] = {0, 0}, ready_[2] = {0, 0};
+  std::vector<std::int64_t> user_ready_;
+  double last_decision_ = -1.0;  // number of the epoch
+  double taken_ = 0.0;
+  std::int64_t decisions_ = 0;
+  Gathering gathering_[2];
+  std::vector<Timer> timers_;  // heap
+  std::vector<Index> skipped_;
+  std::vector<std::uint64_t> refused_;  // by node: the last pass in which its slot was left
+  std::uint64_t passes_ = 0;
+  std::vector<double> learned_;  // by group of jobs and phase: seconds, tasks
+  bool news_ = false;
+};
+
+}  // namespace malleable

@@ -1,0 +1,199 @@
+// The scheduler that an engine drives: told what happened, it says who should have how many slots,
+// why, and which tasks to start where.
+//
+// Jobs have map and reduce tasks and come alone or as flows; ids are never used twice. Events come
+// in bulk, late, twice or not at all: what cannot be (a task that ended but never started) is made
+// good where it can be, and what was told already is counted out. `observe` sets the counts of
+// engines that show nothing else; where no task's time is told, estimates follow the slot-seconds
+// that were seen, those of tasks that still run counted half. Whoever finishes or cancels a job
+// says so; until then it is here.
+//
+// All methods check what they are given, and throw before anything changes; only a policy that
+// throws leaves what it was told. Rows of jobs that left are used again after a decision. An event
+// costs O(log jobs), a decision what the policy takes and O(jobs present), a start O(log jobs).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "malleable/model/bound.hpp"
+#include "malleable/model/held_slots.hpp"
+#include "malleable/model/job_ids.hpp"
+#include "malleable/scheduler/cluster_scheduler.hpp"
+
+namespace malleable {
+
+// Columns of nodes, as ClusterView has them.
+struct ClusterNodes {
+  std::vector<std::int64_t> slots[2], type, rack;
+  std::vector<double> rate, storage, link;
+  bool generic = false;
+
+  ClusterView view() const {
+    return {slots[0], slots[1], rate, type, rack, storage, link, generic, {}};
+  }
+  void state(State& s) { s(slots, type, rack, rate, storage, link, generic); }
+};
+
+// Columns of jobs that are here, and of their users.
+struct ClusterTable {
+  std::vector<double> arrival, weight, deadline, block, user_minimum, user_priority;
+  std::vector<std::int64_t> tasks[2], min_slots[2], user, group, flow;
+
+  ClusterJobsView view() const;
+  void resize(std::size_t rows);
+  void state(State& s) {
+    s(arrival, weight, deadline, block, user_minimum, user_priority, tasks, min_slots, user, group,
+      flow);
+  }
+};
+
+class Scheduler {
+ public:
+  struct Person {
+    double minimum, priority;
+  };
+  // The policy stays the caller's and must outlive the scheduler. Valid nodes (see validate()).
+  Scheduler(ClusterNodes nodes, std::span<const Person> users, const SchedulerOptions& options,
+            ClusterPolicy& policy);
+  Scheduler(const Scheduler&) = delete;
+  Scheduler& operator=(const Scheduler&) = delete;
+
+  // New jobs, one entry each. `flow`: jobs of one number are a flow, all of which is added at once;
+  // a job comes when the jobs after[after_offset[k]] ... of this call have finished. A job that
+  // arrives after `now` does so now. Returns ids, valid until the next call.
+  struct Additions {
+    std::span<const Person> new_users;
+    std::span<const double> arrival, weight, deadline, seconds[2];
+    std::span<const std::int64_t> tasks[2], min_slots[2], user, group, flow, after_offset, after;
+  };
+  std::span<const std::int64_t> add(const Additions& jobs, double now);
+  // Nodes with copies of the blocks of a job's map tasks, task by task, before any of them started.
+  void set_blocks(std::int64_t id, std::size_t copies, std::span<const std::int64_t> node);
+
+  // Tasks, one row each, or `count` of them. What is told of jobs that left is ignored; each call
+  // returns how many tasks it could not place.
+  struct Tasks {
+    std::span<const std::int64_t> ids, phase;
+    std::span<const std::int64_t> count = {};  // empty: one each
+    std::span<const std::int64_t> node = {};   // of those that ended; -1 or empty: unknown
+    std::span<const std::int64_t> task = {};   // of those that failed; -1 or empty: unknown
+    std::span<const double> seconds = {};      // of those that ended; NaN or empty: unknown
+  };
+  std::int64_t started(const Tasks& tasks, double now);
+  std::int64_t ended(const Tasks& tasks, double now);
+  // They wait again.
+  std::int64_t failed(const Tasks& tasks, double now);
+  // Tasks of a phase may start (reduces, say, whatever slow start says).
+  void ready(std::span<const std::int64_t> ids, std::span<const std::int64_t> phase, double now);
+
+  // Counts as they are, by phase: tasks that wait, run, are done, and failed for good.
+  struct Counts {
+    std::span<const std::int64_t> ids, pending[2], running[2], done[2], failed[2];
+  };
+  void observe(const Counts& counts, double now);
+
+  // Overwrites what is given (the others empty).
+  struct Changes {
+    std::span<const double> weight, deadline, seconds[2];
+    std::span<const std::int64_t> min_slots[2];
+  };
+  void update(std::span<const std::int64_t> ids, const Changes& changes, double now);
+  void set_users(std::span<const std::int64_t> users, std::span<const Person> people, double now);
+  void set_slots(std::span<const std::int64_t> nodes, std::span<const std::int64_t> maps,
+                 std::span<const std::int64_t> reduces, double now);
+
+  // Done: children that wait for nobody else come.
+  void finish(std::span<const std::int64_t> ids, double now);
+  // Cancelled, with all that wait for them.
+  void remove(std::span<const std::int64_t> ids, double now);
+
+  struct Row {
+    std::int64_t id;
+    std::array<std::int64_t, 2> slots;
+    bool changed;
+    Bound bound[2];
+    double key;  // of the order: the least first
+  };
+  // Who should have how many slots, from now on; valid until the next call. Names jobs that have
+  // slots now or had some after the decision before.
+  std::span<const Row> decide(double now);
+  // When the next decision is worth while though nothing happens; infinity: then only.
+  double next() const { return core_.next_timer(); }
+
+  struct Start {
+    std::int64_t id;
+    Phase phase;
+    std::int64_t task;  // of a job with blocks; -1: any
+    Index node;
+  };
+  // Tasks for these free slots by node, which count as started; valid until the next call.
+  std::span<const Start> assign(double now, const std::span<const std::int64_t> (&free)[2]);
+
+  std::size_t size() const { return live_; }
+  std::size_t users() const { return table_.user_priority.size(); }
+  double now() const { return core_.state().now; }
+  const ClusterState& state() const { return core_.state(); }
+  std::int64_t id_of(Index row) const { return ids_.id_of(row); }
+  // Of ids that are here; FieldError otherwise.
+  std::span<const Index> rows_of(std::span<const std::int64_t> ids);
+
+  void state(State& s);
+
+ private:
+  static constexpr Index kNone = ~Index{0};
+  struct Job {
+    std::int64_t missing = 0;  // parents that have not finished
+    std::vector<Index> children;
+    bool here = false, gone = false;
+    double busy[2] = {0.0, 0.0};   // slot-seconds seen
+    double since[2] = {0.0, 0.0};  // up to when
+
+    void state(State& s) { s(missing, children, here, gone, busy, since); }
+  };
+  struct Flow {
+    std::vector<Index> rows;
+    std::int64_t left = 0;
+
+    void state(State& s) { s(rows, left); }
+  };
+
+  Index row_of(std::int64_t id) const;
+  bool was_there(std::int64_t id) const;
+  void check_tasks(const Tasks& tasks) const;
+  template <typename Apply>
+  std::int64_t each(const Tasks& tasks, double now, const Apply& apply);
+  void advance(double now);
+  std::int64_t begin(Index row, Phase p, std::int64_t count);
+  void come(Index row);
+  void leave(Index row, bool finished);
+  void learn(Index row, Phase p, const PhaseState& before, double now);
+  void release_rows();
+  std::array<std::int64_t, 2> targets(Index row) const;
+  void rank_targets(int pool);
+  Bound bound(Index row, Phase p, std::int64_t slots) const;
+
+  ClusterNodes nodes_;
+  ClusterTable table_;
+  ClusterScheduler core_;
+  JobIds ids_;
+  std::vector<Job> jobs_;
+  std::vector<Flow> flows_;
+  std::vector<Index> free_flows_, limbo_;  // limbo_: flows of which all jobs left
+  std::size_t live_ = 0;
+  Index next_rank_ = 0;
+  HeldSlots<2> held_;
+  NamedRows named_;
+  std::vector<std::int64_t> added_;
+  std::vector<Index> fresh_, order_;
+  std::vector<std::int64_t> ranked_[2];  // by row: slots that ranks give
+  std::vector<Row> rows_;
+  std::vector<float> latency_;
+  std::vector<TaskStart> begun_;
+  std::vector<Start> starts_;
+};
+
+}  // namespace malleable

@@ -1,0 +1,41 @@
+// Who comes when: jobs by their arrival times, unless they wait for others to finish.
+//
+// O(n log n) once, then O(1) a job and a wait.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <vector>
+
+#include "malleable/model/cluster.hpp"
+
+namespace malleable {
+
+class Arrivals {
+ public:
+  static constexpr Index kNone = ~Index{0};
+
+  explicit Arrivals(const ClusterJobsView& jobs);
+
+  // By job: its place in the order of arrivals.
+  std::vector<Index> ranks() const;
+  bool all_came() const { return next_ == order_.size(); }
+  double next_time() const { return all_came() ? kInfinity : arrival_[order_[next_]]; }
+  // The next job that comes now: whose time it is, then those that were held back; kNone: no more.
+  Index next(double now);
+  void finished(Index job);
+
+ private:
+  std::span<const double> arrival_;
+  std::vector<Index> order_;
+  std::size_t next_ = 0;
+  // Who waits for whom, how many each still waits for, whose time it was, who may come.
+  std::vector<std::size_t> follower_offset_;
+  std::vector<Index> follower_;
+  std::deque<Index> released_;
+  std::vector<std::int64_t> missing_;
+  std::vector<std::uint8_t> held_;
+};
+
+}  // namespace malleable

@@ -1,0 +1,85 @@
+// Where the outputs of finished maps are, and when copying them ends (docs: slow start).
+//
+// A reduce task first copies: the k-th finished map of n releases one n-th of what each reduce task
+// copies, so that a task that starts at s has copied everything at
+//     max(s + shuffle, max_k (t_k + (n - k + 1) / n shuffle)),
+// t_k being when k maps were done: exact, and one number a job. O(1) a map; a node that leaves,
+// O(maps of the jobs present).
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "malleable/model/cluster.hpp"
+
+namespace malleable {
+
+class MapOutputs {
+ public:
+  static constexpr Index kNone = ~Index{0};
+
+  // `kept`: places are remembered, as nodes may take outputs along.
+  MapOutputs(const ClusterJobsView& jobs, bool kept) : jobs_(jobs), kept_(kept) {
+    rows_.resize(jobs.size());
+  }
+
+  bool kept() const { return kept_; }
+  double shuffle(Index job) const { return jobs_.shuffle.empty() ? 0.0 : jobs_.shuffle[job]; }
+  // The latest end of copying that finished maps force.
+  double copied(Index job) const { return rows_[job].copied; }
+  void copied_not_before(Index job, double time) {
+    rows_[job].copied = std::max(rows_[job].copied, time);
+  }
+  // A map has ended when `before` others had.
+  void ended(Index job, std::int64_t before, double now) {
+    const auto maps = static_cast<double>(jobs_.tasks[kMap][job]);
+    const double tail = (maps - static_cast<double>(before)) / maps * shuffle(job);
+    copied_not_before(job, now + tail);
+  }
+  // How long a reduce task that started then waits for what it copies.
+  double wait(Index job, double start, double copied) const {
+    return std::max(0.0, copied - (start + shuffle(job)));
+  }
+
+  void put(Index job, Index task, Index node) {
+    auto& output = rows_[job].output;
+    if (output.empty()) output.assign(static_cast<std::size_t>(jobs_.tasks[kMap][job]), kNone);
+    output[task] = node;
+  }
+  // Outputs that left with their node and that nobody has made again.
+  Index gone(Index job) const { return rows_[job].gone; }
+  void node_left(Index job, Index node) {
+    for (Index& place : rows_[job].output) {
+      if (place != node) continue;
+      place |= kGone;
+      ++rows_[job].gone;
+    }
+  }
+  // Forgets those that left, telling each task and its node.
+  template <typename Tell>
+  void drop_gone(Index job, const Tell& tell) {
+    auto& output = rows_[job].output;
+    for (Index task = 0; task < output.size(); ++task) {
+      if (output[task] == kNone || (output[task] & kGone) == 0) continue;
+      tell(task, output[task] & ~kGone);
+      output[task] = kNone;
+    }
+    rows_[job].gone = 0;
+  }
+  void forget(Index job) { std::vector<Index>().swap(rows_[job].output); }
+
+ private:
+  static constexpr Index kGone = Index{1} << 31;  // a bit: this node's, but it left
+  struct Row {
+    double copied = -kInfinity;
+    Index gone = 0;
+    std::vector<Index> output;  // by map task: the node that has its output
+  };
+
+  ClusterJobsView jobs_;
+  bool kept_;
+  std::vector<Row> rows_;
+};
+
+}  // namespace malleable

@@ -1,0 +1,63 @@
+// Tasks below linear speed-up: the running tasks of a phase share a clock whose speed depends on
+// how many they are, and end by it.
+//
+// With s tasks running, each goes on at f(s) / s of its pace, f being the phase's joint rate.
+// O(log) a group of tasks that starts or ends; O(log phases) for each phase whose count changed at
+// an instant.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "malleable/kernel/indexed_heap.hpp"
+#include "malleable/sim/cluster_options.hpp"
+
+namespace malleable {
+
+class PhaseClocks {
+ public:
+  // No clocks at all where every speed-up is linear.
+  PhaseClocks(const ClusterView& cluster, const ClusterJobsView& jobs,
+              const ClusterOptions& options);
+
+  bool used() const { return !clocks_.empty(); }
+  // Brings a phase's own time up to now; its speed is set when the instant is over.
+  void touch(Index phase, double now);
+  double own_time(Index phase) const { return clocks_[phase].at; }
+  // A group of tasks ends after so many seconds at full pace; returns when, in the phase's own
+  // time.
+  double schedule(Index group, Index phase, double seconds, double now);
+  // The counts of this instant are known.
+  void settle(const ClusterState& state);
+  double next_end() const { return ends_.empty() ? kInfinity : ends_.top_key(); }
+  // The groups that end at next_end() in the phase that comes first then; `finish` may schedule.
+  template <typename Finish>
+  void end_next(double now, const Finish& finish) {
+    const Index phase = ends_.top();
+    ends_.erase(phase);
+    touch(phase, now);
+    Clock& clock = clocks_[phase];
+    clock.at = std::max(clock.at, clock.ends.front().first);
+    while (!clock.ends.empty() && clock.ends.front().first <= clock.at) finish(pop(clock));
+  }
+
+ private:
+  struct Clock {
+    double at = 0.0, time = 0.0, speed = 1.0;
+    std::vector<std::pair<double, Index>> ends;  // heap of groups
+    bool touched = false;
+  };
+  static Index pop(Clock& clock);
+  double pace(Index phase, std::int64_t running) const;
+
+  ClusterJobsView jobs_;
+  std::vector<Clock> clocks_;
+  std::vector<Index> touched_;
+  IndexedHeap ends_;          // by phase: when its clock has its next end
+  Index order_ = 0;           // of those that end together: who was last set first
+  std::vector<double> pace_;  // of each of so many running tasks of a phase
+};
+
+}  // namespace malleable

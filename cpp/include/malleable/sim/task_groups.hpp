@@ -1,0 +1,127 @@
+// Running tasks: those of one phase that start together and end together on nodes of one type are a
+// group, which has one end.
+//
+// Groups and tasks lie in pools that are used again. O(1) to add or free one.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "malleable/model/cluster.hpp"
+
+namespace malleable {
+
+struct TaskGroup {
+  static constexpr Index kNone = ~Index{0};
+
+  double start = 0.0;
+  double seconds = 0.0;  // on the node, copying included, waiting for maps not
+  double copying = 0.0;  // of these
+  double finish = 0.0;   // (virtual) end; meaningless while parked
+  Index phase = 0;       // 2 * job + phase
+  Index type = 0;        // of its nodes
+  Index first = kNone;   // of its tasks
+  Index count = 0;
+  bool fails = false;
+  bool parked = false;     // reduce tasks that wait for maps
+  Index transfer = kNone;  // of a map task that reads or a reduce task that copies
+};
+
+class TaskGroups {
+ public:
+  static constexpr Index kNone = TaskGroup::kNone;
+  struct Task {
+    Index next;
+    Index node;
+    Index task;
+  };
+
+  // `types` of nodes.
+  TaskGroups(std::size_t jobs, std::size_t types) : types_(types) {
+    last_.assign(2 * jobs * types, kNone);
+  }
+
+  TaskGroup& operator[](Index group) { return groups_[group]; }
+  const TaskGroup& operator[](Index group) const { return groups_[group]; }
+  const Task& task(Index which) const { return tasks_[which]; }
+  Index size() const { return static_cast<Index>(groups_.size()); }
+  // The group of a phase and a type of nodes that was made last.
+  Index& last(Index phase, Index type) { return last_[phase * types_ + type]; }
+
+  Index make() {
+    if (!free_groups_.empty()) {
+      const Index group = free_groups_.back();
+      free_groups_.pop_back();
+      return group;
+    }
+    groups_.emplace_back();
+    return static_cast<Index>(groups_.size() - 1);
+  }
+  // A group without tasks.
+  void release(Index group) {
+    groups_[group].count = 0;
+    groups_[group].first = kNone;
+    free_groups_.push_back(group);
+  }
+
+  void add(Index group, Index node, Index task) {
+    TaskGroup& g = groups_[group];
+    Index place = free_task_;
+    if (place == kNone) {
+      place = static_cast<Index>(tasks_.size());
+      tasks_.emplace_back();
+    } else {
+      free_task_ = tasks_[place].next;
+    }
+    tasks_[place] = {g.first, node, task};
+    g.first = place;
+    ++g.count;
+  }
+  // Its first task.
+  Task take(Index group) {
+    TaskGroup& g = groups_[group];
+    const Task task = unlink(g.first);
+    --g.count;
+    return task;
+  }
+  // All tasks of a node, telling each; returns how many.
+  template <typename Tell>
+  Index take_from(Index group, Index node, const Tell& tell) {
+    TaskGroup& g = groups_[group];
+    const Index before = g.count;
+    for (Index* link = &g.first; *link != kNone;) {
+      if (tasks_[*link].node != node) {
+        link = &tasks_[*link].next;
+        continue;
+      }
+      tell(unlink(*link));
+      --g.count;
+    }
+    return before - g.count;
+  }
+  // All tasks, from the first to the last of them.
+  void clear(Index group, Index last) {
+    tasks_[last].next = free_task_;
+    free_task_ = groups_[group].first;
+    release(group);
+  }
+
+ private:
+  Task unlink(Index& link) {
+    const Index place = link;
+    const Task task = tasks_[place];
+    link = task.next;
+    tasks_[place].next = free_task_;
+    free_task_ = place;
+    return task;
+  }
+
+  std::vector<TaskGroup> groups_;
+  std::vector<Index> free_groups_;
+  std::vector<Task> tasks_;
+  Index free_task_ = kNone;
+  std::vector<Index> last_;
+  std::size_t types_;
+};
+
+}  // namespace malleable

@@ -1,0 +1,42 @@
+// How long a task's next attempt takes on a node, whether it fails, and where blocks lie: draws
+// that depend on the seed and on what is asked about alone, so that they are the same for every
+// policy.
+//
+// O(1) each. Memory: two bytes a task of the jobs that run, and none without noise and failures.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "malleable/sim/cluster_options.hpp"
+
+namespace malleable {
+
+class TaskTimes {
+ public:
+  TaskTimes(const ClusterView& cluster, const ClusterJobsView& jobs, const ClusterOptions& options);
+
+  struct Time {
+    double seconds;  // on the node, copying included
+    double copying;  // of these
+    bool fails;
+  };
+  Time next(Index job, Phase p, Index task, Index node);
+  // Distinct nodes, each set of them as likely.
+  void place(Index job, Index task, std::span<Index> node) const;
+  void forget(Index job);
+
+ private:
+  double uniform(Index phase, Index task, std::uint32_t attempt, std::uint32_t stream) const;
+
+  ClusterView cluster_;
+  ClusterJobsView jobs_;
+  double noise_, straggler_share_, straggler_factor_, failure_;
+  bool copies_;  // reduce tasks copy in their slots
+  std::uint64_t seed_;
+  std::vector<std::array<std::vector<std::uint16_t>, 2>> attempts_;  // empty: none are drawn
+};
+
+}  // namespace malleable

@@ -1,0 +1,259 @@
+// The assignment layer: which job's task a free slot starts, given what the policy decided.
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+#include "malleable/scheduler/cluster_scheduler.hpp"
+
+namespace malleable {
+namespace {
+
+constexpr double kNoTarget = 1e300;  // key of jobs that have none: after all others, by arrival
+constexpr double kRanked = 1e290;    // or, in the policy's order, up to twice that
+
+}  // namespace
+
+double ClusterScheduler::key(Index job, int pool, std::int64_t more) const {
+  if (aged(job, pool)) return -kNoTarget;
+  if (options_.gang) {
+    for (const Phase p : {kMap, kReduce}) {
+      // A gang that ran short fills up before anything else.
+      if (pool_of(p) == pool && state_.phases[2 * job + p].running > 0 && needs(job, p) > 0) {
+        return -kNoTarget;
+      }
+    }
+  }
+  const double value = value_[pool][job];
+  if (style_ != ClusterPolicy::Style::kTargets) return value;
+  const double after = options_.in_order ? policy_->precedence(state_, job, pool) : 0.0;
+  if (value <= 0.0) return after > 0.0 ? kRanked * (2.0 - 1.0 / (1.0 + after)) : kNoTarget;
+  std::int64_t running = more;
+  if (state_.cluster.generic) {
+    running += state_.phases[2 * job].running + state_.phases[2 * job + 1].running;
+  } else {
+    running += state_.phases[2 * job + static_cast<Index>(pool)].running;
+  }
+  if (after > 0.0 && static_cast<double>(running) < value) return -1.0 / (1.0 + after);
+  return static_cast<double>(running) / value;
+}
+
+void ClusterScheduler::watch_age(Index job, int pool, bool starves) {
+  if (!starves) {
+    starving_[pool][job] = -1.0;
+    aged_[pool][job] = 0;
+  } else if (starving_[pool][job] < 0.0) {
+    starving_[pool][job] = state_.now;
+    add_timer(state_.now + options_.ageing, 2 * job + static_cast<Index>(pool));
+  }
+}
+
+// Brings a job's place among those that wait, and what it lacks, up to its counts.
+void ClusterScheduler::refresh(Index job, int pool) {
+  std::int64_t ready = 0, running = 0;
+  for (const Phase p : {kMap, kReduce}) {
+    if (pool_of(p) != pool) continue;
+    const PhaseState& s = state_.phases[2 * job + p];
+    if (s.ready) ready += s.waiting;
+    running += s.running;
+  }
+  if (options_.ageing > 0.0) watch_age(job, pool, ready > 0 && running == 0);
+  if (ready > 0) {
+    waiting_[pool].set(job, key(job, pool, 0));
+  } else {
+    waiting_[pool].erase(job);
+  }
+  if (style_ == ClusterPolicy::Style::kNode) policy_->counts_changed(state_, job, pool);
+  if (style_ != ClusterPolicy::Style::kTargets) return;
+  const double lacks =
+      std::clamp(value_[pool][job] - static_cast<double>(running), 0.0, static_cast<double>(ready));
+  all_short_[pool] += lacks - short_[pool][job];
+  short_[pool][job] = lacks;
+}
+
+Phase ClusterScheduler::next_phase(Index job, int pool) const {
+  if (!state_.cluster.generic) return static_cast<Phase>(pool);
+  return state_.eligible(job, kMap) ? kMap : kReduce;
+}
+
+// A job that cannot use what is offered makes room for others until unskip().
+void ClusterScheduler::skip(Index job, int pool) {
+  skipped_.push_back(job);
+  waiting_[pool].erase(job);
+}
+
+void ClusterScheduler::unskip(int pool) {
+  for (const Index job : skipped_) waiting_[pool].set(job, key(job, pool, 0));
+  skipped_.clear();
+}
+
+void ClusterScheduler::assign(int pool, std::vector<TaskStart>& starts) {
+  if (state_.free[pool] == 0 || ready_[pool] == 0) return;
+  if (by_node_) {
+    assign_nodes(pool, starts);
+  } else {
+    assign_queue(pool, starts);
+  }
+}
+
+// Tasks have no place: free slots are all alike but for their nodes' rates.
+void ClusterScheduler::assign_queue(int pool, std::vector<TaskStart>& starts) {
+  IndexedHeap& waiting = waiting_[pool];
+  const auto hold_first = [&] { hold(queue_[pool].pop(), pool, starts); };
+  while (state_.free[pool] > 0 && gathering_[pool].job != kNone) hold_first();
+  while (state_.free[pool] > 0 && !waiting.empty()) {
+    const Index job = waiting.top();
+    const Phase p = next_phase(job, pool);
+    const std::int64_t most = std::min(state_.free[pool], state_.phases[2 * job + p].waiting);
+    const std::int64_t gang = options_.gang ? needs(job, p) : 0;
+    if (gang > state_.free[pool] && aged(job, pool)) {
+      gather(job, p, pool);
+      while (state_.free[pool] > 0) hold_first();
+      break;
+    }
+    if (gang > state_.free[pool]) {
+      skip(job, pool);
+      continue;
+    }
+    std::int64_t amount = most;
+    if (style_ == ClusterPolicy::Style::kTargets && value_[pool][job] > 0.0) {
+      amount = 1;
+      while (amount < most && waiting.before_second(key(job, pool, amount), job)) ++amount;
+    }
+    if (aged(job, pool)) amount = 1;
+    start(job, p, std::max(amount, gang), kNone, starts);
+    refresh(job, pool);
+  }
+  unskip(pool);
+}
+
+bool ClusterScheduler::offer(Index node, int pool, std::int64_t most,
+                             std::vector<TaskStart>& starts) {
+  bool taken = false;
+  for (; most > 0 && state_.free_on[pool][node] > 0; --most) {
+    if (!offer_one(node, pool, starts)) return taken;
+    taken = true;
+  }
+  return taken;
+}
+
+bool ClusterScheduler::offer_one(Index node, int pool, std::vector<TaskStart>& starts) {
+  IndexedHeap& waiting = waiting_[pool];
+  if (gathering_[pool].job != kNone && hold(node, pool, starts)) return true;
+  // Who has aged, or lost a part of a gang, goes before what a policy would choose.
+  const bool first = style_ == ClusterPolicy::Style::kNode && !waiting.empty() &&
+                     waiting.top_key() == -kNoTarget && waiting.top() != gathering_[pool].job;
+  if (style_ == ClusterPolicy::Style::kNode && !first) {
+    if (ready_[pool] == 0) return false;
+    const auto [job, p] = policy_->choose(state_, node, pool);
+    if (job == ClusterPolicy::kNobody) return false;
+    if (pool_of(p) != pool || job >= jobs_.size() || !state_.eligible(job, p)) {
+      throw std::invalid_argument("policy chose job " + std::to_string(job) +
+                                  ", which has no task that this slot could start");
+    }
+    if (least(job, p) > 1) {
+      if (gathering_[pool].job == kNone) gather(job, p, pool);
+      return gathering_[pool].job == job && hold(node, pool, starts);
+    }
+    start(job, p, 1, node, starts);
+    refresh(job, pool);
+    return true;
+  }
+  Index job = kNone;
+  Phase p = kMap;
+  bool held = false;
+  while (!waiting.empty()) {
+    job = waiting.top();
+    p = next_phase(job, pool);
+    const std::int64_t lacks = least(job, p);
+    if (lacks > 1 || job == gathering_[pool].job) {
+      const bool may = lacks <= state_.free[pool] || first || aged(job, pool);
+      if (may && gathering_[pool].job == kNone) {
+        gather(job, p, pool);
+        held = hold(node, pool, starts);
+        if (held) break;
+      }
+    } else if (p != kMap || !waits_for_block(job, node)) {
+      break;
+    }
+    skip(job, pool);
+    job = kNone;
+  }
+  unskip(pool);
+  if (job == kNone || held) return held;
+  start(job, p, 1, node, starts);
+  refresh(job, pool);
+  return true;
+}
+
+// Every free slot in the order in which they became free, each offered once.
+void ClusterScheduler::assign_nodes(int pool, std::vector<TaskStart>& starts) {
+  ++passes_;
+  for (std::size_t left = queue_[pool].size(); left > 0 && ready_[pool] > 0; --left) {
+    const Index node = queue_[pool].pop();
+    // What was refused in this pass is refused again.
+    if (refused_[node] != passes_) {
+      if (offer(node, pool, 1, starts)) continue;
+      refused_[node] = passes_;
+    }
+    queue_[pool].push(node);
+  }
+}
+
+// Delay scheduling: whether a job leaves this node's slot to others and waits for one that is
+// nearer to a block of its own, `delay` for the node itself and then `rack_delay` for its rack.
+bool ClusterScheduler::waits_for_block(Index job, Index node) {
+  const double rack_delay = racks_ ? options_.rack_delay : 0.0;
+  if (!placed(job, kMap) || options_.delay + rack_delay <= 0.0) return false;
+  double& skipped = jobs_[job].skipped;
+  if (state_.blocks.find(job, node) != LocalTasks::kNone) {
+    skipped = -1.0;
+    return false;
+  }
+  if (skipped < 0.0) {
+    skipped = state_.now;
+    if (!options_.offered) {
+      add_timer(state_.now + options_.delay, kNone);
+      if (rack_delay > 0.0) add_timer(state_.now + options_.delay + rack_delay, kNone);
+    }
+  }
+  if (state_.now < skipped + options_.delay) return true;
+  if (rack_delay <= 0.0 || state_.now >= skipped + options_.delay + rack_delay) return false;
+  const auto rack = static_cast<Index>(state_.cluster.rack[node]);
+  return rack_blocks_.find(job, rack) == LocalTasks::kNone;
+}
+
+// An unstarted map task whose block is as near to a node as there is one; it has been taken.
+Index ClusterScheduler::task_near(Index job, Index node) {
+  Index task = state_.blocks.find(job, node);
+  if (racks_ && task == LocalTasks::kNone) {
+    task = rack_blocks_.find(job, static_cast<Index>(state_.cluster.rack[node]));
+  }
+  if (task == LocalTasks::kNone) task = state_.blocks.first(job);
+  state_.blocks.take(job, task);
+  if (racks_) rack_blocks_.take(job, task);
+  return task;
+}
+
+Index ClusterScheduler::next_task(Index job, Phase p) {
+  Job& own = jobs_[job];
+  if (!own.again[p].empty()) {
+    const Index task = own.again[p].back();
+    own.again[p].pop_back();
+    return task;
+  }
+  return own.started[p]++;
+}
+
+void ClusterScheduler::start(Index job, Phase p, std::int64_t amount, Index node,
+                             std::vector<TaskStart>& starts) {
+  const int pool = pool_of(p);
+  for (std::int64_t k = 0; k < amount; ++k) {
+    const Index place = node == kNone ? queue_[pool].pop() : node;
+    --state_.free_on[pool][place];
+    starts.push_back({job, p, placed(job, p) ? task_near(job, place) : next_task(job, p), place});
+  }
+  state_.free[pool] -= amount;
+  count(job, p, -amount, amount);
+}
+
+}  // namespace malleable

@@ -1,0 +1,414 @@
+#include "malleable/scheduler/cluster_scheduler.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <utility>
+
+namespace malleable {
+
+ClusterScheduler::ClusterScheduler(const ClusterView& cluster, const ClusterJobsView& jobs,
+                                   std::vector<Index> rank, std::vector<double> believed,
+                                   const SchedulerOptions& options, ClusterPolicy& policy)
+    : options_(options),
+      policy_(&policy),
+      style_(policy.style()),
+      by_node_(options.offered || options.replicas > 0 || style_ == ClusterPolicy::Style::kNode) {
+  const std::size_t n = jobs.size();
+  for (const std::int64_t rack : cluster.rack) racks_ |= rack != cluster.rack[0];
+  racks_ = racks_ && options.replicas > 0;
+  if (racks_) rack_blocks_.reset(n);
+  state_.cluster = cluster;
+  state_.jobs = jobs;
+  state_.phases.resize(2 * n);
+  state_.size.assign(n, 0.0);
+  state_.blocks.reset(n);
+  jobs_.resize(n);
+  refused_.assign(cluster.size(), 0);
+  for (int pool = 0; pool < 2; ++pool) {
+    const auto slots = pool == 0 ? cluster.map_slots : cluster.reduce_slots;
+    state_.free_on[pool].assign(slots.begin(), slots.end());
+    for (const std::int64_t count : slots) state_.slots[pool] += count;
+    state_.free[pool] = state_.slots[pool];
+    if (!options_.offered) queue_[pool].reset(slots);
+    waiting_[pool].reset(rank);
+    value_[pool].resize(n, 0.0);
+    if (style_ == ClusterPolicy::Style::kRanks) {
+      for (std::size_t j = 0; j < n; ++j) value_[pool][j] = rank[j];
+    }
+    marked_[pool].assign(n, 0);
+    short_[pool].assign(n, 0.0);
+    if (options_.ageing > 0.0) {
+      starving_[pool].assign(n, -1.0);
+      aged_[pool].assign(n, 0);
+    }
+  }
+  state_.rank = std::move(rank);
+  state_.believed = std::move(believed);
+  for (std::size_t j = 0; !jobs.after_offset.empty() && j < n; ++j) {
+    const auto first = jobs.after.begin() + jobs.after_offset[j];
+    state_.parents.emplace_back(first, jobs.after.begin() + jobs.after_offset[j + 1]);
+  }
+  std::size_t users = std::max<std::size_t>(jobs.user_priority.size(), 1), groups = 0;
+  for (const std::int64_t user : jobs.user) {
+    users = std::max(users, static_cast<std::size_t>(user) + 1);
+  }
+  state_.user_running.assign(users, 0);
+  user_ready_.assign(users, 0);
+  for (const std::int64_t group : jobs.group) {
+    groups = std::max(groups, static_cast<std::size_t>(group) + 1);
+  }
+  learned_.assign(4 * groups, 0.0);
+  policy_->begin(state_);
+}
+
+void ClusterScheduler::add(std::span<const Index> jobs, const ClusterView& cluster,
+                           const ClusterJobsView& table, std::span<const Index> rank,
+                           std::span<const double> believed,
+                           std::span<const std::vector<Index>> parents) {
+  look(cluster, table);
+  const std::size_t n = table.size();
+  state_.phases.resize(2 * n);
+  state_.size.resize(n);
+  state_.rank.resize(n);
+  state_.believed.resize(2 * n);
+  state_.parents.resize(n);
+  state_.blocks.grow(n);
+  if (racks_) rack_blocks_.grow(n);
+  jobs_.resize(n);
+  for (int pool = 0; pool < 2; ++pool) {
+    waiting_[pool].grow(n);
+    value_[pool].resize(n);
+    marked_[pool].resize(n);
+    short_[pool].resize(n);
+    if (options_.ageing == 0.0) continue;
+    starving_[pool].resize(n);
+    aged_[pool].resize(n);
+  }
+  for (std::size_t k = 0; k < jobs.size(); ++k) {
+    const Index job = jobs[k];
+    state_.phases[2 * job] = state_.phases[2 * job + 1] = PhaseState{};
+    state_.size[job] = 0.0;
+    state_.rank[job] = rank[k];
+    state_.believed[2 * job] = believed[2 * k];
+    state_.believed[2 * job + 1] = believed[2 * k + 1];
+    state_.parents[job] = parents.empty() ? std::vector<Index>() : parents[k];
+    jobs_[job] = Job{};
+    for (int pool = 0; pool < 2; ++pool) {
+      waiting_[pool].set_rank(job, rank[k]);
+      value_[pool][job] = style_ == ClusterPolicy::Style::kRanks ? rank[k] : 0.0;
+      if (options_.ageing == 0.0) continue;
+      starving_[pool][job] = -1.0;
+      aged_[pool][job] = 0;
+    }
+    if (!table.group.empty() && table.group[job] >= 0) {
+      const auto rows = 4 * (static_cast<std::size_t>(table.group[job]) + 1);
+      if (learned_.size() < rows) learned_.resize(rows, 0.0);
+    }
+  }
+  const std::size_t users = std::max<std::size_t>(table.user_priority.size(), 1);
+  state_.user_running.resize(std::max(users, state_.user_running.size()), 0);
+  user_ready_.resize(state_.user_running.size(), 0);
+  policy_->added(state_, jobs);
+}
+
+// What the next decision has to look at.
+void ClusterScheduler::mark(Index job, Phase p) {
+  const int pool = pool_of(p);
+  if (marked_[pool][job]) return;
+  marked_[pool][job] = 1;
+  state_.changed[pool].push_back(job);
+}
+
+void ClusterScheduler::mark_all() {
+  for (const Index job : state_.present) {
+    for (const Phase p : {kMap, kReduce}) {
+      if (state_.phases[2 * job + p].ready) mark(job, p);
+    }
+  }
+  news_ = true;
+}
+
+// Changes counts of a phase that is ready, and all sums over them.
+void ClusterScheduler::count(Index job, Phase p, std::int64_t waiting, std::int64_t running) {
+  PhaseState& s = state_.phases[2 * job + p];
+  const int pool = pool_of(p);
+  s.waiting += waiting;
+  s.running += running;
+  running_[pool] += running;
+  ready_[pool] += waiting;
+  const std::size_t user = state_.jobs.user_of(job);
+  state_.user_running[user] += running;
+  user_ready_[user] += waiting;
+}
+
+void ClusterScheduler::make_ready(Index job, Phase p) {
+  PhaseState& s = state_.phases[2 * job + p];
+  if (s.ready || s.total == 0) return;
+  s.ready = true;
+  const std::int64_t waiting = s.waiting;
+  s.waiting = 0;
+  count(job, p, waiting, 0);
+  mark(job, p);
+  refresh(job, pool_of(p));
+  news_ = true;
+}
+
+void ClusterScheduler::announce(Index job) {
+  const ClusterJobsView& jobs = state_.jobs;
+  for (const Phase p : {kMap, kReduce}) {
+    PhaseState& s = state_.phases[2 * job + p];
+    s.total = s.waiting = jobs.tasks[p][job];
+    if (s.total == 0) continue;
+    s.estimate = state_.believed[2 * job + p];
+    if (options_.learn && !jobs.group.empty() && jobs.group[job] >= 0) {
+      const std::size_t row = 4 * static_cast<std::size_t>(jobs.group[job]) + 2 * p;
+      if (learned_[row + 1] > 0.0) s.estimate = learned_[row] / learned_[row + 1];
+    }
+    state_.size[job] += s.remaining();
+  }
+  state_.present.push_back(job);
+}
+
+void ClusterScheduler::set_blocks(Index job, std::size_t copies, std::vector<Index> node) {
+  const std::size_t tasks = node.size() / copies;
+  state_.blocks.add(job, tasks, copies, node);
+  if (!racks_) return;
+  for (Index& place : node) place = static_cast<Index>(state_.cluster.rack[place]);
+  rack_blocks_.add(job, tasks, copies, node);
+}
+
+void ClusterScheduler::arrive(Index job) {
+  policy_->job_arrived(state_, job);
+  make_ready(job, kMap);
+  const bool starts = state_.phases[2 * job].total == 0 || options_.slow_start <= 0.0;
+  if (starts && !options_.split_copy) make_ready(job, kReduce);
+}
+
+void ClusterScheduler::leave(Index job) {
+  state_.present.erase(std::find(state_.present.begin(), state_.present.end(), job));
+  if (options_.replicas > 0) state_.blocks.remove(job);
+  if (racks_) rack_blocks_.remove(job);
+  for (auto& again : jobs_[job].again) std::vector<Index>().swap(again);
+  policy_->job_finished(state_, job);
+}
+
+void ClusterScheduler::drop(Index job) {
+  for (const Phase p : {kMap, kReduce}) {
+    PhaseState& s = state_.phases[2 * job + p];
+    if (s.ready) {
+      count(job, p, -s.waiting, -s.running);
+      mark(job, p);
+    }
+    s = PhaseState{};
+    refresh(job, pool_of(p));
+  }
+  for (Gathering& gang : gathering_) {
+    if (gang.job == job) gang = Gathering{};
+  }
+}
+
+void ClusterScheduler::started(Index job, Phase p, std::int64_t tasks) {
+  count(job, p, -tasks, tasks);
+  refresh(job, pool_of(p));
+}
+
+void ClusterScheduler::set_counts(Index job, Phase p, std::int64_t waiting, std::int64_t running,
+                                  std::int64_t finished) {
+  PhaseState& s = state_.phases[2 * job + p];
+  s.total = waiting + running + finished;
+  s.finished = finished;
+  if (running > 0) make_ready(job, p);
+  if (s.ready) {
+    count(job, p, waiting - s.waiting, running - s.running);
+  } else {
+    s.waiting = waiting;
+  }
+  if (p == kMap) start_slowly(job);
+  mark(job, p);
+  refresh(job, pool_of(p));
+}
+
+void ClusterScheduler::set_estimate(Index job, Phase p, double seconds) {
+  state_.phases[2 * job + p].estimate = seconds;
+  mark(job, p);
+}
+
+// Reduces may start once enough maps have finished.
+void ClusterScheduler::start_slowly(Index job) {
+  if (options_.split_copy) return;
+  const PhaseState& maps = state_.phases[2 * job];
+  const double enough = std::ceil(options_.slow_start * static_cast<double>(maps.total) - 1e-9);
+  if (static_cast<double>(maps.finished) >= enough) make_ready(job, kReduce);
+}
+
+void ClusterScheduler::ended(Index job, Phase p, std::int64_t done, double seconds,
+                             std::span<const Index> nodes) {
+  PhaseState& s = state_.phases[2 * job + p];
+  count(job, p, 0, -done);
+  s.finished += done;
+  if (!std::isnan(seconds)) {
+    s.measured += seconds * static_cast<double>(done);
+    s.timed += done;
+  }
+  if (options_.learn && !std::isnan(seconds)) {
+    s.estimate = s.measured / static_cast<double>(s.timed);
+    if (!state_.jobs.group.empty() && state_.jobs.group[job] >= 0) {
+      const std::size_t row = 4 * static_cast<std::size_t>(state_.jobs.group[job]) + 2 * p;
+      learned_[row] += seconds * static_cast<double>(done);
+      learned_[row + 1] += static_cast<double>(done);
+    }
+  }
+  if (policy_->listens() && !std::isnan(seconds)) {
+    for (const Index node : nodes) policy_->task_finished(state_, job, p, node, seconds);
+  }
+  if (p == kMap) start_slowly(job);
+  mark(job, p);
+  refresh(job, pool_of(p));
+}
+
+void ClusterScheduler::put_back(Index job, Phase p, Index task) {
+  if (placed(job, p)) {
+    state_.blocks.put_back(job, task);
+    if (racks_) rack_blocks_.put_back(job, task);
+  } else {
+    jobs_[job].again[p].push_back(task);
+  }
+}
+
+void ClusterScheduler::returned(Index job, Phase p, std::int64_t tasks) {
+  count(job, p, tasks, -tasks);
+  mark(job, p);
+  refresh(job, pool_of(p));
+  news_ = true;
+}
+
+void ClusterScheduler::lost(Index job, std::int64_t tasks) {
+  PhaseState& maps = state_.phases[2 * job];
+  // Their mean time stays.
+  maps.measured *= static_cast<double>(maps.finished - tasks) / static_cast<double>(maps.finished);
+  maps.finished -= tasks;
+  maps.timed -= std::min(tasks, maps.timed);
+  count(job, kMap, tasks, 0);
+  mark(job, kMap);
+  refresh(job, pool_of(kMap));
+  news_ = true;
+}
+
+void ClusterScheduler::node_came(Index node) {
+  for (int pool = 0; pool < 2; ++pool) {
+    const auto slots = pool == 0 ? state_.cluster.map_slots : state_.cluster.reduce_slots;
+    state_.slots[pool] += slots[node];
+    for (std::int64_t k = 0; k < slots[node]; ++k) release(node, pool);
+  }
+}
+
+void ClusterScheduler::node_left(Index node) {
+  for (int pool = 0; pool < 2; ++pool) {
+    const auto slots = pool == 0 ? state_.cluster.map_slots : state_.cluster.reduce_slots;
+    state_.free[pool] -= state_.free_on[pool][node];
+    state_.slots[pool] -= slots[node];
+    state_.free_on[pool][node] = 0;
+    std::erase(gathering_[pool].nodes, node);
+    if (!options_.offered) queue_[pool].erase(node);
+  }
+}
+
+void ClusterScheduler::set_free(int pool, std::span<const std::int64_t> free) {
+  // What was held for a gang is among them.
+  gathering_[pool].nodes.clear();
+  state_.free_on[pool].assign(free.begin(), free.end());
+  state_.free[pool] = 0;
+  for (const std::int64_t count : free) state_.free[pool] += count;
+  queue_[pool].reset(free);
+}
+
+double ClusterScheduler::due() const {
+  if (style_ == ClusterPolicy::Style::kNode) return kInfinity;
+  const bool wanted = !state_.changed[0].empty() || !state_.changed[1].empty() ||
+                      (policy_->depends_on_time() && !state_.present.empty() &&
+                       (ready_[0] > 0 || ready_[1] > 0) && options_.epoch > 0.0);
+  if (!wanted) return kInfinity;
+  if (options_.epoch <= 0.0) return state_.now;
+  double number = last_decision_ + 1.0;
+  if (number * options_.epoch >= state_.now) return number * options_.epoch;
+  number = std::max(std::floor(state_.now / options_.epoch), number);
+  while (number * options_.epoch < state_.now) number += 1.0;
+  return number * options_.epoch;
+}
+
+void ClusterScheduler::decide(std::vector<float>& latency) {
+  for (int pool = 0; pool < 2; ++pool) {
+    if (state_.changed[pool].empty() && !policy_->depends_on_time()) continue;
+    moved_.clear();
+    old_.clear();
+    ClusterPolicy::Answer answer(value_[pool], moved_, old_);
+    const auto begin = std::chrono::steady_clock::now();
+    policy_->decide(state_, pool, answer);
+    const std::chrono::duration<float> took = std::chrono::steady_clock::now() - begin;
+    latency.push_back(took.count());
+    ++decisions_;
+    for (std::size_t k = 0; k < moved_.size(); ++k) {
+      const Index job = moved_[k];
+      refresh(job, pool);
+      if (style_ != ClusterPolicy::Style::kTargets) continue;
+      const double most = static_cast<double>(state_.demand(job, pool).most);
+      taken_ += std::max(0.0, std::min(old_[k], most) - value_[pool][job]);
+    }
+  }
+  clear_changes();
+  if (options_.epoch > 0.0) last_decision_ = std::round(state_.now / options_.epoch);
+}
+
+void ClusterScheduler::clear_changes() {
+  for (int pool = 0; pool < 2; ++pool) {
+    for (const Index job : state_.changed[pool]) marked_[pool][job] = 0;
+    state_.changed[pool].clear();
+  }
+}
+
+void ClusterScheduler::state(State& s) {
+  s(state_, jobs_, value_, marked_, starving_, aged_, short_, all_short_, running_, ready_);
+  s(user_ready_, last_decision_, taken_, decisions_, gathering_, timers_, refused_, passes_);
+  s(learned_, rack_blocks_, news_);
+  if (s.reading()) {
+    for (int pool = 0; pool < 2; ++pool) waiting_[pool].reset(state_.rank);
+    policy_->added(state_, {});  // room for all
+  }
+  policy_->keep(state_, s);
+  if (!s.reading()) return;
+  for (const Index job : state_.present) {
+    for (int pool = 0; pool < 2; ++pool) {
+      std::int64_t ready = 0;
+      for (const Phase p : {kMap, kReduce}) {
+        if (pool_of(p) == pool && state_.eligible(job, p)) ready += 1;
+      }
+      if (ready > 0) waiting_[pool].set(job, key(job, pool, 0));
+    }
+  }
+}
+
+void ClusterScheduler::add_timer(double time, Index what) {
+  timers_.emplace_back(time, what);
+  std::push_heap(timers_.begin(), timers_.end(), std::greater<>());
+}
+
+void ClusterScheduler::expire() {
+  while (!timers_.empty() && timers_.front().first <= state_.now) {
+    const Index what = timers_.front().second;
+    std::pop_heap(timers_.begin(), timers_.end(), std::greater<>());
+    timers_.pop_back();
+    if (what == kNone) {
+      news_ = true;
+      continue;
+    }
+    const Index job = what / 2;
+    const int pool = static_cast<int>(what % 2);
+    const double since = starving_[pool][job];
+    if (since < 0.0 || state_.now < since + options_.ageing) continue;
+    aged_[pool][job] = 1;
+    refresh(job, pool);
+  }
+}
+
+}  // namespace malleable

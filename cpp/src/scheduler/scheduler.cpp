@@ -1,0 +1,569 @@
+#include "malleable/scheduler/scheduler.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+#include <utility>
+
+#include "malleable/model/domain.hpp"
+#include "malleable/model/error.hpp"
+
+namespace malleable {
+namespace {
+
+constexpr std::int64_t kMostTasks = std::int64_t{1} << 31;
+constexpr std::int64_t kMostOnNode = std::int64_t{1} << 20;
+
+// A column that may be left out.
+template <typename T>
+void check_length(const char* field, std::span<const T> column, std::size_t count) {
+  if (column.empty() || column.size() == count) return;
+  throw std::invalid_argument(std::string(field) + " has " + std::to_string(column.size()) +
+                              " entries, expected " + std::to_string(count));
+}
+
+void check_whole(const char* field, std::span<const std::int64_t> values, std::int64_t least,
+                 std::int64_t most) {
+  for (std::size_t k = 0; k < values.size(); ++k) {
+    if (values[k] >= least && values[k] <= most) continue;
+    throw FieldError(field, k, static_cast<long long>(values[k]),
+                     "must be from " + std::to_string(least) + " to " + std::to_string(most));
+  }
+}
+
+ClusterTable table_of(std::span<const Scheduler::Person> users) {
+  ClusterTable table;
+  for (const Scheduler::Person& user : users) {
+    table.user_minimum.push_back(user.minimum);
+    table.user_priority.push_back(user.priority);
+  }
+  return table;
+}
+
+}  // namespace
+
+ClusterJobsView ClusterTable::view() const {
+  ClusterJobsView view;
+  view.arrival = arrival;
+  view.weight = weight;
+  view.deadline = deadline;
+  view.block = block;
+  view.user_minimum = user_minimum;
+  view.user_priority = user_priority;
+  view.user = user;
+  view.group = group;
+  view.flow = flow;
+  for (const Phase p : {kMap, kReduce}) {
+    view.tasks[p] = tasks[p];
+    view.min_slots[p] = min_slots[p];
+  }
+  return view;
+}
+
+void ClusterTable::resize(std::size_t rows) {
+  for (auto* column : {&arrival, &weight, &deadline, &block}) column->resize(rows);
+  for (auto* column : {&tasks[0], &tasks[1], &min_slots[0], &min_slots[1], &user, &group, &flow}) {
+    column->resize(rows);
+  }
+}
+
+Scheduler::Scheduler(ClusterNodes nodes, std::span<const Person> users,
+                     const SchedulerOptions& options, ClusterPolicy& policy)
+    : nodes_(std::move(nodes)),
+      table_(table_of(users)),
+      core_(nodes_.view(), table_.view(), {}, {}, options, policy) {}
+
+Index Scheduler::row_of(std::int64_t id) const {
+  const Index row = JobIds::row_of(id);
+  const bool known = id >= 0 && row < ids_.rows() && ids_.has(row) && ids_.id_of(row) == id;
+  return known && !jobs_[row].gone ? row : kNone;
+}
+
+bool Scheduler::was_there(std::int64_t id) const {
+  const Index row = JobIds::row_of(id);
+  return id >= 0 && row < ids_.rows() && id <= ids_.id_of(row) &&
+         (id < ids_.id_of(row) || ids_.has(row));
+}
+
+std::span<const Index> Scheduler::rows_of(std::span<const std::int64_t> ids) {
+  return named_.of(ids, ids_.rows(), [this](std::int64_t id) { return row_of(id); });
+}
+
+void Scheduler::advance(double now) {
+  core_.set_now(std::max(now, this->now()));
+  core_.expire();
+}
+
+std::span<const std::int64_t> Scheduler::add(const Additions& jobs, double now) {
+  const std::size_t count = jobs.arrival.size();
+  check_time("now", now);
+  check_times("arrival", jobs.arrival);
+  static const char* const kTasks[] = {"maps", "reduces"};
+  static const char* const kSeconds[] = {"map_seconds", "reduce_seconds"};
+  static const char* const kMinima[] = {"min_map_slots", "min_reduce_slots"};
+  const auto check_size = [&](const char* field, std::size_t size) {
+    if (size == count) return;
+    throw std::invalid_argument(std::string(field) + " has " + std::to_string(size) +
+                                " entries, expected " + std::to_string(count));
+  };
+  check_size("weight", jobs.weight.size());
+  check_size("deadline", jobs.deadline.size());
+  check_size("user", jobs.user.size());
+  check_size("program", jobs.group.size());
+  check_size("flow", jobs.flow.size());
+  for (const Phase p : {kMap, kReduce}) {
+    check_size(kTasks[p], jobs.tasks[p].size());
+    check_size(kSeconds[p], jobs.seconds[p].size());
+    check_size(kMinima[p], jobs.min_slots[p].size());
+    check_whole(kTasks[p], jobs.tasks[p], 0, kMostTasks);
+    check_amounts(kSeconds[p], jobs.seconds[p], kWorkRange);
+    check_whole(kMinima[p], jobs.min_slots[p], 0, kMostSlots);
+  }
+  check_amounts("weight", jobs.weight, kWeightRange);
+  check_deadlines(jobs.deadline);
+  const std::size_t users = this->users() + jobs.new_users.size();
+  check_whole("user", jobs.user, 0, static_cast<std::int64_t>(std::max<std::size_t>(users, 1)) - 1);
+  check_whole("program", jobs.group, -1, kMostTasks);
+  check_whole("flow", jobs.flow, 0, static_cast<std::int64_t>(count) - 1);
+  check_offsets("after", jobs.after_offset, count, jobs.after.size());
+  check_whole("after", jobs.after, 0, static_cast<std::int64_t>(count) - 1);
+  if (count > kNone - next_rank_) throw std::length_error("more than 4 billion jobs");
+
+  for (const Person& user : jobs.new_users) {
+    table_.user_minimum.push_back(user.minimum);
+    table_.user_priority.push_back(user.priority);
+  }
+  fresh_.clear();
+  added_.clear();
+  for (std::size_t k = 0; k < count; ++k) fresh_.push_back(ids_.add());
+  table_.resize(ids_.rows());
+  jobs_.resize(ids_.rows());
+  held_.grow(ids_.rows());
+  for (auto& ranked : ranked_) ranked.resize(ids_.rows(), 0);
+  std::vector<Index> rank, number(count, kNone);
+  std::vector<double> believed;
+  std::vector<std::vector<Index>> parents(count);
+  for (std::size_t k = 0; k < count; ++k) {
+    const Index row = fresh_[k];
+    added_.push_back(ids_.id_of(row));
+    rank.push_back(next_rank_++);
+    jobs_[row] = Job{};
+    table_.arrival[row] = std::min(jobs.arrival[k], std::max(now, this->now()));
+    table_.weight[row] = jobs.weight[k];
+    table_.deadline[row] = jobs.deadline[k];
+    table_.block[row] = 0.0;
+    table_.user[row] = jobs.user[k];
+    table_.group[row] = jobs.group[k];
+    Index& flow = number[static_cast<std::size_t>(jobs.flow[k])];
+    if (flow == kNone) {
+      if (free_flows_.empty()) {
+        free_flows_.push_back(static_cast<Index>(flows_.size()));
+        flows_.emplace_back();
+      }
+      flow = free_flows_.back();
+      free_flows_.pop_back();
+    }
+    table_.flow[row] = flow;
+    flows_[flow].rows.push_back(row);
+    ++flows_[flow].left;
+    for (const Phase p : {kMap, kReduce}) {
+      table_.tasks[p][row] = jobs.tasks[p][k];
+      table_.min_slots[p][row] = jobs.min_slots[p][k];
+      believed.push_back(jobs.seconds[p][k]);
+    }
+    for (std::int64_t a = jobs.after_offset[k]; a < jobs.after_offset[k + 1]; ++a) {
+      const Index other = fresh_[static_cast<std::size_t>(jobs.after[static_cast<std::size_t>(a)])];
+      parents[k].push_back(other);
+      ++jobs_[row].missing;
+    }
+  }
+  for (std::size_t k = 0; k < count; ++k) {
+    for (const Index other : parents[k]) jobs_[other].children.push_back(fresh_[k]);
+  }
+  live_ += count;
+  core_.add(fresh_, nodes_.view(), table_.view(), rank, believed, parents);
+  advance(now);
+  for (std::size_t k = 0; k < count; ++k) {
+    if (parents[k].empty()) come(fresh_[k]);
+  }
+  return added_;
+}
+
+void Scheduler::come(Index row) {
+  jobs_[row].here = true;
+  for (double& since : jobs_[row].since) since = now();
+  core_.announce(row);
+  core_.arrive(row);
+}
+
+void Scheduler::set_blocks(std::int64_t id, std::size_t copies,
+                           std::span<const std::int64_t> node) {
+  const Index row = rows_of({&id, 1})[0];
+  if (core_.options().replicas == 0)
+    throw std::invalid_argument("replicas = 0: tasks have no place");
+  const auto nodes = static_cast<std::int64_t>(nodes_.rate.size());
+  check_whole("nodes", node, 0, nodes - 1);
+  const PhaseState& maps = core_.state().phase(row, kMap);
+  const auto tasks = static_cast<std::size_t>(table_.tasks[kMap][row]);
+  if (copies == 0 || node.size() != tasks * copies) {
+    throw std::invalid_argument("nodes has " + std::to_string(node.size()) +
+                                " entries, expected copies of " + std::to_string(tasks) +
+                                " blocks");
+  }
+  if (maps.running + maps.finished > 0) {
+    throw std::invalid_argument("nodes: map tasks of the job have started");
+  }
+  core_.set_blocks(row, copies, {node.begin(), node.end()});
+}
+
+void Scheduler::check_tasks(const Tasks& tasks) const {
+  const std::size_t count = tasks.ids.size();
+  check_length("phase", tasks.phase, count);
+  check_length("count", tasks.count, count);
+  check_length("node", tasks.node, count);
+  check_length("task", tasks.task, count);
+  check_length("seconds", tasks.seconds, count);
+  for (std::size_t k = 0; k < count; ++k) {
+    if (row_of(tasks.ids[k]) == kNone && !was_there(tasks.ids[k])) {
+      throw FieldError("ids", k, static_cast<long long>(tasks.ids[k]), "no such job");
+    }
+    if (!tasks.seconds.empty() && !std::isnan(tasks.seconds[k]) &&
+        !kWorkRange.holds(tasks.seconds[k])) {
+      throw FieldError("seconds", k, tasks.seconds[k], kWorkRange.text);
+    }
+  }
+  check_whole("phase", tasks.phase, 0, 1);
+  check_whole("count", tasks.count, 0, kMostTasks);
+  check_whole("node", tasks.node, -1, static_cast<std::int64_t>(nodes_.rate.size()) - 1);
+  check_whole("task", tasks.task, -1, kMostTasks);
+}
+
+template <typename Apply>
+std::int64_t Scheduler::each(const Tasks& tasks, double now, const Apply& apply) {
+  check_time("now", now);
+  check_tasks(tasks);
+  advance(now);
+  std::int64_t ignored = 0;
+  for (std::size_t k = 0; k < tasks.ids.size(); ++k) {
+    const Index row = row_of(tasks.ids[k]);
+    const std::int64_t count = tasks.count.empty() ? 1 : tasks.count[k];
+    ignored += row == kNone ? count : apply(row, static_cast<Phase>(tasks.phase[k]), count, k);
+  }
+  return ignored;
+}
+
+// Whatever held them back, so many tasks have started; returns how many there were not.
+std::int64_t Scheduler::begin(Index row, Phase p, std::int64_t count) {
+  if (!jobs_[row].here) come(row);
+  const PhaseState& s = core_.state().phase(row, p);
+  if (count > 0 && s.waiting > 0) core_.make_ready(row, p);
+  const std::int64_t begun = std::min(count, s.waiting);
+  if (begun > 0) core_.started(row, p, begun);
+  return count - begun;
+}
+
+std::int64_t Scheduler::started(const Tasks& tasks, double now) {
+  return each(tasks, now, [&](Index row, Phase p, std::int64_t count, std::size_t) {
+    return begin(row, p, count);
+  });
+}
+
+std::int64_t Scheduler::ended(const Tasks& tasks, double now) {
+  return each(tasks, now, [&](Index row, Phase p, std::int64_t count, std::size_t k) {
+    const std::int64_t running = core_.state().phase(row, p).running;
+    const std::int64_t ignored = begin(row, p, std::max<std::int64_t>(0, count - running));
+    if (count == ignored) return ignored;
+    const double seconds =
+        tasks.seconds.empty() ? std::numeric_limits<double>::quiet_NaN() : tasks.seconds[k];
+    const bool known = !tasks.node.empty() && tasks.node[k] >= 0;
+    const std::vector<Index> nodes(known ? static_cast<std::size_t>(count - ignored) : 0,
+                                   known ? static_cast<Index>(tasks.node[k]) : 0);
+    core_.ended(row, p, count - ignored, seconds, nodes);
+    return ignored;
+  });
+}
+
+std::int64_t Scheduler::failed(const Tasks& tasks, double now) {
+  return each(tasks, now, [&](Index row, Phase p, std::int64_t count, std::size_t k) {
+    const std::int64_t running = core_.state().phase(row, p).running;
+    const std::int64_t back = std::min(count, running);
+    if (back == 0) return count;
+    const bool named = !tasks.task.empty() && tasks.task[k] >= 0 && p == kMap;
+    if (named && core_.state().blocks.has_blocks(row) && tasks.task[k] < table_.tasks[p][row]) {
+      core_.put_back(row, p, static_cast<Index>(tasks.task[k]));
+    }
+    core_.returned(row, p, back);
+    return count - back;
+  });
+}
+
+void Scheduler::ready(std::span<const std::int64_t> ids, std::span<const std::int64_t> phase,
+                      double now) {
+  each({ids, phase}, now, [&](Index row, Phase p, std::int64_t, std::size_t) {
+    if (!jobs_[row].here) come(row);
+    core_.make_ready(row, p);
+    return std::int64_t{0};
+  });
+}
+
+// What tasks take, from slot-seconds that were seen: those that run are half done on average.
+void Scheduler::learn(Index row, Phase p, const PhaseState& before, double now) {
+  Job& job = jobs_[row];
+  job.busy[p] += static_cast<double>(before.running) * std::max(0.0, now - job.since[p]);
+  job.since[p] = now;
+}
+
+void Scheduler::observe(const Counts& counts, double now) {
+  check_time("now", now);
+  const auto rows = rows_of(counts.ids);
+  for (const Phase p : {kMap, kReduce}) {
+    for (const auto& [field, column] :
+         {std::pair{"pending", counts.pending[p]}, std::pair{"running", counts.running[p]},
+          std::pair{"done", counts.done[p]}, std::pair{"failed", counts.failed[p]}}) {
+      check_length(field, column, rows.size());
+      check_whole(field, column, 0, kMostTasks);
+    }
+  }
+  advance(now);
+  for (std::size_t k = 0; k < rows.size(); ++k) {
+    const Index row = rows[k];
+    if (!jobs_[row].here) come(row);
+    for (const Phase p : {kMap, kReduce}) {
+      const PhaseState& s = core_.state().phase(row, p);
+      const std::int64_t done = counts.done[p][k] + counts.failed[p][k];
+      const std::int64_t running = counts.running[p][k];
+      const bool told = s.timed > 0;
+      learn(row, p, s, this->now());
+      core_.set_counts(row, p, counts.pending[p][k], running, done);
+      table_.tasks[p][row] = s.total;
+      const double seen = static_cast<double>(done) + 0.5 * static_cast<double>(running);
+      if (core_.options().learn && !told && done > 0 && jobs_[row].busy[p] > 0.0) {
+        core_.set_estimate(row, p, jobs_[row].busy[p] / seen);
+      }
+    }
+  }
+}
+
+void Scheduler::update(std::span<const std::int64_t> ids, const Changes& changes, double now) {
+  check_time("now", now);
+  const auto rows = rows_of(ids);
+  check_length("weight", changes.weight, ids.size());
+  check_length("deadline", changes.deadline, ids.size());
+  check_amounts("weight", changes.weight, kWeightRange);
+  check_deadlines(changes.deadline);
+  for (const Phase p : {kMap, kReduce}) {
+    check_length("seconds", changes.seconds[p], ids.size());
+    check_length("min_slots", changes.min_slots[p], ids.size());
+    check_amounts("seconds", changes.seconds[p], kWorkRange);
+    check_whole("min_slots", changes.min_slots[p], 0, kMostSlots);
+  }
+  advance(now);
+  for (std::size_t k = 0; k < rows.size(); ++k) {
+    const Index row = rows[k];
+    if (!changes.weight.empty()) table_.weight[row] = changes.weight[k];
+    if (!changes.deadline.empty()) table_.deadline[row] = changes.deadline[k];
+    for (const Phase p : {kMap, kReduce}) {
+      if (!changes.min_slots[p].empty()) table_.min_slots[p][row] = changes.min_slots[p][k];
+      if (!changes.seconds[p].empty()) core_.set_estimate(row, p, changes.seconds[p][k]);
+      if (jobs_[row].here) core_.mark(row, p);
+    }
+  }
+}
+
+void Scheduler::set_users(std::span<const std::int64_t> users, std::span<const Person> people,
+                          double now) {
+  check_time("now", now);
+  check_length("users", users, people.size());
+  check_whole("users", users, 0, static_cast<std::int64_t>(this->users()) - 1);
+  advance(now);
+  for (std::size_t k = 0; k < users.size(); ++k) {
+    table_.user_minimum[static_cast<std::size_t>(users[k])] = people[k].minimum;
+    table_.user_priority[static_cast<std::size_t>(users[k])] = people[k].priority;
+  }
+  core_.add({}, nodes_.view(), table_.view(), {}, {}, {});
+  core_.mark_all();
+}
+
+void Scheduler::set_slots(std::span<const std::int64_t> nodes, std::span<const std::int64_t> maps,
+                          std::span<const std::int64_t> reduces, double now) {
+  check_time("now", now);
+  check_whole("nodes", nodes, 0, static_cast<std::int64_t>(nodes_.rate.size()) - 1);
+  const std::span<const std::int64_t> given[2] = {maps, reduces};
+  static const char* const kFields[] = {"map_slots", "reduce_slots"};
+  for (int pool = 0; pool < 2; ++pool) {
+    check_length(kFields[pool], given[pool], nodes.size());
+    check_whole(kFields[pool], given[pool], 0, pool == 1 && nodes_.generic ? 0 : kMostOnNode);
+  }
+  advance(now);
+  for (std::size_t k = 0; k < nodes.size(); ++k) {
+    const auto node = static_cast<std::size_t>(nodes[k]);
+    for (int pool = 0; pool < 2; ++pool) {
+      if (given[pool].empty()) continue;
+      core_.add_slots(static_cast<Index>(node), pool, given[pool][k] - nodes_.slots[pool][node]);
+      nodes_.slots[pool][node] = given[pool][k];
+    }
+  }
+  core_.mark_all();
+}
+
+// The job is gone; what waits for it comes, or goes as well.
+void Scheduler::leave(Index first, bool finished) {
+  std::vector<Index> leaving{first};
+  for (std::size_t k = 0; k < leaving.size(); ++k) {
+    const Index row = leaving[k];
+    Job& job = jobs_[row];
+    if (job.gone) continue;
+    job.gone = true;
+    --live_;
+    held_.forget(row);
+    Flow& flow = flows_[static_cast<std::size_t>(table_.flow[row])];
+    if (--flow.left == 0) limbo_.push_back(static_cast<Index>(table_.flow[row]));
+    // Policies know of flows' jobs before they come.
+    if (!job.here) come(row);
+    core_.drop(row);
+    core_.leave(row);
+    for (const Index child : std::exchange(job.children, {})) {
+      if (!finished) {
+        leaving.push_back(child);
+      } else if (--jobs_[child].missing == 0 && !jobs_[child].here && !jobs_[child].gone) {
+        come(child);
+      }
+    }
+  }
+}
+
+void Scheduler::finish(std::span<const std::int64_t> ids, double now) {
+  check_time("now", now);
+  const auto rows = rows_of(ids);
+  advance(now);
+  for (const Index row : rows) leave(row, true);
+}
+
+void Scheduler::remove(std::span<const std::int64_t> ids, double now) {
+  check_time("now", now);
+  const auto rows = rows_of(ids);
+  advance(now);
+  for (const Index row : rows) {
+    if (!jobs_[row].gone) leave(row, false);
+  }
+}
+
+// Rows of flows that are gone may be others' once the policy has decided without them.
+void Scheduler::release_rows() {
+  for (const Index number : limbo_) {
+    for (const Index row : flows_[number].rows) ids_.remove(row);
+    flows_[number].rows.clear();
+    free_flows_.push_back(number);
+  }
+  limbo_.clear();
+}
+
+// Where a policy gives ranks: slots in their order.
+void Scheduler::rank_targets(int pool) {
+  const ClusterState& state = core_.state();
+  order_.assign(state.present.begin(), state.present.end());
+  std::sort(order_.begin(), order_.end(), [&](Index a, Index b) {
+    const double first = core_.value(a, pool), second = core_.value(b, pool);
+    return first != second ? first < second : state.rank[a] < state.rank[b];
+  });
+  std::int64_t left = state.slots[pool];
+  for (const Index row : order_) {
+    ranked_[pool][row] = std::min(left, state.demand(row, pool).most);
+    left -= ranked_[pool][row];
+  }
+}
+
+std::array<std::int64_t, 2> Scheduler::targets(Index row) const {
+  std::array<std::int64_t, 2> slots{};
+  const int pools = nodes_.generic ? 1 : 2;
+  for (int pool = 0; pool < pools; ++pool) {
+    const auto demand = core_.state().demand(row, pool);
+    auto& own = slots[static_cast<std::size_t>(pool)];
+    if (core_.style() == ClusterPolicy::Style::kTargets) {
+      const double value = core_.value(row, pool);
+      const auto most = static_cast<double>(demand.most);
+      own = value >= most ? demand.most : static_cast<std::int64_t>(std::floor(value));
+    } else if (core_.style() == ClusterPolicy::Style::kRanks) {
+      own = ranked_[pool][row];
+    } else {
+      own = demand.running;
+    }
+  }
+  return slots;
+}
+
+Bound Scheduler::bound(Index row, Phase pool, std::int64_t slots) const {
+  const auto demand = core_.state().demand(row, pool);
+  if (demand.most == 0) {
+    const PhaseState& s = core_.state().phase(row, pool);
+    return s.unfinished() > 0 && !s.ready ? Bound::kUnready : Bound::kNothing;
+  }
+  if (slots == demand.most) return Bound::kMaximum;
+  if (slots == 0) return Bound::kNoSlots;
+  return slots == demand.minimum ? Bound::kMinimum : Bound::kShare;
+}
+
+std::span<const Scheduler::Row> Scheduler::decide(double now) {
+  check_now(now, this->now());
+  advance(now);
+  latency_.clear();
+  core_.decide(latency_);
+  release_rows();
+  const ClusterState& state = core_.state();
+  const int pools = nodes_.generic ? 1 : 2;
+  for (int pool = 0; pool < pools && core_.style() == ClusterPolicy::Style::kRanks; ++pool) {
+    rank_targets(pool);
+  }
+  rows_.clear();
+  held_.begin();
+  for (const Index row : state.present) {
+    const auto slots = targets(row);
+    const int pool = slots[0] > 0 || pools == 1 ? 0 : 1;
+    held_.note(row);
+    const bool changed = held_.name(row, slots);
+    if (slots[0] + slots[1] == 0 && !changed) continue;
+    rows_.push_back({ids_.id_of(row),
+                     slots,
+                     changed,
+                     {bound(row, kMap, slots[0]), bound(row, kReduce, slots[1])},
+                     core_.order(row, pool)});
+  }
+  held_.name_rest([](Index) { return HeldSlots<2>::Slots{}; }, [](Index, const auto&, bool) {});
+  return rows_;
+}
+
+std::span<const Scheduler::Start> Scheduler::assign(
+    double now, const std::span<const std::int64_t> (&free)[2]) {
+  check_now(now, this->now());
+  static const char* const kFields[] = {"free map slots", "free reduce slots"};
+  for (int pool = 0; pool < 2; ++pool) {
+    if (free[pool].size() != nodes_.rate.size()) {
+      throw std::invalid_argument(std::string(kFields[pool]) + ": one entry a node is needed");
+    }
+    check_whole(kFields[pool], free[pool], 0, pool == 1 && nodes_.generic ? 0 : kMostOnNode);
+  }
+  advance(now);
+  starts_.clear();
+  for (int pool = 0; pool < 2; ++pool) core_.set_free(pool, free[pool]);
+  for (int pool = 0; pool < 2; ++pool) {
+    begun_.clear();
+    core_.assign(pool, begun_);
+    for (const auto& [row, p, task, node] : begun_) {
+      const bool placed = p == kMap && state().blocks.has_blocks(row);
+      starts_.push_back({ids_.id_of(row), p, placed ? static_cast<std::int64_t>(task) : -1, node});
+    }
+  }
+  return starts_;
+}
+
+void Scheduler::state(State& s) {
+  s(nodes_, table_, ids_, jobs_, flows_, free_flows_, limbo_, live_, next_rank_, held_);
+  if (s.reading()) {
+    core_.look(nodes_.view(), table_.view());
+    for (auto& ranked : ranked_) ranked.assign(ids_.rows(), 0);
+  }
+  core_.state(s);
+}
+
+}  // namespace malleable

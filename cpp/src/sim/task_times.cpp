@@ -1,0 +1,87 @@
+#include "malleable/sim/task_times.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace malleable {
+namespace {
+
+constexpr std::uint32_t kFailure = 0, kFraction = 1, kNoise = 2, kStraggler = 4, kPlaces = 5;
+
+// Steele, Lea, Flood 2014: a good mix of 64 bits.
+std::uint64_t mix(std::uint64_t x) {
+  x += 0x9e3779b97f4a7c15ULL;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+  return x ^ (x >> 31);
+}
+
+}  // namespace
+
+TaskTimes::TaskTimes(const ClusterView& cluster, const ClusterJobsView& jobs,
+                     const ClusterOptions& options)
+    : cluster_(cluster),
+      jobs_(jobs),
+      noise_(options.noise),
+      straggler_share_(options.straggler_share),
+      straggler_factor_(options.straggler_factor),
+      failure_(options.failure),
+      copies_(!options.split_copy && !jobs.shuffle.empty()),
+      seed_(options.seed) {
+  if (noise_ != 0.0 || straggler_share_ != 0.0 || failure_ != 0.0) attempts_.resize(jobs.size());
+}
+
+// In [0, 1): the same for every policy, whatever was started before.
+double TaskTimes::uniform(Index phase, Index task, std::uint32_t attempt,
+                          std::uint32_t stream) const {
+  std::uint64_t x = mix(seed_ ^ mix(phase));
+  x = mix(x ^ mix((static_cast<std::uint64_t>(task) << 32) | attempt));
+  return static_cast<double>(mix(x ^ stream) >> 11) * 0x1p-53;
+}
+
+TaskTimes::Time TaskTimes::next(Index job, Phase p, Index task, Index node) {
+  const Index phase = 2 * job + p;
+  double seconds = jobs_.seconds_of(p, job, task) / cluster_.rate[node];
+  std::uint32_t attempt = 0;
+  if (!attempts_.empty()) {
+    auto& attempts = attempts_[job][p];
+    if (attempts.empty()) attempts.assign(static_cast<std::size_t>(jobs_.tasks[p][job]), 0);
+    attempt = attempts[task]++;
+    if (noise_ > 0.0) {
+      const double radius = std::sqrt(-2.0 * std::log1p(-uniform(phase, task, attempt, kNoise)));
+      const double angle = 2.0 * std::numbers::pi * uniform(phase, task, attempt, kNoise + 1);
+      seconds *= std::exp(noise_ * radius * std::cos(angle) - 0.5 * noise_ * noise_);
+    }
+    if (straggler_share_ > 0.0 && uniform(phase, task, attempt, kStraggler) < straggler_share_) {
+      seconds *= straggler_factor_;
+    }
+  }
+  double copying = 0.0;
+  if (p == kReduce && copies_) {
+    copying = jobs_.shuffle[job];
+    seconds += copying;
+  }
+  const bool fails = failure_ > 0.0 && uniform(phase, task, attempt, kFailure) < failure_;
+  if (fails) seconds *= uniform(phase, task, attempt, kFraction);
+  return {seconds, std::min(copying, seconds), fails};
+}
+
+void TaskTimes::place(Index job, Index task, std::span<Index> node) const {
+  const std::size_t nodes = cluster_.size(), copies = node.size();
+  for (std::size_t c = 0; c < copies; ++c) {
+    const auto last = static_cast<double>(nodes - copies + c + 1);
+    const double draw = uniform(2 * job, task, static_cast<std::uint32_t>(c), kPlaces);
+    const auto drawn = static_cast<Index>(draw * last);
+    const auto end = node.begin() + static_cast<std::ptrdiff_t>(c);
+    node[c] =
+        std::find(node.begin(), end, drawn) == end ? drawn : static_cast<Index>(nodes - copies + c);
+  }
+}
+
+void TaskTimes::forget(Index job) {
+  if (attempts_.empty()) return;
+  for (auto& attempts : attempts_[job]) std::vector<std::uint16_t>().swap(attempts);
+}
+
+}  // namespace malleable

@@ -1,0 +1,132 @@
+#include <vector>
+
+#include "check.hpp"
+#include "malleable/policy/cluster_epoch.hpp"
+#include "malleable/policy/registry.hpp"
+#include "malleable/scheduler/scheduler.hpp"
+
+namespace malleable::check {
+namespace {
+
+ClusterNodes two_nodes() {
+  ClusterNodes nodes;
+  nodes.slots[0] = {2, 2};
+  nodes.slots[1] = {1, 1};
+  nodes.type = nodes.rack = {0, 0};
+  nodes.rate = {1.0, 1.0};
+  nodes.storage = nodes.link = {kInfinity, kInfinity};
+  return nodes;
+}
+
+struct Jobs {
+  std::vector<double> arrival, weight, deadline, seconds[2];
+  std::vector<std::int64_t> tasks[2], least, user, group, flow, after_offset{0}, after;
+
+  void add(std::int64_t maps, double map_seconds, std::int64_t reduces, double reduce_seconds) {
+    flow.push_back(static_cast<std::int64_t>(arrival.size()));
+    arrival.push_back(0.0);
+    weight.push_back(1.0);
+    deadline.push_back(kInfinity);
+    tasks[0].push_back(maps);
+    tasks[1].push_back(reduces);
+    seconds[0].push_back(map_seconds);
+    seconds[1].push_back(reduce_seconds);
+    least.push_back(0);
+    user.push_back(0);
+    group.push_back(-1);
+    after_offset.push_back(0);
+  }
+  Scheduler::Additions view() const {
+    return {{},
+            arrival,
+            weight,
+            deadline,
+            {seconds[0], seconds[1]},
+            {tasks[0], tasks[1]},
+            {least, least},
+            user,
+            group,
+            flow,
+            after_offset,
+            after};
+  }
+};
+
+struct World {
+  ClusterEpoch policy;
+  Scheduler scheduler;
+
+  explicit World(const SchedulerOptions& options = {})
+      : policy(flex(), false, false), scheduler(two_nodes(), {}, options, policy) {}
+  static EpochOptions flex() {
+    EpochOptions options;
+    options.policy = EpochPolicy::kFlex;
+    return options;
+  }
+};
+
+TEST(queue_of_free_slots) {
+  SlotQueue queue;
+  const std::vector<std::int64_t> slots{2, 1};
+  queue.reset(slots);
+  CHECK_EQUAL(queue.size(), std::size_t{3});
+  CHECK_EQUAL(queue.pop(), Index{0});
+  CHECK_EQUAL(queue.pop(), Index{1});
+  queue.push(1);
+  queue.erase(0);
+  CHECK_EQUAL(queue.size(), std::size_t{1});
+  CHECK_EQUAL(queue.pop(), Index{1});
+}
+
+TEST(events_decisions_and_starts) {
+  World world;
+  Jobs jobs;
+  jobs.add(4, 5.0, 1, 1.0);
+  jobs.add(2, 1.0, 0, 0.0);
+  const auto added = world.scheduler.add(jobs.view(), 0.0);
+  const std::vector<std::int64_t> ids(added.begin(), added.end());
+  const auto rows = world.scheduler.decide(0.0);
+  CHECK_EQUAL(rows.size(), std::size_t{2});
+  // The shorter one has what it can use.
+  CHECK_EQUAL(rows[0].slots[0], std::int64_t{2});
+  CHECK_EQUAL(rows[1].slots[0], std::int64_t{2});
+  CHECK(rows[1].bound[0] == Bound::kMaximum);
+  const std::vector<std::int64_t> maps{2, 2}, reduces{1, 1};
+  const auto starts = world.scheduler.assign(0.0, {maps, reduces});
+  CHECK_EQUAL(starts.size(), std::size_t{4});
+  const std::vector<std::int64_t> phase{0, 0}, twice{ids[1], ids[1]};
+  const std::vector<double> seconds{1.0, 1.0};
+  CHECK_EQUAL(world.scheduler.ended({twice, phase, {}, {}, {}, seconds}, 1.0), std::int64_t{0});
+  CHECK_EQUAL(world.scheduler.ended({twice, phase}, 1.0), std::int64_t{2});
+  world.scheduler.finish(std::span(ids).subspan(1), 1.0);
+  CHECK_EQUAL(world.scheduler.size(), std::size_t{1});
+  CHECK_EQUAL(world.scheduler.decide(1.0).size(), std::size_t{1});
+  CHECK_EQUAL(world.scheduler.ended({twice, phase}, 2.0), std::int64_t{2});
+}
+
+// The same bytes, and the same decisions after.
+TEST(state_goes_on) {
+  SchedulerOptions options;
+  options.learn = true;
+  World world(options), other(options);
+  Jobs jobs;
+  for (int k = 0; k < 5; ++k) jobs.add(3 + k, 2.0, 1, 1.0);
+  const auto added = world.scheduler.add(jobs.view(), 0.0);
+  const std::vector<std::int64_t> ids(added.begin(), added.end()), phase(5, 0);
+  world.scheduler.decide(0.0);
+  const std::vector<std::int64_t> maps{2, 2}, reduces{1, 1};
+  world.scheduler.assign(0.0, {maps, reduces});
+  world.scheduler.finish(std::span(ids).first(1), 1.0);
+  const std::string bytes = save_state("Scheduler", world.scheduler);
+  load_state("Scheduler", bytes, other.scheduler);
+  CHECK(save_state("Scheduler", other.scheduler) == bytes);
+  for (Scheduler* each : {&world.scheduler, &other.scheduler}) {
+    each->ended({ids, phase, {}, {}, {}, std::vector<double>(5, 4.0)}, 3.0);
+    each->decide(3.0);
+    each->assign(3.0, {maps, reduces});
+  }
+  CHECK(save_state("Scheduler", other.scheduler) == save_state("Scheduler", world.scheduler));
+}
+
+}  // namespace
+}  // namespace malleable::check

@@ -1,0 +1,31 @@
+"""``malleable replay``: a recorded stream of events, and what other policies would have decided."""
+
+from __future__ import annotations
+
+import argparse
+
+from malleable.cli.outputs import Outputs, output_arguments
+from malleable.cluster.replay import replay
+from malleable.view.replay_views import replay_dict, replay_table
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Those of the command."""
+    parser.description = (
+        "Give what a scheduler was told (EVENTS) to a fresh one, which has to decide the same, and ask other "
+        "policies at every recorded state, one step. Exit status 1 if the record's policy decides otherwise."
+    )
+    parser.add_argument("events", metavar="EVENTS", help="a file that Scheduler(record=...) wrote")
+    parser.add_argument("--policy", metavar="A,B", help="others (default: the record's own)")
+    parser.add_argument("--objective", help="theirs (default: the record's)")
+    output_arguments(parser)
+    parser.set_defaults(run=run)
+
+
+def run(asked: argparse.Namespace) -> int:
+    """One replay a policy; the record's own where none is named."""
+    outputs = Outputs(asked, inputs=[asked.events])
+    names = [None] if asked.policy is None else asked.policy.split(",")
+    found = [replay(asked.events, name, objective=asked.objective) for name in names]
+    status = outputs.give(lambda: replay_dict(found), [replay_table(found)])
+    return status or int(not all(one.same for one in found))

@@ -1,0 +1,176 @@
+"""What a scheduler was told and asked, in a file: compact, versioned, the same bytes for the same calls.
+
+A file is gzip. It begins with `MAGIC` and a line of JSON (``cluster``, ``policy``, ``objective``,
+``options``). Then come calls: a byte for the name, a byte for the number of columns, then each column: a
+byte for its name, one for its type, its length as four bytes, its values, all little-endian.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import struct
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from malleable import _core
+from malleable.cluster.nodes import Cluster
+from malleable.files.json import is_number
+
+__all__ = ["EventWriter", "checksum", "cluster_header", "plain_options", "read_events"]
+
+MAGIC = b"malleable events 1\n"
+CALLS = (
+    "add", "started", "ended", "failed", "ready", "observe", "update", "set_users", "set_slots",
+    "set_blocks", "finish", "remove", "decide", "assign",
+)  # fmt: skip
+COLUMNS = (
+    "now", "ids", "phase", "count", "node", "task", "seconds", "arrival", "maps", "reduces",
+    "map_seconds", "reduce_seconds", "min_map_slots", "min_reduce_slots", "weight", "deadline",
+    "user", "group", "flow", "after_offset", "after", "new_users", "pending_maps",
+    "pending_reduces", "running_maps", "running_reduces", "done_maps", "done_reduces",
+    "failed_maps", "failed_reduces", "users", "people", "map_slots", "reduce_slots", "nodes",
+    "copies", "free_maps", "free_reduces", "start_ids", "start_phase", "start_node", "slots",
+)  # fmt: skip
+_TYPES = (np.dtype("<f8"), np.dtype("<i8"), np.dtype("<i4"), np.dtype("u1"))
+_CALL = {name: code for code, name in enumerate(CALLS)}
+_COLUMN = {name: code for code, name in enumerate(COLUMNS)}
+_MOST_HEADER = 1 << 26
+
+
+def _narrow(values: Any) -> tuple[int, bytes, int]:
+    """Type, values and length of a column, in as few bytes as its whole numbers need."""
+    array = np.asarray(values)
+    if array.dtype.kind == "f":
+        return 0, np.ascontiguousarray(array, dtype="<f8").tobytes(), array.size
+    low, high = (int(array.min()), int(array.max())) if array.size else (0, 0)
+    code = 3 if low >= 0 and high < 1 << 8 else 2 if low >= -(1 << 31) and high < 1 << 31 else 1
+    return code, np.ascontiguousarray(array, dtype=_TYPES[code]).tobytes(), array.size
+
+
+class EventWriter:
+    """Writes calls to a file, one after the other."""
+
+    def __init__(self, path: str | PathLike[str], header: Mapping[str, Any]) -> None:
+        # Neither name nor time of writing: the same calls are the same bytes.
+        self._open = ExitStack()
+        raw = self._open.enter_context(io.FileIO(path, "w"))
+        self._file = self._open.enter_context(gzip.GzipFile("", "wb", 6, raw, mtime=0))
+        text = json.dumps(header, sort_keys=True, separators=(",", ":"))
+        self._file.write(MAGIC + text.encode() + b"\n")
+
+    def write(self, call: str, columns: Mapping[str, Any]) -> None:
+        """One call, with the columns that are not None."""
+        given = [(name, values) for name, values in columns.items() if values is not None]
+        parts = [struct.pack("<BB", _CALL[call], len(given))]
+        for name, values in given:
+            code, data, size = _narrow(values)
+            parts += [struct.pack("<BBI", _COLUMN[name], code, size), data]
+        self._file.write(b"".join(parts))
+
+    def close(self) -> None:
+        """End the file."""
+        self._open.close()
+
+
+def checksum(ids: npt.NDArray[np.int64], slots: npt.NDArray[np.int64]) -> int:
+    """Of a decision's bytes."""
+    return zlib.crc32(slots.astype("<i8").tobytes(), zlib.crc32(ids.astype("<i8").tobytes()))
+
+
+def cluster_header(cluster: Cluster) -> dict[str, Any]:
+    """What makes a cluster again, as `Cluster` takes it."""
+    nodes: list[dict[str, Any]] = []
+    for row in range(len(cluster)):
+        own: dict[str, Any] = {"rate": float(cluster.rate[row])}
+        own |= {
+            name: float(getattr(cluster, name)[row])
+            for name in ("storage", "link")
+            if np.isfinite(getattr(cluster, name)[row])
+        }
+        own["rack"] = str(cluster.rack_names[cluster.rack[row]])
+        own["name"] = str(cluster.type_names[cluster.type[row]])
+        if cluster.generic:
+            own["slots"] = int(cluster.map_slots[row])
+        else:
+            own["map_slots"] = int(cluster.map_slots[row])
+            own["reduce_slots"] = int(cluster.reduce_slots[row])
+        if nodes and {**nodes[-1], "count": 1} == {**own, "count": 1}:
+            nodes[-1]["count"] += 1
+        else:
+            nodes.append(own | {"count": 1})
+    users = [
+        {"name": name, "minimum": minimum, "priority": priority}
+        for name, (minimum, priority) in cluster.users.items()
+    ]
+    return {"nodes": nodes, "users": users}
+
+
+def read_events(
+    path: str | PathLike[str],
+) -> tuple[dict[str, Any], Iterator[tuple[str, dict[str, npt.NDArray[Any]]]]]:
+    """Header and calls of a file, which is read as calls are asked for.
+
+    Raises
+    ------
+    ValueError
+        Not a file of events, of another version, or cut or damaged (where it is).
+    """
+    with Path(path).open("rb") as raw:
+        data = raw.read()
+    try:
+        data = gzip.decompress(data)
+    except (OSError, EOFError, ValueError) as fault:
+        raise ValueError(f"{path}: not a file of events, or cut: {fault}") from None
+    if not data.startswith(MAGIC[:-2]):
+        raise ValueError(f"{path}: not a file of events")
+    if not data.startswith(MAGIC):
+        raise ValueError(
+            f"{path}: events of a version that this one ({_core.__version__}) cannot read"
+        )
+    end = data.find(b"\n", len(MAGIC), len(MAGIC) + _MOST_HEADER)
+    try:
+        header = json.loads(data[len(MAGIC) : end])
+        known = {"cluster", "objective", "options", "policy"} <= set(header)
+    except (ValueError, TypeError):
+        known = False
+    if end < 0 or not known:
+        raise ValueError(f"{path}: its header is damaged")
+    return header, _calls(str(path), data, end + 1)
+
+
+def _calls(path: str, data: bytes, at: int) -> Iterator[tuple[str, dict[str, npt.NDArray[Any]]]]:
+    number = 0
+    while at < len(data):
+        columns: dict[str, npt.NDArray[Any]] = {}
+        try:
+            call, count = struct.unpack_from("<BB", data, at)
+            at += 2
+            for _ in range(count):
+                name, code, size = struct.unpack_from("<BBI", data, at)
+                at += 6
+                kind = _TYPES[code]
+                array = np.frombuffer(data, kind, size, at)
+                at += size * kind.itemsize
+                columns[COLUMNS[name]] = array.astype(np.float64 if code == 0 else np.int64)
+            told = CALLS[call]
+        except (struct.error, IndexError, ValueError):
+            raise ValueError(f"{path}: call {number} is cut or damaged") from None
+        number += 1
+        yield told, columns
+
+
+def plain_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Those that a header can say; ValueError names one that it cannot."""
+    for name, value in options.items():
+        if not (value is None or isinstance(value, (bool, str)) or is_number(value)):
+            raise ValueError(f"{name}: cannot be recorded")
+    return dict(options)

@@ -1,0 +1,188 @@
+"""Policies of a cluster as the core asks them: by name, with their options, or one's own."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from malleable import _core
+from malleable.cluster.policy import Adaptive
+from malleable.cluster.table import checked_rates
+from malleable.domain import check_whole
+from malleable.jobs.table import Floats
+from malleable.objective import Objective, parse_objective
+from malleable.policies import policy_of
+
+__all__ = ["checked_options", "core_policy", "policy_name"]
+
+_Speedups = tuple[float | Floats | None, ...] | None
+
+
+def policy_name(policy: Any) -> str:
+    """What records and summaries call a policy: its name, or that of a function or class."""
+    if isinstance(policy, str):
+        return policy
+    return str(getattr(policy, "name", None) or getattr(policy, "__name__", type(policy).__name__))
+
+
+class _Function:
+    """A function as a policy: of the view, or of the state and the time."""
+
+    def __init__(self, decide: Callable[..., Any]) -> None:
+        self.decide = decide
+
+
+def _takes_time(function: Any) -> bool:
+    """Whether a function is one of the state and the time, by its parameters."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    needed = [p for p in parameters if p.kind in kinds and p.default is inspect.Parameter.empty]
+    return len(needed) == 2
+
+
+def core_policy(
+    policy: Any,
+    objective: str,
+    hysteresis: float,
+    effort: int | None,
+    at_least_one: bool,
+    by_user: bool,
+    settings: Mapping[str, Any],
+    tables: _Speedups,
+) -> Any:
+    """What the core asks: a policy by its name, an `Adaptive`, or one of your own."""
+    if isinstance(policy, _core.ClusterPolicy):
+        return policy
+    if policy in ("adaptive", "adaptive-literal"):
+        policy = Adaptive() if policy == "adaptive" else Adaptive.literal()
+    if isinstance(policy, Adaptive):
+        return _core.ClusterAdaptive(
+            policy.core_options(), policy.matcher(), bool(policy.grouped), bool(policy.placement)
+        )
+    if isinstance(policy, str):
+        goal, code = goal_of(objective)
+        family = policy_of("cluster", policy).family
+        if policy == "fifo" and not by_user:
+            return _core.ClusterFifo()
+        if family == "epoch":
+            return _core.ClusterEpoch(
+                policy,
+                bool(goal.is_max),
+                code,
+                float(hysteresis),
+                effort,
+                bool(at_least_one),
+                by_user,
+                bool(settings.get("gang", False)),
+                float(settings.get("pool_minimum", 0.0)),
+            )
+        if family == "flow":
+            return _core.ClusterFlow(
+                policy, bool(goal.is_max), code, 0 if effort is None else int(effort), by_user
+            )
+        exponents: list[float] = []
+        useful: list[int] = []
+        if policy == "hesrpt" and (tables is not None or "rates" in settings):
+            exponents, useful = _exponents(tables, settings)
+        return _core.ClusterSrpt(
+            policy,
+            float(settings.get("speedup", 1.0)),
+            settings.get("rates", []),
+            exponents,
+            useful,
+            by_user,
+        )
+    style = str(getattr(policy, "style", "targets"))
+    whole = not (hasattr(policy, "decide") or hasattr(policy, "choose"))
+    own = _Function(policy) if whole else policy
+    return _core.ClusterCallback(
+        own,
+        style,
+        bool(getattr(policy, "depends_on_time", False)),
+        hasattr(own, "task_finished"),
+        whole and _takes_time(policy),
+    )
+
+
+def goal_of(objective: str) -> tuple[Objective, int]:
+    """The objective and the code of its one kind, which must not need what cluster jobs lack."""
+    goal = parse_objective(objective)
+    kind = goal.kind()
+    if kind is None or kind.uses_sla or kind.custom:
+        raise ValueError(f"objective = {objective!r}: not one that cluster jobs have data for")
+    return goal, int(goal.kinds[0])
+
+
+def _exponents(speedups: _Speedups, settings: Mapping[str, Any]) -> tuple[list[float], list[int]]:
+    """By job: the p of s^p that comes nearest to its rates, and how many slots still speed it up."""
+    common = np.array(settings["rates"]) if "rates" in settings else settings.get("speedup", 1.0)
+    known: dict[int, tuple[float, int]] = {}
+    rows = []
+    for given in speedups if speedups is not None else (None,) * settings["jobs"]:
+        own = common if given is None else given
+        if id(own) not in known:
+            known[id(own)] = _exponent(own)
+        rows.append(known[id(own)])
+    return [p for p, _ in rows], [most for _, most in rows]
+
+
+def _exponent(rates: float | Floats) -> tuple[float, int]:
+    if isinstance(rates, float):
+        return rates, 1 << 62
+    slots = np.log(np.arange(1.0, len(rates) + 1))
+    gain = np.log(rates / rates[0])
+    # Least squares in logarithms, through one slot.
+    p = float(slots @ gain / (slots @ slots)) if len(rates) > 1 else 0.0
+    return min(max(p, 0.0), 1.0), int(np.argmax(rates)) + 1
+
+
+_LIMITS: dict[str, tuple[float, float]] = {
+    "epoch": (0.0, math.inf),
+    "heartbeat": (0.0, math.inf),
+    "slow_start": (0.0, 1.0),
+    "delay": (0.0, math.inf),
+    "rack_delay": (0.0, math.inf),
+    "network_epoch": (0.0, math.inf),
+    "noise": (0.0, 10.0),
+    "straggler_share": (0.0, 1.0),
+    "straggler_factor": (0.0, math.inf),
+    "failure": (0.0, 0.99),
+    "prior": (0.0, math.inf),
+    "ageing": (0.0, math.inf),
+    "pool_minimum": (0.0, 1.0),
+}
+_WHOLE = {"shuffle_steps": 1 << 31, "replicas": 1000, "tasks_per_heartbeat": 1 << 20}
+_FLAGS = ("split_copy", "gang", "in_order", "lose_output")
+
+
+def checked_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of a cluster as the core takes them; ValueError that names the first wrong one."""
+    checked: dict[str, Any] = {}
+    for name, value in given.items():
+        if name == "speedup":
+            rates = checked_rates("speedup", value)
+            checked |= {"speedup": rates} if isinstance(rates, float) else {"rates": rates.tolist()}
+        elif name in _LIMITS:
+            low, high = _LIMITS[name]
+            if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
+                raise ValueError(f"{name} = {value!r}: not a number")
+            if not low <= float(value) <= high or math.isinf(float(value)):
+                raise ValueError(f"{name} = {value}: must be from {low:g} to {high:g}, and finite")
+            checked[name] = float(value)
+        elif name in _WHOLE:
+            checked[name] = check_whole(name, value, 0, _WHOLE[name])
+        elif name in _FLAGS:
+            if not isinstance(value, (bool, np.bool_)):
+                raise ValueError(f"{name} = {value!r}: must be true or false")
+            checked[name] = bool(value)
+        else:
+            known = ", ".join(["speedup", *_LIMITS, *_WHOLE, *_FLAGS])
+            raise ValueError(f"{name}: unknown option, expected one of {known}")
+    return checked

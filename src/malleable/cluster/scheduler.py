@@ -1,0 +1,573 @@
+"""The scheduler of a cluster that an engine tells what happened: who gets how many slots, and which tasks
+start where."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from os import PathLike
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from malleable import _core, views
+from malleable.cluster.epoch import TaskStarts
+from malleable.cluster.events import EventWriter, checksum, cluster_header, plain_options
+from malleable.cluster.named_policies import checked_options, core_policy, policy_name
+from malleable.cluster.nodes import Cluster, read_cluster
+from malleable.cluster.table import ClusterJobs
+from malleable.columns import array_of, floats_of, given, ids_of, integers_of
+from malleable.domain import WEIGHT, check_amount
+from malleable.epoch import ExplainedDecision
+from malleable.jobs.table import Floats, Integers, check_time
+from malleable.values import Kept, in_turn
+from malleable.views import counted
+
+__all__ = ["Scheduler", "SchedulerDecision"]
+
+_OPTIONS = (
+    "slow_start", "split_copy", "delay", "rack_delay", "replicas", "ageing", "in_order", "gang",
+    "pool_minimum", "speedup",
+)  # fmt: skip
+
+
+class SchedulerDecision(ExplainedDecision):
+    """Who should have how many slots; see `BaseDecision`.
+
+    Attributes
+    ----------
+    ids : ndarray of int64, shape (n,)
+        By arrival.
+    slots : ndarray of int64, shape (n,), or (n, 2) where maps and reduces have slots of their own
+    order : ndarray of int64, shape (n,)
+        Ids, the one that gets the next slot first.
+    """
+
+    __slots__ = ("order",)
+
+    def __init__(
+        self,
+        now: float,
+        ids: Integers,
+        slots: Integers,
+        changed: npt.NDArray[np.bool_],
+        bound: npt.NDArray[np.uint8],
+        key: Floats,
+    ) -> None:
+        super().__init__(now, ids, slots, changed, bound)
+        self.order: Integers = ids[np.argsort(key, kind="stable")]
+
+    @property
+    def _kinds(self) -> tuple[str, ...]:
+        return ("slot",) if self.slots.ndim == 1 else ("map slot", "reduce slot")
+
+
+class Scheduler(Kept):
+    """What stands between a policy and whatever runs tasks.
+
+    Told what happened, in bulk, it keeps counts and estimates; asked, it says who should have how many
+    slots, why, and which tasks to start where.
+
+    Parameters
+    ----------
+    cluster : Cluster, mapping or path
+        Nodes and users.
+    policy : str, Adaptive or function, optional
+        As for a simulated cluster: a name, or ``policy(state, now) -> slots`` of your own, see Notes.
+    objective, hysteresis, effort, at_least_one, by_user
+        As for `malleable.simulate` with ``model="cluster"``.
+    learn : bool
+        Seconds of a task are estimated anew as tasks end; else only `update` changes them.
+    record : path, optional
+        A file that all calls are written to, for `malleable.replay`; `close` ends it.
+    **options
+        ``slow_start`` [0.05], ``split_copy`` [False: reduces wait for slow start; True: for `ready`],
+        ``delay``, ``rack_delay``, ``replicas``, ``ageing``, ``in_order``, ``gang``, ``pool_minimum``,
+        ``speedup`` as for `malleable.simulate`.
+
+    Notes
+    -----
+    Events may come late, twice or never: tasks that end though nobody said that they started are taken
+    to have started, and what cannot be is counted out and returned. Where an engine shows counts alone,
+    `observe` sets them; estimates then follow the slot-seconds that were seen, tasks that run counted
+    half. Only `finish` and `remove` end a job. Times never fall; what is told late counts from the
+    latest time heard of.
+
+    A function of your own gets ``state``, a mapping with one entry for each job that is here: ``ids
+    arrival weight deadline user size`` (work when it came) ``attained`` (slot-seconds of tasks that ended),
+    by phase, shape (n, 2), ``waiting running finished ready``, and ``work`` (left, as estimated),
+    ``min_slots``, ``max_slots``, which have two columns where maps and reduces have slots of their own;
+    also ``capacity`` and ``free``. It gives slots, one number a job (or two columns). The same function
+    runs in `malleable.simulate`. One that depends on time itself says so: ``policy.depends_on_time = True``.
+
+    A wrong call changes nothing, nor does one that a function of your own ends with an error, but for the
+    events before. One thread at a time per object, RuntimeError for a second one. Copies and pickles go on
+    as the original would (a pickle loads in the same version only). An event takes O(log jobs), a decision
+    what the policy takes and O(jobs). Source: FLEX, sections 1, 2 and 4.2; FlowFlex, section 5.2.
+    """
+
+    def __init__(
+        self,
+        cluster: Any,
+        policy: Any = "flex",
+        objective: str = "sum:response",
+        *,
+        hysteresis: float = 0.0,
+        effort: int | None = None,
+        at_least_one: bool = False,
+        by_user: bool | None = None,
+        learn: bool = True,
+        record: str | PathLike[str] | None = None,
+        **options: Any,
+    ) -> None:
+        place = cluster if isinstance(cluster, Cluster) else read_cluster(cluster)
+        for name in options:
+            if name not in _OPTIONS:
+                raise ValueError(f"{name}: unknown option, expected one of {', '.join(_OPTIONS)}")
+        name = policy_name(policy)
+        if name.startswith("flowflex") and not place.generic:
+            raise ValueError(f"{name}: needs a cluster with generic slots (nodes with 'slots')")
+        self._cluster = place
+        self._policy, self._objective = policy, objective
+        self._settings = checked_options(options) | {"learn": bool(learn)}
+        self._how: dict[str, Any] = {
+            "hysteresis": hysteresis,
+            "effort": effort,
+            "at_least_one": at_least_one,
+            "by_user": bool(place.users) if by_user is None else bool(by_user),
+        }
+        self._users: dict[str, int] = {user: k for k, user in enumerate(place.users)}
+        self._programs: dict[str, int] = {}
+        self._core = self._made()
+        self._writer: EventWriter | None = None
+        if record is not None:
+            header = {
+                "cluster": cluster_header(place),
+                "policy": name,
+                "objective": objective,
+                "options": plain_options({**options, **self._how, "learn": bool(learn)}),
+            }
+            self._writer = EventWriter(record, header)
+
+    def _log(self, call: str, **columns: Any) -> None:
+        if self._writer is not None:
+            self._writer.write(call, columns)
+
+    @in_turn
+    def close(self) -> None:
+        """End the file that calls were recorded in."""
+        if self._writer is not None:
+            self._writer.close()
+        self._writer = None
+
+    def _made(self) -> _core.Scheduler:
+        place = self._cluster
+        asked = core_policy(
+            self._policy, self._objective, settings=self._settings, tables=None, **self._how
+        )
+        nodes = {
+            name: getattr(place, name)
+            for name in ("map_slots", "reduce_slots", "rate", "type", "rack", "storage", "link")
+        }
+        return _core.Scheduler(
+            nodes | {"generic": place.generic}, list(place.users.values()), self._settings, asked
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self._turn:
+            left_out = ("_turn", "_core", "_writer")
+            kept = {k: copy.copy(v) for k, v in vars(self).items() if k not in left_out}
+            return {"version": _core.__version__, **kept, "state": self._core.save()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        saved: bytes = self.__dict__.pop("state")
+        self._core = self._made()
+        self._core.load(saved)
+        self._writer = None
+
+    @in_turn
+    def __len__(self) -> int:
+        return len(self._core)
+
+    def __repr__(self) -> str:
+        name = policy_name(self._policy)
+        return f"Scheduler({counted(len(self), 'job')}, {name}, {self._cluster!r})"
+
+    _repr_html_ = views.as_html
+
+    @property
+    def cluster(self) -> Cluster:
+        """Where tasks run, as it was at first."""
+        return self._cluster
+
+    @property
+    def objective(self) -> str:
+        """What the policy follows."""
+        return self._objective
+
+    @property
+    def now(self) -> float:
+        """The latest time heard of [s]."""
+        return self._core.now
+
+    @property
+    def next_time(self) -> float:
+        """When somebody has waited long enough (``delay``, ``ageing``), so that it is worth while to ask
+        again though nothing happens [s]; infinity: then only."""
+        return self._core.next
+
+    @in_turn
+    def add(self, jobs: ClusterJobs, now: float | None = None) -> Integers:
+        """Add jobs.
+
+        Parameters
+        ----------
+        jobs : ClusterJobs
+            ``maps``, ``reduces``, their seconds as estimated on nodes of rate 1 (the mean counts; copying
+            is part of a reduce task's), ``arrival`` (at most ``now``), ``weight``, ``deadline``,
+            ``min_map_slots``, ``min_reduce_slots``, ``user``, ``program``, ``flow``, ``after``. A job
+            comes when those that it is after have finished. All jobs of a flow are added at once.
+        now : float, optional
+            [s]; the latest time heard of by default.
+
+        Returns
+        -------
+        ndarray of int64
+            Ids, never used twice.
+        """
+        if not isinstance(jobs, ClusterJobs):
+            raise ValueError(f"jobs: a ClusterJobs is needed, not {type(jobs).__name__}")
+        moment = self._moment(now)
+        count = len(jobs)
+        mean = np.zeros((2, count))
+        np.divide(jobs.map_work, jobs.maps, out=mean[0], where=jobs.maps > 0)
+        np.divide(jobs.reduce_work, jobs.reduces, out=mean[1], where=jobs.reduces > 0)
+        users, new_users = _numbered(self._users, jobs.user or ("",) * count)
+        programs, new_programs = _numbered(self._programs, jobs.program or ())
+        flows, _ = _numbered({}, jobs.flow or tuple(map(str, range(count))))
+        after = jobs.after is not None
+        people = [self._cluster.users.get(name, (0.0, 1.0)) for name in new_users]
+        columns = {
+            "arrival": jobs.arrival,
+            "maps": jobs.maps,
+            "reduces": jobs.reduces,
+            "map_seconds": mean[0],
+            "reduce_seconds": mean[1],
+            "min_map_slots": jobs.min_map_slots,
+            "min_reduce_slots": jobs.min_reduce_slots,
+            "weight": jobs.weight,
+            "deadline": jobs.deadline,
+            "user": users,
+            "group": programs if jobs.program else np.full(count, -1),
+            "flow": flows,
+            "after_offset": jobs.after_offset if after else np.zeros(count + 1, np.int64),
+            "after": jobs.after if after else np.zeros(0, np.int64),
+        }
+        ids = self._core.add(people, columns, moment)
+        self._log("add", now=[moment], new_users=np.array(people).reshape(-1), **columns)
+        self._users |= new_users
+        self._programs |= new_programs
+        return ids
+
+    def _moment(self, now: float | None) -> float:
+        return self._core.now if now is None else check_time("now", now)
+
+    def _tell(self, what: str, ids: npt.ArrayLike, now: float | None, **columns: Any) -> int:
+        rows = ids_of(ids)
+        count = len(rows)
+        told: dict[str, Any] = {"ids": rows}
+        for name, values in columns.items():
+            if values is None:
+                continue
+            least = -1 if name in ("node", "task") else 0
+            told[name] = (
+                floats_of(name, values, count)
+                if name == "seconds"
+                else integers_of(name, values, count, least=least)
+            )
+        moment = self._moment(now)
+        ignored = self._core.tell(what, told, moment)
+        self._log(what, now=[moment], **told)
+        return ignored
+
+    @in_turn
+    def started(
+        self,
+        ids: npt.ArrayLike,
+        phase: npt.ArrayLike = 0,
+        *,
+        count: npt.ArrayLike | None = None,
+        now: float | None = None,
+    ) -> int:
+        """Tasks started that `assign` did not start.
+
+        Parameters
+        ----------
+        ids : array_like of int, shape (n,)
+            Whose; a job may be named several times.
+        phase : array_like of int, optional
+            0 map, 1 reduce.
+        count : array_like of int, optional
+            So many tasks each instead of one.
+        now : float, optional
+            [s]; the latest time heard of by default.
+
+        Returns
+        -------
+        int
+            Tasks that could not be counted: none waited, or their job had left.
+        """
+        return self._tell("started", ids, now, phase=phase, count=count)
+
+    @in_turn
+    def finished(
+        self,
+        ids: npt.ArrayLike,
+        phase: npt.ArrayLike = 0,
+        *,
+        seconds: npt.ArrayLike | None = None,
+        node: npt.ArrayLike | None = None,
+        count: npt.ArrayLike | None = None,
+        now: float | None = None,
+    ) -> int:
+        """Tasks that have ended well; as `started`.
+
+        Parameters
+        ----------
+        seconds : array_like of float, optional
+            That each took [s]; unknown by default.
+        node : array_like of int, optional
+            Where; -1: unknown.
+        """
+        return self._tell("ended", ids, now, phase=phase, count=count, node=node, seconds=seconds)
+
+    @in_turn
+    def failed(
+        self,
+        ids: npt.ArrayLike,
+        phase: npt.ArrayLike = 0,
+        *,
+        task: npt.ArrayLike | None = None,
+        count: npt.ArrayLike | None = None,
+        now: float | None = None,
+    ) -> int:
+        """Tasks that failed or were killed and will run again; as `started`.
+
+        Parameters
+        ----------
+        task : array_like of int, optional
+            As `assign` named them; only needed for tasks with blocks.
+        """
+        return self._tell("failed", ids, now, phase=phase, count=count, task=task)
+
+    @in_turn
+    def ready(
+        self, ids: npt.ArrayLike, phase: npt.ArrayLike = 1, *, now: float | None = None
+    ) -> None:
+        """Tasks of a phase may start now, whatever ``slow_start`` says."""
+        self._tell("ready", ids, now, phase=phase)
+
+    @in_turn
+    def observe(
+        self,
+        ids: npt.ArrayLike,
+        *,
+        pending: npt.ArrayLike = 0,
+        running: npt.ArrayLike = 0,
+        done: npt.ArrayLike = 0,
+        failed: npt.ArrayLike = 0,
+        now: float | None = None,
+    ) -> None:
+        """Counts as they are, whatever was told before.
+
+        Parameters
+        ----------
+        ids : array_like of int, shape (n,)
+        pending, running, done, failed : array_like of int, shape (n, 2), (n,) or a number
+            Tasks that wait, run, have ended well, and failed for good; one column is of maps.
+        """
+        rows = ids_of(ids)
+        columns: dict[str, Integers] = {}
+        for name, values in (
+            ("pending", pending), ("running", running), ("done", done), ("failed", failed),
+        ):  # fmt: skip
+            array = array_of(name, values)
+            if array.ndim == 2 and array.shape != (len(rows), 2):
+                raise ValueError(f"{name} has shape {array.shape}, expected ({len(rows)}, 2)")
+            pair = (array[:, 0], array[:, 1]) if array.ndim == 2 else (array, 0)
+            for phase, column in zip(("maps", "reduces"), pair, strict=True):
+                columns[f"{name}_{phase}"] = integers_of(name, column, len(rows))
+        moment = self._moment(now)
+        self._core.observe(rows, columns, moment)
+        self._log("observe", now=[moment], ids=rows, **columns)
+
+    @in_turn
+    def update(
+        self,
+        ids: npt.ArrayLike,
+        *,
+        weight: npt.ArrayLike | None = None,
+        deadline: npt.ArrayLike | None = None,
+        map_seconds: npt.ArrayLike | None = None,
+        reduce_seconds: npt.ArrayLike | None = None,
+        min_map_slots: npt.ArrayLike | None = None,
+        min_reduce_slots: npt.ArrayLike | None = None,
+        now: float | None = None,
+    ) -> None:
+        """Overwrite what is given."""
+        rows = ids_of(ids)
+        numbers = {
+            "weight": weight,
+            "deadline": deadline,
+            "map_seconds": map_seconds,
+            "reduce_seconds": reduce_seconds,
+        }
+        counts = {"min_map_slots": min_map_slots, "min_reduce_slots": min_reduce_slots}
+        columns: dict[str, Any] = {
+            k: floats_of(k, v, len(rows)) for k, v in numbers.items() if v is not None
+        }
+        columns |= {k: integers_of(k, v, len(rows)) for k, v in counts.items() if v is not None}
+        moment = self._moment(now)
+        self._core.update(rows, columns, moment)
+        self._log("update", now=[moment], ids=rows, **columns)
+
+    @in_turn
+    def set_users(
+        self, users: Mapping[str, tuple[float, float]], *, now: float | None = None
+    ) -> None:
+        """Minimum [slots] and priority of users that are known: of the cluster, or with a job so far."""
+        numbers, people = [], []
+        for name, (minimum, priority) in users.items():
+            if name not in self._users or self._users[name] >= self._core.users:
+                raise ValueError(f"users: nobody is called {name!r}")
+            numbers.append(self._users[name])
+            people.append(
+                (
+                    check_amount(f"users[{name!r}].minimum", minimum, WEIGHT),
+                    check_amount(f"users[{name!r}].priority", priority, WEIGHT),
+                )
+            )
+        moment, rows = self._moment(now), np.array(numbers, dtype=np.int64)
+        self._core.set_users(rows, people, moment)
+        self._log("set_users", now=[moment], users=rows, people=np.array(people).reshape(-1))
+
+    @in_turn
+    def set_slots(
+        self,
+        nodes: npt.ArrayLike,
+        *,
+        slots: npt.ArrayLike | None = None,
+        map_slots: npt.ArrayLike | None = None,
+        reduce_slots: npt.ArrayLike | None = None,
+        now: float | None = None,
+    ) -> None:
+        """Slots of nodes from now on; 0: the node left. What ran there is told by `failed`.
+
+        Parameters
+        ----------
+        nodes : array_like of int, shape (n,)
+            Numbers from 0.
+        slots : array_like of int, optional
+            Generic ones; else ``map_slots`` and ``reduce_slots``.
+        """
+        rows = ids_of(nodes, "nodes")
+        if self._cluster.generic != (map_slots is None and reduce_slots is None):
+            kind = "slots" if self._cluster.generic else "map_slots and reduce_slots"
+            raise ValueError(f"the cluster has {kind}")
+        maps = slots if self._cluster.generic else map_slots
+        moment, field = self._moment(now), "slots" if self._cluster.generic else "map_slots"
+        own = integers_of(field, maps, len(rows))
+        reduces = integers_of("reduce_slots", reduce_slots, len(rows))
+        self._core.set_slots(rows, own, reduces, moment)
+        self._log("set_slots", now=[moment], nodes=rows, map_slots=own, reduce_slots=reduces)
+
+    @in_turn
+    def set_blocks(self, job_id: int, nodes: npt.ArrayLike) -> None:
+        """Where copies of the blocks of a job's map tasks are, shape (maps, copies), before any of them
+        started; the option ``replicas`` must be above 0."""
+        places = array_of("nodes", nodes)
+        if places.ndim != 2 or places.dtype.kind not in "iu":
+            raise ValueError("nodes: whole numbers of shape (maps, copies) are needed")
+        own = np.ascontiguousarray(places, dtype=np.int64)
+        self._core.set_blocks(int(job_id), own)
+        self._log("set_blocks", ids=[int(job_id)], nodes=own.reshape(-1), copies=[own.shape[1]])
+
+    @in_turn
+    def finish(self, ids: npt.ArrayLike, now: float | None = None) -> None:
+        """These jobs are done; those that waited for them come."""
+        moment, rows = self._moment(now), ids_of(ids)
+        self._core.finish(rows, moment)
+        self._log("finish", now=[moment], ids=rows)
+
+    @in_turn
+    def remove(self, ids: npt.ArrayLike, now: float | None = None) -> None:
+        """Cancel jobs, and all that wait for them."""
+        moment, rows = self._moment(now), ids_of(ids)
+        self._core.remove(rows, moment)
+        self._log("remove", now=[moment], ids=rows)
+
+    @in_turn
+    def decide(self, now: float) -> SchedulerDecision:
+        """Who should have how many slots from now on.
+
+        A policy that chooses for each free slot (``adaptive``) has no such numbers: its jobs have what
+        they hold, and `assign` says the rest.
+        """
+        moment = check_time("now", now)
+        ids, slots, changed, bound, key = self._core.decide(moment)
+        if self._writer is not None:
+            self._log("decide", now=[moment], count=[checksum(ids, slots)])
+        if self._cluster.generic:
+            slots, bound = slots[:, 0].copy(), bound[:, 0].copy()
+        return SchedulerDecision(moment, ids, slots, changed, bound, key)
+
+    @in_turn
+    def assign(self, now: float, free: npt.ArrayLike) -> TaskStarts:
+        """Tasks for free slots; they count as started.
+
+        Parameters
+        ----------
+        now : float
+            [s]
+        free : array_like of int, shape (N, 2), (N,) or a number
+            Free map and reduce slots by node; one column or number counts for both. Generic slots are
+            the first column.
+        """
+        moment = check_time("now", now)
+        nodes = len(self._cluster)
+        array = array_of("free", given("free", free))
+        if array.ndim == 2 and array.shape != (nodes, 2):
+            raise ValueError(f"free has shape {array.shape}, expected ({nodes}, 2)")
+        maps = integers_of("free", array[:, 0] if array.ndim == 2 else array, nodes)
+        reduces = integers_of("free", array[:, 1] if array.ndim == 2 else array, nodes)
+        if self._cluster.generic:
+            reduces = np.zeros(nodes, dtype=np.int64)
+        starts = TaskStarts(*self._core.assign(moment, maps, reduces))
+        self._log(
+            "assign",
+            now=[moment],
+            free_maps=maps,
+            free_reduces=reduces,
+            start_ids=starts.ids,
+            start_phase=starts.phase,
+            start_node=starts.node,
+        )
+        return starts
+
+    @in_turn
+    def counts(self, ids: npt.ArrayLike) -> dict[str, npt.NDArray[Any]]:
+        """What is known of jobs, shape (n, 2) by phase: ``waiting``, ``running``, ``finished``, ``ready``,
+        and ``estimate``, seconds of a task."""
+        return self._core.counts(ids_of(ids))
+
+
+def _numbered(known: dict[str, int], names: tuple[str, ...]) -> tuple[Integers, dict[str, int]]:
+    """Numbers of names, and those that are not known yet with theirs."""
+    new: dict[str, int] = {}
+    numbers = [
+        known[name] if name in known else new.setdefault(name, len(known) + len(new))
+        for name in names
+    ]
+    return np.array(numbers, dtype=np.int64), new

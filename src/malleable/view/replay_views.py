@@ -1,0 +1,34 @@
+"""Replays as tables and JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from malleable.cluster.replay import Replay
+from malleable.view.text import number, percent, table
+
+__all__ = ["replay_dict", "replay_table"]
+
+
+def replay_dict(found: list[Replay]) -> dict[str, Any]:
+    """What ``--json`` writes."""
+    return {"replays": [one._asdict() for one in found]}
+
+
+def replay_table(found: list[Replay]) -> Any:
+    """One row a policy."""
+    first = found[0]
+    how = "as recorded" if first.same else "NOT as recorded"
+    title = (
+        f"{first.recorded} decides {how}: {number(first.jobs)} jobs, "
+        f"{number(first.decisions)} decisions"
+    )
+    rows = [
+        [
+            one.policy,
+            percent(one.differing / one.decisions if one.decisions else None),
+            number(one.moved),
+        ]
+        for one in found
+    ]
+    return table(title, ["policy", "decisions that differ", "slots that move"], rows)

@@ -1,0 +1,100 @@
+"""What a scheduler was told, given to a fresh one."""
+
+import gzip
+
+import numpy as np
+import pytest
+
+import malleable as mb
+from tests.cluster.cluster_runs import nodes
+from tests.cluster.test_scheduler import FLOWS, POLICIES, Engine, instance
+
+
+def recorded(path, policy, cluster, **options):
+    scheduler = mb.Scheduler(cluster, policy, record=path, **options)
+    Engine(instance(4, 15), cluster, scheduler).run()
+    scheduler.close()
+
+
+@pytest.mark.parametrize("policy", [*POLICIES, *FLOWS])
+def test_a_fresh_scheduler_decides_the_same(tmp_path, policy):
+    cluster = mb.Cluster([{"count": 3, "slots": 3}], users=[{"name": "ann", "minimum": 1}])
+    paths = [tmp_path / "a", tmp_path / "b"]
+    for path in paths:
+        recorded(path, policy, cluster, ageing=20.0)
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+    found = mb.replay(paths[0])
+    assert found.same and found.jobs == 15 and found.decisions > 20
+    assert (found.recorded, found.policy, found.differing) == (policy, policy, 0)
+    beside = mb.replay(paths[0], "srpt" if policy == "fifo" else "fifo")
+    assert beside.same and 0 <= beside.differing <= beside.decisions
+    assert (beside.moved > 0) == (beside.differing > 0)
+    assert mb.replay(paths[0], policy).differing == 0 or policy.startswith("adaptive")
+
+
+def test_every_call_is_replayed(tmp_path):
+    path = tmp_path / "events"
+    cluster = mb.Cluster(
+        [{"count": 2, "map_slots": 3, "reduce_slots": 1, "rack": ["a", "b"], "storage": 1e8}],
+        users=[{"name": "ann"}, {"name": "bob"}],
+    )
+    scheduler = mb.Scheduler(cluster, "flex", record=path, replicas=1, delay=1.0, split_copy=True)
+    ids = scheduler.add(mb.ClusterJobs([4, 3, 2], 5.0, 1, 2.0, user=["ann", "bob", "cid"]), 0.0)
+    scheduler.set_blocks(ids[0], [[0], [1], [0], [1]])
+    scheduler.set_users({"ann": (1.0, 2.0)})
+    scheduler.decide(0.0)
+    starts = scheduler.assign(0.0, 3)
+    scheduler.failed(starts.ids[:1], starts.phase[:1], task=starts.task[:1], now=1.0)
+    scheduler.finished(starts.ids[1:3], seconds=[3.0, 4.0], now=4.0)
+    scheduler.update(ids[:2], weight=[2.0, 3.0], map_seconds=[7.0, 1.0])
+    scheduler.observe(ids[1:2], pending=[[1, 1]], running=[[1, 0]], done=[[1, 0]], now=5.0)
+    scheduler.set_slots([1], map_slots=0, reduce_slots=0)
+    scheduler.ready(ids[:1])
+    scheduler.started(ids[:1], 1)
+    scheduler.decide(6.0)
+    scheduler.remove(ids[2:])
+    scheduler.finish(ids[1:2])
+    scheduler.decide(7.0)
+    scheduler.close()
+    found = mb.replay(path, "fair")
+    assert found.same and (found.jobs, found.calls, found.decisions) == (3, 16, 3)
+
+
+@pytest.mark.parametrize("policy", ["flex", "fair", "srpt"])
+def test_a_simulation_is_replayed(tmp_path, policy):
+    path = tmp_path / "events"
+    jobs, cluster = instance(6), nodes(2, 1, 4)
+    result = mb.simulate(jobs, policy, cluster=cluster, trace=True, rng=1, failure=0.1)
+    mb.record_simulation(path, jobs, cluster, result, policy)
+    found = mb.replay(path, "fifo")
+    assert found.same and found.jobs == len(jobs) and found.decisions > len(jobs)
+
+
+def test_files_that_are_none(tmp_path):
+    path = tmp_path / "events"
+    recorded(path, "fair", nodes(2))
+    whole = path.read_bytes()
+    inside = gzip.decompress(whole)
+    for bad, fault in (
+        (b"", "not a file of events"),
+        (b"x" * 50, "not a file of events"),
+        (whole[:-20], "not a file of events, or cut"),
+        (gzip.compress(b"malleable events 2\n{}\n"), "of a version"),
+        (gzip.compress(inside[:19] + b"{}\n"), "header is damaged"),
+        (gzip.compress(inside[:-3]), r"call \d+ is cut or damaged"),
+        (gzip.compress(inside + b"\xff\x01"), r"call \d+ is cut or damaged"),
+    ):
+        path.write_bytes(bad)
+        with pytest.raises(ValueError, match=fault):
+            mb.replay(path)
+
+
+def test_a_function_has_to_be_given_again(tmp_path):
+    def level(state, now):
+        return np.minimum(state["max_slots"], 2)
+
+    path = tmp_path / "events"
+    recorded(path, level, nodes(2, 1, 3))
+    assert mb.replay(path, recorded=level).same
+    with pytest.raises(ValueError, match=r"^policy = 'level'"):
+        mb.replay(path)

@@ -1,0 +1,318 @@
+"""The scheduler that an engine drives: the same decisions as in the simulation, whatever is told how."""
+
+import copy
+import heapq
+import pickle
+
+import numpy as np
+import pytest
+
+import malleable as mb
+from tests.cluster.cluster_runs import nodes
+
+POLICIES = [name for name in mb.CLUSTER_POLICIES if not name.startswith("flowflex")]
+FLOWS = [name for name in mb.CLUSTER_POLICIES if name.startswith("flowflex")]
+
+
+def largest_first(state, now):
+    """Of maps and reduces alike, all slots to the largest job, then to the next."""
+    most = np.atleast_2d(state["max_slots"].T).T
+    work = np.atleast_2d(state["work"].T).T
+    slots = np.zeros(most.shape)
+    for pool, capacity in enumerate(np.atleast_1d(state["capacity"])):
+        free = capacity
+        for row in np.argsort(-work[:, pool], kind="stable"):
+            slots[row, pool] = min(free, most[row, pool])
+            free -= slots[row, pool]
+    return slots if state["max_slots"].ndim == 2 else slots[:, 0]
+
+
+class Engine:
+    """Tasks on equal nodes in simulated time, slow and obvious; ``every``: seconds between its looks, at
+    which it tells counts alone, or None: it tells every event."""
+
+    def __init__(self, jobs, cluster, scheduler, every=None):
+        self.jobs, self.cluster, self.scheduler, self.every = jobs, cluster, scheduler, every
+        slots = np.stack([cluster.map_slots, cluster.reduce_slots], axis=1)
+        self.free = slots.astype(int)
+        self.completion = np.full(len(jobs), np.nan)
+        self.done = np.zeros((len(jobs), 2), dtype=int)
+        self.running = np.zeros((len(jobs), 2), dtype=int)
+        self.total = np.stack([jobs.maps, jobs.reduces], axis=1)
+        self.ids, self.row, self.ends = {}, {}, []
+        self.parked = {}
+
+    def arrive(self, row, now):
+        one = self.jobs
+        table = mb.ClusterJobs(
+            one.maps[row : row + 1],
+            one.map_seconds[row : row + 1],
+            one.reduces[row : row + 1],
+            one.reduce_seconds[row : row + 1],
+            arrival=one.arrival[row],
+            weight=one.weight[row],
+        )
+        self.ids[row] = int(self.scheduler.add(table, now)[0])
+        self.row[self.ids[row]] = row
+
+    def begin(self, row, phase, node, now):
+        self.running[row, phase] += 1
+        self.free[node, 0 if self.cluster.generic else phase] -= 1
+        seconds = (self.jobs.map_seconds, self.jobs.reduce_seconds)[phase][row]
+        if phase == 1 and self.done[row, 0] < self.total[row, 0]:
+            self.parked.setdefault(row, []).append((now, node))
+        else:
+            heapq.heappush(self.ends, (now + seconds, len(self.ends), row, phase, node, seconds))
+
+    def end(self, row, phase, node, seconds, now):
+        self.running[row, phase] -= 1
+        self.done[row, phase] += 1
+        self.free[node, 0 if self.cluster.generic else phase] += 1
+        if self.every is None:
+            self.scheduler.finished([self.ids[row]], phase, seconds=seconds, node=node, now=now)
+        if phase == 0 and self.done[row, 0] == self.total[row, 0]:
+            for began, place in self.parked.pop(row, []):
+                own = self.jobs.reduce_seconds[row]
+                last = max(now, began + own)
+                heapq.heappush(self.ends, (last, len(self.ends), row, 1, place, last - began))
+        if (self.done[row] == self.total[row]).all():
+            self.completion[row] = now
+            if self.every is None:
+                self.scheduler.finish([self.ids.pop(row)], now)
+
+    def look(self, now):
+        rows = list(self.ids)
+        if rows:
+            done, running = self.done[rows], self.running[rows]
+            ids = [self.ids[row] for row in rows]
+            self.scheduler.observe(
+                ids, pending=self.total[rows] - done - running, running=running, done=done, now=now
+            )
+            over = [row for row in rows if np.isfinite(self.completion[row])]
+            self.scheduler.finish([self.ids.pop(row) for row in over], now)
+
+    def run(self):
+        came, turn, now = 0, 0.0, 0.0
+        count = len(self.jobs)
+        for _ in range(200_000):
+            times = [self.ends[0][0]] if self.ends else []
+            times += [self.jobs.arrival[came]] if came < count else []
+            times += [] if self.every is None else [turn]
+            if not np.isnan(self.completion).any() or not times:
+                break
+            now = min(times)
+            while self.ends and self.ends[0][0] == now:
+                _, _, row, phase, node, seconds = heapq.heappop(self.ends)
+                self.end(row, phase, node, seconds, now)
+            while came < count and self.jobs.arrival[came] == now:
+                if self.every is None:
+                    self.arrive(came, now)
+                came += 1
+            if self.every is not None:
+                if now < turn:
+                    continue
+                turn += self.every
+                for row in range(came):
+                    if row not in self.ids and self.total[row].sum() != self.done[row].sum():
+                        self.arrive(row, now)
+                self.look(now)
+            self.scheduler.decide(now)
+            starts = self.scheduler.assign(now, self.free)
+            columns = zip(
+                *(c.tolist() for c in (starts.ids, starts.phase, starts.node)), strict=True
+            )
+            for job, phase, node in columns:
+                self.begin(self.row[job], phase, node, now)
+        return self.completion
+
+
+def instance(seed, count=25):
+    rng = np.random.default_rng(seed)
+    return mb.ClusterJobs(
+        rng.integers(1, 12, count),
+        rng.integers(1, 8, count) + rng.random(count),
+        rng.integers(0, 5, count),
+        rng.integers(1, 8, count) + rng.random(count),
+        arrival=np.sort(rng.uniform(0, 60, count)),
+        weight=rng.integers(1, 4, count),
+    )
+
+
+@pytest.mark.parametrize("generic", [False, True])
+# What is suggested to single nodes depends on which of several slots is offered first.
+@pytest.mark.parametrize(
+    "policy", [*(name for name in POLICIES if name != "adaptive-literal"), largest_first]
+)
+def test_an_engine_that_tells_all_gets_what_the_simulation_gets(policy, generic):
+    jobs = instance(3)
+    cluster = mb.Cluster([{"count": 4, "slots": 3}]) if generic else nodes(4, 2, 1)
+    options = {"slow_start": 1.0} | ({"ageing": 30.0} if policy == "flex" else {})
+    own = Engine(jobs, cluster, mb.Scheduler(cluster, policy, learn=False, **options)).run()
+    found = mb.simulate(jobs, policy, cluster=cluster, epoch=0, rng=1, **options)
+    np.testing.assert_allclose(own, found.records["completion"], rtol=1e-12)
+
+
+@pytest.mark.parametrize("policy", FLOWS)
+def test_flows_come_as_their_parents_finish(policy):
+    cluster = mb.Cluster([{"slots": 4}])
+    scheduler = mb.Scheduler(cluster, policy, "max:completion")
+    jobs = mb.ClusterJobs(
+        [8, 2, 8], 1.0, [1, 0, 0], [4.0, 0.0, 0.0], flow=["a", "a", "b"], after=[[], [0], []]
+    )
+    ids = scheduler.add(jobs, 0.0)
+    assert set(scheduler.decide(0.0).ids.tolist()) <= {ids[0], ids[2]}
+    with pytest.raises(ValueError, match=r"^ids\[0\] = 99: no such job$"):
+        scheduler.finished([99])
+    assert scheduler.finished([ids[0]], 0, count=8, seconds=1.0, now=2.0) == 0
+    assert scheduler.finished([ids[0]], 1, seconds=4.0, now=6.0) == 0
+    scheduler.finish(ids[:1], 6.0)
+    assert ids[1] in scheduler.decide(6.0).ids
+    scheduler.remove(ids[1:2])
+    assert scheduler.decide(7.0).ids.tolist()[:1] != [ids[1]] and len(scheduler) == 1
+
+
+def test_events_that_are_late_or_come_twice_are_made_good():
+    scheduler = mb.Scheduler(nodes(2, 2), "fair")
+    first, second = scheduler.add(mb.ClusterJobs([3, 2], 2.0), 0.0)
+    # Nobody said that it started.
+    assert scheduler.finished([first], seconds=2.0, now=5.0) == 0
+    assert scheduler.started([first], count=5, now=4.0) == 3
+    counts = scheduler.counts([first])
+    assert [counts[k][0, 0] for k in ("waiting", "running", "finished")] == [0, 2, 1]
+    assert scheduler.now == 5.0
+    assert scheduler.finished([first] * 4) == 2
+    assert scheduler.failed([second]) == 1
+    scheduler.observe([second], pending=1, running=1, done=1, failed=2, now=6.0)
+    counts = scheduler.counts([second])
+    assert [counts[k][0, 0] for k in ("waiting", "running", "finished")] == [1, 1, 3]
+    scheduler.finish([first])
+    assert scheduler.finished([first]) == 1
+    decision = scheduler.decide(7.0)
+    assert (decision.ids.tolist(), decision.slots[:, 0].tolist()) == ([second], [2])
+    assert decision.explain() == [
+        f"job {second}: 2 map slots (its maximum), 0 reduce slots (nothing waits)"
+    ]
+
+
+def test_slots_users_and_estimates_change():
+    cluster = mb.Cluster([{"count": 2, "slots": 4}], users=[{"name": "ann"}, {"name": "bob"}])
+    scheduler = mb.Scheduler(cluster, "fair", by_user=True)
+    ids = scheduler.add(mb.ClusterJobs([20, 20], 1.0, user=["ann", "bob"]), 0.0)
+    assert scheduler.decide(0.0).slots.tolist() == [4, 4]
+    scheduler.set_users({"ann": (0.0, 3.0)})
+    assert scheduler.decide(1.0).slots.tolist() == [6, 2]
+    scheduler.set_slots([0], slots=0)
+    assert scheduler.decide(2.0).slots.tolist() == [3, 1]
+    flex = mb.Scheduler(nodes(4), "flex")
+    ids = flex.add(mb.ClusterJobs([4, 4], [1.0, 2.0]), 0.0)
+    assert flex.decide(0.0).slots[:, 0].tolist() == [4]
+    flex.update(ids, map_seconds=[5.0, 2.0])
+    decision = flex.decide(0.0)
+    assert (decision.ids.tolist(), decision.slots[:, 0].tolist()) == (ids.tolist(), [0, 4])
+    flex.update(ids[:1], weight=9.0)
+    assert flex.decide(0.0).slots[:, 0].tolist() == [4, 0]
+
+
+def test_what_is_estimated_from_counts():
+    scheduler = mb.Scheduler(nodes(4), "flex")
+    job = scheduler.add(mb.ClusterJobs([8], 100.0), 0.0)
+    scheduler.observe(job, pending=4, running=4, now=0.0)
+    scheduler.observe(job, pending=2, running=4, done=2, now=6.0)
+    # 24 slot-seconds for two tasks and four halves.
+    assert scheduler.counts(job)["estimate"][0, 0] == 6.0
+
+
+@pytest.mark.parametrize("policy", [*POLICIES, *FLOWS, largest_first])
+def test_copies_and_pickles_go_on_alike(policy):
+    cluster = mb.Cluster([{"count": 3, "slots": 2}], users=[{"name": "ann"}])
+    scheduler = mb.Scheduler(cluster, policy, ageing=5.0)
+    rng = np.random.default_rng(5)
+    others = []
+    for step in range(60):
+        now = float(step)
+        if step in (7, 23, 41):
+            others = [*others, copy.deepcopy(scheduler), pickle.loads(pickle.dumps(scheduler))]
+            assert all(other == scheduler for other in others)
+        seed = int(rng.integers(1 << 30))
+        said = [drive(each, seed, now) for each in (scheduler, *others)]
+        assert all(one == said[0] for one in said[1:])
+
+
+def drive(scheduler, seed, now):
+    rng = np.random.default_rng(seed)
+    here = sorted(getattr(scheduler, "known", []))
+    if rng.random() < 0.3 or not here:
+        count = int(rng.integers(1, 4))
+        users = [str(user) for user in rng.choice(["ann", "bob"], count)]
+        jobs = mb.ClusterJobs(
+            rng.integers(1, 5, count), 2.0, rng.integers(0, 3, count), 3.0, user=users
+        )
+        here += scheduler.add(jobs, now).tolist()
+    some = [job for job in here if rng.random() < 0.5]
+    scheduler.finished(
+        some, rng.integers(0, 2, len(some)), seconds=rng.uniform(1, 5, len(some)), node=0
+    )
+    gone = [job for job in here if rng.random() < 0.1]
+    scheduler.finish(gone)
+    scheduler.known = [job for job in here if job not in gone]
+    decision = scheduler.decide(now)
+    starts = scheduler.assign(now, rng.integers(0, 3, 3))
+    return [c.tolist() for c in (decision.ids, decision.slots, decision.order, *starts)]
+
+
+def test_wrong_calls_change_nothing():
+    scheduler = mb.Scheduler(nodes(2), "flex")
+    ids = scheduler.add(mb.ClusterJobs([2, 3], 2.0), 1.0)
+    scheduler.decide(2.0)
+    before = scheduler._core.save()
+    for call in (
+        lambda: scheduler.started([ids[0], 77]),
+        lambda: scheduler.finished(ids, 2),
+        lambda: scheduler.finished(ids, seconds=[1.0, -1.0]),
+        lambda: scheduler.finished(ids, node=[0, 9]),
+        lambda: scheduler.observe(ids, done=[1, -1]),
+        lambda: scheduler.observe([ids[0]] * 2),
+        lambda: scheduler.update(ids, weight=[1.0, np.nan]),
+        lambda: scheduler.set_slots([5], map_slots=1),
+        lambda: scheduler.finish([ids[0], ids[0]]),
+        lambda: scheduler.remove([-1]),
+        lambda: scheduler.decide(1.0),
+        lambda: scheduler.assign(1.0, 1),
+        lambda: scheduler.assign(3.0, [1, -1]),
+        lambda: scheduler.add([1]),
+        lambda: scheduler.set_blocks(ids[0], [[0], [1]]),
+    ):
+        with pytest.raises(ValueError, match="."):
+            call()
+        assert scheduler._core.save() == before
+    with pytest.raises(ValueError, match="generic slots"):
+        mb.Scheduler(nodes(2), "flowflex")
+    with pytest.raises(ValueError, match="^speed: unknown option"):
+        mb.Scheduler(nodes(2), speed=2)
+
+
+def test_blocks_are_near():
+    scheduler = mb.Scheduler(nodes(1, 1, 3), "fair", replicas=1, delay=4.0)
+    job = scheduler.add(mb.ClusterJobs([2], 5.0), 0.0)
+    scheduler.set_blocks(job[0], [[2], [1]])
+    scheduler.decide(0.0)
+    assert len(scheduler.assign(0.0, [1, 0, 0]).ids) == 0
+    starts = scheduler.assign(1.0, [0, 0, 1])
+    assert (starts.task.tolist(), starts.node.tolist()) == ([0], [2])
+    scheduler.assign(1.0, [1, 0, 0])
+    assert scheduler.next_time == 4.0
+    assert scheduler.assign(6.0, [1, 0, 0]).task.tolist() == [1]
+
+
+@pytest.mark.parametrize("policy", [*POLICIES, largest_first])
+def test_counts_alone_cost_what_slots_idle_between_looks(policy):
+    # A slot whose task has ended waits for the next look: up to 5 s, where tasks take 1 to 9.
+    jobs, cluster = instance(11), nodes(2, 1, 4)
+    ends = [
+        Engine(jobs, cluster, mb.Scheduler(cluster, policy), every).run()
+        for every in (None, 1.0, 5.0)
+    ]
+    assert np.isfinite(ends).all()
+    told, often, seldom = (float((end - jobs.arrival).mean()) for end in ends)
+    assert told < often < 1.5 * told
+    assert often < seldom
