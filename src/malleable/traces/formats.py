@@ -47,6 +47,7 @@ _MODULES = (
     "map_reduce_jobs",
     "map_shuffle_jobs",
     "job_table",
+    "swf",
     "hawk",
 )
 
