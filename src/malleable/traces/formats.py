@@ -43,6 +43,7 @@ _MODULES = (
     "rumen",
     "swim",
     "google2011",
+    "sacct",
     "cluster_jobs",
     "map_reduce_jobs",
     "map_shuffle_jobs",
