@@ -43,6 +43,7 @@ _MODULES = (
     "rumen",
     "swim",
     "google2011",
+    "google2011_events",
     "sacct",
     "cluster_jobs",
     "map_reduce_jobs",
