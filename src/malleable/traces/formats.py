@@ -37,6 +37,7 @@ Table = TypeVar("Table")
 # Where a head looks like several formats, the first of them reads it.
 _MODULES = (
     "alibaba",
+    "alibaba_csv",
     "tpch",
     "flow_files",
     "wfformat",
