@@ -41,6 +41,7 @@ _MODULES = (
     "tpch",
     "flow_files",
     "wfformat",
+    "spark",
     "rumen",
     "swim",
     "google2011",
