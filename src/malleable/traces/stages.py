@@ -25,6 +25,8 @@ class Stage(NamedTuple):
 
 
 class Flow(NamedTuple):
+    """A flow, its stages in any order."""
+
     name: str
     arrival: float  # on the trace's clock
     stages: Sequence[Stage]
