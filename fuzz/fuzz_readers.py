@@ -46,8 +46,8 @@ def _converted(converter: str) -> Callable[[Any], Any]:
 
 # What becomes of the formats of some folders of inputs; the format itself is known by content.
 TABLES = {
-    "jobs": ("swim", "rumen", "workload"),
-    "flows": ("wfformat", "alibaba"),
+    "jobs": ("swim", "rumen", "workload", "swf", "sacct", "task_events"),
+    "flows": ("wfformat", "alibaba", "batch_task", "spark"),
     "map_shuffle": (
         "map_shuffle",
         "map_shuffle_swim",

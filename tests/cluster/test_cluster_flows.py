@@ -178,9 +178,7 @@ def test_phases_as_jobs_of_a_flow_are_planned_like_phases():
             flow=[str(row) for row in range(count)] * 2,
         )
         last = [
-            mb.simulate(jobs, "flowflex", slow_start=1.0, **options)
-            .records["completion"]
-            .max()
+            mb.simulate(jobs, "flowflex", slow_start=1.0, **options).records["completion"].max()
             for jobs in (phases, apart)
         ]
         ratios.append(last[0] / last[1])

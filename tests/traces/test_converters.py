@@ -14,6 +14,7 @@ import malleable as mb
 from malleable.traces import Phase, Trace
 from tests.traces.test_damaged_files import (
     ALIBABA,
+    BATCH_TASK,
     CLUSTER_TABLE,
     FLOWS,
     GOOGLE,
@@ -21,8 +22,12 @@ from tests.traces.test_damaged_files import (
     MAP_REDUCE,
     MAP_SHUFFLE,
     RUMEN,
+    SACCT,
+    SPARK,
+    SWF,
     SWIM,
     TABLE,
+    TASK_EVENTS,
     WORKFLOW,
 )
 
@@ -40,7 +45,14 @@ FEEDS = {
     FLOWS: ("jobs", "flows", "tasks"),
     ALIBABA: ("jobs", "flows", "tasks"),
     WORKFLOW: ("jobs", "flows", "tasks"),
+    SWF: ("jobs", "flows", "map_reduce", "tasks"),
+    SACCT: ("jobs", "flows", "map_reduce", "tasks"),
+    TASK_EVENTS: ("jobs", "flows", "map_reduce", "tasks"),
+    BATCH_TASK: ("jobs", "flows", "tasks"),
+    SPARK: ("jobs", "flows", "tasks"),
 }
+# These know when their tasks ran.
+TIMED = (RUMEN, SWF, SACCT, TASK_EVENTS, BATCH_TASK, SPARK)
 
 
 def convert(trace: Trace, name: str) -> Any:
@@ -156,13 +168,32 @@ def test_jobs_of_flows_are_never_left_out() -> None:
             convert_to()
 
 
-@pytest.mark.parametrize("text", [t for t in FEEDS if t not in (RUMEN, TABLE)])
+@pytest.mark.parametrize("text", [t for t in FEEDS if t not in (*TIMED, TABLE)])
 def test_a_snapshot_says_where_work_that_was_done_is_not_known(text: str) -> None:
     trace = mb.read(io.StringIO(text))
     assert not trace.timed
     with pytest.warns(UserWarning, match=f"a {trace.format} does not say when work was done"):
         found = trace.jobs(at=1e6)
     assert found == trace.jobs()
+
+
+@pytest.mark.parametrize("text", TIMED)
+def test_snapshots_where_it_is_known(text: str) -> None:
+    """All work before anything ran, none once all ended, and never more than before."""
+    trace = mb.read(io.StringIO(text))
+    assert trace.timed
+    whole = trace.jobs()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        times = [*range(0, 120, 4), 1e9]
+        left = [trace.jobs(at=time) for time in times]
+    assert left[0].work.tolist() == whole.work[whole.arrival <= 0.0].tolist()
+    for then in left:
+        assert (then.work <= then.size).all()
+        sizes = dict(zip(whole.name, whole.work.tolist(), strict=True))
+        assert then.size.tolist() == [sizes[name] for name in then.name]
+    if text is not SACCT:  # some of its tasks never begin
+        assert len(left[-1]) == 0
 
 
 def test_a_snapshot_of_recorded_runs_is_silent() -> None:

@@ -19,6 +19,55 @@ SWIM = (
     "job0\t1\t1\t2267942\t0\t1937944\nkind\t2\t1\t20791551476\t12295202125\t1491950225\tin\t\tout\n"
     "job2\t2\t0\t90015105\t110986156\t2783997\n"
 )
+SWF = (
+    "; UnixStartTime: 1\n1 0 5 10 4 -1 -1 4 20 -1 1 7 1 3 -1 -1 -1 -1\n"
+    "2 3 20 2 -1 9.5 -1 2 20 -1 0 8 1 -1 -1 -1 -1 -1\n"
+)
+SACCT = (
+    "JobID|JobName|User|State|Submit|Start|End|Elapsed|AllocCPUS\n"
+    "10_1|a|ann|COMPLETED|2024-05-01T09:00:00|2024-05-01T09:00:10|2024-05-01T09:01:10|00:01:00|2\n"
+    "10_1.batch|batch||COMPLETED|||||2\n"
+    "10_[2-4%1]|a|ann|PENDING|2024-05-01T09:00:00|Unknown|Unknown|00:00:00|0\n"
+    "11|b|bob|FAILED|2024-05-01T09:00:05|2024-05-01T09:00:30|2024-05-02T10:00:30|1-01:00:00|4\n"
+)
+BATCH_TASK = (
+    "M1,3,j_1,1,Terminated,10,14,100.0,0.5\nR2_1,1,j_1,1,Terminated,15,18,50,0.5\n"
+    "task_Nz==,2,j_2,2,Terminated,12,13,100.0,0.5\n"
+)
+TASK_EVENTS = (
+    "1000000,,7,0,,0,ann,2,0,0.1,0.2,0.3,0\n1000000,,7,1,,0,ann,2,0,0.1,0.2,0.3,0\n"
+    "2000000,,7,0,5,1,ann,2,0,0.1,0.2,0.3,0\n4500000,,7,0,5,4,ann,2,0,0.1,0.2,0.3,0\n"
+    "5000000,,7,1,5,5,ann,2,0,0.1,0.2,0.3,0\n"
+)
+
+
+def _spark() -> str:
+    stages = [
+        {"Stage ID": k, "Stage Attempt ID": 0, "Number of Tasks": 2 - k, "Parent IDs": [0][:k]}
+        for k in range(2)
+    ]
+    events: list[dict[str, Any]] = [
+        {"Event": "SparkListenerLogStart", "Spark Version": "3.5.0"},
+        {"Event": "SparkListenerApplicationStart", "App Name": "etl", "User": "ann"},
+        {"Event": "SparkListenerJobStart", "Job ID": 0, "Submission Time": 1000,
+         "Stage Infos": stages, "Stage IDs": [0, 1]},
+    ]  # fmt: skip
+    for stage in stages:
+        events.append({"Event": "SparkListenerStageSubmitted", "Stage Info": stage})
+        events += [
+            {"Event": "SparkListenerTaskEnd", "Stage ID": stage["Stage ID"], "Stage Attempt ID": 0,
+             "Task End Reason": {"Reason": "Success"},
+             "Task Info": {"Index": k, "Launch Time": 1100 + k, "Finish Time": 1500}}
+            for k in range(stage["Number of Tasks"])
+        ]  # fmt: skip
+        events.append({"Event": "SparkListenerStageCompleted", "Stage Info": stage})
+    events.append(
+        {"Event": "SparkListenerJobEnd", "Job ID": 0, "Job Result": {"Result": "JobSucceeded"}}
+    )
+    return "\n".join(json.dumps(event) for event in events)
+
+
+SPARK = _spark()
 HAWK = "7 2 3.0 2.5 3.5\n5 1 4 4\n9 3 2 1 2 3\n"
 GOOGLE = (
     "job_id,submit_us,n_tasks,n_finish,sum_finished_runtime_s,complete,"
@@ -125,6 +174,11 @@ READERS: dict[str, tuple[str, list[Reader]]] = {
     "swim": (SWIM, [JOBS, FLOW, MAP_SHUFFLES, MAP_REDUCES, TASKS]),
     "rumen": (RUMEN, [JOBS, FLOW, MAP_SHUFFLES, MAP_REDUCES, TASKS]),
     "hawk": (HAWK, [JOBS, FLOW, MAP_REDUCES, TASKS]),
+    "swf": (SWF, [JOBS, FLOW, MAP_REDUCES, TASKS]),
+    "sacct": (SACCT, [JOBS, FLOW, MAP_REDUCES, TASKS]),
+    "batch_task": (BATCH_TASK, [JOBS, FLOW, TASKS]),
+    "task_events": (TASK_EVENTS, [JOBS, FLOW, MAP_REDUCES, TASKS]),
+    "spark": (SPARK, [JOBS, FLOW, TASKS]),
     "google2011": (GOOGLE, [JOBS, FLOW, MAP_SHUFFLES, MAP_REDUCES, TASKS]),
     "table": (TABLE, [JOBS, FLOW]),
     "cluster table": (CLUSTER_TABLE, [JOBS, FLOW, MAP_REDUCES, TASKS]),

@@ -101,7 +101,7 @@ def test_phase_snapshot_and_options_reach_the_reader() -> None:
     [
         (b"", "empty, no jobs in it"),
         (b"\r\n\n", "empty, no jobs in it"),
-        (b"\x7fELF\0\0\0", "binary data, neither gzip nor Parquet"),
+        (b"\x7fELF\0\0\0", "binary data, neither gzip, zstd nor Parquet"),
         (b"[1, 2]", r"unknown format, begins with '\[1, 2\]'; expected one of Alibaba DAG, "),
         (b"128248 34 4490.9 4575.4\n", "line 1: 1 task times, 34 tasks"),
         (b"a\tb\tc\td\te\tf\n", "unknown format"),

@@ -7,12 +7,14 @@ import io
 import os
 import random
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from malleable.domain import shown
-from malleable.files.reading import open_bytes, open_text, parse_number
+from malleable.files.advice import LimitError
+from malleable.files.reading import open_bytes, open_text, parse_moment, parse_number
 
 TEXT = "grün\r\nzwei\n" * 3000
 
@@ -131,3 +133,102 @@ def test_numbers_have_no_underscores() -> None:
 def test_shown_values_are_short() -> None:
     assert shown("a\nb") == r"'a\nb'"
     assert len(shown("x" * 10_000)) == 60
+
+
+@pytest.fixture
+def zstd() -> Callable[[bytes], bytes]:
+    pa = pytest.importorskip("pyarrow")
+
+    def pack(data: bytes) -> bytes:
+        packed: bytes = pa.compress(data, codec="zstd", asbytes=True)
+        return packed
+
+    return pack
+
+
+def test_zstd(tmp_path: Path, zstd: Callable[[bytes], bytes]) -> None:
+    """Frames one after another are one file, as of gzip; a file object stays open."""
+    half = len(TEXT.encode()) // 2
+    packed = zstd(TEXT.encode()[:half]) + zstd(TEXT.encode()[half:])
+    path = tmp_path / "file.txt"
+    path.write_bytes(packed)
+    source = io.BytesIO(packed)
+    for one in (path, source, Trickle(packed)):
+        with open_text(one) as (text, _):
+            assert text.read() == TEXT
+    assert not source.closed
+
+
+def test_damaged_zstd(zstd: Callable[[bytes], bytes]) -> None:
+    rng = random.Random(3)
+    packed = zstd(" ".join(str(rng.randrange(1000)) for _ in range(20_000)).encode())
+    for size in (5, 100, len(packed) // 2, len(packed) - 1):
+        with (
+            pytest.raises(ValueError, match="^<input>: damaged or truncated zstd data"),
+            open_bytes(io.BytesIO(packed[:size])) as (stream, _),
+        ):
+            stream.read()
+    refused = 0
+    for _ in range(
+        60
+    ):  # not every one is noticed: zstd has checksums only if its writer wants them
+        wrong = bytearray(packed)
+        for _ in range(20):
+            wrong[rng.randrange(4, len(wrong))] ^= 1 << rng.randrange(8)
+        try:
+            with open_bytes(io.BytesIO(bytes(wrong))) as (stream, _):
+                stream.read()
+        except ValueError as error:
+            assert str(error).startswith("<input>: damaged or truncated zstd data")
+            refused += 1
+    assert refused > 30
+
+
+def test_zstd_is_limited(zstd: Callable[[bytes], bytes]) -> None:
+    packed = zstd(b"0" * 50_000_000)
+    assert len(packed) < 10_000
+    with (
+        pytest.raises(LimitError, match="more than 64 KiB, unpacked"),
+        open_bytes(io.BytesIO(packed), 64 << 10) as (stream, _),
+    ):
+        read = 0
+        while part := stream.read(1 << 12):
+            read += len(part)
+            assert read <= 64 << 10
+
+
+def test_zstd_without_pyarrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with (
+        pytest.raises(
+            ImportError, match=r"^reading zstd needs pyarrow: pip install malleable\[tables"
+        ),
+        open_bytes(io.BytesIO(b"\x28\xb5\x2f\xfd and more")),
+    ):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("7.5", 7.5),
+        ("1e3", 1000),
+        ("1970-01-02", 86400),
+        ("2024-05-01T09:30:00", 1714555800),
+        (" 2024-05-01 09:30 ", 1714555800),
+        ("2024-05-01T09:30:00Z", 1714555800),
+        ("2024-05-01T11:30:00.5+02:00", 1714555800.5),
+        ("1969-12-31T23:59:59", -1),
+    ],
+)
+def test_moments(text: str, seconds: float) -> None:
+    assert parse_moment(text) == seconds
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "x", "1_0", "2024-13-01", "2024-05-01T25:00", "09:30", "20240501T09", "24-05-01", "Z"],
+)
+def test_no_moments(text: str) -> None:
+    with pytest.raises(ValueError, match="neither a number nor a date such as"):
+        parse_moment(text)

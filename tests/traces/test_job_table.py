@@ -6,6 +6,7 @@ import builtins
 import gzip
 import io
 import math
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import malleable as mb
 from malleable.jobs.table import ALL_SLOTS, Jobs
 from malleable.traces.job_table import read_jobs, write_jobs
 
@@ -89,7 +91,32 @@ def test_header_alone_is_no_jobs() -> None:
     assert len(table("name,work,sla,user,max_slots\n")) == 0
 
 
+def test_semicolons_between_cells() -> None:
+    text = 'name;work;sla;arrival\n"a;b";5;"9:1;12:2";3\nc;6;;\n'
+    jobs = table(text)
+    assert jobs.name == ("a;b", "c") and jobs.work.tolist() == [5, 6]
+    assert jobs.sla == [[(9, 1), (12, 2)], []] and jobs.arrival.tolist() == [3, 0]
+    assert mb.read(io.StringIO("\n" + text)).jobs() == jobs
+    with pytest.raises(ValueError, match="row 0: 3 cells, but the header has 2"):
+        table("name;work\na;1;5\n")
+
+
+def test_iso_dates() -> None:
+    text = (
+        "work,arrival,deadline,sla\n1,2024-05-01T09:30:00,2024-05-01T12:30:00+02:00,"
+        "2024-05-01T10:00:5;2024-05-02:6\n2,2024-05-01,,\n3,7,9,8:1\n"
+    )
+    jobs = table(text)
+    assert jobs.arrival.tolist() == [1714555800, 1714521600, 7]
+    assert jobs.deadline.tolist() == [1714559400, math.inf, 9]
+    assert jobs.sla == [[(1714557600, 5), (1714608000, 6)], [], [(8, 1)]]
+    assert mb.read(io.StringIO(text)).format == "job table"
+
+
 BAD = {
+    "work,arrival\n1,2024-05-32\n": "row 0, arrival = '2024-05-32': neither a number nor a date",
+    "work,weight\n1,2024-05-02\n": "row 0, weight = '2024-05-02': not a number",
+    "work;weight\n1;2,5\n": "row 0, weight = '2,5': not a number",
     "": "empty; a job table starts with a header",
     "\n\n": "empty; a job table starts with a header",
     "name\nx\n": "column 'work' is missing",
@@ -97,7 +124,7 @@ BAD = {
     "work,Deadline\n1,2\n": r"unknown column 'Deadline' \(nearest: 'deadline'\)",
     "work,zzz\n1,2\n": r"unknown column 'zzz' \(known: name, arrival,",
     "work,\n1,\n": r"unknown column '' \(known",
-    "work;arrival\n1;2\n": "unknown column 'work;arrival'",
+    "work;arrival,x\n1;2\n": "unknown column 'work;arrival'",
     "work,work\n1,2\n": "column 'work' occurs twice",
     "work,weight\n1,2\n1\n": "row 1: 1 cells, but the header has 2",
     "work,weight\n1,2,3\n": "row 0: 3 cells, but the header has 2",
@@ -254,6 +281,14 @@ def test_data_frames() -> None:
     frame = full_arrow_table()
     for source in (frame, OnlyInterchange(frame)):
         check_full(read_jobs(source), second="job1")
+
+
+def test_dates_of_frames() -> None:
+    moment = datetime(2024, 5, 1, 9, 30, tzinfo=timezone.utc)
+    columns = {"work": [1.0, 2.0], "arrival": [moment, None], "deadline": [moment, moment]}
+    jobs = read_jobs(arrow_table(**columns))
+    assert jobs.arrival.tolist() == [1714555800, 0] and jobs.deadline.tolist() == [1714555800] * 2
+    assert read_jobs(arrow_table(work=[1.0], arrival=[moment.date()])).arrival[0] == 1714521600
 
 
 def test_parquet(tmp_path: Path) -> None:

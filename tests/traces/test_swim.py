@@ -72,7 +72,11 @@ def test_appended_paths_are_ignored_wherever_swim_is_read(paths: str) -> None:
 
 def test_real_files_with_paths() -> None:
     path = trace_file("swim-facebook", "FB-2010_withInputPaths_first400.tsv.gz")
-    assert len(mb.read(path).jobs()) == 400
+    trace = mb.read(path)
+    assert len(trace.jobs()) == 400
+    # By awk: sums of columns 4 and 5, the last of column 2.
+    assert f"{trace.map.bytes.sum():.6g} {trace.reduce.bytes.sum():.6g}" == "1.8055e+13 6.87022e+12"
+    assert trace.arrival[-1] == 1827
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def _caller() -> int:
 
 
 def trace_lines(text: TextIO, bad: BadRecords) -> Iterator[tuple[int, str]]:
-    """Lines that are not blank, with their numbers from 1; damaged gzip data end them."""
+    """Lines that are not blank, with their numbers from 1; damaged gzip or zstd data end them."""
     number = 0
     while True:
         try:

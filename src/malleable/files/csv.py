@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import IO, Any, TextIO
+from typing import Any, TextIO
 
 from malleable.domain import shown
 from malleable.files.bad_records import BadRecords
@@ -19,15 +19,19 @@ class CsvRows:
 
     Parameters
     ----------
-    text : text stream
+    text : text stream, or its lines
     where : str
         Name of the file.
     strict : bool
         Quotes in odd places are errors.
+    between : str
+        What stands between two cells.
     """
 
-    def __init__(self, text: TextIO | IO[str], where: str, strict: bool = False) -> None:
-        self._rows = csv.reader(text, strict=strict)
+    def __init__(
+        self, text: Iterable[str], where: str, strict: bool = False, between: str = ","
+    ) -> None:
+        self._rows = csv.reader(text, strict=strict, delimiter=between)
         self._where = where
 
     @property

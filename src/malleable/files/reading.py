@@ -1,6 +1,6 @@
 """Opening what people hand us.
 
-Readers look at content, not at suffixes: gzip is known by its first two bytes. Whatever is wrong
+Readers look at content, not at suffixes: gzip and zstd are known by their first bytes. Whatever is wrong
 with the bytes themselves (truncated gzip, not UTF-8, binary) becomes a one-line ValueError that
 names the file. A file object stays the caller's: it is read from where it stands and left open.
 """
@@ -13,6 +13,7 @@ import os
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import IO, Any, BinaryIO, TextIO, TypeAlias
 
@@ -23,11 +24,19 @@ from malleable.files.advice import AdvisedError, LimitError
 Source: TypeAlias = "str | os.PathLike[str] | IO[str] | IO[bytes]"
 
 shown = domain.shown
-DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile)  # what a truncated or damaged gzip file raises
+
+
+class ZstdError(Exception):
+    """Zstd data are damaged or end too early."""
+
+
+# What a truncated or damaged file raises.
+DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile, ZstdError)
 MAX_SIZE = 1 << 30
 """Bytes that a file may have, unpacked, unless the reader is told otherwise (``max_size``)."""
 
 _GZIP = b"\x1f\x8b"
+_ZSTD = b"\x28\xb5\x2f\xfd"
 _HEAD = 4096  # bytes that a caller may rely on seeing in the first peek()
 _LINE = 400  # characters of a message
 _UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
@@ -65,6 +74,23 @@ def parse_number(text: str) -> float:
         return float(text)
     except ValueError:
         raise ValueError("not a number") from None
+
+
+def parse_moment(text: str) -> float:
+    """A time in seconds: a number, or an ISO date as seconds since 1970 (UTC unless it says its zone)."""
+    try:
+        return parse_number(text)
+    except ValueError:
+        pass
+    text = text.strip()
+    try:
+        if text[4:5] != "-":
+            raise ValueError
+        zoned = f"{text[:-1]}+00:00" if text[-1] in "Zz" else text
+        moment = datetime.fromisoformat(zoned)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).timestamp()
+    except (ValueError, OverflowError):
+        raise ValueError("neither a number nor a date such as 2024-05-01T09:30:00") from None
 
 
 def too_large(where: str, max_size: int) -> LimitError:
@@ -118,9 +144,35 @@ class _Relay(io.RawIOBase):
         return len(data)
 
 
+def _unpacked(packed: io.BufferedReader, stack: ExitStack) -> Callable[[int], bytes] | None:
+    """A ``read(n)`` of what is packed in a stream, None if nothing is; the stack closes it."""
+    head = packed.peek(4)[:4]
+    if head[:2] == _GZIP:
+        return stack.enter_context(gzip.GzipFile(fileobj=packed, mode="rb")).read
+    return _zstd_reader(packed, stack) if head == _ZSTD else None
+
+
+def _zstd_reader(packed: io.BufferedReader, stack: ExitStack) -> Callable[[int], bytes]:
+    try:
+        import pyarrow as pa
+    except ImportError:
+        raise ImportError("reading zstd needs pyarrow: pip install malleable[tables]") from None
+    unpacked = stack.enter_context(pa.CompressedInputStream(packed, "zstd"))
+
+    def read(size: int) -> bytes:
+        try:
+            found: bytes = unpacked.read(size)
+        except OSError as error:
+            raise ZstdError(str(error)) from None
+        return found
+
+    return read
+
+
 def damage(error: Exception) -> str:
-    """What one of `DAMAGED` says of a file."""
-    return f"damaged or truncated gzip data ({error})"
+    """What to tell of an error that `DAMAGED` lists."""
+    kind = "zstd" if isinstance(error, ZstdError) else "gzip"
+    return f"damaged or truncated {kind} data ({error})"
 
 
 def name_of(source: object) -> str:
@@ -173,7 +225,7 @@ def checked_size(max_size: int | None) -> int | None:
 def open_bytes(
     source: Source, max_size: int | None = MAX_SIZE
 ) -> Iterator[tuple[io.BufferedReader, str]]:
-    """Open a path or file object for reading, unzipped if it is gzip, with its name for messages.
+    """Open a path or file object for reading, unpacked if it is gzip or zstd, with its name for messages.
 
     Parameters
     ----------
@@ -193,8 +245,10 @@ def open_bytes(
     ------
     OSError
         The path cannot be opened.
+    ImportError
+        Zstd, and pyarrow is not installed.
     ValueError
-        Raised here or inside the ``with`` body: damaged or truncated gzip, text that is not UTF-8,
+        Raised here or inside the ``with`` body: damaged or truncated gzip or zstd, text that is not UTF-8,
         more bytes than ``max_size`` (`LimitError`).
     TypeError
         ``source`` is neither a path nor a file object.
@@ -211,9 +265,9 @@ def open_bytes(
         try:
             relay = _Relay(_byte_reader(handle), where)
             stream: Any = stack.enter_context(io.BufferedReader(relay))
-            if stream.peek(2)[:2] == _GZIP:
-                unzipped = stack.enter_context(gzip.GzipFile(fileobj=stream, mode="rb"))
-                relay = _Relay(unzipped.read, where)
+            unpacked = _unpacked(stream, stack)
+            if unpacked is not None:
+                relay = _Relay(unpacked, where)
                 stream = stack.enter_context(io.BufferedReader(relay))
             relay.limit(limit)
             yield stream, where
@@ -223,6 +277,8 @@ def open_bytes(
             raise ValueError(f"{where}: gzip data end too early (truncated file)") from None
         except (zlib.error, gzip.BadGzipFile) as error:
             raise ValueError(f"{where}: damaged gzip data ({error})") from None
+        except ZstdError as error:
+            raise ValueError(f"{where}: {damage(error)}") from None
 
 
 @contextmanager

@@ -109,7 +109,10 @@ def untimed(trace: Trace, phase: str, first: str = "start") -> dict[int, str]:
     """Jobs with tasks in a phase none of which has a known time, and what to tell of them."""
     if getattr(trace, phase) is None:
         return {}
-    return dict.fromkeys(part(trace, phase).untimed(first), f"no {phase} task with a known time")
+    found = part(trace, phase).untimed(first)
+    if trace.known is not None:
+        found = [job for job in found if trace.known[job]]
+    return dict.fromkeys(found, f"no {phase} task with a known time")
 
 
 def usable(trace: Trace, faults: Mapping[int, str], mask: Any = None) -> Integers:

@@ -37,16 +37,21 @@ Table = TypeVar("Table")
 # Where a head looks like several formats, the first of them reads it.
 _MODULES = (
     "alibaba",
+    "alibaba_csv",
     "tpch",
     "flow_files",
     "wfformat",
+    "spark",
     "rumen",
     "swim",
     "google2011",
+    "google2011_events",
+    "sacct",
     "cluster_jobs",
     "map_reduce_jobs",
     "map_shuffle_jobs",
     "job_table",
+    "swf",
     "hawk",
 )
 
@@ -106,7 +111,7 @@ class File:
         return as_text(self.stream, self.where)
 
     def lines(self) -> Iterator[tuple[int, str]]:
-        """Lines that are not blank with their numbers; where gzip data are damaged goes to ``bad``."""
+        """Lines that are not blank with their numbers; where packed data are damaged goes to ``bad``."""
         with self.text() as text:
             yield from trace_lines(text, self.bad)
 
@@ -199,7 +204,7 @@ def _format_of(head: Head) -> Format:
         if format.looks(head):
             return format
     if b"\0" in head.data:
-        raise ValueError("binary data, neither gzip nor Parquet")
+        raise ValueError("binary data, neither gzip, zstd nor Parquet")
     raise ValueError(
         f"unknown format, begins with {shown(head.line)}; expected one of "
         + ", ".join(format.name for format in _formats())
@@ -223,7 +228,7 @@ def read(
     Parameters
     ----------
     source : path, file object or data frame
-        Plain or gzip; the format is known by content.
+        Plain, gzip or zstd; the format is known by content.
     skip_bad : bool
         Malformed records: False, one error that counts them and shows the first; True, a warning that
         counts them, and the trace has the others. Also what lies behind damage to the file.
@@ -245,7 +250,7 @@ def read(
         One line that names the file, and the line or record and field: an unknown format, malformed
         records, more than ``max_size``, an option that is not for the format.
     ImportError
-        Parquet or a data frame, and pyarrow is not installed.
+        Parquet, zstd or a data frame, and pyarrow is not installed.
     OSError
         The file cannot be opened.
 

@@ -8,11 +8,21 @@ import math
 import os
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
+from datetime import date
+from itertools import chain
 from typing import IO, Any, TypeAlias
 
 from malleable.domain import shown
 from malleable.files.csv import CsvRows, csv_text, without_apostrophe
-from malleable.files.reading import MAX_SIZE, Source, as_text, open_bytes, parse_number, telling_of
+from malleable.files.reading import (
+    MAX_SIZE,
+    Source,
+    as_text,
+    open_bytes,
+    parse_moment,
+    parse_number,
+    telling_of,
+)
 from malleable.files.writing import write_file
 from malleable.jobs.table import ALL_SLOTS, Jobs
 from malleable.traces.arrow_columns import (
@@ -43,6 +53,12 @@ def _float(cell: Any) -> float:
         raise ValueError("not a number") from None
 
 
+def _moment(cell: Any) -> float:
+    if isinstance(cell, date):
+        cell = cell.isoformat()
+    return parse_moment(cell) if isinstance(cell, str) else _float(cell)
+
+
 def _slots(cell: Any) -> int:
     if isinstance(cell, str) and "_" not in cell:
         with suppress(ValueError):  # "4.0" and "1e3" are whole numbers too
@@ -57,9 +73,9 @@ def _slots(cell: Any) -> int:
 
 
 def _steps(cell: Any) -> list[tuple[float, float]]:
-    pairs = [step.split(":") for step in cell.split(";")] if isinstance(cell, str) else cell
+    pairs = [step.rsplit(":", 1) for step in cell.split(";")] if isinstance(cell, str) else cell
     try:
-        return [(_float(time), _float(penalty)) for time, penalty in pairs]
+        return [(_moment(time), _float(penalty)) for time, penalty in pairs]
     except (ValueError, TypeError):
         raise ValueError("not of the form t:p;t:p") from None
 
@@ -67,19 +83,19 @@ def _steps(cell: Any) -> list[tuple[float, float]]:
 # What makes a value of a cell, and the value of a blank one (names: `_column` makes them).
 _COLUMNS: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "name": (str, None),
-    "arrival": (_float, 0.0),
+    "arrival": (_moment, 0.0),
     "work": (_float, None),
     "min_slots": (_slots, 0),
     "max_slots": (_slots, ALL_SLOTS),
     "weight": (_float, 1.0),
-    "deadline": (_float, math.inf),
+    "deadline": (_moment, math.inf),
     "sla": (_steps, ()),
     "user": (str, ""),
 }
 
 
 # What takes a text that is nothing but a number.
-_PLAIN: dict[Any, Callable[[str], Any]] = {_float: float, _slots: int}
+_PLAIN: dict[Any, Callable[[str], Any]] = {_float: float, _moment: float, _slots: int}
 
 
 def _nearest(name: str) -> str | None:
@@ -138,12 +154,21 @@ def _of_columns(columns: Sequence[tuple[str, Sequence[Any]]]) -> _Rows:
     return [name for name, _ in columns], list(zip(*(cells for _, cells in columns), strict=True))
 
 
+def _between(header: str) -> str:
+    """What stands between cells: semicolons where the decimal comma is at home, and a header has none."""
+    return ";" if ";" in header and "," not in header else ","
+
+
 def _rows(stream: Any, where: str, max_size: int | None) -> _Rows:
     """Header and rows of a file."""
     if stream.peek(4)[:4] == PARQUET_MAGIC:
         return _of_columns(parquet_columns(stream, where, max_size))
     with as_text(stream, where) as text:
-        rows = [row for row in CsvRows(text, where, strict=True) if row]
+        head = [text.readline()]
+        while head[-1] and not head[-1].strip():
+            head.append(text.readline())
+        lines, between = chain(head, text), _between(head[-1])
+        rows = [row for row in CsvRows(lines, where, strict=True, between=between) if row]
     if not rows:
         raise ValueError("empty; a job table starts with a header line")
     header = [cell.strip() for cell in rows[0]]
@@ -169,7 +194,7 @@ def read_jobs(source: Source | Any, *, max_size: int | None = MAX_SIZE) -> Jobs:
     Parameters
     ----------
     source : path, file object or data frame
-        CSV with a header or Parquet, plain or gzip, known by content; or an object with
+        CSV with a header or Parquet, plain, gzip or zstd, known by content; or an object with
         ``__arrow_c_stream__`` or ``__dataframe__`` (pandas, polars, pyarrow ...).
     max_size : int or None
         Bytes that a file may have, unpacked; None: any number.
@@ -195,9 +220,11 @@ def read_jobs(source: Source | Any, *, max_size: int | None = MAX_SIZE) -> Jobs:
     -----
     Columns: ``name``, ``arrival`` [s, 0], ``work`` [slot-seconds, required], ``min_slots`` [0],
     ``max_slots`` [all], ``weight`` [1], ``deadline`` [s, none], ``sla`` (``t:p;t:p``) and
-    ``user``, in any order. A blank cell means the default in brackets. In CSV an
-    apostrophe before a name that begins with one of ``= + - @`` is not part of it (see
-    `write_jobs`). Time and memory are linear in the size of the table.
+    ``user``, in any order. A blank cell means the default in brackets. Times are numbers or ISO
+    dates such as ``2024-05-01T09:30`` (seconds since 1970; UTC unless they say their zone). Cells of CSV
+    have commas between them, or semicolons where the header has no comma. An apostrophe before a name in
+    CSV that begins with one of ``= + - @`` is not part of it (see `write_jobs`). Time and memory are linear
+    in the size of the table.
     """
     if is_frame(source):
         with telling_of("data frame"):
@@ -283,7 +310,8 @@ def write_jobs(
 def _looks(head: Head) -> bool:
     # A header with a misspelt column is still a header: the reader says which column it is.
     return head.data.startswith(PARQUET_MAGIC) or any(
-        cell in _COLUMNS or _nearest(cell) for cell in head.cells
+        cell in _COLUMNS or _nearest(cell)
+        for cell in head.line.replace('"', "").split(_between(head.line))
     )
 
 

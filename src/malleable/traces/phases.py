@@ -16,6 +16,8 @@ from malleable.values import by_value
 
 __all__ = ["Column", "Phase", "filled"]
 
+_MOST_TASKS = 1 << 24  # that are listed one by one
+
 Column: TypeAlias = Any
 """An array, or None where the trace does not know it."""
 
@@ -42,6 +44,8 @@ class Phase:
         unknown times.
     start, end : ndarray of float64, shape (R,)
         When the run began and ended, in the trace's unit of time; NaN: unknown.
+    width : ndarray of float64, shape (R,)
+        How many tasks, from ``task`` on, ran together in this run; None: one.
     shuffled, sorted : ndarray of float64, shape (R,)
         When a reduce task had copied all, and sorted it.
     """
@@ -53,6 +57,7 @@ class Phase:
     offset: Column = None
     task: Column = None
     start: Column = None
+    width: Column = None
     shuffled: Column = None
     sorted: Column = None
     end: Column = None
@@ -74,6 +79,19 @@ class Phase:
             task=rows[:, 0].astype(np.int64),
             bytes=None if bytes is None else np.array(bytes, dtype=np.float64),
             **{step: rows[:, 1 + k].copy() for k, step in enumerate(steps)},
+        )
+
+    @classmethod
+    def of_blocks(cls, tasks: Integers, start: Floats, end: Floats) -> Phase:
+        """A phase all of whose tasks start and end together: columns of shape (J,)."""
+        some = tasks > 0
+        return cls(
+            tasks=tasks,
+            offset=_offset(some.astype(np.int64)),
+            task=np.zeros(int(some.sum()), dtype=np.int64),
+            width=tasks[some].astype(np.float64),
+            start=start[some],
+            end=end[some],
         )
 
     @classmethod
@@ -127,7 +145,20 @@ class Phase:
     ) -> tuple[Floats, Floats, Integers]:
         count = len(self.tasks)
         work, whole, slots = np.zeros(count), np.zeros(count), self.tasks.copy()
-        for job in range(count):
+        alone = (
+            np.diff(self.offset) == 1
+        )  # jobs of one run, as a log of rigid jobs has by the million
+        row = self.offset[:-1][alone]
+        known = self.end[row] >= begin[row]
+        of, row = np.flatnonzero(alone)[known], row[known]
+        rest = self.end[row] - begin[row]
+        width: Any = 1.0 if self.width is None else self.width[row]
+        work[of] = whole[of] = rest * width / per_second
+        if now is not None:
+            rest = np.clip(self.end[row] - now, 0.0, rest)
+            work[of] = rest * width / per_second
+            slots[of] = np.where(rest > 0.0, width, 0.0).astype(np.int64)
+        for job in np.flatnonzero(~alone).tolist():
             rows = self._rows(job)
             start, end = begin[rows], self.end[rows]
             length = end - start
@@ -136,13 +167,36 @@ class Phase:
                 continue
             mean = float(length[known].mean())
             length = np.where(known, length, mean)
-            work[job] = whole[job] = float(length.sum()) / per_second
+            width = 1.0 if self.width is None else self.width[rows]
+            work[job] = whole[job] = float((length * width).sum()) / per_second
             if now is not None:
                 end = np.where(np.isnan(end), start + mean, end)
                 left = np.where(np.isnan(end), length, np.clip(end - now, 0.0, length))
-                work[job] = float(left.sum()) / per_second
-                slots[job] = len(np.unique(self.task[rows][left > 0]))
+                work[job] = float((left * width).sum()) / per_second
+                runs = np.flatnonzero(left > 0)
+                first = runs[np.unique(self.task[rows][runs], return_index=True)[1]]
+                slots[job] = len(first) if self.width is None else int(width[first].sum())
         return work, np.maximum(work, whole), np.maximum(slots, 1)
+
+    def single(self) -> Phase:
+        """The same with a run for every task of those that ran together; ValueError if they are too many."""
+        if self.width is None:
+            return self
+        if self.tasks.sum(dtype=np.float64) > _MOST_TASKS:
+            raise ValueError(
+                f"{self.tasks.sum(dtype=np.float64):,.0f} tasks; there may be {_MOST_TASKS:,} where"
+                " tasks of a job differ"
+            )
+        width = self.width.astype(np.int64)
+        ends = np.cumsum(width)
+        within = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - width, width)
+        return Phase(
+            tasks=self.tasks,
+            offset=np.concatenate([[0], ends])[self.offset],
+            task=np.repeat(self.task, width) + within,
+            start=np.repeat(self.start, width),
+            end=np.repeat(self.end, width),
+        )
 
     def task_seconds(self, first: str, per_second: float) -> list[Floats]:
         """Times of each job's tasks [s]: all runs of a task together, the job's mean where unknown."""
@@ -177,7 +231,7 @@ class Phase:
         return found
 
 
-def _offset(counts: Sequence[int]) -> Integers:
+def _offset(counts: Sequence[int] | Integers) -> Integers:
     return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]).astype(np.int64)
 
 

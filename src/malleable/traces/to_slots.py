@@ -119,22 +119,21 @@ def _of_shares(trace: Trace, slot: float, values: Mapping[str, Any]) -> MapReduc
 def _of_tasks(trace: Trace, slot: float | None, values: Mapping[str, Any]) -> MapReduceJobs:
     first = begin("reduce", values)
     rows = usable(trace, untimed(trace, "reduce", first) | untimed(trace, "map"))
-    maps = trace.map.task_seconds("start", trace.per_second)
+    work, maps = left(trace, "map", None, {})[0][rows], trace.map.tasks[rows]
     if slot is None:
-        times = [time for row in rows.tolist() for time in maps[row].tolist()]
-        if not times or sum(times) <= 0.0:
+        if not work.sum() > 0.0:
             raise AdvisedError(
                 "no map task has a time that could be a slot's length",
                 "say slot",
                 "--slot-seconds S says it",
             )
-        slot = sum(times) / len(times)
-    lengths: list[list[int]] = [[] for _ in maps]
+        slot = float(work.sum() / maps.sum())
+    lengths: list[list[int]] = [[] for _ in range(len(trace))]
     if trace.reduce is not None:
         reduces = trace.reduce.task_seconds(first, trace.per_second)
         lengths = [[max(1, math.ceil(s / slot - 1e-9)) for s in own.tolist()] for own in reduces]
     return MapReduceJobs(
-        [len(maps[row]) for row in rows.tolist()],
+        maps,
         [lengths[row] for row in rows.tolist()],
         arrival=_slots_of(moments(trace, trace.arrival[rows], zero(trace, rows)), slot),
         **take(trace, rows, "name"),

@@ -58,7 +58,13 @@ def _phase(trace: Trace, phase: str, rows: Integers, values: Mapping[str, Any]) 
     found = part(trace, phase)
     counts: Any
     seconds: Any
-    if found.end is not None:
+    if found.width is not None and (np.diff(found.offset) <= 1).all():
+        # A job's tasks are alike: their number and one time tell all.
+        counts = found.tasks[rows]
+        work = found.left(None, "start", trace.per_second, 1.0, 1.0)[0][rows]
+        seconds = np.divide(work, counts, out=np.zeros(len(rows)), where=counts > 0)
+    elif found.end is not None:
+        found = found.single()
         runs = found.first_runs("start" if found.shuffled is None else "shuffled", trace.per_second)
         seconds = [filled(*runs[row]) for row in rows.tolist()]
         counts = [len(own) for own in seconds]

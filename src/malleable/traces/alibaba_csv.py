@@ -1,0 +1,131 @@
+"""Alibaba's batch DAGs (cluster-trace-v2018) as published: ``batch_task.csv``, a task a line, no header.
+
+Format: https://github.com/alibaba/clusterdata/blob/master/cluster-trace-v2018/trace_2018.md (2.2 and
+2.3); columns in the order of the file: task_name, instance_num, job_name, task_type, status, start_time,
+end_time, plan_cpu, plan_mem; times in seconds after the trace's beginning, 0 where unknown.
+
+Taken: a job is a flow, a task one of its jobs, of instance_num tasks that all run from start_time to
+end_time. Numbers in task names are the DAG: ``J3_1_2`` is number 3 and waits for 1 and 2; other names
+(``task_...``, ``MergeTask``) wait for nothing. Parts of a name that are no numbers do not count
+(``R2_1_Stg3``). A flow arrives at its first task's start: there is no time of submission.
+
+Assumed: each instance takes as long as its task. Instances start one after another and end apart, so this
+is the most work that there can have been; the JSON lines with mean instance times (`alibaba`) are nearer.
+
+Left out: flows with a task that is not ``Terminated`` or of unknown times (the trace's window cuts them);
+task_type, plan_cpu, plan_mem.
+"""
+
+from __future__ import annotations
+
+import re
+
+from malleable.domain import shown
+from malleable.files.reading import parse_number
+from malleable.traces.formats import File, Head, register
+from malleable.traces.stages import Flow, Stage, checked_parents, trace_of_stages
+from malleable.traces.trace import Trace
+
+_COLUMNS = 9
+_STATUSES = ("Terminated", "Failed", "Running", "Waiting", "Ready", "Cancelled", "Interrupted")
+_NUMBERED = re.compile(r"[A-Za-z]+(\d{1,9})((?:_\w*)?)", re.ASCII)
+_MOST = 2.0**31  # instances
+_LATEST = 2.0**50  # s
+
+
+class _Task:
+    __slots__ = ("end", "instances", "line", "name", "number", "start", "waits")
+
+    def __init__(self, line: int, cells: list[str]) -> None:
+        self.line = line
+        self.name = cells[0]
+        self.instances = int(_number("instance_num", cells[1] or "1", 1.0, _MOST))
+        self.start = _number("start_time", cells[5] or "0", 0.0, _LATEST)
+        self.end = _number("end_time", cells[6] or "0", 0.0, _LATEST)
+        found = _NUMBERED.fullmatch(self.name)
+        self.number = int(found[1]) if found else None
+        parts = found[2].split("_") if found else []
+        self.waits = {int(part) for part in parts if part.isdigit() and len(part) <= 9}
+
+
+def _number(field: str, cell: str, least: float, end: float) -> float:
+    try:
+        value = parse_number(cell)
+    except ValueError:
+        raise ValueError(f"{field} = {shown(cell)}: not a number") from None
+    if not (least <= value < end and value.is_integer()):
+        raise ValueError(
+            f"{field} = {shown(cell)}: must be a whole number from {least:.0f} to {end - 1:.0f}"
+        )
+    return value
+
+
+def _looks(head: Head) -> bool:
+    return len(head.cells) == _COLUMNS and head.cells[4] in _STATUSES
+
+
+def _read(file: File) -> Trace:
+    tasks: dict[str, list[_Task]] = {}
+    left_out: set[str] = set()
+    for number, line in file.lines():
+        cells = line.split(",")
+        try:
+            if len(cells) != _COLUMNS:
+                raise ValueError(f"{len(cells)} cells, expected {_COLUMNS}")
+            if not (cells[0] and cells[2]):
+                raise ValueError("blank task_name or job_name")
+            if cells[4] not in _STATUSES:
+                raise ValueError(f"status = {shown(cells[4])}: expected {', '.join(_STATUSES)}")
+            task = _Task(number, cells)
+        except ValueError as error:
+            file.bad.add(f"line {number}: {error}")
+            left_out.add(cells[2] if len(cells) == _COLUMNS else "")
+            continue
+        tasks.setdefault(cells[2], []).append(task)
+        if cells[4] != "Terminated" or not (task.start > 0.0 and task.end > 0.0):
+            left_out.add(cells[2])
+    flows = []
+    for job, listed in tasks.items():
+        if job in left_out:
+            continue
+        try:
+            flows.append(Flow(job, min(task.start for task in listed), _stages(listed)))
+        except ValueError as error:
+            file.bad.add(f"job {shown(job)}: {error}")
+    if not flows and not file.bad.count:
+        raise ValueError("no flow in it all of whose tasks ended inside the trace's window")
+    file.settle(len(flows), "flows")
+    return trace_of_stages(flows, wall=True)
+
+
+def _stages(tasks: list[_Task]) -> list[Stage]:
+    """The stages of a flow; ValueError if they are none."""
+    index: dict[int, int] = {}
+    names: set[str] = set()
+    for k, task in enumerate(tasks):
+        if task.name in names:
+            raise ValueError(f"line {task.line}: task {shown(task.name)}: the name is taken")
+        if task.number in index:
+            raise ValueError(f"line {task.line}: task {shown(task.name)}: the number is taken")
+        if task.end < task.start:
+            raise ValueError(
+                f"line {task.line}: task {shown(task.name)}: end_time = {task.end:.0f} is before"
+                f" start_time = {task.start:.0f}"
+            )
+        names.add(task.name)
+        if task.number is not None:
+            index[task.number] = k
+    stages = []
+    for task in tasks:
+        for number in sorted(task.waits - index.keys())[:1]:
+            raise ValueError(
+                f"line {task.line}: task {shown(task.name)}: waits for {number}, which is no task"
+            )
+        parents = sorted(index[number] for number in task.waits)
+        run = (0, task.start, task.end, task.instances)
+        stages.append(Stage(task.name, task.instances, [run], parents))
+    checked_parents(stages)
+    return stages
+
+
+register("Alibaba batch_task table", _looks, _read)

@@ -1,0 +1,272 @@
+"""Event logs of Apache Spark applications: JSON lines, stages as DAGs with the times of their tasks.
+
+Format: https://spark.apache.org/docs/latest/monitoring.html (``spark.eventLog.enabled``); the fields are
+those of ``org.apache.spark.util.JsonProtocol``. Plain, gzip or zstd; the parts of a rolling log one after
+another in one file. Times in Unix milliseconds.
+
+Taken: a Spark job is a flow, which arrives at the submission of ``SparkListenerJobStart``; its stages
+(``Stage Infos``: ``Stage ID``, ``Parent IDs``, ``Number of Tasks``) are its jobs. A ``SparkListenerTaskEnd``
+of reason ``Success`` is a run of a task from ``Launch Time`` to ``Finish Time``; those of later attempts of
+a stage are runs, too: the work was done. The application's user and name (program).
+
+Assumed: a task takes one slot, whatever ``spark.task.cpus`` says. A stage that several jobs list belongs to
+the first of them. A stage without a task's end, in a job that ended, was skipped, as Spark does where its
+output was there; nothing waits for it. Tasks of a completed stage whose ends the log lacks take the
+stage's mean time. The tasks of a later attempt are those which had not succeeded, if there are as many.
+
+Left out: jobs that failed, or that the log does not follow to their end (every stage completed, or the job
+succeeded); jobs that ran no stage; a last line that is cut in two, as a running application leaves it;
+other events; waiting between jobs (adaptive execution submits stages as jobs of their own).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from bisect import bisect_right
+from collections.abc import Mapping
+from typing import Any
+
+from malleable.domain import shown
+from malleable.files.json import is_number, parse_json
+from malleable.traces.formats import File, Head, register
+from malleable.traces.stages import Flow, Stage, checked_parents, trace_of_stages
+from malleable.traces.trace import Trace
+
+_EVENT = re.compile(r'\s*\{\s*"Event"\s*:\s*"([^"\\]*)"')
+_LATEST = 2.0**53  # ms
+_MOST = 2**31  # ids, tasks
+
+
+def _looks(head: Head) -> bool:
+    found = _EVENT.match(head.line)
+    return found is not None and found[1].startswith(("SparkListener", "org.apache.spark."))
+
+
+def _object(record: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = record.get(key)
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{key} = {shown(value)}: not an object")
+    return value
+
+
+def _list(record: Mapping[str, Any], key: str) -> list[Any]:
+    value = record.get(key)
+    if value is not None and not isinstance(value, list):
+        raise ValueError(f"{key} = {shown(value)}: not a list")
+    return value or []
+
+
+def _whole(value: Any, key: str) -> int:
+    if not is_number(value) or not 0 <= value < _MOST or value != int(value):
+        raise ValueError(f"{key} = {shown(value)}: must be a whole number from 0 to {_MOST - 1}")
+    return int(value)
+
+
+def _time(record: Mapping[str, Any], key: str) -> float:
+    value = record.get(key)
+    if not is_number(value) or not 0 <= value < _LATEST:
+        raise ValueError(f"{key} = {shown(value)}: not a time in ms")
+    return float(value)
+
+
+class _Stage:
+    """What the log tells of a stage."""
+
+    def __init__(self) -> None:
+        self.tasks = 0
+        self.parents: list[int] = []
+        self.completed = False
+        self.runs: list[tuple[int, float, float, float]] = []
+        self.done: set[int] = set()
+        # The last attempt that ran those tasks which had not succeeded, and how many of them come before
+        # each that had: so the k-th of them is found without a list of all.
+        self.attempt = 0
+        self.before: list[int] = []
+
+    def task_of(self, attempt: int, index: int) -> int:
+        """The task that an attempt counts as its ``index``-th."""
+        if attempt == 0 or attempt != self.attempt:
+            return index
+        return index + bisect_right(self.before, index)
+
+
+class _Job:
+    def __init__(self, arrival: float, stages: list[int]) -> None:
+        self.arrival = arrival
+        self.stages = stages  # that no job before it has
+        self.result: str | None = None
+
+
+class _Log:
+    """Takes events line by line; a refused one changes nothing."""
+
+    def __init__(self) -> None:
+        self.user = self.program = ""
+        self.jobs: dict[int, _Job] = {}
+        self.stages: dict[int, _Stage] = {}
+
+    def add(self, line: str) -> None:
+        event = _EVENT.match(line)
+        if event is not None and event[1] not in _EVENTS:
+            return
+        record = parse_json(line)
+        if not isinstance(record, Mapping) or not isinstance(record.get("Event"), str):
+            raise ValueError("not an object with an Event")
+        take = _EVENTS.get(record["Event"])
+        if take is not None:
+            take(self, record)
+
+    def application(self, record: Mapping[str, Any]) -> None:
+        self.user, self.program = (str(record.get(key) or "") for key in ("User", "App Name"))
+
+    def job_start(self, record: Mapping[str, Any]) -> None:
+        job = _whole(record.get("Job ID"), "Job ID")
+        if job in self.jobs:
+            raise ValueError(f"Job ID = {job}: a job that has started")
+        arrival = _time(record, "Submission Time")
+        ids = [_whole(stage, "Stage IDs") for stage in _list(record, "Stage IDs")]
+        infos = [_info(info) for info in _list(record, "Stage Infos")]
+        fresh = list(dict.fromkeys(stage for stage in ids if stage not in self.stages))
+        self.jobs[job] = _Job(arrival, fresh)
+        for stage in fresh:
+            self.stages[stage] = _Stage()
+        for stage, _, tasks, parents in infos:
+            if stage in fresh:
+                self.stages[stage].tasks, self.stages[stage].parents = tasks, parents
+
+    def job_end(self, record: Mapping[str, Any]) -> None:
+        job = self.jobs.get(_whole(record.get("Job ID"), "Job ID"))
+        result = _object(record, "Job Result").get("Result")
+        if job is None:
+            raise ValueError(f"Job ID = {shown(record['Job ID'])}: a job that has not started")
+        job.result = str(result)
+
+    def stage_submitted(self, record: Mapping[str, Any]) -> None:
+        number, attempt, tasks, parents = _info(record.get("Stage Info"))
+        stage = self.stages.setdefault(number, _Stage())
+        if attempt == 0:
+            stage.tasks, stage.parents = tasks, parents
+        elif stage.tasks - len(stage.done) == tasks:
+            stage.attempt = attempt
+            stage.before = [task - k for k, task in enumerate(sorted(stage.done))]
+
+    def stage_completed(self, record: Mapping[str, Any]) -> None:
+        info = _object(record, "Stage Info")
+        number, *_ = _info(info)
+        if "Failure Reason" not in info:
+            self.stages.setdefault(number, _Stage()).completed = True
+
+    def task_end(self, record: Mapping[str, Any]) -> None:
+        if _object(record, "Task End Reason").get("Reason") != "Success":
+            return
+        number = _whole(record.get("Stage ID"), "Stage ID")
+        attempt = _whole(record.get("Stage Attempt ID", 0), "Stage Attempt ID")
+        info = _object(record, "Task Info")
+        task = _whole(info.get("Index"), "Index")
+        start, end = _time(info, "Launch Time"), _time(info, "Finish Time")
+        stage = self.stages.get(number)
+        if stage is not None:
+            task = stage.task_of(attempt, task)
+        if stage is None or task >= stage.tasks:
+            raise ValueError(f"Stage ID = {number}, Index = {task}: not a task that the log has")
+        if end < start:
+            raise ValueError(
+                f"Stage ID = {number}, Index = {task}: Finish Time is {start - end:.0f} ms before"
+                " Launch Time"
+            )
+        stage.done.add(task)
+        stage.runs.append((task, start, end, 1.0))
+
+    def flow(self, number: int, job: _Job) -> Flow | None:
+        """The flow of a job; None if it is not known to its end or ran nothing."""
+        stages = {stage: self.stages[stage] for stage in sorted(job.stages)}
+        if job.result is None and not all(stage.completed for stage in stages.values()):
+            return None
+        ran = [
+            k for k, stage in stages.items() if stage.runs or (stage.completed and not stage.tasks)
+        ]
+        if job.result not in (None, "JobSucceeded") or not ran:
+            return None
+        row = {k: index for index, k in enumerate(ran)}
+        found = []
+        for k in ran:
+            stage = stages[k]
+            parents = sorted({row[parent] for parent in stage.parents if parent in row})
+            found.append(Stage(f"stage{k}", stage.tasks, _with_the_rest(stage), parents))
+        checked_parents(found)
+        return Flow(f"job{number}", job.arrival, found)
+
+
+_EVENTS = {
+    "SparkListenerApplicationStart": _Log.application,
+    "SparkListenerJobStart": _Log.job_start,
+    "SparkListenerJobEnd": _Log.job_end,
+    "SparkListenerStageSubmitted": _Log.stage_submitted,
+    "SparkListenerStageCompleted": _Log.stage_completed,
+    "SparkListenerTaskEnd": _Log.task_end,
+}
+
+
+def _info(info: Any) -> tuple[int, int, int, list[int]]:
+    """Stage, attempt, number of tasks and parents of a Stage Info."""
+    if not isinstance(info, Mapping):
+        raise ValueError(f"Stage Info = {shown(info)}: not an object")
+    parents = [_whole(parent, "Parent IDs") for parent in _list(info, "Parent IDs")]
+    return (
+        _whole(info.get("Stage ID"), "Stage ID"),
+        _whole(info.get("Stage Attempt ID", 0), "Stage Attempt ID"),
+        _whole(info.get("Number of Tasks"), "Number of Tasks"),
+        parents,
+    )
+
+
+def _with_the_rest(stage: _Stage) -> list[tuple[float, float, float, float]]:
+    """A stage's runs, and unknown ones for the tasks that have none: one for neighbours together."""
+    runs: list[tuple[float, float, float, float]] = list(stage.runs)
+    last = -1
+    for task in (*sorted(stage.done), stage.tasks):
+        if task > last + 1:
+            runs.append((last + 1, math.nan, math.nan, task - last - 1))
+        last = task
+    return runs
+
+
+def _is_cut(line: str) -> bool:
+    try:
+        parse_json(line)
+    except ValueError:
+        return True
+    return False
+
+
+def _read(file: File) -> Trace:
+    log = _Log()
+    cut = ""  # a line that is no JSON: what a running application leaves, if it is the last
+    for number, line in file.lines():
+        if cut:
+            file.bad.add(cut)
+            cut = ""
+        try:
+            log.add(line)
+        except ValueError as error:
+            if _is_cut(line):
+                cut = f"line {number}: {error}"
+            else:
+                file.bad.add(f"line {number}: {error}")
+    flows = []
+    for number, job in log.jobs.items():
+        try:
+            flow = log.flow(number, job)
+        except ValueError as error:
+            file.bad.add(f"Job ID = {number}: {error}")
+            continue
+        if flow is not None:
+            flows.append(flow)
+    if not flows and not file.bad.count:
+        raise ValueError("no Spark job in it that ran to its end")
+    file.settle(len(flows), "flows")
+    return trace_of_stages(flows, log.user, log.program, per_second=1000.0, wall=True)
+
+
+register("Spark event log", _looks, _read)

@@ -1,0 +1,138 @@
+"""Standard Workload Format (SWF): logs of parallel machines in the Parallel Workloads Archive.
+
+Format: https://www.cs.huji.ac.il/labs/parallel/workload/swf.html. Comments begin with ``;``; every other
+line is a job of 18 numbers with spaces between them, -1 where unknown; times in seconds of the log's own
+clock.
+
+Taken: job number (name), submit time (arrival), wait time and run time, allocated processors (the
+requested ones where unknown), user and executable (program). A rigid job on p processors becomes p tasks
+that start and end together, however its run ended: it held its processors. Jobs of unknown time or
+without processors (cancelled while they waited) have no known times.
+
+Assumed: in a log that knows wait times, a job of unknown wait started when it was submitted. Where none is
+known, the log does not say when work was done.
+
+Left out: lines of status 2 to 4, parts of jobs whose whole has a line of its own; CPU time, memory,
+requested time, group, queue, partition, and what a job waited for (preceding job, think time).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from malleable.domain import shown
+from malleable.files.reading import parse_number
+from malleable.traces.formats import File, Head, register
+from malleable.traces.phases import Phase
+from malleable.traces.trace import Trace
+
+_FIELDS = 18
+_LATEST = 2.0**50  # s
+_MOST = 2.0**31  # processors
+# Of the fields that are amounts, by their columns: the name, the number that is too large, and whether -1
+# may stand for what is unknown, and whether they are whole numbers.
+_AMOUNTS = {
+    1: ("submit time", _LATEST, False, False),
+    2: ("wait time", _LATEST, True, False),
+    3: ("run time", _LATEST, True, False),
+    4: ("allocated processors", _MOST, True, True),
+    7: ("requested processors", _MOST, True, True),
+}
+_PARTS = (2.0, 3.0, 4.0)  # statuses of a part of a job
+
+
+def _looks(head: Head) -> bool:
+    line = next((line for line in head.text.splitlines() if not line.startswith(";")), "")
+    if head.line.startswith(";"):
+        return True
+    words = line.split()
+    if not (len(words) == _FIELDS and all(map(_is_number, words))):
+        return False
+    numbers = [float(word) for word in words]
+    # 15 tasks make a line of 18 numbers in Hawk's form, none of which is negative.
+    return numbers[1] != _FIELDS - 3 or min(numbers) < 0.0
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        parse_number(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _parse(line: str) -> list[float] | None:
+    """The numbers of a line; None of a comment or a part of a job."""
+    if line.startswith(";"):
+        return None
+    cells = line.split()
+    if len(cells) != _FIELDS:
+        raise ValueError(f"{len(cells)} fields, expected {_FIELDS}")
+    try:
+        if "_" in line:
+            raise ValueError
+        numbers = list(map(float, cells))
+    except ValueError:
+        wrong = next(k for k, cell in enumerate(cells) if not _is_number(cell))
+        raise ValueError(f"field {wrong + 1} = {shown(cells[wrong])}: not a number") from None
+    if numbers[10] in _PARTS:
+        return None
+    for k, (field, end, may_lack, whole) in _AMOUNTS.items():
+        number = numbers[k]
+        if not (0.0 <= number < end or (may_lack and number == -1.0)):
+            unknown = ", or -1 where unknown" if may_lack else ""
+            raise ValueError(f"{field} = {shown(cells[k])}: must be from 0 to {end:.0f}{unknown}")
+        if whole and number % 1.0:
+            raise ValueError(f"{field} = {shown(cells[k])}: must be a whole number")
+    for k, field in ((0, "job number"), (11, "user"), (13, "executable")):
+        if not (math.isfinite(numbers[k]) and numbers[k].is_integer()):
+            raise ValueError(f"{field} = {shown(cells[k])}: must be a whole number")
+    return numbers
+
+
+def _read(file: File) -> Trace:
+    jobs: list[list[float]] = []
+    taken: set[float] = set()
+    for number, line in file.lines():
+        try:
+            job = _parse(line)
+            if job is None:
+                continue
+            if job[0] in taken:
+                raise ValueError(f"job number = {job[0]:.0f}: the number is taken")
+        except ValueError as error:
+            file.bad.add(f"line {number}: {error}")
+            continue
+        taken.add(job[0])
+        jobs.append(job)
+    file.settle(len(jobs))
+    jobs.sort(key=lambda job: job[1])
+    columns = np.array(jobs).T.copy()
+    name, submit, wait, run, allocated = columns[:5]
+    processors = np.where(allocated > 0, allocated, np.maximum(columns[7], 0.0))
+    known = (run >= 0) & (processors > 0)
+    finish = np.full(len(jobs), math.nan)
+    seconds, tasks = np.maximum(run, 0.0), processors.astype(np.int64)
+    phase = Phase(tasks=tasks, seconds=seconds)
+    if (wait[known] >= 0).any():
+        start = submit + np.maximum(wait, 0.0)
+        finish = np.where(run >= 0, start + seconds, math.nan)
+        phase = Phase.of_blocks(tasks, start, np.where(known, finish, math.nan))
+    return Trace(
+        arrival=submit,
+        map=phase,
+        name=[f"{one:.0f}" for one in name.tolist()],
+        user=_texts(columns[11].tolist()),
+        program=_texts(columns[13].tolist()),
+        finish=finish,
+        known=known,
+    )
+
+
+def _texts(numbers: list[float]) -> list[str]:
+    return ["" if number == -1.0 else f"{number:.0f}" for number in numbers]
+
+
+register("SWF log", _looks, _read)
