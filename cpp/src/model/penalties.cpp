@@ -113,8 +113,7 @@ void Penalties::row(double at, double value, double slope) {
   slope_.push_back(slope);
 }
 
-void Penalties::build(const JobsView& jobs, std::span<const double> size,
-                      std::span<const Kind> kinds, CustomPenalty custom,
+void Penalties::build(const TermsView& jobs, std::span<const Kind> kinds, CustomPenalty custom,
                       std::span<const std::int64_t> names) {
   const std::size_t n = jobs.arrival.size();
   if (kinds.size() != 1 && kinds.size() != n) {
@@ -154,7 +153,8 @@ void Penalties::build(const JobsView& jobs, std::span<const double> size,
         row(0.0, 0.0, w);
         break;
       case Kind::kStretch:
-        row(jobs.arrival[j], 0.0, size[j] > 0.0 ? std::min(w / size[j], kSteepest) : 0.0);
+        row(jobs.arrival[j], 0.0,
+            jobs.original[j] > 0.0 ? std::min(w / jobs.original[j], kSteepest) : 0.0);
         break;
       case Kind::kTardy:
         row(std::isfinite(due) ? due : 0.0, 0.0, 0.0);
@@ -172,11 +172,9 @@ void Penalties::build(const JobsView& jobs, std::span<const double> size,
         row(due, 0.0, w);
         break;
       case Kind::kSla: {
-        const auto first = static_cast<std::size_t>(jobs.sla_offset[j]);
-        const auto end = static_cast<std::size_t>(jobs.sla_offset[j + 1]);
-        row(first < end ? jobs.sla_time[first] : 0.0, 0.0, 0.0);
-        for (std::size_t k = first; k < end; ++k)
-          row(jobs.sla_time[k], w * jobs.sla_penalty[k], 0.0);
+        const auto [time, penalty] = jobs.sla.of(j);
+        row(time.empty() ? 0.0 : time[0], 0.0, 0.0);
+        for (std::size_t k = 0; k < time.size(); ++k) row(time[k], w * penalty[k], 0.0);
         break;
       }
       case Kind::kCustom:

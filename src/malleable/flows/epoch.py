@@ -15,7 +15,7 @@ from malleable.domain import RATE, WEIGHT, check_amount, check_count, check_slot
 from malleable.epoch import BaseDecision
 from malleable.flows.plan import FlowPlan
 from malleable.flows.table import Flows
-from malleable.jobs.table import SlaSteps, _flatten_sla
+from malleable.jobs.table import SlaSteps, flat_sla
 from malleable.objective import (
     KINDS,
     Objective,
@@ -249,19 +249,8 @@ class FlowEpoch(Kept):
             raise ValueError(f"flows: a Flows table is needed, not {type(flows).__name__}")
         count = len(flows.work)
         flow_ids, job_ids = self._core.add(
-            flows.arrival,
-            flows.weight,
-            flows.deadline,
-            flows.sla_offset,
-            flows.sla_time,
-            flows.sla_penalty,
-            flows.size,
+            flows,
             self._kinds(kind, len(flows)),
-            flows.job_offset,
-            flows.work,
-            flows.max_slots,
-            flows.parent_offset,
-            flows.parent,
             integers_of("tasks", tasks, count),
             None if continues is None else wholes_of("continues", continues, count),
             flows.local_names(),
@@ -313,9 +302,6 @@ class FlowEpoch(Kept):
             Flows that ``weight``, ``deadline`` and ``sla`` belong to, which are as in `malleable.Flows`.
         """
         jobs, of_flows = ids_of(ids), ids_of(flows, "flows")
-        steps: tuple[Any, Any, Any] = (None, None, None)
-        if sla is not None:
-            steps = _flatten_sla(sla, len(of_flows), "flows")
         self._core.update(
             jobs,
             floats_of("work", work, len(jobs)),
@@ -324,7 +310,7 @@ class FlowEpoch(Kept):
             of_flows,
             floats_of("weight", weight, len(of_flows)),
             floats_of("deadline", cast("npt.ArrayLike | None", deadline), len(of_flows)),
-            *steps,
+            None if sla is None else flat_sla(sla, len(of_flows), "flows"),
         )
 
     def finish(self, ids: npt.ArrayLike) -> None:
@@ -348,12 +334,12 @@ class FlowEpoch(Kept):
 
     def _plan(self, version: int, now: float) -> FlowPlan:
         began = time.perf_counter()
-        result, columns, paid = self._core.plan(version)
+        result, table, ids, job_names, codes, paid = self._core.plan(version)
         took = time.perf_counter() - began
         goal = self._goal
-        if len(columns["kind"]):
-            goal = Objective.of_codes(goal.aggregate, columns["kind"])
-        flows = Flows.of_core(columns)
+        if len(codes):
+            goal = Objective.of_codes(goal.aggregate, codes)
+        flows = Flows.of_core(table, ids, job_names)
         plan = FlowPlan(flows, self.slots, goal, self._policy, now, result, paid, took)
         if not self._best:
             plan.guarantee = None

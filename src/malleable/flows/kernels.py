@@ -47,15 +47,7 @@ class FlowChains(NamedTuple):
 
 def flow_chains(flows: Flows, slots: int) -> FlowChains:
     """Stage 1 of FlowFlex (section 4.1): general precedence becomes chains. O(J log J)."""
-    found = _core.flow_chains(
-        flows.job_offset,
-        flows.work,
-        flows.max_slots,
-        flows.parent_offset,
-        flows.parent,
-        check_slots(slots),
-    )
-    return FlowChains(**found)
+    return FlowChains(**_core.flow_chains(flows, check_slots(slots)))
 
 
 @by_value()
@@ -116,7 +108,7 @@ def deadline_greedy(
     """
     now = check_time("now", now)
     by_deadline = _permutation("order", order, len(flows))
-    found = _core.deadline_greedy(*_columns(flows), check_slots(slots), now, by_deadline)
+    found = _core.deadline_greedy(flows, check_slots(slots), now, by_deadline)
     due = flows.deadline[by_deadline]
     if len(flows) and (np.any(flows.arrival > now) or np.any(due[1:] < due[:-1])):
         return ChainSchedule(**found)
@@ -173,7 +165,7 @@ def wrap_around(
     )
     _check_chain_schedule(len(flows), chains, given)
     found: Mapping[str, npt.NDArray[Any]] = _core.wrap_around(
-        *_columns(flows),
+        flows,
         count,
         now,
         given.flow,
@@ -227,7 +219,7 @@ def ready_list(flows: Flows, slots: int, rank: npt.ArrayLike, now: float = 0.0) 
     O(jobs that hold slots + log J) an event, one or two events a job. Section 5.1 runs FIFO so.
     """
     ranks = _permutation("rank", rank, len(flows.work))
-    found = _core.ready_list(*_columns(flows), check_slots(slots), check_time("now", now), ranks)
+    found = _core.ready_list(flows, check_slots(slots), check_time("now", now), ranks)
     return ListSchedule(**found)
 
 
@@ -237,7 +229,7 @@ def fair_list(flows: Flows, slots: int, now: float = 0.0) -> ListSchedule:
     Takes and returns what `ready_list` does, but for the ranks. O((J + pieces) log J).
     """
     none = np.empty(0, dtype=np.int64)
-    found = _core.ready_list(*_columns(flows), check_slots(slots), check_time("now", now), none)
+    found = _core.ready_list(flows, check_slots(slots), check_time("now", now), none)
     return ListSchedule(**found)
 
 
@@ -338,19 +330,6 @@ def min_cost_flow(
         work, cells, floats["room"], rows, first, floats["value"], floats["slope"]
     )
     return CellFlow(**found)
-
-
-def _columns(
-    flows: Flows,
-) -> tuple[Floats, Integers, Floats, Integers, Integers, Integers]:
-    return (
-        flows.arrival,
-        flows.job_offset,
-        flows.work,
-        flows.max_slots,
-        flows.parent_offset,
-        flows.parent,
-    )
 
 
 def _permutation(field: str, values: npt.ArrayLike, count: int) -> Integers:

@@ -219,12 +219,7 @@ def plan_flows(
     penalties = goal.penalties(flows, penalty=penalty)
     began = time.perf_counter()
     result = _core.plan_flows(
-        flows.arrival,
-        flows.job_offset,
-        flows.work,
-        flows.max_slots,
-        flows.parent_offset,
-        flows.parent,
+        flows,
         slots,
         now,
         penalties,

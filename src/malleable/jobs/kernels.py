@@ -89,10 +89,7 @@ def resource_allocation(
     if speedup is not None:
         table = _flatten_tables(jobs, slots, speedup)
     result = _core.resource_allocation(
-        jobs.arrival,
-        jobs.work,
-        jobs.min_slots,
-        jobs.max_slots,
+        jobs,
         slots,
         now,
         min_mode == "gang",
@@ -155,9 +152,7 @@ def malleable_packing(
     slots = check_slots(slots)
     check_min_mode(min_mode)
     rows = np.ascontiguousarray(given, dtype=np.int64)
-    return _core.malleable_packing(
-        jobs.work, jobs.min_slots, jobs.max_slots, slots, min_mode == "gang", rows
-    )
+    return _core.malleable_packing(jobs, slots, min_mode == "gang", rows)
 
 
 def waterline(
@@ -184,5 +179,4 @@ def waterline(
         max_slots=max_slots,
         weight=1.0 if weight is None else weight,
     )
-    share = np.empty(0) if weight is None else jobs.weight
-    return _core.waterline(jobs.min_slots, jobs.max_slots, slots, share, min_mode == "gang")
+    return _core.waterline(jobs, slots, weight is not None, min_mode == "gang")

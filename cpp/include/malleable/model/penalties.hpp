@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-#include "malleable/model/jobs.hpp"
+#include "malleable/model/terms.hpp"
 
 namespace malleable {
 
@@ -76,12 +76,11 @@ class Penalties {
  public:
   Penalties() = default;
 
-  // `kinds` has one entry (for all jobs) or one per job. `size` is the jobs' original work, which
-  // stretch divides by; jobs.work is not read. `custom` is told a job's number in `names`, its row
-  // if that is empty. Throws FieldError where lateness has no deadline and std::invalid_argument
-  // where a custom kind has no function. O(J + steps).
-  void build(const JobsView& jobs, std::span<const double> size, std::span<const Kind> kinds,
-             CustomPenalty custom = nullptr, std::span<const std::int64_t> names = {});
+  // `kinds` has one entry (for all jobs) or one per job. `custom` is told a job's number in
+  // `names`, its row if that is empty. Throws FieldError where lateness has no deadline and
+  // std::invalid_argument where a custom kind has no function. O(J + steps).
+  void build(const TermsView& jobs, std::span<const Kind> kinds, CustomPenalty custom = nullptr,
+             std::span<const std::int64_t> names = {});
 
   // Where latest() found custom penalties before, job by job (NaN: nowhere): it looks there first
   // and notes what it finds. `limit` is for last_finite(), `due` for all other levels. Until build.
