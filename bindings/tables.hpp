@@ -17,9 +17,9 @@
 
 namespace malleable::bindings {
 
-// Reads columns from a dictionary, as a loop hands them over (columns.hpp). None for a column that may
-// be left out is the same as no entry. TypeError for a column that is not plain, and where one is
-// missing.
+// Reads columns from a dictionary, as a loop hands them over (columns.hpp). None for a column that
+// may be left out is the same as no entry. TypeError for a column that is not plain, and where one
+// is missing.
 struct FromDict {
   const py::dict& given;
 

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core, views
+from malleable.columns import permutation_of
 from malleable.flows.check import check_flow_schedule
 from malleable.flows.table import Flows
 from malleable.jobs.table import Floats, Integers, check_count, check_slots, check_time
@@ -213,9 +214,7 @@ def plan_flows(
     policy_of("flows", policy, where=" for flows")
     warm = np.empty(0, dtype=np.int64)
     if order is not None:
-        warm = np.ascontiguousarray(order, dtype=np.int64)
-        if not np.array_equal(np.sort(warm), np.arange(len(flows))):
-            raise ValueError("order: expected every flow row exactly once")
+        warm = permutation_of("order", order, len(flows))
     penalties = goal.penalties(flows, penalty=penalty)
     began = time.perf_counter()
     result = _core.plan_flows(

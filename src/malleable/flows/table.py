@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core, views
-from malleable.columns import wholes_of
+from malleable.columns import rows_of, wholes_of
 from malleable.jobs.table import (
     ALL_SLOTS,
     CoreTable,
@@ -102,7 +102,9 @@ class Flows(CoreTable, _core.Flows):
     ) -> None:
         count = len(jobs)
         names = (
-            tuple(f"flow{k}" for k in range(count)) if name is None else names_of("name", name, count)
+            tuple(f"flow{k}" for k in range(count))
+            if name is None
+            else names_of("name", name, count)
         )
         unique("name", names)
         offset, work, maxima, local = [0], [], [], []
@@ -176,7 +178,9 @@ class Flows(CoreTable, _core.Flows):
         if count < 0:
             raise ValueError("job_offset is empty, expected one entry more than flows")
         names = (
-            tuple(f"flow{k}" for k in range(count)) if name is None else names_of("name", name, count)
+            tuple(f"flow{k}" for k in range(count))
+            if name is None
+            else names_of("name", name, count)
         )
         unique("name", names)
         local = None if job_name is None else names_of("job_name", job_name, np.size(work))
@@ -208,9 +212,7 @@ class Flows(CoreTable, _core.Flows):
         if sla is not None:
             columns |= flat_sla(sla, len(names), "jobs")
         try:
-            try:
-                self._hold(columns)
-            except TypeError:  # not plain columns
+            if not self._hold_plain(columns):
                 columns = _converted(columns)
                 self._hold(columns)
         except ValueError as error:
@@ -234,9 +236,6 @@ class Flows(CoreTable, _core.Flows):
             for text, flow in zip(job_names, made.flow.tolist(), strict=True)
         )
         return made
-
-    def __len__(self) -> int:
-        return len(self.name)
 
     def __repr__(self) -> str:
         return (
@@ -265,7 +264,7 @@ class Flows(CoreTable, _core.Flows):
 
     def take(self, index: npt.ArrayLike) -> Flows:
         """The flows at these rows (integers or a mask), in that order."""
-        rows = self._rows(index)
+        rows = rows_of(index, len(self))
         names = tuple(self.name[row] for row in rows.tolist())
         unique("name", names)
         table, first = self._take(rows), self.job_offset.tolist()

@@ -14,7 +14,7 @@ from malleable.columns import Integers, floats_of, ids_of, integers_of
 from malleable.domain import WEIGHT, check_amount, check_slots, check_time
 from malleable.epoch import BaseDecision
 from malleable.jobs.plan import Plan, check_effort
-from malleable.jobs.table import Jobs, SlaSteps, flat_sla, check_min_mode
+from malleable.jobs.table import Jobs, SlaSteps, check_min_mode, flat_sla
 from malleable.objective import (
     KINDS,
     Objective,

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core, views
-from malleable.columns import Floats, Integers, floats_of, given, integers_of
+from malleable.columns import Floats, Integers, floats_of, given, integers_of, rows_of
 from malleable.domain import (
     ALL_SLOTS,
     check_count,
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ALL_SLOTS",
-    "Floats",
     "CoreTable",
+    "Floats",
     "Integers",
     "Jobs",
     "SlaSteps",
@@ -64,6 +64,7 @@ def as_column(field: str, values: Any, count: int | None = None, beside: str = "
 
 
 def names_of(field: str, values: Any, count: int) -> tuple[str, ...]:
+    """Texts, one a row; ValueError otherwise."""
     if isinstance(values, str):
         raise ValueError(f"{field}: one entry per job, not a single text")
     try:
@@ -96,10 +97,24 @@ class CoreTable:
     __slots__ = ()
 
     COLUMNS: ClassVar[tuple[str, ...]]
+    sla_offset: Integers
+    sla_time: Floats
+    sla_penalty: Floats
+
+    def __len__(self) -> int:
+        return len(self.sla_offset) - 1
 
     def _hold(self, table: Any) -> None:
         """Hold the core's table, or the one that it makes of columns by name."""
         super().__init__(table)  # type: ignore[call-arg]
+
+    def _hold_plain(self, columns: Mapping[str, Any]) -> bool:
+        """The same of columns that may not be plain: whether they are."""
+        try:
+            self._hold(columns)
+        except TypeError:
+            return False
+        return True
 
     def _columns(self) -> dict[str, Any]:
         return {field: getattr(self, field) for field in self.COLUMNS}
@@ -120,11 +135,6 @@ class CoreTable:
     def _replaced(self, **columns: Any) -> Self:
         """The same table with other columns in the place of some; they are validated."""
         return self._made(self._columns() | columns, self._others())
-
-    def _rows(self, index: npt.ArrayLike) -> Integers:
-        """Rows by number, from the end where it is negative, or by a mask."""
-        chosen = np.asarray(index)
-        return np.arange(len(self))[chosen if chosen.size else chosen.astype(int)]
 
     @property
     def sla(self) -> list[list[tuple[float, float]]]:
@@ -206,9 +216,7 @@ class Jobs(CoreTable, _core.Jobs):
         if sla is not None:
             columns = _converted(columns)
             columns |= flat_sla(sla, len(columns["work"]))
-        try:
-            self._hold(columns)
-        except TypeError:  # not plain columns
+        if not self._hold_plain(columns):
             self._hold(_converted(columns))
         self._label = self._name = self.user = None
         if name is not None:
@@ -221,9 +229,6 @@ class Jobs(CoreTable, _core.Jobs):
     def of_core(cls, table: _core.Jobs, ids: Integers) -> Jobs:
         """The core's table, its jobs named by ids. O(1)."""
         return cls._made(table, {"user": None, "_name": None, "_label": ("", ids)})
-
-    def __len__(self) -> int:
-        return len(self.work)
 
     def __repr__(self) -> str:
         return f"Jobs({counted(len(self), 'job')}, {self.work.sum():.6g} slot-seconds)"
@@ -240,7 +245,7 @@ class Jobs(CoreTable, _core.Jobs):
 
     def take(self, index: npt.ArrayLike) -> Jobs:
         """The jobs at these rows (integers or a mask), in that order."""
-        rows = self._rows(index)
+        rows = rows_of(index, len(self))
         word, numbers = self._label or ("job", np.arange(len(self)))
         name = None if self._name is None else tuple(self._name[row] for row in rows.tolist())
         if len(np.unique(rows)) < len(rows):
