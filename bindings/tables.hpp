@@ -27,10 +27,10 @@ struct FromDict {
   void operator()(const char* name, std::vector<T>& column, std::size_t rows, bool optional) const {
     PyObject* const found = PyDict_GetItemString(given.ptr(), name);
     const auto values = found == nullptr ? py::none() : py::reinterpret_borrow<py::object>(found);
-    const Column<T> read(values, rows == kAnyLength ? Column<T>::kAny : rows);
+    Column<T> read(values, rows == kAnyLength ? Column<T>::kAny : rows);
     if (!optional) read.needed();
     if constexpr (std::is_integral_v<T>) read.at_most(kAllSlots);
-    column.assign(read.get().begin(), read.get().end());
+    column = read.take();
   }
 };
 
@@ -60,13 +60,15 @@ py::array read_only(std::span<const T> values, const py::handle& owner) {
 template <typename Table, typename Columns>
 py::class_<Table, std::shared_ptr<Table>> bind_table(py::module_& module, const char* name) {
   py::class_<Table, std::shared_ptr<Table>> bound(module, name);
-  bound.def(py::init([](const std::shared_ptr<Table>& table) { return table; }), py::arg("table"))
+  // What is asked for most comes first: to learn that something is no table takes longer.
+  bound
       .def(py::init([](const py::dict& columns) {
              auto made = columns_of<Columns>(columns);
              const py::gil_scoped_release release;
              return std::make_shared<Table>(std::move(made));
            }),
            py::arg("columns"))
+      .def(py::init([](const std::shared_ptr<Table>& table) { return table; }), py::arg("table"))
       .def(
           "_take",
           [](const Table& table, const Array<std::int64_t>& rows) {

@@ -456,8 +456,8 @@ TEST(kinds_come_and_go) {
       const std::vector<Kind> own(table.size(), kind);
       std::vector<Kind> strange(others.size(), Kind::kCustom);
       one.add(table.jobs());
-      mixed.add(table.view(), table.work, own);
-      const std::int64_t first = mixed.add(others.view(), others.work, strange);
+      mixed.add(table.jobs(), own);
+      const std::int64_t first = mixed.add(others.jobs(), strange);
       mixed.decide(1e3);
       std::vector<std::int64_t> gone;
       for (std::size_t k = 0; k < others.size(); ++k) {

@@ -61,7 +61,7 @@ struct Calls {
       open[id].work = work.back();
       open[id].most = most.back();
     }
-    epoch.update(ids, {}, {work, {}, most, {}, {}, {}, {}, {}});
+    epoch.update(ids, {}, {work, {}, most, {}, {}, {}});
   }
   void finish() {
     const Ids ids = some();

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "malleable/model/error.hpp"
+#include "malleable/model/large_pages.hpp"
 #include "malleable/model/length.hpp"
 
 namespace malleable {
@@ -40,8 +41,11 @@ void validate(const JobsView& jobs) {
 Jobs::Jobs(JobColumns&& columns) : columns_(std::move(columns)) {
   const std::size_t n = columns_.work.size();
   columns_.complete(n);
-  if (columns_.original.empty()) columns_.original = columns_.work;
-  if (columns_.max_slots.empty()) columns_.max_slots.assign(n, kAllSlots);
+  if (columns_.max_slots.empty()) fill_large(columns_.max_slots, n, kAllSlots);
+  if (columns_.original.empty()) {
+    reserve_large(columns_.original, n);
+    columns_.original = columns_.work;
+  }
   validate(columns_.view());
 }
 

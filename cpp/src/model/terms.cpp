@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "malleable/model/error.hpp"
+#include "malleable/model/large_pages.hpp"
 #include "malleable/model/length.hpp"
 
 namespace malleable {
@@ -20,8 +21,8 @@ void SlaColumns::add(SlaView::Steps steps) {
 }
 
 void TermColumns::complete(std::size_t rows) {
-  if (deadline.empty()) deadline.assign(rows, std::numeric_limits<double>::infinity());
-  if (sla.offset.empty()) sla.offset.assign(rows + 1, 0);
+  if (deadline.empty()) fill_large(deadline, rows, std::numeric_limits<double>::infinity());
+  if (sla.offset.empty()) fill_large(sla.offset, rows + 1, std::int64_t{0});
 }
 
 void TermColumns::clear() {
