@@ -22,10 +22,13 @@ namespace malleable::bindings {
 // is missing.
 struct FromDict {
   const py::dict& given;
+  std::span<const py::handle> names;
+  std::size_t next = 0;
 
   template <typename T>
-  void operator()(const char* name, std::vector<T>& column, std::size_t rows, bool optional) const {
-    PyObject* const found = PyDict_GetItemString(given.ptr(), name);
+  void operator()(const char*, std::vector<T>& column, std::size_t rows, bool optional) {
+    PyObject* const found = PyDict_GetItemWithError(given.ptr(), names[next++].ptr());
+    if (found == nullptr && PyErr_Occurred()) throw py::error_already_set();
     const auto values = found == nullptr ? py::none() : py::reinterpret_borrow<py::object>(found);
     Column<T> read(values, rows == kAnyLength ? Column<T>::kAny : rows);
     if (!optional) read.needed();
@@ -34,18 +37,24 @@ struct FromDict {
   }
 };
 
-template <typename Columns>
-Columns columns_of(const py::dict& given) {
+template <typename Columns, typename... Length>
+Columns columns_of(const py::dict& given, Length... length) {
   Columns made;
-  Columns::each(made, FromDict{given});
+  // To make and to find the names anew takes longer than to read a small table.
+  static const std::vector<py::handle> names = [&] {
+    std::vector<py::handle> interned;
+    Columns::each(made, length..., [&](const char* name, auto&, std::size_t, bool) {
+      interned.push_back(PyUnicode_InternFromString(name));
+    });
+    return interned;
+  }();
+  Columns::each(made, length..., FromDict{given, names});
   return made;
 }
 
 // Steps that were changed, or none.
 inline SlaColumns sla_of(const std::optional<py::dict>& given) {
-  SlaColumns made;
-  if (given) SlaColumns::each(made, kAnyLength, FromDict{*given});
-  return made;
+  return given ? columns_of<SlaColumns>(*given, kAnyLength) : SlaColumns();
 }
 
 // What NumPy sees of memory that `owner` keeps.

@@ -57,7 +57,7 @@ def test_a_state_that_makes_no_sense_is_refused():
     for kind in ("jobs", "flows"):
         make, (columns, others) = TABLES[kind]().__reduce__()
         assert make(columns, others) == TABLES[kind]()
-        with pytest.raises(ValueError, match="sla offsets decrease"):
+        with pytest.raises(ValueError, match="sla offsets"):
             make({**columns, "sla_offset": wrong}, others)
     table = TABLES["map_reduce"]()
     made = type(table).__new__(type(table))
