@@ -94,7 +94,7 @@ struct Sequence {
       bad = true;
     }
     if (!both(epoch, twin, bad,
-              [&](FlowEpoch& e) { e.update(ids, {}, {work, {}, most, {}, {}, {}, {}, {}}); })) {
+              [&](FlowEpoch& e) { e.update(ids, {}, {work, {}, most, {}, {}, {}}); })) {
       return;
     }
     for (std::size_t k = 0; k < most.size(); ++k) jobs[ids[k]].most = most[k];
