@@ -11,6 +11,7 @@
 
 #include "malleable/kernel/priority_selection.hpp"
 #include "malleable/kernel/waterline.hpp"
+#include "malleable/model/jobs.hpp"
 #include "malleable/policy/flex.hpp"
 
 namespace {

@@ -2,7 +2,10 @@
 
 #include "arrays.hpp"
 #include "flow_plan_dict.hpp"
+#include "malleable/kernel/fair_list.hpp"
+#include "malleable/kernel/wrap_around.hpp"
 #include "malleable/model/flows.hpp"
+#include "malleable/policy/flow_baseline.hpp"
 #include "malleable/policy/flowflex.hpp"
 #include "malleable/policy/registry.hpp"
 

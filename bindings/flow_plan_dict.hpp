@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "malleable/policy/flowflex.hpp"
+#include "malleable/policy/flow_plan.hpp"
 #include "plan_dict.hpp"
 
 namespace malleable::bindings {

@@ -9,16 +9,9 @@ import pytest
 from scipy import stats
 
 import malleable as mb
-from malleable.papers import flowflex_figure12
-from malleable.papers.flex_figure6 import (
-    PANELS,
-    draw_figure6,
-    figure6_dict,
-    figure6_tables,
-    run_figure6,
-)
-from malleable.papers.flex_figure6 import paper_jobs as figure6_jobs
-from malleable.papers.flowflex_figure12 import figure12_dict, figure12_tables, run_figure12
+from malleable.papers import flowflex, reproduce
+from malleable.papers.flex import PANELS
+from malleable.papers.flex import paper_jobs as figure6_jobs
 from malleable.replications import interval, replicate, student_quantile
 
 CLUSTER = mb.Cluster([{"map_slots": 10, "reduce_slots": 4}])
@@ -83,34 +76,34 @@ def test_jobs_of_figure_6():
 
 
 def test_figure_6():
-    figure = run_figure6(1, seed=5)
-    shown = figure6_dict(figure)
+    figure = reproduce("flex-fig6", 1, seed=5)
+    shown = figure.as_dict()
     assert {name: len(points) for name, points in shown["panels"].items()} == {
         name: len(values) for name, values in PANELS.items()
     }
     # FAIR does not look at minima that are equal; FLEX gains with slack.
-    slack = figure.panels["slack"]
-    assert len({round(point.fair.mean, 9) for point in slack}) == 1
-    assert slack[-1].flex.mean < slack[0].flex.mean < slack[0].fair.mean
+    slack = figure.panels[0].rows
+    assert len({round(point["fair"].mean, 9) for point in slack}) == 1
+    assert slack[-1]["flex"].mean < slack[0]["flex"].mean < slack[0]["fair"].mean
     assert {claim["verdict"] for claim in shown["claims"]} == {"open"}  # one run has no interval
-    assert any(str(line).startswith("open (one") for line in figure6_tables(figure))
-    drawn = draw_figure6(figure)
+    assert all(claim.verdict.told().startswith("open (one") for claim in figure.claims)
+    drawn = figure.draw()
     assert len(drawn.axes) == 8
     stars = [
         line.get_xydata().tolist()
         for axes in drawn.axes
         for line in axes.get_lines()
-        if line.get_label() == "the paper's text"
+        if line.get_marker() == "*"
     ]
-    assert stars == [[[0.95, 50]], [[0, 50]], [[1, 50]], [[20, 20], [40, 20]]]
+    assert stars == [[[0.95, 0.5]], [[0, 0.5]], [[1, 0.5]], [[20, 0.2], [40, 0.2]]]
 
 
 def test_figure_12(monkeypatch):
-    monkeypatch.setattr(flowflex_figure12, "FLOWS", 4)
-    figure = run_figure12(1, seed=2)
-    shown = figure12_dict(figure)
+    monkeypatch.setattr(flowflex, "FLOWS", 4)
+    figure = reproduce("flowflex-fig12", 1, seed=2)
+    shown = figure.as_dict()
     assert shown["complete"]
-    gain = shown["gain"]["all at once"]
+    gain = {row["metric"]: row for row in shown["panels"]["all at once"]}
     assert gain["average stretch"]["fifo"]["mean"] > 0
-    assert set(gain) == {metric for metric, _, _ in flowflex_figure12.METRICS}
-    assert len(figure12_tables(figure)) == 2 + 16
+    assert set(gain) == {metric for metric, _, _ in flowflex.METRICS}
+    assert (len(figure.panels), len(figure.claims)) == (2, 16)

@@ -1,6 +1,7 @@
 #include <cstdlib>
 
 #include "flow_instances.hpp"
+#include "malleable/policy/flow_baseline.hpp"
 #include "malleable/policy/flowflex.hpp"
 
 namespace malleable::check {

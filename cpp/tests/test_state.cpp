@@ -109,7 +109,7 @@ TEST(lengths_are_checked_before_anything_is_made) {
 TEST(ids_are_known_and_named_once) {
   NamedRows named;
   const auto find = [](std::int64_t id) {
-    return id >= 0 && id < 5 ? static_cast<Index>(id) : NamedRows::kNone;
+    return id >= 0 && id < 5 ? static_cast<Index>(id) : kNone;
   };
   using Ids = std::vector<std::int64_t>;
   for (int round = 0; round < 2; ++round) {  // what was refused leaves no marks behind

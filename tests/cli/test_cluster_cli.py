@@ -8,7 +8,7 @@ import pytest
 
 import malleable as mb
 from malleable.cli import main
-from malleable.papers import flowflex_figure12
+from malleable.papers import flowflex
 
 JOBS = (
     "name,arrival,maps,map_seconds,reduces,reduce_seconds,user\n"
@@ -142,7 +142,7 @@ def test_formats_are_detected_and_stated(capsys):
 
 def test_reproduce_figure_12(capsys, monkeypatch):
     pytest.importorskip("matplotlib")
-    monkeypatch.setattr(flowflex_figure12, "FLOWS", 3)
+    monkeypatch.setattr(flowflex, "FLOWS", 3)
     assert main(["reproduce", "flowflex-fig12", "--simulations", "1", "--json", "-"]) == 0
     shown = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
     assert shown["figure"] == "flowflex-fig12"

@@ -11,7 +11,7 @@ import pytest
 import malleable as mb
 from malleable.cli import main
 from malleable.flows.generate import section51_flows
-from malleable.papers.flowflex_figures import FIGURES, flow_figure_dict, run_flow_figure
+from malleable.papers import reproduce
 from malleable.traces import write_flows
 from malleable.view import draw_flows, explain_flow_lines
 
@@ -96,16 +96,18 @@ def test_standard_input_and_snapshot(small, capsys, monkeypatch):
     assert len(shown["flows"]) == 4 and min(job["start"] for job in shown["jobs"]) == 5.0
 
 
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("name", ["flowflex-fig10", "flowflex-fig11"])
 def test_figures(name, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    figure = run_flow_figure(name, 2, effort=50)
-    assert len(figure.rows) == (9 if name.endswith("10") else 8)
-    for row in figure.rows:
+    figure = reproduce(name, 2)
+    rows = figure.panels[0].rows
+    assert len(rows) == (9 if name.endswith("10") else 8)
+    for row in rows:
         # Every ratio is one to a bound, and FlowFlex is the best of the four.
-        assert 1.0 <= row.mean["flowflex"] <= row.worst["flowflex"]
-        assert row.mean["flowflex"] <= min(row.mean.values()) + 1e-9
-    assert json.loads(json.dumps(flow_figure_dict(figure)))["instances"] == 2
+        assert 1.0 <= row["flowflex"].mean <= row["flowflex"].worst
+        means = [row[policy].mean for policy in ("flowflex-literal", "fair", "fifo")]
+        assert row["flowflex"].mean <= min(means) + 1e-9
+    assert json.loads(json.dumps(figure.as_dict()))["simulations"] == 2
     if name.endswith("11"):
         assert main(["reproduce", name, "--simulations", "1", "--json", "f.json"]) == 0
         assert "makespan" in capsys.readouterr().out

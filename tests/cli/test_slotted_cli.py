@@ -195,12 +195,13 @@ def test_reproduce(capsys, tmp_path):
     picture = tmp_path / "figure.png"
     status, out, _ = call(capsys, "reproduce", "asrpt-fig6", "--simulations", 2, "--plot", picture)
     assert status == 0
-    for text in ("asrpt-fig6: exp-small, preemptive, 2 simulations", "holds: ", "figure.png"):
+    for text in ("asrpt-fig6: ratio, exp-small", ", 2 simulations", " holds", "figure.png"):
         assert text in out
     assert picture.read_bytes().startswith(b"\x89PNG")
     status, out, _ = call(capsys, "reproduce", "asrpt-fig13", "--simulations", 1, "--json", "-")
     read = json.loads(out, parse_constant=pytest.fail)
-    assert (read["figure"], read["simulations"], len(read["curves"])) == ("asrpt-fig13", 1, 11)
+    assert (read["figure"], read["simulations"]) == ("asrpt-fig13", 1)
+    assert [len(rows) for rows in read["panels"].values()] == [6, 5]
     status, _, err = call(capsys, "reproduce", "asrpt-fig5", "--simulations", 0)
     assert (status, "--simulations 0" in err) == (1, True)
 

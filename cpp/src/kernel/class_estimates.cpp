@@ -4,6 +4,11 @@
 #include <cmath>
 
 namespace malleable {
+namespace {
+
+constexpr double kShortest = 1e-9;  // [s] that rates are taken over
+
+}  // namespace
 
 ClassEstimates::ClassEstimates(std::size_t types, double memory) : types_(types), memory_(memory) {}
 
@@ -58,7 +63,7 @@ void ClassEstimates::finished(std::size_t c, Phase p, std::size_t type, double s
 double ClassEstimates::rate(std::size_t c, double now, bool minimum) const {
   const double seen = std::isinf(memory_) ? now : memory_ * -std::expm1(-now / memory_);
   // At time 0 only the ratios between classes mean anything.
-  return faded(come_[minimum ? 1 : 0][c], now) / std::max(seen, 1e-9);
+  return faded(come_[minimum ? 1 : 0][c], now) / std::max(seen, kShortest);
 }
 
 double ClassEstimates::tasks(std::size_t c, Phase p) const {

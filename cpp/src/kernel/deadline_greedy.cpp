@@ -2,17 +2,13 @@
 
 #include <algorithm>
 
+#include "malleable/model/tolerance.hpp"
+
 namespace malleable {
-namespace {
-
-constexpr Index kLast = ~Index{0};
-
-}  // namespace
-
 void DeadlineGreedy::reset(double slots) {
   slots_ = slots;
   intervals_.clear();
-  intervals_.push_back({0.0, slots, kLast, 0});
+  intervals_.push_back({0.0, slots, kNone, 0});
 }
 
 // The first interval from i on that has a free slot; the last one of all always does.
@@ -30,7 +26,7 @@ Index DeadlineGreedy::find(Index i) {
 // The first interval with a free slot that ends after `time`.
 Index DeadlineGreedy::at(double time) {
   Index i = find(0);
-  while (intervals_[i].next != kLast && intervals_[intervals_[i].next].start <= time) {
+  while (intervals_[i].next != kNone && intervals_[intervals_[i].next].start <= time) {
     i = find(intervals_[i].next);
   }
   return i;
@@ -48,10 +44,10 @@ double DeadlineGreedy::place(const FlowChains& chains, Index flow, double releas
       const double from = std::max(time, intervals_[i].start);
       const double slots = std::min(height, intervals_[i].free);
       const Index next = intervals_[i].next;
-      const double end = next == kLast ? kInfinity : intervals_[next].start;
+      const double end = next == kNone ? kInfinity : intervals_[next].start;
       double until = end;
       // The last bit that rounding leaves is taken for done.
-      if (slots * (end - from) >= left - 1e-13 * work) {
+      if (slots * (end - from) >= left - kRounding * work) {
         until = std::min(end, from + left / slots);
         left = 0.0;
       } else {
@@ -81,7 +77,7 @@ double DeadlineGreedy::place(const FlowChains& chains, Index flow, double releas
       const Index behind = intervals_[i].next;
       if (intervals_[i].free == 0.0) intervals_[i].jump = behind;
       // Nothing is left of this interval for us, unless it goes on beyond `until`.
-      if (behind != kLast && intervals_[behind].start <= until) i = find(behind);
+      if (behind != kNone && intervals_[behind].start <= until) i = find(behind);
     }
     if (pieces != nullptr) pieces->done[k] = time;
   }

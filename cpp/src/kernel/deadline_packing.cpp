@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "malleable/model/tolerance.hpp"
+
 namespace malleable {
 
 // Index of the column that starts at `time`, made if need be.
@@ -85,11 +87,11 @@ void DeadlinePacking::pull_forward(const Problem& problem, Index job, double& co
     if (slots <= 0.0) continue;
     const double start = columns_[k].start;
     const double end = k + 1 < columns_.size() ? columns_[k + 1].start : kInfinity;
-    if (end < kInfinity && end - start <= 1e-13 * end)
+    if (end < kInfinity && end - start <= kSameTime * end)
       continue;  // borders that differ by rounding only
     double until = start + left / slots;
     // A remainder that is only rounding ends with the column instead of opening a new one.
-    if (until <= end * (1.0 + 1e-13)) {
+    if (until <= end * (1.0 + kSameTime)) {
       until = std::min(until, end);
       if (until > start) {
         split(until);
@@ -105,15 +107,12 @@ void DeadlinePacking::pull_forward(const Problem& problem, Index job, double& co
   }
 }
 
-void DeadlinePacking::run(const Problem& problem, std::span<const double> due,
-                          std::span<Index> order, std::span<double> completion, Plan& plan) {
-  const std::size_t n = problem.size();
-  sorter_.sort(due, order);
-  held_.resize(std::max(held_.size(), n));
-  // The minima first: they decide how the profile starts out.
+// The minima first: they decide how the profile starts out.
+void DeadlinePacking::hold_minima(const Problem& problem, std::span<const double> due,
+                                  std::span<double> completion) {
   drops_.clear();
   double used = 0.0;
-  for (std::size_t j = 0; j < n; ++j) {
+  for (std::size_t j = 0; j < problem.size(); ++j) {
     held_[j].clear();
     completion[j] = 0.0;
     const double low = problem.low[j];
@@ -134,19 +133,10 @@ void DeadlinePacking::run(const Problem& problem, std::span<const double> due,
       columns_.push_back({time, used});
     }
   }
-  for (const Index j : order) {
-    const double need = problem.work[j] - problem.low[j] * due[j];
-    if (due[j] > 0.0 && due[j] < kInfinity && need > 0.0 && problem.high[j] > problem.low[j]) {
-      pour(problem, j, due[j], problem.high[j] - problem.low[j], need);
-    }
-  }
-  // The second time round, jobs reach slots that later ones gave up in the first.
-  for (int pass = 0; pass < 2; ++pass) {
-    for (const Index j : order) {
-      if (problem.work[j] > 0.0) pull_forward(problem, j, completion[j]);
-    }
-    merge(0, columns_.size());
-  }
+}
+
+void DeadlinePacking::write(const Problem& problem, Plan& plan) const {
+  const std::size_t n = problem.size();
   plan.start.assign(n, problem.now);
   plan.allocation.assign(n, 0);
   plan.pieces.clear();
@@ -164,6 +154,28 @@ void DeadlinePacking::run(const Problem& problem, std::span<const double> due,
       if (piece.start == 0.0) plan.allocation[j] = static_cast<std::int64_t>(piece.slots);
     }
   }
+}
+
+void DeadlinePacking::run(const Problem& problem, std::span<const double> due,
+                          std::span<Index> order, std::span<double> completion, Plan& plan) {
+  const std::size_t n = problem.size();
+  sorter_.sort(due, order);
+  held_.resize(std::max(held_.size(), n));
+  hold_minima(problem, due, completion);
+  for (const Index j : order) {
+    const double need = problem.work[j] - problem.low[j] * due[j];
+    if (due[j] > 0.0 && due[j] < kInfinity && need > 0.0 && problem.high[j] > problem.low[j]) {
+      pour(problem, j, due[j], problem.high[j] - problem.low[j], need);
+    }
+  }
+  // The second time round, jobs reach slots that later ones gave up in the first.
+  for (int pass = 0; pass < 2; ++pass) {
+    for (const Index j : order) {
+      if (problem.work[j] > 0.0) pull_forward(problem, j, completion[j]);
+    }
+    merge(0, columns_.size());
+  }
+  write(problem, plan);
 }
 
 }  // namespace malleable

@@ -9,7 +9,8 @@ namespace {
 
 using Event = EventCalendar::Event;
 
-// Between 2^-3 and 2^-1 buckets an event, most of which fall into a few of the powers of two.
+// For n events there are n / 8 to n / 2 buckets. Most events lie within a few powers of two, so
+// most buckets stay empty.
 constexpr int kSparse = 3;
 constexpr std::size_t kMostRanked = 64;  // beyond this a comparison sort is faster
 constexpr std::size_t kFew = 24;         // so many are kept in order whatever their buckets

@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <cassert>
 
+#include "malleable/model/tolerance.hpp"
+
 namespace malleable {
 namespace {
 
 // Part of a link's weight that is left when it has to be summed anew.
 constexpr double kWorn = 1e-4;
-// Part of its capacity that a slack link keeps free at least: more than rounding takes.
-constexpr double kFree = 1e-9;
-constexpr std::uint32_t kUnknown = ~std::uint32_t{0};
 
 struct Higher {
   template <typename Level>
@@ -104,9 +103,9 @@ void FairLinks::join(Index flow) {
     f.place[k] = static_cast<Index>(at_[link].size());
     at_[link].push_back({flow, static_cast<Index>(k)});
     demand_[link] += f.uses[k].part * f.most;
-    if (slack_[link] && demand_[link] > capacity_[link] * (1.0 - kFree)) {
+    if (slack_[link] && demand_[link] > capacity_[link] * (1.0 - kAmple)) {
       slack_[link] = 0;
-      updates_[link] = kUnknown;
+      updates_[link] = kNone;
     }
   }
 }
@@ -131,10 +130,10 @@ void FairLinks::part(Index flow) {
     demand_[link] = members.empty() ? 0.0 : demand_[link] - f.uses[k].part * f.most;
     if (slack_[link]) continue;
     load_[link] -= f.uses[k].part * f.rate;
-    if (updates_[link] != kUnknown) ++updates_[link];
-    if (demand_[link] > capacity_[link] * (1.0 - kFree)) continue;
+    if (updates_[link] != kNone) ++updates_[link];
+    if (demand_[link] > capacity_[link] * (1.0 - kAmple)) continue;
     demand_[link] = demand(link);
-    slack_[link] = demand_[link] <= capacity_[link] * (1.0 - kFree);
+    slack_[link] = demand_[link] <= capacity_[link] * (1.0 - kAmple);
   }
 }
 
@@ -227,8 +226,7 @@ void FairLinks::look(Index link) {
   own.whole = weight;
 }
 
-// One filling of the chosen flows; false if a link filled up that has others, which have joined.
-bool FairLinks::fill() {
+void FairLinks::start_filling() {
   filled_ += chosen_.size();
   for (const Index link : touched_) {
     Fill& own = fill_[link];
@@ -256,6 +254,11 @@ bool FairLinks::fill() {
     if (own.rising > 0) levels_.push_back({std::max(0.0, own.room) / own.weight, link});
   }
   std::make_heap(levels_.begin(), levels_.end(), Higher());
+}
+
+// One filling of the chosen flows; false if a link filled up that has others, which have joined.
+bool FairLinks::fill() {
+  start_filling();
   while (!levels_.empty()) {
     std::pop_heap(levels_.begin(), levels_.end(), Higher());
     const Level least = levels_.back();
@@ -294,6 +297,50 @@ bool FairLinks::fill() {
   return true;
 }
 
+// The links of the chosen flows from number `walked` on; how many flows have been walked.
+std::size_t FairLinks::walk(std::size_t walked) {
+  for (; walked < chosen_.size(); ++walked) {
+    Flow& f = flows_[chosen_[walked]];
+    f.begin = filling_.size();
+    for (const Use& use : f.uses) {
+      const Index link = use.link;
+      if (slack_[link]) continue;
+      filling_.push_back(use);
+      if (full_[link]) {
+        full_[link] = 0;
+        spread(link);
+      } else if (!fill_[link].seen) {
+        fill_[link].seen = true;
+        touched_.push_back(link);
+      }
+    }
+    f.end_use = filling_.size();
+  }
+  for (const Index link : touched_) {
+    // A sum that many additions have worn is taken anew.
+    if (fill_[link].open || updates_[link] <= 64 + 4 * at_[link].size()) continue;
+    updates_[link] = 0;
+    load_[link] = used(link);
+  }
+  return walked;
+}
+
+// The rate that a filling has found.
+void FairLinks::set_rate(Index flow, double now) {
+  Flow& f = flows_[flow];
+  f.chosen = false;
+  const double rate = f.level < 0.0 ? kInfinity : f.level * f.weight;
+  if (rate == f.rate) return;
+  fold(flow, now);
+  for (std::size_t k = f.begin; k < f.end_use; ++k) {
+    const Index link = filling_[k].link;
+    load_[link] += filling_[k].part * (rate - f.rate);
+    ++updates_[link];
+  }
+  f.rate = rate;
+  set_end(flow, now);
+}
+
 void FairLinks::settle(double now) {
   if (!stale()) return;
   chosen_.clear();
@@ -306,44 +353,9 @@ void FairLinks::settle(double now) {
   }
   std::size_t walked = 0;
   do {
-    for (; walked < chosen_.size(); ++walked) {
-      Flow& f = flows_[chosen_[walked]];
-      f.begin = filling_.size();
-      for (const Use& use : f.uses) {
-        const Index link = use.link;
-        if (slack_[link]) continue;
-        filling_.push_back(use);
-        if (full_[link]) {
-          full_[link] = 0;
-          spread(link);
-        } else if (!fill_[link].seen) {
-          fill_[link].seen = true;
-          touched_.push_back(link);
-        }
-      }
-      f.end_use = filling_.size();
-    }
-    for (const Index link : touched_) {
-      // A sum that many additions have worn is taken anew.
-      if (fill_[link].open || updates_[link] <= 64 + 4 * at_[link].size()) continue;
-      updates_[link] = 0;
-      load_[link] = used(link);
-    }
+    walked = walk(walked);
   } while (!fill());
-  for (const Index flow : chosen_) {
-    Flow& f = flows_[flow];
-    f.chosen = false;
-    const double rate = f.level < 0.0 ? kInfinity : f.level * f.weight;
-    if (rate == f.rate) continue;
-    fold(flow, now);
-    for (std::size_t k = f.begin; k < f.end_use; ++k) {
-      const Index link = filling_[k].link;
-      load_[link] += filling_[k].part * (rate - f.rate);
-      ++updates_[link];
-    }
-    f.rate = rate;
-    set_end(flow, now);
-  }
+  for (const Index flow : chosen_) set_rate(flow, now);
   for (const Index link : touched_) {
     if (fill_[link].open && !slack_[link]) {
       updates_[link] = 0;

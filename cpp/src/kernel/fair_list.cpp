@@ -3,11 +3,7 @@
 #include <bit>
 
 namespace malleable {
-namespace {
-
-constexpr Index kNone = ~Index{0};
-
-}  // namespace
+namespace {}  // namespace
 
 void FairList::IndexSet::reset(std::size_t n) {
   std::size_t words = n, depth = 0;

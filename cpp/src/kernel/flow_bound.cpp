@@ -5,6 +5,8 @@
 #include <limits>
 #include <numeric>
 
+#include "malleable/model/tolerance.hpp"
+
 namespace malleable {
 namespace {
 
@@ -23,20 +25,24 @@ double WorkProfiles::at(std::size_t row, double t) const {
   return rate[k] == 0.0 ? done[k] : done[k] + rate[k] * (t - time[k]);
 }
 
-// Work that comes in at the rates of `changes_` and is done at `limit` at most.
-void FlowBound::append(WorkProfiles& profiles, double limit) {
+void FlowBound::sort_changes() {
   if (changes_.size() < kFew) {
     std::sort(changes_.begin(), changes_.end(),
               [](const Change& a, const Change& b) { return a.time < b.time; });
-  } else {
-    sweep_time_.resize(changes_.size());
-    sweep_order_.resize(changes_.size());
-    for (std::size_t k = 0; k < changes_.size(); ++k) sweep_time_[k] = changes_[k].time;
-    sorter_.sort(sweep_time_, sweep_order_);
-    sorted_.resize(changes_.size());
-    for (std::size_t k = 0; k < changes_.size(); ++k) sorted_[k] = changes_[sweep_order_[k]];
-    changes_.swap(sorted_);
+    return;
   }
+  sweep_time_.resize(changes_.size());
+  sweep_order_.resize(changes_.size());
+  for (std::size_t k = 0; k < changes_.size(); ++k) sweep_time_[k] = changes_[k].time;
+  sorter_.sort(sweep_time_, sweep_order_);
+  sorted_.resize(changes_.size());
+  for (std::size_t k = 0; k < changes_.size(); ++k) sorted_[k] = changes_[sweep_order_[k]];
+  changes_.swap(sorted_);
+}
+
+// Work that comes in at the rates of `changes_` and is done at `limit` at most.
+void FlowBound::append(WorkProfiles& profiles, double limit) {
+  sort_changes();
   double time = 0.0, coming = 0.0, waiting = 0.0, done = 0.0;
   const auto point = [&](double rate) {
     const bool same_time =
@@ -75,6 +81,28 @@ void FlowBound::append(WorkProfiles& profiles, double limit) {
   profiles.offset.push_back(profiles.time.size());
 }
 
+// From a flow's profiles: its earliest completion, and the malleable job that stands for it.
+void FlowBound::shape(std::size_t j) {
+  const double volume = problem_->volume[j];
+  double high = volume / problem_->alone[j], left = 0.0;
+  for (const WorkProfiles* profiles : {&head_, &tail_}) {
+    for (std::size_t k = profiles->offset[j]; k < profiles->offset[j + 1]; ++k) {
+      if (profiles->time[k] > 0.0) high = std::max(high, profiles->done[k] / profiles->time[k]);
+      if (profiles->time[k] == 0.0) high = std::max(high, profiles->rate[k]);
+    }
+    const double end = profiles->time[profiles->offset[j + 1] - 1];
+    earliest_[j] = std::max(earliest_[j], problem_->release[j] + end * (1.0 - kRounding));
+  }
+  for (std::size_t k = tail_.offset[j]; k + 1 < tail_.offset[j + 1]; ++k) {
+    const double span = tail_.time[k + 1] - tail_.time[k];
+    left += span * (volume - (tail_.done[k] + tail_.rate[k] * span / 2.0));
+  }
+  if (tail_.offset[j] < tail_.offset[j + 1]) left += tail_.time[tail_.offset[j]] * volume;
+  high_[j] = high;
+  // Time left after a unit of work, beyond what a single job of that maximum has.
+  shift_[j] = std::max(0.0, left / volume * (1.0 - kRounding) - volume / (2.0 * high));
+}
+
 void FlowBound::build(const FlowProblem& problem, const std::function<bool()>* late) {
   problem_ = &problem;
   late_ = late;
@@ -102,25 +130,7 @@ void FlowBound::build(const FlowProblem& problem, const std::function<bool()>* l
     }
     gather(problem.tail, tail_);
     earliest_[j] = problem.release[j] + problem.alone[j];
-    if (problem.volume[j] == 0.0) continue;
-    const double volume = problem.volume[j];
-    double high = volume / problem.alone[j], left = 0.0;
-    for (const WorkProfiles* profiles : {&head_, &tail_}) {
-      for (std::size_t k = profiles->offset[j]; k < profiles->offset[j + 1]; ++k) {
-        if (profiles->time[k] > 0.0) high = std::max(high, profiles->done[k] / profiles->time[k]);
-        if (profiles->time[k] == 0.0) high = std::max(high, profiles->rate[k]);
-      }
-      const double end = profiles->time[profiles->offset[j + 1] - 1];
-      earliest_[j] = std::max(earliest_[j], problem.release[j] + end * (1.0 - 1e-12));
-    }
-    for (std::size_t k = tail_.offset[j]; k + 1 < tail_.offset[j + 1]; ++k) {
-      const double span = tail_.time[k + 1] - tail_.time[k];
-      left += span * (volume - (tail_.done[k] + tail_.rate[k] * span / 2.0));
-    }
-    if (tail_.offset[j] < tail_.offset[j + 1]) left += tail_.time[tail_.offset[j]] * volume;
-    high_[j] = high;
-    // Time left after a unit of work, beyond what a single job of that maximum has.
-    shift_[j] = std::max(0.0, left / volume * (1.0 - 1e-12) - volume / (2.0 * high));
+    if (problem.volume[j] > 0.0) shape(j);
   }
   changes_.swap(sweep_);
   append(all_, problem.slots);

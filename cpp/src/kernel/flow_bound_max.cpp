@@ -3,12 +3,13 @@
 #include <cmath>
 
 #include "malleable/kernel/flow_bound.hpp"
+#include "malleable/kernel/quantiles.hpp"
+#include "malleable/model/tolerance.hpp"
 
 namespace malleable {
 namespace {
 
-constexpr int kNewtonOnly = 4;    // steps towards a level before longer ones are tried
-constexpr double kClose = 1e-10;  // a bracket of levels that is narrow enough
+constexpr int kNewtonOnly = 4;  // steps towards a level before longer ones are tried
 
 }  // namespace
 
@@ -56,7 +57,7 @@ FlowBound::Peak FlowBound::peak(std::span<const double> due) {
     if (excess > top.excess) top = {time, excess};
   }
   unsure += blur(std::min(last, all_.time.empty() ? 0.0 : all_.time.back()));
-  top.excess = top.excess > kOver * scale + unsure ? top.excess : 0.0;
+  top.excess = top.excess > kAmple * scale + unsure ? top.excess : 0.0;
   return top;
 }
 
@@ -67,6 +68,18 @@ double FlowBound::between(std::size_t j, double due, double from, double to) con
   return std::max(0.0, force - head_.at(j, from - problem_->release[j]));
 }
 
+// By how much more is forced between two times than fits; 0 where rounding may have done it.
+double FlowBound::excess_between(std::span<const double> due, double from, double to) const {
+  double sum = 0.0, scale = 0.0;
+  for (std::size_t j = 0; j < problem_->flows(); ++j) {
+    if (problem_->volume[j] == 0.0 || due[j] == kInfinity) continue;
+    scale += problem_->volume[j];
+    sum += between(j, due[j], from, to) - blur(j, due[j], to);
+  }
+  const double excess = sum - problem_->slots * (to - from) * (1.0 + kAmple);
+  return excess > kAmple * scale ? excess : 0.0;
+}
+
 // The pair of times between which most work beyond the slots is forced.
 FlowBound::Pair FlowBound::worst_pair(std::span<const double> due) {
   constexpr std::size_t kFrom = 24, kTo = 48;
@@ -75,15 +88,6 @@ FlowBound::Pair FlowBound::worst_pair(std::span<const double> due) {
   std::vector<double>& stops = times_;
   starts.clear();
   stops.clear();
-  const auto thin = [](std::vector<double>& values, std::size_t most) {
-    std::sort(values.begin(), values.end());
-    values.erase(std::unique(values.begin(), values.end()), values.end());
-    if (values.size() <= most) return;
-    for (std::size_t k = 0; k < most; ++k) {
-      values[k] = values[(k + 1) * values.size() / most - 1];
-    }
-    values.resize(most);
-  };
   for (std::size_t j = 0; j < f; ++j) {
     if (problem_->volume[j] == 0.0 || due[j] == kInfinity) continue;
     for (std::size_t k = head_.offset[j]; k < head_.offset[j + 1]; ++k) {
@@ -95,20 +99,14 @@ FlowBound::Pair FlowBound::worst_pair(std::span<const double> due) {
       if (tail_.time[k] < due[j]) stops.push_back(due[j] - tail_.time[k]);
     }
   }
-  thin(starts, kFrom);
-  thin(stops, kTo);
+  keep_quantiles(starts, kFrom);
+  keep_quantiles(stops, kTo);
   Pair worst{0.0, 0.0, 0.0};
   for (const double to : stops) {
     for (const double from : starts) {
       if (!(from < to)) break;
-      double sum = 0.0, scale = 0.0;
-      for (std::size_t j = 0; j < f; ++j) {
-        if (problem_->volume[j] == 0.0 || due[j] == kInfinity) continue;
-        scale += problem_->volume[j];
-        sum += between(j, due[j], from, to) - blur(j, due[j], to);
-      }
-      const double excess = sum - problem_->slots * (to - from) * (1.0 + kOver);
-      if (excess > kOver * scale && excess > worst.excess) worst = {from, to, excess};
+      const double excess = excess_between(due, from, to);
+      if (excess > worst.excess) worst = {from, to, excess};
     }
   }
   return worst;
@@ -133,7 +131,7 @@ double FlowBound::total_excess(const Penalties& penalties, double level, const P
   }
   const double room = pair.from == 0.0 ? all_.at(0, pair.to) + blur(pair.to)
                                        : problem_->slots * (pair.to - pair.from);
-  return sum - room - kOver / 2.0 * scale;
+  return sum - room - kAmple / 2.0 * scale;
 }
 
 // The largest level found, at least `fails`, at which more is forced between two times than fits:
@@ -142,7 +140,7 @@ double FlowBound::root(const Penalties& penalties, double fails, double passes, 
   double over = total_excess(penalties, fails, pair), under = total_excess(penalties, passes, pair);
   int side = 0;  // which end moved last
   for (int step = 0; step < 200; ++step) {
-    const double width = 1e-12 * std::max(std::fabs(passes), 1e-300);
+    const double width = kRounding * std::max(std::fabs(passes), kTiny);
     if (passes - fails <= width) break;
     double next = fails + (passes - fails) * (over / (over - under));
     // A little to the other side of where the last one fell, so that both ends close in.
@@ -196,7 +194,7 @@ double FlowBound::max_level(const Penalties& penalties, double from, double to, 
     double ahead = level + stride * step;
     if (!(ahead < passes)) ahead = level + (passes - level) / 2.0;
     if (!(level < passes)) passes = to;  // pairs of times have more to say
-    if (!pairs && passes - level <= kClose * std::fabs(passes)) break;
+    if (!pairs && passes - level <= kCloseLevel * std::fabs(passes)) break;
     if (round < kNewtonOnly || !(ahead > level && ahead < passes)) continue;
     deadlines(penalties, ahead, level_due_);
     const Peak found = peak(level_due_);

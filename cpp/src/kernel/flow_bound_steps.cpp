@@ -4,6 +4,8 @@
 #include <numeric>
 
 #include "malleable/kernel/flow_bound.hpp"
+#include "malleable/kernel/quantiles.hpp"
+#include "malleable/model/tolerance.hpp"
 
 namespace malleable {
 namespace {
@@ -49,12 +51,7 @@ void FlowBound::pick_times(std::size_t most) {
   for (const Option& option : options_) {
     if (option.due < kInfinity) times_.push_back(option.due);
   }
-  std::sort(times_.begin(), times_.end());
-  times_.erase(std::unique(times_.begin(), times_.end()), times_.end());
-  if (times_.size() > most) {
-    for (std::size_t k = 0; k < most; ++k) times_[k] = times_[(k + 1) * times_.size() / most - 1];
-    times_.resize(most);
-  }
+  keep_quantiles(times_, most);
   fill_force();
 }
 
@@ -66,7 +63,7 @@ void FlowBound::fill_force() {
   double total = 0.0;
   for (const double volume : problem_->volume) total += volume;
   for (std::size_t t = 0; t < times_.size(); ++t) {
-    room_[t] = all_.at(0, times_[t]) * (1.0 + kOver) + kOver * total + blur(times_[t]);
+    room_[t] = all_.at(0, times_[t]) * (1.0 + kAmple) + kAmple * total + blur(times_[t]);
     for (std::size_t j = 0; j < problem_->flows(); ++j) {
       double last = 0.0;
       for (std::size_t o = option_offset_[j]; o < option_offset_[j + 1]; ++o) {
@@ -84,9 +81,35 @@ void FlowBound::fill_force() {
   }
 }
 
+// The bound at the present multipliers, and its gradient: every flow takes its cheapest option.
+double FlowBound::price_options() {
+  const std::size_t times = times_.size();
+  double bound = 0.0;
+  for (std::size_t t = 0; t < times; ++t) {
+    bound -= multiplier_[t] * room_[t];
+    gradient_[t] = -room_[t];
+  }
+  for (std::size_t j = 0; j < problem_->flows(); ++j) {
+    double least = kInfinity;
+    std::size_t choice = option_offset_[j];
+    for (std::size_t o = option_offset_[j]; o < option_offset_[j + 1]; ++o) {
+      double price = options_[o].penalty;
+      const double* force = force_.data() + o * times;
+      for (std::size_t t = 0; t < times; ++t) price += multiplier_[t] * force[t];
+      if (price < least) {
+        least = price;
+        choice = o;
+      }
+    }
+    bound += least;
+    for (std::size_t t = 0; t < times; ++t) gradient_[t] += force_[choice * times + t];
+  }
+  return bound;
+}
+
 // Multipliers by subgradient steps towards `value`; the best bound they give, and them.
 double FlowBound::relax_steps(double value, int most) {
-  const std::size_t f = problem_->flows(), times = times_.size();
+  const std::size_t times = times_.size();
   multiplier_.assign(times, 0.0);
   best_multiplier_.assign(times, 0.0);
   gradient_.resize(times);
@@ -97,26 +120,7 @@ double FlowBound::relax_steps(double value, int most) {
       2 + 20'000'000 / (options_.size() * std::max<std::size_t>(times, 1) + 1)));
   for (int step = 0; step < steps; ++step) {
     if (step >= kQuickSteps && is_late()) break;
-    double bound = 0.0;
-    for (std::size_t t = 0; t < times; ++t) {
-      bound -= multiplier_[t] * room_[t];
-      gradient_[t] = -room_[t];
-    }
-    for (std::size_t j = 0; j < f; ++j) {
-      double least = kInfinity;
-      std::size_t choice = option_offset_[j];
-      for (std::size_t o = option_offset_[j]; o < option_offset_[j + 1]; ++o) {
-        double price = options_[o].penalty;
-        const double* force = force_.data() + o * times;
-        for (std::size_t t = 0; t < times; ++t) price += multiplier_[t] * force[t];
-        if (price < least) {
-          least = price;
-          choice = o;
-        }
-      }
-      bound += least;
-      for (std::size_t t = 0; t < times; ++t) gradient_[t] += force_[choice * times + t];
-    }
+    const double bound = price_options();
     if (bound > best) {
       best = bound;
       best_multiplier_ = multiplier_;
@@ -217,7 +221,7 @@ double FlowBound::grid_bound(const Penalties& penalties, double value) {
     bound += least;
     size += std::fabs(least);
   }
-  return std::min(bound - 1e-12 * size, value);
+  return std::min(bound - kRounding * size, value);
 }
 
 // Depth first through the flows, options by their price under the multipliers.
@@ -246,7 +250,7 @@ struct FlowBound::Search {
       }
       return;
     }
-    const double small = 1e-9 * std::max(1.0, std::fabs(best));
+    const double small = kAmple * std::max(1.0, std::fabs(best));
     for (const std::size_t o : by_price[depth]) {
       const double below = price + own.reduced_[o] + price_left[depth + 1] + base;
       if (below >= best - small) break;
@@ -265,38 +269,11 @@ struct FlowBound::Search {
   }
 };
 
-double FlowBound::step_bound(const Penalties& penalties, double value, std::uint64_t nodes,
-                             std::span<double> due) {
-  const std::size_t f = problem_->flows();
-  const double end =
-      std::accumulate(problem_->volume.begin(), problem_->volume.end(), 0.0) / problem_->slots;
-  double last = end;
-  for (std::size_t j = 0; j < f; ++j) last = std::max(last, end + earliest_[j]);
-  list_options(penalties, last);
-  pick_times(nodes == 0 ? kMostTimes / 2 : kMostTimes);
-  double bound = relax_steps(value, nodes == 0 ? kQuickSteps : kDualSteps);
-  const std::size_t times = times_.size();
-  reduced_.resize(options_.size());
-  for (std::size_t o = 0; o < options_.size(); ++o) {
-    reduced_[o] = options_[o].penalty;
-    for (std::size_t t = 0; t < times; ++t) {
-      reduced_[o] += best_multiplier_[t] * force_[o * times + t];
-    }
-  }
-  const auto pick = [&](std::size_t j, std::size_t o) {
-    if (!due.empty()) due[j] = options_[o].due;
-  };
-  std::vector<std::size_t> least(f);
-  for (std::size_t j = 0; j < f; ++j) {
-    std::size_t choice = option_offset_[j];
-    for (std::size_t o = choice; o < option_offset_[j + 1]; ++o) {
-      if (reduced_[o] < reduced_[choice]) choice = o;
-    }
-    least[j] = choice;
-    pick(j, choice);
-  }
-  if (nodes == 0 || f > kMostTimes || !(bound < value)) return std::min(bound, value);
-
+// Looks through all choices that the relaxation leaves open, given the best option of each flow by
+// itself: those whose second best costs most more come first.
+double FlowBound::search_steps(double value, std::uint64_t nodes,
+                               std::span<const std::size_t> least, std::span<double> due) {
+  const std::size_t f = problem_->flows(), times = times_.size();
   Search search{*this, value, nodes, true, times, 0.0, {}, {}, {}, {}, {}, {}, {}};
   for (std::size_t t = 0; t < times; ++t) search.base -= best_multiplier_[t] * room_[t];
   search.order.resize(f);
@@ -331,10 +308,42 @@ double FlowBound::step_bound(const Penalties& penalties, double value, std::uint
   }
   search.descend(0, 0.0, 0.0);
   if (!search.best_chosen.empty()) {
-    for (std::size_t j = 0; j < f; ++j) pick(j, search.best_chosen[j]);
+    for (std::size_t j = 0; j < due.size(); ++j) due[j] = options_[search.best_chosen[j]].due;
   }
   // Every choice that costs less than this forces more work than fits.
-  if (search.complete) bound = std::max(bound, search.best);
+  return search.complete ? search.best : -kInfinity;
+}
+
+double FlowBound::step_bound(const Penalties& penalties, double value, std::uint64_t nodes,
+                             std::span<double> due) {
+  const std::size_t f = problem_->flows();
+  const double end =
+      std::accumulate(problem_->volume.begin(), problem_->volume.end(), 0.0) / problem_->slots;
+  double last = end;
+  for (std::size_t j = 0; j < f; ++j) last = std::max(last, end + earliest_[j]);
+  list_options(penalties, last);
+  pick_times(nodes == 0 ? kMostTimes / 2 : kMostTimes);
+  double bound = relax_steps(value, nodes == 0 ? kQuickSteps : kDualSteps);
+  const std::size_t times = times_.size();
+  reduced_.resize(options_.size());
+  for (std::size_t o = 0; o < options_.size(); ++o) {
+    reduced_[o] = options_[o].penalty;
+    for (std::size_t t = 0; t < times; ++t) {
+      reduced_[o] += best_multiplier_[t] * force_[o * times + t];
+    }
+  }
+  std::vector<std::size_t> least(f);
+  for (std::size_t j = 0; j < f; ++j) {
+    std::size_t choice = option_offset_[j];
+    for (std::size_t o = choice; o < option_offset_[j + 1]; ++o) {
+      if (reduced_[o] < reduced_[choice]) choice = o;
+    }
+    least[j] = choice;
+    if (!due.empty()) due[j] = options_[choice].due;
+  }
+  if (nodes == 0 || f > kMostTimes || !(bound < value)) return std::min(bound, value);
+
+  bound = std::max(bound, search_steps(value, nodes, least, due));
   return std::min(bound, value);
 }
 

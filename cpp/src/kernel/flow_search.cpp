@@ -4,13 +4,9 @@
 #include <cmath>
 #include <numeric>
 
+#include "malleable/model/tolerance.hpp"
+
 namespace malleable {
-namespace {
-
-constexpr double kSame = 1e-12;
-
-}  // namespace
-
 void FlowSearch::begin(const FlowProblem& problem, const FlowChains& chains,
                        const Penalties& penalties, Aggregate aggregate,
                        std::span<const double> earliest) {
@@ -99,7 +95,7 @@ bool FlowSearch::count(Index j, double end, double cut, Score& score) const {
 }
 
 Score FlowSearch::score(const FlowRecipe& recipe, const Score& limit) {
-  const double cut = limit.value + kSame * std::fabs(limit.value);
+  const double cut = limit.value + kRounding * std::fabs(limit.value);
   Score score{base_, 0.0};
   const auto done = [&](Index j, double end) {
     if (problem_->volume[j] == 0.0) return true;
@@ -155,7 +151,8 @@ void FlowSearch::apply(const Move& move, FlowRecipe& recipe) {
 
 bool FlowSearch::exhausted() { return tried_ >= effort_ || (*stop_)(); }
 
-void FlowSearch::descend(FlowRecipe& recipe, Score& score) {
+// All moves, or near ones and some far ones, in any order.
+void FlowSearch::list_moves() {
   const auto n = static_cast<Index>(active_.size());
   moves_.clear();
   if (n <= 64) {
@@ -166,7 +163,7 @@ void FlowSearch::descend(FlowRecipe& recipe, Score& score) {
         if (a < b) moves_.push_back({a, b, true});
       }
     }
-  } else {  // near moves and some far ones
+  } else {
     for (std::size_t k = 0; k < 4096; ++k) {
       const auto a = static_cast<Index>(random() % n);
       const auto reach = static_cast<Index>(1 + random() % std::min<Index>(n - 1, 32));
@@ -175,6 +172,10 @@ void FlowSearch::descend(FlowRecipe& recipe, Score& score) {
     }
   }
   for (std::size_t k = moves_.size(); k > 1; --k) std::swap(moves_[k - 1], moves_[random() % k]);
+}
+
+void FlowSearch::descend(FlowRecipe& recipe, Score& score) {
+  list_moves();
   std::size_t since = 0;
   for (std::size_t k = 0; since < moves_.size(); k = (k + 1) % moves_.size(), ++since) {
     if (exhausted() || score.value <= goal_) return;

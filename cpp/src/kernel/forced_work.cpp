@@ -5,15 +5,14 @@
 #include <utility>
 
 #include "malleable/kernel/vector_clones.hpp"
+#include "malleable/model/tolerance.hpp"
 
 namespace malleable {
 
 namespace {
 
-// Sums of work forced before t are off by a few roundings of S t. Levels count as met where the
-// excess is between 0 and twice this share of S t: never below what is truly forced, so that
-// rounding cannot lift a bound, whatever the scale of t.
-constexpr double kRounding = 1e-12;
+// Sums of work forced before t are off by a few roundings of S t. A level passes where the excess
+// is between 0 and 2 kRounding S t: rounding then cannot lift a bound, whatever the scale of t.
 constexpr double kFinest = 0x1p-48;  // digits that a search for a level needs of deadlines
 constexpr int kRounds = 60;          // of the search for a level, from below
 constexpr int kOwnRounds = 12;       // the same where penalties are known by their values only
@@ -22,6 +21,33 @@ constexpr int kHalvings = 200;       // of a bracket of levels
 // A deadline from problem.now, stretched within its tolerance.
 double due_at(const Problem& problem, double latest, double stretch) {
   return std::isfinite(latest) ? latest + stretch * tolerance(latest) - problem.now : latest;
+}
+
+// First t with free(t) + min(W_j, m_j t) >= W_j: job j may use its own minimum as well. free(t),
+// what the others' minima leave, is linear between the ends of jobs on their minima.
+double time_with_room(const Problem& problem, std::size_t j,
+                      std::span<const std::pair<double, double>> ends,
+                      std::span<const double> free) {
+  const double work = problem.work[j], low = problem.low[j];
+  std::size_t from = 0, to = ends.size();
+  while (from < to) {
+    const std::size_t middle = (from + to) / 2;
+    if (free[middle] + std::min(work, low * ends[middle].first) < work) {
+      from = middle + 1;
+    } else {
+      to = middle;
+    }
+  }
+  const double t0 = from > 0 ? ends[from - 1].first : 0.0;
+  const double f0 = from > 0 ? free[from - 1] : 0.0;
+  double slope = problem.slots;
+  if (from < ends.size()) {
+    slope = ends[from].first > t0 ? (free[from] - f0) / (ends[from].first - t0) : kInfinity;
+  }
+  const double have = f0 + std::min(work, low * t0);
+  if (have >= work) return t0;
+  // Until its own minimum is used up the job gains `low` besides.
+  return t0 + (work - have) / (slope + (low * t0 < work ? low : 0.0));
 }
 
 }  // namespace
@@ -54,33 +80,10 @@ void earliest_completions(const Problem& problem, std::span<double> earliest) {
     rate += ends[k].second;
   }
   for (std::size_t j = 0; j < n; ++j) {
-    const double work = problem.work[j], low = problem.low[j];
-    if (work == 0.0 || fits(j)) continue;
-    // Job j may use its own minimum as well: first t with free(t) + min(W, m t) >= W.
-    const auto short_of = [&](std::size_t k) {
-      return free[k] + std::min(work, low * ends[k].first) < work;
-    };
-    std::size_t from = 0, to = ends.size();
-    while (from < to) {
-      const std::size_t middle = (from + to) / 2;
-      if (short_of(middle)) {
-        from = middle + 1;
-      } else {
-        to = middle;
-      }
-    }
-    const double t0 = from > 0 ? ends[from - 1].first : 0.0;
-    const double f0 = from > 0 ? free[from - 1] : 0.0;
-    double slope = problem.slots;
-    if (from < ends.size()) {
-      slope = ends[from].first > t0 ? (free[from] - f0) / (ends[from].first - t0) : kInfinity;
-    }
-    const double have = f0 + std::min(work, low * t0);
-    // Until its own minimum is used up the job gains `low` besides.
-    const double gain = slope + (low * t0 < work ? low : 0.0);
-    const double t = have >= work ? t0 : t0 + (work - have) / gain;
+    if (problem.work[j] == 0.0 || fits(j)) continue;
+    const double t = time_with_room(problem, j, ends, free);
     // Rounding must not make it later than it is.
-    earliest[j] = std::max(earliest[j], t * (1.0 - 1e-12));
+    earliest[j] = std::max(earliest[j], t * (1.0 - kRounding));
   }
 }
 
@@ -107,16 +110,16 @@ ForcedWork::Peak ForcedWork::peak(const Problem& problem, std::span<const double
     if (work == 0.0) continue;
     const double low = problem.gang ? 0.0 : problem.low[j];
     // Missed whatever the others do (beyond rounding): no other time says it more clearly.
-    if (work - high * std::max(end, 0.0) > worst.excess + 1e-12 * work) {
-      worst = {0.0, work - high * std::max(end, 0.0), kNobody};
+    if (work - high * std::max(end, 0.0) > worst.excess + kRounding * work) {
+      worst = {0.0, work - high * std::max(end, 0.0), kNone};
     }
     if (work <= low * end) {
       rate += low;
-      turn(work / low, -low, kNobody);
+      turn(work / low, -low, kNone);
     } else if (end < kInfinity) {
       rate += low;
       if (high > low) {
-        turn(std::max(0.0, (high * end - work) / (high - low)), high - low, kNobody);
+        turn(std::max(0.0, (high * end - work) / (high - low)), high - low, kNone);
       }
       turn(end, -high, static_cast<Index>(j));
     }
@@ -243,7 +246,7 @@ ForcedWork::Excess ForcedWork::excess(const Problem& problem, const Penalties& p
     return result;
   }
   result.work = -(1.0 + kRounding) * problem.slots * t;
-  const double step = std::max(std::fabs(level), 1e-300) * 1e-7;
+  const double step = std::max(std::fabs(level), kTiny) * 1e-7;
   for (std::size_t j = 0; j < n; ++j) {
     const double work = problem.work[j], high = problem.high[j];
     if (work == 0.0) continue;
@@ -311,13 +314,96 @@ double ForcedWork::follow(const Problem& problem, const Penalties& penalties, co
       over_high = over;
       if (over_before <= 0.0) over_low /= 2.0;
     }
-    if (high - low <= 1e-14 * std::fabs(high)) break;
+    if (high - low <= kSameTime * std::fabs(high)) break;
     if (over_high < 0.0) {
       x = low + (high - low) * over_low / (over_low - over_high);
     } else {  // both on the overloaded side: go on along the line through them
       x = over_before > over ? x + 1.001 * over * (x - before) / (over_before - over)
                              : low + (high - low) / 2.0;
     }
+  }
+  return low;
+}
+
+// Raises the level from `low` until the time `top.time` is hardly overloaded any more. Newton steps
+// while they stay on the overloaded side, the secant once both sides are known, bisection where
+// neither helps. A step to the next jump misses nothing while all else stands still.
+double ForcedWork::relieve(const Problem& problem, const Penalties& penalties, const Peak& top,
+                           double low, double to, double stretch, double finest) {
+  const double slack = kRounding * problem.slots * top.time;
+  const double enough = std::max(slack, 0.02 * top.excess);
+  double high = to, x = low, over_low = 0.0, over_high = 0.0;
+  bool sure = false, was_over = true;
+  for (int step = 0; step < 200; ++step) {
+    const Excess at_x = excess(problem, penalties, top.time, x, stretch);
+    const double over = at_x.work;
+    // Hardly anything over counts as the crossing only where the excess still falls: minima that
+    // use every slot leave it at nothing for all higher levels.
+    if (over <= slack && (sure || (over >= -slack && at_x.fall > 0.0))) return x;
+    if (over > slack) {
+      low = x;
+      if (over <= enough) return x;
+      over_low = over;
+      if (was_over) over_high /= 2.0;  // Illinois: a side that stays put loses weight
+    } else {
+      high = x;
+      over_high = over;
+      if (!was_over) over_low /= 2.0;
+    }
+    was_over = over > slack;
+    if (high - low <= finest * std::max(std::fabs(low), std::fabs(high))) return high;
+    const auto [further, known] =
+        over > slack && step < 60 ? at_x.further(x) : Excess::Next{kInfinity, false};
+    sure = known && further > low && further < high;
+    x = further;
+    if (x > low && x < high) continue;
+    const double secant = low + (high - low) * over_low / (over_low - over_high);
+    x = over_high < 0.0 && step % 3 != 2 ? secant : low + (high - low) / 2.0;
+    if (!(x > low && x < high)) x = low + (high - low) / 2.0;
+  }
+  return low;
+}
+
+// From an overloaded level on: where its excess would end along its slope, but no further than the
+// next jump, or the next event where it does not fall; and whether nothing can lie between.
+ForcedWork::Excess::Next ForcedWork::Excess::further(double x) const {
+  if (fall > 0.0) {
+    const double newton = x + work / fall;
+    return {next > x ? std::min(newton, next) : newton, false};
+  }
+  const double event = std::min(next, kink);
+  if (event > x && event < kInfinity) return {event, next <= kink};
+  return {kInfinity, false};
+}
+
+// The least level above `low` that passes, by halving alone.
+double ForcedWork::halve(const Problem& problem, const Penalties& penalties, double low, double to,
+                         double stretch, Window window) {
+  double high = to;
+  for (int step = 0; step < kHalvings; ++step) {
+    if (high - low <= kSameTime * std::max(std::fabs(low), std::fabs(high)))
+      return std::min(high, to);
+    const double middle = low + (high - low) / 2.0;
+    if (!(middle > low && middle < high)) break;
+    kept_.assign(due_.begin(), due_.end());
+    raise(problem, penalties, middle, stretch, window);
+    Window narrower = window;
+    if (peak(problem, due_, narrower).excess <= 0.0) {
+      high = middle;
+      due_.swap(kept_);
+    } else {
+      low = middle;
+      window = narrower;
+    }
+  }
+  return std::min(low, to);  // all that is known to fail
+}
+
+// What the worst job would pay if it ended as early as it can alone.
+double ForcedWork::least_alone(const Problem& problem, const Penalties& penalties, double low) {
+  for (std::size_t j = 0; j < problem.size(); ++j) {
+    if (problem.work[j] == 0.0) continue;
+    low = std::max(low, penalties(j, problem.now + problem.work[j] / problem.high[j]));
   }
   return low;
 }
@@ -338,107 +424,30 @@ double ForcedWork::level(const Problem& problem, const Penalties& penalties, dou
       smooth_ &= penalties.value()[r] <= penalties.line(r - 1, penalties.at()[r]);
     }
   }
-  const double finest = own ? 0x1p-52 : 1e-13;  // where jumps are not told, to the last digit
+  const double finest = own ? 0x1p-52 : kSameTime;  // where jumps are not told, to the last digit
+  // Raise the level until the worst time is hardly overloaded any more, then look for the worst
+  // time again.
   for (int round = 0; round < (own ? kOwnRounds : kRounds); ++round) {
     if (!(low < to)) return std::min(low, to);
     raise(problem, penalties, low, stretch, window);
     const Peak top = peak(problem, due_, window);
     if (top.excess <= 0.0) return low;
-    if (top.time == 0.0) {
-      // Some job cannot meet its deadline even alone: the level must reach its earliest penalty.
-      double alone = low;
-      for (std::size_t j = 0; j < n; ++j) {
-        if (problem.work[j] > 0.0) {
-          alone = std::max(alone, penalties(j, problem.now + problem.work[j] / problem.high[j]));
-        }
-      }
-      if (alone <= low) return low;
-      low = alone;
-      continue;
-    }
-    // Raise the level until this one time is hardly overloaded any more, then look for the worst
-    // time again. Newton steps while they stay on the overloaded side, the secant once both sides
-    // are known, bisection where neither helps. A step to the next jump misses nothing while all
-    // else stands still.
-    if (top.job != kNobody && (smooth_ || !followed)) {
-      // The worst time is somebody's deadline and moves with the level. Follow it by secants; they
-      // do not see jumps, which others may wait behind.
-      const double raised = follow(problem, penalties, top, low, to, stretch);
-      followed = raised > low;
-      if (followed) {
-        low = raised;
-        continue;
-      }
-    }
-    followed = false;
-    const double slack = kRounding * problem.slots * top.time;
-    const double enough = std::max(slack, 0.02 * top.excess);
     const double before = low;
-    double high = to, x = low, over_low = 0.0, over_high = 0.0;
-    bool sure = false, was_over = true;
-    for (int step = 0; step < 200; ++step) {
-      const Excess at_x = excess(problem, penalties, top.time, x, stretch);
-      const double over = at_x.work;
-      // Hardly anything over counts as the crossing only where the excess still falls: minima that
-      // use every slot leave it at nothing for all higher levels.
-      if (over <= slack && (sure || (over >= -slack && at_x.fall > 0.0))) {
-        low = x;
-        break;
-      }
-      if (over > slack) {
-        low = x;
-        if (over <= enough) break;
-        over_low = over;
-        if (was_over) over_high /= 2.0;  // Illinois: a side that stays put loses weight
-      } else {
-        high = x;
-        over_high = over;
-        if (!was_over) over_low /= 2.0;
-      }
-      was_over = over > slack;
-      if (high - low <= finest * std::max(std::fabs(low), std::fabs(high))) {
-        low = high;
-        break;
-      }
-      double further = kInfinity;
-      sure = false;
-      if (over > slack && step < 60) {
-        const double event = std::min(at_x.next, at_x.kink);
-        if (at_x.fall > 0.0) {
-          further = x + over / at_x.fall;
-          if (at_x.next > x) further = std::min(further, at_x.next);
-        } else if (event > x && event < kInfinity) {
-          further = event;
-          sure = at_x.next <= at_x.kink;
-        }
-      }
-      if (!(further > low && further < high)) {
-        further = over_high < 0.0 && step % 3 != 2
-                      ? low + (high - low) * over_low / (over_low - over_high)
-                      : low + (high - low) / 2.0;
-        sure = false;
-      }
-      x = further > low && further < high ? further : low + (high - low) / 2.0;
+    if (top.time == 0.0) {  // some job cannot meet its deadline even alone
+      low = least_alone(problem, penalties, low);
+    } else if (top.job != kNone && (smooth_ || !followed)) {
+      // Where the worst time is somebody's deadline, it moves with the level: follow it by secants.
+      // They do not see jumps, which others may wait behind.
+      low = std::max(low, follow(problem, penalties, top, low, to, stretch));
+      followed = low > before;
+      if (!followed) low = relieve(problem, penalties, top, low, to, stretch, finest);
+    } else {
+      followed = false;
+      low = relieve(problem, penalties, top, low, to, stretch, finest);
     }
     if (!(low > before)) return low;  // overloaded by no more than rounding
   }
-  double high = to;
-  for (int step = 0; step < kHalvings; ++step) {
-    if (high - low <= 1e-13 * std::max(std::fabs(low), std::fabs(high))) return std::min(high, to);
-    const double middle = low + (high - low) / 2.0;
-    if (!(middle > low && middle < high)) break;
-    kept_.assign(due_.begin(), due_.end());
-    raise(problem, penalties, middle, stretch, window);
-    Window narrower = window;
-    if (peak(problem, due_, narrower).excess <= 0.0) {
-      high = middle;
-      due_.swap(kept_);
-    } else {
-      low = middle;
-      window = narrower;
-    }
-  }
-  return std::min(low, to);  // all that is known to fail
+  return halve(problem, penalties, low, to, stretch, window);
 }
 
 }  // namespace malleable

@@ -2,6 +2,7 @@
 
 #include "malleable/kernel/running_sum.hpp"
 #include "malleable/kernel/vector_clones.hpp"
+#include "malleable/model/tolerance.hpp"
 
 namespace malleable {
 
@@ -53,7 +54,7 @@ void MalleablePacking::load(const Problem& problem, std::span<const Index> order
   const double total = sum_of(problem.work), minima = sum_of(problem.low);
   shortest_ = shortest;
   // The scheme wastes no slot that somebody can use, so it ends by then.
-  horizon_ = (total / problem.slots + longest) * (1.0 + 1e-9);
+  horizon_ = (total / problem.slots + longest) * (1.0 + kAmple);
   slack_ = problem.slots - minima;
   waiting_ = minimal_.start(minima > 0.0 ? n : 0, shortest_, horizon_);
   rows_.resize(n + 1);
@@ -64,7 +65,7 @@ void MalleablePacking::load(const Problem& problem, std::span<const Index> order
     if (work == 0.0) continue;
     // A job is promoted at the latest when the work before it is done by what the minima behind
     // leave; end <= promoted, without dividing.
-    if (low > 0.0 && work * (problem.slots - behind) <= before * low * (1.0 + 1e-9)) {
+    if (low > 0.0 && work * (problem.slots - behind) <= before * low * (1.0 + kAmple)) {
       const double end = work / low;
       if (end <= horizon_) waiting_.push({end, low, count, j});
     }
@@ -73,7 +74,7 @@ void MalleablePacking::load(const Problem& problem, std::span<const Index> order
     rows_[count++] = {work, low, problem.high[j], j, false};
   }
   rows_.resize(count + 1);
-  rows_[count] = {kInfinity, 0.0, kInfinity, EventCalendar::kNone, false};
+  rows_[count] = {kInfinity, 0.0, kInfinity, kNone, false};
 }
 
 // Completions are written down one behind the other first: jobs are scattered over memory, and a

@@ -9,6 +9,7 @@
 
 #include "malleable/kernel/running_sum.hpp"
 #include "malleable/kernel/vector_clones.hpp"
+#include "malleable/model/tolerance.hpp"
 
 namespace malleable {
 namespace {
@@ -104,6 +105,20 @@ void smith_keys(const double* work, const double* price, std::size_t n, double* 
   for (std::size_t j = 0; j < n; ++j) key[j] = price[j] > 0.0 ? work[j] / price[j] : kInfinity;
 }
 
+// When a job of which `done` is done at `time`, at `speed` from then on, meets min(work, high t).
+double crossing(double work, double high, double time, double done, double speed) {
+  if (done >= std::min(work, high * time) * (1.0 - kLastDigits) && speed >= 0.0 &&
+      (time * high >= work || speed >= high)) {
+    return time;
+  }
+  if (!(speed > 0.0)) return kInfinity;
+  const double to_work = time + (work - done) / speed;
+  // It cannot come up with high t; rounding must not say that it ends before that.
+  if (!(speed > high)) return std::max(to_work, work / high);
+  const double to_high = time + std::max(0.0, high * time - done) / (speed - high);
+  return to_work * high >= work ? std::min(to_work, to_high) : to_high;
+}
+
 }  // namespace
 
 void MeanBusyTime::sort_by_price(const Problem& problem) {
@@ -140,7 +155,7 @@ double MeanBusyTime::relax(const Problem& problem) {
     if (low_[j] > 0.0) {
       behind -= low_[j];
       // The frontier has passed by the time in which all work up to here can be done.
-      const double passed = before / (problem.slots - behind) * (1.0 + 1e-9);
+      const double passed = before / (problem.slots - behind) * (1.0 + kAmple);
       const double end = problem.work[j] / low_[j];
       if (!(end > passed) && end < horizon) lower_events.push({end, low_[j], p, j});
     }
@@ -175,19 +190,7 @@ double MeanBusyTime::relax(const Problem& problem) {
     // The frontier job's work now, S t - done, against its upper limit min(work, high t).
     const double now_done = std::clamp(problem.slots * time - done, 0.0, work);
     const double speed = problem.slots - rate;
-    double cross = kInfinity;
-    if (now_done >= std::min(work, high * time) * (1.0 - 1e-15) && speed >= 0.0 &&
-        (time * high >= work || speed >= high)) {
-      cross = time;
-    } else if (speed > 0.0) {
-      const double to_work = time + (work - now_done) / speed;
-      if (speed > high) {
-        const double to_high = time + std::max(0.0, high * time - now_done) / (speed - high);
-        cross = to_work * high >= work ? std::min(to_work, to_high) : to_high;
-      } else {  // it cannot come up with high t; rounding must not say that it ends before that
-        cross = std::max(to_work, work / high);
-      }
-    }
+    const double cross = crossing(work, high, time, now_done, speed);
     const double until = std::min(cross, next);
     assert(until < kInfinity);
     if (until == kInfinity) break;
@@ -416,15 +419,14 @@ double MeanBusyTime::bound(const Problem& problem, const Penalties& penalties,
   }
   if (total == 0.0) return -kInfinity;
   // Some optimal schedule leaves no usable slot idle and so ends by then.
-  double horizon = (total / problem.slots + longest) * (1.0 + 1e-9);
+  double horizon = (total / problem.slots + longest) * (1.0 + kAmple);
   for (std::size_t j = 0; j < n; ++j) {  // a flow's chain of jobs may be longer than that
     if (problem.work[j] > 0.0) horizon = std::max(horizon, earliest[j]);
   }
   point_.assign(start.begin(), start.end());
   double best = -kInfinity;
   // Times are known to a few roundings of the horizon, and the terms that they enter may cancel.
-  // Where they do not, the last digits of the bound are nobody's business.
-  constexpr double kRounding = 16.0 * std::numeric_limits<double>::epsilon(), kMinor = 1e-11;
+  constexpr double kTimes = 16.0 * std::numeric_limits<double>::epsilon();
   for (int round = 0; round < rounds; ++round) {
     double constant = 0.0, size = 0.0;
     for (std::size_t j = 0; j < n; ++j) {
@@ -442,7 +444,7 @@ double MeanBusyTime::bound(const Problem& problem, const Penalties& penalties,
       constant += f.value + f.slope * (line.completion - line.slope * line.busy - t);
       size += std::fabs(f.value) + f.slope * (line.completion + line.slope * line.busy + horizon);
     }
-    const double sum = constant + relax(problem), unsure = kRounding * size;
+    const double sum = constant + relax(problem), unsure = kTimes * size;
     const double value = unsure > kMinor * std::fabs(sum) ? sum - unsure : sum;
     if (!(value > best + 1e-6 * std::fabs(value)) && round > 4) {
       best = std::max(best, value);

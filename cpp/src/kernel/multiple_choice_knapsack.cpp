@@ -5,11 +5,12 @@
 #include <cmath>
 #include <cstdint>
 
+#include "malleable/model/tolerance.hpp"
+
 namespace malleable {
 namespace {
 
 // Costs closer than this (relative) count as equal when options and states are pruned.
-constexpr double kSame = 1e-12;
 
 struct Step {  // one edge of a class's lower convex envelope
   double slope, size;
@@ -111,7 +112,7 @@ MultipleChoiceKnapsack::Result MultipleChoiceKnapsack::solve(double capacity, st
   Result result;
   const double bound = relax(capacity);
   double best = round_down(capacity);
-  const double margin = kSame * std::max(1.0, std::fabs(best));
+  const double margin = kRounding * std::max(1.0, std::fabs(best));
   result.exact = best - bound <= margin || search(capacity, bound, best, effort);
   first_.pop_back();
   result.value = 0.0;
@@ -123,32 +124,25 @@ MultipleChoiceKnapsack::Result MultipleChoiceKnapsack::solve(double capacity, st
   return result;
 }
 
-bool MultipleChoiceKnapsack::search(double capacity, double bound, double& best,
-                                    std::size_t effort) {
-  const std::size_t classes = first_.size() - 1;
-  const double margin = kSame * std::max(1.0, std::fabs(best));
-  // Lagrangian cost of an option above the best of its class: what choosing it adds to the bound.
-  const auto priced = [&](std::size_t o) {
-    return options_[o].cost + multiplier_ * options_[o].size;
-  };
+// The options of each class that might still be part of something better. Where that is one only,
+// `base` has it.
+std::vector<MultipleChoiceKnapsack::CoreClass> MultipleChoiceKnapsack::core(
+    double bound, double best, State& base, std::vector<std::size_t>& choice) const {
   std::vector<CoreClass> core;
   std::vector<std::uint32_t> kept;
-  std::vector<std::size_t> kept_choice = chosen_;
-  double fixed_size = 0.0, fixed_cost = 0.0, base = -multiplier_ * capacity;
-  for (std::size_t c = 0; c < classes; ++c) {
+  for (std::size_t c = 0; c + 1 < first_.size(); ++c) {
     double least = priced(first_[c]);
     for (std::size_t o = first_[c] + 1; o < first_[c + 1]; ++o) least = std::min(least, priced(o));
-    base += least;
     kept.clear();
     for (std::size_t o = first_[c]; o < first_[c + 1]; ++o) {
-      if (bound + (priced(o) - least) < best - margin || priced(o) == least) {
+      if (bound + (priced(o) - least) < best || priced(o) == least) {
         kept.push_back(static_cast<std::uint32_t>(o));
       }
     }
     if (kept.size() == 1) {
-      kept_choice[c] = kept[0];
-      fixed_size += options_[kept[0]].size;
-      fixed_cost += options_[kept[0]].cost;
+      choice[c] = kept[0];
+      base.size += options_[kept[0]].size;
+      base.cost += options_[kept[0]].cost;
     } else {
       core.push_back({c, kept});
     }
@@ -164,7 +158,15 @@ bool MultipleChoiceKnapsack::search(double capacity, double bound, double& best,
   };
   std::stable_sort(core.begin(), core.end(),
                    [&](const CoreClass& a, const CoreClass& b) { return spread(a) > spread(b); });
+  return core;
+}
 
+bool MultipleChoiceKnapsack::search(double capacity, double bound, double& best,
+                                    std::size_t effort) {
+  const double target = best - kRounding * std::max(1.0, std::fabs(best));  // cost less than that
+  State base{0.0, 0.0, 0, 0};
+  std::vector<std::size_t> kept_choice = chosen_;
+  const std::vector<CoreClass> core = this->core(bound, target, base, kept_choice);
   // Suffix sums of the smallest sizes, for feasibility, and of the least priced costs, for the
   // bound.
   std::vector<double> rest_size(core.size() + 1, 0.0), rest_priced(core.size() + 1, 0.0);
@@ -178,7 +180,7 @@ bool MultipleChoiceKnapsack::search(double capacity, double bound, double& best,
     rest_priced[k] = rest_priced[k + 1] + least;
   }
   std::vector<std::vector<State>> layers(core.size() + 1);
-  layers[0].push_back({fixed_size, fixed_cost, 0, 0});
+  layers[0].push_back(base);
   std::vector<State> merged;
   std::size_t visited = 0;
   for (std::size_t k = 0; k < core.size(); ++k) {
@@ -188,23 +190,17 @@ bool MultipleChoiceKnapsack::search(double capacity, double bound, double& best,
       for (const auto o : core[k].kept) {
         const double size = state.size + options_[o].size, cost = state.cost + options_[o].cost;
         if (size + rest_size[k + 1] > capacity) continue;
-        if (cost + multiplier_ * (size - capacity) + rest_priced[k + 1] >= best - margin) continue;
+        if (cost + multiplier_ * (size - capacity) + rest_priced[k + 1] >= target) continue;
         merged.push_back({size, cost, static_cast<std::uint32_t>(s), o});
       }
     }
     visited += merged.size();
     if (visited > effort) return false;
-    std::sort(merged.begin(), merged.end(), [](const State& a, const State& b) {
-      return a.size != b.size ? a.size < b.size : a.cost < b.cost;
-    });
-    auto& next = layers[k + 1];
-    for (const State& state : merged) {
-      if (next.empty() || state.cost < next.back().cost) next.push_back(state);
-    }
-    if (next.empty()) return true;  // nothing beats what we have
+    layers[k + 1] = undominated(merged);
+    if (layers[k + 1].empty()) return true;  // nothing beats what we have
   }
   const auto& last = layers.back();
-  if (last.empty() || last.back().size > capacity || last.back().cost >= best - margin) return true;
+  if (last.empty() || last.back().size > capacity || last.back().cost >= target) return true;
   best = last.back().cost;
   chosen_ = kept_choice;
   std::size_t s = last.size() - 1;
@@ -213,6 +209,19 @@ bool MultipleChoiceKnapsack::search(double capacity, double bound, double& best,
     s = layers[k + 1][s].parent;
   }
   return true;
+}
+
+// Of states sorted by size, those that cost less than all smaller ones.
+std::vector<MultipleChoiceKnapsack::State> MultipleChoiceKnapsack::undominated(
+    std::vector<State>& states) {
+  std::sort(states.begin(), states.end(), [](const State& a, const State& b) {
+    return a.size != b.size ? a.size < b.size : a.cost < b.cost;
+  });
+  std::vector<State> kept;
+  for (const State& state : states) {
+    if (kept.empty() || state.cost < kept.back().cost) kept.push_back(state);
+  }
+  return kept;
 }
 
 }  // namespace malleable

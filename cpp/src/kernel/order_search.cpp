@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "malleable/model/tolerance.hpp"
+
 namespace malleable {
 namespace {
 
-constexpr double kSame = 1e-12;             // relative difference that counts as none
 constexpr std::size_t kAllMoves = 1 << 12;  // up to this many moves are tried exhaustively
 
 }  // namespace
@@ -30,16 +31,16 @@ void OrderSearch::begin(const Problem& problem, const Penalties& penalties, Aggr
 }
 
 bool OrderSearch::better(const Score& a, const Score& b) {
-  const double margin = kSame * std::fabs(b.value);
+  const double margin = kRounding * std::fabs(b.value);
   if (!(a.value >= b.value - margin)) return true;
   if (a.value > b.value + margin) return false;
-  return a.secondary < b.secondary - kSame * std::fabs(b.secondary);
+  return a.secondary < b.secondary - kRounding * std::fabs(b.secondary);
 }
 
 Score OrderSearch::score(std::span<const Index> order, const Score& limit) {
   const Penalties& penalties = *penalties_;
   const double now = problem_->now;
-  const double cut = limit.value + kSame * std::fabs(limit.value);
+  const double cut = limit.value + kRounding * std::fabs(limit.value);
   Score score{base_, 0.0};
   if (aggregate_ == Aggregate::kMax) {
     packing_.run_until(*problem_, order, [&](Index j, double completion) {
@@ -143,6 +144,19 @@ void OrderSearch::descend(std::vector<Index>& order, Score& score) {
   }
 }
 
+// All moves, where they are few.
+void OrderSearch::list_moves() {
+  moves_.clear();
+  if (active_ * (active_ - 1) * 3 / 2 > kAllMoves) return;
+  for (Index from = 0; from < active_; ++from) {
+    for (Index to = 0; to < active_; ++to) {
+      if (from < to) moves_.push_back({from, to, true});
+      // Neighbours exchanged by insertion are the swap just listed.
+      if (from != to && from + 1 != to && to + 1 != from) moves_.push_back({from, to, false});
+    }
+  }
+}
+
 std::uint64_t OrderSearch::improve(std::vector<std::vector<Index>>& starts, Score& best,
                                    std::uint64_t effort, double bound,
                                    const std::function<bool()>& stop) {
@@ -150,7 +164,7 @@ std::uint64_t OrderSearch::improve(std::vector<std::vector<Index>>& starts, Scor
   effort_ = effort;
   state_ = 0;
   stop_ = &stop;
-  goal_ = std::isfinite(bound) ? bound + kSame * std::fabs(bound) : bound;
+  goal_ = std::isfinite(bound) ? bound + kRounding * std::fabs(bound) : bound;
   // Jobs without work go last and stay there.
   active_ = 0;
   for (auto& order : starts) {
@@ -160,16 +174,7 @@ std::uint64_t OrderSearch::improve(std::vector<std::vector<Index>>& starts, Scor
         order.begin());
   }
   if (active_ < 2) return 0;
-  moves_.clear();
-  if (active_ * (active_ - 1) * 3 / 2 <= kAllMoves) {
-    for (Index from = 0; from < active_; ++from) {
-      for (Index to = 0; to < active_; ++to) {
-        if (from < to) moves_.push_back({from, to, true});
-        // Neighbours exchanged by insertion are the swap just listed.
-        if (from != to && from + 1 != to && to + 1 != from) moves_.push_back({from, to, false});
-      }
-    }
-  }
+  list_moves();
   std::vector<Index> current;
   for (std::size_t k = 0; k < starts.size() && best.value > goal_ && !exhausted(); ++k) {
     current = starts[k];

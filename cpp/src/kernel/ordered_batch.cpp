@@ -4,16 +4,9 @@
 #include <functional>
 #include <limits>
 
+#include "malleable/model/tolerance.hpp"
+
 namespace malleable {
-namespace {
-
-constexpr double kNever = std::numeric_limits<double>::infinity();
-// What rounding leaves of a job's phase is nothing: it must not wait behind other jobs. Of each
-// phase by itself: a hair of a long one may be all of a short one.
-constexpr double kHair = 1e-12;
-
-}  // namespace
-
 double OrderedBatch::run(std::span<const double> map, std::span<const double> shuffle,
                          std::span<const Index> map_order, std::span<const Index> place,
                          std::span<double> completion) {
@@ -52,19 +45,22 @@ double OrderedBatch::run(std::span<const double> map, std::span<const double> sh
       const bool first = !others || place[job] < waiting_.front().first;
       const double mine = !first ? 0.0 : own > 0.0 ? 1.0 : std::min(1.0, release);
       const double theirs = others ? 1.0 - mine : 0.0;
-      const double own_ends = own > 0.0 && mine > release ? own / (mine - release) : kNever;
-      const double theirs_ends = theirs > 0.0 ? buffer_[waiting_.front().second] / theirs : kNever;
+      const double own_ends = own > 0.0 && mine > release ? own / (mine - release) : kInfinity;
+      const double theirs_ends =
+          theirs > 0.0 ? buffer_[waiting_.front().second] / theirs : kInfinity;
       const double step = std::min({left, own_ends, theirs_ends});
       now += step;
       own += (release - mine) * step;
-      if (mine > release && own <= kHair * shuffle[job]) own = 0.0;
+      // What rounding leaves of a phase must not wait behind other jobs. Each phase is measured by
+      // itself: what is nothing of a long one may be all of a short one.
+      if (mine > release && own <= kRounding * shuffle[job]) own = 0.0;
       if (theirs > 0.0) {
         const Index other = waiting_.front().second;
         buffer_[other] -= theirs * step;
-        if (buffer_[other] <= kHair * shuffle[other]) end_first();
+        if (buffer_[other] <= kRounding * shuffle[other]) end_first();
       }
       left -= step;
-      if (left <= kHair * map[job]) left = 0.0;
+      if (left <= kRounding * map[job]) left = 0.0;
     }
     if (own > 0.0) {
       wait(job, own);

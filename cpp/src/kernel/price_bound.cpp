@@ -3,107 +3,131 @@
 #include <algorithm>
 #include <cmath>
 
+#include "malleable/kernel/quantiles.hpp"
+#include "malleable/model/tolerance.hpp"
+
 namespace malleable {
 namespace {
 
-// What rounding may add to the forced work of so many jobs, as a share of all work.
-constexpr double kOver = 1e-12, kOverJobs = 4096.0;
+// For every so many jobs, rounding may add kRounding of all work to what is forced.
+constexpr double kOverJobs = 4096.0;
 // Steps that the average completions remember, and where those who give up end, in last times.
 constexpr double kMemory = 20.0, kGaveUp = 1.2;
 
 }  // namespace
+
+// At most `most` times at which work is forced; false for custom penalties.
+bool PriceBound::pick_times(const Penalties& penalties, std::span<const double> earliest,
+                            std::span<const double> completion, double end, std::size_t most) {
+  const auto offset = penalties.offset();
+  times_.clear();
+  for (std::size_t j = 0; j < problem_->size(); ++j) {
+    if (penalties.is_custom(j)) return false;
+    if (problem_->work[j] == 0.0) continue;
+    for (std::size_t r = offset[j] + 1; r < offset[j + 1]; ++r) {
+      const double t = last_of(penalties, r);
+      if (t > 0.0 && t >= earliest[j] && t <= end) times_.push_back(t);
+    }
+    const bool slopes = penalties.slope()[offset[j + 1] - 1] > 0.0;
+    if (slopes && completion[j] <= end) times_.push_back(completion[j]);
+  }
+  // Quantiles of a regular sample are close to those of all.
+  const std::size_t stride = times_.size() / (16 * most) + 1;
+  for (std::size_t k = 0; stride > 1 && k * stride < times_.size(); ++k) {
+    times_[k] = times_[k * stride];
+  }
+  times_.resize((times_.size() + stride - 1) / stride);
+  keep_quantiles(times_, most);
+  return true;
+}
+
+// After the break point a time within the tolerance still pays what comes before it.
+double PriceBound::last_of(const Penalties& penalties, std::size_t row) const {
+  const double at = penalties.at()[row];
+  return at + tolerance(at) - problem_->now;
+}
+
+// Where the times of each of 4 m even spans begin: finding a place takes a step or two.
+void PriceBound::index_times() {
+  const std::size_t m = times_.size();
+  spans_ = 4.0 * static_cast<double>(m);
+  scale_ = spans_ / times_.back();
+  place_.resize(4 * m + 1);
+  for (std::size_t b = 0, k = 0; b <= 4 * m; ++b) {
+    while (k < m && times_[k] * scale_ < static_cast<double>(b)) ++k;
+    place_[b] = static_cast<std::uint16_t>(k > 0 ? k - 1 : 0);
+  }
+}
+
+std::uint16_t PriceBound::first_from(double t) const {
+  std::size_t k = place_[static_cast<std::size_t>(std::clamp(t * scale_, 0.0, spans_))];
+  while (k < times_.size() && times_[k] < t) ++k;
+  return static_cast<std::uint16_t>(k);
+}
+
+// One completion that job j may choose; `rising`: see choose().
+void PriceBound::add_option(std::size_t j, double completion, double penalty,
+                            std::uint16_t rising) {
+  const double work = problem_->work[j], high = problem_->high[j], low = low_[j];
+  Option option{completion, penalty, rising, 0, 0};
+  option.before = first_from(completion);
+  // Up to this time the minimum has done more than what is forced at the end.
+  const double turn = high > low ? (high * completion - work) / (high - low) : kInfinity;
+  // At the turn itself both say the same.
+  const bool rushes = option.before > 0 && times_[option.before - 1u] > turn * (1.0 + kSameTime);
+  option.own = rushes ? first_from(turn) : option.before;
+  option.rising = std::min(rising, option.own);
+  options_.push_back(option);
+}
+
+// The completions between which the best choice of job j lies, whatever the prices.
+void PriceBound::list_options(const Penalties& penalties, std::size_t j, double from) {
+  const double work = problem_->work[j], low = low_[j], now = problem_->now;
+  const auto rising =
+      low > 0.0 ? first_from(work / low) : static_cast<std::uint16_t>(times_.size());
+  const std::size_t stop = penalties.offset()[j + 1];
+  for (std::size_t r = penalties.offset()[j]; r < stop; ++r) {
+    const double to = r + 1 < stop ? last_of(penalties, r + 1) : kInfinity;
+    if (to < from) continue;
+    if (penalties.slope()[r] > 0.0) {
+      add_option(j, from, penalties.line(r, now + from), rising);
+      for (const double t : times_) {
+        const double c = t + (work - std::min(work, low * t)) / problem_->high[j];
+        if (c > from && c < to) add_option(j, c, penalties.line(r, now + c), rising);
+      }
+      if (to < kInfinity) add_option(j, to, penalties.line(r, now + to), rising);
+    } else {
+      add_option(j, to, penalties.value()[r], rising);
+    }
+    from = to;
+  }
+}
 
 bool PriceBound::begin(const Problem& problem, const Penalties& penalties,
                        std::span<const double> earliest, std::span<const double> completion,
                        std::size_t times) {
   const std::size_t n = problem.size();
   problem_ = &problem;
-  const auto at = penalties.at(), slope = penalties.slope();
-  const auto offset = penalties.offset();
-  // After the break point a time within the tolerance still pays what comes before it.
-  const auto last_of = [&](std::size_t r) { return at[r] + tolerance(at[r]) - problem.now; };
   double total = 0.0;
   for (const double work : problem.work) total += work;
-  const double end = total / problem.slots;
-  times_.clear();
-  for (std::size_t j = 0; j < n; ++j) {
-    if (penalties.is_custom(j)) return false;
-    if (problem.work[j] == 0.0) continue;
-    for (std::size_t r = offset[j] + 1; r < offset[j + 1]; ++r) {
-      const double t = last_of(r);
-      if (t > 0.0 && t >= earliest[j] && t <= end) times_.push_back(t);
-    }
-    if (slope[offset[j + 1] - 1] > 0.0 && completion[j] <= end) times_.push_back(completion[j]);
-  }
-  // Quantiles of a regular sample are close to those of all.
-  const std::size_t stride = times_.size() / (16 * times) + 1;
-  for (std::size_t k = 0; stride > 1 && k * stride < times_.size(); ++k) {
-    times_[k] = times_[k * stride];
-  }
-  times_.resize((times_.size() + stride - 1) / stride);
-  std::sort(times_.begin(), times_.end());
-  times_.erase(std::unique(times_.begin(), times_.end()), times_.end());
+  if (!pick_times(penalties, earliest, completion, total / problem.slots, times)) return false;
   if (times_.empty()) return false;
-  if (times_.size() > times) {
-    for (std::size_t k = 0; k < times; ++k) times_[k] = times_[(k + 1) * times_.size() / times - 1];
-    times_.resize(times);
-  }
-  const std::size_t m = times_.size();
-  rounding_ = 2.0 * kOver * std::max(1.0, static_cast<double>(n) / kOverJobs) * total;
-  // Where the times of each of 4 m even spans begin: finding a place takes a step or two.
-  const double spans = 4.0 * static_cast<double>(m), scale = spans / times_.back();
-  place_.resize(4 * m + 1);
-  for (std::size_t b = 0, k = 0; b <= 4 * m; ++b) {
-    while (k < m && times_[k] * scale < static_cast<double>(b)) ++k;
-    place_[b] = static_cast<std::uint16_t>(k > 0 ? k - 1 : 0);
-  }
-  const auto first_from = [&](double t) {
-    std::size_t k = place_[static_cast<std::size_t>(std::clamp(t * scale, 0.0, spans))];
-    while (k < m && times_[k] < t) ++k;
-    return static_cast<std::uint16_t>(k);
-  };
+  index_times();
+  rounding_ = 2.0 * kRounding * std::max(1.0, static_cast<double>(n) / kOverJobs) * total;
   options_.clear();
   offset_.assign(1, 0);
-  low_.resize(n);
+  low_.assign(n, 0.0);
+  if (!problem.gang) low_.assign(problem.low.begin(), problem.low.end());
   constant_ = 0.0;
   for (std::size_t j = 0; j < n; ++j) {
-    const double work = problem.work[j], high = problem.high[j];
-    const double low = low_[j] = problem.gang ? 0.0 : problem.low[j];
-    if (work == 0.0) {
+    if (problem.work[j] == 0.0) {
       constant_ += penalties(j, problem.idle_end[j]);
-      offset_.push_back(options_.size());
-      continue;
-    }
-    const auto rising = low > 0.0 ? first_from(work / low) : static_cast<std::uint16_t>(m);
-    const auto add = [&](double done, double penalty) {
-      Option option{done, penalty, rising, 0, 0};
-      option.before = first_from(done);
-      // Up to this time the minimum has done more than what is forced at the end.
-      const double turn = high > low ? (high * done - work) / (high - low) : kInfinity;
-      // At the turn itself both say the same.
-      const bool rushes = option.before > 0 && times_[option.before - 1u] > turn * (1.0 + 1e-13);
-      option.own = rushes ? first_from(turn) : option.before;
-      option.rising = std::min(rising, option.own);
-      options_.push_back(option);
-    };
-    double from = earliest[j];
-    for (std::size_t r = offset[j]; r < offset[j + 1]; ++r) {
-      const double to = r + 1 < offset[j + 1] ? last_of(r + 1) : kInfinity;
-      if (to < from) continue;
-      if (slope[r] > 0.0) {
-        add(from, penalties.line(r, problem.now + from));
-        for (std::size_t k = 0; k < m; ++k) {
-          const double c = times_[k] + (work - std::min(work, low * times_[k])) / high;
-          if (c > from && c < to) add(c, penalties.line(r, problem.now + c));
-        }
-        if (to < kInfinity) add(to, penalties.line(r, problem.now + to));
-      } else {
-        add(to, penalties.value()[r]);
-      }
-      from = to;
+    } else {
+      list_options(penalties, j, earliest[j]);
     }
     offset_.push_back(options_.size());
   }
+  const std::size_t m = times_.size();
   multiplier_.assign(m, 0.0);
   best_multiplier_.assign(m, 0.0);
   gradient_.resize(m);

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "malleable/kernel/vector_clones.hpp"
+#include "malleable/model/tolerance.hpp"
 
 namespace malleable {
 namespace {
@@ -193,7 +194,7 @@ void PriorityOrders::on_time_set(const Problem& problem, const Penalties& penalt
     const double loss = step > 1e-6 * by_end ? step : by_end;
     by_loss_.push_back({loss / freed, j});
     std::push_heap(by_loss_.begin(), by_loss_.end());
-    const double room = problem.slots * due * (1.0 + 1e-12);
+    const double room = problem.slots * due * (1.0 + kRounding);
     const double late = problem.now + due + 4.0 * tolerance(problem.now + due);
     while (done + more + (minima - more_rate) * due > room && !by_loss_.empty()) {
       const Index dropped = by_loss_.front().job;

@@ -52,4 +52,17 @@ double PrioritySelection::guess(std::span<const double> key, std::span<const dou
   return kInfinity;
 }
 
+// Collects up to a limit that is raised until the candidates can use all the slack.
+double PrioritySelection::widen(std::span<const double> key, std::span<const double> room,
+                                double slack, double& limit) {
+  double total = collect(key, room, limit);
+  for (double more = 1.25; total < slack && limit < kInfinity; more *= 2.0) {
+    const double next = guess(key, room, slack * more);
+    if (next <= limit) continue;
+    limit = next;
+    total = collect(key, room, limit);
+  }
+  return total;
+}
+
 }  // namespace malleable

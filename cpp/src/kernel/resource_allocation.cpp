@@ -3,15 +3,44 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <limits>
 
 #include "malleable/kernel/unit_selection.hpp"
 #include "malleable/kernel/vector_clones.hpp"
+#include "malleable/model/tolerance.hpp"
 
 namespace malleable {
 namespace {
 
 // Slots of all jobs together that may be looked at one by one.
 constexpr double kMostWalked = 4e6;
+constexpr double kNoIdea = std::numeric_limits<double>::quiet_NaN();  // in place of a guess
+
+// The least whole number in [from, to) where a property that stays once it is there holds, or `to`.
+// Fewer rounds than a double has bits.
+template <typename Property>
+double first_where(double from, double to, Property holds) {
+  while (from < to) {
+    const double middle = std::floor(from + (to - from) / 2.0);
+    if (holds(middle)) {
+      to = middle;
+    } else {
+      from = middle + 1.0;
+    }
+  }
+  return from;
+}
+
+// The most slots at which a job still pays for being late, `above(s)` > 0, by a division that is
+// off by one at most; -1 where it is not: times are too coarse for a closed form.
+template <typename Above>
+double hinge_top(double guess, Above above) {
+  const auto pays = [&](double s) { return s <= 0.0 || above(s) > 0.0; };
+  double top = guess;
+  if (!pays(top)) top -= 1.0;
+  if (pays(top + 1.0)) top += 1.0;
+  return pays(top) && !pays(top + 1.0) ? top : -1.0;
+}
 
 // Any price that does not fall along a job's units: a guess at the count, checked, or halving.
 template <typename Price, typename Guess>
@@ -37,15 +66,7 @@ class ByHalving {
         to = near - 1.0;
       }
     }
-    while (from < to) {
-      const double middle = std::floor(from + (to - from) / 2.0);
-      if (price_(j, middle) <= x) {
-        from = middle + 1.0;
-      } else {
-        to = middle;
-      }
-    }
-    return from;
+    return first_where(from, to, [&](double s) { return !(price_(j, s) <= x); });
   }
   void fewest(std::span<double> out) const { std::copy(low_.begin(), low_.end(), out.begin()); }
   double total(double x, std::size_t first, std::size_t end) const {
@@ -113,49 +134,55 @@ double SpeedupTable::at(std::size_t job, double s) const {
   return duration[static_cast<std::size_t>(after - slots.begin()) - 1];
 }
 
-// Ranges in which every cost is finite, as far as the slots reach: a job that never ends without
-// slots needs its first one. Where they do not reach, those who have to wait keep what they are
-// guaranteed.
-template <typename Cost>
-void ResourceAllocation::ranges(const Problem& problem, Cost cost,
-                                std::span<const Index> preference, const SpeedupTable* table) {
+double ResourceAllocation::Task::cost(std::size_t j, double s) const {
+  if (problem.work[j] == 0.0) return penalties(j, problem.idle_end[j]);
+  const double duration = table != nullptr ? table->at(j, s)
+                          : s > 0.0        ? problem.work[j] / s
+                                           : kInfinity;
+  return penalties(j, problem.now + duration);
+}
+
+// The range in which a job's cost is finite: a job that never ends without slots needs its first
+// one.
+void ResourceAllocation::set_range(const Task& task, std::size_t j) {
+  const Problem& problem = task.problem;
+  double &low = low_[j], &high = high_[j];
+  const auto finite = [&](double s) { return std::isfinite(task.cost(j, s)); };
+  if (problem.work[j] == 0.0) {
+    low = high = 0.0;
+    return;
+  }
+  if (!problem.gang && finite(low)) return;
+  low = std::max(low, 1.0);
+  if (task.table != nullptr) low = std::max(low, task.table->slots[task.table->offset[j]]);
+  // The penalty ends: the fewest slots at which it is finite, high + 1 if there are none.
+  if (low <= high && !finite(low)) low = first_where(low + 1.0, high + 1.0, finite);
+  if (low > high) low = high = problem.gang ? 0.0 : problem.low[j];
+}
+
+// Ranges of all jobs, as far as the slots reach. Where they do not reach, those who have to wait
+// keep what they are guaranteed.
+void ResourceAllocation::set_ranges(const Task& task) {
+  const Problem& problem = task.problem;
   const std::size_t n = problem.size();
   low_.assign(problem.low.begin(), problem.low.end());
   high_.assign(problem.high.begin(), problem.high.end());
-  double need = 0.0;
+  const auto given = [&](std::size_t j) { return problem.gang ? 0.0 : problem.low[j]; };
+  double need = 0.0, left = problem.slots;
   for (std::size_t j = 0; j < n; ++j) {
-    if (problem.work[j] == 0.0) {
-      low_[j] = high_[j] = 0.0;
-    } else if (problem.gang || !std::isfinite(cost(j, low_[j]))) {
-      low_[j] = std::max(low_[j], 1.0);
-      if (table != nullptr) low_[j] = std::max(low_[j], table->slots[table->offset[j]]);
-      if (low_[j] <= high_[j] && !std::isfinite(cost(j, low_[j]))) {
-        // The penalty ends: the fewest slots at which it is finite, high + 1 if there are none.
-        double few = low_[j], enough = high_[j] + 1.0;
-        while (few + 1.0 < enough) {  // fewer rounds than a double has bits
-          const double middle = std::floor(few + (enough - few) / 2.0);
-          (std::isfinite(cost(j, middle)) ? enough : few) = middle;
-        }
-        low_[j] = enough;
-      }
-      if (low_[j] > high_[j]) low_[j] = high_[j] = problem.gang ? 0.0 : problem.low[j];
-    }
+    set_range(task, j);
     need += low_[j];
   }
   if (need <= problem.slots) return;
-  double left = problem.slots;
-  if (!problem.gang) {
-    for (std::size_t j = 0; j < n; ++j) left -= problem.work[j] > 0.0 ? problem.low[j] : 0.0;
-  }
+  for (std::size_t j = 0; j < n; ++j) left -= problem.work[j] > 0.0 ? given(j) : 0.0;
   for (std::size_t k = 0; k < n; ++k) {
-    const std::size_t j = preference.empty() ? k : preference[k];
-    const double given = problem.gang ? 0.0 : problem.low[j];
-    if (low_[j] > given) {
-      if (low_[j] - given <= left) {
-        left -= low_[j] - given;
-      } else {
-        low_[j] = high_[j] = given;
-      }
+    const std::size_t j = task.preference.empty() ? k : task.preference[k];
+    const double more = low_[j] - given(j);
+    if (!(more > 0.0)) continue;
+    if (more <= left) {
+      left -= more;
+    } else {
+      low_[j] = high_[j] = given(j);
     }
   }
 }
@@ -175,18 +202,14 @@ bool ResourceAllocation::hinges(const Problem& problem, const Penalties& penalti
     if (!line && !hinge) return false;
     slope_[j] = slope[end - 1];
     top_[j] = last_[j] = kInfinity;
-    const double due = at[end - 1];
-    const double span = due + tolerance(due) - problem.now, work = problem.work[j];
+    const double due = at[end - 1], work = problem.work[j];
+    const double span = due + tolerance(due) - problem.now;
     if (line || !(span > 0.0) || work == 0.0 || slope_[j] == 0.0) continue;
     const auto above = [&](double s) {
       return penalties(j, problem.now + work / s) - value[first];
     };
-    // The division is off by one at most; where it is not, times are too coarse for a closed form.
-    double top = std::ceil(work / span) - 1.0;
-    if (top > 0.0 && above(top) <= 0.0) top -= 1.0;
-    if (above(top + 1.0) > 0.0) top += 1.0;
-    if ((top > 0.0 && above(top) <= 0.0) || above(top + 1.0) > 0.0) return false;
-    top_[j] = top;
+    const double top = top_[j] = hinge_top(std::ceil(work / span) - 1.0, above);
+    if (top < 0.0) return false;
     last_[j] = top > 0.0 ? 1.0 / above(top) : 0.0;
   }
   return true;
@@ -194,9 +217,11 @@ bool ResourceAllocation::hinges(const Problem& problem, const Penalties& penalti
 
 // The common case in a few vectorised passes: penalties w max(0, C - d) or linear, linear speed-up,
 // and a first slot for everybody. False when that is not the case.
-bool ResourceAllocation::run_closed(const Problem& problem, const Penalties& penalties,
-                                    std::span<double> slots) {
+bool ResourceAllocation::run_closed(const Task& task) {
+  const Problem& problem = task.problem;
+  const Penalties& penalties = task.penalties;
   const std::size_t n = problem.size();
+  if (task.aggregate != Aggregate::kSum || task.table != nullptr) return false;
   if (problem.gang || (!penalties.linear() && !hinges(problem, penalties))) return false;
   scale_.resize(n);
   const auto slope = penalties.linear() ? penalties.slope() : std::span<const double>(slope_);
@@ -204,18 +229,19 @@ bool ResourceAllocation::run_closed(const Problem& problem, const Penalties& pen
       {problem.work.data(), slope.data(), problem.low.data(), problem.high.data(), scale_.data()},
       n);
   if (needed > problem.slots) return false;
-  const double cheapest = dearest_first > 0.0 ? 1.0 / dearest_first * (1.0 - 1e-12) : kInfinity;
+  const double cheapest = dearest_first > 0.0 ? 1.0 / dearest_first * (1.0 - kRounding) : kInfinity;
   const std::span<const double> top = penalties.linear() ? std::span<const double>() : top_;
   const ClosedForm cost(scale_, top, last_, problem.low, problem.high);
   select_units(cost, problem.high, problem.slots, needed,
-               top.empty() ? most : cost.total(cost.dearest(), 0, n), cheapest, slots, units_);
+               top.empty() ? most : cost.total(cost.dearest(), 0, n), cheapest, task.slots, units_);
   return true;
 }
 
 // The slots at which the next step of a step function can be met, from `paid` at the fewest slots
 // on.
-void ResourceAllocation::step_options(const Problem& problem, const Penalties& penalties,
-                                      std::size_t j, double paid) {
+void ResourceAllocation::step_options(const Task& task, std::size_t j, double paid) {
+  const Problem& problem = task.problem;
+  const Penalties& penalties = task.penalties;
   const auto at = penalties.at(), value = penalties.value();
   const double work = problem.work[j], high = high_[j];
   double s = low_[j];
@@ -236,154 +262,154 @@ void ResourceAllocation::step_options(const Problem& problem, const Penalties& p
   knapsack_.add(s, paid);
 }
 
-AllocationResult ResourceAllocation::solve(const Problem& problem, const Penalties& penalties,
-                                           Aggregate aggregate, std::span<const Index> preference,
-                                           std::size_t effort, std::span<double> slots,
-                                           const SpeedupTable* table, bool with_value) {
-  const std::size_t n = problem.size();
-  assert(slots.size() == n);
-  const auto cost = [&](std::size_t j, double s) {
-    if (problem.work[j] == 0.0) return penalties(j, problem.idle_end[j]);
-    const double duration = table != nullptr ? table->at(j, s)
-                            : s > 0.0        ? problem.work[j] / s
-                                             : kInfinity;
-    return penalties(j, problem.now + duration);
-  };
-  AllocationResult result;
-  const auto evaluate_allocation = [&] {
-    double sum = 0.0, worst = -kInfinity;
-    for (std::size_t j = 0; j < n; ++j) {
-      const double f = cost(j, slots[j]);
-      sum += f;
-      worst = std::max(worst, f);
-    }
-    return n == 0 ? 0.0 : aggregate == Aggregate::kSum ? sum : worst;
-  };
-  if (aggregate == Aggregate::kSum && table == nullptr && run_closed(problem, penalties, slots)) {
-    if (with_value) result.value = result.lower_bound = evaluate_allocation();
-    return result;
-  }
-  ranges(problem, cost, preference, table);
-
-  // Selection with prices found by halving.
-  const auto select = [&](const auto& price, const auto& guess, double dearest) {
-    double needed = 0.0, cheapest = kInfinity, last = -kInfinity;
-    for (std::size_t j = 0; j < n; ++j) {
-      needed += low_[j];
-      if (low_[j] < high_[j]) {
-        cheapest = std::min(cheapest, price(j, low_[j]));
-        last = std::max(last, price(j, high_[j] - 1.0));
-      }
-    }
-    const ByHalving costs(price, guess, std::min(dearest, last), low_, high_);
-    select_units(costs, high_, problem.slots, needed, costs.total(costs.dearest(), 0, n), cheapest,
-                 slots, units_);
-    if (with_value) result.value = result.lower_bound = evaluate_allocation();
-  };
-  const auto nothing = [](std::size_t, double) { return NAN; };
-  if (aggregate == Aggregate::kMax) {
-    const auto price = [&](std::size_t j, double s) { return -cost(j, s); };
-    if (table != nullptr) {
-      select(price, nothing, 1e300);
-      return result;
-    }
-    // The job needs to end while its penalty is still below -x.
-    select(
-        price,
-        [&](std::size_t j, double x) {
-          const double due = penalties.latest(j, std::nextafter(-x, -kInfinity));
-          return std::ceil(problem.work[j] / std::max(due + tolerance(due) - problem.now, 0.0));
-        },
-        1e300);
-    return result;
-  }
-  // Convex where the penalty is convex over the completions in reach (a non-decreasing convex
-  // function of the convex W/s); otherwise look at the first differences themselves.
-  // Functions without structure are walked slot by slot while that is affordable, otherwise
-  // sampled.
-  double walk = 0.0;
+// The cheapest units by prices that are found by halving; the dearest that is worth its slot.
+template <typename Price, typename Guess>
+AllocationResult ResourceAllocation::select(const Task& task, Price price, Guess guess,
+                                            double dearest) {
+  const std::size_t n = low_.size();
+  double needed = 0.0, cheapest = kInfinity, last = -kInfinity;
   for (std::size_t j = 0; j < n; ++j) {
-    if (table != nullptr || !penalties.steps(j)) walk += high_[j] - low_[j];
+    needed += low_[j];
+    if (low_[j] < high_[j]) {
+      cheapest = std::min(cheapest, price(j, low_[j]));
+      last = std::max(last, price(j, high_[j] - 1.0));
+    }
   }
-  const bool dense = walk <= (with_value ? kMostWalked : kMostWalked / 64.0);
-  const auto convex = [&](std::size_t j) {
-    if (low_[j] >= high_[j]) return true;
-    if (table == nullptr && !penalties.is_custom(j)) {
-      const double latest = low_[j] > 0.0 ? problem.now + problem.work[j] / low_[j] : kInfinity;
-      if (penalties.convex(j, problem.now + problem.work[j] / high_[j], latest)) return true;
-    }
-    if (!dense || (table == nullptr && penalties.steps(j))) return false;
-    double gain = kInfinity, f = cost(j, low_[j]);
-    for (double s = low_[j]; s < high_[j]; ++s) {
-      const double after = cost(j, s + 1.0);
-      if (f - after > gain * (1.0 + 1e-12) + 1e-300) return false;
-      gain = f - after;
-      f = after;
-    }
-    return true;
+  const ByHalving costs(price, guess, std::min(dearest, last), low_, high_);
+  select_units(costs, high_, task.problem.slots, needed, costs.total(costs.dearest(), 0, n),
+               cheapest, task.slots, units_);
+  return exact(task);
+}
+
+// What an allocation costs that cannot be better.
+AllocationResult ResourceAllocation::exact(const Task& task) {
+  const std::size_t n = task.problem.size();
+  if (!task.with_value || n == 0) return {};
+  double sum = 0.0, worst = -kInfinity;
+  for (std::size_t j = 0; j < n; ++j) {
+    const double f = task.cost(j, task.slots[j]);
+    sum += f;
+    worst = std::max(worst, f);
+  }
+  const double value = task.aggregate == Aggregate::kSum ? sum : worst;
+  return {value, value, true};
+}
+
+// The worst is served first.
+AllocationResult ResourceAllocation::select_worst(const Task& task) {
+  const auto price = [&](std::size_t j, double s) { return -task.cost(j, s); };
+  // The job needs to end while its penalty is still below -x.
+  const auto guess = [&](std::size_t j, double x) {
+    if (task.table != nullptr) return kNoIdea;
+    const double due = task.penalties.latest(j, std::nextafter(-x, -kInfinity));
+    const double span = std::max(due + tolerance(due) - task.problem.now, 0.0);
+    return std::ceil(task.problem.work[j] / span);
   };
-  bool all_convex = true;
-  for (std::size_t j = 0; all_convex && j < n; ++j) all_convex = convex(j);
-  if (all_convex) {
-    const auto price = [&](std::size_t j, double s) { return cost(j, s + 1.0) - cost(j, s); };
-    if (table != nullptr) {
-      select(price, nothing, -1e-300);
-      return result;
+  return select(task, price, guess, kInfinity);
+}
+
+// Where every sum is convex, the largest gain is taken first.
+AllocationResult ResourceAllocation::select_gains(const Task& task) {
+  const auto price = [&](std::size_t j, double s) {
+    return task.cost(j, s + 1.0) - task.cost(j, s);
+  };
+  // As if the last slope went on for ever, but never past where the penalty is as low as it gets.
+  const auto guess = [&](std::size_t j, double x) {
+    if (task.table != nullptr || task.penalties.is_custom(j)) return kNoIdea;
+    const std::size_t last = task.penalties.offset()[j + 1] - 1;
+    const double work = task.problem.work[j];
+    const double free = std::round(std::sqrt(work * task.penalties.slope()[last] / -x + 0.25));
+    const double span = task.penalties.at()[last] - task.problem.now;
+    return span > 0.0 ? std::min(free, std::ceil(work / span)) : free;
+  };
+  return select(task, price, guess, -kTiny);
+}
+
+// Convex where the penalty is convex over the completions in reach (a non-decreasing convex
+// function of the convex W/s); otherwise the first differences themselves say it, if there is time
+// to look at all of them.
+bool ResourceAllocation::convex(const Task& task, std::size_t j, bool dense) const {
+  const double low = low_[j], high = high_[j];
+  if (low >= high) return true;
+  if (task.table == nullptr) {
+    const double work = task.problem.work[j], now = task.problem.now;
+    const double latest = low > 0.0 ? now + work / low : kInfinity;
+    if (!task.penalties.is_custom(j) && task.penalties.convex(j, now + work / high, latest)) {
+      return true;
     }
-    // As if the last slope went on for ever, but never past where the penalty is as low as it gets.
-    select(
-        price,
-        [&](std::size_t j, double x) {
-          if (penalties.is_custom(j)) return static_cast<double>(NAN);
-          const std::size_t last = penalties.offset()[j + 1] - 1;
-          const double scale = problem.work[j] * penalties.slope()[last];
-          const double free = std::round(std::sqrt(scale / -x + 0.25));
-          const double span = penalties.at()[last] - problem.now;
-          return span > 0.0 ? std::min(free, std::ceil(problem.work[j] / span)) : free;
-        },
-        -1e-300);
-    return result;
+    if (task.penalties.steps(j)) return false;
   }
-  // Options of a job: the slot counts at which its penalty falls.
+  if (!dense) return false;
+  double gain = kInfinity, f = task.cost(j, low);
+  for (double s = low; s < high; ++s) {
+    const double after = task.cost(j, s + 1.0);
+    if (f - after > gain * (1.0 + kRounding) + kTiny) return false;
+    gain = f - after;
+    f = after;
+  }
+  return true;
+}
+
+// By the knapsack: the options of a job are the slot counts at which its penalty falls, all of them
+// if `dense`, otherwise a sample where the penalty is no step function.
+AllocationResult ResourceAllocation::choose_options(const Task& task, bool dense) {
+  const std::size_t n = task.problem.size();
   knapsack_.clear();
   double waiting = 0.0;  // what jobs cost that are stuck at an infinite or single option
   for (std::size_t j = 0; j < n; ++j) {
     knapsack_.begin_class();
-    double s = low_[j], f = cost(j, s);
+    double s = low_[j], f = task.cost(j, s);
     if (!std::isfinite(f)) {
       waiting = kInfinity;
       knapsack_.add(s, 0.0);
       continue;
     }
-    if (table == nullptr && penalties.steps(j)) {
-      step_options(problem, penalties, j, f);
+    if (task.table == nullptr && task.penalties.steps(j)) {
+      step_options(task, j, f);
       continue;
     }
     knapsack_.add(s, f);
     while (s < high_[j]) {
       s = dense || s < low_[j] + 32.0 ? s + 1.0 : std::min(high_[j], std::ceil(s * 1.05));
-      const double after = cost(j, s);
+      const double after = task.cost(j, s);
       if (after < f) knapsack_.add(s, f = after);
     }
   }
-  const auto answer = knapsack_.solve(problem.slots, effort, slots);
-  result.exact = answer.exact && dense;
-  result.value = answer.value + waiting;
-  result.lower_bound = answer.lower_bound + waiting;
+  const auto answer = knapsack_.solve(task.problem.slots, task.effort, task.slots);
+  AllocationResult result{answer.value + waiting, answer.lower_bound + waiting,
+                          answer.exact && dense};
   if (!dense) {  // options were left out: everybody at the maximum is a floor all the same
     result.lower_bound = 0.0;
-    for (std::size_t j = 0; j < n; ++j) result.lower_bound += cost(j, high_[j]);
+    for (std::size_t j = 0; j < n; ++j) result.lower_bound += task.cost(j, high_[j]);
   }
   return result;
+}
+
+AllocationResult ResourceAllocation::solve(const Task& task) {
+  const std::size_t n = task.problem.size();
+  assert(task.slots.size() == n);
+  if (run_closed(task)) return exact(task);
+  set_ranges(task);
+  if (task.aggregate == Aggregate::kMax) return select_worst(task);
+  // Functions without structure are walked slot by slot while that is affordable, otherwise
+  // sampled.
+  double walk = 0.0;
+  for (std::size_t j = 0; j < n; ++j) {
+    if (task.table != nullptr || !task.penalties.steps(j)) walk += high_[j] - low_[j];
+  }
+  const bool dense = walk <= (task.with_value ? kMostWalked : kMostWalked / 64.0);
+  for (std::size_t j = 0; j < n; ++j) {
+    if (!convex(task, j, dense)) return choose_options(task, dense);
+  }
+  return select_gains(task);
 }
 
 AllocationResult ResourceAllocation::run(const Problem& problem, const Penalties& penalties,
                                          Aggregate aggregate, std::span<const Index> preference,
                                          std::size_t effort, std::span<double> slots,
                                          const SpeedupTable* table, bool with_value) {
-  if (!problem.gang || !with_value) {
-    return solve(problem, penalties, aggregate, preference, effort, slots, table, with_value);
-  }
+  const Task task{problem, penalties, aggregate, preference, effort, slots, table, with_value};
+  if (!problem.gang || !with_value) return solve(task);
   // Where everybody has to run and all gangs fit, ranges are all there is to it.
   bool all_run = true;
   double needed = 0.0;
@@ -392,16 +418,13 @@ AllocationResult ResourceAllocation::run(const Problem& problem, const Penalties
     needed += std::max(problem.low[j], 1.0);
     all_run &= !std::isfinite(penalties(j, kInfinity));
   }
-  if (all_run && needed <= problem.slots) {
-    return solve(problem, penalties, aggregate, preference, effort, slots, table, true);
-  }
+  if (all_run && needed <= problem.slots) return solve(task);
   // Otherwise who waits is a rule of thumb; the bound is that of jobs that may run on fewer slots.
   Problem loose = problem;
   loose.drop_minima();
   const double bound =
-      solve(loose, penalties, aggregate, preference, effort, slots, table, true).lower_bound;
-  AllocationResult result =
-      solve(problem, penalties, aggregate, preference, effort, slots, table, true);
+      solve({loose, penalties, aggregate, preference, effort, slots, table, true}).lower_bound;
+  AllocationResult result = solve(task);
   result.lower_bound = std::min(bound, result.value);
   result.exact = result.lower_bound == result.value;
   return result;

@@ -1,7 +1,8 @@
 #include "malleable/kernel/srpt_bound.hpp"
 
 #include <algorithm>
-#include <limits>
+
+#include "malleable/model/problem.hpp"
 
 namespace malleable {
 
@@ -39,8 +40,8 @@ void SrptBound::feed(std::span<const double> arrival, std::span<const double> ma
 
 double SrptBound::total() const {
   Server map = map_, shuffle = shuffle_;
-  map.advance(std::numeric_limits<double>::infinity());
-  shuffle.advance(std::numeric_limits<double>::infinity());
+  map.advance(kInfinity);
+  shuffle.advance(kInfinity);
   return closed_ + std::max(map.response, shuffle.response);
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "malleable/model/tolerance.hpp"
+
 namespace malleable {
 
 void TimeCells::build(const FlowProblem& problem, const Penalties& penalties,
@@ -40,7 +42,7 @@ void TimeCells::build(const FlowProblem& problem, const Penalties& penalties,
   for (const double to : cuts) {
     // Where nothing can be done, or in next to no time, no cell is needed.
     const double by = all.at(0, to);
-    if (!(by - before > 1e-12 * by) || !(to > from)) continue;
+    if (!(by - before > kRounding * by) || !(to > from)) continue;
     left.push_back(from);
     right.push_back(to);
     room.push_back(by - before);
@@ -59,15 +61,7 @@ void TimeCells::charge(const FlowProblem& problem, const Penalties& penalties,
   for (std::size_t j = 0; j < problem.flows(); ++j) {
     const double volume = problem.volume[j] > 0.0 ? problem.volume[j] : 1.0;
     const auto row = [&](std::size_t cell, double value, double slope) {
-      if (cell >= cells) return;  // `value`: at the cell's own time
-      if (costs.from.size() > costs.offset.back() && costs.from.back() == cell) {
-        costs.value.back() = value / volume;
-        costs.slope.back() = slope / volume;
-        return;
-      }
-      costs.from.push_back(static_cast<Index>(cell));
-      costs.value.push_back(value / volume);
-      costs.slope.push_back(slope / volume);
+      if (cell < cells) costs.row(static_cast<Index>(cell), value / volume, slope / volume);
     };
     // The first cell from a time on: what starts there is done later, what ends there in time.
     const auto cell_of = [&](double t) {
@@ -102,7 +96,7 @@ void rounded_deadlines(const FlowProblem& problem, const TimeCells& cells,
   std::fill(due.begin(), due.end(), 0.0);
   std::size_t k = 0;
   for (std::size_t j = 0; j < problem.flows(); ++j) {
-    const double wanted = share * problem.volume[j] * (1.0 - 1e-9);
+    const double wanted = share * problem.volume[j] * (1.0 - kUnseen);
     double done = 0.0;
     bool reached = false;
     for (; k < assignment.flow.size() && assignment.flow[k] == j; ++k) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <stdexcept>
 
 namespace malleable {
@@ -33,7 +34,7 @@ void VirtualSrpt::cancel(Index handle, std::int64_t sequence) {
 std::span<const VirtualSrpt::Served> VirtualSrpt::pour(double capacity) {
   served_.clear();
   while (capacity > 0.0 && !order_.empty()) {
-    const Index handle = order_.front().row;
+    const Index handle = order_.top();
     Job& job = jobs_[handle];
     const double total = std::min(job.total, capacity);
     const double map = std::min(job.map, total);
@@ -53,7 +54,7 @@ std::span<const VirtualSrpt::Served> VirtualSrpt::pour(double capacity) {
 
 std::int64_t VirtualSrpt::endings(double capacity) {
   std::int64_t count = 0;
-  order_.visit_in_order([&](const RankedHeap::Entry& entry) {
+  order_.visit_in_order([&](const IndexedHeap::Entry& entry) {
     capacity -= entry.key;
     if (capacity < 0.0) return false;
     ++count;
@@ -90,10 +91,9 @@ std::int64_t srpt_finish(const MapReduceView& jobs, std::int64_t machines,
     both.clear();
     work.clear();
     for (; j < jobs.size() && jobs.arrival[j] == slot; ++j) {
-      std::int64_t reduce = 0;
-      for (auto k = jobs.task_offset[j]; k < jobs.task_offset[j + 1]; ++k) {
-        reduce += jobs.task[static_cast<std::size_t>(k)];
-      }
+      const auto tasks = jobs.task.begin();
+      const std::int64_t reduce = std::accumulate(tasks + jobs.task_offset[j],
+                                                  tasks + jobs.task_offset[j + 1], std::int64_t{0});
       finish[j] = slot - 1;
       const auto map = static_cast<double>(jobs.map[j]), total = map + static_cast<double>(reduce);
       if (map > 0.0 && reduce > 0) {
@@ -111,7 +111,7 @@ std::int64_t srpt_finish(const MapReduceView& jobs, std::int64_t machines,
     }
     forced += schedule.endings(each) - without;
   }
-  pour(INFINITY);
+  pour(kInfinity);
   return forced;
 }
 

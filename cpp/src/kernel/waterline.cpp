@@ -7,11 +7,12 @@
 #include <cstdint>
 #include <numeric>
 
+#include "malleable/model/tolerance.hpp"
+
 namespace malleable {
 namespace {
 
-constexpr double kSameFraction = 1e-9;
-constexpr double kNearly = 1e-10;  // slots that the shares may miss: no fraction shows it
+constexpr double kNearly = kCount / 10.0;  // slots that the shares may miss: no fraction shows it
 // Newton steps follow the kinks, of which there are as many as jobs; after these, halving between
 // the levels on either side ends when no level lies between them: 64 times for each half of a
 // level.
@@ -149,13 +150,13 @@ void Waterline::fill_group(const Problem& problem, std::span<const double> weigh
     } else if (minus(share, low_[j]) >= 0.0) {
       slots[j] = std::floor(share.high);
       fraction = minus(share, slots[j]);
-      const double carry = std::floor(fraction + kSameFraction);
+      const double carry = std::floor(fraction + kCount);
       slots[j] += carry;
       fraction -= carry;
     }
     left -= slots[j];
     // Fractions that differ by rounding only count as equal.
-    if (slots[j] < problem.high[j]) shares_.push_back({std::round(fraction / kSameFraction), j});
+    if (slots[j] < problem.high[j]) shares_.push_back({std::round(fraction / kCount), j});
   }
   const auto first = [](const Share& a, const Share& b) {
     return a.fraction != b.fraction ? a.fraction > b.fraction : a.job < b.job;
@@ -250,7 +251,7 @@ void Waterline::plan(const Problem& problem, std::span<const double> weight,
     if (ends_.empty()) break;  // gangs that need more slots than there are
     time = std::max(time, ends_.top_key());
     // Ends that differ by rounding only are one event.
-    const double until = time * (1.0 + 1e-14);
+    const double until = time * (1.0 + kSameTime);
     changed_.clear();
     while (!ends_.empty() && ends_.top_key() <= until) {
       changed_.push_back(ends_.top());

@@ -5,11 +5,10 @@
 
 #include "malleable/model/error.hpp"
 #include "malleable/model/length.hpp"
+#include "malleable/model/problem.hpp"
 
 namespace malleable {
 namespace {
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
 
 bool is_time(double x) { return std::fabs(x) <= kLatestTime; }
 
@@ -38,7 +37,7 @@ void check_times(const char* field, std::span<const double> values) {
 
 void check_deadlines(std::span<const double> values) {
   for (std::size_t j = 0; j < values.size(); ++j) {
-    if (is_time(values[j]) || values[j] == kInf) continue;
+    if (is_time(values[j]) || values[j] == kInfinity) continue;
     throw FieldError("deadline", j, values[j],
                      std::isfinite(values[j]) ? "must be from -1e12 to 1e12 seconds, or infinite"
                                               : "must be a time (none: leave it out)");

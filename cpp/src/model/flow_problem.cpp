@@ -6,6 +6,33 @@
 
 namespace malleable {
 
+// The topological order of a flow's jobs, the longest paths before and after each, and how long the
+// flow takes with all slots to itself. Counts `parents` down.
+void FlowProblem::find_paths(std::size_t j) {
+  const std::size_t begin = topological.size();
+  for (std::size_t i = job_offset[j]; i < job_offset[j + 1]; ++i) {
+    if (parents[i] == 0) topological.push_back(static_cast<Index>(i));
+  }
+  for (std::size_t at = begin; at < topological.size(); ++at) {
+    const Index i = topological[at];
+    const double end = head[i] + work[i] / high[i];
+    path[j] = std::max(path[j], end);
+    for (std::size_t e = child_offset[i]; e < child_offset[i + 1]; ++e) {
+      head[child[e]] = std::max(head[child[e]], end);
+      if (--parents[child[e]] == 0) topological.push_back(child[e]);
+    }
+  }
+  assert(topological.size() == job_offset[j + 1]);
+  for (std::size_t at = topological.size(); at-- > begin;) {
+    const Index i = topological[at];
+    for (std::size_t e = child_offset[i]; e < child_offset[i + 1]; ++e) {
+      const Index c = child[e];
+      tail[i] = std::max(tail[i], tail[c] + work[c] / high[c]);
+    }
+  }
+  alone[j] = std::max(path[j], volume[j] / slots);
+}
+
 void FlowProblem::build(const FlowsView& flows, std::int64_t slot_count, double time) {
   const std::size_t f = flows.flows(), n = flows.jobs();
   now = time;
@@ -40,31 +67,12 @@ void FlowProblem::build(const FlowsView& flows, std::int64_t slot_count, double 
     while (now + release[j] < flows.arrival[j]) release[j] = std::nextafter(release[j], kInfinity);
     released &= release[j] == 0.0;
     idle_end[j] = flows.arrival[j];
-    const std::size_t begin = topological.size();
     for (std::size_t i = job_offset[j]; i < job_offset[j + 1]; ++i) {
       flow[i] = static_cast<Index>(j);
       high[i] = std::min(static_cast<double>(flows.max_slots[i]), slots);
       volume[j] += work[i];
-      if (parents[i] == 0) topological.push_back(static_cast<Index>(i));
     }
-    for (std::size_t at = begin; at < topological.size(); ++at) {
-      const Index i = topological[at];
-      const double end = head[i] + work[i] / high[i];
-      path[j] = std::max(path[j], end);
-      for (std::size_t e = child_offset[i]; e < child_offset[i + 1]; ++e) {
-        head[child[e]] = std::max(head[child[e]], end);
-        if (--parents[child[e]] == 0) topological.push_back(child[e]);
-      }
-    }
-    assert(topological.size() == job_offset[j + 1]);
-    for (std::size_t at = topological.size(); at-- > begin;) {
-      const Index i = topological[at];
-      for (std::size_t e = child_offset[i]; e < child_offset[i + 1]; ++e) {
-        const Index c = child[e];
-        tail[i] = std::max(tail[i], tail[c] + work[c] / high[c]);
-      }
-    }
-    alone[j] = std::max(path[j], volume[j] / slots);
+    find_paths(j);
   }
   for (std::size_t i = 0; i < n; ++i) {
     parents[i] = static_cast<Index>(flows.parent_offset[i + 1] - flows.parent_offset[i]);

@@ -57,7 +57,7 @@ void check_continues(const FlowsView& flows, std::span<const std::int64_t> conti
 
 }  // namespace
 
-std::size_t FlowTable::add(Additions&& added, bool custom) {
+void FlowTable::check_additions(const Additions& added, bool custom) const {
   const FlowsView& flows = added.flows;
   const std::size_t f = flows.flows(), n = flows.jobs();
   if (added.kind.size() != 1 && added.kind.size() != f) {
@@ -78,7 +78,13 @@ std::size_t FlowTable::add(Additions&& added, bool custom) {
       throw std::invalid_argument("kind custom needs a function");
     }
   }
+}
 
+std::size_t FlowTable::add(Additions&& added, bool custom) {
+  check_additions(added, custom);
+  const FlowsView& flows = added.flows;
+  const std::size_t f = flows.flows(), n = flows.jobs();
+  const auto kind_of = [&](std::size_t j) { return added.kind[added.kind.size() == 1 ? 0 : j]; };
   const std::size_t first_flow = flows_.size();
   for (std::size_t j = 0; j < f; ++j) {
     const auto begin = static_cast<std::size_t>(flows.job_offset[j]);
@@ -186,6 +192,13 @@ std::span<const Index> FlowTable::open_rows(std::span<const std::int64_t> ids) {
       "no such job, or it has ended");
 }
 
+// What the k-th entries say about a flow.
+void FlowTable::change(Flow& flow, const Changes& changes, std::size_t k) {
+  if (!changes.weight.empty()) flow.weight = changes.weight[k];
+  if (!changes.deadline.empty()) flow.deadline = changes.deadline[k];
+  if (changes.sla.given()) steps.replace(flow.sla, changes.sla.of(k));
+}
+
 void FlowTable::update(std::span<const std::int64_t> jobs, std::span<const std::int64_t> flows,
                        const Changes& changes, std::vector<Index>& touched) {
   check_length("work", changes.work.size(), jobs.size(), "ids");
@@ -212,7 +225,6 @@ void FlowTable::update(std::span<const std::int64_t> jobs, std::span<const std::
     }
   }
   if (changes.sla.given()) validate(changes.sla, flows.size(), "flows");
-
   for (std::size_t k = 0; k < rows.size(); ++k) {
     const std::size_t row = rows[k];
     if (!changes.work.empty()) {
@@ -226,12 +238,7 @@ void FlowTable::update(std::span<const std::int64_t> jobs, std::span<const std::
     if (!changes.max_slots.empty()) max_slots[row] = changes.max_slots[k];
     touched.push_back(flow_of(row));
   }
-  for (std::size_t k = 0; k < of_flows.size(); ++k) {
-    Flow& flow = flows_[of_flows[k]];
-    if (!changes.weight.empty()) flow.weight = changes.weight[k];
-    if (!changes.deadline.empty()) flow.deadline = changes.deadline[k];
-    if (changes.sla.given()) steps.replace(flow.sla, changes.sla.of(k));
-  }
+  for (std::size_t k = 0; k < of_flows.size(); ++k) change(flows_[of_flows[k]], changes, k);
 }
 
 void FlowTable::end(std::size_t row, JobStage how, std::vector<Index>& touched) {

@@ -7,6 +7,28 @@
 
 namespace malleable {
 
+namespace {
+
+// What the reduce tasks of job j take together.
+std::int64_t reduce_units(const MapReduceView& jobs, std::size_t j) {
+  std::int64_t total = 0;
+  for (auto k = jobs.task_offset[j]; k < jobs.task_offset[j + 1]; ++k) {
+    const std::int64_t units = jobs.task[static_cast<std::size_t>(k)];
+    if (units < 1 || units > kMostUnits) {
+      throw FieldError("reduce", j, static_cast<long long>(units),
+                       "a task's units must be from 1 to 2^40");
+    }
+    total += units;
+    if (total > kMostUnits) {
+      throw FieldError("reduce", j, static_cast<long long>(total),
+                       "a job's units must add up to at most 2^40");
+    }
+  }
+  return total;
+}
+
+}  // namespace
+
 void validate(const MapReduceView& jobs) {
   const std::size_t n = jobs.size();
   check_length("arrival", jobs.arrival.size(), n, "map");
@@ -30,19 +52,7 @@ void validate(const MapReduceView& jobs) {
     if (jobs.map[j] < 0 || jobs.map[j] > kMostUnits) {
       throw FieldError("map", j, static_cast<long long>(jobs.map[j]), "must be from 0 to 2^40");
     }
-    std::int64_t total = 0;
-    for (auto k = jobs.task_offset[j]; k < jobs.task_offset[j + 1]; ++k) {
-      const std::int64_t units = jobs.task[static_cast<std::size_t>(k)];
-      if (units < 1 || units > kMostUnits) {
-        throw FieldError("reduce", j, static_cast<long long>(units),
-                         "a task's units must be from 1 to 2^40");
-      }
-      total += units;
-      if (total > kMostUnits) {
-        throw FieldError("reduce", j, static_cast<long long>(total),
-                         "a job's units must add up to at most 2^40");
-      }
-    }
+    const std::int64_t total = reduce_units(jobs, j);
     everything += jobs.map[j] + total;
     if (everything > kMostWork) {
       throw FieldError("reduce", j, static_cast<long long>(total),

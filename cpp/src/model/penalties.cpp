@@ -8,23 +8,23 @@
 
 #include "malleable/model/error.hpp"
 #include "malleable/model/length.hpp"
+#include "malleable/model/problem.hpp"
 
 namespace malleable {
 namespace {
 
 constexpr double kSteepest = 1e290;  // keeps penalties of vanishing sizes finite
-constexpr double kInf = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
 Kind kind_of(std::int64_t code) {
-  constexpr auto kCount = static_cast<std::int64_t>(std::size(kKinds));
-  if (code >= 0 && code < kCount) return static_cast<Kind>(code);
+  constexpr auto kKindCount = static_cast<std::int64_t>(std::size(kKinds));
+  if (code >= 0 && code < kKindCount) return static_cast<Kind>(code);
   std::string names;
   for (const KindInfo& kind : kKinds)
     names += names.empty() ? kind.name : std::string(", ") + kind.name;
   throw std::invalid_argument("kind = " + std::to_string(code) + ": must be from 0 to " +
-                              std::to_string(kCount - 1) + " (" + names + ")");
+                              std::to_string(kKindCount - 1) + " (" + names + ")");
 }
 
 void check_needed_deadline(Kind kind, std::size_t row, double deadline) {
@@ -38,7 +38,7 @@ void check_needed_deadline(Kind kind, std::size_t row, double deadline) {
 double Penalties::latest_own(std::size_t j, double level, double start, double finest) const {
   constexpr double kFar = 0x1p59;  // what nobody pays by then, nobody ever does
   constexpr int kRounds = 400;
-  double low = -kInf, high = kInf;
+  double low = -kInfinity, high = kInfinity;
   double last = start, at_last = own(j, start), before = start, at_before = at_last;
   const auto see = [&](double t, double value) {
     before = std::exchange(last, t);
@@ -54,19 +54,20 @@ double Penalties::latest_own(std::size_t j, double level, double start, double f
   const bool close = std::fabs(at_last - level) <= 0x1p-40 * std::fabs(level);
   double step =
       close ? 2.0 * std::max(0x1p-72, digit(start)) : 0x1p-8 * std::max(1.0, std::fabs(start));
-  for (int tries = 0; low == -kInf || high == kInf; ++tries, step *= 8.0) {
-    if (high == kInf && tries == 2 && own(j, kFar) <= level) return kInf;
-    double t = high == kInf ? low + step : high - step;
+  for (int tries = 0; low == -kInfinity || high == kInfinity; ++tries, step *= 8.0) {
+    if (high == kInfinity && tries == 2 && own(j, kFar) <= level) return kInfinity;
+    double t = high == kInfinity ? low + step : high - step;
     // A little further than the line through the last two says, but no leap.
     if (const double guess = secant();
         (tries == 1 || tries == 2) && std::fabs(guess - last) < 64.0 * step) {
-      const double beyond = high == kInf ? guess + 4.0 * digit(guess) : guess - 4.0 * digit(guess);
-      if (high == kInf ? beyond > low : beyond < high) t = beyond;
+      const double beyond =
+          high == kInfinity ? guess + 4.0 * digit(guess) : guess - 4.0 * digit(guess);
+      if (high == kInfinity ? beyond > low : beyond < high) t = beyond;
     }
     t = std::clamp(t, -kFar, kFar);
     see(t, own(j, t));
-    if (high == kInf && t == kFar) return kInf;
-    if (low == -kInf && t == -kFar) return -kInf;
+    if (high == kInfinity && t == kFar) return kInfinity;
+    if (low == -kInfinity && t == -kFar) return -kInfinity;
   }
   double reach = 2.0;  // digits beyond the crossing, so that both sides come near
   int slow = 0, halve = 0;
@@ -99,7 +100,7 @@ double Penalties::latest_remembered(std::size_t j, double level, double near, do
   double& known = (limit ? limit_ : due_)[j];
   if (!std::isnan(known)) {
     if (limit) return known;  // no other time can follow
-    if (own(j, known) <= level && own(j, std::nextafter(known, kInf)) > level) return known;
+    if (own(j, known) <= level && own(j, std::nextafter(known, kInfinity)) > level) return known;
   }
   if (!std::isfinite(near)) near = std::isfinite(known) ? known : 0.0;
   const double found = latest_own(j, level, near, finest);
@@ -111,6 +112,40 @@ void Penalties::row(double at, double value, double slope) {
   at_.push_back(at);
   value_.push_back(value);
   slope_.push_back(slope);
+}
+
+void Penalties::add_rows(Kind kind, const TermsView& jobs, std::size_t j) {
+  const double w = jobs.weight[j], due = jobs.deadline[j];
+  // Nothing up to the deadline, then a jump and a slope.
+  const auto after_due = [&](double jump, double slope) {
+    row(std::isfinite(due) ? due : 0.0, 0.0, 0.0);
+    if (std::isfinite(due)) row(due, jump, slope);
+  };
+  switch (kind) {
+    case Kind::kResponse:
+      return row(jobs.arrival[j], 0.0, w);
+    case Kind::kCompletion:
+      return row(0.0, 0.0, w);
+    case Kind::kStretch:
+      return row(jobs.arrival[j], 0.0,
+                 jobs.original[j] > 0.0 ? std::min(w / jobs.original[j], kSteepest) : 0.0);
+    case Kind::kTardy:
+      return after_due(w, 0.0);
+    case Kind::kStrict:
+      return after_due(kInfinity, 0.0);
+    case Kind::kTardiness:
+      return after_due(0.0, w);
+    case Kind::kLateness:
+      return row(due, 0.0, w);
+    case Kind::kSla: {
+      const auto [time, penalty] = jobs.sla.of(j);
+      row(time.empty() ? 0.0 : time[0], 0.0, 0.0);
+      for (std::size_t k = 0; k < time.size(); ++k) row(time[k], w * penalty[k], 0.0);
+      return;
+    }
+    case Kind::kCustom:
+      return;
+  }
 }
 
 void Penalties::build(const TermsView& jobs, std::span<const Kind> kinds, CustomPenalty custom,
@@ -144,42 +179,7 @@ void Penalties::build(const TermsView& jobs, std::span<const Kind> kinds, Custom
   }
   offset_.push_back(0);
   for (std::size_t j = 0; j < n; ++j) {
-    const double w = jobs.weight[j], due = jobs.deadline[j];
-    switch (kind_of(j)) {
-      case Kind::kResponse:
-        row(jobs.arrival[j], 0.0, w);
-        break;
-      case Kind::kCompletion:
-        row(0.0, 0.0, w);
-        break;
-      case Kind::kStretch:
-        row(jobs.arrival[j], 0.0,
-            jobs.original[j] > 0.0 ? std::min(w / jobs.original[j], kSteepest) : 0.0);
-        break;
-      case Kind::kTardy:
-        row(std::isfinite(due) ? due : 0.0, 0.0, 0.0);
-        if (std::isfinite(due)) row(due, w, 0.0);
-        break;
-      case Kind::kStrict:
-        row(std::isfinite(due) ? due : 0.0, 0.0, 0.0);
-        if (std::isfinite(due)) row(due, kInf, 0.0);
-        break;
-      case Kind::kTardiness:
-        row(std::isfinite(due) ? due : 0.0, 0.0, 0.0);
-        if (std::isfinite(due)) row(due, 0.0, w);
-        break;
-      case Kind::kLateness:
-        row(due, 0.0, w);
-        break;
-      case Kind::kSla: {
-        const auto [time, penalty] = jobs.sla.of(j);
-        row(time.empty() ? 0.0 : time[0], 0.0, 0.0);
-        for (std::size_t k = 0; k < time.size(); ++k) row(time[k], w * penalty[k], 0.0);
-        break;
-      }
-      case Kind::kCustom:
-        break;
-    }
+    add_rows(kind_of(j), jobs, j);
     offset_.push_back(at_.size());
   }
   single_row_ = at_.size() == n;
@@ -193,7 +193,7 @@ void Penalties::build_finite(const Penalties& from, std::span<const double> miss
   most_.assign(miss.begin(), miss.end());
   for (std::size_t j = 0; j < size(); ++j) {
     for (std::size_t r = offset_[j]; r < offset_[j + 1]; ++r) {
-      if (value_[r] == kInf) value_[r] = miss[j];
+      if (value_[r] == kInfinity) value_[r] = miss[j];
     }
   }
 }
@@ -211,7 +211,7 @@ double Penalties::latest(std::size_t j, double level, double near, double finest
     if (!due_.empty()) return latest_remembered(j, level, near, finest);
     return latest_own(j, level, std::isfinite(near) ? near : 0.0, finest);
   }
-  double until = kInf;  // where the row under inspection ends
+  double until = kInfinity;  // where the row under inspection ends
   for (std::size_t r = end; r-- > first; until = at_[r]) {
     // Just after its start the row has value_[r]; the first row has no start.
     if (r > first && value_[r] > level) continue;
@@ -221,17 +221,17 @@ double Penalties::latest(std::size_t j, double level, double near, double finest
     }
     return std::min(until, at_[r] + (level - value_[r]) / slope_[r]);
   }
-  return -kInf;
+  return -kInfinity;
 }
 
 double Penalties::next_value(std::size_t j, double level) const {
   const double t = latest(j, level);
-  if (t == kInf) return kInf;
+  if (t == kInfinity) return kInfinity;
   const std::size_t first = offset_[j], end = offset_[j + 1];
   if (first == end) {
     return std::max(level, own(j, t + 2.0 * tolerance(t)));
   }
-  if (t == -kInf) return slope_[first] > 0.0 ? level : value_[first];
+  if (t == -kInfinity) return slope_[first] > 0.0 ? level : value_[first];
   // Several rows may start at t; the last one is what a later completion pays.
   double value = level;
   for (std::size_t r = first + 1; r < end && at_[r] <= t; ++r) value = std::max(level, value_[r]);
@@ -260,7 +260,7 @@ double evaluate(const Penalties& penalties, Aggregate aggregate,
   const std::size_t n = completion.size();
   if (n == 0) return 0.0;
   if (aggregate == Aggregate::kMax) {
-    double worst = -kInf;
+    double worst = -kInfinity;
     for (std::size_t j = 0; j < n; ++j) worst = std::max(worst, penalties(j, completion[j]));
     return worst;
   }

@@ -5,8 +5,33 @@
 #include "malleable/model/error.hpp"
 #include "malleable/model/large_pages.hpp"
 #include "malleable/model/length.hpp"
+#include "malleable/model/problem.hpp"
 
 namespace malleable {
+namespace {
+
+// The steps of row j.
+void check_steps(std::size_t j, const SlaView::Steps& steps) {
+  const auto& [time, penalty] = steps;
+  for (std::size_t k = 0; k < time.size(); ++k) {
+    if (!(std::fabs(time[k]) <= kLatestTime)) {
+      throw FieldError("sla", j, time[k],
+                       "a step's time must be finite, from -1e12 to 1e12 seconds");
+    }
+    if (!kWeightRange.holds(penalty[k])) {
+      throw FieldError("sla", j, penalty[k],
+                       "a step's penalty must be finite and at least 0: 0 or from 1e-12 to 1e12");
+    }
+    if (k > 0 && time[k] <= time[k - 1]) {
+      throw FieldError("sla", j, time[k], "the steps' times must increase");
+    }
+    if (k > 0 && penalty[k] < penalty[k - 1]) {
+      throw FieldError("sla", j, penalty[k], "penalties are cumulative and must not fall");
+    }
+  }
+}
+
+}  // namespace
 
 void SlaColumns::clear() {
   offset.assign(1, 0);
@@ -21,7 +46,7 @@ void SlaColumns::add(SlaView::Steps steps) {
 }
 
 void TermColumns::complete(std::size_t rows) {
-  if (deadline.empty()) fill_large(deadline, rows, std::numeric_limits<double>::infinity());
+  if (deadline.empty()) fill_large(deadline, rows, kInfinity);
   if (sla.offset.empty()) fill_large(sla.offset, rows + 1, std::int64_t{0});
 }
 
@@ -49,25 +74,7 @@ void validate(const SlaView& sla, std::size_t rows, const char* beside) {
   for (std::size_t j = 0; j < rows; ++j) {
     if (offset[j + 1] < offset[j]) throw std::invalid_argument("sla offsets decrease");
   }
-  for (std::size_t j = 0; j < rows; ++j) {
-    const SlaView::Steps steps = sla.of(j);
-    for (std::size_t k = 0; k < steps.time.size(); ++k) {
-      if (!(std::fabs(steps.time[k]) <= kLatestTime)) {
-        throw FieldError("sla", j, steps.time[k],
-                         "a step's time must be finite, from -1e12 to 1e12 seconds");
-      }
-      if (!kWeightRange.holds(steps.penalty[k])) {
-        throw FieldError("sla", j, steps.penalty[k],
-                         "a step's penalty must be finite and at least 0: 0 or from 1e-12 to 1e12");
-      }
-      if (k > 0 && steps.time[k] <= steps.time[k - 1]) {
-        throw FieldError("sla", j, steps.time[k], "the steps' times must increase");
-      }
-      if (k > 0 && steps.penalty[k] < steps.penalty[k - 1]) {
-        throw FieldError("sla", j, steps.penalty[k], "penalties are cumulative and must not fall");
-      }
-    }
-  }
+  for (std::size_t j = 0; j < rows; ++j) check_steps(j, sla.of(j));
 }
 
 void validate(const TermsView& terms, std::size_t rows, const char* beside) {

@@ -4,12 +4,13 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "malleable/model/domain.hpp"
+
 namespace malleable {
 namespace {
 
-constexpr std::size_t kLook = 16;     // jobs that are asked for a local block
-constexpr double kTurns = 8.0;        // most places of a node in a class's ring of blocks
-constexpr double kLeastWork = 1e-12;  // slot-seconds of a job whose tasks take no time
+constexpr std::size_t kLook = 16;  // jobs that are asked for a local block
+constexpr double kTurns = 8.0;     // most places of a node in a class's ring of blocks
 
 }  // namespace
 
@@ -249,9 +250,9 @@ double Adaptive::execution_rate(Index job_class, Index resource) const {
     if (!generic_ && work > 0.0 && slots > 0.0) rate = std::min(rate, slots / work);
   }
   if (at.slots[0] + at.slots[1] == 0) return 0.0;
-  if (!options_.by_slots) return 1.0 / std::max(all, kLeastWork);
+  if (!options_.by_slots) return 1.0 / std::max(all, kWorkRange.least);
   const auto slots = static_cast<double>(std::max(at.slots[0], at.slots[1]));
-  if (generic_ || all == 0.0) return slots / std::max(all, kLeastWork);
+  if (generic_ || all == 0.0) return slots / std::max(all, kWorkRange.least);
   return std::isinf(rate) ? 0.0 : rate;  // no slots for what the class has
 }
 

@@ -1,6 +1,7 @@
 #include "malleable/policy/adaptive_epoch.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <stdexcept>
 #include <utility>
@@ -38,9 +39,8 @@ bool AdaptiveEpoch::known(std::int64_t id) const {
 }
 
 std::span<const Index> AdaptiveEpoch::rows_of(std::span<const std::int64_t> ids) {
-  return named_.of(ids, jobs_.size(), [this](std::int64_t id) {
-    return known(id) ? static_cast<Index>(id) : NamedRows::kNone;
-  });
+  return named_.of(ids, jobs_.size(),
+                   [this](std::int64_t id) { return known(id) ? static_cast<Index>(id) : kNone; });
 }
 
 const AdaptiveEpoch::Counts& AdaptiveEpoch::counts(std::int64_t id) const {
@@ -189,6 +189,33 @@ void AdaptiveEpoch::update(std::span<const std::int64_t> ids, const Changes& cha
   }
 }
 
+// Tasks that wait once more must run, each named once.
+void AdaptiveEpoch::check_again(const Ended& tasks) const {
+  std::set<std::pair<std::int64_t, std::int64_t>> again;
+  for (std::size_t k = 0; k < tasks.ids.size(); ++k) {
+    const std::int64_t id = tasks.ids[k], task = tasks.task[k];
+    const auto job = static_cast<Index>(id);
+    if (tasks.phase[k] != kMap || !blocks_.has_blocks(job) || tasks.done[k] != 0) continue;
+    const bool started =
+        task >= 0 && task < jobs_[job].total[kMap] && blocks_.taken(job, static_cast<Index>(task));
+    if (!started) throw FieldError("task", k, static_cast<long long>(task), "runs not");
+    if (!again.insert({id, task}).second) {
+      throw FieldError("task", k, static_cast<long long>(task), "named twice");
+    }
+  }
+}
+
+// Of no job and phase may more tasks end than run.
+void AdaptiveEpoch::check_running(const Ended& tasks) const {
+  std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> ending;
+  for (std::size_t k = 0; k < tasks.ids.size(); ++k) {
+    const std::int64_t id = tasks.ids[k], phase = tasks.phase[k];
+    if (++ending[{id, phase}] > jobs_[static_cast<std::size_t>(id)].running[phase]) {
+      throw FieldError("ids", k, static_cast<long long>(id), "runs no such task");
+    }
+  }
+}
+
 void AdaptiveEpoch::check_ended(const Ended& tasks) const {
   const std::size_t count = tasks.ids.size();
   for (std::size_t k = 0; k < count; ++k) {  // several tasks of one job may end
@@ -202,40 +229,17 @@ void AdaptiveEpoch::check_ended(const Ended& tasks) const {
   }
   check_times("end", tasks.end);
   check_amounts("seconds", tasks.seconds, kWorkRange);
-  std::vector<std::pair<std::int64_t, std::int64_t>> ending;  // job and phase
-  std::set<std::pair<std::int64_t, std::int64_t>> again;      // tasks that wait once more
   for (std::size_t k = 0; k < count; ++k) {
-    const std::int64_t id = tasks.ids[k], phase = tasks.phase[k], task = tasks.task[k];
+    const std::int64_t phase = tasks.phase[k];
     if (phase != kMap && phase != kReduce) {
       throw FieldError("phase", k, static_cast<long long>(phase), "must be 0 (map) or 1 (reduce)");
     }
     if (tasks.node[k] < 0 || tasks.node[k] >= static_cast<std::int64_t>(nodes_)) {
       throw FieldError("node", k, static_cast<long long>(tasks.node[k]), "no such node");
     }
-    ending.emplace_back(id, phase);
-    const auto job = static_cast<Index>(id);
-    const bool numbered = phase == kMap && blocks_.has_blocks(job) && tasks.done[k] == 0;
-    if (!numbered) continue;
-    const bool started =
-        task >= 0 && task < jobs_[job].total[kMap] && blocks_.taken(job, static_cast<Index>(task));
-    if (!started) throw FieldError("task", k, static_cast<long long>(task), "runs not");
-    if (!again.insert({id, task}).second) {
-      throw FieldError("task", k, static_cast<long long>(task), "named twice");
-    }
   }
-  std::sort(ending.begin(), ending.end());
-  std::int64_t same = 0;
-  for (std::size_t k = 0; k < count; ++k) {
-    same = k > 0 && ending[k] == ending[k - 1] ? same + 1 : 1;
-    const auto [id, phase] = ending[k];
-    if (same <= jobs_[static_cast<std::size_t>(id)].running[phase]) continue;
-    std::int64_t left = same;  // the row that is one too many
-    for (std::size_t row = 0; row < count; ++row) {
-      if (tasks.ids[row] == id && tasks.phase[row] == phase && --left == 0) {
-        throw FieldError("ids", row, static_cast<long long>(id), "runs no such task");
-      }
-    }
-  }
+  check_again(tasks);
+  check_running(tasks);
 }
 
 void AdaptiveEpoch::ended(const Ended& tasks) {

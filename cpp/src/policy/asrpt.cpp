@@ -4,15 +4,13 @@
 #include <cmath>
 #include <limits>
 
+#include "malleable/model/tolerance.hpp"
+
 namespace malleable {
 namespace {
 
-constexpr Index kNone = ~Index{0};
-
-constexpr double kResidue = 1e-9;  // rounding of sums, which must not cost a machine
-
 // Machines that do so much map work within the slot.
-std::int64_t tasks_for(double map) { return static_cast<std::int64_t>(std::ceil(map - kResidue)); }
+std::int64_t tasks_for(double map) { return static_cast<std::int64_t>(std::ceil(map - kCount)); }
 
 Index& handle_of(std::vector<Index>& handles, Index row) {
   if (row >= handles.size()) handles.resize(std::size_t{row} + 1, kNone);
@@ -103,22 +101,22 @@ void Asrpt::decide(std::span<const SlottedJob> jobs, std::int64_t machines, std:
                    bool fresh, std::vector<SlottedGrant>& grants) {
   idle = planned_.grant(jobs, machines, idle, fresh, false, grants);
   if (idle > 0) {
-    reduces_.visit_in_order([&](const RankedHeap::Entry& entry) {
-      const std::int64_t tasks = std::min(jobs[entry.row].ready, idle);
-      grants.push_back({entry.row, 0, tasks});
+    reduces_.visit_in_order([&](const IndexedHeap::Entry& entry) {
+      const std::int64_t tasks = std::min(jobs[entry.item].ready, idle);
+      grants.push_back({entry.item, 0, tasks});
       idle -= tasks;
       return idle > 0;
     });
   }
   if (idle > 0) {
-    maps_.visit_in_order([&](const RankedHeap::Entry& entry) {
-      const std::int64_t maps = jobs[entry.row].maps;
-      if (SlottedGrant* grant = planned_.find(entry.row, grants)) {
+    maps_.visit_in_order([&](const IndexedHeap::Entry& entry) {
+      const std::int64_t maps = jobs[entry.item].maps;
+      if (SlottedGrant* grant = planned_.find(entry.item, grants)) {
         const std::int64_t more = std::min(maps - grant->maps, idle);
         grant->maps += more;
         idle -= more;
       } else {
-        grants.push_back({entry.row, std::min(maps, idle), 0});
+        grants.push_back({entry.item, std::min(maps, idle), 0});
         idle -= grants.back().maps;
       }
       return idle > 0;
@@ -134,7 +132,7 @@ void Dsrpt::arrive(std::span<const SlottedJob> jobs, Index row) {
   if (job.left() > 0.0) {
     handle = virtual_.add(job.sequence, row, job.map_left, job.left());
   } else {
-    next_.push_back({job.sequence, std::numeric_limits<double>::infinity(), row});
+    next_.push_back({job.sequence, kInfinity, row});
   }
 }
 
@@ -144,13 +142,23 @@ void Dsrpt::leave(std::span<const SlottedJob> jobs, Index row, bool) {
 }
 
 void Dsrpt::enqueue(const VirtualSrpt::Served& served) {
-  const double work =
-      served.done ? std::numeric_limits<double>::infinity() : served.total - served.map;
+  const double work = served.done ? kInfinity : served.total - served.map;
   if (work > 0.0) next_.push_back({served.sequence, work, served.tag});
 }
 
 void Dsrpt::pass(std::int64_t machines, double slots) {
   for (const auto& served : virtual_.pour(static_cast<double>(machines) * slots)) enqueue(served);
+}
+
+// Forgets the front of the queue, once it is worth while.
+void Dsrpt::drop_served() {
+  if (head_ == queue_.size()) {
+    queue_.clear();
+    head_ = 0;
+  } else if (head_ > queue_.size() / 2) {
+    queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(head_));
+    head_ = 0;
+  }
 }
 
 void Dsrpt::decide(std::span<const SlottedJob> jobs, std::int64_t machines, std::int64_t idle,
@@ -185,22 +193,16 @@ void Dsrpt::decide(std::span<const SlottedJob> jobs, std::int64_t machines, std:
     if (job.sequence == batch.sequence) {
       offered = job.ready - (place_[batch.row] == kNone ? 0 : grants[place_[batch.row]].reduces);
       const double most = std::min(static_cast<double>(std::min(offered, idle)), batch.work);
-      given = static_cast<std::int64_t>(std::ceil(most - kResidue));
+      given = static_cast<std::int64_t>(std::ceil(most - kCount));
       if (given > 0) grant_of(batch.row).reduces += given;
       idle -= given;
     }
     batch.work -= static_cast<double>(given);
     // No machine left for it. A residue asks for none, and would hold up the others for ever.
-    if (given < offered && batch.work > kResidue) break;
+    if (given < offered && batch.work > kCount) break;
     ++head_;
   }
-  if (head_ == queue_.size()) {
-    queue_.clear();
-    head_ = 0;
-  } else if (head_ > queue_.size() / 2) {
-    queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(head_));
-    head_ = 0;
-  }
+  drop_served();
   for (std::size_t k = first; k < grants.size(); ++k) place_[grants[k].row] = kNone;
 }
 

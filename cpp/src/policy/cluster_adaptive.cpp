@@ -2,11 +2,13 @@
 
 #include <cmath>
 
+#include "malleable/model/tolerance.hpp"
+
 namespace malleable {
 namespace {
 
 int magnitude(double value) {
-  return value > 0.0 ? static_cast<int>(std::ceil(std::log2(value) / 2.0 - 1e-9)) : -1000;
+  return value > 0.0 ? static_cast<int>(std::ceil(std::log2(value) / 2.0 - kCount)) : -1000;
 }
 
 }  // namespace

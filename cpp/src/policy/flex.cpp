@@ -1,21 +1,22 @@
 #include "malleable/policy/flex.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <numeric>
 
+#include "malleable/model/tolerance.hpp"
+#include "malleable/policy/budget.hpp"
 #include "malleable/policy/finish_plan.hpp"
 
 namespace malleable {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-// A value this close to the bound cannot be improved in a way that anybody could measure.
-// The deadline test itself knows levels only as well as times are told apart.
+// A value this close to the bound counts as optimal: nobody could measure the difference. For a
+// maximum the bound is the level of a deadline test, which is less exact: deadlines are met within
+// a tolerance.
 bool reaches(double value, double bound, Aggregate aggregate) {
-  return value <= bound + (aggregate == Aggregate::kMax ? 1e-8 : 2e-9) * std::fabs(bound);
+  return value <=
+         bound + (aggregate == Aggregate::kMax ? kOptimalLevel : kOptimal) * std::fabs(bound);
 }
 
 // From this effort on prices are set for as many times as they bear.
@@ -238,16 +239,102 @@ void Flex::plan_strict_order(const Problem& problem, const Penalties& penalties,
                  plan.status);
 }
 
+// Packs an order and keeps it at its place among the others. A later order is given up once it is
+// worse than the best so far.
+void Flex::consider(std::vector<Index> order) {
+  const Score score = search_.score(order, scores_.empty() ? Score{} : scores_[0]);
+  const auto at = std::upper_bound(scores_.begin(), scores_.end(), score, OrderSearch::better);
+  starts_.insert(starts_.begin() + (at - scores_.begin()), std::move(order));
+  scores_.insert(at, score);
+}
+
+// Fixed orders for a maximum, until one attains the optimal level.
+void Flex::try_levels(const Task& task) {
+  const Problem& problem = task.problem;
+  std::vector<Index> order(problem.size());
+  const auto reached = [&] {
+    return reaches(scores_[0].value, task.plan.lower_bound, Aggregate::kMax);
+  };
+  task.plan.lower_bound = own_order(problem, task.penalties, Aggregate::kMax, order);
+  consider(order);
+  if (!reached()) {
+    // due_ holds the deadlines of the optimal level; least slack first is the other classic.
+    for (std::size_t j = 0; j < problem.size(); ++j) due_[j] -= earliest_[j];
+    orders_.by_due(problem, due_, order);
+    consider(order);
+  }
+  if (!reached()) {
+    generic_order(problem, task.penalties, Aggregate::kMax, starts_[0], order);
+    consider(order);
+  }
+}
+
+// Fixed orders for a sum.
+void Flex::try_rules(const Task& task) {
+  const Problem& problem = task.problem;
+  std::vector<Index> order(problem.size());
+  const std::span<const OrderRule> rules =
+      task.penalties.linear() ? std::span<const OrderRule>(kLinearRules) : kSumRules;
+  orders_.study(problem, task.penalties, earliest_);
+  for (const OrderRule rule : rules) {
+    orders_.apply(rule, problem, task.penalties, earliest_, order);
+    consider(order);
+  }
+  generic_order(problem, task.penalties, Aggregate::kSum, starts_[0], order);
+  consider(order);
+}
+
+// Completions that prices lead to, after few steps and after many. A step costs about as much as a
+// candidate; the search keeps most of the effort.
+void Flex::try_prices(const Task& task) {
+  const Problem& problem = task.problem;
+  const std::size_t n = problem.size(), few = PriceBound::steps(n, true);
+  const std::uint64_t effort = task.options.effort;
+  std::vector<Index> order(n);
+  packing_.run(problem, starts_[0], completion_);
+  if (!prices_.begin(problem, task.penalties, earliest_, completion_,
+                     PriceBound::times(n, effort < kPricedEffort))) {
+    return;
+  }
+  std::size_t left = std::clamp<std::size_t>(effort / 8, few, PriceBound::steps(n, false));
+  for (std::size_t most = few; left > 0; most *= 2) {
+    const std::size_t steps = std::min(left, most);
+    left = task.late() ? 0 : left - steps;
+    task.plan.lower_bound = prices_.improve(scores_[0].value, steps);
+    orders_.by_due(problem, prices_.average(), order);
+    consider(order);
+    if (effort == 0) break;
+    due_.resize(n);
+    prices_.choices(due_);
+    orders_.by_due(problem, due_, order);
+    consider(order);
+  }
+}
+
+// Local search, unless the bound says that there is nothing to gain.
+void Flex::search(const Task& task) {
+  const auto& [problem, penalties, aggregate, options, late, plan] = task;
+  packing_.run(problem, starts_[0], completion_);
+  if (plan.lower_bound == -kInfinity) {
+    plan.lower_bound = lower_bound_.run(problem, penalties, aggregate, completion_,
+                                        scores_[0].value, false, earliest_);
+  }
+  if (reaches(scores_[0].value, plan.lower_bound, aggregate)) return;
+  Score best = scores_[0];
+  std::uint64_t tried = 0;
+  const std::function<bool()> stop = [&task, &tried] {
+    if (task.options.progress) task.options.progress(tried++);
+    return task.late();
+  };
+  plan.candidates = search_.improve(starts_, best, options.effort, plan.lower_bound, stop);
+  if (plan.candidates < options.effort && late()) plan.status = Status::kTruncated;
+}
+
 void Flex::plan_finite(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
                        const FlexOptions& options, Plan& plan) {
   const std::size_t n = problem.size();
-  const auto began = Clock::now();
-  const bool timed = std::isfinite(options.budget);
-  const std::function<bool()> late = [&] {
-    return timed && std::chrono::duration<double>(Clock::now() - began).count() >= options.budget;
-  };
+  const std::function<bool()> late = over_budget(options.budget);
   plan = Plan{};
-  plan.lower_bound = -kInfinity;
   if (n == 0) {
     plan.lower_bound = 0.0;
     return;
@@ -256,102 +343,35 @@ void Flex::plan_finite(const Problem& problem, const Penalties& penalties, Aggre
   earliest_.resize(n);
   earliest_completions(problem, earliest_);
   search_.begin(problem, penalties, aggregate);
-
-  // Fixed orders, each packed; `starts` stays sorted by score.
-  std::vector<std::vector<Index>> starts;
-  std::vector<Score> scores;
-  const auto consider = [&](std::vector<Index> order) {
-    // A later order is given up once it is worse than the best so far.
-    const Score score = search_.score(order, scores.empty() ? Score{} : scores[0]);
-    const auto at = std::upper_bound(scores.begin(), scores.end(), score, OrderSearch::better);
-    starts.insert(starts.begin() + (at - scores.begin()), std::move(order));
-    scores.insert(at, score);
-  };
-  std::vector<Index> order(n);
+  starts_.clear();
+  scores_.clear();
+  const Task task{problem, penalties, aggregate, options, late, plan};
   const bool max = aggregate == Aggregate::kMax;
   if (max) {
-    plan.lower_bound = own_order(problem, penalties, aggregate, order);
-    consider(order);
-    if (!reaches(scores[0].value, plan.lower_bound, aggregate)) {
-      // due_ holds the deadlines of the optimal level; least slack first is the other classic.
-      for (std::size_t j = 0; j < n; ++j) due_[j] -= earliest_[j];
-      orders_.by_due(problem, due_, order);
-      consider(order);
-    }
-    if (!reaches(scores[0].value, plan.lower_bound, aggregate)) {
-      generic_order(problem, penalties, aggregate, starts[0], order);
-      consider(order);
-    }
+    try_levels(task);
   } else {
-    const std::span<const OrderRule> rules =
-        penalties.linear() ? std::span<const OrderRule>(kLinearRules) : kSumRules;
-    orders_.study(problem, penalties, earliest_);
-    for (const OrderRule rule : rules) {
-      orders_.apply(rule, problem, penalties, earliest_, order);
-      consider(order);
-    }
-    generic_order(problem, penalties, aggregate, starts[0], order);
-    consider(order);
-    if (!penalties.linear()) {
-      // Completions that prices lead to, after few steps and after many. A step costs about as much
-      // as a candidate; the search keeps most of the effort.
-      const bool quick = options.effort < kPricedEffort;
-      packing_.run(problem, starts[0], completion_);
-      std::size_t left = PriceBound::steps(n, true);
-      left = std::clamp<std::size_t>(options.effort / 8, left, PriceBound::steps(n, false));
-      if (!prices_.begin(problem, penalties, earliest_, completion_, PriceBound::times(n, quick))) {
-        left = 0;
-      }
-      for (std::size_t most = PriceBound::steps(n, true); left > 0; most *= 2) {
-        const std::size_t steps = std::min(left, most);
-        left = late() ? 0 : left - steps;
-        plan.lower_bound = prices_.improve(scores[0].value, steps);
-        orders_.by_due(problem, prices_.average(), order);
-        consider(order);
-        if (options.effort == 0) break;
-        due_.resize(n);
-        prices_.choices(due_);
-        orders_.by_due(problem, due_, order);
-        consider(order);
-      }
-    }
+    try_rules(task);
+    if (!penalties.linear()) try_prices(task);
   }
-
-  // Local search, unless the bound says that there is nothing to gain. A max objective without
-  // gangs is solved exactly below: water-filling is its one candidate.
-  if (options.effort > 0 && (!max || problem.gang)) {
-    packing_.run(problem, starts[0], completion_);
-    if (plan.lower_bound == -kInfinity) {
-      plan.lower_bound = lower_bound_.run(problem, penalties, aggregate, completion_,
-                                          scores[0].value, false, earliest_);
-    }
-    if (!reaches(scores[0].value, plan.lower_bound, aggregate)) {
-      Score best = scores[0];
-      std::uint64_t tried = 0;
-      const std::function<bool()> stop = [&] {
-        if (options.progress) options.progress(tried++);
-        return late();
-      };
-      plan.candidates = search_.improve(starts, best, options.effort, plan.lower_bound, stop);
-      if (plan.candidates < options.effort && late()) plan.status = Status::kTruncated;
-    }
-  }
-  packing_.run(problem, starts[0], completion_, &plan);
-  plan.order = starts[0];
+  // A max objective without gangs is solved exactly below: water-filling is its one candidate.
+  if (options.effort > 0 && (!max || problem.gang)) search(task);
+  packing_.run(problem, starts_[0], completion_, &plan);
+  plan.order = starts_[0];
   const auto finish = [&] {
     finish_plan(problem, penalties, aggregate, completion_, lower_bound_, plan, false, earliest_);
   };
   finish();
-  if (max && !problem.gang && options.effort > 0 && n <= kMostDeadlinePacked &&
-      std::isfinite(plan.value) && !reaches(plan.value, plan.lower_bound, aggregate)) {
-    if (late()) {
-      plan.status = Status::kTruncated;
-    } else {
-      const bool better = pack_deadlines(problem, penalties, plan.lower_bound, plan);
-      plan.candidates = 1;
-      if (better) finish();
-    }
+  const bool filling = max && !problem.gang && options.effort > 0 && n <= kMostDeadlinePacked;
+  if (!filling || !std::isfinite(plan.value) || reaches(plan.value, plan.lower_bound, aggregate)) {
+    return;
   }
+  if (late()) {
+    plan.status = Status::kTruncated;
+    return;
+  }
+  const bool better = pack_deadlines(problem, penalties, plan.lower_bound, plan);
+  plan.candidates = 1;
+  if (better) finish();
 }
 
 }  // namespace malleable

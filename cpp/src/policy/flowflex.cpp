@@ -1,22 +1,20 @@
 #include "malleable/policy/flowflex.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <functional>
 #include <numeric>
 
+#include "malleable/model/tolerance.hpp"
+#include "malleable/policy/budget.hpp"
+
 namespace malleable {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-bool reaches(double value, double bound) { return value <= bound + 2e-9 * std::fabs(bound); }
+bool reaches(double value, double bound) { return value <= bound + kOptimal * std::fabs(bound); }
 
 // One half is the paper's (figure 6, step 5).
 constexpr double kShares[] = {0.5, 1.0, 0.75, 0.25, 0.9};
-constexpr double kUnseen =
-    1e-9;  // of a job's work may be lost to the clock before it is looked for
 constexpr double kBisected = 1e-6;       // relative width of the bracket at which bisection ends
 constexpr std::size_t kMostRecipes = 6;  // that the local search starts from
 constexpr double kFlowShare = 0.4;  // of the search: over orders of flows; the rest: keys of jobs
@@ -34,132 +32,16 @@ std::uint64_t default_flow_effort(std::size_t jobs) {
   return std::clamp<std::uint64_t>(4'000'000 / (jobs + 1), 20, kFlowEffort);
 }
 
-double speed_needed(const FlowProblem& problem, const Penalties& penalties, Aggregate aggregate,
-                    std::span<const double> flow_completion, double bound) {
-  std::vector<double> sooner(flow_completion.begin(), flow_completion.end());
-  const double goal = bound + 1e-9 * std::fabs(bound);
-  const auto meets = [&](double speed) {
-    for (std::size_t j = 0; j < problem.flows(); ++j) {
-      if (problem.volume[j] == 0.0) continue;
-      sooner[j] = problem.now + (flow_completion[j] - problem.now) / speed;
-    }
-    return evaluate(penalties, aggregate, sooner) <= goal;
-  };
-  if (meets(1.0)) return 1.0;
-  double low = 1.0, high = 2.0;
-  while (!meets(high)) {
-    low = high;
-    if ((high *= 2.0) > 1e18) return kInfinity;
-  }
-  for (int step = 0; step < 100 && high - low > 1e-12 * high; ++step) {
-    const double middle = low + (high - low) / 2.0;
-    (meets(middle) ? high : low) = middle;
-  }
-  return high;
-}
+bool FlowFlex::reached() const { return reaches(scores_[0].value, lower_); }
 
-void complete_jobs(const FlowProblem& problem, FlowPlan& plan) {
-  const std::size_t n = problem.jobs();
-  plan.start.assign(n, kInfinity);
-  plan.allocation.assign(n, 0);
-  const Pieces& pieces = plan.pieces;
-  std::vector<double> left(problem.work), end(n, -kInfinity);
-  for (std::size_t k = 0; k < pieces.size(); ++k) {
-    const auto i = static_cast<std::size_t>(pieces.job[k]);
-    plan.start[i] = std::min(plan.start[i], pieces.start[k]);
-    end[i] = std::max(end[i], pieces.end[k]);
-    // What its piece shows of a job's work, and what rounding of times may hide of it.
-    const double digits = std::max(std::fabs(pieces.start[k]), std::fabs(pieces.end[k]));
-    const double shown =
-        pieces.end[k] - pieces.start[k] + 2.0 * std::numeric_limits<double>::epsilon() * digits;
-    left[i] -= static_cast<double>(pieces.slots[k]) * shown;
-    if (pieces.start[k] <= problem.now) plan.allocation[i] += pieces.slots[k];
-  }
-  for (std::size_t i = 0; i < n; ++i) {
-    if (end[i] == -kInfinity) continue;
-    const bool all = left[i] <= kUnseen * problem.work[i];
-    plan.completion[i] = all ? end[i] : std::max(end[i], problem.now + plan.completion[i]);
-  }
-  // A job without a piece starts and ends at once: without work, with the last of its parents.
-  std::vector<double> ready(n);
-  for (std::size_t i = 0; i < n; ++i) {
-    const Index j = problem.flow[i];
-    ready[i] = problem.volume[j] > 0.0 ? problem.now + problem.release[j] : problem.idle_end[j];
-  }
-  for (const Index i : problem.topological) {
-    if (plan.start[i] == kInfinity) {
-      const double known = problem.work[i] > 0.0 ? problem.now + plan.completion[i] : ready[i];
-      plan.start[i] = plan.completion[i] = std::max(ready[i], known);
-    }
-    for (std::size_t e = problem.child_offset[i]; e < problem.child_offset[i + 1]; ++e) {
-      ready[problem.child[e]] = std::max(ready[problem.child[e]], plan.completion[i]);
-    }
-  }
-}
-
-namespace {
-
-// Completions of flows from those of their jobs; value.
-void total(const FlowProblem& problem, const Penalties& penalties, Aggregate aggregate,
-           FlowPlan& plan) {
-  plan.flow_completion.assign(problem.idle_end.begin(), problem.idle_end.end());
-  for (std::size_t j = 0; j < problem.flows(); ++j) {
-    if (problem.volume[j] > 0.0) plan.flow_completion[j] = problem.now;
-  }
-  for (std::size_t i = 0; i < problem.jobs(); ++i) {
-    double& end = plan.flow_completion[problem.flow[i]];
-    if (problem.volume[problem.flow[i]] > 0.0) end = std::max(end, plan.completion[i]);
-  }
-  plan.value = evaluate(penalties, aggregate, plan.flow_completion);
-}
-
-}  // namespace
-
-void schedule_flows(const FlowProblem& problem, const FlowChains& chains,
-                    const Penalties& penalties, Aggregate aggregate, const FlowRecipe& recipe,
-                    FlowSearch& search, FlowPlan& plan) {
-  const std::size_t n = problem.jobs();
-  plan.pieces.clear();
-  plan.completion.assign(n, 0.0);
-  const auto keep_going = [](Index, double) { return true; };
-  if (recipe.scheduler == FlowScheduler::kChains) {
-    ChainPieces pieces;
-    DeadlineGreedy().run(problem, chains, recipe.order, keep_going, &pieces);
-    // What no piece will show.
-    for (std::size_t i = 0; i < n; ++i) {
-      const Index j = problem.flow[i];
-      if (problem.work[i] == 0.0) continue;
-      // The pseudo-job that it ends with; one too short for the chain ends with what is before it.
-      const std::size_t last = std::max(chains.end[i], chains.first[i]);
-      plan.completion[i] = last > chains.offset[j] ? pieces.done[last - 1] : problem.release[j];
-    }
-    WrapAround().run(problem, chains, pieces, plan.pieces);
-  } else {
-    std::vector<Index> rank(n);
-    if (recipe.scheduler == FlowScheduler::kList) {
-      search.rank_by_order(recipe.order, rank);
-    } else if (recipe.scheduler == FlowScheduler::kSlack) {
-      search.rank_by_due(recipe.due, rank);
-    } else {
-      search.rank_by_key(recipe.key, rank);
-    }
-    ReadyList().run(problem, rank, plan.completion, keep_going, &plan.pieces);
-  }
-  complete_jobs(problem, plan);
-  total(problem, penalties, aggregate, plan);
+// For those who would rather not be asked at all.
+const std::function<bool()>* FlowFlex::late_if_timed() const {
+  return std::isfinite(options_->budget) ? &late_ : nullptr;
 }
 
 void FlowFlex::order_by(std::span<const double> due, std::vector<Index>& order) {
   order.resize(due.size());
   sorter_.sort(due, order);
-}
-
-bool FlowFlex::all_steps() const {
-  if (penalties_->linear()) return false;
-  for (std::size_t j = 0; j < problem_->flows(); ++j) {
-    if (problem_->volume[j] > 0.0 && !penalties_->steps(j)) return false;
-  }
-  return true;
 }
 
 // Scores a recipe and keeps it at its place among the best.
@@ -220,7 +102,7 @@ void FlowFlex::bisect(double low, double high, FlowRecipe& recipe) {
       }
       if (problem_->volume[j] == 0.0) continue;
       const double end = placed_end_[j];
-      if (!(end - release <= 2.0 * (due_[j] - release) * (1.0 + 1e-12))) return false;
+      if (!(end - release <= 2.0 * (due_[j] - release) * (1.0 + kRounding))) return false;
     }
     return true;
   };
@@ -242,16 +124,16 @@ void FlowFlex::bisect(double low, double high, FlowRecipe& recipe) {
 }
 
 // The paper's own schedule. Sums: the cells must stand.
-void FlowFlex::literal(Aggregate aggregate, FlowRecipe& recipe) {
+void FlowFlex::literal(FlowRecipe& recipe) {
   const std::size_t f = problem_->flows();
   if (!strict_due_.empty() && strict_.pure()) {  // figure 5
-    if (aggregate == Aggregate::kSum) solve_cells(TimeCells::Charge::kRight, nullptr);
+    if (aggregate_ == Aggregate::kSum) solve_cells(TimeCells::Charge::kRight, nullptr);
     recipe.scheduler = FlowScheduler::kChains;
     order_by(strict_due_, recipe.order);
     return;
   }
   due_.resize(f);
-  if (aggregate == Aggregate::kSum) {
+  if (aggregate_ == Aggregate::kSum) {
     solve_cells(TimeCells::Charge::kRight, nullptr);
     rounded_deadlines(*problem_, cells_, min_cost_flow_.assignment(), bound_.earliest(), 0.5, due_);
     recipe.scheduler = FlowScheduler::kChains;
@@ -272,17 +154,16 @@ void FlowFlex::literal(Aggregate aggregate, FlowRecipe& recipe) {
 
 // A maximum: the least level that keys of jobs are found for, between the bound, which often can be
 // reached, and what has been.
-void FlowFlex::pursue(double low, FlowRecipe& top, Score& best, std::uint64_t& left,
-                      const std::function<bool()>& late) {
+void FlowFlex::pursue(FlowRecipe& top, Score& best, std::uint64_t& left) {
   const std::uint64_t reserve = left / 2;
-  double level = low;
-  for (int round = 0; round < kPursuits && left > reserve && !late(); ++round) {
+  double low = lower_, level = low;
+  for (int round = 0; round < kPursuits && left > reserve && !late_(); ++round) {
     bound_.deadlines(*penalties_, level, due_);
     FlowRecipe recipe{FlowScheduler::kKeys, top.order, {}, {}};
     keys_.keys_by_due(due_, recipe.key);
     const std::uint64_t share = (left - reserve) / 3 + 1;
     std::uint64_t rest = share;
-    const bool met = keys_.meet(due_, recipe.key, rest, late);
+    const bool met = keys_.meet(due_, recipe.key, rest, late_);
     left -= share - rest;
     const Score found = search_.score(recipe);
     if (found.value < best.value) {
@@ -295,29 +176,29 @@ void FlowFlex::pursue(double low, FlowRecipe& top, Score& best, std::uint64_t& l
   }
 }
 
-// Local search over orders of flows, then over keys of jobs. `low`: the bound.
-void FlowFlex::search(double low, std::uint64_t& left, const std::function<bool()>& late) {
+// Local search over orders of flows, then over keys of jobs.
+void FlowFlex::search(std::uint64_t& left) {
   FlowRecipe top = recipes_[0];
   Score best = scores_[0];
   keys_.begin(*problem_);
   if (aggregate_ == Aggregate::kMax) {
-    pursue(low, top, best, left, late);
-    if (!reaches(best.value, low)) {
-      bound_.deadlines(*penalties_, low, due_);
+    pursue(top, best, left);
+    if (!reaches(best.value, lower_)) {
+      bound_.deadlines(*penalties_, lower_, due_);
       search_.aim(due_);
       best = search_.score(top);
     }
   }
-  if (!reaches(best.value, low)) {
+  if (!reaches(best.value, lower_)) {
     Score found = search_.score(recipes_[0]);
     const auto share = static_cast<std::uint64_t>(kFlowShare * static_cast<double>(left));
-    left -= search_.improve(recipes_, found, share, low, late);
+    left -= search_.improve(recipes_, found, share, lower_, late_);
     if (OrderSearch::better(found, best)) {
       best = found;
       top = recipes_[0];
     }
   }
-  if (!reaches(best.value, low)) {
+  if (!reaches(best.value, lower_)) {
     std::vector<Index> rank(problem_->jobs());
     FlowRecipe recipe = top;
     if (top.scheduler == FlowScheduler::kSlack) {
@@ -328,7 +209,7 @@ void FlowFlex::search(double low, std::uint64_t& left, const std::function<bool(
     }
     recipe.scheduler = FlowScheduler::kKeys;
     Score found = search_.score(recipe);
-    keys_.improve(search_, recipe, found, left, low + 2e-9 * std::fabs(low), late);
+    keys_.improve(search_, recipe, found, left, lower_ + kOptimal * std::fabs(lower_), late_);
     if (OrderSearch::better(found, best)) top = std::move(recipe);
   }
   recipes_[0] = std::move(top);
@@ -346,47 +227,6 @@ void FlowFlex::relaxed_orders() {
     consider_all(order, {});
   }
 }
-
-namespace {
-
-bool study_deadlines(const FlowProblem& problem, const Penalties& penalties,
-                     StrictDeadlines& strict) {
-  if (!penalties.may_be_infinite()) return false;
-  double horizon = 0.0;
-  for (std::size_t j = 0; j < problem.flows(); ++j) {
-    horizon = std::max(horizon, problem.release[j]) + problem.alone[j];
-  }
-  return strict.study(penalties, problem.now, horizon, problem.volume, problem.idle_end);
-}
-
-// True value, bound, status and speed of a plan that was made for finite penalties.
-void settle(const FlowProblem& problem, const Penalties& penalties, Aggregate aggregate,
-            const StrictDeadlines& strict, FlowPlan& plan) {
-  bool impossible = false;
-  if (evaluate(penalties, aggregate, plan.flow_completion) == kInfinity) {
-    FlowBound bound;
-    bound.build(problem);
-    std::vector<double> due(problem.flows());
-    strict.due(1.0, due);
-    impossible = bound.impossible(due, problem.flows() <= FlowBound::kMostGrid);
-  }
-  strict.settle(penalties, aggregate, plan.flow_completion, impossible, plan.value,
-                plan.lower_bound, plan.status);
-  if (strict.pure()) {
-    plan.literal_value *= plan.literal_value > 0.0 ? kInfinity : 1.0;  // misses, and nothing else
-  } else {
-    plan.literal_value = std::numeric_limits<double>::quiet_NaN();
-  }
-  plan.speed = std::numeric_limits<double>::quiet_NaN();
-  if (!problem.released) return;
-  // Where no schedule meets all deadlines, what speed would let this one do so.
-  const double goal = plan.lower_bound < kInfinity ? plan.lower_bound
-                      : strict.pure()              ? 0.0
-                                                   : std::numeric_limits<double>::max();
-  plan.speed = speed_needed(problem, penalties, aggregate, plan.flow_completion, goal);
-}
-
-}  // namespace
 
 void FlowFlex::plan(const FlowProblem& problem, const Penalties& penalties, Aggregate aggregate,
                     const FlowOptions& options, FlowPlan& plan) {
@@ -408,205 +248,161 @@ void FlowFlex::plan(const FlowProblem& problem, const Penalties& penalties, Aggr
     plan_finite(problem, strict_.finite(), Aggregate::kSum, options, plan);
     if (max) plan.lower_bound = bound;
   }
-  settle(problem, penalties, aggregate, strict_, plan);
+  settle_deadlines(problem, penalties, aggregate, strict_, plan);
 }
 
-void FlowFlex::plan_finite(const FlowProblem& problem, const Penalties& penalties,
-                           Aggregate aggregate, const FlowOptions& options, FlowPlan& plan) {
-  const auto began = Clock::now();
-  const bool timed = std::isfinite(options.budget);
-  const std::function<bool()> late = [&] {
-    return timed && std::chrono::duration<double>(Clock::now() - began).count() >= options.budget;
-  };
-  const std::size_t f = problem.flows(), n = problem.jobs();
-  plan = FlowPlan{};
+void FlowFlex::begin(const FlowProblem& problem, const Penalties& penalties, Aggregate aggregate,
+                     const FlowOptions& options) {
   problem_ = &problem;
   penalties_ = &penalties;
   aggregate_ = aggregate;
-  if (f == 0) {
-    plan.lower_bound = 0.0;
-    plan.speed = 1.0;
-    return;
-  }
+  options_ = &options;
+  late_ = over_budget(options.budget);
   chains_.build(problem);
-  bound_.build(problem, timed ? &late : nullptr);
+  bound_.build(problem, late_if_timed());
   search_.begin(problem, chains_, penalties, aggregate, bound_.earliest());
   recipes_.clear();
   scores_.clear();
   kept_.order.clear();
-  due_.resize(f);
-  const bool sum = aggregate == Aggregate::kSum;
-  const bool fast = options.method == FlowMethod::kFast;
-  double lower = bound_.alone(penalties, aggregate);
+  due_.resize(problem.flows());
+  lower_ = bound_.alone(penalties, aggregate);
   // About as many fixed orders as cost a few milliseconds.
-  tries_ = std::clamp<std::size_t>(60'000 / (n + 1), 2, 60);
+  tries_ = std::clamp<std::size_t>(60'000 / (problem.jobs() + 1), 2, 60);
+}
 
-  if (sum && !fast) {
-    const std::size_t steps = std::clamp<std::size_t>(65'536 / f, 32, 128);
-    cells_.build(problem, penalties, bound_.all(), bound_.earliest(), steps);
-  }
-  if (!fast) {
-    FlowRecipe recipe;
-    literal(aggregate, recipe);
-    const Score score = search_.score(recipe);
-    plan.literal_value = score.value;
-    recipes_.push_back(std::move(recipe));
-    scores_.push_back(score);
-    if (options.method == FlowMethod::kBest && sum) {
-      for (const double share : kShares) {
-        rounded_deadlines(problem, cells_, min_cost_flow_.assignment(), bound_.earliest(), share,
-                          due_);
-        order_by(due_, order_);
-        consider_all(order_, due_);
-      }
-    }
-  }
-  if (options.method != FlowMethod::kLiteral) {
-    if (options.warm.size() == f) {
-      const std::vector<Index> warm(options.warm.begin(), options.warm.end());
-      consider_all(warm, {});
-      if (options.hysteresis > 0.0) kept_ = {FlowScheduler::kList, warm, {}, {}};
-    }
-    if (!strict_due_.empty()) {
-      order_by(strict_due_, order_);
-      consider_all(std::vector<Index>(order_), strict_due_);
-    }
-    if (sum) relaxed_orders();
-  }
-  if (recipes_.empty()) {  // a maximum, fast: by the deadlines of its bound alone
-    std::vector<Index> arrived(f);
-    std::iota(arrived.begin(), arrived.end(), Index{0});
-    consider({FlowScheduler::kChains, std::move(arrived), {}, {}});
-  }
+// The paper's own schedule comes first; sums try other shares than its one half.
+double FlowFlex::take_literal() {
+  const bool sum = aggregate_ == Aggregate::kSum;
   if (sum) {
-    std::vector<double> end(f, 0.0);
-    greedy_.run(problem, chains_, recipes_[0].order, [&](Index j, double t) {
-      end[j] = t;
-      return true;
-    });
-    if (all_steps()) {
-      const std::uint64_t nodes =
-          options.method == FlowMethod::kBest && options.effort > 0 ? kStepNodes : 0;
-      lower = std::max(lower, bound_.step_bound(penalties, scores_[0].value, nodes, due_));
-      if (options.method != FlowMethod::kLiteral) {
-        order_by(due_, order_);
-        consider_all(order_, due_);
-      }
-    } else {
-      lower = std::max(lower, bound_.busy_bound(penalties, end));
-      if (options.method == FlowMethod::kBest && options.effort > 0 &&
-          !reaches(scores_[0].value, lower) && !late()) {
-        lower = std::max(lower, bound_.grid_bound(penalties, scores_[0].value));
-      }
+    const std::size_t steps = std::clamp<std::size_t>(65'536 / problem_->flows(), 32, 128);
+    cells_.build(*problem_, *penalties_, bound_.all(), bound_.earliest(), steps);
+  }
+  FlowRecipe recipe;
+  literal(recipe);
+  const Score score = search_.score(recipe);
+  recipes_.push_back(std::move(recipe));
+  scores_.push_back(score);
+  if (options_->method == FlowMethod::kBest && sum) {
+    for (const double share : kShares) {
+      rounded_deadlines(*problem_, cells_, min_cost_flow_.assignment(), bound_.earliest(), share,
+                        due_);
+      order_by(due_, order_);
+      consider_all(order_, due_);
     }
-    // The flow's own bound: the only one for a caller's own penalties, and for some small instances
-    // the strongest one.
-    bool custom = false;
-    for (std::size_t j = 0; j < f; ++j) custom |= penalties.is_custom(j);
-    const bool open = f <= FlowBound::kMostGrid && !reaches(scores_[0].value, lower);
-    if (!fast && (custom || (options.method == FlowMethod::kBest && open))) {
-      solve_cells(TimeCells::Charge::kLeft, timed ? &late : nullptr);
-      double idle = 0.0;  // what flows without work cost, which may be negative
-      for (std::size_t j = 0; j < f; ++j) {
-        if (problem.volume[j] == 0.0) idle += penalties(j, problem.idle_end[j]);
-      }
-      lower = std::max(lower, idle + min_cost_flow_.bound());
+  }
+  return score.value;
+}
+
+// Orders that need no flow: the caller's, that of strict deadlines, those of malleable jobs.
+void FlowFlex::take_orders() {
+  if (options_->warm.size() == problem_->flows()) {
+    const std::vector<Index> warm(options_->warm.begin(), options_->warm.end());
+    consider_all(warm, {});
+    if (options_->hysteresis > 0.0) kept_ = {FlowScheduler::kList, warm, {}, {}};
+  }
+  if (!strict_due_.empty()) {
+    order_by(strict_due_, order_);
+    consider_all(std::vector<Index>(order_), strict_due_);
+  }
+  if (aggregate_ == Aggregate::kSum) relaxed_orders();
+}
+
+// The bound of a sum, and the order of the steps that it chooses.
+void FlowFlex::bound_sum() {
+  const std::size_t f = problem_->flows();
+  const bool best = options_->method == FlowMethod::kBest;
+  std::vector<double> end(f, 0.0);
+  greedy_.run(*problem_, chains_, recipes_[0].order, [&](Index j, double t) {
+    end[j] = t;
+    return true;
+  });
+  if (all_steps(*problem_, *penalties_)) {
+    const std::uint64_t nodes = best && options_->effort > 0 ? kStepNodes : 0;
+    lower_ = std::max(lower_, bound_.step_bound(*penalties_, scores_[0].value, nodes, due_));
+    if (options_->method != FlowMethod::kLiteral) {
+      order_by(due_, order_);
+      consider_all(order_, due_);
     }
   } else {
-    const bool pairs = !problem.released && options.effort > 0 && f <= 64 && !late();
-    lower = bound_.max_level(penalties, lower, scores_[0].value, pairs);
-    if (options.method != FlowMethod::kLiteral) {
-      // Deadlines of levels between the bound and what has been reached.
-      constexpr int kLevels = 8;
-      for (int k = 0; k <= kLevels && tries_ > 0 && !reaches(scores_[0].value, lower); ++k) {
-        const double share = static_cast<double>(k) / kLevels;
-        bound_.deadlines(penalties, lower + share * share * (scores_[0].value - lower), due_);
-        order_by(due_, order_);
-        consider_all(order_, due_);
-      }
+    lower_ = std::max(lower_, bound_.busy_bound(*penalties_, end));
+    if (best && options_->effort > 0 && !reached() && !late_()) {
+      lower_ = std::max(lower_, bound_.grid_bound(*penalties_, scores_[0].value));
     }
   }
-  lower = std::min(lower, scores_[0].value);
+  // For some small instances the flow's own bound is the strongest one, for a caller's own
+  // penalties the only one.
+  bool custom = false;
+  for (std::size_t j = 0; j < f; ++j) custom |= penalties_->is_custom(j);
+  const bool open = best && f <= FlowBound::kMostGrid && !reached();
+  if (options_->method != FlowMethod::kFast && (custom || open))
+    lower_ = std::max(lower_, cell_bound());
+}
 
-  if (options.method == FlowMethod::kBest && options.effort > 0 &&
-      !reaches(scores_[0].value, lower)) {
-    std::uint64_t left = options.effort;
-    search(lower, left, late);
-    plan.candidates = options.effort - left;
-    if (left > 0 && late()) plan.status = Status::kTruncated;
+// What the minimum-cost flow costs at least, with the flows that have no work.
+double FlowFlex::cell_bound() {
+  solve_cells(TimeCells::Charge::kLeft, late_if_timed());
+  double idle = 0.0;  // may be negative
+  for (std::size_t j = 0; j < problem_->flows(); ++j) {
+    if (problem_->volume[j] == 0.0) idle += (*penalties_)(j, problem_->idle_end[j]);
   }
-  if (!kept_.order.empty()) {
-    const double best = search_.score(recipes_[0]).value;
-    const double more = search_.score(kept_).value - best;
-    if (options.hysteresis == kInfinity || more <= options.hysteresis * std::fabs(best)) {
-      recipes_[0] = kept_;
-    }
-  }
-  schedule_flows(problem, chains_, penalties, aggregate, recipes_[0], search_, plan);
-  plan.order = recipes_[0].order;
-  if (recipes_[0].scheduler == FlowScheduler::kKeys) order_by(plan.flow_completion, plan.order);
-  plan.lower_bound = std::min(lower, plan.value);
-  if (problem.released) {
-    plan.speed =
-        speed_needed(problem, penalties, aggregate, plan.flow_completion, plan.lower_bound);
+  return idle + min_cost_flow_.bound();
+}
+
+// The bound of a maximum, and orders by the deadlines of levels between it and what has been
+// reached.
+void FlowFlex::bound_max() {
+  const bool few = problem_->flows() <= 64 && !problem_->released;
+  lower_ = bound_.max_level(*penalties_, lower_, scores_[0].value,
+                            few && options_->effort > 0 && !late_());
+  if (options_->method == FlowMethod::kLiteral) return;
+  constexpr int kLevels = 8;
+  for (int k = 0; k <= kLevels && tries_ > 0 && !reached(); ++k) {
+    const double share = static_cast<double>(k) / kLevels;
+    bound_.deadlines(*penalties_, lower_ + share * share * (scores_[0].value - lower_), due_);
+    order_by(due_, order_);
+    consider_all(order_, due_);
   }
 }
 
-void plan_baseline(const FlowProblem& problem, const Penalties& penalties, Aggregate aggregate,
-                   FlowBaseline which, std::span<const double> arrival, FlowPlan& plan) {
-  const std::size_t f = problem.flows(), n = problem.jobs();
-  if (StrictDeadlines strict; study_deadlines(problem, penalties, strict)) {
-    plan_baseline(problem, strict.finite(), aggregate, which, arrival, plan);
-    settle(problem, penalties, aggregate, strict, plan);
-    return;
+// The warm order stays unless something is better by more than the hysteresis.
+void FlowFlex::keep_warm() {
+  if (kept_.order.empty()) return;
+  const double best = search_.score(recipes_[0]).value;
+  const double more = search_.score(kept_).value - best;
+  if (options_->hysteresis == kInfinity || more <= options_->hysteresis * std::fabs(best)) {
+    recipes_[0] = kept_;
   }
+}
+
+void FlowFlex::plan_finite(const FlowProblem& problem, const Penalties& penalties,
+                           Aggregate aggregate, const FlowOptions& options, FlowPlan& plan) {
   plan = FlowPlan{};
-  if (f == 0) {
+  if (problem.flows() == 0) {
     plan.lower_bound = 0.0;
     plan.speed = 1.0;
     return;
   }
-  plan.order.resize(f);
-  KeySort().sort(arrival, plan.order);
-  plan.completion.assign(n, 0.0);
-  if (which == FlowBaseline::kFair) {
-    std::vector<double> end(f, 0.0);
-    FairList().run(problem, plan.completion, end, plan.pieces);
-  } else {
-    std::vector<Index> rank(n);
-    Index next = 0;
-    for (const Index j : plan.order) {
-      // The topological order of a flow stands where the flow stands in the table.
-      for (std::size_t k = problem.job_offset[j]; k < problem.job_offset[j + 1]; ++k) {
-        rank[problem.topological[k]] = next++;
-      }
-    }
-    ReadyList().run(
-        problem, rank, plan.completion, [](Index, double) { return true; }, &plan.pieces);
+  begin(problem, penalties, aggregate, options);
+  if (options.method != FlowMethod::kFast) plan.literal_value = take_literal();
+  if (options.method != FlowMethod::kLiteral) take_orders();
+  if (recipes_.empty()) {  // a maximum, fast: by the deadlines of its bound alone
+    std::vector<Index> arrived(problem.flows());
+    std::iota(arrived.begin(), arrived.end(), Index{0});
+    consider({FlowScheduler::kChains, std::move(arrived), {}, {}});
   }
-  complete_jobs(problem, plan);
-  total(problem, penalties, aggregate, plan);
-  FlowBound bound;
-  bound.build(problem);
-  plan.lower_bound = bound.alone(penalties, aggregate);
-  if (aggregate == Aggregate::kMax) {
-    plan.lower_bound = bound.max_level(penalties, plan.lower_bound, plan.value, false);
-  } else {
-    bool steps = !penalties.linear();
-    for (std::size_t j = 0; steps && j < f; ++j) {
-      steps = problem.volume[j] == 0.0 || penalties.steps(j);
-    }
-    std::vector<double> end(f);
-    for (std::size_t j = 0; j < f; ++j) end[j] = plan.flow_completion[j] - problem.now;
-    plan.lower_bound =
-        std::max(plan.lower_bound, steps ? bound.step_bound(penalties, plan.value, 0, {})
-                                         : bound.busy_bound(penalties, end));
+  aggregate == Aggregate::kSum ? bound_sum() : bound_max();
+  lower_ = std::min(lower_, scores_[0].value);
+  if (options.method == FlowMethod::kBest && options.effort > 0 && !reached()) {
+    std::uint64_t left = options.effort;
+    search(left);
+    plan.candidates = options.effort - left;
+    if (left > 0 && late_()) plan.status = Status::kTruncated;
   }
-  plan.lower_bound = std::min(plan.lower_bound, plan.value);
-  if (problem.released) {
-    plan.speed =
-        speed_needed(problem, penalties, aggregate, plan.flow_completion, plan.lower_bound);
-  }
+  keep_warm();
+  schedule_flows(problem, chains_, penalties, aggregate, recipes_[0], search_, plan);
+  plan.order = recipes_[0].order;
+  if (recipes_[0].scheduler == FlowScheduler::kKeys) order_by(plan.flow_completion, plan.order);
+  finish_plan(problem, penalties, aggregate, lower_, plan);
 }
 
 }  // namespace malleable

@@ -18,11 +18,11 @@ void GreedyOrder::leave(std::span<const SlottedJob>, Index row, bool) { order_.e
 void GreedyOrder::decide(std::span<const SlottedJob> jobs, std::int64_t, std::int64_t idle, bool,
                          std::vector<SlottedGrant>& grants) {
   if (idle <= 0) return;
-  order_.visit_in_order([&](const RankedHeap::Entry& entry) {
-    const SlottedJob& job = jobs[entry.row];
+  order_.visit_in_order([&](const IndexedHeap::Entry& entry) {
+    const SlottedJob& job = jobs[entry.item];
     const std::int64_t maps = std::min(job.maps, idle);
     const std::int64_t reduces = std::min(job.ready, idle - maps);
-    grants.push_back({entry.row, maps, reduces});
+    grants.push_back({entry.item, maps, reduces});
     idle -= maps + reduces;
     return idle > 0;
   });

@@ -9,12 +9,10 @@
 #include "malleable/model/error.hpp"
 #include "malleable/model/jobs.hpp"
 #include "malleable/model/length.hpp"
+#include "malleable/model/tolerance.hpp"
 
 namespace malleable {
 namespace {
-
-constexpr double kSlack = 1e-12;  // of sizes
-constexpr double kNearlyNothing = 1e-9;
 
 // What is left of a phase, or below 0: by how much it has overrun its estimate.
 void check_left(const char* field, std::span<const double> values) {
@@ -146,12 +144,12 @@ void OverlapEpoch::refresh(Row row) {
   if (!job.ready_given) {
     const double ahead =
         job.map > 0.0 ? job.shuffle - job.map * (job.shuffle_size / job.map_size) : job.shuffle;
-    job.ready = ahead > kNearlyNothing * job.shuffle_size ? ahead : 0.0;
+    job.ready = ahead > kUnseen * job.shuffle_size ? ahead : 0.0;
   }
   const bool maps = job.map != 0.0, shuffles = job.shuffle != 0.0;
   // More may be ready than an estimate knows of.
   const bool waits = job.ready > 0.0 || (shuffles && !maps);
-  const double slack = kSlack * (job.map_size + job.shuffle_size);
+  const double slack = kRounding * (job.map_size + job.shuffle_size);
   const auto left = [&](double work, double size) {
     return work == 0.0 ? 0.0 : seen_left(work, size, options_.bounce, slack);
   };
@@ -177,7 +175,7 @@ void OverlapEpoch::line_up(const std::vector<double>& first, const std::vector<O
   line_rank_ = &rank;
   for (Line& line : line_) {
     line.heap.clear();
-    line.best = line.taken = kNoRow;
+    line.best = line.taken = kNone;
     line.count = 0;
     line.gathered = false;
   }
@@ -197,11 +195,11 @@ void OverlapEpoch::line_up(const std::vector<double>& first, const std::vector<O
   for (const std::size_t c : {0, 1}) line_[c].count = count[c];
 }
 
-// The first that is left of a line, or kNoRow.
+// The first that is left of a line, or kNone.
 OverlapEpoch::Row OverlapEpoch::head(std::size_t group) {
   Line& line = line_[group];
-  if (line.count == 0) return kNoRow;
-  if (line.best != kNoRow) return line.best;
+  if (line.count == 0) return kNone;
+  if (line.best != kNone) return line.best;
   if (!line.gathered) {
     for (Row row = 0; row < line_first_->size(); ++row) {
       if ((*line_first_)[row] < kInfinity && class_of(row) == group && row != line.taken) {
@@ -222,15 +220,15 @@ void OverlapEpoch::drop_head(std::size_t group) {
   } else {
     line.taken = line.best;
   }
-  line.best = kNoRow;
+  line.best = kNone;
   --line.count;
 }
 
 double OverlapEpoch::fill_map(std::size_t group, double quota, double slots) {
   quota = map_[group].extend(quota);
-  while (quota > kNearlyNothing) {
+  while (quota > kCount) {
     const Row row = head(group);
-    if (row == kNoRow) break;
+    if (row == kNone) break;
     drop_head(group);
     const double most = jobs_[row].most_map / slots;
     const Bound bound = most < 1.0 ? Bound::kMaximum : Bound::kWhole;
@@ -243,12 +241,12 @@ double OverlapEpoch::fill_shuffle(std::size_t group, double quota, double slots)
   Parts& parts = shuffle_[group];
   std::vector<Flow>& flow = flow_[group];
   quota = parts.extend(quota);
-  while (quota > kNearlyNothing && (lends_ || parts.parts.empty())) {
+  while (quota > kCount && (lends_ || parts.parts.empty())) {
     Row row = head(group);
     const bool flows =
-        !flow.empty() && (row == kNoRow || shuffle_rank_[flow.back().row] < shuffle_rank_[row]);
+        !flow.empty() && (row == kNone || shuffle_rank_[flow.back().row] < shuffle_rank_[row]);
     if (flows) row = flow.back().row;
-    if (row == kNoRow) break;
+    if (row == kNone) break;
     double most = jobs_[row].most_shuffle / slots;
     Bound bound = most < 1.0 ? Bound::kMaximum : Bound::kWhole;
     most = std::min(1.0, most);
@@ -302,16 +300,16 @@ void OverlapEpoch::to_slots(const Parts (&groups)[2], std::int64_t slots, bool m
       const Job& job = jobs_[part.row];
       const double wanted = std::min(part.share * all, map ? job.most_map : job.most_shuffle);
       const double whole =
-          std::min(std::floor(wanted + kNearlyNothing), static_cast<double>(slots - given));
+          std::min(std::floor(wanted + kCount), static_cast<double>(slots - given));
       (map ? service.map_slots : service.shuffle_slots) = static_cast<std::int64_t>(whole);
       given += static_cast<std::int64_t>(whole);
       sum += wanted;
-      if (wanted - whole > kNearlyNothing) {
+      if (wanted - whole > kCount) {
         remainder_.push_back({wanted - whole, service_at_[part.row] - 1});
       }
     }
   }
-  const auto total = std::min(slots, static_cast<std::int64_t>(std::ceil(sum - kNearlyNothing)));
+  const auto total = std::min(slots, static_cast<std::int64_t>(std::ceil(sum - kCount)));
   std::sort(remainder_.begin(), remainder_.end(), [](const Remainder& a, const Remainder& b) {
     return a.fraction != b.fraction ? a.fraction > b.fraction : a.service < b.service;
   });

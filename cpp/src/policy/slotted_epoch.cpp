@@ -8,6 +8,7 @@
 #include "malleable/model/domain.hpp"
 #include "malleable/model/error.hpp"
 #include "malleable/model/map_reduce.hpp"
+#include "malleable/model/tolerance.hpp"
 
 namespace malleable {
 namespace {
@@ -53,7 +54,7 @@ SlottedEpoch::SlottedEpoch(std::int64_t slots, double slot_seconds, const std::s
 }
 
 std::int64_t SlottedEpoch::slot_of(double now) const {
-  return static_cast<std::int64_t>(std::floor((now - origin_) / slot_seconds_ + 1e-9));
+  return static_cast<std::int64_t>(std::floor((now - origin_) / slot_seconds_ + kCount));
 }
 
 // Slots are counted in doubles.

@@ -29,16 +29,16 @@ void Unlock::decide(std::span<const SlottedJob> jobs, std::int64_t machines, std
                     bool fresh, std::vector<SlottedGrant>& grants) {
   idle = planned_.grant(jobs, machines, idle, fresh, true, grants);
   if (idle > 0) {
-    order_.visit_in_order([&](const RankedHeap::Entry& entry) {
-      const SlottedJob& job = jobs[entry.row];
-      if (SlottedGrant* grant = planned_.find(entry.row, grants)) {
+    order_.visit_in_order([&](const IndexedHeap::Entry& entry) {
+      const SlottedJob& job = jobs[entry.item];
+      if (SlottedGrant* grant = planned_.find(entry.item, grants)) {
         const std::int64_t more = std::min(job.maps - grant->maps, idle);
         grant->maps += more;
         idle -= more;
       } else {
         const std::int64_t maps = std::min(job.maps, idle);
         const std::int64_t reduces = std::min(job.ready, idle - maps);
-        grants.push_back({entry.row, maps, reduces});
+        grants.push_back({entry.item, maps, reduces});
         idle -= maps + reduces;
       }
       return idle > 0;

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "malleable/model/tolerance.hpp"
 #include "malleable/sim/cluster.hpp"
 
 namespace malleable {
@@ -165,7 +166,7 @@ void ClusterSimulation::finish(Index group) {
       Job& own = jobs_[job];
       const double tail = (maps - static_cast<double>(before)) / maps * shuffle;
       own.copied = std::max(own.copied, state_.now + tail);
-      const double enough = std::ceil(options_.slow_start * maps - 1e-9);
+      const double enough = std::ceil(options_.slow_start * maps - kCount);
       if (static_cast<double>(s.finished) >= enough) {
         if (!options_.split_copy) {
           make_ready(job, kReduce);

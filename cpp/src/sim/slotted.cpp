@@ -172,6 +172,27 @@ void SlottedSim::step() {
   if (!options_.preemptive) end_tasks();
 }
 
+void SlottedSim::start_reduces(const SlottedGrant& grant) {
+  SlottedJob& job = jobs_[grant.row];
+  Truth& truth = truth_[grant.row];
+  for (std::int64_t k = 0; k < grant.reduces; ++k) {
+    const std::int64_t units = truth.tasks[truth.next_task++];
+    const std::int64_t end = slot_ + units - 1;
+    ring_[static_cast<std::size_t>(end) % kRing].push_back({end, grant.row});
+    truth.end_sum += end;
+    truth.reduce_waiting -= units;
+  }
+  job.ready -= grant.reduces;
+  job.running += grant.reduces;
+  idle_ -= grant.reduces;
+  if (job.ready == 0) {
+    --startable_;
+  } else if (!truth.listed) {
+    truth.listed = true;
+    moving_.push_back(grant.row);
+  }
+}
+
 void SlottedSim::apply(const SlottedGrant& grant) {
   SlottedJob& job = jobs_[grant.row];
   Truth& truth = truth_[grant.row];
@@ -205,22 +226,7 @@ void SlottedSim::apply(const SlottedGrant& grant) {
     }
     job.reduce_left = reduce_left(grant.row, slot_ + 1);
   } else {
-    for (std::int64_t k = 0; k < grant.reduces; ++k) {
-      const std::int64_t units = truth.tasks[truth.next_task++];
-      const std::int64_t end = slot_ + units - 1;
-      ring_[static_cast<std::size_t>(end) % kRing].push_back({end, grant.row});
-      truth.end_sum += end;
-      truth.reduce_waiting -= units;
-    }
-    job.ready -= grant.reduces;
-    job.running += grant.reduces;
-    idle_ -= grant.reduces;
-    if (job.ready == 0) {
-      --startable_;
-    } else if (!truth.listed) {
-      truth.listed = true;
-      moving_.push_back(grant.row);
-    }
+    start_reduces(grant);
   }
   policy_->update(jobs_, grant.row);
 }

@@ -5,11 +5,11 @@
 #include <cmath>
 #include <limits>
 
+#include "malleable/model/tolerance.hpp"
+
 namespace malleable {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
-constexpr double kSlack = 1e-12;  // of sizes
 constexpr std::size_t kWorkBetweenPolls = std::size_t{1} << 22;
 constexpr int kHistogramShift = 46;  // exponent and six bits of the fraction
 constexpr std::size_t kHistogramSize = std::size_t{1} << 17;
@@ -138,7 +138,7 @@ void TandemQueue::add(const TandemJobs& jobs, std::size_t j) {
     map_seen = jobs.map_estimate[j];
     shuffle_seen = jobs.shuffle_estimate[j];
     guess_[slot] = {map_seen - map, shuffle_seen - shuffle, map_seen, shuffle_seen,
-                    kSlack * (map + shuffle + map_seen + shuffle_seen)};
+                    kRounding * (map + shuffle + map_seen + shuffle_seen)};
   }
   if (options_.policy == OverlapPolicy::kOrder) {
     given_place_[slot] = {jobs.map_place[j], jobs.shuffle_place[j]};
@@ -242,71 +242,73 @@ void TandemQueue::refresh(std::uint32_t slot) {
   place = fresh;
 }
 
+// How the ranks of one that runs fall. `next` comes down to the time at which what a policy sees of
+// it stops falling as it does now.
+TandemQueue::Falls TandemQueue::falls_of(const Service& s, double& next) const {
+  const OverlapPolicy policy = options_.policy;
+  const FluidJob& job = jobs_[s.slot];
+  const Seen left = seen(s.slot);
+  double map_rate = s.map, shuffle_rate = s.shuffle;
+  double slack = kRounding * job.size();
+  if (options_.estimated) {
+    const Guess& guess = guess_[s.slot];
+    slack = guess.slack;
+    const auto see = [&](double phase_left, double estimate, double& rate) {
+      if (rate > 0.0) {
+        next = std::min(next, until_jump(phase_left, estimate, options_.bounce, slack) / rate);
+      }
+      if (phase_left <= slack) rate = 0.0;
+    };
+    see(job.map + guess.map_error, guess.map, map_rate);
+    see(job.shuffle() + guess.shuffle_error, guess.shuffle, shuffle_rate);
+  }
+  if (policy == OverlapPolicy::kSplitSrpt) {
+    const Fall both = job.shuffle_heavy ? Fall{left.shuffle, shuffle_rate, 0.0, 0.0}
+                                        : Fall{left.map, map_rate, left.shuffle, shuffle_rate};
+    return {both, both};
+  }
+  const double ahead = left.map - left.shuffle, closing = map_rate - shuffle_rate;
+  const bool level = std::abs(ahead) <= slack;
+  const bool by_map = level ? closing < 0.0 : ahead > 0.0;
+  if (!level && ahead / closing > 0.0) next = std::min(next, ahead / closing);
+  const Fall larger{by_map ? left.map : left.shuffle, by_map ? map_rate : shuffle_rate, 0.0, 0.0};
+  if (policy == OverlapPolicy::kMaxSrpt) return {larger, larger};
+  return {{left.map + kShuffleInMapRank * left.shuffle, map_rate + kShuffleInMapRank * shuffle_rate,
+           0.0, 0.0},
+          larger};
+}
+
+// Time until one rank has fallen below another that is less, and a little further, so that the
+// order has changed beyond doubt.
+double TandemQueue::until_overtaken(const Fall& back, const Fall& front, double slack) {
+  const bool by_second = back.first == front.first && back.first_rate == front.first_rate;
+  const double gap = by_second ? back.second - front.second : back.first - front.first;
+  const double closing =
+      by_second ? back.second_rate - front.second_rate : back.first_rate - front.first_rate;
+  return closing > 0.0 && gap > -slack ? (gap + slack) / closing : kInfinity;
+}
+
 // Time until two jobs that run change their order at a station, or until what a policy sees of one
 // that runs stops falling as it does now. Only jobs that run fall, and what they are seen to have
 // left rises in jumps only, so nobody else can be overtaken.
 double TandemQueue::next_change() const {
-  const OverlapPolicy policy = options_.policy;
-  double next = kNever;
-  std::array<Fall, 4> map{}, shuffle{};
-  for (std::size_t i = 0; i < service_.size(); ++i) {
-    const Service& s = service_[i];
-    const FluidJob& job = jobs_[s.slot];
-    const Seen left = seen(s.slot);
-    double map_rate = s.map, shuffle_rate = s.shuffle;
-    double slack = kSlack * job.size();
-    if (options_.estimated) {
-      const Guess& guess = guess_[s.slot];
-      const double map_left = job.map + guess.map_error;
-      const double shuffle_left = job.shuffle() + guess.shuffle_error;
-      const bool bounce = options_.bounce;
-      slack = guess.slack;
-      if (map_rate > 0.0) {
-        next = std::min(next, until_jump(map_left, guess.map, bounce, guess.slack) / map_rate);
-      }
-      if (shuffle_rate > 0.0) {
-        next = std::min(
-            next, until_jump(shuffle_left, guess.shuffle, bounce, guess.slack) / shuffle_rate);
-      }
-      if (map_left <= guess.slack) map_rate = 0.0;
-      if (shuffle_left <= guess.slack) shuffle_rate = 0.0;
-    }
-    const double ahead = left.map - left.shuffle, closing = map_rate - shuffle_rate;
-    const bool level = std::abs(ahead) <= slack;
-    const bool by_map = level ? closing < 0.0 : ahead > 0.0;
-    const Fall larger{by_map ? left.map : left.shuffle, by_map ? map_rate : shuffle_rate, 0.0, 0.0};
-    if (policy == OverlapPolicy::kSplitSrpt) {
-      map[i] = job.shuffle_heavy ? Fall{left.shuffle, shuffle_rate, 0.0, 0.0}
-                                 : Fall{left.map, map_rate, left.shuffle, shuffle_rate};
-      shuffle[i] = map[i];
-      continue;
-    }
-    if (!level && ahead / closing > 0.0) next = std::min(next, ahead / closing);
-    shuffle[i] = larger;
-    map[i] = policy == OverlapPolicy::kMaxSrpt
-                 ? larger
-                 : Fall{left.map + kShuffleInMapRank * left.shuffle,
-                        map_rate + kShuffleInMapRank * shuffle_rate, 0.0, 0.0};
-  }
+  double next = kInfinity;
+  std::array<Falls, 4> falls{};
+  for (std::size_t i = 0; i < service_.size(); ++i) falls[i] = falls_of(service_[i], next);
   for (std::size_t i = 0; i < service_.size(); ++i) {
     for (std::size_t k = 0; k < service_.size(); ++k) {
-      const FluidJob &one = jobs_[service_[i].slot], &other = jobs_[service_[k].slot];
+      const std::uint32_t own = service_[i].slot, rival = service_[k].slot;
+      const FluidJob &one = jobs_[own], &other = jobs_[rival];
       if (i == k || (split_ && one.shuffle_heavy != other.shuffle_heavy)) continue;
-      // A little further, so that the order has changed beyond doubt.
-      double slack = kSlack * (one.size() + other.size());
-      if (options_.estimated) {
-        slack = std::max({slack, guess_[service_[i].slot].slack, guess_[service_[k].slot].slack});
+      double slack = kRounding * (one.size() + other.size());
+      if (options_.estimated) slack = std::max({slack, guess_[own].slack, guess_[rival].slack});
+      const Place &back = place_[own], &front = place_[rival];
+      if (back.maps && front.maps && front.map < back.map) {
+        next = std::min(next, until_overtaken(falls[i].map, falls[k].map, slack));
       }
-      const auto overtakes = [&](const Fall& back, const Fall& front) {
-        const bool by_second = back.first == front.first && back.first_rate == front.first_rate;
-        const double gap = by_second ? back.second - front.second : back.first - front.first;
-        const double closing =
-            by_second ? back.second_rate - front.second_rate : back.first_rate - front.first_rate;
-        if (closing > 0.0 && gap > -slack) next = std::min(next, (gap + slack) / closing);
-      };
-      const Place &back = place_[service_[i].slot], &front = place_[service_[k].slot];
-      if (back.maps && front.maps && front.map < back.map) overtakes(map[i], map[k]);
-      if (front.shuffle < back.shuffle) overtakes(shuffle[i], shuffle[k]);
+      if (front.shuffle < back.shuffle) {
+        next = std::min(next, until_overtaken(falls[i].shuffle, falls[k].shuffle, slack));
+      }
     }
   }
   return next;
@@ -321,35 +323,56 @@ double TandemQueue::beta() {
   return 1.0;
 }
 
-void TandemQueue::decide_ranked() {
-  const std::size_t groups = split_ ? 2 : 1;
-  std::array<double, 2> map_share{1.0, 0.0}, shuffle_share{1.0, 0.0};
+// What the classes get of both stations, and whether one lends what it cannot use.
+TandemQueue::Portions TandemQueue::portions() {
+  Portions all;
+  all.lends = options_.conserving;
+  if (!split_) return all;
   // Where every job seems to have one phase only, the paper's shares leave nothing for one that has
   // both after all: then it takes what is left over, even as printed.
-  bool lends = options_.conserving;
-  if (split_) {
-    const double heavy = split_share(beta());
-    lends |= heavy == 1.0;
-    map_share = {heavy, 1.0 - heavy};
-    shuffle_share = {1.0 - heavy, heavy};
-    if (lends) {
-      if (classes_[0].mapping.empty()) map_share = {0.0, 1.0};
-      if (classes_[1].mapping.empty()) map_share = {1.0, 0.0};
-    }
+  const double heavy = split_share(beta());
+  all.lends |= heavy == 1.0;
+  all.map = {heavy, 1.0 - heavy};
+  all.shuffle = {1.0 - heavy, heavy};
+  if (!all.lends) return all;
+  if (classes_[0].mapping.empty()) all.map = {0.0, 1.0};
+  if (classes_[1].mapping.empty()) all.map = {1.0, 0.0};
+  return all;
+}
+
+// Serves the first jobs of a class, whose first mapper releases `flow`, with `given` to shuffle.
+void TandemQueue::serve(const Class& group, double map_share, double flow, double given,
+                        bool lends) {
+  const bool maps = !group.mapping.empty(), waits = !group.buffered.empty();
+  const std::uint32_t mapper = maps ? group.mapping.best().slot : 0;
+  // The first job to shuffle is the mapper: nobody else may unless it lends.
+  const bool first = maps && (!waits || place_[mapper].shuffle < group.buffered.best().rank);
+  const double direct = first ? std::min(flow, given) : 0.0;
+  const double drained = first && !lends ? 0.0 : given - direct;
+  if (maps && waits && group.buffered.best().slot == mapper) {
+    service_.push_back({mapper, map_share, drained});
+    return;
   }
+  if (maps) service_.push_back({mapper, map_share, direct});
+  if (waits && drained > 0.0) service_.push_back({group.buffered.best().slot, 0.0, drained});
+}
+
+void TandemQueue::decide_ranked() {
+  const std::size_t groups = split_ ? 2 : 1;
+  const Portions all = portions();
   // What a class can shuffle now: all there is if something waits, else what its map job releases.
   std::array<double, 2> flow{0.0, 0.0}, given{0.0, 0.0};
   double left = 1.0;
   for (std::size_t c = 0; c < groups; ++c) {
     if (!classes_[c].mapping.empty()) {
       const FluidJob& mapper = jobs_[classes_[c].mapping.best().slot];
-      if (mapper.buffer == 0.0) flow[c] = map_share[c] * mapper.ratio;
+      if (mapper.buffer == 0.0) flow[c] = all.map[c] * mapper.ratio;
     }
     const bool waits = !classes_[c].buffered.empty();
-    given[c] = waits ? shuffle_share[c] : std::min(shuffle_share[c], flow[c]);
+    given[c] = waits ? all.shuffle[c] : std::min(all.shuffle[c], flow[c]);
     left -= given[c];
   }
-  for (std::size_t c = 0; c < groups && lends && left > 0.0; ++c) {
+  for (std::size_t c = 0; c < groups && all.lends && left > 0.0; ++c) {
     const bool waits = !classes_[c].buffered.empty();
     const double more = waits ? left : std::min(left, flow[c] - given[c]);
     if (more == flow[c] - given[c] && !waits) {
@@ -360,50 +383,12 @@ void TandemQueue::decide_ranked() {
     left -= more;
   }
   for (std::size_t c = 0; c < groups; ++c) {
-    const Class& group = classes_[c];
-    const bool maps = !group.mapping.empty(), waits = !group.buffered.empty();
-    double direct = 0.0, drained = given[c];
-    if (maps && flow[c] > 0.0 &&
-        (!waits || place_[group.mapping.best().slot].shuffle < group.buffered.best().rank)) {
-      direct = std::min(flow[c], given[c]);
-      drained = lends ? given[c] - direct : 0.0;
-    } else if (maps && waits && !lends &&
-               place_[group.mapping.best().slot].shuffle < group.buffered.best().rank) {
-      drained = 0.0;  // the first job has nothing to shuffle, and nobody else may
-    }
-    if (maps) {
-      const std::uint32_t slot = group.mapping.best().slot;
-      if (waits && group.buffered.best().slot == slot) {
-        service_.push_back({slot, map_share[c], drained});
-        continue;
-      }
-      service_.push_back({slot, map_share[c], direct});
-    }
-    if (waits && drained > 0.0) service_.push_back({group.buffered.best().slot, 0.0, drained});
+    serve(classes_[c], all.map[c], flow[c], given[c], all.lends);
   }
 }
 
-void TandemQueue::decide_shares() {
-  double mapping_weight = 0.0, waiting_weight = 0.0;
-  std::int64_t places = options_.most_mapping;
-  limit_.clear();
-  for (const std::uint32_t slot : present_) {
-    const FluidJob& job = jobs_[slot];
-    const double weight = options_.weighted ? job.weight : 1.0;
-    const bool maps = job.map > 0.0 && places != 0;
-    if (maps) {
-      mapping_weight += weight;
-      --places;
-    }
-    service_.push_back({slot, maps ? weight : 0.0, 0.0});
-  }
-  for (Service& s : service_) {
-    const FluidJob& job = jobs_[s.slot];
-    if (s.map > 0.0) s.map /= mapping_weight;
-    limit_.push_back(job.buffer > 0.0 ? kNever : s.map * job.ratio);
-    if (limit_.back() > 0.0) waiting_weight += options_.weighted ? job.weight : 1.0;
-  }
-  // Max-min: jobs that cannot use their share get what they can use, the rest share what is left.
+// Max-min: jobs that cannot use their share get what they can use, the rest share what is left.
+void TandemQueue::share_shuffle(double waiting_weight) {
   double left = 1.0, level = 0.0;
   for (bool again = true; again && waiting_weight > 0.0;) {
     again = false;
@@ -411,8 +396,8 @@ void TandemQueue::decide_shares() {
     waiting_weight = 0.0;
     for (std::size_t i = 0; i < service_.size(); ++i) {
       if (limit_[i] == 0.0) continue;
-      const double weight = options_.weighted ? jobs_[service_[i].slot].weight : 1.0;
-      if (limit_[i] < kNever && limit_[i] <= level * weight) {
+      const double weight = weight_of(jobs_[service_[i].slot]);
+      if (limit_[i] < kInfinity && limit_[i] <= level * weight) {
         service_[i].shuffle = limit_[i];
         left = std::max(0.0, left - limit_[i]);
         limit_[i] = 0.0;
@@ -423,9 +408,32 @@ void TandemQueue::decide_shares() {
     }
   }
   for (std::size_t i = 0; i < service_.size(); ++i) {
-    const double weight = options_.weighted ? jobs_[service_[i].slot].weight : 1.0;
+    const double weight = weight_of(jobs_[service_[i].slot]);
     if (limit_[i] > 0.0) service_[i].shuffle = std::min(limit_[i], level * weight);
   }
+}
+
+void TandemQueue::decide_shares() {
+  double mapping_weight = 0.0, waiting_weight = 0.0;
+  std::int64_t places = options_.most_mapping;
+  limit_.clear();
+  for (const std::uint32_t slot : present_) {
+    const FluidJob& job = jobs_[slot];
+    const double weight = weight_of(job);
+    const bool maps = job.map > 0.0 && places != 0;
+    if (maps) {
+      mapping_weight += weight;
+      --places;
+    }
+    service_.push_back({slot, maps ? weight : 0.0, 0.0});
+  }
+  for (Service& s : service_) {
+    const FluidJob& job = jobs_[s.slot];
+    if (s.map > 0.0) s.map /= mapping_weight;
+    limit_.push_back(job.buffer > 0.0 ? kInfinity : s.map * job.ratio);
+    if (limit_.back() > 0.0) waiting_weight += weight_of(job);
+  }
+  share_shuffle(waiting_weight);
 }
 
 const std::vector<TandemQueue::Service>& TandemQueue::decide() {
@@ -439,6 +447,53 @@ const std::vector<TandemQueue::Service>& TandemQueue::decide() {
   return service_;
 }
 
+// How far the service goes on as it is, `most` at the longest.
+TandemQueue::Step TandemQueue::next_step(double most) {
+  Step step{most, false, 0.0, 0.0};
+  const auto end = [&](double next) {
+    step.seconds = next;
+    step.event = true;
+  };
+  for (const Service& s : service_) {
+    FluidJob& job = jobs_[s.slot];
+    if (job.start < 0.0 && (s.map > 0.0 || s.shuffle > 0.0)) job.start = totals_.now;
+    step.map_used += s.map;
+    step.shuffle_used += s.shuffle;
+    double next = s.map > 0.0 ? job.map / s.map : kInfinity;
+    const double drain = s.shuffle - s.map * job.ratio;
+    if (job.buffer > 0.0 && drain > 0.0) next = std::min(next, job.buffer / drain);
+    if (next <= step.seconds) end(next);
+  }
+  if (crossing_) {
+    const double change = next_change();
+    if (change < step.seconds) end(change);
+  }
+  return step;
+}
+
+// What a service does in so many seconds. What rounding leaves of a phase is nothing: where events
+// coincide it must not wait behind other jobs. Of each phase by itself: a hair of a long one may be
+// all of a short one.
+void TandemQueue::work(const Service& s, double seconds) {
+  FluidJob& job = jobs_[s.slot];
+  const double drain = s.shuffle - s.map * job.ratio;
+  if (job.buffer > 0.0 && drain > 0.0 &&
+      job.buffer - drain * seconds <= kRounding * job.shuffle_size) {
+    job.buffer = 0.0;
+    ++totals_.events;
+  } else {
+    job.buffer = std::max(0.0, job.buffer - drain * seconds);
+  }
+  if (!(s.map > 0.0)) return;
+  job.map -= s.map * seconds;
+  if (!(job.map <= kRounding * job.map_size)) return;
+  job.map = 0.0;
+  job.buffer += job.tail;
+  job.tail = 0.0;
+  job.map_completion = totals_.now;
+  ++totals_.events;
+}
+
 void TandemQueue::advance(double until) {
   while (present() > 0 && totals_.now < until) {
     if (worked_ >= kWorkBetweenPolls) {
@@ -447,69 +502,26 @@ void TandemQueue::advance(double until) {
     }
     decide();
     worked_ += 1 + service_.size();
-    double step = until - totals_.now;
-    bool event = false;
-    double map_used = 0.0, shuffle_used = 0.0;
-    for (const Service& s : service_) {
-      FluidJob& job = jobs_[s.slot];
-      if (job.start < 0.0 && (s.map > 0.0 || s.shuffle > 0.0)) job.start = totals_.now;
-      map_used += s.map;
-      shuffle_used += s.shuffle;
-      double next = s.map > 0.0 ? job.map / s.map : kNever;
-      const double drain = s.shuffle - s.map * job.ratio;
-      if (job.buffer > 0.0 && drain > 0.0) next = std::min(next, job.buffer / drain);
-      if (next <= step) {
-        step = next;
-        event = true;
-      }
-    }
-    if (crossing_) {
-      const double change = next_change();
-      if (change < step) {
-        step = change;
-        event = true;
-      }
-    }
-    if (step == kNever) return;  // nobody can run: weights that vanish beside others
-    totals_.jobs_seconds += static_cast<double>(present()) * step;
-    totals_.map_busy += map_used * step;
-    totals_.shuffle_busy += shuffle_used * step;
-    totals_.now = event ? totals_.now + step : until;
+    const Step step = next_step(until - totals_.now);
+    if (step.seconds == kInfinity) return;  // nobody can run: weights that vanish beside others
+    totals_.jobs_seconds += static_cast<double>(present()) * step.seconds;
+    totals_.map_busy += step.map_used * step.seconds;
+    totals_.shuffle_busy += step.shuffle_used * step.seconds;
+    totals_.now = step.event ? totals_.now + step.seconds : until;
     bool left = false;
     for (const Service& s : service_) {
-      FluidJob& job = jobs_[s.slot];
-      const double drain = s.shuffle - s.map * job.ratio;
-      // What rounding leaves of a phase is nothing: where events coincide it must not wait behind
-      // other jobs. Of each phase by itself: a hair of a long one may be all of a short one.
-      if (job.buffer > 0.0 && drain > 0.0 &&
-          job.buffer - drain * step <= kSlack * job.shuffle_size) {
-        job.buffer = 0.0;
-        ++totals_.events;
-      } else {
-        job.buffer = std::max(0.0, job.buffer - drain * step);
-      }
-      if (s.map > 0.0) {
-        job.map -= s.map * step;
-        if (job.map <= kSlack * job.map_size) {
-          job.map = 0.0;
-          job.buffer += job.tail;
-          job.tail = 0.0;
-          job.map_completion = totals_.now;
-          ++totals_.events;
-        }
-      }
+      work(s, step.seconds);
       if (ranked_) refresh(s.slot);
-      if (job.map == 0.0 && job.buffer == 0.0) {
-        ++totals_.events;
-        complete(s.slot);
-        left = true;
-      }
+      if (jobs_[s.slot].map > 0.0 || jobs_[s.slot].buffer > 0.0) continue;
+      ++totals_.events;
+      complete(s.slot);
+      left = true;
     }
     if (left && !ranked_) {
       std::erase_if(present_, [&](std::uint32_t slot) { return !jobs_[slot].alive; });
     }
   }
-  if (until > totals_.now && until < kNever) totals_.now = until;
+  if (until > totals_.now && until < kInfinity) totals_.now = until;
 }
 
 }  // namespace malleable

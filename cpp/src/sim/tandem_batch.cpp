@@ -5,11 +5,11 @@
 #include <numeric>
 
 #include "malleable/kernel/overlap_batch_bound.hpp"
+#include "malleable/model/tolerance.hpp"
 
 namespace malleable {
 namespace {
 
-constexpr double kEnd = std::numeric_limits<double>::infinity();
 constexpr int kSizeOrders = 9;
 // Of the search: vain candidates a job before a leap, and moves of a leap.
 constexpr std::int64_t kPatience = 16;
@@ -37,7 +37,7 @@ TandemBatch::TandemBatch(std::span<const double> map, std::span<const double> sh
     : map_(map.begin(), map.end()),
       shuffle_(shuffle.begin(), shuffle.end()),
       place_(map.size()),
-      value_(kEnd),
+      value_(kInfinity),
       lower_bound_(overlap_batch_bound(map, shuffle)),
       random_(1) {
   const std::size_t count = map.size();
@@ -84,7 +84,7 @@ double TandemBatch::try_policy(OverlapPolicy policy, const char* name) {
   TandemQueue queue(options);
   const std::vector<double> arrival(map_.size(), 0.0);
   queue.feed({arrival, map_, shuffle_});
-  queue.advance(kEnd);
+  queue.advance(kInfinity);
   const double value = queue.totals().response;
   if (value < value_) {
     policy_ = policy;
@@ -140,7 +140,7 @@ void TandemBatch::search(std::int64_t candidates) {
     order_value_ = value;
     map_order_.swap(map_trial_);
     shuffle_order_.swap(shuffle_trial_);
-    if (value < value_ * (1.0 - 1e-12)) {
+    if (value < value_ * (1.0 - kRounding)) {
       keep(value, "search");
       best_map_order_ = map_order_;
       best_shuffle_order_ = shuffle_order_;
@@ -168,7 +168,7 @@ TandemQueue TandemBatch::run() const {
   options.policy = plan(map_place, shuffle_place);
   TandemQueue queue(options);
   queue.feed({arrival, map_, shuffle_, {}, {}, {}, map_place, shuffle_place});
-  queue.advance(kEnd);
+  queue.advance(kInfinity);
   return queue;
 }
 

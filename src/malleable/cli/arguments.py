@@ -17,6 +17,7 @@ from malleable.files.reading import MAX_SIZE, parse_size
 from malleable.flows.plan import FLOW_POLICIES
 from malleable.jobs.plan import DEFAULT_EFFORT, POLICIES
 from malleable.jobs.table import MIN_MODES
+from malleable.papers import FIGURES
 from malleable.slotted.generate import SETTINGS
 
 __all__ = ["build_parser"]
@@ -234,27 +235,16 @@ def _bench(parser: argparse.ArgumentParser) -> None:
 
 
 def _reproduce(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "flex-fig5: the three panels of figure 5 of the FLEX paper, and the larger experiments of "
-        "its section 4.1. flowflex-fig10, flowflex-fig11: sums and maxima over flows, FlowFlex against "
-        "FAIR, FIFO and the best bound (25 instances). asrpt-fig5 to asrpt-fig13: map and reduce in "
-        "slots, ratios to the bound, their convergence (fig9) and flow times (from fig10 on). overlap-fig7, "
-        "overlap-fig9: ratio to the bound over load on a trace, and mean slowdown by size. flex-fig6: FLEX "
-        "and FAIR on the paper's cluster; flowflex-fig12: flows on a cluster. adaptive-fig4 to -fig9, "
-        "adaptive-table6, -table7: nine benchmarks on six unlike nodes."
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.description = "\n".join(
+        f"{name:15}  {own.shows} ({own.usual:,} {own.unit}s)" for name, own in FIGURES.items()
     )
     add = parser.add_argument
-    names = tuple(reproduce_command.FIGURES)
-    add("name", choices=names, metavar="NAME", help=", ".join(names))
-    add(
-        "--simulations",
-        type=int,
-        metavar="N",
-        help="per point (default: 100, flows: 25, asrpt: 200, clusters: 10, adaptive: 30)",
-    )
+    add("name", choices=tuple(FIGURES), metavar="NAME", help="of a figure above")
+    add("--simulations", type=int, metavar="N", help="per point (default: the number above)")
     add("--processes", type=int, default=1, metavar="N", help="clusters: side by side")
     add("--quick", action="store_true", help="fewer simulations, without the largest experiments")
-    add("--jobs", type=int, metavar="N", help="overlap: generated jobs a point")
+    add("--jobs", type=int, metavar="N", help="overlap: generated jobs a point (default: as above)")
     add("--trace", metavar="FILE", help="overlap-fig7: google2011's jobs (default: generated)")
     _reading(parser)
     add("--seed", type=int, default=0, help="of the first simulation (default: %(default)s)")

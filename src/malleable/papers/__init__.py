@@ -1,1 +1,117 @@
-"""Figures and tables of the five papers beside the papers' own numbers."""
+"""The figures of the five papers: each is one function of one file, and one row below."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from malleable.papers.figure import Figure
+
+__all__ = ["FIGURES", "Experiment", "reproduce"]
+
+
+class Experiment(NamedTuple):
+    """What runs a figure, and what it shows.
+
+    Attributes
+    ----------
+    place : str
+        ``file.function`` of this package, imported when the figure is asked for: takes a `Run` and the
+        ``arguments``, gives a `Figure`.
+    arguments : tuple
+    usual, quick : int
+        So many simulations a point, or jobs.
+    shows : str
+    unit : str
+        ``simulation`` or ``job``: what is counted.
+    trace : bool
+        Whether it takes jobs of a trace.
+    """
+
+    place: str
+    arguments: tuple[Any, ...]
+    usual: int
+    quick: int
+    shows: str
+    unit: str = "simulation"
+    trace: bool = False
+
+
+def _asrpt(kind: str, setting: str) -> Experiment:
+    return Experiment("asrpt.figure", (kind, setting), 200, 20, f"{kind}, {setting}")
+
+
+def _adaptive(shows: str, metric: str, *workloads: int) -> Experiment:
+    return Experiment("adaptive.figure", (metric, *workloads), 30, 3, shows)
+
+
+FIGURES = {
+    "flex-fig5": Experiment(
+        "flex.figure5", (), 100, 10, "FIFO, FAIR, FLEX by slack, sizes, metrics"
+    ),
+    "flex-fig6": Experiment("flex.figure6", (), 10, 3, "FLEX and FAIR on the paper's cluster"),
+    "flowflex-fig10": Experiment("flowflex.bounds", ("sum",), 25, 5, "sums over flows, best bound"),
+    "flowflex-fig11": Experiment(
+        "flowflex.bounds", ("max",), 25, 5, "maxima over flows, best bound"
+    ),
+    "flowflex-fig12": Experiment("flowflex.figure12", (), 10, 3, "flows on a cluster"),
+    "asrpt-fig5": _asrpt("ratio", "exp-large"),
+    "asrpt-fig6": _asrpt("ratio", "exp-small"),
+    "asrpt-fig7": _asrpt("ratio", "uniform-large"),
+    "asrpt-fig8": _asrpt("ratio", "uniform-small"),
+    "asrpt-fig9": _asrpt("convergence", "uniform-small"),
+    "asrpt-fig10": _asrpt("distribution", "exp-large"),
+    "asrpt-fig11": _asrpt("distribution", "exp-small"),
+    "asrpt-fig12": _asrpt("distribution", "uniform-large"),
+    "asrpt-fig13": _asrpt("distribution", "uniform-small"),
+    "overlap-fig7": Experiment("overlap.figure7", (), 30_000, 5_000, "ratio by load", "job", True),
+    "overlap-fig9": Experiment("overlap.figure9", (), 10**7, 500_000, "slowdown by size", "job"),
+    "adaptive-fig4": _adaptive("dissatisfaction of users, I/O workload", "dissatisfaction", 1),
+    "adaptive-fig5": _adaptive("dissatisfaction of users, CPU workload", "dissatisfaction", 2),
+    "adaptive-fig6": _adaptive("dissatisfaction of users, mixed jobs", "dissatisfaction", 3),
+    "adaptive-fig7": _adaptive("mean completion time [s], I/O workload", "mean_response", 1),
+    "adaptive-fig8": _adaptive("mean completion time [s], CPU workload", "mean_response", 2),
+    "adaptive-fig9": _adaptive("mean completion time [s], mixed jobs", "mean_response", 3),
+    "adaptive-table6": _adaptive("distance from equal additional shares", "user_fairness", 1, 2, 3),
+    "adaptive-table7": _adaptive("maps that run where their block is [%]", "locality", 1, 2, 3),
+}
+"""What ``malleable reproduce`` knows: one row a figure."""
+
+
+def reproduce(name: str, count: int | None = None, *, seed: int = 0, **options: Any) -> Figure:
+    """Run the experiments of a figure; Ctrl-C keeps what is finished.
+
+    Parameters
+    ----------
+    name : str
+        One of `FIGURES`.
+    count : int, optional
+        Simulations a point, or jobs; the usual number, or with ``quick`` a small one.
+    seed : int
+        Of the first simulation.
+    **options
+        ``quick``, ``trace``, ``executor`` and ``progress`` of `Run`.
+
+    Raises
+    ------
+    ValueError
+        Too few simulations or jobs, a negative seed, or a trace where none is taken.
+    """
+    from malleable.papers.figure import Run
+
+    experiment = FIGURES[name]
+    if count is None:
+        count = experiment.quick if options.get("quick") else experiment.usual
+    least = 2 if experiment.unit == "job" else 1
+    for option, value, low in ((experiment.unit + "s", count, least), ("seed", seed, 0)):
+        if value < low:
+            raise ValueError(f"--{option} {value}: must be at least {low}")
+    if options.get("trace") is not None and not experiment.trace:
+        raise ValueError(f"--trace: {name} takes no trace")
+    file, function = experiment.place.split(".")
+    run = Run(name, experiment.shows, count, seed, unit=experiment.unit, **options)
+    found: Figure = getattr(import_module(f"{__name__}.{file}"), function)(
+        run, *experiment.arguments
+    )
+    return found

@@ -41,6 +41,9 @@ class DeadlinePacking {
   void merge(std::size_t from, std::size_t to);
   void take(Index job, double start, double end, double slots);
   void pour(const Problem& problem, Index job, double due, double cap, double need);
+  void hold_minima(const Problem& problem, std::span<const double> due,
+                   std::span<double> completion);
+  void write(const Problem& problem, Plan& plan) const;
   void pull_forward(const Problem& problem, Index job, double& completion);
 
   KeySort sorter_;

@@ -21,8 +21,6 @@ namespace malleable {
 // in its user's registers; see start().
 class EventCalendar {
  public:
-  static constexpr Index kNone = ~Index{0};
-
   // Carries what whoever takes it wants to know about its job, so as not to look it up.
   struct Event {
     double time = kInfinity;

@@ -62,7 +62,6 @@ class FairLinks {
   std::uint64_t filled() const { return filled_; }
 
  private:
-  static constexpr Index kNone = ~Index{0};
   struct Member {
     Index flow;
     Index use;  // its place among the flow's uses
@@ -97,6 +96,9 @@ class FairLinks {
   void part(Index flow);
   void choose(Index flow);
   void spread(Index link);
+  std::size_t walk(std::size_t walked);
+  void set_rate(Index flow, double now);
+  void start_filling();
   bool fill();
   void look(Index link);
   double used(Index link) const;

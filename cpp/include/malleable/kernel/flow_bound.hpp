@@ -90,11 +90,12 @@ class FlowBound {
   void relax(Problem& jobs) const;
 
  private:
-  static constexpr double kOver = 1e-9;  // what rounding may force beyond what fits
   struct Change {
     double time, rate;
   };
+  void sort_changes();
   void append(WorkProfiles& profiles, double limit);
+  void shape(std::size_t j);
   double forced(std::size_t j, double due, double t) const;
   double blur(std::size_t j, double due, double t) const;
   double blur(double t) const;
@@ -107,6 +108,7 @@ class FlowBound {
   };
   Peak peak(std::span<const double> due);
   Pair worst_pair(std::span<const double> due);
+  double excess_between(std::span<const double> due, double from, double to) const;
   double between(std::size_t j, double due, double from, double to) const;
   double total_excess(const Penalties& penalties, double level, const Pair& pair) const;
   double root(const Penalties& penalties, double fails, double passes, const Pair& pair);
@@ -119,7 +121,10 @@ class FlowBound {
   void pick_times(std::size_t most);
   void fill_force();
   double least_price(const Penalties& penalties, std::size_t j);
+  double price_options();
   double relax_steps(double value, int most);
+  double search_steps(double value, std::uint64_t nodes, std::span<const std::size_t> least,
+                      std::span<double> due);
   struct Search;
 
   bool is_late() const { return late_ != nullptr && (*late_)(); }

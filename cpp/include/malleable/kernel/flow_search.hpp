@@ -68,6 +68,7 @@ class FlowSearch {
   };
   std::uint64_t random();
   void apply(const Move& move, FlowRecipe& recipe);
+  void list_moves();
   void descend(FlowRecipe& recipe, Score& score);
   bool exhausted();
   bool count(Index flow, double end, double cut, Score& score) const;

@@ -37,11 +37,10 @@ void earliest_completions(const Problem& problem, std::span<double> earliest);
 
 class ForcedWork {
  public:
-  static constexpr Index kNobody = ~Index{0};
   struct Peak {
     double time = 0.0;
     double excess = 0.0;  // positive: the deadlines cannot all be met (beyond rounding)
-    Index job = kNobody;  // whose deadline that time is, if anybody's
+    Index job = kNone;    // whose deadline that time is, if anybody's
   };
   // The time at which `due` (from problem.now, may be infinite) demands most beyond S t. A gang's
   // minimum forces nothing.
@@ -72,12 +71,22 @@ class ForcedWork {
     double work = 0.0;
     double fall = 0.0;
     double next = kInfinity, kink = kInfinity;
+    struct Next {
+      double level;
+      bool sure;  // nothing lies between
+    };
+    Next further(double x) const;
   };
   Excess excess(const Problem& problem, const Penalties& penalties, double t, double level,
                 double stretch);
 
   double follow(const Problem& problem, const Penalties& penalties, const Peak& top, double low,
                 double to, double stretch);
+  double relieve(const Problem& problem, const Penalties& penalties, const Peak& top, double low,
+                 double to, double stretch, double finest);
+  double halve(const Problem& problem, const Penalties& penalties, double low, double to,
+               double stretch, Window window);
+  static double least_alone(const Problem& problem, const Penalties& penalties, double low);
 
   KeySort sorter_;
   bool smooth_ = false;  // no penalty jumps

@@ -26,6 +26,15 @@ class GangPacking {
   // First position >= from whose job is unfinished and needs at most `free` slots; size() if none.
   std::size_t next_fitting(std::size_t from, double free) const;
   void set_need(std::size_t position, double need);
+  void begin(const Problem& problem, std::span<const Index> order, Plan* plan);
+  void set_rate(std::size_t position, double time, double slots);
+  void serve(std::size_t redo, double time);
+  void collect_ended(double time);
+
+  const Problem* problem_ = nullptr;
+  std::span<const Index> order_;
+  Plan* plan_ = nullptr;
+  std::size_t unfinished_ = 0;
 
   std::vector<double> tree_;  // minima of needs over a complete binary tree
   std::size_t leaves_ = 0;

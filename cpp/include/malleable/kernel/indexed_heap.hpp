@@ -1,127 +1,162 @@
-// A binary heap of numbered items whose keys change: least key first, ties to the lower rank.
+// A priority queue of numbered items whose keys change: least key first, ties to the lower rank.
 //
-// push, change and erase take O(log n), top and `second` O(1). Ranks are given for all items when
-// the heap is reset, or with an item's key; no two inside are alike, so the order is total.
+// Items are small integers that the caller hands out and may use again; each is in the queue at
+// most once. No two inside have the same key and rank, so the order is total. A 4-ary heap with
+// positions: set and erase O(log n), top O(1), the k first in order O(k log k) by best-first
+// descent.
 #pragma once
 
-#include <cassert>
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "malleable/model/problem.hpp"
+#include "malleable/model/state.hpp"
 
 namespace malleable {
 
 class IndexedHeap {
  public:
-  // Empty, for items 0 .. rank.size() - 1.
+  struct Entry {
+    double key;
+    std::int64_t rank;
+    Index item;
+
+    bool operator<(const Entry& other) const {
+      return key != other.key ? key < other.key : rank < other.rank;
+    }
+    void state(State& s) { s(key, rank, item); }
+  };
+
+  // Empty, for items 0 .. rank.size() - 1, whose ranks are known from now on.
   void reset(std::span<const Index> rank) {
-    entries_.clear();
-    place_.assign(rank.size(), kAbsent);
+    heap_.clear();
+    place_.assign(rank.size(), kNone);
     rank_.assign(rank.begin(), rank.end());
   }
 
-  bool empty() const { return entries_.empty(); }
-  std::size_t size() const { return entries_.size(); }
-  bool contains(Index item) const { return place_[item] != kAbsent; }
-  Index top() const { return entries_[0].item; }
-  double top_key() const { return entries_[0].key; }
+  bool empty() const { return heap_.empty(); }
+  std::size_t size() const { return heap_.size(); }
+  bool contains(Index item) const { return item < place_.size() && place_[item] != kNone; }
+  Index top() const { return heap_[0].item; }
+  double top_key() const { return heap_[0].key; }
 
   // Would `item` with this key still come first if the top were its only rival gone?
   bool before_second(double key, Index item) const {
     const Entry entry{key, rank_[item], item};
-    for (std::size_t k = 1; k < 3 && k < entries_.size(); ++k) {
-      if (less(entries_[k], entry)) return false;
-    }
-    return true;
+    return std::none_of(heap_.begin() + 1, heap_.begin() + std::min(heap_.size(), kWays + 1),
+                        [&](const Entry& other) { return other < entry; });
   }
 
-  // Inserts, or changes the key.
-  void set(Index item, double key) {
-    const Index place = place_[item];
-    if (place == kAbsent) {
-      entries_.push_back({key, rank_[item], item});
-      up(entries_.size() - 1);
-      return;
-    }
-    const double old = entries_[place].key;
-    if (key == old) return;
-    entries_[place].key = key;
-    if (key < old) {
-      up(place);
-    } else {
-      down(place);
-    }
-  }
+  // Inserts, or changes the key; the item has a rank.
+  void set(Index item, double key) { set_entry({key, rank_[item], item}); }
 
-  // Inserts, or changes the key, and the rank.
-  void set(Index item, double key, Index rank) {
+  // Inserts, or changes key and rank.
+  void set(Index item, double key, std::int64_t rank) {
+    if (item >= place_.size()) {
+      place_.resize(std::size_t{item} + 1, kNone);
+      rank_.resize(place_.size());
+    }
     rank_[item] = rank;
-    const Index place = place_[item];
-    if (place == kAbsent) {
-      set(item, key);
-      return;
-    }
-    entries_[place].key = key;
-    entries_[place].rank = rank;
-    up(place);
-    down(place_[item]);
+    set_entry({key, rank, item});
   }
 
+  // Nothing happens if the item is not in.
   void erase(Index item) {
-    const Index place = place_[item];
-    if (place == kAbsent) return;
-    place_[item] = kAbsent;
-    const Entry last = entries_.back();
-    entries_.pop_back();
-    if (place == entries_.size()) return;
-    entries_[place] = last;
-    place_[last.item] = place;
-    up(place);
-    down(place_[last.item]);
+    if (!contains(item)) return;
+    const std::size_t at = place_[item];
+    place_[item] = kNone;
+    const Entry last = heap_.back();
+    heap_.pop_back();
+    if (at < heap_.size()) move(at, last);
+  }
+
+  // Calls visit(entry) in order until it returns false. The heap must not change meanwhile.
+  template <typename Visit>
+  void visit_in_order(Visit visit) {
+    open_.clear();
+    if (heap_.empty()) return;
+    const auto later = [this](Index a, Index b) { return heap_[b] < heap_[a]; };
+    open_.push_back(0);
+    while (!open_.empty()) {
+      std::pop_heap(open_.begin(), open_.end(), later);
+      const Index at = open_.back();
+      open_.pop_back();
+      if (!visit(heap_[at])) return;
+      const std::size_t first = kWays * at + 1, end = std::min(first + kWays, heap_.size());
+      for (std::size_t child = first; child < end; ++child) {
+        open_.push_back(static_cast<Index>(child));
+        std::push_heap(open_.begin(), open_.end(), later);
+      }
+    }
+  }
+
+  void state(State& s) {
+    s(heap_);
+    if (!s.reading()) return;
+    std::size_t items = 0;
+    for (const Entry& entry : heap_) items = std::max(items, std::size_t{entry.item} + 1);
+    place_.assign(items, kNone);
+    rank_.resize(items);
+    for (std::size_t at = 0; at < heap_.size(); ++at) {
+      place_[heap_[at].item] = static_cast<Index>(at);
+      rank_[heap_[at].item] = heap_[at].rank;
+    }
   }
 
  private:
-  static constexpr Index kAbsent = ~Index{0};
-  struct Entry {
-    double key;
-    Index rank;
-    Index item;
-  };
-  static bool less(const Entry& a, const Entry& b) {
-    return a.key != b.key ? a.key < b.key : a.rank < b.rank;
-  }
+  static constexpr std::size_t kWays = 4;
 
-  void up(std::size_t k) {
-    const Entry entry = entries_[k];
-    while (k > 0 && less(entry, entries_[(k - 1) / 2])) {
-      place(k, entries_[(k - 1) / 2]);
-      k = (k - 1) / 2;
+  void put(std::size_t at, const Entry& entry) {
+    heap_[at] = entry;
+    place_[entry.item] = static_cast<Index>(at);
+  }
+  void set_entry(const Entry& entry) {
+    if (place_[entry.item] == kNone) {
+      heap_.push_back(entry);
+      rise(heap_.size() - 1, entry);
+    } else {
+      move(place_[entry.item], entry);
     }
-    place(k, entry);
   }
-
-  void down(std::size_t k) {
-    const Entry entry = entries_[k];
+  // The entry to where it belongs, from a place whose own may be forgotten.
+  void move(std::size_t at, const Entry& entry) {
+    if (entry < heap_[at]) {
+      rise(at, entry);
+    } else {
+      sink(at, entry);
+    }
+  }
+  void rise(std::size_t at, const Entry& entry) {
+    while (at > 0) {
+      const std::size_t parent = (at - 1) / kWays;
+      if (!(entry < heap_[parent])) break;
+      put(at, heap_[parent]);
+      at = parent;
+    }
+    put(at, entry);
+  }
+  void sink(std::size_t at, const Entry& entry) {
     for (;;) {
-      std::size_t child = 2 * k + 1;
-      if (child >= entries_.size()) break;
-      if (child + 1 < entries_.size() && less(entries_[child + 1], entries_[child])) ++child;
-      if (!less(entries_[child], entry)) break;
-      place(k, entries_[child]);
-      k = child;
+      const std::size_t first = kWays * at + 1;
+      if (first >= heap_.size()) break;
+      const std::size_t end = std::min(first + kWays, heap_.size());
+      std::size_t best = first;
+      for (std::size_t child = first + 1; child < end; ++child) {
+        if (heap_[child] < heap_[best]) best = child;
+      }
+      if (!(heap_[best] < entry)) break;
+      put(at, heap_[best]);
+      at = best;
     }
-    place(k, entry);
+    put(at, entry);
   }
 
-  void place(std::size_t k, const Entry& entry) {
-    entries_[k] = entry;
-    place_[entry.item] = static_cast<Index>(k);
-  }
-
-  std::vector<Entry> entries_;
-  std::vector<Index> place_, rank_;
+  std::vector<Entry> heap_;
+  std::vector<Index> place_;        // by item
+  std::vector<std::int64_t> rank_;  // by item, as far as known
+  std::vector<Index> open_;
 };
 
 }  // namespace malleable

@@ -52,6 +52,16 @@ struct CellCosts {
     value.clear();
     slope.clear();
   }
+  // One more of the last flow, or another one in place of its last; `at`: at the cell's own time.
+  void row(Index cell, double at, double rise) {
+    if (from.size() == offset.back() || from.back() != cell) {
+      from.push_back(cell);
+      value.resize(from.size());
+      slope.resize(from.size());
+    }
+    value.back() = at;
+    slope.back() = rise;
+  }
   std::size_t flows() const { return offset.size() - 1; }
 };
 
@@ -94,6 +104,8 @@ class MinCostFlow {
   std::span<const double> potential() const { return potential_; }
 
  private:
+  static constexpr std::size_t kStretch = 32;  // cells that share a least price
+
   // Nodes: the cells of the level, then split flows. An arc belongs to the node below it.
   struct Node {
     Index parent, child, next, previous;  // siblings are a list
@@ -111,15 +123,31 @@ class MinCostFlow {
     double value, slope, first;
     double at(double time) const { return value + slope * (time - first); }
   };
+  struct Cycle {  // what a pivot moves, how many infinitesimals more, and the arc that leaves
+    double most;
+    std::int64_t extra;
+    Index leaving, join;  // where both sides meet
+    bool tail_side;       // the arc is on the side of the tail
+  };
   struct Candidate {
     double reduced;
     Index flow, cell;
   };
 
   bool is_cell(Index v) const { return v < cells_; }
-  const Row& row_of(std::size_t j, std::size_t t) const;
-  double cost(std::size_t j, std::size_t t) const;
-  double rise(std::size_t j, std::size_t from, std::size_t to) const;
+  const Row& row_of(std::size_t j, std::size_t t) const {
+    std::size_t r = costs_->offset[j + 1] - 1;
+    while (rows_[r].from > t) --r;
+    return rows_[r];
+  }
+  double cost(std::size_t j, std::size_t t) const { return row_of(j, t).at(time_[t]); }
+  // What a unit of the flow costs more in one cell than in another, without the rounding of what it
+  // costs in both: prices are sums of such differences and may be far smaller than costs.
+  double rise(std::size_t j, std::size_t from, std::size_t to) const {
+    const Row &before = row_of(j, from), &after = row_of(j, to);
+    if (&before != &after) return after.at(time_[to]) - before.at(time_[from]);
+    return before.slope == 0.0 ? 0.0 : before.slope * (time_[to] - time_[from]);
+  }
   Index home_of(Index j) const;
   Index best_cell(std::size_t j) const;
   struct Arc {
@@ -136,6 +164,10 @@ class MinCostFlow {
   void set_level(std::span<const double> time, std::size_t stride);
   void refine(std::size_t coarse_stride, std::size_t stride);
   void collect();
+  void keep_carried();
+  void connect();
+  void make_nodes();
+  void list_arcs();
   void build_tree();
   void prices_from_tree();
   bool improve();
@@ -144,6 +176,10 @@ class MinCostFlow {
   void attach(Index v, Index parent);
   void detach(Index v);
   bool leads_up(Index v) const;
+  Cycle find_leaving(Index tail, Index cell, double most, std::int64_t extra) const;
+  void push(Index v, const Cycle& cycle, bool up);
+  void grow(Index v, Index end, Index more);
+  void shift_prices(Index top, double shift);
   void pivot(Index j, Index cell, double reduced);
   void turn(Index top, Index above, Index cells, double flow, std::int64_t extra);
   void drop_leaf(Index v);

@@ -48,6 +48,11 @@ class MultipleChoiceKnapsack {
     std::vector<std::uint32_t> kept;  // options still possible
   };
 
+  // Lagrangian cost: above the least of its class, what choosing it adds to the bound.
+  double priced(std::size_t o) const { return options_[o].cost + multiplier_ * options_[o].size; }
+  std::vector<CoreClass> core(double bound, double best, State& base,
+                              std::vector<std::size_t>& choice) const;
+  static std::vector<State> undominated(std::vector<State>& states);
   double relax(double capacity);  // multiplier and per-class best option; returns the lower bound
   double round_down(double capacity);
   bool search(double capacity, double bound, double& best, std::size_t effort);

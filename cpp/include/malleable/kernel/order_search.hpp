@@ -48,6 +48,7 @@ class OrderSearch {
   std::uint64_t random();
   Move random_move();
   static void apply(const Move& move, std::vector<Index>& order);
+  void list_moves();
   void descend(std::vector<Index>& order, Score& score);
   bool exhausted();
 

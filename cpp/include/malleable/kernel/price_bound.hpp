@@ -57,6 +57,13 @@ class PriceBound {
   struct Sums {
     double after, moment;
   };
+  bool pick_times(const Penalties& penalties, std::span<const double> earliest,
+                  std::span<const double> completion, double end, std::size_t most);
+  double last_of(const Penalties& penalties, std::size_t row) const;
+  void index_times();
+  std::uint16_t first_from(double t) const;  // number of the first time that is at least t
+  void add_option(std::size_t j, double completion, double penalty, std::uint16_t rising);
+  void list_options(const Penalties& penalties, std::size_t j, double from);
   std::size_t choose(std::size_t j, double& cost) const;
   void sum_prices(std::span<const double> multiplier);
   double evaluate();
@@ -66,9 +73,10 @@ class PriceBound {
   double rounding_ = 0.0;  // work
   std::vector<double> times_;
   std::vector<std::uint16_t> place_;
+  double spans_ = 0.0, scale_ = 0.0;  // of place_: how many, and how many a second
   std::vector<Option> options_;
   std::vector<std::size_t> offset_;
-  std::vector<double> low_, work_, high_;
+  std::vector<double> low_;
   std::vector<double> multiplier_, best_multiplier_, gradient_, direction_;
   std::vector<double> level_, ramp_;  // differences of the forced work, by time
   std::vector<Sums> sums_;

@@ -41,6 +41,8 @@ class PrioritySelection {
   // Collects the jobs with room and key <= limit; returns their room together.
   double collect(std::span<const double> key, std::span<const double> room, double limit);
   double guess(std::span<const double> key, std::span<const double> room, double slack);
+  double widen(std::span<const double> key, std::span<const double> room, double slack,
+               double& limit);
 
   std::vector<Candidate> candidates_;
   std::vector<Candidate> sample_;
@@ -54,13 +56,7 @@ void PrioritySelection::run(std::span<const double> key, std::span<const double>
   // A little beyond the last threshold; widened until the candidates can use all the slack.
   double limit =
       threshold_ > -kInfinity ? threshold_ + 0.05 * std::fabs(threshold_) : guess(key, room, slack);
-  double total = collect(key, room, limit);
-  for (double more = 1.25; total < slack && limit < kInfinity; more *= 2.0) {
-    const double next = guess(key, room, slack * more);
-    if (next <= limit) continue;
-    limit = next;
-    total = collect(key, room, limit);
-  }
+  double total = widen(key, room, slack, limit);
   // Quickselect by room: everybody left of `first` fits.
   std::size_t first = 0, end = candidates_.size();
   while (total > slack && end - first > 32) {

@@ -55,15 +55,30 @@ class ResourceAllocation {
                        bool with_value = true);
 
  private:
-  AllocationResult solve(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
-                         std::span<const Index> preference, std::size_t effort,
-                         std::span<double> slots, const SpeedupTable* table, bool with_value);
+  struct Task {  // what run() was asked
+    const Problem& problem;
+    const Penalties& penalties;
+    Aggregate aggregate;
+    std::span<const Index> preference;
+    std::size_t effort;
+    std::span<double> slots;
+    const SpeedupTable* table;
+    bool with_value;
+    double cost(std::size_t j, double s) const;  // F_j(s)
+  };
+  AllocationResult solve(const Task& task);
+  bool run_closed(const Task& task);
   bool hinges(const Problem& problem, const Penalties& penalties);
-  void step_options(const Problem& problem, const Penalties& penalties, std::size_t j, double paid);
-  bool run_closed(const Problem& problem, const Penalties& penalties, std::span<double> slots);
-  template <typename Cost>
-  void ranges(const Problem& problem, Cost cost, std::span<const Index> preference,
-              const SpeedupTable* table);
+  void set_ranges(const Task& task);
+  void set_range(const Task& task, std::size_t j);
+  AllocationResult select_worst(const Task& task);
+  bool convex(const Task& task, std::size_t j, bool dense) const;
+  AllocationResult select_gains(const Task& task);
+  template <typename Price, typename Guess>
+  AllocationResult select(const Task& task, Price price, Guess guess, double dearest);
+  AllocationResult choose_options(const Task& task, bool dense);
+  void step_options(const Task& task, std::size_t j, double paid);
+  static AllocationResult exact(const Task& task);
 
   Scratch<double> low_, high_;
   // Closed form: F = scale / s + constant up to `top` slots; `last` is the price of one more.

@@ -72,78 +72,68 @@ inline double price_of_rank(std::int64_t rank) {
   return std::bit_cast<double>(rank >= 0 ? rank : std::int64_t{-0x7fffffffffffffff} - 1 - rank);
 }
 
-// Gives out `capacity` slots, cheapest units first, ties to the lower index. Units dearer than
-// cost.dearest() gain nothing and are not bought. `needed` are the lower ends of the ranges
-// together, `most` all units at cost.dearest(), `cheapest` a price at which nothing is bought, by
-// cost.counts, whose prices may round, too.
-template <typename Cost>
-void select_units(const Cost& cost, std::span<const double> high, double capacity, double needed,
-                  double most, double cheapest, std::span<double> slots, std::vector<Unit>& units) {
-  const std::size_t n = slots.size();
-  if (needed >= capacity || cheapest > cost.dearest()) {
-    cost.fewest(slots);
-    return;
-  }
-  if (most <= capacity) {
-    cost.counts(cost.dearest(), 0, slots);
-    return;
-  }
-  // bought = total(below) <= capacity < dearer = total(above); nothing is bought below the first
-  // price.
-  std::int64_t below = price_rank(cheapest) - 1, above = price_rank(cost.dearest());
-  double bought = needed, dearer = most;
-  const auto narrow = [&](std::int64_t rank, double sum) {
+// Ranks of two prices, and how many slots are bought at each: bought <= capacity < dearer.
+struct PriceBracket {
+  std::int64_t below, above;
+  double bought, dearer;
+  double capacity;
+  void narrow(std::int64_t rank, double sum) {
     (sum <= capacity ? below : above) = rank;
     (sum <= capacity ? bought : dearer) = sum;
+  }
+};
+
+// Narrows by a block sample of the jobs, spread evenly, which says where to look.
+template <typename Cost>
+void narrow_by_sample(const Cost& cost, std::size_t n, PriceBracket& bracket) {
+  constexpr std::size_t kBlocks = 64, kBlock = 16;
+  const auto sampled = [&](double x) {
+    double sum = 0.0;
+    for (std::size_t b = 0; b < kBlocks; ++b) {
+      const std::size_t first = b * (n - kBlock) / (kBlocks - 1);
+      sum += cost.total(x, first, first + kBlock);
+    }
+    return sum;
   };
-  const auto total = [&](std::int64_t rank) { return cost.total(price_of_rank(rank), 0, n); };
-  if (n > 4096) {
-    // A block sample, spread evenly, says where to look.
-    constexpr std::size_t kBlocks = 64, kBlock = 16;
-    const auto sampled = [&](double x) {
-      double sum = 0.0;
-      for (std::size_t b = 0; b < kBlocks; ++b) {
-        const std::size_t first = b * (n - kBlock) / (kBlocks - 1);
-        sum += cost.total(x, first, first + kBlock);
-      }
-      return sum;
-    };
-    const double share = capacity * static_cast<double>(kBlocks * kBlock) / static_cast<double>(n);
-    std::int64_t guess = below, end = above;
-    while (rank_distance(guess, end) > (std::uint64_t{1} << 44)) {  // to one part in 2^8
-      const std::int64_t middle = halfway(guess, end);
-      (sampled(price_of_rank(middle)) <= share ? guess : end) = middle;
-    }
-    // Widen until everybody's totals bracket the capacity.
-    const std::int64_t lowest = below, highest = above;
-    std::int64_t width = std::int64_t{1} << 47;
-    if (guess - width > below && guess + width < above) {
-      const UnitTotals sums =
-          cost.totals(price_of_rank(guess - width), price_of_rank(guess + width));
-      narrow(guess - width, sums.first);
-      if (guess + width < above) narrow(guess + width, sums.second);
-    }
-    for (; (below == lowest || above == highest) && width < (std::int64_t{1} << 60); width *= 8) {
-      for (const std::int64_t rank : {guess - width, guess + width}) {
-        if (rank > below && rank < above) narrow(rank, total(rank));
-      }
+  const double share =
+      bracket.capacity * static_cast<double>(kBlocks * kBlock) / static_cast<double>(n);
+  std::int64_t guess = bracket.below, end = bracket.above;
+  while (rank_distance(guess, end) > (std::uint64_t{1} << 44)) {  // to one part in 2^8
+    const std::int64_t middle = halfway(guess, end);
+    (sampled(price_of_rank(middle)) <= share ? guess : end) = middle;
+  }
+  // Widen until everybody's totals bracket the capacity.
+  const std::int64_t lowest = bracket.below, highest = bracket.above;
+  std::int64_t width = std::int64_t{1} << 47;
+  if (guess - width > lowest && guess + width < highest) {
+    const UnitTotals sums = cost.totals(price_of_rank(guess - width), price_of_rank(guess + width));
+    bracket.narrow(guess - width, sums.first);
+    if (guess + width < bracket.above) bracket.narrow(guess + width, sums.second);
+  }
+  for (; (bracket.below == lowest || bracket.above == highest) && width < (std::int64_t{1} << 60);
+       width *= 8) {
+    for (const std::int64_t rank : {guess - width, guess + width}) {
+      if (rank <= bracket.below || rank >= bracket.above) continue;
+      bracket.narrow(rank, cost.total(price_of_rank(rank), 0, n));
     }
   }
-  const double few = static_cast<double>(n) / 4.0 + 32.0;
-  while (dearer - bought > few && rank_distance(below, above) > 1) {
-    const std::int64_t middle = halfway(below, above);
-    narrow(middle, total(middle));
-  }
-  // What the two prices leave open, block by block.
-  const bool one_price = rank_distance(below, above) <= 1;  // perhaps of very many units
-  double left = capacity - bought;
+}
+
+// Buys what costs less than the bracket, then what it leaves open: the cheapest of `units`, or, of
+// one price, in the order of the jobs.
+template <typename Cost>
+void buy_units(const Cost& cost, std::span<const double> high, const PriceBracket& bracket,
+               std::span<double> slots, std::vector<Unit>& units) {
+  // Perhaps of very many units.
+  const bool one_price = rank_distance(bracket.below, bracket.above) <= 1;
+  double left = bracket.capacity - bracket.bought;
   units.clear();
   constexpr std::size_t kBlock = 512;
   double upper[kBlock];
-  for (std::size_t first = 0; first < n; first += kBlock) {
-    const std::size_t count = std::min(kBlock, n - first);
-    cost.counts(price_of_rank(below), first, slots.subspan(first, count));
-    cost.counts(price_of_rank(above), first, {upper, count});
+  for (std::size_t first = 0; first < slots.size(); first += kBlock) {
+    const std::size_t count = std::min(kBlock, slots.size() - first);
+    cost.counts(price_of_rank(bracket.below), first, slots.subspan(first, count));
+    cost.counts(price_of_rank(bracket.above), first, {upper, count});
     for (std::size_t k = 0; k < count; ++k) {
       const std::size_t j = first + k;
       if (one_price) {
@@ -166,6 +156,34 @@ void select_units(const Cost& cost, std::span<const double> high, double capacit
     const Index job = units[static_cast<std::size_t>(k)].job;
     if (slots[job] < high[job]) slots[job] += 1.0;
   }
+}
+
+// Gives out `capacity` slots, cheapest units first, ties to the lower index. Units dearer than
+// cost.dearest() gain nothing and are not bought. `needed` are the lower ends of the ranges
+// together, `most` all units at cost.dearest(), `cheapest` a price at which nothing is bought, by
+// cost.counts, whose prices may round, too.
+template <typename Cost>
+void select_units(const Cost& cost, std::span<const double> high, double capacity, double needed,
+                  double most, double cheapest, std::span<double> slots, std::vector<Unit>& units) {
+  const std::size_t n = slots.size();
+  if (needed >= capacity || cheapest > cost.dearest()) {
+    cost.fewest(slots);
+    return;
+  }
+  if (most <= capacity) {
+    cost.counts(cost.dearest(), 0, slots);
+    return;
+  }
+  // Nothing is bought below the first price.
+  PriceBracket bracket{price_rank(cheapest) - 1, price_rank(cost.dearest()), needed, most,
+                       capacity};
+  if (n > 4096) narrow_by_sample(cost, n, bracket);
+  const double few = static_cast<double>(n) / 4.0 + 32.0;
+  while (bracket.dearer - bracket.bought > few && rank_distance(bracket.below, bracket.above) > 1) {
+    const std::int64_t middle = halfway(bracket.below, bracket.above);
+    bracket.narrow(middle, cost.total(price_of_rank(middle), 0, n));
+  }
+  buy_units(cost, high, bracket, slots, units);
 }
 
 }  // namespace malleable

@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "malleable/kernel/ranked_heap.hpp"
+#include "malleable/kernel/indexed_heap.hpp"
 #include "malleable/model/map_reduce.hpp"
 
 namespace malleable {
@@ -53,7 +53,7 @@ class VirtualSrpt {
   };
   void release(Index handle);
 
-  RankedHeap order_;
+  IndexedHeap order_;
   std::vector<Job> jobs_;
   std::vector<Index> free_;
   std::vector<Served> served_;

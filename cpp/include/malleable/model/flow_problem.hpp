@@ -40,6 +40,9 @@ struct FlowProblem {
   // `flows` is valid and has no cycle. Allocates nothing when the vectors are large enough already.
   // O(flows + jobs + parents).
   void build(const FlowsView& flows, std::int64_t slot_count, double time);
+
+ private:
+  void find_paths(std::size_t j);
 };
 
 }  // namespace malleable

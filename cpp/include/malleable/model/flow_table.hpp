@@ -26,8 +26,6 @@ enum class JobStage : std::uint8_t { kOpen, kFinished, kRemoved };
 
 class FlowTable {
  public:
-  static constexpr Index kNone = ~Index{0};
-
   struct Flow {
     std::int64_t id, first_id;  // of its first job; the others follow
     double arrival, weight, deadline, size;
@@ -101,6 +99,8 @@ class FlowTable {
   void state(State& s);
 
  private:
+  void change(Flow& flow, const Changes& changes, std::size_t k);
+  void check_additions(const Additions& added, bool custom) const;
   Index find_job(std::int64_t id) const;
   Index flow_of(std::size_t row) const;
   std::span<const Index> open_rows(std::span<const std::int64_t> ids);

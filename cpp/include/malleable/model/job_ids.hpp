@@ -45,7 +45,7 @@ class JobIds {
     return named_.of(ids, rows(), [this](std::int64_t id) {
       const Index row = row_of(id);
       const bool known = id >= 0 && row < rows() && has(row) && id_of(row) == id;
-      return known ? row : NamedRows::kNone;
+      return known ? row : kNone;
     });
   }
 

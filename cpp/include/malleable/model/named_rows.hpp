@@ -14,8 +14,6 @@ namespace malleable {
 
 class NamedRows {
  public:
-  static constexpr Index kNone = ~Index{0};
-
   // `find(id)`: the row of that id among `count` rows, or kNone. Throws FieldError, which calls the
   // ids `field`; what it returns is valid until the next call.
   template <typename Find>

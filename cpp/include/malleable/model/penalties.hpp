@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "malleable/model/terms.hpp"
+#include "malleable/model/tolerance.hpp"
 
 namespace malleable {
 
@@ -67,11 +68,6 @@ void check_needed_deadline(Kind kind, std::size_t row, double deadline);
 // time on: a strict deadline.
 using CustomPenalty = double (*)(std::int64_t job, double completion);
 
-inline double tolerance(double at) {
-  const double size = std::fabs(at);
-  return 1e-9 * (size > 1.0 ? size : 1.0);
-}
-
 class Penalties {
  public:
   Penalties() = default;
@@ -113,8 +109,8 @@ class Penalties {
   // it, -infinity if it always does. Break points come back exactly, without the tolerance.
   // Custom penalties: `near` is a time not far from it, if one is known, and `finest` the share of
   // it by which it may be too early.
-  double latest(std::size_t j, double level,
-                double near = std::numeric_limits<double>::quiet_NaN(), double finest = 0.0) const;
+  double latest(std::size_t j, double level, double near = std::numeric_limits<double>::quiet_NaN(),
+                double finest = 0.0) const;
 
   // The least value above `level` that the penalty of job j takes, in the limit from the right:
   // `level` itself where the function is continuous there. +infinity if there is none.
@@ -146,6 +142,7 @@ class Penalties {
 
  private:
   void row(double at, double value, double slope);
+  void add_rows(Kind kind, const TermsView& jobs, std::size_t j);
   double own(std::size_t j, double t) const {
     const double value = custom_(names_.empty() ? static_cast<std::int64_t>(j) : names_[j], t);
     return most_.empty() || value < most_[j] ? value : most_[j];

@@ -11,6 +11,7 @@
 namespace malleable {
 
 using Index = std::uint32_t;  // position of a job in its table, or of a job in an order
+inline constexpr Index kNone = ~Index{0};  // no job, no row, no place
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 enum class MinMode : std::uint8_t { kGuarantee, kGang };

@@ -50,7 +50,7 @@ struct AdaptiveResource {
   std::int64_t nodes = 0;
   std::int64_t slots[2] = {0, 0};  // of one node
   double rate = 1.0;               // of one node: a task of s seconds takes s / rate
-  double storage = INFINITY;       // bytes a second that its disk reads
+  double storage = kInfinity;      // bytes a second that its disk reads
 
   void state(State& s) { s(nodes, slots, rate, storage); }
 };

@@ -112,6 +112,8 @@ class AdaptiveEpoch {
   void check_waiting(const char* field, std::span<const Index> rows,
                      std::span<const std::int64_t> tasks, Phase p) const;
   void check_ended(const Ended& tasks) const;
+  void check_again(const Ended& tasks) const;
+  void check_running(const Ended& tasks) const;
   void put_blocks(Index job, const Blocks& blocks);
   void set_waiting(Index job, Phase p, std::int64_t tasks);
   void tell(Index job, int pool);

@@ -18,7 +18,7 @@
 // that ends before its estimate says so leaves the virtual slots, too.
 #pragma once
 
-#include "malleable/kernel/ranked_heap.hpp"
+#include "malleable/kernel/indexed_heap.hpp"
 #include "malleable/kernel/virtual_srpt.hpp"
 #include "malleable/policy/slotted_policy.hpp"
 
@@ -46,7 +46,6 @@ class PlannedMaps {
   void state(State& s) { s(virtual_, handle_); }
 
  private:
-  static constexpr Index kNone = ~Index{0};
   struct Planned {
     double key;
     std::int64_t sequence, tasks;
@@ -70,7 +69,7 @@ class Asrpt final : public SlottedPolicy {
 
  private:
   PlannedMaps planned_;
-  RankedHeap maps_, reduces_;
+  IndexedHeap maps_, reduces_;
 };
 
 class Dsrpt final : public SlottedPolicy {
@@ -91,6 +90,7 @@ class Dsrpt final : public SlottedPolicy {
 
     void state(State& s) { s(sequence, work, row); }
   };
+  void drop_served();
   void enqueue(const VirtualSrpt::Served& served);
   VirtualSrpt virtual_;
   std::vector<Index> handle_;

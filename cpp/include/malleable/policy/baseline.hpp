@@ -17,7 +17,7 @@
 namespace malleable {
 
 // What a waterline raises to a common level.
-enum class Shares : std::uint8_t { kNone, kEqual, kWeighted };
+enum class Shares : std::uint8_t { kByOrder, kEqual, kWeighted };
 
 class Baseline {
  public:

@@ -108,9 +108,13 @@ class Epoch {
   void state(State& s);
 
  private:
-  static constexpr Index kNoRow = NamedRows::kNone;
-
-  Index find(std::int64_t id) const;  // its row, or kNoRow
+  Index find(std::int64_t id) const {  // its row, or kNone
+    if (id < 0 || id >= next_id_) return kNone;
+    const Page& page = pages_[static_cast<std::size_t>(id) / kPage];
+    return page.rows.empty() ? kNone : page.rows[static_cast<std::size_t>(id) % kPage];
+  }
+  void check_now(double now) const;
+  std::span<const Index> check_changes(std::span<const std::int64_t> ids, const Changes& changes);
   std::span<const Index> rows_of(std::span<const std::int64_t> ids);
   Index& slot_of(std::int64_t id);
   void refresh(std::size_t row);
@@ -141,7 +145,7 @@ class Epoch {
 
   EpochOptions options_;
   bool ignores_minima_ = false;
-  Shares shares_ = Shares::kNone;
+  Shares shares_ = Shares::kByOrder;
   std::int64_t slots_;
   double now_ = -kInfinity;  // of the last decision
   double latest_arrival_ = -kInfinity;

@@ -38,7 +38,7 @@ inline constexpr std::size_t kMostDeadlinePacked = 5000;
 
 struct FlexOptions {
   std::uint64_t effort = kDefaultEffort;
-  double budget = std::numeric_limits<double>::infinity();  // seconds, checked between candidates
+  double budget = kInfinity;  // seconds, checked between candidates
   // Called before each candidate of the search with the number of those tried.
   std::function<void(std::uint64_t)> progress = {};
 };
@@ -74,6 +74,19 @@ class Flex {
                      std::span<const Index> waiting, std::span<Index> order);
   void pack(const Problem& problem, const Penalties& penalties, Aggregate aggregate, bool detail,
             Plan& plan);
+  struct Task {  // what plan_finite() was asked, the end of its budget, and what it has found
+    const Problem& problem;
+    const Penalties& penalties;
+    Aggregate aggregate;
+    const FlexOptions& options;
+    const std::function<bool()>& late;
+    Plan& plan;
+  };
+  void consider(std::vector<Index> order);
+  void try_levels(const Task& task);
+  void try_rules(const Task& task);
+  void try_prices(const Task& task);
+  void search(const Task& task);
   void plan_finite(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
                    const FlexOptions& options, Plan& plan);
   void plan_strict(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
@@ -94,6 +107,8 @@ class Flex {
   StrictDeadlines strict_;
   Scratch<double> earliest_, due_, completion_;
   Scratch<Index> order_, waiting_;
+  std::vector<std::vector<Index>> starts_;  // the orders tried, by score
+  std::vector<Score> scores_;
 };
 
 }  // namespace malleable

@@ -22,6 +22,7 @@
 
 #include "malleable/kernel/waterline.hpp"
 #include "malleable/model/flow_table.hpp"
+#include "malleable/policy/flow_baseline.hpp"
 #include "malleable/policy/flow_order.hpp"
 #include "malleable/policy/flowflex.hpp"
 
@@ -87,7 +88,6 @@ class FlowEpoch {
   void state(State& s);
 
  private:
-  static constexpr Index kNone = FlowTable::kNone;
   // A flow as decisions see it.
   struct View {
     double volume = 0.0, alone = 0.0;  // FlowProblem's

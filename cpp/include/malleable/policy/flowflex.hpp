@@ -30,14 +30,12 @@
 #include <span>
 #include <vector>
 
-#include "malleable/kernel/fair_list.hpp"
 #include "malleable/kernel/flow_search.hpp"
 #include "malleable/kernel/key_search.hpp"
 #include "malleable/kernel/priority_orders.hpp"
 #include "malleable/kernel/strict_deadlines.hpp"
 #include "malleable/kernel/time_cells.hpp"
-#include "malleable/kernel/wrap_around.hpp"
-#include "malleable/model/plan.hpp"
+#include "malleable/policy/flow_plan.hpp"
 
 namespace malleable {
 
@@ -57,30 +55,10 @@ struct FlowOptions {
   std::uint64_t effort = kFlowEffort;
   // Seconds. Fixed orders are all tried; the bounds that take longer than a few of them, and the
   // search, end when it is over.
-  double budget = std::numeric_limits<double>::infinity();
+  double budget = kInfinity;
   std::span<const Index> warm;  // an order of flows to try among the first; may be empty
   // `warm` is kept unless something is better by more than this share; infinite: `warm` decides.
   double hysteresis = 0.0;
-};
-
-struct FlowPlan {
-  Status status = Status::kOk;
-  double value = 0.0, lower_bound = -kInfinity;
-  // Least speed at which the value would be the bound; NaN where flows arrive later, since times
-  // then do not shrink together.
-  double speed = std::numeric_limits<double>::quiet_NaN();
-  double literal_value = std::numeric_limits<double>::quiet_NaN();  // of the paper's way, if taken
-  std::vector<Index> order;                                         // of flows
-  std::vector<double> flow_completion;                              // absolute
-  std::vector<double> start, completion;
-  std::vector<std::int64_t> allocation;
-  Pieces pieces;
-  std::uint64_t candidates = 0;
-
-  void state(State& s) {
-    s(status, value, lower_bound, speed, literal_value, order, flow_completion, start, completion);
-    s(allocation, pieces, candidates);
-  }
 };
 
 class FlowFlex {
@@ -93,19 +71,29 @@ class FlowFlex {
                    const FlowOptions& options, FlowPlan& plan);
   void consider(FlowRecipe recipe);
   void consider_all(const std::vector<Index>& order, std::span<const double> due);
-  void literal(Aggregate aggregate, FlowRecipe& recipe);
+  void begin(const FlowProblem& problem, const Penalties& penalties, Aggregate aggregate,
+             const FlowOptions& options);
+  double take_literal();
+  void take_orders();
+  void bound_sum();
+  double cell_bound();
+  void bound_max();
+  void keep_warm();
+  bool reached() const;
+  const std::function<bool()>* late_if_timed() const;
+  void literal(FlowRecipe& recipe);
   void bisect(double low, double high, FlowRecipe& recipe);
   void solve_cells(TimeCells::Charge charge, const std::function<bool()>* late);
   void relaxed_orders();
-  void pursue(double low, FlowRecipe& top, Score& best, std::uint64_t& left,
-              const std::function<bool()>& late);
-  void search(double low, std::uint64_t& left, const std::function<bool()>& late);
-  bool all_steps() const;
+  void pursue(FlowRecipe& top, Score& best, std::uint64_t& left);
+  void search(std::uint64_t& left);
   void order_by(std::span<const double> due, std::vector<Index>& order);
 
   const FlowProblem* problem_ = nullptr;
   const Penalties* penalties_ = nullptr;
   Aggregate aggregate_ = Aggregate::kSum;
+  const FlowOptions* options_ = nullptr;
+  std::function<bool()> late_;  // the budget is over
   FlowChains chains_;
   FlowBound bound_;
   FlowSearch search_;
@@ -124,28 +112,8 @@ class FlowFlex {
   std::vector<FlowRecipe> recipes_;
   FlowRecipe kept_;  // of the warm order, while hysteresis asks for it
   std::vector<Score> scores_;
-  std::size_t tries_ = 0;  // left for fixed orders
-  double lower_ = -kInfinity;
+  std::size_t tries_ = 0;      // left for fixed orders
+  double lower_ = -kInfinity;  // no plan can be better
 };
-
-// The schedule of a recipe, in full: pieces, starts, completions, slots now, value. O(pieces log).
-void schedule_flows(const FlowProblem& problem, const FlowChains& chains,
-                    const Penalties& penalties, Aggregate aggregate, const FlowRecipe& recipe,
-                    FlowSearch& search, FlowPlan& plan);
-
-// Starts, completions (absolute) and slots now of all jobs, from the pieces. A job some of whose
-// pieces are too short for the clock keeps the completion (from now) that stands in the plan.
-void complete_jobs(const FlowProblem& problem, FlowPlan& plan);
-
-// Least factor >= 1 by which all completions would have to come sooner (counted from now) for the
-// objective to be at most `bound`.
-double speed_needed(const FlowProblem& problem, const Penalties& penalties, Aggregate aggregate,
-                    std::span<const double> flow_completion, double bound);
-
-// The schedulers that FlowFlex is measured against, as ready lists (section 5.1): FIFO serves flows
-// by arrival, FAIR all ready jobs alike. Both know only what is ready.
-enum class FlowBaseline : std::uint8_t { kFifo, kFair };
-void plan_baseline(const FlowProblem& problem, const Penalties& penalties, Aggregate aggregate,
-                   FlowBaseline which, std::span<const double> arrival, FlowPlan& plan);
 
 }  // namespace malleable

@@ -5,11 +5,11 @@
 //   LRPT  most work left first (the same section; a work-conserving scheduler at its worst)
 //   SRPT  least work left first, map and reduce together, precedence obeyed
 //
-// A job offers its map tasks until the last has run, then its reduce tasks. Kernel: ranked_heap.
+// A job offers its map tasks until the last has run, then its reduce tasks. Kernel: indexed_heap.
 // O(g log n) a decision with g grants and n jobs that could run, O(log n) a change.
 #pragma once
 
-#include "malleable/kernel/ranked_heap.hpp"
+#include "malleable/kernel/indexed_heap.hpp"
 #include "malleable/policy/slotted_policy.hpp"
 
 namespace malleable {
@@ -29,7 +29,7 @@ class GreedyOrder final : public SlottedPolicy {
 
  private:
   Key key_;
-  RankedHeap order_;
+  IndexedHeap order_;
 };
 
 }  // namespace malleable

@@ -23,6 +23,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "malleable/model/problem.hpp"
+
 namespace malleable {
 
 enum class OverlapPolicy { kFcfs, kMaxSrpt, kSplitSrpt, kTwoSrpt, kOrder, kShare };
@@ -93,7 +95,7 @@ inline double seen_left(double left, double estimate, bool bounce, double slack)
 inline double until_jump(double left, double estimate, bool bounce, double slack) {
   if (left > slack) return left;
   const double level = seen_left(left, estimate, bounce, slack);
-  return bounce && level < estimate ? level + left : INFINITY;
+  return bounce && level < estimate ? level + left : kInfinity;
 }
 
 }  // namespace malleable

@@ -83,7 +83,6 @@ class OverlapEpoch {
       s(shuffle_heavy, ready_given);
     }
   };
-  static constexpr Row kNoRow = NamedRows::kNone;
   // Jobs of one station and class in order: the first is found in one pass, a heap of the others is
   // built only if they are asked for.
   struct Line {
@@ -93,7 +92,7 @@ class OverlapEpoch {
       bool operator<(const Entry& other) const { return other.rank < rank; }
     };
     std::vector<Entry> heap;
-    Row best = kNoRow, taken = kNoRow;
+    Row best = kNone, taken = kNone;
     std::size_t count = 0;
     bool gathered = false;
   };
@@ -129,7 +128,7 @@ class OverlapEpoch {
   OverlapEpochOptions options_;
   JobIds ids_;
   HeldSlots<2> held_;
-  double now_ = -INFINITY;  // of the last decision
+  double now_ = -kInfinity;  // of the last decision
   bool split_;
   bool lends_ = true;  // what is left over at a station, in the decision at hand
   std::vector<Job> jobs_;
@@ -137,7 +136,7 @@ class OverlapEpoch {
   std::vector<double> map_first_, shuffle_first_, imbalance_;
   std::vector<OverlapRank> map_rank_, shuffle_rank_;
   std::int64_t sequence_ = 0;
-  double latest_arrival_ = -INFINITY;
+  double latest_arrival_ = -kInfinity;
   bool latest_stale_ = false;  // it may be of a job that was removed
 
   Line line_[2];

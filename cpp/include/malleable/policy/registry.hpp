@@ -18,6 +18,7 @@
 #include "malleable/policy/baseline.hpp"
 #include "malleable/policy/cluster_srpt.hpp"
 #include "malleable/policy/epoch.hpp"
+#include "malleable/policy/flow_baseline.hpp"
 #include "malleable/policy/flowflex.hpp"
 #include "malleable/policy/overlap.hpp"
 #include "malleable/policy/slotted_policy.hpp"
@@ -37,7 +38,7 @@ struct Promises {
   // Minima mean nothing to it; where it fills slots itself, gang sizes neither.
   bool ignores_minima = false;
   // Raises all jobs to a common level, of slots or of slots over weight.
-  Shares shares = Shares::kNone;
+  Shares shares = Shares::kByOrder;
   // A scheduler's loop can call it: the model's epoch object takes it.
   bool in_loop = false;
   // Reduce tasks have to be preemptive.

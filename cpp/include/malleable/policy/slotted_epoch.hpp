@@ -79,7 +79,7 @@ class SlottedEpoch {
   HeldSlots<1> held_;
   std::vector<SlottedGrant> grants_;
   std::vector<Grant> shown_;
-  double origin_ = 0.0, now_ = -INFINITY;  // of the first slot; the latest that was heard of
+  double origin_ = 0.0, now_ = -kInfinity;  // of the first slot; the latest that was heard of
   std::int64_t sequence_ = 0, running_ = 0, told_ = -1;
 };
 

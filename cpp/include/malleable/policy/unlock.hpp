@@ -26,7 +26,7 @@ class Unlock final : public SlottedPolicy {
 
  private:
   PlannedMaps planned_;
-  RankedHeap order_;
+  IndexedHeap order_;
 };
 
 }  // namespace malleable

@@ -105,6 +105,7 @@ class SlottedSim {
   void wait(std::int64_t last);
   std::int64_t next_ending() const;
   void tell(std::int64_t slot);
+  void start_reduces(const SlottedGrant& grant);
   void apply(const SlottedGrant& grant);
   void end_tasks();
   void finish(Index row);

@@ -163,15 +163,35 @@ class TandemQueue {
   struct Fall {
     double first, first_rate, second, second_rate;
   };
+  struct Falls {
+    Fall map, shuffle;
+  };
+  struct Portions {  // of both stations, by class
+    std::array<double, 2> map{1.0, 0.0}, shuffle{1.0, 0.0};
+    bool lends;
+  };
+  struct Step {
+    double seconds;
+    bool event;  // or the time that was asked for
+    double map_used, shuffle_used;
+  };
 
   void add(const TandemJobs& jobs, std::size_t j);
   void complete(std::uint32_t slot);
   void refresh(std::uint32_t slot);
+  Portions portions();
+  void serve(const Class& group, double map_share, double flow, double given, bool lends);
   void decide_ranked();
+  void share_shuffle(double waiting_weight);
   void decide_shares();
+  double weight_of(const FluidJob& job) const { return options_.weighted ? job.weight : 1.0; }
   double beta();
   Seen seen(std::uint32_t slot) const;
+  Falls falls_of(const Service& s, double& next) const;
+  static double until_overtaken(const Fall& back, const Fall& front, double slack);
   double next_change() const;
+  Step next_step(double most);
+  void work(const Service& s, double seconds);
   Class& class_of(const FluidJob& job) { return classes_[split_ && job.shuffle_heavy ? 1 : 0]; }
 
   TandemOptions options_;

@@ -5,12 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from malleable.papers.flex_figure5 import METRICS, Figure5, Point
-from malleable.papers.flex_figure5_claims import check_claims
-from malleable.papers.flex_figure6 import PANELS, Figure6, figure6_dict, figure6_tables
-from malleable.papers.flex_figure6 import Point as Point6
-from malleable.papers.flowflex_figure12 import Figure12, figure12_dict, figure12_tables
-from malleable.papers.verdict import Verdict, between, judged, margin, observed, paired
+from malleable.papers import flex, flowflex
+from malleable.papers.claim import Verdict, between, judged, margin, observed, paired
+from malleable.papers.figure import Run
 from malleable.replications import Interval, interval
 
 NONE = math.nan
@@ -19,17 +16,17 @@ NONE = math.nan
 @pytest.mark.parametrize(
     ("margins", "word", "told"),
     [
-        ([(0.18, 2.61)], "open", "open (about 2,103 replications would settle it)"),
+        ([(0.18, 2.61)], "open", "open (about 2,103 simulations would settle it)"),
         ([(0.18, 0.17)], "holds", "holds"),
         ([(-0.18, 0.17)], "fails", "fails"),
-        ([(-0.18, 2.61)], "open", "open (about 2,103 replications would settle it)"),
-        ([(5.0, 1.0), (1.0, 2.0)], "open", "open (about 40 replications would settle it)"),
-        ([(1.0, 2.0), (1.0, 3.0)], "open", "open (about 90 replications would settle it)"),
+        ([(-0.18, 2.61)], "open", "open (about 2,103 simulations would settle it)"),
+        ([(5.0, 1.0), (1.0, 2.0)], "open", "open (about 40 simulations would settle it)"),
+        ([(1.0, 2.0), (1.0, 3.0)], "open", "open (about 90 simulations would settle it)"),
         ([(5.0, 1.0), (1.0, 2.0), (-3.0, 1.0)], "fails", "fails"),
-        ([(1.0, 1.0)], "open", "open (about 11 replications would settle it)"),
+        ([(1.0, 1.0)], "open", "open (about 11 simulations would settle it)"),
         ([(0.0, 1.0)], "open", "open (right at its threshold)"),
-        ([(5.0, NONE)], "open", "open (one replication has no interval)"),
-        ([(NONE, NONE)], "open", "open (one replication has no interval)"),
+        ([(5.0, NONE)], "open", "open (one simulation has no interval)"),
+        ([(NONE, NONE)], "open", "open (one simulation has no interval)"),
         ([(-3.0, 1.0), (5.0, NONE)], "fails", "fails"),
         ([(0.0, 0.0)], "holds", "holds"),
         ([(-1.0, 0.0)], "fails", "fails"),
@@ -46,9 +43,9 @@ def test_a_difference_of_nothing_is_none():
 
 
 def test_json():
-    assert Verdict(None, 40).as_dict() == {"verdict": "open", "replications_needed": 40}
-    assert Verdict(None, math.inf).as_dict()["replications_needed"] is None
-    assert observed(False).as_dict() == {"verdict": "fails", "replications_needed": None}
+    assert Verdict(None, 40).as_dict() == {"verdict": "open", "simulations_needed": 40}
+    assert Verdict(None, math.inf).as_dict()["simulations_needed"] is None
+    assert observed(False).as_dict() == {"verdict": "fails", "simulations_needed": None}
 
 
 def test_margins():
@@ -80,42 +77,47 @@ def test_the_number_that_it_names_settles_it():
 
 
 def figure12(mean, half):
-    own = {"fair": Interval(mean, half), "fifo": Interval(mean, half)}
-    return Figure12(10, 0, {"all at once": {"average response": own}}, True)
+    own = {"metric": "average stretch", "fair": Interval(mean, half), "fifo": Interval(mean, half)}
+    return flowflex.figure12_of(Run("flowflex-fig12", "", 10), {"all at once": [own]})
+
+
+def lines(figure):
+    return [part for part in figure.parts() if isinstance(part, str) and part.startswith("open")]
 
 
 def test_figure_12_is_open_where_its_interval_is_wide():
     wide = figure12(0.18, 2.61)
-    lines = [part for part in figure12_tables(wide) if isinstance(part, str)]
-    assert [line.split(": ")[0] for line in lines] == [
-        "open (about 2,103 replications would settle it)"
+    assert [line.split(": ")[0] for line in lines(wide)] == [
+        "open (about 2,103 simulations would settle it)"
     ] * 2
-    assert figure12_dict(wide)["claims"][0]["replications_needed"] == 2103
+    assert wide.as_dict()["claims"][0]["simulations_needed"] == 2103
     for mean, word in ((0.18, "holds"), (-0.18, "fails"), (0.0, "fails")):
-        claims = figure12_dict(figure12(mean, 0.1 if mean else 0.0))["claims"]
+        claims = figure12(mean, 0.1 if mean else 0.0).as_dict()["claims"]
         assert {claim["verdict"] for claim in claims} == {word}
 
 
 def figure6(half, **gains):
     """Gains as the paper has them, unless given."""
+    slack, gaps, sigma, jobs = (flex.PANELS[name] for name in ("slack", "lambda", "sigma", "jobs"))
     usual = {
-        "slack": dict(zip(PANELS["slack"], np.linspace(0.05, 0.47, len(PANELS["slack"])), strict=True)),
-        "lambda": dict(zip(PANELS["lambda"], np.linspace(0.47, 0.02, len(PANELS["lambda"])), strict=True)),
-        "sigma": {value: 0.47 if value <= 1 else 0.05 for value in PANELS["sigma"]},
-        "jobs": dict.fromkeys(PANELS["jobs"], 0.2),
-    }  # fmt: skip
+        "slack": dict(zip(slack, np.linspace(0.05, 0.47, len(slack)), strict=True)),
+        "lambda": dict(zip(gaps, np.linspace(0.47, 0.02, len(gaps)), strict=True)),
+        "sigma": {value: 0.47 if value <= 1 else 0.05 for value in sigma},
+        "jobs": dict.fromkeys(jobs, 0.2),
+    }
     panels = {}
-    for panel, values in PANELS.items():
+    for panel, values in flex.PANELS.items():
         own = {**usual.get(panel, dict.fromkeys(values, 0.2)), **gains.get(panel, {})}
         panels[panel] = [
-            Point6(value, Interval(50.0 - k, half), Interval(100.0 - k, half), Interval(own[value], half))
+            {"value": value, "flex": Interval(50.0 - k, half), "fair": Interval(100.0 - k, half),
+             "gain": Interval(own[value], half)}
             for k, value in enumerate(values)
         ]  # fmt: skip
-    return Figure6(10, 0, panels, True)
+    return flex.figure6_of(Run("flex-fig6", "", 10), panels)
 
 
 def words6(figure):
-    return [claim["verdict"] for claim in figure6_dict(figure)["claims"]]
+    return [claim["verdict"] for claim in figure.as_dict()["claims"]]
 
 
 def test_figure_6_holds_fails_or_is_open():
@@ -124,8 +126,9 @@ def test_figure_6_holds_fails_or_is_open():
     assert words6(figure6(math.nan)) == ["open"] * 10
     assert words6(figure6(0.001, sigma={1.0: 0.3}))[6] == "fails"
     assert words6(figure6(0.02, sigma={1.0: 0.39}))[6] == "open"
-    lines = [part for part in figure6_tables(figure6(5.0)) if isinstance(part, str)]
-    assert all(" replications would settle it): " in line for line in lines)
+    shown = lines(figure6(5.0))
+    assert len(shown) == 10
+    assert all(" simulations would settle it): " in line for line in shown)
 
 
 def figure5(noise, **means):
@@ -134,12 +137,12 @@ def figure5(noise, **means):
     points = []
     for panel, values in (("slack", (0.35, 0.75)), ("small", (0.0, 0.5, 0.8))):
         for k, value in enumerate(values):
-            point = Point(panel, "", METRICS[0], 10, 100, value, value, "best", simulations=30)
+            point = flex.Point(panel, "", small=value, slack=value, simulations=30)
             usual = {"fifo": 1.5 + k, "fair": 1.5, "flex": 1.0, "flex-orders": 1.0, **means}
             point.ratios = {name: (mean + noise * rng.standard_normal(30)).tolist()
                             for name, mean in usual.items()}  # fmt: skip
             points.append(point)
-    return {claim.claim: claim.verdict for claim in check_claims(Figure5(30, 0, points, True))}
+    return {claim.claim: claim.verdict for claim in flex.claims5(points)}
 
 
 def test_figure_5_holds_fails_or_is_open():

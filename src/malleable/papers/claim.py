@@ -2,7 +2,7 @@
 
 A claim is a set of margins that should all be above 0. It holds if all their intervals are, it fails if
 one of them is below 0, and else it is open. The width of an interval falls with the root of the number
-of replications, so that about n (half width / distance to 0)^2 of them would settle an open one.
+of simulations, so that about n (half width / distance to 0)^2 of them would settle an open one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from malleable.jobs.table import Floats
 from malleable.replications import Interval, interval
 from malleable.view.text import counted
 
-__all__ = ["Verdict", "between", "judged", "margin", "observed", "paired"]
+__all__ = ["Claim", "Verdict", "between", "judged", "margin", "observed", "paired"]
 
 
 class Verdict(NamedTuple):
@@ -28,19 +28,22 @@ class Verdict(NamedTuple):
     holds : bool or None
         None: open.
     needed : float or None
-        Of an open claim: about how many replications would settle it; infinite right at its
+        Of an open claim: about how many simulations would settle it; infinite right at its
         threshold, None where there is no interval.
     """
 
     holds: bool | None
     needed: float | None = None
 
+    def __str__(self) -> str:
+        return self.word
+
     @property
     def word(self) -> str:
         """``holds``, ``fails`` or ``open``."""
         return "open" if self.holds is None else "holds" if self.holds else "fails"
 
-    def told(self, noun: str = "replication") -> str:
+    def told(self, noun: str = "simulation") -> str:
         """The word, and of an open claim what would settle it."""
         if self.holds is not None:
             return self.word
@@ -53,7 +56,34 @@ class Verdict(NamedTuple):
     def as_dict(self) -> dict[str, Any]:
         """The verdict in JSON types."""
         known = self.needed is not None and math.isfinite(self.needed)
-        return {"verdict": self.word, "replications_needed": self.needed if known else None}
+        return {"verdict": self.word, "simulations_needed": self.needed if known else None}
+
+
+class Claim(NamedTuple):
+    """A sentence about a figure, what the paper prints of it, what we found, and what follows.
+
+    Attributes
+    ----------
+    claim : str
+        In the paper's words, or in ours.
+    paper : str
+        What the paper prints, where that is not the claim itself.
+    criterion : str
+        When it holds, where the paper gives no number.
+    ours : str
+        What was observed, with its interval where it has one.
+    verdict : Verdict
+    """
+
+    claim: str
+    paper: str
+    criterion: str
+    ours: str
+    verdict: Verdict
+
+    def as_dict(self) -> dict[str, Any]:
+        """The claim in JSON types."""
+        return {**self._asdict(), **self.verdict.as_dict()}
 
 
 def judged(margins: Iterable[Interval], count: int, *, strict: bool = False) -> Verdict:
@@ -64,7 +94,7 @@ def judged(margins: Iterable[Interval], count: int, *, strict: bool = False) -> 
     margins : iterable of Interval
         How far above 0 is what the claim says, with half widths of confidence intervals; NaN: none.
     count : int
-        Replications behind them.
+        Simulations behind them.
     strict : bool
         Whether a margin of exactly 0, without any width, fails.
     """

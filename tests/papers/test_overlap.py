@@ -6,18 +6,11 @@ import numpy as np
 import pytest
 
 import malleable as mb
-from malleable.papers import overlap_figures
-from malleable.papers.overlap_figures import (
-    PRINTED,
-    cube_root_jobs,
-    draw_overlap_figure,
-    generated_jobs,
-    overlap_claims,
-    overlap_figure_dict,
-    overlap_figure_report,
-    run_overlap_figure,
-)
+from malleable.papers import overlap, reproduce
+from malleable.papers.overlap import PRINTED, cube_root_jobs, generated_jobs
 from malleable.sweeps import sweep
+from malleable.view.drawing import image_bytes
+from malleable.view.plan_views import json_text
 from malleable.view.tandem_plots import draw_ratio_over_load
 
 
@@ -31,78 +24,89 @@ def test_cube_root_of_the_ratios():
         cube_root_jobs(mb.MapShuffleJobs([1], [0]))
 
 
+def rows(figure, panel):
+    return figure.facts["points"][panel]
+
+
+def draw(figure, path):
+    pytest.importorskip("matplotlib")
+    path.write_bytes(image_bytes(figure.draw(), path))
+    assert path.stat().st_size > 1000
+
+
 def test_figure_7_on_generated_jobs(tmp_path):
     seen = []
-    figure = run_overlap_figure(
-        "overlap-fig7", jobs=3000, seed=1, progress=lambda *at: seen.append(at)
-    )
-    assert figure.complete
-    assert len(seen) == len(figure.rows) == 2 * 8 * 4
-    for row in figure.rows:
+    figure = reproduce("overlap-fig7", 3000, seed=1, progress=lambda *at: seen.append(at))
+    assert figure.run.complete
+    both = [row for panel in figure.panels for row in rows(figure, panel.name)]
+    assert len(seen) == len(both) == 2 * 8 * 4
+    for row in both:
         # Whatever the load, the same utilisation of both stations while jobs arrive.
         assert row["mean_response"] >= row["lower_bound"] * (1 - 1e-9)
         assert row["map_utilisation"] == pytest.approx(row["shuffle_utilisation"])
-    claims = overlap_claims(figure)
-    assert len(claims) == 4
-    assert claims[0].verdict.holds
-    assert claims[3].verdict.holds  # balanced sizes: MaxSRPT
-    assert json.loads(json.dumps(overlap_figure_dict(figure)))["source"] == "generated"
-    assert len(overlap_figure_report(figure)) == 4
-    pytest.importorskip("matplotlib")
-    draw_overlap_figure(figure, tmp_path / "figure.svg")
-    assert (tmp_path / "figure.svg").stat().st_size > 1000
+    last = rows(figure, "sizes of the trace")[-1]
+    ratio = figure.panels[0].rows[-1][last["policy"]]
+    assert ratio == last["mean_response"] / last["lower_bound"]
+    assert len(figure.claims) == 4
+    assert figure.claims[0].verdict.holds
+    assert figure.claims[3].verdict.holds  # balanced sizes: MaxSRPT
+    assert json.loads(json_text(figure.as_dict()))["source"] == "generated"
+    tables = [part for part in figure.parts() if not isinstance(part, str)]
+    assert len(tables) == 3
+    draw(figure, tmp_path / "figure.svg")
 
 
 def test_figure_7_keeps_a_trace():
     jobs = generated_jobs(500, 3)
-    figure = run_overlap_figure("overlap-fig7", trace=jobs)
-    assert (figure.source, figure.jobs) == ("trace", 500)
+    figure = reproduce("overlap-fig7", trace=jobs)
+    assert (figure.facts["source"], figure.run.count) == ("trace", 500)
     # The load is that of the table: capacities scale, arrivals stay.
-    row = next(r for r in figure.rows if (r["panel"], r["load"], r["policy"]) == (0, 0.75, "k-lps"))
+    own = rows(figure, "sizes of the trace")
+    row = next(r for r in own if (r["load"], r["policy"]) == (0.75, "k-lps"))
     alone = mb.simulate(jobs, policy="k-lps", load=0.75).summary["k-lps"]
     assert row["mean_response"] == pytest.approx(alone["mean_response"], rel=1e-9)
 
 
 def test_figure_9(tmp_path):
-    figure = run_overlap_figure("overlap-fig9", jobs=60_000, seed=2)
-    assert [row["load"] for row in figure.rows] == [0.75] * 4 + [0.9] * 4
-    claims = overlap_claims(figure)
+    figure = reproduce("overlap-fig9", 60_000, seed=2)
+    assert [row["load"] for row in figure.facts["points"]] == [0.75] * 4 + [0.9] * 4
+    claims = figure.claims
     assert sum(claim.claim.startswith("mean response") for claim in claims) == 6
     assert all(claim.verdict.holds for claim in claims if claim.claim.startswith("slowdown"))
-    for load, found in figure.slowdown.items():
+    for load, found in figure.facts["slowdown"].items():
         assert load in PRINTED
-        for count, mean in found.values():
-            assert len(count) == len(mean) == 400
-            assert count.sum() <= 60_000
-    data = json.loads(json.dumps(overlap_figure_dict(figure), allow_nan=False))
+        for own in found.values():
+            assert len(own["jobs"]) == len(own["mean"]) == 400
+            assert own["jobs"].sum() <= 60_000
+    data = json.loads(json_text(figure.as_dict()), parse_constant=pytest.fail)
     assert data["printed"]["0.75"]["max-srpt"] == 3.32
-    assert len(overlap_figure_report(figure)) == 2
-    pytest.importorskip("matplotlib")
-    draw_overlap_figure(figure, tmp_path / "figure.png")
-    assert (tmp_path / "figure.png").stat().st_size > 1000
+    assert data["panels"]["mean response"][0]["max-srpt, paper"] == 3.32
+    tables = [part for part in figure.parts() if not isinstance(part, str)]
+    assert len(tables) == 2
+    draw(figure, tmp_path / "figure.png")
 
 
 def test_interrupted_figures_keep_their_points():
     def interrupt(label, total):
         raise KeyboardInterrupt
 
-    figure = run_overlap_figure("overlap-fig7", jobs=500, progress=interrupt)
-    assert not figure.complete
-    assert overlap_claims(figure) == []
-    assert len(overlap_figure_report(figure)) >= 1
+    figure = reproduce("overlap-fig7", 500, progress=interrupt)
+    assert not figure.run.complete
+    assert figure.claims == []
+    assert len(rows(figure, "sizes of the trace")) >= 1
 
 
 def test_wrong_figures():
-    with pytest.raises(ValueError, match="jobs = 1"):
-        run_overlap_figure("overlap-fig9", jobs=1)
+    with pytest.raises(ValueError, match="jobs 1: must be at least 2"):
+        reproduce("overlap-fig9", 1)
     with pytest.raises(ValueError, match="takes no trace"):
-        run_overlap_figure("overlap-fig9", trace=generated_jobs(10, 1))
+        reproduce("overlap-fig9", trace=generated_jobs(10, 1))
 
 
 def test_claims_can_fail(monkeypatch):
-    monkeypatch.setitem(overlap_figures.PRINTED, 0.75, {"max-srpt": 1.0})
-    figure = run_overlap_figure("overlap-fig9", jobs=3000)
-    assert not next(c for c in overlap_claims(figure) if c.claim.startswith("mean")).verdict.holds
+    monkeypatch.setitem(overlap.PRINTED, 0.75, {"max-srpt": 1.0})
+    figure = reproduce("overlap-fig9", 3000)
+    assert not next(c for c in figure.claims if c.claim.startswith("mean")).verdict.holds
 
 
 def test_plots(tmp_path):

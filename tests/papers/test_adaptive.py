@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from malleable.cli import main
-from malleable.papers import adaptive_figures as figures
+from malleable.papers import FIGURES, reproduce
+from malleable.papers import adaptive as figures
+from malleable.papers.figure import Run
 from malleable.replications import Interval
 
 pytest.importorskip("highspy")
@@ -49,18 +51,21 @@ def test_tables_4_and_5(workload, ordering):
 
 
 def test_a_figure_is_the_same_again_and_has_intervals():
-    one, other = (figures.run_adaptive_figure("adaptive-fig8", 2, seed=3) for _ in range(2))
-    assert one == other
-    assert one.complete
-    assert sorted(one.values) == [(2, 1), (2, 2), (2, 3)]
-    for row in one.values.values():
-        assert set(row) == set(figures.NAMES)
-        assert all(math.isfinite(each.mean) and each.half >= 0.0 for each in row.values())
+    one, other = (reproduce("adaptive-fig8", 2, seed=3) for _ in range(2))
+    assert one.as_dict() == other.as_dict()
+    assert one.run.complete
+    rows = one.panels[0].rows
+    assert [row["benchmark"] for row in rows] == ["BM 2.1", "BM 2.2", "BM 2.3"]
+    for row in rows:
+        assert set(row) == {"benchmark", *figures.NAMES}
+        own = [row[name] for name in figures.NAMES]
+        assert all(math.isfinite(each.mean) and each.half >= 0.0 for each in own)
 
 
 def made(name, **means):
     row = {policy: Interval(means.get(policy, 50.0), 1.0) for policy in figures.NAMES}
-    return figures.AdaptiveFigure(name, 30, 0, {(3, 1): row}, True)
+    metric = FIGURES[name].arguments[0]
+    return figures.figure_of(Run(name, "", 30), metric, [{"benchmark": "BM 3.1", **row}])
 
 
 @pytest.mark.parametrize(
@@ -69,39 +74,40 @@ def made(name, **means):
         (
             "adaptive-fig9",
             {"adaptive": 40.0},
-            "claim holds: it holds in 1 of 1 benchmark",
+            "holds: holds in 1 of 1 benchmark",
         ),
         (
             "adaptive-fig9",
             {"adaptive": 40.0, "fair": 37.0},
-            "fails: it holds in 0 of 1 benchmark; fails in BM 3.1",
+            "fails: holds in 0 of 1 benchmark; fails in BM 3.1",
         ),
         (
             "adaptive-fig6",
             {"adaptive": 40.0, "fair": 39.0},
             "open in BM 3.1; below FIFO in 1 by means",
         ),
-        ("adaptive-table6", {"fair": 11.0}, "holds: it holds in 1 of 1"),
-        ("adaptive-table6", {"fair": 11.0, "adaptive": 8.0}, "fails: it holds in 0 of 1"),
+        ("adaptive-table6", {"fair": 11.0}, "holds: holds in 1 of 1"),
+        ("adaptive-table6", {"fair": 11.0, "adaptive": 8.0}, "fails: holds in 0 of 1"),
         (
             "adaptive-fig9",
             {"adaptive": 49.0},
-            "is open (about 120 replications would settle it): it holds in 0",
+            "open (about 120 simulations would settle it): holds in 0",
         ),
-        ("adaptive-table7", {"adaptive": 99.0}, "holds: it holds in 1 of 1"),
-        ("adaptive-table7", {"adaptive": 30.0}, "fails: it holds in 0 of 1"),
+        ("adaptive-table7", {"adaptive": 99.0}, "holds: holds in 1 of 1"),
+        ("adaptive-table7", {"adaptive": 30.0}, "fails: holds in 0 of 1"),
     ],
 )
 def test_verdicts(name, means, expected):
-    assert expected in figures.verdict(made(name, **means))
+    claim = made(name, **means).claims[0]
+    assert claim.claim == "adaptive"
+    assert expected in f"{claim.verdict.told()}: {claim.ours}"
 
 
 def test_json_has_the_papers_numbers_and_our_choices():
-    data = figures.adaptive_figure_dict(made("adaptive-table7"))
-    assert data["benchmarks"][0]["paper"]["adaptive"] == [99.12, 100.0]
+    data = json.loads(json.dumps(made("adaptive-table7").as_dict()))
+    assert data["panels"]["the paper's"][0]["adaptive"] == [99.12, 100.0]
     assert data["ours"]["load"] == figures.LOAD
-    assert figures.adaptive_figure_dict(made("adaptive-fig4"))["benchmarks"][0]["paper"] is None
-    json.dumps(data)
+    assert list(made("adaptive-fig4").as_dict()["panels"]) == ["benchmarks"]
 
 
 def test_command_line(capsys, tmp_path):
@@ -110,7 +116,7 @@ def test_command_line(capsys, tmp_path):
     arguments = ["reproduce", "adaptive-fig4", "--simulations", "2"]
     assert main([*arguments, "--json", str(file), "--plot", str(picture)]) == 0
     shown = capsys.readouterr().out
-    assert "the claim" in shown
+    assert "below FIFO in" in shown
     assert "Ours, not in the paper" in shown
     assert picture.read_bytes()[:4] == b"\x89PNG"
-    assert len(json.loads(file.read_text())["benchmarks"]) == 3
+    assert len(json.loads(file.read_text())["panels"]["benchmarks"]) == 3

@@ -1,0 +1,20 @@
+// A budget of wall-clock time.
+#pragma once
+
+#include <chrono>
+#include <cmath>
+#include <functional>
+
+namespace malleable {
+
+// Says whether so many seconds have passed since now; never, and without asking the clock, where
+// they are infinite.
+inline std::function<bool()> over_budget(double seconds) {
+  using Clock = std::chrono::steady_clock;
+  if (!std::isfinite(seconds)) return [] { return false; };
+  return [began = Clock::now(), seconds] {
+    return std::chrono::duration<double>(Clock::now() - began).count() >= seconds;
+  };
+}
+
+}  // namespace malleable

@@ -1,0 +1,13 @@
+// The schedulers that FlowFlex is measured against, as ready lists (section 5.1): FIFO serves flows
+// by arrival, FAIR all ready jobs alike. Both know only what is ready.
+#pragma once
+
+#include "malleable/policy/flow_plan.hpp"
+
+namespace malleable {
+
+enum class FlowBaseline : std::uint8_t { kFifo, kFair };
+void plan_baseline(const FlowProblem& problem, const Penalties& penalties, Aggregate aggregate,
+                   FlowBaseline which, std::span<const double> arrival, FlowPlan& plan);
+
+}  // namespace malleable

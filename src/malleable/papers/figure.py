@@ -1,0 +1,349 @@
+"""What the figures of all papers share: a run, panels of rows, claims, one drawing.
+
+An experiment is a function of a `Run`: it gives a `Figure`, which is data. Text, JSON and pictures are
+made of that here, the same for all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from malleable.papers.claim import Claim
+from malleable.replications import Interval, Replications, replicate
+from malleable.view.drawing import new_figure
+from malleable.view.text import Table, counted, table
+
+__all__ = ["Axes", "Figure", "Panel", "Range", "Run", "Series", "bar_place", "picture", "shown"]
+
+
+class Range(NamedTuple):
+    """Mean and worst value of some simulations."""
+
+    mean: float
+    worst: float
+
+
+_BETWEEN = {Interval: " +- ", Range: " / "}
+
+
+def shown(value: Any, form: str = ".3f") -> str:
+    """A value of a row as text.
+
+    Parameters
+    ----------
+    value : str, number, `Interval`, `Range`, (low, high) or None
+        NaN parts are left out; what is nothing then is a dash.
+    form : str
+        Format of the number, or formats of both numbers with a blank between them.
+    """
+    if value is None or isinstance(value, str):
+        return value or "-"
+    first, _, second = form.partition(" ")
+    parts = value if isinstance(value, tuple) else (value,)
+    known = zip(parts, (first, second or first), strict=False)
+    told = [f"{part:{own}}" for part, own in known if not math.isnan(part)]
+    return _BETWEEN.get(type(value), " to ").join(told).replace("%", " %") or "-"
+
+
+class Panel(NamedTuple):
+    """Rows of one table: values by column.
+
+    Attributes
+    ----------
+    name : str
+        In JSON, and above the table unless there is a ``title``.
+    columns : mapping of str to str
+        Those that the table shows, and their formats (`shown`); rows may have more for JSON.
+    rows : list of mappings
+    """
+
+    name: str
+    columns: Mapping[str, str]
+    rows: Sequence[Mapping[str, Any]]
+    title: str = ""
+
+    def table(self) -> Table:
+        """The panel for people."""
+        cells = [
+            [shown(row.get(head), form) for head, form in self.columns.items()] for row in self.rows
+        ]
+        return table(self.title or self.name, list(self.columns), cells)
+
+
+class Series(NamedTuple):
+    """A curve over ``x``, or without it bars, one a group.
+
+    An `Interval` has an error bar; of a `Range` the worst value is a dashed curve, or a mark above its
+    bar. ``look`` are matplotlib's words.
+    """
+
+    label: str
+    y: Iterable[Any]
+    x: Iterable[float] | None = None
+    look: Mapping[str, Any] = {}
+
+
+class Axes(NamedTuple):
+    """One picture of a figure; ``groups`` name the bars, ``options`` are of matplotlib's ``set``."""
+
+    title: str
+    xlabel: str
+    ylabel: str
+    series: Sequence[Series]
+    groups: Sequence[str] = ()
+    options: Mapping[str, Any] = {}
+
+    @property
+    def width(self) -> float:
+        """Inches."""
+        bars = sum(own.x is None for own in self.series)
+        return max(4.5, 1.5 + 0.22 * bars * len(self.groups))
+
+
+def picture(
+    panel: Panel,
+    names: Sequence[str],
+    ylabel: str,
+    x: str | None = None,
+    more: Sequence[Series] = (),
+    xlabel: str = "",
+    **options: Any,
+) -> Axes:
+    """Columns of a panel as curves over the column ``x``, or as bars grouped by its first column.
+
+    Rows without a value are left out; ``more`` is drawn as well.
+    """
+    rows = [row for row in panel.rows if row[names[0]] is not None]
+    places = None if x is None else [row[x] for row in rows]
+    groups = [str(row[next(iter(panel.columns))]) for row in rows] if x is None else ()
+    series = [Series(name, [row[name] for row in rows], places) for name in names]
+    title = panel.title or panel.name
+    return Axes(title, xlabel or x or "", ylabel, [*series, *more], groups, options)
+
+
+@dataclass
+class Run:
+    """What an experiment is asked for, and whether it came to its end.
+
+    Attributes
+    ----------
+    name : str
+        Of the figure.
+    shows : str
+        What it is about.
+    count : int
+        Simulations a point, or jobs (``unit``).
+    seed : int
+        Of the first simulation.
+    quick : bool
+        Without the largest experiments.
+    trace : object, optional
+        Jobs to take instead of generated ones.
+    executor : concurrent.futures.Executor, optional
+        Where replications run.
+    progress : callable
+        Called with (label, all steps) after each step.
+    """
+
+    name: str
+    shows: str
+    count: int
+    seed: int = 0
+    quick: bool = False
+    trace: Any = None
+    executor: Executor | None = None
+    progress: Callable[[str, int], object] = lambda label, total: None
+    unit: str = "simulation"
+    complete: bool = True
+
+    @property
+    def seeds(self) -> range:
+        """Simulation k has seed ``seed + k``."""
+        return range(self.seed, self.seed + self.count)
+
+    def steps(self, work: Iterable[tuple[str, Any]], total: int) -> list[Any]:
+        """What the steps of an experiment give; after Ctrl-C those that were finished."""
+        found = []
+        try:
+            for label, step in work:
+                found.append(step)
+                self.progress(label, total)
+        except KeyboardInterrupt:
+            self.complete = False
+        return found
+
+    def replicate(
+        self, points: Sequence[tuple[str, Callable[[int], Any], Any]], policies: Any, **options: Any
+    ) -> list[Replications]:
+        """All seeds of some points on a cluster; after Ctrl-C the points that were finished.
+
+        A point is a label, what makes its jobs, and options of its own.
+        """
+        found = []
+        for label, make, own in points:
+            one = replicate(
+                make,
+                self.seeds,
+                policies,
+                executor=self.executor,
+                progress=partial(self.advance, label, self.count * len(points)),
+                model="cluster",
+                **options,
+                **own,
+            )
+            self.complete = one.complete
+            if not one.complete:
+                break
+            found.append(one)
+        return found
+
+    def advance(self, label: str, total: int, *_: int) -> None:
+        """Tell of one more step."""
+        self.progress(label, total)
+
+    def figure(self, what: str, panels: Sequence[Panel], **more: Any) -> Figure:
+        """The figure that this run gives; ``what`` says what the numbers are."""
+        title = f"{self.shows}: {what}, {counted(self.count, self.unit)}"
+        return Figure(self, title, [panel for panel in panels if panel.rows], **more)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure as data; what was not finished is not there.
+
+    Attributes
+    ----------
+    run : Run
+    title : str
+    panels : list of Panel
+    claims : sequence of Claim
+        What the paper says, against ours.
+    notes : sequence of str
+        Sentences for people.
+    axes : sequence of sequences of Axes
+        Rows of the picture; those of a row share their y axis.
+    facts : mapping
+        More for JSON.
+    """
+
+    run: Run
+    title: str
+    panels: Sequence[Panel]
+    claims: Sequence[Claim] = ()
+    notes: Sequence[str] = ()
+    axes: Sequence[Sequence[Axes]] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The figure in JSON types."""
+        return {
+            "figure": self.run.name,
+            "title": self.title,
+            self.run.unit + "s": self.run.count,
+            "seed": self.run.seed,
+            "complete": self.run.complete,
+            **_plain(self.facts),
+            "panels": {panel.name: [_plain(row) for row in panel.rows] for panel in self.panels},
+            "claims": [claim.as_dict() for claim in self.claims],
+            "notes": list(self.notes),
+        }
+
+    def parts(self) -> list[Table | str]:
+        """Title, tables, claims and notes for people."""
+        parts: list[Table | str] = [f"{self.run.name}: {self.title}", ""]
+        parts += [panel.table() for panel in self.panels]
+        if self.claims:
+            heads = [
+                head for head in Claim._fields if any(getattr(own, head) for own in self.claims)
+            ]
+            cells = [[str(getattr(claim, head)) for head in heads] for claim in self.claims]
+            parts.append(table("", heads, cells, left=len(heads)))
+            opened = [claim for claim in self.claims if claim.verdict.holds is None]
+            parts += [f"{own.verdict.told(self.run.unit)}: {own.claim}" for own in opened]
+        parts += self.notes
+        if not self.run.complete:
+            parts.append("Interrupted: only what was finished is shown.")
+        return parts
+
+    def draw(self) -> Any:
+        """The picture, a matplotlib figure.
+
+        Raises
+        ------
+        ImportError
+            matplotlib is not installed.
+        """
+        rows = [row for row in self.axes if row]
+        width = max((sum(each.width for each in row) for row in rows), default=4.5)
+        drawn = new_figure(width, 0.5 + 3.7 * len(rows))
+        across = math.lcm(*map(len, rows))
+        grid = drawn.add_gridspec(max(len(rows), 1), across)
+        for k, row in enumerate(rows):
+            part, first = across // len(row), None
+            for place, each in enumerate(row):
+                where = grid[k, place * part : (place + 1) * part]
+                first = _draw(drawn.add_subplot(where, sharey=first), each)
+        ended = "" if self.run.complete else " (interrupted)"
+        drawn.suptitle(f"{self.run.name}: {self.title}{ended}", fontsize=10, wrap=True)
+        return drawn
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, (Interval, Range)):
+        return value._asdict()
+    if isinstance(value, Mapping):
+        return {key: _plain(own) for key, own in value.items()}
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+_WIDTH = 0.8  # of a group of bars
+
+
+def bar_place(group: int, bar: int, bars: int) -> float:
+    """The middle of a bar."""
+    return group + (bar - (bars - 1) / 2) * _WIDTH / bars
+
+
+def _draw(axes: Any, what: Axes) -> Any:
+    bars = [own for own in what.series if own.x is None]
+    for k, own in enumerate(bars):
+        x = [bar_place(group, k, len(bars)) for group in range(len(what.groups))]
+        mean, error, worst = _values(own.y)
+        look = {"error_kw": {"elinewidth": 1.0, "ecolor": "0.4"}, "label": own.label, **own.look}
+        axes.bar(x, mean, _WIDTH / len(bars), yerr=error, capsize=2, **look)
+        if worst is not None:
+            axes.plot(x, worst, "k_", markersize=9)
+    for own in what.series:
+        if own.x is not None:
+            x, (mean, error, worst) = list(own.x), _values(own.y)
+            look = {"marker": "o", "markersize": 3.5, "linewidth": 1.2, **own.look}
+            line = axes.errorbar(x, mean, yerr=error, capsize=2, label=own.label, **look)[0]
+            if worst is not None:
+                axes.plot(x, worst, "^--", markersize=4, linewidth=1.0, color=line.get_color())
+    if what.groups:
+        turn = {"rotation": 25, "ha": "right"} if len("".join(what.groups)) > 8 * what.width else {}
+        axes.set_xticks(range(len(what.groups)), what.groups, fontsize=8, **turn)
+    axes.set(xlabel=what.xlabel, ylabel=what.ylabel, **what.options)
+    axes.set_title(what.title, loc="left", fontsize=9)
+    axes.grid(axis="y", linewidth=0.3)
+    if len(what.series) > 1:
+        beside = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)} if bars else {}
+        axes.legend(fontsize=7, frameon=False, **beside)
+    return axes
+
+
+def _values(y: Iterable[Any]) -> tuple[Any, Any, Any]:
+    """Means, half widths, and the worst; None: there are none."""
+    values = list(y)
+    pairs = [each if isinstance(each, tuple) else (each, math.nan) for each in values]
+    mean, second = np.array(pairs, dtype=np.float64).reshape(-1, 2).T
+    if any(isinstance(each, Range) for each in values):
+        return mean, None, second
+    return mean, None if np.isnan(second).all() else second, None

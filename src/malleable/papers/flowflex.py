@@ -1,0 +1,159 @@
+"""Figures 10 to 12 of the FlowFlex paper: FlowFlex against FAIR and FIFO; it prints no numbers.
+
+Figures 10 and 11: 25 generated instances (section 5.1), 9 sums and 8 maxima over flows; average and worst
+ratio (value + 1) / (bound + 1) to the best bound, with times in units of the mean Q. Every schedule is
+checked by the validator.
+
+Figure 12, on a cluster. The paper says (section 5.2): 10 flows of 2 to 10 Gridmix2 jobs of random sizes,
+wired at random as in its section 5.1 (a pair of jobs with probability 0.5); all at once, or at exponential
+gaps; three random sets of each; epochs of about 2 s; jobs run when all they wait for have ended; reduce
+tasks are ready when a fixed part of the maps has finished; the work of jobs that have not started is a
+guess per task, and then follows the tasks that finished. It does not say the cluster, the sizes or the
+gaps. Ours: 10 nodes of 8 slots; a job has a log-uniform number of maps from 8 to 400 of 10, 20 or 40 s and
+a reduce task for each 10 maps that copies 5 s and works 30 s; task times vary by 20 %; reduces are ready
+after half of the maps; gaps of 60 s on average; guesses of 20 s a task; heartbeats of 1 s. FlowFlex is run
+once for each metric.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from malleable.cluster.nodes import Cluster
+from malleable.cluster.table import ClusterJobs
+from malleable.flows.generate import section51_flows
+from malleable.flows.plan import plan_flows
+from malleable.papers.claim import Claim, judged
+from malleable.papers.figure import Figure, Panel, Range, Run, picture, shown
+from malleable.replications import interval
+
+__all__ = ["bounds", "figure12"]
+
+SLOTS = 25
+_POLICIES = ("flowflex", "flowflex-literal", "fair", "fifo")
+_METRICS = ("completion", "weighted completion", "stretch", "tardy", "weighted tardy", "tardiness",
+    "weighted tardiness", "SLA", "weighted SLA")  # fmt: skip
+_SAYS = {
+    "sum": 'Section 5.1: FlowFlex "performs significantly better than either Fair or FIFO, and often is'
+    ' close to optimal"; FIFO "particularly poorly on average stretch".',
+    "max": 'Section 5.1: "In all 8 sets of experiments, FlowFlex is within 1.26 of optimal on average";'
+    ' "makespan is fine for all schemes".',
+}
+
+
+def _ratios(objective: str, weighted: bool, seed: int) -> list[float]:
+    """By policy; FlowFlex first: its bound is the best one."""
+    flows = section51_flows(seed, slots=SLOTS, weighted=weighted)
+    plans = [plan_flows(flows, SLOTS, objective, policy) for policy in _POLICIES]
+    for plan in plans:
+        plan.validate()
+    return [(plan.value + 1.0) / (plans[0].lower_bound + 1.0) for plan in plans]
+
+
+def bounds(run: Run, aggregate: str) -> Figure:
+    """Figure 10 (sums) or 11 (maxima); Ctrl-C keeps the metrics that are finished."""
+    # With weight 1 the largest tardy penalty is 1 or 0, so the paper leaves it out.
+    metrics = [each for each in _METRICS if (aggregate, each) != ("max", "tardy")]
+    cases = [(f"{aggregate}:{each.split()[-1].lower()}", "weighted" in each) for each in metrics]
+    work = (
+        (metric, _ratios(*case, seed))
+        for metric, case in zip(metrics, cases, strict=True)
+        for seed in run.seeds
+    )
+    found = run.steps(work, run.count * len(cases))
+    rows = []
+    for k in range(len(found) // run.count):
+        own = np.array(found[k * run.count : (k + 1) * run.count])
+        ranges = map(Range, own.mean(axis=0).tolist(), own.max(axis=0).tolist())
+        name = "makespan" if cases[k] == ("max:completion", False) else metrics[k]
+        row = {"metric": name, "objective": cases[k][0], "weighted": cases[k][1]}
+        rows.append({**row, **dict(zip(_POLICIES, ranges, strict=True))})
+    panel = Panel("metrics", {"metric": "", **dict.fromkeys(_POLICIES, ".3f")}, rows)
+    return run.figure(
+        "(value + 1) / (bound + 1), mean / worst",
+        [panel],
+        notes=[_SAYS[aggregate]],
+        axes=[[picture(panel, _POLICIES, "ratio: mean, worst", yscale="log")]],
+        facts={"slots": SLOTS},
+    )
+
+
+FLOWS, GAP = 10, 60.0
+# Metric, FlowFlex's objective, and where the simulation says it.
+METRICS = (
+    ("average completion time", "sum:response", "flow_response"),
+    ("makespan", "max:completion", "makespan"),
+    ("average stretch", "sum:stretch", "flow_stretch"),
+    ("maximum stretch", "max:stretch", "flow_max_stretch"),
+)
+ARRIVALS = {"all at once": 0.0, "exponential gaps": GAP}
+RIVALS = ("fair", "fifo")
+
+
+def gridmix_flows(seed: int, gap: float) -> ClusterJobs:
+    """Ten flows as in the header."""
+    rng = np.random.default_rng(seed)
+    after: list[list[int]] = []
+    flow: list[str] = []
+    arrival: list[float] = []
+    now = 0.0
+    for k in range(FLOWS):
+        if k and gap:
+            now += float(rng.standard_exponential()) * gap
+        size = int(rng.integers(2, 11))
+        above = np.triu(rng.random((size, size)) < 0.5, 1)
+        above[:-1, -1] |= ~above[:-1].any(axis=1)
+        first = len(after)
+        after += [(first + np.flatnonzero(above[:, row])).tolist() for row in range(size)]
+        flow += [f"flow{k}"] * size
+        arrival += [now] * size
+    count = len(after)
+    maps = np.rint(np.exp(rng.uniform(math.log(8), math.log(400), count))).astype(np.int64)
+    seconds = rng.choice([10.0, 20.0, 40.0], count)
+    extra: dict[str, Any] = {"arrival": arrival, "shuffle": 5.0, "after": after, "flow": flow}
+    return ClusterJobs(maps, seconds, -(-maps // 10), 30.0, **extra)
+
+
+def figure12(run: Run) -> Figure:
+    """By arrivals, metric and rival, by what part FlowFlex is lower (paired over simulations)."""
+    cases = [(arrivals, metric) for arrivals in ARRIVALS for metric in METRICS]
+    found = run.replicate(
+        [
+            (metric, partial(gridmix_flows, gap=ARRIVALS[arrivals]), {"objective": objective})
+            for arrivals, (metric, objective, _) in cases
+        ],
+        ("flowflex", *RIVALS),
+        cluster=Cluster([{"count": 10, "slots": 8}]),
+        estimates="learn",
+        prior=20.0,
+        epoch=2.0,
+        heartbeat=1.0,
+        slow_start=0.5,
+        noise=0.2,
+    )
+    gains: dict[str, list[dict[str, Any]]] = {arrivals: [] for arrivals in ARRIVALS}
+    for (arrivals, (metric, _, where)), one in zip(cases, found, strict=False):
+        ours, *others = ([own[where] for own in runs] for runs in one.runs.values())
+        parts = ([1 - a / b for a, b in zip(ours, own, strict=True)] for own in others)
+        row = dict(zip(RIVALS, map(interval, parts), strict=True))
+        gains[arrivals].append({"metric": metric, **row})
+    return figure12_of(run, gains)
+
+
+def figure12_of(run: Run, gains: dict[str, list[dict[str, Any]]]) -> Figure:
+    """The figure with these rows, and what section 6 says of these experiments, metric by metric."""
+    columns = {"metric": "", **dict.fromkeys(RIVALS, ".1%")}
+    panels = [Panel(arrivals, columns, rows) for arrivals, rows in gains.items() if rows]
+    cases = [(panel.name, row, rival) for panel in panels for row in panel.rows for rival in RIVALS]
+    claims = []
+    for name, row, rival in cases:
+        text = f'"superiority of FlowFlex" to {rival.upper()}, {row["metric"]}, {name}'
+        verdict = judged([row[rival]], run.count, strict=True)
+        claims.append(Claim(text, "", "lower in the mean", shown(row[rival], ".1%"), verdict))
+    axes = [picture(panel, RIVALS, "FlowFlex lower by part") for panel in panels]
+    what = "by what part FlowFlex is lower, 95 % intervals"
+    return run.figure(what, panels, claims=claims, axes=[axes])

@@ -1,0 +1,216 @@
+"""Figures 7 and 9 of the overlap paper (sections 5.2 and 5.3), beside what its text prints.
+
+Figure 7: mean response over the lower bound at several loads, on jobs of a trace, with their own
+sizes and with the cube root of their ratios of sizes. Figure 9: mean slowdown by size in 400
+buckets, on generated jobs at loads 0.75 and 0.90. Single points of both figures are not printed;
+the text is quoted, and for sentences in words the criterion is ours. The paper has 5 x 10^7 jobs in
+figure 9 and a trace of 80,000 in figure 7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from malleable.papers.claim import Claim, observed
+from malleable.papers.figure import Axes, Figure, Panel, Run, Series, picture
+from malleable.simulation import simulate
+from malleable.sweeps import sweep
+from malleable.tandem.simulate import capacities_at
+from malleable.tandem.table import MapShuffleJobs, MapShuffleStream
+from malleable.view.text import counted
+
+__all__ = ["PRINTED", "cube_root_jobs", "figure7", "figure9", "generated_jobs"]
+
+PRINTED = {
+    0.75: {"k-lps": 6.50, "max-srpt": 3.32, "split-srpt": 3.55},
+    0.90: {"k-lps": 16.28, "max-srpt": 5.58, "split-srpt": 5.66},
+}
+"""Mean responses by load, as section 5.3 prints them."""
+
+_POLICIES = ("k-lps", "max-srpt", "split-srpt", "two-srpt")
+_LOADS = (0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75)
+_BUCKETS, _WIDTH = 400, 0.25
+_FEWEST, _DRAWN = 1000, 30  # jobs in a bucket that a claim looks at, and that is drawn
+# How near a mean must be to the printed one, by load and policy.
+_NEAR = {0.75: {"k-lps": 0.05}, 0.90: {"k-lps": 0.10, "max-srpt": 0.04, "split-srpt": 0.04}}
+_NEAR_ELSE = 0.03
+
+
+def cube_root_jobs(jobs: MapShuffleJobs) -> MapShuffleJobs:
+    """The same map sizes; ratios of sizes are the cube roots of what they were, shuffle sizes of
+    mean 1 (section 5.2). Jobs without map work keep their shuffle size before scaling."""
+    some = jobs.map > 0.0
+    ratio = np.divide(jobs.shuffle, jobs.map, out=np.ones(len(jobs)), where=some)
+    shuffle = np.where(some, jobs.map * np.cbrt(ratio), jobs.shuffle)
+    mean = float(shuffle.mean()) if len(jobs) else 0.0
+    if not mean > 0.0:
+        raise ValueError("shuffle: no job has any")
+    return MapShuffleJobs(jobs.map, shuffle / mean, arrival=jobs.arrival, weight=jobs.weight)
+
+
+def generated_jobs(jobs: int, seed: int) -> MapShuffleJobs:
+    """A table of section 5.3's jobs: Poisson arrivals, log-normal sizes."""
+    parts = list(MapShuffleStream(jobs, 0.5).chunks(seed))
+    arrival, maps, shuffles = (np.concatenate([part[k] for part in parts]) for k in range(3))
+    return MapShuffleJobs(maps, shuffles, arrival=arrival)
+
+
+def _at_load(jobs: MapShuffleJobs, load: float, _: int) -> MapShuffleJobs:
+    """Sizes in seconds at the capacities that make this the load."""
+    maps, shuffles = capacities_at(jobs, load)
+    sizes = jobs.map / maps, jobs.shuffle / shuffles
+    return MapShuffleJobs(*sizes, arrival=jobs.arrival, weight=jobs.weight)
+
+
+def _by_load(points: list[dict[str, Any]]) -> Iterator[tuple[float, dict[str, dict[str, Any]]]]:
+    """The loads at which all policies were finished, and by policy what was found."""
+    for load in dict.fromkeys(point["load"] for point in points):
+        by = {point["policy"]: point for point in points if point["load"] == load}
+        if len(by) == len(_POLICIES):
+            yield load, by
+
+
+def figure7(run: Run) -> Figure:
+    """Ratios to the bound over load; generated jobs unless there is a trace."""
+    source = generated_jobs(run.count, run.seed) if run.trace is None else run.trace
+    run.count = len(source)
+    tables = {"sizes of the trace": source, "cube root of the ratios": cube_root_jobs(source)}
+    points: dict[str, list[dict[str, Any]]] = {}
+    panels = []
+    for name, jobs in tables.items():
+        total = len(tables) * len(_LOADS) * len(_POLICIES)
+        make, advance = partial(_at_load, jobs), partial(run.advance, name, total)
+        found = sweep(make, _LOADS, [run.seed], _POLICIES, progress=advance)
+        points[name] = list(found)
+        rows = []
+        for load, by in _by_load(found):
+            ratio = {
+                policy: own["mean_response"] / own["lower_bound"] for policy, own in by.items()
+            }
+            rows.append({"load": load, **ratio})
+        panels.append(Panel(name, {"load": "g", **dict.fromkeys(_POLICIES, ".3f")}, rows))
+        run.complete = found.complete
+        if not run.complete:
+            break
+    kind = "generated" if run.trace is None else "trace"
+    note = "Generated jobs in place of Google's trace: --trace FILE reads google2011."
+    return run.figure(
+        f"mean response / bound, {kind} jobs",
+        panels,
+        claims=list(_claims7(panels)) if run.complete else [],
+        notes=[note] if run.trace is None else [],
+        axes=[[picture(panel, _POLICIES, "mean response / bound", "load") for panel in panels]],
+        facts={"source": kind, "points": points},
+    )
+
+
+def _claims7(panels: list[Panel]) -> Iterator[Claim]:
+    for panel in panels:
+        gains = [row["k-lps"] / row[own] for row in panel.rows for own in _POLICIES[1:3]]
+        name = f"MaxSRPT and SplitSRPT against k-LPS, {panel.name}"
+        words = name, '"perform much better than the k-LPS policy"', "better at every load"
+        ours = f"k-LPS needs {min(gains):.3g} to {max(gains):.3g} times as long"
+        yield Claim(*words, ours, observed(min(gains) > 1.0))
+    quotes = (
+        ("split-srpt", "max-srpt", '"SplitSRPT outperforms MaxSRPT when the load is high"'),
+        ("max-srpt", "split-srpt", '"MaxSRPT now has better performance than SplitSRPT"'),
+    )
+    for panel, (better, other, quote) in zip(panels, quotes, strict=True):
+        top = panel.rows[-1]
+        where = f"at load {top['load']}"
+        words = f"{better} against {other}, {panel.name}", quote, f"better {where}"
+        ours = f"{top[better]:.3f} and {top[other]:.3f} {where}"
+        yield Claim(*words, ours, observed(top[better] < top[other]))
+
+
+def _streamed(run: Run, load: float, policy: str) -> tuple[dict[str, Any], Any]:
+    """Summary, and jobs and mean slowdown by bucket."""
+    stream = MapShuffleStream(run.count, load)
+    found = simulate(stream, policy=policy, rng=run.seed, buckets=_BUCKETS, bucket_width=_WIDTH)
+    if not found.complete:
+        raise KeyboardInterrupt
+    point = {"load": load, "seed": run.seed, "policy": policy, **found.summary[policy]}
+    return point, dict(zip(("jobs", "mean"), map(np.asarray, found.slowdown[policy]), strict=True))
+
+
+def figure9(run: Run) -> Figure:
+    """Mean responses beside the printed ones, and slowdowns by size."""
+    cases = [(load, policy) for load in PRINTED for policy in _POLICIES]
+    work = ((f"load {load}", _streamed(run, load, policy)) for load, policy in cases)
+    found = run.steps(work, len(cases))
+    points = [point for point, _ in found]
+    slowdown: dict[float, dict[str, Any]] = {}
+    for point, buckets in found:
+        slowdown.setdefault(point["load"], {})[point["policy"]] = buckets
+    rows = []
+    for load, by in _by_load(points):
+        row = {"load": load}
+        for policy, point in by.items():
+            row[policy] = point["mean_response"]
+            if policy in PRINTED[load]:
+                row[f"{policy}, paper"] = PRINTED[load][policy]
+        rows.append({**row, "bound": by["k-lps"]["lower_bound"]})
+    columns = {**dict.fromkeys(rows[0] if rows else (), ".3f"), "load": "g"}
+    return run.figure(
+        "mean response [s]",
+        [Panel("mean response", columns, rows)],
+        claims=[*_claims9(points), *_fairness(slowdown)] if run.complete else [],
+        axes=[[_buckets(load, own) for load, own in slowdown.items()]],
+        facts={"source": "generated", "points": points, "slowdown": slowdown, "printed": PRINTED},
+    )
+
+
+def _buckets(load: float, slowdown: dict[str, Any]) -> Axes:
+    """Curves over the buckets with enough jobs."""
+    series, look = [], {"marker": "", "linewidth": 1.0}
+    for policy, own in slowdown.items():
+        at = np.flatnonzero(own["jobs"] >= _DRAWN)
+        series.append(Series(policy, own["mean"][at].tolist(), (at + 0.5) * _WIDTH, look))
+    xlabel, options = "size max(map, shuffle) [s]", {"yscale": "log"}
+    return Axes(f"load {load}", xlabel, "mean slowdown", series, options=options)
+
+
+def _claims9(points: list[dict[str, Any]]) -> Iterator[Claim]:
+    for point in points:
+        load, policy, mean = point["load"], point["policy"], point["mean_response"]
+        if policy in PRINTED[load]:
+            printed, near = PRINTED[load][policy], _NEAR[load].get(policy, _NEAR_ELSE)
+            name = f"mean response of {policy} at load {load}"
+            words = name, f"{printed:.2f}", f"within {100 * near:.0f} %"
+            yield Claim(*words, f"{mean:.3f}", observed(abs(mean / printed - 1.0) <= near))
+
+
+_BETTER = '"all job sizes have better expected performance ... than they do under k-LPS"'
+_FAIRER = (
+    '"slowdowns for small jobs under SplitSRPT are bigger ... for big jobs ... smaller"',
+    "larger in the first bucket, smaller from 50 s to 100 s",
+)
+
+
+def _fairness(slowdown: dict[float, dict[str, Any]]) -> Iterator[Claim]:
+    for load, by in slowdown.items():
+        seen = by["k-lps"]["jobs"] >= _FEWEST
+        if not seen.any():
+            continue
+        means = {policy: own["mean"][seen] for policy, own in by.items()}
+        buckets, criterion = counted(int(seen.sum()), "bucket"), f"all buckets with {_FEWEST} jobs"
+        for policy in ("max-srpt", "split-srpt"):
+            part = float((means[policy] < means["k-lps"]).mean())
+            words = f"slowdown of {policy} at load {load}", _BETTER, criterion
+            ours = f"below k-LPS in {100 * part:.0f} % of {buckets}"
+            yield Claim(*words, ours, observed(part == 1.0))
+        if min(own["jobs"][_BUCKETS // 2 :].sum() for own in by.values()) < _FEWEST:
+            continue
+        small, large = [], []
+        for policy in ("split-srpt", "max-srpt"):
+            count, mean = (by[policy][part][_BUCKETS // 2 :] for part in ("jobs", "mean"))
+            small.append(means[policy][0])
+            large.append(float(np.nansum(count * mean) / count.sum()))
+        ours = "first bucket {:.3g} and {:.3g}, sizes of 50 s to 100 s {:.3g} and {:.3g}"
+        verdict = observed(small[0] > small[1] and large[0] < large[1])
+        name = f"SplitSRPT fairer than MaxSRPT at load {load}"
+        yield Claim(name, *_FAIRER, ours.format(*small, *large), verdict)
