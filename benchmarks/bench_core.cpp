@@ -11,6 +11,7 @@
 
 #include "malleable/kernel/priority_selection.hpp"
 #include "malleable/kernel/waterline.hpp"
+#include "malleable/model/jobs.hpp"
 #include "malleable/policy/flex.hpp"
 
 namespace {
@@ -30,9 +31,7 @@ double median_ms(int repeats, const std::function<void()>& work) {
   return times[static_cast<std::size_t>(repeats / 2)];
 }
 
-struct Instance {
-  std::vector<double> work, arrival, weight, deadline;
-  std::vector<std::int64_t> low, high, sla_offset;
+struct Instance : JobColumns {
   std::int64_t slots = 0;
 };
 
@@ -44,13 +43,13 @@ Instance make(std::size_t n, bool tight) {
   instance.slots = static_cast<std::int64_t>(tight ? 2 * n : n / 10);
   for (std::size_t j = 0; j < n; ++j) {
     instance.work.push_back(work(random));
-    instance.low.push_back(tight ? 1 : 0);
-    instance.high.push_back(tight ? cap(random) : kAllSlots);
+    instance.min_slots.push_back(tight ? 1 : 0);
+    instance.max_slots.push_back(tight ? cap(random) : kAllSlots);
   }
   instance.arrival.assign(n, 0.0);
   instance.weight.assign(n, 1.0);
-  instance.deadline.assign(n, kInfinity);
-  instance.sla_offset.assign(n + 1, 0);
+  instance.original = instance.work;
+  instance.complete(n);
   return instance;
 }
 
@@ -70,11 +69,10 @@ int main(int argc, char** argv) {
   std::printf("%zu jobs; std::sort of %zu doubles %.3f ms\n", n, n, sort);
   for (const bool tight : {true, false}) {
     const Instance data = make(n, tight);
-    const JobsView view{data.arrival,  data.work,       data.low, data.high, data.weight,
-                        data.deadline, data.sla_offset, {},       {}};
+    const JobsView view = data.view();
     Penalties penalties;
     const Kind kind = Kind::kResponse;
-    penalties.build(view, data.work, {&kind, 1});
+    penalties.build(view, {&kind, 1});
     Problem problem;
     ResourceAllocation allocation;
     KeySort sorter;
@@ -89,7 +87,7 @@ int main(int argc, char** argv) {
                   ms / sort);
     };
     report("instance", median_ms(repeats, [&] {
-             problem.build(data.work, data.arrival, data.low, data.high, data.slots, 0.0,
+             problem.build(data.work, data.arrival, data.min_slots, data.max_slots, data.slots, 0.0,
                            MinMode::kGuarantee);
            }));
     sorter.sort(data.work, waiting);
@@ -110,11 +108,9 @@ int main(int argc, char** argv) {
     // Due dates that a fifth of the time is missing for.
     Instance dated = data;
     for (std::size_t j = 0; j < n; ++j) dated.deadline[j] = 0.8 * completion[j];
-    const JobsView due_view{dated.arrival,  dated.work,       dated.low, dated.high, dated.weight,
-                            dated.deadline, dated.sla_offset, {},        {}};
     Penalties tardiness;
     const Kind tardy = Kind::kTardiness;
-    tardiness.build(due_view, data.work, {&tardy, 1});
+    tardiness.build(dated.view(), {&tardy, 1});
     const double late = evaluate(tardiness, Aggregate::kSum, completion);
     report("quick lower bound of tardiness", median_ms(repeats, [&] {
              bound.run(problem, tardiness, Aggregate::kSum, completion, late, true);
@@ -129,7 +125,7 @@ int main(int argc, char** argv) {
            }));
     Penalties stretch;
     const Kind stretched = Kind::kStretch;
-    stretch.build(view, data.work, {&stretched, 1});
+    stretch.build(view, {&stretched, 1});
     ForcedWork forced;
     const double high = evaluate(stretch, Aggregate::kMax, completion);
     double level = 0.0;

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <numeric>
 #include <optional>
-#include <tuple>
 
-#include "columns.hpp"
+#include "kinds.hpp"
 #include "malleable/policy/epoch.hpp"
 #include "malleable/policy/registry.hpp"
 #include "plan_dict.hpp"
 #include "saved_state.hpp"
+#include "tables.hpp"
 #include "turn.hpp"
 
 namespace malleable::bindings {
@@ -22,74 +22,37 @@ using Floats = Column<double>;
 using Wholes = Column<std::int64_t>;
 
 using Codes = Array<std::uint8_t>;
-using Steps = std::optional<std::tuple<Integers, Doubles, Doubles>>;  // offsets, times, penalties
-
-struct StepsView {
-  std::span<const std::int64_t> offset;
-  std::span<const double> time, penalty;
-};
-StepsView sla_view(const Steps& steps) {
-  if (!steps) return {};
-  const auto& [offset, time, penalty] = *steps;
-  return {view(offset), view(time), view(penalty)};
-}
 
 class PyEpoch {
  public:
   PyEpoch(std::int64_t slots, const EpochOptions& options) : epoch_(slots, options) {}
 
-  // Columns as in Column; `kind` has codes, `sla` offsets, times and penalties. A column left out
-  // is as in a table.
-  Integers add(const py::object& work, const py::object& arrival, const py::object& min_slots,
-               const py::object& max_slots, const py::object& weight, const py::object& deadline,
-               const Steps& sla, const py::object& size, const std::optional<Codes>& kind) {
-    const Floats works(work);
-    const std::size_t count = works.get().size();
-    const Floats arrivals(arrival, count), weights(weight, count);
-    const Wholes low(min_slots, count), high(max_slots, count);
-    const Floats deadlines(deadline, count), sizes(size, count);
-    std::vector<std::int64_t> all, none;
-    std::vector<double> never;
-    if (!high.given()) all.assign(count, kAllSlots);
-    if (!deadlines.given()) never.assign(count, kInfinity);
-    if (!sla) none.assign(count + 1, 0);
-    const auto steps = sla_view(sla);
-    const JobsView jobs{
-        arrivals.needed().get(),
-        works.get(),
-        low.needed().get(),
-        high.given() ? high.at_most(kAllSlots).get() : std::span<const std::int64_t>(all),
-        weights.needed().get(),
-        deadlines.given() ? deadlines.get() : std::span<const double>(never),
-        sla ? steps.offset : std::span<const std::int64_t>(none),
-        steps.time,
-        steps.penalty};
-    std::vector<Kind> kinds;
-    if (kind) {
-      for (const auto code : view(*kind)) kinds.push_back(kind_of(code));
-    }
+  Integers add(const Jobs& jobs, const std::optional<Codes>& kind) {
+    const auto kinds = kind ? kinds_of(*kind) : std::vector<Kind>();
+    const std::size_t count = jobs.view().size();
     std::int64_t first;
     {
       const Turn turn(busy_);
       py::gil_scoped_release release;
-      first = epoch_.add(jobs, sizes.given() ? sizes.get() : works.get(), kinds);
+      first = epoch_.add(jobs, kinds);
     }
     auto ids = fresh<std::int64_t>(count);
     std::iota(ids.mutable_data(), ids.mutable_data() + count, first);
     return ids;
   }
 
+  // Columns as in Column, steps by name.
   void update(const py::object& ids, const py::object& work, const py::object& min_slots,
               const py::object& max_slots, const py::object& weight, const py::object& deadline,
-              const Steps& sla) {
+              const std::optional<py::dict>& sla) {
     const Wholes rows(ids);
     const std::size_t count = rows.needed().get().size();
     const Floats works(work, count), weights(weight, count), deadlines(deadline, count);
     const Wholes low(min_slots, count), high(max_slots, count);
-    const auto steps = sla_view(sla);
+    const SlaColumns steps = sla_of(sla);
     const Epoch::Changes changes{
-        works.get(),  weights.get(), deadlines.get(), low.get(), high.at_most(kAllSlots).get(),
-        steps.offset, steps.time,    steps.penalty};
+        works.get(), weights.get(), deadlines.get(), low.get(), high.at_most(kAllSlots).get(),
+        steps.view()};
     const Turn turn(busy_);
     py::gil_scoped_release release;
     epoch_.update(rows.get(), changes);
@@ -127,7 +90,7 @@ class PyEpoch {
     return py::make_tuple(epoch_.version(), ids, given, changed);
   }
 
-  // Of the decision that has this version: (plan, columns of the jobs that it is about,
+  // Of the decision that has this version: (plan, the jobs that it is about,
   // penalties, codes of their kinds or the one of all)
   py::tuple plan(std::uint64_t version) {
     const Turn turn(busy_);
@@ -142,22 +105,9 @@ class PyEpoch {
         paid[j] = epoch_.planned_penalties()(j, plan.completion[j]);
       }
     }
-    const JobsView jobs = epoch_.planned_jobs();
-    py::dict columns;
-    columns["arrival"] = copy(jobs.arrival);
-    columns["work"] = copy(jobs.work);
-    columns["min_slots"] = copy(jobs.min_slots);
-    columns["max_slots"] = copy(jobs.max_slots);
-    columns["weight"] = copy(jobs.weight);
-    columns["deadline"] = copy(jobs.deadline);
-    columns["sla_offset"] = copy(jobs.sla_offset);
-    columns["sla_time"] = copy(jobs.sla_time);
-    columns["sla_penalty"] = copy(jobs.sla_penalty);
-    columns["size"] = copy(epoch_.planned_sizes());
-    Codes kinds(static_cast<py::ssize_t>(epoch_.planned_kinds().size()));
-    std::transform(epoch_.planned_kinds().begin(), epoch_.planned_kinds().end(),
-                   kinds.mutable_data(), [](Kind kind) { return static_cast<std::uint8_t>(kind); });
-    return py::make_tuple(plan_dict(std::move(plan)), columns, to_numpy(std::move(paid)), kinds);
+    auto jobs = std::make_shared<Jobs>(Jobs::of_valid(JobColumns::of(epoch_.planned_jobs())));
+    return py::make_tuple(plan_dict(std::move(plan)), std::move(jobs), to_numpy(std::move(paid)),
+                          codes_of(epoch_.planned_kinds()));
   }
 
   // (value, lower bound)
@@ -217,11 +167,9 @@ void bind_epoch(py::module_& module) {
           }),
           py::arg("slots"), py::arg("is_max"), py::arg("kind"), py::arg("policy"), py::arg("gang"),
           py::arg("hysteresis"), py::arg("effort"))
-      .def("add", &PyEpoch::add, py::arg("work"), py::arg("arrival"), py::arg("min_slots"),
-           py::arg("max_slots"), py::arg("weight"), py::arg("deadline"), py::arg("sla").noconvert(),
-           py::arg("size"), py::arg("kind").noconvert())
+      .def("add", &PyEpoch::add, py::arg("jobs"), py::arg("kind").noconvert())
       .def("update", &PyEpoch::update, py::arg("ids"), py::arg("work"), py::arg("min_slots"),
-           py::arg("max_slots"), py::arg("weight"), py::arg("deadline"), py::arg("sla").noconvert())
+           py::arg("max_slots"), py::arg("weight"), py::arg("deadline"), py::arg("sla"))
       .def("remove", &PyEpoch::remove, py::arg("ids"))
       .def("set_penalty", &PyEpoch::set_penalty, py::arg("address"))
       .def("decide", &PyEpoch::decide, py::arg("now"), py::arg("slots"))

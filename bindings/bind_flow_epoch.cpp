@@ -6,11 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "arrays.hpp"
 #include "flow_plan_dict.hpp"
+#include "kinds.hpp"
 #include "malleable/policy/flow_epoch.hpp"
 #include "malleable/policy/registry.hpp"
 #include "saved_state.hpp"
+#include "tables.hpp"
 #include "turn.hpp"
 
 namespace malleable::bindings {
@@ -22,12 +23,6 @@ using Integers = Array<std::int64_t>;
 template <typename T>
 std::span<const T> view_of(const std::optional<Array<T>>& array) {
   return array ? view(*array) : std::span<const T>();
-}
-
-std::vector<Kind> kinds_of(const Array<std::uint8_t>& codes) {
-  std::vector<Kind> kinds;
-  for (const std::uint8_t code : view(codes)) kinds.push_back(kind_of(code));
-  return kinds;
 }
 
 Integers rising(std::int64_t first, std::size_t count) {
@@ -53,39 +48,28 @@ class PyFlowEpoch {
   }
 
   // (ids of flows, ids of jobs)
-  py::tuple add(const Doubles& arrival, const Doubles& weight, const Doubles& deadline,
-                const Integers& sla_offset, const Doubles& sla_time, const Doubles& sla_penalty,
-                const Doubles& size, const Array<std::uint8_t>& kind, const Integers& job_offset,
-                const Doubles& work, const Integers& max_slots, const Integers& parent_offset,
-                const Integers& parent, const std::optional<Integers>& tasks,
-                const std::optional<Integers>& continues, std::vector<std::string> name) {
+  py::tuple add(const Flows& flows, const Array<std::uint8_t>& kind,
+                const std::optional<Integers>& tasks, const std::optional<Integers>& continues,
+                std::vector<std::string> name) {
     const std::vector<Kind> kinds = kinds_of(kind);
-    FlowTable::Additions added{{view(arrival), view(weight), view(deadline), view(sla_offset),
-                                view(sla_time), view(sla_penalty), view(job_offset), view(work),
-                                view(max_slots), view(parent_offset), view(parent)},
-                               view(size),
-                               kinds,
-                               view_of(tasks),
-                               view_of(continues),
-                               std::move(name)};
+    FlowTable::Additions added{flows, kinds, view_of(tasks), view_of(continues), std::move(name)};
     FlowEpoch::Ids ids{};
     {
       const Turn turn(busy_);
       py::gil_scoped_release release;
       ids = epoch_.add(std::move(added));
     }
-    return py::make_tuple(rising(ids.first_flow, view(arrival).size()),
-                          rising(ids.first_job, view(work).size()));
+    return py::make_tuple(rising(ids.first_flow, flows.view().flows()),
+                          rising(ids.first_job, flows.view().jobs()));
   }
 
   void update(const Integers& ids, const std::optional<Doubles>& work,
               const std::optional<Integers>& tasks, const std::optional<Integers>& max_slots,
               const Integers& flows, const std::optional<Doubles>& weight,
-              const std::optional<Doubles>& deadline, const std::optional<Integers>& sla_offset,
-              const std::optional<Doubles>& sla_time, const std::optional<Doubles>& sla_penalty) {
-    const FlowTable::Changes changes{view_of(work),     view_of(tasks),      view_of(max_slots),
-                                     view_of(weight),   view_of(deadline),   view_of(sla_offset),
-                                     view_of(sla_time), view_of(sla_penalty)};
+              const std::optional<Doubles>& deadline, const std::optional<py::dict>& sla) {
+    const SlaColumns steps = sla_of(sla);
+    const FlowTable::Changes changes{view_of(work),   view_of(tasks),    view_of(max_slots),
+                                     view_of(weight), view_of(deadline), steps.view()};
     const Turn turn(busy_);
     py::gil_scoped_release release;
     epoch_.update(view(ids), view(flows), changes);
@@ -122,7 +106,8 @@ class PyFlowEpoch {
                           bools(made->ready), copy(std::span<const std::int64_t>(made->ended)));
   }
 
-  // Of the decision that has this version: (plan, columns of the flows that it is about)
+  // Of the decision that has this version: (plan, the flows that it is about, their ids, names of
+  // their jobs, codes of their kinds, penalties)
   py::tuple plan(std::uint64_t version) {
     const Turn turn(busy_);
     if (version != epoch_.version()) {
@@ -136,25 +121,10 @@ class PyFlowEpoch {
       py::gil_scoped_release release;
       epoch_.plan(table, plan, penalty);
     }
-    py::dict columns;
-    std::vector<std::uint8_t> kinds;
-    for (const Kind kind : table.kind) kinds.push_back(static_cast<std::uint8_t>(kind));
-    columns["id"] = to_numpy(std::move(table.id));
-    columns["arrival"] = to_numpy(std::move(table.arrival));
-    columns["weight"] = to_numpy(std::move(table.weight));
-    columns["deadline"] = to_numpy(std::move(table.deadline));
-    columns["sla_offset"] = to_numpy(std::move(table.sla_offset));
-    columns["sla_time"] = to_numpy(std::move(table.sla_time));
-    columns["sla_penalty"] = to_numpy(std::move(table.sla_penalty));
-    columns["size"] = to_numpy(std::move(table.size));
-    columns["kind"] = to_numpy(std::move(kinds));
-    columns["job_offset"] = to_numpy(std::move(table.job_offset));
-    columns["work"] = to_numpy(std::move(table.work));
-    columns["max_slots"] = to_numpy(std::move(table.max_slots));
-    columns["parent_offset"] = to_numpy(std::move(table.parent_offset));
-    columns["parent"] = to_numpy(std::move(table.parent));
-    columns["job_name"] = std::move(table.name);
-    return py::make_tuple(flow_plan_dict(std::move(plan)), columns, to_numpy(std::move(penalty)));
+    return py::make_tuple(flow_plan_dict(std::move(plan)),
+                          std::make_shared<Flows>(Flows::of_valid(std::move(table.flows))),
+                          to_numpy(std::move(table.id)), std::move(table.name),
+                          codes_of(table.kind), to_numpy(std::move(penalty)));
   }
 
   std::int64_t slots() const {
@@ -202,19 +172,12 @@ void bind_flow_epoch(py::module_& module) {
            py::arg("slots"), py::arg("task_work"), py::arg("is_max"), py::arg("policy"),
            py::arg("effort"), py::arg("hysteresis"), py::arg("ready_fraction"))
       .def("set_penalty", &PyFlowEpoch::set_penalty, py::arg("address"))
-      .def("add", &PyFlowEpoch::add, py::arg("arrival").noconvert(), py::arg("weight").noconvert(),
-           py::arg("deadline").noconvert(), py::arg("sla_offset").noconvert(),
-           py::arg("sla_time").noconvert(), py::arg("sla_penalty").noconvert(),
-           py::arg("size").noconvert(), py::arg("kind").noconvert(),
-           py::arg("job_offset").noconvert(), py::arg("work").noconvert(),
-           py::arg("max_slots").noconvert(), py::arg("parent_offset").noconvert(),
-           py::arg("parent").noconvert(), py::arg("tasks").noconvert(),
-           py::arg("continues").noconvert(), py::arg("name"))
+      .def("add", &PyFlowEpoch::add, py::arg("flows"), py::arg("kind").noconvert(),
+           py::arg("tasks").noconvert(), py::arg("continues").noconvert(), py::arg("name"))
       .def("update", &PyFlowEpoch::update, py::arg("ids").noconvert(), py::arg("work").noconvert(),
            py::arg("tasks").noconvert(), py::arg("max_slots").noconvert(),
            py::arg("flows").noconvert(), py::arg("weight").noconvert(),
-           py::arg("deadline").noconvert(), py::arg("sla_offset").noconvert(),
-           py::arg("sla_time").noconvert(), py::arg("sla_penalty").noconvert())
+           py::arg("deadline").noconvert(), py::arg("sla"))
       .def("finish", &PyFlowEpoch::finish, py::arg("ids").noconvert())
       .def("remove", &PyFlowEpoch::remove, py::arg("ids").noconvert(), py::arg("flows").noconvert())
       .def("set_task_work", &PyFlowEpoch::set_task_work, py::arg("task_work"))

@@ -4,6 +4,7 @@
 #include "flow_plan_dict.hpp"
 #include "malleable/kernel/fair_list.hpp"
 #include "malleable/kernel/wrap_around.hpp"
+#include "malleable/model/flows.hpp"
 #include "malleable/policy/flow_baseline.hpp"
 #include "malleable/policy/flowflex.hpp"
 #include "malleable/policy/registry.hpp"
@@ -14,47 +15,17 @@ namespace {
 using Doubles = Array<double>;
 using Integers = Array<std::int64_t>;
 
-FlowsView flows_view(const Doubles& arrival, const Doubles& weight, const Doubles& deadline,
-                     const Integers& sla_offset, const Doubles& sla_time,
-                     const Doubles& sla_penalty, const Integers& job_offset, const Doubles& work,
-                     const Integers& max_slots, const Integers& parent_offset,
-                     const Integers& parent) {
-  return {view(arrival),   view(weight),        view(deadline),   view(sla_offset),
-          view(sla_time),  view(sla_penalty),   view(job_offset), view(work),
-          view(max_slots), view(parent_offset), view(parent)};
-}
-
-FlowProblem problem_of(const Doubles& arrival, const Integers& job_offset, const Doubles& work,
-                       const Integers& max_slots, const Integers& parent_offset,
-                       const Integers& parent, std::int64_t slots, double now) {
+FlowProblem problem_of(const Flows& flows, std::int64_t slots, double now) {
   validate_slots(slots);
-  const FlowsView flows{view(arrival),
-                        {},
-                        {},
-                        {},
-                        {},
-                        {},
-                        view(job_offset),
-                        view(work),
-                        view(max_slots),
-                        view(parent_offset),
-                        view(parent)};
-  if (flows.job_offset.size() != flows.flows() + 1 || flows.max_slots.size() != flows.jobs() ||
-      flows.parent_offset.size() != flows.jobs() + 1) {
-    throw std::invalid_argument("columns of different lengths");
-  }
   FlowProblem problem;
   problem.build(flows, slots, now);
   return problem;
 }
 
-py::dict plan_flows(const Doubles& arrival, const Integers& job_offset, const Doubles& work,
-                    const Integers& max_slots, const Integers& parent_offset,
-                    const Integers& parent, std::int64_t slots, double now,
-                    const Penalties& penalties, bool is_max, const std::string& policy,
-                    std::uint64_t effort, double budget, const Integers& warm, double hysteresis) {
-  const FlowProblem problem =
-      problem_of(arrival, job_offset, work, max_slots, parent_offset, parent, slots, now);
+py::dict plan_flows(const Flows& flows, std::int64_t slots, double now, const Penalties& penalties,
+                    bool is_max, const std::string& policy, std::uint64_t effort, double budget,
+                    const Integers& warm, double hysteresis) {
+  const FlowProblem problem = problem_of(flows, slots, now);
   if (penalties.size() != problem.flows()) {
     throw std::invalid_argument("penalties and flows differ in length");
   }
@@ -65,7 +36,7 @@ py::dict plan_flows(const Doubles& arrival, const Integers& job_offset, const Do
     const Aggregate aggregate = aggregate_of(is_max);
     const PolicyCode& code = find_policy(Model::kFlows, policy).code;
     if (const auto* baseline = std::get_if<FlowBaseline>(&code)) {
-      plan_baseline(problem, penalties, aggregate, *baseline, view(arrival), result);
+      plan_baseline(problem, penalties, aggregate, *baseline, flows.terms().arrival, result);
     } else {
       const FlowOptions options{std::get<FlowMethod>(code), effort, budget, start, hysteresis};
       FlowFlex().plan(problem, penalties, aggregate, options, result);
@@ -79,11 +50,8 @@ py::array_t<std::int64_t> integers(const std::vector<T>& values) {
   return to_numpy(std::vector<std::int64_t>(values.begin(), values.end()));
 }
 
-py::dict flow_chains(const Integers& job_offset, const Doubles& work, const Integers& max_slots,
-                     const Integers& parent_offset, const Integers& parent, std::int64_t slots) {
-  std::vector<double> zero(static_cast<std::size_t>(job_offset.size() - 1), 0.0);
-  const FlowProblem problem = problem_of(Doubles(job_offset.size() - 1, zero.data()), job_offset,
-                                         work, max_slots, parent_offset, parent, slots, 0.0);
+py::dict flow_chains(const Flows& flows, std::int64_t slots) {
+  const FlowProblem problem = problem_of(flows, slots, 0.0);
   FlowChains chains;
   {
     py::gil_scoped_release release;
@@ -98,12 +66,9 @@ py::dict flow_chains(const Integers& job_offset, const Doubles& work, const Inte
   return result;
 }
 
-py::dict deadline_greedy(const Doubles& arrival, const Integers& job_offset, const Doubles& work,
-                         const Integers& max_slots, const Integers& parent_offset,
-                         const Integers& parent, std::int64_t slots, double now,
+py::dict deadline_greedy(const Flows& flows, std::int64_t slots, double now,
                          const Integers& order) {
-  const FlowProblem problem =
-      problem_of(arrival, job_offset, work, max_slots, parent_offset, parent, slots, now);
+  const FlowProblem problem = problem_of(flows, slots, now);
   const std::vector<Index> given(view(order).begin(), view(order).end());
   std::vector<double> completion(problem.flows());
   ChainPieces pieces;
@@ -131,13 +96,10 @@ py::dict deadline_greedy(const Doubles& arrival, const Integers& job_offset, con
 }
 
 // The caller has checked the pieces.
-py::dict wrap_around(const Doubles& arrival, const Integers& job_offset, const Doubles& work,
-                     const Integers& max_slots, const Integers& parent_offset,
-                     const Integers& parent, std::int64_t slots, double now, const Integers& flow,
+py::dict wrap_around(const Flows& flows, std::int64_t slots, double now, const Integers& flow,
                      const Integers& offset, const Integers& pseudo_job, const Doubles& start,
                      const Doubles& end, const Integers& held) {
-  const FlowProblem problem =
-      problem_of(arrival, job_offset, work, max_slots, parent_offset, parent, slots, now);
+  const FlowProblem problem = problem_of(flows, slots, now);
   ChainPieces pieces;
   pieces.flow.assign(view(flow).begin(), view(flow).end());
   pieces.offset.assign(view(offset).begin(), view(offset).end());
@@ -158,11 +120,8 @@ py::dict wrap_around(const Doubles& arrival, const Integers& job_offset, const D
 }
 
 // `rank` empty: FAIR.
-py::dict ready_list(const Doubles& arrival, const Integers& job_offset, const Doubles& work,
-                    const Integers& max_slots, const Integers& parent_offset,
-                    const Integers& parent, std::int64_t slots, double now, const Integers& rank) {
-  const FlowProblem problem =
-      problem_of(arrival, job_offset, work, max_slots, parent_offset, parent, slots, now);
+py::dict ready_list(const Flows& flows, std::int64_t slots, double now, const Integers& rank) {
+  const FlowProblem problem = problem_of(flows, slots, now);
   const std::vector<Index> given(view(rank).begin(), view(rank).end());
   std::vector<double> flow_end(problem.flows(), 0.0);
   FlowPlan plan;
@@ -224,54 +183,17 @@ py::dict min_cost_flow(const Doubles& volume, const Doubles& time, const Doubles
 void bind_flows(py::module_& module) {
   module.attr("FLOW_EFFORT") = kFlowEffort;
   module.def("default_flow_effort", &default_flow_effort, py::arg("jobs"));
-  module.def(
-      "validate_flows",
-      [](const Doubles& arrival, const Doubles& weight, const Doubles& deadline,
-         const Integers& sla_offset, const Doubles& sla_time, const Doubles& sla_penalty,
-         const Integers& job_offset, const Doubles& work, const Integers& max_slots,
-         const Integers& parent_offset, const Integers& parent) {
-        const FlowsView flows =
-            flows_view(arrival, weight, deadline, sla_offset, sla_time, sla_penalty, job_offset,
-                       work, max_slots, parent_offset, parent);
-        std::vector<std::int64_t> cycle;
-        {
-          py::gil_scoped_release release;
-          validate(flows);
-          cycle = find_cycle(flows);
-        }
-        return to_numpy(std::move(cycle));
-      },
-      py::arg("arrival").noconvert(), py::arg("weight").noconvert(),
-      py::arg("deadline").noconvert(), py::arg("sla_offset").noconvert(),
-      py::arg("sla_time").noconvert(), py::arg("sla_penalty").noconvert(),
-      py::arg("job_offset").noconvert(), py::arg("work").noconvert(),
-      py::arg("max_slots").noconvert(), py::arg("parent_offset").noconvert(),
-      py::arg("parent").noconvert());
-  module.def("plan_flows", &plan_flows, py::arg("arrival").noconvert(),
-             py::arg("job_offset").noconvert(), py::arg("work").noconvert(),
-             py::arg("max_slots").noconvert(), py::arg("parent_offset").noconvert(),
-             py::arg("parent").noconvert(), py::arg("slots"), py::arg("now"), py::arg("penalties"),
-             py::arg("is_max"), py::arg("policy"), py::arg("effort"), py::arg("budget"),
-             py::arg("warm").noconvert(), py::arg("hysteresis") = 0.0);
-  module.def("flow_chains", &flow_chains, py::arg("job_offset").noconvert(),
-             py::arg("work").noconvert(), py::arg("max_slots").noconvert(),
-             py::arg("parent_offset").noconvert(), py::arg("parent").noconvert(), py::arg("slots"));
-  module.def("deadline_greedy", &deadline_greedy, py::arg("arrival").noconvert(),
-             py::arg("job_offset").noconvert(), py::arg("work").noconvert(),
-             py::arg("max_slots").noconvert(), py::arg("parent_offset").noconvert(),
-             py::arg("parent").noconvert(), py::arg("slots"), py::arg("now"),
-             py::arg("order").noconvert());
-  module.def("wrap_around", &wrap_around, py::arg("arrival").noconvert(),
-             py::arg("job_offset").noconvert(), py::arg("work").noconvert(),
-             py::arg("max_slots").noconvert(), py::arg("parent_offset").noconvert(),
-             py::arg("parent").noconvert(), py::arg("slots"), py::arg("now"),
+  module.def("plan_flows", &plan_flows, py::arg("flows"), py::arg("slots"), py::arg("now"),
+             py::arg("penalties"), py::arg("is_max"), py::arg("policy"), py::arg("effort"),
+             py::arg("budget"), py::arg("warm").noconvert(), py::arg("hysteresis") = 0.0);
+  module.def("flow_chains", &flow_chains, py::arg("flows"), py::arg("slots"));
+  module.def("deadline_greedy", &deadline_greedy, py::arg("flows"), py::arg("slots"),
+             py::arg("now"), py::arg("order").noconvert());
+  module.def("wrap_around", &wrap_around, py::arg("flows"), py::arg("slots"), py::arg("now"),
              py::arg("flow").noconvert(), py::arg("offset").noconvert(),
              py::arg("pseudo_job").noconvert(), py::arg("start").noconvert(),
              py::arg("end").noconvert(), py::arg("held").noconvert());
-  module.def("ready_list", &ready_list, py::arg("arrival").noconvert(),
-             py::arg("job_offset").noconvert(), py::arg("work").noconvert(),
-             py::arg("max_slots").noconvert(), py::arg("parent_offset").noconvert(),
-             py::arg("parent").noconvert(), py::arg("slots"), py::arg("now"),
+  module.def("ready_list", &ready_list, py::arg("flows"), py::arg("slots"), py::arg("now"),
              py::arg("rank").noconvert());
   module.def("min_cost_flow", &min_cost_flow, py::arg("volume").noconvert(),
              py::arg("time").noconvert(), py::arg("room").noconvert(),

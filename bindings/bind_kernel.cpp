@@ -6,6 +6,7 @@
 #include "malleable/kernel/malleable_packing.hpp"
 #include "malleable/kernel/resource_allocation.hpp"
 #include "malleable/kernel/waterline.hpp"
+#include "malleable/model/jobs.hpp"
 
 namespace malleable::bindings {
 namespace {
@@ -29,21 +30,16 @@ Workspace& workspace() {
   return kept;
 }
 
-const Problem& problem_of(const Doubles& work, const Integers& min_slots, const Integers& max_slots,
-                          std::int64_t slots, double now, bool gang,
-                          std::span<const double> arrival = {}) {
+// `ended`: when those without work did; now, if it is empty.
+const Problem& problem_of(const JobsView& jobs, std::int64_t slots, double now, bool gang,
+                          std::span<const double> ended = {}) {
   validate_slots(slots);
-  if (view(min_slots).size() != view(work).size() || view(max_slots).size() != view(work).size()) {
-    throw std::invalid_argument("work, min_slots and max_slots differ in length");
-  }
   Workspace& own = workspace();
-  if (arrival.empty()) {
-    own.ended.assign(view(work).size(), now);
-    arrival = own.ended;
-  } else if (arrival.size() != view(work).size()) {
-    throw std::invalid_argument("arrival and work differ in length");
+  if (ended.empty()) {
+    own.ended.assign(jobs.size(), now);
+    ended = own.ended;
   }
-  own.problem.build(view(work), arrival, view(min_slots), view(max_slots), slots, now,
+  own.problem.build(jobs.work, ended, jobs.min_slots, jobs.max_slots, slots, now,
                     gang ? MinMode::kGang : MinMode::kGuarantee);
   return own.problem;
 }
@@ -67,20 +63,17 @@ std::vector<std::int64_t> integers(const std::vector<double>& slots) {
   return {slots.begin(), slots.end()};
 }
 
-py::tuple resource_allocation(const Doubles& arrival, const Doubles& work,
-                              const Integers& min_slots, const Integers& max_slots,
-                              std::int64_t slots, double now, bool gang, const Penalties& penalties,
-                              bool is_max, std::size_t effort,
+py::tuple resource_allocation(const Jobs& jobs, std::int64_t slots, double now, bool gang,
+                              const Penalties& penalties, bool is_max, std::size_t effort,
                               const std::optional<Integers>& table_offset,
                               const std::optional<Integers>& table_slots,
                               const std::optional<Doubles>& table_duration) {
   Workspace& own = workspace();
   AllocationResult result;
   {
-    const Problem& problem =
-        problem_of(work, min_slots, max_slots, slots, now, gang, view(arrival));
+    const Problem& problem = problem_of(jobs, slots, now, gang, jobs.terms().arrival);
     if (penalties.size() != problem.size()) {
-      throw std::invalid_argument("penalties and work differ in length");
+      throw std::invalid_argument("penalties and jobs differ in length");
     }
     SpeedupTable table;
     const bool given = table_offset.has_value();
@@ -101,11 +94,10 @@ py::tuple resource_allocation(const Doubles& arrival, const Doubles& work,
                         result.exact);
 }
 
-Doubles malleable_packing(const Doubles& work, const Integers& min_slots, const Integers& max_slots,
-                          std::int64_t slots, bool gang, const Integers& order) {
+Doubles malleable_packing(const Jobs& jobs, std::int64_t slots, bool gang, const Integers& order) {
   std::vector<double> completion;
   {
-    const Problem& problem = problem_of(work, min_slots, max_slots, slots, 0.0, gang);
+    const Problem& problem = problem_of(jobs, slots, 0.0, gang);
     Workspace& own = workspace();
     take_permutation(view(order), problem.size(), own);
     completion.resize(problem.size());
@@ -115,17 +107,13 @@ Doubles malleable_packing(const Doubles& work, const Integers& min_slots, const 
   return to_numpy(std::move(completion));
 }
 
-Integers waterline(const Integers& min_slots, const Integers& max_slots, std::int64_t slots,
-                   const Doubles& weight, bool gang) {
-  std::vector<double> given;
+Integers waterline(const Jobs& jobs, std::int64_t slots, bool weighted, bool gang) {
+  const JobsView table = jobs;
+  std::vector<double> given(table.size());
   {
-    const auto n = view(min_slots).size();
-    const std::vector<double> some(n, 1.0);
-    const Problem& problem = problem_of(Doubles(static_cast<py::ssize_t>(n), some.data()),
-                                        min_slots, max_slots, slots, 0.0, gang);
-    given.resize(n);
+    const Problem& problem = problem_of(table, slots, 0.0, gang);
     py::gil_scoped_release release;
-    Waterline().allocate(problem, view(weight), given);
+    Waterline().allocate(problem, weighted ? table.weight : std::span<const double>(), given);
   }
   return to_numpy(integers(given));
 }
@@ -134,18 +122,14 @@ Integers waterline(const Integers& min_slots, const Integers& max_slots, std::in
 
 void bind_kernel(py::module_& module) {
   module.attr("KNAPSACK_EFFORT") = kKnapsackEffort;
-  module.def("resource_allocation", &resource_allocation, py::arg("arrival").noconvert(),
-             py::arg("work").noconvert(), py::arg("min_slots").noconvert(),
-             py::arg("max_slots").noconvert(), py::arg("slots"), py::arg("now"), py::arg("gang"),
-             py::arg("penalties"), py::arg("is_max"), py::arg("effort"),
-             py::arg("table_offset").noconvert() = py::none(),
+  module.def("resource_allocation", &resource_allocation, py::arg("jobs"), py::arg("slots"),
+             py::arg("now"), py::arg("gang"), py::arg("penalties"), py::arg("is_max"),
+             py::arg("effort"), py::arg("table_offset").noconvert() = py::none(),
              py::arg("table_slots").noconvert() = py::none(),
              py::arg("table_duration").noconvert() = py::none());
-  module.def("malleable_packing", &malleable_packing, py::arg("work").noconvert(),
-             py::arg("min_slots").noconvert(), py::arg("max_slots").noconvert(), py::arg("slots"),
+  module.def("malleable_packing", &malleable_packing, py::arg("jobs"), py::arg("slots"),
              py::arg("gang"), py::arg("order").noconvert());
-  module.def("waterline", &waterline, py::arg("min_slots").noconvert(),
-             py::arg("max_slots").noconvert(), py::arg("slots"), py::arg("weight").noconvert(),
+  module.def("waterline", &waterline, py::arg("jobs"), py::arg("slots"), py::arg("weighted"),
              py::arg("gang"));
 }
 

@@ -1,28 +1,28 @@
-#include "arrays.hpp"
+#include <pybind11/stl.h>
+
+#include "kinds.hpp"
 #include "malleable/model/bound.hpp"
+#include "malleable/model/flows.hpp"
 #include "malleable/model/jobs.hpp"
 #include "malleable/model/length.hpp"
 #include "malleable/model/penalties.hpp"
 #include "malleable/model/problem.hpp"
+#include "tables.hpp"
 
 namespace malleable::bindings {
 namespace {
 
 using Doubles = Array<double>;
-using Integers = Array<std::int64_t>;
 
-JobsView jobs_view(const Doubles& arrival, const Doubles& work, const Integers& min_slots,
-                   const Integers& max_slots, const Doubles& weight, const Doubles& deadline,
-                   const Integers& sla_offset, const Doubles& sla_time,
-                   const Doubles& sla_penalty) {
-  return {view(arrival),  view(work),       view(min_slots), view(max_slots),  view(weight),
-          view(deadline), view(sla_offset), view(sla_time),  view(sla_penalty)};
-}
-
-std::vector<Kind> kinds_of(const Array<std::uint8_t>& codes) {
-  std::vector<Kind> kinds;
-  for (const auto code : view(codes)) kinds.push_back(kind_of(code));
-  return kinds;
+// What people pay for the rows of a table.
+template <typename Table>
+std::unique_ptr<Penalties> penalties_of(const Table& table, const Array<std::uint8_t>& codes,
+                                        std::uintptr_t custom) {
+  const auto kinds = kinds_of(codes);
+  auto penalties = std::make_unique<Penalties>();
+  const py::gil_scoped_release release;
+  penalties->build(table.terms(), kinds, reinterpret_cast<CustomPenalty>(custom));
+  return penalties;
 }
 
 }  // namespace
@@ -55,20 +55,22 @@ void bind_model(py::module_& module) {
       },
       py::arg("field"), py::arg("values").noconvert());
 
-  module.def(
-      "validate_jobs",
-      [](const Doubles& arrival, const Doubles& work, const Integers& min_slots,
-         const Integers& max_slots, const Doubles& weight, const Doubles& deadline,
-         const Integers& sla_offset, const Doubles& sla_time, const Doubles& sla_penalty) {
-        const JobsView jobs = jobs_view(arrival, work, min_slots, max_slots, weight, deadline,
-                                        sla_offset, sla_time, sla_penalty);
-        py::gil_scoped_release release;
-        validate(jobs);
-      },
-      py::arg("arrival").noconvert(), py::arg("work").noconvert(), py::arg("min_slots").noconvert(),
-      py::arg("max_slots").noconvert(), py::arg("weight").noconvert(),
-      py::arg("deadline").noconvert(), py::arg("sla_offset").noconvert(),
-      py::arg("sla_time").noconvert(), py::arg("sla_penalty").noconvert());
+  bind_table<Jobs, JobColumns>(module, "Jobs");
+  bind_table<Flows, FlowColumns>(module, "Flows")
+      .def_static(
+          "_cycle",
+          [](const py::dict& columns) {
+            const auto flows = columns_of<FlowColumns>(columns);
+            return to_numpy(find_cycle(flows.view()));
+          },
+          py::arg("columns"))
+      .def_static(
+          "_joined",
+          [](const std::vector<const Flows*>& tables) {
+            const py::gil_scoped_release release;
+            return std::make_shared<Flows>(Flows::joined(tables));
+          },
+          py::arg("tables"));
   module.def("validate_slots", &validate_slots, py::arg("slots"));
 
   py::class_<KindInfo>(module, "Kind")
@@ -86,29 +88,10 @@ void bind_model(py::module_& module) {
   module.attr("KINDS") = told;
 
   py::class_<Penalties>(module, "Penalties")
-      .def(py::init([](const Doubles& arrival, const Doubles& size, const Doubles& weight,
-                       const Doubles& deadline, const Integers& sla_offset, const Doubles& sla_time,
-                       const Doubles& sla_penalty, const Array<std::uint8_t>& kinds,
-                       std::uintptr_t custom) {
-             const JobsView jobs{view(arrival),
-                                 view(size),
-                                 {},
-                                 {},
-                                 view(weight),
-                                 view(deadline),
-                                 view(sla_offset),
-                                 view(sla_time),
-                                 view(sla_penalty)};
-             const auto kind_list = kinds_of(kinds);
-             auto penalties = std::make_unique<Penalties>();
-             py::gil_scoped_release release;
-             penalties->build(jobs, jobs.work, kind_list, reinterpret_cast<CustomPenalty>(custom));
-             return penalties;
-           }),
-           py::arg("arrival").noconvert(), py::arg("size").noconvert(),
-           py::arg("weight").noconvert(), py::arg("deadline").noconvert(),
-           py::arg("sla_offset").noconvert(), py::arg("sla_time").noconvert(),
-           py::arg("sla_penalty").noconvert(), py::arg("kinds").noconvert(), py::arg("custom") = 0)
+      .def(py::init(&penalties_of<Jobs>), py::arg("table"), py::arg("kinds").noconvert(),
+           py::arg("custom") = 0)
+      .def(py::init(&penalties_of<Flows>), py::arg("table"), py::arg("kinds").noconvert(),
+           py::arg("custom") = 0)
       .def("__len__", &Penalties::size)
       .def(
           "of_jobs",

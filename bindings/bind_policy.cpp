@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "arrays.hpp"
+#include "malleable/model/jobs.hpp"
 #include "malleable/policy/baseline.hpp"
 #include "malleable/policy/flex.hpp"
 #include "malleable/policy/registry.hpp"
@@ -11,9 +11,6 @@
 
 namespace malleable::bindings {
 namespace {
-
-using Doubles = Array<double>;
-using Integers = Array<std::int64_t>;
 
 // What planning needs besides its result.
 struct Workshop {
@@ -47,17 +44,14 @@ class Lease {
   int before_ = std::uncaught_exceptions();
 };
 
-py::dict plan(const Doubles& work, const Doubles& arrival, const Integers& min_slots,
-              const Integers& max_slots, const Doubles& weight, std::int64_t slots, double now,
-              bool gang, const Penalties& penalties, bool is_max, const std::string& policy,
+py::dict plan(const Jobs& table, std::int64_t slots, double now, bool gang,
+              const Penalties& penalties, bool is_max, const std::string& policy,
               std::uint64_t effort, double budget, const py::object& progress) {
   validate_slots(slots);
   const auto chosen = policy_code<EpochPolicy>(Model::kJobs, policy);
-  const auto remaining = view(work);
-  if (view(arrival).size() != remaining.size() || view(min_slots).size() != remaining.size() ||
-      view(max_slots).size() != remaining.size() || view(weight).size() != remaining.size() ||
-      penalties.size() != remaining.size()) {
-    throw std::invalid_argument("columns of different lengths");
+  const JobsView jobs = table;
+  if (penalties.size() != jobs.size()) {
+    throw std::invalid_argument("penalties and jobs differ in length");
   }
   FlexOptions options{effort, budget};
   if (!progress.is_none()) {
@@ -71,20 +65,20 @@ py::dict plan(const Doubles& work, const Doubles& arrival, const Integers& min_s
     py::gil_scoped_release release;
     const Lease lease;
     auto& [problem, flex, baseline] = *lease;
-    problem.build(remaining, view(arrival), view(min_slots), view(max_slots), slots, now,
+    problem.build(jobs.work, jobs.arrival, jobs.min_slots, jobs.max_slots, slots, now,
                   gang ? MinMode::kGang : MinMode::kGuarantee);
     switch (chosen) {
       case EpochPolicy::kFlex:
         flex.plan(problem, penalties, aggregate_of(is_max), options, result);
         break;
       case EpochPolicy::kFifo:
-        baseline.fifo(problem, penalties, aggregate_of(is_max), view(arrival), result);
+        baseline.fifo(problem, penalties, aggregate_of(is_max), jobs.arrival, result);
         break;
       case EpochPolicy::kFair:
         baseline.waterline(problem, penalties, aggregate_of(is_max), {}, result);
         break;
       case EpochPolicy::kWdeq:
-        baseline.waterline(problem, penalties, aggregate_of(is_max), view(weight), result);
+        baseline.waterline(problem, penalties, aggregate_of(is_max), jobs.weight, result);
         break;
     }
   }
@@ -130,9 +124,7 @@ void bind_policy(py::module_& module) {
   module.attr("DEFAULT_EFFORT") = kDefaultEffort;
   module.def("default_effort", &default_effort, py::arg("jobs"));
   module.attr("MOST_DEADLINE_PACKED") = kMostDeadlinePacked;
-  module.def("plan", &plan, py::arg("work").noconvert(), py::arg("arrival").noconvert(),
-             py::arg("min_slots").noconvert(), py::arg("max_slots").noconvert(),
-             py::arg("weight").noconvert(), py::arg("slots"), py::arg("now"), py::arg("gang"),
+  module.def("plan", &plan, py::arg("jobs"), py::arg("slots"), py::arg("now"), py::arg("gang"),
              py::arg("penalties"), py::arg("is_max"), py::arg("policy"), py::arg("effort"),
              py::arg("budget"), py::arg("progress") = py::none());
 }

@@ -6,10 +6,10 @@
 // (malleable.columns), which costs more than a small call itself.
 #pragma once
 
-#include <algorithm>
 #include <type_traits>
 
 #include "arrays.hpp"
+#include "malleable/model/large_pages.hpp"
 
 namespace malleable::bindings {
 
@@ -29,10 +29,9 @@ class Column {
     } else if (PyList_CheckExact(object) || PyTuple_CheckExact(object)) {
       read_all(object);
     } else {
-      own_.resize(count == kAny ? 1 : count);
       T value{};
       if (!read(object, value)) refuse();
-      std::fill(own_.begin(), own_.end(), value);
+      fill_large(own_, count == kAny ? 1 : count, value);
       values_ = own_;
     }
     if (count != kAny && values_.size() != count) refuse();
@@ -46,6 +45,14 @@ class Column {
     return *this;
   }
   std::span<const T> get() const { return values_; }
+  // The entries, to be kept; nothing is read of this any more.
+  std::vector<T> take() {
+    if (own_.empty()) {
+      reserve_large(own_, values_.size());
+      own_.assign(values_.begin(), values_.end());
+    }
+    return std::move(own_);
+  }
   // For whole numbers beyond which all mean the same.
   const Column& at_most(T limit) const {
     for (const T value : values_) {

@@ -196,7 +196,7 @@ inline Table read_table(Bytes& bytes, std::int64_t slots, const TableShape& shap
     const double weight = weights ? bytes.amount(kWeight) : 1.0;
     const double arrival = times ? bytes.time(shape.latest) : 0.0;
     table.add(work, low, high, weight, due, arrival);
-    if (steps) add_steps(bytes, table.sla_time, table.sla_penalty, table.sla_offset);
+    if (steps) add_steps(bytes, table.sla.time, table.sla.penalty, table.sla.offset);
   }
   return table;
 }
@@ -229,12 +229,12 @@ inline bool spoil(Bytes& bytes, Table& table) {
       table.min_slots[j] = std::min(table.max_slots[j], kSlotLimit) + 1;
       return true;
     case 7:
-      if (table.sla_time.empty()) return false;
-      table.sla_time[bytes.index(table.sla_time.size())] = bytes.wrong_time();
+      if (table.sla.time.empty()) return false;
+      table.sla.time[bytes.index(table.sla.time.size())] = bytes.wrong_time();
       return true;
     default:
-      if (table.sla_penalty.empty()) return false;
-      table.sla_penalty[bytes.index(table.sla_penalty.size())] = bytes.wrong(kWeight);
+      if (table.sla.penalty.empty()) return false;
+      table.sla.penalty[bytes.index(table.sla.penalty.size())] = bytes.wrong(kWeight);
       return true;
   }
 }
@@ -250,7 +250,7 @@ inline FlowTable read_flows(Bytes& bytes, bool due) {
     const double arrival = times ? bytes.time() : 0.0;
     const double weight = weights ? bytes.amount(kWeight) : 1.0;
     table.add_flow(arrival, weight, due || bytes.chance(100) ? bytes.time() : kInfinity);
-    if (steps) add_steps(bytes, table.sla_time, table.sla_penalty, table.sla_offset);
+    if (steps) add_steps(bytes, table.sla.time, table.sla.penalty, table.sla.offset);
     const std::int64_t jobs = bytes.integer(0, 6);
     const auto base = static_cast<std::int64_t>(table.work.size());
     for (std::int64_t i = 0; i < jobs; ++i) {

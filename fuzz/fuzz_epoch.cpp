@@ -57,9 +57,8 @@ struct Sequence {
     }
     const bool bad = bytes.astray(24) && spoil(bytes, table);
     std::int64_t first = 0, other = 0;
-    const bool done = both(epoch, twin, bad, [&](auto& e) {
-      (&e == &epoch ? first : other) = e.add(table.view(), table.work);
-    });
+    const bool done = both(epoch, twin, bad,
+                           [&](auto& e) { (&e == &epoch ? first : other) = e.add(table.jobs()); });
     if (!done) return;
     CHECK_EQUAL(first, other);
     for (std::size_t j = 0; j < table.size(); ++j) {

@@ -35,8 +35,6 @@ struct Sequence {
     FlowTable table = read_flows(bytes, kind == Kind::kLateness);
     const bool bad = bytes.astray(24) && spoil(bytes, table);
     if (!bad && !find_cycle(table.view()).empty()) return;
-    std::vector<double> size;
-    for (const double volume : table.volume()) size.push_back(kWork.has(volume) ? volume : 1.0);
     const std::vector<Kind> kinds{kind};
     Ids continues(table.work.size(), -1), tasks(table.work.size(), 0);
     std::set<std::int64_t> taken;
@@ -49,7 +47,8 @@ struct Sequence {
     }
     FlowEpoch::Ids ids{0, 0}, same{0, 0};
     if (!both(epoch, twin, bad, [&](FlowEpoch& e) {
-          (&e == &epoch ? ids : same) = e.add({table.view(), size, kinds, tasks, continues, {}});
+          const Flows flows{FlowColumns(table)};
+          (&e == &epoch ? ids : same) = e.add({flows, kinds, tasks, continues, {}});
         })) {
       return;
     }
@@ -95,7 +94,7 @@ struct Sequence {
       bad = true;
     }
     if (!both(epoch, twin, bad,
-              [&](FlowEpoch& e) { e.update(ids, {}, {work, {}, most, {}, {}, {}, {}, {}}); })) {
+              [&](FlowEpoch& e) { e.update(ids, {}, {work, {}, most, {}, {}, {}}); })) {
       return;
     }
     for (std::size_t k = 0; k < most.size(); ++k) jobs[ids[k]].most = most[k];

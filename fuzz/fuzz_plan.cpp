@@ -75,7 +75,7 @@ void fuzz(Bytes bytes) {
     if (kinds.empty()) kinds = {kind};
   }
   Penalties penalties;
-  penalties.build(table.view(), table.work, kinds, rising);
+  penalties.build(table.view(), kinds, rising);
   Problem problem = table.problem(slots, now, mode);
   Policies policies;
   const Plan plan = policies(policy, problem, penalties, aggregate, table, effort);

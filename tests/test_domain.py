@@ -1,7 +1,9 @@
 """The numbers that are accepted, and that tables stay as they were validated."""
 
 import copy
+import gc
 import pickle
+import weakref
 
 import numpy as np
 import pytest
@@ -32,7 +34,7 @@ COPIES = {
 
 def columns_of(table):
     slots = [name for kind in type(table).__mro__ for name in getattr(kind, "__slots__", ())]
-    fields = [*slots, *getattr(table, "__dict__", ())]
+    fields = [*slots, *getattr(table, "COLUMNS", ()), *getattr(table, "__dict__", ())]
     found = {field: getattr(table, field) for field in fields}
     return {field: each for field, each in found.items() if isinstance(each, np.ndarray)}
 
@@ -50,15 +52,35 @@ def test_copies_of_tables_are_read_only(kind, way):
             assert not others[field].flags.writeable, field
 
 
-@pytest.mark.parametrize("kind", ["jobs", "flows", "map_reduce"])
-def test_a_state_that_makes_no_sense_is_refused(kind):
-    table = TABLES[kind]()
+def test_a_state_that_makes_no_sense_is_refused():
+    wrong = np.array([0, 2**40, 2])
+    for kind in ("jobs", "flows"):
+        make, (columns, others) = TABLES[kind]().__reduce__()
+        assert make(columns, others) == TABLES[kind]()
+        with pytest.raises(ValueError, match="sla offsets"):
+            make({**columns, "sla_offset": wrong}, others)
+    table = TABLES["map_reduce"]()
     made = type(table).__new__(type(table))
     state = table.__reduce_ex__(4)[2]
-    offset = "task_offset" if kind == "map_reduce" else "sla_offset"
-    wrong = {**state[1], offset: np.array([0, 2**40, 2])}
     with pytest.raises(ValueError, match="offsets|offset"):
-        made.__setstate__((None, wrong))
+        made.__setstate__((None, {**state[1], "task_offset": wrong}))
+
+
+@pytest.mark.parametrize("kind", ["jobs", "flows"])
+def test_views_of_a_table_keep_it_alive_and_stay_read_only(kind):
+    table = TABLES[kind]()
+    view, want = table.work, table.work.tolist()
+    with pytest.raises(ValueError, match="WRITEABLE"):
+        view.flags.writeable = True
+    with pytest.raises(AttributeError):
+        table.work = view
+    alive = weakref.ref(table)
+    del table
+    gc.collect()
+    assert alive() is not None and view.tolist() == want
+    del view
+    gc.collect()
+    assert alive() is None
 
 
 HUGE = 10**400

@@ -36,11 +36,9 @@ def test_a_kind_that_the_core_does_not_know_is_refused(name, make, code):
 
 
 def test_penalties_refuse_unknown_kinds_of_single_jobs():
-    columns = (np.zeros(2), np.ones(2), np.ones(2), np.full(2, np.inf))
-    steps = (np.zeros(3, dtype=np.int64), NONE, NONE)
     for codes in ([len(_core.KINDS)], [0, 255]):
         with pytest.raises(ValueError, match="kind = "):
-            _core.Penalties(*columns, *steps, np.array(codes, dtype=np.uint8))
+            _core.Penalties(mb.Jobs([1.0, 1.0]), np.array(codes, dtype=np.uint8))
 
 
 def test_every_kind_of_the_core_has_a_name_of_its_own_and_parses():

@@ -13,14 +13,9 @@
 
 namespace malleable::check {
 
-struct FlowTable {
-  std::vector<double> arrival, weight, deadline, sla_time, sla_penalty, work;
-  std::vector<std::int64_t> sla_offset{0}, job_offset{0}, max_slots, parent_offset{0}, parent;
+struct FlowTable : FlowColumns {
+  FlowTable() { clear(); }
 
-  FlowsView view() const {
-    return {arrival,    weight, deadline,  sla_offset,    sla_time, sla_penalty,
-            job_offset, work,   max_slots, parent_offset, parent};
-  }
   FlowProblem problem(std::int64_t slots, double now = 0.0) const {
     FlowProblem made;
     made.build(view(), slots, now);
@@ -39,20 +34,24 @@ struct FlowTable {
   Penalties penalties(Kind kind) const { return penalties(std::vector<Kind>{kind}); }
   Penalties penalties(const std::vector<Kind>& kinds) const {
     Penalties made;
-    const JobsView jobs{arrival, {}, {}, {}, weight, deadline, sla_offset, sla_time, sla_penalty};
-    made.build(jobs, volume(), kinds);
+    const std::vector<double> sizes = volume();
+    TermsView flows = terms();
+    flows.original = sizes;
+    made.build(flows, kinds);
     return made;
   }
   void add_flow(double comes, double w, double due) {
     arrival.push_back(comes);
     weight.push_back(w);
     deadline.push_back(due);
-    sla_offset.push_back(static_cast<std::int64_t>(sla_time.size()));
+    original.push_back(0.0);
+    sla.add({});
     job_offset.push_back(static_cast<std::int64_t>(work.size()));
   }
   // Appends a job to the last flow; parents are rows.
   void add_job(double amount, std::int64_t most, const std::vector<std::int64_t>& parents = {}) {
     work.push_back(amount);
+    original.back() += amount;
     max_slots.push_back(most);
     parent.insert(parent.end(), parents.begin(), parents.end());
     parent_offset.push_back(static_cast<std::int64_t>(parent.size()));
@@ -70,10 +69,10 @@ inline FlowTable random_flows(Random& random, std::size_t most_flows, std::size_
     table.add_flow(comes, static_cast<double>(integer(random, 0, 5)), real(random, 0.0, 15.0));
     double at = 0.0, paid = 0.0;
     for (std::int64_t k = integer(random, 0, 3); k > 0; --k) {
-      table.sla_time.push_back(at += real(random, 0.5, 6.0));
-      table.sla_penalty.push_back(paid += real(random, 0.0, 3.0));
+      table.sla.time.push_back(at += real(random, 0.5, 6.0));
+      table.sla.penalty.push_back(paid += real(random, 0.0, 3.0));
     }
-    table.sla_offset.back() = static_cast<std::int64_t>(table.sla_time.size());
+    table.sla.offset.back() = static_cast<std::int64_t>(table.sla.time.size());
     const auto base = static_cast<std::int64_t>(table.work.size());
     const std::int64_t jobs = integer(random, 0, static_cast<std::int64_t>(most_jobs));
     for (std::int64_t i = 0; i < jobs; ++i) {
@@ -108,10 +107,10 @@ inline FlowTable wide_flows(Random& random, std::size_t most_flows, std::size_t 
     table.add_flow(comes, weight, corner(-1e12, 1e12, decades(-3.0, 5.0)));
     double at = 0.0, paid = 0.0;
     for (std::int64_t k = integer(random, 0, 3); k > 0; --k) {
-      table.sla_time.push_back(at += decades(-2.0, 4.0));
-      table.sla_penalty.push_back(paid += decades(-3.0, 3.0));
+      table.sla.time.push_back(at += decades(-2.0, 4.0));
+      table.sla.penalty.push_back(paid += decades(-3.0, 3.0));
     }
-    table.sla_offset.back() = static_cast<std::int64_t>(table.sla_time.size());
+    table.sla.offset.back() = static_cast<std::int64_t>(table.sla.time.size());
     const auto base = static_cast<std::int64_t>(table.work.size());
     const std::int64_t jobs = integer(random, 1, static_cast<std::int64_t>(most_jobs));
     for (std::int64_t i = 0; i < jobs; ++i) {

@@ -21,15 +21,17 @@ using Order = std::vector<Index>;
 inline constexpr Kind kKinds[] = {Kind::kResponse,  Kind::kCompletion, Kind::kStretch, Kind::kTardy,
                                   Kind::kTardiness, Kind::kLateness,   Kind::kSla};
 
-struct Table {
-  std::vector<double> arrival, work, weight, deadline, sla_time, sla_penalty;
-  std::vector<std::int64_t> min_slots, max_slots, sla_offset{0};
+struct Table : JobColumns {
+  Table() { clear(); }
 
   std::size_t size() const { return work.size(); }
+  // Original sizes are the works, those that a test changes, too.
   JobsView view() const {
-    return {arrival,  work,       min_slots, max_slots,  weight,
-            deadline, sla_offset, sla_time,  sla_penalty};
+    JobsView made = JobColumns::view();
+    made.original = work;
+    return made;
   }
+  Jobs jobs() const { return Jobs(JobColumns::of(view())); }
   // A job without deadline or steps.
   void add(double work_of, std::int64_t low = 0, std::int64_t high = kAllSlots,
            double weight_of = 1.0, double due = kInfinity, double arrival_of = 0.0) {
@@ -39,13 +41,13 @@ struct Table {
     max_slots.push_back(high);
     weight.push_back(weight_of);
     deadline.push_back(due);
-    sla_offset.push_back(static_cast<std::int64_t>(sla_time.size()));
+    sla.add({});
   }
   // A step of the last job.
   void step(double time, double penalty) {
-    sla_time.push_back(time);
-    sla_penalty.push_back(penalty);
-    sla_offset.back() = static_cast<std::int64_t>(sla_time.size());
+    sla.time.push_back(time);
+    sla.penalty.push_back(penalty);
+    sla.offset.back() = static_cast<std::int64_t>(sla.time.size());
   }
   Problem problem(std::int64_t slots, double now = 0.0, MinMode mode = MinMode::kGuarantee) const {
     Problem built;
@@ -54,7 +56,7 @@ struct Table {
   }
   Penalties penalties(Kind kind, CustomPenalty custom = nullptr) const {
     Penalties built;
-    built.build(view(), work, {&kind, 1}, custom);
+    built.build(view(), {&kind, 1}, custom);
     return built;
   }
 };

@@ -93,7 +93,7 @@ TEST(epochs_over_the_whole_domain) {
       if (chance(random, 0.6)) {
         Table table = domain_table(random, domain_count(random) / 2, epoch.slots(), now);
         for (double& due : table.deadline) due = std::min(due, kLatestTime);
-        epoch.add(table.view(), table.work);
+        epoch.add(table.jobs());
       }
       std::vector<std::int64_t> ids;
       for (const std::int64_t id : epoch.ids()) {
@@ -120,7 +120,7 @@ TEST(epochs_over_the_whole_domain) {
                     options.min_mode);
       if (options.policy == EpochPolicy::kFifo) problem.drop_minima();
       Penalties penalties;
-      penalties.build(jobs, epoch.planned_sizes(), {&options.kind, 1});
+      penalties.build(jobs, {&options.kind, 1});
       check_plan(problem, penalties, options.aggregate, plan, epoch.given());
       now = std::min(kLatestTime, now + log_uniform(random, 1e-12, 1e9));
     }
@@ -178,8 +178,8 @@ TEST(numbers_beyond_the_domain_are_refused) {
                "arrival[0] = -2e+12: must be from");
   CHECK_THROWS(rejects([](Table& t) { t.deadline[0] = 2e12; }),
                "deadline[0] = 2e+12: must be from");
-  CHECK_THROWS(rejects([](Table& t) { t.sla_time[0] = 2e12; }), "sla[2] = 2e+12: a step's time");
-  CHECK_THROWS(rejects([](Table& t) { t.sla_penalty[0] = 1e-13; }), "sla[2] = 1e-13: a step's pen");
+  CHECK_THROWS(rejects([](Table& t) { t.sla.time[0] = 2e12; }), "sla[2] = 2e+12: a step's time");
+  CHECK_THROWS(rejects([](Table& t) { t.sla.penalty[0] = 1e-13; }), "sla[2] = 1e-13: a step's pen");
   CHECK_THROWS(rejects([](Table& t) { t.min_slots[0] = t.max_slots[0] = kMostSlots + 1; }),
                "min_slots[0] = 1125899906842625: must be at least 0 and at most 2^50");
   rejects([](Table& t) {
@@ -191,7 +191,7 @@ TEST(numbers_beyond_the_domain_are_refused) {
   });
   CHECK_THROWS(validate_slots(0), "slots = 0: must be at least 1");
   CHECK_THROWS(validate_slots(kMostSlots + 1), "at most 2^50");
-  CHECK_THROWS(rejects([](Table& t) { t.sla_offset[1] = std::int64_t{1} << 40; }), "decrease");
+  CHECK_THROWS(rejects([](Table& t) { t.sla.offset[1] = std::int64_t{1} << 40; }), "decrease");
 }
 
 }  // namespace

@@ -43,7 +43,9 @@ struct Mirror {
     Doubles sizes;
     for (const std::int64_t id : ids) sizes.push_back(rows.at(id).size);
     Penalties objective;
-    objective.build(built.view(), sizes, {&options.kind, 1});
+    JobsView jobs = built.view();
+    jobs.original = sizes;
+    objective.build(jobs, {&options.kind, 1});
     return objective;
   }
   bool holds(std::int64_t id, double low) const {
@@ -161,18 +163,18 @@ void check_plan_of(Epoch& epoch, const Mirror& mirror, double now) {
     CHECK(jobs.work[k] == row.work && jobs.arrival[k] == row.arrival);
     CHECK(jobs.weight[k] == row.weight && jobs.deadline[k] == row.deadline);
     CHECK(jobs.min_slots[k] == row.low && jobs.max_slots[k] == row.high);
-    CHECK_EQUAL(epoch.planned_sizes()[k], row.size);
-    const auto first = static_cast<std::size_t>(jobs.sla_offset[k]);
-    CHECK_EQUAL(static_cast<std::size_t>(jobs.sla_offset[k + 1]) - first, row.steps.size());
+    CHECK_EQUAL(jobs.original[k], row.size);
+    const auto first = static_cast<std::size_t>(jobs.sla.offset[k]);
+    CHECK_EQUAL(static_cast<std::size_t>(jobs.sla.offset[k + 1]) - first, row.steps.size());
     for (std::size_t s = 0; s < row.steps.size(); ++s) {
-      CHECK_EQUAL(jobs.sla_time[first + s], row.steps[s].first);
-      CHECK_EQUAL(jobs.sla_penalty[first + s], row.steps[s].second);
+      CHECK_EQUAL(jobs.sla.time[first + s], row.steps[s].first);
+      CHECK_EQUAL(jobs.sla.penalty[first + s], row.steps[s].second);
     }
   }
 }
 
 void add(Epoch& epoch, Mirror& mirror, const Table& table) {
-  const std::int64_t first = epoch.add(table.view(), table.work);
+  const std::int64_t first = epoch.add(table.jobs());
   for (std::size_t j = 0; j < table.size(); ++j) {
     Row row{table.work[j],
             table.work[j],
@@ -183,9 +185,9 @@ void add(Epoch& epoch, Mirror& mirror, const Table& table) {
             table.max_slots[j],
             {},
             0};
-    for (auto s = table.sla_offset[j]; s < table.sla_offset[j + 1]; ++s) {
+    for (auto s = table.sla.offset[j]; s < table.sla.offset[j + 1]; ++s) {
       const auto step = static_cast<std::size_t>(s);
-      row.steps.emplace_back(table.sla_time[step], table.sla_penalty[step]);
+      row.steps.emplace_back(table.sla.time[step], table.sla.penalty[step]);
     }
     const auto id = first + static_cast<std::int64_t>(j);
     CHECK(mirror.rows.emplace(id, row).second);
@@ -397,16 +399,16 @@ TEST(wrong_input_changes_nothing) {
   Table table;
   table.add(5.0, 1, 3);
   table.add(6.0);
-  const std::int64_t first = epoch.add(table.view(), table.work);
+  const std::int64_t first = epoch.add(table.jobs());
   epoch.decide(0.0);
   const std::uint64_t version = epoch.version();
   const std::vector<std::int64_t> given(epoch.given().begin(), epoch.given().end());
 
   Table bad = table;
   bad.work[1] = -1.0;
-  CHECK_THROWS(epoch.add(bad.view(), bad.work), "work[1] = -1");
-  CHECK_THROWS(epoch.add(table.view(), Doubles{1.0, -2.0}), "size[1] = -2");
-  CHECK_THROWS(epoch.add(table.view(), Doubles{1.0}), "size");
+  CHECK_THROWS(epoch.add(bad.jobs()), "work[1] = -1");
+  const Kind one = Kind::kTardy;
+  CHECK_THROWS(epoch.add(table.jobs(), {&one, 1}), "kind has 1 entry but work has 2");
   const std::vector<std::int64_t> ids{first, first + 1}, unknown{first, 77}, negative{-1};
   CHECK_THROWS(epoch.remove(unknown), "ids[1] = 77: no such job");
   CHECK_THROWS(epoch.remove(negative), "ids[0] = -1");
@@ -453,9 +455,9 @@ TEST(kinds_come_and_go) {
       const Table table = random_table(random, 8, {}), others = random_table(random, 5, {});
       const std::vector<Kind> own(table.size(), kind);
       std::vector<Kind> strange(others.size(), Kind::kCustom);
-      one.add(table.view(), table.work);
-      mixed.add(table.view(), table.work, own);
-      const std::int64_t first = mixed.add(others.view(), others.work, strange);
+      one.add(table.jobs());
+      mixed.add(table.jobs(), own);
+      const std::int64_t first = mixed.add(others.jobs(), strange);
       mixed.decide(1e3);
       std::vector<std::int64_t> gone;
       for (std::size_t k = 0; k < others.size(); ++k) {
@@ -475,7 +477,7 @@ TEST(capacity_that_is_gone) {
   Table table;
   table.add(4.0, 1, 3);
   table.add(0.0, 1, 3);
-  epoch.add(table.view(), table.work);
+  epoch.add(table.jobs());
   epoch.decide(1.0);
   CHECK(epoch.given()[0] == 0 && epoch.given()[1] == 0);
   const Plan plan = epoch.plan();
@@ -493,10 +495,10 @@ TEST(a_kind_of_its_own_needs_a_function) {
   Epoch epoch(3, options);
   Table table;
   table.add(1.0);
-  CHECK_THROWS(epoch.add(table.view(), table.work), "kind[0] = custom");
+  CHECK_THROWS(epoch.add(table.jobs()), "kind[0] = custom");
   CHECK_EQUAL(epoch.size(), 0u);
   epoch.set_penalty(late);
-  epoch.add(table.view(), table.work);
+  epoch.add(table.jobs());
   epoch.decide(0.0);
   CHECK_EQUAL(epoch.given()[0], 3);
 }
@@ -520,7 +522,7 @@ TEST(options_that_make_no_sense) {
   Epoch epoch(1, lateness);
   Table table;
   table.add(1.0);
-  CHECK_THROWS(epoch.add(table.view(), table.work), "deadline[0] = inf: lateness needs a deadline");
+  CHECK_THROWS(epoch.add(table.jobs()), "deadline[0] = inf: lateness needs a deadline");
 }
 
 TEST(nothing_to_decide) {
@@ -534,7 +536,7 @@ TEST(nothing_to_decide) {
     CHECK_EQUAL(epoch.plan().value, 0.0);
     Table table;
     table.add(0.0, 2, 2);
-    epoch.add(table.view(), table.work);
+    epoch.add(table.jobs());
     epoch.decide(5.0);
     CHECK_EQUAL(epoch.given()[0], 2);  // until it is removed
     CHECK_EQUAL(epoch.plan().pieces.size(), 0u);

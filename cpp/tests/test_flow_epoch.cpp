@@ -27,10 +27,8 @@ struct Calls {
 
   void add() {
     const FlowTable table = random_flows(random, 3, 6, true);
-    malleable::FlowTable::Additions added{table.view(), {}, {}, {}, {}, {}};
-    const auto size = table.volume();
+    malleable::FlowTable::Additions added{table.view(), {}, {}, {}, {}};
     const std::vector<Kind> kind{chance(random, 0.5) ? Kind::kResponse : Kind::kTardiness};
-    added.size = size;
     added.kind = kind;
     const FlowEpoch::Ids ids = epoch.add(std::move(added));
     for (std::size_t j = 0; j < table.arrival.size(); ++j) {
@@ -63,7 +61,7 @@ struct Calls {
       open[id].work = work.back();
       open[id].most = most.back();
     }
-    epoch.update(ids, {}, {work, {}, most, {}, {}, {}, {}, {}});
+    epoch.update(ids, {}, {work, {}, most, {}, {}, {}});
   }
   void finish() {
     const Ids ids = some();
@@ -177,9 +175,8 @@ TEST(rows_do_not_pile_up) {
     table.add_flow(0.0, 1.0, kInfinity);
     table.add_job(1.0, 2);
     table.add_job(1.0, 2, {0});
-    const std::vector<double> size{2.0};
     const std::vector<Kind> kind{Kind::kResponse};
-    const FlowEpoch::Ids ids = epoch.add({table.view(), size, kind, {}, {}, {}});
+    const FlowEpoch::Ids ids = epoch.add({table.view(), kind, {}, {}, {}});
     CHECK_EQUAL(ids.first_flow, round);
     CHECK_EQUAL(ids.first_job, 2 * round);
     epoch.finish(Ids{ids.first_job, ids.first_job + 1});
@@ -198,13 +195,12 @@ TEST(an_order_by_hand) {
   table.add_job(1.0, 1);
   table.add_job(2.0, 1);
   table.add_job(1.0, 1, {1});
-  const std::vector<double> size{9.0, 4.0};
   const std::vector<Kind> kind{Kind::kCompletion};
   FlowEpoch epoch(2, 1.0, {});
-  epoch.add({table.view(), size, kind, {}, {}, {}});
+  epoch.add({table.view(), kind, {}, {}, {}});
   CHECK(epoch.decide(0.0).slots == (Ids{0, 1, 1, 0}));
   CHECK(epoch.decide(0.0, 4).slots == (Ids{2, 1, 1, 0}));
-  epoch.update({}, Ids{0}, {{}, {}, {}, std::vector<double>{50.0}, {}, {}, {}, {}});
+  epoch.update({}, Ids{0}, {{}, {}, {}, std::vector<double>{50.0}, {}, {}});
   CHECK(epoch.decide(1.0).slots == (Ids{3, 1, 0, 0}));
 }
 

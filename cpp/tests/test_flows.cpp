@@ -41,6 +41,37 @@ TEST(wrong_values_are_named) {
   CHECK_THROWS(validate(table.view()), "parent_offset");
 }
 
+TEST(a_table_knows_how_large_its_flows_are) {
+  FlowColumns few = chain();
+  few.original.clear();
+  few.deadline.clear();
+  const Flows flows(std::move(few));
+  CHECK(flows.columns().original == (std::vector<double>{5.0}));
+  CHECK_EQUAL(flows.columns().deadline[0], kInfinity);
+  FlowTable turns = chain();
+  turns.parent = {1};
+  CHECK_THROWS(Flows(FlowColumns(turns)), "form a cycle");
+}
+
+TEST(tables_taken_apart_and_joined_are_the_same) {
+  trials(3, 100, [](Random& random) {
+    const Flows flows{FlowColumns(random_flows(random, 5, 6, true))};
+    std::vector<Flows> parts;
+    for (std::size_t j = 0; j < flows.view().flows(); ++j) {
+      parts.push_back(flows.take(std::vector{static_cast<std::int64_t>(j)}));
+    }
+    std::vector<const Flows*> each;
+    for (const Flows& part : parts) each.push_back(&part);
+    const Flows again = Flows::joined(each);
+    CHECK(again.columns().parent == flows.columns().parent);
+    CHECK(again.columns().job_offset == flows.columns().job_offset);
+    CHECK(again.columns().parent_offset == flows.columns().parent_offset);
+    CHECK(again.columns().work == flows.columns().work);
+    CHECK(again.columns().sla.time == flows.columns().sla.time);
+    CHECK(again.columns().original == flows.columns().original);
+  });
+}
+
 TEST(cycles_are_found_and_real) {
   trials(2, 300, [](Random& random) {
     FlowTable table;

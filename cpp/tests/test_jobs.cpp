@@ -61,11 +61,11 @@ TEST(names_the_first_bad_row) {
 }
 
 TEST(steps_increase) {
-  CHECK_THROWS(rejects([](Table& t) { t.sla_time[1] = 1.0; }), "sla[0] = 1: the steps' times");
-  CHECK_THROWS(rejects([](Table& t) { t.sla_time[2] = kNan; }), "sla[2] = nan");
-  CHECK_THROWS(rejects([](Table& t) { t.sla_penalty[2] = -1.0; }), "sla[2] = -1");
-  CHECK_THROWS(rejects([](Table& t) { t.sla_penalty[2] = kInfinity; }), "sla[2] = inf");
-  CHECK_THROWS(rejects([](Table& t) { t.sla_penalty[0] = 1.0; }), "must not fall");
+  CHECK_THROWS(rejects([](Table& t) { t.sla.time[1] = 1.0; }), "sla[0] = 1: the steps' times");
+  CHECK_THROWS(rejects([](Table& t) { t.sla.time[2] = kNan; }), "sla[2] = nan");
+  CHECK_THROWS(rejects([](Table& t) { t.sla.penalty[2] = -1.0; }), "sla[2] = -1");
+  CHECK_THROWS(rejects([](Table& t) { t.sla.penalty[2] = kInfinity; }), "sla[2] = inf");
+  CHECK_THROWS(rejects([](Table& t) { t.sla.penalty[0] = 1.0; }), "must not fall");
 }
 
 TEST(lengths_agree) {
@@ -75,12 +75,40 @@ TEST(lengths_agree) {
   CHECK_THROWS(rejects([](Table& t) { t.max_slots.clear(); }), "max_slots has 0 entries");
   CHECK_THROWS(rejects([](Table& t) { t.weight.pop_back(); }), "weight has 2 entries");
   CHECK_THROWS(rejects([](Table& t) { t.deadline.pop_back(); }), "deadline has 2 entries");
-  CHECK_THROWS(rejects([](Table& t) { t.sla_offset.pop_back(); }), "sla has 2 entries");
-  CHECK_THROWS(rejects([](Table& t) { t.sla_offset.clear(); }), "sla has 0 entries");
-  CHECK_THROWS(rejects([](Table& t) { t.sla_time.pop_back(); }), "do not match");
-  CHECK_THROWS(rejects([](Table& t) { t.sla_penalty.push_back(9.0); }), "do not match");
-  CHECK_THROWS(rejects([](Table& t) { t.sla_offset[0] = 1; }), "do not match");
-  CHECK_THROWS(rejects([](Table& t) { t.sla_offset[2] = 1; }), "offsets decrease");
+  CHECK_THROWS(rejects([](Table& t) { t.sla.offset.pop_back(); }), "sla has 2 entries");
+  CHECK_THROWS(rejects([](Table& t) { t.sla.offset.clear(); }), "sla has 0 entries");
+  CHECK_THROWS(rejects([](Table& t) { t.sla.time.pop_back(); }), "do not match");
+  CHECK_THROWS(rejects([](Table& t) { t.sla.penalty.push_back(9.0); }), "do not match");
+  CHECK_THROWS(rejects([](Table& t) { t.sla.offset[0] = 1; }), "do not match");
+  CHECK_THROWS(rejects([](Table& t) { t.sla.offset[2] = 1; }), "offsets decrease");
+}
+
+TEST(a_table_completes_what_was_left_out) {
+  JobColumns few;
+  few.work = {3.0, 4.0};
+  few.arrival = few.weight = {1.0, 1.0};
+  few.min_slots = {0, 1};
+  const Jobs jobs(std::move(few));
+  CHECK(jobs.columns().max_slots == (std::vector<std::int64_t>{kAllSlots, kAllSlots}));
+  CHECK(jobs.columns().deadline == (Doubles{kInfinity, kInfinity}));
+  CHECK(jobs.columns().original == jobs.columns().work);
+  CHECK(jobs.view().sla.of(1).time.empty());
+  Table wrong = sound();
+  wrong.work[1] = -1.0;
+  CHECK_THROWS(wrong.jobs(), "work[1] = -1");
+  JobColumns large = sound().jobs().columns();
+  large.original[1] = -2.0;
+  CHECK_THROWS(Jobs(std::move(large)), "size[1] = -2");
+}
+
+TEST(rows_are_taken_with_their_steps) {
+  const Jobs jobs = sound().jobs();
+  const std::vector<std::int64_t> rows{2, 0}, none{0, 3};
+  const Jobs taken = jobs.take(rows);
+  CHECK(taken.columns().work == (Doubles{1e15, 3.0}));
+  CHECK(taken.columns().sla.offset == (std::vector<std::int64_t>{0, 1, 3}));
+  CHECK(taken.columns().sla.time == (Doubles{-7.0, 1.0, 2.0}));
+  CHECK_THROWS(jobs.take(none), "rows[1] = 3: there are 3 rows");
 }
 
 TEST(slots_of_a_cluster) {

@@ -26,9 +26,9 @@ double by_definition(Kind kind, const Table& table, std::size_t j, double t) {
       return w * (t - due);
     case Kind::kSla: {
       double paid = 0.0;
-      for (auto k = table.sla_offset[j]; k < table.sla_offset[j + 1]; ++k) {
+      for (auto k = table.sla.offset[j]; k < table.sla.offset[j + 1]; ++k) {
         const auto step = static_cast<std::size_t>(k);
-        if (!meets(t, table.sla_time[step])) paid = table.sla_penalty[step];
+        if (!meets(t, table.sla.time[step])) paid = table.sla.penalty[step];
       }
       return w * paid;
     }
@@ -46,8 +46,8 @@ double flat(std::int64_t, double) { return 2.0; }
 Doubles interesting_times(const Table& table, std::size_t j, Random& random) {
   Doubles times{-1e6, -1.0, 0.0, 1e6, real(random, -5.0, 20.0), real(random, -5.0, 20.0)};
   Doubles points{table.arrival[j], table.deadline[j]};
-  for (auto k = table.sla_offset[j]; k < table.sla_offset[j + 1]; ++k) {
-    points.push_back(table.sla_time[static_cast<std::size_t>(k)]);
+  for (auto k = table.sla.offset[j]; k < table.sla.offset[j + 1]; ++k) {
+    points.push_back(table.sla.time[static_cast<std::size_t>(k)]);
   }
   for (const double point : points) {
     const double margin = 1e-9 * scale_of(point);
@@ -200,7 +200,7 @@ TEST(kinds_mix) {
   table.step(1.0, 7.0);
   const Kind kinds[] = {Kind::kStretch, Kind::kTardy, Kind::kCustom, Kind::kSla};
   Penalties penalties;
-  penalties.build(table.view(), table.work, kinds, cube);
+  penalties.build(table.view(), kinds, cube);
   for (std::size_t j = 0; j < 4; ++j) {
     const double expected = j == 2 ? cube(2, 2.5) : by_definition(kinds[j], table, j, 2.5);
     CHECK_NEAR(penalties(j, 2.5), expected, 1e-12);
@@ -209,7 +209,7 @@ TEST(kinds_mix) {
   // Built again, for fewer jobs and one kind, nothing of the old rows is left.
   Table other;
   other.add(5.0);
-  penalties.build(other.view(), other.work, {kinds, 1});
+  penalties.build(other.view(), {kinds, 1});
   CHECK_EQUAL(penalties.size(), 1u);
   CHECK(penalties.linear());
   CHECK_NEAR(penalties(0, 10.0), 2.0, 1e-12);
@@ -221,7 +221,9 @@ TEST(stretch_divides_by_the_original_work) {
   const Doubles size{4.0};
   const Kind kind = Kind::kStretch;
   Penalties penalties;
-  penalties.build(table.view(), size, {&kind, 1});
+  JobsView jobs = table.view();
+  jobs.original = size;
+  penalties.build(jobs, {&kind, 1});
   CHECK_NEAR(penalties(0, 8.0), 2.0, 1e-12);
 }
 
@@ -233,8 +235,8 @@ TEST(what_cannot_be_built) {
   CHECK_THROWS(table.penalties(Kind::kCustom), "custom needs a penalty function");
   const Kind three[] = {Kind::kTardy, Kind::kTardy, Kind::kTardy};
   Penalties penalties;
-  CHECK_THROWS(penalties.build(table.view(), table.work, three), "3 kinds for 2 jobs");
-  CHECK_THROWS(penalties.build(table.view(), table.work, {}), "0 kinds");
+  CHECK_THROWS(penalties.build(table.view(), three), "3 kinds for 2 jobs");
+  CHECK_THROWS(penalties.build(table.view(), {}), "0 kinds");
 }
 
 TEST(objectives_add_up_or_take_the_worst) {
@@ -271,8 +273,8 @@ TEST(what_is_remembered_is_right) {
       for (std::size_t j = 0; j < n; ++j) names[j] = static_cast<std::int64_t>(7 * j);
       const Kind kinds[] = {Kind::kCustom};
       Penalties plain, keen;
-      plain.build(table.view(), table.work, kinds, own, names);
-      keen.build(table.view(), table.work, kinds, own, names);
+      plain.build(table.view(), kinds, own, names);
+      keen.build(table.view(), kinds, own, names);
       Doubles due(n, NAN), limit(n, NAN);
       keen.remember(due, limit);
       double now = 0.0;

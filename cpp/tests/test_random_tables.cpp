@@ -31,7 +31,7 @@ Table wild_table(Random& random, std::int64_t slots, double now) {
     table.arrival[j] += now;
     table.deadline[j] = now + (past ? real(random, -9.0, 1.0) : table.deadline[j]);
   }
-  for (double& time : table.sla_time) time += now;
+  for (double& time : table.sla.time) time += now;
   return table;
 }
 
@@ -85,7 +85,7 @@ TEST(every_policy_on_random_tables) {
       kind = mixed ? static_cast<Kind>(integer(random, 0, static_cast<int>(Kind::kCustom))) : one;
     if (kinds.empty()) kinds.push_back(one);
     Penalties penalties;
-    penalties.build(table.view(), table.work, kinds, chance(random, 0.5) ? waiting : stairs);
+    penalties.build(table.view(), kinds, chance(random, 0.5) ? waiting : stairs);
     plan_everything(table, problem, penalties, kAggregates[random() % 2], random);
   });
 }
@@ -120,7 +120,7 @@ void check_epoch(Epoch& epoch, const EpochOptions& options, double now) {
                 options.min_mode);
   if (options.policy == EpochPolicy::kFifo) problem.drop_minima();
   Penalties penalties;
-  penalties.build(jobs, epoch.planned_sizes(), {&options.kind, 1});
+  penalties.build(jobs, {&options.kind, 1});
   check_plan(problem, penalties, options.aggregate, plan, epoch.given());
   // Who has nothing left keeps max(1, min_slots), before all others.
   double used = 0.0, most = 0.0, minima = 0.0, free = problem.slots;
@@ -169,7 +169,7 @@ TEST(epochs_driven_at_random) {
     for (int step = 0; step < 12; ++step) {
       if (chance(random, 0.5)) {
         const Table table = wild_table(random, epoch.slots(), now);
-        epoch.add(table.view(), table.work);
+        epoch.add(table.jobs());
       }
       std::vector<std::int64_t> ids;
       for (const std::int64_t id : epoch.ids()) {

@@ -124,7 +124,7 @@ TEST(mixed_and_custom_penalties) {
       for (Kind& kind : kinds) {
         kind = static_cast<Kind>(integer(random, 0, static_cast<int>(Kind::kCustom)));
       }
-      penalties.build(table.view(), table.work, kinds, custom);
+      penalties.build(table.view(), kinds, custom);
       for (const Aggregate aggregate : kAggregates) {
         check_optimal(problem, penalties, aggregate);
         check_optimal(problem, table.penalties(Kind::kCustom, custom), aggregate);

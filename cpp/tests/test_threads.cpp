@@ -37,7 +37,7 @@ void step(Epoch& epoch, int k) {
   std::iota(work.begin(), work.end(), 1.0 + k);
   std::iota(deadline.begin(), deadline.end(), 5.0);
   const Wholes low(n, 0), high(n, 7), offset(n + 1, 0);
-  epoch.add({arrival, work, low, high, weight, deadline, offset, none, none}, work);
+  epoch.add({{arrival, weight, deadline, work, {offset, none, none}}, work, low, high});
   epoch.decide(1.0);
   epoch.assess();
   epoch.plan();

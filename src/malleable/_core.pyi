@@ -1,14 +1,15 @@
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
+from typing_extensions import Self
 
 _Floats = npt.NDArray[np.float64]
 _Integers = npt.NDArray[np.int64]
 _Bools = npt.NDArray[np.bool_]
 _Codes = npt.NDArray[np.uint8]
-_Steps = tuple[_Integers, _Floats, _Floats]  # offsets, times, penalties
+_Columns = Mapping[str, Any]  # by name
 
 ALL_SLOTS: int
 MOST_SLOTS: int
@@ -98,18 +99,51 @@ class Range:
 
 def check_times(field: str, values: _Floats) -> None: ...
 
+class _Table:
+    COLUMNS: tuple[str, ...]
+    @overload
+    def __init__(self, table: Self) -> None: ...
+    @overload
+    def __init__(self, columns: _Columns) -> None: ...
+    @property
+    def work(self) -> _Floats: ...
+    @property
+    def max_slots(self) -> _Integers: ...
+    @property
+    def arrival(self) -> _Floats: ...
+    @property
+    def weight(self) -> _Floats: ...
+    @property
+    def deadline(self) -> _Floats: ...
+    @property
+    def size(self) -> _Floats: ...
+    @property
+    def sla_offset(self) -> _Integers: ...
+    @property
+    def sla_time(self) -> _Floats: ...
+    @property
+    def sla_penalty(self) -> _Floats: ...
+    def _take(self, rows: _Integers) -> Self: ...
+
+class Jobs(_Table):
+    @property
+    def min_slots(self) -> _Integers: ...
+
+class Flows(_Table):
+    @property
+    def job_offset(self) -> _Integers: ...
+    @property
+    def parent_offset(self) -> _Integers: ...
+    @property
+    def parent(self) -> _Integers: ...
+    @staticmethod
+    def _cycle(columns: _Columns) -> _Integers: ...
+    @staticmethod
+    def _joined(tables: list[Flows]) -> Flows: ...
+
 class Penalties:
     def __init__(
-        self,
-        arrival: _Floats,
-        size: _Floats,
-        weight: _Floats,
-        deadline: _Floats,
-        sla_offset: _Integers,
-        sla_time: _Floats,
-        sla_penalty: _Floats,
-        kinds: npt.NDArray[np.uint8],
-        custom: int = 0,
+        self, table: Jobs | Flows, kinds: npt.NDArray[np.uint8], custom: int = 0
     ) -> None: ...
     def __len__(self) -> int: ...
     def of_jobs(self, completion: _Floats) -> _Floats: ...
@@ -481,18 +515,7 @@ class Epoch:
     def __len__(self) -> int: ...
     @property
     def slots(self) -> int: ...
-    def add(
-        self,
-        work: Any,
-        arrival: Any,
-        min_slots: Any,
-        max_slots: Any,
-        weight: Any,
-        deadline: Any,
-        sla: _Steps | None,
-        size: Any,
-        kind: npt.NDArray[np.uint8] | None,
-    ) -> _Integers: ...
+    def add(self, jobs: Jobs, kind: npt.NDArray[np.uint8] | None) -> _Integers: ...
     def update(
         self,
         ids: Any,
@@ -501,16 +524,14 @@ class Epoch:
         max_slots: Any,
         weight: Any,
         deadline: Any,
-        sla: _Steps | None,
+        sla: _Columns | None,
     ) -> None: ...
     def remove(self, ids: Any) -> None: ...
     def set_penalty(self, address: int) -> None: ...
     def decide(
         self, now: float, slots: int | None
     ) -> tuple[int, _Integers, _Integers, npt.NDArray[np.bool_]]: ...
-    def plan(
-        self, version: int
-    ) -> tuple[dict[str, Any], dict[str, Any], _Floats, npt.NDArray[np.uint8]]: ...
+    def plan(self, version: int) -> tuple[dict[str, Any], Jobs, _Floats, npt.NDArray[np.uint8]]: ...
     def assess(self, version: int) -> tuple[float, float]: ...
 
 class FlowEpoch:
@@ -530,19 +551,8 @@ class FlowEpoch:
     def set_penalty(self, address: int) -> None: ...
     def add(
         self,
-        arrival: _Floats,
-        weight: _Floats,
-        deadline: _Floats,
-        sla_offset: _Integers,
-        sla_time: _Floats,
-        sla_penalty: _Floats,
-        size: _Floats,
+        flows: Flows,
         kind: npt.NDArray[np.uint8],
-        job_offset: _Integers,
-        work: _Floats,
-        max_slots: _Integers,
-        parent_offset: _Integers,
-        parent: _Integers,
         tasks: _Integers | None,
         continues: _Integers | None,
         name: list[str],
@@ -556,9 +566,7 @@ class FlowEpoch:
         flows: _Integers,
         weight: _Floats | None,
         deadline: _Floats | None,
-        sla_offset: _Integers | None,
-        sla_time: _Floats | None,
-        sla_penalty: _Floats | None,
+        sla: _Columns | None,
     ) -> None: ...
     def finish(self, ids: _Integers) -> None: ...
     def remove(self, ids: _Integers, flows: _Integers) -> None: ...
@@ -568,26 +576,13 @@ class FlowEpoch:
     ) -> tuple[
         int, _Integers, _Integers, npt.NDArray[np.bool_], npt.NDArray[np.bool_], _Integers
     ]: ...
-    def plan(self, version: int) -> tuple[dict[str, Any], dict[str, Any], _Floats]: ...
+    def plan(
+        self, version: int
+    ) -> tuple[dict[str, Any], Flows, _Integers, list[str], npt.NDArray[np.uint8], _Floats]: ...
 
-def validate_jobs(
-    arrival: _Floats,
-    work: _Floats,
-    min_slots: _Integers,
-    max_slots: _Integers,
-    weight: _Floats,
-    deadline: _Floats,
-    sla_offset: _Integers,
-    sla_time: _Floats,
-    sla_penalty: _Floats,
-) -> None: ...
 def validate_slots(slots: int) -> None: ...
 def plan(
-    work: _Floats,
-    arrival: _Floats,
-    min_slots: _Integers,
-    max_slots: _Integers,
-    weight: _Floats,
+    jobs: Jobs,
     slots: int,
     now: float,
     gang: bool,
@@ -599,10 +594,7 @@ def plan(
     progress: Callable[[int, int], object] | None = None,
 ) -> dict[str, Any]: ...
 def resource_allocation(
-    arrival: _Floats,
-    work: _Floats,
-    min_slots: _Integers,
-    max_slots: _Integers,
+    jobs: Jobs,
     slots: int,
     now: float,
     gang: bool,
@@ -613,41 +605,14 @@ def resource_allocation(
     table_slots: _Integers | None = None,
     table_duration: _Floats | None = None,
 ) -> tuple[_Integers, float, float, bool]: ...
-def malleable_packing(
-    work: _Floats,
-    min_slots: _Integers,
-    max_slots: _Integers,
-    slots: int,
-    gang: bool,
-    order: _Integers,
-) -> _Floats: ...
-def waterline(
-    min_slots: _Integers, max_slots: _Integers, slots: int, weight: _Floats, gang: bool
-) -> _Integers: ...
+def malleable_packing(jobs: Jobs, slots: int, gang: bool, order: _Integers) -> _Floats: ...
+def waterline(jobs: Jobs, slots: int, weighted: bool, gang: bool) -> _Integers: ...
 
 FLOW_EFFORT: int
 
 def default_flow_effort(jobs: int) -> int: ...
-def validate_flows(
-    arrival: _Floats,
-    weight: _Floats,
-    deadline: _Floats,
-    sla_offset: _Integers,
-    sla_time: _Floats,
-    sla_penalty: _Floats,
-    job_offset: _Integers,
-    work: _Floats,
-    max_slots: _Integers,
-    parent_offset: _Integers,
-    parent: _Integers,
-) -> _Integers: ...
 def plan_flows(
-    arrival: _Floats,
-    job_offset: _Integers,
-    work: _Floats,
-    max_slots: _Integers,
-    parent_offset: _Integers,
-    parent: _Integers,
+    flows: Flows,
     slots: int,
     now: float,
     penalties: Penalties,
@@ -658,32 +623,15 @@ def plan_flows(
     warm: _Integers,
     hysteresis: float = ...,
 ) -> dict[str, Any]: ...
-def flow_chains(
-    job_offset: _Integers,
-    work: _Floats,
-    max_slots: _Integers,
-    parent_offset: _Integers,
-    parent: _Integers,
-    slots: int,
-) -> dict[str, Any]: ...
+def flow_chains(flows: Flows, slots: int) -> dict[str, Any]: ...
 def deadline_greedy(
-    arrival: _Floats,
-    job_offset: _Integers,
-    work: _Floats,
-    max_slots: _Integers,
-    parent_offset: _Integers,
-    parent: _Integers,
+    flows: Flows,
     slots: int,
     now: float,
     order: _Integers,
 ) -> dict[str, Any]: ...
 def wrap_around(
-    arrival: _Floats,
-    job_offset: _Integers,
-    work: _Floats,
-    max_slots: _Integers,
-    parent_offset: _Integers,
-    parent: _Integers,
+    flows: Flows,
     slots: int,
     now: float,
     flow: _Integers,
@@ -694,12 +642,7 @@ def wrap_around(
     held: _Integers,
 ) -> dict[str, Any]: ...
 def ready_list(
-    arrival: _Floats,
-    job_offset: _Integers,
-    work: _Floats,
-    max_slots: _Integers,
-    parent_offset: _Integers,
-    parent: _Integers,
+    flows: Flows,
     slots: int,
     now: float,
     rank: _Integers,

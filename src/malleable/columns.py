@@ -1,7 +1,6 @@
 """The validator of columns: one entry a job, a scalar spread, what is right read where it lies.
 
-Tables copy what they get from here; epochs hand it to the core, which reads plain columns without this
-(bindings/columns.hpp) and comes here for all others.
+The core reads plain columns without this (bindings/columns.hpp); whatever else there is comes here first.
 """
 
 from __future__ import annotations
@@ -25,6 +24,8 @@ __all__ = [
     "given",
     "ids_of",
     "integers_of",
+    "permutation_of",
+    "rows_of",
     "wholes_of",
 ]
 
@@ -132,6 +133,27 @@ def integers_of(
         raise ValueError(f"{field}[{bad}] = {array[bad]}: must be at least {least}")
     # Clipped here it cannot wrap around in the cast.
     return np.ascontiguousarray(np.clip(array, least, ALL_SLOTS), dtype=np.int64)
+
+
+def permutation_of(field: str, values: npt.ArrayLike, count: int) -> Integers:
+    """Rows 0 to ``count`` - 1 in some order, each once."""
+    if np.shape(values) != (count,):
+        raise ValueError(
+            f"{field}: expected {counted(count, 'entry')}, got shape {np.shape(values)}"
+        )
+    rows = wholes_of(field, values, count, 0, count - 1)
+    first = np.zeros(count, dtype=np.bool_)
+    first[np.unique(rows, return_index=True)[1]] = True
+    for again in np.flatnonzero(~first)[:1]:
+        raise ValueError(f"{field}[{again}] = {rows[again]}: stands there twice")
+    return rows
+
+
+def rows_of(index: npt.ArrayLike, count: int) -> Integers:
+    """Rows of a table by number, from the end where it is negative, or by a mask; IndexError else."""
+    chosen = np.asarray(index)
+    rows: Integers = np.arange(count)[chosen if chosen.size else chosen.astype(int)]
+    return rows
 
 
 def bools_of(field: str, values: npt.ArrayLike, count: int) -> Any:

@@ -115,17 +115,7 @@ class Objective:
             custom = _kept(penalty).address
         elif penalty is not None:
             raise ValueError("penalty: only the objective 'custom' takes a function")
-        return _core.Penalties(
-            jobs.arrival,
-            jobs.size,
-            jobs.weight,
-            jobs.deadline,
-            jobs.sla_offset,
-            jobs.sla_time,
-            jobs.sla_penalty,
-            self.kinds,
-            custom,
-        )
+        return _core.Penalties(jobs, self.kinds, custom)
 
 
 def parse_objective(objective: ObjectiveLike, count: int | None = None) -> Objective:

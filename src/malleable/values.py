@@ -62,7 +62,8 @@ def _fields(value: Any) -> list[str]:
     if dataclasses.is_dataclass(value):
         return [field.name for field in dataclasses.fields(value)]
     slots = [name for cls in type(value).__mro__ for name in getattr(cls, "__slots__", ())]
-    return sorted({*slots, *getattr(value, "__dict__", ())})
+    columns = getattr(type(value), "COLUMNS", ())
+    return sorted({*slots, *columns, *getattr(value, "__dict__", ())})
 
 
 def by_value(without: tuple[str, ...] = (), also: tuple[str, ...] = ()) -> Callable[[Class], Class]:

@@ -44,6 +44,20 @@ void check_deadlines(std::span<const double> values) {
   }
 }
 
+void check_counts(const char* field, std::span<const std::int64_t> values, std::int64_t least,
+                  std::int64_t most, const char* reason) {
+  for (std::size_t j = 0; j < values.size(); ++j) {
+    if (values[j] >= least && values[j] <= most) continue;
+    throw FieldError(field, j, static_cast<long long>(values[j]), reason);
+  }
+}
+
+void check_row(std::span<const std::int64_t> rows, std::size_t k, std::size_t count) {
+  if (rows[k] >= 0 && rows[k] < static_cast<std::int64_t>(count)) return;
+  throw FieldError("rows", k, static_cast<long long>(rows[k]),
+                   "there are " + counted(count, "row"));
+}
+
 void check_amount(const char* field, double value, const Range& range) {
   if (!range.holds(value)) throw FieldError(field, value, reason(value, range));
 }

@@ -55,24 +55,15 @@ void check_continues(const FlowsView& flows, std::span<const std::int64_t> conti
   }
 }
 
-template <typename Column, typename Values>
-void append(Column& column, const Values& values) {
-  column.insert(column.end(), values.begin(), values.end());
-}
-
 }  // namespace
 
 void FlowTable::check_additions(const Additions& added, bool custom) const {
   const FlowsView& flows = added.flows;
   const std::size_t f = flows.flows(), n = flows.jobs();
-  validate(flows);
-  if (!find_cycle(flows).empty()) throw std::invalid_argument("flows: jobs form a cycle");
-  if (added.size.size() != f) throw std::invalid_argument("size and flows differ in length");
   if (added.kind.size() != 1 && added.kind.size() != f) {
     throw std::invalid_argument("kind has " + std::to_string(added.kind.size()) +
                                 " entries but there are " + std::to_string(f) + " flows");
   }
-  check_amounts("size", added.size, kTotalRange);
   check_length("tasks", added.tasks.size(), n, "jobs");
   check_length("continues", added.continues.size(), n, "jobs");
   check_length("name", added.name.size(), n, "jobs");
@@ -98,14 +89,20 @@ std::size_t FlowTable::add(Additions&& added, bool custom) {
   for (std::size_t j = 0; j < f; ++j) {
     const auto begin = static_cast<std::size_t>(flows.job_offset[j]);
     const auto count = static_cast<Index>(flows.job_offset[j + 1] - flows.job_offset[j]);
-    const auto sla_begin = static_cast<std::size_t>(flows.sla_offset[j]);
-    const auto steps = static_cast<Index>(flows.sla_offset[j + 1] - flows.sla_offset[j]);
-    flows_.push_back({next_flow_++, next_job_, flows.arrival[j], flows.weight[j], flows.deadline[j],
-                      added.size[j], work.size(), sla_time.size(), count, count, steps, kind_of(j),
+    flows_.push_back({next_flow_++,
+                      next_job_,
+                      flows.arrival[j],
+                      flows.weight[j],
+                      flows.deadline[j],
+                      flows.original[j],
+                      work.size(),
+                      {},
+                      count,
+                      count,
+                      kind_of(j),
                       true});
     next_job_ += count;
-    append(sla_time, flows.sla_time.subspan(sla_begin, steps));
-    append(sla_penalty, flows.sla_penalty.subspan(sla_begin, steps));
+    steps.replace(flows_.back().sla, flows.sla.of(j));
     for (std::size_t i = begin; i < begin + count; ++i) {
       const double guessed = added.tasks.empty() ? 0.0 : static_cast<double>(added.tasks[i]);
       const double takes = guessed > 0.0 ? guessed * task_work_ : flows.work[i];
@@ -199,14 +196,7 @@ std::span<const Index> FlowTable::open_rows(std::span<const std::int64_t> ids) {
 void FlowTable::change(Flow& flow, const Changes& changes, std::size_t k) {
   if (!changes.weight.empty()) flow.weight = changes.weight[k];
   if (!changes.deadline.empty()) flow.deadline = changes.deadline[k];
-  if (changes.sla_offset.empty()) return;
-  const auto begin = static_cast<std::size_t>(changes.sla_offset[k]);
-  const auto count = static_cast<std::size_t>(changes.sla_offset[k + 1]) - begin;
-  idle_steps_ += flow.sla;
-  flow.sla_first = sla_time.size();
-  flow.sla = static_cast<Index>(count);
-  append(sla_time, changes.sla_time.subspan(begin, count));
-  append(sla_penalty, changes.sla_penalty.subspan(begin, count));
+  if (changes.sla.given()) steps.replace(flow.sla, changes.sla.of(k));
 }
 
 void FlowTable::update(std::span<const std::int64_t> jobs, std::span<const std::int64_t> flows,
@@ -234,9 +224,7 @@ void FlowTable::update(std::span<const std::int64_t> jobs, std::span<const std::
       throw FieldError("deadline", k, changes.deadline[k], "lateness needs a deadline");
     }
   }
-  if (!changes.sla_offset.empty()) {
-    validate_steps(flows.size(), changes.sla_offset, changes.sla_time, changes.sla_penalty);
-  }
+  if (changes.sla.given()) validate(changes.sla, flows.size(), "flows");
   for (std::size_t k = 0; k < rows.size(); ++k) {
     const std::size_t row = rows[k];
     if (!changes.work.empty()) {
@@ -327,25 +315,21 @@ void FlowTable::drop(std::size_t flow) {
   open_ -= gone.open;
   gone.open = 0;
   gone_ += 1 + gone.jobs;
-  idle_steps_ += gone.sla;
+  steps.drop(gone.sla);
   --there_;
 }
 
 bool FlowTable::tidy() {
-  const std::size_t all = flows_.size() + work.size();
-  if (2 * gone_ <= all && 2 * idle_steps_ <= sla_time.size()) return false;
+  steps.tidy([this](const auto& visit) {
+    for (Flow& flow : flows_) {
+      if (flow.there) visit(flow.sla);
+    }
+  });
+  if (2 * gone_ <= flows_.size() + work.size()) return false;
   std::size_t kept = 0, row = 0, edge = 0;
-  std::vector<double> times, penalties;
-  times.reserve(sla_time.size() - idle_steps_);
-  penalties.reserve(sla_time.size() - idle_steps_);
   for (std::size_t j = 0; j < flows_.size(); ++j) {
     Flow flow = flows_[j];
     if (!flow.there) continue;
-    const auto steps = static_cast<std::ptrdiff_t>(flow.sla_first);
-    flow.sla_first = times.size();
-    times.insert(times.end(), sla_time.begin() + steps, sla_time.begin() + steps + flow.sla);
-    penalties.insert(penalties.end(), sla_penalty.begin() + steps,
-                     sla_penalty.begin() + steps + flow.sla);
     const std::size_t first = flow.first;
     const auto move = [&](auto& column) {
       if (first == row) return;
@@ -375,17 +359,15 @@ bool FlowTable::tidy() {
   stage.resize(row);
   name.resize(row);
   parent.resize(edge);
-  sla_time.swap(times);
-  sla_penalty.swap(penalties);
-  gone_ = idle_steps_ = 0;
+  gone_ = 0;
   return true;
 }
 
 void FlowTable::state(State& s) {
-  s(task_work_, flows_, there_, open_, gone_, idle_steps_, next_flow_, next_job_);
+  s(task_work_, flows_, there_, open_, gone_, next_flow_, next_job_);
   s(work, whole, tasks, first_tasks, max_slots, given, follows, topological, parent_first, parents,
     stage);
-  s(name, parent, sla_time, sla_penalty);
+  s(name, parent, steps);
 }
 
 }  // namespace malleable

@@ -114,8 +114,7 @@ void Penalties::row(double at, double value, double slope) {
   slope_.push_back(slope);
 }
 
-void Penalties::add_rows(Kind kind, const JobsView& jobs, std::size_t j,
-                         std::span<const double> size) {
+void Penalties::add_rows(Kind kind, const TermsView& jobs, std::size_t j) {
   const double w = jobs.weight[j], due = jobs.deadline[j];
   // Nothing up to the deadline, then a jump and a slope.
   const auto after_due = [&](double jump, double slope) {
@@ -128,7 +127,8 @@ void Penalties::add_rows(Kind kind, const JobsView& jobs, std::size_t j,
     case Kind::kCompletion:
       return row(0.0, 0.0, w);
     case Kind::kStretch:
-      return row(jobs.arrival[j], 0.0, size[j] > 0.0 ? std::min(w / size[j], kSteepest) : 0.0);
+      return row(jobs.arrival[j], 0.0,
+                 jobs.original[j] > 0.0 ? std::min(w / jobs.original[j], kSteepest) : 0.0);
     case Kind::kTardy:
       return after_due(w, 0.0);
     case Kind::kStrict:
@@ -138,12 +138,9 @@ void Penalties::add_rows(Kind kind, const JobsView& jobs, std::size_t j,
     case Kind::kLateness:
       return row(due, 0.0, w);
     case Kind::kSla: {
-      const auto first = static_cast<std::size_t>(jobs.sla_offset[j]);
-      const auto end = static_cast<std::size_t>(jobs.sla_offset[j + 1]);
-      row(first < end ? jobs.sla_time[first] : 0.0, 0.0, 0.0);
-      for (std::size_t k = first; k < end; ++k) {
-        row(jobs.sla_time[k], w * jobs.sla_penalty[k], 0.0);
-      }
+      const auto [time, penalty] = jobs.sla.of(j);
+      row(time.empty() ? 0.0 : time[0], 0.0, 0.0);
+      for (std::size_t k = 0; k < time.size(); ++k) row(time[k], w * penalty[k], 0.0);
       return;
     }
     case Kind::kCustom:
@@ -151,8 +148,7 @@ void Penalties::add_rows(Kind kind, const JobsView& jobs, std::size_t j,
   }
 }
 
-void Penalties::build(const JobsView& jobs, std::span<const double> size,
-                      std::span<const Kind> kinds, CustomPenalty custom,
+void Penalties::build(const TermsView& jobs, std::span<const Kind> kinds, CustomPenalty custom,
                       std::span<const std::int64_t> names) {
   const std::size_t n = jobs.arrival.size();
   if (kinds.size() != 1 && kinds.size() != n) {
@@ -183,7 +179,7 @@ void Penalties::build(const JobsView& jobs, std::span<const double> size,
   }
   offset_.push_back(0);
   for (std::size_t j = 0; j < n; ++j) {
-    add_rows(kind_of(j), jobs, j, size);
+    add_rows(kind_of(j), jobs, j);
     offset_.push_back(at_.size());
   }
   single_row_ = at_.size() == n;

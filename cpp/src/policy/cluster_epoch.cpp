@@ -108,7 +108,7 @@ void ClusterEpoch::update(const ClusterState& state, int pool, Share& share,
   if (!new_work_.empty()) {
     zeros_.assign(new_work_.size() + 1, 0);
     std::int64_t id = share.epoch.add(
-        {arrival_, new_work_, new_low_, new_high_, weight_, deadline_, zeros_, {}, {}}, size_);
+        {{arrival_, weight_, deadline_, size_, {zeros_, {}, {}}}, new_work_, new_low_, new_high_});
     for (std::size_t k = first_new; k < share.job.size(); ++k) id_[pool][share.job[k]] = id++;
   }
   if (pool_minimum_ > 0.0) share_minimum(state, pool, share);

@@ -156,20 +156,10 @@ void ClusterFlow::plan(const ClusterState& state, Side& side, std::int64_t slots
   no_steps_.assign(arrival_.size() + 1, 0);
   warm_.clear();
   for (const Index f : side.order) warm_.push_back(at_[f]);
-  problem_.build({arrival_,
-                  weight_,
-                  deadline_,
-                  no_steps_,
-                  {},
-                  {},
-                  job_offset_,
-                  row_work_,
-                  row_most_,
-                  parent_offset_,
-                  parent_},
-                 slots, state.now);
-  penalties_.build({arrival_, size_, {}, {}, weight_, deadline_, no_steps_, {}, {}}, size_,
-                   {&options_.kind, 1});
+  const TermsView terms{arrival_, weight_, deadline_, size_, {no_steps_, {}, {}}};
+  problem_.build({terms, job_offset_, row_work_, row_most_, parent_offset_, parent_}, slots,
+                 state.now);
+  penalties_.build(terms, {&options_.kind, 1});
   FlowOptions how;
   how.method = options_.method;
   how.effort = options_.effort;

@@ -83,21 +83,13 @@ void Epoch::decide_by_key() {
 
 void Epoch::build_instance() {
   const std::size_t n = id_.size();
-  step_offset_.assign(1, 0);
-  step_time_.clear();
-  step_penalty_.clear();
-  for (std::size_t r = 0; r < n; ++r) {
-    for (std::size_t s = sla_first_[r]; s < sla_first_[r] + sla_count_[r]; ++s) {
-      step_time_.push_back(sla_time_[s]);
-      step_penalty_.push_back(sla_penalty_[s]);
-    }
-    step_offset_.push_back(static_cast<std::int64_t>(step_time_.size()));
-  }
+  sla_columns_.clear();
+  for (const HeldSteps::Range& row : sla_) sla_columns_.add(steps_.of(row));
   ended_.assign(n, now_);  // whoever has nothing left
   constexpr auto kOwn = static_cast<std::size_t>(Kind::kCustom);
   const std::span<const std::int64_t> names =
       of_kind_[kOwn] > 0 ? std::span<const std::int64_t>(id_) : std::span<const std::int64_t>();
-  penalties_.build(planned_jobs(), size_, planned_kinds(), custom_, names);
+  penalties_.build(planned_jobs(), planned_kinds(), custom_, names);
   if (!names.empty()) penalties_.remember(due_seen_, limit_seen_);
   problem_.build(work_, ended_, min_slots_, max_slots_, slots_, now_, options_.min_mode);
   if (ignores_minima_) problem_.drop_minima();
@@ -336,9 +328,9 @@ Plan Epoch::plan() {
 
 void Epoch::state(State& s) {
   s(options_, slots_, now_, latest_arrival_, version_, next_id_, id_, arrival_, work_, size_);
-  s(min_slots_, max_slots_, weight_, deadline_, sla_first_, sla_count_, sla_time_, sla_penalty_);
+  s(min_slots_, max_slots_, weight_, deadline_, sla_, steps_);
   s(kind_, of_kind_);
-  s(steps_, low_, room_, key_, minima_, minima_stale_, given_, winners_, touched_, held_anew_);
+  s(low_, room_, key_, minima_, minima_stale_, given_, winners_, touched_, held_anew_);
   s(all_touched_, by_key_, selection_, planned_);
   if (!by_key_) s(order_);  // else the keys say it
   if (!s.reading()) return;

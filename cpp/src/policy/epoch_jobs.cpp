@@ -59,14 +59,10 @@ void Epoch::refresh(std::size_t row) {
   key_[row] = key_of(row);
 }
 
-std::int64_t Epoch::add(const JobsView& jobs, std::span<const double> size,
-                        std::span<const Kind> kinds) {
-  validate(jobs);
-  check_length("size", size.size(), jobs.size(), "work");
-  check_amounts("size", size, kTotalRange);
+std::int64_t Epoch::add(const JobsView& jobs, std::span<const Kind> kinds) {
   if (!kinds.empty() && kinds.size() != jobs.size()) {
-    throw std::invalid_argument("kind has " + std::to_string(kinds.size()) +
-                                " entries but work has " + std::to_string(jobs.size()));
+    throw std::invalid_argument("kind has " + counted(kinds.size(), "entry", "entries") +
+                                " but work has " + std::to_string(jobs.size()));
   }
   const auto kind_at = [&](std::size_t j) { return kinds.empty() ? options_.kind : kinds[j]; };
   for (std::size_t j = 0; j < jobs.size(); ++j) {
@@ -82,7 +78,7 @@ std::int64_t Epoch::add(const JobsView& jobs, std::span<const double> size,
     column.insert(column.end(), values.begin(), values.end());
   };
   append(work_, jobs.work);
-  append(size_, size);
+  append(size_, jobs.original);
   append(arrival_, jobs.arrival);
   append(weight_, jobs.weight);
   append(deadline_, jobs.deadline);
@@ -97,14 +93,9 @@ std::int64_t Epoch::add(const JobsView& jobs, std::span<const double> size,
   for (auto* column : {&changed_, &marked_}) column->resize(rows, 0);
   for (std::size_t j = 0; j < jobs.size(); ++j) {
     const std::size_t row = id_.size();
-    const auto begin = static_cast<std::size_t>(jobs.sla_offset[j]);
-    const auto end = static_cast<std::size_t>(jobs.sla_offset[j + 1]);
     kind_.push_back(kind_at(j));
     ++of_kind_[static_cast<std::size_t>(kind_at(j))];
-    sla_first_.push_back(0);
-    sla_count_.push_back(0);
-    add_steps(row, jobs.sla_time.subspan(begin, end - begin),
-              jobs.sla_penalty.subspan(begin, end - begin));
+    steps_.replace(sla_.emplace_back(), jobs.sla.of(j));
     latest_arrival_ = std::max(latest_arrival_, jobs.arrival[j]);
     const auto page = static_cast<std::size_t>(next_id_) / kPage;
     if (page >= pages_.size()) pages_.resize(page + 1);
@@ -116,17 +107,6 @@ std::int64_t Epoch::add(const JobsView& jobs, std::span<const double> size,
   }
   ++version_;
   return first_id;
-}
-
-// In place of those that the row has.
-void Epoch::add_steps(std::size_t row, std::span<const double> time,
-                      std::span<const double> penalty) {
-  steps_ += time.size();
-  steps_ -= sla_count_[row];
-  sla_first_[row] = sla_time_.size();
-  sla_count_[row] = time.size();
-  sla_time_.insert(sla_time_.end(), time.begin(), time.end());
-  sla_penalty_.insert(sla_penalty_.end(), penalty.begin(), penalty.end());
 }
 
 Index& Epoch::slot_of(std::int64_t id) {
@@ -151,9 +131,7 @@ std::span<const Index> Epoch::check_changes(std::span<const std::int64_t> ids,
   check_amounts("work", changes.work, kLeftRange);
   check_amounts("weight", changes.weight, kWeightRange);
   check_deadlines(changes.deadline);
-  if (!changes.sla_offset.empty()) {
-    validate_steps(ids.size(), changes.sla_offset, changes.sla_time, changes.sla_penalty);
-  }
+  if (changes.sla.given()) validate(changes.sla, ids.size(), "ids");
   for (std::size_t k = 0; k < ids.size(); ++k) {
     const std::size_t row = rows[k];
     if (!changes.deadline.empty() && info(kind_[row]).needs_deadline) {
@@ -169,7 +147,6 @@ std::span<const Index> Epoch::check_changes(std::span<const std::int64_t> ids,
 
 void Epoch::update(std::span<const std::int64_t> ids, const Changes& changes) {
   const std::span<const Index> rows = check_changes(ids, changes);
-  const bool steps = !changes.sla_offset.empty();
   const bool limits = !changes.min_slots.empty() || !changes.max_slots.empty();
   for (std::size_t k = 0; k < ids.size(); ++k) {
     const std::size_t row = rows[k];
@@ -179,19 +156,14 @@ void Epoch::update(std::span<const std::int64_t> ids, const Changes& changes) {
     if (!changes.max_slots.empty()) max_slots_[row] = changes.max_slots[k];
     if (!changes.deadline.empty()) deadline_[row] = changes.deadline[k];
     if (!changes.weight.empty()) weight_[row] = changes.weight[k];
-    if (steps) {
-      const auto first = static_cast<std::size_t>(changes.sla_offset[k]);
-      const auto count = static_cast<std::size_t>(changes.sla_offset[k + 1]) - first;
-      add_steps(row, changes.sla_time.subspan(first, count),
-                changes.sla_penalty.subspan(first, count));
-    }
+    if (changes.sla.given()) steps_.replace(sla_[row], changes.sla.of(k));
     if (limits || had_work != (work_[row] > 0.0)) {
       refresh(row);
     } else {
       key_[row] = key_of(row);
     }
   }
-  if (sla_time_.size() > 2 * steps_ + 1024) tidy_steps();
+  tidy_steps();
   ++version_;
 }
 
@@ -205,7 +177,7 @@ void Epoch::remove(std::span<const std::int64_t> ids) {
     if (--page.live == 0 && next_page <= static_cast<std::size_t>(next_id_)) page.rows = {};
     minima_ -= low_[row];
     minima_stale_ |= low_[row] > 4e9;
-    steps_ -= sla_count_[row];
+    steps_.drop(sla_[row]);
     --of_kind_[static_cast<std::size_t>(kind_[row])];
     if (options_.stable) {
       gaps_.push_back(row);
@@ -215,7 +187,7 @@ void Epoch::remove(std::span<const std::int64_t> ids) {
   }
   if (options_.stable) close_gaps();
   if (id_.empty()) latest_arrival_ = -kInfinity;
-  if (sla_time_.size() > 2 * steps_ + 1024) tidy_steps();
+  tidy_steps();
   ++version_;
 }
 
@@ -226,7 +198,7 @@ void Epoch::each_column(Close close) {
     close(*column);
   }
   for (auto* column : {&id_, &min_slots_, &max_slots_, &given_, &before_}) close(*column);
-  for (auto* column : {&sla_first_, &sla_count_}) close(*column);
+  close(sla_);
   for (auto* column : {&changed_, &marked_}) close(*column);
   close(kind_);
 }
@@ -261,18 +233,9 @@ void Epoch::close_gaps() {
 }
 
 void Epoch::tidy_steps() {
-  std::vector<double> times, penalties;
-  times.reserve(steps_);
-  penalties.reserve(steps_);
-  for (std::size_t r = 0; r < id_.size(); ++r) {
-    const std::size_t first = std::exchange(sla_first_[r], times.size());
-    for (std::size_t k = first; k < first + sla_count_[r]; ++k) {
-      times.push_back(sla_time_[k]);
-      penalties.push_back(sla_penalty_[k]);
-    }
-  }
-  sla_time_.swap(times);
-  sla_penalty_.swap(penalties);
+  steps_.tidy([this](const auto& visit) {
+    for (HeldSteps::Range& row : sla_) visit(row);
+  });
 }
 
 void Epoch::find_rows() {

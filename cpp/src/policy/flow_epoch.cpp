@@ -16,14 +16,8 @@ constexpr std::size_t kFewJobs = 300;
 
 }  // namespace
 
-FlowsView FlowEpoch::Table::view() const {
-  return {arrival,    weight, deadline,  sla_offset,    sla_time, sla_penalty,
-          job_offset, work,   max_slots, parent_offset, parent};
-}
-
 void FlowEpoch::Table::penalties(CustomPenalty custom, Penalties& made) const {
-  const JobsView flows{arrival, {}, {}, {}, weight, deadline, sla_offset, sla_time, sla_penalty};
-  made.build(flows, size, kind, custom, id);
+  made.build(flows.terms(), kind, custom, id);
 }
 
 FlowEpoch::FlowEpoch(std::int64_t slots, double task_work, const FlowEpochOptions& options)
@@ -174,32 +168,25 @@ void FlowEpoch::refresh(const FlowTable::Flow& flow, View& view) {
 
 // What people pay for these flows.
 void FlowEpoch::study_flows(std::span<const std::size_t> rows, Table& columns) const {
-  for (auto* column : {&columns.arrival, &columns.weight, &columns.deadline, &columns.size,
-                       &columns.sla_time, &columns.sla_penalty}) {
-    column->clear();
-  }
+  TermColumns& terms = columns.flows;
+  terms.clear();
   columns.id.clear();
   columns.kind.clear();
-  columns.sla_offset.assign(1, 0);
   for (const std::size_t row : rows) {
     const FlowTable::Flow& flow = table_.rows()[row];
     columns.id.push_back(flow.id);
-    columns.arrival.push_back(flow.arrival);
-    columns.weight.push_back(flow.weight);
-    columns.deadline.push_back(flow.deadline);
-    columns.size.push_back(flow.size);
     columns.kind.push_back(flow.kind);
-    for (std::size_t k = flow.sla_first; k < flow.sla_first + flow.sla; ++k) {
-      columns.sla_time.push_back(table_.sla_time[k]);
-      columns.sla_penalty.push_back(table_.sla_penalty[k]);
-    }
-    columns.sla_offset.push_back(static_cast<std::int64_t>(columns.sla_time.size()));
+    terms.arrival.push_back(flow.arrival);
+    terms.weight.push_back(flow.weight);
+    terms.deadline.push_back(flow.deadline);
+    terms.original.push_back(flow.size);
+    terms.sla.add(table_.steps.of(flow.sla));
   }
 }
 
 // What lists are made from: the jobs of each flow, longest path first.
 void FlowEpoch::begin_lists() {
-  flow_problem_.build(columns_.view(), slots_, now_);
+  flow_problem_.build(columns_.flows.view(), slots_, now_);
   const std::size_t n = flow_problem_.jobs();
   inside_.resize(n);
   std::iota(inside_.begin(), inside_.end(), Index{0});
@@ -498,36 +485,33 @@ void FlowEpoch::build_table(Table& table) const {
 }
 
 void FlowEpoch::build_table(std::span<const std::size_t> rows, Table& table) const {
+  FlowColumns& flows = table.flows;
+  flows.clear();
   study_flows(rows, table);
-  table.work.clear();
-  table.max_slots.clear();
-  table.parent.clear();
   table.name.clear();
-  table.job_offset.assign(1, 0);
-  table.parent_offset.assign(1, 0);
   std::vector<std::int64_t> place;
   for (const std::size_t j : rows) {
     const FlowTable::Flow& flow = table_.rows()[j];
     place.assign(flow.jobs, -1);
-    auto next = table.job_offset.back();
+    auto next = flows.job_offset.back();
     for (std::size_t row = flow.first; row < flow.end(); ++row) {
       if (table_.stage[row] != JobStage::kRemoved) place[row - flow.first] = next++;
     }
-    table.job_offset.push_back(next);
+    flows.job_offset.push_back(next);
     for (std::size_t row = flow.first; row < flow.end(); ++row) {
       if (table_.stage[row] == JobStage::kRemoved) continue;
-      table.work.push_back(work_[row]);
+      flows.work.push_back(work_[row]);
       const bool joined = second_[row] != kNone;
-      table.max_slots.push_back(
+      flows.max_slots.push_back(
           joined ? static_cast<std::int64_t>(room(row) + room(flow.first + second_[row]))
                  : table_.max_slots[row]);
       const std::size_t edges = table_.parent_first[row];
       for (std::size_t e = edges; e < edges + table_.parents[row]; ++e) {
         // A job that finished before its parents did may outlive them.
         const std::int64_t above = place[table_.parent[e]];
-        if (above >= 0) table.parent.push_back(above);
+        if (above >= 0) flows.parent.push_back(above);
       }
-      table.parent_offset.push_back(static_cast<std::int64_t>(table.parent.size()));
+      flows.parent_offset.push_back(static_cast<std::int64_t>(flows.parent.size()));
       table.name.push_back(table_.name[row]);
     }
   }
@@ -535,7 +519,7 @@ void FlowEpoch::build_table(std::span<const std::size_t> rows, Table& table) con
 
 // `keep_order`: the schedule that the last order makes, else the best that is found.
 void FlowEpoch::make_plan(const Table& table, bool keep_order, FlowPlan& plan) {
-  flow_problem_.build(table.view(), slots_, now_);
+  flow_problem_.build(table.flows.view(), slots_, now_);
   table.penalties(custom_, penalties_);
   std::vector<Index> warm;
   for (const std::int64_t id : order_) {
@@ -544,8 +528,8 @@ void FlowEpoch::make_plan(const Table& table, bool keep_order, FlowPlan& plan) {
     warm.push_back(static_cast<Index>(at - table.id.begin()));
   }
   if (options_.baseline) {
-    plan_baseline(flow_problem_, penalties_, options_.aggregate, *options_.baseline, table.arrival,
-                  plan);
+    plan_baseline(flow_problem_, penalties_, options_.aggregate, *options_.baseline,
+                  table.flows.arrival, plan);
     return;
   }
   FlowOptions options;

@@ -13,6 +13,7 @@ from malleable.cluster.nodes import Cluster, read_cluster
 from malleable.cluster.policy import Adaptive
 from malleable.cluster.table import ClusterJobs
 from malleable.columns import array_of, bools_of, floats_of, given, ids_of, integers_of
+from malleable.domain import check_whole
 from malleable.epoch import ExplainedDecision
 from malleable.jobs.table import Floats, Integers, check_count, check_time
 from malleable.values import Kept, by_value, in_turn
@@ -411,11 +412,7 @@ class AdaptiveEpoch(Kept):
 
 
 def _job(job_id: Any) -> int:
-    if isinstance(job_id, bool) or not isinstance(job_id, (int, np.integer)):
-        raise ValueError(f"job_id = {job_id!r}: not an id")
-    if not 0 <= job_id < 2**63:
-        raise ValueError(f"job_id = {job_id}: no such job")
-    return int(job_id)
+    return check_whole("job_id", job_id, 0, 2**63 - 1)
 
 
 def _nodes(field: str, given: npt.ArrayLike) -> Integers:
@@ -423,9 +420,7 @@ def _nodes(field: str, given: npt.ArrayLike) -> Integers:
     places = array_of(field, given)
     if places.ndim != 2 or not places.size:
         raise ValueError(f"{field} has shape {places.shape}, expected (maps, copies)")
-    if places.dtype.kind not in "iu":
-        raise ValueError(f"{field}: not whole numbers")
-    return np.ascontiguousarray(places, dtype=np.int64)
+    return ids_of(places.reshape(-1), field).reshape(places.shape)
 
 
 def _numbered(known: dict[Any, int], keys: Sequence[Any]) -> tuple[Integers, dict[Any, int]]:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import views
-from malleable.columns import wholes_of
+from malleable.columns import ids_of, wholes_of
 from malleable.domain import (
     BYTES,
     LATEST_TIME,
@@ -94,7 +94,7 @@ def _after(
         return None, None
     if len(rows) != count:
         raise ValueError(f"after has {counted(len(rows), 'entry')} but maps has {count}")
-    lists = [np.unique(np.asarray(row, dtype=np.int64)) for row in rows]
+    lists = [np.unique(ids_of(row, f"after[{place}]")) for place, row in enumerate(rows)]
     offset = np.concatenate([[0], np.cumsum([len(row) for row in lists])]).astype(np.int64)
     flat = np.concatenate([*lists, np.empty(0, dtype=np.int64)]).astype(np.int64)
     return _frozen(offset), _frozen(flat)

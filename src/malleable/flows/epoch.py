@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ from malleable.domain import RATE, WEIGHT, check_amount, check_count, check_slot
 from malleable.epoch import BaseDecision, PlannedEpoch
 from malleable.flows.plan import FlowPlan
 from malleable.flows.table import Flows
-from malleable.jobs.table import SlaSteps, _flatten_sla
+from malleable.jobs.table import SlaSteps, flat_sla
 from malleable.objective import Objective, PenaltyLike
 from malleable.values import by_value
 from malleable.views import counted
@@ -195,19 +195,8 @@ class FlowEpoch(PlannedEpoch):
             raise ValueError(f"flows: a Flows table is needed, not {type(flows).__name__}")
         count = len(flows.work)
         flow_ids, job_ids = self._core.add(
-            flows.arrival,
-            flows.weight,
-            flows.deadline,
-            flows.sla_offset,
-            flows.sla_time,
-            flows.sla_penalty,
-            flows.size,
+            flows,
             self._goal.kinds if kind is None else self._kinds(kind, len(flows)),
-            flows.job_offset,
-            flows.work,
-            flows.max_slots,
-            flows.parent_offset,
-            flows.parent,
             integers_of("tasks", tasks, count),
             None if continues is None else wholes_of("continues", continues, count),
             flows.local_names(),
@@ -250,9 +239,6 @@ class FlowEpoch(PlannedEpoch):
             Flows that ``weight``, ``deadline`` and ``sla`` belong to, which are as in `malleable.Flows`.
         """
         jobs, of_flows = ids_of(ids), ids_of(flows, "flows")
-        steps: tuple[Any, Any, Any] = (None, None, None)
-        if sla is not None:
-            steps = _flatten_sla(sla, len(of_flows), "flows")
         self._core.update(
             jobs,
             floats_of("work", work, len(jobs)),
@@ -261,7 +247,7 @@ class FlowEpoch(PlannedEpoch):
             of_flows,
             floats_of("weight", weight, len(of_flows)),
             floats_of("deadline", cast("npt.ArrayLike | None", deadline), len(of_flows)),
-            *steps,
+            None if sla is None else flat_sla(sla, len(of_flows), "flows"),
         )
 
     def finish(self, ids: npt.ArrayLike) -> None:
@@ -285,12 +271,12 @@ class FlowEpoch(PlannedEpoch):
 
     def _plan(self, version: int, now: float) -> FlowPlan:
         began = time.perf_counter()
-        result, columns, paid = self._core.plan(version)
+        result, table, ids, job_names, codes, paid = self._core.plan(version)
         took = time.perf_counter() - began
         goal = self._goal
-        if len(columns["kind"]):
-            goal = Objective.of_codes(goal.aggregate, columns["kind"])
-        flows = Flows.of_core(columns)
+        if len(codes):
+            goal = Objective.of_codes(goal.aggregate, codes)
+        flows = Flows.of_core(table, ids, job_names)
         plan = FlowPlan(flows, self.slots, goal, self._policy, now, result, paid, took)
         if not self._best:
             plan.guarantee = None

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core, views
-from malleable.columns import wholes_of
+from malleable.columns import permutation_of, wholes_of
 from malleable.domain import floats as as_floats
 from malleable.flows.table import Flows
 from malleable.jobs.table import Floats, Integers, check_slots, check_time
@@ -47,15 +47,7 @@ class FlowChains(NamedTuple):
 
 def flow_chains(flows: Flows, slots: int) -> FlowChains:
     """Stage 1 of FlowFlex (section 4.1): general precedence becomes chains. O(J log J)."""
-    found = _core.flow_chains(
-        flows.job_offset,
-        flows.work,
-        flows.max_slots,
-        flows.parent_offset,
-        flows.parent,
-        check_slots(slots),
-    )
-    return FlowChains(**found)
+    return FlowChains(**_core.flow_chains(flows, check_slots(slots)))
 
 
 @by_value()
@@ -115,8 +107,8 @@ def deadline_greedy(
     O(K log K) for K pseudo-jobs while few intervals are partly free at once.
     """
     now = check_time("now", now)
-    by_deadline = _permutation("order", order, len(flows))
-    found = _core.deadline_greedy(*_columns(flows), check_slots(slots), now, by_deadline)
+    by_deadline = permutation_of("order", order, len(flows))
+    found = _core.deadline_greedy(flows, check_slots(slots), now, by_deadline)
     due = flows.deadline[by_deadline]
     if len(flows) and (np.any(flows.arrival > now) or np.any(due[1:] < due[:-1])):
         return ChainSchedule(**found)
@@ -163,17 +155,17 @@ def wrap_around(
     count, now = check_slots(slots), check_time("now", now)
     chains = flow_chains(flows, count)
     given = ChainSchedule(
-        np.ascontiguousarray(schedule.flow, dtype=np.int64),
-        np.ascontiguousarray(schedule.offset, dtype=np.int64),
-        np.ascontiguousarray(schedule.pseudo_job, dtype=np.int64),
-        np.ascontiguousarray(schedule.start, dtype=np.float64),
-        np.ascontiguousarray(schedule.end, dtype=np.float64),
-        np.ascontiguousarray(schedule.slots, dtype=np.int64),
+        wholes_of("flow", schedule.flow),
+        wholes_of("offset", schedule.offset),
+        wholes_of("pseudo_job", schedule.pseudo_job),
+        as_floats("start", schedule.start),
+        as_floats("end", schedule.end),
+        wholes_of("slots", schedule.slots),
         schedule.completion,
     )
     _check_chain_schedule(len(flows), chains, given)
     found: Mapping[str, npt.NDArray[Any]] = _core.wrap_around(
-        *_columns(flows),
+        flows,
         count,
         now,
         given.flow,
@@ -226,8 +218,8 @@ def ready_list(flows: Flows, slots: int, rank: npt.ArrayLike, now: float = 0.0) 
     -----
     O(jobs that hold slots + log J) an event, one or two events a job. Section 5.1 runs FIFO so.
     """
-    ranks = _permutation("rank", rank, len(flows.work))
-    found = _core.ready_list(*_columns(flows), check_slots(slots), check_time("now", now), ranks)
+    ranks = permutation_of("rank", rank, len(flows.work))
+    found = _core.ready_list(flows, check_slots(slots), check_time("now", now), ranks)
     return ListSchedule(**found)
 
 
@@ -237,7 +229,7 @@ def fair_list(flows: Flows, slots: int, now: float = 0.0) -> ListSchedule:
     Takes and returns what `ready_list` does, but for the ranks. O((J + pieces) log J).
     """
     none = np.empty(0, dtype=np.int64)
-    found = _core.ready_list(*_columns(flows), check_slots(slots), check_time("now", now), none)
+    found = _core.ready_list(flows, check_slots(slots), check_time("now", now), none)
     return ListSchedule(**found)
 
 
@@ -313,8 +305,8 @@ def min_cost_flow(
         raise ValueError(
             f"room has {counted(len(floats['room']), 'entry')} but time has {len(cells)}"
         )
-    rows = np.ascontiguousarray(offset, dtype=np.int64)
-    first = np.ascontiguousarray(from_cell, dtype=np.int64)
+    rows = wholes_of("offset", offset)
+    first = wholes_of("from_cell", from_cell)
     count = len(floats["value"])
     if len(rows) != len(work) + 1 or (len(rows) and (rows[0] != 0 or rows[-1] != count)):
         raise ValueError(f"offset: expected {counted(len(work) + 1, 'entry')} from 0 to {count}")
@@ -338,31 +330,6 @@ def min_cost_flow(
         work, cells, floats["room"], rows, first, floats["value"], floats["slope"]
     )
     return CellFlow(**found)
-
-
-def _columns(
-    flows: Flows,
-) -> tuple[Floats, Integers, Floats, Integers, Integers, Integers]:
-    return (
-        flows.arrival,
-        flows.job_offset,
-        flows.work,
-        flows.max_slots,
-        flows.parent_offset,
-        flows.parent,
-    )
-
-
-def _permutation(field: str, values: npt.ArrayLike, count: int) -> Integers:
-    if np.shape(values) != (count,):
-        raise ValueError(
-            f"{field}: expected {counted(count, 'entry')}, got shape {np.shape(values)}"
-        )
-    rows = wholes_of(field, values, count, 0, count - 1)
-    first = np.zeros(count, dtype=np.bool_)
-    first[np.unique(rows, return_index=True)[1]] = True
-    _need(field, rows, first, "stands there twice")
-    return rows
 
 
 def _check_chain_schedule(flows: int, chains: FlowChains, given: ChainSchedule) -> None:

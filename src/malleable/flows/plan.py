@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core
+from malleable.columns import permutation_of
 from malleable.flows.check import check_flow_schedule
 from malleable.flows.table import Flows
 from malleable.jobs.table import Floats, check_count, check_slots, check_time
@@ -165,18 +166,11 @@ def plan_flows(
     policy_of("flows", policy, where=" for flows")
     warm = np.empty(0, dtype=np.int64)
     if order is not None:
-        warm = np.ascontiguousarray(order, dtype=np.int64)
-        if not np.array_equal(np.sort(warm), np.arange(len(flows))):
-            raise ValueError("order: expected every flow row exactly once")
+        warm = permutation_of("order", order, len(flows))
     penalties = goal.penalties(flows, penalty=penalty)
     began = time.perf_counter()
     result = _core.plan_flows(
-        flows.arrival,
-        flows.job_offset,
-        flows.work,
-        flows.max_slots,
-        flows.parent_offset,
-        flows.parent,
+        flows,
         slots,
         now,
         penalties,

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from malleable import _core, views
-from malleable.domain import TOTAL, Table
+from malleable.columns import rows_of, wholes_of
 from malleable.jobs.table import (
     ALL_SLOTS,
+    CoreTable,
     Floats,
     Integers,
     SlaSteps,
-    _deadlines,
-    _flatten_sla,
-    _floats,
-    _integers,
-    _names,
+    as_column,
     check_keys,
+    flat_sla,
+    names_of,
+    unique,
 )
 from malleable.values import by_value
 
@@ -35,16 +35,8 @@ JOB_KEYS = ("name", "work", "max_slots", "after")
 _SHOWN_OF_CYCLE = 8  # jobs
 
 
-def _unique(field: str, names: Sequence[str], where: str = "") -> None:
-    seen: set[str] = set()
-    for row, text in enumerate(names):
-        if text in seen:
-            raise ValueError(f"{where}{field}[{row}] = {text!r}: the name is taken")
-        seen.add(text)
-
-
 @by_value()
-class Flows(Table):
+class Flows(CoreTable, _core.Flows):
     """A table of flows, each a DAG of malleable jobs.
 
     Parameters
@@ -91,36 +83,8 @@ class Flows(Table):
     are ready. O(jobs + parents).
     """
 
-    __slots__ = (
-        "arrival",
-        "deadline",
-        "job_name",
-        "job_offset",
-        "max_slots",
-        "name",
-        "parent",
-        "parent_offset",
-        "size",
-        "sla_offset",
-        "sla_penalty",
-        "sla_time",
-        "slots",
-        "weight",
-        "work",
-    )
+    __slots__ = ("job_name", "name", "slots")
 
-    arrival: Floats
-    weight: Floats
-    deadline: Floats
-    sla_offset: Integers
-    sla_time: Floats
-    sla_penalty: Floats
-    size: Floats
-    job_offset: Integers
-    work: Floats
-    max_slots: Integers
-    parent_offset: Integers
-    parent: Integers
     name: tuple[str, ...]
     job_name: tuple[str, ...]
     slots: int | None
@@ -138,16 +102,18 @@ class Flows(Table):
     ) -> None:
         count = len(jobs)
         names = (
-            tuple(f"flow{k}" for k in range(count)) if name is None else _names("name", name, count)
+            tuple(f"flow{k}" for k in range(count))
+            if name is None
+            else names_of("name", name, count)
         )
-        _unique("name", names)
+        unique("name", names)
         offset, work, maxima, local = [0], [], [], []
         parent_offset, parent = [0], []
         for flow, rows in enumerate(jobs):
             where = f"flow {names[flow]!r}: "
             base = offset[-1]
             own = [_job_name(where, k, row) for k, row in enumerate(rows)]
-            _unique("name", own, where)
+            unique("name", own, where)
             row_of = {text: base + k for k, text in enumerate(own)}
             for text, row in zip(own, rows, strict=True):
                 if "work" not in row:
@@ -171,16 +137,18 @@ class Flows(Table):
         self._fill(
             names,
             local,
-            np.array(offset, dtype=np.int64),
-            work,
-            maxima,
-            np.array(parent_offset, dtype=np.int64),
-            np.array(parent, dtype=np.int64),
-            arrival,
-            weight,
-            deadline,
+            {
+                "job_offset": offset,
+                "work": work,
+                "max_slots": maxima,
+                "parent_offset": parent_offset,
+                "parent": parent,
+                "arrival": arrival,
+                "weight": weight,
+                "deadline": deadline,
+                "size": size,
+            },
             sla,
-            size,
         )
 
     @classmethod
@@ -205,32 +173,32 @@ class Flows(Table):
         ``job_name`` has the jobs' local names; they need not be given.
         """
         self = cls.__new__(cls)
-        offset = np.array(job_offset, dtype=np.int64)
+        offset = wholes_of("job_offset", job_offset)
         count = len(offset) - 1
         if count < 0:
             raise ValueError("job_offset is empty, expected one entry more than flows")
-        rows = np.size(work)
         names = (
-            tuple(f"flow{k}" for k in range(count)) if name is None else _names("name", name, count)
+            tuple(f"flow{k}" for k in range(count))
+            if name is None
+            else names_of("name", name, count)
         )
-        _unique("name", names)
-        if job_name is None:
-            local: Sequence[str] | None = None
-        else:
-            local = _names("job_name", job_name, rows)
+        unique("name", names)
+        local = None if job_name is None else names_of("job_name", job_name, np.size(work))
         self._fill(
             names,
             local,
-            offset,
-            work,
-            ALL_SLOTS if max_slots is None else max_slots,
-            np.array(parent_offset, dtype=np.int64),
-            np.array(parent, dtype=np.int64),
-            arrival,
-            weight,
-            deadline,
+            {
+                "job_offset": offset,
+                "work": work,
+                "max_slots": max_slots,
+                "parent_offset": wholes_of("parent_offset", parent_offset),
+                "parent": wholes_of("parent", parent),
+                "arrival": arrival,
+                "weight": weight,
+                "deadline": deadline,
+                "size": size,
+            },
             sla,
-            size,
         )
         return self
 
@@ -238,88 +206,36 @@ class Flows(Table):
         self,
         names: tuple[str, ...],
         local: Sequence[str] | None,
-        job_offset: Integers,
-        work: Any,
-        max_slots: Any,
-        parent_offset: Integers,
-        parent: Integers,
-        arrival: Any,
-        weight: Any,
-        deadline: Any,
+        columns: dict[str, Any],
         sla: Sequence[SlaSteps | None] | None,
-        size: Any,
     ) -> None:
-        count = len(names)
+        if sla is not None:
+            columns |= flat_sla(sla, len(names), "jobs")
+        try:
+            if not self._hold_plain(columns):
+                columns = _converted(columns)
+                self._hold(columns)
+        except ValueError as error:
+            offset = np.asarray(columns["job_offset"])
+            raise ValueError(_told(str(error), names, local, offset, columns)) from None
         self.slots = None
         self.name = names
-        self.job_offset, self.parent_offset, self.parent = job_offset, parent_offset, parent
-        self.work = _floats("work", work, None) if np.size(work) else np.empty(0)
-        self.max_slots = _integers("max_slots", max_slots, len(self.work))
-        self.arrival = _floats("arrival", arrival, count)
-        self.weight = _floats("weight", weight, count)
-        self.deadline = _deadlines(deadline, count)
-        self.sla_offset, self.sla_time, self.sla_penalty = _flatten_sla(sla, count)
-        try:
-            cycle = self._cycle()
-        except ValueError as error:
-            raise ValueError(_with_job(str(error), names, local, job_offset)) from None
-        flow_of = np.repeat(np.arange(count), np.diff(job_offset)).tolist()
-        starts = job_offset.tolist()
+        flow_of, starts = self.flow.tolist(), self.job_offset.tolist()
         if local is None:
             local = [f"job{row - starts[flow]}" for row, flow in enumerate(flow_of)]
         self.job_name = tuple(
             f"{names[flow]}/{text}" for flow, text in zip(flow_of, local, strict=True)
         )
-        if len(cycle):
-            rows = [*cycle.tolist()[::-1], int(cycle[-1])]
-            path = " -> ".join(repr(local[row]) for row in rows[:_SHOWN_OF_CYCLE])
-            if len(rows) > _SHOWN_OF_CYCLE:
-                path += f" -> ... ({len(rows) - 1:,} jobs)"
-            raise ValueError(f"flow {names[flow_of[rows[0]]]!r}: its jobs form a cycle: {path}")
-        self.size = self.volume() if size is None else _floats("size", size, count)
-        self._check_size()
-        self._freeze()
 
     @classmethod
-    def of_core(cls, columns: Mapping[str, Any]) -> Flows:
-        """A table of columns that the core has validated and handed over, named by ids. O(jobs)."""
-        made = cls.__new__(cls)
-        for field in cls.__slots__:
-            setattr(made, field, columns.get(field))
-        made.name = tuple(f"flow{k}" for k in columns["id"].tolist())
+    def of_core(cls, table: _core.Flows, ids: Integers, job_names: Sequence[str]) -> Flows:
+        """The core's table, its flows named by ids. O(jobs)."""
+        made = cls._made(table, {"slots": None, "name": tuple(f"flow{k}" for k in ids.tolist())})
         made.job_name = tuple(
             f"{made.name[flow]}/{text}"
-            for text, flow in zip(columns["job_name"], made.flow.tolist(), strict=True)
+            for text, flow in zip(job_names, made.flow.tolist(), strict=True)
         )
-        made._freeze()
         return made
-
-    def _cycle(self) -> Integers:
-        """ValueError for columns that are wrong; the rows of a cycle, or none."""
-        return _core.validate_flows(
-            self.arrival,
-            self.weight,
-            self.deadline,
-            self.sla_offset,
-            self.sla_time,
-            self.sla_penalty,
-            self.job_offset,
-            self.work,
-            self.max_slots,
-            self.parent_offset,
-            self.parent,
-        )
-
-    def _check_size(self) -> None:
-        TOTAL.check("size", self.size)
-
-    def _validate(self) -> None:
-        if len(self._cycle()):
-            raise ValueError("flows: jobs form a cycle")
-        self._check_size()
-
-    def __len__(self) -> int:
-        return len(self.name)
 
     def __repr__(self) -> str:
         return (
@@ -339,12 +255,6 @@ class Flows(Table):
         """The flow of every job row, shape (J,)."""
         return np.repeat(np.arange(len(self), dtype=np.int64), np.diff(self.job_offset))
 
-    @property
-    def sla(self) -> list[list[tuple[float, float]]]:
-        """SLA steps of each flow as (time, cumulative penalty)."""
-        steps = list(zip(self.sla_time.tolist(), self.sla_penalty.tolist(), strict=True))
-        return [steps[a:b] for a, b in pairwise(self.sla_offset.tolist())]
-
     def after(self, row: int) -> list[int]:
         """The job rows that this one waits for."""
         found: list[int] = self.parent[
@@ -354,73 +264,22 @@ class Flows(Table):
 
     def take(self, index: npt.ArrayLike) -> Flows:
         """The flows at these rows (integers or a mask), in that order."""
-        chosen = np.asarray(index)
-        rows = np.arange(len(self))[chosen if chosen.size else chosen.astype(int)]
-        job_offset, jobs = _gather(self.job_offset, rows)
-        new_row = np.full(len(self.work), -1, dtype=np.int64)
-        new_row[jobs] = np.arange(len(jobs))
-        parent_offset, edges = _gather(self.parent_offset, jobs)
-        sla_offset, steps = _gather(self.sla_offset, rows)
-        names = tuple(self.name[k] for k in rows.tolist())
-        if len(set(names)) < len(names):
-            _unique("name", names)
-        return self._replaced(
-            arrival=self.arrival[rows],
-            weight=self.weight[rows],
-            deadline=self.deadline[rows],
-            sla_offset=sla_offset,
-            sla_time=self.sla_time[steps],
-            sla_penalty=self.sla_penalty[steps],
-            size=self.size[rows],
-            job_offset=job_offset,
-            work=self.work[jobs],
-            max_slots=self.max_slots[jobs],
-            parent_offset=parent_offset,
-            parent=new_row[self.parent[edges]],
-            name=names,
-            job_name=tuple(self.job_name[k] for k in jobs.tolist()),
-            slots=None,
-        )
-
-    def _replaced(self, **columns: Any) -> Flows:
-        """The same flows with some attributes replaced, which are right as they are."""
-        made = Flows.__new__(Flows)
-        for field in self.__slots__:
-            column = columns.get(field, getattr(self, field))
-            if isinstance(column, np.ndarray):
-                column.flags.writeable = False
-            setattr(made, field, column)
-        return made
+        rows = rows_of(index, len(self))
+        names = tuple(self.name[row] for row in rows.tolist())
+        unique("name", names)
+        table, first = self._take(rows), self.job_offset.tolist()
+        jobs = (self.job_name[first[row] : first[row + 1]] for row in rows.tolist())
+        job_name = tuple(itertools.chain.from_iterable(jobs))
+        return self._made(table, {"name": names, "job_name": job_name, "slots": None})
 
     @classmethod
     def joined(cls, tables: Sequence[Flows]) -> Flows:
         """One table of the flows of several, in that order; names must differ."""
-        if not tables:
-            return cls([])
-        rows = np.cumsum([0, *(len(table.work) for table in tables)])
         names = tuple(name for table in tables for name in table.name)
-        if len(set(names)) < len(names):
-            _unique("name", names)
-
-        def column(field: str, base: Integers | None = None) -> npt.NDArray[Any]:
-            parts = [getattr(table, field) for table in tables]
-            if base is not None:
-                parts = [part + start for part, start in zip(parts, base.tolist(), strict=False)]
-            return np.concatenate(parts)
-
-        def offsets(field: str) -> Integers:
-            counts = [np.diff(getattr(table, field)) for table in tables]
-            return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(np.concatenate(counts))])
-
-        plain = ("arrival", "weight", "deadline", "sla_time", "sla_penalty", "size", "work")
-        return tables[0]._replaced(
-            **{field: column(field) for field in (*plain, "max_slots")},
-            **{field: offsets(field) for field in ("job_offset", "parent_offset", "sla_offset")},
-            parent=column("parent", rows),
-            name=names,
-            job_name=tuple(name for table in tables for name in table.job_name),
-            slots=None,
-        )
+        unique("name", names)
+        job_name = tuple(name for table in tables for name in table.job_name)
+        others = {"name": names, "job_name": job_name, "slots": None}
+        return cls._made(cls._joined(list(tables)), others)
 
     def local_names(self) -> list[str]:
         """Names of the jobs within their flows."""
@@ -434,27 +293,41 @@ class Flows(Table):
         return self.take(self.arrival <= now)
 
 
-def _gather(offset: Integers, rows: Integers) -> tuple[Integers, Integers]:
-    """Offsets and places of the stretches ``offset[k]:offset[k + 1]`` of these rows, joined."""
-    lengths = offset[rows + 1] - offset[rows]
-    joined = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
-    places = np.repeat(offset[rows] - joined[:-1], lengths) + np.arange(joined[-1])
-    return joined, places
+def _converted(columns: dict[str, Any]) -> dict[str, Any]:
+    """Columns of any kind as the core reads them."""
+    flows, work = len(columns["job_offset"]) - 1, as_column("work", columns["work"])
+    made = {**columns, "work": work}
+    made["max_slots"] = as_column("max_slots", columns["max_slots"], len(work))
+    for field in ("arrival", "weight", "deadline", "size"):
+        made[field] = as_column(field, columns[field], flows, "jobs")
+    return made
 
 
-def _with_job(
-    message: str, names: Sequence[str], local: Sequence[str] | None, job_offset: Integers
+def _told(
+    message: str,
+    names: Sequence[str],
+    local: Sequence[str] | None,
+    job_offset: Integers,
+    columns: dict[str, Any],
 ) -> str:
-    """The core's message about a job row, with the name of that job."""
-    found = re.match(r"(work|max_slots|after)\[(\d+)\]", message)
-    if found is None:
+    """The core's message, with the names of the jobs that it is about."""
+
+    def found(row: int) -> tuple[str, str]:
+        flow = int(np.searchsorted(job_offset, row, side="right")) - 1
+        text = f"job{row - int(job_offset[flow])}" if local is None else local[row]
+        return names[flow], text
+
+    if message.startswith("flows: "):
+        cycle = _core.Flows._cycle(columns)
+        rows = [*cycle.tolist()[::-1], int(cycle[-1])]
+        path = " -> ".join(repr(found(row)[1]) for row in rows[:_SHOWN_OF_CYCLE])
+        if len(rows) > _SHOWN_OF_CYCLE:
+            path += f" -> ... ({len(rows) - 1:,} jobs)"
+        return f"flow {found(rows[0])[0]!r}: its jobs form a cycle: {path}"
+    of_job = re.match(r"(work|max_slots|after)\[(\d+)\]", message)
+    if of_job is None or not int(of_job[2]) < job_offset[-1]:
         return message
-    row = int(found.group(2))
-    flow = int(np.searchsorted(job_offset, row, side="right")) - 1
-    if not 0 <= flow < len(names):
-        return message
-    text = f"job{row - int(job_offset[flow])}" if local is None else local[row]
-    return f"{message} ({names[flow]}/{text})"
+    return f"{message} ({'/'.join(found(int(of_job[2])))})"
 
 
 def _job_name(where: str, place: int, row: Job) -> str:

@@ -12,7 +12,7 @@ from malleable.columns import Integers, floats_of, ids_of, integers_of
 from malleable.domain import WEIGHT, check_amount, check_slots, check_time
 from malleable.epoch import BaseDecision, PlannedEpoch
 from malleable.jobs.plan import Plan, check_effort
-from malleable.jobs.table import Jobs, SlaSteps, _flatten_sla, check_min_mode
+from malleable.jobs.table import Jobs, SlaSteps, check_min_mode, flat_sla
 from malleable.objective import Objective, PenaltyLike, relative_gap
 from malleable.values import by_value
 
@@ -159,13 +159,6 @@ class Epoch(PlannedEpoch):
         """
         if (work is None) == (jobs is None):
             raise ValueError("add: give either work= and its columns or jobs=")
-        if jobs is None and sla is None and kind is None:
-            try:
-                return self._core.add(
-                    work, arrival, min_slots, max_slots, weight, deadline, None, size, None
-                )
-            except TypeError:  # not plain columns
-                pass
         if jobs is None:
             assert work is not None
             jobs = Jobs(
@@ -180,17 +173,8 @@ class Epoch(PlannedEpoch):
             )
         elif not isinstance(jobs, Jobs):
             raise ValueError(f"jobs: expected a Jobs table, not {type(jobs).__name__}")
-        return self._core.add(
-            jobs.work,
-            jobs.arrival,
-            jobs.min_slots,
-            jobs.max_slots,
-            jobs.weight,
-            jobs.deadline,
-            (jobs.sla_offset, jobs.sla_time, jobs.sla_penalty),
-            jobs.size,
-            self._kinds(kind, len(jobs)),
-        )
+        codes = None if kind is None else self._kinds(kind, len(jobs))
+        return self._core.add(jobs, codes)
 
     def update(
         self,
@@ -226,7 +210,7 @@ class Epoch(PlannedEpoch):
             integers_of("max_slots", max_slots, len(rows), least=1),
             floats_of("weight", weight, len(rows)),
             floats_of("deadline", deadline, len(rows)),
-            None if sla is None else _flatten_sla(sla, len(rows), "ids"),
+            None if sla is None else flat_sla(sla, len(rows), "ids"),
         )
 
     def finish(self, ids: npt.ArrayLike) -> None:
@@ -258,9 +242,9 @@ class Epoch(PlannedEpoch):
 
     def _plan(self, decision: Decision) -> Plan:
         began = time.perf_counter()
-        result, columns, paid, codes = self._core.plan(decision._version)
+        result, table, paid, codes = self._core.plan(decision._version)
         took = time.perf_counter() - began
-        jobs = Jobs.of_core(columns, decision.ids.copy())
+        jobs = Jobs.of_core(table, decision.ids.copy())
         goal = self._goal
         if len(codes) > 1 or codes[0] != goal.kinds[0]:
             goal = Objective.of_codes(goal.aggregate, codes)

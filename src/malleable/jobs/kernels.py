@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core, views
-from malleable.domain import MOST_SLOTS, WORK, as_number, as_numbers, check_amount, shown
+from malleable.columns import ids_of
+from malleable.domain import MOST_SLOTS, WORK, as_numbers, check_amount, check_whole
 from malleable.jobs.table import (
     Floats,
     Integers,
@@ -89,10 +90,7 @@ def resource_allocation(
     if speedup is not None:
         table = _flatten_tables(jobs, slots, speedup)
     result = _core.resource_allocation(
-        jobs.arrival,
-        jobs.work,
-        jobs.min_slots,
-        jobs.max_slots,
+        jobs,
         slots,
         now,
         min_mode == "gang",
@@ -129,10 +127,7 @@ def _flatten_tables(
         if not entries:
             raise ValueError(f"speedup[{row}]: an empty table")
         for count, duration in sorted(entries.items()):
-            number = as_number(f"speedup[{row}]", count)
-            if not (number.is_integer() and 1 <= number <= MOST_SLOTS):
-                raise ValueError(f"speedup[{row}]: {shown(count)} is not a number of slots")
-            counts.append(int(count))
+            counts.append(check_whole(f"speedup[{row}]", count, 1, MOST_SLOTS))
             durations.append(check_amount(f"speedup[{row}][{count}]", duration, WORK))
         offset.append(len(counts))
     return (
@@ -149,15 +144,10 @@ def malleable_packing(
 
     ``order`` is a permutation of the job rows. FLEX, figure 3. O(J) expected, O(J log J) at worst.
     """
-    given = np.asarray(order)
-    if given.ndim != 1 or (given.size and not np.issubdtype(given.dtype, np.integer)):
-        raise ValueError("order: expected every job row exactly once")
+    rows = ids_of(order, "order")
     slots = check_slots(slots)
     check_min_mode(min_mode)
-    rows = np.ascontiguousarray(given, dtype=np.int64)
-    return _core.malleable_packing(
-        jobs.work, jobs.min_slots, jobs.max_slots, slots, min_mode == "gang", rows
-    )
+    return _core.malleable_packing(jobs, slots, min_mode == "gang", rows)
 
 
 def waterline(
@@ -184,5 +174,4 @@ def waterline(
         max_slots=max_slots,
         weight=1.0 if weight is None else weight,
     )
-    share = np.empty(0) if weight is None else jobs.weight
-    return _core.waterline(jobs.min_slots, jobs.max_slots, slots, share, min_mode == "gang")
+    return _core.waterline(jobs, slots, weight is not None, min_mode == "gang")

@@ -217,11 +217,7 @@ def plan(
     penalties = goal.penalties(jobs, penalty=penalty)
     began = time.perf_counter()
     result = _core.plan(
-        jobs.work,
-        jobs.arrival,
-        jobs.min_slots,
-        jobs.max_slots,
-        jobs.weight,
+        jobs,
         slots,
         now,
         min_mode == "gang",

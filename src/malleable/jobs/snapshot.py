@@ -56,21 +56,11 @@ def snapshot(
     comes = comes[np.argsort(jobs.arrival[comes], kind="stable")]
     arrival = jobs.arrival[comes]
     left = jobs.work.copy()
-    sla = jobs.sla if len(jobs.sla_time) else None
     epoch = Epoch(capacity, objective, policy, min_mode=min_mode)
     rows: Integers = comes[:0]  # of the epoch's jobs, by arrival, so that ties go to the first
 
     def add(more: Integers) -> None:
-        epoch.add(
-            left[more],
-            arrival=jobs.arrival[more],
-            min_slots=jobs.min_slots[more],
-            max_slots=jobs.max_slots[more],
-            weight=jobs.weight[more],
-            deadline=jobs.deadline[more],
-            sla=None if sla is None else [sla[row] for row in more.tolist()],
-            size=jobs.size[more],
-        )
+        epoch.add(jobs=jobs.take(more)._replaced(work=left[more]))
 
     entered = 0
     now = float(arrival[0]) if len(comes) else end
@@ -102,16 +92,4 @@ def snapshot(
             add(rows)
         now = then
     kept = np.sort(comes[left[comes] > 0.0])
-    found = jobs.take(kept)
-    return Jobs(
-        left[kept],
-        arrival=found.arrival,
-        min_slots=found.min_slots,
-        max_slots=found.max_slots,
-        weight=found.weight,
-        deadline=found.deadline,
-        sla=found.sla,
-        name=found.name,
-        user=found.user,
-        size=found.size,
-    )
+    return jobs.take(kept)._replaced(work=left[kept])

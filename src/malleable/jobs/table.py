@@ -5,17 +5,15 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from malleable import _core, views
-from malleable.columns import Floats, Integers, floats_of, given, integers_of
+from malleable.columns import Floats, Integers, floats_of, given, integers_of, rows_of
 from malleable.domain import (
     ALL_SLOTS,
-    TOTAL,
-    Table,
     check_count,
     check_slots,
     check_time,
@@ -24,36 +22,49 @@ from malleable.domain import (
 from malleable.values import by_value
 from malleable.views import counted
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 __all__ = [
     "ALL_SLOTS",
+    "CoreTable",
     "Floats",
     "Integers",
     "Jobs",
     "SlaSteps",
+    "as_column",
     "check_count",
     "check_keys",
     "check_min_mode",
     "check_slots",
     "check_time",
+    "flat_sla",
+    "names_of",
+    "unique",
 ]
 
 SlaSteps = Sequence[tuple[float, float]]
 
 
-def _floats(field: str, values: Any, count: int | None) -> Floats:
-    return np.array(floats_of(field, given(field, values), count, "work"))
+_LEAST = {"min_slots": 0, "max_slots": 1}  # of columns of whole numbers
+_OPTIONAL = ("max_slots", "deadline", "size")
 
 
-def _integers(field: str, values: Any, count: int) -> Integers:
-    least = 1 if field == "max_slots" else 0
-    return np.array(integers_of(field, given(field, values), count, least, "work"))
+def as_column(field: str, values: Any, count: int | None = None, beside: str = "work") -> Any:
+    """A column of any kind as the core reads it; None stays where a table may do without.
+
+    ``count`` entries, as many as ``beside`` has, or one that is spread. ValueError names the field, the
+    first bad row and its value.
+    """
+    if field not in _OPTIONAL:
+        given(field, values)
+    if field in _LEAST:
+        return integers_of(field, values, count, _LEAST[field], beside)
+    return floats_of(field, values, count, beside)
 
 
-def _deadlines(values: Any, count: int) -> Floats:
-    return _floats("deadline", np.inf if values is None else values, count)
-
-
-def _names(field: str, values: Any, count: int) -> tuple[str, ...]:
+def names_of(field: str, values: Any, count: int) -> tuple[str, ...]:
+    """Texts, one a row; ValueError otherwise."""
     if isinstance(values, str):
         raise ValueError(f"{field}: one entry per job, not a single text")
     try:
@@ -65,22 +76,79 @@ def _names(field: str, values: Any, count: int) -> tuple[str, ...]:
     return names
 
 
-_COLUMNS = (
-    "work",
-    "arrival",
-    "min_slots",
-    "max_slots",
-    "weight",
-    "deadline",
-    "sla_offset",
-    "sla_time",
-    "sla_penalty",
-    "size",
-)
+def unique(field: str, names: Sequence[str], where: str = "") -> None:
+    """ValueError for a name that stands there twice."""
+    if len(set(names)) == len(names):
+        return
+    seen: set[str] = set()
+    for row, text in enumerate(names):
+        if text in seen:
+            raise ValueError(f"{where}{field}[{row}] = {text!r}: the name is taken")
+        seen.add(text)
 
 
-@by_value(without=("_ids", "_name"), also=("name",))
-class Jobs(Table):
+class CoreTable:
+    """What tables of the core have in common; goes before the core's class in a table's bases.
+
+    The core has copied and validated the columns, once; here they are read-only arrays that share its
+    memory. Copies and pickles are made of the columns, and validated.
+    """
+
+    __slots__ = ()
+
+    COLUMNS: ClassVar[tuple[str, ...]]
+    sla_offset: Integers
+    sla_time: Floats
+    sla_penalty: Floats
+
+    def __len__(self) -> int:
+        return len(self.sla_offset) - 1
+
+    def _hold(self, table: Any) -> None:
+        """Hold the core's table, or the one that it makes of columns by name."""
+        super().__init__(table)  # type: ignore[call-arg]
+
+    def _hold_plain(self, columns: Mapping[str, Any]) -> bool:
+        """The same of columns that may not be plain: whether they are."""
+        try:
+            self._hold(columns)
+        except TypeError:
+            return False
+        return True
+
+    def _columns(self) -> dict[str, Any]:
+        return {field: getattr(self, field) for field in self.COLUMNS}
+
+    def _others(self) -> dict[str, Any]:
+        """What the table has besides its columns."""
+        fields = (name for kind in type(self).__mro__ for name in getattr(kind, "__slots__", ()))
+        return {field: getattr(self, field) for field in fields}
+
+    @classmethod
+    def _made(cls, table: Any, others: Mapping[str, Any]) -> Self:
+        made = cls.__new__(cls)
+        made._hold(table)
+        for field, value in others.items():
+            setattr(made, field, value)
+        return made
+
+    def _replaced(self, **columns: Any) -> Self:
+        """The same table with other columns in the place of some; they are validated."""
+        return self._made(self._columns() | columns, self._others())
+
+    @property
+    def sla(self) -> list[list[tuple[float, float]]]:
+        """SLA steps of each row as (time, cumulative penalty)."""
+        steps = list(zip(self.sla_time.tolist(), self.sla_penalty.tolist(), strict=True))
+        offset = self.sla_offset.tolist()
+        return [steps[a:b] for a, b in pairwise(offset)]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self)._made, (self._columns(), self._others())
+
+
+@by_value(without=("_label", "_name"), also=("name",))
+class Jobs(CoreTable, _core.Jobs):
     """A table of malleable jobs.
 
     Parameters
@@ -115,35 +183,12 @@ class Jobs(Table):
     Scalars broadcast. The table copies its input once; its columns are read-only arrays. O(J).
     """
 
-    __slots__ = (
-        "_ids",
-        "_name",
-        "arrival",
-        "deadline",
-        "max_slots",
-        "min_slots",
-        "size",
-        "sla_offset",
-        "sla_penalty",
-        "sla_time",
-        "user",
-        "weight",
-        "work",
-    )
+    __slots__ = ("_label", "_name", "user")
 
-    work: Floats
-    arrival: Floats
-    min_slots: Integers
-    max_slots: Integers
-    weight: Floats
-    deadline: Floats
-    sla_offset: Integers
-    sla_time: Floats
-    sla_penalty: Floats
-    size: Floats
     user: tuple[str, ...] | None
-    _ids: Integers | None
     _name: tuple[str, ...] | None
+    _label: tuple[str, Integers] | None
+    """What names are made of when somebody asks for them: a word, and a number for each job."""
 
     def __init__(
         self,
@@ -159,56 +204,31 @@ class Jobs(Table):
         user: Sequence[str] | None = None,
         size: npt.ArrayLike | None = None,
     ) -> None:
-        self.work = _floats("work", work, None)
-        count = len(self.work)
-        self.arrival = _floats("arrival", arrival, count)
-        self.min_slots = _integers("min_slots", min_slots, count)
-        self.max_slots = _integers(
-            "max_slots", ALL_SLOTS if max_slots is None else max_slots, count
-        )
-        self.weight = _floats("weight", weight, count)
-        self.deadline = _deadlines(deadline, count)
-        self.sla_offset, self.sla_time, self.sla_penalty = _flatten_sla(sla, count)
-        self._ids = None
-        self._name = None if name is None else _names("name", name, count)
-        if self._name is not None and len(set(self._name)) < count:
-            seen: set[str] = set()
-            for row, text in enumerate(self._name):
-                if text in seen:
-                    raise ValueError(f"name[{row}] = {text!r}: the name is taken")
-                seen.add(text)
-        self.user = None if user is None else _names("user", user, count)
-        self.size = self.work if size is None else _floats("size", size, count)
-        self._validate()
-        self._freeze()
+        columns: dict[str, Any] = {
+            "work": work,
+            "arrival": arrival,
+            "min_slots": min_slots,
+            "max_slots": max_slots,
+            "weight": weight,
+            "deadline": deadline,
+            "size": size,
+        }
+        if sla is not None:
+            columns = _converted(columns)
+            columns |= flat_sla(sla, len(columns["work"]))
+        if not self._hold_plain(columns):
+            self._hold(_converted(columns))
+        self._label = self._name = self.user = None
+        if name is not None:
+            self._name = names_of("name", name, len(self))
+            unique("name", self._name)
+        if user is not None:
+            self.user = names_of("user", user, len(self))
 
     @classmethod
-    def of_core(cls, columns: Mapping[str, Any], ids: Integers) -> Jobs:
-        """A table of columns that the core has validated and handed over, named by ids. O(1)."""
-        jobs = cls.__new__(cls)
-        for column in _COLUMNS:
-            setattr(jobs, column, columns[column])
-        jobs.user = jobs._name = None
-        jobs._ids = ids
-        jobs._freeze()
-        return jobs
-
-    def _validate(self) -> None:
-        _core.validate_jobs(
-            self.arrival,
-            self.work,
-            self.min_slots,
-            self.max_slots,
-            self.weight,
-            self.deadline,
-            self.sla_offset,
-            self.sla_time,
-            self.sla_penalty,
-        )
-        TOTAL.check("size", self.size)
-
-    def __len__(self) -> int:
-        return len(self.work)
+    def of_core(cls, table: _core.Jobs, ids: Integers) -> Jobs:
+        """The core's table, its jobs named by ids. O(1)."""
+        return cls._made(table, {"user": None, "_name": None, "_label": ("", ids)})
 
     def __repr__(self) -> str:
         return f"Jobs({counted(len(self), 'job')}, {self.work.sum():.6g} slot-seconds)"
@@ -219,49 +239,37 @@ class Jobs(Table):
     def name(self) -> tuple[str, ...]:
         """Unique names, one per job."""
         if self._name is None:
-            if self._ids is None:
-                self._name = tuple(f"job{row}" for row in range(len(self)))
-            else:
-                self._name = tuple(map(str, self._ids.tolist()))
+            word, numbers = self._label or ("job", np.arange(len(self)))
+            self._name = tuple(f"{word}{number}" for number in numbers.tolist())
         return self._name
-
-    @property
-    def sla(self) -> list[list[tuple[float, float]]]:
-        """SLA steps of each job as (time, cumulative penalty)."""
-        steps = list(zip(self.sla_time.tolist(), self.sla_penalty.tolist(), strict=True))
-        offset = self.sla_offset.tolist()
-        return [steps[a:b] for a, b in pairwise(offset)]
 
     def take(self, index: npt.ArrayLike) -> Jobs:
         """The jobs at these rows (integers or a mask), in that order."""
-        chosen_rows = np.asarray(index)
-        rows = np.arange(len(self))[chosen_rows if chosen_rows.size else chosen_rows.astype(int)]
-        chosen = rows.tolist()
-        sla = self.sla if len(self.sla_time) else None
-        return Jobs(
-            self.work[rows],
-            arrival=self.arrival[rows],
-            min_slots=self.min_slots[rows],
-            max_slots=self.max_slots[rows],
-            weight=self.weight[rows],
-            deadline=self.deadline[rows],
-            sla=None if sla is None else [sla[row] for row in chosen],
-            name=[self.name[row] for row in chosen],
-            user=None if self.user is None else [self.user[row] for row in chosen],
-            size=self.size[rows],
-        )
+        rows = rows_of(index, len(self))
+        word, numbers = self._label or ("job", np.arange(len(self)))
+        name = None if self._name is None else tuple(self._name[row] for row in rows.tolist())
+        if len(np.unique(rows)) < len(rows):
+            unique("name", [self.name[row] for row in rows.tolist()])
+        user = None if self.user is None else tuple(self.user[row] for row in rows.tolist())
+        others = {"user": user, "_name": name, "_label": (word, numbers[rows])}
+        return self._made(self._take(rows), others)
 
     def at(self, now: float) -> Jobs:
         """The jobs that have arrived by ``now`` [s]."""
         return self.take(self.arrival <= now)
 
 
-def _flatten_sla(
-    sla: Sequence[SlaSteps | None] | None, count: int, beside: str = "work"
-) -> tuple[Integers, Floats, Floats]:
-    """Steps of each job as offsets, times and penalties; not yet checked for their order."""
-    if sla is None:
-        return np.zeros(count + 1, dtype=np.int64), np.empty(0), np.empty(0)
+def _converted(columns: Mapping[str, Any]) -> dict[str, Any]:
+    """A job table's columns of any kind as the core reads them."""
+    work = as_column("work", columns["work"])
+    others = {f: as_column(f, values, len(work)) for f, values in columns.items() if f != "work"}
+    return {"work": work, **others}
+
+
+def flat_sla(
+    sla: Sequence[SlaSteps | None], count: int, beside: str = "work"
+) -> dict[str, npt.NDArray[Any]]:
+    """Steps of each row as columns of a table; not yet checked for their order."""
     if isinstance(sla, str) or not hasattr(sla, "__len__"):
         raise ValueError(f"sla = {shown(sla)}: one list of steps per job")
     if len(sla) != count:
@@ -282,7 +290,11 @@ def _flatten_sla(
                     f"sla[{row}] = {shown(step)}: not a (time, penalty) pair"
                 ) from None
         offset.append(len(times))
-    return np.array(offset, dtype=np.int64), np.array(times), np.array(penalties)
+    return {
+        "sla_offset": np.array(offset, dtype=np.int64),
+        "sla_time": np.array(times),
+        "sla_penalty": np.array(penalties),
+    }
 
 
 MIN_MODES = ("guarantee", "gang")

@@ -9,15 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core, views
-from malleable.columns import wholes_of
-from malleable.domain import WORK, Table, as_numbers, check_amount, shown
+from malleable.columns import rows_of, wholes_of
+from malleable.domain import WORK, Table, as_numbers, check_amount, check_whole, shown
 from malleable.jobs.table import Floats, Integers
 from malleable.values import by_value
 from malleable.views import counted
 
 __all__ = ["MapReduceJobs", "checked_estimates", "join_tables"]
 
-_MOST = 2.0**60  # what still fits an int64 before the core says what is out of range
+_MOST = 2**60  # what still fits an int64 before the core says what is out of range
 
 
 def _tasks(reduce: Any, count: int) -> tuple[Integers, Integers]:
@@ -38,14 +38,7 @@ def _tasks(reduce: Any, count: int) -> tuple[Integers, Integers]:
     except ValueError:
         for row, lengths in enumerate(reduce):
             for length in lengths:
-                try:
-                    whole = float(length).is_integer() and abs(length) < _MOST
-                except (TypeError, ValueError, OverflowError):
-                    whole = False
-                if not whole:
-                    raise ValueError(
-                        f"reduce[{row}] = {shown(length)}: a task's length must be a whole number"
-                    ) from None
+                check_whole(f"reduce[{row}]", length, -_MOST, _MOST)
         raise
 
 
@@ -196,7 +189,7 @@ class MapReduceJobs(Table):
 
     def take(self, index: npt.ArrayLike) -> MapReduceJobs:
         """The jobs at these rows, in that order."""
-        rows = np.arange(len(self))[np.asarray(index, dtype=np.int64)]
+        rows = rows_of(index, len(self))
         first, count = self.task_offset[rows], np.diff(self.task_offset)[rows]
         offset = np.concatenate(([0], np.cumsum(count)))
         place = np.arange(offset[-1]) + np.repeat(first - offset[:-1], count)

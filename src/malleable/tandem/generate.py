@@ -122,8 +122,7 @@ def theorem1_jobs(f: Sequence[int], g: Sequence[int], h: Sequence[int]) -> HardB
         raise ValueError("f, g, h: expected equally many numbers, at least one each")
     for name, numbers in (("f", f), ("g", g), ("h", h)):
         for row, number in enumerate(numbers):
-            if isinstance(number, bool) or int(number) != number or number < 1:
-                raise ValueError(f"{name}[{row}] = {number!r}: must be a positive whole number")
+            check_whole(f"{name}[{row}]", number, 1, 2**50)
     if sum(f) + sum(g) != sum(h):
         raise ValueError("h: its sum must be that of f and g")
     shift = max(0, 3 * sum(f) + 1 - min(g))

@@ -6,6 +6,7 @@
 // weights may differ by 27 and 24 powers of ten, a sum over 2^31 jobs stays below 1e25.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -46,6 +47,10 @@ inline constexpr std::int64_t kMostSlots = std::int64_t{1} << 50;
 void check_amounts(const char* field, std::span<const double> values, const Range& range);
 void check_times(const char* field, std::span<const double> values);
 void check_deadlines(std::span<const double> values);  // infinite: none
+void check_counts(const char* field, std::span<const std::int64_t> values, std::int64_t least,
+                  std::int64_t most, const char* reason);
+// rows[k] is one of `count` rows.
+void check_row(std::span<const std::int64_t> rows, std::size_t k, std::size_t count);
 // The same for one number: `field = value: ...`.
 void check_amount(const char* field, double value, const Range& range);
 void check_time(const char* field, double value);

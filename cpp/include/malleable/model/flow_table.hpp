@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "malleable/model/flows.hpp"
+#include "malleable/model/held_steps.hpp"
 #include "malleable/model/named_rows.hpp"
 #include "malleable/model/penalties.hpp"
 #include "malleable/model/state.hpp"
@@ -29,24 +30,23 @@ class FlowTable {
     std::int64_t id, first_id;  // of its first job; the others follow
     double arrival, weight, deadline, size;
     std::size_t first;  // row of its first job
-    std::size_t sla_first;
-    Index jobs, open, sla;  // how many: all, those that have not ended, steps
+    HeldSteps::Range sla;
+    Index jobs, open;  // how many: all, those that have not ended
     Kind kind;
     bool there;
 
     std::size_t end() const { return first + jobs; }
     void state(State& s) {
-      s(id, first_id, arrival, weight, deadline, size, first, sla_first, jobs, open, sla, kind);
+      s(id, first_id, arrival, weight, deadline, size, first, sla, jobs, open, kind);
       s(there);
     }
   };
 
-  // What is added beside the columns of `flows`. Per flow: `size`, the original work; `kind`, one
-  // or one for all. Per job, or empty: `tasks`, 0 where the work is known; `continues`, the row of
-  // the job whose second phase it is, or -1; `name`.
+  // What is added beside the valid table `flows` (model/flows.hpp). Per flow: `kind`, one or one
+  // for all. Per job, or empty: `tasks`, 0 where the work is known; `continues`, the row of the job
+  // whose second phase it is, or -1; `name`.
   struct Additions {
     FlowsView flows;
-    std::span<const double> size;
     std::span<const Kind> kind;
     std::span<const std::int64_t> tasks, continues;
     std::vector<std::string> name;
@@ -57,8 +57,7 @@ class FlowTable {
     std::span<const double> work;
     std::span<const std::int64_t> tasks, max_slots;
     std::span<const double> weight, deadline;  // of flows, as are the steps
-    std::span<const std::int64_t> sla_offset;
-    std::span<const double> sla_time, sla_penalty;
+    SlaView sla;
   };
 
   // Each of these throws std::invalid_argument before anything changes. `touched` (flow rows) grows
@@ -95,7 +94,7 @@ class FlowTable {
   std::vector<JobStage> stage;
   std::vector<std::string> name;
   std::vector<Index> parent;  // places in the flow
-  std::vector<double> sla_time, sla_penalty;
+  HeldSteps steps;
 
   void state(State& s);
 
@@ -111,8 +110,7 @@ class FlowTable {
   double task_work_ = 1.0;
   std::vector<Flow> flows_;
   std::size_t there_ = 0, open_ = 0;
-  std::size_t gone_ = 0;        // rows of jobs and flows that have left
-  std::size_t idle_steps_ = 0;  // SLA steps that nobody has any more
+  std::size_t gone_ = 0;  // rows of jobs and flows that have left
   std::int64_t next_flow_ = 0, next_job_ = 0;
   NamedRows named_jobs_, named_flows_;
   std::vector<Index> pending_, child_offset_, next_, child_;

@@ -2,7 +2,7 @@
 //
 // Jobs of all flows stand in one table; flow f owns rows job_offset[f] .. job_offset[f + 1]. Job i
 // waits for the rows parent[parent_offset[i] .. parent_offset[i + 1]], all of its own flow. What
-// people pay for is a flow: arrival, weight, deadline and SLA steps belong to it.
+// people pay for is a flow: its terms.
 #pragma once
 
 #include <cstddef>
@@ -10,14 +10,13 @@
 #include <span>
 #include <vector>
 
+#include "malleable/model/terms.hpp"
+
 namespace malleable {
 
-struct FlowsView {
-  std::span<const double> arrival, weight, deadline;  // per flow; deadline +infinity: none
-  std::span<const std::int64_t> sla_offset;           // flows() + 1 entries
-  std::span<const double> sla_time, sla_penalty;      // penalties are cumulative
-  std::span<const std::int64_t> job_offset;           // flows() + 1 entries
-  std::span<const double> work;                       // per job
+struct FlowsView : TermsView {               // terms per flow
+  std::span<const std::int64_t> job_offset;  // flows() + 1 entries
+  std::span<const double> work;              // per job
   std::span<const std::int64_t> max_slots;
   std::span<const std::int64_t> parent_offset;  // jobs() + 1 entries
   std::span<const std::int64_t> parent;         // job rows
@@ -33,5 +32,54 @@ void validate(const FlowsView& flows);
 // Jobs that wait for each other, each for the next one and the last for the first; empty if there
 // are none. O(jobs + parents).
 std::vector<std::int64_t> find_cycle(const FlowsView& flows);
+
+struct FlowColumns : TermColumns {
+  std::vector<std::int64_t> job_offset;
+  std::vector<double> work;
+  std::vector<std::int64_t> max_slots, parent_offset, parent;
+
+  FlowsView view() const { return {terms(), job_offset, work, max_slots, parent_offset, parent}; }
+  void clear();
+  // One more flow, that of another table.
+  void add(const FlowsView& from, std::size_t flow);
+
+  template <typename Self, typename Visit>
+  static void each(Self& self, Visit&& visit) {
+    visit("job_offset", self.job_offset, kAnyLength, false);
+    visit("work", self.work, kAnyLength, false);
+    const std::size_t flows = self.job_offset.empty() ? 0 : self.job_offset.size() - 1;
+    const std::size_t jobs = self.work.size();
+    visit("max_slots", self.max_slots, jobs, true);
+    visit("parent_offset", self.parent_offset, jobs + 1, false);
+    visit("parent", self.parent, kAnyLength, false);
+    TermColumns::each(self, flows, visit);
+  }
+};
+
+// A valid table without cycles, which nobody changes any more.
+class Flows {
+ public:
+  // Columns that may be left out and are empty are as in a table of flows that say nothing of them;
+  // the original size of a flow is then all of its work. Throws as validate() does, and
+  // std::invalid_argument for a cycle. O(flows + jobs + parents).
+  explicit Flows(FlowColumns&& columns);
+  // Of columns that are known to be valid, and complete.
+  static Flows of_valid(FlowColumns&& columns);
+
+  operator FlowsView() const { return columns_.view(); }
+  FlowsView view() const { return columns_.view(); }
+  TermsView terms() const { return columns_.terms(); }
+  const FlowColumns& columns() const { return columns_; }
+
+  // The flows at these rows, in that order. FieldError for a row that there is not. O(jobs +
+  // parents taken).
+  Flows take(std::span<const std::int64_t> rows) const;
+  // All flows of several tables, one after another.
+  static Flows joined(std::span<const Flows* const> tables);
+
+ private:
+  Flows() = default;
+  FlowColumns columns_;
+};
 
 }  // namespace malleable

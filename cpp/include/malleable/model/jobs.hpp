@@ -1,37 +1,67 @@
-// A job table as a struct of arrays, and the one place where its numbers are checked.
-//
-// Times are absolute seconds, work is in slot-seconds. A view never owns; whoever owns the columns
-// validates them once and may trust them afterwards.
+// A job table as a struct of arrays, and the one place where its numbers are checked. Work is in
+// slot-seconds.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
-#include "malleable/model/domain.hpp"
+#include "malleable/model/terms.hpp"
 
 namespace malleable {
 
-struct JobsView {
-  std::span<const double> arrival;
+struct JobsView : TermsView {
   std::span<const double> work;
-  std::span<const std::int64_t> min_slots;
-  std::span<const std::int64_t> max_slots;
-  std::span<const double> weight;
-  std::span<const double> deadline;          // +infinity: none
-  std::span<const std::int64_t> sla_offset;  // size() + 1 entries
-  std::span<const double> sla_time;
-  std::span<const double> sla_penalty;  // cumulative
+  std::span<const std::int64_t> min_slots, max_slots;
 
   std::size_t size() const { return work.size(); }
 };
 
 // Throws FieldError for the first value that makes no sense (NaN, infinite, negative, beyond its
 // range in domain.hpp, a minimum above its maximum, SLA steps out of order) and
-// std::invalid_argument for lengths that differ. O(J).
+// std::invalid_argument for lengths that differ. O(J + steps).
 void validate(const JobsView& jobs);
-// The same for the SLA steps of so many jobs alone.
-void validate_steps(std::size_t jobs, std::span<const std::int64_t> offset,
-                    std::span<const double> time, std::span<const double> penalty);
+
+struct JobColumns : TermColumns {
+  std::vector<double> work;
+  std::vector<std::int64_t> min_slots, max_slots;
+
+  static JobColumns of(const JobsView& jobs);
+
+  JobsView view() const { return {terms(), work, min_slots, max_slots}; }
+
+  template <typename Self, typename Visit>
+  static void each(Self& self, Visit&& visit) {
+    visit("work", self.work, kAnyLength, false);
+    const std::size_t rows = self.work.size();
+    visit("min_slots", self.min_slots, rows, false);
+    visit("max_slots", self.max_slots, rows, true);
+    TermColumns::each(self, rows, visit);
+  }
+};
+
+// A valid table, which nobody changes any more.
+class Jobs {
+ public:
+  // Columns that may be left out and are empty are as in a table of jobs that say nothing of them;
+  // original sizes are then the works.
+  // Throws as validate() does. O(J + steps).
+  explicit Jobs(JobColumns&& columns);
+  // Of columns that are known to be valid, and complete.
+  static Jobs of_valid(JobColumns&& columns);
+
+  operator JobsView() const { return columns_.view(); }
+  JobsView view() const { return columns_.view(); }
+  TermsView terms() const { return columns_.view(); }
+  const JobColumns& columns() const { return columns_; }
+
+  // The jobs at these rows, in that order. FieldError for a row that there is not. O(rows + steps).
+  Jobs take(std::span<const std::int64_t> rows) const;
+
+ private:
+  Jobs() = default;
+  JobColumns columns_;
+};
 
 }  // namespace malleable

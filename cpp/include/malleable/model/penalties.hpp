@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-#include "malleable/model/jobs.hpp"
+#include "malleable/model/terms.hpp"
 #include "malleable/model/tolerance.hpp"
 
 namespace malleable {
@@ -72,12 +72,11 @@ class Penalties {
  public:
   Penalties() = default;
 
-  // `kinds` has one entry (for all jobs) or one per job. `size` is the jobs' original work, which
-  // stretch divides by; jobs.work is not read. `custom` is told a job's number in `names`, its row
-  // if that is empty. Throws FieldError where lateness has no deadline and std::invalid_argument
-  // where a custom kind has no function. O(J + steps).
-  void build(const JobsView& jobs, std::span<const double> size, std::span<const Kind> kinds,
-             CustomPenalty custom = nullptr, std::span<const std::int64_t> names = {});
+  // `kinds` has one entry (for all jobs) or one per job. `custom` is told a job's number in
+  // `names`, its row if that is empty. Throws FieldError where lateness has no deadline and
+  // std::invalid_argument where a custom kind has no function. O(J + steps).
+  void build(const TermsView& jobs, std::span<const Kind> kinds, CustomPenalty custom = nullptr,
+             std::span<const std::int64_t> names = {});
 
   // Where latest() found custom penalties before, job by job (NaN: nowhere): it looks there first
   // and notes what it finds. `limit` is for last_finite(), `due` for all other levels. Until build.
@@ -110,8 +109,8 @@ class Penalties {
   // it, -infinity if it always does. Break points come back exactly, without the tolerance.
   // Custom penalties: `near` is a time not far from it, if one is known, and `finest` the share of
   // it by which it may be too early.
-  double latest(std::size_t j, double level,
-                double near = std::numeric_limits<double>::quiet_NaN(), double finest = 0.0) const;
+  double latest(std::size_t j, double level, double near = std::numeric_limits<double>::quiet_NaN(),
+                double finest = 0.0) const;
 
   // The least value above `level` that the penalty of job j takes, in the limit from the right:
   // `level` itself where the function is continuous there. +infinity if there is none.
@@ -143,7 +142,7 @@ class Penalties {
 
  private:
   void row(double at, double value, double slope);
-  void add_rows(Kind kind, const JobsView& jobs, std::size_t j, std::span<const double> size);
+  void add_rows(Kind kind, const TermsView& jobs, std::size_t j);
   double own(std::size_t j, double t) const {
     const double value = custom_(names_.empty() ? static_cast<std::int64_t>(j) : names_[j], t);
     return most_.empty() || value < most_[j] ? value : most_[j];

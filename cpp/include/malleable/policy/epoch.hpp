@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "malleable/kernel/priority_selection.hpp"
+#include "malleable/model/held_steps.hpp"
 #include "malleable/model/jobs.hpp"
 #include "malleable/model/named_rows.hpp"
 #include "malleable/model/state.hpp"
@@ -53,17 +54,16 @@ class Epoch {
   // What jobs of kind custom pay, told their ids. No part of the state: whoever loads one sets it.
   void set_penalty(CustomPenalty custom) { custom_ = custom; }
 
-  // Adds valid jobs (see validate()) with `size` as their original work and a kind of penalty for
-  // each (empty: the default); returns the first of their consecutive ids. O(jobs added).
-  std::int64_t add(const JobsView& jobs, std::span<const double> size,
-                   std::span<const Kind> kinds = {});
+  // Adds jobs of a valid table (model/jobs.hpp) with a kind of penalty for each (empty: the
+  // default); returns the first of their consecutive ids. Throws before anything changes.
+  // O(jobs added).
+  std::int64_t add(const JobsView& jobs, std::span<const Kind> kinds = {});
 
   // Overwrites what is given (the others empty) of the jobs `ids`. Throws before anything changes.
   struct Changes {
     std::span<const double> work, weight, deadline;
     std::span<const std::int64_t> min_slots, max_slots;
-    std::span<const std::int64_t> sla_offset = {};  // ids + 1 entries; empty: the steps stay
-    std::span<const double> sla_time = {}, sla_penalty = {};
+    SlaView sla = {};
   };
   void update(std::span<const std::int64_t> ids, const Changes& changes);
 
@@ -88,12 +88,11 @@ class Epoch {
     double value, lower_bound;
   };
   Assessment assess();
-  // The jobs that plan() saw, and their original sizes.
+  // The jobs that plan() saw.
   JobsView planned_jobs() const {
-    return {arrival_,  work_,        min_slots_, max_slots_,   weight_,
-            deadline_, step_offset_, step_time_, step_penalty_};
+    return {
+        {arrival_, weight_, deadline_, size_, sla_columns_.view()}, work_, min_slots_, max_slots_};
   }
-  std::span<const double> planned_sizes() const { return size_; }
   // Of plan(); one entry where all are of one kind.
   std::span<const Kind> planned_kinds() const {
     return of_kind_[static_cast<std::size_t>(options_.kind)] == id_.size()
@@ -122,7 +121,6 @@ class Epoch {
   double key_of(std::size_t row) const;
   void erase(std::size_t row);
   void close_gaps();
-  void add_steps(std::size_t row, std::span<const double> time, std::span<const double> penalty);
   void tidy_steps();
   bool keyed() const;
   bool has_strict() const;
@@ -159,9 +157,8 @@ class Epoch {
   std::uint64_t of_kind_[std::size(kKinds)] = {};  // jobs
   CustomPenalty custom_ = nullptr;
   std::vector<double> due_seen_, limit_seen_;  // what penalties_ remember
-  std::vector<std::size_t> sla_first_, sla_count_;
-  std::vector<double> sla_time_, sla_penalty_;  // of all jobs, with gaps where some were removed
-  std::size_t steps_ = 0;                       // without the gaps
+  std::vector<HeldSteps::Range> sla_;
+  HeldSteps steps_;
   // Derived: the minimum (0 for FIFO), what it may get beyond that, its priority.
   std::vector<double> low_, room_, key_;
   double minima_ =
@@ -198,8 +195,8 @@ class Epoch {
   std::vector<double> share_, rank_, kept_, rest_;
   std::vector<std::int64_t> most_;
   std::vector<Index> order_;
-  std::vector<std::int64_t> step_offset_;
-  std::vector<double> step_time_, step_penalty_, ended_;
+  SlaColumns sla_columns_;
+  std::vector<double> ended_;
   std::optional<Plan> planned_;
 };
 

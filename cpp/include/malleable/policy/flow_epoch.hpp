@@ -70,12 +70,10 @@ class FlowEpoch {
   // The whole schedule behind the last decision, and the flows as it sees them; nothing must have
   // changed since. There is none for 0 slots.
   struct Table {
-    std::vector<double> arrival, weight, deadline, size, work, sla_time, sla_penalty;
-    std::vector<std::int64_t> id, sla_offset, job_offset, max_slots, parent_offset, parent;
-    std::vector<std::string> name;
-    std::vector<Kind> kind;
-    FlowsView view() const;
-    // Of the flows as if they were jobs, which is what people pay for.
+    FlowColumns flows;
+    std::vector<std::int64_t> id;   // of the flows
+    std::vector<Kind> kind;         // of what they pay
+    std::vector<std::string> name;  // of the jobs
     void penalties(CustomPenalty custom, Penalties& made) const;
   };
   void plan(Table& table, FlowPlan& plan, std::vector<double>& penalty);

@@ -1,0 +1,110 @@
+// Tables of the core for Python: columns come in by name, are copied once and validated once, and
+// are seen as read-only arrays that keep their table alive.
+//
+// Which columns there are is what `Columns::each` says (model/terms.hpp); no other list of them is
+// kept here.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "columns.hpp"
+#include "malleable/model/terms.hpp"
+
+namespace malleable::bindings {
+
+// Reads columns from a dictionary, as a loop hands them over (columns.hpp). None for a column that
+// may be left out is the same as no entry. TypeError for a column that is not plain, and where one
+// is missing.
+struct FromDict {
+  const py::dict& given;
+  std::span<const py::handle> names;
+  std::size_t next = 0;
+
+  template <typename T>
+  void operator()(const char*, std::vector<T>& column, std::size_t rows, bool optional) {
+    PyObject* const found = PyDict_GetItemWithError(given.ptr(), names[next++].ptr());
+    if (found == nullptr && PyErr_Occurred()) throw py::error_already_set();
+    const auto values = found == nullptr ? py::none() : py::reinterpret_borrow<py::object>(found);
+    Column<T> read(values, rows == kAnyLength ? Column<T>::kAny : rows);
+    if (!optional) read.needed();
+    if constexpr (std::is_integral_v<T>) read.at_most(kAllSlots);
+    column = read.take();
+  }
+};
+
+template <typename Columns, typename... Length>
+Columns columns_of(const py::dict& given, Length... length) {
+  Columns made;
+  // To make and to find the names anew takes longer than to read a small table.
+  static const std::vector<py::handle> names = [&] {
+    std::vector<py::handle> interned;
+    Columns::each(made, length..., [&](const char* name, auto&, std::size_t, bool) {
+      interned.push_back(PyUnicode_InternFromString(name));
+    });
+    return interned;
+  }();
+  Columns::each(made, length..., FromDict{given, names});
+  return made;
+}
+
+// Steps that were changed, or none.
+inline SlaColumns sla_of(const std::optional<py::dict>& given) {
+  return given ? columns_of<SlaColumns>(*given, kAnyLength) : SlaColumns();
+}
+
+// What NumPy sees of memory that `owner` keeps.
+template <typename T>
+py::array read_only(std::span<const T> values, const py::handle& owner) {
+  Array<T> made(static_cast<py::ssize_t>(values.size()), values.data(), owner);
+  py::detail::array_proxy(made.ptr())->flags &= ~py::detail::npy_api::NPY_ARRAY_WRITEABLE_;
+  return made;
+}
+
+// One table for Python, to be derived from there: made of columns, or the same as another one.
+template <typename Table, typename Columns>
+py::class_<Table, std::shared_ptr<Table>> bind_table(py::module_& module, const char* name) {
+  py::class_<Table, std::shared_ptr<Table>> bound(module, name);
+  // What is asked for most comes first: to learn that something is no table takes longer.
+  bound
+      .def(py::init([](const py::dict& columns) {
+             auto made = columns_of<Columns>(columns);
+             const py::gil_scoped_release release;
+             return std::make_shared<Table>(std::move(made));
+           }),
+           py::arg("columns"))
+      .def(py::init([](const std::shared_ptr<Table>& table) { return table; }), py::arg("table"))
+      .def(
+          "_take",
+          [](const Table& table, const Array<std::int64_t>& rows) {
+            const auto chosen = view(rows);
+            const py::gil_scoped_release release;
+            return std::make_shared<Table>(table.take(chosen));
+          },
+          py::arg("rows").noconvert());
+  py::list names;
+  Columns nothing;
+  Columns::each(nothing, [&](const char* column_name, auto& column, std::size_t, bool) {
+    using Values = std::decay_t<decltype(column)>;
+    const std::size_t place = names.size();
+    names.append(column_name);
+    bound.def_property_readonly(column_name, [place](const py::object& self) {
+      const auto& table = py::cast<const Table&>(self);
+      const Values* found = nullptr;
+      std::size_t k = 0;
+      Columns::each(table.columns(), [&](const char*, const auto& each, std::size_t, bool) {
+        if (k++ != place) return;
+        if constexpr (std::is_same_v<std::decay_t<decltype(each)>, Values>) found = &each;
+      });
+      return read_only(std::span<const typename Values::value_type>(*found), self);
+    });
+  });
+  bound.attr("COLUMNS") = py::tuple(names);
+  return bound;
+}
+
+}  // namespace malleable::bindings
