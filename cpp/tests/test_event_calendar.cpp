@@ -20,7 +20,7 @@ void check_front(Calendar::Queue& queue, const Slow& slow) {
   const Calendar::Event& front = queue.front();
   if (slow.empty()) {
     CHECK_EQUAL(front.time, kInfinity);
-    CHECK_EQUAL(front.position, Calendar::kNone);
+    CHECK_EQUAL(front.position, kNone);
   } else {
     CHECK_EQUAL(front.time, slow.begin()->first);
     CHECK_EQUAL(front.position, slow.begin()->second);
