@@ -1,4 +1,5 @@
 // Plans of flows: FlowFlex in all its forms, and the baselines.
+#include "malleable/policy/flow_baseline.hpp"
 #include "malleable/policy/flowflex.hpp"
 #include "schedule.hpp"
 #include "target.hpp"
