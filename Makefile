@@ -81,18 +81,22 @@ tsan: develop
 	$(BIN)/python tests/thread_sanitizer.py $(TSAN)
 
 # Every fuzz target in turn for FUZZ_SECONDS in all, with libFuzzer where there is clang and with a
-# mutator of our own where there is not (`FUZZ_COMPILER=`); fuzz/README.md has the rest.
+# mutator of our own where there is not (`FUZZ_COMPILER=`), the same inputs each time but for another
+# FUZZ_SEED; fuzz/README.md has the rest.
 FUZZ_SECONDS ?= 120
 FUZZ_RUNS ?= 1000000
 FUZZ_SIMULATION_RUNS ?= 50000
+FUZZ_SEED ?= 1
+FUZZ_LONG_SEED ?= 20
 FUZZ_COMPILER ?= $(shell command -v clang++)
 FUZZ := build/fuzz$(if $(FUZZ_COMPILER),,-plain)
 fuzz: fuzz-build
-	$(BIN)/python fuzz/run.py --build $(FUZZ) --seconds $(FUZZ_SECONDS)
+	$(BIN)/python fuzz/run.py --build $(FUZZ) --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
 
 # So many inputs for each kernel and reader, and for each simulation.
 fuzz-long: fuzz-build
-	$(BIN)/python fuzz/run.py --build $(FUZZ) --runs $(FUZZ_RUNS) --simulation-runs $(FUZZ_SIMULATION_RUNS)
+	$(BIN)/python fuzz/run.py --build $(FUZZ) --runs $(FUZZ_RUNS) \
+	  --simulation-runs $(FUZZ_SIMULATION_RUNS) --seed $(FUZZ_LONG_SEED)
 
 fuzz-build: develop
 	@$(PIP) install 'atheris>=2.3' || echo 'No atheris here: targets in Python use a mutator of our own.'

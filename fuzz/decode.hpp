@@ -241,9 +241,9 @@ inline bool spoil(Bytes& bytes, Table& table) {
 
 // --- Flows ---
 
-inline FlowTable read_flows(Bytes& bytes, bool due) {
+inline FlowTable read_flows(Bytes& bytes, bool due, std::int64_t most = 6) {
   FlowTable table;
-  const std::int64_t flows = bytes.integer(0, 6);
+  const std::int64_t flows = bytes.integer(0, most);
   const bool times = bytes.chance(128), steps = bytes.chance(100), weights = bytes.chance(160);
   const bool backwards = bytes.chance(12);  // edges that may close a cycle
   for (std::int64_t f = 0; f < flows; ++f) {

@@ -1,7 +1,7 @@
 // Sequences of events on the adaptive scheduler's epoch: counts stay what they must be, and free
 // slots are offered once; what is refused changes nothing.
 #include "malleable/policy/adaptive_epoch.hpp"
-#include "target.hpp"
+#include "sequence.hpp"
 
 namespace malleable::fuzz {
 namespace {
@@ -205,15 +205,10 @@ struct Sequence {
     }
   }
   void run() {
-    for (int calls = 0; calls < 80 && !bytes.empty(); ++calls) {
-      const std::size_t call = bytes.index(8);
-      if (call == 0) add();
-      if (call == 1) set_waiting();
-      if (call >= 2 && call <= 4) finish();
-      if (call == 5) remove();
-      if (call >= 6) decide();
-      check_counts();
-    }
+    play(*this,
+         {&Sequence::add, &Sequence::set_waiting, &Sequence::finish, &Sequence::finish,
+          &Sequence::finish, &Sequence::remove, &Sequence::decide, &Sequence::decide},
+         80, [&] { check_counts(); });
   }
 };
 

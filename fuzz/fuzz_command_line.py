@@ -17,13 +17,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 from decode import Bytes
-from driver import atheris, run
+from driver import run
 
-if atheris is not None:
-    with atheris.instrument_imports(include=["malleable"]):
-        from malleable.cli import main
-else:
-    from malleable.cli import main
+from malleable.cli import main
 
 NUMBERS = [
     "1",

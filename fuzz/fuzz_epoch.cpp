@@ -6,7 +6,7 @@
 
 #include "malleable/policy/epoch.hpp"
 #include "schedule.hpp"
-#include "target.hpp"
+#include "sequence.hpp"
 
 namespace malleable::fuzz {
 namespace {
@@ -33,23 +33,6 @@ struct Sequence {
         epoch(capacity, chosen),
         twin(capacity, chosen) {}
 
-  std::vector<std::int64_t> some_ids(bool& bad) {
-    std::vector<std::int64_t> known, ids;
-    for (const auto& [id, _] : most) known.push_back(id);
-    for (std::size_t count = bytes.index(4); count > 0 && !known.empty(); --count) {
-      const std::size_t k = bytes.index(known.size());
-      ids.push_back(known[k]);
-      known.erase(known.begin() + static_cast<std::ptrdiff_t>(k));
-    }
-    if (bad) {
-      const std::int64_t never[] = {-1, std::int64_t{1} << 40,
-                                    std::numeric_limits<std::int64_t>::min()};
-      ids.push_back(!gone.empty() && bytes.chance(128) ? gone[bytes.index(gone.size())]
-                                                       : bytes.pick(never));
-    }
-    return ids;
-  }
-
   void add() {
     Table table = read_table(bytes, slots, {5, kLatest, options.kind == Kind::kLateness});
     for (double& arrival : table.arrival) {
@@ -69,7 +52,7 @@ struct Sequence {
 
   void update() {
     bool bad = bytes.astray(24);
-    const auto ids = some_ids(bad);
+    const auto ids = some_ids(bytes, most, gone, bad);
     std::vector<double> work, weight, deadline;
     std::vector<std::int64_t> low, high;
     const std::uint8_t which = bytes.byte();
@@ -113,7 +96,7 @@ struct Sequence {
 
   void remove() {
     bool bad = bytes.astray(24);
-    const auto ids = some_ids(bad);
+    const auto ids = some_ids(bytes, most, gone, bad);
     if (!both(epoch, twin, bad, [&](auto& e) { e.remove(ids); })) return;
     for (const std::int64_t id : ids) {
       most.erase(id);
@@ -179,18 +162,12 @@ struct Sequence {
   }
 
   void run() {
-    for (int calls = 0; calls < 60 && !bytes.empty(); ++calls) {
-      const std::size_t call = bytes.index(8);
-      if (call < 2) add();
-      if (call == 2) update();
-      if (call == 3) remove();
-      if (call == 4 || call == 5) decide();
-      if (call == 6) plan();
-      if (call == 7) assess();
-      CHECK_EQUAL(epoch.size(), most.size());
-    }
+    play(*this,
+         {&Sequence::add, &Sequence::add, &Sequence::update, &Sequence::remove, &Sequence::decide,
+          &Sequence::decide, &Sequence::plan, &Sequence::assess},
+         60, [&] { CHECK_EQUAL(epoch.size(), most.size()); });
     Epoch copy(1, {});
-    load_state("epoch", save_state("epoch", epoch), copy);
+    load_copy("epoch", epoch, copy);
     now = kLatest;
     decided = false;
     decide();

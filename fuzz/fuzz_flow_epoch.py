@@ -14,13 +14,9 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent))
 
 from decode import LATEST, MOST_SLOTS, WEIGHT, Bytes
-from driver import atheris, run
+from driver import run
 
-if atheris is not None:
-    with atheris.instrument_imports(include=["malleable"]):
-        import malleable as mb
-else:
-    import malleable as mb
+import malleable as mb
 
 OBJECTIVES = [
     f"{how}:{what}"

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "malleable/policy/flow_epoch.hpp"
-#include "target.hpp"
+#include "sequence.hpp"
 
 namespace malleable::fuzz {
 namespace {
@@ -14,7 +14,6 @@ constexpr std::optional<FlowBaseline> kBaselines[] = {std::nullopt, std::nullopt
                                                       FlowBaseline::kFair, FlowBaseline::kFifo};
 constexpr Kind kKinds[] = {Kind::kResponse,  Kind::kCompletion, Kind::kStretch, Kind::kTardy,
                            Kind::kTardiness, Kind::kLateness,   Kind::kSla,     Kind::kStrict};
-constexpr const char* kName = "flow epoch";
 using Ids = std::vector<std::int64_t>;
 
 struct Job {
@@ -32,7 +31,7 @@ struct Sequence {
 
   void add() {
     const Kind kind = bytes.pick(kKinds);
-    FlowTable table = read_flows(bytes, kind == Kind::kLateness);
+    FlowTable table = read_flows(bytes, kind == Kind::kLateness, 3);
     const bool bad = bytes.astray(24) && spoil(bytes, table);
     if (!bad && !find_cycle(table.view()).empty()) return;
     const std::vector<Kind> kinds{kind};
@@ -64,23 +63,9 @@ struct Sequence {
       }
     }
   }
-  Ids some_ids(bool bad) {
-    Ids known, ids;
-    for (const auto& [id, _] : jobs) known.push_back(id);
-    for (std::size_t count = bytes.index(4); count > 0 && !known.empty(); --count) {
-      const std::size_t k = bytes.index(known.size());
-      ids.push_back(known[k]);
-      known.erase(known.begin() + static_cast<std::ptrdiff_t>(k));
-    }
-    if (bad) {
-      ids.push_back(!gone.empty() && bytes.chance(128) ? gone[bytes.index(gone.size())]
-                                                       : -bytes.integer(1, kSlotLimit));
-    }
-    return ids;
-  }
   void update() {
     bool bad = bytes.astray(24);
-    const Ids ids = some_ids(bad);
+    const Ids ids = some_ids(bytes, jobs, gone, bad);
     std::vector<double> work;
     Ids most;
     if (bytes.chance(200)) {
@@ -101,14 +86,14 @@ struct Sequence {
   }
   void finish() {
     const bool bad = bytes.astray(24);
-    const Ids ids = some_ids(bad);
+    const Ids ids = some_ids(bytes, jobs, gone, bad);
     if (!both(epoch, twin, bad, [&](FlowEpoch& e) { e.finish(ids); })) return;
     for (const std::int64_t id : ids) jobs.erase(id);
     gone.insert(gone.end(), ids.begin(), ids.end());
   }
   void remove() {
     const bool bad = bytes.astray(24);
-    const Ids ids = some_ids(bad);
+    const Ids ids = some_ids(bytes, jobs, gone, bad);
     Ids flows;
     if (!jobs.empty() && bytes.chance(64)) flows.push_back(jobs.begin()->second.flow);
     if (!both(epoch, twin, bad, [&](FlowEpoch& e) { e.remove(ids, flows); })) return;
@@ -137,11 +122,13 @@ struct Sequence {
       capacity = bytes.chance(128) ? -1 : kSlotLimit + 1;
       bad = true;
     }
-    if (!both(epoch, twin, bad, [&](FlowEpoch& e) { e.decide(at, capacity); })) return;
+    FlowEpoch::Decision made, same;
+    if (!both(epoch, twin, bad,
+              [&](FlowEpoch& e) { (&e == &epoch ? made : same) = e.decide(at, capacity); })) {
+      return;
+    }
     now = at;
     slots = capacity.value_or(slots);
-    const FlowEpoch::Decision& made = epoch.decide(at);
-    const FlowEpoch::Decision& same = twin.decide(at);
     CHECK(made.ids == same.ids && made.slots == same.slots && made.ready == same.ready);
     CHECK_EQUAL(made.ids.size(), jobs.size());
     std::int64_t used = 0;
@@ -162,18 +149,12 @@ struct Sequence {
   }
 
   void run() {
-    for (int calls = 0; calls < 60 && !bytes.empty(); ++calls) {
-      const std::size_t call = bytes.index(8);
-      if (call < 2) add();
-      if (call == 2) update();
-      if (call == 3) finish();
-      if (call == 4) remove();
-      if (call > 4) decide();
-      CHECK_EQUAL(epoch.open_jobs(), jobs.size());
-    }
+    play(*this,
+         {&Sequence::add, &Sequence::add, &Sequence::update, &Sequence::finish, &Sequence::remove,
+          &Sequence::decide, &Sequence::decide, &Sequence::decide},
+         24, [&] { CHECK_EQUAL(epoch.open_jobs(), jobs.size()); });
     FlowEpoch copy(1, 1.0, {});
-    load_state(kName, save_state(kName, epoch), copy);
-    CHECK(state_of(copy) == state_of(epoch));
+    load_copy("flow epoch", epoch, copy);
     const double at = std::fmax(now, 0.0);
     copy.decide(at);
     epoch.decide(at);

@@ -69,9 +69,11 @@ void fuzz(Bytes bytes) {
   const FlowOptions options{kMethods[std::min<std::size_t>(method, 2)], effort, kInfinity, warm,
                             warmed ? hysteresis : 0.0};
   const FlowPlan plan = plan_with(method, problem, penalties, aggregate, options, table);
-  const FlowPlan again = plan_with(method, problem, penalties, aggregate, options, table);
-  CHECK(plan.pieces.start == again.pieces.start && plan.pieces.slots == again.pieces.slots);
-  CHECK(plan.value == again.value && plan.lower_bound == again.lower_bound);
+  if (bytes.chance(64)) {
+    const FlowPlan again = plan_with(method, problem, penalties, aggregate, options, table);
+    CHECK(plan.pieces.start == again.pieces.start && plan.pieces.slots == again.pieces.slots);
+    CHECK(plan.value == again.value && plan.lower_bound == again.lower_bound);
+  }
 
   check_bound(plan.value, plan.lower_bound);
   check_schedule({now, slots, table.work, table.max_slots}, plan.pieces, plan.completion,

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "malleable/policy/overlap_epoch.hpp"
-#include "target.hpp"
+#include "sequence.hpp"
 
 namespace malleable::fuzz {
 namespace {
@@ -90,23 +90,9 @@ struct Sequence {
       CHECK(most.emplace(ids[k], limits).second);
     }
   }
-  std::vector<std::int64_t> some_ids(bool bad) {
-    std::vector<std::int64_t> known, ids;
-    for (const auto& [id, _] : most) known.push_back(id);
-    for (std::size_t count = bytes.index(4); count > 0 && !known.empty(); --count) {
-      const std::size_t k = bytes.index(known.size());
-      ids.push_back(known[k]);
-      known.erase(known.begin() + static_cast<std::ptrdiff_t>(k));
-    }
-    if (bad) {
-      ids.push_back(!gone.empty() && bytes.chance(128) ? gone[bytes.index(gone.size())]
-                                                       : -bytes.integer(1, kSlotLimit));
-    }
-    return ids;
-  }
   void update() {
     bool bad = bytes.astray(24);
-    const auto ids = some_ids(bad);
+    const auto ids = some_ids(bytes, most, gone, bad);
     Own own = read(ids.size(), bytes.byte(), true);
     bad = (bytes.astray(24) && spoil_columns(own)) || bad;
     if (!both(epoch, twin, bad, [&](auto& e) { e.update(ids, own.view()); })) return;
@@ -117,7 +103,7 @@ struct Sequence {
   }
   void remove() {
     const bool bad = bytes.astray(24);
-    const auto ids = some_ids(bad);
+    const auto ids = some_ids(bytes, most, gone, bad);
     if (!both(epoch, twin, bad, [&](auto& e) { e.remove(ids); })) return;
     for (const std::int64_t id : ids) {
       most.erase(id);
@@ -171,17 +157,12 @@ struct Sequence {
     CHECK_AT_MOST(shuffle, 1.0, 1e-9);
   }
   void run() {
-    for (int calls = 0; calls < 60 && !bytes.empty(); ++calls) {
-      const std::size_t call = bytes.index(7);
-      if (call < 2) add();
-      if (call == 2 || call == 3) update();
-      if (call == 4) remove();
-      if (call > 4) decide();
-      CHECK_EQUAL(epoch.size(), most.size());
-    }
+    play(*this,
+         {&Sequence::add, &Sequence::add, &Sequence::update, &Sequence::update, &Sequence::remove,
+          &Sequence::decide, &Sequence::decide},
+         60, [&] { CHECK_EQUAL(epoch.size(), most.size()); });
     OverlapEpoch copy{OverlapEpochOptions()};
-    load_state("overlap epoch", save_state("overlap epoch", epoch), copy);
-    CHECK(state_of(copy) == state_of(epoch));
+    load_copy("overlap epoch", epoch, copy);
     now = kLatest;
     decide();
   }

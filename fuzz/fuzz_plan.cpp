@@ -79,10 +79,12 @@ void fuzz(Bytes bytes) {
   Problem problem = table.problem(slots, now, mode);
   Policies policies;
   const Plan plan = policies(policy, problem, penalties, aggregate, table, effort);
-  const Plan again = policies(policy, problem, penalties, aggregate, table, effort);
-  CHECK(plan.completion == again.completion && plan.order == again.order);
-  CHECK(plan.pieces.start == again.pieces.start && plan.pieces.slots == again.pieces.slots);
-  CHECK(plan.value == again.value && plan.lower_bound == again.lower_bound);
+  if (bytes.chance(64)) {
+    const Plan again = policies(policy, problem, penalties, aggregate, table, effort);
+    CHECK(plan.completion == again.completion && plan.order == again.order);
+    CHECK(plan.pieces.start == again.pieces.start && plan.pieces.slots == again.pieces.slots);
+    CHECK(plan.value == again.value && plan.lower_bound == again.lower_bound);
+  }
 
   check_bound(plan.value, plan.lower_bound);
   check_schedule({now, slots, table.work, table.max_slots}, plan.pieces, plan.completion,

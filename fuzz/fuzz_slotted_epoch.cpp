@@ -5,7 +5,7 @@
 
 #include "malleable/model/map_reduce.hpp"
 #include "malleable/policy/slotted_epoch.hpp"
-#include "target.hpp"
+#include "sequence.hpp"
 
 namespace malleable::fuzz {
 namespace {
@@ -84,23 +84,9 @@ struct Sequence {
       running += own.running[k];
     }
   }
-  std::vector<std::int64_t> some_ids(bool bad) {
-    std::vector<std::int64_t> known, ids;
-    for (const auto& [id, _] : jobs) known.push_back(id);
-    for (std::size_t count = bytes.index(4); count > 0 && !known.empty(); --count) {
-      const std::size_t k = bytes.index(known.size());
-      ids.push_back(known[k]);
-      known.erase(known.begin() + static_cast<std::ptrdiff_t>(k));
-    }
-    if (bad) {
-      ids.push_back(!gone.empty() && bytes.chance(128) ? gone[bytes.index(gone.size())]
-                                                       : -bytes.integer(1, kMostUnits));
-    }
-    return ids;
-  }
   void update() {
     bool bad = bytes.astray(24);
-    const auto ids = some_ids(bad);
+    const auto ids = some_ids(bytes, jobs, gone, bad);
     Own own = read(ids.size(), bytes.byte());
     bad = (bytes.astray(24) && spoil_columns(own)) || bad;
     if (!both(epoch, twin, bad, [&](auto& e) { e.update(ids, own.view()); })) return;
@@ -116,7 +102,7 @@ struct Sequence {
   }
   void remove() {
     const bool bad = bytes.astray(24), cancelled = bytes.chance(128);
-    const auto ids = some_ids(bad);
+    const auto ids = some_ids(bytes, jobs, gone, bad);
     if (!both(epoch, twin, bad, [&](auto& e) { e.remove(ids, cancelled); })) return;
     for (const std::int64_t id : ids) {
       running -= jobs[id].running;
@@ -166,17 +152,12 @@ struct Sequence {
   }
 
   void run() {
-    for (int calls = 0; calls < 60 && !bytes.empty(); ++calls) {
-      const std::size_t call = bytes.index(8);
-      if (call < 2) add();
-      if (call == 2 || call == 3) update();
-      if (call == 4) remove();
-      if (call > 4) decide();
-      CHECK_EQUAL(epoch.size(), jobs.size());
-    }
+    play(*this,
+         {&Sequence::add, &Sequence::add, &Sequence::update, &Sequence::update, &Sequence::remove,
+          &Sequence::decide, &Sequence::decide, &Sequence::decide},
+         60, [&] { CHECK_EQUAL(epoch.size(), jobs.size()); });
     SlottedEpoch copy(1, 1.0, "fifo");
-    load_state("slotted epoch", save_state("slotted epoch", epoch), copy);
-    CHECK(state_of(copy) == state_of(epoch));
+    load_copy("slotted epoch", epoch, copy);
     copy.decide(now);
     epoch.decide(now);
     CHECK(state_of(copy) == state_of(epoch));

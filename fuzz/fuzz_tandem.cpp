@@ -22,6 +22,7 @@ void queue(Bytes& bytes) {
     options.most_mapping = bytes.chance(128) ? -1 : bytes.integer(1, 4);
   options.buckets = bytes.integer(0, 8);
   options.bucket_width = std::fmax(1e-3, bytes.amount({1e-3, 1e3}));
+  options.histogram = options.buckets == 8;  // a megabyte
   const std::size_t n = bytes.index(24);
   std::vector<double> arrival, map, shuffle, weight, map_guess, shuffle_guess, map_place,
       shuffle_place;

@@ -10,7 +10,6 @@
 #include <stdexcept>
 
 #include "decode.hpp"
-#include "malleable/model/state.hpp"
 
 namespace malleable::fuzz {
 
@@ -26,25 +25,6 @@ bool refused(Call call) {
     return true;
   }
   return false;
-}
-
-// All that an object keeps, as bytes.
-template <typename T>
-std::string state_of(T& object) {
-  State out;
-  object.state(out);
-  return out.take();
-}
-
-// Calls `object`, and `twin` if that went well; `bad`: the call must be refused. A refused call
-// changes nothing, and two that accepted the same calls are equal.
-template <typename T, typename Call>
-bool both(T& object, T& twin, bool bad, Call call) {
-  const bool stopped = refused([&] { call(object); });
-  CHECK_EQUAL(stopped, bad);
-  if (!stopped) call(twin);
-  CHECK(state_of(object) == state_of(twin));
-  return !stopped;
 }
 
 }  // namespace malleable::fuzz

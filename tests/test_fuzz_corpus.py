@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import random
+import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -87,3 +89,13 @@ def test_mutations_are_those_of_the_seed(load):
         [mutated(random.Random(3), [b"a,b\n1,2\n"], 64) for _ in range(5)] for _ in range(2)
     )
     assert one == two and max(map(len, one)) <= 64
+
+
+def test_atheris_sees_the_package(tmp_path):
+    """Else it takes one input for as good as the other, and all it tries comes from the first."""
+    pytest.importorskip("atheris")
+    folders = [tmp_path, FUZZ / "corpus/read_jobs"]  # what is new is kept in the first
+    arguments = [FUZZ / "fuzz_readers.py", "jobs", "-runs=20", *folders]
+    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=True)
+    seen = re.findall(r"cov: (\d+)", done.stderr)
+    assert seen and int(seen[-1]) > 100, done.stderr

@@ -40,12 +40,17 @@ std::string text(const Parts&... parts) {
   return out.str();
 }
 
-inline void report(bool ok, const char* file, int line, const std::string& message) {
-  ++checks;
-  if (ok) return;
+inline void fail(const char* file, int line, const std::string& message) {
   std::fprintf(stderr, "%s:%d: %s%s%s\n", file, line, message.c_str(),
                context.empty() ? "" : "  in ", context.c_str());
   if (++failures % kMostFailures == 0) throw Enough{};
+}
+
+// What it is about is put into words only if the check fails: most never do.
+template <typename... Parts>
+void report(bool ok, const char* file, int line, const Parts&... parts) {
+  ++checks;
+  if (!ok) fail(file, line, text(parts...));
 }
 
 inline bool near(double a, double b, double margin) {
@@ -120,30 +125,28 @@ inline int run_cases(int count, char** names) {
 #define CHECK(condition) \
   malleable::check::report(static_cast<bool>(condition), __FILE__, __LINE__, #condition)
 
-#define CHECK_EQUAL(left, right)                                                             \
-  do {                                                                                       \
-    const auto left_value = (left);                                                          \
-    const auto right_value = (right);                                                        \
-    malleable::check::report(                                                                \
-        left_value == right_value, __FILE__, __LINE__,                                       \
-        malleable::check::text(#left " == " #right ": ", left_value, " and ", right_value)); \
+#define CHECK_EQUAL(left, right)                                                          \
+  do {                                                                                    \
+    const auto left_value = (left);                                                       \
+    const auto right_value = (right);                                                     \
+    malleable::check::report(left_value == right_value, __FILE__, __LINE__,               \
+                             #left " == " #right ": ", left_value, " and ", right_value); \
   } while (false)
 
-#define CHECK_NEAR(left, right, margin)                                                        \
-  do {                                                                                         \
-    const double left_value = (left), right_value = (right), margin_value = (margin);          \
-    malleable::check::report(                                                                  \
-        malleable::check::near(left_value, right_value, margin_value), __FILE__, __LINE__,     \
-        malleable::check::text(#left " near " #right ": ", left_value, " and ", right_value)); \
+#define CHECK_NEAR(left, right, margin)                                                           \
+  do {                                                                                            \
+    const double left_value = (left), right_value = (right), margin_value = (margin);             \
+    malleable::check::report(malleable::check::near(left_value, right_value, margin_value),       \
+                             __FILE__, __LINE__, #left " near " #right ": ", left_value, " and ", \
+                             right_value);                                                        \
   } while (false)
 
 // left <= right but for rounding of size `margin`.
-#define CHECK_AT_MOST(left, right, margin)                                                   \
-  do {                                                                                       \
-    const double left_value = (left), right_value = (right), margin_value = (margin);        \
-    malleable::check::report(                                                                \
-        left_value <= right_value + margin_value, __FILE__, __LINE__,                        \
-        malleable::check::text(#left " <= " #right ": ", left_value, " and ", right_value)); \
+#define CHECK_AT_MOST(left, right, margin)                                                 \
+  do {                                                                                     \
+    const double left_value = (left), right_value = (right), margin_value = (margin);      \
+    malleable::check::report(left_value <= right_value + margin_value, __FILE__, __LINE__, \
+                             #left " <= " #right ": ", left_value, " and ", right_value);  \
   } while (false)
 
 #define CHECK_THROWS(expression, substring)                                              \

@@ -252,6 +252,122 @@ TEST(one_slot_a_phase_is_a_tandem_queue) {
   });
 }
 
+// One slot, taken for 10^6 epochs, while a job waits whose deadline makes the policy look at the
+// time.
+TEST(epochs_in_which_nothing_happens) {
+  World world(1, 1, 1);
+  for (const double seconds : {1e6, 5.0}) world.job(0.0, 1, seconds, 0, 0.0, 0.0);
+  const std::vector<double> deadline{1e9, 2e6};
+  ClusterJobsView jobs = world.jobs();
+  jobs.deadline = deadline;
+  EpochOptions flex;
+  flex.kind = Kind::kTardy;
+  for (const double epoch : {1.0, 1e-3, 1e-300}) {
+    ClusterOptions options;
+    options.epoch = epoch;
+    ClusterEpoch policy(flex, false, false);
+    ClusterSimulation simulation(world.cluster(), jobs, options, {}, {}, policy);
+    simulation.advance(kEnd);
+    CHECK_AT_MOST(simulation.completion[0], 1e6 + 5.0, 2.0 * epoch);
+    CHECK_AT_MOST(simulation.completion[1], 1e6 + 5.0, 2.0 * epoch);
+    CHECK(simulation.totals().decisions < 5000);
+  }
+}
+
+// The only node leaves for good: a policy that looks at the time is asked no more.
+TEST(nobody_is_asked_for_ever) {
+  World world(1, 1, 1);
+  world.job(0.0, 1, 10.0, 0, 0.0, 0.0);
+  const std::vector<double> time{5.0};
+  const std::vector<std::int64_t> node{0};
+  const std::vector<std::uint8_t> up{0};
+  EpochOptions flex;
+  flex.kind = Kind::kTardiness;
+  ClusterOptions options;
+  ClusterEpoch policy(flex, false, false);
+  ClusterSimulation simulation(world.cluster(), world.jobs(), options, {time, node, up}, {},
+                               policy);
+  simulation.advance(kEnd);
+  CHECK_EQUAL(simulation.totals().completed, 0);
+  CHECK(simulation.totals().decisions < 5000);
+}
+
+// Heartbeats and epochs of the network that the clock cannot tell apart are as good as none.
+TEST(periods_of_any_size) {
+  World world(2, 1, 1);
+  world.speed.assign(2, 1.0);
+  for (const double when : {0.1, 7.3, 7.9}) world.job(when, 3, 13.3, 1, 3.7, 0.0);
+  const std::vector<double> bytes(3, 5.0);
+  ClusterJobsView jobs = world.jobs();
+  jobs.block = jobs.shuffle_bytes = bytes;
+  const auto last = [&](double heartbeat, double network) {
+    ClusterOptions options;
+    options.epoch = 0.0;
+    options.heartbeat = heartbeat;
+    options.network_epoch = network;
+    options.replicas = 1;
+    ClusterFifo fifo;
+    ClusterSimulation simulation(world.cluster(), jobs, options, {}, {}, fifo);
+    simulation.advance(kEnd);
+    return *std::max_element(simulation.completion.begin(), simulation.completion.end());
+  };
+  const double whole = last(1e-6, 0.0);
+  CHECK(whole < 200.0);
+  for (const double period : {1e-9, 1e-15, 1e-17, 1e-300}) {
+    CHECK_NEAR(last(period, 0.0), whole, 1e-4);
+    CHECK_NEAR(last(1e-6, period), whole, 1e-4);
+  }
+}
+
+// The block of the only map lies where there is no slot: it runs elsewhere after the delay, however
+// many heartbeats that takes, and whatever else runs meanwhile.
+TEST(a_delay_of_many_heartbeats) {
+  World world(2, 1, 1);
+  world.map_slots[1] = 0;
+  world.job(0.0, 1, 10.0, 0, 0.0, 0.0);
+  for (const std::int64_t others : {0, 1}) {
+    if (others > 0) world.job(0.0, 0, 0.0, 1, 2e6, 0.0);
+    std::size_t waited = 0;
+    for (std::uint64_t seed = 0; seed < 4; ++seed) {
+      ClusterOptions options;
+      options.epoch = 0.0;
+      options.heartbeat = 1.0;
+      options.replicas = 1;
+      options.delay = 1e6;
+      options.seed = seed;
+      ClusterFifo fifo;
+      const double end = completions(world, options, fifo)[0];
+      if (end > 100.0) ++waited;
+      CHECK_NEAR(end, end > 100.0 ? 1e6 + 10.0 : 10.0, 2.0);
+    }
+    CHECK(waited > 0 && waited < 4);
+  }
+}
+
+// A gang waits until a long task leaves it enough slots, then for its blocks, each for more
+// heartbeats than are made for nothing.
+TEST(a_gang_after_many_heartbeats) {
+  World world(2, 2, 1);
+  world.job(0.0, 1, 1e6, 0, 0.0, 0.0);
+  world.job(1.0, 4, 10.0, 0, 0.0, 0.0);
+  const std::vector<std::int64_t> least{0, 4};
+  ClusterJobsView jobs = world.jobs();
+  jobs.min_slots[kMap] = least;
+  for (std::uint64_t seed = 0; seed < 4; ++seed) {
+    ClusterOptions options;
+    options.epoch = 0.0;
+    options.heartbeat = 1.0;
+    options.gang = true;
+    options.replicas = 1;
+    options.delay = 5e5;
+    options.seed = seed;
+    ClusterFifo fifo;
+    ClusterSimulation simulation(world.cluster(), jobs, options, {}, {}, fifo);
+    simulation.advance(kEnd);
+    CHECK_NEAR(simulation.start[1], 1.25e6, 2.5e5 + 5.0);
+  }
+}
+
 TEST(wrong_input_is_named) {
   World world(1, 2, 0);
   world.job(0.0, 1, 10.0, 1, 5.0, 0.0);

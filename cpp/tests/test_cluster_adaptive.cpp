@@ -51,6 +51,28 @@ struct Case {
   }
 };
 
+// A guard below 1 refuses every node in favour of another: jobs start when they have waited too
+// long, though nothing else happens then, and however many heartbeats that takes.
+TEST(who_is_refused_everywhere_is_overdue_once) {
+  Case given;
+  for (auto* column : {&given.arrival, &given.map_seconds, &given.reduce_seconds})
+    column->resize(1);
+  for (auto* column : {&given.maps, &given.reduces, &given.user}) column->resize(1);
+  given.maps[0] = 1;
+  given.reduces[0] = 0;
+  for (const double heartbeat : {0.0, 1.0, 0.001}) {
+    std::vector<Rates> asked;
+    AdaptiveOptions options;
+    options.guard = 0.1;
+    ClusterAdaptive policy(options, everywhere(&asked), true, false);
+    ClusterOptions cluster;
+    cluster.heartbeat = heartbeat;
+    ClusterSimulation simulation(given.cluster(), given.jobs(), cluster, {}, {}, policy);
+    simulation.advance(kInfinity);
+    CHECK_NEAR(simulation.start[0], options.max_wait, heartbeat);
+  }
+}
+
 TEST(everything_is_done_and_nothing_idles) {
   const Case given;
   for (const double guard : {0.0, 1.5}) {

@@ -58,6 +58,22 @@ TEST(decides_beyond_the_last_time_there_is) {
   }
 }
 
+// Together they are more work than an epoch takes, whether they are new or were learned to be so
+// long.
+TEST(many_tasks_of_the_longest_kind) {
+  Fixture f;
+  ClusterEpoch flex({}, false, false);
+  flex.begin(f.state);
+  f.state.phases[0].estimate = 1e15;
+  f.state.size[0] = 8e15;
+  f.decide(flex);
+  CHECK_EQUAL(f.value[0], 2.0);
+  f.state.phases[2].estimate = 1e16;
+  f.state.changed[0] = {0, 1};
+  f.decide(flex);
+  CHECK_EQUAL(f.value[0] + f.value[1], 4.0);
+}
+
 TEST(shortest_job_gets_what_it_can_use) {
   Fixture f;
   ClusterEpoch flex({}, false, false);

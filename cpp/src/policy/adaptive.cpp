@@ -222,7 +222,7 @@ Index Adaptive::choose(Index node, int pool, double now, LocalTasks* blocks,
                        std::span<const Index> row) const {
   const Index oldest = oldest_[pool];
   if (oldest == kNobody) return kNobody;
-  if (now >= jobs_[oldest].stamp[pool] + options_.max_wait) return oldest;
+  if (now >= overdue(pool)) return oldest;
   const Index resource = resource_[node];
   if (options_.guard > 0.0) admit(resource, pool);
   Index job = kNobody;
@@ -231,6 +231,11 @@ Index Adaptive::choose(Index node, int pool, double now, LocalTasks* blocks,
   if (job == kNobody) job = ask(false, matching_[1].set[resource], pool);
   if (job == kNobody && options_.fallback) job = ask(false, all_, pool);
   return job == kNobody ? kNobody : local(job, node, pool, now, blocks, row);
+}
+
+double Adaptive::overdue(int pool) const {
+  const Index oldest = oldest_[pool];
+  return oldest == kNobody ? kInfinity : jobs_[oldest].stamp[pool] + options_.max_wait;
 }
 
 bool Adaptive::suggested(int which, Index job_class, Index resource) const {

@@ -80,8 +80,10 @@ void ClusterEpoch::update(const ClusterState& state, int pool, Share& share,
       answer.set(job, 0.0);
       continue;
     }
-    // Tasks that take no time are work all the same: somebody has to start them.
-    const double work = std::max(demand.work, 1e-9 * static_cast<double>(demand.most));
+    // Tasks that take no time are work all the same: somebody has to start them. What was learned
+    // from stragglers on slow nodes may be more than there is.
+    const double least = 1e-9 * static_cast<double>(demand.most);
+    const double work = std::clamp(demand.work, least, kWorkRange.most);
     const std::int64_t wanted =
         at_least_one_ ? std::max<std::int64_t>(demand.minimum, 1) : demand.minimum;
     const std::int64_t low = std::min(wanted, demand.most);
@@ -97,7 +99,7 @@ void ClusterEpoch::update(const ClusterState& state, int pool, Share& share,
       new_work_.push_back(work);
       new_low_.push_back(low);
       new_high_.push_back(demand.most);
-      size_.push_back(std::max(state.size[job], work));
+      size_.push_back(std::clamp(state.size[job], work, kWorkRange.most));
       weight_.push_back(state.jobs.weight_of(job));
       deadline_.push_back(state.jobs.deadline_of(job));
       arrival_.push_back(state.jobs.arrival[job]);

@@ -197,6 +197,10 @@ void ClusterScheduler::assign_nodes(int pool, std::vector<TaskStart>& starts) {
     }
     queue_[pool].push(node);
   }
+  if (queue_[pool].size() == 0 || ready_[pool] == 0) return;
+  const double again = policy_->reconsiders(pool);
+  if (again <= state_.now || again == kInfinity || again == reconsidered_[pool]) return;
+  add_timer(reconsidered_[pool] = again, kNone);
 }
 
 // Delay scheduling: whether a job leaves this node's slot to others and waits for one that is

@@ -323,21 +323,23 @@ void ClusterScheduler::set_free(int pool, std::span<const std::int64_t> free) {
   queue_[pool].reset(free);
 }
 
-double ClusterScheduler::due() const {
+double ClusterScheduler::due(double event) const {
   if (style_ == ClusterPolicy::Style::kNode) return kInfinity;
-  const bool wanted = !state_.changed[0].empty() || !state_.changed[1].empty() ||
-                      (policy_->depends_on_time() && !state_.present.empty() &&
-                       (ready_[0] > 0 || ready_[1] > 0) && options_.epoch > 0.0);
-  if (!wanted) return kInfinity;
-  if (options_.epoch <= 0.0) return state_.now;
-  double number = last_decision_ + 1.0;
-  if (number * options_.epoch >= state_.now) return number * options_.epoch;
-  number = std::max(std::floor(state_.now / options_.epoch), number);
-  while (number * options_.epoch < state_.now) number += 1.0;
-  return number * options_.epoch;
+  const double epoch = options_.epoch;
+  // Epochs that the clock cannot tell apart are none.
+  if (epoch <= 0.0 || state_.now / epoch >= kFinest) return undecided() ? state_.now : kInfinity;
+  const bool by_clock =
+      policy_->depends_on_time() && !state_.present.empty() && (ready_[0] > 0 || ready_[1] > 0);
+  if (!undecided() && !by_clock) return kInfinity;
+  const double next = (last_decision_ + 1.0) * epoch;
+  const double time = next >= state_.now ? next : next_tick(epoch, 0.0, state_.now, false);
+  constexpr std::size_t kMostByClock = 1'000;  // in a row
+  if (undecided() || by_clock_ < kMostByClock) return time;
+  return event < kInfinity ? std::max(time, std::floor(event / epoch) * epoch) : kInfinity;
 }
 
 void ClusterScheduler::decide(std::vector<float>& latency) {
+  const bool changed = undecided();
   for (int pool = 0; pool < 2; ++pool) {
     if (state_.changed[pool].empty() && !policy_->depends_on_time()) continue;
     moved_.clear();
@@ -356,6 +358,7 @@ void ClusterScheduler::decide(std::vector<float>& latency) {
       taken_ += std::max(0.0, std::min(old_[k], most) - value_[pool][job]);
     }
   }
+  by_clock_ = changed ? 0 : by_clock_ + 1;
   clear_changes();
   if (options_.epoch > 0.0) last_decision_ = std::round(state_.now / options_.epoch);
 }
@@ -369,7 +372,8 @@ void ClusterScheduler::clear_changes() {
 
 void ClusterScheduler::state(State& s) {
   s(state_, jobs_, value_, marked_, starving_, aged_, short_, all_short_, running_, ready_);
-  s(user_ready_, last_decision_, taken_, decisions_, gathering_, timers_, refused_, passes_);
+  s(user_ready_, last_decision_, by_clock_, taken_, decisions_, gathering_, timers_, refused_,
+    passes_, reconsidered_);
   s(learned_, rack_blocks_, news_);
   if (s.reading()) {
     for (int pool = 0; pool < 2; ++pool) waiting_[pool].reset(state_.rank);

@@ -109,16 +109,17 @@ void ClusterSimulation::integrate(double until) {
 
 double ClusterSimulation::next_event() const {
   double next = events_.empty() ? kInfinity : events_.front().time;
-  next = std::min(
-      {next, arrivals_.next_time(), clocks_.next_end(), scheduler_.due(), scheduler_.next_timer()});
+  next = std::min({next, arrivals_.next_time(), clocks_.next_end(), scheduler_.next_timer()});
   return network_ ? std::min(next, net_.next_end()) : next;
 }
 
-// All that ends now, and nodes that leave or return.
-void ClusterSimulation::end_tasks_and_transfers() {
+// All that ends now, and nodes that leave or return; true if there was any.
+bool ClusterSimulation::end_tasks_and_transfers() {
   const double now = state().now;
+  bool any = false;
   while (clocks_.next_end() == now) {
     clocks_.end_next(now, [&](Index group) { finish(group); });
+    any = true;
   }
   for (;;) {
     const bool more =
@@ -126,9 +127,11 @@ void ClusterSimulation::end_tasks_and_transfers() {
     const bool moved = network_ && net_.next_end() <= now;
     if (moved && (!more || events_.front().kind > Kind::kReady)) {
       end_transfer();
+      any = true;
       continue;
     }
-    if (!more) return;
+    if (!more) return any;
+    any = true;
     const Event event = pop();
     switch (event.kind) {
       case Kind::kFinish:
@@ -154,12 +157,12 @@ void ClusterSimulation::come() {
   for (Index job = arrivals_.next(now); job != kNone; job = arrivals_.next(now)) arrive(job);
 }
 
-void ClusterSimulation::give_slots() {
+void ClusterSimulation::give_slots(bool happened) {
   const double now = state().now;
   const bool news = scheduler_.take_news();
   if (heartbeats_.used()) {
-    if (news) {  // tasks are there that were not there before: idle nodes report
-      heartbeats_.wake();
+    const bool gave_up = (news || happened) && heartbeats_.hear();
+    if (news || gave_up) {  // tasks are there that were not there before: idle nodes report
       for (Index node = 0; node < up_.size(); ++node) schedule_heartbeat(node);
     }
     while (!events_.empty() && events_.front().time == now &&
@@ -181,14 +184,17 @@ void ClusterSimulation::give_slots() {
 void ClusterSimulation::advance(double until) {
   const auto idle = [&] { return state().present.empty() && arrivals_.all_came(); };
   while (!idle()) {  // nodes may still come and go, for nobody
-    const double next = next_event();
+    const double event = next_event(), next = std::min(event, scheduler_.due(event));
     if (next > until || next == kInfinity) break;
     integrate(next);
-    end_tasks_and_transfers();
+    bool happened = scheduler_.next_timer() == next;
+    happened |= end_tasks_and_transfers();
     scheduler_.expire();
     come();
-    if (scheduler_.due() == next) scheduler_.decide(latency);
-    give_slots();
+    const bool decides = scheduler_.due(next_event()) == next;
+    if (decides) scheduler_.decide(latency);
+    happened |= decides;
+    give_slots(happened);
     scheduler_.take_news();
     clocks_.settle(state());
     if (network_ && net_.stale()) settle_transfers();

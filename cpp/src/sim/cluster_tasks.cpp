@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "malleable/model/tolerance.hpp"
 #include "malleable/model/jobs.hpp"
+#include "malleable/model/tolerance.hpp"
 #include "malleable/sim/cluster.hpp"
 
 namespace malleable {
@@ -250,14 +250,18 @@ void ClusterSimulation::heartbeat(Index node) {
   ++totals_.events;
   const std::int64_t most =
       options_.tasks_per_heartbeat > 0 ? options_.tasks_per_heartbeat : kMostSlots;
+  const bool gathered = scheduler_.gathers();
+  bool taken = false;
   for (int pool = 0; pool < 2; ++pool) {
     starts_.clear();
-    scheduler_.offer(node, pool, most, starts_);
+    taken |= scheduler_.offer(node, pool, most, starts_);
     begin(starts_);
   }
-  heartbeats_.reported(scheduler_.running(0) + scheduler_.running(1) > 0);
+  heartbeats_.reported(taken || scheduler_.gathers() != gathered, state().now);
   if (!Heartbeats::wanted(scheduler_, node) || heartbeats_.hopeless()) return;
-  push(heartbeats_.go_on(node, state().now), Kind::kHeartbeat, node);
+  const double next = heartbeats_.go_on(node, state().now, options_.delay, options_.rack_delay,
+                                        scheduler_.reconsiders());
+  push(next, Kind::kHeartbeat, node);
 }
 
 }  // namespace malleable

@@ -55,9 +55,7 @@ void ClusterSimulation::stop_transfer(Index group) {
 void ClusterSimulation::settle_transfers() {
   const double now = state().now;
   if (options_.network_epoch > 0.0 && network_due_ == kInfinity) {
-    double number = std::ceil(now / options_.network_epoch);
-    while (number * options_.network_epoch < now) number += 1.0;
-    network_due_ = number * options_.network_epoch;
+    network_due_ = next_tick(options_.network_epoch, 0.0, now, false);
     if (network_due_ > now) push(network_due_, Kind::kTimer, 0);
   }
   if (options_.network_epoch > 0.0 && network_due_ > now) return;

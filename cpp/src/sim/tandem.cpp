@@ -101,7 +101,7 @@ TandemQueue::TandemQueue(const TandemOptions& options)
                 (options.estimated && (split_ || options.policy == OverlapPolicy::kMaxSrpt))) {
   bucket_jobs.assign(static_cast<std::size_t>(options.buckets), 0);
   bucket_stretch.assign(static_cast<std::size_t>(options.buckets), 0.0);
-  response_histogram.assign(kHistogramSize, 0);
+  if (options.histogram) response_histogram.assign(kHistogramSize, 0);
 }
 
 void TandemQueue::feed(const TandemJobs& jobs) {
@@ -184,7 +184,9 @@ void TandemQueue::complete(std::uint32_t slot) {
   totals_.weighted_response += job.weight * response;
   totals_.stretch += stretch;
   totals_.max_response = std::max(totals_.max_response, response);
-  ++response_histogram[std::bit_cast<std::uint64_t>(response) >> kHistogramShift];
+  if (options_.histogram) {
+    ++response_histogram[std::bit_cast<std::uint64_t>(response) >> kHistogramShift];
+  }
   if (!bucket_jobs.empty()) {
     const double bucket = job.size() / options_.bucket_width;
     if (bucket < static_cast<double>(bucket_jobs.size())) {

@@ -80,7 +80,7 @@ TandemBatch::TandemBatch(std::span<const double> map, std::span<const double> sh
 double TandemBatch::try_policy(OverlapPolicy policy, const char* name) {
   TandemOptions options;
   options.policy = policy;
-  options.records = false;
+  options.records = options.histogram = false;
   TandemQueue queue(options);
   const std::vector<double> arrival(map_.size(), 0.0);
   queue.feed({arrival, map_, shuffle_});
@@ -165,6 +165,7 @@ TandemQueue TandemBatch::run() const {
   std::vector<double> map_place, shuffle_place;
   const std::vector<double> arrival(map_.size(), 0.0);
   TandemOptions options;
+  options.histogram = false;
   options.policy = plan(map_place, shuffle_place);
   TandemQueue queue(options);
   queue.feed({arrival, map_, shuffle_, {}, {}, {}, map_place, shuffle_place});

@@ -110,6 +110,8 @@ class Adaptive {
   Index class_of(Index job) const { return jobs_[job].job_class; }
   std::int64_t solves() const { return solves_; }
   // By class and resource: 0 first, 1 second matching.
+  // When a node with a free slot gets a job whatever was refused; infinity if none waits.
+  double overdue(int pool) const;
   bool suggested(int which, Index job_class, Index resource) const;
   double share(int which, Index job_class, Index resource) const;
   double arrival_rate(Index job_class, double now, bool minimum) const {

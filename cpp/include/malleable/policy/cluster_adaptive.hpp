@@ -37,6 +37,7 @@ class ClusterAdaptive final : public ClusterPolicy {
                      double seconds) override;
   bool place(const ClusterState& state, Index job, Index task, std::span<Index> node) override;
   Choice choose(const ClusterState& state, Index node, int pool) override;
+  double reconsiders(int pool) const override { return scheduler_->overdue(pool); }
 
   // After begin().
   const Adaptive& scheduler() const { return *scheduler_; }

@@ -154,6 +154,8 @@ class ClusterPolicy {
     Phase phase = kMap;
   };
   virtual Choice choose(const ClusterState&, Index /*node*/, int /*pool*/) { return {}; }
+  // When it may choose where it left idle though nothing happened; infinity: never.
+  virtual double reconsiders(int /*pool*/) const { return kInfinity; }
 
   // What it keeps between calls; read into one that has begun with the state beside it.
   virtual void keep(const ClusterState&, State&) {}

@@ -18,6 +18,8 @@
 // each job whose target moved; a task that starts O(log jobs) at most. Memory: O(jobs + slots).
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -55,6 +57,18 @@ struct TaskStart {
   Index task;
   Index node;
 };
+
+// Beyond, rounding takes one multiple of a period for another.
+inline constexpr double kFinest = 0x1p50;
+
+// The first instant first + k period, k a whole number, at or after `time`, or after it; where the
+// clock cannot tell such instants apart, `time` itself, or the next that there is.
+inline double next_tick(double period, double first, double time, bool after) {
+  double k = std::max(0.0, std::floor((time - first) / period));
+  if (!(k < kFinest)) return after ? std::nextafter(time, kInfinity) : time;
+  while (first + k * period < time || (after && first + k * period == time)) k += 1.0;
+  return first + k * period;
+}
 
 class ClusterScheduler {
  public:
@@ -134,13 +148,18 @@ class ClusterScheduler {
   // Jobs' targets depend on the slots that there are.
   void mark_all();
 
-  // When the next decision is due; infinity while nothing changed.
-  double due() const;
+  // When the next decision is due; infinity while nothing changed. `event`: when something else
+  // happens next. Of epochs in which nothing does, 1,000 in a row have a decision if the policy
+  // depends on time, and then the last one before something does.
+  double due(double event) const;
   // Appends to `latency` how long [s] the policy took for each pool that it decided for.
   void decide(std::vector<float>& latency);
   // The next time at which waiting for something ends though nothing happens.
   double next_timer() const { return timers_.empty() ? kInfinity : timers_.front().first; }
   void expire();
+  // When the policy, which chooses for nodes, reconsiders what it refused.
+  double reconsiders() const { return std::min(policy_->reconsiders(0), policy_->reconsiders(1)); }
+  bool gathers() const { return gathering_[0].job != kNone || gathering_[1].job != kNone; }
   bool undecided() const { return !state_.changed[0].empty() || !state_.changed[1].empty(); }
   // A job's slots, or its rank; and its place among those that wait, the least first.
   double value(Index job, int pool) const { return value_[pool][job]; }
@@ -240,6 +259,7 @@ class ClusterScheduler {
   std::int64_t running_[2] = {0, 0}, ready_[2] = {0, 0};
   std::vector<std::int64_t> user_ready_;
   double last_decision_ = -1.0;  // number of the epoch
+  std::size_t by_clock_ = 0;     // decisions in a row for which nothing but time had passed
   double taken_ = 0.0;
   std::int64_t decisions_ = 0;
   Gathering gathering_[2];
@@ -247,7 +267,8 @@ class ClusterScheduler {
   std::vector<Index> skipped_;
   std::vector<std::uint64_t> refused_;  // by node: the last pass in which its slot was left
   std::uint64_t passes_ = 0;
-  std::vector<double> learned_;  // by group of jobs and phase: seconds, tasks
+  double reconsidered_[2] = {0.0, 0.0};  // the last time a policy was promised to be asked again
+  std::vector<double> learned_;          // by group of jobs and phase: seconds, tasks
   bool news_ = false;
 };
 

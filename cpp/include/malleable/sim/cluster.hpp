@@ -124,9 +124,9 @@ class ClusterSimulation {
   Event pop();
   double next_event() const;
   void integrate(double until);
-  void end_tasks_and_transfers();
+  bool end_tasks_and_transfers();
   void come();
-  void give_slots();
+  void give_slots(bool happened);
   void record(std::uint8_t kind, Index phase, Index task, Index node);
 
   // Tasks: cluster_tasks.cpp.

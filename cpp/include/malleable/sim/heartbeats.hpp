@@ -1,8 +1,10 @@
 // When nodes report: node k of n first at k / n of the period, then once a period, as long as it is
-// worth their while.
+// worth their while. After 100,000 heartbeats of every node that gave no slot away, nothing else
+// happening, they report when jobs have waited long enough for their blocks, and when a policy
+// reconsiders; then no more until something happens.
 #pragma once
 
-#include <cmath>
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -25,33 +27,46 @@ class Heartbeats {
   // The next time from now on, after now.
   double begin(Index node, double now) {
     beating_[node] = 1;
-    double beats = std::max(0.0, std::ceil((now - first(node)) / period_));
-    while (first(node) + beats * period_ < now) beats += 1.0;
-    return first(node) + beats * period_;
+    return next_tick(period_, first(node), now, false);
   }
-  double go_on(Index node, double now) {
+  // `delay`, `rack_delay` [s]: how long jobs wait for nodes; `again`: when a policy reconsiders.
+  double go_on(Index node, double now, double delay, double rack_delay, double again) {
     beating_[node] = 1;
-    double beats = std::floor((now - first(node)) / period_) + 1.0;
-    while (first(node) + beats * period_ <= now) beats += 1.0;
-    return first(node) + beats * period_;
+    double from = now;
+    if (tired(0)) from = std::max(from, since_ + delay);
+    if (tired(1)) from = std::max(from, since_ + delay + rack_delay);
+    if (tired(2) && again < kInfinity) from = std::max(from, again);
+    return next_tick(period_, first(node), from, true);
   }
   void stop(Index node) { beating_[node] = 0; }
 
-  // A policy that chooses for nodes may never choose again, whatever time it is.
-  void reported(bool runs) { fruitless_ = runs ? 0 : fruitless_ + 1; }
-  void wake() { fruitless_ = 0; }
-  bool hopeless() const { return fruitless_ > kMostFruitless * beating_.size(); }
+  void reported(bool taken, double now) {
+    if (taken) fruitless_ = 0;
+    if (!taken && fruitless_++ == 0) since_ = now;
+  }
+  // Something else happened, or a gang begins to gather; true if nodes had given up.
+  bool hear() {
+    const bool gave_up = tired(0);
+    fruitless_ = 0;
+    return gave_up;
+  }
+  bool hopeless() const { return tired(3); }
 
  private:
-  static constexpr std::size_t kMostFruitless = 100'000;  // of every node in which nothing runs
+  static constexpr std::size_t kMostFruitless = 100'000;  // of every node
 
+  // After so many rounds more.
+  bool tired(std::size_t rounds) const {
+    return fruitless_ > (kMostFruitless + rounds) * beating_.size();
+  }
   double first(Index node) const {
     return period_ * static_cast<double>(node) / static_cast<double>(beating_.size());
   }
 
   double period_;
   std::vector<std::uint8_t> beating_;
-  std::size_t fruitless_ = 0;  // in a row while nothing ran
+  std::size_t fruitless_ = 0;  // in a row that gave no slot away, nothing else happening
+  double since_ = 0.0;         // the first of them
 };
 
 }  // namespace malleable

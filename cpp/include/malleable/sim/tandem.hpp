@@ -65,6 +65,7 @@ struct TandemOptions {
   bool conserving = true;
   bool overlap = true;
   bool records = true;
+  bool histogram = true;           // of responses: a megabyte, more than all else of a small batch
   bool weighted = false;           // shares by weight
   bool estimated = false;          // policies see estimates
   bool bounce = false;             // overrun estimates bounce
