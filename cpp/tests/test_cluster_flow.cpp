@@ -17,8 +17,8 @@ struct World {
   std::vector<std::int64_t> maps, reduces, offset{0}, after, user, flow;
   ClusterFlowOptions flows;
 
-  void job(std::int64_t number, std::int64_t tasks, double each, std::vector<std::int64_t> waits_for,
-           std::int64_t owner) {
+  void job(std::int64_t number, std::int64_t tasks, double each,
+           std::vector<std::int64_t> waits_for, std::int64_t owner) {
     arrival.push_back(0.0);
     maps.push_back(tasks);
     seconds.push_back(each);
