@@ -1,0 +1,1 @@
+"""Live runs: a loop that observes, decides, acts and records, over engines that run tasks."""

@@ -1,0 +1,133 @@
+"""What a loop asks of an engine, and what an engine says it can do.
+
+An engine runs tasks somewhere: processes of this machine, array jobs of a batch system. It says what
+it can (`Abilities`); the loop uses what is there and tells its user what is lost. `start`, `cancel` and
+`poll` never wait for a task. What an engine reports may come late, twice or not at all: the loop
+counts each task once, whatever it hears.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+__all__ = ["Abilities", "Engine", "Event", "Task"]
+
+
+@dataclass(frozen=True)
+class Abilities:
+    """What an engine can do.
+
+    Attributes
+    ----------
+    cap : {"live", "at submit", "none"}
+        Whether the slots of a job can be changed while it runs.
+    order : {"both ways", "only down", "at submit", "none"}
+        Whether a job can be moved within the queue.
+    take_back : {"requeue", "cancel", "none"}
+        What can be done to a task that runs.
+    grain : float
+        Seconds between two looks that are worth it.
+    """
+
+    cap: Literal["live", "at submit", "none"] = "live"
+    order: Literal["both ways", "only down", "at submit", "none"] = "both ways"
+    take_back: Literal["requeue", "cancel", "none"] = "none"
+    grain: float = 0.0
+
+    def lost(self) -> list[str]:
+        """What a user of this engine goes without, a sentence each."""
+        cap = {
+            "live": "",
+            "at submit": "slots of a job are fixed when it is handed over",
+            "none": "slots of a job cannot be limited; minima of others may wait",
+        }
+        order = {
+            "both ways": "",
+            "only down": "a job can only be moved back in the queue",
+            "at submit": "the order of jobs is fixed when they are handed over",
+            "none": "the engine's own order stands",
+        }
+        return [text for text in (cap[self.cap], order[self.order]) if text]
+
+
+@dataclass(frozen=True)
+class Task:
+    """One task to be run.
+
+    Attributes
+    ----------
+    key : str
+        Its name, one attempt of one task; never used twice in a run.
+    argv : sequence of str
+        The program and its arguments; for engines of Python calls the call itself in `call`.
+    environment : mapping
+        Added to the loop's own.
+    folder, source, output, errors : str
+        Where it runs; files of its three streams. Empty: the loop's folder, and nowhere.
+    seconds : float
+        It is ended after so long; 0: never.
+    """
+
+    key: str
+    argv: Sequence[str] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    folder: str = ""
+    source: str = ""
+    output: str = ""
+    errors: str = ""
+    seconds: float = 0.0
+    call: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What an engine reports of a task.
+
+    Attributes
+    ----------
+    kind : {"started", "ended", "refused", "lost"}
+        ``refused``: it could not be started, `text` says why. ``lost``: it was running and nobody
+        knows what became of it.
+    key : str
+    status : int
+        Exit status; below 0 the signal that ended it.
+    seconds : float
+        How long it ran.
+    cpu, memory : float
+        Seconds of processor time and most bytes at once, 0 where not known.
+    late : bool
+        It was ended because its time was over.
+    result : object
+        Of a Python call.
+    """
+
+    kind: Literal["started", "ended", "refused", "lost"]
+    key: str
+    status: int = 0
+    seconds: float = 0.0
+    cpu: float = 0.0
+    memory: float = 0.0
+    late: bool = False
+    text: str = ""
+    result: Any = None
+
+
+class Engine(Protocol):
+    """What the loop calls."""
+
+    slots: int
+    abilities: Abilities
+
+    def start(self, tasks: Sequence[Task]) -> None:
+        """Hand tasks over; each is told of in `poll`."""
+
+    def cancel(self, keys: Sequence[str]) -> None:
+        """End tasks, or take them out of the queue; those that have ended already are left alone."""
+
+    def poll(self, seconds: float) -> list[Event]:
+        """What happened; waits at most so long for the first."""
+
+    def close(self, grace: float) -> int:
+        """End everything, after ``grace`` seconds by force; how many processes would not go."""

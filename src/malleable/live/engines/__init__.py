@@ -1,0 +1,1 @@
+"""What runs tasks: one file an engine."""

@@ -1,0 +1,382 @@
+"""Jobs to run: what a file of jobs or the command line says, checked before anything starts.
+
+A job is a command template over values (`malleable.live.templates`), and what the scheduler needs to
+know of it. Tasks are made from it when they start, so that a job of a million lines takes the memory
+of its values.
+"""
+
+from __future__ import annotations
+
+import difflib
+import glob
+import itertools
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from malleable.domain import (
+    BYTES,
+    LATEST_TIME,
+    WEIGHT,
+    WORK,
+    check_amount,
+    check_slots,
+    check_whole,
+    shown,
+)
+from malleable.files.reading import MAX_SIZE, Source, open_text, telling_of
+from malleable.live.templates import Template
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+__all__ = ["Job", "parse_jobs", "read_jobs_to_run"]
+
+MOST_TASKS = 100_000_000
+"""Tasks that all jobs of a run may have together."""
+
+_OVER = ("files", "range", "lines", "matrix", "values")
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job to run.
+
+    Attributes
+    ----------
+    name : str
+    command : Template
+        One task for each of `values`.
+    values : sequence
+        Texts, mappings of texts by name, or None for a task without a value.
+    commands : sequence of Template
+        Instead: one task each.
+    weight, min_slots, max_slots, user, program
+        As in job tables.
+    deadline : float
+        Seconds after the start of the run; infinite: none.
+    memory : float
+        Bytes of a task; 0: not known.
+    after : sequence of str
+        Names of jobs that must have ended first.
+    retries : int
+        How often a task that failed is tried again.
+    timeout : float
+        Seconds after which a task is ended and has failed; 0: never.
+    seconds : float
+        What a task is believed to take; 0: not known.
+    folder : str
+        Where its tasks run.
+    environment : mapping
+        Variables beside those of the run.
+    """
+
+    name: str
+    command: Template | None = None
+    values: Sequence[Any] = (None,)
+    commands: Sequence[Template] = ()
+    weight: float = 1.0
+    deadline: float = float("inf")
+    min_slots: int = 0
+    max_slots: int | None = None
+    memory: float = 0.0
+    user: str = ""
+    program: str = ""
+    after: Sequence[str] = ()
+    retries: int = 0
+    timeout: float = 0.0
+    seconds: float = 0.0
+    folder: str = ""
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.commands) if self.commands else len(self.values)
+
+    def arguments(self, number: int) -> list[str]:
+        """The arguments of one task, by its number from 0."""
+        if self.commands:
+            return self.commands[number].arguments(None, number)
+        assert self.command is not None
+        return self.command.arguments(self.values[number], number)
+
+
+class Range(Sequence[str]):
+    """Whole numbers as texts, made when they are asked for."""
+
+    def __init__(self, numbers: range) -> None:
+        self._numbers = numbers
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __getitem__(self, index: Any) -> Any:
+        found = self._numbers[index]
+        return Range(found) if isinstance(found, range) else str(found)
+
+
+class Matrix(Sequence[Mapping[str, str]]):
+    """All combinations of values by name, the last name quickest."""
+
+    def __init__(self, columns: Mapping[str, Sequence[str]]) -> None:
+        self._columns = dict(columns)
+        self._length = 1
+        for values in self._columns.values():
+            self._length *= len(values)
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __getitem__(self, index: Any) -> Any:
+        at = range(self._length)[index]
+        found = {}
+        for name, values in reversed(self._columns.items()):
+            at, place = divmod(at, len(values))
+            found[name] = values[place]
+        return dict(reversed(found.items()))
+
+
+def _near(name: str, known: Sequence[str]) -> str:
+    near = difflib.get_close_matches(name, known, n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str) or "\0" in value:
+        raise ValueError(f"{name} = {shown(value)}: expected text")
+    return value
+
+
+def _texts(name: str, value: Any) -> list[str]:
+    if not isinstance(value, list):
+        raise ValueError(f"{name} = {shown(value)}: expected a list")
+    return [
+        _text(f"{name}[{k}]", str(each) if type(each) in (int, float) else each)
+        for k, each in enumerate(value)
+    ]
+
+
+def _range(name: str, value: Any) -> Range:
+    parts: list[Any] = value if isinstance(value, list) else [value]
+    if isinstance(value, str):
+        first, dash, last = value.partition("-")
+        parts = [first, last] if dash else [first]
+        if not all(part.strip().isdecimal() for part in parts):
+            raise ValueError(f"{name} = {shown(value)}: expected '1-100', [1, 100] or [1, 100, 3]")
+        parts = [int(part) for part in parts]
+    if not 1 <= len(parts) <= 3:
+        raise ValueError(f"{name} = {shown(value)}: expected first, last and step")
+    numbers = [check_whole(name, part, -(2**53), 2**53) for part in parts]
+    if len(numbers) == 1:
+        numbers = [1, *numbers]
+    step = numbers[2] if len(numbers) == 3 else 1
+    if step == 0:
+        raise ValueError(f"{name}: the step must not be 0")
+    return Range(range(numbers[0], numbers[1] + (1 if step > 0 else -1), step))
+
+
+def _lines(name: str, path: str, folder: Path, max_size: int | None) -> list[str]:
+    with open_text(folder / path, max_size) as (text, where), telling_of(where):
+        lines = text.read().split("\n")
+    return [line.removesuffix("\r") for line in (lines[:-1] if lines[-1] == "" else lines)]
+
+
+def _values(name: str, over: Any, folder: Path, max_size: int | None) -> Sequence[Any]:
+    if isinstance(over, list):
+        over = {"values": over}
+    if not isinstance(over, dict) or len(over) != 1:
+        raise ValueError(f"{name} = {shown(over)}: expected one of {', '.join(_OVER)}")
+    ((kind, given),) = over.items()
+    where = f"{name}.{kind}"
+    if kind == "values":
+        return _texts(where, given)
+    if kind == "range":
+        return _range(where, given)
+    if kind == "lines":
+        return _lines(where, _text(where, given), folder, max_size)
+    if kind == "files":
+        patterns = [_text(where, given)] if isinstance(given, str) else _texts(where, given)
+        found: list[str] = []
+        for pattern in patterns:
+            matches = sorted(glob.glob(pattern, root_dir=folder, recursive=True))  # noqa: PTH207 - as a shell
+            if not matches:
+                raise ValueError(f"{where}: no file matches {shown(pattern)}")
+            found += matches
+        return found
+    if kind == "matrix":
+        if not isinstance(given, dict) or not given:
+            raise ValueError(f"{where}: expected names with lists of values")
+        return Matrix(
+            {
+                key: _texts(f"{where}.{key}", values)
+                if isinstance(values, list)
+                else _values(f"{where}.{key}", values, folder, max_size)
+                for key, values in given.items()
+            }
+        )
+    raise ValueError(f"{where}: unknown; expected one of {', '.join(_OVER)}{_near(kind, _OVER)}")
+
+
+def _command(name: str, value: Any, names: Sequence[str]) -> Template:
+    if not isinstance(value, str):
+        value = _texts(name, value)
+    try:
+        return Template(value, names)
+    except ValueError as error:
+        raise ValueError(str(error).replace("command", name, 1)) from None
+
+
+def _seconds(name: str, value: Any) -> float:
+    number = check_amount(name, value, WORK)
+    if number > LATEST_TIME:
+        raise ValueError(f"{name} = {shown(value)}: must be at most 1e12 seconds")
+    return number
+
+
+def _slots_or_none(name: str, value: Any) -> int:
+    return 0 if value == 0 and not isinstance(value, bool) else check_slots(value, name)
+
+
+def _environment(name: str, value: Any) -> dict[str, str]:
+    if not isinstance(value, dict):
+        raise ValueError(f"{name} = {shown(value)}: expected names with texts")
+    for key in value:
+        if not key or "=" in key or "\0" in key:
+            raise ValueError(f"{name}: {shown(key)} is no name of a variable")
+    return {key: _text(f"{name}.{key}", each) for key, each in value.items()}
+
+
+_CHECKS: Mapping[str, Any] = {
+    "weight": lambda name, value: check_amount(name, value, WEIGHT),
+    "deadline": _seconds,
+    "min_slots": _slots_or_none,
+    "max_slots": lambda name, value: check_slots(value, name),
+    "memory": lambda name, value: check_amount(name, value, BYTES),
+    "user": _text,
+    "program": _text,
+    "after": _texts,
+    "retries": lambda name, value: check_whole(name, value, 0, 10**6),
+    "timeout": _seconds,
+    "seconds": _seconds,
+    "folder": _text,
+    "environment": _environment,
+}
+_KEYS = ("name", "command", "commands", "over", *_CHECKS)
+
+
+def _job(row: Any, place: int, folder: Path, max_size: int | None) -> Job:
+    where = f"job[{place}]"
+    if not isinstance(row, Mapping):
+        raise ValueError(f"{where} = {shown(row)}: expected a table")
+    for key in row:
+        if key not in _KEYS:
+            raise ValueError(f"{where}.{key}: unknown{_near(key, _KEYS)}")
+    name = _text(f"{where}.name", row.get("name", f"job{place + 1}"))
+    if not name:
+        raise ValueError(f"{where}.name: empty")
+    if ("command" in row) == ("commands" in row):
+        raise ValueError(f"{where}: needs either command or commands")
+    checked = {
+        key: check(f"{where}.{key}", row[key]) for key, check in _CHECKS.items() if key in row
+    }
+    checked["folder"] = str(folder.absolute() / checked.get("folder", ""))
+    least, most = checked.get("min_slots", 0), checked.get("max_slots")
+    if most is not None and least > most:
+        raise ValueError(f"{where}.min_slots = {least}: above max_slots = {most}")
+    if "commands" in row:
+        if "over" in row:
+            raise ValueError(f"{where}.over: goes with command, not with commands")
+        given = row["commands"]
+        if not isinstance(given, list):
+            raise ValueError(f"{where}.commands = {shown(given)}: expected a list")
+        commands = [_command(f"{where}.commands[{k}]", each, ()) for k, each in enumerate(given)]
+        return Job(name, values=(), commands=commands, **checked)
+    values = _values(f"{where}.over", row["over"], folder, max_size) if "over" in row else (None,)
+    names = tuple(values[0]) if isinstance(values, Matrix) and len(values) else ()
+    command = _command(f"{where}.command", row["command"], names)
+    return Job(name, command, values, **checked)
+
+
+def _check_order(jobs: Sequence[Job]) -> None:
+    """ValueError for names that occur twice, unknown ones in ``after``, and cycles. O(jobs + edges)."""
+    place: dict[str, int] = {}
+    for k, job in enumerate(jobs):
+        if place.setdefault(job.name, k) != k:
+            raise ValueError(
+                f"job[{k}].name = {shown(job.name)}: job[{place[job.name]}] has it, too"
+            )
+    waits = [0] * len(jobs)
+    children: list[list[int]] = [[] for _ in jobs]
+    for k, job in enumerate(jobs):
+        for parent in job.after:
+            if parent not in place:
+                near = _near(parent, list(place))
+                raise ValueError(f"job[{k}].after: no job is called {shown(parent)}{near}")
+            children[place[parent]].append(k)
+            waits[k] += 1
+    free = [k for k, count in enumerate(waits) if count == 0]
+    for k in free:  # grows while it is read; every job is appended once
+        for child in children[k]:
+            waits[child] -= 1
+            if waits[child] == 0:
+                free.append(child)
+    if len(free) < len(jobs):
+        stuck = [jobs[k].name for k, count in enumerate(waits) if count > 0]
+        raise ValueError(
+            f"after: {', '.join(stuck[:5])}{', ...' * (len(stuck) > 5)} wait for each other"
+        )
+
+
+def parse_jobs(
+    rows: Sequence[Any], folder: Path | str = ".", max_size: int | None = MAX_SIZE
+) -> list[Job]:
+    """Jobs of tables as TOML has them.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        ``name command commands over weight deadline min_slots max_slots memory user program after
+        retries timeout seconds folder environment``; one of ``command`` and ``commands`` is needed.
+    folder : path
+        Names of files are relative to it.
+
+    Raises
+    ------
+    ValueError
+        Names the job, the key and what is wrong; near misses are told.
+    """
+    if not rows:
+        raise ValueError("no [[job]]: nothing to run")
+    jobs = [_job(row, k, Path(folder), max_size) for k, row in enumerate(rows)]
+    _check_order(jobs)
+    total = sum(map(len, jobs))
+    if total > MOST_TASKS:
+        raise ValueError(f"{total:,} tasks: at most {MOST_TASKS:,}")
+    return jobs
+
+
+def read_jobs_to_run(source: Source, max_size: int | None = MAX_SIZE) -> list[Job]:
+    """Jobs of a TOML file with a table ``[[job]]`` for each; files it names are relative to it."""
+    folder = Path(source).parent if isinstance(source, (str, Path)) else Path()
+    with open_text(source, max_size) as (text, where), telling_of(where):
+        try:
+            found = tomllib.loads(text.read())
+        except (tomllib.TOMLDecodeError, RecursionError) as error:
+            raise ValueError(f"no TOML: {error}") from None
+        for key in found:
+            if key != "job":
+                raise ValueError(f"{key}: unknown{_near(key, ['job'])}")
+        rows = found.get("job", [])
+        if not isinstance(rows, list):
+            raise ValueError("job: write [[job]], with two brackets")
+        return parse_jobs(rows, folder, max_size)
+
+
+def tasks_of(jobs: Sequence[Job]) -> Iterator[tuple[int, int]]:
+    """Every task, as row of its job and number in it."""
+    return itertools.chain.from_iterable(
+        zip(itertools.repeat(k), range(len(job))) for k, job in enumerate(jobs)
+    )

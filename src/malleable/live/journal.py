@@ -1,0 +1,317 @@
+"""The journal of runs: what there is to do, what happened, what was decided, in one SQLite file.
+
+One process writes, others may read at any time (write-ahead log). What is recorded is in the file once
+`commit` returns: it survives the death of the process, and of the machine where ``durable`` says so.
+A task is done when an attempt of status 0 is recorded; so a run that was killed goes on where it was,
+with each task run at least once and counted once. Time within a run is seconds of its sessions added
+up; it does not know the wall clock.
+
+The schema is documented in docs/live.md. An attempt costs some 5 us to record, 100 bytes on disk.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+__all__ = ["Attempt", "Decided", "Journal", "JournalError", "Run"]
+
+VERSION = 1
+_APPLICATION = 0x6D616C6C  # "mall", in the header of the file
+_SCHEMA = """
+create table run (
+  id integer primary key, began text not null, slots integer not null, objective text not null,
+  policy text not null, folder text not null, jobs text not null, lasted real not null default 0,
+  status text not null default 'running');
+create table session (
+  id integer primary key, run integer not null, began text not null, at real not null,
+  pid integer not null);
+create table attempt (
+  run integer not null, job integer not null, task integer not null, attempt integer not null,
+  status integer not null, began real not null, seconds real not null, cpu real not null,
+  memory real not null, how text not null, primary key (run, job, task, attempt)) without rowid;
+create table decision (
+  run integer not null, at real not null, job integer not null, slots integer not null,
+  why text not null);
+create index decision_of on decision (run, at);
+create table history (
+  program text not null, user text not null, tasks integer not null, seconds real not null,
+  squares real not null, primary key (program, user)) without rowid;
+"""
+
+
+class JournalError(ValueError):
+    """A journal that cannot be used, and why."""
+
+
+class Attempt(NamedTuple):
+    """One attempt of a task that has ended.
+
+    ``how``: "" (by itself), "late", "refused", "lost", "cancelled".
+    """
+
+    job: int
+    task: int
+    attempt: int
+    status: int
+    began: float
+    seconds: float
+    cpu: float = 0.0
+    memory: float = 0.0
+    how: str = ""
+
+
+class Decided(NamedTuple):
+    """Slots of a job from some time of the run on."""
+
+    at: float
+    job: int
+    slots: int
+    why: str
+
+
+class Run(NamedTuple):
+    """A run as it was begun."""
+
+    id: int
+    began: str
+    slots: int
+    objective: str
+    policy: str
+    folder: str
+    jobs: list[dict[str, Any]]
+    lasted: float
+    status: str
+
+
+@contextlib.contextmanager
+def _telling(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        full = "disk is full" in str(error)
+        hint = "; what was recorded is kept, --resume goes on" if full else ""
+        raise JournalError(f"{path}: {error}{hint}") from None
+
+
+class Journal:
+    """A journal that is open.
+
+    Parameters
+    ----------
+    path : path
+        Made where it does not exist, for its owner alone.
+    write : bool
+        Whether to write; one process at a time can.
+    durable : bool
+        Whether `commit` waits until a loss of power would not matter.
+
+    Raises
+    ------
+    JournalError
+        The file is no journal, of another version, or in use by another run.
+    """
+
+    def __init__(self, path: str | Path, write: bool = True, durable: bool = False) -> None:
+        self.path = Path(path)
+        self._lock: IO[bytes] | None = None
+        if write:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._take_lock()
+            os.close(os.open(self.path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+        elif not self.path.exists():
+            raise JournalError(f"{self.path}: no journal there")
+        try:
+            with _telling(self.path):
+                self._open(write, durable)
+        except JournalError:
+            self.close()
+            raise
+
+    def _take_lock(self) -> None:
+        name = self.path.with_name(self.path.name + ".lock")
+        descriptor = os.open(name, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        lock = os.fdopen(descriptor, "r+b")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            owner = lock.read(20).decode(errors="replace").strip()
+            lock.close()
+            raise JournalError(
+                f"{self.path}: another run writes to it (process {owner or 'unknown'})"
+            ) from None
+        lock.seek(0)
+        lock.truncate()
+        lock.write(str(os.getpid()).encode())
+        lock.flush()
+        self._lock = lock
+
+    def _open(self, write: bool, durable: bool) -> None:
+        mode = "rw" if write else "ro"
+        self._base = sqlite3.connect(
+            f"{self.path.absolute().as_uri()}?mode={mode}",
+            uri=True,
+            isolation_level=None,
+            check_same_thread=False,  # one thread at a time: the executor's
+            timeout=10.0,
+        )
+        application = self._base.execute("pragma application_id").fetchone()[0]
+        version = self._base.execute("pragma user_version").fetchone()[0]
+        if write and application == 0 and not self._base.execute("pragma page_count").fetchone()[0]:
+            self._base.execute("pragma journal_mode = wal")
+            self._base.executescript(
+                f"begin; pragma application_id = {_APPLICATION};"
+                f" pragma user_version = {VERSION}; {_SCHEMA} commit;"
+            )
+        elif application != _APPLICATION:
+            raise JournalError(f"{self.path}: not a journal of runs")
+        elif version != VERSION:
+            raise JournalError(f"{self.path}: of version {version}; this one knows {VERSION}")
+        if write:
+            self._base.execute(f"pragma synchronous = {'full' if durable else 'off'}")
+            self._base.execute("begin")
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def commit(self) -> None:
+        """From now on what was recorded is kept."""
+        with _telling(self.path):
+            self._base.execute("commit")
+            self._base.execute("begin")
+
+    def close(self) -> None:
+        """What was recorded is kept; the next run may write."""
+        base = self.__dict__.pop("_base", None)
+        if base is not None:
+            with contextlib.suppress(sqlite3.DatabaseError):
+                if base.in_transaction:
+                    base.execute("commit")
+            base.close()
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    # Runs.
+
+    def begin(
+        self,
+        slots: int,
+        objective: str,
+        policy: str,
+        folder: str,
+        jobs: Sequence[Mapping[str, Any]],
+    ) -> int:
+        """A new run; its number."""
+        with _telling(self.path):
+            row = self._base.execute(
+                "insert into run (began, slots, objective, policy, folder, jobs)"
+                " values (?, ?, ?, ?, ?, ?)",
+                (_wall(), slots, objective, policy, folder, json.dumps(list(jobs))),
+            )
+        assert row.lastrowid is not None
+        return row.lastrowid
+
+    def enter(self, run: int) -> float:
+        """A process goes on with a run; how long the run has lasted."""
+        with _telling(self.path):
+            at = self.run(run).lasted
+            self._base.execute(
+                "insert into session (run, began, at, pid) values (?, ?, ?, ?)",
+                (run, _wall(), at, os.getpid()),
+            )
+            self._base.execute("update run set status = 'running' where id = ?", (run,))
+        return at
+
+    def run(self, run: int | None = None) -> Run:
+        """A run by its number; the last one by default."""
+        query = (
+            "select * from run where id = ?"
+            if run is not None
+            else ("select * from run order by id desc limit 1")
+        )
+        with _telling(self.path):
+            row = self._base.execute(query, (run,) if run is not None else ()).fetchone()
+        if row is None:
+            which = "no run" if run is None else f"no run {run}"
+            raise JournalError(f"{self.path}: {which} in this journal")
+        return Run._make([*row[:6], json.loads(row[6]), *row[7:]])
+
+    # What happened.
+
+    def record(
+        self,
+        run: int,
+        at: float,
+        attempts: Iterable[Attempt] = (),
+        decided: Iterable[Decided] = (),
+        status: str | None = None,
+    ) -> None:
+        """Attempts that have ended, and decisions; a repeated attempt is the one that is there."""
+        with _telling(self.path):
+            self._base.executemany(
+                f"insert or ignore into attempt values ({run}, ?, ?, ?, ?, ?, ?, ?, ?, ?)", attempts
+            )
+            self._base.executemany(f"insert into decision values ({run}, ?, ?, ?, ?)", decided)
+            if status is None:
+                self._base.execute("update run set lasted = ? where id = ?", (at, run))
+            else:
+                self._base.execute(
+                    "update run set lasted = ?, status = ? where id = ?", (at, status, run)
+                )
+
+    def attempts(self, run: int) -> Iterator[Attempt]:
+        """All attempts of a run that have ended, by job, task and attempt."""
+        with _telling(self.path):
+            yield from map(
+                Attempt._make,
+                self._base.execute(
+                    "select job, task, attempt, status, began, seconds, cpu, memory, how"
+                    " from attempt where run = ? order by job, task, attempt",
+                    (run,),
+                ),
+            )
+
+    def decisions(self, run: int) -> Iterator[Decided]:
+        """What was decided, in the order of time."""
+        with _telling(self.path):
+            yield from map(
+                Decided._make,
+                self._base.execute(
+                    "select at, job, slots, why from decision where run = ? order by at, job",
+                    (run,),
+                ),
+            )
+
+    def history(self, program: str, user: str) -> tuple[int, float, float]:
+        """Tasks of a program that ended well in earlier runs; sums of log seconds and their squares."""
+        with _telling(self.path):
+            row = self._base.execute(
+                "select tasks, seconds, squares from history where program = ? and user = ?",
+                (program, user),
+            ).fetchone()
+        return row if row else (0, 0.0, 0.0)
+
+    def remember(self, program: str, user: str, tasks: int, total: float, squares: float) -> None:
+        """Adds to the history of a program: tasks, sums of log seconds and of their squares."""
+        with _telling(self.path):
+            self._base.execute(
+                "insert into history values (?, ?, ?, ?, ?) on conflict do update set"
+                " tasks = tasks + excluded.tasks, seconds = seconds + excluded.seconds,"
+                " squares = squares + excluded.squares",
+                (program, user, tasks, total, squares),
+            )
+
+
+def _wall() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
