@@ -186,10 +186,10 @@ class Processes:
 
     def _send(self, worker: _Worker) -> None:
         """What its socket takes now: a worker may wait to be read before it reads."""
-        with suppress(BrokenPipeError, ConnectionResetError):  # poll finds that it died
-            with suppress(BlockingIOError):
-                while worker.unsent:
-                    del worker.unsent[: worker.socket.send(worker.unsent)]
+        # Full, or dead, which poll finds.
+        with suppress(BlockingIOError, BrokenPipeError, ConnectionResetError):
+            while worker.unsent:
+                del worker.unsent[: worker.socket.send(worker.unsent)]
         writes = selectors.EVENT_WRITE if worker.unsent else 0
         self._selector.modify(worker.socket, selectors.EVENT_READ | writes, worker)
 

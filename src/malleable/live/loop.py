@@ -1,0 +1,382 @@
+"""The loop of a live run: observe, tell the scheduler, decide, act, record.
+
+The loop decides nothing: which job has how many slots, and whose tasks start next, the scheduler says.
+It decides at once when a job comes, ends or is cancelled, else once an epoch while something changes.
+Every attempt counts once, whatever the engine reports late or twice. What happened is in the journal
+before anything that follows from it starts. Time is monotonic, in seconds of the run.
+
+A pass over n events costs O(n) here, and what the scheduler takes.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from malleable.live.engine import Engine, Event, Task
+from malleable.live.journal import Attempt, Decided, Journal
+
+__all__ = ["Decider", "Loop", "Progress", "Work"]
+
+_LOST_AGAIN = 3  # times that a task may be lost without its own doing, beyond its retries
+
+
+class Decider(Protocol):
+    """What the loop asks of a scheduler; jobs by their rows in the run."""
+
+    def came(self, row: int, work: Work, now: float) -> None:
+        """A job may run from now on."""
+
+    def gone(self, row: int, now: float) -> None:
+        """A job has no task left, or was cancelled."""
+
+    def ended(self, row: int, seconds: Sequence[float], again: int, now: float) -> None:
+        """Tasks of a job have ended after so many seconds each; ``again``: so many that must run again."""
+
+    def decide(self, now: float) -> list[Decided]:
+        """Slots of jobs; those that changed."""
+
+    def assign(self, now: float, free: int) -> list[tuple[int, int]]:
+        """How many tasks of which jobs start now, in order; they count as running."""
+
+
+@dataclass
+class Work:
+    """What a run has to do for one job, and how far it is.
+
+    Attributes
+    ----------
+    name : str
+    tasks : int
+        Their number; more may come while the job is open.
+    make : callable
+        ``make(number, attempt) -> Task`` without its key.
+    retries : int
+        How often a task that failed is tried again.
+    seconds : float
+        What a task is believed to take; 0: not known.
+    """
+
+    name: str
+    tasks: int
+    make: Callable[[int, int], Task]
+    weight: float = 1.0
+    deadline: float = math.inf
+    min_slots: int = 0
+    max_slots: int | None = None
+    user: str = ""
+    program: str = ""
+    after: Sequence[int] = ()
+    retries: int = 0
+    seconds: float = 0.0
+    memory: float = 0.0
+
+    next: int = 0  # the first task that was never started
+    again: deque[int] = field(default_factory=deque)
+    running: int = 0
+    done: int = 0
+    failed: int = 0
+    taken: float = 0.0  # seconds of tasks that ended well, in all
+    slots: int = 0
+    why: str = ""
+    began: float = math.nan
+    ended: float = math.nan
+    cancelled: bool = False
+    open: bool = False  # more tasks may come
+    here: bool = False  # the scheduler knows it
+
+    @property
+    def left(self) -> int:
+        """Tasks that have not ended for good."""
+        return self.tasks - self.done - self.failed
+
+    @property
+    def waiting(self) -> int:
+        """Tasks that could start."""
+        return self.tasks - self.next + len(self.again)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run is: told after each pass that changed something."""
+
+    now: float
+    jobs: Sequence[Work]
+    running: int
+    slots: int
+
+
+class Loop:
+    """One run.
+
+    Parameters
+    ----------
+    engine : Engine
+    decider : Decider
+    journal : Journal, optional
+        With ``run``, its number there.
+    epoch : float
+        Seconds between decisions while nothing but tasks ends.
+    progress : callable, optional
+        Called with a `Progress` after each pass, at most once a second.
+    settled : callable, optional
+        Called with (row, number, Event) for each task that has ended for good.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        decider: Decider,
+        journal: Journal | None = None,
+        run: int = 0,
+        *,
+        start: float = 0.0,
+        epoch: float = 0.5,
+        progress: Callable[[Progress], object] | None = None,
+        settled: Callable[[int, int, Event], object] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.jobs: list[Work] = []
+        self.engine = engine
+        self.decider = decider
+        self._journal, self._run = journal, run
+        self._clock, self._zero = clock, clock() - start
+        self._epoch = epoch
+        self._progress, self._settled = progress, settled
+        self._flying: dict[
+            str, tuple[int, int, int, float]
+        ] = {}  # key -> row, number, attempt, since
+        self._attempts: dict[tuple[int, int], int] = {}  # of tasks that were tried more than once
+        self._lost: dict[tuple[int, int], int] = {}
+        self._children: dict[int, list[int]] = {}
+        self._touched: set[int] = set()  # jobs that may come or end
+        self._ended = 0
+        self._due = True
+        self._decided = -math.inf
+        self._told = -math.inf
+        self._attempted: list[Attempt] = []
+        self._decisions: list[Decided] = []
+        self.stopping = False
+
+    @property
+    def now(self) -> float:
+        """Seconds of the run."""
+        return self._clock() - self._zero
+
+    # Jobs.
+
+    def add(self, work: Work, ended: Sequence[tuple[int, int]] = ()) -> int:
+        """A job, behind those in ``after``; ``ended``: numbers and statuses of tasks that earlier sessions ended. Its row."""
+        row = len(self.jobs)
+        self.jobs.append(work)
+        for number, status in sorted(ended):
+            work.again.extend(range(work.next, number))
+            work.next = number + 1
+            if status == 0:
+                work.done += 1
+            else:
+                work.failed += 1
+        for parent in work.after:
+            self._children.setdefault(parent, []).append(row)
+        self._touched.add(row)
+        return row
+
+    def grow(self, row: int, tasks: int) -> None:
+        """So many more tasks of an open job."""
+        work = self.jobs[row]
+        work.tasks += tasks
+        if work.here:
+            self.decider.ended(row, [], 0, self.now)
+
+    def cancel(self, row: int) -> list[int]:
+        """Nothing of a job starts any more, and what runs is ended; numbers that never started."""
+        work = self.jobs[row]
+        if work.cancelled:
+            return []
+        work.cancelled = True
+        dropped = [*work.again, *range(work.next, work.tasks)]
+        work.again.clear()
+        work.next = work.tasks
+        work.failed += len(dropped)
+        self.engine.cancel([key for key, (at, *_) in self._flying.items() if at == row])
+        self._touched.add(row)
+        return dropped
+
+    def _settle_jobs(self) -> None:
+        """Jobs that come or end now, and what follows from it; each job comes and ends once."""
+        rows = deque(sorted(self._touched))
+        self._touched.clear()
+        while rows:
+            row = rows.popleft()
+            work = self.jobs[row]
+            if not math.isnan(work.ended):
+                continue
+            if not work.here and not work.cancelled:
+                parents = [self.jobs[parent] for parent in work.after]
+                if any(parent.failed for parent in parents):
+                    self.cancel(row)
+                elif not any(math.isnan(parent.ended) for parent in parents):
+                    work.here, work.began = True, self.now
+                    self.decider.came(row, work, self.now)
+                    self._due = True
+            if (work.here or work.cancelled) and not work.open and work.left == 0:
+                work.ended, work.slots = self.now, 0
+                if work.here:
+                    self.decider.gone(row, self.now)
+                self._ended += 1
+                self._due = True
+                rows += self._children.get(row, ())
+
+    # Passes.
+
+    @property
+    def finished(self) -> bool:
+        """All jobs have ended."""
+        return self._ended == len(self.jobs)
+
+    def step(self, most: float = 1.0) -> None:
+        """One pass: waits at most so many seconds for something to happen."""
+        if not self.stopping:
+            self._settle_jobs()
+            if self._due or (self._epoch_is_over() and self._flying):
+                self._decide()
+            self._start()
+        self._record()
+        events = self.engine.poll(max(0.0, min(most, self._decided + self._epoch - self.now)))
+        self._hear(events)
+        self._record()
+        if self._progress and self.now - self._told >= 1.0:
+            self.tell()
+
+    def _epoch_is_over(self) -> bool:
+        return self.now >= self._decided + self._epoch
+
+    def _decide(self) -> None:
+        now = self.now
+        self._due, self._decided = False, now
+        for decided in self.decider.decide(now):
+            work = self.jobs[decided.job]
+            work.slots, work.why = decided.slots, decided.why
+            self._decisions.append(decided)
+
+    def _start(self) -> None:
+        free = self.engine.slots - len(self._flying)
+        if free <= 0:
+            return
+        tasks = []
+        for row, count in self.decider.assign(self.now, free):
+            tasks += list(self._next_tasks(row, count))
+        if tasks:
+            self.engine.start(tasks)
+
+    def _next_tasks(self, row: int, count: int) -> Iterator[Task]:
+        work = self.jobs[row]
+        for _ in range(min(count, work.waiting)):
+            if work.again:
+                number = work.again.popleft()
+            else:
+                number, work.next = work.next, work.next + 1
+            attempt = self._attempts.get((row, number), 0)
+            key = f"{row}.{number}.{attempt}"
+            work.running += 1
+            self._flying[key] = row, number, attempt, self.now
+            made = work.make(number, attempt)
+            yield Task(
+                key,
+                made.argv,
+                made.environment,
+                made.folder,
+                made.source,
+                made.output,
+                made.errors,
+                made.seconds,
+                made.call,
+            )
+
+    def _hear(self, events: Sequence[Event]) -> None:
+        took: dict[int, list[float]] = {}
+        again: dict[int, int] = {}
+        for event in events:
+            if event.kind == "started":
+                continue
+            flying = self._flying.pop(event.key, None)
+            if flying is None:
+                continue  # told twice, or never ours
+            row, number, attempt, since = flying
+            work = self.jobs[row]
+            work.running -= 1
+            how = "late" if event.late else "" if event.kind == "ended" else event.kind
+            good = event.kind == "ended" and event.status == 0
+            status = event.status if good or event.status else 1
+            self._attempted.append(
+                Attempt(
+                    row, number, attempt, status, since, event.seconds, event.cpu, event.memory, how
+                )
+            )
+            task = row, number
+            if not good and self._tried_again(work, task, attempt, event):
+                self._attempts[task] = attempt + 1
+                work.again.append(number)
+                again[row] = again.get(row, 0) + 1
+                continue
+            self._attempts.pop(task, None)
+            self._lost.pop(task, None)
+            if good:
+                work.done += 1
+                work.taken += event.seconds
+                took.setdefault(row, []).append(event.seconds)
+            else:
+                work.failed += 1
+                took.setdefault(row, [])
+            if self._settled:
+                self._settled(row, number, event)
+        for row in {*took, *again}:
+            if self.jobs[row].left == 0:
+                self._touched.add(row)
+            self.decider.ended(row, took.get(row, []), again.get(row, 0), self.now)
+
+    def _tried_again(self, work: Work, task: tuple[int, int], attempt: int, event: Event) -> bool:
+        if work.cancelled or self.stopping:
+            return False
+        if event.kind == "lost" and self._lost.get(task, 0) < _LOST_AGAIN:
+            self._lost[task] = self._lost.get(task, 0) + 1
+            return True
+        return attempt - self._lost.get(task, 0) < work.retries
+
+    def _record(self) -> None:
+        if self._journal and (self._attempted or self._decisions):
+            self._journal.record(self._run, self.now, self._attempted, self._decisions)
+            self._journal.commit()
+        self._attempted, self._decisions = [], []
+
+    def tell(self) -> None:
+        """Progress now."""
+        self._told = self.now
+        if self._progress:
+            self._progress(Progress(self.now, self.jobs, len(self._flying), self.engine.slots))
+
+    def go(self) -> None:
+        """Until all jobs have ended."""
+        while not self.finished:
+            self.step()
+        self.tell()
+
+    def stop(self, grace: float) -> int:
+        """Ends everything; tasks that were ended have not been run. How many processes would not go."""
+        self.stopping = True
+        left = self.engine.close(grace)
+        self._flying.clear()
+        self._record()
+        return left
+
+
+def log_moments(seconds: Sequence[float]) -> tuple[int, float, float]:
+    """Number, sum and sum of squares of logarithms: what a history of task times keeps."""
+    logs = np.log(np.maximum(np.asarray(seconds, dtype=np.float64), 1e-9))
+    return len(logs), float(logs.sum()), float((logs**2).sum())
