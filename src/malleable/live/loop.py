@@ -172,7 +172,7 @@ class Loop:
     # Jobs.
 
     def add(self, work: Work, ended: Sequence[tuple[int, int]] = ()) -> int:
-        """A job, behind those in ``after``; ``ended``: numbers and statuses of tasks that earlier sessions ended. Its row."""
+        """A job; ``ended``: numbers and statuses of tasks that earlier sessions ended. Its row."""
         row = len(self.jobs)
         self.jobs.append(work)
         for number, status in sorted(ended):
@@ -186,6 +186,10 @@ class Loop:
             self._children.setdefault(parent, []).append(row)
         self._touched.add(row)
         return row
+
+    def tried(self, row: int, number: int, attempts: int) -> None:
+        """So many attempts at a task were made by earlier sessions."""
+        self._attempts[row, number] = attempts
 
     def grow(self, row: int, tasks: int) -> None:
         """So many more tasks of an open job."""

@@ -1,0 +1,174 @@
+"""A run of commands on this machine: jobs as they were read, a journal, an engine, a loop.
+
+A run is begun once and may have several sessions: what was killed goes on with `resume`. Tasks' streams
+are files of the user's alone beside the journal; empty ones are removed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from malleable.live.engine import Engine, Event, Task
+from malleable.live.jobs_file import Job, parse_jobs
+from malleable.live.journal import Attempt, Journal, JournalError
+from malleable.live.loop import Decider, Loop, Progress, Work
+
+__all__ = ["FAILED", "CommandRun"]
+
+FAILED = 3
+"""Exit status of a run in which tasks failed."""
+
+
+def _folder_name(name: str) -> str:
+    """A job's name as the name of a folder."""
+    return quote(name, safe=" +,-=@_")[:200]
+
+
+class CommandRun:
+    """One run.
+
+    Parameters
+    ----------
+    jobs : sequence of Job
+    rows : sequence of mapping
+        The tables they were made of: what the journal keeps.
+    journal : Journal
+    slots, objective, policy, folder
+        Kept with the run; names of files are relative to ``folder``.
+    number : int, optional
+        Of a run in the journal that is to go on; else a new one begins.
+    again : bool
+        Whether tasks that failed are run again.
+    """
+
+    def __init__(
+        self,
+        jobs: Sequence[Job],
+        rows: Sequence[Mapping[str, Any]],
+        journal: Journal,
+        slots: int,
+        objective: str,
+        policy: str,
+        folder: str,
+        number: int | None = None,
+        again: bool = False,
+    ) -> None:
+        self.jobs = jobs
+        self.journal = journal
+        self.number = (
+            journal.begin(slots, objective, policy, folder, rows) if number is None else number
+        )
+        self.outputs = journal.path.absolute().parent / "output" / str(self.number)
+        self.start = journal.enter(self.number)
+        self._again = again
+        journal.commit()
+
+    @classmethod
+    def resume(cls, journal: Journal, number: int | None = None, again: bool = False) -> CommandRun:
+        """A run of the journal, the last one by default, as it was begun."""
+        run = journal.run(number)
+        if run.status == "done" and not again:
+            raise JournalError(f"{journal.path}: run {run.id} has ended; nothing to resume")
+        jobs = parse_jobs(run.jobs, run.folder)
+        return cls(
+            jobs, run.jobs, journal, run.slots, run.objective, run.policy, run.folder, run.id, again
+        )
+
+    def loop(
+        self,
+        engine: Engine,
+        decider: Decider,
+        progress: Callable[[Progress], object] | None = None,
+        **options: Any,
+    ) -> Loop:
+        """The loop with all jobs, and what earlier sessions ended."""
+        loop = Loop(
+            engine,
+            decider,
+            self.journal,
+            self.number,
+            start=self.start,
+            progress=progress,
+            settled=self._settled,
+            **options,
+        )
+        place = {job.name: row for row, job in enumerate(self.jobs)}
+        ended: dict[int, dict[int, Attempt]] = {}
+        for attempt in self.journal.attempts(self.number):  # the last one of a task comes last
+            ended.setdefault(attempt.job, {})[attempt.task] = attempt
+        for row, job in enumerate(self.jobs):
+            (self.outputs / _folder_name(job.name)).mkdir(parents=True, exist_ok=True, mode=0o700)
+            last = ended.get(row, {})
+            over = [
+                (number, attempt.status)
+                for number, attempt in last.items()
+                if attempt.status == 0 or (not self._again and attempt.attempt >= job.retries)
+            ]
+            loop.add(self._work(row, job, [place[name] for name in job.after]), over)
+            for number, attempt in last.items():
+                if attempt.status:
+                    loop.tried(row, number, attempt.attempt + 1)
+        return loop
+
+    def _work(self, row: int, job: Job, after: Sequence[int]) -> Work:
+        folder = self.outputs / _folder_name(job.name)
+        environment = {**job.environment, "MALLEABLE_JOB": job.name}
+
+        def make(number: int, attempt: int) -> Task:
+            stem = str(folder / str(number))
+            return Task(
+                "",
+                job.arguments(number),
+                {**environment, "MALLEABLE_NUMBER": str(number), "MALLEABLE_ATTEMPT": str(attempt)},
+                job.folder,
+                output=f"{stem}.out",
+                errors=f"{stem}.err",
+                seconds=job.timeout,
+            )
+
+        return Work(
+            job.name,
+            len(job),
+            make,
+            weight=job.weight,
+            deadline=job.deadline,
+            min_slots=job.min_slots,
+            max_slots=job.max_slots,
+            user=job.user,
+            program=job.program or job.name,
+            after=after,
+            retries=job.retries,
+            seconds=job.seconds,
+            memory=job.memory,
+        )
+
+    def _settled(self, row: int, number: int, event: Event) -> None:
+        folder = self.outputs / _folder_name(self.jobs[row].name)
+        for suffix in ("out", "err"):
+            path = folder / f"{number}.{suffix}"
+            try:
+                if path.stat().st_size == 0:
+                    path.unlink()
+            except OSError:
+                continue  # it was removed, or never made
+
+    def end(self, loop: Loop, status: str) -> None:
+        """The run's last words: its status, and what its programs' tasks took."""
+        self.journal.record(self.number, loop.now, status=status)
+        self.journal.commit()
+
+
+def deadline_left(work: Work, now: float) -> float:
+    """Seconds until the deadline of a job; infinite without one."""
+    return work.deadline - now if math.isfinite(work.deadline) else math.inf
+
+
+def output_of(journal: Path, run: int, job: str, number: int, suffix: str = "out") -> Path:
+    """Where a stream of a task is kept."""
+    return (
+        journal.absolute().parent / "output" / str(run) / _folder_name(job) / f"{number}.{suffix}"
+    )
