@@ -1,4 +1,4 @@
-"""The command line: ``malleable plan | simulate | bench | reproduce | demo``."""
+"""The command line: ``malleable plan | simulate | run | status | bench | replay | reproduce | demo``."""
 
 from __future__ import annotations
 

@@ -10,7 +10,9 @@ from malleable.cli import (
     plan_command,
     replay_command,
     reproduce_command,
+    run_command,
     simulate_command,
+    status_command,
 )
 from malleable.cli.outputs import output_arguments
 from malleable.cli.terminal import reading_arguments
@@ -32,7 +34,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="malleable",
         description="Decides how many slots each malleable job gets, and says how good that is.",
-        epilog="Exit status: 0; 1 wrong input; 2 usage; 130 interrupted.",
+        epilog="Exit status: 0; 1 wrong input; 2 usage; 3 tasks failed (run); 130 interrupted.",
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
@@ -42,6 +44,8 @@ def build_parser() -> argparse.ArgumentParser:
     simulate_command.arguments(
         commands.add_parser("simulate", help="policies side by side on arriving jobs")
     )
+    run_command.arguments(commands.add_parser("run", help="jobs of commands on this machine"))
+    status_command.arguments(commands.add_parser("status", help="how far a run is"))
     bench_command.arguments(
         commands.add_parser("bench", help="measure this machine's epoch latency")
     )

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import difflib
 import glob
-import itertools
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -34,7 +33,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["Job", "parse_jobs", "read_jobs_to_run"]
+__all__ = ["Job", "parse_jobs", "read_rows"]
 
 MOST_TASKS = 100_000_000
 """Tasks that all jobs of a run may have together."""
@@ -358,9 +357,8 @@ def parse_jobs(
     return jobs
 
 
-def read_jobs_to_run(source: Source, max_size: int | None = MAX_SIZE) -> list[Job]:
-    """Jobs of a TOML file with a table ``[[job]]`` for each; files it names are relative to it."""
-    folder = Path(source).parent if isinstance(source, (str, Path)) else Path()
+def read_rows(source: Source, max_size: int | None = MAX_SIZE) -> list[dict[str, Any]]:
+    """Tables ``[[job]]`` of a TOML file, as they are."""
     with open_text(source, max_size) as (text, where), telling_of(where):
         try:
             found = tomllib.loads(text.read())
@@ -372,11 +370,4 @@ def read_jobs_to_run(source: Source, max_size: int | None = MAX_SIZE) -> list[Jo
         rows = found.get("job", [])
         if not isinstance(rows, list):
             raise ValueError("job: write [[job]], with two brackets")
-        return parse_jobs(rows, folder, max_size)
-
-
-def tasks_of(jobs: Sequence[Job]) -> Iterator[tuple[int, int]]:
-    """Every task, as row of its job and number in it."""
-    return itertools.chain.from_iterable(
-        zip(itertools.repeat(k), range(len(job))) for k, job in enumerate(jobs)
-    )
+        return rows

@@ -14,10 +14,9 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Protocol
-
-import numpy as np
 
 from malleable.live.engine import Engine, Event, Task
 from malleable.live.journal import Attempt, Decided, Journal
@@ -36,8 +35,8 @@ class Decider(Protocol):
     def gone(self, row: int, now: float) -> None:
         """A job has no task left, or was cancelled."""
 
-    def ended(self, row: int, seconds: Sequence[float], again: int, now: float) -> None:
-        """Tasks of a job have ended after so many seconds each; ``again``: so many that must run again."""
+    def changed(self, row: int) -> None:
+        """Counts or times of a job are others than before; its `Work` says them."""
 
     def decide(self, now: float) -> list[Decided]:
         """Slots of jobs; those that changed."""
@@ -196,7 +195,7 @@ class Loop:
         work = self.jobs[row]
         work.tasks += tasks
         if work.here:
-            self.decider.ended(row, [], 0, self.now)
+            self.decider.changed(row)
 
     def cancel(self, row: int) -> list[int]:
         """Nothing of a job starts any more, and what runs is ended; numbers that never started."""
@@ -208,6 +207,8 @@ class Loop:
         work.again.clear()
         work.next = work.tasks
         work.failed += len(dropped)
+        if work.here:
+            self.decider.changed(row)
         self.engine.cancel([key for key, (at, *_) in self._flying.items() if at == row])
         self._touched.add(row)
         return dropped
@@ -304,8 +305,7 @@ class Loop:
             )
 
     def _hear(self, events: Sequence[Event]) -> None:
-        took: dict[int, list[float]] = {}
-        again: dict[int, int] = {}
+        heard: set[int] = set()
         for event in events:
             if event.kind == "started":
                 continue
@@ -315,6 +315,7 @@ class Loop:
             row, number, attempt, since = flying
             work = self.jobs[row]
             work.running -= 1
+            heard.add(row)
             how = "late" if event.late else "" if event.kind == "ended" else event.kind
             good = event.kind == "ended" and event.status == 0
             status = event.status if good or event.status else 1
@@ -327,23 +328,20 @@ class Loop:
             if not good and self._tried_again(work, task, attempt, event):
                 self._attempts[task] = attempt + 1
                 work.again.append(number)
-                again[row] = again.get(row, 0) + 1
                 continue
             self._attempts.pop(task, None)
             self._lost.pop(task, None)
             if good:
                 work.done += 1
                 work.taken += event.seconds
-                took.setdefault(row, []).append(event.seconds)
             else:
                 work.failed += 1
-                took.setdefault(row, [])
             if self._settled:
                 self._settled(row, number, event)
-        for row in {*took, *again}:
+        for row in heard:
             if self.jobs[row].left == 0:
                 self._touched.add(row)
-            self.decider.ended(row, took.get(row, []), again.get(row, 0), self.now)
+            self.decider.changed(row)
 
     def _tried_again(self, work: Work, task: tuple[int, int], attempt: int, event: Event) -> bool:
         if work.cancelled or self.stopping:
@@ -374,13 +372,9 @@ class Loop:
     def stop(self, grace: float) -> int:
         """Ends everything; tasks that were ended have not been run. How many processes would not go."""
         self.stopping = True
+        with suppress(OSError):  # an engine that is gone has nothing to say
+            self._hear(self.engine.poll(0.0))
         left = self.engine.close(grace)
         self._flying.clear()
         self._record()
         return left
-
-
-def log_moments(seconds: Sequence[float]) -> tuple[int, float, float]:
-    """Number, sum and sum of squares of logarithms: what a history of task times keeps."""
-    logs = np.log(np.maximum(np.asarray(seconds, dtype=np.float64), 1e-9))
-    return len(logs), float(logs.sum()), float((logs**2).sum())

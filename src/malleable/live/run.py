@@ -6,7 +6,6 @@ are files of the user's alone beside the journal; empty ones are removed.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -64,6 +63,7 @@ class CommandRun:
         )
         self.outputs = journal.path.absolute().parent / "output" / str(self.number)
         self.start = journal.enter(self.number)
+        self.slots, self.objective, self.policy = slots, objective, policy
         self._again = again
         journal.commit()
 
@@ -108,7 +108,9 @@ class CommandRun:
                 for number, attempt in last.items()
                 if attempt.status == 0 or (not self._again and attempt.attempt >= job.retries)
             ]
-            loop.add(self._work(row, job, [place[name] for name in job.after]), over)
+            work = self._work(row, job, [place[name] for name in job.after])
+            work.taken = sum(attempt.seconds for attempt in last.values() if attempt.status == 0)
+            loop.add(work, over)
             for number, attempt in last.items():
                 if attempt.status:
                     loop.tried(row, number, attempt.attempt + 1)
@@ -160,11 +162,6 @@ class CommandRun:
         """The run's last words: its status, and what its programs' tasks took."""
         self.journal.record(self.number, loop.now, status=status)
         self.journal.commit()
-
-
-def deadline_left(work: Work, now: float) -> float:
-    """Seconds until the deadline of a job; infinite without one."""
-    return work.deadline - now if math.isfinite(work.deadline) else math.inf
 
 
 def output_of(journal: Path, run: int, job: str, number: int, suffix: str = "out") -> Path:

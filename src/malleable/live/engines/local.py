@@ -40,9 +40,12 @@ class Local:
 
     def __init__(self, slots: int | None = None) -> None:
         self.slots = len(os.sched_getaffinity(0)) if slots is None else check_slots(slots)
+        self._pids: dict[str, int] = {}
+        self._begin()
+
+    def _begin(self) -> None:
         ours, theirs = socket.socketpair()
         self._batches = nanny.Batches()
-        self._pids: dict[str, int] = {}
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, "-I", "-S", str(Path(nanny.__file__)), str(theirs.fileno())],
@@ -85,7 +88,8 @@ class Local:
     def poll(self, seconds: float) -> list[Event]:
         """What happened; waits at most so long for the first.
 
-        If the nanny itself was killed, what it ran is killed here and reported as lost.
+        If the nanny itself was killed, what it ran is killed here and reported as lost, and there is a
+        new one; OSError if it ran nothing.
         """
         self._socket.settimeout(max(seconds, 1e-4))
         try:
@@ -119,6 +123,10 @@ class Local:
                     os.killpg(pid, signal.SIGKILL)
         if not lost:
             raise OSError("the process that starts commands was killed")
+        self._socket.close()
+        self._process.kill()
+        self._process.wait()
+        self._begin()
         return [
             Event("lost", key, text="the process that starts commands was killed") for key in lost
         ]

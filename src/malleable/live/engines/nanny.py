@@ -22,6 +22,7 @@ import errno
 import heapq
 import marshal
 import os
+import select
 import selectors
 import signal
 import socket
@@ -231,8 +232,9 @@ class Nanny:
                 _send_signal(pid, signal.SIGTERM, group=True)
             until = time.monotonic() + grace
             while self.running and time.monotonic() < until:
-                time.sleep(0.01)
                 self.reap()
+                if select.select([self.loop], [], [], 0.01)[0]:
+                    break  # it is gone, or does not want to wait
         left: list[int] = []
         for _ in range(SWEEPS):
             left = descendants(os.getpid())

@@ -1,0 +1,260 @@
+"""``malleable run``: jobs of many commands on this machine, under an objective."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import signal
+import sys
+import types
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from malleable.cli.outputs import Outputs, output_arguments
+from malleable.cli.terminal import note, show, wording
+from malleable.files.reading import MAX_SIZE
+from malleable.live.decider import SchedulerDecider, seconds_of
+from malleable.live.engines.local import Local
+from malleable.live.expected import Left, expected_ends
+from malleable.live.jobs_file import Job, parse_jobs, read_rows
+from malleable.live.journal import Journal
+from malleable.live.loop import Loop, Progress, Work
+from malleable.live.run import FAILED, CommandRun
+from malleable.view.text import counted, finite, number, table, wall_time
+
+JOURNAL = ".malleable/journal.sqlite"
+_INTERRUPTED = 130
+_GRACE = 5.0  # seconds that tasks have after Ctrl-C
+_OF_JOB = ("retries", "timeout", "weight", "deadline", "min_slots", "max_slots")
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Those of the command."""
+    parser.description = (
+        "Run the jobs of FILE, or one job: COMMAND for each line of standard input, {} being the line."
+    )
+    parser.epilog = (
+        "Exit status: 0; 1 wrong input; 2 usage; 3 tasks failed; 130 interrupted: what has ended is kept, "
+        "--resume goes on. A second Ctrl-C ends tasks at once."
+    )
+    add = parser.add_argument
+    add("file", metavar="FILE|COMMAND", nargs="?", help="jobs (default: jobs.toml), or a command")
+    add("--job", metavar="NAME", help="one job of this name: COMMAND over lines of standard input")
+    add("--slots", type=int, metavar="N", help="tasks at once (default: processors)")
+    add("--objective", help="{sum,max}:KIND (default: sum:response)")
+    add("--policy", help="default: flex")
+    add("--journal", metavar="FILE", default=JOURNAL, help="default: %(default)s")
+    add("--resume", action="store_true", help="go on with the journal's last run")
+    add("--rerun-failed", action="store_true", help="go on with it, and try what failed again")
+    add("--durable", action="store_true", help="what is recorded survives a loss of power")
+    add("--dry-run", action="store_true", help="show the plan and its expected end, run nothing")
+    job = parser.add_argument_group("of the one job")
+    job.add_argument("--retries", type=int, metavar="N", help="of a task that failed (default: 0)")
+    job.add_argument("--timeout", type=float, metavar="S", help="of a task [s] (default: none)")
+    job.add_argument("--weight", type=float, metavar="W", help="default: 1")
+    job.add_argument("--deadline", type=float, metavar="S", help="after the start (default: none)")
+    job.add_argument("--min-slots", type=int, metavar="N", help="guaranteed (default: 0)")
+    job.add_argument("--max-slots", type=int, metavar="N", help="at most (default: any)")
+    job.add_argument("--seconds", type=float, metavar="S", help="that a task takes, if known")
+    output_arguments(parser)
+    parser.set_defaults(run=run, usage=parser.error)
+
+
+def _rows(asked: argparse.Namespace) -> list[dict[str, Any]]:
+    """Tables of jobs, as a file has them."""
+    of_job = {
+        key: value for key in (*_OF_JOB, "seconds") if (value := getattr(asked, key)) is not None
+    }
+    if asked.job is None:
+        for key in of_job:
+            asked.usage(f"--{key.replace('_', '-')}: goes with --job; a file says it itself")
+        return read_rows(asked.file or "jobs.toml")
+    if not asked.file:
+        asked.usage("--job NAME: needs a COMMAND")
+    if sys.stdin is None or sys.stdin.isatty():
+        raise ValueError("--job: values are lines of standard input; a terminal has none")
+    data = os.fsdecode(sys.stdin.buffer.read(MAX_SIZE + 1))
+    if len(data) > MAX_SIZE:
+        raise ValueError("standard input: too large; write a file of jobs over lines")
+    lines = [line.removesuffix("\r") for line in data.removesuffix("\n").split("\n")]
+    if not data:
+        raise ValueError("standard input: empty; nothing to run")
+    return [{"name": asked.job, "command": asked.file, "over": lines, **of_job}]
+
+
+def run(asked: argparse.Namespace) -> int:
+    """Begin or go on with a run, and see it to its end."""
+    outputs = Outputs(asked, inputs=[None if asked.job else asked.file])
+    goes_on = asked.resume or asked.rerun_failed
+    if goes_on:
+        for name in ("file", "job", "slots", "objective", "policy", "dry_run"):
+            if getattr(asked, name):
+                asked.usage(f"--resume: a run goes on as it was begun, without {name}")
+        with Journal(asked.journal, durable=asked.durable) as journal:
+            return _go(CommandRun.resume(journal, again=asked.rerun_failed), outputs)
+    rows = _rows(asked)
+    from_file = asked.job is None
+    folder = str(Path(asked.file or "jobs.toml").parent.absolute()) if from_file else os.getcwd()  # noqa: PTH109
+    jobs = parse_jobs(rows, folder)
+    slots = asked.slots or len(os.sched_getaffinity(0))
+    objective, policy = asked.objective or "sum:response", asked.policy or "flex"
+    SchedulerDecider(slots, policy, objective)  # which refuses what it does not know
+    if asked.dry_run:
+        return _show_plan(jobs, slots, objective, policy, outputs)
+    with Journal(asked.journal, durable=asked.durable) as journal:
+        return _go(CommandRun(jobs, rows, journal, slots, objective, policy, folder), outputs)
+
+
+def _show_plan(
+    jobs: list[Job], slots: int, objective: str, policy: str, outputs: Outputs
+) -> int:
+    place = {job.name: row for row, job in enumerate(jobs)}
+    left = [
+        Left(
+            len(job), job.seconds, job.weight, job.deadline, job.min_slots, job.max_slots,
+            [place[name] for name in job.after],
+        )
+        for job in jobs
+    ]  # fmt: skip
+    ends = expected_ends(left, slots, objective, policy)
+    unknown = sum(map(math.isnan, ends))
+    rows = [
+        [
+            job.name,
+            number(len(job)),
+            number(job.seconds) if job.seconds else "?",
+            number(end) if not math.isnan(end) else "?",
+            " ".join(job.arguments(0)) if len(job) else "-",
+        ]
+        for job, end in zip(jobs, ends, strict=True)
+    ]
+    known = [end for end in ends if not math.isnan(end)]
+    last = f"expected end {number(max(known))} s" if known else "expected end not known"
+    if unknown:
+        last += f"; {counted(unknown, 'job')} without seconds that are known"
+    title = f"{counted(len(jobs), 'job')} on {counted(slots, 'slot')}: {last}"
+    heads = ["job", "tasks", "seconds", "end [s]", "first command"]
+    result = {
+        "slots": slots,
+        "objective": objective,
+        "policy": policy,
+        "jobs": [
+            {"name": job.name, "tasks": len(job), "seconds": job.seconds or None, "end": finite(end)}
+            for job, end in zip(jobs, ends, strict=True)
+        ],
+    }
+    return outputs.give(lambda: result, [table(title, heads, rows)])
+
+
+class _Interrupts:
+    """Ctrl-C and SIGTERM: the first is asked about, the second raises KeyboardInterrupt."""
+
+    def __init__(self) -> None:
+        self.heard = False
+
+    def __call__(self, number: int, frame: types.FrameType | None) -> None:
+        if self.heard:
+            raise KeyboardInterrupt
+        self.heard = True
+
+
+@contextmanager
+def _interrupts() -> Iterator[_Interrupts]:
+    heard = _Interrupts()
+    before = {
+        which: signal.signal(which, heard)
+        for which in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        if signal.getsignal(which) is not signal.SIG_IGN
+    }
+    try:
+        yield heard
+    finally:
+        for which, handler in before.items():
+            signal.signal(which, handler)
+
+
+def _rest(loop: Progress) -> str:
+    """Seconds until all is done at the pace of tasks that have ended; in words."""
+    work = sum(job.left * seconds_of(job) for job in loop.jobs)
+    known = all(job.left == 0 or job.done or job.seconds for job in loop.jobs)
+    return f", some {wall_time(work / loop.slots)} left" if known and work else ""
+
+
+def _progress(progress: Progress) -> None:
+    done, failed = sum(j.done for j in progress.jobs), sum(j.failed for j in progress.jobs)
+    total = sum(j.tasks for j in progress.jobs)
+    failures = f", {failed:,} failed" if failed else ""
+    sys.stderr.write(
+        f"\r{done:,} of {total:,} tasks done{failures}, {progress.running:,} running"
+        f"{_rest(progress)}\x1b[K"
+    )
+    sys.stderr.flush()
+
+
+def _go(begun: CommandRun, outputs: Outputs) -> int:
+    watched = sys.stderr.isatty()
+    with _interrupts() as interrupts:
+        engine = Local(begun.slots)
+        try:
+            decider = SchedulerDecider(begun.slots, begun.policy, begun.objective)
+            loop = begun.loop(engine, decider, progress=_progress if watched else None)
+            left = _loop_to_its_end(loop, interrupts)
+        except BaseException:
+            engine.close(0.0)
+            raise
+        finally:
+            if watched:
+                sys.stderr.write("\r\x1b[K")
+        begun.end(loop, "done" if loop.finished else "stopped")
+    if left:
+        note(f"{counted(left, 'process')} would not end")
+    return _tell(begun, loop, outputs)
+
+
+def _loop_to_its_end(loop: Loop, interrupts: _Interrupts) -> int:
+    """Until all is done or somebody interrupts; how many processes would not go."""
+    try:
+        while not loop.finished and not interrupts.heard:
+            loop.step()
+    except OSError as error:
+        note(wording(error))
+        raise
+    if loop.finished:
+        interrupts.heard = True  # nothing is left to be ended with care
+    try:
+        return loop.stop(0.0 if loop.finished else _GRACE)
+    except KeyboardInterrupt:
+        return loop.stop(0.0)
+
+
+def _row(job: Work) -> dict[str, Any]:
+    return {"name": job.name, "tasks": job.tasks, "done": job.done, "failed": job.failed,
+            "began": finite(job.began), "ended": finite(job.ended), "cancelled": job.cancelled}  # fmt: skip
+
+
+def _tell(begun: CommandRun, loop: Loop, outputs: Outputs) -> int:
+    failed = sum(job.failed for job in loop.jobs)
+    result = {"run": begun.number, "finished": loop.finished, "seconds": loop.now,
+              "jobs": [_row(job) for job in loop.jobs]}  # fmt: skip
+    rows = [
+        [
+            job.name,
+            number(job.tasks),
+            number(job.done),
+            number(job.failed),
+            number(round(job.ended, 1)) if not math.isnan(job.ended) else "-",
+        ]
+        for job in loop.jobs
+    ]
+    title = f"run {begun.number}: {wall_time(loop.now)}; output in {begun.outputs}"
+    heads = ["job", "tasks", "done", "failed", "ended [s]"]
+    status = outputs.give(lambda: result, [table(title, heads, rows)])
+    if not loop.finished:
+        note("interrupted; what has ended is kept, --resume goes on")
+        return _INTERRUPTED
+    if failed:
+        note(f"{counted(failed, 'task')} failed or did not start; --rerun-failed tries again")
+    return status or (FAILED if failed else 0)
