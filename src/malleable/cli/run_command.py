@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from malleable.cli.outputs import Outputs, output_arguments
-from malleable.cli.terminal import note, show, wording
+from malleable.cli.terminal import note, wording
 from malleable.files.reading import MAX_SIZE
 from malleable.live.decider import SchedulerDecider, seconds_of
 from malleable.live.engines.local import Local
@@ -33,9 +33,7 @@ _OF_JOB = ("retries", "timeout", "weight", "deadline", "min_slots", "max_slots")
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
-    parser.description = (
-        "Run the jobs of FILE, or one job: COMMAND for each line of standard input, {} being the line."
-    )
+    parser.description = "Run the jobs of FILE, or with --job COMMAND for each line of standard input ({}: the line)."
     parser.epilog = (
         "Exit status: 0; 1 wrong input; 2 usage; 3 tasks failed; 130 interrupted: what has ended is kept, "
         "--resume goes on. A second Ctrl-C ends tasks at once."
@@ -108,9 +106,7 @@ def run(asked: argparse.Namespace) -> int:
         return _go(CommandRun(jobs, rows, journal, slots, objective, policy, folder), outputs)
 
 
-def _show_plan(
-    jobs: list[Job], slots: int, objective: str, policy: str, outputs: Outputs
-) -> int:
+def _show_plan(jobs: list[Job], slots: int, objective: str, policy: str, outputs: Outputs) -> int:
     place = {job.name: row for row, job in enumerate(jobs)}
     left = [
         Left(
@@ -142,7 +138,12 @@ def _show_plan(
         "objective": objective,
         "policy": policy,
         "jobs": [
-            {"name": job.name, "tasks": len(job), "seconds": job.seconds or None, "end": finite(end)}
+            {
+                "name": job.name,
+                "tasks": len(job),
+                "seconds": job.seconds or None,
+                "end": finite(end),
+            }
             for job, end in zip(jobs, ends, strict=True)
         ],
     }

@@ -53,5 +53,15 @@ def run(asked: argparse.Namespace) -> int:
         for job in status.jobs
     ]
     title = f"run {status.number}, {status.status}: {wall_time(status.now)} on {status.slots} slots"
-    heads = ["job", "user", "slots", "why", "done", "failed", "left", "expected end [s]", "deadline"]
+    heads = [
+        "job",
+        "user",
+        "slots",
+        "why",
+        "done",
+        "failed",
+        "left",
+        "expected end [s]",
+        "deadline",
+    ]
     return outputs.give(lambda: _dict(status), [table(title, heads, rows, left=1)])

@@ -249,6 +249,9 @@ class Loop:
         """One pass: waits at most so many seconds for something to happen."""
         if not self.stopping:
             self._settle_jobs()
+            if self.finished:
+                self._record()
+                return
             if self._due or (self._epoch_is_over() and self._flying):
                 self._decide()
             self._start()

@@ -61,9 +61,7 @@ def run_status(journal: Journal, number: int | None = None) -> RunStatus:
     dropped = _dropped([[place[name] for name in job.after] for job in jobs], failed)
     for row in dropped:
         failed[row] = len(jobs[row]) - done[row]
-    mean = [
-        seconds[row] / took[row] if took[row] else job.seconds for row, job in enumerate(jobs)
-    ]
+    mean = [seconds[row] / took[row] if took[row] else job.seconds for row, job in enumerate(jobs)]
     left = [len(job) - done[row] - failed[row] for row, job in enumerate(jobs)]
     ends = expected_ends(
         [

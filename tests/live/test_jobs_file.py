@@ -1,0 +1,77 @@
+"""Files of jobs: what they may say, and how errors are told."""
+
+import pytest
+
+from malleable.live.jobs_file import Matrix, Range, parse_jobs, read_rows
+
+
+def one(**row):
+    return {"name": "a", "command": "echo", **row}
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([], "nothing to run"),
+        ([one(wieght=1)], r"job\[0\]\.wieght: unknown; did you mean 'weight'"),
+        ([one(weight=-1)], r"job\[0\]\.weight = -1"),
+        ([one(), one()], r"job\[1\]\.name = 'a': job\[0\] has it, too"),
+        ([one(after=["b"]), {"name": "bb", "command": "x"}], "no job is called 'b'; did you mean"),
+        ([one(after=["b"]), {"name": "b", "command": "x", "after": ["a"]}], "wait for each other"),
+        ([one(after=["a"])], "a wait for each other"),
+        ([{"name": "a"}], "needs either command or commands"),
+        ([one(commands=["x"])], "needs either"),
+        ([one(over={"rnage": 3})], "rnage: unknown; .*did you mean 'range'"),
+        ([one(over={"range": "x-3"})], "expected '1-100'"),
+        ([one(over={"range": [1, 5, 0]})], "step must not be 0"),
+        ([one(over={"files": "*.none"})], "no file matches"),
+        ([one(min_slots=3, max_slots=2)], "min_slots = 3: above max_slots = 2"),
+        ([one(max_slots=0)], "max_slots"),
+        ([one(retries=-1)], "retries"),
+        ([one(timeout=1e13)], "at most 1e12"),
+        ([one(environment={"A=": "b"})], "no name of a variable"),
+        ([one(name="")], "name: empty"),
+        ([one(command="echo {x}")], r"job\[0\]\.command: \{x\} names no value"),
+        ([one(over={"range": 10**8 + 1})], "100,000,001 tasks"),
+        ([3], r"job\[0\] = 3: expected a table"),
+    ],
+)
+def test_what_is_refused(rows, message, tmp_path):
+    with pytest.raises(ValueError, match=message):
+        parse_jobs(rows, tmp_path)
+
+
+def test_values_of_every_kind(tmp_path):
+    for name in ("b x.fa", "a.fa"):
+        (tmp_path / name).touch()
+    (tmp_path / "lines.txt").write_text("one\r\ntwo words\n\nlast")
+
+    def values(over):
+        return list(parse_jobs([one(over=over)], tmp_path)[0].values)
+
+    assert values({"files": "*.fa"}) == ["a.fa", "b x.fa"]
+    assert values({"lines": "lines.txt"}) == ["one", "two words", "", "last"]
+    assert values({"range": "3-5"}) == ["3", "4", "5"]
+    assert values({"range": [5, 1, -2]}) == ["5", "3", "1"]
+    assert values(["x", 2]) == ["x", "2"]
+
+
+def test_a_matrix_has_all_combinations():
+    matrix = Matrix({"a": ["1", "2"], "b": Range(range(3))})
+    assert len(matrix) == 6
+    assert matrix[0] == {"a": "1", "b": "0"}
+    assert matrix[4] == {"a": "2", "b": "1"}
+    with pytest.raises(IndexError):
+        matrix[6]
+
+
+def test_a_file(tmp_path):
+    path = tmp_path / "jobs.toml"
+    path.write_text('[[job]]\nname = "x"\ncommand = "echo {n}"\nover.matrix.n = {range = 3}\n')
+    (job,) = parse_jobs(read_rows(path), tmp_path)
+    assert [job.arguments(k) for k in range(3)] == [["echo", str(k)] for k in (1, 2, 3)]
+    assert job.folder == f"{tmp_path}"
+    for text, message in (("[job]\n", "two brackets"), ("[[jbo]]\n", "did you mean 'job'"), ("=", "no TOML")):  # fmt: skip
+        path.write_text(text)
+        with pytest.raises(ValueError, match=message):
+            read_rows(path)
