@@ -41,7 +41,7 @@ OPTIONAL = (
     "dask",
     "polars",
 )
-COMMANDS = ("plan", "simulate", "bench", "reproduce", "demo")
+COMMANDS = ("plan", "simulate", "run", "status", "bench", "reproduce", "demo")
 
 
 def run(body, blocked):
@@ -70,7 +70,7 @@ def test_a_blocked_module_cannot_be_imported():
 
 def test_what_is_not_asked_for_is_not_imported():
     run(
-        "assert not {'view', 'traces', 'simulation', 'papers', 'cli'}"
+        "assert not {'view', 'traces', 'simulation', 'papers', 'cli', 'live'}"
         " & {name.partition('.')[2].partition('.')[0] for name in sys.modules}",
         OPTIONAL,
     )

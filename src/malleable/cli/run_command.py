@@ -15,6 +15,7 @@ from typing import Any
 
 from malleable.cli.outputs import Outputs, output_arguments
 from malleable.cli.terminal import note, wording
+from malleable.domain import check_slots
 from malleable.files.reading import MAX_SIZE
 from malleable.live.decider import SchedulerDecider, seconds_of
 from malleable.live.engines.local import Local
@@ -89,7 +90,8 @@ def run(asked: argparse.Namespace) -> int:
     goes_on = asked.resume or asked.rerun_failed
     if goes_on:
         for name in ("file", "job", "slots", "objective", "policy", "dry_run"):
-            if getattr(asked, name):
+            value = getattr(asked, name)
+            if value is not None and value is not False:
                 asked.usage(f"--resume: a run goes on as it was begun, without {name}")
         with Journal(asked.journal, durable=asked.durable) as journal:
             return _go(CommandRun.resume(journal, again=asked.rerun_failed), outputs)
@@ -97,7 +99,7 @@ def run(asked: argparse.Namespace) -> int:
     from_file = asked.job is None
     folder = str(Path(asked.file or "jobs.toml").parent.absolute()) if from_file else os.getcwd()  # noqa: PTH109
     jobs = parse_jobs(rows, folder)
-    slots = asked.slots or len(os.sched_getaffinity(0))
+    slots = len(os.sched_getaffinity(0)) if asked.slots is None else check_slots(asked.slots)
     objective, policy = asked.objective or "sum:response", asked.policy or "flex"
     SchedulerDecider(slots, policy, objective)  # which refuses what it does not know
     if asked.dry_run:

@@ -6,6 +6,7 @@ are files of the user's alone beside the journal; empty ones are removed.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,10 @@ FAILED = 3
 def _folder_name(name: str) -> str:
     """A job's name as the name of a folder."""
     return quote(name, safe=" +,-=@_")[:200]
+
+
+def _program(job: Job) -> str:
+    return job.program or job.name
 
 
 class CommandRun:
@@ -65,6 +70,7 @@ class CommandRun:
         self.start = journal.enter(self.number)
         self.slots, self.objective, self.policy = slots, objective, policy
         self._again = again
+        self._took: dict[tuple[str, str], list[float]] = {}  # by program and user: n, logs, squares
         journal.commit()
 
     @classmethod
@@ -141,15 +147,29 @@ class CommandRun:
             min_slots=job.min_slots,
             max_slots=job.max_slots,
             user=job.user,
-            program=job.program or job.name,
+            program=_program(job),
             after=after,
             retries=job.retries,
-            seconds=job.seconds,
+            seconds=job.seconds or self._prior(job),
             memory=job.memory,
         )
 
+    def _prior(self, job: Job) -> float:
+        """Mean seconds of the program's tasks in earlier runs, as of lognormal times; 0: none."""
+        count, total, squares = self.journal.history(_program(job), job.user)
+        if count == 0:
+            return 0.0
+        mean = total / count
+        return math.exp(mean + 0.5 * max(0.0, squares / count - mean * mean))
+
     def _settled(self, row: int, number: int, event: Event) -> None:
-        folder = self.outputs / _folder_name(self.jobs[row].name)
+        job = self.jobs[row]
+        if event.kind == "ended" and event.status == 0:
+            log = math.log(max(event.seconds, 1e-9))
+            sums = self._took.setdefault((_program(job), job.user), [0, 0.0, 0.0])
+            for place, value in enumerate((1, log, log * log)):
+                sums[place] += value
+        folder = self.outputs / _folder_name(job.name)
         for suffix in ("out", "err"):
             path = folder / f"{number}.{suffix}"
             try:
@@ -160,6 +180,9 @@ class CommandRun:
 
     def end(self, loop: Loop, status: str) -> None:
         """The run's last words: its status, and what its programs' tasks took."""
+        for (program, user), (count, logs, squares) in self._took.items():
+            self.journal.remember(program, user, int(count), logs, squares)
+        self._took.clear()
         self.journal.record(self.number, loop.now, status=status)
         self.journal.commit()
 

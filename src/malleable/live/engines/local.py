@@ -132,7 +132,9 @@ class Local:
         ]
 
     def close(self, grace: float = nanny.GRACE) -> int:
-        """End everything; how many processes would not go."""
+        """End everything; how many processes would not go. Closed twice: nothing is left to end."""
+        if self._socket.fileno() < 0:
+            return 0
         self._tell([("stop", float(grace))])
         left, until = 0, time.monotonic() + grace + _STOPPING
         while time.monotonic() < until:

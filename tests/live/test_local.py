@@ -1,0 +1,146 @@
+"""Commands as processes: how they end, and that nothing of them stays."""
+
+import os
+import signal
+import sys
+import time
+from contextlib import contextmanager
+
+import pytest
+
+from malleable.live.engine import Task
+from malleable.live.engines.local import Local
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+PATIENCE = 20.0
+
+
+@contextmanager
+def engine(slots=4):
+    made = Local(slots)
+    try:
+        yield made
+    finally:
+        made.close(0.0)
+
+
+def ends(made, count):
+    """So many events that are no starts, by key."""
+    found, until = {}, time.monotonic() + PATIENCE
+    while len(found) < count:
+        assert time.monotonic() < until, found
+        found |= {event.key: event for event in made.poll(0.2) if event.kind != "started"}
+    return found
+
+
+def alive(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    with open(f"/proc/{pid}/stat", "rb") as file:
+        return file.read().rpartition(b")")[2].split()[0] != b"Z"
+
+
+def gone(pid):
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until:
+        try:
+            if not alive(pid):
+                return True
+        except OSError:
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def sh(key, text, *arguments, **more):
+    return Task(key, ["/bin/sh", "-c", text, "sh", *arguments], **more)
+
+
+def test_how_commands_end(tmp_path):
+    out, both = str(tmp_path / "out"), str(tmp_path / "both")
+    with engine() as made:
+        made.start(
+            [
+                sh(
+                    "ok", "echo $X; pwd", output=out, environment={"X": "a b"}, folder=str(tmp_path)
+                ),
+                sh("seven", "echo o; echo e >&2; exit 7", output=both, errors=both),
+                sh("signal", "kill -9 $$"),
+                Task("none", ["/no/such/program"]),
+                Task("folder", ["true"], folder="/no/such/folder"),
+                sh("late", "sleep 60", seconds=0.1),
+            ]
+        )
+        found = ends(made, 6)
+    assert {key: event.status for key, event in found.items() if event.kind == "ended"} == {
+        "ok": 0, "seven": 7, "signal": -9, "late": -15,
+    }  # fmt: skip
+    assert found["late"].late
+    assert not found["ok"].late
+    assert found["none"].kind == found["folder"].kind == "refused"
+    assert "No such file" in found["none"].text
+    with open(out) as text, open(both) as other:
+        assert text.read() == f"a b\n{tmp_path}\n"
+        assert other.read() == "o\ne\n"
+    assert os.stat(out).st_mode & 0o777 == 0o600
+
+
+def test_a_command_that_does_not_want_to_end(tmp_path):
+    with engine() as made:
+        made.start([sh("stubborn", "trap '' TERM; echo $$ >pid; sleep 60 & wait; sleep 60",
+                       folder=str(tmp_path))])  # fmt: skip
+        pid = pid_in(tmp_path / "pid")
+        began = time.monotonic()
+        assert made.close(0.2) == 0
+        assert time.monotonic() - began < PATIENCE
+        assert gone(pid)
+
+
+def pid_in(path):
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until:
+        if path.exists() and path.read_text().endswith("\n"):
+            return int(path.read_text())
+        time.sleep(0.02)
+    raise AssertionError(f"{path}: nothing there")
+
+
+DAEMON = "setsid sh -c 'echo $$ >pid; exec sleep 60' >/dev/null 2>&1 & sleep 0.2; "
+
+
+def test_what_a_command_leaves_behind_is_killed(tmp_path):
+    with engine() as made:
+        made.start([sh("parent", DAEMON, folder=str(tmp_path))])
+        pid = pid_in(tmp_path / "pid")
+        assert ends(made, 1)["parent"].status == 0
+        assert gone(pid)
+
+
+def test_nothing_survives_the_engine(tmp_path):
+    with engine() as made:
+        made.start([sh("parent", DAEMON + "sleep 60", folder=str(tmp_path))])
+        pid = pid_in(tmp_path / "pid")
+    assert gone(pid)
+
+
+def test_cancelled():
+    with engine() as made:
+        made.start([sh("a", "sleep 60"), sh("b", "exit 0")])
+        made.cancel(["a", "b", "never"])
+        found = ends(made, 2)
+    assert found["a"].status == -15
+
+
+def test_a_killed_nanny_is_replaced_and_its_tasks_are_lost(tmp_path):
+    with engine() as made:
+        made.start([sh("a", "echo $$ >pid; sleep 60", folder=str(tmp_path))])
+        pid = pid_in(tmp_path / "pid")
+        time.sleep(0.1)
+        made.poll(0.5)
+        os.kill(made._process.pid, signal.SIGKILL)
+        assert ends(made, 1)["a"].kind == "lost"
+        assert gone(pid)
+        made.start([sh("b", "exit 3")])
+        assert ends(made, 1)["b"].status == 3

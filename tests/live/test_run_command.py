@@ -1,0 +1,245 @@
+"""``malleable run`` from end to end: statuses, resuming, Ctrl-C, and that nothing stays behind."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+
+import pytest
+
+from malleable.live.journal import Journal
+from malleable.live.run import output_of
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+PATIENCE = 30.0
+COMMAND = [sys.executable, "-m", "malleable"]
+
+
+def run(folder, *words, lines=None):
+    return subprocess.run(
+        [*COMMAND, *words], cwd=folder, input=lines, capture_output=True, text=True, check=False
+    )
+
+
+def journal_of(folder):
+    return Journal(folder / ".malleable" / "journal.sqlite", write=False)
+
+
+def output(folder, job, number, number_of_run=1):
+    path = output_of(folder / ".malleable" / "journal.sqlite", number_of_run, job, number)
+    return path.read_text() if path.exists() else None
+
+
+def test_one_job_over_lines(tmp_path):
+    name = "a 'b'\n; touch ran $(touch ran)"
+    values = ["a b", "'", '"', "$(touch ran)", "`touch ran`", "; touch ran", "\x1b[31m", "..", ""]
+    lines = "".join(value + "\n" for value in values)
+    done = run(
+        tmp_path, "run", "--job", name, "printf '%s\\n' {} | cat", "--slots", "3", lines=lines
+    )
+    assert done.returncode == 0, done.stderr
+    assert "\x1b" not in done.stdout + done.stderr
+    assert [output(tmp_path, name, k) for k in range(len(values))] == [v + "\n" for v in values]
+    assert [path.name for path in tmp_path.iterdir()] == [".malleable"]
+    shown = run(tmp_path, "status", "--json", "-")
+    (job,) = json.loads(shown.stdout)["jobs"]
+    assert (job["name"], job["done"], job["failed"], job["left"]) == (name, len(values), 0, 0)
+    assert "\x1b" not in run(tmp_path, "status").stdout
+
+
+JOBS = """
+[[job]]
+name = "first"
+command = "test {} != 3 -o -e mended"
+over.range = "1-5"
+max_slots = 2
+retries = 1
+
+[[job]]
+name = "then"
+command = "true"
+after = ["first"]
+
+[[job]]
+name = "other"
+command = ["true"]
+over.range = 3
+weight = 2
+"""
+
+
+def test_failed_tasks_and_running_them_again(tmp_path):
+    (tmp_path / "jobs.toml").write_text(JOBS)
+    done = run(tmp_path, "run", "--slots", "2", "--json", "-")
+    assert done.returncode == 3, done.stderr
+    counts = {job["name"]: (job["done"], job["failed"]) for job in json.loads(done.stdout)["jobs"]}
+    assert counts == {"first": (4, 1), "then": (0, 1), "other": (3, 0)}
+    status = json.loads(run(tmp_path, "status", "--json", "-").stdout)
+    assert {j["name"]: (j["done"], j["failed"]) for j in status["jobs"]} == counts
+    with journal_of(tmp_path) as journal:
+        assert Counter(a.task for a in journal.attempts(1) if a.job == 0)[2] == 2
+    assert run(tmp_path, "run", "--resume").returncode == 1  # it has ended
+    (tmp_path / "mended").touch()
+    done = run(tmp_path, "run", "--rerun-failed", "--json", "-")
+    assert done.returncode == 0, done.stderr
+    assert [job["done"] for job in json.loads(done.stdout)["jobs"]] == [5, 1, 3]
+    with journal_of(tmp_path) as journal:
+        good = [(a.job, a.task) for a in journal.attempts(1) if a.status == 0]
+    assert len(good) == len(set(good)) == 9
+
+
+@pytest.mark.parametrize(
+    ("words", "lines", "status", "message"),
+    [
+        (["none.toml"], None, 1, "none.toml"),
+        (["--job", "a"], "", 2, "needs a COMMAND"),
+        (["--job", "a", "true"], "", 1, "empty"),
+        (["--weight", "2"], None, 2, "goes with --job"),
+        (["--resume", "--slots", "2"], None, 2, "without slots"),
+        (["--resume"], None, 1, "no run in this journal"),
+        (["--job", "a", "true", "--policy", "felx"], "1", 1, "felx"),
+        (["--job", "a", "true", "--objective", "sum:x"], "1", 1, "objective"),
+        (["--job", "a", "true", "--slots", "0"], "1", 1, "slots"),
+        (["--job", "a", "echo {x}"], "1", 1, "names no value"),
+        (["--job", "a", "true", "--weight", "-1"], "1", 1, "weight"),
+    ],
+)
+def test_what_is_refused(tmp_path, words, lines, status, message):
+    done = run(tmp_path, "run", *words, lines=lines)
+    assert done.returncode == status
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_dry_run(tmp_path):
+    (tmp_path / "jobs.toml").write_text(
+        '[[job]]\nname = "a"\ncommand = "touch ran"\nover.range = 10\nseconds = 3\nmax_slots = 2\n'
+        '[[job]]\nname = "b"\ncommand = "touch ran"\nseconds = 5\nafter = ["a"]\n'
+    )
+    done = run(tmp_path, "run", "--dry-run", "--slots", "4", "--json", "-")
+    assert done.returncode == 0, done.stderr
+    assert [job["end"] for job in json.loads(done.stdout)["jobs"]] == [15.0, 20.0]
+    assert [path.name for path in tmp_path.iterdir()] == ["jobs.toml"]
+
+
+def marked():
+    """Processes that are tasks of any run, and not yet reaped."""
+    found = set()
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{name}/environ", "rb") as file:
+                if b"MALLEABLE_LIVE_TEST=1" in file.read().split(b"\0"):
+                    found.add(int(name))
+        except OSError:
+            continue
+    return found
+
+
+def nothing_left():
+    until = time.monotonic() + PATIENCE
+    while marked() and time.monotonic() < until:
+        time.sleep(0.05)
+    return not marked()
+
+
+COUNTED = """
+[[job]]
+name = "counted"
+command = "echo {} >>ran; setsid sleep 60 & sleep 0.02"
+over.range = 60
+environment = {MALLEABLE_LIVE_TEST = "1"}
+max_slots = 3
+
+[[job]]
+name = "after"
+command = "echo 100 >>ran"
+after = ["counted"]
+environment = {MALLEABLE_LIVE_TEST = "1"}
+"""
+
+
+def wait_for(path, lines, process):
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until and process.poll() is None:
+        if path.exists() and path.read_text().count("\n") >= lines:
+            return
+        time.sleep(0.005)
+
+
+def test_killed_at_any_moment_nothing_is_lost_or_counted_twice(tmp_path):
+    (tmp_path / "jobs.toml").write_text(COUNTED)
+    words, killed = ["run", "--slots", "4"], 0
+    for target in (0, 7, 19, 20, 44):
+        process = subprocess.Popen(
+            [*COMMAND, *words], cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        wait_for(tmp_path / "ran", target, process)
+        if target == 0:  # until there is a run to go on with
+            wait_for(tmp_path / "ran", 1, process)
+        killed += process.poll() is None
+        process.kill()
+        process.wait()
+        assert nothing_left()
+        words = ["run", "--resume"]
+    assert killed == 5
+    done = run(tmp_path, *words, "--json", "-")
+    assert done.returncode == 0, done.stderr
+    assert nothing_left()
+    assert [job["done"] for job in json.loads(done.stdout)["jobs"]] == [60, 1]
+    ran = Counter((tmp_path / "ran").read_text().split())
+    assert set(ran) == {*map(str, range(1, 61)), "100"}
+    assert ran["100"] == 1
+    with journal_of(tmp_path) as journal:
+        good = [(a.job, a.task) for a in journal.attempts(1) if a.status == 0]
+        assert len(good) == len(set(good)) == 61
+        assert journal.run().status == "done"
+    assert sum(ran.values()) <= 61 + 5 * 4  # what was in flight when it was killed ran again
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_interrupted(tmp_path, times):
+    (tmp_path / "jobs.toml").write_text(
+        "[[job]]\ncommand = \"trap '' TERM; echo x >>ran; [ {} -lt 4 ] || sleep 20\"\n".replace(
+            "trap '' TERM; ", "trap '' TERM; " if times == 2 else ""
+        )
+        + 'over.range = 9\nenvironment = {MALLEABLE_LIVE_TEST = "1"}\n'
+    )
+    process = subprocess.Popen(
+        [*COMMAND, "run", "--slots", "2"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+    )
+    wait_for(tmp_path / "ran", 5, process)
+    time.sleep(0.3)
+    began = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    if times == 2:
+        time.sleep(1.2)
+        process.send_signal(signal.SIGINT)
+    said = process.communicate(timeout=PATIENCE)[1]
+    assert process.returncode == 130, said
+    assert time.monotonic() - began < 4.5  # less than the grace
+    assert "--resume goes on" in said
+    assert nothing_left()
+    with journal_of(tmp_path) as journal:
+        assert [a.task for a in journal.attempts(1)] == [0, 1, 2]
+        assert journal.run().status == "stopped"
+
+
+def test_a_program_has_a_history(tmp_path):
+    for total in (3, 6):
+        done = run(tmp_path, "run", "--job", "a", "sleep 0.1; true", lines="1\n2\n3\n")
+        assert done.returncode == 0, done.stderr
+        with journal_of(tmp_path) as journal:
+            count, logs, squares = journal.history("a", "")
+        assert count == total
+        assert -2.4 < logs / count < 1.0
+        assert squares >= logs * logs / count * (1 - 1e-9)
+
+
+def test_two_runs_on_one_journal(tmp_path):
+    with Journal(tmp_path / ".malleable" / "journal.sqlite"):
+        done = run(tmp_path, "run", "--job", "a", "true", lines="1\n")
+    assert done.returncode == 1
+    assert "another run writes to it" in done.stderr
