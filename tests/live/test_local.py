@@ -5,6 +5,7 @@ import signal
 import sys
 import time
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -38,8 +39,7 @@ def alive(pid):
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    with open(f"/proc/{pid}/stat", "rb") as file:
-        return file.read().rpartition(b")")[2].split()[0] != b"Z"
+    return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] != b"Z"
 
 
 def gone(pid):
@@ -81,10 +81,9 @@ def test_how_commands_end(tmp_path):
     assert not found["ok"].late
     assert found["none"].kind == found["folder"].kind == "refused"
     assert "No such file" in found["none"].text
-    with open(out) as text, open(both) as other:
-        assert text.read() == f"a b\n{tmp_path}\n"
-        assert other.read() == "o\ne\n"
-    assert os.stat(out).st_mode & 0o777 == 0o600
+    assert Path(out).read_text() == f"a b\n{tmp_path}\n"
+    assert Path(both).read_text() == "o\ne\n"
+    assert Path(out).stat().st_mode & 0o777 == 0o600
 
 
 def test_a_command_that_does_not_want_to_end(tmp_path):

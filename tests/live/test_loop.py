@@ -81,7 +81,7 @@ def test_no_slot_is_free_while_a_task_waits():
 @pytest.mark.parametrize("policy", ["flex", "fair", "fifo", "srpt"])
 def test_maxima_hold_and_others_get_the_rest(policy):
     most = Counter()
-    loop, engine, _ = made(
+    loop, _, _ = made(
         [work("a", 20, max_slots=2), work("b", 20), work("c", 20, max_slots=1)],
         slots=6,
         policy=policy,

@@ -1,12 +1,12 @@
 """``malleable run`` from end to end: statuses, resuming, Ctrl-C, and that nothing stays behind."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
 import time
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -128,11 +128,10 @@ def test_dry_run(tmp_path):
 def marked():
     """Processes that are tasks of any run, and not yet reaped."""
     found = set()
-    for name in filter(str.isdigit, os.listdir("/proc")):
+    for process in Path("/proc").glob("[0-9]*"):
         try:
-            with open(f"/proc/{name}/environ", "rb") as file:
-                if b"MALLEABLE_LIVE_TEST=1" in file.read().split(b"\0"):
-                    found.add(int(name))
+            if b"MALLEABLE_LIVE_TEST=1" in (process / "environ").read_bytes().split(b"\0"):
+                found.add(int(process.name))
         except OSError:
             continue
     return found

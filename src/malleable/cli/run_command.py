@@ -34,7 +34,9 @@ _OF_JOB = ("retries", "timeout", "weight", "deadline", "min_slots", "max_slots")
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
-    parser.description = "Run the jobs of FILE, or with --job COMMAND for each line of standard input ({}: the line)."
+    parser.description = (
+        "Run the jobs of FILE, or with --job COMMAND for each line ({}) of standard input."
+    )
     parser.epilog = (
         "Exit status: 0; 1 wrong input; 2 usage; 3 tasks failed; 130 interrupted: what has ended is kept, "
         "--resume goes on. A second Ctrl-C ends tasks at once."

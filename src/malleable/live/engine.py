@@ -1,8 +1,8 @@
 """What a loop asks of an engine, and what an engine says it can do.
 
 An engine runs tasks somewhere: processes of this machine, array jobs of a batch system. It says what
-it can (`Abilities`); the loop uses what is there and tells its user what is lost. `start`, `cancel` and
-`poll` never wait for a task. What an engine reports may come late, twice or not at all: the loop
+it can (`Abilities`); the loop uses what is there and tells its user what is lost. ``start``, ``cancel`` and
+``poll`` never wait for a task. What an engine reports may come late, twice or not at all: the loop
 counts each task once, whatever it hears.
 """
 

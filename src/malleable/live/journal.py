@@ -1,7 +1,7 @@
 """The journal of runs: what there is to do, what happened, what was decided, in one SQLite file.
 
 One process writes, others may read at any time (write-ahead log). What is recorded is in the file once
-`commit` returns: it survives the death of the process, and of the machine where ``durable`` says so.
+``commit`` returns: it survives the death of the process, and of the machine where ``durable`` says so.
 A task is done when an attempt of status 0 is recorded; so a run that was killed goes on where it was,
 with each task run at least once and counted once. Time within a run is seconds of its sessions added
 up; it does not know the wall clock.

@@ -1,6 +1,6 @@
 """A run of commands on this machine: jobs as they were read, a journal, an engine, a loop.
 
-A run is begun once and may have several sessions: what was killed goes on with `resume`. Tasks' streams
+A run is begun once and may have several sessions: what was killed goes on with ``resume``. Tasks' streams
 are files of the user's alone beside the journal; empty ones are removed.
 """
 
