@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-__all__ = ["Attempt", "Decided", "Journal", "JournalError", "Run"]
+__all__ = ["Attempt", "Decided", "Journal", "JournalError", "Run", "Tried"]
 
 VERSION = 1
 _APPLICATION = 0x6D616C6C  # "mall", in the header of the file
@@ -66,6 +66,17 @@ class Attempt(NamedTuple):
     cpu: float = 0.0
     memory: float = 0.0
     how: str = ""
+
+
+class Tried(NamedTuple):
+    """What became of a task so far: its last attempt, and how many were lost without its doing."""
+
+    last: Attempt
+    lost: int
+
+    def over(self, retries: int) -> bool:
+        """Whether it has ended for good."""
+        return self.last.status == 0 or self.last.attempt - self.lost >= retries
 
 
 class Decided(NamedTuple):
@@ -281,6 +292,15 @@ class Journal:
                     (run,),
                 ),
             )
+
+    def tried(self, run: int) -> dict[tuple[int, int], Tried]:
+        """What became of tasks that were tried, by job and task."""
+        found: dict[tuple[int, int], Tried] = {}
+        for attempt in self.attempts(run):
+            task = attempt.job, attempt.task
+            before = found[task].lost if task in found else 0
+            found[task] = Tried(attempt, before + (attempt.how == "lost"))
+        return found
 
     def decisions(self, run: int) -> Iterator[Decided]:
         """What was decided, in the order of time."""

@@ -186,9 +186,10 @@ class Loop:
         self._touched.add(row)
         return row
 
-    def tried(self, row: int, number: int, attempts: int) -> None:
-        """So many attempts at a task were made by earlier sessions."""
+    def tried(self, row: int, number: int, attempts: int, lost: int = 0) -> None:
+        """So many attempts at a task were made by earlier sessions, and so many of them were lost."""
         self._attempts[row, number] = attempts
+        self._lost[row, number] = lost
 
     def grow(self, row: int, tasks: int) -> None:
         """So many more tasks of an open job."""

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from malleable.live.engine import Engine, Event, Task
 from malleable.live.jobs_file import Job, parse_jobs
-from malleable.live.journal import Attempt, Journal, JournalError
+from malleable.live.journal import Journal, JournalError, Tried
 from malleable.live.loop import Decider, Loop, Progress, Work
 
 __all__ = ["FAILED", "CommandRun"]
@@ -103,23 +103,24 @@ class CommandRun:
             **options,
         )
         place = {job.name: row for row, job in enumerate(self.jobs)}
-        ended: dict[int, dict[int, Attempt]] = {}
-        for attempt in self.journal.attempts(self.number):  # the last one of a task comes last
-            ended.setdefault(attempt.job, {})[attempt.task] = attempt
+        tried: list[dict[int, Tried]] = [{} for _ in self.jobs]
+        for (row, number), task in self.journal.tried(self.number).items():
+            tried[row][number] = task
         for row, job in enumerate(self.jobs):
             (self.outputs / _folder_name(job.name)).mkdir(parents=True, exist_ok=True, mode=0o700)
-            last = ended.get(row, {})
             over = [
-                (number, attempt.status)
-                for number, attempt in last.items()
-                if attempt.status == 0 or (not self._again and attempt.attempt >= job.retries)
+                (number, task.last.status)
+                for number, task in tried[row].items()
+                if task.last.status == 0 or (not self._again and task.over(job.retries))
             ]
             work = self._work(row, job, [place[name] for name in job.after])
-            work.taken = sum(attempt.seconds for attempt in last.values() if attempt.status == 0)
+            work.taken = sum(
+                task.last.seconds for task in tried[row].values() if task.last.status == 0
+            )
             loop.add(work, over)
-            for number, attempt in last.items():
-                if attempt.status:
-                    loop.tried(row, number, attempt.attempt + 1)
+            for number, task in tried[row].items():
+                if task.last.status:
+                    loop.tried(row, number, task.last.attempt + 1, task.lost)
         return loop
 
     def _work(self, row: int, job: Job, after: Sequence[int]) -> Work:

@@ -44,24 +44,19 @@ def run_status(journal: Journal, number: int | None = None) -> RunStatus:
     """How far a run is, the last one by default; O(attempts + decisions), and a plan."""
     run = journal.run(number)
     jobs = parse_jobs(run.jobs, run.folder)
-    latest: dict[tuple[int, int], tuple[int, int]] = {}
-    done, failed, took = ([0] * len(jobs) for _ in range(3))
-    seconds = [0.0] * len(jobs)
-    for attempt in journal.attempts(run.id):  # the last one of a task comes last
-        latest[attempt.job, attempt.task] = attempt.status, attempt.attempt
-        if attempt.status == 0:
-            took[attempt.job] += 1
-            seconds[attempt.job] += attempt.seconds
-    for (row, _), (status, attempts) in latest.items():
-        if status == 0:
+    done, failed = [0] * len(jobs), [0] * len(jobs)
+    seconds = [0.0] * len(jobs)  # of those that are done
+    for (row, _), task in journal.tried(run.id).items():
+        if task.last.status == 0:
             done[row] += 1
-        elif attempts >= jobs[row].retries:
+            seconds[row] += task.last.seconds
+        elif task.over(jobs[row].retries):
             failed[row] += 1
     place = {job.name: row for row, job in enumerate(jobs)}
     dropped = _dropped([[place[name] for name in job.after] for job in jobs], failed)
-    for row in dropped:
+    for row in range(len(jobs)) if run.status == "done" else dropped:
         failed[row] = len(jobs[row]) - done[row]
-    mean = [seconds[row] / took[row] if took[row] else job.seconds for row, job in enumerate(jobs)]
+    mean = [seconds[row] / done[row] if done[row] else job.seconds for row, job in enumerate(jobs)]
     left = [len(job) - done[row] - failed[row] for row, job in enumerate(jobs)]
     ends = expected_ends(
         [
