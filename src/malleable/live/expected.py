@@ -49,10 +49,15 @@ def expected_ends(
     Notes
     -----
     Jobs without known seconds are left out of the plan, as if they took no slots. A task is not
-    divided: a job ends at least a task's seconds from now. One that waits for others ends at least its
-    own work on all slots that it may have after them. Cost: a plan, and O(jobs + edges).
+    divided: a job ends at least a task's seconds from now. Jobs that wait for others are not planned
+    either: each ends its own work, on all slots that it may have, after them, which is the earliest that
+    it can. Cost: a plan, and O(jobs + edges).
     """
-    known = [row for row, job in enumerate(jobs) if job.tasks and job.seconds > 0.0]
+    known = [
+        row
+        for row, job in enumerate(jobs)
+        if job.tasks and job.seconds > 0.0 and not any(jobs[parent].tasks for parent in job.after)
+    ]
     ends = [now if job.tasks == 0 else math.nan for job in jobs]
     if known:
         chosen = [jobs[row] for row in known]
@@ -86,9 +91,10 @@ def _after_parents(jobs: Sequence[Left], slots: int, ends: list[float]) -> list[
         if job.after and job.tasks:
             width = min(job.tasks, job.max_slots or job.tasks, slots)
             own = job.seconds * math.ceil(job.tasks / width)
-            start = [ends[parent] for parent in job.after]
-            late = math.nan if any(map(math.isnan, start)) else max(start) + own
-            ends[row] = math.nan if math.isnan(late) else max(ends[row], late)
+            start = [ends[parent] for parent in job.after if jobs[parent].tasks]
+            if start:
+                unknown = job.seconds == 0.0 or any(map(math.isnan, start))
+                ends[row] = math.nan if unknown else max(start) + own
         for child in children[row]:
             missing[child] -= 1
             if missing[child] == 0:
