@@ -59,7 +59,7 @@ class SchedulerDecision(ExplainedDecision):
         self.order: Integers = ids[np.argsort(key, kind="stable")]
 
     @property
-    def _kinds(self) -> tuple[str, ...]:
+    def kinds(self) -> tuple[str, ...]:  # type: ignore[override]
         return ("slot",) if self.slots.ndim == 1 else ("map slot", "reduce slot")
 
 
