@@ -83,6 +83,10 @@ def test_a_value_without_a_field_goes_to_the_end():
     assert Template("echo x").arguments(None, 0) == ["echo", "x"]
 
 
+def test_arithmetic_ends_where_it_ends(tmp_path):
+    assert output("echo $(( 1 + 1 )) {}", "$(echo no)", tmp_path) == "2 $(echo no)\n"
+
+
 def test_values_by_name():
     template = Template("run {size.} {#} {{x}}", ["size", "seed"])
     assert template.arguments({"size": "9.5", "seed": "1"}, 1) == ["run", "9", "2", "{x}"]
@@ -97,6 +101,8 @@ def test_values_by_name():
         ("echo {sise}", ["size"], r"did you mean \{size\}"),
         ("echo {}", ["size"], "has no name"),
         ("echo {x}", (), r"\{x\} names no value"),
+        ("echo $(( {} + 1 ))", (), r"within \$\(\( \)\)"),
+        ('echo "$(( $(echo {}) + 1 ))"', (), "may run what a value says"),
     ],
 )
 def test_what_is_refused(command, names, message):

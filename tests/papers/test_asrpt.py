@@ -121,7 +121,7 @@ def test_curves_of_a_simulation(tmp_path):
     result = mb.simulate(jobs, ["asrpt", "fifo"])
     paths = [tmp_path / name for name in ("slowdown.png", "ratio.png", "cdf.png")]
     draw_slowdown(result, paths[0])
-    draw_ratio_over_time(result, jobs, 100, paths[1])
+    draw_ratio_over_time(result, paths[1], jobs=jobs, machines=100)
     axes = result.plot(paths[2]).axes[0]
     assert axes.get_xlabel() == "response [slots]"
     for path in paths:

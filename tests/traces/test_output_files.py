@@ -173,7 +173,8 @@ def test_a_python_call_writes_the_path_that_it_is_given() -> None:
     defaults = {
         f"{function.__module__}.{function.__qualname__}": parameter.default
         for function in inside
-        if (parameter := inspect.signature(function).parameters.get("force")) is not None
+        if (parameter := inspect.signature(function, follow_wrapped=False).parameters.get("force"))
+        is not None
         and parameter.default is not inspect.Parameter.empty
     }
     assert len(defaults) > 15

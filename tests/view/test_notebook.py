@@ -1,7 +1,10 @@
 """What a notebook, or a prompt, shows of every public object."""
 
 import inspect
+import io
 import pickle
+import tempfile
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -81,6 +84,8 @@ def samples():
         mb.MapShuffleStream(10**9, 0.75),
         mb.MapReduceJobs(np.ones(MANY, dtype=int), [[1, 2]] * MANY, name=names),
         mb.MapReduceStream(),
+        mb.read(io.StringIO("name,work\n" + "".join(f"j{k},1\n" for k in range(MANY)))),
+        *recorded(),
         mb.simulate(mb.MapShuffleJobs(work, work), policy=["fcfs", "ps"]),
         mb.simulate(mb.MapReduceJobs([1, 2], [[1], []]), ["fifo"]),
         mb.simulate(few, ["fair", "fifo"], cluster=some_cluster(), trace=True),
@@ -91,6 +96,17 @@ def samples():
         fair_list(flows, 10),
         theorem1_jobs([1] * 9, [1] * 9, [2] * 9),
     ]
+
+
+def recorded():
+    """A scheduler, its decision, and the replay of what it was told."""
+    with tempfile.TemporaryDirectory() as folder:
+        events = Path(folder) / "events"
+        scheduler = mb.Scheduler(mb.Cluster([{"slots": 4}]), record=events)
+        scheduler.add(mb.ClusterJobs([6, 3], [2.0, 1.0], name=[BAD, "b"]), 0.0)
+        decision = scheduler.decide(0.0)
+        scheduler.close()
+        return scheduler, decision, mb.replay(events, "fair")
 
 
 def cluster_jobs_of(count):

@@ -139,7 +139,7 @@ def _for_shell(text: str) -> tuple[str, list[re.Match[str]]]:
     """
     line: list[str] = []
     fields: list[re.Match[str]] = []
-    inside = ["n"]  # n: no quotes, s: single, d: double, b: backquotes
+    inside = ["n"]  # n: no quotes, s: single, d: double, b: backquotes, a: arithmetic
     at = 0
     while at < len(text):
         field = _FIELD.match(text, at)
@@ -147,6 +147,11 @@ def _for_shell(text: str) -> tuple[str, list[re.Match[str]]]:
         if field:
             if field[0] in ("{{", "}}"):
                 line.append(field[0][0])
+            elif "a" in inside:
+                raise ValueError(
+                    f"command: {field[0]} within $(( )), where a shell may run what a value says;"
+                    " expr and awk only reckon"
+                )
             else:
                 fields.append(field)
                 parameter = f"${{{len(fields)}}}"
@@ -158,8 +163,14 @@ def _for_shell(text: str) -> tuple[str, list[re.Match[str]]]:
             step = 2
         elif state == "s":
             inside = inside[:-1] if char == "'" else inside
+        elif text.startswith("$((", at):
+            inside.append("a")
+            step = 3
         elif text.startswith("$(", at):
             inside.append("n")
+            step = 2
+        elif state == "a" and text.startswith("))", at):
+            inside.pop()
             step = 2
         elif char == '"':
             inside = inside[:-1] if state == "d" else [*inside, "d"]
