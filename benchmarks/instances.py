@@ -61,17 +61,17 @@ from malleable import (
     Jobs,
     MapReduceJobs,
     MapShuffleJobs,
-    OverlapDecision,
     OverlapEpoch,
     Scheduler,
-    SlottedDecision,
     SlottedEpoch,
     generate_cluster_jobs,
 )
 from malleable.cluster.table import cluster_flows
 from malleable.flows.generate import section51_flows
 from malleable.jobs.generate import section41
+from malleable.slotted.epoch import SlottedDecision
 from malleable.slotted.generate import section7
+from malleable.tandem.epoch import OverlapDecision
 from malleable.view.latency import DecisionStream, instance_a, instance_b
 
 __all__ = [

@@ -11,8 +11,9 @@ import pytest
 import malleable as mb
 from benchmarks import instances
 from malleable.jobs.kernels import malleable_packing, resource_allocation
+from malleable.objective import KINDS
 
-OBJECTIVES = [f"{a}:{k}" for a in ("sum", "max") for k in mb.KINDS if k != "custom"]
+OBJECTIVES = [f"{a}:{k}" for a in ("sum", "max") for k in KINDS if k != "custom"]
 
 
 @pytest.mark.parametrize("name", ["argsort", "sort"])

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import malleable as mb
+from malleable.flows.plan import FLOW_POLICIES
 
 flows = mb.Flows(
     [
@@ -31,7 +32,7 @@ folder = Path(os.environ.get("MALLEABLE_TRACES", "")) / "tpch-cloudlab"
 profiles = folder / "cloudlab_22query_tpch_profiles.json.gz"
 if profiles.exists():
     queries = mb.read(profiles, graphs=folder / "queries.yaml").flows()
-    for policy in mb.FLOW_POLICIES:
+    for policy in FLOW_POLICIES:
         plan = mb.plan(queries, slots=50, objective="sum:stretch", policy=policy)
         plan.validate()
         print(f"22 TPC-H queries, {policy}: mean stretch {plan.value / len(queries):.4f}")

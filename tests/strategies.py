@@ -6,6 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 import malleable as mb
+from malleable.domain import ALL_SLOTS
 from tests.oracles import objectives as literal
 from tests.oracles.packing import scale_minima
 
@@ -30,7 +31,7 @@ class Case(NamedTuple):
         plain = {
             "arrival": 0.0,
             "min_slots": 0,
-            "max_slots": mb.ALL_SLOTS,
+            "max_slots": ALL_SLOTS,
             "weight": 1.0,
             "deadline": inf,
         }
@@ -131,7 +132,7 @@ def cases(draw, min_jobs=0, max_jobs=12, most_slots=20, extreme=True, deadlines=
     now = draw(st.sampled_from([0.0, 0.0, 0.0, 4.0, -3.0, 1000.0]))
     work = draw(_column(EXTREME_WORK if extreme and draw(st.booleans()) else TYPICAL_WORK, count))
     times = st.sampled_from([now - 2.0, now, now + 0.5, now + 1.0, now + 3.0, now + 20.0])
-    high = draw(_column(st.sampled_from([1, 2, 3, slots, slots + 5, mb.ALL_SLOTS]), count))
+    high = draw(_column(st.sampled_from([1, 2, 3, slots, slots + 5, ALL_SLOTS]), count))
     style = draw(st.sampled_from(["none", "small", "any", "equal"]))
     low = [0] * count
     if style == "equal":
@@ -171,7 +172,7 @@ def wild_case(rng, count):
     else:
         work = np.exp(rng.normal(0, kind, count))
     times = now + np.array([-2.0, 0.0, 0.5, 1.0, 3.0, 20.0])
-    high = rng.choice([1, 2, 3, slots, slots + 5, mb.ALL_SLOTS], count)
+    high = rng.choice([1, 2, 3, slots, slots + 5, ALL_SLOTS], count)
     style = rng.integers(4)
     if style == 3:
         low = np.minimum(high, slots + 1)
@@ -205,7 +206,7 @@ def random_jobs(
     """
     size = np.where(rng.random(count) < idle, 0.0, rng.uniform(*work, count))
     if maxima == "all":
-        high = np.full(count, mb.ALL_SLOTS)
+        high = np.full(count, ALL_SLOTS)
     else:
         high = rng.integers(1, (max(1, slots // 2) if maxima == "tight" else slots) + 1, count)
     low = np.zeros(count, np.int64)

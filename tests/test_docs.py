@@ -126,3 +126,16 @@ def test_every_block_says_what_it_is(page):
 def test_pages_for_newcomers_begin_with_a_block():
     for page in ("guide", "flows", "tandem", "slotted", "cluster", "adaptive"):
         assert FENCE.search(PAGES[f"docs/{page}.md"])[1] == "python"
+
+
+def test_the_guide_lists_the_public_names_as_the_stub_groups_them():
+    stub = Path(mb.__file__).with_suffix(".pyi").read_text(encoding="utf-8")
+    _, *groups = re.split(r"^# (\w+)$", stub, flags=re.MULTILINE)
+    told = {
+        verb: re.findall(r" as (\w+)", names)
+        for verb, names in zip(groups[::2], groups[1::2], strict=True)
+    }
+    assert list(told) == ["plan", "decide", "simulate", "read", "compare"]
+    assert [name for names in told.values() for name in names] == mb.__all__
+    rows = re.findall(r"^\| \*(\w+)\* \| (.*) \|$", PAGES["docs/guide.md"], flags=re.MULTILINE)
+    assert {verb: re.findall(r"`mb\.(\w+)`", names) for verb, names in rows} == told

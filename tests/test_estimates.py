@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import malleable as mb
+from malleable.cluster.simulate import CLUSTER_POLICIES
 from malleable.tandem.simulate import POLICIES as SIMULATED_POLICIES
 
 SIZED = ("max-srpt", "split-srpt", "two-srpt")
@@ -150,7 +151,7 @@ _MODELS = {
         mb.ClusterJobs(_TASKS[:, 0], _SECONDS[:, 0], _TASKS[:, 1], _SECONDS[:, 1]),
         {"cluster": {"node": [{"map_slots": 2, "reduce_slots": 1}]}, "epoch": 0},
         _SECONDS,
-        mb.CLUSTER_POLICIES,
+        CLUSTER_POLICIES,
     ),
 }  # jobs, options, sizes as `estimates` takes them, policies
 _CASES = [
@@ -158,7 +159,7 @@ _CASES = [
     for model, (*_, policies) in _MODELS.items()
     for policy in policies
     if not policy.startswith("flowflex")  # of generic slots
-] + [("generic", policy) for policy in mb.CLUSTER_POLICIES]
+] + [("generic", policy) for policy in CLUSTER_POLICIES]
 _MODELS["generic"] = (
     _MODELS["cluster"][0],
     {"cluster": {"node": [{"slots": 3}]}, "epoch": 0},

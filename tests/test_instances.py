@@ -5,6 +5,7 @@ import pytest
 
 import malleable as mb
 from benchmarks import instances
+from malleable.domain import ALL_SLOTS
 from malleable.flows.kernels import flow_chains, min_cost_flow
 
 
@@ -13,7 +14,7 @@ def test_section41():
         base, slots = instances.section41_base(seed)
         assert (len(base), slots) == (10, 100)
         assert set(base.weight) == {1.0}
-        assert set(base.max_slots) == {mb.ALL_SLOTS}
+        assert set(base.max_slots) == {ALL_SLOTS}
         assert base.min_slots.min() >= 1
         tight, _ = instances.section41_tight(seed)
         assert tight.work.tolist() == base.work.tolist()

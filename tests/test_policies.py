@@ -7,7 +7,10 @@ import pytest
 
 import malleable as mb
 from malleable import _core
-from malleable.objective import parse_objective
+from malleable.cluster.simulate import CLUSTER_POLICIES
+from malleable.flows.plan import FLOW_POLICIES
+from malleable.jobs.plan import POLICIES
+from malleable.objective import KINDS, parse_objective
 from malleable.policies import policy_names, policy_of
 from malleable.tandem.simulate import POLICIES as SIMULATED_POLICIES
 
@@ -43,7 +46,7 @@ def test_penalties_refuse_unknown_kinds_of_single_jobs():
 
 def test_every_kind_of_the_core_has_a_name_of_its_own_and_parses():
     names = [kind.name for kind in _core.KINDS]
-    assert names == list(mb.KINDS)
+    assert names == list(KINDS)
     assert len(set(names)) == len(names)
     jobs = mb.Jobs([2.0, 3.0], deadline=[4.0, 5.0])
     for kind in _core.KINDS:
@@ -73,9 +76,9 @@ def test_what_kinds_are_said_to_be(kind):
 
 def test_names_are_unique_within_a_model_and_lists_follow_the_registry():
     assert tuple(_core.POLICIES) == MODELS
-    assert policy_names("jobs") == mb.POLICIES
-    assert policy_names("flows") == mb.FLOW_POLICIES
-    assert policy_names("cluster") == mb.CLUSTER_POLICIES
+    assert policy_names("jobs") == POLICIES
+    assert policy_names("flows") == FLOW_POLICIES
+    assert policy_names("cluster") == CLUSTER_POLICIES
     assert set(SIMULATED_POLICIES) < set(policy_names("tandem"))
     for model, rows in _core.POLICIES.items():
         assert all(row.model == model and name == row.name for name, row in rows.items())
@@ -98,7 +101,7 @@ def test_only_what_a_loop_can_call_is_an_epochs_policy():
         mb.OverlapEpoch((1, 1), "ps")
 
 
-@pytest.mark.parametrize("policy", mb.POLICIES)
+@pytest.mark.parametrize("policy", POLICIES)
 def test_promises_about_minima_and_sizes_are_kept(policy):
     row = policy_of("jobs", policy)
     work = [9.0, 8.0, 7.0, 1.0]
@@ -112,7 +115,7 @@ def test_promises_about_minima_and_sizes_are_kept(policy):
 
 
 def test_weighted_shares_follow_weights_and_equal_ones_do_not():
-    for name in mb.POLICIES:
+    for name in POLICIES:
         plan = mb.plan(mb.Jobs([8.0, 8.0], weight=[3.0, 1.0]), 4, "sum:response", name)
         shares = policy_of("jobs", name).shares
         if shares:

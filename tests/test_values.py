@@ -9,7 +9,11 @@ import pytest
 
 import malleable as mb
 from malleable import values
-from malleable.flows.epoch import FlowIds
+from malleable.cluster.epoch import AdaptiveDecision, AdaptiveMatching, TaskStarts
+from malleable.cluster.matching import ClassMatching
+from malleable.cluster.scheduler import SchedulerDecision
+from malleable.epoch import BaseDecision, ExplainedDecision
+from malleable.flows.epoch import FlowDecision, FlowIds
 from malleable.flows.kernels import (
     CellFlow,
     ChainSchedule,
@@ -23,6 +27,8 @@ from malleable.flows.kernels import (
 from malleable.jobs.kernels import Allocation, resource_allocation
 from malleable.objective import Objective, parse_objective
 from malleable.replications import Replications, replicate
+from malleable.slotted.epoch import SlottedDecision
+from malleable.tandem.epoch import OverlapDecision
 from malleable.tandem.generate import HardBatch, theorem1_jobs
 
 
@@ -93,16 +99,16 @@ MAKERS = {
     mb.Plan: lambda x: mb.plan(mb.Jobs([x, 3.0], deadline=9.0), 3, "sum:tardiness"),
     mb.FlowPlan: lambda x: mb.plan(flows(x), 3),
     mb.Decision: epoch_decision,
-    mb.FlowDecision: lambda x: flow_epoch(2.0)[0].decide(now=x),
+    FlowDecision: lambda x: flow_epoch(2.0)[0].decide(now=x),
     FlowIds: lambda x: flow_epoch(2.0)[0].add(mb.Flows([[{"work": 1}]] * int(x))),
-    mb.OverlapDecision: overlap_decision,
-    mb.SlottedDecision: lambda x: slotted_decision(int(x)),
-    mb.AdaptiveDecision: lambda x: adaptive(int(x)).decide(0.0, slots=2),
-    mb.TaskStarts: lambda x: adaptive(int(x)).decide(0.0, slots=2).starts,
-    mb.AdaptiveMatching: lambda x: adaptive(int(x)).matching(),
-    mb.SchedulerDecision: scheduler_decision,
+    OverlapDecision: overlap_decision,
+    SlottedDecision: lambda x: slotted_decision(int(x)),
+    AdaptiveDecision: lambda x: adaptive(int(x)).decide(0.0, slots=2),
+    TaskStarts: lambda x: adaptive(int(x)).decide(0.0, slots=2).starts,
+    AdaptiveMatching: lambda x: adaptive(int(x)).matching(),
+    SchedulerDecision: scheduler_decision,
     mb.Replay: lambda x: mb.Replay("fair", "fifo", 2, 3, 4, True, 1, x),
-    mb.ClassMatching: lambda x: mb.match_classes([1.0, x], [[1.0, 2.0], [3.0, 1.0]]),
+    ClassMatching: lambda x: mb.match_classes([1.0, x], [[1.0, 2.0], [3.0, 1.0]]),
     mb.SimulationResult: lambda x: mb.simulate(
         cluster_jobs(x), ["fair", "fifo"], cluster=cluster(), trace=True
     ),
@@ -145,6 +151,8 @@ def test_no_public_class_is_left_out():
     }
     public = {getattr(mb, name) for name in mb.__all__ if isinstance(getattr(mb, name), type)}
     assert public - kept <= set(MAKERS)
+    decisions = {*BaseDecision.__subclasses__(), *ExplainedDecision.__subclasses__()}
+    assert decisions - {ExplainedDecision} <= set(MAKERS)
 
 
 def test_wall_clock_times_do_not_count():

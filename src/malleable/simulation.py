@@ -50,7 +50,8 @@ def simulate(
         For the tandem queue ``fcfs``, ``ps``, ``wps``, ``k-lps``, ``max-srpt`` (the default),
         ``split-srpt``, ``two-srpt``, and for batches ``best`` and ``makespan``; in slots ``asrpt`` (the
         default), ``unlock``, ``dsrpt``, ``srpt``, ``lrpt``, ``fifo``, ``fair``; on a cluster those of
-        `malleable.CLUSTER_POLICIES` (``flex`` by default), a `malleable.Adaptive` and one's own.
+        `malleable.cluster.simulate.CLUSTER_POLICIES` (``flex`` by default), a `malleable.Adaptive` and
+        one's own.
     model : {"tandem", "slotted", "cluster"}, optional
         Of a `Trace` that is no table of one of them: which of `Trace.map_shuffle`, `Trace.map_reduce`
         and `Trace.tasks` makes the table.

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import strategies as st
 
 import malleable as mb
+from malleable.cluster.simulate import CLUSTER_POLICIES
 
-BUILT_IN = [name for name in mb.CLUSTER_POLICIES if not name.startswith("flowflex")]
+BUILT_IN = [name for name in CLUSTER_POLICIES if not name.startswith("flowflex")]
 
 
 def nodes(maps, reduces=1, count=1, **more):

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import malleable as mb
+from malleable.cluster.simulate import CLUSTER_POLICIES
 from tests.cluster.cluster_runs import nodes
 
-POLICIES = [name for name in mb.CLUSTER_POLICIES if not name.startswith("flowflex")]
-FLOWS = [name for name in mb.CLUSTER_POLICIES if name.startswith("flowflex")]
+POLICIES = [name for name in CLUSTER_POLICIES if not name.startswith("flowflex")]
+FLOWS = [name for name in CLUSTER_POLICIES if name.startswith("flowflex")]
 
 
 def largest_first(state, now):

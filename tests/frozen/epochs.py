@@ -11,6 +11,8 @@ from pathlib import Path
 import numpy as np
 
 import malleable as mb
+from malleable.flows.plan import FLOW_POLICIES
+from malleable.jobs.plan import POLICIES
 from malleable.slotted.epoch import LOOP_POLICIES
 from malleable.tandem.epoch import OVERLAP_POLICIES
 from tests.frozen.lines import column, section, words
@@ -225,7 +227,7 @@ def jobs():
     """Every policy with every objective, then FLEX with its options."""
     each = [
         {"slots": 24, "objective": objective, "policy": policy}
-        for policy in mb.POLICIES
+        for policy in POLICIES
         for objective in OBJECTIVES
     ]
     more = [
@@ -263,7 +265,7 @@ def many():
     table = many_jobs()
     each = [
         {"slots": 300, "objective": objective, "policy": policy}
-        for policy in mb.POLICIES
+        for policy in POLICIES
         for objective in OBJECTIVES
     ]
     return [section(words(**options), _many(table, options)) for options in each]
@@ -276,7 +278,7 @@ def facebook():
         "jobs-facebook",
         [
             {"slots": 60, "objective": objective, "policy": policy}
-            for policy in mb.POLICIES
+            for policy in POLICIES
             for objective in ("sum:response", "max:stretch")
         ],
     )
@@ -286,7 +288,7 @@ def flows():
     """Every policy with every objective, by orders and by plans, then FlowFlex with its options."""
     each = [
         {"slots": 6, "objective": objective, "policy": policy, "effort": effort}
-        for policy in mb.FLOW_POLICIES
+        for policy in FLOW_POLICIES
         for objective in OBJECTIVES
         for effort in (0, None)
     ]

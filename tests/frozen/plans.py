@@ -5,10 +5,13 @@ from pathlib import Path
 import numpy as np
 
 import malleable as mb
+from malleable.flows.plan import FLOW_POLICIES
+from malleable.jobs.plan import POLICIES
+from malleable.objective import KINDS
 from tests.frozen.lines import attempt, column, digest, words
 
 INSTANCES = Path(__file__).parent / "instances"
-BUILT_IN = [kind for kind in mb.KINDS if kind != "custom"]
+BUILT_IN = [kind for kind in KINDS if kind != "custom"]
 OBJECTIVES = [f"{total}:{kind}" for total in ("sum", "max") for kind in BUILT_IN]
 
 # Options of `plan` by instance, all in turn.
@@ -83,7 +86,7 @@ def _all(table, settings, policies, run):
 
 def jobs(name):
     """All plans of a job table."""
-    return _all(mb.read_jobs(INSTANCES / f"{name}.csv"), JOBS[name], mb.POLICIES, job_plan)
+    return _all(mb.read_jobs(INSTANCES / f"{name}.csv"), JOBS[name], POLICIES, job_plan)
 
 
 def many_jobs():
@@ -103,13 +106,13 @@ def many_jobs():
 
 def many():
     """All plans of many jobs."""
-    return _all(many_jobs(), [{"slots": 300, "effort": 2}], mb.POLICIES, job_plan)
+    return _all(many_jobs(), [{"slots": 300, "effort": 2}], POLICIES, job_plan)
 
 
 def flows(name):
     """All plans of a table of flows."""
     table = mb.read_flows(INSTANCES / f"{name}.json")
-    return _all(table, FLOWS[name], mb.FLOW_POLICIES, flow_plan)
+    return _all(table, FLOWS[name], FLOW_POLICIES, flow_plan)
 
 
 def _square(_, completion):
@@ -122,8 +125,8 @@ def custom():
 
     penalty = numba.cfunc("float64(int64, float64)")(_square)
     tables = (
-        (mb.read_jobs(INSTANCES / "section41.csv"), mb.POLICIES, job_plan, 60),
-        (mb.read_flows(INSTANCES / "flows.json"), mb.FLOW_POLICIES, flow_plan, 8),
+        (mb.read_jobs(INSTANCES / "section41.csv"), POLICIES, job_plan, 60),
+        (mb.read_flows(INSTANCES / "flows.json"), FLOW_POLICIES, flow_plan, 8),
     )
     return [
         attempt(

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import malleable as mb
+from malleable.cluster.simulate import CLUSTER_POLICIES
 from malleable.slotted.simulate import POLICIES as SLOTTED_POLICIES
 from malleable.tandem.simulate import BATCH_POLICIES
 from malleable.tandem.simulate import POLICIES as SIMULATED_POLICIES
@@ -77,7 +78,7 @@ def _jobs():
 
 
 _FLOWS = ("flowflex", "flowflex-fast")
-_SURE = [policy for policy in mb.CLUSTER_POLICIES if policy not in (*_LIBM, *_FLOWS)]
+_SURE = [policy for policy in CLUSTER_POLICIES if policy not in (*_LIBM, *_FLOWS)]
 
 
 def cluster():
@@ -125,5 +126,5 @@ def cluster_libm():
     plain = [{**_NODES, "epoch": 0}, {**_NODES, **_LOCAL}]
     unsure = {"noise": 0.4, "failure": 0.05, "straggler_share": 0.1, "straggler_factor": 3}
     noisy = [{**_NODES, **unsure}, {**_NODES, "speedup": 0.7}]
-    policies = [policy for policy in mb.CLUSTER_POLICIES if policy not in _FLOWS]
+    policies = [policy for policy in CLUSTER_POLICIES if policy not in _FLOWS]
     return _all(_jobs(), _LIBM, plain) + _all(_jobs(), policies, noisy)

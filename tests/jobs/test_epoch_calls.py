@@ -16,6 +16,7 @@ from hypothesis.stateful import (
 )
 
 import malleable as mb
+from malleable.domain import ALL_SLOTS
 from tests.jobs.epoch_model import (
     LINEAR,
     by_waterline,
@@ -65,7 +66,7 @@ class EpochMachine(RuleBasedStateMachine):
         def column(values):
             return data.draw(st.lists(values, min_size=count, max_size=count))
 
-        high = column(st.sampled_from([1, 2, 5, 30, mb.ALL_SLOTS]))
+        high = column(st.sampled_from([1, 2, 5, 30, ALL_SLOTS]))
         low = [min(a, b) for a, b in zip(column(st.integers(0, 4)), high, strict=True)]
         work = column(WORK)
         steps = [

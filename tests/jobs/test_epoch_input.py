@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import malleable as mb
+from malleable.domain import ALL_SLOTS
 from tests.jobs.epoch_model import INF
 
 
@@ -164,6 +165,6 @@ def test_scalars_and_none_work_as_in_tables():
     epoch.update(1, weight=7)
     jobs = epoch.decide(0.0).plan().jobs
     assert jobs.work.tolist() == [5.0, 5.0]
-    assert jobs.max_slots.tolist() == [mb.ALL_SLOTS] * 2
+    assert jobs.max_slots.tolist() == [ALL_SLOTS] * 2
     assert jobs.deadline.tolist() == [INF, 2.0]
     assert jobs.weight.tolist() == [1.0, 7.0]

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import malleable as mb
+from malleable.jobs.plan import POLICIES
 from tests import custom_penalties
 from tests.strategies import KINDS, MIN_MODES, random_jobs
 
@@ -250,7 +251,7 @@ def test_what_is_no_penalty(penalty):
         mb.Epoch(4, "sum:custom", penalty=penalty)
 
 
-@pytest.mark.parametrize("policy", mb.POLICIES)
+@pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("min_mode", MIN_MODES)
 def test_without_slots_nobody_gets_any_and_later_all_goes_on(policy, min_mode):
     rng = np.random.default_rng(36)

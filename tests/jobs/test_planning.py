@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import malleable as mb
+from malleable.domain import ALL_SLOTS
 from malleable.jobs.generate import lognormal_jobs
-from malleable.jobs.plan import default_effort
+from malleable.jobs.plan import DEFAULT_EFFORT, default_effort
 from tests.oracles.validate import violations
 from tests.strategies import (
     AGGREGATES,
@@ -210,7 +211,7 @@ def test_more_jobs_than_slots():
 
 
 def test_huge_clusters():
-    jobs = mb.Jobs([2.0**49, 2.0**48], max_slots=[mb.ALL_SLOTS, 2**49], min_slots=[0, 2**49])
+    jobs = mb.Jobs([2.0**49, 2.0**48], max_slots=[ALL_SLOTS, 2**49], min_slots=[0, 2**49])
     for policy in POLICIES:
         plan = mb.plan(jobs, 2**50, policy=policy)
         plan.validate()
@@ -231,7 +232,7 @@ def test_more_effort_is_never_worse(objective, min_mode):
             plan = mb.plan(jobs, 14, objective, effort=effort, min_mode=min_mode)
             values.append(plan.value)
             bounds.append(plan.lower_bound)
-            assert plan.candidates <= (mb.DEFAULT_EFFORT if effort is None else effort)
+            assert plan.candidates <= (DEFAULT_EFFORT if effort is None else effort)
         pairs = zip(values, values[1:], strict=False)
         assert all(a == b or a >= b - 1e-9 * abs(b) for a, b in pairs)
         # Any of the bounds holds for all of the plans.
@@ -505,7 +506,7 @@ def test_plans_of_different_threads_do_not_meet():
 
 def test_default_effort():
     """Full effort for up to 2,000 jobs, then ever fewer candidates; none is more than asked for."""
-    assert [default_effort(n) for n in (0, 1, 2000)] == [mb.DEFAULT_EFFORT] * 3
+    assert [default_effort(n) for n in (0, 1, 2000)] == [DEFAULT_EFFORT] * 3
     assert [default_effort(n) for n in (4000, 100_000, 10**9)] == [2000, 80, 10]
     jobs = lognormal_jobs(4000, 400, min_slots=0, max_slots=(1, 40), rng=2)
     made = mb.plan(jobs, 400)

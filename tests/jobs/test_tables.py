@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import malleable as mb
+from malleable.domain import ALL_SLOTS
 from tests.strategies import cases
 
 NAN, INF = float("nan"), float("inf")
@@ -179,7 +180,7 @@ def test_defaults():
     assert jobs.work.tolist() == jobs.size.tolist() == [4.0, 5.0]
     assert jobs.arrival.tolist() == [0.0, 0.0]
     assert jobs.min_slots.tolist() == [0, 0]
-    assert jobs.max_slots.tolist() == [mb.ALL_SLOTS] * 2
+    assert jobs.max_slots.tolist() == [ALL_SLOTS] * 2
     assert jobs.weight.tolist() == [1.0, 1.0]
     assert jobs.deadline.tolist() == [INF, INF]
     assert jobs.sla == [[], []]
@@ -225,9 +226,9 @@ def test_anything_that_holds_numbers_will_do():
 
 def test_slots_beyond_all_slots_mean_all_slots():
     jobs = mb.Jobs([1, 1, 1], max_slots=np.array([2**63, 2**64 - 1, 5], np.uint64))
-    assert jobs.max_slots.tolist() == [mb.ALL_SLOTS, mb.ALL_SLOTS, 5]
-    assert mb.Jobs([1], max_slots=[1e300]).max_slots.tolist() == [mb.ALL_SLOTS]
-    assert mb.ALL_SLOTS == 2**62
+    assert jobs.max_slots.tolist() == [ALL_SLOTS, ALL_SLOTS, 5]
+    assert mb.Jobs([1], max_slots=[1e300]).max_slots.tolist() == [ALL_SLOTS]
+    assert ALL_SLOTS == 2**62
 
 
 def test_columns_are_read_only_copies():

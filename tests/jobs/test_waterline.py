@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import malleable as mb
+from malleable.domain import ALL_SLOTS
 from malleable.jobs.kernels import waterline
 from tests.oracles.packing import scale_minima, waterline_allocation, waterline_shares
 
@@ -42,7 +42,7 @@ def test_by_hand():
     assert waterline([0, 0, 0], [10] * 3, 7, [1, 1, 2]).tolist() == [2, 2, 3]
     assert waterline([0] * 3, [10] * 3, 2).tolist() == [1, 1, 0]
     assert waterline([], [], 5).tolist() == []
-    assert waterline(1, [3, mb.ALL_SLOTS], 10).tolist() == [3, 7]
+    assert waterline(1, [3, ALL_SLOTS], 10).tolist() == [3, 7]
 
 
 def test_nobody_gets_more_than_the_maximum_and_slots_may_be_left():

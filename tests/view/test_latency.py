@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-import malleable as mb
+from malleable.domain import ALL_SLOTS
 from malleable.view.latency import (
     DecisionStream,
     epoch_latency,
@@ -27,7 +27,7 @@ def test_instances():
     more, few = instance_b(1000)
     assert few == 100
     assert set(more.min_slots) == {0}
-    assert set(more.max_slots) == {mb.ALL_SLOTS}
+    assert set(more.max_slots) == {ALL_SLOTS}
     assert more.work.tolist() == jobs.work.tolist()  # the same seed
 
 

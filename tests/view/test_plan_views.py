@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import malleable as mb
+from malleable.domain import ALL_SLOTS
 from malleable.view.plan_views import json_text, pieces_csv
 from tests.strategies import MIN_MODES, POLICIES, cases
 
@@ -80,7 +81,7 @@ def test_names_survive_csv():
 
 
 def test_frame():
-    jobs = mb.Jobs([0, 8, 4], max_slots=[1, 2, mb.ALL_SLOTS], deadline=[None, 3, None])
+    jobs = mb.Jobs([0, 8, 4], max_slots=[1, 2, ALL_SLOTS], deadline=[None, 3, None])
     plan = mb.plan(jobs, 4)
     frame = plan.to_frame()
     assert frame["name"].tolist() == list(jobs.name)
