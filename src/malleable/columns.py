@@ -13,22 +13,6 @@ import numpy.typing as npt
 from malleable.domain import ALL_SLOTS, as_numbers, no_mask
 from malleable.views import counted
 
-__all__ = [
-    "Floats",
-    "Integers",
-    "array_of",
-    "bools_of",
-    "column",
-    "count_of",
-    "floats_of",
-    "given",
-    "ids_of",
-    "integers_of",
-    "permutation_of",
-    "rows_of",
-    "wholes_of",
-]
-
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 

@@ -18,8 +18,6 @@ from malleable.tandem import simulate as tandem
 from malleable.tandem.table import MapShuffleJobs, MapShuffleStream
 from malleable.traces.trace import Trace
 
-__all__ = ["simulate"]
-
 # One module a model, each with `run(jobs, policy, *, rng, estimates, ...)`: its tables, what a trace
 # becomes for it, and a policy where none is named.
 _MODELS: dict[str, tuple[Any, tuple[type, ...], str, str]] = {

@@ -12,8 +12,6 @@ from malleable.jobs.table import Jobs, check_time
 from malleable.traces import Trace
 from malleable.view.text import counted
 
-__all__ = ["RECORDED", "take_snapshot"]
-
 RECORDED = "recorded"
 """A snapshot with what the file says is left of the jobs, rather than what a policy leaves."""
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["AdvisedError", "LimitError"]
-
 
 class AdvisedError(ValueError):
     """What is wrong and where, and a way out.

@@ -10,8 +10,6 @@ from typing import TextIO
 from malleable.files.advice import AdvisedError
 from malleable.files.reading import DAMAGED, damage, one_line
 
-__all__ = ["BadRecords", "trace_lines"]
-
 _SHOWN = 3
 
 

@@ -11,8 +11,6 @@ from malleable.domain import shown
 from malleable.files.bad_records import BadRecords
 from malleable.files.reading import DAMAGED, damage
 
-__all__ = ["CsvRows", "csv_text", "formula_safe", "read_columns", "without_apostrophe"]
-
 
 class CsvRows:
     """Rows of a CSV text; what the csv module cannot read is a ValueError that names file and line.

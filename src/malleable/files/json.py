@@ -9,8 +9,6 @@ from typing import Any, TypeGuard
 
 from malleable.domain import shown
 
-__all__ = ["STRICT_DECODER", "amount_of", "is_number", "parse_json", "text_of", "texts_of"]
-
 _DIGITS = 300  # a whole number with more of them is as good as infinite
 
 

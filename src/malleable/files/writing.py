@@ -11,8 +11,6 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-__all__ = ["check_targets", "write_file"]
-
 
 def check_targets(
     targets: Mapping[str, str | os.PathLike[str] | None],

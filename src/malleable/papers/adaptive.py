@@ -21,8 +21,6 @@ from malleable.papers.figure import Figure, Panel, Run, Series, bar_place, pictu
 from malleable.replications import Interval
 from malleable.view.text import counted
 
-__all__ = ["benchmark_jobs", "figure", "table3_cluster"]
-
 JOBS = 100
 NAMES = ("fifo", "fair", "adaptive", "adaptive-guard", "adaptive-literal")
 POLICIES = (*NAMES[:3], Adaptive(guard=2.0, name=NAMES[3]), NAMES[4])

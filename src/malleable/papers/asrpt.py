@@ -22,8 +22,6 @@ from malleable.slotted.generate import section7
 from malleable.slotted.simulate import efficiency_over_time
 from malleable.view.text import counted
 
-__all__ = ["Curve", "figure", "run_curves"]
-
 MACHINES, SLOTS, RATE = 100, 500, 2.0
 _LONG = 5000  # slots of figure 9
 _TIMES = (50, 100, 200, 500, 1000, 2000, 5000)

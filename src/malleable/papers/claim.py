@@ -17,8 +17,6 @@ from malleable.jobs.table import Floats
 from malleable.replications import Interval, interval
 from malleable.view.text import counted
 
-__all__ = ["Claim", "Verdict", "between", "judged", "margin", "observed", "paired"]
-
 
 class Verdict(NamedTuple):
     """What the numbers say of a claim.

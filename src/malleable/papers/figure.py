@@ -20,8 +20,6 @@ from malleable.replications import Interval, Replications, replicate
 from malleable.view.drawing import new_figure
 from malleable.view.text import Table, counted, table
 
-__all__ = ["Axes", "Figure", "Panel", "Range", "Run", "Series", "bar_place", "picture", "shown"]
-
 
 class Range(NamedTuple):
     """Mean and worst value of some simulations."""

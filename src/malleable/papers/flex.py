@@ -39,8 +39,6 @@ from malleable.papers.claim import Claim, Verdict, between, judged, margin, obse
 from malleable.papers.figure import Axes, Figure, Panel, Range, Run, Series, picture, shown
 from malleable.replications import Interval, interval
 
-__all__ = ["METRICS", "REFERENCE_EFFORT", "SERIES", "Metric", "Point", "figure5", "figure6"]
-
 # Figure 5 -------------------------------------------------------------------------------------------
 
 REFERENCE_EFFORT = 40_000

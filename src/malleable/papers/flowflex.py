@@ -31,8 +31,6 @@ from malleable.papers.claim import Claim, judged
 from malleable.papers.figure import Figure, Panel, Range, Run, picture, shown
 from malleable.replications import interval
 
-__all__ = ["bounds", "figure12"]
-
 SLOTS = 25
 _POLICIES = ("flowflex", "flowflex-literal", "fair", "fifo")
 _METRICS = ("completion", "weighted completion", "stretch", "tardy", "weighted tardy", "tardiness",

@@ -24,8 +24,6 @@ from malleable.tandem.simulate import capacities_at
 from malleable.tandem.table import MapShuffleJobs, MapShuffleStream
 from malleable.view.text import counted
 
-__all__ = ["PRINTED", "cube_root_jobs", "figure7", "figure9", "generated_jobs"]
-
 PRINTED = {
     0.75: {"k-lps": 6.50, "max-srpt": 3.32, "split-srpt": 3.55},
     0.90: {"k-lps": 16.28, "max-srpt": 5.58, "split-srpt": 5.66},

@@ -20,19 +20,6 @@ from malleable.traces.phases import Phase
 if TYPE_CHECKING:
     from malleable.traces.trace import Trace
 
-__all__ = [
-    "SHARES",
-    "assumptions",
-    "begin",
-    "given",
-    "left",
-    "moments",
-    "part",
-    "sizes",
-    "take",
-    "untimed",
-    "usable",
-]
 
 # What bytes are taken for: the file system block of Hadoop and Hive's reduce tasks at the time of SWIM.
 _BYTES: dict[str, Any] = {

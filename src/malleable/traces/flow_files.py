@@ -18,8 +18,6 @@ from malleable.traces.formats import File, read, register
 from malleable.traces.tables import trace_of
 from malleable.traces.trace import Trace
 
-__all__ = ["flows_dict", "read_flows", "write_flows"]
-
 _FLOW = ("name", "arrival", "weight", "deadline", "sla", "jobs")
 _NUMBERS = {"arrival": 0.0, "weight": 1.0, "deadline": math.inf}
 

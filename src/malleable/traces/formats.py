@@ -29,8 +29,6 @@ from malleable.files.reading import (
 from malleable.traces.arrow_columns import is_frame
 from malleable.traces.trace import Trace
 
-__all__ = ["File", "Format", "Head", "read", "reading_options", "register"]
-
 Record = TypeVar("Record")
 Table = TypeVar("Table")
 

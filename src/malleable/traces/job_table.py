@@ -35,8 +35,6 @@ from malleable.traces.formats import File, Head, register
 from malleable.traces.tables import trace_of
 from malleable.traces.trace import Trace
 
-__all__ = ["read_jobs", "write_jobs"]
-
 _Rows: TypeAlias = "tuple[Sequence[str], Sequence[Sequence[Any]]]"
 _NAME = "job table"
 _INT64_END = 2**63

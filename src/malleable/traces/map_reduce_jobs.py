@@ -17,8 +17,6 @@ from malleable.traces.formats import File, register
 from malleable.traces.tables import trace_of
 from malleable.traces.trace import Trace
 
-__all__ = ["write_map_reduce_jobs"]
-
 _COLUMNS = ("name", "arrival", "map", "reduce", "reduce_estimate")
 
 

@@ -14,8 +14,6 @@ from malleable.domain import ALL_SLOTS
 from malleable.jobs.table import Floats, Integers
 from malleable.values import by_value
 
-__all__ = ["Column", "Phase", "filled"]
-
 _MOST_TASKS = 1 << 24  # that are listed one by one
 
 Column: TypeAlias = Any

@@ -12,8 +12,6 @@ from malleable.domain import shown
 from malleable.traces.phases import Phase
 from malleable.traces.trace import Trace
 
-__all__ = ["Flow", "Stage", "checked_parents", "trace_of_stages"]
-
 
 class Stage(NamedTuple):
     """A job of a flow: its tasks, and runs of (task, start, end, tasks that ran together)."""

@@ -15,8 +15,6 @@ from malleable.tandem.table import MapShuffleJobs
 from malleable.traces.phases import Phase
 from malleable.traces.trace import Trace
 
-__all__ = ["stage", "trace_of"]
-
 
 def stage(name: str, tasks: float, seconds: float, after: list[str]) -> dict[str, Any]:
     """A job of a flow made of so many tasks of so many seconds, all of which may run at once."""

@@ -18,8 +18,6 @@ from malleable.traces.converting import begin, given, left, moments, take, untim
 if TYPE_CHECKING:
     from malleable.traces.trace import Trace
 
-__all__ = ["flows", "jobs"]
-
 
 def jobs(
     trace: Trace, phase: str, at: float | None, keep_zero: bool, assumed: Mapping[str, Any]

@@ -30,7 +30,6 @@ from malleable.traces.converting import (
 if TYPE_CHECKING:
     from malleable.traces.trace import Trace
 
-__all__ = ["map_reduce", "map_shuffle"]
 
 _MOST_TASKS = 1 << 26  # reduce tasks of a table
 

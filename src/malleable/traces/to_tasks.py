@@ -19,8 +19,6 @@ from malleable.traces.phases import Phase, filled
 if TYPE_CHECKING:
     from malleable.traces.trace import Trace
 
-__all__ = ["tasks"]
-
 
 def tasks(trace: Trace, assumed: Mapping[str, Any]) -> ClusterJobs:
     """See `Trace.tasks`."""

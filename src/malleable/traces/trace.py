@@ -16,8 +16,6 @@ from malleable.traces.phases import Column, Phase
 from malleable.values import by_value
 from malleable.views import as_html, counted
 
-__all__ = ["Trace"]
-
 
 @by_value()
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)

@@ -7,8 +7,6 @@ from typing import Any
 from malleable.cluster.replay import Replay
 from malleable.view.text import number, percent, table
 
-__all__ = ["replay_dict", "replay_table"]
-
 
 def replay_dict(found: list[Replay]) -> dict[str, Any]:
     """What ``--json`` writes."""

@@ -8,24 +8,11 @@ from collections.abc import Callable, Iterator, Sequence
 from html import escape
 from typing import IO, TYPE_CHECKING, Any, Literal
 
-from malleable.views import counted
+from malleable.views import counted as counted  # noqa: PLC0414 (passed on)
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions
 
-__all__ = [
-    "Column",
-    "Table",
-    "columns_table",
-    "console_for",
-    "counted",
-    "finite",
-    "number",
-    "percent",
-    "printable",
-    "table",
-    "wall_time",
-]
 
 Column = tuple[str, Callable[[int], str]]
 """A head, and the cell of a row."""
