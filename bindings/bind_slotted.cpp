@@ -6,6 +6,7 @@
 #include "malleable/kernel/virtual_srpt.hpp"
 #include "malleable/policy/slotted_epoch.hpp"
 #include "malleable/sim/slotted.hpp"
+#include "means.hpp"
 #include "saved_state.hpp"
 
 namespace malleable::bindings {
@@ -53,22 +54,24 @@ class PySlottedSim {
     py::gil_scoped_release release;
     sim_.advance(last);
   }
-  py::dict totals() const {
+  py::dict summary() const {
     const Turn turn(busy_);
     const SlottedTotals& t = sim_.totals();
+    const auto slots = static_cast<double>(t.last_slot);
+    const double offered = static_cast<double>(sim_.machines()) * slots;
     py::dict d;
-    d["arrived"] = t.arrived;
-    d["completed"] = t.completed;
-    d["flow"] = t.flow;
-    d["flow_squares"] = t.flow_squares;
-    d["longest_flow"] = t.longest_flow;
-    d["last_finish"] = t.last_finish;
-    d["last_slot"] = t.last_slot;
-    d["busy"] = t.busy;
-    d["live_slots"] = t.live_slots;
+    d["jobs"] = t.completed;
+    d["unfinished"] = t.arrived - t.completed;
+    d["end"] = t.last_slot;
+    d["mean_response"] = mean_over(t.flow, static_cast<double>(t.completed));
+    d["total_response"] = t.flow;
+    d["max_response"] = static_cast<double>(t.longest_flow);
+    d["p50"] = sim_.flow_quantile(0.5);
+    d["p90"] = sim_.flow_quantile(0.9);
+    d["p99"] = sim_.flow_quantile(0.99);
+    d["utilisation"] = mean_over(static_cast<double>(t.busy), offered, 0.0);
+    d["mean_jobs"] = mean_over(t.live_slots, slots, 0.0);
     d["decisions"] = t.decisions;
-    d["next_slot"] = sim_.next_slot();
-    d["live"] = sim_.live();
     return d;
   }
   py::tuple take_records() {
@@ -77,13 +80,12 @@ class PySlottedSim {
     return py::make_tuple(to_numpy(std::move(r.job)), to_numpy(std::move(r.start)),
                           to_numpy(std::move(r.map_finish)), to_numpy(std::move(r.finish)));
   }
-  Integers flow_histogram() const {
-    const Turn turn(busy_);
-    return copy(sim_.flow_histogram());
-  }
   py::tuple slowdown() const {
     const Turn turn(busy_);
-    return py::make_tuple(copy(sim_.size_counts()), copy(sim_.size_slowdowns()));
+    const auto counts = sim_.size_counts();
+    std::size_t sizes = counts.size();
+    while (sizes > 0 && counts[sizes - 1] == 0) --sizes;
+    return counts_and_means(counts.first(sizes), sim_.size_slowdowns().first(sizes));
   }
 
  private:
@@ -206,9 +208,8 @@ void bind_slotted(py::module_& module) {
            py::arg("task_offset").noconvert(), py::arg("task").noconvert(),
            py::arg("estimate").noconvert())
       .def("advance", &PySlottedSim::advance, py::arg("last"))
-      .def("totals", &PySlottedSim::totals)
+      .def("summary", &PySlottedSim::summary)
       .def("take_records", &PySlottedSim::take_records)
-      .def("flow_histogram", &PySlottedSim::flow_histogram)
       .def("slowdown", &PySlottedSim::slowdown);
   py::class_<PySlottedEpoch> epoch(module, "SlottedEpoch");
   bind_state(epoch);

@@ -8,6 +8,7 @@
 #include "malleable/model/length.hpp"
 #include "malleable/policy/registry.hpp"
 #include "malleable/sim/tandem.hpp"
+#include "means.hpp"
 #include "turn.hpp"
 
 namespace malleable::bindings {
@@ -42,20 +43,24 @@ void check_optional(const char* field, std::span<const double> values, std::size
   if (wanted || !values.empty()) check_column(field, values, count);
 }
 
-py::dict totals_dict(const TandemQueue& queue) {
+py::dict summary_of(const TandemQueue& queue) {
   const TandemTotals& t = queue.totals();
+  const auto done = static_cast<double>(t.completed);
   py::dict d;
-  d["arrived"] = t.arrived;
-  d["completed"] = t.completed;
+  d["jobs"] = t.completed;
+  d["unfinished"] = queue.present();
   d["events"] = t.events;
-  d["now"] = t.now;
-  d["response"] = t.response;
+  d["end"] = t.now;
+  d["mean_response"] = mean_over(t.response, done);
   d["weighted_response"] = t.weighted_response;
-  d["stretch"] = t.stretch;
+  d["mean_stretch"] = mean_over(t.stretch, done);
   d["max_response"] = t.max_response;
-  d["map_busy"] = t.map_busy;
-  d["shuffle_busy"] = t.shuffle_busy;
-  d["jobs_seconds"] = t.jobs_seconds;
+  d["p50"] = queue.response_quantile(0.5);
+  d["p90"] = queue.response_quantile(0.9);
+  d["p99"] = queue.response_quantile(0.99);
+  d["map_utilisation"] = mean_over(t.map_busy, t.now, 0.0);
+  d["shuffle_utilisation"] = mean_over(t.shuffle_busy, t.now, 0.0);
+  d["mean_jobs"] = mean_over(t.jobs_seconds, t.now, 0.0);
   return d;
 }
 
@@ -130,11 +135,16 @@ void bind_tandem(py::module_& module) {
             queue.advance(until);
           },
           py::arg("until"), py::call_guard<py::gil_scoped_release>())
-      .def("totals",
+      .def("summary",
            [](const BoundQueue& queue) {
              const Turn turn(queue.busy);
-             return totals_dict(queue);
+             return summary_of(queue);
            })
+      .def_property_readonly("total_response",
+                             [](const BoundQueue& queue) {
+                               const Turn turn(queue.busy);
+                               return queue.totals().response;
+                             })
       .def("take_records",
            [](BoundQueue& queue) {
              const Turn turn(queue.busy);
@@ -148,13 +158,7 @@ void bind_tandem(py::module_& module) {
       .def("slowdown",
            [](const BoundQueue& queue) {
              const Turn turn(queue.busy);
-             return py::make_tuple(copy(std::span<const std::int64_t>(queue.bucket_jobs)),
-                                   copy(std::span<const double>(queue.bucket_stretch)));
-           })
-      .def("response_histogram",
-           [](const BoundQueue& queue) {
-             const Turn turn(queue.busy);
-             return copy(std::span<const std::int64_t>(queue.response_histogram));
+             return counts_and_means(queue.bucket_jobs, queue.bucket_stretch);
            })
       // (ids, map left, shuffle left, what of it is ready) of the jobs in the system
       .def("state",

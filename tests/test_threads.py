@@ -105,10 +105,9 @@ def busy_objects():
         "TandemQueue": [
             lambda: queue.feed(np.full(50, 1e9), ones, ones, ones, none, none, none, none),
             lambda: queue.advance(10.0),
-            queue.totals,
+            queue.summary,
             queue.take_records,
             queue.slowdown,
-            queue.response_histogram,
             queue.state,
             queue.running,
         ],
@@ -116,9 +115,8 @@ def busy_objects():
         "SlottedSim": [
             lambda: slotted.feed(row + 10**6, row + 2, np.array([0, 1]), row + 3, None),
             lambda: slotted.advance(3),
-            slotted.totals,
+            slotted.summary,
             slotted.take_records,
-            slotted.flow_histogram,
             slotted.slowdown,
         ],
         **{

@@ -184,11 +184,21 @@ def as_numbers(field: str, values: Any) -> npt.NDArray[Any]:
     return array
 
 
-def floats(field: str, values: Any, limits: _core.Range | None = None) -> npt.NDArray[np.float64]:
-    """Contiguous float64 of any shape, the same array where it is that; in range if one is given."""
+def floats(
+    field: str,
+    values: Any,
+    limits: _core.Range | None = None,
+    shape: tuple[int, ...] | None = None,
+) -> npt.NDArray[np.float64]:
+    """Contiguous float64, the same array where it is that; of a shape and in range if they are given."""
     array = np.asarray(as_numbers(field, values), dtype=np.float64, order="C")
+    if shape is not None and array.shape != shape:
+        raise ValueError(f"{field} has shape {array.shape}, expected {shape}")
     if limits is not None:
-        limits.check(field, array.reshape(-1))
+        inside = (array >= limits.least) & (array <= limits.most) | (limits.zero & (array == 0.0))
+        for place in np.argwhere(~inside)[:1]:
+            where = ", ".join(str(k) for k in place)
+            check_amount(f"{field}[{where}]", array[tuple(place)], limits)
     return array
 
 

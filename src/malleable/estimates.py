@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from malleable.domain import WEIGHT, WORK, check_amount, into_range
-from malleable.jobs.table import Floats
-from malleable.slotted.table import checked_estimates
-from malleable.tandem.table import MapShuffleJobs
+from malleable.columns import Floats
+from malleable.domain import WEIGHT, WORK, check_amount, floats, into_range
 
 UNDERESTIMATES = ("first", "bounce")
 """What a job shows that has done more than its estimate: nothing left, or what it has overrun."""
@@ -50,17 +49,19 @@ def lognormal_errors(
     return errors
 
 
-def phase_estimates(
-    jobs: MapShuffleJobs, estimates: Any, rng: np.random.Generator
-) -> tuple[Floats, Floats] | None:
-    """Map and shuffle sizes of a table as a policy sees them, None for the truth.
+def believed(
+    jobs: Any, estimates: Any, sizes: Mapping[str, Floats], rng: np.random.Generator
+) -> tuple[Floats, ...] | None:
+    """Sizes of a table as a policy sees them, None for the truth.
 
     Parameters
     ----------
-    jobs : MapShuffleJobs
-    estimates : None, float, "column" or pair of array_like, each of shape (J,)
-        Nothing; the standard deviation of independent log-normal errors of both phases; the table's
-        own columns; or the columns themselves, map first.
+    jobs : table of J jobs
+    estimates : None, float, "column" or array_like
+        Nothing; the standard deviation of independent log-normal errors; the table's own columns of
+        estimates; or the columns themselves, shape (J,), as many as there are ``sizes``.
+    sizes : mapping
+        The truth, by the names of the table's columns of estimates.
     rng : numpy Generator
         For log-normal errors.
 
@@ -74,20 +75,21 @@ def phase_estimates(
     count = len(jobs)
     sigma = error_sigma(estimates)
     if sigma is not None:
-        errors = [lognormal_errors(sigma, count, rng) for _ in range(2)]
-        return into_range(jobs.map * errors[0], WORK), into_range(jobs.shuffle * errors[1], WORK)
+        return tuple(
+            into_range(size * lognormal_errors(sigma, count, rng), WORK) for size in sizes.values()
+        )
     if isinstance(estimates, str):
         if estimates != "column":
             raise ValueError(f"estimates = {estimates!r}: the only word is 'column'")
-        if jobs.map_estimate is None or jobs.shuffle_estimate is None:
-            raise ValueError(
-                "estimates = 'column': the table has no map_estimate, shuffle_estimate"
-            )
-        return jobs.map_estimate, jobs.shuffle_estimate
-    pair = list(estimates) if np.iterable(estimates) else [estimates]
-    if len(pair) != 2 or np.ndim(pair[0]) != 1:
-        raise ValueError("estimates: expected two columns, of the map and of the shuffle phase")
-    return (
-        checked_estimates("map_estimate", pair[0], count),
-        checked_estimates("shuffle_estimate", pair[1], count),
+        own = tuple(getattr(jobs, name) for name in sizes)
+        if any(column is None for column in own):
+            raise ValueError(f"estimates = 'column': the table has no {', '.join(sizes)}")
+        return own
+    if len(sizes) == 1:
+        return (floats("estimates", estimates, WORK, (count,)),)
+    columns = list(estimates) if np.iterable(estimates) else [estimates]
+    if len(columns) != len(sizes) or np.ndim(columns[0]) != 1:
+        raise ValueError(f"estimates: expected two columns, {' and '.join(sizes)}")
+    return tuple(
+        floats(name, column, WORK, (count,)) for name, column in zip(sizes, columns, strict=True)
     )

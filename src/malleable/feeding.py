@@ -1,15 +1,18 @@
-"""What simulations of queues have in common: jobs of a table or a stream are fed chunk by chunk."""
+"""What simulations of queues have in common: jobs of a table or a stream are fed part by part."""
 
 from __future__ import annotations
 
-import math
 import warnings
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from malleable.columns import Floats, Integers
+from malleable.estimates import believed, error_sigma
+
+PART = 1 << 16
+"""Jobs of a table that are fed at once."""
 
 
 def seed_of(rng: np.random.Generator | int | None) -> int:
@@ -38,49 +41,91 @@ def by_arrival(arrival: Floats | Integers) -> Integers:
     return np.argsort(arrival, kind="stable").astype(np.int64)
 
 
-def fed(
-    chunks: Iterable[tuple[Any, Floats | None]],
-    stop: float,
-    total: int,
-    feed: Callable[[Any, Floats | None], None],
-    end: Callable[[], None],
-    progress: Callable[[int, int], None] | None,
-) -> tuple[bool, int]:
-    """Feed jobs, with their estimates if there are any, that arrive by ``stop``; then go to the end.
+class Part(NamedTuple):
+    """Jobs in the order of arrival, their rows, and their sizes as policies see them (None: the truth)."""
 
-    Chunks have ``arrival`` in ascending order, and ``take(rows)``. Returns whether Ctrl-C left it at
-    that, and how many jobs entered.
+    jobs: Any
+    rows: Integers
+    seen: tuple[Floats, ...] | None
+
+    def take(self, some: Integers) -> Part:
+        return Part(self.jobs.take(some), self.rows[some], _taken(self.seen, some))
+
+
+class Source:
+    """Jobs of a table, or of a stream that is drawn while it is read, and what policies see of them.
+
+    Parameters
+    ----------
+    jobs : table or stream
+        With ``arrival`` and ``take``; a stream has ``chunks(seed)``, tables in the order of arrival.
+    seed : int
+        Of a stream.
+    estimates
+        As `malleable.estimates.believed` takes them; of a stream a standard deviation only.
+    sizes : callable
+        True sizes of a table, by the names of its columns of estimates.
+    errors : numpy Generator or seed, optional
+        Of log-normal errors: one of their own, so that jobs are those of a run without errors.
     """
-    entered = 0
-    try:
-        for chunk, guess in chunks:
-            inside = int(np.searchsorted(chunk.arrival, stop, side="right"))
-            cut = inside < len(chunk.arrival)
-            part = chunk.take(np.arange(inside)) if cut else chunk
-            feed(part, None if guess is None else guess[:inside])
-            entered += inside
-            if progress is not None:
-                progress(entered, total)
-            if cut:
-                break
-        end()
-    except KeyboardInterrupt:
-        return False, entered
-    return True, entered
+
+    def __init__(
+        self,
+        jobs: Any,
+        seed: int,
+        estimates: Any = None,
+        sizes: Callable[[Any], Mapping[str, Floats]] = lambda jobs: {},
+        errors: Any = None,
+    ) -> None:
+        self._jobs, self._seed, self._estimates, self._sizes = jobs, seed, estimates, sizes
+        self._errors = np.random.default_rng([seed, 1] if errors is None else errors)
+        self.stream = hasattr(jobs, "chunks")
+        if self.stream and estimates is not None and error_sigma(estimates) is None:
+            raise ValueError("estimates: a stream takes a standard deviation only")
+        self.seen = None if self.stream else self._believed(jobs)
+
+    def _believed(self, jobs: Any) -> tuple[Floats, ...] | None:
+        return believed(jobs, self._estimates, self._sizes(jobs), self._errors)
+
+    def parts(self) -> Iterator[Part]:
+        """All jobs in the order of their arrivals."""
+        if self.stream:
+            for jobs in self._jobs.chunks(self._seed):
+                yield Part(jobs, np.arange(len(jobs)), self._believed(jobs))
+            return
+        order = by_arrival(self._jobs.arrival)
+        for first in range(0, len(order), PART):
+            rows = order[first : first + PART]
+            yield Part(self._jobs.take(rows), rows, _taken(self.seen, rows))
+
+    def feed(
+        self,
+        stop: float,
+        total: int,
+        feed: Callable[[Part], None],
+        end: Callable[[], None],
+        progress: Callable[[int, int], None] | None,
+    ) -> tuple[bool, int]:
+        """Feed the jobs that arrive by ``stop``, then go to the end.
+
+        Returns whether all of that was done before Ctrl-C, and how many jobs entered.
+        """
+        entered = 0
+        try:
+            for part in self.parts():
+                inside = int(np.searchsorted(part.jobs.arrival, stop, side="right"))
+                cut = inside < len(part.rows)
+                feed(part.take(np.arange(inside)) if cut else part)
+                entered += inside
+                if progress is not None:
+                    progress(entered, total)
+                if cut:
+                    break
+            end()
+        except KeyboardInterrupt:
+            return False, entered
+        return True, entered
 
 
-def over(part: float, whole: float, otherwise: float = math.nan) -> float:
-    """Their ratio, or what it is of nothing."""
-    return part / whole if whole > 0.0 else otherwise
-
-
-def quantiles(histogram: Integers, value: Callable[[int], float]) -> dict[str, float]:
-    """``p50``, ``p90`` and ``p99`` of counts by bin; ``value`` is that of a bin."""
-    counts = np.cumsum(histogram)
-    total = int(counts[-1]) if len(counts) else 0
-    return {
-        f"p{part}": value(int(np.searchsorted(counts, math.ceil(part / 100 * total))))
-        if total
-        else math.nan
-        for part in (50, 90, 99)
-    }
+def _taken(columns: tuple[Floats, ...] | None, rows: Integers) -> tuple[Floats, ...] | None:
+    return None if columns is None else tuple(column[rows] for column in columns)

@@ -285,7 +285,7 @@ def test_streams_are_tables_in_chunks(monkeypatch):
     drawn = mb.simulate(stream, "asrpt", rng=9, bound=True)
     assert drawn.records is None
     assert drawn.summary == whole.summary
-    monkeypatch.setattr("malleable.slotted.simulate._CHUNK", 50)
+    monkeypatch.setattr("malleable.feeding.PART", 50)
     cut = mb.simulate(section7("exp-small", slots=300, rng=9), "asrpt")
     assert cut.summary == whole.summary
     assert cut.records["completion"].tolist() == whole.records["completion"].tolist()

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <stdexcept>
 #include <utility>
+
+#include "malleable/sim/histogram.hpp"
 
 namespace malleable {
 namespace {
@@ -281,6 +284,13 @@ void SlottedSim::record(const Truth& truth, std::int64_t finish) {
   records_.start.push_back(truth.start);
   records_.map_finish.push_back(truth.map_finish);
   records_.finish.push_back(finish);
+}
+
+double SlottedSim::flow_quantile(double part) const {
+  if (totals_.completed == 0) return std::numeric_limits<double>::quiet_NaN();
+  const std::size_t bin = quantile_bin(histogram_, part);
+  return static_cast<double>(bin < kHistogram - 1 ? static_cast<std::int64_t>(bin)
+                                                  : totals_.longest_flow);
 }
 
 SlottedRecords SlottedSim::take_records() { return std::exchange(records_, {}); }

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "malleable/model/tolerance.hpp"
+#include "malleable/sim/histogram.hpp"
 
 namespace malleable {
 namespace {
@@ -102,6 +103,13 @@ TandemQueue::TandemQueue(const TandemOptions& options)
   bucket_jobs.assign(static_cast<std::size_t>(options.buckets), 0);
   bucket_stretch.assign(static_cast<std::size_t>(options.buckets), 0.0);
   if (options.histogram) response_histogram.assign(kHistogramSize, 0);
+}
+
+double TandemQueue::response_quantile(double part) const {
+  if (totals_.completed == 0) return std::numeric_limits<double>::quiet_NaN();
+  const std::uint64_t bin = quantile_bin(response_histogram, part);
+  // The first bin is for 0 alone.
+  return bin == 0 ? 0.0 : std::bit_cast<double>((bin + 1) << kHistogramShift);
 }
 
 void TandemQueue::feed(const TandemJobs& jobs) {

@@ -54,7 +54,10 @@ def cube_root_jobs(jobs: MapShuffleJobs) -> MapShuffleJobs:
 def generated_jobs(jobs: int, seed: int) -> MapShuffleJobs:
     """A table of section 5.3's jobs: Poisson arrivals, log-normal sizes."""
     parts = list(MapShuffleStream(jobs, 0.5).chunks(seed))
-    arrival, maps, shuffles = (np.concatenate([part[k] for part in parts]) for k in range(3))
+    maps, shuffles, arrival = (
+        np.concatenate([getattr(part, field) for part in parts])
+        for field in ("map", "shuffle", "arrival")
+    )
     return MapShuffleJobs(maps, shuffles, arrival=arrival)
 
 

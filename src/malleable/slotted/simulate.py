@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,28 +12,18 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core
-from malleable.domain import check_whole, checked_choice, checked_flag
-from malleable.estimates import UNDERESTIMATES, error_sigma, lognormal_errors
-from malleable.feeding import (
-    by_arrival,
-    fed,
-    kept_records,
-    over,
-    quantiles,
-    seed_of,
-    warn_of_load,
-)
-from malleable.jobs.table import Floats, Integers
+from malleable.columns import Floats, Integers
+from malleable.domain import WEIGHT, check_amount, check_whole, checked_choice, checked_flag
+from malleable.estimates import UNDERESTIMATES, believed
+from malleable.feeding import Part, Source, by_arrival, kept_records, seed_of, warn_of_load
 from malleable.policies import policy_names, policy_of
 from malleable.records import by_table_row, job_names, job_records
 from malleable.result import SimulationResult
 from malleable.slotted.generate import MapReduceStream
-from malleable.slotted.table import MapReduceJobs, checked_estimates, join_tables
+from malleable.slotted.table import MapReduceJobs, join_tables
 
 POLICIES = policy_names("slotted")
-_CHUNK = 1 << 16
 _LAST_SLOT = 2**50
-_MOST_FLOW = 2**16 - 1  # longer flow times share a bin
 _MOST_SERIES = 10**8  # slots of a series
 _MOST_BUSY = 2**31  # slots of work in a table; some minutes
 
@@ -139,14 +129,6 @@ def _slots_alone(jobs: MapReduceJobs, machines: int, preemptive: bool) -> Intege
     return alone
 
 
-def checked_deviation(sigma: Any) -> float:
-    """A standard deviation of logarithms: finite, at least 0."""
-    number = isinstance(sigma, (int, float, np.number)) and not isinstance(sigma, bool)
-    if not (number and 0.0 <= float(sigma) < math.inf):
-        raise ValueError(f"estimates = {sigma!r}: a standard deviation must be at least 0")
-    return float(sigma)
-
-
 def lognormal_estimates(
     jobs: MapReduceJobs, sigma: float, rng: np.random.Generator | int | None = None
 ) -> Floats:
@@ -167,46 +149,13 @@ def lognormal_estimates(
     -----
     The error model of Dell'Amico, Carra, Michiardi, "PSBS: Practical size-based scheduling" (2016).
     """
-    errors = lognormal_errors(checked_deviation(sigma), len(jobs), np.random.default_rng(rng))
-    return jobs.reduce_work.astype(np.float64) * errors
+    sigma = check_amount("sigma", sigma, WEIGHT)
+    (found,) = believed(jobs, sigma, _sizes(jobs), np.random.default_rng(rng)) or ()
+    return found
 
 
-def _checked_estimates(
-    jobs: MapReduceJobs | MapReduceStream, estimates: Any, seed: Any
-) -> Floats | None:
-    if estimates is None:
-        return None
-    if isinstance(jobs, MapReduceStream):
-        if error_sigma(estimates) is None:
-            raise ValueError("estimates: a stream takes a standard deviation only")
-        return None
-    if isinstance(estimates, str):
-        if estimates != "column":
-            raise ValueError(f"estimates = {estimates!r}: the only word is 'column'")
-        if jobs.reduce_estimate is None:
-            raise ValueError("estimates = 'column': the table has no reduce_estimate")
-        return jobs.reduce_estimate
-    sigma = error_sigma(estimates)
-    if sigma is not None:
-        return lognormal_estimates(jobs, sigma, seed)
-    return checked_estimates("estimates", estimates, len(jobs))
-
-
-def _chunks(
-    jobs: MapReduceJobs | MapReduceStream, estimate: Floats | None, sigma: Any, seed: int
-) -> Iterator[tuple[MapReduceJobs, Floats | None]]:
-    if isinstance(jobs, MapReduceStream):
-        # Errors from a generator of their own: the jobs are those of a run without errors.
-        errors = np.random.default_rng([seed, 1])
-        for chunk in jobs.chunks(seed):
-            yield chunk, None if sigma is None else lognormal_estimates(chunk, sigma, errors)
-        return
-    if len(jobs) <= _CHUNK:
-        yield jobs, estimate
-        return
-    for first in range(0, len(jobs), _CHUNK):
-        rows = np.arange(first, min(first + _CHUNK, len(jobs)))
-        yield jobs.take(rows), None if estimate is None else estimate[rows]
+def _sizes(jobs: MapReduceJobs) -> dict[str, Floats]:
+    return {"reduce_estimate": jobs.reduce_work.astype(np.float64)}
 
 
 def run(
@@ -283,29 +232,15 @@ def run(
     """
     if not isinstance(jobs, (MapReduceJobs, MapReduceStream)):
         raise ValueError(f"jobs: {type(jobs).__name__} is no MapReduceJobs or MapReduceStream")
-    stream = isinstance(jobs, MapReduceStream)
     policy_of("slotted", policy)
     count = checked_machines(machines)
     checked_choice("underestimates", underestimates, UNDERESTIMATES)
-    keep = kept_records(records, stream)
-    last = _LAST_SLOT * 2
-    if horizon is not None:
-        last = check_whole("horizon", horizon, 1, _LAST_SLOT)
+    keep = kept_records(records, isinstance(jobs, MapReduceStream))
     checked_flag("preemptive", preemptive)
+    last, expected = _length(jobs, count, horizon)
     seed = seed_of(rng)
-    estimate = _checked_estimates(jobs, estimates, seed)
-    source: Any = jobs
-    if isinstance(jobs, MapReduceJobs):
-        expected = len(jobs)
-        if horizon is None:
-            _check_length(jobs, count)
-        source, order = _in_order(jobs)
-        estimate = None if estimate is None else estimate[order]
-    else:
-        expected = round(jobs.slots * jobs.rate)
-        if jobs.rate * jobs.mean_work >= count:
-            last = max(jobs.slots, 1) if horizon is None else last
-            warn_of_load("last arrival" if horizon is None else "horizon")
+    errors = None if isinstance(jobs, MapReduceStream) else seed
+    source = Source(jobs, seed, estimates, _sizes, errors)
     sim = _core.SlottedSim(
         machines=count,
         policy=policy,
@@ -313,70 +248,51 @@ def run(
         records=keep,
         bounce=underestimates == "bounce",
     )
-    parts: list[MapReduceJobs] | None = [] if (not stream if bound is None else bound) else None
+    bounded = not source.stream if bound is None else bound
+    fed: list[MapReduceJobs] = []
 
-    def feed(part: MapReduceJobs, guess: Floats | None) -> None:
-        sim.feed(*_columns(part), estimate=guess)
-        if parts is not None:
-            parts.append(part)
+    def feed(part: Part) -> None:
+        sim.feed(*_columns(part.jobs), estimate=None if part.seen is None else part.seen[0])
+        if bounded:
+            fed.append(part.jobs)
 
-    chunks = _chunks(source, estimate, estimates, seed)
     began = time.perf_counter()
-    complete, entered = fed(chunks, last, expected, feed, lambda: sim.advance(last), progress)
+    complete, entered = source.feed(last, expected, feed, lambda: sim.advance(last), progress)
     seconds = time.perf_counter() - began
-    summary = _summary(sim, count)
-    if parts is not None and complete and summary["jobs"] == entered > 0:
-        summary |= _bounds(summary, *lower_bounds(join_tables(parts), count, bool(preemptive)))
+    summary = sim.summary()
+    if bounded and complete and summary["jobs"] == entered > 0:
+        summary |= _bounds(summary, *lower_bounds(join_tables(fed), count, bool(preemptive)))
     return SimulationResult(
         model="slotted",
         records=_records(jobs, policy, sim) if keep else None,
         summary={policy: summary},
-        slowdown={policy: _slowdown(sim)},
+        slowdown={policy: sim.slowdown()},
         timing={policy: seconds},
         complete=complete,
     )
+
+
+def _length(jobs: MapReduceJobs | MapReduceStream, machines: int, horizon: Any) -> tuple[int, int]:
+    """The last slot, and how many jobs are expected; ValueError for a table that takes for ever."""
+    last = 2 * _LAST_SLOT if horizon is None else check_whole("horizon", horizon, 1, _LAST_SLOT)
+    if isinstance(jobs, MapReduceStream):
+        if jobs.rate * jobs.mean_work >= machines:
+            last = max(jobs.slots, 1) if horizon is None else last
+            warn_of_load("last arrival" if horizon is None else "horizon")
+        return last, round(jobs.slots * jobs.rate)
+    units = int(jobs.map.sum() + jobs.task.sum())
+    if horizon is None and units > _MOST_BUSY * machines:
+        raise ValueError(
+            f"jobs: {units} units fill {units // machines} slots of machines = {machines}, more than"
+            " 2^31; say horizon, or count work in larger units"
+        )
+    return last, len(jobs)
 
 
 def _bounds(summary: dict[str, float], least: int, tight: int) -> dict[str, float]:
     done, total = summary["jobs"], summary["total_response"]
     bounds = {"lower_bound": least / done, "tight_bound": tight / done}
     return bounds | ({"ratio": total / least, "tight_ratio": total / tight} if least > 0 else {})
-
-
-def _check_length(jobs: MapReduceJobs, machines: int) -> None:
-    """ValueError for a table of which nobody would see the end."""
-    units = int(jobs.map.sum() + jobs.task.sum())
-    if units > _MOST_BUSY * machines:
-        raise ValueError(
-            f"jobs: {units} units fill {units // machines} slots of machines = {machines}, more than"
-            " 2^31; say horizon, or count work in larger units"
-        )
-
-
-def _slowdown(sim: Any) -> tuple[Integers, Floats]:
-    count, total = sim.slowdown()
-    sizes = int(np.flatnonzero(count)[-1]) + 1 if count.any() else 0
-    count, total = count[:sizes], total[:sizes]
-    return count, np.divide(total, count, out=np.full(sizes, np.nan), where=count > 0)
-
-
-def _summary(sim: Any, machines: int) -> dict[str, float]:
-    totals = sim.totals()
-    done, slots, longest = totals["completed"], totals["last_slot"], float(totals["longest_flow"])
-    return {
-        "jobs": done,
-        "unfinished": totals["arrived"] - done,
-        "end": slots,
-        "mean_response": over(totals["flow"], done),
-        "total_response": totals["flow"],
-        "max_response": longest,
-        **quantiles(
-            sim.flow_histogram(), lambda place: float(place) if place < _MOST_FLOW else longest
-        ),
-        "utilisation": over(totals["busy"], machines * slots, 0.0),
-        "mean_jobs": over(totals["live_slots"], slots, 0.0),
-        "decisions": totals["decisions"],
-    }
 
 
 def _records(jobs: Any, policy: str, sim: Any) -> dict[str, npt.NDArray[Any]]:

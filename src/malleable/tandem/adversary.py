@@ -73,7 +73,7 @@ def overlap_adversary(policy: str, k: int) -> OverlapAdversary:
     for name in (policy, "order"):
         queue = _fed(name, jobs, np.ones(len(jobs), dtype=bool), later.astype(np.float64))
         queue.advance(math.inf)
-        totals.append(float(queue.totals()["response"]))
+        totals.append(queue.total_response)
     return OverlapAdversary(jobs, case, *totals)
 
 

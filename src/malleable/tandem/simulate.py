@@ -4,76 +4,60 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from malleable import _core
+from malleable.columns import Floats
 from malleable.domain import check_count, check_whole, checked_choice, checked_positive
-from malleable.estimates import (
-    UNDERESTIMATES,
-    error_sigma,
-    lognormal_errors,
-    phase_estimates,
-)
+from malleable.estimates import UNDERESTIMATES
 from malleable.feeding import (
+    PART,
+    Part,
+    Source,
     by_arrival,
-    fed,
     kept_records,
-    over,
-    quantiles,
     seed_of,
     warn_of_load,
 )
-from malleable.jobs.table import Floats, Integers
 from malleable.policies import policy_of
 from malleable.records import by_table_row, job_names, job_records
 from malleable.result import SimulationResult
 from malleable.tandem.table import STREAM_CHUNK, MapShuffleJobs, MapShuffleStream
 
-_ROWS = _core.POLICIES["tandem"]
-POLICIES = tuple(name for name, row in _ROWS.items() if not row.batches_only)
+if TYPE_CHECKING:
+    from typing import TypeGuard
+
+_POLICIES = _core.POLICIES["tandem"]
+POLICIES = tuple(name for name, row in _POLICIES.items() if not row.batches_only)
 """Policies that decide as jobs arrive."""
 
-BATCH_POLICIES = tuple(name for name, row in _ROWS.items() if row.batches_only)
+BATCH_POLICIES = tuple(name for name, row in _POLICIES.items() if row.batches_only)
 """Policies that plan jobs which arrive together."""
 
 DEFAULT_EFFORT = 1000
 """Candidates that `best` tries after its fixed plans."""
 
-_CHUNK = 1 << 16
 _SLICE = 64  # candidates between two looks at the clock
 _NOTHING: Floats = np.empty(0)
 
 _Jobs = MapShuffleJobs | MapShuffleStream
 
 
-class _Columns(NamedTuple):
-    """What the core is fed; sizes in seconds at full speed, empty where nothing is given."""
-
-    arrival: Floats
-    map: Floats
-    shuffle: Floats
-    weight: Floats
-    map_estimate: Floats = _NOTHING
-    shuffle_estimate: Floats = _NOTHING
-    map_place: Floats = _NOTHING
-    shuffle_place: Floats = _NOTHING
-
-    def take(self, rows: Any) -> _Columns:
-        return _Columns(*(np.ascontiguousarray(own[rows]) if len(own) else own for own in self))
-
-
 class _Plan(NamedTuple):
     """A policy as the core knows it, with the orders of both stations where they are given."""
 
     policy: str
-    map_place: Floats = _NOTHING
-    shuffle_place: Floats = _NOTHING
+    places: Sequence[Floats] | None = None
     tried: int = 0
     complete: bool = True
+
+
+def _sizes(jobs: MapShuffleJobs) -> dict[str, Floats]:
+    return {"map_estimate": jobs.map, "shuffle_estimate": jobs.shuffle}
 
 
 def core_queue(
@@ -90,7 +74,7 @@ def core_queue(
 ) -> Any:
     """The core's queue for a policy of `POLICIES`, or for the given orders of ``order``."""
     most = check_whole("k", k, 1)
-    row = _ROWS.get(policy)  # none: given orders
+    row = _POLICIES.get(policy)  # none: given orders
     return _core.TandemQueue(
         policy=policy,
         conserving=bool(conserving) or row is None or not row.may_idle,
@@ -105,55 +89,7 @@ def core_queue(
     )
 
 
-def _columns(
-    jobs: MapShuffleJobs,
-    capacity: tuple[float, float],
-    seen: tuple[Floats, Floats] | None,
-    order: Integers,
-) -> _Columns:
-    columns = _Columns(
-        jobs.arrival, jobs.map / capacity[0], jobs.shuffle / capacity[1], jobs.weight
-    )
-    if seen is not None:
-        columns = columns._replace(
-            map_estimate=seen[0] / capacity[0], shuffle_estimate=seen[1] / capacity[1]
-        )
-    return columns.take(order)
-
-
-def _chunks(
-    jobs: _Jobs,
-    table: _Columns | None,
-    seed: int,
-    capacity: tuple[float, float],
-    sigma: float | None,
-) -> Iterator[tuple[_Columns, None]]:
-    if table is not None:
-        for first in range(0, len(table.map), _CHUNK):
-            yield table.take(slice(first, first + _CHUNK)), None
-        return
-    assert isinstance(jobs, MapShuffleStream)
-    # A generator of their own: with and without errors, the jobs are the same.
-    errors = np.random.default_rng([seed, 1])
-    for arrival, size, data in jobs.chunks(seed):
-        columns = _Columns(arrival, size / capacity[0], data / capacity[1], np.ones(len(arrival)))
-        if sigma is not None:
-            columns = columns._replace(
-                map_estimate=columns.map * lognormal_errors(sigma, len(arrival), errors),
-                shuffle_estimate=columns.shuffle * lognormal_errors(sigma, len(arrival), errors),
-            )
-        yield columns, None
-
-
-def _upper_end(place: int) -> float:
-    """The upper end of a bin, 1/64 of an octave wide; the first one is for 0 alone."""
-    if place == 0:
-        return 0.0
-    bits = np.array([(place + 1) << 46], dtype=np.uint64)
-    return float(bits.view(np.float64)[0])
-
-
-def _is_batch(jobs: _Jobs) -> bool:
+def _is_batch(jobs: _Jobs) -> TypeGuard[MapShuffleJobs]:
     return (
         isinstance(jobs, MapShuffleJobs)
         and len(jobs) > 0
@@ -178,14 +114,10 @@ def lower_bound(
     """
     capacity = _capacities(jobs, None, (map_capacity, shuffle_capacity))
     if _is_batch(jobs):
-        assert isinstance(jobs, MapShuffleJobs)
         return _core.overlap_batch_bound(jobs.map / capacity[0], jobs.shuffle / capacity[1])
     bound = _core.SrptBound()
-    table = None
-    if isinstance(jobs, MapShuffleJobs):
-        table = _columns(jobs, capacity, None, by_arrival(jobs.arrival))
-    for columns, _ in _chunks(jobs, table, seed_of(rng), capacity, None):
-        bound.feed(columns.arrival, columns.map, columns.shuffle)
+    for part, _, _ in Source(jobs, seed_of(rng)).parts():
+        bound.feed(part.arrival, part.map / capacity[0], part.shuffle / capacity[1])
     return bound.total()
 
 
@@ -220,7 +152,7 @@ def batch_guarantee(policy: str, map: npt.ArrayLike, shuffle: npt.ArrayLike) -> 
     return min(ratios.values()) if policy == "best" else ratios[policy]
 
 
-def _plan(policy: str, jobs: _Jobs, seen: _Columns | None, effort: Any, budget: Any) -> _Plan:
+def _plan(policy: str, jobs: _Jobs, seen: Sequence[Floats], effort: Any, budget: Any) -> _Plan:
     """What ``best`` and ``makespan`` plan for a batch from the sizes that they see."""
     if policy not in BATCH_POLICIES:
         return _Plan(policy)
@@ -228,18 +160,15 @@ def _plan(policy: str, jobs: _Jobs, seen: _Columns | None, effort: Any, budget: 
     ceiling = math.inf if budget is None else float(budget)
     if math.isnan(ceiling) or ceiling < 0.0:
         raise ValueError(f"budget = {budget!r}: must be at least 0")
-    if seen is None or not _is_batch(jobs):
+    if not _is_batch(jobs):
         raise ValueError(f"policy = {policy!r}: plans batches only, jobs that arrive together")
-    maps, shuffles = seen.map, seen.shuffle
-    if len(seen.map_estimate):
-        maps, shuffles = seen.map_estimate, seen.shuffle_estimate
     if policy == "makespan":
-        order, _ = _core.overlap_makespan(maps, shuffles)
+        order, _ = _core.overlap_makespan(*seen)
         place = np.empty(len(order))
         place[order] = np.arange(len(order))
-        return _Plan("order", place, place)
+        return _Plan("order", (place, place))
     began = time.perf_counter()
-    batch = _core.TandemBatch(maps, shuffles)
+    batch = _core.TandemBatch(*seen)
     complete = True
     try:
         while batch.tried < tries and time.perf_counter() - began < ceiling:
@@ -249,15 +178,13 @@ def _plan(policy: str, jobs: _Jobs, seen: _Columns | None, effort: Any, budget: 
                 break  # the bound is met, or there is nothing to move
     except KeyboardInterrupt:
         complete = False
-    name, map_place, shuffle_place = batch.plan()
-    if name != "order":
-        map_place = shuffle_place = _NOTHING
-    return _Plan(name, map_place, shuffle_place, batch.tried, complete)
+    name, *places = batch.plan()
+    return _Plan(name, places if name == "order" else None, batch.tried, complete)
 
 
 def chunks_of(jobs: MapShuffleJobs | MapShuffleStream) -> int:
     """How many times ``progress`` of `run` is called for these jobs."""
-    return -(-len(jobs) // (STREAM_CHUNK if isinstance(jobs, MapShuffleStream) else _CHUNK))
+    return -(-len(jobs) // (STREAM_CHUNK if isinstance(jobs, MapShuffleStream) else PART))
 
 
 def capacities_at(jobs: MapShuffleJobs, load: float) -> tuple[float, float]:
@@ -379,22 +306,17 @@ def run(
     """
     if not isinstance(jobs, (MapShuffleJobs, MapShuffleStream)):
         raise ValueError(f"jobs: {type(jobs).__name__} is no MapShuffleJobs or MapShuffleStream")
-    policy_of("tandem", policy)
+    _check_policy(policy, jobs)
     checked_choice("underestimates", underestimates, UNDERESTIMATES)
     keep = kept_records(records, isinstance(jobs, MapShuffleStream))
     stop = math.inf if horizon is None else checked_positive("horizon", horizon)
-    seed = seed_of(rng)
     capacity = _capacities(jobs, load, (map_capacity, shuffle_capacity))
-    sigma = error_sigma(estimates)
-    table = None
-    if isinstance(jobs, MapShuffleJobs):
-        table = _table(jobs, policy, capacity, estimates, seed)
-    elif estimates is not None and sigma is None:
-        raise ValueError("estimates: a stream takes a standard deviation only")
+    source = Source(jobs, seed_of(rng), estimates, _sizes)
     began = time.perf_counter()
-    plan = _plan(policy, jobs, table, effort, budget)
-    if table is not None:
-        table = table._replace(map_place=plan.map_place, shuffle_place=plan.shuffle_place)
+    at_speed: tuple[Floats, ...] = ()
+    if isinstance(jobs, MapShuffleJobs):
+        at_speed = _at_speed(source.seen or (jobs.map, jobs.shuffle), capacity)
+    plan = _plan(policy, jobs, at_speed, effort, budget)
     queue = core_queue(
         plan.policy,
         overlap=overlap,
@@ -403,86 +325,69 @@ def run(
         bounce=underestimates == "bounce",
         **station,
     )
-    given = jobs.load / min(capacity) if isinstance(jobs, MapShuffleStream) else load
-    drain = given is None or given < 1.0
-    if not drain:
-        warn_of_load("last arrival")
+    drain = _drains(jobs, load, capacity)
     lone = _core.SrptBound() if bound and not _is_batch(jobs) else None
 
-    def feed(columns: _Columns, _: Floats | None) -> None:
-        queue.feed(*columns)
+    def feed(part: Part) -> None:
+        own = part.jobs
+        sizes = _at_speed((own.map, own.shuffle), capacity)
+        seen = (_NOTHING, _NOTHING) if part.seen is None else _at_speed(part.seen, capacity)
+        places = (_NOTHING, _NOTHING)
+        if plan.places is not None:
+            places = plan.places[0][part.rows], plan.places[1][part.rows]
+        queue.feed(own.arrival, *sizes, own.weight, *seen, *places)
         if lone is not None:
-            lone.feed(columns.arrival, columns.map, columns.shuffle)
+            lone.feed(own.arrival, *sizes)
 
     def end() -> None:
         if drain or stop < math.inf:
             queue.advance(stop)
 
-    chunks = _chunks(jobs, table, seed, capacity, sigma)
-    complete, _ = fed(chunks, stop, len(jobs), feed, end, progress)
+    complete, _ = source.feed(stop, len(jobs), feed, end, progress)
     seconds = time.perf_counter() - began
-    summary = _summary(queue)
+    summary = queue.summary()
     if bound and summary["jobs"] and not summary["unfinished"]:
-        summary["lower_bound"] = _total_bound(table, lone) / summary["jobs"]
+        summary["lower_bound"] = _total_bound(jobs, capacity, lone) / summary["jobs"]
     if policy == "best":
         summary["tried"] = plan.tried
-    if _is_batch(jobs) and table is not None and estimates is None and overlap:
-        summary |= _guarantee(policy, table)
-    count, stretch = queue.slowdown()
-    with np.errstate(invalid="ignore"):
-        by_size = count, np.where(count > 0, stretch / count, np.nan)
+    if _is_batch(jobs) and estimates is None and overlap and _POLICIES[policy].guaranteed:
+        summary["guarantee"] = batch_guarantee(policy, *at_speed)
     return SimulationResult(
         model="tandem",
         records=_records(jobs, policy, queue, capacity) if keep else None,
         summary={policy: summary},
-        slowdown={policy: by_size},
+        slowdown={policy: queue.slowdown()},
         timing={policy: seconds},
         complete=complete and plan.complete,
     )
 
 
-def _table(
-    jobs: MapShuffleJobs, policy: str, capacity: tuple[float, float], estimates: Any, seed: int
-) -> _Columns:
-    """What the core is fed of a table."""
-    if policy_of("tandem", policy).shares == "weighted":
+def _check_policy(policy: str, jobs: _Jobs) -> None:
+    """ValueError for an unknown one, and for weights of 0 where it divides by them."""
+    if policy_of("tandem", policy).shares == "weighted" and isinstance(jobs, MapShuffleJobs):
         for row in np.flatnonzero(jobs.weight == 0.0)[:1]:
             raise ValueError(f"weight[{row}] = 0.0: must be above 0 for {policy}")
-    seen = phase_estimates(jobs, estimates, np.random.default_rng([seed, 1]))
-    return _columns(jobs, capacity, seen, by_arrival(jobs.arrival))
 
 
-def _total_bound(table: _Columns | None, lone: Any) -> float:
+def _drains(jobs: _Jobs, load: float | None, capacity: tuple[float, float]) -> bool:
+    """Whether the queue empties behind the last arrival; a warning if it does not."""
+    given = jobs.load / min(capacity) if isinstance(jobs, MapShuffleStream) else load
+    if given is None or given < 1.0:
+        return True
+    warn_of_load("last arrival")
+    return False
+
+
+def _at_speed(sizes: tuple[Floats, ...], capacity: tuple[float, float]) -> tuple[Floats, Floats]:
+    """Map and shuffle sizes in seconds at full speed."""
+    return sizes[0] / capacity[0], sizes[1] / capacity[1]
+
+
+def _total_bound(jobs: _Jobs, capacity: tuple[float, float], lone: Any) -> float:
     """The floor under the sum of responses: that of SRPT at each station, or of a batch."""
-    if lone is None and table is not None:
-        return _core.overlap_batch_bound(table.map, table.shuffle)
+    if lone is None and isinstance(jobs, MapShuffleJobs):
+        return _core.overlap_batch_bound(*_at_speed((jobs.map, jobs.shuffle), capacity))
     return float(lone.total())
-
-
-def _guarantee(policy: str, table: _Columns) -> dict[str, float]:
-    """What the policy promises of a batch, if anything."""
-    if not policy_of("tandem", policy).guaranteed:
-        return {}
-    return {"guarantee": batch_guarantee(policy, table.map, table.shuffle)}
-
-
-def _summary(queue: Any) -> dict[str, float]:
-    totals = queue.totals()
-    done, now = totals["completed"], totals["now"]
-    return {
-        "jobs": done,
-        "unfinished": totals["arrived"] - done,
-        "events": totals["events"],
-        "end": now,
-        "mean_response": over(totals["response"], done),
-        "weighted_response": totals["weighted_response"],
-        "mean_stretch": over(totals["stretch"], done),
-        "max_response": totals["max_response"],
-        **quantiles(queue.response_histogram(), _upper_end),
-        "map_utilisation": over(totals["map_busy"], now, 0.0),
-        "shuffle_utilisation": over(totals["shuffle_busy"], now, 0.0),
-        "mean_jobs": over(totals["jobs_seconds"], now, 0.0),
-    }
 
 
 def _records(
@@ -490,7 +395,7 @@ def _records(
 ) -> dict[str, npt.NDArray[Any]]:
     order = by_arrival(jobs.arrival)
     rows, start, map_completion, completion = by_table_row(order, *queue.take_records())
-    alone = np.maximum(jobs.map[rows] / capacity[0], jobs.shuffle[rows] / capacity[1])
+    alone = np.maximum(*_at_speed((jobs.map[rows], jobs.shuffle[rows]), capacity))
     return job_records(
         "tandem",
         policy,

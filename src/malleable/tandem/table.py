@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import views
+from malleable.columns import rows_of
 from malleable.domain import (
     WEIGHT,
     WORK,
@@ -22,6 +23,8 @@ from malleable.domain import (
 from malleable.jobs.table import Floats
 from malleable.values import by_value
 from malleable.views import counted
+
+_COLUMNS = ("map", "shuffle", "arrival", "weight", "map_estimate", "shuffle_estimate")
 
 STREAM_CHUNK = 1 << 18
 """Jobs that a stream draws at once."""
@@ -109,17 +112,24 @@ class MapShuffleJobs(Table):
         self._freeze()
 
     def _validate(self) -> None:
-        count = len(self.map)
-        for field in ("map", "shuffle", "arrival", "weight", "map_estimate", "shuffle_estimate"):
+        for field in _COLUMNS:
             column = getattr(self, field)
             if column is not None:
-                _column(field, column, count)
+                _column(field, column, len(self.map))
 
     def __len__(self) -> int:
         return len(self.map)
 
     def __repr__(self) -> str:
         return f"MapShuffleJobs({counted(len(self), 'job')})"
+
+    def take(self, index: npt.ArrayLike) -> MapShuffleJobs:
+        """The jobs at these rows (integers or a mask), in that order."""
+        rows = rows_of(index, len(self))
+        columns: dict[str, Any] = {field: getattr(self, field) for field in _COLUMNS}
+        taken = {f: None if column is None else column[rows] for f, column in columns.items()}
+        name = None if self.name is None else [self.name[row] for row in rows.tolist()]
+        return MapShuffleJobs(**taken, name=name)
 
     _repr_html_ = views.as_html
 
@@ -164,10 +174,8 @@ class MapShuffleStream:
 
     _repr_html_ = views.as_html
 
-    def chunks(
-        self, rng: np.random.Generator | int | None = None
-    ) -> Iterator[tuple[Floats, Floats, Floats]]:
-        """Arrivals, map and shuffle sizes, in the order of arrival."""
+    def chunks(self, rng: np.random.Generator | int | None = None) -> Iterator[MapShuffleJobs]:
+        """Tables of jobs one after the other, in the order of arrival."""
         generator = np.random.default_rng(rng)
         map_variance = math.log1p(self.map_sd**2)
         ratio_variance = math.log1p(self.ratio_sd**2)
@@ -178,4 +186,4 @@ class MapShuffleStream:
             now = float(arrival[-1])
             size = generator.lognormal(-map_variance / 2, math.sqrt(map_variance), count)
             ratio = generator.lognormal(-ratio_variance / 2, math.sqrt(ratio_variance), count)
-            yield arrival, size, size * ratio
+            yield MapShuffleJobs(size, size * ratio, arrival=arrival)

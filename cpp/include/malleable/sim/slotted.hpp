@@ -70,9 +70,12 @@ class SlottedSim {
   void set_poll(std::function<void()> poll) { poll_ = std::move(poll); }
 
   const SlottedTotals& totals() const { return totals_; }
+  std::int64_t machines() const { return options_.machines; }
   SlottedRecords take_records();
   // Completed jobs by flow time; the last entry holds all that are longer.
   std::span<const std::int64_t> flow_histogram() const { return histogram_; }
+  // The flow time [slots] that this part of all completed jobs does not exceed; NaN without any.
+  double flow_quantile(double part) const;
   // Completed jobs by powers of two of their work: [2^k, 2^(k+1)) units at k; their number, and the
   // sum of flow time over the slots that they would take alone on all machines.
   std::span<const std::int64_t> size_counts() const { return size_counts_; }

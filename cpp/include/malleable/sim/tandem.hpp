@@ -113,6 +113,9 @@ class TandemQueue {
 
   const TandemTotals& totals() const { return totals_; }
   std::int64_t present() const { return totals_.arrived - totals_.completed; }
+  // The response that this part of all completed jobs does not exceed, rounded up by less than 1/64
+  // of an octave; NaN without any.
+  double response_quantile(double part) const;
 
   // Completed since last emptied, in the order of completion.
   std::vector<std::int64_t> done_id;
