@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from itertools import chain, cycle, groupby, islice
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from malleable.domain import (
     as_number,
     check_amount,
     check_whole,
+    checked_flag,
     checked_positive,
     shown,
 )
@@ -34,17 +36,16 @@ else:
     import tomli as tomllib
 
 _MOST_NODES = 1 << 20
-_NODE_KEYS = (
-    "name", "count", "slots", "map_slots", "reduce_slots", "rate", "rack", "storage", "link",
-)  # fmt: skip
-_USER_KEYS = ("name", "minimum", "priority")
-_CHANGE_KEYS = ("time", "node", "up")
-_RACK_KEYS = ("name", "link")
 _TABLES = ("node", "user", "change", "rack", "options")
+_NEEDED: Any = object()
 
 
 def _count(field: str, value: Any, least: int = 0) -> int:
     return check_whole(field, value, least, 1 << 20)
+
+
+def _some(field: str, value: Any) -> int:
+    return _count(field, value, 1)
 
 
 def _number(field: str, value: Any) -> float:
@@ -55,6 +56,14 @@ def _number(field: str, value: Any) -> float:
     return as_number(field, value)
 
 
+def _positive(field: str, value: Any) -> float:
+    return checked_positive(field, _number(field, value))
+
+
+def _weight(field: str, value: Any) -> float:
+    return check_amount(field, _number(field, value), WEIGHT)
+
+
 def _bandwidth(field: str, value: Any) -> float:
     speed = _number(field, value)
     if speed == math.inf:
@@ -62,7 +71,47 @@ def _bandwidth(field: str, value: Any) -> float:
     return check_amount(field, speed, BYTES) if speed > 0.0 else checked_positive(field, speed)
 
 
-def _known(where: str, keys: Any, known: Sequence[str]) -> None:
+def _moment(field: str, value: Any) -> float:
+    when = _number(field, value)
+    if not 0.0 <= when <= LATEST_TIME:
+        raise ValueError(f"{field} = {when}: must be finite and at least 0, at most 1e12 seconds")
+    return when
+
+
+def _text(field: str, value: Any) -> str:
+    return text_of(value, field)
+
+
+def _texts(field: str, value: Any) -> list[str]:
+    names = [value] if isinstance(value, str) else value
+    if not isinstance(names, Sequence) or not names:
+        raise ValueError(f"{field} = {shown(names)}: not a name or a list of names")
+    return [text_of(name, field) for name in names]
+
+
+# Of each kind of entries the keys, how their values are checked, and what they are by default.
+_Keys = Mapping[str, tuple[Callable[[str, Any], Any], Any]]
+_NODE: _Keys = {
+    "name": (_text, None),
+    "count": (_some, 1),
+    "slots": (_count, None),
+    "map_slots": (_count, None),
+    "reduce_slots": (_count, None),
+    "rate": (_positive, 1.0),
+    "rack": (_texts, ["rack0"]),
+    "storage": (_bandwidth, math.inf),
+    "link": (_bandwidth, math.inf),
+}
+_USER: _Keys = {"name": (_text, _NEEDED), "minimum": (_weight, 0.0), "priority": (_positive, 1.0)}
+_CHANGE: _Keys = {
+    "time": (_moment, _NEEDED),
+    "node": (_count, _NEEDED),
+    "up": (checked_flag, _NEEDED),
+}
+_RACK: _Keys = {"name": (_text, _NEEDED), "link": (_bandwidth, _NEEDED)}
+
+
+def _known(where: str, keys: Iterable[Any], known: Iterable[str]) -> None:
     for key in keys:
         if key not in known:
             near = get_close_matches(str(key), known, 1)
@@ -70,23 +119,51 @@ def _known(where: str, keys: Any, known: Sequence[str]) -> None:
             raise ValueError(f"{where}: unknown key {shown(key)}{hint}")
 
 
-def _rack_links(racks: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Floats:
-    links = np.full(len(names), math.inf)
-    seen: set[str] = set()
-    for row, rack in enumerate(racks):
-        where = f"rack[{row}]"
-        _known(where, rack, _RACK_KEYS)
-        for key in _RACK_KEYS:
-            if key not in rack:
+def _entries(
+    kind: str, entries: Sequence[Mapping[str, Any]], keys: _Keys
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Where each entry stands, and all its values, checked."""
+    for row, entry in enumerate(entries):
+        where = f"{kind}[{row}]"
+        _known(where, entry, keys)
+        found = {}
+        for key, (check, default) in keys.items():
+            if key in entry:
+                found[key] = check(f"{where}.{key}", entry[key])
+            elif default is _NEEDED:
                 raise ValueError(f"{where}.{key}: missing")
-        name = text_of(rack["name"], f"{where}.name")
-        if name not in names:
-            raise ValueError(f"{where}.name = {shown(name)}: no node is in this rack")
-        if name in seen:
-            raise ValueError(f"{where}.name = {shown(name)}: named twice")
-        seen.add(name)
-        links[names.index(name)] = _bandwidth(f"{where}.link", rack["link"])
-    return links
+            else:
+                found[key] = default
+        yield where, found
+
+
+def _groups(nodes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Groups of equal nodes, each with a name and with slots of both kinds."""
+    if not nodes:
+        raise ValueError("cluster: needs at least one node")
+    if len({"slots" in node for node in nodes}) == 2:
+        raise ValueError("node: either all have 'slots' or all have 'map_slots'")
+    groups: list[dict[str, Any]] = []
+    total = 0
+    for where, node in _entries("node", nodes, _NODE):
+        slots, maps, reduces = node.pop("slots"), node["map_slots"], node["reduce_slots"]
+        if slots is not None and not maps is reduces is None:
+            raise ValueError(f"{where}: 'slots' stands for both 'map_slots' and 'reduce_slots'")
+        if slots is None and maps is None:
+            raise ValueError(f"{where}: 'slots' or 'map_slots' is missing")
+        total += node["count"]
+        if total > _MOST_NODES:
+            raise ValueError(f"{where}.count = {node['count']}: more than {_MOST_NODES:,} nodes")
+        name = f"type{len(groups)}" if node["name"] is None else node["name"]
+        own = {"name": name, "map_slots": slots or maps or 0, "reduce_slots": reduces or 0}
+        groups.append({**node, **own})
+    return groups
+
+
+def _numbered(names: Sequence[str]) -> tuple[list[str], Integers]:
+    """Each name once, and the numbers of all of them there."""
+    number = {name: k for k, name in enumerate(dict.fromkeys(names))}
+    return list(number), np.array([number[name] for name in names], dtype=np.int64)
 
 
 @by_value()
@@ -134,98 +211,43 @@ class Cluster(Table):
         options: Mapping[str, Any] | None = None,
         racks: Sequence[Mapping[str, Any]] = (),
     ) -> None:
-        if not nodes:
-            raise ValueError("cluster: needs at least one node")
-        kinds = {"slots" in node for node in nodes}
-        if len(kinds) == 2:
-            raise ValueError("node: either all have 'slots' or all have 'map_slots'")
-        self.generic = kinds == {True}
-        columns: dict[str, list[Any]] = {key: [] for key in ("map", "reduce", "rate", "type")}
-        columns |= {key: [] for key in ("rack", "storage", "link")}
-        self.type_names: list[str] = []
-        self.rack_names: list[str] = []
-        for row, node in enumerate(nodes):
-            where = f"node[{row}]"
-            _known(where, node, _NODE_KEYS)
-            if "slots" in node and ("map_slots" in node or "reduce_slots" in node):
-                raise ValueError(f"{where}: 'slots' stands for both 'map_slots' and 'reduce_slots'")
-            if "slots" not in node and "map_slots" not in node:
-                raise ValueError(f"{where}: 'slots' or 'map_slots' is missing")
-            name = text_of(node.get("name", f"type{row}"), f"{where}.name")
-            if name not in self.type_names:
-                self.type_names.append(name)
-            names = node.get("rack", "rack0")
-            names = [names] if isinstance(names, str) else names
-            if not isinstance(names, Sequence) or not names:
-                raise ValueError(f"{where}.rack = {shown(names)}: not a name or a list of names")
-            names = [text_of(rack, f"{where}.rack") for rack in names]
-            maps = _count(f"{where}.slots", node.get("slots", node.get("map_slots")))
-            reduces = _count(f"{where}.reduce_slots", node.get("reduce_slots", 0))
-            rate = checked_positive(
-                f"{where}.rate", _number(f"{where}.rate", node.get("rate", 1.0))
-            )
-            speeds = {}
-            for key in ("storage", "link"):
-                speeds[key] = _bandwidth(f"{where}.{key}", node.get(key, math.inf))
-            count = _count(f"{where}.count", node.get("count", 1), 1)
-            if len(columns["map"]) + count > _MOST_NODES:
-                raise ValueError(f"{where}.count = {count}: more than {_MOST_NODES:,} nodes")
-            for k in range(count):
-                rack = names[k % len(names)]
-                if rack not in self.rack_names:
-                    self.rack_names.append(rack)
-                columns["map"].append(maps)
-                columns["reduce"].append(reduces)
-                columns["rate"].append(rate)
-                columns["type"].append(self.type_names.index(name))
-                columns["rack"].append(self.rack_names.index(rack))
-                columns["storage"].append(speeds["storage"])
-                columns["link"].append(speeds["link"])
-        self.map_slots: Integers = np.array(columns["map"], dtype=np.int64)
-        self.reduce_slots: Integers = np.array(columns["reduce"], dtype=np.int64)
-        self.rate: Floats = np.array(columns["rate"], dtype=np.float64)
-        self.type: Integers = np.array(columns["type"], dtype=np.int64)
-        self.rack: Integers = np.array(columns["rack"], dtype=np.int64)
-        self.storage: Floats = np.array(columns["storage"], dtype=np.float64)
-        self.link: Floats = np.array(columns["link"], dtype=np.float64)
+        groups = _groups(nodes)
+        count = [group["count"] for group in groups]
+
+        def column(key: str, dtype: type[Any]) -> Any:
+            return np.repeat(np.array([group[key] for group in groups], dtype=dtype), count)
+
+        self.generic = "slots" in nodes[0]
+        self.map_slots: Integers = column("map_slots", np.int64)
+        self.reduce_slots: Integers = column("reduce_slots", np.int64)
+        self.rate: Floats = column("rate", np.float64)
+        self.storage: Floats = column("storage", np.float64)
+        self.link: Floats = column("link", np.float64)
+        self.type_names, types = _numbered([group["name"] for group in groups])
+        self.type: Integers = np.repeat(types, count)
+        in_turn = (islice(cycle(group["rack"]), group["count"]) for group in groups)
+        self.rack_names, self.rack = _numbered(list(chain.from_iterable(in_turn)))
         if not self.map_slots.sum() + self.reduce_slots.sum():
             raise ValueError("cluster: has no slots at all")
-        self.rack_link: Floats = _rack_links(racks, self.rack_names)
+        links: dict[str, float] = {}
+        for where, rack in _entries("rack", racks, _RACK):
+            if rack["name"] not in self.rack_names:
+                raise ValueError(f"{where}.name = {shown(rack['name'])}: no node is in this rack")
+            if rack["name"] in links:
+                raise ValueError(f"{where}.name = {shown(rack['name'])}: named twice")
+            links[rack["name"]] = rack["link"]
+        self.rack_link: Floats = np.array([links.get(name, math.inf) for name in self.rack_names])
         self.users: dict[str, tuple[float, float]] = {}
-        for row, user in enumerate(users):
-            where = f"user[{row}]"
-            _known(where, user, _USER_KEYS)
-            owner = text_of(user.get("name", ""), f"{where}.name")
-            if "name" not in user or owner in self.users:
-                raise ValueError(f"{where}.name: missing or not the only one")
-            least = check_amount(
-                f"{where}.minimum", _number(f"{where}.minimum", user.get("minimum", 0.0)), WEIGHT
-            )
-            priority = _number(f"{where}.priority", user.get("priority", 1.0))
-            self.users[owner] = (
-                least,
-                checked_positive(f"{where}.priority", priority),
-            )
+        for where, user in _entries("user", users, _USER):
+            if user["name"] in self.users:
+                raise ValueError(f"{where}.name = {shown(user['name'])}: named twice")
+            self.users[user["name"]] = user["minimum"], user["priority"]
         self.changes: list[tuple[float, int, bool]] = []
-        for row, change in enumerate(changes):
-            where = f"change[{row}]"
-            _known(where, change, _CHANGE_KEYS)
-            for key in _CHANGE_KEYS:
-                if key not in change:
-                    raise ValueError(f"{where}.{key}: missing")
-            when = _number(f"{where}.time", change["time"])
-            if not 0.0 <= when <= LATEST_TIME:
-                raise ValueError(
-                    f"{where}.time = {when}: must be finite and at least 0, at most 1e12 seconds"
-                )
-            number = _count(f"{where}.node", change["node"])
-            if number >= len(self.rate):
-                raise ValueError(
-                    f"{where}.node = {number}: there are {counted(len(self.rate), 'node')}"
-                )
-            if not isinstance(change["up"], bool):
-                raise ValueError(f"{where}.up = {shown(change['up'])}: must be true or false")
-            self.changes.append((when, number, change["up"]))
+        for where, change in _entries("change", changes, _CHANGE):
+            if change["node"] >= len(self):
+                there = counted(len(self), "node")
+                raise ValueError(f"{where}.node = {change['node']}: there are {there}")
+            self.changes.append((change["time"], change["node"], change["up"]))
         self.options: dict[str, Any] = dict(options or {})
 
     def __len__(self) -> int:
@@ -262,26 +284,22 @@ class Cluster(Table):
             raise ValueError("load: needs arrivals at different times; give a cluster instead")
         each = _count("map_slots_per_node", map_slots_per_node, 1)
         work = jobs.map_work.sum(), jobs.reduce_work.sum()
-        wanted = [math.ceil(w / (span * target) - 1e-9) for w in work]
         if generic:
-            count = max(1, math.ceil(sum(work) / (span * target) - 1e-9))
-            full, rest = divmod(count, each)
-            groups = [{"name": "node", "count": full, "slots": each}] if full else []
-            groups += [{"name": "node", "slots": rest}] if rest else []
-            return cls(groups)
-        nodes = max(1, math.ceil(wanted[0] / each))
-        groups = []
-        for k in range(nodes):
-            maps = max(0, min(each, wanted[0] - k * each))
-            reduces = wanted[1] // nodes + (1 if k < wanted[1] % nodes else 0)
-            alike = groups and groups[-1]["map_slots"] == maps
-            if alike and groups[-1]["reduce_slots"] == reduces:
-                groups[-1]["count"] += 1
-            else:
-                groups.append(
-                    {"name": "node", "count": 1, "map_slots": maps, "reduce_slots": reduces}
-                )
-        return cls(groups)
+            work = work[0] + work[1], 0.0
+        maps, reduces = (math.ceil(w / (span * target) - 1e-9) for w in work)
+        maps = max(maps, 1) if generic else maps
+        nodes = max(1, math.ceil(maps / each))
+        own = [
+            (max(0, min(each, maps - k * each)), reduces // nodes + (k < reduces % nodes))
+            for k in range(nodes)
+        ]
+        keys = ("slots",) if generic else ("map_slots", "reduce_slots")
+        return cls(
+            [
+                {"name": "node", "count": len(list(alike)), **dict(zip(keys, slots, strict=False))}
+                for slots, alike in groupby(own)
+            ]
+        )
 
 
 def read_cluster(source: Source | Mapping[str, Any], *, max_size: int | None = MAX_SIZE) -> Cluster:
@@ -328,8 +346,7 @@ def read_cluster(source: Source | Mapping[str, Any], *, max_size: int | None = M
                 raise ValueError(f"options.{name} = {shown(value)}: too large")
         return Cluster(
             data.get("node", []),
-            data.get("user", []),
-            data.get("change", []),
-            data.get("options", {}),
-            data.get("rack", []),
+            *(data.get(key) or () for key in ("user", "change")),
+            options=data.get("options"),
+            racks=data.get("rack", ()),
         )
