@@ -38,6 +38,36 @@ std::span<const T> column(const py::dict& columns, const char* name, std::vector
   return view(array);
 }
 
+// Valid jobs, as the columns of their table say; those are kept.
+ClusterJobsView jobs_of(const py::dict& table, std::vector<py::object>& kept) {
+  ClusterJobsView jobs;
+  jobs.arrival = column<double>(table, "arrival", kept, true);
+  jobs.tasks[kMap] = column<std::int64_t>(table, "maps", kept, true);
+  jobs.tasks[kReduce] = column<std::int64_t>(table, "reduces", kept, true);
+  jobs.seconds[kMap] = column<double>(table, "map_seconds", kept, true);
+  jobs.seconds[kReduce] = column<double>(table, "reduce_seconds", kept, true);
+  jobs.offset[kMap] = column<std::int64_t>(table, "map_offset", kept);
+  jobs.offset[kReduce] = column<std::int64_t>(table, "reduce_offset", kept);
+  jobs.shuffle = column<double>(table, "shuffle", kept);
+  jobs.block = column<double>(table, "block", kept);
+  jobs.shuffle_bytes = column<double>(table, "shuffle_bytes", kept);
+  jobs.min_slots[kMap] = column<std::int64_t>(table, "min_map_slots", kept);
+  jobs.min_slots[kReduce] = column<std::int64_t>(table, "min_reduce_slots", kept);
+  jobs.weight = column<double>(table, "weight", kept);
+  jobs.deadline = column<double>(table, "deadline", kept);
+  jobs.user = column<std::int64_t>(table, "user", kept);
+  jobs.group = column<std::int64_t>(table, "group", kept);
+  jobs.flow = column<std::int64_t>(table, "flow", kept);
+  jobs.after_offset = column<std::int64_t>(table, "after_offset", kept);
+  jobs.after = column<std::int64_t>(table, "after", kept);
+  jobs.rate_offset = column<std::int64_t>(table, "rate_offset", kept);
+  jobs.rates = column<double>(table, "rates", kept);
+  jobs.user_minimum = column<double>(table, "user_minimum", kept);
+  jobs.user_priority = column<double>(table, "user_priority", kept);
+  validate(jobs);
+  return jobs;
+}
+
 struct Tables {
   std::vector<py::object> kept;
   ClusterView cluster;
@@ -57,30 +87,7 @@ struct Tables {
     cluster.rack_link = column<double>(nodes, "rack_link", kept);
     cluster.generic = nodes["generic"].cast<bool>();
     validate(cluster);
-    jobs.arrival = column<double>(table, "arrival", kept, true);
-    jobs.tasks[kMap] = column<std::int64_t>(table, "maps", kept, true);
-    jobs.tasks[kReduce] = column<std::int64_t>(table, "reduces", kept, true);
-    jobs.seconds[kMap] = column<double>(table, "map_seconds", kept, true);
-    jobs.seconds[kReduce] = column<double>(table, "reduce_seconds", kept, true);
-    jobs.offset[kMap] = column<std::int64_t>(table, "map_offset", kept);
-    jobs.offset[kReduce] = column<std::int64_t>(table, "reduce_offset", kept);
-    jobs.shuffle = column<double>(table, "shuffle", kept);
-    jobs.block = column<double>(table, "block", kept);
-    jobs.shuffle_bytes = column<double>(table, "shuffle_bytes", kept);
-    jobs.min_slots[kMap] = column<std::int64_t>(table, "min_map_slots", kept);
-    jobs.min_slots[kReduce] = column<std::int64_t>(table, "min_reduce_slots", kept);
-    jobs.weight = column<double>(table, "weight", kept);
-    jobs.deadline = column<double>(table, "deadline", kept);
-    jobs.user = column<std::int64_t>(table, "user", kept);
-    jobs.group = column<std::int64_t>(table, "group", kept);
-    jobs.flow = column<std::int64_t>(table, "flow", kept);
-    jobs.after_offset = column<std::int64_t>(table, "after_offset", kept);
-    jobs.after = column<std::int64_t>(table, "after", kept);
-    jobs.rate_offset = column<std::int64_t>(table, "rate_offset", kept);
-    jobs.rates = column<double>(table, "rates", kept);
-    jobs.user_minimum = column<double>(table, "user_minimum", kept);
-    jobs.user_priority = column<double>(table, "user_priority", kept);
-    validate(jobs);
+    jobs = jobs_of(table, kept);
     validate_fit(cluster, jobs);
     changes.time = column<double>(schedule, "time", kept);
     changes.node = column<std::int64_t>(schedule, "node", kept);
@@ -760,6 +767,13 @@ class PySimulation {
 }  // namespace
 
 void bind_cluster(py::module_& module) {
+  module.def(
+      "validate_cluster_jobs",
+      [](const py::dict& columns) {
+        std::vector<py::object> kept;
+        jobs_of(columns, kept);
+      },
+      py::arg("columns"));
   py::class_<ClusterState>(module, "ClusterState")
       .def_property_readonly("now", [](const ClusterState& s) { return s.now; })
       .def_property_readonly("present", [](const ClusterState& s) { return to_numpy(s.present); })

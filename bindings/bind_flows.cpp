@@ -3,6 +3,7 @@
 #include "arrays.hpp"
 #include "flow_plan_dict.hpp"
 #include "malleable/kernel/fair_list.hpp"
+#include "malleable/kernel/flow_columns.hpp"
 #include "malleable/kernel/wrap_around.hpp"
 #include "malleable/model/flows.hpp"
 #include "malleable/policy/flow_baseline.hpp"
@@ -95,11 +96,15 @@ py::dict deadline_greedy(const Flows& flows, std::int64_t slots, double now,
   return result;
 }
 
-// The caller has checked the pieces.
 py::dict wrap_around(const Flows& flows, std::int64_t slots, double now, const Integers& flow,
                      const Integers& offset, const Integers& pseudo_job, const Doubles& start,
                      const Doubles& end, const Integers& held) {
   const FlowProblem problem = problem_of(flows, slots, now);
+  FlowChains chains;
+  chains.build(problem);
+  validate(
+      ChainColumns{view(flow), view(offset), view(pseudo_job), view(start), view(end), view(held)},
+      chains);
   ChainPieces pieces;
   pieces.flow.assign(view(flow).begin(), view(flow).end());
   pieces.offset.assign(view(offset).begin(), view(offset).end());
@@ -112,8 +117,6 @@ py::dict wrap_around(const Flows& flows, std::int64_t slots, double now, const I
     py::gil_scoped_release release;
     for (double& t : pieces.start) t -= now;
     for (double& t : pieces.end) t -= now;
-    FlowChains chains;
-    chains.build(problem);
     WrapAround().run(problem, chains, pieces, out);
   }
   return pieces_dict(std::move(out));
@@ -153,6 +156,8 @@ py::dict ready_list(const Flows& flows, std::int64_t slots, double now, const In
 py::dict min_cost_flow(const Doubles& volume, const Doubles& time, const Doubles& room,
                        const Integers& offset, const Integers& from, const Doubles& value,
                        const Doubles& slope) {
+  validate(TransportColumns{view(volume), view(time), view(room), view(offset), view(from),
+                            view(value), view(slope)});
   CellCosts costs;
   for (const std::int64_t k : view(offset)) costs.offset.push_back(static_cast<std::size_t>(k));
   for (const std::int64_t t : view(from)) costs.from.push_back(static_cast<Index>(t));

@@ -44,9 +44,9 @@ class Lease {
   int before_ = std::uncaught_exceptions();
 };
 
-py::dict plan(const Jobs& table, std::int64_t slots, double now, bool gang,
-              const Penalties& penalties, bool is_max, const std::string& policy,
-              std::uint64_t effort, double budget, const py::object& progress) {
+py::dict plan(const Jobs& table, std::int64_t slots, double now, const Penalties& penalties,
+              bool is_max, const std::string& policy, std::uint64_t effort, double budget,
+              bool gang, const py::object& progress) {
   validate_slots(slots);
   const auto chosen = policy_code<EpochPolicy>(Model::kJobs, policy);
   const JobsView jobs = table;
@@ -124,9 +124,9 @@ void bind_policy(py::module_& module) {
   module.attr("DEFAULT_EFFORT") = kDefaultEffort;
   module.def("default_effort", &default_effort, py::arg("jobs"));
   module.attr("MOST_DEADLINE_PACKED") = kMostDeadlinePacked;
-  module.def("plan", &plan, py::arg("jobs"), py::arg("slots"), py::arg("now"), py::arg("gang"),
+  module.def("plan", &plan, py::arg("jobs"), py::arg("slots"), py::arg("now"),
              py::arg("penalties"), py::arg("is_max"), py::arg("policy"), py::arg("effort"),
-             py::arg("budget"), py::arg("progress") = py::none());
+             py::arg("budget"), py::arg("gang"), py::arg("progress") = py::none());
 }
 
 }  // namespace malleable::bindings

@@ -2,18 +2,65 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import numpy.typing as npt
 
-from malleable import views
+from malleable import _core, views
 from malleable.columns import Floats, Integers
-from malleable.objective import Objective, met_deadlines, relative_gap
+from malleable.domain import check_count, check_slots, check_time
+from malleable.flows.table import Flows
+from malleable.jobs.table import Jobs
+from malleable.objective import Objective, PenaltyLike, met_deadlines, relative_gap
+from malleable.policies import policy_of
 from malleable.values import by_value
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+class Request(NamedTuple):
+    """What a plan is asked for, checked, as the core takes it behind the table."""
+
+    slots: int
+    now: float
+    penalties: _core.Penalties
+    is_max: bool
+    policy: str
+    effort: int
+    budget: float
+
+    @classmethod
+    def of(
+        cls,
+        model: str,
+        table: Jobs | Flows,
+        goal: Objective,
+        slots: int,
+        now: float,
+        policy: str,
+        effort: int,
+        budget: float | None,
+        penalty: PenaltyLike | None,
+    ) -> Request:
+        """ValueError for what is wrong, naming it."""
+        count, moment = check_slots(slots), check_time("now", now)
+        tries = check_count("effort", effort)
+        seconds = np.inf if budget is None else check_time("budget", budget)
+        if seconds < 0.0:
+            raise ValueError(f"budget = {budget}: must be at least 0 seconds")
+        policy_of(model, policy, where=" for flows" if model == "flows" else "")
+        penalties = goal.penalties(table, penalty)
+        return cls(count, moment, penalties, goal.is_max, policy, tries, seconds)
+
+    def run(self, core: Any, table: Jobs | Flows, *more: Any) -> tuple[Any, float]:
+        """What the core decides, and the seconds that it took."""
+        began = time.perf_counter()
+        result = core(table, *self, *more)
+        return result, time.perf_counter() - began
 
 
 @by_value(without=("timing",))

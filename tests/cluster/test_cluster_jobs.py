@@ -36,7 +36,7 @@ def test_columns_broadcast_and_add_up():
         (([-1], 1), r"maps\[0\] = -1"),
         (([1], math.nan), r"map_seconds\[0\] = nan"),
         (([2], [[1, 2, 3]]), r"map_seconds\[0\]: 3 times for 2 tasks"),
-        (([2], [[1, -2]]), r"map_seconds\[0\] = -2"),
+        (([2], [[1, -2]]), r"map_seconds\[0\]\[1\] = -2"),
         (([1, 1], [1, 2, 3]), "map_seconds has 3 entries but maps has 2"),
         (([1], 1, [1, 2]), "reduces has 2 entries but maps has 1"),
         ((["x"], 1), "not a number"),

@@ -29,4 +29,10 @@ FieldError::FieldError(const std::string& field, std::size_t index, long long va
 FieldError::FieldError(const std::string& field, double value, const std::string& reason)
     : std::invalid_argument(describe(field, value, reason)) {}
 
+std::string shown(double value) {
+  char text[64];
+  const auto end = text + sizeof text;
+  return {text, std::to_chars(text, end, value, std::chars_format::general, 6).ptr};
+}
+
 }  // namespace malleable

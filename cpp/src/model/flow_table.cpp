@@ -17,12 +17,6 @@ void check_length(const char* field, std::size_t entries, std::size_t wanted, co
                               " entries but there are " + std::to_string(wanted) + " " + of);
 }
 
-std::string shown(double x) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.6g", x);
-  return text;
-}
-
 void check_tasks(std::span<const std::int64_t> tasks, double task_work) {
   for (std::size_t k = 0; k < tasks.size(); ++k) {
     const auto count = static_cast<long long>(tasks[k]);

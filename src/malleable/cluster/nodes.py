@@ -36,7 +36,8 @@ else:
     import tomli as tomllib
 
 _MOST_NODES = 1 << 20
-_TABLES = ("node", "user", "change", "rack", "options")
+_LISTS = ("node", "user", "change", "rack")
+_TABLES = ("node", "user", "change", "options", "rack")  # as `Cluster` takes them
 _NEEDED: Any = object()
 
 
@@ -335,7 +336,7 @@ def read_cluster(source: Source | Mapping[str, Any], *, max_size: int | None = M
             raise ValueError(f"{where}: a number of thousands of digits") from None
     with telling_of(where):
         _known("cluster", data, _TABLES)
-        for key in _TABLES[:-1]:
+        for key in _LISTS:
             rows = data.get(key, [])
             if not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):
                 raise ValueError(f"{key}: write [[{key}]]")
@@ -344,9 +345,4 @@ def read_cluster(source: Source | Mapping[str, Any], *, max_size: int | None = M
         for name, value in data.get("options", {}).items():
             if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
                 raise ValueError(f"options.{name} = {shown(value)}: too large")
-        return Cluster(
-            data.get("node", []),
-            *(data.get(key) or () for key in ("user", "change")),
-            options=data.get("options"),
-            racks=data.get("rack", ()),
-        )
+        return Cluster(*(data.get(key, []) for key in _TABLES))

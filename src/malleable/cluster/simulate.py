@@ -45,24 +45,9 @@ def _rates(jobs: ClusterJobs, slots: int) -> dict[str, Any]:
     }
 
 
-def _columns_of(table: Any, names: tuple[str, ...]) -> dict[str, Any]:
-    """Columns by name, without those that the table has not."""
-    columns = {name: getattr(table, name) for name in names}
-    return {name: column for name, column in columns.items() if column is not None}
-
-
-def _nodes(cluster: Cluster) -> dict[str, Any]:
-    return _columns_of(cluster, _NODES)
-
-
 _NODES = (
     *("map_slots", "reduce_slots", "rate", "type", "rack", "storage", "link", "rack_link"),
     "generic",
-)
-_JOBS = (
-    *("arrival", "maps", "reduces", "map_seconds", "reduce_seconds", "shuffle", "block"),
-    *("shuffle_bytes", "min_map_slots", "min_reduce_slots", "weight", "deadline"),
-    *("map_offset", "reduce_offset"),
 )
 
 
@@ -76,9 +61,7 @@ def _numbers(words: tuple[str, ...] | None, known: list[str]) -> npt.NDArray[np.
 
 
 def _jobs(jobs: ClusterJobs, cluster: Cluster) -> tuple[dict[str, Any], list[str]]:
-    columns = _columns_of(jobs, _JOBS)
-    if jobs.after is not None:
-        columns |= {"after_offset": jobs.after_offset, "after": jobs.after}
+    columns = jobs.columns()
     if jobs.speedup is not None:
         columns |= _rates(jobs, int(cluster.map_slots.sum() + cluster.reduce_slots.sum()))
     users = list(cluster.users)
@@ -235,7 +218,7 @@ def run(
         raise ValueError(f"{policy}: needs a cluster with generic slots (nodes with 'slots')")
     times, nodes, up = zip(*place.changes, strict=True) if place.changes else ((), (), ())
     simulation = _core.ClusterSimulation(
-        _nodes(place),
+        {name: getattr(place, name) for name in _NODES},
         columns,
         settings,
         {

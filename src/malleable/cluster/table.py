@@ -9,60 +9,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from malleable import views
-from malleable.columns import ids_of, wholes_of
-from malleable.domain import (
-    BYTES,
-    LATEST_TIME,
-    RATE,
-    WEIGHT,
-    WORK,
-    Table,
-    as_numbers,
-    check_amount,
-    check_moments,
-    checked_positive,
-    floats,
-    shown,
-)
+from malleable import _core, views
+from malleable.columns import floats_of, given, ids_of, wholes_of
+from malleable.domain import RATE, WORK, Table, as_numbers, checked_positive, floats, shown
 from malleable.files.advice import AdvisedError
 from malleable.flows.table import Flows
 from malleable.jobs.table import ALL_SLOTS, Floats, Integers
 from malleable.values import by_value
 from malleable.views import counted
 
-_LIMITS = {"weight": WEIGHT, "block": BYTES, "shuffle_bytes": BYTES}
-
-
-def _frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    array.flags.writeable = False
-    return array
-
-
-def _amounts(
-    field: str, values: Any, count: int, infinite: bool = False, of: str = "maps"
-) -> Floats:
-    array = np.array(as_numbers(field, values), dtype=np.float64, order="C")
-    array = np.full(count, array) if array.ndim == 0 else array
-    if array.ndim != 1:
-        raise ValueError(f"{field} has {counted(array.ndim, 'dimension')}, expected 1")
-    if len(array) != count:
-        raise ValueError(f"{field} has {counted(len(array), 'entry')} but {of} has {count}")
-    if infinite:
-        for row in np.flatnonzero(~((np.abs(array) <= LATEST_TIME) | (array == math.inf)))[:1]:
-            raise ValueError(
-                f"{field}[{row}] = {array[row]}: must be a time from -1e12 to 1e12 seconds "
-                "(none: infinity)"
-            )
-    elif field == "arrival":
-        check_moments(field, array)
-    else:
-        _LIMITS.get(field, WORK).check(field, array)
-    return _frozen(array)
-
-
-def _counts(field: str, values: Any, count: int | None) -> Integers:
-    return _frozen(wholes_of(field, values, count, 0, 1 << 31, "maps"))
+_MOST_TASKS = 1 << 31  # of one phase of a job
+_COLUMNS = (
+    *("arrival", "shuffle", "shuffle_bytes", "block", "weight", "deadline"),
+    *("maps", "reduces", "map_seconds", "map_offset", "reduce_seconds", "reduce_offset"),
+    *("min_map_slots", "min_reduce_slots", "after_offset", "after"),
+)
 
 
 def _tasks(field: str, values: Any, count: int, tasks: Integers) -> tuple[Floats, Integers | None]:
@@ -71,8 +32,8 @@ def _tasks(field: str, values: Any, count: int, tasks: Integers) -> tuple[Floats
     if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype != object:
         nested = False
     if not nested:
-        return _amounts(field, values, count), None
-    rows = [floats(f"{field}[{row}]", own).reshape(-1) for row, own in enumerate(values)]
+        return np.array(floats_of(field, values, count, "maps")), None
+    rows = [floats(f"{field}[{row}]", own, WORK).reshape(-1) for row, own in enumerate(values)]
     if len(rows) != count:
         raise ValueError(f"{field} has {counted(len(rows), 'entry')} but maps has {count}")
     for row, own in enumerate(rows):
@@ -80,11 +41,7 @@ def _tasks(field: str, values: Any, count: int, tasks: Integers) -> tuple[Floats
             raise ValueError(
                 f"{field}[{row}]: {counted(len(own), 'time')} for {counted(tasks[row], 'task')}"
             )
-        for bad in own[~((own >= WORK.least) & (own <= WORK.most) | (own == 0.0))][:1]:
-            check_amount(f"{field}[{row}]", bad, WORK)
-    offset = np.concatenate([[0], np.cumsum([len(own) for own in rows])]).astype(np.int64)
-    flat = np.concatenate(rows) if rows else np.empty(0)
-    return _frozen(np.ascontiguousarray(flat, dtype=np.float64)), _frozen(offset)
+    return np.concatenate([*rows, np.empty(0)]), _offset(rows)
 
 
 def _after(
@@ -95,9 +52,12 @@ def _after(
     if len(rows) != count:
         raise ValueError(f"after has {counted(len(rows), 'entry')} but maps has {count}")
     lists = [np.unique(ids_of(row, f"after[{place}]")) for place, row in enumerate(rows)]
-    offset = np.concatenate([[0], np.cumsum([len(row) for row in lists])]).astype(np.int64)
-    flat = np.concatenate([*lists, np.empty(0, dtype=np.int64)]).astype(np.int64)
-    return _frozen(offset), _frozen(flat)
+    return _offset(lists), np.concatenate([*lists, np.empty(0, dtype=np.int64)])
+
+
+def _offset(rows: Sequence[npt.NDArray[Any]]) -> Integers:
+    """Where each row begins once they are joined, and where the last one ends."""
+    return np.cumsum([0, *(len(row) for row in rows)], dtype=np.int64)
 
 
 def checked_rates(field: str, value: Any) -> float | Floats:
@@ -105,21 +65,22 @@ def checked_rates(field: str, value: Any) -> float | Floats:
     if isinstance(value, bool):
         raise ValueError(f"{field} = {shown(value)}: not a number or rates")
     try:
-        given = np.array(as_numbers(field, value), dtype=np.float64)
+        rates = np.array(as_numbers(field, value), dtype=np.float64)
     except ValueError:
         raise ValueError(f"{field} = {shown(value)}: not a number or rates") from None
-    if given.ndim == 0:
-        if not 0.0 <= float(given) <= 1.0:
+    if rates.ndim == 0:
+        if not 0.0 <= float(rates) <= 1.0:
             raise ValueError(f"{field} = {shown(value)}: must be from 0 to 1")
-        return float(given)
-    if given.ndim != 1 or not len(given):
+        return float(rates)
+    if rates.ndim != 1 or not len(rates):
         raise ValueError(f"{field}: rates of 1, 2, ... tasks are one list")
-    RATE.check(field, given)
-    for place in np.flatnonzero(np.diff(given) < 0)[:1]:
+    RATE.check(field, rates)
+    for place in np.flatnonzero(np.diff(rates) < 0)[:1] + 1:
         raise ValueError(
-            f"{field}[{place + 1}] = {given[place + 1]}: more tasks must not do less than fewer do"
+            f"{field}[{place}] = {rates[place]}: more tasks must not do less than fewer do"
         )
-    return _frozen(given)
+    rates.flags.writeable = False
+    return rates
 
 
 def _speedups(values: Sequence[Any] | None, count: int) -> tuple[float | Floats | None, ...] | None:
@@ -213,32 +174,49 @@ class ClusterJobs(Table):
         program: Sequence[str] | None = None,
         name: Sequence[str] | None = None,
     ) -> None:
-        self.maps = _counts("maps", maps, None)
+        self.maps = wholes_of("maps", maps, None, 0, _MOST_TASKS)
         count = len(self.maps)
-        self.reduces = _counts("reduces", reduces, count)
+
+        def column(field: str, values: Any) -> Floats:
+            return np.array(floats_of(field, given(field, values), count, "maps"))
+
+        def slots(field: str, values: Any) -> Integers:
+            return wholes_of(field, values, count, 0, _MOST_TASKS, "maps")
+
+        self.reduces = slots("reduces", reduces)
         self.map_seconds, self.map_offset = _tasks("map_seconds", map_seconds, count, self.maps)
         self.reduce_seconds, self.reduce_offset = _tasks(
             "reduce_seconds", reduce_seconds, count, self.reduces
         )
-        self.arrival = _amounts("arrival", arrival, count)
-        self.shuffle = _amounts("shuffle", shuffle, count)
-        self.shuffle_bytes = _amounts("shuffle_bytes", shuffle_bytes, count)
-        self.block = _amounts("block", block, count)
-        self.min_map_slots = _counts("min_map_slots", min_map_slots, count)
-        self.min_reduce_slots = _counts("min_reduce_slots", min_reduce_slots, count)
-        self.weight = _amounts("weight", weight, count)
-        self.deadline = _amounts("deadline", deadline, count, infinite=True)
+        self.arrival = column("arrival", arrival)
+        self.shuffle = column("shuffle", shuffle)
+        self.shuffle_bytes = column("shuffle_bytes", shuffle_bytes)
+        self.block = column("block", block)
+        self.weight = column("weight", weight)
+        self.deadline = column("deadline", deadline)
+        self.min_map_slots = slots("min_map_slots", min_map_slots)
+        self.min_reduce_slots = slots("min_reduce_slots", min_reduce_slots)
         self.speedup = _speedups(speedup, count)
         self.after_offset, self.after = _after(after, count)
         self.flow = _labels("flow", flow, count)
         self.user = _labels("user", user, count)
         self.program = _labels("program", program, count)
         self.name = _labels("name", name, count)
-        self.map_work = _frozen(_work(self.maps, self.map_seconds, self.map_offset))
-        self.reduce_work = _frozen(
+        self._validate()
+        self.map_work = _work(self.maps, self.map_seconds, self.map_offset)
+        self.reduce_work = (
             _work(self.reduces, self.reduce_seconds, self.reduce_offset)
             + self.reduces * self.shuffle
         )
+        self._freeze()
+
+    def columns(self) -> dict[str, Any]:
+        """Columns of numbers by name, as the core takes them, without those that are not given."""
+        found = {field: getattr(self, field) for field in _COLUMNS}
+        return {field: column for field, column in found.items() if column is not None}
+
+    def _validate(self) -> None:
+        _core.validate_cluster_jobs(self.columns())
 
     def __len__(self) -> int:
         return len(self.maps)
@@ -313,19 +291,16 @@ def cluster_flows(
     O(jobs + parents).
     """
     tasks = task_counts(flows.work, flows.max_slots, flows.job_name, task_seconds, coarsest)
-    comes = _amounts(
-        "arrival", flows.arrival if arrival is None else arrival, len(flows), of="flows"
-    )
+    comes = flows.arrival
+    if arrival is not None:
+        comes = floats_of("arrival", arrival, len(flows), "flows")
     return ClusterJobs(
         tasks,
         np.divide(flows.work, tasks, out=np.zeros(len(tasks)), where=tasks > 0),
         arrival=comes[flows.flow],
         weight=flows.weight[flows.flow],
         deadline=flows.deadline[flows.flow],
-        after=[
-            flows.parent[flows.parent_offset[row] : flows.parent_offset[row + 1]].tolist()
-            for row in range(len(tasks))
-        ],
+        after=[flows.after(row) for row in range(len(tasks))],
         flow=[flows.name[k] for k in flows.flow.tolist()],
         name=flows.job_name,
     )

@@ -8,26 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from malleable import _core, views
+from malleable import _core
 from malleable.columns import permutation_of, wholes_of
 from malleable.domain import floats as as_floats
 from malleable.flows.table import Flows
 from malleable.jobs.table import Floats, Integers, check_slots, check_time
 from malleable.values import by_value
-from malleable.views import counted
-
-__all__ = [
-    "CellFlow",
-    "ChainSchedule",
-    "FlowChains",
-    "ListSchedule",
-    "deadline_greedy",
-    "fair_list",
-    "flow_chains",
-    "min_cost_flow",
-    "ready_list",
-    "wrap_around",
-]
 
 
 @by_value()
@@ -40,9 +26,6 @@ class FlowChains(NamedTuple):
     height: Integers
     first: Integers
     end: Integers
-
-    def __repr__(self) -> str:
-        return views.brief(self)
 
 
 def flow_chains(flows: Flows, slots: int) -> FlowChains:
@@ -67,9 +50,6 @@ class ChainSchedule(NamedTuple):
     slots: Integers
     completion: Floats
     proof: int = -1
-
-    def __repr__(self) -> str:
-        return views.brief(self)
 
 
 def deadline_greedy(
@@ -152,30 +132,17 @@ def wrap_around(
     -----
     Linear in the jobs of each piece.
     """
-    count, now = check_slots(slots), check_time("now", now)
-    chains = flow_chains(flows, count)
-    given = ChainSchedule(
+    return _core.wrap_around(
+        flows,
+        check_slots(slots),
+        check_time("now", now),
         wholes_of("flow", schedule.flow),
         wholes_of("offset", schedule.offset),
         wholes_of("pseudo_job", schedule.pseudo_job),
         as_floats("start", schedule.start),
         as_floats("end", schedule.end),
         wholes_of("slots", schedule.slots),
-        schedule.completion,
     )
-    _check_chain_schedule(len(flows), chains, given)
-    found: Mapping[str, npt.NDArray[Any]] = _core.wrap_around(
-        flows,
-        count,
-        now,
-        given.flow,
-        given.offset,
-        given.pseudo_job,
-        given.start,
-        given.end,
-        given.slots,
-    )
-    return found
 
 
 @by_value()
@@ -187,9 +154,6 @@ class ListSchedule(NamedTuple):
     completion: Floats
     flow_completion: Floats
     pieces: Mapping[str, npt.NDArray[Any]]
-
-    def __repr__(self) -> str:
-        return views.brief(self)
 
 
 def ready_list(flows: Flows, slots: int, rank: npt.ArrayLike, now: float = 0.0) -> ListSchedule:
@@ -247,9 +211,6 @@ class CellFlow(NamedTuple):
     potential: Floats
     pivots: int
 
-    def __repr__(self) -> str:
-        return views.brief(self)
-
 
 def min_cost_flow(
     volume: npt.ArrayLike,
@@ -287,86 +248,13 @@ def min_cost_flow(
     -----
     Network simplex with arcs that are never stored; see `cpp/include/malleable/kernel/min_cost_flow.hpp`.
     """
-    floats = {
-        "volume": as_floats("volume", volume),
-        "time": as_floats("time", time),
-        "room": as_floats("room", room),
-        "value": as_floats("value", value),
-        "slope": as_floats("slope", slope),
-    }
-    for field, column in floats.items():
-        _need(field, column, np.isfinite(column), "must be finite")
-    work, cells = floats["volume"], floats["time"]
-    _need("volume", work, work >= 0.0, "must be at least 0")
-    _need("room", floats["room"], floats["room"] > 0.0, "must be above 0")
-    _need("time", cells[1:], np.diff(cells) >= 0.0, "times must not fall")
-    _need("slope", floats["slope"], floats["slope"] >= 0.0, "must be at least 0")
-    if len(cells) != len(floats["room"]):
-        raise ValueError(
-            f"room has {counted(len(floats['room']), 'entry')} but time has {len(cells)}"
-        )
-    rows = wholes_of("offset", offset)
-    first = wholes_of("from_cell", from_cell)
-    count = len(floats["value"])
-    if len(rows) != len(work) + 1 or (len(rows) and (rows[0] != 0 or rows[-1] != count)):
-        raise ValueError(f"offset: expected {counted(len(work) + 1, 'entry')} from 0 to {count}")
-    if len(first) != count or len(floats["slope"]) != count:
-        raise ValueError("from_cell, value and slope differ in length")
-    _need("offset", rows[1:], np.diff(rows) >= 1, "every flow needs a row")
-    starts = np.zeros(count, dtype=np.bool_)
-    starts[rows[:-1]] = True
-    good = np.where(starts, first == 0, np.concatenate([[False], np.diff(first) > 0])[:count])
-    _need("from_cell", first, good & (first < max(len(cells), 1)), "rows begin at 0 and then rise")
-    if work.sum() > floats["room"].sum() * (1.0 + 1e-9):
-        raise ValueError(f"room: {floats['room'].sum()} in all, but volume is {work.sum()}")
-    # Where a row ends the next one must not begin lower.
-    inner = np.flatnonzero(~starts)
-    rise = floats["slope"][inner - 1] * (cells[first[inner]] - cells[first[inner - 1]])
-    least = floats["value"][inner - 1] + rise
-    falls = np.ones(count, dtype=np.bool_)
-    falls[inner] = floats["value"][inner] >= least - 1e-9 * (1.0 + np.abs(least))
-    _need("value", floats["value"], falls, "costs must not fall")
     found = _core.min_cost_flow(
-        work, cells, floats["room"], rows, first, floats["value"], floats["slope"]
+        as_floats("volume", volume),
+        as_floats("time", time),
+        as_floats("room", room),
+        wholes_of("offset", offset),
+        wholes_of("from_cell", from_cell),
+        as_floats("value", value),
+        as_floats("slope", slope),
     )
     return CellFlow(**found)
-
-
-def _check_chain_schedule(flows: int, chains: FlowChains, given: ChainSchedule) -> None:
-    flow, offset, rows, start, end, held, _, _ = given
-    count = len(rows)
-    if not len(start) == len(end) == len(held) == count:
-        raise ValueError("pseudo_job, start, end and slots differ in length")
-    _need("flow", flow, (flow >= 0) & (flow < flows), f"must be 0 to {flows - 1}")
-    first = np.zeros(len(flow), dtype=np.bool_)
-    first[np.unique(flow, return_index=True)[1]] = True
-    _need("flow", flow, first, "stands there twice")
-    if len(offset) != len(flow) + 1 or offset[0] != 0 or offset[-1] != count:
-        raise ValueError(f"offset: expected {counted(len(flow) + 1, 'entry')} from 0 to {count}")
-    _need("offset", offset[1:], np.diff(offset) >= 0, "must not fall")
-    owner = np.repeat(flow, np.diff(offset))
-    own = (rows >= chains.offset[owner]) & (rows < chains.offset[owner + 1])
-    _need("pseudo_job", rows, own, "is none of its flow")
-    _need("start", start, np.isfinite(start), "must be finite")
-    _need("end", end, np.isfinite(end) & (end > start), "must be finite and behind the start")
-    _need("slots", held, (held >= 1) & (held <= chains.height[rows]), "1 to the height it has")
-    same = np.diff(owner) == 0
-    _need("pseudo_job", rows[1:], ~same | (np.diff(rows) >= 0), "comes after a later one")
-    _need("start", start[1:], ~same | (start[1:] >= end[:-1]), "before the piece before has ended")
-    done = np.bincount(rows, weights=held * (end - start), minlength=len(chains.length))
-    needed = chains.length * chains.height
-    # Times rounded to doubles cost some work.
-    rounding = np.zeros(len(needed))
-    np.add.at(rounding, rows, held * np.spacing(np.maximum(np.abs(start), np.abs(end))))
-    used = np.zeros(flows, dtype=np.bool_)
-    used[flow] = True
-    present = np.repeat(used, np.diff(chains.offset))
-    for k in np.flatnonzero(present & (np.abs(done - needed) > 1e-6 * needed + 4.0 * rounding))[:1]:
-        raise ValueError(f"pseudo_job: {k} has {done[k]} slot-seconds, expected {needed[k]}")
-
-
-def _need(
-    field: str, values: npt.NDArray[np.generic], good: npt.NDArray[np.bool_], what: str
-) -> None:
-    for at in np.flatnonzero(~good)[:1]:
-        raise ValueError(f"{field}[{at}] = {values[at]}: {what}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,10 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core
-from malleable.columns import permutation_of
+from malleable.columns import Floats, permutation_of
 from malleable.flows.check import check_flow_schedule
 from malleable.flows.table import Flows
-from malleable.jobs.table import Floats, check_count, check_slots, check_time
 from malleable.objective import (
     KINDS,
     Objective,
@@ -22,7 +20,7 @@ from malleable.objective import (
     parse_objective,
 )
 from malleable.policies import policy_names, policy_of
-from malleable.schedule import BasePlan
+from malleable.schedule import BasePlan, Request
 
 FLOW_POLICIES = policy_names("flows")
 
@@ -155,31 +153,11 @@ def plan_flows(
     O(J log J) per order or candidate. FlowFlex: Nagarajan et al., Middleware 2013.
     """
     goal = parse_objective(objective, len(flows))
-    slots = check_slots(slots)
-    now = check_time("now", now)
-    tries = _core.default_flow_effort(len(flows.work))
-    if effort is not None:
-        tries = check_count("effort", effort)
-    seconds = np.inf if budget is None else check_time("budget", budget)
-    if seconds < 0.0:
-        raise ValueError(f"budget = {budget}: must be at least 0 seconds")
-    policy_of("flows", policy, where=" for flows")
+    tries = _core.default_flow_effort(len(flows.work)) if effort is None else effort
+    asked = Request.of("flows", flows, goal, slots, now, policy, tries, budget, penalty)
     warm = np.empty(0, dtype=np.int64)
     if order is not None:
         warm = permutation_of("order", order, len(flows))
-    penalties = goal.penalties(flows, penalty=penalty)
-    began = time.perf_counter()
-    result = _core.plan_flows(
-        flows,
-        slots,
-        now,
-        penalties,
-        goal.is_max,
-        policy,
-        tries,
-        seconds,
-        warm,
-    )
-    took = time.perf_counter() - began
-    paid = penalties.of_jobs(result["flow_completion"])
-    return FlowPlan(flows, slots, goal, policy, now, result, paid, took)
+    result, seconds = asked.run(_core.plan_flows, flows, warm)
+    paid = asked.penalties.of_jobs(result["flow_completion"])
+    return FlowPlan(flows, asked.slots, goal, policy, asked.now, result, paid, seconds)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from malleable import _core, views
+from malleable import _core
 from malleable.columns import ids_of
 from malleable.domain import MOST_SLOTS, WORK, as_numbers, check_amount, check_whole
 from malleable.jobs.table import (
@@ -24,8 +24,6 @@ from malleable.objective import ObjectiveLike, PenaltyLike, parse_objective
 from malleable.values import by_value
 from malleable.views import counted
 
-__all__ = ["Allocation", "malleable_packing", "resource_allocation", "waterline"]
-
 
 @by_value()
 class Allocation(NamedTuple):
@@ -35,9 +33,6 @@ class Allocation(NamedTuple):
     value: float
     lower_bound: float
     exact: bool
-
-    def __repr__(self) -> str:
-        return views.brief(self)
 
 
 # A function of one's own is asked for every number of slots that a job may use.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from typing import Any, overload
 
@@ -12,23 +11,15 @@ from malleable import _core
 from malleable.flows.plan import FlowPlan, plan_flows
 from malleable.flows.table import Flows
 from malleable.jobs.check import check_schedule
-from malleable.jobs.table import (
-    MIN_MODES,
-    Floats,
-    Jobs,
-    check_count,
-    check_min_mode,
-    check_slots,
-    check_time,
-)
+from malleable.jobs.table import MIN_MODES, Floats, Jobs, check_count, check_min_mode
 from malleable.objective import (
     Objective,
     ObjectiveLike,
     PenaltyLike,
     parse_objective,
 )
-from malleable.policies import policy_names, policy_of
-from malleable.schedule import BasePlan
+from malleable.policies import policy_names
+from malleable.schedule import BasePlan, Request
 
 __all__ = ["DEFAULT_EFFORT", "MIN_MODES", "POLICIES", "Plan", "default_effort", "plan"]
 
@@ -201,36 +192,17 @@ def plan(
     if not isinstance(jobs, Jobs):
         raise ValueError(f"jobs: expected a Jobs table, not {type(jobs).__name__}")
     goal = parse_objective(objective, len(jobs))
-    slots = check_slots(slots)
-    now = check_time("now", now)
     tries = check_effort(effort, len(jobs))
-    seconds = np.inf if budget is None else check_time("budget", budget)
-    if seconds < 0.0:
-        raise ValueError(f"budget = {budget}: must be at least 0 seconds")
-    policy_of("jobs", policy)
     check_min_mode(min_mode)
-    for row in np.flatnonzero(jobs.arrival > now)[:1]:
+    asked = Request.of("jobs", jobs, goal, slots, now, policy, tries, budget, penalty)
+    for row in np.flatnonzero(jobs.arrival > asked.now)[:1]:
         raise ValueError(
-            f"arrival[{row}] = {jobs.arrival[row]}: after now = {now}; "
+            f"arrival[{row}] = {jobs.arrival[row]}: after now = {asked.now}; "
             "take a snapshot with jobs.at(now)"
         )
-    penalties = goal.penalties(jobs, penalty=penalty)
-    began = time.perf_counter()
-    result = _core.plan(
-        jobs,
-        slots,
-        now,
-        min_mode == "gang",
-        penalties,
-        goal.is_max,
-        policy,
-        tries,
-        seconds,
-        progress,
-    )
-    took = time.perf_counter() - began
-    paid = penalties.of_jobs(result["completion"])
-    return Plan(jobs, slots, goal, policy, now, min_mode, result, paid, took)
+    result, seconds = asked.run(_core.plan, jobs, min_mode == "gang", progress)
+    paid = asked.penalties.of_jobs(result["completion"])
+    return Plan(jobs, asked.slots, goal, policy, asked.now, min_mode, result, paid, seconds)
 
 
 def default_effort(jobs: int) -> int:

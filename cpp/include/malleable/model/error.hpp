@@ -17,4 +17,7 @@ class FieldError : public std::invalid_argument {
   FieldError(const std::string& field, double value, const std::string& reason);
 };
 
+// Six digits of a number, for what a message says besides the value that is wrong.
+std::string shown(double value);
+
 }  // namespace malleable

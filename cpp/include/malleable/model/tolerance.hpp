@@ -45,6 +45,9 @@ inline constexpr double kCloseLevel = 1e-10;
 // changes.
 inline constexpr double kMinor = 1e-11;
 
+// Work of a schedule that a caller brings may differ by this share: theirs may be less exact.
+inline constexpr double kBrought = 1e-6;
+
 // [slots, tasks, machines] Rounding of a quotient that stands for a count: so little more or less
 // than a whole number is that number.
 inline constexpr double kCount = 1e-9;
