@@ -19,11 +19,13 @@ double ClusterSrpt::left(const ClusterState& state, Index job, Phase p) const {
 
 void ClusterSrpt::begin(const ClusterState& state) {
   if (options_.kind == SrptKind::kAsrpt) virtual_.begin(state, {options_.speedup, options_.rates});
-  arrivals_ = 0;
   for (int pool = 0; pool < 2; ++pool) {
     order_[pool].clear();
     inside_[pool].clear();
+    stale_[pool].clear();
+    is_stale_[pool].clear();
   }
+  here_.clear();
   added(state, {});
 }
 
@@ -31,18 +33,34 @@ void ClusterSrpt::added(const ClusterState& state, std::span<const Index>) {
   const std::size_t n = state.jobs.size();
   map_heavy_.resize(n, 0);
   imbalance_.resize(n, 1.0);
-  came_.resize(n, 0);
-  for (auto& inside : inside_) inside.resize(n, 0);
+  here_.resize(n, 0);
+  for (auto* column : {&inside_[0], &inside_[1], &is_stale_[0], &is_stale_[1]})
+    column->resize(n, 0);
   virtual_.grow(n);
   if (options_.by_user) between_.begin(state);
 }
 
-void ClusterSrpt::keep(const ClusterState&, State& s) {
-  s(virtual_, map_heavy_, imbalance_, came_, order_, inside_, arrivals_);
+void ClusterSrpt::keep(const ClusterState& state, State& s) {
+  s(virtual_, map_heavy_, imbalance_, order_, inside_);
+  if (!s.reading()) return;
+  for (const Index job : state.present) {
+    here_[job] = 1;
+    spoil(job);
+  }
+}
+
+// Its ranks are told anew at the next decision of either pool.
+void ClusterSrpt::spoil(Index job) {
+  for (int pool = 0; pool < 2; ++pool) {
+    if (is_stale_[pool][job]) continue;
+    is_stale_[pool][job] = 1;
+    stale_[pool].push_back(job);
+  }
 }
 
 void ClusterSrpt::job_arrived(const ClusterState& state, Index job) {
-  came_[job] = arrivals_++;
+  here_[job] = 1;
+  spoil(job);
   const double map = left(state, job, kMap), reduce = left(state, job, kReduce);
   map_heavy_[job] = map >= reduce;
   const double less = std::min(map, reduce), more = std::max(map, reduce);
@@ -73,7 +91,7 @@ double ClusterSrpt::key(const ClusterState& state, Index job, int pool) const {
 void ClusterSrpt::decide(const ClusterState& state, int pool, Answer& answer) {
   if (options_.kind == SrptKind::kAsrpt) virtual_.advance(state);
   if (style() == Style::kRanks) {
-    for (const Index job : state.present) answer.set(job, key(state, job, pool));
+    rank(state, pool, answer);
     return;
   }
   collect(state, pool, answer);
@@ -96,6 +114,24 @@ void ClusterSrpt::decide(const ClusterState& state, int pool, Answer& answer) {
   for (const Row& row : rows_) answer.set(row.job, row.given);
 }
 
+// Both phases of a job count, whatever pool is decided for.
+void ClusterSrpt::rank(const ClusterState& state, int pool, Answer& answer) {
+  for (const auto& changed : state.changed) {
+    for (const Index job : changed) spoil(job);
+  }
+  std::int64_t (&slots)[2] = slots_before_[pool];
+  if (options_.kind == SrptKind::kAsrpt || !std::equal(slots, slots + 2, state.slots)) {
+    for (const Index job : state.present) answer.set(job, key(state, job, pool));
+  } else {
+    for (const Index job : stale_[pool]) {
+      if (here_[job]) answer.set(job, key(state, job, pool));
+    }
+  }
+  std::copy(state.slots, state.slots + 2, slots);
+  for (const Index job : stale_[pool]) is_stale_[pool][job] = 0;
+  stale_[pool].clear();
+}
+
 // Whoever can use slots of this pool, the least key first; jobs that cannot any more get none.
 void ClusterSrpt::collect(const ClusterState& state, int pool, Answer& answer) {
   for (const Index job : state.changed[pool]) {
@@ -110,14 +146,14 @@ void ClusterSrpt::collect(const ClusterState& state, int pool, Answer& answer) {
     const double most = static_cast<double>(state.demand(job, pool).most);
     rows_.push_back({key(state, job, pool), most, 0.0, job});
   }
-  sort_rows();
+  sort_rows(state);
   for (std::size_t k = 0; k < rows_.size(); ++k) order_[pool][k] = rows_[k].job;
 }
 
 // Few rows have moved since the last decision: by insertion, unless they turn out to be many.
-void ClusterSrpt::sort_rows() {
+void ClusterSrpt::sort_rows(const ClusterState& state) {
   const auto before = [&](const Row& a, const Row& b) {
-    return a.key != b.key ? a.key < b.key : came_[a.job] < came_[b.job];
+    return a.key != b.key ? a.key < b.key : state.came[a.job] < state.came[b.job];
   };
   std::size_t moves = 8 * rows_.size() + 64;
   for (std::size_t k = 1; k < rows_.size(); ++k) {

@@ -57,6 +57,7 @@ class ClusterSrpt final : public ClusterPolicy {
   void added(const ClusterState& state, std::span<const Index> jobs) override;
   void keep(const ClusterState& state, State& s) override;
   void job_arrived(const ClusterState& state, Index job) override;
+  void job_finished(const ClusterState&, Index job) override { here_[job] = 0; }
   void decide(const ClusterState& state, int pool, Answer& answer) override;
 
  private:
@@ -71,8 +72,10 @@ class ClusterSrpt final : public ClusterPolicy {
   double seconds(const ClusterState& state, double work, Phase p) const;
   double left(const ClusterState& state, Index job, Phase p) const;
   double key(const ClusterState& state, Index job, int pool) const;
+  void spoil(Index job);
+  void rank(const ClusterState& state, int pool, Answer& answer);
   void collect(const ClusterState& state, int pool, Answer& answer);
-  void sort_rows();
+  void sort_rows(const ClusterState& state);
   void share(const ClusterState& state, int pool, std::span<Row> rows, double slots);
   void split(const ClusterState& state, int pool, std::span<Row> rows, double slots);
   void parts(int pool, std::span<Row> rows, double slots);
@@ -83,10 +86,13 @@ class ClusterSrpt final : public ClusterPolicy {
   VirtualCluster virtual_;
   std::vector<std::uint8_t> map_heavy_;
   std::vector<double> imbalance_;
-  // Who wants slots of a pool, as sorted at its last decision; and since when jobs are here.
-  std::vector<Index> order_[2], came_;
+  // Who wants slots of a pool, as sorted at its last decision.
+  std::vector<Index> order_[2];
   std::vector<std::uint8_t> inside_[2];
-  Index arrivals_ = 0;
+  // Ranks that follow counts alone: whose may be others than at the pool's last decision.
+  std::vector<std::uint8_t> here_, is_stale_[2];
+  std::vector<Index> stale_[2];
+  std::int64_t slots_before_[2][2] = {};
   std::vector<Row> rows_;
   // heSRPT's, of a pool, for so many jobs and this p.
   std::vector<double> heights_[2];
