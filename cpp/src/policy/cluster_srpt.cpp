@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "malleable/policy/overlap.hpp"
 
@@ -41,7 +42,7 @@ void ClusterSrpt::added(const ClusterState& state, std::span<const Index>) {
 }
 
 void ClusterSrpt::keep(const ClusterState& state, State& s) {
-  s(virtual_, map_heavy_, imbalance_, order_, inside_);
+  s(virtual_, map_heavy_, imbalance_);
   if (!s.reading()) return;
   for (const Index job : state.present) {
     here_[job] = 1;
@@ -90,15 +91,21 @@ double ClusterSrpt::key(const ClusterState& state, Index job, int pool) const {
 
 void ClusterSrpt::decide(const ClusterState& state, int pool, Answer& answer) {
   if (options_.kind == SrptKind::kAsrpt) virtual_.advance(state);
+  look_for_stale(state, pool);
   if (style() == Style::kRanks) {
     rank(state, pool, answer);
+    forget_stale(pool);
     return;
   }
   collect(state, pool, answer);
+  forget_stale(pool);
   const auto slots = static_cast<double>(state.slots[pool]);
+  std::span<Row> rows = order_[pool].entries();
   if (!options_.by_user) {
-    share(state, pool, rows_, slots);
+    share(state, pool, rows, slots);
   } else {
+    rows_.assign(rows.begin(), rows.end());
+    rows = rows_;
     const auto user_of = [&](const Row& row) { return state.jobs.user_of(row.job); };
     std::stable_sort(rows_.begin(), rows_.end(),
                      [&](const Row& a, const Row& b) { return user_of(a) < user_of(b); });
@@ -111,62 +118,58 @@ void ClusterSrpt::decide(const ClusterState& state, int pool, Answer& answer) {
       share(state, pool, {rows_.data() + first, last - first}, parts[user]);
     }
   }
-  for (const Row& row : rows_) answer.set(row.job, row.given);
+  for (const Row& row : rows) answer.set(row.job, row.given);
 }
 
-// Both phases of a job count, whatever pool is decided for.
-void ClusterSrpt::rank(const ClusterState& state, int pool, Answer& answer) {
+// Both phases of a job may count, whatever pool is decided for, and all slots that there are.
+void ClusterSrpt::look_for_stale(const ClusterState& state, int pool) {
   for (const auto& changed : state.changed) {
     for (const Index job : changed) spoil(job);
   }
   std::int64_t (&slots)[2] = slots_before_[pool];
   if (options_.kind == SrptKind::kAsrpt || !std::equal(slots, slots + 2, state.slots)) {
-    for (const Index job : state.present) answer.set(job, key(state, job, pool));
-  } else {
-    for (const Index job : stale_[pool]) {
-      if (here_[job]) answer.set(job, key(state, job, pool));
-    }
+    for (const Index job : state.present) spoil(job);
   }
   std::copy(state.slots, state.slots + 2, slots);
+}
+
+void ClusterSrpt::forget_stale(int pool) {
   for (const Index job : stale_[pool]) is_stale_[pool][job] = 0;
   stale_[pool].clear();
 }
 
-// Whoever can use slots of this pool, the least key first; jobs that cannot any more get none.
-void ClusterSrpt::collect(const ClusterState& state, int pool, Answer& answer) {
-  for (const Index job : state.changed[pool]) {
-    const bool wants = state.demand(job, pool).most > 0;
-    if (!wants) answer.set(job, 0.0);
-    if (wants && !inside_[pool][job]) order_[pool].push_back(job);
-    inside_[pool][job] = wants;
+void ClusterSrpt::rank(const ClusterState& state, int pool, Answer& answer) {
+  for (const Index job : stale_[pool]) {
+    if (here_[job]) answer.set(job, key(state, job, pool));
   }
-  std::erase_if(order_[pool], [&](Index job) { return !inside_[pool][job]; });
-  rows_.clear();
-  for (const Index job : order_[pool]) {
-    const double most = static_cast<double>(state.demand(job, pool).most);
-    rows_.push_back({key(state, job, pool), most, 0.0, job});
-  }
-  sort_rows(state);
-  for (std::size_t k = 0; k < rows_.size(); ++k) order_[pool][k] = rows_[k].job;
 }
 
-// Few rows have moved since the last decision: by insertion, unless they turn out to be many.
-void ClusterSrpt::sort_rows(const ClusterState& state) {
-  const auto before = [&](const Row& a, const Row& b) {
-    return a.key != b.key ? a.key < b.key : state.came[a.job] < state.came[b.job];
-  };
-  std::size_t moves = 8 * rows_.size() + 64;
-  for (std::size_t k = 1; k < rows_.size(); ++k) {
-    const Row row = rows_[k];
-    std::size_t place = k;
-    for (; place > 0 && before(row, rows_[place - 1]); --place) rows_[place] = rows_[place - 1];
-    rows_[place] = row;
-    if (k - place > moves) {
-      std::sort(rows_.begin(), rows_.end(), before);
-      return;
+// Whoever can use slots of this pool, the least key first; jobs that cannot any more get none.
+void ClusterSrpt::collect(const ClusterState& state, int pool, Answer& answer) {
+  using Place = KeptOrder<Row>::Place;
+  const auto most_of = [&](Index job) { return static_cast<double>(state.demand(job, pool).most); };
+  order_[pool].each([&](Row& row) {
+    row.given = 0.0;
+    if (!is_stale_[pool][row.job]) return Place::kSame;
+    row.most = most_of(row.job);
+    if (row.most == 0.0) {
+      inside_[pool][row.job] = 0;
+      return Place::kGone;
     }
-    moves -= k - place;
+    const double before = std::exchange(row.key, key(state, row.job, pool));
+    return before == row.key ? Place::kSame : Place::kOther;
+  });
+  for (const Index job : stale_[pool]) {
+    if (inside_[pool][job]) continue;
+    const double most = most_of(job);
+    if (most > 0.0) {
+      inside_[pool][job] = 1;
+      order_[pool].add({key(state, job, pool), most, 0.0, state.came[job], job});
+    } else {
+      answer.set(job, 0.0);
+    }
   }
+  order_[pool].settle();
 }
 
 // Slots of rows that are sorted by their keys.
@@ -227,11 +230,10 @@ void ClusterSrpt::parts(int pool, std::span<Row> rows, double slots) {
                             : std::pow(static_cast<double>(i) / count, 1.0 / (1.0 - p));
     }
   }
-  if (!options_.useful.empty()) {
-    for (Row& row : rows) {
-      row.most = std::min(row.most, static_cast<double>(options_.useful[row.job]));
-    }
-  }
+  const auto most_of = [&](const Row& row) {
+    if (options_.useful.empty()) return row.most;
+    return std::min(row.most, static_cast<double>(options_.useful[row.job]));
+  };
   // Smallest first: the k-th smallest of m, k from 0, is the (m - k)-th largest. Fractions, and
   // what a job cannot use, go on to the next.
   double free = slots, owed = 0.0;
@@ -239,14 +241,14 @@ void ClusterSrpt::parts(int pool, std::span<Row> rows, double slots) {
   for (Row& row : rows) {
     if (free <= 0.0) break;
     owed += slots * (heights[largest] - heights[largest - 1]);
-    row.given = std::min({row.most, free, std::floor(owed + 0.5)});
+    row.given = std::min({most_of(row), free, std::floor(owed + 0.5)});
     owed -= row.given;
     free -= row.given;
     --largest;
   }
   for (Row& row : rows) {
     if (free <= 0.0) break;
-    const double more = std::min(free, row.most - row.given);
+    const double more = std::min(free, most_of(row) - row.given);
     row.given += more;
     free -= more;
   }

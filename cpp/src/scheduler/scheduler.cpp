@@ -142,6 +142,7 @@ std::span<const std::int64_t> Scheduler::add(const Additions& jobs, double now) 
   said_.resize(ids_.rows());
   named_before_.resize(ids_.rows());
   for (auto& ranked : ranked_) ranked.resize(ids_.rows(), 0);
+  for (auto& has_place : has_place_) has_place.resize(ids_.rows(), 0);
   std::vector<Index> rank, number(count, kNone);
   std::vector<double> believed;
   std::vector<std::vector<Index>> parents(count);
@@ -461,30 +462,34 @@ void Scheduler::release_rows() {
   limbo_.clear();
 }
 
-// Where a policy gives ranks: those that could use slots in their order, of which few have moved.
+// Where a policy gives ranks: those that could use slots, in their order.
 void Scheduler::bring_in_order(int pool) {
-  std::vector<Place>& order = order_[pool];
-  std::erase_if(order, [&](const Place& place) { return core_.is_stirred(place.row); });
-  moving_.clear();
-  for (const Index row : core_.stirred()) {
-    const std::int64_t most = jobs_[row].here ? core_.state().demand(row, pool).most : 0;
-    if (most > 0) {
-      const Index rank = core_.state().rank[row];
-      moving_.push_back({core_.value(row, pool), most, ranked_[pool][row], rank, row});
-    } else {
-      ranked_[pool][row] = 0;
+  using To = KeptOrder<Place>::Place;
+  std::vector<std::uint8_t>& has_place = has_place_[pool];
+  order_[pool].each([&](Place& place) {
+    if (!core_.is_stirred(place.row)) return To::kSame;
+    place.most = core_.state().demand(place.row, pool).most;
+    if (place.most == 0) {
+      has_place[place.row] = 0;
+      ranked_[pool][place.row] = 0;
+      return To::kGone;
     }
+    const double before = std::exchange(place.value, core_.value(place.row, pool));
+    return before == place.value ? To::kSame : To::kOther;
+  });
+  for (const Index row : core_.stirred()) {
+    const std::int64_t most = has_place[row] ? 0 : core_.state().demand(row, pool).most;
+    if (most == 0) continue;
+    has_place[row] = 1;
+    order_[pool].add({core_.value(row, pool), most, 0, core_.state().rank[row], row});
   }
-  std::sort(moving_.begin(), moving_.end());
-  merged_.resize(order.size() + moving_.size());
-  std::merge(order.begin(), order.end(), moving_.begin(), moving_.end(), merged_.begin());
-  order.swap(merged_);
+  order_[pool].settle();
 }
 
 // Slots in that order.
 void Scheduler::rank_targets(int pool) {
   std::int64_t left = core_.state().slots[pool];
-  for (Place& place : order_[pool]) {
+  for (Place& place : order_[pool].entries()) {
     const std::int64_t slots = std::min(left, place.most);
     left -= slots;
     if (slots == place.slots) continue;
@@ -545,7 +550,7 @@ std::span<const Scheduler::Row> Scheduler::decide(double now) {
       continue;
     }
     const Row& own = said_[row];
-    named_before_[row] = own.changed || own.slots != std::array<std::int64_t, 2>{};
+    named_before_[row] = own.changed || (own.slots[0] | own.slots[1]) != 0;
     if (named_before_[row]) rows_.push_back(own);
   }
   core_.forget_stirred();
@@ -559,7 +564,7 @@ void Scheduler::say(Index row) {
   const int pool = slots[0] > 0 || nodes_.generic ? 0 : 1;
   own = {ids_.id_of(row),
          slots,
-         slots != own.slots,
+         slots[0] != own.slots[0] || slots[1] != own.slots[1],
          {bound(row, kMap, slots[0]), bound(row, kReduce, slots[1])},
          core_.order(row, pool)};
 }
@@ -593,6 +598,7 @@ void Scheduler::state(State& s) {
   if (s.reading()) {
     core_.look(nodes_.view(), table_.view());
     for (auto& ranked : ranked_) ranked.assign(ids_.rows(), 0);
+    for (auto& has_place : has_place_) has_place.assign(ids_.rows(), 0);
     for (auto& order : order_) order.clear();
     said_.assign(ids_.rows(), Row{});
     named_before_.assign(ids_.rows(), 0);

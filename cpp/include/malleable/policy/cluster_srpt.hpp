@@ -16,14 +16,14 @@
 //
 // With `by_user` users share the slots first (policy/user_shares), then each user's jobs share what
 // the user has in the same way. O(n) a decision for n jobs in the system for SRPT, MaxSRPT and
-// ASRPT; where slots are counted, jobs stay sorted between decisions: O(n + moves), O(n log n) at
-// worst.
+// ASRPT; where slots are counted, jobs stay sorted between decisions (kernel/kept_order).
 #pragma once
 
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "malleable/kernel/kept_order.hpp"
 #include "malleable/policy/cluster_policy.hpp"
 #include "malleable/policy/user_shares.hpp"
 #include "malleable/policy/virtual_cluster.hpp"
@@ -63,7 +63,12 @@ class ClusterSrpt final : public ClusterPolicy {
  private:
   struct Row {
     double key, most, given;
+    std::uint64_t came;
     Index job;
+
+    bool operator<(const Row& other) const {
+      return key != other.key ? key < other.key : came < other.came;
+    }
   };
 
   bool counts_slots() const {
@@ -73,9 +78,10 @@ class ClusterSrpt final : public ClusterPolicy {
   double left(const ClusterState& state, Index job, Phase p) const;
   double key(const ClusterState& state, Index job, int pool) const;
   void spoil(Index job);
+  void look_for_stale(const ClusterState& state, int pool);
+  void forget_stale(int pool);
   void rank(const ClusterState& state, int pool, Answer& answer);
   void collect(const ClusterState& state, int pool, Answer& answer);
-  void sort_rows(const ClusterState& state);
   void share(const ClusterState& state, int pool, std::span<Row> rows, double slots);
   void split(const ClusterState& state, int pool, std::span<Row> rows, double slots);
   void parts(int pool, std::span<Row> rows, double slots);
@@ -86,10 +92,10 @@ class ClusterSrpt final : public ClusterPolicy {
   VirtualCluster virtual_;
   std::vector<std::uint8_t> map_heavy_;
   std::vector<double> imbalance_;
-  // Who wants slots of a pool, as sorted at its last decision.
-  std::vector<Index> order_[2];
+  // Where slots are counted: who wants some of a pool.
+  KeptOrder<Row> order_[2];
   std::vector<std::uint8_t> inside_[2];
-  // Ranks that follow counts alone: whose may be others than at the pool's last decision.
+  // Whose keys may be others than at the pool's last decision; the slots that there were then.
   std::vector<std::uint8_t> here_, is_stale_[2];
   std::vector<Index> stale_[2];
   std::int64_t slots_before_[2][2] = {};
