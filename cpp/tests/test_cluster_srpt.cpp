@@ -34,6 +34,7 @@ struct Fixture {
       }
       state.size.push_back(10.0 * static_cast<double>(maps[j] + reduces[j]));
       state.present.push_back(j);
+      state.came.push_back(j);
       state.changed[0].push_back(j);
       state.changed[1].push_back(j);
     }

@@ -15,8 +15,9 @@ ClusterEpoch::ClusterEpoch(const EpochOptions& options, bool at_least_one, bool 
       pool_minimum_(pool_minimum) {
   const Promises& promises = find_policy(options.policy).promises;
   options_.stable = true;
-  fair_ = promises.shares == Shares::kEqual && options.min_mode == MinMode::kGuarantee &&
+  fair_ = promises.shares != Shares::kByOrder && options.min_mode == MinMode::kGuarantee &&
           pool_minimum == 0.0;
+  weighted_ = promises.shares == Shares::kWeighted;
   follows_objective_ = promises.follows_objective;
   // Smith's ratios say the same at any time.
   const bool plain = options.aggregate == Aggregate::kSum && info(options.kind).steady;
@@ -149,21 +150,24 @@ void ClusterEpoch::update_fair(const ClusterState& state, int pool, Share& share
 void ClusterEpoch::give_fair(const ClusterState& state, Share& share, std::int64_t slots,
                              Answer& answer) {
   const auto tell = [&](Index job, double given) { answer.set(job, given); };
-  if (slots > 0 && share.fair.allocate(static_cast<double>(slots), tell)) return;
-  // Minima do not fit.
+  if (slots > 0 && !weighted_ && share.fair.allocate(static_cast<double>(slots), tell)) return;
+  // Weights, or minima that do not fit.
   const std::size_t rows = share.fair.items().size();
   fair_slots_.assign(rows, 0.0);
   if (slots > 0) {
     ones_.assign(rows, 1.0);
-    low_.clear();
-    high_.clear();
+    for (auto* column : {&low_, &high_}) column->clear();
+    weight_.clear();
     for (std::size_t row = 0; row < rows; ++row) {
-      if (share.fair.items()[row] == LiveWaterline::kNone) ones_[row] = 0.0;
+      const Index job = share.fair.items()[row];
+      if (job == LiveWaterline::kNone) ones_[row] = 0.0;
+      if (weighted_)
+        weight_.push_back(job == LiveWaterline::kNone ? 1.0 : state.jobs.weight_of(job));
       low_.push_back(static_cast<std::int64_t>(share.fair.low()[row]));
       high_.push_back(std::max<std::int64_t>(1, static_cast<std::int64_t>(share.fair.high()[row])));
     }
     crowded_.build(ones_, ones_, low_, high_, slots, state.now, MinMode::kGuarantee);
-    waterline_.allocate(crowded_, {}, fair_slots_);
+    waterline_.allocate(crowded_, weight_, fair_slots_);
   }
   share.fair.overrule(fair_slots_, tell);
 }

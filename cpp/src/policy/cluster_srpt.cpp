@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "malleable/policy/overlap.hpp"
 
@@ -19,11 +20,13 @@ double ClusterSrpt::left(const ClusterState& state, Index job, Phase p) const {
 
 void ClusterSrpt::begin(const ClusterState& state) {
   if (options_.kind == SrptKind::kAsrpt) virtual_.begin(state, {options_.speedup, options_.rates});
-  arrivals_ = 0;
   for (int pool = 0; pool < 2; ++pool) {
     order_[pool].clear();
     inside_[pool].clear();
+    stale_[pool].clear();
+    is_stale_[pool].clear();
   }
+  here_.clear();
   added(state, {});
 }
 
@@ -31,18 +34,34 @@ void ClusterSrpt::added(const ClusterState& state, std::span<const Index>) {
   const std::size_t n = state.jobs.size();
   map_heavy_.resize(n, 0);
   imbalance_.resize(n, 1.0);
-  came_.resize(n, 0);
-  for (auto& inside : inside_) inside.resize(n, 0);
+  here_.resize(n, 0);
+  for (auto* column : {&inside_[0], &inside_[1], &is_stale_[0], &is_stale_[1]})
+    column->resize(n, 0);
   virtual_.grow(n);
   if (options_.by_user) between_.begin(state);
 }
 
-void ClusterSrpt::keep(const ClusterState&, State& s) {
-  s(virtual_, map_heavy_, imbalance_, came_, order_, inside_, arrivals_);
+void ClusterSrpt::keep(const ClusterState& state, State& s) {
+  s(virtual_, map_heavy_, imbalance_);
+  if (!s.reading()) return;
+  for (const Index job : state.present) {
+    here_[job] = 1;
+    spoil(job);
+  }
+}
+
+// Its ranks are told anew at the next decision of either pool.
+void ClusterSrpt::spoil(Index job) {
+  for (int pool = 0; pool < 2; ++pool) {
+    if (is_stale_[pool][job]) continue;
+    is_stale_[pool][job] = 1;
+    stale_[pool].push_back(job);
+  }
 }
 
 void ClusterSrpt::job_arrived(const ClusterState& state, Index job) {
-  came_[job] = arrivals_++;
+  here_[job] = 1;
+  spoil(job);
   const double map = left(state, job, kMap), reduce = left(state, job, kReduce);
   map_heavy_[job] = map >= reduce;
   const double less = std::min(map, reduce), more = std::max(map, reduce);
@@ -72,15 +91,21 @@ double ClusterSrpt::key(const ClusterState& state, Index job, int pool) const {
 
 void ClusterSrpt::decide(const ClusterState& state, int pool, Answer& answer) {
   if (options_.kind == SrptKind::kAsrpt) virtual_.advance(state);
+  look_for_stale(state, pool);
   if (style() == Style::kRanks) {
-    for (const Index job : state.present) answer.set(job, key(state, job, pool));
+    rank(state, pool, answer);
+    forget_stale(pool);
     return;
   }
   collect(state, pool, answer);
+  forget_stale(pool);
   const auto slots = static_cast<double>(state.slots[pool]);
+  std::span<Row> rows = order_[pool].entries();
   if (!options_.by_user) {
-    share(state, pool, rows_, slots);
+    share(state, pool, rows, slots);
   } else {
+    rows_.assign(rows.begin(), rows.end());
+    rows = rows_;
     const auto user_of = [&](const Row& row) { return state.jobs.user_of(row.job); };
     std::stable_sort(rows_.begin(), rows_.end(),
                      [&](const Row& a, const Row& b) { return user_of(a) < user_of(b); });
@@ -93,44 +118,58 @@ void ClusterSrpt::decide(const ClusterState& state, int pool, Answer& answer) {
       share(state, pool, {rows_.data() + first, last - first}, parts[user]);
     }
   }
-  for (const Row& row : rows_) answer.set(row.job, row.given);
+  for (const Row& row : rows) answer.set(row.job, row.given);
+}
+
+// Both phases of a job may count, whatever pool is decided for, and all slots that there are.
+void ClusterSrpt::look_for_stale(const ClusterState& state, int pool) {
+  for (const auto& changed : state.changed) {
+    for (const Index job : changed) spoil(job);
+  }
+  std::int64_t (&slots)[2] = slots_before_[pool];
+  if (options_.kind == SrptKind::kAsrpt || !std::equal(slots, slots + 2, state.slots)) {
+    for (const Index job : state.present) spoil(job);
+  }
+  std::copy(state.slots, state.slots + 2, slots);
+}
+
+void ClusterSrpt::forget_stale(int pool) {
+  for (const Index job : stale_[pool]) is_stale_[pool][job] = 0;
+  stale_[pool].clear();
+}
+
+void ClusterSrpt::rank(const ClusterState& state, int pool, Answer& answer) {
+  for (const Index job : stale_[pool]) {
+    if (here_[job]) answer.set(job, key(state, job, pool));
+  }
 }
 
 // Whoever can use slots of this pool, the least key first; jobs that cannot any more get none.
 void ClusterSrpt::collect(const ClusterState& state, int pool, Answer& answer) {
-  for (const Index job : state.changed[pool]) {
-    const bool wants = state.demand(job, pool).most > 0;
-    if (!wants) answer.set(job, 0.0);
-    if (wants && !inside_[pool][job]) order_[pool].push_back(job);
-    inside_[pool][job] = wants;
-  }
-  std::erase_if(order_[pool], [&](Index job) { return !inside_[pool][job]; });
-  rows_.clear();
-  for (const Index job : order_[pool]) {
-    const double most = static_cast<double>(state.demand(job, pool).most);
-    rows_.push_back({key(state, job, pool), most, 0.0, job});
-  }
-  sort_rows();
-  for (std::size_t k = 0; k < rows_.size(); ++k) order_[pool][k] = rows_[k].job;
-}
-
-// Few rows have moved since the last decision: by insertion, unless they turn out to be many.
-void ClusterSrpt::sort_rows() {
-  const auto before = [&](const Row& a, const Row& b) {
-    return a.key != b.key ? a.key < b.key : came_[a.job] < came_[b.job];
-  };
-  std::size_t moves = 8 * rows_.size() + 64;
-  for (std::size_t k = 1; k < rows_.size(); ++k) {
-    const Row row = rows_[k];
-    std::size_t place = k;
-    for (; place > 0 && before(row, rows_[place - 1]); --place) rows_[place] = rows_[place - 1];
-    rows_[place] = row;
-    if (k - place > moves) {
-      std::sort(rows_.begin(), rows_.end(), before);
-      return;
+  using Place = KeptOrder<Row>::Place;
+  const auto most_of = [&](Index job) { return static_cast<double>(state.demand(job, pool).most); };
+  order_[pool].each([&](Row& row) {
+    row.given = 0.0;
+    if (!is_stale_[pool][row.job]) return Place::kSame;
+    row.most = most_of(row.job);
+    if (row.most == 0.0) {
+      inside_[pool][row.job] = 0;
+      return Place::kGone;
     }
-    moves -= k - place;
+    const double before = std::exchange(row.key, key(state, row.job, pool));
+    return before == row.key ? Place::kSame : Place::kOther;
+  });
+  for (const Index job : stale_[pool]) {
+    if (inside_[pool][job]) continue;
+    const double most = most_of(job);
+    if (most > 0.0) {
+      inside_[pool][job] = 1;
+      order_[pool].add({key(state, job, pool), most, 0.0, state.came[job], job});
+    } else {
+      answer.set(job, 0.0);
+    }
   }
+  order_[pool].settle();
 }
 
 // Slots of rows that are sorted by their keys.
@@ -191,11 +230,10 @@ void ClusterSrpt::parts(int pool, std::span<Row> rows, double slots) {
                             : std::pow(static_cast<double>(i) / count, 1.0 / (1.0 - p));
     }
   }
-  if (!options_.useful.empty()) {
-    for (Row& row : rows) {
-      row.most = std::min(row.most, static_cast<double>(options_.useful[row.job]));
-    }
-  }
+  const auto most_of = [&](const Row& row) {
+    if (options_.useful.empty()) return row.most;
+    return std::min(row.most, static_cast<double>(options_.useful[row.job]));
+  };
   // Smallest first: the k-th smallest of m, k from 0, is the (m - k)-th largest. Fractions, and
   // what a job cannot use, go on to the next.
   double free = slots, owed = 0.0;
@@ -203,14 +241,14 @@ void ClusterSrpt::parts(int pool, std::span<Row> rows, double slots) {
   for (Row& row : rows) {
     if (free <= 0.0) break;
     owed += slots * (heights[largest] - heights[largest - 1]);
-    row.given = std::min({row.most, free, std::floor(owed + 0.5)});
+    row.given = std::min({most_of(row), free, std::floor(owed + 0.5)});
     owed -= row.given;
     free -= row.given;
     --largest;
   }
   for (Row& row : rows) {
     if (free <= 0.0) break;
-    const double more = std::min(free, row.most - row.given);
+    const double more = std::min(free, most_of(row) - row.given);
     row.given += more;
     free -= more;
   }

@@ -49,6 +49,7 @@ void ClusterScheduler::watch_age(Index job, int pool, bool starves) {
 
 // Brings a job's place among those that wait, and what it lacks, up to its counts.
 void ClusterScheduler::refresh(Index job, int pool) {
+  stir(job);
   std::int64_t ready = 0, running = 0;
   for (const Phase p : {kMap, kReduce}) {
     if (pool_of(p) != pool) continue;

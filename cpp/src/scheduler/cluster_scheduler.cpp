@@ -22,6 +22,8 @@ ClusterScheduler::ClusterScheduler(const ClusterView& cluster, const ClusterJobs
   state_.jobs = jobs;
   state_.phases.resize(2 * n);
   state_.size.assign(n, 0.0);
+  state_.came.assign(n, 0);
+  is_stirred_.assign(n, 0);
   state_.blocks.reset(n);
   jobs_.resize(n);
   refused_.assign(cluster.size(), 0);
@@ -70,6 +72,8 @@ void ClusterScheduler::add(std::span<const Index> jobs, const ClusterView& clust
   const std::size_t n = table.size();
   state_.phases.resize(2 * n);
   state_.size.resize(n);
+  state_.came.resize(n);
+  is_stirred_.resize(n);
   state_.rank.resize(n);
   state_.believed.resize(2 * n);
   state_.parents.resize(n);
@@ -115,6 +119,7 @@ void ClusterScheduler::add(std::span<const Index> jobs, const ClusterView& clust
 // What the next decision has to look at.
 void ClusterScheduler::mark(Index job, Phase p) {
   const int pool = pool_of(p);
+  stir(job);
   if (marked_[pool][job]) return;
   marked_[pool][job] = 1;
   state_.changed[pool].push_back(job);
@@ -167,6 +172,7 @@ void ClusterScheduler::announce(Index job) {
     }
     state_.size[job] += s.remaining();
   }
+  state_.came[job] = arrivals_++;
   state_.present.push_back(job);
 }
 
@@ -186,7 +192,10 @@ void ClusterScheduler::arrive(Index job) {
 }
 
 void ClusterScheduler::leave(Index job) {
-  state_.present.erase(std::find(state_.present.begin(), state_.present.end(), job));
+  const auto place =
+      std::lower_bound(state_.present.begin(), state_.present.end(), state_.came[job],
+                       [&](Index other, std::uint64_t came) { return state_.came[other] < came; });
+  state_.present.erase(place);
   if (options_.replicas > 0) state_.blocks.remove(job);
   if (racks_) rack_blocks_.remove(job);
   for (auto& again : jobs_[job].again) std::vector<Index>().swap(again);
@@ -374,10 +383,13 @@ void ClusterScheduler::state(State& s) {
   s(state_, jobs_, value_, marked_, starving_, aged_, short_, all_short_, running_, ready_);
   s(user_ready_, last_decision_, by_clock_, taken_, decisions_, gathering_, timers_, refused_,
     passes_, reconsidered_);
-  s(learned_, rack_blocks_, news_);
+  s(learned_, rack_blocks_, news_, arrivals_);
   if (s.reading()) {
     for (int pool = 0; pool < 2; ++pool) waiting_[pool].reset(state_.rank);
     policy_->added(state_, {});  // room for all
+    forget_stirred();
+    is_stirred_.assign(state_.size.size(), 0);
+    for (const Index job : state_.present) stir(job);
   }
   policy_->keep(state_, s);
   if (!s.reading()) return;

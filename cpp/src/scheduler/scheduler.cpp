@@ -139,8 +139,10 @@ std::span<const std::int64_t> Scheduler::add(const Additions& jobs, double now) 
   for (std::size_t k = 0; k < count; ++k) fresh_.push_back(ids_.add());
   table_.resize(ids_.rows());
   jobs_.resize(ids_.rows());
-  held_.grow(ids_.rows());
+  said_.resize(ids_.rows());
+  named_before_.resize(ids_.rows());
   for (auto& ranked : ranked_) ranked.resize(ids_.rows(), 0);
+  for (auto& has_place : has_place_) has_place.resize(ids_.rows(), 0);
   std::vector<Index> rank, number(count, kNone);
   std::vector<double> believed;
   std::vector<std::vector<Index>> parents(count);
@@ -149,6 +151,8 @@ std::span<const std::int64_t> Scheduler::add(const Additions& jobs, double now) 
     added_.push_back(ids_.id_of(row));
     rank.push_back(next_rank_++);
     jobs_[row] = Job{};
+    said_[row] = Row{};
+    named_before_[row] = 0;
     table_.arrival[row] = std::min(jobs.arrival[k], std::max(now, this->now()));
     table_.weight[row] = jobs.weight[k];
     table_.deadline[row] = jobs.deadline[k];
@@ -409,14 +413,13 @@ void Scheduler::set_slots(std::span<const std::int64_t> nodes, std::span<const s
 
 // The job is gone; what waits for it comes, or goes as well.
 void Scheduler::leave(Index first, bool finished) {
-  std::vector<Index> leaving{first};
-  for (std::size_t k = 0; k < leaving.size(); ++k) {
-    const Index row = leaving[k];
+  leaving_.assign(1, first);
+  for (std::size_t k = 0; k < leaving_.size(); ++k) {
+    const Index row = leaving_[k];
     Job& job = jobs_[row];
     if (job.gone) continue;
     job.gone = true;
     --live_;
-    held_.forget(row);
     Flow& flow = flows_[static_cast<std::size_t>(table_.flow[row])];
     if (--flow.left == 0) limbo_.push_back(static_cast<Index>(table_.flow[row]));
     // Policies know of flows' jobs before they come.
@@ -425,7 +428,7 @@ void Scheduler::leave(Index first, bool finished) {
     core_.leave(row);
     for (const Index child : std::exchange(job.children, {})) {
       if (!finished) {
-        leaving.push_back(child);
+        leaving_.push_back(child);
       } else if (--jobs_[child].missing == 0 && !jobs_[child].here && !jobs_[child].gone) {
         come(child);
       }
@@ -459,18 +462,39 @@ void Scheduler::release_rows() {
   limbo_.clear();
 }
 
-// Where a policy gives ranks: slots in their order.
-void Scheduler::rank_targets(int pool) {
-  const ClusterState& state = core_.state();
-  order_.assign(state.present.begin(), state.present.end());
-  std::sort(order_.begin(), order_.end(), [&](Index a, Index b) {
-    const double first = core_.value(a, pool), second = core_.value(b, pool);
-    return first != second ? first < second : state.rank[a] < state.rank[b];
+// Where a policy gives ranks: those that could use slots, in their order.
+void Scheduler::bring_in_order(int pool) {
+  using To = KeptOrder<Place>::Place;
+  std::vector<std::uint8_t>& has_place = has_place_[pool];
+  order_[pool].each([&](Place& place) {
+    if (!core_.is_stirred(place.row)) return To::kSame;
+    place.most = core_.state().demand(place.row, pool).most;
+    if (place.most == 0) {
+      has_place[place.row] = 0;
+      ranked_[pool][place.row] = 0;
+      return To::kGone;
+    }
+    const double before = std::exchange(place.value, core_.value(place.row, pool));
+    return before == place.value ? To::kSame : To::kOther;
   });
-  std::int64_t left = state.slots[pool];
-  for (const Index row : order_) {
-    ranked_[pool][row] = std::min(left, state.demand(row, pool).most);
-    left -= ranked_[pool][row];
+  for (const Index row : core_.stirred()) {
+    const std::int64_t most = has_place[row] ? 0 : core_.state().demand(row, pool).most;
+    if (most == 0) continue;
+    has_place[row] = 1;
+    order_[pool].add({core_.value(row, pool), most, 0, core_.state().rank[row], row});
+  }
+  order_[pool].settle();
+}
+
+// Slots in that order.
+void Scheduler::rank_targets(int pool) {
+  std::int64_t left = core_.state().slots[pool];
+  for (Place& place : order_[pool].entries()) {
+    const std::int64_t slots = std::min(left, place.most);
+    left -= slots;
+    if (slots == place.slots) continue;
+    place.slots = ranked_[pool][place.row] = slots;
+    core_.stir(place.row);
   }
 }
 
@@ -510,27 +534,39 @@ std::span<const Scheduler::Row> Scheduler::decide(double now) {
   latency_.clear();
   core_.decide(latency_);
   release_rows();
-  const ClusterState& state = core_.state();
   const int pools = nodes_.generic ? 1 : 2;
-  for (int pool = 0; pool < pools && core_.style() == ClusterPolicy::Style::kRanks; ++pool) {
-    rank_targets(pool);
+  if (core_.style() == ClusterPolicy::Style::kRanks) {
+    // Slots that change stir jobs up: only once all are in order.
+    for (int pool = 0; pool < pools; ++pool) bring_in_order(pool);
+    for (int pool = 0; pool < pools; ++pool) rank_targets(pool);
   }
   rows_.clear();
-  held_.begin();
-  for (const Index row : state.present) {
-    const auto slots = targets(row);
-    const int pool = slots[0] > 0 || pools == 1 ? 0 : 1;
-    held_.note(row);
-    const bool changed = held_.name(row, slots);
-    if (slots[0] + slots[1] == 0 && !changed) continue;
-    rows_.push_back({ids_.id_of(row),
-                     slots,
-                     changed,
-                     {bound(row, kMap, slots[0]), bound(row, kReduce, slots[1])},
-                     core_.order(row, pool)});
+  for (const Index row : core_.state().present) {
+    if (core_.is_stirred(row)) {
+      say(row);
+    } else if (named_before_[row]) {
+      said_[row].changed = false;
+    } else {
+      continue;
+    }
+    const Row& own = said_[row];
+    named_before_[row] = own.changed || (own.slots[0] | own.slots[1]) != 0;
+    if (named_before_[row]) rows_.push_back(own);
   }
-  held_.name_rest([](Index) { return HeldSlots<2>::Slots{}; }, [](Index, const auto&, bool) {});
+  core_.forget_stirred();
   return rows_;
+}
+
+// What is said of a row anew.
+void Scheduler::say(Index row) {
+  Row& own = said_[row];
+  const auto slots = targets(row);
+  const int pool = slots[0] > 0 || nodes_.generic ? 0 : 1;
+  own = {ids_.id_of(row),
+         slots,
+         slots[0] != own.slots[0] || slots[1] != own.slots[1],
+         {bound(row, kMap, slots[0]), bound(row, kReduce, slots[1])},
+         core_.order(row, pool)};
 }
 
 std::span<const Scheduler::Start> Scheduler::assign(
@@ -558,11 +594,16 @@ std::span<const Scheduler::Start> Scheduler::assign(
 }
 
 void Scheduler::state(State& s) {
-  s(nodes_, table_, ids_, jobs_, flows_, free_flows_, limbo_, live_, next_rank_, held_);
+  s(nodes_, table_, ids_, jobs_, flows_, free_flows_, limbo_, live_, next_rank_);
   if (s.reading()) {
     core_.look(nodes_.view(), table_.view());
     for (auto& ranked : ranked_) ranked.assign(ids_.rows(), 0);
+    for (auto& has_place : has_place_) has_place.assign(ids_.rows(), 0);
+    for (auto& order : order_) order.clear();
+    said_.assign(ids_.rows(), Row{});
+    named_before_.assign(ids_.rows(), 0);
   }
+  for (Row& row : said_) s(row.slots);
   core_.state(s);
 }
 

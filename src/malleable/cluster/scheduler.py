@@ -40,23 +40,16 @@ class SchedulerDecision(ExplainedDecision):
     ids : ndarray of int64, shape (n,)
         By arrival.
     slots : ndarray of int64, shape (n,), or (n, 2) where maps and reduces have slots of their own
-    order : ndarray of int64, shape (n,)
-        Ids, the one that gets the next slot first.
     """
 
-    __slots__ = ("order",)
+    __slots__ = ("_key",)
+    _more = ("_bound", "_key")
+    _key: Floats
 
-    def __init__(
-        self,
-        now: float,
-        ids: Integers,
-        slots: Integers,
-        changed: npt.NDArray[np.bool_],
-        bound: npt.NDArray[np.uint8],
-        key: Floats,
-    ) -> None:
-        super().__init__(now, ids, slots, changed, bound)
-        self.order: Integers = ids[np.argsort(key, kind="stable")]
+    @property
+    def order(self) -> Integers:
+        """Ids, the one that gets the next slot first. O(n log n)."""
+        return self.ids[np.argsort(self._key, kind="stable")]
 
     @property
     def kinds(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -280,6 +273,10 @@ class Scheduler(Kept):
         told: dict[str, Any] = {"ids": rows}
         for name, values in columns.items():
             if values is None:
+                continue
+            kind = np.float64 if name == "seconds" else np.int64
+            if type(values) is np.ndarray and values.dtype == kind and values.shape == (count,):
+                told[name] = np.ascontiguousarray(values)  # the core checks what they are
                 continue
             least = -1 if name in ("node", "task") else 0
             told[name] = (

@@ -6,8 +6,9 @@
 // shared first: a waterline weighted by priority over what their jobs could use, each user's
 // minimum first (policy/user_shares); then each user has an epoch. A
 // decision costs what the epochs' do and O(log n) for each job that changed. FAIR (without gangs
-// and pool minima) keeps a waterline in place of an epoch. FIFO for all users alike needs no
-// decisions: jobs rank by arrival. Kernels: waterline, live_waterline; policies: epoch.
+// and pool minima) keeps a waterline in place of an epoch, WDEQ its jobs for one. FIFO for all
+// users alike needs no decisions: jobs rank by arrival. Kernels: waterline, live_waterline;
+// policies: epoch.
 #pragma once
 
 #include <vector>
@@ -65,7 +66,7 @@ class ClusterEpoch final : public ClusterPolicy {
 
   EpochOptions options_;
   bool at_least_one_, by_user_;
-  bool time_matters_ = false, fair_ = false, follows_objective_ = false;
+  bool time_matters_ = false, fair_ = false, weighted_ = false, follows_objective_ = false;
   double pool_minimum_;
   std::vector<Share> shares_[2];               // by pool and user
   std::vector<std::int64_t> id_[2], most_[2];  // by job; FAIR: row instead of id
@@ -73,7 +74,7 @@ class ClusterEpoch final : public ClusterPolicy {
   std::vector<std::int64_t> ids_, gone_, low_, high_, zeros_, new_low_, new_high_;
   std::vector<double> work_, size_, weight_, deadline_, arrival_, new_work_, old_weight_,
       old_deadline_;
-  // FAIR, where minima do not fit.
+  // WDEQ, and FAIR where minima do not fit.
   Waterline waterline_;
   Problem crowded_;
   std::vector<double> fair_slots_, ones_;

@@ -44,6 +44,7 @@ struct ClusterState {
   std::vector<PhaseState> phases;  // 2 * job + phase
   std::vector<double> size;        // original work of the whole job, as estimated when it came
   std::vector<Index> present;      // jobs in the system, by arrival
+  std::vector<std::uint64_t> came;  // by job: when it became present, counted
   // Of all jobs that are known, here or not: place in the order of arrivals, by which ties are
   // broken; seconds of a task as believed before it comes (2 * job + phase); whom it waits for.
   std::vector<Index> rank;
@@ -82,7 +83,7 @@ struct ClusterState {
   }
   // All but the views.
   void state(State& s) {
-    s(now, phases, size, present, rank, believed, parents, changed, slots, free, free_on,
+    s(now, phases, size, present, came, rank, believed, parents, changed, slots, free, free_on,
       user_running, blocks);
   }
   // May start a task now.

@@ -16,14 +16,14 @@
 //
 // With `by_user` users share the slots first (policy/user_shares), then each user's jobs share what
 // the user has in the same way. O(n) a decision for n jobs in the system for SRPT, MaxSRPT and
-// ASRPT; where slots are counted, jobs stay sorted between decisions: O(n + moves), O(n log n) at
-// worst.
+// ASRPT; where slots are counted, jobs stay sorted between decisions (kernel/kept_order).
 #pragma once
 
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "malleable/kernel/kept_order.hpp"
 #include "malleable/policy/cluster_policy.hpp"
 #include "malleable/policy/user_shares.hpp"
 #include "malleable/policy/virtual_cluster.hpp"
@@ -57,12 +57,18 @@ class ClusterSrpt final : public ClusterPolicy {
   void added(const ClusterState& state, std::span<const Index> jobs) override;
   void keep(const ClusterState& state, State& s) override;
   void job_arrived(const ClusterState& state, Index job) override;
+  void job_finished(const ClusterState&, Index job) override { here_[job] = 0; }
   void decide(const ClusterState& state, int pool, Answer& answer) override;
 
  private:
   struct Row {
     double key, most, given;
+    std::uint64_t came;
     Index job;
+
+    bool operator<(const Row& other) const {
+      return key != other.key ? key < other.key : came < other.came;
+    }
   };
 
   bool counts_slots() const {
@@ -71,8 +77,11 @@ class ClusterSrpt final : public ClusterPolicy {
   double seconds(const ClusterState& state, double work, Phase p) const;
   double left(const ClusterState& state, Index job, Phase p) const;
   double key(const ClusterState& state, Index job, int pool) const;
+  void spoil(Index job);
+  void look_for_stale(const ClusterState& state, int pool);
+  void forget_stale(int pool);
+  void rank(const ClusterState& state, int pool, Answer& answer);
   void collect(const ClusterState& state, int pool, Answer& answer);
-  void sort_rows();
   void share(const ClusterState& state, int pool, std::span<Row> rows, double slots);
   void split(const ClusterState& state, int pool, std::span<Row> rows, double slots);
   void parts(int pool, std::span<Row> rows, double slots);
@@ -83,10 +92,13 @@ class ClusterSrpt final : public ClusterPolicy {
   VirtualCluster virtual_;
   std::vector<std::uint8_t> map_heavy_;
   std::vector<double> imbalance_;
-  // Who wants slots of a pool, as sorted at its last decision; and since when jobs are here.
-  std::vector<Index> order_[2], came_;
+  // Where slots are counted: who wants some of a pool.
+  KeptOrder<Row> order_[2];
   std::vector<std::uint8_t> inside_[2];
-  Index arrivals_ = 0;
+  // Whose keys may be others than at the pool's last decision; the slots that there were then.
+  std::vector<std::uint8_t> here_, is_stale_[2];
+  std::vector<Index> stale_[2];
+  std::int64_t slots_before_[2][2] = {};
   std::vector<Row> rows_;
   // heSRPT's, of a pool, for so many jobs and this p.
   std::vector<double> heights_[2];

@@ -164,6 +164,19 @@ class ClusterScheduler {
   // A job's slots, or its rank; and its place among those that wait, the least first.
   double value(Index job, int pool) const { return value_[pool][job]; }
   double order(Index job, int pool) const { return key(job, pool, 0); }
+  // Jobs whose counts, targets or places are others than when this was last forgotten, each once;
+  // those that left are among them.
+  std::span<const Index> stirred() const { return stirred_; }
+  bool is_stirred(Index job) const { return is_stirred_[job] != 0; }
+  void stir(Index job) {
+    if (is_stirred_[job]) return;
+    is_stirred_[job] = 1;
+    stirred_.push_back(job);
+  }
+  void forget_stirred() {
+    for (const Index job : stirred_) is_stirred_[job] = 0;
+    stirred_.clear();
+  }
   // Whether tasks could start that could not before; forgets it.
   bool take_news() { return std::exchange(news_, false); }
 
@@ -251,6 +264,9 @@ class ClusterScheduler {
   std::vector<double> value_[2];  // targets or ranks
   std::vector<Index> moved_;
   std::vector<double> old_;
+  std::vector<Index> stirred_;
+  std::vector<std::uint8_t> is_stirred_;
+  std::uint64_t arrivals_ = 0;
   std::vector<std::uint8_t> marked_[2];
   std::vector<double> starving_[2];  // ageing: since when, by job
   std::vector<std::uint8_t> aged_[2];

@@ -19,8 +19,8 @@
 #include <string>
 #include <vector>
 
+#include "malleable/kernel/kept_order.hpp"
 #include "malleable/model/bound.hpp"
-#include "malleable/model/held_slots.hpp"
 #include "malleable/model/job_ids.hpp"
 #include "malleable/scheduler/cluster_scheduler.hpp"
 
@@ -173,8 +173,10 @@ class Scheduler {
   void learn(Index row, Phase p, const PhaseState& before, double now);
   void release_rows();
   std::array<std::int64_t, 2> targets(Index row) const;
+  void bring_in_order(int pool);
   void rank_targets(int pool);
   Bound bound(Index row, Phase p, std::int64_t slots) const;
+  void say(Index row);
 
   ClusterNodes nodes_;
   ClusterTable table_;
@@ -185,11 +187,25 @@ class Scheduler {
   std::vector<Index> free_flows_, limbo_;  // limbo_: flows of which all jobs left
   std::size_t live_ = 0;
   Index next_rank_ = 0;
-  HeldSlots<2> held_;
   NamedRows named_;
   std::vector<std::int64_t> added_;
-  std::vector<Index> fresh_, order_;
-  std::vector<std::int64_t> ranked_[2];  // by row: slots that ranks give
+  std::vector<Index> fresh_, leaving_;
+  // Where a policy gives ranks: who could use slots, the least rank first.
+  struct Place {
+    double value;
+    std::int64_t most, slots;
+    Index rank, row;
+
+    bool operator<(const Place& other) const {
+      return value != other.value ? value < other.value : rank < other.rank;
+    }
+  };
+  KeptOrder<Place> order_[2];
+  std::vector<std::uint8_t> has_place_[2];  // by row
+  std::vector<std::int64_t> ranked_[2];     // by row: slots that ranks give
+  // By row, as the last decision had it, and whether it named the row.
+  std::vector<Row> said_;
+  std::vector<std::uint8_t> named_before_;
   std::vector<Row> rows_;
   std::vector<float> latency_;
   std::vector<TaskStart> begun_;
