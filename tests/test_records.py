@@ -11,7 +11,29 @@ import pytest
 
 import malleable as mb
 from malleable.cluster.table import ClusterJobs
-from malleable.records import RECORD_COLUMNS, by_table_row, job_names, job_records
+from malleable.records import by_table_row, job_names, job_records
+
+# Batsim's first.
+RECORD_COLUMNS = (
+    "job_id",
+    "workload_name",
+    "submission_time",
+    "requested_number_of_resources",
+    "requested_time",
+    "success",
+    "starting_time",
+    "execution_time",
+    "finish_time",
+    "waiting_time",
+    "turnaround_time",
+    "stretch",
+    "consumed_energy",
+    "allocated_resources",
+    "policy",
+    "name",
+    "map_completion",
+    "completion",
+)
 
 
 def results(name: list[str] | None = None) -> dict[str, Any]:

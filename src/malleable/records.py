@@ -10,28 +10,6 @@ import numpy.typing as npt
 
 from malleable.jobs.table import Floats, Integers
 
-# Batsim's columns first, so that its tools read them.
-RECORD_COLUMNS = (
-    "job_id",
-    "workload_name",
-    "submission_time",
-    "requested_number_of_resources",
-    "requested_time",
-    "success",
-    "starting_time",
-    "execution_time",
-    "finish_time",
-    "waiting_time",
-    "turnaround_time",
-    "stretch",
-    "consumed_energy",
-    "allocated_resources",
-    "policy",
-    "name",
-    "map_completion",
-    "completion",
-)
-
 
 def job_records(
     model: str,
@@ -49,7 +27,7 @@ def job_records(
     held: npt.ArrayLike = "0",
     success: npt.ArrayLike = 1,
 ) -> dict[str, npt.NDArray[Any]]:
-    """Records with the columns `RECORD_COLUMNS`.
+    """Records, Batsim's columns first, so that its tools read them.
 
     Parameters
     ----------
@@ -70,27 +48,26 @@ def job_records(
     """
     count = len(job)
     response = np.maximum(completion - arrival, 0.0)
-    columns = (
-        job,
-        np.full(count, model),
-        arrival,
-        np.full(count, slots, dtype=np.int64),
-        np.full(count, requested_time),
-        np.full(count, success, dtype=np.int64),
-        start,
-        completion - start,
-        completion,
-        start - arrival,
-        response,
-        np.divide(response, size, out=np.zeros(count), where=size > 0.0),
-        np.zeros(count),
-        np.full(count, held),
-        np.full(count, policy),
-        np.array(name, dtype=str),
-        map_completion,
-        completion,
-    )
-    return dict(zip(RECORD_COLUMNS, columns, strict=True))
+    return {
+        "job_id": job,
+        "workload_name": np.full(count, model),
+        "submission_time": arrival,
+        "requested_number_of_resources": np.full(count, slots, dtype=np.int64),
+        "requested_time": np.full(count, requested_time),
+        "success": np.full(count, success, dtype=np.int64),
+        "starting_time": start,
+        "execution_time": completion - start,
+        "finish_time": completion,
+        "waiting_time": start - arrival,
+        "turnaround_time": response,
+        "stretch": np.divide(response, size, out=np.zeros(count), where=size > 0.0),
+        "consumed_energy": np.zeros(count),
+        "allocated_resources": np.full(count, held),
+        "policy": np.full(count, policy),
+        "name": np.array(name, dtype=str),
+        "map_completion": map_completion,
+        "completion": completion,
+    }
 
 
 def by_table_row(order: Integers, sequence: Integers, *columns: Any) -> tuple[Any, ...]:

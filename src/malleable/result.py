@@ -26,7 +26,7 @@ class SimulationResult:
     ----------
     model : str
     records : dict of str to array, or None
-        One entry a finished job and policy, columns as in `records.RECORD_COLUMNS`; None if not
+        One entry a finished job and policy, columns of `records.job_records`; None if not
         kept.
     summary : dict of str to dict
         By policy: ``jobs``, ``unfinished``, ``mean_response`` [s], ``weighted_response``,
@@ -128,18 +128,14 @@ def _write(records: dict[str, npt.NDArray[Any]], path: str | os.PathLike[str], f
 def merged(parts: Sequence[SimulationResult]) -> SimulationResult:
     """The results of several policies as one: what is by policy side by side, tables one after the other."""
     found: dict[str, Any] = {}
-    for field in ("summary", "slowdown", "timing", "trace", "series"):
+    for field in ("records", "tasks", "summary", "slowdown", "timing", "trace", "series"):
         kept = [own for part in parts if (own := getattr(part, field)) is not None]
-        found[field] = (
-            {name: value for own in kept for name, value in own.items()} if kept else None
-        )
-    for field in ("records", "tasks"):
-        kept = [own for part in parts if (own := getattr(part, field)) is not None]
-        joined = (
-            {name: np.concatenate([own[name] for own in kept]) for name in kept[0]}
-            if kept
-            else None
-        )
-        found[field] = joined
+        if not kept:
+            found[field] = None
+        elif field in ("records", "tasks"):
+            columns = {name: [own[name] for own in kept] for name in kept[0]}
+            found[field] = {name: np.concatenate(column) for name, column in columns.items()}
+        else:
+            found[field] = {name: value for own in kept for name, value in own.items()}
     complete = all(part.complete for part in parts)
     return SimulationResult(model=parts[0].model, complete=complete, **found)

@@ -11,11 +11,13 @@ from malleable.papers import reproduce
 from malleable.papers.figure import Range, Run
 from malleable.papers.flex import (
     METRICS,
+    PANELS,
     PRAISED,
     REFERENCE_EFFORT,
     SERIES,
     claims5,
     figure5,
+    paper_jobs,
     run_points,
 )
 from malleable.view.drawing import image_bytes
@@ -169,3 +171,35 @@ def test_wrong_arguments(arguments, match):
     count, seed = (*arguments, 0)[:2]
     with pytest.raises(ValueError, match=match):
         reproduce("flex-fig5", count, seed=seed)
+
+
+def test_jobs_of_figure_6():
+    for sigma, ratio in ((0.0, 1.0), (4.0, 10.0)):
+        jobs = paper_jobs(3, sigma=sigma)
+        assert jobs.maps.max() / jobs.maps.min() == pytest.approx(ratio, rel=0.02)
+        assert jobs.maps.sum() == pytest.approx(9000, rel=0.01)
+        assert jobs.arrival.tolist() == [0] * 10
+    assert paper_jobs(3, count=40).maps.sum() == pytest.approx(9000, rel=0.01)
+
+
+def test_figure_6():
+    figure = reproduce("flex-fig6", 1, seed=5)
+    shown = figure.as_dict()
+    assert {name: len(points) for name, points in shown["panels"].items()} == {
+        name: len(values) for name, values in PANELS.items()
+    }
+    # FAIR does not look at minima that are equal; FLEX gains with slack.
+    slack = figure.panels[0].rows
+    assert len({round(point["fair"].mean, 9) for point in slack}) == 1
+    assert slack[-1]["flex"].mean < slack[0]["flex"].mean < slack[0]["fair"].mean
+    assert {claim["verdict"] for claim in shown["claims"]} == {"open"}  # one run has no interval
+    assert all(claim.verdict.told().startswith("open (one") for claim in figure.claims)
+    drawn = figure.draw()
+    assert len(drawn.axes) == 8
+    stars = [
+        line.get_xydata().tolist()
+        for axes in drawn.axes
+        for line in axes.get_lines()
+        if line.get_marker() == "*"
+    ]
+    assert stars == [[[0.95, 0.5]], [[0, 0.5]], [[1, 0.5]], [[20, 0.2], [40, 0.2]]]

@@ -5,17 +5,17 @@ from __future__ import annotations
 import argparse
 
 from malleable.cli.outputs import Outputs, ended, output_arguments
-from malleable.cli.terminal import progress_bar
+from malleable.cli.terminal import adder, progress_bar
 from malleable.view.latency import EpochLatency, epoch_latency, latency_dict, latency_table
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
     parser.description = "Time decisions while 1 % of the jobs come, go and change in between."
-    add = parser.add_argument
-    add("--jobs", type=int, default=100_000, metavar="N", help="default: %(default)s")
-    add("--epochs", type=int, default=2000, metavar="N", help="decisions (default: %(default)s)")
-    add("--objective", default="sum:response", help="default: %(default)s")
+    add = adder(parser)
+    add("--jobs N", "", int, 100_000)
+    add("--epochs N", "decisions", int, 2000)
+    add("--objective", default="sum:response")
     output_arguments(parser)
     parser.set_defaults(run=run)
 

@@ -49,7 +49,7 @@ def _jobs(asked: argparse.Namespace) -> tuple[ClusterJobs, str]:
     """The jobs, and how they were read: the format and all options of its reader."""
     if asked.file is None:
         raise ValueError("FILE is needed: a trace or a table of cluster jobs")
-    given = dict(option(text, "read") for text in asked.read)
+    given = dict(option(text, "read") for text in asked.read or ())
     if asked.graphs is not None:
         given["graphs"] = asked.graphs
     own = {name: given.pop(name) for name in reading_options() & given.keys()}
@@ -75,7 +75,7 @@ def case(asked: argparse.Namespace) -> Case:
         "objective": asked.objective or "sum:response",
         "estimates": estimates_of(asked, jobs, "learn"),
         "trace": asked.task_records is not None,
-        **dict(option(text) for text in asked.set),
+        **dict(option(text) for text in asked.set or ()),
     }
     return Case(
         jobs, options, DEFAULT_POLICIES, len(jobs), told=(how_read,), facts={"reading": how_read}

@@ -13,6 +13,7 @@ from malleable.cli.bench_command import measured
 from malleable.cli.outputs import Outputs, output_arguments
 from malleable.cli.snapshot import take_snapshot
 from malleable.cli.terminal import (
+    adder,
     note,
     progress_bar,
     read_file,
@@ -49,13 +50,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "FLEX, FAIR and FIFO on a generated workload, and on a trace if one is named; the latency "
         "of an epoch; a picture of the packings."
     )
-    add = parser.add_argument
-    add("--trace", metavar="PATH", help="job table or trace (empty: none)")
-    add("--at", type=float, metavar="SECONDS", help="time of the trace's snapshot")
+    add = adder(parser)
+    add("--trace PATH", "job table or trace (empty: none)")
+    add("--at SECONDS", "time of the trace's snapshot", float)
     reading_arguments(parser, phase=True)
-    add("--slots", type=int, metavar="N", help="for the trace (default: its own load)")
-    add("--seed", type=int, default=1, help="of the generated workload (default: %(default)s)")
-    add("--output", default="out", metavar="DIR", help="for pictures (default: %(default)s)")
+    add("--slots N", "for the trace (default: its own load)", int)
+    add("--seed", "of the generated workload", int, 1)
+    add("--output DIR", "for pictures", default="out")
     output_arguments(parser)
     parser.set_defaults(run=run)
 

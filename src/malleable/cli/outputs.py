@@ -7,9 +7,9 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from malleable.cli.terminal import note, show
+from malleable.cli.terminal import adder, note, show
 from malleable.files.writing import check_targets, write_file
-from malleable.view.drawing import check_drawing, image_bytes
+from malleable.view.drawing import check_drawing
 from malleable.view.plan_views import json_text
 from malleable.view.text import printable
 
@@ -18,8 +18,9 @@ _INTERRUPTED = 130
 
 def output_arguments(parser: argparse.ArgumentParser) -> None:
     """What every command can be asked for."""
-    parser.add_argument("--json", metavar="FILE", help="the result as JSON (-: standard output)")
-    parser.add_argument("--force", action="store_true", help="overwrite existing files")
+    add = adder(parser)
+    add("--json FILE", "the result as JSON (-: standard output)")
+    add("--force", "overwrite existing files", bool)
 
 
 def ended(complete: bool) -> int:
@@ -76,10 +77,6 @@ class Outputs:
         check_targets(options, self.force, read)
         for name in self.files.keys() & set(pictures):
             check_drawing(self.files[name])
-
-    def draw(self, figure: Any, path: str) -> None:
-        """Write a matplotlib figure."""
-        write_file(path, image_bytes(figure, path), self.force)
 
     def give(
         self,

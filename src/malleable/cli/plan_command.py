@@ -12,6 +12,7 @@ import numpy as np
 from malleable.cli.outputs import Outputs, output_arguments
 from malleable.cli.snapshot import RECORDED, take_snapshot
 from malleable.cli.terminal import (
+    adder,
     interruptible,
     note,
     read_file,
@@ -37,44 +38,41 @@ _ROWS = 30
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
     parser.description = "Plan the jobs of a table, or of a trace at one moment."
-    add = parser.add_argument
+    add = adder(parser)
     files = "job table, flows or trace, plain or .gz (-: stdin)"
-    add("file", metavar="FILE", help=files)
-    add("--slots", type=int, metavar="N", help="capacity (flows: default as their file says)")
-    add("--objective", default="sum:response", help="{sum,max}:KIND (default: %(default)s)")
+    parser.add_argument("file", metavar="FILE", help=files)
+    add("--slots N", "capacity (flows: default as their file says)", int)
+    add("--objective", "{sum,max}:KIND", default="sum:response")
     policies = tuple(dict.fromkeys((*POLICIES, *FLOW_POLICIES)))
-    add("--policy", choices=policies, help="default: flex for jobs, flowflex for flows")
+    add("--policy", "default: flex for jobs, flowflex for flows", choices=policies)
     add(
-        "--effort",
-        type=int,
-        metavar="N",
-        help=f"flex: candidates after the fixed orders (default: {DEFAULT_EFFORT}; of more than 2,000"
+        "--effort N",
+        f"flex: candidates after the fixed orders (default: {DEFAULT_EFFORT}; of more than 2,000"
         " jobs fewer, so that planning takes seconds)",
+        int,
     )
-    add("--budget", type=float, metavar="S", help="flex: ceiling of wall-clock time [s]")
-    when = parser.add_mutually_exclusive_group()
-    when.add_argument("--now", type=float, metavar="S", help="time of the plan [s]")
-    when.add_argument(
-        "--at",
-        type=float,
-        metavar="SECONDS",
-        help="snapshot of what has arrived by then, planned at that time"
+    add("--budget S", "flex: ceiling of wall-clock time [s]", float)
+    when = adder(parser.add_mutually_exclusive_group())
+    when("--now S", "time of the plan [s]", float)
+    when(
+        "--at SECONDS",
+        "snapshot of what has arrived by then, planned at that time"
         " (default for a trace: its last arrival)",
+        float,
     )
     add(
-        "--snapshot",
-        choices=(RECORDED, *POLICIES),
-        default=RECORDED,
-        metavar="HOW",
-        help="what is left of the jobs then. recorded (default): as FILE says; a trace that does"
+        "--snapshot HOW",
+        "what is left of the jobs then. recorded (default): as FILE says; a trace that does"
         " not know what had been done gives every job that has arrived, with all of its work."
         f" {', '.join(POLICIES)}: as that policy leaves it, simulated on --slots until then",
+        choices=(RECORDED, *POLICIES),
     )
+    parser.set_defaults(snapshot=RECORDED)
     reading_arguments(parser, phase=True)
-    add("--min-mode", choices=MIN_MODES, default=MIN_MODES[0], help="default: %(default)s")
-    add("--explain", action="store_true", help="why, one line per job")
-    add("--pieces", metavar="FILE", help="the whole schedule as CSV (-: standard output)")
-    add("--plot", metavar="FILE", help="the packing as a picture (.png, .svg, .pdf)")
+    add("--min-mode", default=MIN_MODES[0], choices=MIN_MODES)
+    add("--explain", "why, one line per job", bool)
+    add("--pieces FILE", "the whole schedule as CSV (-: standard output)")
+    add("--plot FILE", "the packing as a picture (.png, .svg, .pdf)")
     output_arguments(parser)
     parser.set_defaults(run=run, usage=parser.error)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from malleable.cli.outputs import Outputs, output_arguments
+from malleable.cli.terminal import adder
 from malleable.cluster.replay import replay
 from malleable.view.replay_views import replay_dict, replay_table
 
@@ -15,9 +16,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "Give what a scheduler was told (EVENTS) to a fresh one, which has to decide the same, and ask other "
         "policies at every recorded state, one step. Exit status 1 if the record's policy decides otherwise."
     )
+    add = adder(parser)
     parser.add_argument("events", metavar="EVENTS", help="a file that Scheduler(record=...) wrote")
-    parser.add_argument("--policy", metavar="A,B", help="others (default: the record's own)")
-    parser.add_argument("--objective", help="theirs (default: the record's)")
+    add("--policy A,B", "others (default: the record's own)")
+    add("--objective", "theirs (default: the record's)")
     output_arguments(parser)
     parser.set_defaults(run=run)
 

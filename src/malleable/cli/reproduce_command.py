@@ -5,33 +5,60 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from malleable.cli.outputs import Outputs, ended
-from malleable.cli.terminal import progress_bar, read_file, warnings_as_notes
+from malleable.cli.outputs import Outputs, ended, output_arguments
+from malleable.cli.terminal import (
+    adder,
+    progress_bar,
+    read_file,
+    reading_arguments,
+    warnings_as_notes,
+)
 from malleable.cli.workers import workers
 from malleable.papers import FIGURES, reproduce
+from malleable.view.drawing import image_bytes
 
 
-def _trace(arguments: argparse.Namespace) -> Any:
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Those of the command."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.description = "\n".join(
+        f"{name:15}  {own.shows} ({own.usual:,} {own.unit}s)" for name, own in FIGURES.items()
+    )
+    add = adder(parser)
+    parser.add_argument("name", choices=tuple(FIGURES), metavar="NAME", help="of a figure above")
+    add("--simulations N", "per point (default: the number above)", int)
+    add("--processes N", "clusters: side by side", int, 1)
+    add("--quick", "fewer simulations, without the largest experiments", bool)
+    add("--jobs N", "overlap: generated jobs a point (default: as above)", int)
+    add("--trace FILE", "overlap-fig7: google2011's jobs (default: generated)")
+    reading_arguments(parser)
+    add("--seed", "of the first simulation", int, 0)
+    add("--plot FILE", "the panels as a picture (.png, .svg, .pdf)")
+    output_arguments(parser)
+    parser.set_defaults(run=run)
+
+
+def _trace(asked: argparse.Namespace) -> Any:
     with warnings_as_notes():
-        return read_file(arguments.trace, arguments).map_shuffle()
+        return read_file(asked.trace, asked).map_shuffle()
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(asked: argparse.Namespace) -> int:
     """Run the experiments; after Ctrl-C show and write what was finished."""
-    name, unit = arguments.name, FIGURES[arguments.name].unit
+    name, unit = asked.name, FIGURES[asked.name].unit
     for option in ("simulation", "job"):
-        if option != unit and getattr(arguments, option + "s") is not None:
+        if option != unit and getattr(asked, option + "s") is not None:
             raise ValueError(f"--{option}s: not of {name}, which takes --{unit}s")
-    outputs = Outputs(arguments, pictures=["plot"], inputs=[arguments.trace])
-    trace = arguments.trace
+    outputs = Outputs(asked, pictures=["plot"], inputs=[asked.trace])
+    trace = asked.trace
     if trace is not None and FIGURES[name].trace:
-        trace = _trace(arguments)
-    with progress_bar(name) as advance, workers(arguments.processes) as executor:
+        trace = _trace(asked)
+    with progress_bar(name) as advance, workers(asked.processes) as executor:
         figure = reproduce(
             name,
-            getattr(arguments, unit + "s"),
-            seed=arguments.seed,
-            quick=arguments.quick,
+            getattr(asked, unit + "s"),
+            seed=asked.seed,
+            quick=asked.quick,
             trace=trace,
             executor=executor,
             progress=advance,
@@ -39,11 +66,11 @@ def run(arguments: argparse.Namespace) -> int:
     if not figure.panels:
         return ended(figure.run.complete)
     parts = figure.parts()
-    if arguments.plot is None:
+    if asked.plot is None:
         parts.append("--plot FILE draws the panels.")
     return outputs.give(
         figure.as_dict,
         parts,
         figure.run.complete,
-        plot=lambda path: outputs.draw(figure.draw(), path),
+        plot=lambda path: image_bytes(figure.draw(), path),
     )

@@ -9,7 +9,13 @@ from typing import Any
 from malleable.cli import cluster_command, slotted_command
 from malleable.cli.cases import Case, estimates_of
 from malleable.cli.outputs import Outputs, output_arguments
-from malleable.cli.terminal import progress_bar, read_file, reading_arguments, warnings_as_notes
+from malleable.cli.terminal import (
+    adder,
+    progress_bar,
+    read_file,
+    reading_arguments,
+    warnings_as_notes,
+)
 from malleable.result import SimulationResult
 from malleable.simulation import simulate
 from malleable.slotted.generate import SETTINGS, MapReduceStream
@@ -35,83 +41,64 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "reduce tasks in slots (slotted), or tasks on nodes (cluster)."
     )
     models, only = _MODELS, dict[str, tuple[str, ...]]()
-    groups = {model: parser.add_argument_group(f"{model} only") for model in models}
+    add = adder(parser)
+    groups = {model: adder(parser.add_argument_group(f"{model} only")) for model in models}
+    tandem, slotted, cluster = groups.values()
 
-    def own(to: str, flag: str, **how: Any) -> None:
+    def own(to: str, *words: Any, **how: Any) -> None:
         of = tuple(to.split())
-        group = groups[of[0]] if len(of) == 1 else parser
-        only[group.add_argument(flag, **how).dest] = of
+        only[groups.get(to, add)(*words, **how)] = of
 
-    add = parser.add_argument
-    add("file", nargs="?", metavar="FILE", help="jobs (-: standard input)")
+    parser.add_argument("file", nargs="?", metavar="FILE", help="jobs (-: standard input)")
     generated = (
         "N jobs as in section 5.3 of the overlap paper, or N slots as in section VII of ASRPT's"
     )
-    own("tandem slotted", "--generate", type=int, metavar="N", help=generated)
-    add("--model", choices=models, default=models[0], help="default: %(default)s")
+    own("tandem slotted", "--generate N", generated, int)
+    add("--model", default=models[0], choices=models)
     usual = (DEFAULT_POLICIES, slotted_command.DEFAULT_POLICIES, cluster_command.DEFAULT_POLICIES)
-    add("--policy", metavar="A,B", help=f"default: {'; '.join(usual)}")
-    scaled = "scale capacities to it; of a stream (0.75; 0.9)"
-    add("--load", type=float, metavar="L", help=scaled)
-    seen = (
+    add("--policy A,B", f"default: {'; '.join(usual)}")
+    add("--load L", "scale capacities to it; of a stream (0.75; 0.9)", float)
+    add(
+        "--estimates SIGMA|column|FILE|learn",
         "sizes as policies see them: log-normal error; slotted: the table's column, another "
-        "table; cluster: learned from finished tasks"
+        "table; cluster: learned from finished tasks",
     )
-    add("--estimates", metavar="SIGMA|column|FILE|learn", help=seen)
-    overrun = "jobs that overrun (tandem, slotted)"
-    add("--underestimates", choices=("first", "bounce"), default="first", help=overrun)
-    add("--horizon", type=float, metavar="S", help="stop then [s; slots]")
-    add("--seed", type=int, default=0, help="of a stream (default: %(default)s)")
-    add("--records", metavar="FILE", help="one row a job, CSV or .parquet")
-    add("--plot", metavar="FILE", help="distribution of the responses, or FLEX over FAIR on a grid")
-    by_size = "mean slowdown by size (tandem, cluster)"
-    own("tandem cluster", "--plot-slowdown", metavar="FILE", help=by_size)
+    overrun = "jobs that overrun, in tandem and slotted"
+    add("--underestimates", overrun, default="first", choices=("first", "bounce"))
+    add("--horizon S", "stop then [s; slots]", float)
+    add("--seed", "of a stream", int, 0)
+    add("--records FILE", "one row a job, CSV or .parquet")
+    add("--plot FILE", "distribution of the responses, or FLEX over FAIR on a grid")
+    own("tandem cluster", "--plot-slowdown FILE", "mean slowdown by size (tandem, cluster)")
     reading_arguments(parser)
 
-    capacity: dict[str, Any] = {"type": float, "metavar": "C"}
-    groups["tandem"].add_argument("--map-capacity", **capacity, default=1.0, help="default: 1")
-    groups["tandem"].add_argument("--shuffle-capacity", **capacity, default=1.0, help="default: 1")
-    most = "jobs that map at once under k-lps"
-    groups["tandem"].add_argument("-k", type=int, default=100, metavar="N", help=most)
-    own("tandem", "--as-printed", action="store_true", help="capacity left over is not handed on")
-    own("tandem", "--no-overlap", action="store_true", help="shuffle only after the map phase")
-    own("tandem", "--effort", type=int, metavar="N", help="best: candidates (default: 1000)")
+    tandem("--map-capacity C", "", float, 1.0)
+    tandem("--shuffle-capacity C", "", float, 1.0)
+    tandem("-k N", "jobs that map at once under k-lps", int, 100)
+    own("tandem", "--as-printed", "capacity left over is not handed on", bool)
+    own("tandem", "--no-overlap", "shuffle only after the map phase", bool)
+    own("tandem", "--effort N", "best: candidates (default: 1000)", int)
 
-    machines = "default: 100, or what --load asks for"
-    own("slotted", "--machines", type=int, metavar="N", help=machines)
-    whole = "a reduce task keeps its machine to its end"
-    own("slotted", "--non-preemptive", action="store_true", help=whole)
-    setting: dict[str, Any] = {"choices": SETTINGS, "default": SETTINGS[0], "help": "of --generate"}
-    groups["slotted"].add_argument("--setting", **setting)
-    tasks: dict[str, Any] = {
-        "default": "1-10",
-        "metavar": "LOW-HIGH",
-        "help": "reduce tasks of a generated job",
-    }
-    groups["slotted"].add_argument("--tasks", **tasks)
-    length = "of a trace: length of a slot"
-    own("slotted", "--slot-seconds", type=float, metavar="S", help=length)
-    own("slotted", "--plot-ratio", metavar="FILE", help="efficiency ratio over time")
+    own("slotted", "--machines N", "default: 100, or what --load asks for", int)
+    own("slotted", "--non-preemptive", "a reduce task keeps its machine to its end", bool)
+    slotted("--setting", "of --generate", default=SETTINGS[0], choices=SETTINGS)
+    slotted("--tasks LOW-HIGH", "reduce tasks of a generated job", default="1-10")
+    own("slotted", "--slot-seconds S", "of a trace: length of a slot", float)
+    own("slotted", "--plot-ratio FILE", "efficiency ratio over time")
 
-    own("cluster", "--cluster", metavar="FILE", help="its nodes (TOML; or give --load)")
-    own("cluster", "--objective", help="of flex (default: sum:response)")
-    pairs: dict[str, Any] = {"action": "append", "default": [], "metavar": "NAME=VALUE"}
-    own("cluster", "--set", **pairs, help="any other option")
-    own("cluster", "--read", **pairs, help="an option of the trace")
-    graphs = "tpch: query graphs (default: queries.yaml beside FILE)"
-    own("cluster", "--graphs", metavar="FILE", help=graphs)
-    seeds: dict[str, Any] = {"type": int, "default": 1, "metavar": "N"}
-    groups["cluster"].add_argument("--replications", **seeds, help="seeds, with intervals")
-    groups["cluster"].add_argument("--processes", **seeds, help="replications side by side")
-    points = "speed-ups p 1, .8, .5 x size errors sigma 0, .2, 1"
-    own("cluster", "--grid", action="store_true", help=points)
-    own("cluster", "--loads", metavar="L,L", help="a grid of loads")
-    own("cluster", "--speedups", metavar="P,P", help="a grid of speed-ups: s tasks do s^p")
-    own("cluster", "--errors", metavar="S,S", help="a grid of size errors sigma")
-    rows = "one row a task, with its slot, CSV or .parquet"
-    own("cluster", "--task-records", metavar="FILE", help=rows)
-    over_time = "utilisation and jobs in the system over time"
-    own("cluster", "--plot-load", metavar="FILE", help=over_time)
+    own("cluster", "--cluster FILE", "its nodes (TOML; or give --load)")
+    own("cluster", "--objective", "of flex (default: sum:response)")
+    own("cluster", "--set NAME=VALUE", "any other option", action="append")
+    own("cluster", "--read NAME=VALUE", "an option of the trace", action="append")
+    own("cluster", "--graphs FILE", "tpch: query graphs (default: queries.yaml beside FILE)")
+    cluster("--replications N", "seeds, with intervals", int, 1)
+    cluster("--processes N", "replications side by side", int, 1)
+    own("cluster", "--grid", "speed-ups p 1, .8, .5 x size errors sigma 0, .2, 1", bool)
+    own("cluster", "--loads L,L", "a grid of loads")
+    own("cluster", "--speedups P,P", "a grid of speed-ups: s tasks do s^p")
+    own("cluster", "--errors S,S", "a grid of size errors sigma")
+    own("cluster", "--task-records FILE", "one row a task, with its slot, CSV or .parquet")
+    own("cluster", "--plot-load FILE", "utilisation and jobs in the system over time")
     output_arguments(parser)
     parser.set_defaults(run=run, only=only)
 
@@ -119,7 +106,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(asked: argparse.Namespace) -> int:
     """Simulate; after Ctrl-C show and write what was finished."""
     for option, models in asked.only.items():
-        if asked.model not in models and getattr(asked, option) not in (None, False, []):
+        if asked.model not in models and getattr(asked, option) not in (None, False):
             name = option.replace("_", "-")
             raise ValueError(f"--{name}: of --model {' or '.join(models)}")
     if asked.model != "cluster" and (asked.generate is not None) == (asked.file is not None):

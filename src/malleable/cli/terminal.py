@@ -210,14 +210,34 @@ def _size(text: str) -> int:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
+def adder(to: Any) -> Callable[..., str]:
+    """What adds options to a parser or a group of it, and gives the name of their attribute.
+
+    ``add(words, told, kind, default, **how)``: the option and what stands for its value
+    (``"--slots N"``), its help, which a default is added to, and the type of the value; bool: it takes
+    none. ``how`` is argparse's.
+    """
+
+    def add(words: str, told: str = "", kind: Any = None, default: Any = None, **how: Any) -> str:
+        option, _, value = words.partition(" ")
+        how |= {"metavar": value} if value else {}
+        how |= {"action": "store_true"} if kind is bool else {"type": kind, "default": default}
+        if default is not None:
+            told += " (default: %(default)s)" if told else "default: %(default)s"
+        name: str = to.add_argument(option, help=told, **how).dest
+        return name
+
+    return add
+
+
 def reading_arguments(parser: argparse.ArgumentParser, phase: bool = False) -> None:
     """What can be said about files that are read."""
-    add = parser.add_argument
+    add = adder(parser)
     if phase:
-        add("--phase", choices=("map", "reduce"), default="map", help="of a trace (default: map)")
-    add("--skip-bad", action="store_true", help="leave malformed records of a trace out")
-    size = f"refuse files with more data, unpacked ({MAX_SIZE >> 30}G)"
-    add("--max-size", type=_size, default=MAX_SIZE, metavar="SIZE", help=size)
+        add("--phase", "of a trace", default="map", choices=("map", "reduce"))
+    add("--skip-bad", "leave malformed records of a trace out", bool)
+    most = f"refuse files with more data, unpacked ({MAX_SIZE >> 30}G)"
+    parser.add_argument("--max-size", type=_size, default=MAX_SIZE, metavar="SIZE", help=most)
 
 
 def read_file(path: str, arguments: argparse.Namespace, **options: Any) -> Trace:

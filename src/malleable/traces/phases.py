@@ -102,9 +102,6 @@ class Phase:
             seconds=np.array([time for job in seconds for time in job], dtype=np.float64),
         )
 
-    def _rows(self, job: int) -> slice:
-        return slice(int(self.offset[job]), int(self.offset[job + 1]))
-
     def untimed(self, first: str) -> list[int]:
         """Jobs with tasks none of which has a known time from the step ``first`` to its end."""
         if self.offset is None or self.end is None:
@@ -134,46 +131,38 @@ class Phase:
             work = self.seconds * tasks if self.offset is None else self._sums(self.seconds)
         return work, work, np.maximum(tasks, 1)
 
+    @property
+    def _job(self) -> Integers:
+        """The job of each run, or of each of the times."""
+        return np.repeat(np.arange(len(self.offset) - 1), np.diff(self.offset))
+
     def _sums(self, rows: Floats) -> Floats:
-        job = np.repeat(np.arange(len(self.offset) - 1), np.diff(self.offset))
-        return np.bincount(job, rows, len(self.offset) - 1).astype(np.float64)
+        """By job."""
+        return np.bincount(self._job, rows, len(self.offset) - 1).astype(np.float64)
+
+    def _lengths(self, begin: Floats) -> Floats:
+        """How long each run took; where that is unknown the job's mean, and 0 without one."""
+        length = self.end - begin
+        known = ~np.isnan(length)
+        total, count = self._sums(np.where(known, length, 0.0)), self._sums(known)
+        mean = np.divide(total, count, out=np.zeros(len(total)), where=count > 0)
+        return np.where(known, length, mean[self._job])
 
     def _runs_left(
         self, now: float | None, begin: Floats, per_second: float
     ) -> tuple[Floats, Floats, Integers]:
-        count = len(self.tasks)
-        work, whole, slots = np.zeros(count), np.zeros(count), self.tasks.copy()
-        alone = (
-            np.diff(self.offset) == 1
-        )  # jobs of one run, as a log of rigid jobs has by the million
-        row = self.offset[:-1][alone]
-        known = self.end[row] >= begin[row]
-        of, row = np.flatnonzero(alone)[known], row[known]
-        rest = self.end[row] - begin[row]
-        width: Any = 1.0 if self.width is None else self.width[row]
-        work[of] = whole[of] = rest * width / per_second
-        if now is not None:
-            rest = np.clip(self.end[row] - now, 0.0, rest)
-            work[of] = rest * width / per_second
-            slots[of] = np.where(rest > 0.0, width, 0.0).astype(np.int64)
-        for job in np.flatnonzero(~alone).tolist():
-            rows = self._rows(job)
-            start, end = begin[rows], self.end[rows]
-            length = end - start
-            known = ~np.isnan(length)
-            if not known.any():
-                continue
-            mean = float(length[known].mean())
-            length = np.where(known, length, mean)
-            width = 1.0 if self.width is None else self.width[rows]
-            work[job] = whole[job] = float((length * width).sum()) / per_second
-            if now is not None:
-                end = np.where(np.isnan(end), start + mean, end)
-                left = np.where(np.isnan(end), length, np.clip(end - now, 0.0, length))
-                work[job] = float((left * width).sum()) / per_second
-                runs = np.flatnonzero(left > 0)
-                first = runs[np.unique(self.task[rows][runs], return_index=True)[1]]
-                slots[job] = len(first) if self.width is None else int(width[first].sum())
+        length, width = self._lengths(begin), self.width
+        if width is None:
+            width = np.ones(len(length))
+        whole = self._sums(length * width) / per_second
+        if now is None:
+            return whole, whole, np.maximum(self.tasks, 1)
+        end = np.where(np.isnan(self.end), begin + length, self.end)
+        rest = np.where(np.isnan(end), length, np.clip(end - now, 0.0, length))
+        work = self._sums(rest * width) / per_second
+        runs = np.flatnonzero(rest > 0.0)
+        first = runs[np.unique(self._places[runs], return_index=True)[1]]
+        slots = np.bincount(self._job[first], width[first], len(whole)).astype(np.int64)
         return work, np.maximum(work, whole), np.maximum(slots, 1)
 
     def single(self) -> Phase:
@@ -202,31 +191,25 @@ class Phase:
             if self.offset is None:
                 return [np.full(n, s) for n, s in zip(self.tasks, self.seconds, strict=True)]
             return [self.seconds[a:b] for a, b in pairwise(self.offset.tolist())]
-        lengths = self.end - getattr(self, first)
-        found = []
-        for job, count in enumerate(self.tasks.tolist()):
-            rows = self._rows(job)
-            length = lengths[rows]
-            known = ~np.isnan(length)
-            mean = float(length[known].mean()) if known.any() else 0.0
-            seconds = np.zeros(count)
-            np.add.at(seconds, self.task[rows], np.where(known, length, mean) / per_second)
-            found.append(seconds)
-        return found
+        seconds = self._lengths(getattr(self, first)) / per_second
+        ends = np.cumsum(self.tasks)
+        return np.split(np.bincount(self._places, seconds, ends[-1:].sum()), ends[:-1])
 
-    def first_runs(self, first: str, per_second: float) -> list[tuple[Floats, Floats]]:
+    @property
+    def _places(self) -> Integers:
+        """The task of each run, counted over all jobs."""
+        before = np.cumsum(self.tasks) - self.tasks
+        places: Integers = before[self._job] + self.task
+        return places
+
+    def first_runs(self, first: str, per_second: float) -> list[Floats]:
         """Begin and end [s] of the first run of known time of each job's tasks; NaN without one."""
         begin = getattr(self, first)
-        known = self.end - begin >= 0.0
-        found = []
-        for job, count in enumerate(self.tasks.tolist()):
-            rows = self._rows(job)
-            chosen = np.flatnonzero(known[rows])[::-1] + rows.start  # the first is written last
-            times = np.full((2, count), math.nan)
-            times[0, self.task[chosen]] = begin[chosen] / per_second
-            times[1, self.task[chosen]] = self.end[chosen] / per_second
-            found.append((times[0], times[1]))
-        return found
+        chosen = np.flatnonzero(self.end - begin >= 0.0)[::-1]  # the first is written last
+        ends = np.cumsum(self.tasks)
+        times = np.full((2, ends[-1:].sum()), math.nan)
+        times[:, self._places[chosen]] = np.stack([begin, self.end])[:, chosen] / per_second
+        return np.split(times, ends[:-1], axis=1)
 
 
 def _offset(counts: Sequence[int] | Integers) -> Integers:

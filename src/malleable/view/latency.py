@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,6 +26,18 @@ SHARE = 0.01
 _FULL_PLANS = 11
 _SEED = 1
 _QUANTILES = {"median": 0.5, "p99": 0.99, "p999": 0.999, "worst": 1.0}
+# Steps and quantiles that are told, in words.
+_TIMES = {
+    "decide_median": "decide: median",
+    "decide_p99": "decide: p99",
+    "decide_p999": "decide: p99.9",
+    "decide_worst": "decide: worst",
+    "change_median": "1 % of the jobs changed: median",
+    "change_p99": "1 % of the jobs changed: p99",
+    "plan_median": "full plan, effort 0: median",
+    "plan_worst": "full plan, effort 0: worst",
+    "sort_median": "(sorting as many numbers: median)",
+}
 
 INSTANCES = {
     "a": "2 slots a job, minima of 1",
@@ -46,12 +57,11 @@ def instance_b(jobs: int) -> tuple[Jobs, int]:
     return lognormal_jobs(jobs, slots, min_slots=0, max_slots=None, rng=_SEED), slots
 
 
-@dataclass(frozen=True)
-class EpochLatency:
+class EpochLatency(NamedTuple):
     """Wall-clock seconds of single steps, for one instance.
 
-    ``decide_*`` is `Epoch.decide` alone, ``change_*`` the calls of remove, add and update before
-    it, ``plan_*`` a whole FLEX plan with value, bound and pieces (fixed orders only), and
+    In ``times``, ``decide_*`` is `Epoch.decide` alone, ``change_*`` the calls of remove, add and update
+    before it, ``plan_*`` a whole FLEX plan with value, bound and pieces (fixed orders only), and
     ``sort_median`` the time of sorting as many random numbers with NumPy, a yardstick.
     """
 
@@ -60,15 +70,7 @@ class EpochLatency:
     jobs: int
     slots: int
     epochs: int
-    decide_median: float
-    decide_p99: float
-    decide_p999: float
-    decide_worst: float
-    change_median: float
-    change_p99: float
-    plan_median: float
-    plan_worst: float
-    sort_median: float
+    times: dict[str, float]
 
 
 def epoch_latency(
@@ -110,18 +112,12 @@ def epoch_latency(
     full = [made.timing["seconds"] for made in plans]
     numbers = np.random.default_rng(_SEED).random(jobs)
     sorting = [_seconds(lambda: np.sort(numbers)) for _ in range(_FULL_PLANS)]
-    parts: dict[str, tuple[Any, tuple[str, ...]]] = {
-        "decide": (decide, ("median", "p99", "p999", "worst")),
-        "change": (change, ("median", "p99")),
-        "plan": (full, ("median", "worst")),
-        "sort": (sorting, ("median",)),
-    }
-    times = {
-        f"{step}_{name}": float(np.quantile(seconds, _QUANTILES[name]))
-        for step, (seconds, names) in parts.items()
-        for name in names
-    }
-    return EpochLatency(instance, objective, jobs, stream.slots, epochs, **times)
+    steps: dict[str, Any] = {"decide": decide, "change": change, "plan": full, "sort": sorting}
+    times = {}
+    for name in _TIMES:
+        step, _, quantile = name.partition("_")
+        times[name] = float(np.quantile(steps[step], _QUANTILES[quantile]))
+    return EpochLatency(instance, objective, jobs, stream.slots, epochs, times)
 
 
 class DecisionStream:
@@ -180,34 +176,23 @@ def _seconds(step: Callable[[], object]) -> float:
 
 def latency_dict(results: list[EpochLatency]) -> dict[str, Any]:
     """The results in JSON types; all times in seconds."""
-    return {"unit": "s", "share_changed": SHARE, "instances": [asdict(one) for one in results]}
+    flat = [{**one._asdict(), **one.times} for one in results]
+    for one in flat:
+        del one["times"]
+    return {"unit": "s", "share_changed": SHARE, "instances": flat}
 
 
 def latency_table(results: list[EpochLatency]) -> Table:
     """The results as a table for people: one column a result."""
-    names = {
-        "jobs": "jobs",
-        "slots": "slots",
-        "objective": "objective",
-        "epochs": "decisions timed",
-        "decide_median": "decide: median",
-        "decide_p99": "decide: p99",
-        "decide_p999": "decide: p99.9",
-        "decide_worst": "decide: worst",
-        "change_median": "1 % of the jobs changed: median",
-        "change_p99": "1 % of the jobs changed: p99",
-        "plan_median": "full plan, effort 0: median",
-        "plan_worst": "full plan, effort 0: worst",
-        "sort_median": "(sorting as many numbers: median)",
-    }
     lines = [
-        (words, *(_shown(getattr(one, name)) for one in results)) for name, words in names.items()
+        ("jobs", *(f"{one.jobs:,}" for one in results)),
+        ("slots", *(f"{one.slots:,}" for one in results)),
+        ("objective", *(one.objective for one in results)),
+        ("decisions timed", *(f"{one.epochs:,}" for one in results)),
+        *(
+            (told, *(wall_time(one.times[name]) for one in results))
+            for name, told in _TIMES.items()
+        ),
     ]
     columns = ["", *(INSTANCES[one.instance] for one in results)]
     return table("Epoch latency on this machine", columns, lines)
-
-
-def _shown(value: str | int | float) -> str:
-    if isinstance(value, float):
-        return wall_time(value)
-    return value if isinstance(value, str) else f"{value:,}"

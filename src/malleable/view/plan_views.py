@@ -33,6 +33,11 @@ def _held(plan: FlowPlan) -> Any:
     return held.astype(np.int64)
 
 
+def _of(holder: Any, *names: str) -> dict[str, Any]:
+    """Attributes by name."""
+    return {name: getattr(holder, name) for name in names}
+
+
 def _rows(**columns: Any) -> list[dict[str, Any]]:
     """One mapping a row, in JSON types."""
     lists = [
@@ -58,9 +63,7 @@ def plan_dict(plan: Plan | FlowPlan) -> dict[str, Any]:
         below["flows"] = _rows(name=names, completion=plan.flow_completion, penalty=plan.penalty)
         paid = [None] * len(plan.start)
     return {
-        "policy": plan.policy,
-        "objective": plan.objective,
-        "status": plan.status,
+        **_of(plan, "policy", "objective", "status"),
         "value": finite(plan.value),
         "lower_bound": finite(plan.lower_bound),
         "gap": None if plan.gap is None else finite(plan.gap),
@@ -68,8 +71,7 @@ def plan_dict(plan: Plan | FlowPlan) -> dict[str, Any]:
         "order": [names[row] for row in plan.order.tolist()],
         "jobs": _rows(
             name=_job_names(plan),
-            start=plan.start,
-            completion=plan.completion,
+            **_of(plan, "start", "completion"),
             penalty=paid,
             allocation=plan.allocation.tolist(),
         ),
@@ -130,48 +132,36 @@ def plan_frame(plan: Plan | FlowPlan, rows: str = "jobs") -> Any:
     except ImportError:
         raise ImportError("to_frame needs pandas: pip install pandas") from None
     columns: dict[str, Any]
-    if isinstance(plan, FlowPlan):
-        flows = plan.flows
-        if rows == "flows":
-            columns = {
-                "name": list(flows.name),
-                "allocation": _held(plan),
-                "completion": plan.flow_completion,
-                "penalty": plan.penalty,
-                "place": np.argsort(plan.order),
-                "arrival": flows.arrival,
-                "work": flows.volume(),
-                "weight": flows.weight,
-                "deadline": flows.deadline,
-            }
-        else:
-            names = flows.job_name
-            columns = {
-                "flow": [flows.name[row] for row in flows.flow.tolist()],
-                "name": list(names),
-                "allocation": plan.allocation,
-                "start": plan.start,
-                "completion": plan.completion,
-                "work": flows.work,
-                "max_slots": flows.max_slots,
-                "after": [[names[p] for p in flows.after(j)] for j in range(len(names))],
-            }
-    else:
+    place = np.argsort(plan.order)
+    if not isinstance(plan, FlowPlan):
         jobs = plan.jobs
         columns = {
             "name": list(jobs.name),
-            "allocation": plan.allocation,
-            "start": plan.start,
-            "completion": plan.completion,
-            "penalty": plan.penalty,
-            "place": np.argsort(plan.order),
-            "arrival": jobs.arrival,
-            "work": jobs.work,
-            "min_slots": jobs.min_slots,
-            "max_slots": jobs.max_slots,
-            "weight": jobs.weight,
-            "deadline": jobs.deadline,
+            **_of(plan, "allocation", "start", "completion", "penalty"),
+            "place": place,
+            **_of(jobs, "arrival", "work", "min_slots", "max_slots", "weight", "deadline"),
             **({} if jobs.user is None else {"user": list(jobs.user)}),
+        }
+    elif rows == "flows":
+        flows = plan.flows
+        columns = {
+            "name": list(flows.name),
+            "allocation": _held(plan),
+            "completion": plan.flow_completion,
+            "penalty": plan.penalty,
+            "place": place,
+            "arrival": flows.arrival,
+            "work": flows.volume(),
+            **_of(flows, "weight", "deadline"),
+        }
+    else:
+        flows, names = plan.flows, plan.flows.job_name
+        columns = {
+            "flow": [flows.name[row] for row in flows.flow.tolist()],
+            "name": list(names),
+            **_of(plan, "allocation", "start", "completion"),
+            **_of(flows, "work", "max_slots"),
+            "after": [[names[p] for p in flows.after(j)] for j in range(len(names))],
         }
     if "max_slots" in columns:
         whole = pd.array(columns["max_slots"].tolist(), dtype="Int64")

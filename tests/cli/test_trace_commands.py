@@ -14,7 +14,7 @@ from malleable.cli.outputs import Outputs
 from malleable.jobs.generate import lognormal_jobs
 from malleable.jobs.plan import default_effort
 from malleable.jobs.snapshot import snapshot
-from tests.cli.test_cli import COMMAND, SWIM, call, check_one_line, read_json, rumen, run
+from tests.cli.command_line import COMMAND, SWIM, call, check_one_line, read_json, rumen, run
 
 BAD_RUMEN = rumen("good", 0, 50, [(1, 20)]) + rumen("late", 1, 60, [(30, 10)])
 BAD_SWIM = SWIM + "j9\tx\t0\t1\t1\t1\n"

@@ -1,0 +1,44 @@
+"""`simulate`: tables, records and pictures of the tandem queue."""
+
+import re
+
+import malleable as mb
+from malleable.cli import main
+from malleable.jobs.generate import section41
+from tests.cli.command_line import read_json, run
+
+
+def test_main_reads_what_the_generator_wrote(tmp_path):
+    jobs = section41(rng=5)
+    mb.write_jobs(jobs, tmp_path / "t.csv")
+    done = run("plan", tmp_path / "t.csv", "--slots", 100, "--objective", "sum:sla", "--json", "-")
+    assert read_json(done)["value"] == mb.plan(jobs, 100, "sum:sla").value
+
+
+def test_simulate_prints_and_writes(tmp_path, capsys):
+    jobs = tmp_path / "jobs.csv"
+    jobs.write_text("name,arrival,map,shuffle\na,0,1,2\nb,0,3,1\nc,0,2,2\n")
+    records = tmp_path / "records.csv"
+    status = main(["simulate", str(jobs), "--policy", "fcfs,ps", "--records", str(records)])
+    assert status == 0
+    assert "fcfs" in capsys.readouterr().out
+    assert len(records.read_text().splitlines()) == 7
+    assert main(["simulate", "--generate", "100", "--policy", "lifo"]) == 1
+    assert "lifo" in capsys.readouterr().err
+
+
+def test_one_is_singular(capsys, tmp_path):
+    """Of whatever the command line counts."""
+    jobs, reduces = tmp_path / "t.csv", tmp_path / "r.csv"
+    jobs.write_text("name,work\na,4\n")
+    reduces.write_text("name,arrival,map,reduce\na,1,1,1\n")
+    for arguments in (
+        ("plan", jobs, "--slots", 1),
+        ("plan", jobs, "--slots", 1, "--explain"),
+        ("simulate", reduces, "--model", "slotted", "--machines", 1),
+        ("reproduce", "asrpt-fig5", "--simulations", 1),
+        ("reproduce", "flowflex-fig11", "--simulations", 1),
+    ):
+        assert main(list(map(str, arguments))) == 0
+        found = re.findall(r"(?<![\d.,/of ] )(?<![\d.,])\b1 [a-z]+s\b", capsys.readouterr().out)
+        assert [text for text in found if text not in ("1 is",)] == [], arguments
