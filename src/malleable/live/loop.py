@@ -23,6 +23,7 @@ from malleable.live.journal import Attempt, Decided, Journal
 
 __all__ = ["Decider", "Loop", "Progress", "Work"]
 
+_PACE = 0.25  # seconds over which the pace of ends is averaged
 _LOST_AGAIN = 3  # times that a task may be lost without its own doing, beyond its retries
 
 
@@ -157,6 +158,8 @@ class Loop:
         self._touched: set[int] = set()  # jobs that may come or end
         self._ended = 0
         self._due = True
+        self._pace = 0.0  # tasks that end a second, of late
+        self._paced = 0.0  # when that was reckoned
         self._decided = -math.inf
         self._told = -math.inf
         self._attempted: list[Attempt] = []
@@ -275,7 +278,8 @@ class Loop:
             self._decisions.append(decided)
 
     def _start(self) -> None:
-        free = self.engine.slots - len(self._flying)
+        ahead = int(self._pace * self.engine.abilities.ahead)
+        free = self.engine.slots + ahead - len(self._flying)
         if free <= 0:
             return
         tasks = []
@@ -310,6 +314,7 @@ class Loop:
 
     def _hear(self, events: Sequence[Event]) -> None:
         heard: set[int] = set()
+        ended = 0
         for event in events:
             if event.kind == "started":
                 continue
@@ -320,6 +325,7 @@ class Loop:
             work = self.jobs[row]
             work.running -= 1
             heard.add(row)
+            ended += 1
             how = "late" if event.late else "" if event.kind == "ended" else event.kind
             good = event.kind == "ended" and event.status == 0
             status = event.status if good or event.status else 1
@@ -342,10 +348,18 @@ class Loop:
                 work.failed += 1
             if self._settled:
                 self._settled(row, number, event)
+        self._keep_pace(ended)
         for row in heard:
             if self.jobs[row].left == 0:
                 self._touched.add(row)
             self.decider.changed(row)
+
+    def _keep_pace(self, ended: int) -> None:
+        past = self.now - self._paced
+        if past > 0.0:
+            share = -math.expm1(-past / _PACE)
+            self._pace += (ended / past - self._pace) * share
+            self._paced = self.now
 
     def _tried_again(self, work: Work, task: tuple[int, int], attempt: int, event: Event) -> bool:
         if work.cancelled or self.stopping:

@@ -7,7 +7,9 @@ are files of the user's alone beside the journal; empty ones are removed.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -69,6 +71,7 @@ class CommandRun:
         self.outputs = journal.path.absolute().parent / "output" / str(self.number)
         self.start = journal.enter(self.number)
         self.slots, self.objective, self.policy = slots, objective, policy
+        self._folders = [str(self.outputs / _folder_name(job.name)) for job in jobs]
         self._again = again
         self._took: dict[tuple[str, str], list[float]] = {}  # by program and user: n, logs, squares
         journal.commit()
@@ -107,7 +110,7 @@ class CommandRun:
         for (row, number), task in self.journal.tried(self.number).items():
             tried[row][number] = task
         for row, job in enumerate(self.jobs):
-            (self.outputs / _folder_name(job.name)).mkdir(parents=True, exist_ok=True, mode=0o700)
+            Path(self._folders[row]).mkdir(parents=True, exist_ok=True, mode=0o700)
             over = [
                 (number, task.last.status)
                 for number, task in tried[row].items()
@@ -124,11 +127,11 @@ class CommandRun:
         return loop
 
     def _work(self, row: int, job: Job, after: Sequence[int]) -> Work:
-        folder = self.outputs / _folder_name(job.name)
+        folder = self._folders[row]
         environment = {**job.environment, "MALLEABLE_JOB": job.name}
 
         def make(number: int, attempt: int) -> Task:
-            stem = str(folder / str(number))
+            stem = f"{folder}/{number}"
             return Task(
                 "",
                 job.arguments(number),
@@ -170,14 +173,11 @@ class CommandRun:
             sums = self._took.setdefault((_program(job), job.user), [0, 0.0, 0.0])
             for place, value in enumerate((1, log, log * log)):
                 sums[place] += value
-        folder = self.outputs / _folder_name(job.name)
         for suffix in ("out", "err"):
-            path = folder / f"{number}.{suffix}"
-            try:
-                if path.stat().st_size == 0:
-                    path.unlink()
-            except OSError:
-                continue  # it was removed, or never made
+            path = f"{self._folders[row]}/{number}.{suffix}"
+            with suppress(OSError):  # it was removed, or never made
+                if os.stat(path).st_size == 0:  # noqa: PTH116 - twice a task
+                    os.unlink(path)  # noqa: PTH108
 
     def end(self, loop: Loop, status: str) -> None:
         """The run's last words: its status, and what its programs' tasks took."""

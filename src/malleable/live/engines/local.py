@@ -7,6 +7,7 @@ few hundred bytes a running task.
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import socket
 import subprocess
@@ -36,7 +37,7 @@ class Local:
         Tasks at once; by default the processors that this process may use.
     """
 
-    abilities = Abilities(take_back="cancel")
+    abilities = Abilities(take_back="cancel", ahead=0.02)
 
     def __init__(self, slots: int | None = None) -> None:
         self.slots = len(os.sched_getaffinity(0)) if slots is None else check_slots(slots)
@@ -46,9 +47,13 @@ class Local:
     def _begin(self) -> None:
         ours, theirs = socket.socketpair()
         self._batches = nanny.Batches()
+        self._token = secrets.token_hex(8)
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(Path(nanny.__file__)), str(theirs.fileno())],
+                [
+                    *(sys.executable, "-I", "-S", str(Path(nanny.__file__))),
+                    *(str(theirs.fileno()), str(self.slots), self._token),
+                ],
                 pass_fds=(theirs.fileno(),),
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,  # Ctrl-C is the loop's
