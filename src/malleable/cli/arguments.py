@@ -13,6 +13,7 @@ from malleable.cli import (
     run_command,
     simulate_command,
     status_command,
+    watch_command,
 )
 from malleable.cli.outputs import output_arguments
 from malleable.cli.terminal import reading_arguments
@@ -46,6 +47,9 @@ def build_parser() -> argparse.ArgumentParser:
     )
     run_command.arguments(commands.add_parser("run", help="jobs of commands on this machine"))
     status_command.arguments(commands.add_parser("status", help="how far a run is"))
+    watch_command.arguments(
+        commands.add_parser("watch", help="how far a run is, until it has ended")
+    )
     bench_command.arguments(
         commands.add_parser("bench", help="measure this machine's epoch latency")
     )

@@ -203,7 +203,8 @@ def _watch(what: str, thread: threading.Thread, steps: list[tuple[int, int]]) ->
                 progress.update(task, completed=done, total=total)
 
 
-def _size(text: str) -> int:
+def size(text: str) -> int:
+    """Bytes, as an argument says them."""
     try:
         return parse_size(text)
     except ValueError as error:
@@ -216,8 +217,8 @@ def reading_arguments(parser: argparse.ArgumentParser, phase: bool = False) -> N
     if phase:
         add("--phase", choices=("map", "reduce"), default="map", help="of a trace (default: map)")
     add("--skip-bad", action="store_true", help="leave malformed records of a trace out")
-    size = f"refuse files with more data, unpacked ({MAX_SIZE >> 30}G)"
-    add("--max-size", type=_size, default=MAX_SIZE, metavar="SIZE", help=size)
+    limit = f"refuse files with more data, unpacked ({MAX_SIZE >> 30}G)"
+    add("--max-size", type=size, default=MAX_SIZE, metavar="SIZE", help=limit)
 
 
 def read_file(path: str, arguments: argparse.Namespace, **options: Any) -> Trace:

@@ -22,10 +22,18 @@ from malleable.domain import check_slots
 from malleable.live.engine import Abilities, Event, Task
 from malleable.live.engines import nanny
 
-__all__ = ["Local"]
+__all__ = ["Local", "machine_memory"]
 
 _STOPPING = 30.0  # seconds that the nanny has to end everything, beyond the grace
 _READ = 1 << 16
+
+
+def machine_memory() -> float:
+    """Bytes that this process and its children may use: of the machine, or of its control group."""
+    found = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    with suppress(OSError, ValueError):  # no group, or "max"
+        found = min(found, float(Path("/sys/fs/cgroup/memory.max").read_text()))
+    return found
 
 
 class Local:

@@ -159,7 +159,7 @@ class Nanny:
             if errors == output
             else (os.POSIX_SPAWN_OPEN, 2, errors or os.devnull, made, 0o600),
         ]
-        own = {os.fsencode(name): value for name, value in environment.items()}
+        own = {os.fsencode(name): os.fsencode(value) for name, value in environment.items()}
         try:
             if (folder or self.here) != self.folder:
                 os.chdir(folder or self.here)
@@ -167,7 +167,7 @@ class Nanny:
             pid = os.posix_spawnp(
                 argv[0],
                 argv,
-                {**self.environment, **own, MARK: f"{self.token}:{key}"},
+                {**self.environment, **own, MARK: f"{self.token}:{key}".encode()},
                 file_actions=files,
                 setsid=True,
                 setsigmask=(),
