@@ -15,7 +15,7 @@ from typing import Any
 
 from malleable.cli.outputs import Outputs, output_arguments
 from malleable.cli.status_command import JOURNAL
-from malleable.cli.terminal import note, size, wording
+from malleable.cli.terminal import note, size
 from malleable.cli.watch_command import view
 from malleable.domain import check_slots
 from malleable.files.reading import MAX_SIZE
@@ -168,9 +168,11 @@ def _interrupts() -> Iterator[_Interrupts]:
 
 def _rest(loop: Progress) -> str:
     """Seconds until all is done at the pace of tasks that have ended; in words."""
-    work = sum(job.left * seconds_of(job) for job in loop.jobs)
-    known = all(job.left == 0 or job.done or job.seconds for job in loop.jobs)
-    return f", some {wall_time(work / loop.slots)} left" if known and work else ""
+    done, taken = sum(job.done for job in loop.jobs), sum(job.taken for job in loop.jobs)
+    if not done and not all(job.seconds for job in loop.jobs if job.left):
+        return ""
+    work = sum(job.left * seconds_of(job, taken / max(1, done)) for job in loop.jobs)
+    return f", some {wall_time(work / loop.slots)} left" if work else ""
 
 
 def _line(progress: Progress) -> None:
@@ -220,12 +222,8 @@ def _go(begun: CommandRun, memory: float, watch: bool, outputs: Outputs) -> int:
 
 def _loop_to_its_end(loop: Loop, interrupts: _Interrupts) -> int:
     """Until all is done or somebody interrupts; how many processes would not go."""
-    try:
-        while not loop.finished and not interrupts.heard:
-            loop.step()
-    except OSError as error:
-        note(wording(error))
-        raise
+    while not loop.finished and not interrupts.heard:
+        loop.step()
     if loop.finished:
         interrupts.heard = True  # nothing is left to be ended with care
     try:

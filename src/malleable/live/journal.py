@@ -156,7 +156,7 @@ class Journal:
         self.path = Path(path)
         self._lock: IO[bytes] | None = None
         if write:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._take_lock()
             os.close(os.open(self.path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
         elif not self.path.exists():

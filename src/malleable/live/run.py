@@ -104,8 +104,9 @@ class CommandRun:
         )
         place = {job.name: row for row, job in enumerate(self.jobs)}
         counted = self.journal.counted(self.number)
+        for folder in (self.outputs.parent, self.outputs, *map(Path, self._folders)):
+            folder.mkdir(exist_ok=True, mode=0o700)
         for row, job in enumerate(self.jobs):
-            Path(self._folders[row]).mkdir(parents=True, exist_ok=True, mode=0o700)
             work = self._work(row, job, [place[name] for name in job.after])
             work.taken = counted[row].seconds if row in counted else 0.0
             loop.add(work)

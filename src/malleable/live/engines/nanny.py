@@ -6,9 +6,10 @@ when the command has ended. It needs the standard library alone and starts in so
 
 It talks over one socket, in batches, each a length (4 bytes) and a marshalled list. To it:
 ``("start", key, argv, environment, folder, input, output, errors, seconds)``, ``("kill", key)``,
-``("stop", grace)``. From it: ``("started", key, pid)``, ``("ended", key, status, seconds, cpu, memory,
-late)``, ``("refused", key, text)``, ``("stopped", left)``. A command gets SIGTERM first and SIGKILL after
-``GRACE`` seconds. When the loop is gone (the socket is at its end) all are killed at once.
+``("stop", grace)``. From it: ``("ended", key, status, seconds, cpu, memory, late)``, ``("refused", key,
+text)``, ``("full", text)`` where the disk has no room for streams, ``("stopped", left)``. A command gets
+SIGTERM first and SIGKILL after ``GRACE`` seconds. When the loop is gone (the socket is at its end) all are
+killed at once.
 
 Of more commands than there are slots some wait here for others to end. While any waits, the loop has
 nothing to do that would be urgent, and is told every ``PAUSE`` seconds only.
@@ -37,6 +38,13 @@ GRACE = 5.0  # seconds between SIGTERM and SIGKILL
 SWEEPS = 200  # looks for what was left behind, at the end; each kills all that it finds
 PAUSE = 0.004  # seconds between two batches to the loop while commands wait here
 MARK = b"MALLEABLE_TASK"  # in the environment of all that a command starts: token, colon, key
+_DEFAULT = (
+    signal.SIGINT,
+    signal.SIGTERM,
+    signal.SIGHUP,
+    signal.SIGPIPE,
+    signal.SIGXFSZ,
+)  # not ours
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
 _HEAD = 4
 
@@ -75,16 +83,20 @@ def _children() -> list[int]:
         return [pid for pid, parent in _parents().items() if parent == os.getpid()]
 
 
+def processes() -> list[int]:
+    """Pids of all processes."""
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
 def _parents() -> dict[int, int]:
     """Parent of every process."""
     found = {}
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            try:
-                with open(f"/proc/{name}/stat", "rb") as file:
-                    found[int(name)] = int(file.read().rpartition(b")")[2].split()[1])
-            except (OSError, ValueError, IndexError):
-                continue  # it has ended
+    for pid in processes():
+        try:
+            with open(f"/proc/{pid}/stat", "rb") as file:
+                found[pid] = int(file.read().rpartition(b")")[2].split()[1])
+        except (OSError, ValueError, IndexError):
+            continue  # it has ended
     return found
 
 
@@ -99,8 +111,8 @@ def descendants(root: int) -> list[int]:
     return found
 
 
-def mark_of(pid: int) -> tuple[str, str] | None:
-    """Token of the nanny and key of the command that a process belongs to."""
+def _mark_of(pid: int) -> tuple[str, str]:
+    """Token of the nanny and key of the command that a process belongs to; empty where to none."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
             for entry in file.read().split(b"\0"):
@@ -109,7 +121,12 @@ def mark_of(pid: int) -> tuple[str, str] | None:
                     return token, key
     except OSError:
         pass
-    return None
+    return "", ""
+
+
+def token_of(pid: int) -> str:
+    """Token of the nanny whose command a process belongs to."""
+    return _mark_of(pid)[0]
 
 
 def _send_signal(pid: int, number: int, group: bool = False) -> None:
@@ -171,17 +188,18 @@ class Nanny:
                 file_actions=files,
                 setsid=True,
                 setsigmask=(),
-                setsigdef=(signal.SIGINT, signal.SIGTERM, signal.SIGPIPE, signal.SIGHUP),
+                setsigdef=_DEFAULT,
             )
         except (OSError, ValueError) as error:
-            self.said.append(("refused", key, _wording(error)))
+            full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+            said = ("full", _wording(error)) if full else ("refused", key, _wording(error))
+            self.said.append(said)
             return
         now = time.monotonic()
         self.pid_of[key] = pid
         self.running[pid] = key, now
         if seconds > 0.0:
             heapq.heappush(self.timers, (now + seconds, pid, key, signal.SIGTERM))
-        self.said.append(("started", key, pid))
 
     def kill(self, key: str) -> None:
         """SIGTERM now, SIGKILL later."""
@@ -245,10 +263,8 @@ class Nanny:
     def sweep(self) -> None:
         """Kills what ended commands have left behind."""
         for pid in _children():
-            if pid not in self.running:
-                mark = mark_of(pid)
-                if mark is None or mark[1] not in self.pid_of:
-                    _send_signal(pid, signal.SIGKILL)
+            if pid not in self.running and _mark_of(pid)[1] not in self.pid_of:
+                _send_signal(pid, signal.SIGKILL)
 
     def stop(self, grace: float) -> int:
         """Ends all; how many processes were left after `SWEEPS` looks."""
