@@ -5,7 +5,7 @@ import math
 import pytest
 
 from malleable.live.expected import Left, expected_ends
-from malleable.live.journal import Attempt, Decided, Journal
+from malleable.live.journal import Attempt, Decided, Flying, Journal
 from malleable.live.status import run_status
 
 
@@ -22,11 +22,58 @@ from malleable.live.status import run_status
 )
 def test_ends(jobs, expected):
     found = expected_ends(jobs, 4, "sum:response", "flex")
-    assert found == pytest.approx(expected, nan_ok=True)
+    assert [end.at for end in found] == pytest.approx(expected, nan_ok=True)
+    for at, early, late in found:
+        assert math.isnan(at) or early <= at <= late
 
 
 def test_ends_are_from_now_on():
-    assert expected_ends([Left(4, 2.0)], 4, "sum:response", "adaptive", 100.0) == [102.0]
+    (end,) = expected_ends([Left(4, 2.0)], 4, "sum:response", "adaptive", 100.0)
+    assert end.at == 102.0
+
+
+def test_what_runs_has_less_left():
+    def end(*jobs, slots=2):
+        return [each.at for each in expected_ends(jobs, slots, "sum:response", "flex", draws=0)]
+
+    # Two run, each has 3 s left: the job ends with the later one.
+    assert end(Left(2, 4.0, running=2, elapsed=2.0, least=1.0)) == [3.0]
+    # Two slots are free in 2 s in the mean; four tasks of 4 s on two slots end 8 s later, half a task apart.
+    assert end(Left(6, 4.0, running=2, elapsed=2.0, least=2.0)) == [2.0 + 8.0 + 2.0]
+    # What runs for longer than the mean is as far from its end as a task that has just begun.
+    assert end(Left(1, 4.0, running=1, elapsed=9.0, least=9.0)) == [4.0]
+
+
+def spread(jobs, slots=1, draws=2000):
+    return [
+        (end.early, end.late)
+        for end in expected_ends(jobs, slots, "sum:response", "flex", draws=draws)
+    ]
+
+
+def test_the_spread_is_that_of_sums():
+    # 100 tasks of a well-known mean: the sum's deviation is 10 x 0.5 s, 80 of 100 times within 1.28 of it.
+    ((early, late),) = spread([Left(100, 1.0, seen=10**6, deviation=0.5)])
+    assert late - early == pytest.approx(2 * 1.2816 * 5.0, rel=0.1)
+    assert 0.5 * (early + late) == pytest.approx(100.0, abs=1.0)
+    # The mean of 25 tasks is uncertain by a fifth of their deviation.
+    ((early, late),) = spread([Left(10**6, 1e-4, seen=25, deviation=0.5e-4)])
+    assert late - early == pytest.approx(2 * 1.2816 * 10.0, rel=0.1)
+    # The second job's end is as uncertain as both.
+    first, second = spread([Left(100, 1.0, seen=10**6, deviation=0.5),
+                            Left(400, 1.0, seen=10**6, deviation=0.5)])  # fmt: skip
+    assert second[1] - second[0] == pytest.approx(2 * 1.2816 * math.sqrt(500) * 0.5, rel=0.1)
+    assert first[1] < second[0]
+
+
+def test_the_spread_needs_draws_and_is_the_same_each_time():
+    jobs = [Left(100, 1.0, seen=9, deviation=0.5), Left(3, 0.0)]
+    (end, unknown) = expected_ends(jobs, 2, "sum:response", "flex", draws=0)
+    assert end == (50.0, 50.0, 50.0)
+    assert all(map(math.isnan, unknown))
+    assert spread(jobs[:1], draws=16) == spread(jobs[:1], draws=16)
+    wide, narrow = (spread([Left(100, 1.0, seen=n, deviation=0.5)])[0] for n in (1, 100))
+    assert wide[1] - wide[0] > 2 * (narrow[1] - narrow[0])
 
 
 def test_status(tmp_path):
@@ -52,10 +99,16 @@ def test_status(tmp_path):
         status = run_status(journal)
         a, b, c = status.jobs
         assert (a.done, a.failed, a.left, a.seconds) == (1, 0, 5, 4.0)
-        assert (a.slots, a.why, a.end, a.at_risk) == (1, "its share", 29.0, True)
+        assert (a.slots, a.why, a.end, a.risk) == (1, "its share", 33.0, "late")
+        assert a.early < 33.0 < a.late
         assert (b.user, b.done, b.failed, b.left) == ("u", 0, 0, 1)
         assert (c.failed, c.left) == (1, 1)
-        assert math.isnan(c.end)
+        assert (c.seconds, c.end) == (4.0, 13.0)  # as others' tasks take
+        assert c.late - c.early > 0.5 * 4.0
+        assert status.end.at == max(a.end, b.end, c.end)
+        journal.fly(run, 9.5, [Flying(0, 1, 8.5, 8.5)])
+        a = run_status(journal).jobs[0]
+        assert (a.running, a.end) == (1, 9.5 + 4.0 + 3.0 + 4 * 4.0 + 2.0)
         journal.record(run, 10.0, [Attempt(0, 1, 2, 2, 1.0, 4.0)])
         assert [job.failed for job in run_status(journal).jobs] == [1, 1, 1]
         journal.record(run, 11.0, status="done")

@@ -1,4 +1,4 @@
-"""The command line: ``malleable plan | simulate | run | status | bench | replay | reproduce | demo``."""
+"""The command line: ``malleable COMMAND``; `malleable.cli.arguments` knows them."""
 
 from __future__ import annotations
 

@@ -14,6 +14,7 @@ from malleable.cli import (
     run_command,
     simulate_command,
     status_command,
+    watch_command,
 )
 
 # Each is a file with ``arguments(parser)``, which says what runs the command.
@@ -22,6 +23,7 @@ _COMMANDS: dict[str, tuple[Any, str]] = {
     "simulate": (simulate_command, "policies side by side on arriving jobs"),
     "run": (run_command, "jobs of commands on this machine"),
     "status": (status_command, "how far a run is"),
+    "watch": (watch_command, "how far a run is, until it has ended"),
     "bench": (bench_command, "measure this machine's epoch latency"),
     "replay": (replay_command, "what a recorded scheduler was told, decided again"),
     "reproduce": (reproduce_command, "a paper's figure beside its own numbers"),

@@ -8,27 +8,31 @@ import os
 import signal
 import sys
 import types
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
 from malleable.cli.outputs import Outputs, output_arguments
-from malleable.cli.terminal import note, wording
+from malleable.cli.status_command import JOURNAL
+from malleable.cli.terminal import note, size
+from malleable.cli.watch_command import view
 from malleable.domain import check_slots
 from malleable.files.reading import MAX_SIZE
 from malleable.live.decider import SchedulerDecider, seconds_of
-from malleable.live.engines.local import Local
-from malleable.live.expected import Left, expected_ends
-from malleable.live.jobs_file import Job, parse_jobs, read_rows
+from malleable.live.engines.local import Local, machine_memory
+from malleable.live.expected import expected_ends
+from malleable.live.jobs_file import Job, check_memory, parse_jobs, read_rows
 from malleable.live.journal import Journal
 from malleable.live.loop import Loop, Progress, Work
 from malleable.live.run import FAILED, CommandRun
+from malleable.live.status import not_begun, run_status
+from malleable.view.live import plan_json, plan_table
 from malleable.view.text import counted, finite, number, table, wall_time
 
-JOURNAL = ".malleable/journal.sqlite"
 _INTERRUPTED = 130
 _GRACE = 5.0  # seconds that tasks have after Ctrl-C
+_WIDTH = 80  # of a terminal that does not say
 _OF_JOB = ("retries", "timeout", "weight", "deadline", "min_slots", "max_slots")
 
 
@@ -51,6 +55,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--resume", action="store_true", help="go on with the journal's last run")
     add("--rerun-failed", action="store_true", help="go on with it, and try what failed again")
     add("--durable", action="store_true", help="what is recorded survives a loss of power")
+    add(
+        "--memory", type=size, metavar="SIZE", help="of all tasks together (default: the machine's)"
+    )
+    add("--watch", action="store_true", help="show all jobs in place instead of a line")
     add("--dry-run", action="store_true", help="show the plan and its expected end, run nothing")
     job = parser.add_argument_group("of the one job")
     job.add_argument("--retries", type=int, metavar="N", help="of a task that failed (default: 0)")
@@ -89,6 +97,7 @@ def _rows(asked: argparse.Namespace) -> list[dict[str, Any]]:
 def run(asked: argparse.Namespace) -> int:
     """Begin or go on with a run, and see it to its end."""
     outputs = Outputs(asked, inputs=[None if asked.job else asked.file])
+    memory = machine_memory() if asked.memory is None else float(asked.memory)
     goes_on = asked.resume or asked.rerun_failed
     if goes_on:
         for name in ("file", "job", "slots", "objective", "policy", "dry_run"):
@@ -96,62 +105,38 @@ def run(asked: argparse.Namespace) -> int:
             if value is not None and value is not False:
                 asked.usage(f"--resume: a run goes on as it was begun, without {name}")
         with Journal(asked.journal, durable=asked.durable) as journal:
-            return _go(CommandRun.resume(journal, again=asked.rerun_failed), outputs)
+            begun = CommandRun.resume(journal, again=asked.rerun_failed)
+            check_memory(begun.jobs, memory)
+            return _go(begun, memory, asked.watch, outputs)
     rows = _rows(asked)
     from_file = asked.job is None
     folder = str(Path(asked.file or "jobs.toml").parent.absolute()) if from_file else os.getcwd()  # noqa: PTH109
     jobs = parse_jobs(rows, folder)
+    check_memory(jobs, memory)
     slots = len(os.sched_getaffinity(0)) if asked.slots is None else check_slots(asked.slots)
     objective, policy = asked.objective or "sum:response", asked.policy or "flex"
     SchedulerDecider(slots, policy, objective)  # which refuses what it does not know
     if asked.dry_run:
-        return _show_plan(jobs, slots, objective, policy, outputs)
+        return _show_plan(jobs, slots, objective, policy, asked.journal, outputs)
     with Journal(asked.journal, durable=asked.durable) as journal:
-        return _go(CommandRun(jobs, rows, journal, slots, objective, policy, folder), outputs)
+        begun = CommandRun(jobs, rows, journal, slots, objective, policy, folder)
+        return _go(begun, memory, asked.watch, outputs)
 
 
-def _show_plan(jobs: list[Job], slots: int, objective: str, policy: str, outputs: Outputs) -> int:
+def _show_plan(
+    jobs: list[Job], slots: int, objective: str, policy: str, journal: str, outputs: Outputs
+) -> int:
     place = {job.name: row for row, job in enumerate(jobs)}
-    left = [
-        Left(
-            len(job), job.seconds, job.weight, job.deadline, job.min_slots, job.max_slots,
-            [place[name] for name in job.after],
-        )
-        for job in jobs
-    ]  # fmt: skip
+    after = [[place[name] for name in job.after] for job in jobs]
+    known = Journal(journal, write=False) if Path(journal).exists() else None
+    with known or nullcontext():
+        left = [not_begun(job, own, known) for job, own in zip(jobs, after, strict=True)]
     ends = expected_ends(left, slots, objective, policy)
-    unknown = sum(map(math.isnan, ends))
-    rows = [
-        [
-            job.name,
-            number(len(job)),
-            number(job.seconds) if job.seconds else "?",
-            number(end) if not math.isnan(end) else "?",
-            " ".join(job.arguments(0)) if len(job) else "-",
-        ]
-        for job, end in zip(jobs, ends, strict=True)
-    ]
-    known = [end for end in ends if not math.isnan(end)]
-    last = f"expected end {number(max(known))} s" if known else "expected end not known"
-    if unknown:
-        last += f"; {counted(unknown, 'job')} without seconds that are known"
-    title = f"{counted(len(jobs), 'job')} on {counted(slots, 'slot')}: {last}"
-    heads = ["job", "tasks", "seconds", "end [s]", "first command"]
-    result = {
-        "slots": slots,
-        "objective": objective,
-        "policy": policy,
-        "jobs": [
-            {
-                "name": job.name,
-                "tasks": len(job),
-                "seconds": job.seconds or None,
-                "end": finite(end),
-            }
-            for job, end in zip(jobs, ends, strict=True)
-        ],
-    }
-    return outputs.give(lambda: result, [table(title, heads, rows)])
+    result = {"slots": slots, "objective": objective, "policy": policy}
+    return outputs.give(
+        lambda: {**result, "jobs": plan_json(jobs, left, ends)},
+        [plan_table(jobs, left, ends, slots)],
+    )
 
 
 class _Interrupts:
@@ -183,37 +168,53 @@ def _interrupts() -> Iterator[_Interrupts]:
 
 def _rest(loop: Progress) -> str:
     """Seconds until all is done at the pace of tasks that have ended; in words."""
-    work = sum(job.left * seconds_of(job) for job in loop.jobs)
-    known = all(job.left == 0 or job.done or job.seconds for job in loop.jobs)
-    return f", some {wall_time(work / loop.slots)} left" if known and work else ""
+    done, taken = sum(job.done for job in loop.jobs), sum(job.taken for job in loop.jobs)
+    if not done and not all(job.seconds for job in loop.jobs if job.left):
+        return ""
+    work = sum(job.left * seconds_of(job, taken / max(1, done)) for job in loop.jobs)
+    return f", some {wall_time(work / loop.slots)} left" if work else ""
 
 
-def _progress(progress: Progress) -> None:
+def _line(progress: Progress) -> None:
     done, failed = sum(j.done for j in progress.jobs), sum(j.failed for j in progress.jobs)
     total = sum(j.tasks for j in progress.jobs)
     failures = f", {failed:,} failed" if failed else ""
-    sys.stderr.write(
-        f"\r{done:,} of {total:,} tasks done{failures}, {progress.running:,} running"
-        f"{_rest(progress)}\x1b[K"
+    text = (
+        f"{done:,} of {total:,} tasks done{failures}, {progress.running:,} running{_rest(progress)}"
     )
-    sys.stderr.flush()
+    with suppress(OSError):
+        columns = os.get_terminal_size(sys.stderr.fileno()).columns or _WIDTH
+        sys.stderr.write(f"\r{text[: columns - 1]}\x1b[K")
+        sys.stderr.flush()
 
 
-def _go(begun: CommandRun, outputs: Outputs) -> int:
-    watched = sys.stderr.isatty()
-    with _interrupts() as interrupts:
+@contextmanager
+def _progress(begun: CommandRun, watch: bool) -> Iterator[Callable[[Progress], object] | None]:
+    """What is told of progress: all jobs, a line, or nothing where nobody looks."""
+    if watch:
+        with view() as show:
+            yield lambda _: show(run_status(begun.journal, begun.number))
+    elif sys.stderr.isatty():
+        try:
+            yield _line
+        finally:
+            sys.stderr.write("\r\x1b[K")
+    else:
+        yield None
+
+
+def _go(begun: CommandRun, memory: float, watch: bool, outputs: Outputs) -> int:
+    with _interrupts() as interrupts, _progress(begun, watch) as progress:
+        decider = SchedulerDecider(begun.slots, begun.policy, begun.objective, memory)
         engine = Local(begun.slots)
         try:
-            decider = SchedulerDecider(begun.slots, begun.policy, begun.objective)
-            loop = begun.loop(engine, decider, progress=_progress if watched else None)
+            loop = begun.loop(engine, decider, progress=progress)
             left = _loop_to_its_end(loop, interrupts)
         except BaseException:
             engine.close(0.0)
             raise
-        finally:
-            if watched:
-                sys.stderr.write("\r\x1b[K")
         begun.end(loop, "done" if loop.finished else "stopped")
+        loop.tell()
     if left:
         note(f"{counted(left, 'process')} would not end")
     return _tell(begun, loop, outputs)
@@ -221,12 +222,8 @@ def _go(begun: CommandRun, outputs: Outputs) -> int:
 
 def _loop_to_its_end(loop: Loop, interrupts: _Interrupts) -> int:
     """Until all is done or somebody interrupts; how many processes would not go."""
-    try:
-        while not loop.finished and not interrupts.heard:
-            loop.step()
-    except OSError as error:
-        note(wording(error))
-        raise
+    while not loop.finished and not interrupts.heard:
+        loop.step()
     if loop.finished:
         interrupts.heard = True  # nothing is left to be ended with care
     try:

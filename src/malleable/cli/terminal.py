@@ -203,7 +203,8 @@ def _watch(what: str, thread: threading.Thread, steps: list[tuple[int, int]]) ->
                 progress.update(task, completed=done, total=total)
 
 
-def _size(text: str) -> int:
+def size(text: str) -> int:
+    """Bytes, as an argument says them."""
     try:
         return parse_size(text)
     except ValueError as error:
@@ -237,7 +238,7 @@ def reading_arguments(parser: argparse.ArgumentParser, phase: bool = False) -> N
         add("--phase", "of a trace", default="map", choices=("map", "reduce"))
     add("--skip-bad", "leave malformed records of a trace out", bool)
     most = f"refuse files with more data, unpacked ({MAX_SIZE >> 30}G)"
-    parser.add_argument("--max-size", type=_size, default=MAX_SIZE, metavar="SIZE", help=most)
+    parser.add_argument("--max-size", type=size, default=MAX_SIZE, metavar="SIZE", help=most)
 
 
 def read_file(path: str, arguments: argparse.Namespace, **options: Any) -> Trace:

@@ -7,6 +7,7 @@ scheduler takes, and O(1) for each job that changed.
 
 from __future__ import annotations
 
+import math
 from itertools import groupby
 from typing import Any
 
@@ -21,26 +22,32 @@ from malleable.live.loop import Work
 __all__ = ["UNKNOWN", "SchedulerDecider", "seconds_of"]
 
 UNKNOWN = 1.0
-"""Seconds that a task of a job is believed to take while nothing is known of it."""
+"""Seconds that a task is believed to take while nothing is known of any."""
 _LEAST = 1e-6  # seconds of a task; the scheduler has no work below 1e-12
 _OTHERS_FIRST = "others come first"
 
 
-def seconds_of(work: Work) -> float:
-    """Seconds of one task: the mean of those that ended well, else as stated, else `UNKNOWN`."""
+_OTHERWISE = 0.1  # the mean of all tasks is told when it has changed by such a part
+
+
+def seconds_of(work: Work, common: float = UNKNOWN) -> float:
+    """Seconds of one task: the mean of those that ended well, else as stated, else as of other jobs."""
     if work.done > 0:
         return max(work.taken / work.done, _LEAST)
-    return work.seconds or UNKNOWN
+    return work.seconds or common
 
 
-def _shown(work: Work) -> tuple[int, float]:
-    """Waiting tasks as the scheduler sees them, and seconds of a task then."""
+def _shown(work: Work, common: float, memory: float) -> tuple[int, float]:
+    """Waiting tasks as the scheduler sees them with so much memory free, and seconds of a task then."""
     waiting = 0 if work.cancelled else work.waiting
-    if work.max_slots is None:
-        return waiting, seconds_of(work)
-    seen = min(waiting, max(0, work.max_slots - work.running))
+    most = math.inf if work.max_slots is None else max(0, work.max_slots - work.running)
+    if work.memory > 0.0:
+        most = min(most, memory // work.memory)
+    if waiting <= most:
+        return waiting, seconds_of(work, common)
+    seen = int(most)
     share = (waiting + work.running) / max(1, seen + work.running)
-    return seen, seconds_of(work) * share
+    return seen, seconds_of(work, common) * share
 
 
 class SchedulerDecider:
@@ -52,23 +59,35 @@ class SchedulerDecider:
         Of the engine.
     policy, objective, **options
         As for `malleable.Scheduler`.
+    memory : float
+        Bytes that tasks which run may have together, as far as jobs say what theirs take.
     """
 
     def __init__(
-        self, slots: int, policy: str = "flex", objective: str = "sum:response", **options: Any
+        self,
+        slots: int,
+        policy: str = "flex",
+        objective: str = "sum:response",
+        memory: float = math.inf,
+        **options: Any,
     ) -> None:
         self._scheduler = Scheduler(
             Cluster([{"slots": slots}]), policy, objective, learn=False, **options
         )
+        self._memory = self._free = memory
+        self.behind = False
+        self._limited: set[int] = set()  # rows of jobs whose tasks say their memory
         self._works: dict[int, Work] = {}  # by row; jobs that are here
         self._id_of: dict[int, int] = {}
         self._row_of: dict[int, int] = {}
         self._held: dict[int, int] = {}  # slots of the decision before, where there are any
         self._changed: set[int] = set()
+        self._common = UNKNOWN  # seconds of a task of which nothing is known
+        self._done, self._taken = 0, 0.0  # of jobs that have left
 
     def came(self, row: int, work: Work, now: float) -> None:
         """A job may run from now on."""
-        seen, seconds = _shown(work)
+        seen, seconds = _shown(work, self._common, self._free)
         table = ClusterJobs(
             [seen],
             [seconds],
@@ -78,16 +97,21 @@ class SchedulerDecider:
             min_map_slots=work.min_slots,
             user=[work.user],
         )
+        if work.memory > 0.0:
+            self._limited.add(row)
         (number,) = self._scheduler.add(table, now).tolist()
         self._works[row], self._id_of[row], self._row_of[number] = work, number, row
 
     def gone(self, row: int, now: float) -> None:
         """A job has no task left, or was cancelled."""
-        del self._works[row]
+        work = self._works.pop(row)
+        self._done += work.done
+        self._taken += work.taken
         number = self._id_of.pop(row)
         del self._row_of[number]
         self._held.pop(row, None)
         self._changed.discard(row)
+        self._limited.discard(row)
         self._scheduler.finish([number], now)
 
     def changed(self, row: int) -> None:
@@ -95,21 +119,47 @@ class SchedulerDecider:
         if row in self._works:
             self._changed.add(row)
 
+    def _look_at_memory(self) -> None:
+        """Jobs that say their memory are shown as many tasks as there is memory for."""
+        if not self._limited:
+            return
+        used = sum(self._works[row].running * self._works[row].memory for row in self._limited)
+        free = max(0.0, self._memory - used)
+        if free != self._free:
+            self._free = free
+            self._changed |= self._limited
+
     def _tell(self, now: float) -> None:
+        self._look_at_memory()
         if not self._changed:
             return
         rows = sorted(self._changed)
         self._changed.clear()
         works = [self._works[row] for row in rows]
         ids = [self._id_of[row] for row in rows]
-        seen, seconds = zip(*map(_shown, works), strict=True)
+        seen, seconds = zip(
+            *(_shown(work, self._common, self._free) for work in works), strict=True
+        )
         self._scheduler.observe(
             ids, pending=np.array(seen), running=np.array([w.running for w in works]), now=now
         )
         self._scheduler.update(ids, map_seconds=np.array(seconds), now=now)
 
+    def _look_around(self) -> None:
+        """What tasks take in all jobs is believed of those of which nothing is known."""
+        works = self._works.values()
+        done = self._done + sum(work.done for work in works)
+        if done > 0:
+            mean = (self._taken + sum(work.taken for work in works)) / done
+            if abs(mean - self._common) > _OTHERWISE * self._common:
+                self._common = max(mean, _LEAST)
+                self._changed |= {
+                    row for row, w in self._works.items() if not w.done and not w.seconds
+                }
+
     def decide(self, now: float) -> list[Decided]:
         """Slots of jobs; those that changed."""
+        self._look_around()
         self._tell(now)
         decision = self._scheduler.decide(now)
         rows = [self._row_of[number] for number in decision.ids.tolist()]
@@ -126,7 +176,25 @@ class SchedulerDecider:
         ]
 
     def assign(self, now: float, free: int) -> list[tuple[int, int]]:
-        """How many tasks of which jobs start now, in order; they count as running."""
+        """How many tasks of which jobs start now, in order; they count as running.
+
+        Each job is shown as many as fit into the memory that is free, all together may be more: what does
+        not fit stays ``behind``.
+        """
         self._tell(now)
         started = self._scheduler.assign(now, [free]).ids.tolist()
-        return [(self._row_of[number], len(list(same))) for number, same in groupby(started)]
+        counts = [(self._row_of[number], len(list(same))) for number, same in groupby(started)]
+        self.behind = False
+        if not self._limited:
+            return counts
+        left, found = self._free, []
+        for row, count in counts:
+            size = self._works[row].memory
+            fits = min(count, int(left // size)) if size > 0.0 else count
+            left -= fits * size
+            if fits < count:
+                self.behind = True
+                self._changed.add(row)
+            if fits:
+                found.append((row, fits))
+        return found

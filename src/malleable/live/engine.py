@@ -29,12 +29,16 @@ class Abilities:
         What can be done to a task that runs.
     grain : float
         Seconds between two looks that are worth it.
+    ahead : float
+        Tasks that are expected to end within so many seconds are replaced beforehand: the engine
+        holds what is more than its slots and starts it when one is free. 0: it takes no more.
     """
 
     cap: Literal["live", "at submit", "none"] = "live"
     order: Literal["both ways", "only down", "at submit", "none"] = "both ways"
     take_back: Literal["requeue", "cancel", "none"] = "none"
     grain: float = 0.0
+    ahead: float = 0.0
 
     def lost(self) -> list[str]:
         """What a user of this engine goes without, a sentence each."""

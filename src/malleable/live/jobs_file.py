@@ -25,7 +25,7 @@ from malleable.domain import (
     check_whole,
     shown,
 )
-from malleable.files.reading import MAX_SIZE, Source, open_text, telling_of
+from malleable.files.reading import MAX_SIZE, Source, open_text, parse_size, telling_of
 from malleable.live.templates import Template
 
 if sys.version_info >= (3, 11):
@@ -33,7 +33,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["Job", "parse_jobs", "read_rows"]
+__all__ = ["Job", "check_memory", "parse_jobs", "read_rows"]
 
 MOST_TASKS = 100_000_000
 """Tasks that all jobs of a run may have together."""
@@ -59,7 +59,7 @@ class Job:
     deadline : float
         Seconds after the start of the run; infinite: none.
     memory : float
-        Bytes of a task; 0: not known.
+        Bytes of a task; 0: not known. Those that run have no more together than the machine has.
     after : sequence of str
         Names of jobs that must have ended first.
     retries : int
@@ -94,6 +94,11 @@ class Job:
 
     def __len__(self) -> int:
         return len(self.commands) if self.commands else len(self.values)
+
+    @property
+    def called(self) -> str:
+        """What its task times are remembered as."""
+        return self.program or self.name
 
     def arguments(self, number: int) -> list[str]:
         """The arguments of one task, by its number from 0."""
@@ -235,6 +240,15 @@ def _seconds(name: str, value: Any) -> float:
     return number
 
 
+def _memory(name: str, value: Any) -> float:
+    if isinstance(value, str):
+        try:
+            return float(parse_size(value))
+        except ValueError as error:
+            raise ValueError(f"{name} = {shown(value)}: {error}") from None
+    return check_amount(name, value, BYTES)
+
+
 def _slots_or_none(name: str, value: Any) -> int:
     return 0 if value == 0 and not isinstance(value, bool) else check_slots(value, name)
 
@@ -253,7 +267,7 @@ _CHECKS: Mapping[str, Any] = {
     "deadline": _seconds,
     "min_slots": _slots_or_none,
     "max_slots": lambda name, value: check_slots(value, name),
-    "memory": lambda name, value: check_amount(name, value, BYTES),
+    "memory": _memory,
     "user": _text,
     "program": _text,
     "after": _texts,
@@ -355,6 +369,15 @@ def parse_jobs(
     if total > MOST_TASKS:
         raise ValueError(f"{total:,} tasks: at most {MOST_TASKS:,}")
     return jobs
+
+
+def check_memory(jobs: Sequence[Job], memory: float) -> None:
+    """ValueError for a job of which no task would ever fit into so many bytes."""
+    for k, job in enumerate(jobs):
+        if job.memory > memory:
+            raise ValueError(
+                f"job[{k}].memory = {job.memory:,.0f}: there are {memory:,.0f} bytes for all tasks"
+            )
 
 
 def read_rows(source: Source, max_size: int | None = MAX_SIZE) -> list[dict[str, Any]]:

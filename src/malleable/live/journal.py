@@ -18,13 +18,15 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-__all__ = ["Attempt", "Decided", "Journal", "JournalError", "Run", "Tried"]
+__all__ = ["Attempt", "Counted", "Decided", "Flying", "Journal", "JournalError", "Run", "Tried"]
 
 VERSION = 1
 _APPLICATION = 0x6D616C6C  # "mall", in the header of the file
+_LOOKS, _LOOK = 5, 0.02  # times that the lock is tried, seconds between: readers try it, too
 _SCHEMA = """
 create table run (
   id integer primary key, began text not null, slots integer not null, objective text not null,
@@ -41,6 +43,9 @@ create table decision (
   run integer not null, at real not null, job integer not null, slots integer not null,
   why text not null);
 create index decision_of on decision (run, at);
+create table flying (
+  run integer not null, job integer not null, tasks integer not null, began real not null,
+  latest real not null, primary key (run, job)) without rowid;
 create table history (
   program text not null, user text not null, tasks integer not null, seconds real not null,
   squares real not null, primary key (program, user)) without rowid;
@@ -86,6 +91,23 @@ class Decided(NamedTuple):
     job: int
     slots: int
     why: str
+
+
+class Flying(NamedTuple):
+    """Tasks of a job that run, when they began in the mean, and when the last one did."""
+
+    job: int
+    tasks: int
+    began: float
+    latest: float
+
+
+class Counted(NamedTuple):
+    """Tasks of a job that ended well: their number, seconds in all, and the seconds' squares."""
+
+    done: int
+    seconds: float
+    squares: float
 
 
 class Run(NamedTuple):
@@ -134,7 +156,7 @@ class Journal:
         self.path = Path(path)
         self._lock: IO[bytes] | None = None
         if write:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._take_lock()
             os.close(os.open(self.path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
         elif not self.path.exists():
@@ -150,9 +172,14 @@ class Journal:
         name = self.path.with_name(self.path.name + ".lock")
         descriptor = os.open(name, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         lock = os.fdopen(descriptor, "r+b")
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        for look in range(_LOOKS, -1, -1):
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError:
+                if look:
+                    time.sleep(_LOOK)
+        else:
             owner = lock.read(20).decode(errors="replace").strip()
             lock.close()
             raise JournalError(
@@ -258,6 +285,17 @@ class Journal:
             raise JournalError(f"{self.path}: {which} in this journal")
         return Run._make([*row[:6], json.loads(row[6]), *row[7:]])
 
+    def written(self) -> bool:
+        """Whether a process writes to it now."""
+        try:
+            with self.path.with_name(self.path.name + ".lock").open("rb") as lock:
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        return False
+
     # What happened.
 
     def record(
@@ -293,14 +331,55 @@ class Journal:
                 ),
             )
 
-    def tried(self, run: int) -> dict[tuple[int, int], Tried]:
-        """What became of tasks that were tried, by job and task."""
-        found: dict[tuple[int, int], Tried] = {}
-        for attempt in self.attempts(run):
-            task = attempt.job, attempt.task
-            before = found[task].lost if task in found else 0
-            found[task] = Tried(attempt, before + (attempt.how == "lost"))
-        return found
+    def tried(self, run: int) -> Iterator[tuple[int, int, Tried]]:
+        """Job, task, and what became of it, of all that were tried, in this order; one at a time."""
+        for (job, task), attempts in groupby(self.attempts(run), lambda each: each[:2]):
+            lost = 0
+            for last in attempts:
+                lost += last.how == "lost"
+            yield job, task, Tried(last, lost)
+
+    def counted(self, run: int) -> dict[int, Counted]:
+        """Tasks that ended well, by job."""
+        with _telling(self.path):
+            rows = self._base.execute(
+                "select job, count(*), sum(seconds), sum(seconds * seconds) from attempt"
+                " where run = ? and status = 0 group by job",
+                (run,),
+            )
+            return {job: Counted(*sums) for job, *sums in rows}
+
+    def failing(self, run: int) -> Iterator[tuple[int, int]]:
+        """Job, and attempts that count, of all tasks that were tried and have not ended well."""
+        with _telling(self.path):
+            yield from self._base.execute(
+                "select job, max(attempt) - sum(how = 'lost') from attempt where run = ?"
+                " group by job, task having min(status <> 0)",
+                (run,),
+            )
+
+    def fly(self, run: int, at: float, flying: Iterable[Flying]) -> None:
+        """What runs now, in place of what ran before."""
+        with _telling(self.path):
+            self._base.execute("delete from flying where run = ?", (run,))
+            self._base.executemany(f"insert into flying values ({run}, ?, ?, ?, ?)", flying)
+            self._base.execute("update run set lasted = ? where id = ?", (at, run))
+
+    def flying(self, run: int) -> dict[int, Flying]:
+        """What ran when somebody last looked, at most a second ago, by job."""
+        with _telling(self.path):
+            rows = self._base.execute(
+                "select job, tasks, began, latest from flying where run = ?", (run,)
+            )
+            return {row[0]: Flying._make(row) for row in rows}
+
+    def held(self, run: int) -> dict[int, Decided]:
+        """The last decision of each job."""
+        with _telling(self.path):
+            rows = self._base.execute(
+                "select max(at), job, slots, why from decision where run = ? group by job", (run,)
+            )
+            return {row[1]: Decided._make(row) for row in rows}
 
     def decisions(self, run: int) -> Iterator[Decided]:
         """What was decided, in the order of time."""

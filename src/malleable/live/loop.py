@@ -19,15 +19,22 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from malleable.live.engine import Engine, Event, Task
-from malleable.live.journal import Attempt, Decided, Journal
+from malleable.live.journal import Attempt, Decided, Flying, Journal
 
 __all__ = ["Decider", "Loop", "Progress", "Work"]
 
+_LOOK = 1.0  # seconds between two times that others are told what runs
+_PACE = 0.25  # seconds over which the pace of ends is averaged
 _LOST_AGAIN = 3  # times that a task may be lost without its own doing, beyond its retries
 
 
 class Decider(Protocol):
-    """What the loop asks of a scheduler; jobs by their rows in the run."""
+    """What the loop asks of a scheduler; jobs by their rows in the run.
+
+    ``behind``: of what it assigned last some had to stay, so that others may take the slots.
+    """
+
+    behind: bool
 
     def came(self, row: int, work: Work, now: float) -> None:
         """A job may run from now on."""
@@ -157,8 +164,10 @@ class Loop:
         self._touched: set[int] = set()  # jobs that may come or end
         self._ended = 0
         self._due = True
+        self._pace = 0.0  # tasks that end a second, of late
+        self._paced = 0.0  # when that was reckoned
         self._decided = -math.inf
-        self._told = -math.inf
+        self._told = self._flown = -math.inf
         self._attempted: list[Attempt] = []
         self._decisions: list[Decided] = []
         self.stopping = False
@@ -170,21 +179,22 @@ class Loop:
 
     # Jobs.
 
-    def add(self, work: Work, ended: Sequence[tuple[int, int]] = ()) -> int:
-        """A job; ``ended``: numbers and statuses of tasks that earlier sessions ended. Its row."""
+    def add(self, work: Work) -> int:
+        """A job; its row."""
         row = len(self.jobs)
         self.jobs.append(work)
-        for number, status in sorted(ended):
-            work.again.extend(range(work.next, number))
-            work.next = number + 1
-            if status == 0:
-                work.done += 1
-            else:
-                work.failed += 1
         for parent in work.after:
             self._children.setdefault(parent, []).append(row)
         self._touched.add(row)
         return row
+
+    def over(self, row: int, number: int, status: int) -> None:
+        """An earlier session ended this task for good; a job's are told in the order of their numbers."""
+        work = self.jobs[row]
+        work.again.extend(range(work.next, number))
+        work.next = number + 1
+        work.done += status == 0
+        work.failed += status != 0
 
     def tried(self, row: int, number: int, attempts: int, lost: int = 0) -> None:
         """So many attempts at a task were made by earlier sessions, and so many of them were lost."""
@@ -260,7 +270,7 @@ class Loop:
         events = self.engine.poll(max(0.0, min(most, self._decided + self._epoch - self.now)))
         self._hear(events)
         self._record()
-        if self._progress and self.now - self._told >= 1.0:
+        if self._progress and self.now - self._told >= _LOOK:
             self.tell()
 
     def _epoch_is_over(self) -> bool:
@@ -275,14 +285,17 @@ class Loop:
             self._decisions.append(decided)
 
     def _start(self) -> None:
-        free = self.engine.slots - len(self._flying)
-        if free <= 0:
-            return
-        tasks = []
-        for row, count in self.decider.assign(self.now, free):
-            tasks += list(self._next_tasks(row, count))
-        if tasks:
-            self.engine.start(tasks)
+        ahead = int(self._pace * self.engine.abilities.ahead)
+        free = self.engine.slots + ahead - len(self._flying)
+        again = True
+        while free > 0 and again:  # each time there is one slot less
+            tasks: list[Task] = []
+            for row, count in self.decider.assign(self.now, free):
+                tasks += self._next_tasks(row, count)
+            if tasks:
+                self.engine.start(tasks)
+            free -= len(tasks)
+            again = bool(tasks) and self.decider.behind
 
     def _next_tasks(self, row: int, count: int) -> Iterator[Task]:
         work = self.jobs[row]
@@ -310,6 +323,7 @@ class Loop:
 
     def _hear(self, events: Sequence[Event]) -> None:
         heard: set[int] = set()
+        ended = 0
         for event in events:
             if event.kind == "started":
                 continue
@@ -320,6 +334,7 @@ class Loop:
             work = self.jobs[row]
             work.running -= 1
             heard.add(row)
+            ended += 1
             how = "late" if event.late else "" if event.kind == "ended" else event.kind
             good = event.kind == "ended" and event.status == 0
             status = event.status if good or event.status else 1
@@ -342,10 +357,18 @@ class Loop:
                 work.failed += 1
             if self._settled:
                 self._settled(row, number, event)
+        self._keep_pace(ended)
         for row in heard:
             if self.jobs[row].left == 0:
                 self._touched.add(row)
             self.decider.changed(row)
+
+    def _keep_pace(self, ended: int) -> None:
+        past = self.now - self._paced
+        if past > 0.0:
+            share = -math.expm1(-past / _PACE)
+            self._pace += (ended / past - self._pace) * share
+            self._paced = self.now
 
     def _tried_again(self, work: Work, task: tuple[int, int], attempt: int, event: Event) -> bool:
         if work.cancelled or self.stopping:
@@ -360,6 +383,20 @@ class Loop:
             self._journal.record(self._run, self.now, self._attempted, self._decisions)
             self._journal.commit()
         self._attempted, self._decisions = [], []
+        if self._journal and self.now - self._flown >= _LOOK:
+            self._flown = self.now
+            self._journal.fly(self._run, self.now, self.flying())
+            self._journal.commit()
+
+    def flying(self) -> list[Flying]:
+        """What runs, by job; O(tasks that run)."""
+        found: dict[int, Flying] = {}
+        for row, _, _, since in self._flying.values():
+            known = found.get(row, Flying(row, 0, 0.0, 0.0))
+            count = known.tasks + 1
+            mean = known.began + (since - known.began) / count
+            found[row] = Flying(row, count, mean, max(known.latest, since))
+        return list(found.values())
 
     def tell(self) -> None:
         """Progress now."""
@@ -380,5 +417,6 @@ class Loop:
             self._hear(self.engine.poll(0.0))
         left = self.engine.close(grace)
         self._flying.clear()
+        self._flown = -math.inf
         self._record()
         return left

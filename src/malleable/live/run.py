@@ -7,14 +7,17 @@ are files of the user's alone beside the journal; empty ones are removed.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from malleable.live.engine import Engine, Event, Task
+from malleable.live.history import earlier
 from malleable.live.jobs_file import Job, parse_jobs
-from malleable.live.journal import Journal, JournalError, Tried
+from malleable.live.journal import Journal, JournalError
 from malleable.live.loop import Decider, Loop, Progress, Work
 
 __all__ = ["FAILED", "CommandRun"]
@@ -26,10 +29,6 @@ FAILED = 3
 def _folder_name(name: str) -> str:
     """A job's name as the name of a folder."""
     return quote(name, safe=" +,-=@_")[:200]
-
-
-def _program(job: Job) -> str:
-    return job.program or job.name
 
 
 class CommandRun:
@@ -69,6 +68,7 @@ class CommandRun:
         self.outputs = journal.path.absolute().parent / "output" / str(self.number)
         self.start = journal.enter(self.number)
         self.slots, self.objective, self.policy = slots, objective, policy
+        self._folders = [str(self.outputs / _folder_name(job.name)) for job in jobs]
         self._again = again
         self._took: dict[tuple[str, str], list[float]] = {}  # by program and user: n, logs, squares
         journal.commit()
@@ -103,32 +103,26 @@ class CommandRun:
             **options,
         )
         place = {job.name: row for row, job in enumerate(self.jobs)}
-        tried: list[dict[int, Tried]] = [{} for _ in self.jobs]
-        for (row, number), task in self.journal.tried(self.number).items():
-            tried[row][number] = task
+        counted = self.journal.counted(self.number)
+        for folder in (self.outputs.parent, self.outputs, *map(Path, self._folders)):
+            folder.mkdir(exist_ok=True, mode=0o700)
         for row, job in enumerate(self.jobs):
-            (self.outputs / _folder_name(job.name)).mkdir(parents=True, exist_ok=True, mode=0o700)
-            over = [
-                (number, task.last.status)
-                for number, task in tried[row].items()
-                if task.last.status == 0 or (not self._again and task.over(job.retries))
-            ]
             work = self._work(row, job, [place[name] for name in job.after])
-            work.taken = sum(
-                task.last.seconds for task in tried[row].values() if task.last.status == 0
-            )
-            loop.add(work, over)
-            for number, task in tried[row].items():
-                if task.last.status:
-                    loop.tried(row, number, task.last.attempt + 1, task.lost)
+            work.taken = counted[row].seconds if row in counted else 0.0
+            loop.add(work)
+        for row, number, task in self.journal.tried(self.number):
+            if task.last.status == 0 or (not self._again and task.over(self.jobs[row].retries)):
+                loop.over(row, number, task.last.status)
+            else:
+                loop.tried(row, number, task.last.attempt + 1, task.lost)
         return loop
 
     def _work(self, row: int, job: Job, after: Sequence[int]) -> Work:
-        folder = self.outputs / _folder_name(job.name)
+        folder = self._folders[row]
         environment = {**job.environment, "MALLEABLE_JOB": job.name}
 
         def make(number: int, attempt: int) -> Task:
-            stem = str(folder / str(number))
+            stem = f"{folder}/{number}"
             return Task(
                 "",
                 job.arguments(number),
@@ -148,36 +142,25 @@ class CommandRun:
             min_slots=job.min_slots,
             max_slots=job.max_slots,
             user=job.user,
-            program=_program(job),
+            program=job.called,
             after=after,
             retries=job.retries,
-            seconds=job.seconds or self._prior(job),
+            seconds=job.seconds or earlier(self.journal, job)[0],
             memory=job.memory,
         )
-
-    def _prior(self, job: Job) -> float:
-        """Mean seconds of the program's tasks in earlier runs, as of lognormal times; 0: none."""
-        count, total, squares = self.journal.history(_program(job), job.user)
-        if count == 0:
-            return 0.0
-        mean = total / count
-        return math.exp(mean + 0.5 * max(0.0, squares / count - mean * mean))
 
     def _settled(self, row: int, number: int, event: Event) -> None:
         job = self.jobs[row]
         if event.kind == "ended" and event.status == 0:
             log = math.log(max(event.seconds, 1e-9))
-            sums = self._took.setdefault((_program(job), job.user), [0, 0.0, 0.0])
+            sums = self._took.setdefault((job.called, job.user), [0, 0.0, 0.0])
             for place, value in enumerate((1, log, log * log)):
                 sums[place] += value
-        folder = self.outputs / _folder_name(job.name)
         for suffix in ("out", "err"):
-            path = folder / f"{number}.{suffix}"
-            try:
-                if path.stat().st_size == 0:
-                    path.unlink()
-            except OSError:
-                continue  # it was removed, or never made
+            path = f"{self._folders[row]}/{number}.{suffix}"
+            with suppress(OSError):  # it was removed, or never made
+                if os.stat(path).st_size == 0:  # noqa: PTH116 - twice a task
+                    os.unlink(path)  # noqa: PTH108
 
     def end(self, loop: Loop, status: str) -> None:
         """The run's last words: its status, and what its programs' tasks took."""

@@ -2,36 +2,53 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
+from dataclasses import replace
 from typing import NamedTuple
 
-from malleable.live.expected import Left, expected_ends
-from malleable.live.jobs_file import parse_jobs
-from malleable.live.journal import Decided, Journal
+from malleable.live.expected import End, Left, expected_ends
+from malleable.live.history import earlier
+from malleable.live.jobs_file import Job, parse_jobs
+from malleable.live.journal import Counted, Decided, Flying, Journal
 
-__all__ = ["JobStatus", "RunStatus", "run_status"]
+__all__ = ["JobStatus", "RunStatus", "not_begun", "run_status"]
 
 
 class JobStatus(NamedTuple):
     """How far a job is.
 
-    ``end`` is when it is expected to end [s of the run], NaN if none of its tasks has ended and nobody
-    said what they take; ``at_risk``: that is after its deadline.
+    ``slots`` are those that it was given, ``running`` its tasks that ran a second ago at most. ``end`` is
+    when it is expected to end [s of the run], ``early`` and ``late`` between what 80 of 100 times; NaN if
+    no task of the run has ended and nobody said what its own take. ``deadline`` is infinite if there is none.
     """
 
     name: str
     user: str
     slots: int
+    running: int
     why: str
     done: int
     failed: int
     left: int
     seconds: float
+    deadline: float
     end: float
-    at_risk: bool
+    early: float
+    late: float
+
+    @property
+    def risk(self) -> str:
+        """Of its deadline: "late" as expected, "at risk" if more than 10 of 100 times, else nothing."""
+        if self.left == 0:
+            return ""
+        return (
+            "late" if self.end > self.deadline else "at risk" if self.late > self.deadline else ""
+        )
 
 
 class RunStatus(NamedTuple):
-    """How far a run is."""
+    """How far a run is; ``status`` running, stopped, killed or done."""
 
     number: int
     status: str
@@ -39,54 +56,94 @@ class RunStatus(NamedTuple):
     slots: int
     jobs: list[JobStatus]
 
+    @property
+    def end(self) -> End:
+        """When the last job ends, NaN if that of any is not known."""
+        left = [job for job in self.jobs if job.left]
+        ends = [
+            max(column, default=self.now) for column in zip(*(j[-3:] for j in left), strict=True)
+        ]
+        known = not any(math.isnan(job.end) for job in left)
+        return End(*ends) if known and left else End(*([math.nan if left else self.now] * 3))
+
 
 def run_status(journal: Journal, number: int | None = None) -> RunStatus:
-    """How far a run is, the last one by default; O(attempts + decisions), and a plan."""
+    """How far a run is, the last one by default; O(attempts + decisions), and some plans."""
     run = journal.run(number)
     jobs = parse_jobs(run.jobs, run.folder)
-    done, failed = [0] * len(jobs), [0] * len(jobs)
-    seconds = [0.0] * len(jobs)  # of those that are done
-    for (row, _), task in journal.tried(run.id).items():
-        if task.last.status == 0:
-            done[row] += 1
-            seconds[row] += task.last.seconds
-        elif task.over(jobs[row].retries):
-            failed[row] += 1
+    counted = journal.counted(run.id)
+    none = Counted(0, 0.0, 0.0)
+    sums = [counted.get(row, none) for row in range(len(jobs))]
+    done = [each.done for each in sums]
+    every = (
+        Counted(*(sum(column) for column in zip(*counted.values(), strict=True)))
+        if counted
+        else none
+    )
+    again = Counter(row for row, tried in journal.failing(run.id) if tried >= jobs[row].retries)
+    failed = [again[row] for row in range(len(jobs))]
     place = {job.name: row for row, job in enumerate(jobs)}
-    dropped = _dropped([[place[name] for name in job.after] for job in jobs], failed)
-    for row in range(len(jobs)) if run.status == "done" else dropped:
+    after = [[place[name] for name in job.after] for job in jobs]
+    for row in range(len(jobs)) if run.status == "done" else _dropped(after, failed):
         failed[row] = len(jobs[row]) - done[row]
-    mean = [seconds[row] / done[row] if done[row] else job.seconds for row, job in enumerate(jobs)]
-    left = [len(job) - done[row] - failed[row] for row, job in enumerate(jobs)]
-    ends = expected_ends(
-        [
-            Left(
-                left[row], mean[row], job.weight, job.deadline, job.min_slots, job.max_slots,
-                [place[name] for name in job.after],
-            )
-            for row, job in enumerate(jobs)
-        ],
-        run.slots, run.objective, run.policy, run.lasted,
-    )  # fmt: skip
-    held: dict[int, Decided] = {each.job: each for each in journal.decisions(run.id)}
+    live = run.status == "running" and journal.written()
+    flying = journal.flying(run.id) if live else {}
+    held: dict[int, Decided] = journal.held(run.id) if live else {}
+    left = [
+        _left(
+            not_begun(job, own, journal), sums[row], every, failed[row], flying.get(row), run.lasted
+        )
+        for row, (job, own) in enumerate(zip(jobs, after, strict=True))
+    ]
+    ends = expected_ends(left, run.slots, run.objective, run.policy, run.lasted)
     rows = []
     for row, job in enumerate(jobs):
-        own = held.get(row) if left[row] and run.status == "running" else None
+        own = held.get(row) if left[row].tasks else None
         rows.append(
             JobStatus(
                 job.name,
                 job.user,
                 own.slots if own else 0,
+                left[row].running,
                 own.why if own else "",
                 done[row],
                 failed[row],
-                left[row],
-                mean[row],
-                ends[row],
-                left[row] > 0 and ends[row] > job.deadline,
+                left[row].tasks,
+                left[row].seconds,
+                job.deadline,
+                *ends[row],
             )
         )
-    return RunStatus(run.id, run.status, run.lasted, run.slots, rows)
+    status = "killed" if run.status == "running" and not live else run.status
+    return RunStatus(run.id, status, run.lasted, run.slots, rows)
+
+
+def not_begun(job: Job, after: list[int], journal: Journal | None) -> Left:
+    """A job of whose tasks none has ended; earlier runs count as one task that has."""
+    seconds, spread = (job.seconds, 0.0) if job.seconds or not journal else earlier(journal, job)
+    return Left(
+        len(job), seconds, job.weight, job.deadline, job.min_slots, job.max_slots, after,
+        int(spread > 0.0), spread,
+    )  # fmt: skip
+
+
+def _left(
+    fresh: Left, sums: Counted, every: Counted, failed: int, flying: Flying | None, now: float
+) -> Left:
+    tasks = fresh.tasks - sums.done - failed
+    if flying:
+        fresh = replace(
+            fresh,
+            running=min(tasks, flying.tasks),
+            elapsed=max(0.0, now - flying.began),
+            least=max(0.0, now - flying.latest),
+        )
+    known = sums if sums.done or fresh.seconds else every  # tasks of others, which count as one
+    if known.done:
+        mean = known.seconds / known.done
+        spread = math.sqrt(max(0.0, known.squares / known.done - mean * mean))
+        fresh = replace(fresh, seconds=mean, seen=sums.done or 1, deviation=spread)
+    return replace(fresh, tasks=tasks)
 
 
 def _dropped(after: list[list[int]], failed: list[int]) -> list[int]:

@@ -7,6 +7,7 @@ few hundred bytes a running task.
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import socket
 import subprocess
@@ -21,10 +22,19 @@ from malleable.domain import check_slots
 from malleable.live.engine import Abilities, Event, Task
 from malleable.live.engines import nanny
 
-__all__ = ["Local"]
+__all__ = ["Local", "machine_memory"]
 
 _STOPPING = 30.0  # seconds that the nanny has to end everything, beyond the grace
+_BETWEEN = 0.005  # seconds between two looks for what a nanny has left
 _READ = 1 << 16
+
+
+def machine_memory() -> float:
+    """Bytes that this process and its children may use: of the machine, or of its control group."""
+    found = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    with suppress(OSError, ValueError):  # no group, or "max"
+        found = min(found, float(Path("/sys/fs/cgroup/memory.max").read_text()))
+    return found
 
 
 class Local:
@@ -36,19 +46,24 @@ class Local:
         Tasks at once; by default the processors that this process may use.
     """
 
-    abilities = Abilities(take_back="cancel")
+    abilities = Abilities(take_back="cancel", ahead=0.02)
 
     def __init__(self, slots: int | None = None) -> None:
         self.slots = len(os.sched_getaffinity(0)) if slots is None else check_slots(slots)
-        self._pids: dict[str, int] = {}
+        self._keys: set[str] = set()
+        self._full = ""
         self._begin()
 
     def _begin(self) -> None:
         ours, theirs = socket.socketpair()
         self._batches = nanny.Batches()
+        self._token = secrets.token_hex(8)
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(Path(nanny.__file__)), str(theirs.fileno())],
+                [
+                    *(sys.executable, "-I", "-S", str(Path(nanny.__file__))),
+                    *(str(theirs.fileno()), str(self.slots), self._token),
+                ],
                 pass_fds=(theirs.fileno(),),
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,  # Ctrl-C is the loop's
@@ -63,7 +78,7 @@ class Local:
 
     def start(self, tasks: Sequence[Task]) -> None:
         """Hand commands over."""
-        self._pids |= dict.fromkeys((task.key for task in tasks), 0)
+        self._keys.update(task.key for task in tasks)
         self._tell(
             [
                 (
@@ -89,8 +104,10 @@ class Local:
         """What happened; waits at most so long for the first.
 
         If the nanny itself was killed, what it ran is killed here and reported as lost, and there is a
-        new one; OSError if it ran nothing.
+        new one; OSError if it ran nothing, or if the disk has no room for what tasks print.
         """
+        if self._full:
+            raise OSError(f"{self._full}; what has ended is kept, --resume goes on")
         self._socket.settimeout(max(seconds, 1e-4))
         try:
             data = self._socket.recv(_READ)
@@ -100,27 +117,23 @@ class Local:
             data = b""
         if not data:
             return self._all_lost()
-        return [self._event(said) for said in self._batches.feed(data)]
+        said = self._batches.feed(data)
+        self._full = next((str(each[1]) for each in said if each[0] == "full"), "")
+        return [self._event(each) for each in said if each[0] != "full"]
 
     def _event(self, said: tuple[Any, ...]) -> Event:
         kind, key, *rest = said
-        if kind == "started":
-            self._pids[key] = rest[0]
-            return Event("started", key)
         if kind == "stopped":
             return Event("lost", "", status=key)
-        self._pids.pop(key, None)
+        self._keys.discard(key)
         if kind == "refused":
             return Event("refused", key, text=rest[0])
         status, took, cpu, memory, late = rest
         return Event("ended", key, status, took, cpu, memory, late)
 
     def _all_lost(self) -> list[Event]:
-        lost, self._pids = self._pids, {}
-        for pid in lost.values():
-            if pid:
-                with suppress(ProcessLookupError, PermissionError):
-                    os.killpg(pid, signal.SIGKILL)
+        lost, self._keys = self._keys, set()
+        self._end_orphans()
         if not lost:
             raise OSError("the process that starts commands was killed")
         self._socket.close()
@@ -130,6 +143,18 @@ class Local:
         return [
             Event("lost", key, text="the process that starts commands was killed") for key in lost
         ]
+
+    def _end_orphans(self) -> None:
+        """Kills what a nanny that is gone has left: all that carries its token, children of children too."""
+        for _ in range(nanny.SWEEPS):
+            ours = [pid for pid in nanny.processes() if nanny.token_of(pid) == self._token]
+            if not ours:
+                return
+            for number in (signal.SIGSTOP, signal.SIGKILL):  # none of them starts another one
+                for pid in ours:
+                    with suppress(ProcessLookupError, PermissionError):
+                        os.kill(pid, number)
+            time.sleep(_BETWEEN)
 
     def close(self, grace: float = nanny.GRACE) -> int:
         """End everything; how many processes would not go. Closed twice: nothing is left to end."""

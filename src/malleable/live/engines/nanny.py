@@ -6,9 +6,13 @@ when the command has ended. It needs the standard library alone and starts in so
 
 It talks over one socket, in batches, each a length (4 bytes) and a marshalled list. To it:
 ``("start", key, argv, environment, folder, input, output, errors, seconds)``, ``("kill", key)``,
-``("stop", grace)``. From it: ``("started", key, pid)``, ``("ended", key, status, seconds, cpu, memory,
-late)``, ``("refused", key, text)``, ``("stopped", left)``. A command gets SIGTERM first and SIGKILL after
-``GRACE`` seconds. When the loop is gone (the socket is at its end) all are killed at once.
+``("stop", grace)``. From it: ``("ended", key, status, seconds, cpu, memory, late)``, ``("refused", key,
+text)``, ``("full", text)`` where the disk has no room for streams, ``("stopped", left)``. A command gets
+SIGTERM first and SIGKILL after ``GRACE`` seconds. When the loop is gone (the socket is at its end) all are
+killed at once.
+
+Of more commands than there are slots some wait here for others to end. While any waits, the loop has
+nothing to do that would be urgent, and is told every ``PAUSE`` seconds only.
 
 Starting a command costs one posix_spawn (about 0.5 ms); ending one reads one file of /proc.
 """
@@ -28,10 +32,19 @@ import signal
 import socket
 import sys
 import time
+from collections import deque
 
 GRACE = 5.0  # seconds between SIGTERM and SIGKILL
 SWEEPS = 200  # looks for what was left behind, at the end; each kills all that it finds
-MARK = "MALLEABLE_TASK"  # in the environment of all that a command starts
+PAUSE = 0.004  # seconds between two batches to the loop while commands wait here
+MARK = b"MALLEABLE_TASK"  # in the environment of all that a command starts: token, colon, key
+_DEFAULT = (
+    signal.SIGINT,
+    signal.SIGTERM,
+    signal.SIGHUP,
+    signal.SIGPIPE,
+    signal.SIGXFSZ,
+)  # not ours
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
 _HEAD = 4
 
@@ -70,16 +83,20 @@ def _children() -> list[int]:
         return [pid for pid, parent in _parents().items() if parent == os.getpid()]
 
 
+def processes() -> list[int]:
+    """Pids of all processes."""
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
 def _parents() -> dict[int, int]:
     """Parent of every process."""
     found = {}
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            try:
-                with open(f"/proc/{name}/stat", "rb") as file:
-                    found[int(name)] = int(file.read().rpartition(b")")[2].split()[1])
-            except (OSError, ValueError, IndexError):
-                continue  # it has ended
+    for pid in processes():
+        try:
+            with open(f"/proc/{pid}/stat", "rb") as file:
+                found[pid] = int(file.read().rpartition(b")")[2].split()[1])
+        except (OSError, ValueError, IndexError):
+            continue  # it has ended
     return found
 
 
@@ -94,16 +111,22 @@ def descendants(root: int) -> list[int]:
     return found
 
 
-def _mark_of(pid: int) -> str | None:
-    """The command that a process belongs to."""
+def _mark_of(pid: int) -> tuple[str, str]:
+    """Token of the nanny and key of the command that a process belongs to; empty where to none."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
             for entry in file.read().split(b"\0"):
-                if entry.startswith(MARK.encode() + b"="):
-                    return os.fsdecode(entry.partition(b"=")[2])
+                if entry.startswith(MARK + b"="):
+                    token, _, key = os.fsdecode(entry.partition(b"=")[2]).partition(":")
+                    return token, key
     except OSError:
         pass
-    return None
+    return "", ""
+
+
+def token_of(pid: int) -> str:
+    """Token of the nanny whose command a process belongs to."""
+    return _mark_of(pid)[0]
 
 
 def _send_signal(pid: int, number: int, group: bool = False) -> None:
@@ -116,14 +139,23 @@ def _send_signal(pid: int, number: int, group: bool = False) -> None:
 class Nanny:
     """Commands that run, by pid and by key."""
 
-    def __init__(self, loop: socket.socket) -> None:
+    def __init__(self, loop: socket.socket, slots: int, token: str) -> None:
         self.loop = loop
+        self.slots, self.token = slots, token
+        self.queue: deque[tuple[object, ...]] = deque()  # commands that wait for a slot
+        self.told = 0.0
         self.pid_of: dict[str, int] = {}
         self.running: dict[int, tuple[str, float]] = {}  # pid -> key, when it was started
         self.late: set[str] = set()
         self.timers: list[tuple[float, int, str, int]] = []  # when, pid, key, signal
         self.said: list[tuple[object, ...]] = []
-        self.here = os.getcwd()
+        self.here = self.folder = os.getcwd()
+        self.environment = dict(os.environb)
+
+    def start_all(self) -> None:
+        """Starts what waits, as long as slots are free."""
+        while self.queue and len(self.running) < self.slots:
+            self.start(*self.queue.popleft())  # type: ignore[arg-type]
 
     def start(
         self,
@@ -144,36 +176,42 @@ class Nanny:
             if errors == output
             else (os.POSIX_SPAWN_OPEN, 2, errors or os.devnull, made, 0o600),
         ]
+        own = {os.fsencode(name): os.fsencode(value) for name, value in environment.items()}
         try:
-            if folder:
-                os.chdir(folder)
+            if (folder or self.here) != self.folder:
+                os.chdir(folder or self.here)
+                self.folder = folder or self.here
             pid = os.posix_spawnp(
                 argv[0],
                 argv,
-                {**os.environ, **environment, MARK: key},
+                {**self.environment, **own, MARK: f"{self.token}:{key}".encode()},
                 file_actions=files,
                 setsid=True,
                 setsigmask=(),
-                setsigdef=(signal.SIGINT, signal.SIGTERM, signal.SIGPIPE, signal.SIGHUP),
+                setsigdef=_DEFAULT,
             )
         except (OSError, ValueError) as error:
-            self.said.append(("refused", key, _wording(error)))
+            full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+            said = ("full", _wording(error)) if full else ("refused", key, _wording(error))
+            self.said.append(said)
             return
-        finally:
-            if folder:
-                os.chdir(self.here)
         now = time.monotonic()
         self.pid_of[key] = pid
         self.running[pid] = key, now
         if seconds > 0.0:
             heapq.heappush(self.timers, (now + seconds, pid, key, signal.SIGTERM))
-        self.said.append(("started", key, pid))
 
     def kill(self, key: str) -> None:
         """SIGTERM now, SIGKILL later."""
         pid = self.pid_of.get(key)
         if pid is not None:
             self._end(pid, key, signal.SIGTERM)
+            return
+        for command in self.queue:
+            if command[0] == key:
+                self.queue.remove(command)
+                self.said.append(("ended", key, -signal.SIGTERM, 0.0, 0.0, 0, False))
+                return
 
     def _end(self, pid: int, key: str, number: int) -> None:
         _send_signal(pid, number, group=True)
@@ -189,7 +227,10 @@ class Nanny:
                 if number == signal.SIGTERM:
                     self.late.add(key)
                 self._end(pid, key, number)
-        return max(0.0, self.timers[0][0] - now) if self.timers else None
+        next_times = [self.timers[0][0]] if self.timers else []
+        if self.said:
+            next_times.append(self.told + PAUSE)
+        return max(0.0, min(next_times) - now) if next_times else None
 
     def reap(self) -> None:
         """Takes in what has ended; each time one process less is there."""
@@ -222,11 +263,12 @@ class Nanny:
     def sweep(self) -> None:
         """Kills what ended commands have left behind."""
         for pid in _children():
-            if pid not in self.running and _mark_of(pid) not in self.pid_of:
+            if pid not in self.running and _mark_of(pid)[1] not in self.pid_of:
                 _send_signal(pid, signal.SIGKILL)
 
     def stop(self, grace: float) -> int:
         """Ends all; how many processes were left after `SWEEPS` looks."""
+        self.queue.clear()
         if grace > 0.0:
             for pid in self.running:
                 _send_signal(pid, signal.SIGTERM, group=True)
@@ -252,7 +294,8 @@ class Nanny:
         """True once it was told to stop."""
         verb, *rest = command
         if verb == "start":
-            self.start(*rest)  # type: ignore[arg-type]
+            self.queue.append(tuple(rest))
+            self.start_all()
         elif verb == "kill":
             self.kill(*rest)  # type: ignore[arg-type]
         elif verb == "stop":
@@ -261,9 +304,12 @@ class Nanny:
         return False
 
     def tell(self) -> None:
-        if self.said:
+        """Says what there is to say, at once if the loop may have something to do."""
+        now = time.monotonic()
+        if self.said and (not self.queue or now - self.told >= PAUSE):
             self.loop.sendall(pack(self.said))
             self.said.clear()
+            self.told = now
 
 
 def _wording(error: Exception) -> str:
@@ -273,7 +319,7 @@ def _wording(error: Exception) -> str:
     return str(error)
 
 
-def main(descriptor: int) -> None:
+def main(descriptor: int, slots: int, token: str) -> None:
     """Serves the loop at the other end of the socket until it is gone or says stop."""
     loop = socket.socket(fileno=descriptor)
     loop.set_inheritable(False)
@@ -283,7 +329,7 @@ def main(descriptor: int) -> None:
     woken, wakes = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.signal(signal.SIGCHLD, lambda number, frame: None)
     signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
-    nanny, batches = Nanny(loop), Batches()
+    nanny, batches = Nanny(loop, slots, token), Batches()
     with selectors.DefaultSelector() as selector:
         selector.register(loop, selectors.EVENT_READ)
         selector.register(woken, selectors.EVENT_READ)
@@ -293,6 +339,7 @@ def main(descriptor: int) -> None:
                     if event.fd == woken:
                         os.read(woken, 4096)
                         nanny.reap()
+                        nanny.start_all()
                         continue
                     data = loop.recv(1 << 16)
                     if not data:
@@ -313,4 +360,4 @@ def main(descriptor: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3])

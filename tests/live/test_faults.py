@@ -1,0 +1,378 @@
+"""Faults: runs that are killed, disks that are full, commands that misbehave, clocks that jump."""
+
+import json
+import os
+import random
+import re
+import signal
+import sqlite3
+import stat
+import subprocess
+import sys
+import time
+from collections import Counter
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from malleable.live import journal as journal_module
+from malleable.live.engine import Task
+from malleable.live.engines.local import Local
+from malleable.live.journal import Attempt, Journal, JournalError
+from malleable.live.run import output_of
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+KILLS = int(os.environ.get("MALLEABLE_KILLS", "4"))
+PATIENCE = 60.0
+COMMAND = [sys.executable, "-m", "malleable"]
+QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+
+
+def run(folder, *words, **more):
+    return subprocess.run(
+        [*COMMAND, "run", *words], cwd=folder, capture_output=True, text=True, check=False, **more
+    )
+
+
+def journal_of(folder):
+    return folder / ".malleable" / "journal.sqlite"
+
+
+def attempts(folder, number=1):
+    with Journal(journal_of(folder), write=False) as journal:
+        return list(journal.attempts(number))
+
+
+def marked(mark):
+    """Processes of tasks with this variable, not yet reaped."""
+    found = set()
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if mark.encode() in (process / "environ").read_bytes().split(b"\0"):
+                found.add(int(process.name))
+        except OSError:
+            continue
+    return found
+
+
+def nothing_left(mark):
+    until = time.monotonic() + PATIENCE
+    while marked(mark) and time.monotonic() < until:
+        time.sleep(0.02)
+    return not marked(mark)
+
+
+# Runs that are killed. MALLEABLE_KILLS=50 in `make full`.
+
+
+@pytest.mark.parametrize("seed", [1])
+def test_killed_at_random_moments_nothing_is_lost_or_counted_twice(tmp_path, seed):
+    rng, tasks, mark = random.Random(seed), 30 * KILLS, f"MALLEABLE_KILLED={os.getpid()}"
+    name, _, value = mark.partition("=")
+    (tmp_path / "jobs.toml").write_text(
+        f"""
+[[job]]
+name = "logs"
+command = "printf '{{}}\\\\n' >>ran && sync ran && sleep 0.04; setsid sleep 60 &"
+over.range = {tasks}
+environment = {{{name} = "{value}"}}
+
+[[job]]
+name = "last"
+command = "echo last >>ran"
+after = ["logs"]
+"""
+    )
+    words, killed = ["--slots", "3"], 0
+    while killed < KILLS:
+        process = subprocess.Popen([*COMMAND, "run", *words], cwd=tmp_path, **QUIET)
+        until = time.monotonic() + PATIENCE
+        began = (tmp_path / "ran").stat().st_size if killed else 0
+        while (
+            time.monotonic() < until and process.poll() is None
+        ):  # it starts slowly, then any moment
+            if (tmp_path / "ran").exists() and (tmp_path / "ran").stat().st_size > began:
+                break
+            time.sleep(0.002)
+        time.sleep(rng.uniform(0.0, 0.25))
+        killed += process.poll() is None
+        process.kill()
+        assert process.wait() in (0, -signal.SIGKILL)
+        assert nothing_left(mark)
+        if process.returncode == 0:
+            break
+        words = ["--resume"]
+    assert killed == KILLS
+    done = run(tmp_path, "--resume", "--json", "-")
+    assert done.returncode == 0, done.stderr
+    assert nothing_left(mark)
+    assert [job["done"] for job in json.loads(done.stdout)["jobs"]] == [tasks, 1]
+    ran = Counter((tmp_path / "ran").read_text().split())
+    assert set(ran) == {*map(str, range(1, tasks + 1)), "last"}
+    found = attempts(tmp_path)
+    good = Counter((a.job, a.task) for a in found if a.status == 0)
+    assert len(good) == tasks + 1
+    assert set(good.values()) == {1}
+    # Counted once, though some ran again: no more than were in flight or not yet heard of at a kill.
+    assert tasks + 1 <= sum(ran.values()) <= tasks + 1 + KILLS * 3 * 4
+    began = [a.began for a in found]
+    assert min(began) >= 0.0
+
+
+# Commands that misbehave.
+
+
+@contextmanager
+def engine(slots=4):
+    made = Local(slots)
+    try:
+        yield made
+    finally:
+        made.close(0.0)
+
+
+def ends(made, count):
+    found, until = {}, time.monotonic() + PATIENCE
+    while len(found) < count:
+        assert time.monotonic() < until, found
+        found |= {event.key: event for event in made.poll(0.2)}
+    return found
+
+
+def sh(key, text, **more):
+    return Task(key, ["/bin/sh", "-c", text, "sh"], **more)
+
+
+def test_what_tasks_do_to_themselves_is_theirs_alone(tmp_path):
+    mark = f"MALLEABLE_BAD={os.getpid()}"
+    more = {"environment": dict([mark.split("=")]), "folder": str(tmp_path)}
+    limited = "ulimit -f 8; exec cat /dev/zero"  # as a disk that is full for it: SIGXFSZ
+    with engine() as made:
+        made.start(
+            [
+                sh("fails", "exit 9", **more),
+                sh("hangs", "trap '' TERM; sleep 60 & wait; sleep 60", seconds=0.2, **more),
+                sh("fills", limited, output=str(tmp_path / "fills"), **more),
+                sh("full", "echo x >/dev/full", errors=str(tmp_path / "full"), **more),
+                sh("leaves", "(sleep 60 &) ; setsid sleep 60 & sleep 0.1", **more),
+                sh("dies", "kill -SEGV $$", **more),
+                sh("good", "echo good", output=str(tmp_path / "good"), **more),
+            ]
+        )
+        found = ends(made, 7)
+        assert nothing_left(mark)
+    statuses = {key: event.status for key, event in found.items()}
+    assert statuses["full"] != 0
+    assert {
+        key: statuses[key] for key in ("fails", "hangs", "fills", "leaves", "dies", "good")
+    } == {
+        "fails": 9,
+        "hangs": -signal.SIGKILL,
+        "fills": -signal.SIGXFSZ,
+        "leaves": 0,
+        "dies": -signal.SIGSEGV,
+        "good": 0,
+    }
+    assert found["hangs"].late
+    assert (tmp_path / "good").read_text() == "good\n"
+
+
+def test_a_gigabyte_of_output_goes_past_us(tmp_path):
+    (tmp_path / "jobs.toml").write_text(
+        '[[job]]\nname = "big"\ncommand = "head -c 1000000000 /dev/zero"\n'
+    )
+    done = run(tmp_path, "--slots", "1", "--json", "-")
+    path = output_of(journal_of(tmp_path), 1, "big", 0)
+    size = path.stat().st_size
+    path.unlink()
+    assert (done.returncode, size) == (0, 10**9)
+    assert attempts(tmp_path)[0].memory < 10**8  # of the command; nobody held its output
+
+
+def test_more_tasks_than_slots_wait_at_the_engine(tmp_path):
+    text = 'echo + >>"$0"; sleep 0.05; echo - >>"$0"'
+    with engine(2) as made:
+        made.start(
+            [Task(str(k), ["/bin/sh", "-c", text, str(tmp_path / "log")]) for k in range(12)]
+        )
+        made.cancel(["10", "11"])
+        found = ends(made, 12)
+    assert [found[str(k)].status for k in (0, 9, 10, 11)] == [0, 0, -15, -15]
+    at_once = most = 0
+    for sign in (tmp_path / "log").read_text().split():
+        at_once += 1 if sign == "+" else -1
+        most = max(most, at_once)
+    assert (at_once, most) == (0, 2)
+
+
+def test_daemons_of_a_nanny_that_was_killed_end_too(tmp_path):
+    mark = f"MALLEABLE_NANNY={os.getpid()}"
+    with engine() as made:
+        text = "setsid sh -c 'echo >up; exec sleep 60' & sleep 60"
+        made.start([sh("a", text, environment=dict([mark.split("=")]), folder=str(tmp_path))])
+        until = time.monotonic() + PATIENCE
+        while not (tmp_path / "up").exists() and time.monotonic() < until:
+            time.sleep(0.01)
+        os.kill(made._process.pid, signal.SIGKILL)
+        assert ends(made, 1)["a"].kind == "lost"
+        assert nothing_left(mark)
+
+
+# Disks that are full.
+
+
+def test_a_journal_without_room_keeps_what_it_has(tmp_path):
+    with Journal(tmp_path / "j") as journal:
+        number = journal.begin(1, "sum:response", "flex", "/", [{"command": "x"}])
+        journal.commit()
+        pages = journal._base.execute("pragma page_count").fetchone()[0]
+        journal._base.execute(f"pragma max_page_count = {pages + 3}")
+        kept = 0
+        with pytest.raises(JournalError, match="full; what was recorded is kept, --resume goes on"):
+            for kept in range(100_000):
+                journal.record(number, float(kept), [Attempt(0, kept, 0, 0, 0.0, 1.0)])
+                journal.commit()
+    assert kept > 10
+    with Journal(tmp_path / "j") as journal:
+        assert journal.enter(number) == kept - 1.0
+        assert [a.task for a in journal.attempts(number)] == list(range(kept))
+        journal.record(number, 1e6, [Attempt(0, kept, 0, 0, 0.0, 1.0)])
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    folder = tmp_path / "disk"
+    folder.mkdir()
+
+    def sized(size):
+        flag = "remount," if folder.is_mount() else ""
+        command = ["mount", "-t", "tmpfs", "-o", f"{flag}size={size}", "none", str(folder)]
+        if subprocess.run(command, **QUIET, check=False).returncode:
+            pytest.skip("may not mount a file system")
+        return folder
+
+    yield sized
+    if folder.is_mount():
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+@pytest.mark.parametrize("prints", [True, False])
+def test_a_run_on_a_full_disk_goes_on_when_there_is_room(tmp_path, small_disk, prints):
+    disk = small_disk("200k")
+    (tmp_path / "jobs.toml").write_text(
+        f"""
+[[job]]
+name = "a"
+command = "echo {{}} >>ran{"; echo x" if prints else ""} #"
+over.range = 900
+"""
+    )
+    journal = ["--journal", str(disk / "journal.sqlite")]
+    done = run(tmp_path, "--slots", "2", *journal)
+    assert done.returncode == 1, done.stderr
+    (said,) = done.stderr.splitlines()
+    assert re.search("full|No space left on device", said)
+    assert "kept, --resume goes on" in said
+    small_disk("100m")
+    done = run(tmp_path, "--resume", "--json", "-", *journal)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["jobs"][0]["done"] == 900
+    ran = Counter((tmp_path / "ran").read_text().split())
+    assert len(ran) == 900
+    assert sum(ran.values()) < 900 + 200
+    with Journal(disk / "journal.sqlite", write=False) as kept:
+        good = Counter(a.task for a in kept.attempts(1) if a.status == 0)
+    assert len(good) == sum(good.values()) == 900
+
+
+# Clocks that jump, names, numbers of jobs, files.
+
+
+def test_a_wall_clock_that_jumps_changes_nothing(tmp_path, monkeypatch):
+    jumps = iter(["2030-01-01T00:00:00Z", "1970-01-01T00:00:00Z", "2026-01-01T00:00:00Z"] * 9)
+    monkeypatch.setattr(journal_module, "_wall", lambda: next(jumps))
+    with Journal(tmp_path / "j") as journal:
+        for lasted in (5.0, 7.0):
+            number = journal.begin(1, "sum:response", "flex", "/", [{"command": "x"}])
+            journal.record(number, lasted)
+        assert journal.run().id == 2
+        assert [journal.enter(number) for number in (2, 1, 2)] == [7.0, 5.0, 7.0]
+
+
+def test_time_of_a_run_is_monotonic_whatever_the_wall_says(tmp_path):
+    """The wall clock of the whole run goes back a year at each look."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import os, time\n_at = [4e9 - 1e9 * int(os.environ['JUMP'])]\n"
+        "def jumps(*_):\n    _at[0] -= 3e7\n    return _at[0]\n"
+        "_gm = time.gmtime\ntime.time = jumps\ntime.gmtime = lambda *s: _gm(*s) if s else _gm(jumps())\n"
+    )
+    (tmp_path / "jobs.toml").write_text(
+        '[[job]]\ncommand = "sleep 0.1"\n[[job]]\ncommand = "true"\nafter = ["job1"]\n'
+    )
+    for jump in "12":
+        environment = os.environ | {"PYTHONPATH": str(tmp_path), "JUMP": jump}
+        assert run(tmp_path, "--slots", "1", env=environment).returncode == 0
+    with Journal(journal_of(tmp_path), write=False) as journal:
+        assert journal.run().id == 2
+        for number in (1, 2):
+            first, second = journal.attempts(number)
+            assert 0.0 <= first.began <= first.began + first.seconds <= second.began < 60.0
+            times = [decided.at for decided in journal.decisions(number)]
+            assert times == sorted(times)
+    with sqlite3.connect(journal_of(tmp_path)) as base:
+        began = [row[0] for row in base.execute("select began from run order by id")]
+    base.close()
+    assert began[1] < began[0]  # the clock did jump
+
+
+def test_names_and_values_reach_no_shell_no_terminal_and_no_other_folder(tmp_path):
+    nasty = [
+        "a b",
+        "'",
+        '"',
+        "a\nb",
+        ";touch ran",
+        "$(touch ran)",
+        "`touch ran`",
+        "\x1b[31mred",
+        "../up",
+        "-n",
+    ]
+    files = tmp_path / "files"
+    files.mkdir()
+    for k, name in enumerate(nasty):
+        (files / f"{k}{name.replace('/', ' ')}").touch()
+    quoted = json.dumps(nasty)
+    rows = "".join(
+        f'[[job]]\nname = {json.dumps(name)}\nuser = {json.dumps(name)}\ncommand = "printf %s {{}} | cat"\n'
+        f"over = {quoted}\nenvironment = {{X = {json.dumps(name)}}}\n"
+        for name in nasty
+    )
+    rows += '[[job]]\nname = "files"\ncommand = "ls -- {}; true"\nover.files = "files/*"\n'
+    (tmp_path / "jobs.toml").write_text(rows)
+    before = set(tmp_path.iterdir())
+    said = [run(tmp_path, "--dry-run"), run(tmp_path, "--slots", "4")]
+    said.append(
+        subprocess.run(
+            [*COMMAND, "status"], cwd=tmp_path, capture_output=True, text=True, check=True
+        )
+    )
+    assert [each.returncode for each in said] == [0, 0, 0], said[1].stderr
+    assert not any("\x1b" in each.stdout + each.stderr for each in said)
+    assert set(tmp_path.iterdir()) == before | {tmp_path / ".malleable"}
+    journal = journal_of(tmp_path)
+    for name in nasty:
+        printed = [output_of(journal, 1, name, k).read_text() for k in range(len(nasty))]
+        assert printed == nasty
+    assert len(list((tmp_path / ".malleable" / "output" / "1").iterdir())) == len(nasty) + 1
+
+
+def test_all_files_are_their_owners_alone(tmp_path):
+    done = run(tmp_path, "--job", "a", "echo {}; echo {} >&2", input="1\n2\n")
+    assert done.returncode == 0
+    kept = list((tmp_path / ".malleable").rglob("*"))
+    assert len([path for path in kept if path.suffix in (".out", ".err")]) == 4
+    modes = {stat.S_IMODE(path.stat().st_mode) for path in kept if path.is_file()}
+    assert modes == {0o600}
+    assert {stat.S_IMODE(path.stat().st_mode) for path in kept if path.is_dir()} == {0o700}
