@@ -7,6 +7,7 @@ import argparse
 from malleable.cli import (
     bench_command,
     demo_command,
+    govern_command,
     plan_command,
     replay_command,
     reproduce_command,
@@ -46,6 +47,9 @@ def build_parser() -> argparse.ArgumentParser:
     )
     run_command.arguments(commands.add_parser("run", help="jobs of commands on this machine"))
     status_command.arguments(commands.add_parser("status", help="how far a run is"))
+    govern_command.arguments(
+        commands.add_parser("govern", help="one's own arrays on a shared Slurm")
+    )
     bench_command.arguments(
         commands.add_parser("bench", help="measure this machine's epoch latency")
     )

@@ -1,12 +1,15 @@
 """What decides in a live run: the scheduler, told counts and times of a run's jobs.
 
-A job that may hold at most m slots is shown as m tasks at once, so long that they hold all of its work:
-the scheduler takes the number of a job's tasks for the most that it can use. A call costs what the
-scheduler takes, and O(1) for each job that changed.
+A task of several slots is shown as so many tasks of one. A job that may hold at most m slots is shown as m
+tasks at once, so long that they hold all of its work: the scheduler takes the number of a job's tasks for
+the most that it can use. A call costs what the scheduler takes, and O(1) for each job that changed.
 """
 
 from __future__ import annotations
 
+import copy
+import math
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -35,11 +38,12 @@ def seconds_of(work: Work) -> float:
 
 def _shown(work: Work) -> tuple[int, float]:
     """Waiting tasks as the scheduler sees them, and seconds of a task then."""
-    waiting = 0 if work.cancelled else work.waiting
+    waiting = 0 if work.cancelled else work.waiting * work.width
     if work.max_slots is None:
         return waiting, seconds_of(work)
-    seen = min(waiting, max(0, work.max_slots - work.running))
-    share = (waiting + work.running) / max(1, seen + work.running)
+    running = work.running * work.width
+    seen = min(waiting, max(0, work.max_slots - running))
+    share = (waiting + running) / max(1, seen + running)
     return seen, seconds_of(work) * share
 
 
@@ -52,13 +56,20 @@ class SchedulerDecider:
         Of the engine.
     policy, objective, **options
         As for `malleable.Scheduler`.
+    users : sequence of mapping
+        As for `malleable.Cluster`.
     """
 
     def __init__(
-        self, slots: int, policy: str = "flex", objective: str = "sum:response", **options: Any
+        self,
+        slots: int,
+        policy: str = "flex",
+        objective: str = "sum:response",
+        users: Sequence[Mapping[str, Any]] = (),
+        **options: Any,
     ) -> None:
         self._scheduler = Scheduler(
-            Cluster([{"slots": slots}]), policy, objective, learn=False, **options
+            Cluster([{"slots": slots}], users=users), policy, objective, learn=False, **options
         )
         self._works: dict[int, Work] = {}  # by row; jobs that are here
         self._id_of: dict[int, int] = {}
@@ -72,7 +83,7 @@ class SchedulerDecider:
         table = ClusterJobs(
             [seen],
             [seconds],
-            arrival=now,
+            arrival=now if math.isnan(work.arrival) else min(work.arrival, now),
             weight=work.weight,
             deadline=work.deadline,
             min_map_slots=work.min_slots,
@@ -95,6 +106,14 @@ class SchedulerDecider:
         if row in self._works:
             self._changed.add(row)
 
+    def resize(self, slots: int, now: float) -> None:
+        """The engine has so many slots from now on."""
+        self._scheduler.set_slots([0], slots=[slots], now=now)
+
+    def close(self) -> None:
+        """End the file that calls were recorded in, if there is one."""
+        self._scheduler.close()
+
     def _tell(self, now: float) -> None:
         if not self._changed:
             return
@@ -104,7 +123,10 @@ class SchedulerDecider:
         ids = [self._id_of[row] for row in rows]
         seen, seconds = zip(*map(_shown, works), strict=True)
         self._scheduler.observe(
-            ids, pending=np.array(seen), running=np.array([w.running for w in works]), now=now
+            ids,
+            pending=np.array(seen),
+            running=np.array([w.running * w.width for w in works]),
+            now=now,
         )
         self._scheduler.update(ids, map_seconds=np.array(seconds), now=now)
 
@@ -124,6 +146,12 @@ class SchedulerDecider:
             Decided(now, row, slots[row], why[row].partition(" (")[2].removesuffix(")"))
             for row in moved
         ]
+
+    def ahead(self, now: float, free: int) -> list[int]:
+        """Jobs in the order in which their next tasks would start, if so many slots came free; none do."""
+        self._tell(now)
+        started = copy.copy(self._scheduler).assign(now, [free]).ids.tolist()
+        return [self._row_of[number] for number in dict.fromkeys(started)]
 
     def assign(self, now: float, free: int) -> list[tuple[int, int]]:
         """How many tasks of which jobs start now, in order; they count as running."""
