@@ -16,7 +16,7 @@ NOW = 1_700_000_000.0
 class FakeArray:
     number: int
     tasks: int
-    seconds: float
+    seconds: float  # of a task, or a function of its number
     base: int
     name: str = "a"
     comment: str = "(null)"
@@ -30,7 +30,7 @@ class FakeArray:
     submitted: float = 0.0
     fails: int = 0
     next: int = 1
-    running: dict = field(default_factory=dict)  # task -> when it ends
+    running: dict = field(default_factory=dict)  # task -> when it began, and ends
     done: float = float("nan")
 
     @property
@@ -90,7 +90,9 @@ class FakeSlurm:
                     and free >= array.width
                     and (not array.throttle or len(array.running) < array.throttle)
                 ):
-                    array.running[array.next] = self.now + array.seconds
+                    took = array.seconds
+                    took = took(array.next) if callable(took) else took
+                    array.running[array.next] = self.now, self.now + took
                     array.next += 1
                     free -= array.width
                     most = self.busiest.get(array.number, 0)
@@ -99,14 +101,14 @@ class FakeSlurm:
     def advance(self, seconds):
         until = self.now + seconds
         while True:
-            ends = [end for each in self.arrays.values() for end in each.running.values()]
+            ends = [end for each in self.arrays.values() for _, end in each.running.values()]
             begins = [lease[0] for lease in self.leases.values()]
             first = min([*ends, *begins, until])
             if first >= until and not any(end <= until for end in [*ends, *begins]):
                 break
             self.now = max(self.now, first)
             for array in self.arrays.values():
-                for task in [t for t, end in array.running.items() if end <= self.now]:
+                for task in [t for t, (_, end) in array.running.items() if end <= self.now]:
                     del array.running[task]
                     if not array.running and not array.pending:
                         array.done = self.now
@@ -196,9 +198,8 @@ class FakeSlurm:
                 held = why == "JobHeldUser"
                 rows.append(("PD", listed + cap, why, 0 if held else self.priority(array), "N/A"))
             running = {} if "PD" in words else array.running
-            for task, end in running.items():
-                began = int(NOW + end - array.seconds)
-                rows.append(("R", str(task), "None", self.priority(array), str(began)))
+            for task, (began, _) in running.items():
+                rows.append(("R", str(task), "None", self.priority(array), str(int(NOW + began))))
             if "PD" not in words and array.fails and not array.pending and not array.running:
                 rows += [("F", str(k + 1), "NonZeroExitCode", 1, "0") for k in range(array.fails)]
             for state, listed, reason, priority, began in rows:

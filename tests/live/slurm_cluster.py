@@ -193,6 +193,14 @@ class SlurmCluster:
     def stop_controller(self, how=signal.SIGTERM):
         self._stop("slurmctld", how)
 
+    def resume(self):
+        """Node back to work, as an operator does after a controller lost what ran."""
+        self.wait(lambda: self.run("sinfo", "-h", "-o", "%t").stdout.strip("*\n ") not in ("down", ""))
+        subprocess.run(
+            ["scontrol", "update", "NodeName=n1", "State=RESUME"], env=self.environment,
+            capture_output=True, check=False, timeout=PATIENCE,
+        )  # fmt: skip
+
     def wait(self, holds, patience=PATIENCE):
         until = time.monotonic() + patience
         while not holds():

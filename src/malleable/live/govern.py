@@ -366,6 +366,8 @@ class Governor(Loop):
         rows = self._places.ahead(place, self.now, self._turnover(slots))
         ranked = [self._seen[row].number for row in rows]
         front = [arrays[number] for number in ranked if number in known]
+        # A minimum is kept by standing first, under a cap at what the scheduler gives.
+        front.sort(key=lambda array: not self._capped(array, len(free)))
         rest = [array for array in free if array.number not in set(ranked)]
         moves = order.moves(front, rest, nices)
         ordered = front + sorted(rest, key=lambda array: -array.priority)
@@ -393,9 +395,13 @@ class Governor(Loop):
         caps = [own] if own else []
         if work.max_slots is not None:
             caps.append(max(1, work.max_slots // work.width))
-        if work.min_slots and waiting > 1:
+        if self._capped(array, waiting):
             caps.append(max(1, -(-max(work.slots, work.min_slots) // work.width)))
         return min(caps) if caps else 0
+
+    def _capped(self, array: Array, waiting: int) -> bool:
+        """Whether it has a minimum, and others wait that it could keep from running."""
+        return waiting > 1 and self.jobs[self._row_of[array.number]].min_slots > 0
 
     # What is done about it.
 
