@@ -8,6 +8,7 @@ from typing import Any
 from malleable.cli import (
     bench_command,
     demo_command,
+    govern_command,
     plan_command,
     replay_command,
     reproduce_command,
@@ -24,6 +25,7 @@ _COMMANDS: dict[str, tuple[Any, str]] = {
     "run": (run_command, "jobs of commands on this machine"),
     "status": (status_command, "how far a run is"),
     "watch": (watch_command, "how far a run is, until it has ended"),
+    "govern": (govern_command, "one's own arrays on a shared Slurm"),
     "bench": (bench_command, "measure this machine's epoch latency"),
     "replay": (replay_command, "what a recorded scheduler was told, decided again"),
     "reproduce": (reproduce_command, "a paper's figure beside its own numbers"),

@@ -1,13 +1,15 @@
 """What decides in a live run: the scheduler, told counts and times of a run's jobs.
 
-A job that may hold at most m slots is shown as m tasks at once, so long that they hold all of its work:
-the scheduler takes the number of a job's tasks for the most that it can use. A call costs what the
-scheduler takes, and O(1) for each job that changed.
+A task of several slots is shown as so many tasks of one. A job that may hold at most m slots is shown as m
+tasks at once, so long that they hold all of its work: the scheduler takes the number of a job's tasks for
+the most that it can use. A call costs what the scheduler takes, and O(1) for each job that changed.
 """
 
 from __future__ import annotations
 
+import copy
 import math
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -38,15 +40,16 @@ def seconds_of(work: Work, common: float = UNKNOWN) -> float:
 
 
 def _shown(work: Work, common: float, memory: float) -> tuple[int, float]:
-    """Waiting tasks as the scheduler sees them with so much memory free, and seconds of a task then."""
-    waiting = 0 if work.cancelled else work.waiting
-    most = math.inf if work.max_slots is None else max(0, work.max_slots - work.running)
+    """Waiting tasks, in slots, as the scheduler sees them with so much memory free, and seconds then."""
+    waiting = 0 if work.cancelled else work.waiting * work.width
+    running = work.running * work.width
+    most = math.inf if work.max_slots is None else max(0, work.max_slots - running)
     if work.memory > 0.0:
-        most = min(most, memory // work.memory)
+        most = min(most, memory // work.memory * work.width)
     if waiting <= most:
         return waiting, seconds_of(work, common)
     seen = int(most)
-    share = (waiting + work.running) / max(1, seen + work.running)
+    share = (waiting + running) / max(1, seen + running)
     return seen, seconds_of(work, common) * share
 
 
@@ -61,6 +64,8 @@ class SchedulerDecider:
         As for `malleable.Scheduler`.
     memory : float
         Bytes that tasks which run may have together, as far as jobs say what theirs take.
+    users : sequence of mapping
+        As for `malleable.Cluster`.
     """
 
     def __init__(
@@ -69,10 +74,11 @@ class SchedulerDecider:
         policy: str = "flex",
         objective: str = "sum:response",
         memory: float = math.inf,
+        users: Sequence[Mapping[str, Any]] = (),
         **options: Any,
     ) -> None:
         self._scheduler = Scheduler(
-            Cluster([{"slots": slots}]), policy, objective, learn=False, **options
+            Cluster([{"slots": slots}], users=users), policy, objective, learn=False, **options
         )
         self._memory = self._free = memory
         self.behind = False
@@ -91,7 +97,7 @@ class SchedulerDecider:
         table = ClusterJobs(
             [seen],
             [seconds],
-            arrival=now,
+            arrival=now if math.isnan(work.arrival) else min(work.arrival, now),
             weight=work.weight,
             deadline=work.deadline,
             min_map_slots=work.min_slots,
@@ -129,6 +135,14 @@ class SchedulerDecider:
             self._free = free
             self._changed |= self._limited
 
+    def resize(self, slots: int, now: float) -> None:
+        """The engine has so many slots from now on."""
+        self._scheduler.set_slots([0], slots=[slots], now=now)
+
+    def close(self) -> None:
+        """End the file that calls were recorded in, if there is one."""
+        self._scheduler.close()
+
     def _tell(self, now: float) -> None:
         self._look_at_memory()
         if not self._changed:
@@ -141,7 +155,10 @@ class SchedulerDecider:
             *(_shown(work, self._common, self._free) for work in works), strict=True
         )
         self._scheduler.observe(
-            ids, pending=np.array(seen), running=np.array([w.running for w in works]), now=now
+            ids,
+            pending=np.array(seen),
+            running=np.array([w.running * w.width for w in works]),
+            now=now,
         )
         self._scheduler.update(ids, map_seconds=np.array(seconds), now=now)
 
@@ -174,6 +191,12 @@ class SchedulerDecider:
             Decided(now, row, slots[row], why[row].partition(" (")[2].removesuffix(")"))
             for row in moved
         ]
+
+    def ahead(self, now: float, free: int) -> list[int]:
+        """Jobs in the order in which their next tasks would start, if so many slots came free; none do."""
+        self._tell(now)
+        started = copy.copy(self._scheduler).assign(now, [free]).ids.tolist()
+        return [self._row_of[number] for number in dict.fromkeys(started)]
 
     def assign(self, now: float, free: int) -> list[tuple[int, int]]:
         """How many tasks of which jobs start now, in order; they count as running.

@@ -91,9 +91,10 @@ class Event:
 
     Attributes
     ----------
-    kind : {"started", "ended", "refused", "lost"}
+    kind : {"started", "ended", "refused", "lost", "seen", "silent"}
         ``refused``: it could not be started, `text` says why. ``lost``: it was running and nobody
-        knows what became of it.
+        knows what became of it. Of an engine with a queue of its own ``seen``: how all of it stands,
+        in `result`; ``silent``: it did not answer, `text` says how.
     key : str
     status : int
         Exit status; below 0 the signal that ended it.
@@ -104,11 +105,11 @@ class Event:
     late : bool
         It was ended because its time was over.
     result : object
-        Of a Python call.
+        Of a Python call, or what was seen.
     """
 
-    kind: Literal["started", "ended", "refused", "lost"]
-    key: str
+    kind: Literal["started", "ended", "refused", "lost", "seen", "silent"]
+    key: str = ""
     status: int = 0
     seconds: float = 0.0
     cpu: float = 0.0

@@ -59,7 +59,8 @@ class JournalError(ValueError):
 class Attempt(NamedTuple):
     """One attempt of a task that has ended.
 
-    ``how``: "" (by itself), "late", "refused", "lost", "cancelled".
+    ``how``: "" (by itself), "late", "refused", "lost", "cancelled"; "counted": seen to have gone from a
+    queue, its seconds those of the job's tasks in the mean.
     """
 
     job: int
@@ -295,6 +296,14 @@ class Journal:
         except OSError:
             return False
         return False
+
+    def set_jobs(self, run: int, jobs: Sequence[Mapping[str, Any]], slots: int) -> None:
+        """The jobs and slots of a run to which jobs come while it lasts."""
+        with _telling(self.path):
+            self._base.execute(
+                "update run set jobs = ?, slots = ? where id = ?",
+                (json.dumps(list(jobs)), slots, run),
+            )
 
     # What happened.
 

@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Literal, Protocol
 
 from malleable.live.engine import Engine, Event, Task
 from malleable.live.journal import Attempt, Decided, Flying, Journal
@@ -67,6 +67,12 @@ class Work:
         How often a task that failed is tried again.
     seconds : float
         What a task is believed to take; 0: not known.
+    arrival : float
+        Since when it is there [s of the run]; NaN: since it may run.
+    width : int
+        Slots of a task.
+    place : str
+        Which slots it competes for, where an engine has several pools.
     """
 
     name: str
@@ -82,6 +88,9 @@ class Work:
     retries: int = 0
     seconds: float = 0.0
     memory: float = 0.0
+    arrival: float = math.nan
+    width: int = 1
+    place: str = ""
 
     next: int = 0  # the first task that was never started
     again: deque[int] = field(default_factory=deque)
@@ -234,10 +243,10 @@ class Loop:
             if not math.isnan(work.ended):
                 continue
             if not work.here and not work.cancelled:
-                parents = [self.jobs[parent] for parent in work.after]
-                if any(parent.failed for parent in parents):
+                outlook = self._outlook(row)
+                if outlook == "dead":
                     self.cancel(row)
-                elif not any(math.isnan(parent.ended) for parent in parents):
+                elif outlook == "free":
                     work.here, work.began = True, self.now
                     self.decider.came(row, work, self.now)
                     self._due = True
@@ -248,6 +257,13 @@ class Loop:
                 self._ended += 1
                 self._due = True
                 rows += self._children.get(row, ())
+
+    def _outlook(self, row: int) -> Literal["free", "waits", "dead"]:
+        """Whether a job may run, or ever will, as far as those that it is after say."""
+        parents = [self.jobs[parent] for parent in self.jobs[row].after]
+        if any(parent.failed for parent in parents):
+            return "dead"
+        return "waits" if any(math.isnan(parent.ended) for parent in parents) else "free"
 
     # Passes.
 

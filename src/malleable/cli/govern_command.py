@@ -1,0 +1,267 @@
+"""``malleable govern slurm``: one's own arrays on a Slurm that is shared, under an objective."""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import fnmatch
+import math
+import os
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from malleable.cli.outputs import Outputs, output_arguments
+from malleable.cli.run_command import JOURNAL, _interrupts
+from malleable.cli.terminal import note
+from malleable.cluster.nodes import read_cluster
+from malleable.live.decider import SchedulerDecider
+from malleable.live.engines.slurm import Array, Look, Slurm, SlurmError
+from malleable.live.govern import COMMENT, Governor, Planned
+from malleable.live.journal import Journal
+from malleable.live.lease import JobLease, Lease, ProcessLease, left_behind
+from malleable.live.loop import Progress
+from malleable.live.places import Places
+from malleable.view.text import counted, finite, number, printable, table, wall_time
+
+_SHOWN = 40  # arrays that people are shown
+_FOLDER = ".malleable"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Those of the command."""
+    parser.description = (
+        "Have arrays that wait in a Slurm start in the order that an objective asks for, by Nice. Without "
+        "--apply nothing is changed: what would be is shown, and why."
+    )
+    parser.epilog = (
+        "Ctrl-C ends it; all that was changed is set back. Exit status: 0; 1; 2; 130 interrupted."
+    )
+    add = parser.add_argument
+    add("engine", choices=("slurm",), help="what the arrays wait in")
+    add("--apply", action="store_true", help="do it, until it is interrupted")
+    add("--dry-run", action="store_true", help="show what would be done (the default)")
+    add("--name", metavar="PATTERN", help="only arrays of such a name (* and ?)")
+    add("--submitted", action="store_true", help="only what malleable submit handed over")
+    add("--objective", default="sum:response", help="{sum,max}:KIND (default: %(default)s)")
+    add("--policy", default="flex", help="default: %(default)s")
+    add("--every", type=float, default=5.0, metavar="S", help="between looks (default: 5 s)")
+    add("--lease", choices=("job", "process", "none"), default="job",
+        help="what sets everything back if the governor is killed (default: a waiting job)")  # fmt: skip
+    add("--lease-seconds", type=float, default=60.0, metavar="S", help="after so long (60 s)")
+    add("--until-done", action="store_true", help="end when no array is left")
+    add("--as-operator", action="store_true", help="all users' arrays")
+    add("--users", metavar="FILE", help="of an operator: [[user]] with name, minimum, priority")
+    add("--journal", metavar="FILE", default=JOURNAL, help="default: %(default)s")
+    add("--record", metavar="FILE", help="what the scheduler is told, for malleable replay")
+    output_arguments(parser)
+    parser.set_defaults(run=run, usage=parser.error)
+
+
+def _chosen(asked: argparse.Namespace, array: Array) -> bool:
+    if asked.name is not None and not fnmatch.fnmatchcase(array.name, asked.name):
+        return False
+    return not asked.submitted or array.comment.split()[:1] == [COMMENT]
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """One governor a user; the lock goes with the process that holds it."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    descriptor = os.open(folder / "govern-slurm.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "r+") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            owner = printable(lock.read(100).strip()) or "unknown"
+            raise ValueError(f"another governor of yours is at work: {owner}") from None
+        lock.seek(0)
+        lock.truncate()
+        lock.write(f"process {os.getpid()} on {socket.gethostname()}")
+        lock.flush()
+        yield
+
+
+def _lease(asked: argparse.Namespace, engine: Slurm) -> Lease | None:
+    if not asked.apply or asked.lease == "none":
+        return None
+    if asked.lease == "job":
+        return JobLease(engine)
+    return ProcessLease(Path.home() / _FOLDER / f"lease-{os.getpid()}")
+
+
+def _places(asked: argparse.Namespace) -> Places:
+    users = read_cluster(asked.users).users if asked.users else {}
+    people = [
+        {"name": name, "minimum": least, "priority": weight}
+        for name, (least, weight) in users.items()
+    ]
+
+    def make(place: str) -> SchedulerDecider:
+        more: dict[str, Any] = {}
+        if asked.record:
+            more["record"] = asked.record if not made else f"{asked.record}.{place}"
+            made.append(place)
+        return SchedulerDecider(1, asked.policy, asked.objective, people, **more)
+
+    made: list[str] = []
+    SchedulerDecider(
+        1, asked.policy, asked.objective, people
+    )  # which refuses what it does not know
+    return Places(make)
+
+
+def run(asked: argparse.Namespace) -> int:
+    """Look once and tell, or govern until interrupted."""
+    outputs = Outputs(asked, inputs=[asked.users])
+    if asked.apply and asked.dry_run:
+        asked.usage("--apply and --dry-run: one of them")
+    for name in ("every", "lease_seconds"):
+        if not 0.1 <= getattr(asked, name) <= 3600.0:
+            raise ValueError(f"--{name.replace('_', '-')}: must be from 0.1 to 3600 seconds")
+    if asked.users and not asked.as_operator:
+        asked.usage("--users: goes with --as-operator")
+    engine = Slurm(asked.every, asked.as_operator)
+    places = _places(asked)
+    if not asked.apply:
+        governor = Governor(engine, places, partial(_chosen, asked))
+        governor.take(_first(engine))
+        governor.step(0.0)
+        return _tell(governor, outputs, "would be")
+    with _alone(Path.home() / _FOLDER), Journal(asked.journal) as journal:
+        return _go(asked, engine, places, journal, outputs)
+
+
+def _first(engine: Slurm) -> Look:
+    """The first look, which has to come."""
+    try:
+        return engine.look()
+    except SlurmError as error:
+        raise ValueError(f"no Slurm answers: {error}") from None
+
+
+def _go(
+    asked: argparse.Namespace, engine: Slurm, places: Places, journal: Journal, outputs: Outputs
+) -> int:
+    look = _first(engine)
+    stale = left_behind(engine, look)
+    if stale:
+        note(f"a governor that was killed left {counted(len(stale), 'change')}: set back")
+        engine.change(stale)
+        look = _first(engine)
+    begun = [array.submitted for array in look.arrays.values()]
+    start = look.at - min((at for at in begun if not math.isnan(at)), default=look.at)
+    number_of_run = journal.begin(
+        max(1, sum(map(look.slots, look.usable))), asked.objective, asked.policy, os.getcwd(), []  # noqa: PTH109
+    )  # fmt: skip
+    journal.enter(number_of_run)
+    governor = Governor(
+        engine,
+        places,
+        partial(_chosen, asked),
+        _lease(asked, engine),
+        journal,
+        number_of_run,
+        lease_seconds=asked.lease_seconds,
+        no_lease=asked.lease == "none",
+        until_done=asked.until_done,
+        prior=partial(_earlier, journal),
+        start=max(0.0, start),
+        progress=_progress if sys.stderr.isatty() else None,
+    )
+    said: dict[str, str] = {}
+    with _interrupts() as interrupts:
+        try:
+            governor.take(look)
+            while not governor.finished and not interrupts.heard:
+                governor.step()
+                for about, text in governor.trouble.items():
+                    if said.get(about) != text:
+                        note(text)
+                said = dict(governor.trouble)
+        finally:
+            if not governor.restore():
+                note("not all could be set back; the lease will, if there is one")
+            governor.end("done" if governor.finished else "stopped")
+            places.close()
+    status = _tell(governor, outputs, "is")
+    return status if governor.finished else 130
+
+
+def _earlier(journal: Journal, name: str, user: str) -> float:
+    count, total, squares = journal.history(name, user)
+    if count == 0:
+        return 0.0
+    mean = total / count
+    return math.exp(mean + 0.5 * max(0.0, squares / count - mean * mean))
+
+
+def _progress(progress: Progress) -> None:
+    left = [job for job in progress.jobs if math.isnan(job.ended)]
+    sys.stderr.write(
+        f"\r{counted(len(left), 'array')}: {sum(job.left - job.running for job in left):,} tasks wait, "
+        f"{sum(job.running for job in left):,} run\x1b[K"
+    )
+    sys.stderr.flush()
+
+
+def _dict(planned: Planned) -> dict[str, Any]:
+    array = planned.array
+    return {
+        "array": array.number, "name": array.name, "user": array.user, "partition": array.place,
+        "waiting": array.pending, "running": array.running, "slots_per_task": array.width,
+        "slots": planned.slots, "why": planned.why or planned.note, "nice": array.nice,
+        "nice_wanted": planned.nice, "at_once": array.throttle, "at_once_wanted": planned.throttle,
+        "priority": array.priority,
+    }  # fmt: skip
+
+
+def _moved(now: int, wanted: int) -> str:
+    return number(now) if now == wanted else f"{now:,} -> {wanted:,}"
+
+
+def _tell(governor: Governor, outputs: Outputs, verb: str) -> int:
+    others = governor.look.others
+    result = {
+        "applied": governor.apply, "looks": governor.looks, "changes": governor.changes,
+        "seconds": finite(governor.now), "slots": governor.slots,
+        "arrays": [_dict(planned) for planned in governor.planned],
+        "ended": [
+            {"name": job.name, "done": job.done, "failed": job.failed, "began": finite(job.began),
+             "ended": finite(job.ended), "cancelled": job.cancelled}
+            for job in governor.jobs if not math.isnan(job.ended)
+        ],
+        "others": others._asdict(), "trouble": list(governor.trouble.values()),
+    }  # fmt: skip
+    rows = [
+        [
+            str(planned.array.number),
+            printable(planned.array.name),
+            planned.array.place,
+            number(planned.array.pending),
+            number(planned.array.running),
+            number(planned.slots),
+            printable(planned.why or planned.note) or "-",
+            _moved(planned.array.nice, planned.nice),
+            _moved(planned.array.throttle, planned.throttle),
+        ]
+        for planned in governor.planned[:_SHOWN]
+    ]
+    title = f"{counted(len(governor.planned), 'array')} on {counted(governor.slots, 'slot')}: what {verb} done"
+    heads = ["array", "name", "partition", "wait", "run", "slots", "why", "Nice", "at once"]
+    parts: list[Any] = [table(title, heads, rows, left=2)]
+    if len(governor.planned) > _SHOWN:
+        parts.append(f"... and {len(governor.planned) - _SHOWN:,} more")
+    if others.tasks:
+        parts.append(
+            f"others, who are not governed: {counted(others.tasks, 'task')} of theirs wait, "
+            f"{wall_time(others.mean)} so far in the mean, {wall_time(others.longest)} at most"
+        )
+    parts += [printable(text) for text in governor.trouble.values()]
+    if not governor.apply and governor.planned:
+        parts.append("nothing was changed; --apply does it")
+    return outputs.give(lambda: result, parts)

@@ -1,0 +1,520 @@
+"""Arrays that wait in a queue of somebody else's, governed: the loop of a live run, without its starts.
+
+The queue's own scheduler starts the tasks. The governor looks at it, tells our scheduler what it saw, and has
+arrays stand as that one says: which comes first by ``Nice``, minima and limits by caps on tasks at once.
+What was asked for is not taken for done: each look starts from what is there. Everything that was changed
+is set back at the end, or by a lease when there is no end.
+
+Seconds of tasks are measured: slot-seconds that were seen, less what the tasks that run have had, over
+tasks that have gone from the queue. A look costs O(arrays) here, and what the schedulers take.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, NamedTuple
+
+from malleable.domain import LATEST_TIME, MOST_SLOTS, WEIGHT, WORK
+from malleable.live.decider import UNKNOWN
+from malleable.live.engine import Event, Task
+from malleable.live.engines.slurm import Array, Change, Look, Slurm, SlurmError
+from malleable.live.journal import Attempt, Journal
+from malleable.live.lease import Lease
+from malleable.live.loop import Loop, Work
+from malleable.live.nice import NiceOrder
+from malleable.live.places import Places
+
+__all__ = ["COMMENT", "Governor", "Planned", "Wishes", "wishes_of"]
+
+COMMENT = "malleable"
+"""First word of the comment of an array that says what it wants."""
+
+_PRIOR = 8.0  # tasks that what is believed of others counts as
+_AHEAD = 3.0  # looks ahead that the order is asked for
+_MOST_AHEAD = 1_000_000
+_ACCOUNTS = 60.0  # seconds between two questions to accounting
+_TRIES = 3  # looks until what has to be restored is
+
+
+class Wishes(NamedTuple):
+    """What an array says of itself in its comment; ``deadline`` in seconds since 1970."""
+
+    weight: float = 1.0
+    deadline: float = math.inf
+    min_slots: int = 0
+    max_slots: int = 0
+    seconds: float = 0.0
+
+
+def wishes_of(comment: str) -> Wishes:
+    """``"malleable weight=2 min=1 ..."``; what cannot be understood is passed over."""
+    words = comment.split()
+    if not words or words[0] != COMMENT:
+        return Wishes()
+    given: dict[str, float] = {}
+    for word in words[1:]:
+        name, _, value = word.partition("=")
+        try:
+            given[name] = float(value)
+        except ValueError:
+            continue
+    return Wishes(
+        _within(given.get("weight"), WEIGHT.least, WEIGHT.most, 1.0),
+        _within(given.get("deadline"), 0.0, LATEST_TIME, math.inf),
+        int(_within(given.get("min"), 0, MOST_SLOTS, 0)),
+        int(_within(given.get("max"), 1, MOST_SLOTS, 0)),
+        _within(given.get("seconds"), WORK.least, WORK.most, 0.0),
+    )
+
+
+def _within(value: float | None, least: float, most: float, otherwise: float) -> float:
+    return value if value is not None and least <= value <= most else otherwise
+
+
+@dataclass(frozen=True)
+class Planned:
+    """How an array stands, and how it should."""
+
+    array: Array
+    row: int
+    slots: int
+    why: str
+    nice: int
+    throttle: int
+    note: str = ""
+
+
+@dataclass
+class _Seen:
+    """What looks at an array add up to."""
+
+    number: int
+    waits: int = 0  # tasks that have not ended
+    running: int = 0
+    spent: float = 0.0  # seconds of tasks, ended or not
+    gone: int = 0  # tasks that ended while it was looked at
+    failed: dict[int, int] = field(default_factory=dict)  # tasks by the job that they were
+    stated: bool = False
+    absent: int = 0
+    outlook: Literal["free", "waits", "dead"] = "waits"
+
+
+def _never(number: int, attempt: int) -> Task:
+    raise RuntimeError("tasks of a queue are started by the queue")
+
+
+class Governor(Loop):
+    """Arrays of a Slurm, governed.
+
+    Parameters
+    ----------
+    engine : Slurm
+    places : Places
+        The deciders.
+    chosen : callable
+        Whether an array is governed.
+    lease : Lease, optional
+        None: nothing is changed, `planned` says what would be.
+    journal, run, progress, clock, start
+        As of `Loop`.
+    until_done : bool
+        Whether it ends when there is no array left; else it goes on.
+    """
+
+    def __init__(
+        self,
+        engine: Slurm,
+        places: Places,
+        chosen: Callable[[Array], bool],
+        lease: Lease | None = None,
+        journal: Journal | None = None,
+        run: int = 0,
+        *,
+        lease_seconds: float = 60.0,
+        no_lease: bool = False,
+        until_done: bool = False,
+        prior: Callable[[str, str], float] = lambda name, user: 0.0,
+        **options: Any,
+    ) -> None:
+        options.setdefault("clock", time.monotonic)
+        super().__init__(engine, places, journal, run, epoch=math.inf, **options)
+        self._slurm, self._places, self._chosen = engine, places, chosen
+        self._lease, self._lease_seconds, self._prior = lease, lease_seconds, prior
+        self.apply = lease is not None or no_lease
+        self._until_done = until_done
+        self._row_of: dict[int, int] = {}
+        self._seen: dict[int, _Seen] = {}  # by row
+        self._own: dict[int, tuple[int, int]] = {}  # Nice and throttle that the owner gave
+        self._touched_arrays: set[int] = set()
+        self._orders: dict[str, NiceOrder] = {}
+        self._looked = -math.inf
+        self._counted_at = -math.inf
+        self._told_jobs = (-1, -1)
+        self._fresh = False
+        self.look = Look(0.0)
+        self.looks = 0
+        self.planned: list[Planned] = []
+        self.changes = 0
+        self.trouble: dict[str, str] = {}  # what does not work, by what it is about
+
+    @property
+    def finished(self) -> bool:
+        """No array is left, where that is the end."""
+        return self._until_done and self.looks > 1 and not self._row_of
+
+    # Looks.
+
+    def _hear(self, events: Sequence[Event]) -> None:
+        for event in events:
+            if event.kind == "silent":
+                self.trouble["answers"] = f"{event.text}; asked again after {self._slurm.pace:g} s"
+            elif event.kind == "seen":
+                self.trouble.pop("answers", None)
+                self.take(event.result)
+
+    def take(self, look: Look) -> None:
+        """How the queue stands: jobs that came, went or changed."""
+        now = self.now
+        since = now - self._looked if self.looks else 0.0
+        self._looked, self.looks = now, self.looks + 1
+        chosen = {number: each for number, each in look.arrays.items() if self._chosen(each)}
+        own = {number: each for number, each in chosen.items() if not each.over}
+        self.look = replace(look, arrays=own)
+        for number, array in own.items():
+            row = self._row_of.get(number)
+            if row is None or (self._back(row) and not array.dead):
+                row = self._come(array)  # also one that has ended, and tasks of which were put back
+            self._count(row, array, since)
+        for number, row in list(self._row_of.items()):
+            if number not in own:
+                failed = chosen[number].failed if number in chosen else {}
+                self._miss(number, row, failed, since)
+        self._measure()
+        for place in {array.place for array in own.values()}:
+            self._places.resize(place, self.look.slots(place), now)
+        for number in self._own.keys() - self._row_of.keys():
+            del self._own[number]
+            self._touched_arrays.discard(number)
+        self._due = self._fresh = True
+
+    def _back(self, row: int) -> bool:
+        number = self._seen[row].number
+        array = self.look.arrays[number]
+        return not math.isnan(self.jobs[row].ended) and array.pending + array.running > 0
+
+    def _come(self, array: Array) -> int:
+        wishes = wishes_of(array.comment)
+        zero = self.look.at - self.now
+        seconds = wishes.seconds or self._prior(array.name, array.user)
+        row = self.add(
+            Work(
+                f"{array.number} {array.name}"[:200],
+                array.pending + array.running,
+                _never,
+                weight=wishes.weight,
+                deadline=max(0.0, wishes.deadline - zero),
+                min_slots=wishes.min_slots,
+                user=array.user,
+                program=array.name,
+                after=[self._row_of[n] for n in array.after if n in self._row_of],
+                seconds=seconds,
+                arrival=max(0.0, array.submitted - zero),
+                width=array.width,
+                place=array.place,
+            )
+        )
+        self._row_of[array.number] = row
+        self._own.setdefault(array.number, (array.nice, array.throttle))
+        self._seen[row] = _Seen(
+            array.number, array.pending + array.running, array.running, array.elapsed,
+            stated=seconds > 0.0,
+        )  # fmt: skip
+        return row
+
+    def _count(self, row: int, array: Array, since: float) -> None:
+        work, seen = self.jobs[row], self._seen[row]
+        seen.outlook = "dead" if array.dead else "waits" if array.blocked else "free"
+        if seen.outlook != "waits":
+            self._touched.add(row)
+        waits = array.pending + array.running
+        work.tasks += max(0, waits - seen.waits)  # tasks that were put back
+        seen.spent += since * (seen.running + array.running) / 2
+        seen.running, seen.absent = array.running, 0
+        self._end(row, max(0, seen.waits - waits), array.failed, array.elapsed)
+        seen.waits = waits
+        work.running = array.running
+        work.next = work.tasks - (0 if array.blocked and not array.dead else array.pending)
+        throttle = self._own[array.number][1]
+        if array.number not in self._touched_arrays:
+            self._own[array.number] = array.nice, array.throttle
+            throttle = array.throttle
+        limit = wishes_of(array.comment).max_slots // array.width
+        caps = [cap for cap in (throttle, limit) if cap]
+        work.max_slots = min(caps) * array.width if caps else None
+        self._places.changed(row)
+
+    def _end(self, row: int, count: int, failed: Mapping[int, int], elapsed: float) -> None:
+        """So many tasks have ended, some of them not well; seconds as measured, and as believed before."""
+        work, seen = self.jobs[row], self._seen[row]
+        new = sum(tasks for job, tasks in failed.items() if job not in seen.failed)
+        seen.failed.update(failed)
+        bad = min(count, new)
+        first = work.done + work.failed
+        work.failed += bad
+        work.done += count - bad
+        seen.gone += count
+        believed = work.seconds or UNKNOWN
+        total = max(0.0, seen.spent - elapsed) + _PRIOR * believed
+        seconds = total / (seen.gone + _PRIOR)
+        work.taken = work.done * seconds
+        self._attempted += [
+            Attempt(
+                row,
+                first + k,
+                0,
+                int(k < bad),
+                max(0.0, self.now - seconds),
+                seconds,
+                how="counted",
+            )
+            for k in range(count)
+        ]
+
+    def _miss(self, number: int, row: int, failed: Mapping[int, int], since: float) -> None:
+        """An array that was not seen: two looks long, and it has ended."""
+        work, seen = self.jobs[row], self._seen[row]
+        seen.spent += since * seen.running / 2
+        seen.running = work.running = 0
+        work.next = work.tasks
+        seen.absent += 1
+        self._places.changed(row)
+        if seen.absent < 2:
+            return
+        if math.isnan(work.ended):
+            self._end(row, seen.waits, failed, 0.0)
+            seen.waits = 0
+            self._touched.add(row)
+            seen.outlook = "free"  # it came and went between two looks
+        del self._row_of[number]
+
+    def _measure(self) -> None:
+        """What all measured tasks took is believed of arrays of which nothing is known."""
+        rows = self._row_of.values()
+        gone = sum(self._seen[row].gone for row in rows)
+        if gone:
+            spent = sum(
+                max(0.0, self._seen[row].spent - self._elapsed(self._seen[row].number))
+                for row in rows
+            )
+            mean = max(spent / gone, 1e-3)
+            for row in rows:
+                if not self._seen[row].stated:
+                    self.jobs[row].seconds = mean
+        if self._slurm.accounts and self._looked >= self._counted_at + _ACCOUNTS:
+            self._counted_at = self._looked
+            self._account()
+
+    def _elapsed(self, number: int) -> float:
+        array = self.look.arrays.get(number)
+        return array.elapsed if array else 0.0
+
+    def _account(self) -> None:
+        """Seconds of tasks from accounting, where there is one."""
+        begun = [array.submitted for array in self.look.arrays.values()]
+        since = min((at for at in begun if not math.isnan(at)), default=0.0)
+        for number, (count, seconds) in self._slurm.ended(list(self.look.arrays), since).items():
+            row = self._row_of.get(number)
+            if row is not None:
+                self.jobs[row].seconds, self._seen[row].stated = max(seconds / count, 0.1), True
+                self._places.changed(row)
+
+    def _outlook(self, row: int) -> Literal["free", "waits", "dead"]:
+        return self._seen[row].outlook
+
+    # What should be.
+
+    def _start(self) -> None:
+        if not self._fresh:
+            return
+        self._fresh = False
+        self.planned = []
+        moves: dict[int, int] = {}
+        for place in sorted({array.place for array in self.look.arrays.values()}):
+            order = self._orders.setdefault(place, NiceOrder())
+            moves |= self._plan(place, order)
+            self.trouble.pop(place, None)
+            if order.trouble:
+                self.trouble[place] = f"{place}: {order.trouble}"
+        self._keep_jobs()
+        if self.apply:
+            self._apply(moves)
+
+    def _plan(self, place: str, order: NiceOrder) -> dict[int, int]:
+        arrays = self.look.arrays
+        slots = self.look.slots(place)
+        free = [
+            array
+            for array in arrays.values()
+            if array.place == place and array.pending and not array.blocked
+        ]
+        nices = {number: nice for number, (nice, _) in self._own.items()}
+        order.see(free, nices)
+        known = {array.number for array in free}
+        rows = self._places.ahead(place, self.now, self._turnover(slots))
+        ranked = [self._seen[row].number for row in rows]
+        front = [arrays[number] for number in ranked if number in known]
+        # A minimum is kept by standing first, under a cap at what the scheduler gives.
+        front.sort(key=lambda array: not self._capped(array, len(free)))
+        rest = [array for array in free if array.number not in set(ranked)]
+        moves = order.moves(front, rest, nices)
+        ordered = front + sorted(rest, key=lambda array: -array.priority)
+        others = [each for each in arrays.values() if each.place == place and each not in ordered]
+        for array in [*ordered, *others]:
+            row = self._row_of[array.number]
+            work = self.jobs[row]
+            throttle = self._cap(work, array, len(free))
+            note = "dead" if array.dead else array.reason if array.blocked else ""
+            nice = moves.get(array.number, array.nice)
+            self.planned.append(Planned(array, row, work.slots, work.why, nice, throttle, note))
+        return moves
+
+    def _turnover(self, slots: int) -> int:
+        """Slots that come free within some looks."""
+        known = [job.taken / job.done for job in self.jobs if job.done and math.isnan(job.ended)]
+        shortest = max(min(known, default=UNKNOWN), 0.1)
+        return min(_MOST_AHEAD, int(slots * (1.0 + _AHEAD * self._slurm.pace / shortest)) + 1)
+
+    def _cap(self, work: Work, array: Array, waiting: int) -> int:
+        """Tasks at once: an array with a minimum comes first, so it may have no more than it is given."""
+        own = self._own[array.number][1]
+        if array.blocked or not array.pending:
+            return array.throttle
+        caps = [own] if own else []
+        if work.max_slots is not None:
+            caps.append(max(1, work.max_slots // work.width))
+        if self._capped(array, waiting):
+            caps.append(max(1, -(-max(work.slots, work.min_slots) // work.width)))
+        return min(caps) if caps else 0
+
+    def _capped(self, array: Array, waiting: int) -> bool:
+        """Whether it has a minimum, and others wait that it could keep from running."""
+        return waiting > 1 and self.jobs[self._row_of[array.number]].min_slots > 0
+
+    # What is done about it.
+
+    def _apply(self, moves: Mapping[int, int]) -> None:
+        changes = list(self._wanted(moves))
+        self._touched_arrays |= {change.number for change in changes}
+        keys = ("Nice", "ArrayTaskThrottle")
+        saved = {
+            number: dict(zip(keys, self._own[number], strict=True))
+            for number in sorted(self._touched_arrays)
+        }
+        pushed: list[Change] = []
+        if saved and self._lease is not None:
+            try:
+                seconds = max(self._lease_seconds, 4.0 * self._slurm.pace)
+                pushed = self._lease.keep(saved, self.look, seconds)
+                self.trouble.pop("lease", None)
+            except (SlurmError, OSError) as error:
+                # Nice that stays does no harm; caps that stay would.
+                self.trouble["lease"] = f"no lease, so no caps: {error}"
+                changes = [change for change in changes if change.key == "Nice"]
+        self.changes += len(changes)
+        said = self._slurm.change([*pushed, *changes])
+        for place, order in self._orders.items():
+            here = {n: nice for n, nice in moves.items() if self.look.arrays[n].place == place}
+            order.asked(here)
+        # Slurm complains of arrays some of whose tasks have ended, and does what it was asked.
+        if said and "No error" not in said and "already finished" not in said:
+            self.trouble["changes"] = said
+        else:
+            self.trouble.pop("changes", None)
+
+    def _wanted(self, moves: Mapping[int, int]) -> Iterator[Change]:
+        """Caps that fall, arrays that go back, those that come forward, caps that rise."""
+        caps = [(p.array, p.throttle) for p in self.planned if p.throttle != p.array.throttle]
+        for array, cap in caps:
+            if cap and (not array.throttle or cap < array.throttle):
+                yield Change(array.number, "ArrayTaskThrottle", cap)
+        arrays = self.look.arrays
+        back = [(n, nice) for n, nice in moves.items() if nice > arrays[n].nice]
+        forward = [(n, nice) for n, nice in moves.items() if nice < arrays[n].nice]
+        for number, nice in back + forward:
+            yield Change(number, "Nice", nice)
+        for array, cap in caps:
+            if not cap or (array.throttle and cap > array.throttle):
+                yield Change(array.number, "ArrayTaskThrottle", cap)
+
+    def restore(self) -> bool:
+        """Everything as its owners left it; whether that was seen. At most three looks."""
+        restored = not self.apply or not self._touched_arrays
+        for _ in range(0 if restored else _TRIES):
+            try:
+                look = self._slurm.look()
+            except SlurmError:
+                continue
+            wrong: list[Change] = []
+            for number in sorted(self._touched_arrays & look.arrays.keys()):
+                array, (nice, throttle) = look.arrays[number], self._own[number]
+                if not array.pending:
+                    continue
+                if array.throttle != throttle:
+                    wrong.append(Change(number, "ArrayTaskThrottle", throttle))
+                if array.nice != nice:
+                    wrong.append(Change(number, "Nice", nice))
+            if not wrong:
+                restored = True
+                break
+            self._slurm.change(wrong)
+        if restored and self._lease is not None:
+            self._lease.release()
+        return restored
+
+    # What is kept.
+
+    def _keep_jobs(self) -> None:
+        if self._journal is None:
+            return
+        told = len(self.jobs), sum(work.tasks for work in self.jobs)
+        if told != self._told_jobs:
+            self._told_jobs = told
+            names = [work.name for work in self.jobs]
+            rows = [_table(work, [names[row] for row in work.after]) for work in self.jobs]
+            self._journal.set_jobs(self._run, rows, max(1, self.slots))
+
+    def end(self, status: str) -> None:
+        """The run's last words, and what its arrays' tasks took."""
+        if self._journal is None:
+            return
+        for work in self.jobs:
+            if work.done:
+                log = math.log(max(work.taken / work.done, 1e-9))
+                self._journal.remember(
+                    work.program, work.user, work.done, work.done * log, work.done * log * log
+                )
+        self._journal.record(self._run, self.now, status=status)
+        self._journal.commit()
+
+    @property
+    def slots(self) -> int:
+        """What governed arrays hold, and what is free for them."""
+        places = {array.place for array in self.look.arrays.values()}
+        return sum(self.look.slots(place) for place in places)
+
+
+def _table(work: Work, after: list[str]) -> dict[str, Any]:
+    """A job as a file of jobs has it."""
+    row: dict[str, Any] = {"name": work.name, "command": ["true"], "weight": work.weight}
+    row["over"] = {"range": max(1, work.tasks)}
+    row |= {"min_slots": work.min_slots, "user": work.user, "program": work.program, "after": after}
+    if math.isfinite(work.deadline):
+        row["deadline"] = work.deadline
+    if work.max_slots:
+        row["max_slots"] = work.max_slots
+    if work.seconds:
+        row["seconds"] = work.seconds
+    return row

@@ -1,0 +1,159 @@
+"""What restores arrays when their governor is gone: a job that waits in Slurm, or a process that watches.
+
+The job begins when its lease is over, unless it is pushed back before: it survives the governor and the
+machine that it ran on. Its script says all that has to be restored, so a governor that comes later can
+read it there. The process watches a file that the governor touches; it is quicker where the queue is
+full, and ends with its machine.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Protocol
+
+from malleable.live.engines.slurm import LEASE, Change, Look, Slurm, SlurmError
+
+__all__ = ["JobLease", "Lease", "ProcessLease", "left_behind"]
+
+Saved = Mapping[int, Mapping[str, int]]
+"""By array what it had before: ``Nice``, ``ArrayTaskThrottle``."""
+
+_UPDATE = re.compile(r"^update JobId=(\d+) (Nice|ArrayTaskThrottle)=(-?\d+)$", re.MULTILINE)
+_OWNER = re.compile(r"malleable lease (\S+) (\d+)")
+
+
+def _lines(saved: Saved) -> str:
+    return "".join(
+        f"update JobId={number} {key}={value}\n"
+        for number, values in sorted(saved.items())
+        for key, value in values.items()
+    )
+
+
+class Lease(Protocol):
+    """What a governor tells."""
+
+    def keep(self, saved: Saved, look: Look, seconds: float) -> list[Change]:
+        """Restore so from so many seconds on, unless told again; what to change for it.
+
+        Raises
+        ------
+        SlurmError
+            It could not be had.
+        """
+
+    def release(self) -> None:
+        """Nothing is to be restored any more."""
+
+
+class JobLease:
+    """A job of Slurm."""
+
+    def __init__(self, engine: Slurm) -> None:
+        self._engine = engine
+        self._number = 0
+        self._covered: dict[int, Mapping[str, int]] = {}
+
+    def keep(self, saved: Saved, look: Look, seconds: float) -> list[Change]:
+        """As of `Lease`."""
+        begin = f"now+{max(1, int(seconds))}"
+        here = self._number in look.leases
+        if here and all(self._covered.get(number) == saved[number] for number in saved):
+            return [Change(self._number, "StartTime", begin)]
+        before = self._number
+        tool = shutil.which("scontrol") or "scontrol"
+        script = f"#!/bin/sh\n{tool} <<'END' >/dev/null 2>&1\n{_lines(saved)}END\nexit 0\n"
+        self._number = self._engine.submit(
+            [
+                f"--job-name={LEASE}",
+                f"--comment=malleable lease {socket.gethostname()} {os.getpid()}",
+                f"--begin={begin}", "--ntasks=1", "--cpus-per-task=1", "--time=1",
+                "--output=/dev/null", "--error=/dev/null", "--no-requeue", "--chdir=/",
+            ],
+            script,
+        )  # fmt: skip
+        self._covered = {number: dict(values) for number, values in saved.items()}
+        if before and before in look.leases:
+            self._engine.drop(before)
+        return []
+
+    def release(self) -> None:
+        """As of `Lease`."""
+        if self._number:
+            self._engine.drop(self._number)
+        self._number, self._covered = 0, {}
+
+
+_WATCH = """\
+while sleep 1; do
+  [ -e "$1" ] || exit 0
+  [ $(( $(date +%s) - $(stat -c %Y -- "$1") )) -le "$(head -n 1 -- "$1")" ] || break
+done
+tail -n +2 -- "$1" | scontrol >/dev/null 2>&1
+rm -f -- "$1"
+"""
+
+
+class ProcessLease:
+    """A process of its own session on this machine.
+
+    Parameters
+    ----------
+    path : path
+        The file that is watched: seconds, then what to restore.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def keep(self, saved: Saved, look: Look, seconds: float) -> list[Change]:
+        """As of `Lease`."""
+        fresh = self._path.with_name(self._path.name + ".new")
+        fresh.write_text(f"{max(1, int(seconds))}\n{_lines(saved)}")
+        fresh.replace(self._path)
+        if self._process is None or self._process.poll() is not None:
+            self._process = subprocess.Popen(
+                ["/bin/sh", "-c", _WATCH, "lease", str(self._path)],
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )  # fmt: skip
+        return []
+
+    def release(self) -> None:
+        """As of `Lease`."""
+        with suppress(FileNotFoundError):
+            self._path.unlink()
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait()
+            self._process = None
+
+
+def left_behind(engine: Slurm, look: Look) -> list[Change]:
+    """What governors that are dead did not restore; their leases are taken out of the queue.
+
+    Raises
+    ------
+    SlurmError
+        A governor may be alive on another machine.
+    """
+    found: list[Change] = []
+    for number, comment in look.leases.items():
+        owner = _OWNER.match(comment)
+        if owner and owner[1] != socket.gethostname():
+            raise SlurmError(
+                f"a governor on {owner[1]} (process {owner[2]}) holds job {number}; end it, or wait until "
+                "that job has run"
+            )
+        for array, key, value in _UPDATE.findall(engine.script(number)):
+            found.append(Change(int(array), key, int(value)))
+        engine.drop(number)
+    return found

@@ -1,0 +1,131 @@
+"""The order of arrays in a queue of priorities, by ``Nice`` alone: by how much each stands back.
+
+An array's own priority is the most that it can have; standing back by n takes n from it. Wanted are priorities
+that fall along the order, each as high as it can be, so that others who wait are passed by as few as can be;
+what stands right already is left alone. Whether priorities move as asked is checked at each look; where
+they do not, nothing is asked any more for a while. O(arrays) a look.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from malleable.live.engines.slurm import Array
+
+__all__ = ["MOST_CHANGES", "NiceOrder"]
+
+MOST_CHANGES = 100
+"""Arrays that are moved at one look: what Slurm does in a tenth of a second."""
+
+_EXACT = 8  # places at the front that stand as high as they can
+_SLACK = 16  # steps by which others may stand lower than they could
+_TRIES = 3
+_PAUSE = 60  # looks until it is tried again
+_LEAST = 1  # the lowest priority of a job that is not held
+
+
+@dataclass
+class _Known:
+    nice: int
+    priority: int
+    top: int  # its own priority, without what we took
+    asked: int
+
+
+class NiceOrder:
+    """Order within one partition.
+
+    Attributes
+    ----------
+    trouble : str
+        Why nothing is asked; empty: it works, as far as is known.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[int, _Known] = {}
+        self._strikes = 0
+        self._pause = 0
+        self.trouble = ""
+
+    def see(self, arrays: Sequence[Array], own: Mapping[int, int]) -> None:
+        """How arrays that wait stand; ``own``: the Nice that their owner gave them."""
+        moved = stuck = 0
+        known: dict[int, _Known] = {}
+        for array in arrays:
+            number, nice, priority = array.number, array.nice, array.priority
+            before = self._known.get(number)
+            if before is None:
+                taken = max(0, nice - own.get(number, nice))
+                known[number] = _Known(nice, priority, priority + taken, nice)
+                continue
+            step, fell = nice - before.nice, before.priority - priority
+            follows = step * fell > 0
+            if before.asked != before.nice:
+                moved, stuck = moved + follows, stuck + (not follows)
+            top = before.top
+            if min(priority, before.priority) > _LEAST:  # at the least one nothing can be seen
+                top += (step if follows else 0) - fell
+            known[number] = _Known(nice, priority, max(top, priority), nice)
+        self._known = known
+        if moved:
+            self._strikes, self.trouble = 0, ""
+        elif stuck:
+            self._strikes += 1
+        self._pause = max(0, self._pause - 1)
+        if self._strikes >= _TRIES:
+            self._strikes, self._pause = 0, _PAUSE
+            self.trouble = "Nice does not move priorities here; Slurm's own order stands"
+
+    def moves(
+        self, front: Sequence[Array], rest: Sequence[Array], own: Mapping[int, int]
+    ) -> dict[int, int]:
+        """Nice by array where it has to change.
+
+        Parameters
+        ----------
+        front : sequence of Array
+            Those whose tasks start next, in order.
+        rest : sequence of Array
+            Others that wait.
+        own : mapping
+            The Nice that an owner gave.
+        """
+        found: dict[int, int] = {}
+        if self._pause:
+            return found
+        limit, last = max((known.top for known in self._known.values()), default=0), -1
+        for place, array in enumerate(front):
+            ceiling = limit if array.number > last else limit - 1
+            top = min(self._known[array.number].top, ceiling)
+            if top < _LEAST:
+                self.trouble = "priorities are too low to be told apart; Slurm's own order stands"
+                break
+            slack = 0 if place < _EXACT else _SLACK
+            level = array.priority if top - slack <= array.priority <= ceiling else top
+            self._move(array, level, own, found)
+            limit, last = level, array.number
+        if not front:
+            return found
+        # Many that have to go back go behind all at once, and need not be moved again.
+        bottom = min(known.top for known in self._known.values())
+        far = bottom if len(rest) > MOST_CHANGES else limit
+        for array in sorted(rest, key=lambda array: -array.priority):
+            ceiling = limit if array.number > last else limit - 1
+            if array.priority > ceiling >= _LEAST:
+                self._move(array, max(_LEAST, min(far, ceiling)), own, found)
+        return dict(list(found.items())[:MOST_CHANGES])
+
+    def asked(self, moves: Mapping[int, int]) -> None:
+        """These changes were asked for; the next look shows what came of them."""
+        for number, nice in moves.items():
+            self._known[number].asked = nice
+
+    def _move(
+        self, array: Array, level: int, own: Mapping[int, int], found: dict[int, int]
+    ) -> None:
+        least = own.get(array.number, 0)
+        stands = level >= self._known[array.number].top
+        nice = least if stands else max(least, array.nice + array.priority - level)
+        if nice != array.nice:
+            found[array.number] = nice

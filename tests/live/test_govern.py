@@ -1,0 +1,360 @@
+"""The governor over a Slurm that answers as one does, with faults."""
+
+import math
+import socket
+
+import numpy as np
+import pytest
+
+from malleable.live.decider import SchedulerDecider
+from malleable.live.engines.slurm import Change, Reply, Slurm, SlurmError
+from malleable.live.govern import Governor, Wishes, wishes_of
+from malleable.live.journal import Journal
+from malleable.live.lease import JobLease, left_behind
+from malleable.live.places import Places
+from malleable.live.status import run_status
+from tests.live.fake_slurm import FakeSlurm
+
+STEPS = 20_000
+
+
+def governed(world, every=5.0, apply=True, journal=None, policy="flex", objective="sum:response",
+             chosen=lambda array: array.user == "me", **more):  # fmt: skip
+    engine = Slurm(every, ask=world.ask, clock=world.clock, sleep=world.sleep, wall=world.wall)
+    places = Places(lambda place: SchedulerDecider(1, policy, objective))
+    lease = JobLease(engine) if apply else None
+    return Governor(
+        engine, places, chosen, lease, journal, 1, clock=world.clock, until_done=True, **more
+    )
+
+
+def glance(governor):
+    """One look, and what follows from it."""
+    governor.take(governor.engine.look())
+    governor.step(0.0)
+
+
+def go(governor, world, until=math.inf):
+    for _ in range(STEPS):
+        if governor.finished or world.now >= until:
+            return
+        governor.step()
+    raise AssertionError("the governor does not end")
+
+
+def mean_response(world):
+    ends = [each.done - each.submitted for each in world.arrays.values() if each.user == "me"]
+    assert not any(map(math.isnan, ends))
+    return sum(ends) / len(ends)
+
+
+SIZES = [400, 60, 300, 20, 150, 90, 30, 250]
+
+
+def test_short_arrays_come_first_and_nothing_stays_behind():
+    plain, ours = FakeSlurm(), FakeSlurm()
+    for world in (plain, ours):
+        for size in SIZES:
+            world.submit(size, 2.0)
+    plain.advance(10_000.0)
+    governor = governed(ours)
+    go(governor, ours)
+    assert governor.restore()
+    assert mean_response(ours) < 0.7 * mean_response(plain)
+    assert {key for _, key, _ in ours.updates} <= {"Nice", "StartTime"}
+    assert ours.leases == {}
+    assert [job.done for job in governor.jobs] == SIZES
+    assert not any(job.failed for job in governor.jobs)
+    assert not governor.trouble
+
+
+def test_seconds_are_measured():
+    world = FakeSlurm()
+    for seconds in (1.0, 3.0, 8.0):
+        world.submit(400, seconds)
+    governor = governed(world)
+    seen = {}
+    for _ in range(STEPS):
+        if governor.finished:
+            break
+        governor.step()
+        for row, job in enumerate(governor.jobs):
+            if job.done > 100:
+                seen[row] = job.taken / job.done
+    assert [seen[row] for row in range(3)] == pytest.approx([1.0, 3.0, 8.0], rel=0.2)
+
+
+def test_a_dry_run_changes_nothing_and_says_what_it_would():
+    world = FakeSlurm()
+    for size in SIZES:
+        world.submit(size, 2.0)
+    governor = governed(world, apply=False)
+    glance(governor)
+    assert [planned.array.number for planned in governor.planned][:2] == [4, 7]
+    assert any(planned.nice > 0 for planned in governor.planned)
+    assert world.updates == []
+    assert all(words[0] in ("squeue", "scontrol", "sacct") for words in world.calls)
+    assert ["scontrol"] not in world.calls
+
+
+def test_minima_hold_and_caps_go_when_the_governor_does():
+    world = FakeSlurm()
+    world.submit(2000, 2.0, comment="malleable min=4")
+    for size in (500, 400, 300):
+        world.submit(size, 2.0)
+    governor = governed(world, lease_seconds=20.0)
+    go(governor, world, until=60.0)
+    held = []
+    for _ in range(20):
+        go(governor, world, until=world.now + 2.0)
+        held.append(len(world.arrays[1].running))
+    assert min(held) >= 4
+    assert max(held) <= 5
+    # Killed: no word more from it.
+    assert world.arrays[1].throttle > 0
+    world.advance(20.0 + 5.0 + 2.0)
+    assert world.arrays[1].throttle == 0
+    assert all(array.nice == 0 for array in world.arrays.values() if array.pending)
+    assert world.leases == {}
+
+
+def test_limits_of_owners_stay():
+    world = FakeSlurm()
+    world.submit(300, 2.0, throttle=3)
+    world.submit(100, 2.0, comment="malleable max=5")
+    world.submit(50, 2.0, width=4)
+    governor = governed(world)
+    go(governor, world, until=30.0)
+    assert world.arrays[1].throttle == 3
+    assert world.arrays[2].throttle == 5
+    assert governor.jobs[2].width == 4
+    assert max(governor.jobs[row].slots for row in range(2)) <= 5
+    assert governor.restore()
+    assert (world.arrays[1].throttle, world.arrays[2].throttle) == (3, 0)
+
+
+def test_a_map_and_its_reduce():
+    world = FakeSlurm()
+    first = world.submit(60, 2.0)
+    then = world.submit(300, 2.0, after=first.number)
+    failing = world.submit(30, 2.0, fails=1)
+    dead = world.submit(10, 1.0, after=failing.number)
+    world.submit(200, 2.0)
+    governor = governed(world)
+    go(governor, world, until=100.0)
+    works = governor.jobs
+    assert first.done <= works[1].began <= first.done + 5.0 < then.done
+    assert works[3].cancelled
+    assert works[3].failed == 10
+    assert works[2].failed == 1
+    (note,) = [planned.note for planned in governor.planned if planned.array.number == dead.number]
+    assert note == "dead"
+
+
+def test_nice_that_moves_nothing_is_given_up():
+    for kind in ("stuck", "refused"):
+        world = FakeSlurm(nice=kind)
+        for size in SIZES:
+            world.submit(size, 2.0)
+        governor = governed(world)
+        go(governor, world, until=100.0)
+        asked = len(world.updates)
+        assert "Nice does not move" in governor.trouble["main"]
+        go(governor, world, until=150.0)
+        assert {key for _, key, _ in world.updates[asked:]} <= {"StartTime"}
+        assert all(array.nice < 100 for array in world.arrays.values())
+
+
+def test_priorities_too_low_to_be_told_apart():
+    world = FakeSlurm()
+    for size in SIZES:
+        world.submit(size, 2.0, base=1)
+    governor = governed(world)
+    go(governor, world, until=50.0)
+    assert "too low" in governor.trouble["main"]
+
+
+HOSTILE = [
+    "a|b", "%F%A", "a\nb", "~x~1~2", "1 2 3", "", "\x1b[31m", "$(touch x)", "PD", "malleable-leas",
+    "é" * 100, "a\r\n~", "Reason=CPUAlloc=3",
+]  # fmt: skip
+
+
+def test_hostile_names_and_comments():
+    world = FakeSlurm()
+    for name in HOSTILE:
+        world.submit(40, 2.0, name=name, comment=name)
+    governor = governed(world)
+    glance(governor)
+    names = {planned.array.number: planned.array.name for planned in governor.planned}
+    assert [names[k + 1] for k in range(len(HOSTILE))] == HOSTILE
+    go(governor, world)
+    assert all(number <= len(HOSTILE) + 100 for number, _, _ in world.updates)
+
+
+@pytest.mark.parametrize(
+    ("comment", "wishes"),
+    [
+        ("", Wishes()),
+        ("(null)", Wishes()),
+        ("weight=3", Wishes()),
+        ("malleable weight=2 min=3 max=7 seconds=2.5 deadline=5", Wishes(2.0, 5.0, 3, 7, 2.5)),
+        ("malleable weight=nan min=-1 max=0 seconds=inf deadline=-3", Wishes()),
+        ("malleable weight=1e400 min=1e300 = == x=y", Wishes()),
+    ],
+)
+def test_wishes(comment, wishes):
+    assert wishes_of(comment) == wishes
+
+
+def faulty(kind, rng):
+    """A third of all calls go wrong so."""
+
+    def fault(words):
+        if rng.random() > 1 / 3:
+            return None
+        if kind == "silent":
+            return Reply("", "squeue: no answer within 10 s", 10.0)
+        if kind == "nothing, well" and words[0] != "squeue":
+            return Reply("", "", 0.01)
+        if kind == "cut off" and words[0] == "squeue":
+            mark = words[-1].partition("%")[0]
+            return Reply(f"{mark}1{mark}2", "", 0.01)
+        if kind == "rubbish" and words[0] != "squeue":
+            return Reply("\x00\xff~~~" * 9, "", 0.01)
+        if kind == "error text":
+            return Reply("", f"{words[0]}: error: Unable to contact slurm controller", 0.1)
+        return None
+
+    return fault
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("kind", ["silent", "nothing, well", "cut off", "rubbish", "error text"])
+def test_answers_that_fail(kind, seed):
+    world = FakeSlurm()
+    for size in SIZES:
+        world.submit(size, 2.0)
+    governor = governed(world)
+    glance(governor)
+    world.faults = faulty(kind, np.random.default_rng(seed))
+    go(governor, world)
+    assert all(math.isfinite(array.done) for array in world.arrays.values())
+    assert [job.done for job in governor.jobs] == SIZES
+
+
+def test_looks_come_slower_when_answers_are_slow():
+    world = FakeSlurm()
+    world.took = 2.0
+    world.submit(4000, 2.0)
+    governor = governed(world)
+    go(governor, world, until=800.0)
+    looks = sum(words[0] == "squeue" and "--me" in words for words in world.calls)
+    assert looks <= 12
+
+
+def test_two_partitions_are_governed_apart():
+    world = FakeSlurm(places=("main", "other"))
+    for size in SIZES:
+        world.submit(size, 2.0)
+        world.submit(size, 2.0, place="other")
+    governor = governed(world)
+    glance(governor)
+    for place in ("main", "other"):
+        given = [p.slots for p in governor.planned if p.array.place == place]
+        assert sum(given) == 24
+    go(governor, world)
+
+
+def test_other_peoples_arrays_are_left_alone_and_reported():
+    world = FakeSlurm()
+    foreign = [world.submit(200, 2.0, user="you") for _ in range(3)]
+    own = [world.submit(size, 2.0) for size in (100, 50)]
+    governor = governed(world)
+    go(governor, world, until=40.0)
+    assert not {number for number, _, _ in world.updates} & {each.number for each in foreign}
+    assert governor.look.others.tasks > 100
+    assert governor.look.others.longest == pytest.approx(30.0, abs=11.0)
+    assert {planned.array.number for planned in governor.planned} == {each.number for each in own}
+
+
+def test_a_cancelled_array_leaves_its_slots_to_others():
+    world = FakeSlurm()
+    world.submit(50, 2.0)
+    world.submit(4000, 2.0)
+    world.submit(300, 2.0)
+    governor = governed(world)
+    go(governor, world, until=20.0)
+    del world.arrays[3]
+    go(governor, world, until=40.0)
+    assert not math.isnan(governor.jobs[2].ended)
+    assert len(governor.planned) == 1
+
+
+def test_what_a_dead_governor_left_is_found_in_its_lease():
+    world = FakeSlurm()
+    for size in SIZES:
+        world.submit(size, 2.0)
+    go(governed(world), world, until=10.0)
+    assert any(array.nice for array in world.arrays.values())
+    engine = Slurm(ask=world.ask, clock=world.clock, sleep=world.sleep, wall=world.wall)
+    changes = left_behind(engine, engine.look())
+    assert {change.key for change in changes} == {"Nice", "ArrayTaskThrottle"}
+    engine.change(changes)
+    assert not any(array.nice for array in world.arrays.values() if array.pending)
+    assert world.leases == {}
+    number = engine.submit(["--begin=now+9", "--comment=malleable lease elsewhere 7"], "")
+    with pytest.raises(SlurmError, match="a governor on elsewhere"):
+        left_behind(engine, engine.look())
+    assert number in world.leases
+    assert socket.gethostname() != "elsewhere"
+
+
+def test_without_a_lease_there_are_no_caps():
+    world = FakeSlurm(
+        faults=lambda words: Reply("", "sbatch: error: no", 0.01) if words[0] == "sbatch" else None
+    )
+    world.submit(2000, 2.0, comment="malleable min=4")
+    world.submit(500, 2.0)
+    governor = governed(world)
+    go(governor, world, until=30.0)
+    assert "no lease" in governor.trouble["lease"]
+    assert {key for _, key, _ in world.updates} <= {"Nice"}
+
+
+def test_the_journal_has_what_local_runs_have(tmp_path):
+    world = FakeSlurm()
+    world.submit(60, 2.0, name="first")
+    world.submit(30, 2.0, name="second", comment="malleable weight=2")
+    with Journal(tmp_path / "j") as journal:
+        journal.begin(24, "sum:response", "flex", "/", [])
+        journal.enter(1)
+        governor = governed(world, journal=journal)
+        go(governor, world, until=7.0)
+        status = run_status(journal)
+        assert [job.name for job in status.jobs] == ["1 first", "2 second"]
+        assert sum(job.done for job in status.jobs) > 20
+        go(governor, world)
+        governor.end("done")
+        status = run_status(journal)
+        assert [(job.done, job.failed, job.left) for job in status.jobs] == [(60, 0, 0), (30, 0, 0)]
+        assert list(journal.decisions(1))
+        assert journal.history("first", "me")[0] == 60
+
+
+def test_the_order_of_changes():
+    """Caps fall before anything rises: what old tasks hold is not given away twice."""
+    world = FakeSlurm()
+    world.submit(2000, 2.0, comment="malleable min=4")
+    for size in (500, 100, 300):
+        world.submit(size, 2.0)
+    governor = governed(world)
+    sent = []
+    change = governor._slurm.change
+    governor._slurm.change = lambda changes: sent.append(list(changes)) or change(changes)
+    go(governor, world, until=60.0)
+    for changes in sent:
+        kinds = [c for c in changes if c.key != "StartTime"]
+        assert all(isinstance(c, Change) for c in kinds)
+        caps = [place for place, c in enumerate(kinds) if c.key == "ArrayTaskThrottle" and c.value]
+        assert not caps or caps[0] == 0 or len(kinds) == caps[-1] + 1

@@ -1,0 +1,236 @@
+"""The governor over a real Slurm on loopback, as a plain user; faults are made, not played."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+from tests.live.slurm_cluster import SlurmCluster, why_not
+
+pytestmark = [
+    pytest.mark.skipif(bool(why_not()), reason=why_not() or "-"),
+    pytest.mark.xdist_group("slurm"),
+]
+slow = pytest.mark.skipif(
+    os.environ.get("MALLEABLE_SLOW") != "1", reason="takes a minute: make full runs it"
+)
+SLOTS = 24
+
+
+@pytest.fixture
+def slurm():
+    with SlurmCluster(SLOTS) as cluster:
+        yield cluster
+
+
+@pytest.fixture(params=["basic", "multifactor"])
+def any_slurm(request):
+    extra = "PriorityWeightAge=1000\nPriorityWeightPartition=100000" if request.param != "basic" else ""
+    with SlurmCluster(SLOTS, priority=request.param, extra=extra) as cluster:
+        yield cluster
+
+
+def standing(cluster):
+    """Nice and throttle of arrays that wait."""
+    found = {}
+    for line in cluster.seen("%F|%y|%K|%r|%j", "-t", "PD"):
+        number, nice, listed, reason, name = line.split("|", 4)
+        if name != "malleable-lease" and reason != "Dependency":
+            cap = listed.partition("%")[2]
+            found[int(number)] = int(nice), int(cap or 0)
+    return found
+
+
+def leases(cluster):
+    """Numbers of jobs that will restore."""
+    return cluster.seen("%A", "-t", "PD", "-n", "malleable-lease")
+
+
+def untouched(cluster):
+    return all(each == (0, 0) for each in standing(cluster).values())
+
+
+def ends(process, how=signal.SIGINT):
+    process.send_signal(how)
+    out, _ = process.communicate(timeout=60)
+    return out
+
+
+def test_arrays_are_ordered_and_set_back_at_the_end(any_slurm):
+    cluster = any_slurm
+    long = cluster.array(400, 3, name="long")
+    short = cluster.array(40, 3, name="short $(touch ran) | a")
+    least = cluster.array(900, 3, "--comment", "malleable min=4", name="least")
+    shown = cluster.malleable("govern", "slurm", "--json", "-")
+    assert shown.returncode == 0, shown.stderr
+    result = json.loads(shown.stdout)
+    assert [row["array"] for row in result["arrays"]] == [least, short, long]
+    assert result["slots"] == SLOTS
+    assert untouched(cluster)
+    governor = cluster.govern("--apply", "--every", "0.5")
+    try:
+        cluster.wait(lambda: standing(cluster).get(least, (0, 0))[1] == 4)
+        cluster.wait(lambda: short not in standing(cluster))
+        nices = standing(cluster)
+        assert nices[long][0] > 0
+        other = cluster.malleable("govern", "slurm", "--apply")
+        assert other.returncode == 1
+        assert "another governor" in other.stderr
+        began = time.monotonic()
+        out = ends(governor)
+        assert time.monotonic() - began < 2.0 + 1.0  # the process itself takes some time to go
+        assert governor.returncode == 130, out
+    finally:
+        governor.kill()
+    assert len(standing(cluster)) == 2
+    assert untouched(cluster)
+    assert leases(cluster) == []
+    assert not list((cluster.base / "work").glob("ran"))
+    status = cluster.malleable("status", "--json", "-")
+    assert f"{long} long" in [job["name"] for job in json.loads(status.stdout)["jobs"]]
+
+
+@pytest.mark.parametrize("lease", ["job", "process"])
+def test_a_killed_governor_leaves_nothing(slurm, lease):
+    # Twelve slots stay free of long tasks, so that the lease's job can run.
+    slurm.array("1-400%20", 1, name="long")
+    least = slurm.array(300, 1, "--comment", "malleable min=2", name="least")
+    slurm.array(60, 1, name="short")
+    governor = slurm.govern("--apply", "--every", "0.5", "--lease", lease, "--lease-seconds", "4")
+    try:
+        slurm.wait(lambda: standing(slurm).get(least, (0, 0))[1] == 2)
+    finally:
+        governor.kill()
+        governor.wait()
+    if lease == "job":
+        assert len(leases(slurm)) == 1
+    began = time.monotonic()
+    slurm.wait(lambda: standing(slurm).get(least) == (0, 0), patience=4.0 + 8.0)
+    assert time.monotonic() - began > 1.0
+    slurm.wait(lambda: all(nice == 0 for nice, _ in standing(slurm).values()))
+    assert leases(slurm) == []
+
+
+def test_the_next_governor_restores_what_a_killed_one_left(slurm):
+    slurm.array(400, 3, name="long")
+    least = slurm.array(900, 3, "--comment", "malleable min=4", name="least")
+    governor = slurm.govern("--apply", "--every", "0.5")
+    slurm.wait(lambda: standing(slurm).get(least, (0, 0))[1] == 4)
+    governor.kill()
+    governor.wait()
+    (left,) = leases(slurm)
+    next_one = slurm.govern("--apply", "--every", "0.5")
+    slurm.wait(lambda: len(leases(slurm)) == 1 and left not in leases(slurm))
+    slurm.wait(lambda: standing(slurm).get(least, (0, 0))[1] == 4)
+    out = ends(next_one)
+    assert "was killed" in out
+    assert untouched(slurm)
+    assert leases(slurm) == []
+
+
+def test_a_map_that_fails_and_one_that_is_cancelled(slurm):
+    first = slurm.array(10, 0, name="map")
+    slurm.wait(lambda: not slurm.seen("%F", "-j", str(first), "-t", "PD,R"))
+    failing = slurm.run(
+        "sbatch", "--parsable", "-J", "failing", "--array=1-6", "-o", "/dev/null", "--wrap", "exit 3"
+    ).stdout.strip()
+    slurm.array(5, 1, f"--dependency=afterok:{failing}", name="reduce")
+    cancelled = slurm.array(400, 2, name="cancelled")
+    slurm.array(400, 2, name="other")
+    governor = slurm.govern("--apply", "--every", "0.5", "--json", "-")
+    time.sleep(3.0)
+    slurm.run("scancel", str(cancelled))
+    time.sleep(3.0)
+    out = ends(governor)
+    result = json.loads(out[out.index("{") : out.rindex("}") + 1])
+    (reduce,) = [row for row in result["arrays"] if row["name"] == "reduce"]
+    assert reduce["why"] == "dead"
+    gone = {row["name"].split()[1]: row for row in result["ended"]}
+    assert gone["reduce"]["cancelled"]
+    assert gone["cancelled"]["failed"] > 300
+    assert "other" not in gone
+
+
+def test_the_controller_is_away_and_comes_back(slurm):
+    slurm.array(2000, 2, name="long")
+    slurm.array(900, 2, name="short")
+    governor = slurm.govern("--apply", "--every", "0.5")
+    try:
+        slurm.wait(lambda: any(nice for nice, _ in standing(slurm).values()))
+        time.sleep(6.0)  # until arrays are on the controller's disk
+        slurm.stop_controller(signal.SIGKILL)
+        time.sleep(1.0)
+        slurm.start_controller()
+        time.sleep(12.0)  # an answer may be waited for so long
+        slurm.resume()
+        assert governor.poll() is None
+        slurm.wait(lambda: any(nice for nice, _ in standing(slurm).values()))
+    finally:
+        out = ends(governor)
+    assert "Traceback" not in out
+    assert untouched(slurm)
+
+
+@slow
+def test_the_controller_is_away_for_40_seconds(slurm):
+    slurm.array(5000, 2, name="long")
+    slurm.array(2000, 2, name="short")
+    governor = slurm.govern("--apply", "--every", "1")
+    try:
+        slurm.wait(lambda: any(nice for nice, _ in standing(slurm).values()))
+        slurm.stop_controller()
+        time.sleep(40.0)
+        slurm.start_controller()
+        slurm.wait(lambda: "idle" in str(slurm.seen("%t")) or standing(slurm), patience=60)
+        time.sleep(40.0)
+        assert governor.poll() is None
+        assert any(nice for nice, _ in standing(slurm).values())
+    finally:
+        out = ends(governor)
+    assert "no answer" in out or "Unable to contact" in out
+    assert untouched(slurm)
+
+
+@slow
+@pytest.mark.parametrize("seed", range(6))
+def test_killed_at_any_moment(slurm, seed):
+    import numpy as np
+
+    rng = np.random.default_rng(seed)
+    slurm.array("1-1000%20", 1, name="long")
+    slurm.array(1000, 1, "--comment", "malleable min=2", name="least")
+    slurm.array(200, 1, name="short")
+    governor = slurm.govern("--apply", "--every", "0.2", "--lease-seconds", "3")
+    time.sleep(0.3 + 2.5 * rng.random())
+    governor.kill()
+    governor.wait()
+    time.sleep(3.0 + 3.0)
+    slurm.wait(
+        lambda: all(n == 0 and c in (0, 20) for n, c in standing(slurm).values()), patience=4.0
+    )
+    assert leases(slurm) == []
+
+
+def test_foreign_arrays_are_not_touched(slurm):
+    own = [slurm.array(size, 1, name="own") for size in (300, 100)]
+    governor = slurm.govern("--apply", "--every", "0.5", "--json", "-")
+    time.sleep(1.0)
+    foreign = slurm.array(200, 1, "--nice=7", name="foreign", who=slurm.other)
+    time.sleep(4.0)
+    assert standing(slurm)[foreign] == (7, 0)
+    out = ends(governor)
+    result = json.loads(out[out.index("{") : out.rindex("}") + 1])
+    assert {row["array"] for row in result["arrays"]} <= set(own)
+
+
+@slow
+def test_a_long_queue_of_others(slurm):
+    slurm.array(10_000, 3, name="foreign", who=slurm.other)
+    own = [slurm.array(size, 1, "--nice=0", name="own") for size in (300, 100)]
+    governor = slurm.govern("--apply", "--every", "0.5")
+    slurm.wait(lambda: standing(slurm)[own[0]][0] > 0)
+    ends(governor)
+    assert untouched(slurm)
