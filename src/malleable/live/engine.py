@@ -9,10 +9,11 @@ counts each task once, whatever it hears.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-__all__ = ["Abilities", "Engine", "Event", "Task"]
+__all__ = ["Abilities", "CallEngine", "Engine", "Event", "Task"]
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,11 @@ class Abilities:
     ahead : float
         Tasks that are expected to end within so many seconds are replaced beforehand: the engine
         holds what is more than its slots and starts it when one is free. 0: it takes no more.
+    together : int
+        Tasks that a slot may be given at once, to run one after the other; about ``grain`` seconds of them.
+    calls : {"none", "pickled", "plain"}
+        Whether it runs Python calls, and what it takes: a pickled (function, arguments, named arguments),
+        or these objects themselves. Else it runs commands.
     """
 
     cap: Literal["live", "at submit", "none"] = "live"
@@ -39,6 +45,8 @@ class Abilities:
     take_back: Literal["requeue", "cancel", "none"] = "none"
     grain: float = 0.0
     ahead: float = 0.0
+    together: int = 1
+    calls: Literal["none", "pickled", "plain"] = "none"
 
     def lost(self) -> list[str]:
         """What a user of this engine goes without, a sentence each."""
@@ -56,14 +64,14 @@ class Abilities:
         return [text for text in (cap[self.cap], order[self.order]) if text]
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Task:
     """One task to be run.
 
     Attributes
     ----------
     key : str
-        Its name, one attempt of one task; never used twice in a run.
+        Its name, one attempt of one task; used again only if the task was returned.
     argv : sequence of str
         The program and its arguments; for engines of Python calls the call itself in `call`.
     environment : mapping
@@ -72,6 +80,8 @@ class Task:
         Where it runs; files of its three streams. Empty: the loop's folder, and nowhere.
     seconds : float
         It is ended after so long; 0: never.
+    slot : int
+        Tasks of one slot run one after the other; a number is never used twice.
     """
 
     key: str
@@ -83,18 +93,20 @@ class Task:
     errors: str = ""
     seconds: float = 0.0
     call: Any = None
+    slot: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Event:
     """What an engine reports of a task.
 
     Attributes
     ----------
-    kind : {"started", "ended", "refused", "lost", "seen", "silent"}
+    kind : {"started", "ended", "refused", "lost", "returned", "seen", "silent"}
         ``refused``: it could not be started, `text` says why. ``lost``: it was running and nobody
-        knows what became of it. Of an engine with a queue of its own ``seen``: how all of it stands,
-        in `result`; ``silent``: it did not answer, `text` says how.
+        knows what became of it. ``returned``: it was handed over, but surely never started. Of an engine
+        with a queue of its own ``seen``: how all of it stands, in `result`; ``silent``: it did not answer,
+        `text` says how.
     key : str
     status : int
         Exit status; below 0 the signal that ended it.
@@ -105,10 +117,12 @@ class Event:
     late : bool
         It was ended because its time was over.
     result : object
-        Of a Python call, or what was seen.
+        What was seen, or of a Python call: what it returned (status 0) or raised; where calls are pickled,
+        pickled bytes, of what was raised and the text of its traceback. None for a call that ended in
+        another way: `text` says how.
     """
 
-    kind: Literal["started", "ended", "refused", "lost", "seen", "silent"]
+    kind: Literal["started", "ended", "refused", "lost", "returned", "seen", "silent"]
     key: str = ""
     status: int = 0
     seconds: float = 0.0
@@ -136,3 +150,21 @@ class Engine(Protocol):
 
     def close(self, grace: float) -> int:
         """End everything, after ``grace`` seconds by force; how many processes would not go."""
+
+
+class CallEngine(Engine, Protocol):
+    """An engine of Python calls, for `malleable.Executor`.
+
+    Attributes
+    ----------
+    broken : str
+        Why it can run nothing any more; empty: it can.
+    error : type
+        Of what calls raise that it could not run to their ends.
+    """
+
+    broken: str
+    error: type[BrokenExecutor]
+
+    def wake(self) -> None:
+        """Let `poll` return now; from any thread."""

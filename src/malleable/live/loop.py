@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
@@ -25,6 +25,7 @@ __all__ = ["Decider", "Loop", "Progress", "Work"]
 
 _LOOK = 1.0  # seconds between two times that others are told what runs
 _PACE = 0.25  # seconds over which the pace of ends is averaged
+_WEIGHT = 0.05  # of the latest task in `Work.recent`
 _LOST_AGAIN = 3  # times that a task may be lost without its own doing, beyond its retries
 
 
@@ -62,7 +63,7 @@ class Work:
     tasks : int
         Their number; more may come while the job is open.
     make : callable
-        ``make(number, attempt) -> Task`` without its key.
+        ``make(number, attempt) -> Task``, a new one without its key; None: it has been cancelled.
     retries : int
         How often a task that failed is tried again.
     seconds : float
@@ -77,7 +78,7 @@ class Work:
 
     name: str
     tasks: int
-    make: Callable[[int, int], Task]
+    make: Callable[[int, int], Task | None]
     weight: float = 1.0
     deadline: float = math.inf
     min_slots: int = 0
@@ -94,10 +95,12 @@ class Work:
 
     next: int = 0  # the first task that was never started
     again: deque[int] = field(default_factory=deque)
-    running: int = 0
+    dropped: set[int] = field(default_factory=set)  # numbers not yet reached that never start
+    running: int = 0  # slots that it holds
     done: int = 0
     failed: int = 0
     taken: float = 0.0  # seconds of tasks that ended well, in all
+    recent: float = math.inf  # seconds of a task, of late
     slots: int = 0
     why: str = ""
     began: float = math.nan
@@ -114,7 +117,7 @@ class Work:
     @property
     def waiting(self) -> int:
         """Tasks that could start."""
-        return self.tasks - self.next + len(self.again)
+        return self.tasks - self.next + len(self.again) - len(self.dropped)
 
 
 @dataclass(frozen=True)
@@ -142,6 +145,8 @@ class Loop:
         Called with a `Progress` after each pass, at most once a second.
     settled : callable, optional
         Called with (row, number, Event) for each task that has ended for good.
+    dropped : callable, optional
+        Called with (row, numbers) for tasks that never start, as their job was cancelled.
     """
 
     def __init__(
@@ -155,6 +160,7 @@ class Loop:
         epoch: float = 0.5,
         progress: Callable[[Progress], object] | None = None,
         settled: Callable[[int, int, Event], object] | None = None,
+        dropped: Callable[[int, Sequence[int]], object] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.jobs: list[Work] = []
@@ -163,14 +169,18 @@ class Loop:
         self._journal, self._run = journal, run
         self._clock, self._zero = clock, clock() - start
         self._epoch = epoch
-        self._progress, self._settled = progress, settled
+        self._progress, self._settled, self._dropped = progress, settled, dropped
         self._flying: dict[
             str, tuple[int, int, int, float]
         ] = {}  # key -> row, number, attempt, since
+        self._slot = 0
+        self._slot_of: dict[str, int] = {}  # key -> slot
+        self._held: dict[int, int] = {}  # slot -> tasks that are left of those it was given
         self._attempts: dict[tuple[int, int], int] = {}  # of tasks that were tried more than once
         self._lost: dict[tuple[int, int], int] = {}
         self._children: dict[int, list[int]] = {}
         self._touched: set[int] = set()  # jobs that may come or end
+        self._idle: set[int] = set()  # open jobs that may have nothing to do
         self._ended = 0
         self._due = True
         self._pace = 0.0  # tasks that end a second, of late
@@ -212,10 +222,32 @@ class Loop:
 
     def grow(self, row: int, tasks: int) -> None:
         """So many more tasks of an open job."""
+        self.jobs[row].tasks += tasks
+        self._counts_changed(row)
+
+    def close(self, row: int) -> None:
+        """No more tasks come."""
+        self.jobs[row].open = False
+        self._touched.add(row)
+
+    def drop(self, row: int, numbers: Iterable[int], good: bool = False) -> None:
+        """Tasks that have not been started never are: cancelled, or ``good`` in an earlier session."""
         work = self.jobs[row]
-        work.tasks += tasks
+        before = len(work.dropped)
+        work.dropped.update(numbers)
+        count = len(work.dropped) - before
+        if good:
+            work.done += count
+        else:
+            work.failed += count
+        self._counts_changed(row)
+
+    def _counts_changed(self, row: int) -> None:
+        work = self.jobs[row]
         if work.here:
             self.decider.changed(row)
+        if not work.here or work.left == 0:
+            self._touched.add(row)
 
     def cancel(self, row: int) -> list[int]:
         """Nothing of a job starts any more, and what runs is ended; numbers that never started."""
@@ -223,14 +255,18 @@ class Loop:
         if work.cancelled:
             return []
         work.cancelled = True
-        dropped = [*work.again, *range(work.next, work.tasks)]
+        unreached = (n for n in range(work.next, work.tasks) if n not in work.dropped)
+        dropped = [*work.again, *unreached]
         work.again.clear()
+        work.dropped.clear()
         work.next = work.tasks
         work.failed += len(dropped)
         if work.here:
             self.decider.changed(row)
         self.engine.cancel([key for key, (at, *_) in self._flying.items() if at == row])
         self._touched.add(row)
+        if self._dropped:
+            self._dropped(row, dropped)
         return dropped
 
     def _settle_jobs(self) -> None:
@@ -242,14 +278,17 @@ class Loop:
             work = self.jobs[row]
             if not math.isnan(work.ended):
                 continue
-            if not work.here and not work.cancelled:
+            if not work.here and not work.cancelled and (work.left or not work.open):
                 outlook = self._outlook(row)
                 if outlook == "dead":
                     self.cancel(row)
                 elif outlook == "free":
-                    work.here, work.began = True, self.now
+                    work.here = True
+                    work.began = self.now if math.isnan(work.began) else work.began
                     self.decider.came(row, work, self.now)
                     self._due = True
+            if work.open and work.left == 0:
+                self._idle.add(row)
             if (work.here or work.cancelled) and not work.open and work.left == 0:
                 work.ended, work.slots = self.now, 0
                 if work.here:
@@ -283,7 +322,9 @@ class Loop:
                 self._decide()
             self._start()
         self._record()
-        events = self.engine.poll(max(0.0, min(most, self._decided + self._epoch - self.now)))
+        if self._flying and not self.stopping:
+            most = min(most, self._decided + self._epoch - self.now)
+        events = self.engine.poll(max(0.0, most))
         self._hear(events)
         self._record()
         if self._progress and self.now - self._told >= _LOOK:
@@ -295,6 +336,12 @@ class Loop:
     def _decide(self) -> None:
         now = self.now
         self._due, self._decided = False, now
+        for row in sorted(self._idle):
+            work = self.jobs[row]
+            if work.here and work.open and work.left == 0:  # back once it has something to do
+                work.here, work.slots = False, 0
+                self.decider.gone(row, now)
+        self._idle.clear()
         for decided in self.decider.decide(now):
             work = self.jobs[decided.job]
             work.slots, work.why = decided.slots, decided.why
@@ -302,40 +349,76 @@ class Loop:
 
     def _start(self) -> None:
         ahead = int(self._pace * self.engine.abilities.ahead)
-        free = self.engine.slots + ahead - len(self._flying)
+        tasks: list[Task] = []
         again = True
-        while free > 0 and again:  # each time there is one slot less
-            tasks: list[Task] = []
+        while again:  # each time there is a slot less, or a job that has nothing left to start
+            free = self.engine.slots + ahead - len(self._held)
+            if free <= 0:
+                break
+            started, short = len(tasks), False
             for row, count in self.decider.assign(self.now, free):
-                tasks += self._next_tasks(row, count)
-            if tasks:
-                self.engine.start(tasks)
-            free -= len(tasks)
-            again = bool(tasks) and self.decider.behind
+                work = self.jobs[row]
+                waiting, share = work.waiting, self._share(work)
+                for _ in range(count):
+                    found = self._next_tasks(row, work, share)
+                    short = short or not found
+                    tasks += found
+                if waiting - work.waiting != count or work.waiting == 0:
+                    self._counts_changed(row)
+            again = short or (len(tasks) > started and self.decider.behind)
+        if tasks:
+            self.engine.start(tasks)
 
-    def _next_tasks(self, row: int, count: int) -> Iterator[Task]:
-        work = self.jobs[row]
-        for _ in range(min(count, work.waiting)):
+    def _share(self, work: Work) -> int:
+        """Tasks that a slot gets at once: short ones, so that it does not wait for the loop after each."""
+        able = self.engine.abilities
+        fit = min(able.together, able.grain / max(work.recent, 1e-9))
+        return max(1, min(int(fit), -(-work.waiting // self.engine.slots)))
+
+    def _next_tasks(self, row: int, work: Work, share: int) -> list[Task]:
+        """So many tasks for one slot; fewer where no more wait."""
+        tasks: list[Task] = []
+        now = self.now
+        self._slot += 1
+        while len(tasks) < share and (work.again or work.next < work.tasks):
             if work.again:
                 number = work.again.popleft()
             else:
                 number, work.next = work.next, work.next + 1
+            if number in work.dropped:
+                work.dropped.discard(number)
+                continue
             attempt = self._attempts.get((row, number), 0)
-            key = f"{row}.{number}.{attempt}"
-            work.running += 1
-            self._flying[key] = row, number, attempt, self.now
             made = work.make(number, attempt)
-            yield Task(
-                key,
-                made.argv,
-                made.environment,
-                made.folder,
-                made.source,
-                made.output,
-                made.errors,
-                made.seconds,
-                made.call,
-            )
+            if made is None:
+                work.failed += 1
+                continue
+            made.key, made.slot = f"{row}.{number}.{attempt}", self._slot
+            self._flying[made.key] = row, number, attempt, now
+            self._slot_of[made.key] = self._slot
+            tasks.append(made)
+        if tasks:
+            self._held[self._slot] = len(tasks)
+            work.running += 1
+        return tasks
+
+    def _let_go(self, key: str, work: Work) -> None:
+        """The slot of a task has one less to do."""
+        slot = self._slot_of.pop(key)
+        self._held[slot] -= 1
+        if self._held[slot] == 0:
+            del self._held[slot]
+            work.running -= 1
+
+    def _given_back(self, row: int, number: int) -> None:
+        """A task that the engine has not started after all."""
+        work = self.jobs[row]
+        if not work.cancelled:
+            work.again.append(number)
+            return
+        work.failed += 1
+        if self._dropped:
+            self._dropped(row, [number])
 
     def _hear(self, events: Sequence[Event]) -> None:
         heard: set[int] = set()
@@ -348,17 +431,22 @@ class Loop:
                 continue  # told twice, or never ours
             row, number, attempt, since = flying
             work = self.jobs[row]
-            work.running -= 1
+            self._let_go(event.key, work)
             heard.add(row)
+            if event.kind == "returned":
+                self._given_back(row, number)
+                continue
             ended += 1
             how = "late" if event.late else "" if event.kind == "ended" else event.kind
             good = event.kind == "ended" and event.status == 0
             status = event.status if good or event.status else 1
-            self._attempted.append(
-                Attempt(
-                    row, number, attempt, status, since, event.seconds, event.cpu, event.memory, how
-                )
-            )
+            if self._journal:
+                self._attempted.append(
+                    Attempt(
+                        row, number, attempt, status, since, event.seconds, event.cpu,
+                        event.memory, how,
+                    )
+                )  # fmt: skip
             task = row, number
             if not good and self._tried_again(work, task, attempt, event):
                 self._attempts[task] = attempt + 1
@@ -369,6 +457,8 @@ class Loop:
             if good:
                 work.done += 1
                 work.taken += event.seconds
+                past = work.recent if work.recent < math.inf else event.seconds
+                work.recent = past + _WEIGHT * (event.seconds - past)
             else:
                 work.failed += 1
             if self._settled:
@@ -434,5 +524,7 @@ class Loop:
         left = self.engine.close(grace)
         self._flying.clear()
         self._flown = -math.inf
+        self._slot_of.clear()
+        self._held.clear()
         self._record()
         return left
