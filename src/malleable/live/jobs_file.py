@@ -33,7 +33,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["Job", "check_memory", "parse_jobs", "read_rows"]
+__all__ = ["Job", "check_memory", "checked_settings", "described_jobs", "parse_jobs", "read_rows"]
 
 MOST_TASKS = 100_000_000
 """Tasks that all jobs of a run may have together."""
@@ -280,6 +280,31 @@ _CHECKS: Mapping[str, Any] = {
 _KEYS = ("name", "command", "commands", "over", *_CHECKS)
 
 
+def checked_settings(
+    settings: Mapping[str, Any], known: Sequence[str], where: str = ""
+) -> dict[str, Any]:
+    """Settings of a job by name, checked; ValueError names what is wrong, and near misses."""
+    for key in settings:
+        if key not in known:
+            raise ValueError(f"{where}{key}: unknown{_near(key, known)}")
+    found = {key: _CHECKS[key](f"{where}{key}", value) for key, value in settings.items()}
+    least, most = found.get("min_slots", 0), found.get("max_slots")
+    if most is not None and least > most:
+        raise ValueError(f"{where}min_slots = {least}: above max_slots = {most}")
+    return found
+
+
+def described_jobs(rows: Sequence[Any], folder: str) -> list[Job]:
+    """Jobs of a run as its journal has them, of commands or of calls."""
+    if not all("calls" in row for row in rows):
+        return parse_jobs(rows, folder)
+    return [
+        Job(**{key: each for key, each in row.items() if key != "calls" and each is not None},
+            values=range(row["calls"]))
+        for row in rows
+    ]  # fmt: skip
+
+
 def _job(row: Any, place: int, folder: Path, max_size: int | None) -> Job:
     where = f"job[{place}]"
     if not isinstance(row, Mapping):
@@ -292,13 +317,8 @@ def _job(row: Any, place: int, folder: Path, max_size: int | None) -> Job:
         raise ValueError(f"{where}.name: empty")
     if ("command" in row) == ("commands" in row):
         raise ValueError(f"{where}: needs either command or commands")
-    checked = {
-        key: check(f"{where}.{key}", row[key]) for key, check in _CHECKS.items() if key in row
-    }
+    checked = checked_settings({key: row[key] for key in _CHECKS if key in row}, _KEYS, f"{where}.")
     checked["folder"] = str(folder.absolute() / checked.get("folder", ""))
-    least, most = checked.get("min_slots", 0), checked.get("max_slots")
-    if most is not None and least > most:
-        raise ValueError(f"{where}.min_slots = {least}: above max_slots = {most}")
     if "commands" in row:
         if "over" in row:
             raise ValueError(f"{where}.over: goes with command, not with commands")

@@ -46,6 +46,9 @@ create index decision_of on decision (run, at);
 create table flying (
   run integer not null, job integer not null, tasks integer not null, began real not null,
   latest real not null, primary key (run, job)) without rowid;
+create table result (
+  run integer not null, job integer not null, task integer not null, digest blob not null,
+  value blob not null, primary key (run, job, task)) without rowid;
 create table history (
   program text not null, user text not null, tasks integer not null, seconds real not null,
   squares real not null, primary key (program, user)) without rowid;
@@ -327,6 +330,39 @@ class Journal:
                 self._base.execute(
                     "update run set lasted = ?, status = ? where id = ?", (at, status, run)
                 )
+
+    def describe(self, run: int, jobs: Sequence[Mapping[str, Any]]) -> None:
+        """The jobs of a run that grows."""
+        with _telling(self.path):
+            self._base.execute("update run set jobs = ? where id = ?", (json.dumps(list(jobs)), run))
+
+    # Results of calls.
+
+    def keep(self, run: int, job: int, task: int, digest: bytes, value: bytes) -> None:
+        """What a call returned; the digest is the call's."""
+        with _telling(self.path):
+            self._base.execute(
+                "insert or replace into result values (?, ?, ?, ?, ?)",
+                (run, job, task, digest, value),
+            )
+
+    def kept(self, run: int, job: int) -> Iterator[tuple[int, bytes, bytes]]:
+        """Task, digest and value of each call of a job that returned, in order; read as it is asked for."""
+        with _telling(self.path):
+            yield from self._base.execute(
+                "select task, digest, value from result where run = ? and job = ? order by task",
+                (run, job),
+            )
+
+    def attempted(self, run: int, job: int, task: int) -> tuple[int, int]:
+        """Attempts at a task so far, and how many of them were lost."""
+        with _telling(self.path):
+            row = self._base.execute(
+                "select coalesce(max(attempt) + 1, 0), coalesce(sum(how = 'lost'), 0) from attempt"
+                " where run = ? and job = ? and task = ?",
+                (run, job, task),
+            ).fetchone()
+        return row[0], row[1]
 
     def attempts(self, run: int) -> Iterator[Attempt]:
         """All attempts of a run that have ended, by job, task and attempt."""

@@ -202,8 +202,7 @@ class Loop:
         """A job; its row."""
         row = len(self.jobs)
         self.jobs.append(work)
-        for parent in work.after:
-            self._children.setdefault(parent, []).append(row)
+        self.wait_for(row, work.after)
         self._touched.add(row)
         return row
 
@@ -229,6 +228,12 @@ class Loop:
         """No more tasks come."""
         self.jobs[row].open = False
         self._touched.add(row)
+
+    def wait_for(self, row: int, parents: Sequence[int]) -> None:
+        """A job that has not come yet comes after others."""
+        self.jobs[row].after = parents
+        for parent in parents:
+            self._children.setdefault(parent, []).append(row)
 
     def drop(self, row: int, numbers: Iterable[int], good: bool = False) -> None:
         """Tasks that have not been started never are: cancelled, or ``good`` in an earlier session."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from malleable.live.expected import End, Left, expected_ends
 from malleable.live.history import earlier
-from malleable.live.jobs_file import Job, parse_jobs
+from malleable.live.jobs_file import Job, described_jobs
 from malleable.live.journal import Counted, Decided, Flying, Journal
 
 __all__ = ["JobStatus", "RunStatus", "not_begun", "run_status"]
@@ -70,7 +70,7 @@ class RunStatus(NamedTuple):
 def run_status(journal: Journal, number: int | None = None) -> RunStatus:
     """How far a run is, the last one by default; O(attempts + decisions), and some plans."""
     run = journal.run(number)
-    jobs = parse_jobs(run.jobs, run.folder)
+    jobs = described_jobs(run.jobs, run.folder)
     counted = journal.counted(run.id)
     none = Counted(0, 0.0, 0.0)
     sums = [counted.get(row, none) for row in range(len(jobs))]

@@ -1,0 +1,445 @@
+"""A run of Python calls: jobs that grow, a loop in a thread of its own, an engine, a journal.
+
+Clients append what they want to one queue and wake the loop; all counts are the loop's. What a call returned
+is in the journal, where there is one, before anybody sees it. A call is known again by its job, its place
+there and a digest of what was pickled: function by name, and arguments.
+"""
+
+from __future__ import annotations
+
+import pickle
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor, CancelledError
+from contextlib import suppress
+from hashlib import blake2b
+from typing import Any
+
+from malleable.live.engine import CallEngine, Event, Task
+from malleable.live.futures import Future
+from malleable.live.journal import Journal
+from malleable.live.loop import Decider, Loop, Work
+
+__all__ = ["CallJob", "CallRun"]
+
+_PROTOCOL = pickle.HIGHEST_PROTOCOL
+_REST = 60.0  # seconds that the loop waits where nothing happens
+_DESCRIBED = 1.0  # seconds between two times that the journal is told how many calls there are
+
+
+class RemoteTraceback(Exception):
+    """Where in a worker it happened; the cause of what a call raised."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+
+    def __str__(self) -> str:
+        return f'\n"""\n{self.args[0]}"""'
+
+
+def _digest(call: bytes) -> bytes:
+    return blake2b(call, digest_size=16).digest()
+
+
+class CallJob:
+    """Calls of one job; see `CallRun.job`."""
+
+    def __init__(self, run: CallRun, row: int, work: Work) -> None:
+        self.run, self.row, self.work = run, row, work
+        self.futures: dict[int, Future] = {}  # that have not ended
+        self.digests: dict[int, bytes] = {}  # of these, where there is a journal
+        self.count = 0
+        self.declared = False
+        self.closed_by = ""
+        self.kept: Iterator[tuple[int, bytes, bytes]] | None = None
+        self._head: tuple[int, bytes, bytes] | None = None
+
+    def submit(self, call: tuple[Any, tuple[Any, ...], dict[str, Any]]) -> Future:
+        """A future of a call (function, arguments, named arguments) at its end; see `CallRun.submit`."""
+        return self.run.submit(self, call)
+
+    def close(self, why: str) -> None:
+        """It takes no more calls."""
+        self.closed_by = self.closed_by or why
+        self.run.ask(lambda: self.run.loop.close(self.row))
+
+    def make(self, number: int, attempt: int) -> Task | None:
+        """In the loop: a call that starts."""
+        future = self.futures[number]
+        if future.begin():
+            return Task("", call=future.call)
+        self.gone(number)
+        return None
+
+    def gone(self, number: int) -> Future | None:
+        """In the loop: a call that has ended, was cancelled, or None: was so before."""
+        self.digests.pop(number, None)
+        return self.futures.pop(number, None)
+
+    def forget(self, number: int) -> None:
+        """A call was cancelled by a client."""
+        self.run.ask(lambda: self._drop(number))
+
+    def _drop(self, number: int) -> None:
+        if self.gone(number) is not None:
+            self.run.loop.drop(self.row, [number])
+
+    def kept_value(self, number: int, digest: bytes) -> bytes | None:
+        """What a call returned in an earlier session; numbers only rise."""
+        while self.kept is not None and (self._head is None or self._head[0] < number):
+            self._head = next(self.kept, None)
+            if self._head is None:
+                self.kept = None
+        if self._head is None or self._head[0] != number or self._head[1] != digest:
+            return None
+        return self._head[2]
+
+
+class CallRun:
+    """One run.
+
+    Parameters
+    ----------
+    engine : CallEngine
+    decider : Decider
+    journal : Journal, optional
+    described : tuple of str
+        Objective and policy, for the journal.
+    resume : bool
+        Whether the last run of the journal goes on, if it is not done.
+    """
+
+    def __init__(
+        self,
+        engine: CallEngine,
+        decider: Decider,
+        journal: Journal | None = None,
+        described: tuple[str, str] = ("", ""),
+        resume: bool = False,
+    ) -> None:
+        self.engine, self.journal = engine, journal
+        self.pickled = engine.abilities.calls == "pickled"
+        self.number, self._reader = 0, None
+        known: list[dict[str, Any]] = []
+        start = 0.0
+        if journal:
+            self._reader = Journal(journal.path, write=False)
+            self.number, known = self._last_run(journal) if resume else (0, [])
+            if self.number == 0:
+                self.number = journal.begin(engine.slots, *described, "", [])
+            start = journal.enter(self.number)
+            journal.commit()
+        self.loop = Loop(
+            engine,
+            decider,
+            journal,
+            self.number,
+            start=start,
+            settled=self._settled,
+            dropped=self._dropped,
+        )
+        self.jobs: dict[str, CallJob] = {}
+        self._rows: list[dict[str, Any]] = []
+        self._lock = threading.Lock()
+        self._asked: deque[int | Callable[[], object]] = deque()
+        self._asleep = False
+        self._over: list[tuple[Future, Event]] = []
+        self._closing = self._shut_down = self._stopping = False
+        self.broken: BrokenExecutor | None = None
+        self._described = 0.0
+        for row in known:
+            self._add(row["name"], row["deadline"])
+        self._thread = threading.Thread(target=self._go, name="malleable-loop", daemon=True)
+        self._thread.start()
+
+    def _last_run(self, journal: Journal) -> tuple[int, list[dict[str, Any]]]:
+        with suppress(ValueError):  # there is none
+            run = journal.run()
+            if run.status != "done" and all("calls" in row for row in run.jobs):
+                return run.id, run.jobs
+        return 0, []
+
+    # Of clients: any thread.
+
+    def ask(self, what: int | Callable[[], object]) -> None:
+        """The loop does that soon; a number: a job of this row has one call more."""
+        self._asked.append(what)
+        if self._asleep:
+            self._asleep = False
+            self.engine.wake()
+
+    def _add(self, name: str, deadline: float | None = None) -> CallJob:
+        row = len(self.jobs)
+        work = Work(name, 0, lambda number, attempt: job.make(number, attempt), program=name, open=True)
+        job = CallJob(self, row, work)
+        if self._reader:
+            job.kept = self._reader.kept(self.number, row)
+        self.jobs[name] = job
+        self._rows.append({"name": name, "deadline": deadline, "calls": 0})
+        self.ask(lambda: self.loop.add(work))
+        return job
+
+    def job(self, name: str, after: Sequence[CallJob] = (), **more: Any) -> CallJob:
+        """A new job, or one of an earlier session.
+
+        Parameters
+        ----------
+        name : str
+        after : sequence of CallJob
+            These take no more calls.
+        **more
+            Of its `Work`; the deadline counts from now, or from when an earlier session said it.
+
+        Raises
+        ------
+        ValueError
+            This session has a job of that name.
+        """
+        with self._lock:
+            if self._closing:
+                raise RuntimeError("cannot schedule new futures after shutdown")
+            job = self.jobs.get(name) or self._add(name)
+            if job.declared:
+                raise ValueError(f"name = {name!r}: there is a job of this name")
+            job.declared = True
+            described = self._rows[job.row]
+            deadline = more.pop("deadline", None)
+            if described["deadline"] is None and deadline is not None:
+                described["deadline"] = self.loop.now + deadline
+            for field, value in more.items():
+                setattr(job.work, field, value)
+            if described["deadline"] is not None:
+                job.work.deadline = described["deadline"]
+            described |= {**more, "after": [parent.work.name for parent in after]}
+        for parent in after:
+            parent.close(f"job {name!r} waits for it")
+        if after:
+            self.ask(lambda: self.loop.wait_for(job.row, [parent.row for parent in after]))
+        return job
+
+    def job_of_pool(self, name: str) -> CallJob:
+        """The job of calls that have none."""
+        with self._lock:
+            return self.jobs.get(name) or self._add(name)
+
+    def submit(self, job: CallJob, call: tuple[Any, tuple[Any, ...], dict[str, Any]]) -> Future:
+        """A future of a call (function, arguments, named arguments) at the end of a job.
+
+        Raises
+        ------
+        RuntimeError
+            The job or the run takes no more calls, or nothing can be run any more.
+        """
+        packed: bytes | None = None
+        error: BaseException | None = None
+        if self.pickled or self.journal:
+            try:
+                packed = pickle.dumps(call, _PROTOCOL)
+            except Exception as raised:
+                error = raised if self.pickled else None
+        with self._lock:
+            if self.broken:
+                raise type(self.broken)(*self.broken.args)
+            if self._closing:
+                raise RuntimeError("cannot schedule new futures after shutdown")
+            if job.closed_by:
+                raise RuntimeError(f"job {job.work.name!r} takes no more calls: {job.closed_by}")
+            number = job.count
+            job.count += 1
+            future = Future(packed if self.pickled else call, number, job.forget)
+            if error is None:
+                kept = None
+                if packed is not None and self.journal:
+                    digest = _digest(packed)
+                    if job.kept is not None:
+                        kept = job.kept_value(number, digest)
+                    if kept is None:
+                        job.digests[number] = digest
+                if kept is None:
+                    job.futures[number] = future
+                    self.ask(job.row)
+                    return future
+        if error is not None:
+            future.finish(None, _not_pickled(call[0], error))
+            self.ask(lambda: self._never(job.row, number, good=False))
+        else:
+            assert kept is not None
+            _finish(future, kept, None)
+            self.ask(lambda: self._never(job.row, number, good=True))
+        return future
+
+    def _never(self, row: int, number: int, good: bool) -> None:
+        self.loop.grow(row, 1)
+        self.loop.drop(row, [number], good)
+
+    def shutdown(self, wait: bool, cancel: bool = False, stop: bool = False) -> None:
+        """No more calls are taken; ``cancel`` those that have not started, ``stop`` those that have."""
+        with self._lock:
+            self._closing = True
+        self.ask(lambda: self._shut(cancel))
+        self._stopping = self._stopping or stop
+        self.ask(lambda: None)
+        if wait:
+            self._thread.join()
+
+    def _shut(self, cancel: bool) -> None:
+        self._shut_down = True
+        for job in list(self.jobs.values()):
+            self.loop.close(job.row)
+            if cancel:
+                self.loop.cancel(job.row)
+
+    # Of the loop's thread.
+
+    def _go(self) -> None:
+        try:
+            while not self._stopping and not (self._shut_down and self.loop.finished):
+                self._obey()
+                self.loop.step(_REST)
+                self._deliver()
+                if self.engine.broken:
+                    raise self.engine.error(self.engine.broken)
+                self._describe()
+        except BaseException as error:
+            self._break(error)
+        self._end()
+
+    def _obey(self) -> None:
+        asked = self._asked
+        while True:
+            grown: dict[int, int] = {}
+            while asked:
+                what = asked.popleft()
+                if isinstance(what, int):
+                    grown[what] = grown.get(what, 0) + 1
+                    continue
+                self._grow(grown)
+                what()
+            self._grow(grown)
+            self._asleep = True
+            if not asked:
+                return
+            self._asleep = False
+
+    def _grow(self, grown: dict[int, int]) -> None:
+        for row, count in grown.items():
+            self.loop.grow(row, count)
+        grown.clear()
+
+    def _job_of(self, row: int) -> CallJob:
+        return self.jobs[self.loop.jobs[row].name]
+
+    def _settled(self, row: int, number: int, event: Event) -> None:
+        job = self._job_of(row)
+        digest = job.digests.get(number)
+        future = job.gone(number)
+        assert future is not None
+        self._over.append((future, event))
+        if self.journal and digest and event.status == 0 and event.kind == "ended":
+            value = event.result
+            if not self.pickled:
+                try:
+                    value = pickle.dumps(value, _PROTOCOL)
+                except Exception:  # it is not kept, and called again by the next session
+                    return
+            self.journal.keep(self.number, row, number, digest, value)
+
+    def _dropped(self, row: int, numbers: Sequence[int]) -> None:
+        job = self._job_of(row)
+        for number in numbers:
+            future = job.gone(number)
+            if future is not None and not future.cancel():
+                future.finish(None, CancelledError())  # it was taken back
+
+    def _deliver(self) -> None:
+        over, self._over = self._over, []
+        for future, event in over:
+            good = event.kind == "ended" and event.status == 0
+            if good and not self.pickled:
+                future.finish(event.result)
+            elif good:
+                _finish(future, event.result, self.engine.error)
+            elif event.result is None:
+                future.finish(None, self.engine.error(event.text or event.kind))
+            else:
+                future.finish(None, _raised(event.result) if self.pickled else event.result)
+
+    def _describe(self, least: float = _DESCRIBED) -> None:
+        now = time.monotonic()
+        if self.journal and now - self._described >= least:
+            self._described = now
+            for row, work in zip(self._rows, self.loop.jobs, strict=False):
+                row["calls"] = work.tasks
+            self.journal.describe(self.number, self._rows)
+
+    def _break(self, error: BaseException) -> None:
+        """Nothing more can be run."""
+        with self._lock:
+            if isinstance(error, BrokenExecutor):
+                self.broken = error
+            else:
+                self.broken = self.engine.error(f"{type(error).__name__}: {error}")
+                self.broken.__cause__ = error
+
+    def _end(self) -> None:
+        """The last words: whatever is left has not been run."""
+        finished = self.loop.finished
+        try:
+            self.loop.stop(0.0 if self._stopping or self.broken else 5.0)
+            self._deliver()
+            self._tell_journal(finished)
+        except Exception as error:
+            self._break(error)
+        finally:
+            self._asleep = False
+            with self._lock:
+                self._closing = True
+                left = [f for job in self.jobs.values() for f in job.futures.values()]
+            for future in left:
+                if self.broken:
+                    future.finish(None, self.broken)
+                elif not future.cancel():
+                    future.finish(None, self.engine.error("the pool was stopped while this call ran"))
+            for journal in (self._reader, self.journal):
+                if journal:
+                    journal.close()
+
+    def _tell_journal(self, finished: bool) -> None:
+        if self.journal:
+            self._describe(0.0)
+            well = finished and not self.broken and not any(w.failed for w in self.loop.jobs)
+            status = "done" if well else "stopped"
+            self.journal.record(self.number, self.loop.now, status=status)
+            self.journal.commit()
+
+
+def _not_pickled(function: Any, error: BaseException) -> BaseException:
+    """What went wrong, and what could be done about it."""
+    name = getattr(function, "__qualname__", repr(function))
+    told = pickle.PicklingError(
+        f"{error}: a call of {name} cannot be pickled for a worker process; define the function at the top"
+        " of a module, or use threads=True"
+    )
+    told.__cause__ = error
+    return told
+
+
+def _raised(pickled: bytes) -> BaseException:
+    try:
+        error, text = pickle.loads(pickled)
+        assert isinstance(error, BaseException)
+    except Exception as failed:
+        return RuntimeError(f"the call raised what cannot be unpickled here: {failed!r}")
+    error.__cause__ = RemoteTraceback(text)
+    return error
+
+
+def _finish(future: Future, pickled: bytes, error: Any) -> None:
+    try:
+        value = pickle.loads(pickled)
+    except Exception as failed:
+        future.finish(None, failed)
+    else:
+        future.finish(value)

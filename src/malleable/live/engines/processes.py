@@ -1,0 +1,332 @@
+"""Python calls in worker processes of this machine, under a keeper that ends them when the pool ends.
+
+A worker has one bundle of short calls, or one call, at a time, and answers each call at once, so that the
+one that kills it is known. Calls behind one that takes longer than was expected are taken back. A call costs
+a message there and one back, some 15 us in all on both sides, and what pickling takes.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+import selectors
+import socket
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
+from itertools import groupby
+from multiprocessing.context import BaseContext
+from typing import Any
+
+from malleable.domain import check_slots
+from malleable.live.engine import Abilities, Event, Task
+from malleable.live.engines import worker
+
+__all__ = ["Processes"]
+
+_GRAIN = 0.01  # seconds of calls that a worker gets at once
+_STUCK = 2.0 * _GRAIN  # seconds after which the others of a bundle are taken back
+_STOPPING = 10.0  # seconds that the keeper has to kill all that is left
+_BARREN = 10  # workers that may end one after the other before any has answered a call
+
+
+def safe_context() -> BaseContext:
+    """How processes are started where nobody says it: as `multiprocessing` does it, but nothing is
+    forked beside other threads if what the workers need can be imported."""
+    context: BaseContext = multiprocessing.get_context()
+    main = __import__("__main__")
+    importable = getattr(main, "__spec__", None) is not None or hasattr(main, "__file__")
+    if context.get_start_method() == "fork" and threading.active_count() > 1 and importable:
+        return multiprocessing.get_context("forkserver")
+    return context
+
+
+class _Worker:
+    """A process, its socket, its tickets, and the calls that it has not answered, the oldest first."""
+
+    def __init__(self, number: int, control: socket.socket) -> None:
+        self.number = number
+        self.socket, theirs = socket.socketpair()
+        self.tickets, self.gives = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        with theirs:
+            name = number.to_bytes(8, "little")
+            socket.send_fds(control, [name], [theirs.fileno(), self.tickets])
+        self.socket.setblocking(False)
+        self.frames = worker.Frames()
+        self.unsent = bytearray()
+        self.sent: deque[str] = deque()
+        self.since = 0.0  # when the last bundle was sent
+        self.whole = False  # nothing of it was taken back
+        self.bundle = self.answered = 0
+
+    def take_back(self) -> list[str]:
+        """Calls that it will surely never start."""
+        self.whole = False
+        try:
+            count = len(os.read(self.tickets, 4096))
+        except BlockingIOError:
+            return []
+        return [self.sent.pop() for _ in range(count)]
+
+    def close(self) -> None:
+        self.socket.close()
+        os.close(self.tickets)
+        os.close(self.gives)
+
+
+class Processes:
+    """An engine of Python calls in processes.
+
+    Parameters
+    ----------
+    slots : int, optional
+        Workers at most; by default the processors that this process may use. They are started when there
+        is work.
+    context : multiprocessing context, optional
+        How the process is started that workers are forked from.
+    initializer, initargs
+        What each worker runs first.
+    max_calls : int, optional
+        After so many calls a worker ends and another takes its place.
+    """
+
+    abilities = Abilities(grain=_GRAIN, together=200, calls="pickled")
+    error = BrokenProcessPool
+
+    def __init__(
+        self,
+        slots: int | None = None,
+        context: Any = None,
+        initializer: Callable[..., Any] | None = None,
+        initargs: Sequence[Any] = (),
+        max_calls: int | None = None,
+    ) -> None:
+        self.slots = len(os.sched_getaffinity(0)) if slots is None else check_slots(slots)
+        self.broken = ""
+        self._max_calls = max_calls
+        context = context or safe_context()
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        forked = context.get_start_method() == "fork"
+        with theirs:
+            self._keeper = context.Process(
+                target=worker.keep,
+                args=(
+                    theirs, [self._control.fileno()] if forked else [], os.getpid(), initializer,
+                    initargs, max_calls,
+                ),
+                name="malleable-keeper",
+            )  # fmt: skip
+            self._keeper.start()
+        self._control.setblocking(False)
+        self._woken, self._wakes = socket.socketpair()
+        for each in (self._woken, self._wakes):
+            each.setblocking(False)
+        self._selector = selectors.DefaultSelector()
+        for each in (self._control, self._woken):
+            self._selector.register(each, selectors.EVENT_READ, each)
+        self._workers: dict[int, _Worker] = {}
+        self._idle: list[_Worker] = []
+        self._waiting: deque[list[Task]] = deque()
+        self._number = self._barren = 0
+        self._events: list[Event] = []
+
+    def wake(self) -> None:
+        """Let `poll` return now; from any thread."""
+        with suppress(OSError):  # full, or closed
+            self._wakes.send(b"x")
+
+    def start(self, tasks: Sequence[Task]) -> None:
+        """Hand calls over: ``task.call`` is the pickled (function, arguments, named arguments)."""
+        self._waiting += [list(group) for _, group in groupby(tasks, lambda task: task.slot)]
+        self._hand_out()
+
+    def _hand_out(self) -> None:
+        while self._waiting and not self.broken:
+            if not self._idle and len(self._workers) < self.slots:
+                self._begin()
+            if not self._idle:
+                return
+            self._give(self._idle.pop(), self._waiting.popleft())
+
+    def _begin(self) -> None:
+        self._number += 1
+        try:
+            made = _Worker(self._number, self._control)
+        except BlockingIOError:
+            return  # the keeper is busy; whatever happens next comes back here
+        except (BrokenPipeError, ConnectionResetError):
+            return  # it is gone, as poll finds
+        self._workers[self._number] = made
+        self._idle.append(made)
+        self._selector.register(made.socket, selectors.EVENT_READ, made)
+
+    def _give(self, to: _Worker, bundle: list[Task]) -> None:
+        to.bundle = (to.bundle + 1) % 256
+        ticket = bytes([to.bundle])
+        os.write(to.gives, ticket * len(bundle))
+        to.sent.extend(task.key for task in bundle)
+        to.since, to.whole = time.monotonic(), len(bundle) > 1
+        body = (ticket, [(task.key, task.call) for task in bundle])
+        to.unsent += worker.framed(pickle.dumps(body, worker.PROTOCOL))
+        self._send(to)
+
+    def _send(self, to: _Worker) -> None:
+        """What its socket takes now: a worker may wait to be read before it reads."""
+        had = bool(to.unsent)
+        # Full, or dead, which the keeper says.
+        with suppress(BlockingIOError, BrokenPipeError, ConnectionResetError):
+            while to.unsent:
+                with memoryview(to.unsent) as rest:
+                    count = to.socket.send(rest[: worker.READ])
+                del to.unsent[:count]
+        if had and to.socket.fileno() in self._selector.get_map():
+            writes = selectors.EVENT_WRITE if to.unsent else 0
+            self._selector.modify(to.socket, selectors.EVENT_READ | writes, to)
+
+    def cancel(self, keys: Sequence[str]) -> None:
+        """Take back calls that have not started, and what lies with them."""
+        gone = set(keys)
+        kept: deque[list[Task]] = deque()
+        for bundle in self._waiting:
+            if any(task.key in gone for task in bundle):
+                self._events += [Event("returned", task.key) for task in bundle]
+            else:
+                kept.append(bundle)
+        self._waiting = kept
+        for each in self._workers.values():
+            if not gone.isdisjoint(each.sent):
+                self._take_back(each)
+
+    def _take_back(self, each: _Worker) -> None:
+        self._events += [Event("returned", key) for key in reversed(each.take_back())]
+
+    def poll(self, seconds: float) -> list[Event]:
+        """What happened; waits at most so long for the first."""
+        stuck = min((w.since for w in self._workers.values() if w.whole), default=None)
+        if stuck is not None:
+            seconds = min(seconds, max(0.0, stuck + _STUCK - time.monotonic()))
+        for found, mask in self._selector.select(0.0 if self._events else seconds):
+            if found.data is self._woken:
+                with suppress(BlockingIOError):
+                    self._woken.recv(4096)
+            elif found.data is self._control:
+                self._hear_keeper()
+            elif found.data.number in self._workers:
+                if mask & selectors.EVENT_WRITE:
+                    self._send(found.data)
+                if mask & selectors.EVENT_READ:
+                    self._hear(found.data)
+        now = time.monotonic()
+        for each in self._workers.values():
+            if each.whole and now - each.since >= _STUCK:
+                self._take_back(each)
+        self._hand_out()
+        events, self._events = self._events, []
+        return events
+
+    def _hear(self, each: _Worker) -> bool:
+        """Answers that are there; whether more may be."""
+        try:
+            data = each.socket.recv(worker.READ)
+        except BlockingIOError:
+            return False
+        except ConnectionResetError:
+            data = b""
+        if not data:  # the keeper says how it ended
+            self._selector.unregister(each.socket)
+            return False
+        for frame in each.frames.feed(data):
+            key, good, result, took = pickle.loads(frame)
+            if key is None:
+                self._break(f"an initializer raised an error:\n{result}")
+                continue
+            self._barren = 0
+            each.sent.popleft()
+            each.answered += 1
+            self._events.append(Event("ended", key, 0 if good else 1, took, result=result))
+        if not each.sent and each not in self._idle:
+            each.whole = False
+            if self._max_calls is None or each.answered < self._max_calls:
+                self._idle.append(each)
+        return True
+
+    def _hear_keeper(self) -> None:
+        while True:
+            try:
+                data = self._control.recv(worker.ENDED.size)
+            except BlockingIOError:
+                return
+            except ConnectionResetError:
+                data = b""
+            if not data:
+                self._selector.unregister(self._control)
+                self._keeper.join(1.0)
+                code = self._keeper.exitcode
+                self._break(f"the process that starts workers has ended (exit code {code})")
+                return
+            number, code = worker.ENDED.unpack(data)
+            if number in self._workers:
+                self._bury(self._workers[number], code)
+
+    def _bury(self, each: _Worker, code: int) -> None:
+        """A worker has ended: what it has answered counts, what it has not started goes to others."""
+        while each.socket.fileno() in self._selector.get_map() and self._hear(each):
+            pass
+        self._take_back(each)
+        how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
+        for key in each.sent:  # one at most: a ticket was taken, and no answer given
+            text = f"the worker process of this call ended {how} before the call did"
+            self._events.append(Event("ended", key, code or 1, time.monotonic() - each.since, text=text))
+        self._barren += 1
+        if self._barren > _BARREN:
+            self._break(f"workers end {how} before they have answered a call")
+        if each.socket.fileno() in self._selector.get_map():
+            self._selector.unregister(each.socket)
+        if each in self._idle:
+            self._idle.remove(each)
+        del self._workers[each.number]
+        each.close()
+
+    def _break(self, why: str) -> None:
+        self.broken = self.broken or why
+
+    def close(self, grace: float = 5.0) -> int:
+        """Workers end after the call that they are at, after ``grace`` seconds by force; how many
+        processes would not go. Closed twice: nothing is left to end."""
+        if self._control.fileno() < 0:
+            return 0
+        for each in self._workers.values():
+            with suppress(OSError):
+                each.socket.shutdown(socket.SHUT_RDWR)
+        until = time.monotonic() + (0.0 if self.broken else grace)
+        left = set(self._workers)
+        self._control.settimeout(0.1)
+        while left and time.monotonic() < until:
+            try:
+                data = self._control.recv(worker.ENDED.size)
+            except TimeoutError:
+                continue
+            except OSError:
+                break
+            if not data:
+                break
+            left.discard(worker.ENDED.unpack(data)[0])
+        with suppress(OSError):
+            self._control.shutdown(socket.SHUT_RDWR)
+        self._keeper.join(_STOPPING)
+        alive = self._keeper.is_alive()
+        if alive:
+            self._keeper.kill()
+            self._keeper.join()
+        for each in self._workers.values():
+            each.close()
+        self._workers.clear()
+        self._idle.clear()
+        self._selector.close()
+        for each in (self._control, self._woken, self._wakes):
+            each.close()
+        return int(alive)

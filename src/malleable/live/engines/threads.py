@@ -1,0 +1,141 @@
+"""Python calls in threads of this process: nothing is pickled, and one interpreter runs all.
+
+A thread has one bundle of short calls, or one call, at a time. Calls behind one that takes longer than was
+expected are taken back. A call costs some 2 us here.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures.thread import BrokenThreadPool
+from contextlib import suppress
+from itertools import groupby
+from typing import Any
+
+from malleable.domain import check_slots
+from malleable.live.engine import Abilities, Event, Task
+
+__all__ = ["Threads"]
+
+_GRAIN = 0.01  # seconds of calls that a thread gets at once
+_STUCK = 2.0 * _GRAIN  # seconds after which the others of a bundle are taken back
+
+
+class Threads:
+    """An engine of Python calls in threads.
+
+    Parameters
+    ----------
+    slots : int, optional
+        Threads; by default as `concurrent.futures.ThreadPoolExecutor` has, processors and 4, 32 at most.
+    initializer, initargs
+        What each thread runs first.
+    """
+
+    abilities = Abilities(grain=_GRAIN, together=200, calls="plain")
+    error = BrokenThreadPool
+
+    def __init__(
+        self,
+        slots: int | None = None,
+        initializer: Callable[..., Any] | None = None,
+        initargs: Sequence[Any] = (),
+    ) -> None:
+        usual = min(32, len(os.sched_getaffinity(0)) + 4)
+        self.slots = usual if slots is None else check_slots(slots)
+        self.broken = ""
+        self._bundles: queue.SimpleQueue[deque[Task] | None] = queue.SimpleQueue()
+        self._events: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
+        self._flying: dict[int, tuple[float, deque[Task]]] = {}  # by slot, those with calls behind
+        self._threads = [
+            threading.Thread(
+                target=self._work, args=(initializer, initargs), name=f"malleable-{k}", daemon=True
+            )
+            for k in range(self.slots)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def wake(self) -> None:
+        """Let `poll` return now; from any thread."""
+        self._events.put(None)
+
+    def start(self, tasks: Sequence[Task]) -> None:
+        """Hand calls over: ``task.call`` is (function, arguments, named arguments)."""
+        for slot, group in groupby(tasks, lambda task: task.slot):
+            bundle = deque(group)
+            if len(bundle) > 1:
+                self._flying[slot] = time.monotonic(), bundle
+            self._bundles.put(bundle)
+
+    def _work(self, initializer: Callable[..., Any] | None, initargs: Sequence[Any]) -> None:
+        if initializer is not None:
+            try:
+                initializer(*initargs)
+            except BaseException:
+                self.broken = f"an initializer raised an error:\n{traceback.format_exc()}"
+                self.wake()
+                return
+        while (bundle := self._bundles.get()) is not None:
+            with suppress(IndexError):  # that was the last, or the rest was taken back
+                while True:
+                    self._run(bundle.popleft())
+
+    def _run(self, task: Task) -> None:
+        began = time.monotonic()
+        function, arguments, named = task.call
+        status, result = 0, None
+        try:
+            result = function(*arguments, **named)
+        except BaseException as error:
+            status, result = 1, error
+        took = time.monotonic() - began
+        self._events.put(Event("ended", task.key, status, took, result=result))
+
+    def cancel(self, keys: Sequence[str]) -> None:
+        """Take back calls that have not started, and what lies with them."""
+        gone = set(keys)
+        for slot, (_, bundle) in list(self._flying.items()):
+            if any(task.key in gone for task in list(bundle)):
+                self._take_back(slot)
+
+    def _take_back(self, slot: int) -> None:
+        _, bundle = self._flying.pop(slot)
+        with suppress(IndexError):
+            while True:
+                self._events.put(Event("returned", bundle.pop().key))
+
+    def poll(self, seconds: float) -> list[Event]:
+        """What happened; waits at most so long for the first."""
+        stuck = min((since for since, _ in self._flying.values()), default=None)
+        if stuck is not None:
+            seconds = min(seconds, stuck + _STUCK - time.monotonic())
+        found: list[Event] = []
+        with suppress(queue.Empty):
+            said = self._events.get(timeout=max(seconds, 1e-4))
+            while True:
+                if said is not None:
+                    found.append(said)
+                said = self._events.get_nowait()
+        now = time.monotonic()
+        for slot, (since, bundle) in list(self._flying.items()):
+            if not bundle:
+                del self._flying[slot]
+            elif now - since >= _STUCK:
+                self._take_back(slot)
+        return found
+
+    def close(self, grace: float = 5.0) -> int:
+        """Threads end after the call that they are at; how many had not ended after ``grace``."""
+        for _ in self._threads:
+            self._bundles.put(None)
+        until = time.monotonic() + grace
+        for thread in self._threads:
+            thread.join(max(0.0, until - time.monotonic()))
+        return sum(thread.is_alive() for thread in self._threads)

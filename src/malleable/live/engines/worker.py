@@ -1,0 +1,250 @@
+"""Processes that run Python calls, and the one that starts them and outlives nothing of them.
+
+The keeper is forked (or started as the context says) before the pool has threads, and has one thread
+alone: workers are forked from it at any time without harm. It is a subreaper: when the pool ends, or
+its process does, however it ended, all that workers and their calls have left is killed.
+
+The pool sends the keeper datagrams: a worker's number with two descriptors, the worker's end of a socket
+and the end of a pipe of tickets. The keeper answers with (number, exit code) of each worker that ended.
+A worker gets bundles, pickled ``(bundle, [(key, call), ...])``, and answers each call at once with
+``(key, good, result, seconds)``. It takes a ticket, a byte with the number of the bundle, before each call:
+what the pool takes out of the pipe itself is surely never run.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import pickle
+import selectors
+import signal
+import socket
+import struct
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from multiprocessing import get_context
+from typing import Any
+
+from malleable.live.engines.nanny import SWEEPS, descendants
+
+__all__ = ["ENDED", "PROTOCOL", "Frames", "framed", "keep"]
+
+ENDED = struct.Struct("<qi")
+PROTOCOL = pickle.HIGHEST_PROTOCOL
+READ = 1 << 18
+_HEAD = 8
+_SUBREAPER, _DEATH_SIGNAL = 36, 1  # of prctl
+_HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def framed(body: bytes) -> bytes:
+    """Bytes with their number before them."""
+    return len(body).to_bytes(_HEAD, "little") + body
+
+
+class Frames:
+    """Frames out of the bytes that come in."""
+
+    def __init__(self) -> None:
+        self._bytes = bytearray()
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """What is complete now."""
+        self._bytes += data
+        found, at = [], 0
+        while len(self._bytes) - at >= _HEAD:
+            end = at + _HEAD + int.from_bytes(self._bytes[at : at + _HEAD], "little")
+            if len(self._bytes) < end:
+                break
+            found.append(bytes(self._bytes[at + _HEAD : end]))
+            at = end
+        del self._bytes[:at]
+        return found
+
+
+def _outcome(call: bytes) -> tuple[bool, bytes]:
+    """Whether a call returned, and what; else what it raised, and where."""
+    try:
+        function, arguments, named = pickle.loads(call)
+        return True, pickle.dumps(function(*arguments, **named), PROTOCOL)
+    except BaseException as error:
+        text = traceback.format_exc()
+        try:
+            return False, pickle.dumps((error, text), PROTOCOL)
+        except Exception:  # what was raised does not pickle
+            told = RuntimeError(f"{type(error).__name__}: {error}")
+            return False, pickle.dumps((told, text), PROTOCOL)
+
+
+def _run_calls(connection: socket.socket, tickets: int, most: int | None) -> None:
+    """Answers calls until the pool is gone, or ``most`` calls were run."""
+    frames, spare, run = Frames(), b"", 0
+    while data := connection.recv(READ):
+        for frame in frames.feed(data):
+            bundle, calls = pickle.loads(frame)
+            for key, call in calls:
+                try:
+                    ticket = spare or os.read(tickets, 1)
+                except BlockingIOError:
+                    break  # the rest was taken back
+                spare = b""
+                if ticket != bundle:
+                    spare = ticket  # of the next bundle; the rest of this one was taken back
+                    break
+                began = time.monotonic()
+                good, result = _outcome(call)
+                answer = (key, good, result, time.monotonic() - began)
+                connection.sendall(framed(pickle.dumps(answer, PROTOCOL)))
+                run += 1
+                if run == most:
+                    return
+
+
+def _work(
+    keeper: Keeper, descriptors: Sequence[int], initializer: Callable[..., Any] | None, initargs: Any,
+    most: int | None,
+) -> None:  # fmt: skip
+    """A worker, from its start to its end."""
+    keeper.leave()
+    connection = socket.socket(fileno=descriptors[0])
+    try:
+        if initializer is not None:
+            try:
+                initializer(*initargs)
+            except BaseException:
+                answer = (None, False, traceback.format_exc(), 0.0)
+                connection.sendall(framed(pickle.dumps(answer, PROTOCOL)))
+                return
+        _run_calls(connection, descriptors[1], most)
+    except (BrokenPipeError, ConnectionResetError):
+        return  # the pool is gone
+
+
+class Keeper:
+    """The process that starts workers."""
+
+    def __init__(self, control: socket.socket, parent: int) -> None:
+        with suppress(PermissionError):
+            os.setsid()  # Ctrl-C is the pool's
+        self._handlers = {each: signal.signal(each, signal.SIG_IGN) for each in _HEARD}
+        self._control = control
+        self._prctl = ctypes.CDLL(None, use_errno=True).prctl
+        self._prctl(_SUBREAPER, 1, 0, 0, 0)
+        self._woken, self._wakes = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._children = signal.signal(signal.SIGCHLD, lambda number, frame: None)
+        signal.set_wakeup_fd(self._wakes, warn_on_full_buffer=False)
+        self._parent = os.pidfd_open(parent)
+        self._pid = os.getpid()
+        self._workers: dict[int, tuple[int, Any]] = {}  # pid -> number, process
+        self._fork = get_context("fork").Process
+        self._selector = selectors.DefaultSelector()
+        for each in (control, self._woken, self._parent):
+            self._selector.register(each, selectors.EVENT_READ)
+
+    def leave(self) -> None:
+        """In a worker: nothing of the keeper's stays open, and signals are what they were."""
+        self._prctl(_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != self._pid:
+            os._exit(1)
+        signal.set_wakeup_fd(-1)
+        for number, handler in {**self._handlers, signal.SIGCHLD: self._children}.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+        self._selector.close()
+        self._control.close()
+        for each in (self._woken, self._wakes, self._parent):
+            os.close(each)
+
+    def serve(self, *how: Any) -> None:
+        """Starts workers until the pool is gone."""
+        while True:
+            for found, _ in self._selector.select():
+                if found.fd == self._parent:
+                    return
+                if found.fd == self._woken:
+                    with suppress(BlockingIOError):
+                        os.read(self._woken, 4096)
+                    self._reap()
+                    continue
+                data, descriptors, _, _ = socket.recv_fds(self._control, 8, 2)
+                if not data:
+                    return
+                process = self._fork(target=_work, args=(self, descriptors, *how))
+                process.start()
+                for each in descriptors:
+                    os.close(each)
+                self._workers[process.pid] = int.from_bytes(data, "little"), process
+
+    def _reap(self) -> None:
+        """Takes in what has ended; each time one process less is there."""
+        while True:
+            try:
+                found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            except ChildProcessError:
+                return
+            if found is None:
+                return
+            number, process = self._workers.pop(found.si_pid, (0, None))
+            if process is None:
+                os.waitpid(found.si_pid, 0)
+                continue
+            process.join()
+            with suppress(OSError):
+                self._control.send(ENDED.pack(number, process.exitcode))
+
+    def end(self) -> None:
+        """Kills all that is left."""
+        for _ in range(SWEEPS):
+            left = descendants(self._pid)
+            if not left:
+                return
+            for pid in left:
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGSTOP)  # none of them starts another one
+            for pid in left:
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(0.002)
+            with suppress(ChildProcessError):
+                while os.waitpid(-1, os.WNOHANG)[0]:
+                    pass
+
+
+def keep(
+    control: socket.socket,
+    unused: Sequence[int],
+    parent: int,
+    initializer: Callable[..., Any] | None,
+    initargs: Any,
+    most: int | None,
+) -> None:
+    """Starts workers until the pool is gone.
+
+    Parameters
+    ----------
+    control : socket
+        To the pool.
+    unused : sequence of int
+        Descriptors of the pool that a fork has copied.
+    parent : int
+        Pid of the pool.
+    initializer, initargs
+        What each worker runs first.
+    most : int or None
+        Calls after which a worker ends.
+    """
+    for descriptor in unused:
+        os.close(descriptor)
+    try:
+        keeper = Keeper(control, parent)
+    except ProcessLookupError:
+        return  # it is gone already
+    try:
+        keeper.serve(initializer, initargs, most)
+    except OSError:
+        pass  # the pool is gone
+    finally:
+        if os.getpid() == keeper._pid:
+            keeper.end()
+            os._exit(0)

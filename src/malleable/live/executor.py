@@ -1,0 +1,390 @@
+"""`concurrent.futures` under an objective: jobs of many Python calls, and who gets how many slots when.
+
+The scheduler decides, in the same loop that runs commands (`malleable.live.loop`); here are the faces that
+callers see.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent import futures
+from itertools import islice
+from os import PathLike
+from types import TracebackType
+from typing import Any, NamedTuple
+
+from malleable.domain import check_slots, check_whole
+from malleable.live.calls import CallJob, CallRun
+from malleable.live.decider import SchedulerDecider
+from malleable.live.engine import CallEngine
+from malleable.live.expected import Left, expected_ends
+from malleable.live.futures import Future
+from malleable.live.jobs_file import checked_settings
+from malleable.live.journal import Journal
+
+__all__ = ["Executor", "ExecutorJob", "Progress"]
+
+_SETTINGS = ("weight", "deadline", "min_slots", "max_slots", "user", "retries", "seconds")
+_CALLS = "calls"  # the job of calls that are submitted to the pool itself
+
+_runs: weakref.WeakSet[CallRun] = weakref.WeakSet()
+
+
+def _end_all() -> None:
+    """At exit: what was submitted is run, unless somebody pressed Ctrl-C."""
+    interrupted = getattr(sys, "last_type", None) is KeyboardInterrupt
+    for run in list(_runs):
+        run.shutdown(wait=True, cancel=interrupted, stop=interrupted)
+
+
+atexit.register(_end_all)
+os.register_at_fork(after_in_child=_runs.clear)
+
+
+class Progress(NamedTuple):
+    """How far a job is.
+
+    Attributes
+    ----------
+    done, failed, left : int
+        Calls that returned; that raised, broke off or were cancelled; that have not ended.
+    slots, running : int
+        It should have, and has now.
+    why : str
+        It has these.
+    seconds : float
+        A call takes in the mean, 0: not known.
+    end : float
+        When it is expected to end, in seconds from now; NaN: not known.
+    """
+
+    done: int
+    failed: int
+    left: int
+    slots: int
+    running: int
+    why: str
+    seconds: float
+    end: float
+
+
+class ExecutorJob:
+    """A job of a pool; `Executor.job` makes it.
+
+    Attributes
+    ----------
+    name : str
+    """
+
+    def __init__(self, pool: Executor, job: CallJob) -> None:
+        self._pool, self._job = pool, job
+        self.name = job.work.name
+
+    def __repr__(self) -> str:
+        work = self._job.work
+        return f"<job {self.name!r}: {work.done} of {work.tasks} calls done>"
+
+    def __enter__(self) -> ExecutorJob:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future:
+        """A future of ``fn(*args, **kwargs)``, as of `Executor.submit`."""
+        return self._job.submit((fn, args, kwargs))
+
+    def map(self, fn: Callable[..., Any], *iterables: Iterable[Any]) -> list[Future]:
+        """Futures of ``fn`` on the entries of iterables, in order.
+
+        All are submitted before it returns. `Executor.map` gives results instead, as `concurrent.futures` does.
+        """
+        submit = self._job.submit
+        return [submit((fn, args, {})) for args in zip(*iterables)]  # noqa: B905 - as map does
+
+    def progress(self) -> Progress:
+        """How far it is; O(jobs of the pool), and a plan."""
+        return self._pool.progress()[self.name]
+
+    def cancel(self) -> None:
+        """Nothing of it starts any more; calls that run go on. Jobs that wait for it are cancelled, too."""
+        job = self._job
+        job.close("it was cancelled")
+        job.run.ask(lambda: job.run.loop.cancel(job.row))
+
+    def close(self) -> None:
+        """It takes no more calls, so that jobs ``after`` it may begin."""
+        self._job.close("it was closed")
+
+
+class Executor(futures.Executor):
+    """A pool of `concurrent.futures` for several jobs under an objective.
+
+    Parameters
+    ----------
+    slots : int, optional
+        Calls at once; by default the processors that this process may use, for threads 4 more, 32 at most.
+    threads : bool
+        Threads of this process instead of processes: nothing is pickled.
+    objective, policy : str
+        As for `malleable.Scheduler`.
+    mp_context : multiprocessing context, optional
+        How the process is started from which workers are forked. By default that of `multiprocessing`, but
+        ``forkserver`` in place of ``fork`` where this process has other threads and what workers need
+        can be imported.
+    initializer : callable, optional
+        What each worker runs first, with ``initargs``. If it fails, all calls do.
+    max_tasks_per_child : int, optional
+        Calls after which a worker is replaced.
+    journal : path, optional
+        Where it is recorded what happened and what calls returned (`docs/executor.md`): it survives a
+        kill of this process, with ``durable=True`` also a loss of power.
+    resume : bool
+        The last run of the journal goes on, if not all of it was done: what a call of the same job, place,
+        function and arguments returned there is its result at once.
+    engine : CallEngine, optional
+        What runs calls instead, see `malleable.live.engine`; ``slots`` and how workers start are its own.
+
+    Raises
+    ------
+    ValueError
+        Which argument, and why.
+    JournalError
+        The journal cannot be used.
+
+    Notes
+    -----
+    What is not said here is as in `concurrent.futures.ProcessPoolExecutor`. Differences: a worker that dies
+    takes one call with it, which fails with `concurrent.futures.process.BrokenProcessPool` (or is tried again:
+    ``retries``), and is replaced; a call that cannot be pickled is known when it is submitted; Ctrl-C in
+    a ``with`` block ends what runs; no process outlives this one, however it ends. Short calls
+    are sent together: those that a worker has not started go back when one before takes longer. Safe
+    in any number of threads. A call costs some 20 us here and in the worker, and about 400 bytes
+    while it waits. Source: FLEX, sections 1 and 2, for what decides.
+    """
+
+    def __init__(
+        self,
+        slots: int | None = None,
+        *,
+        threads: bool = False,
+        objective: str = "sum:response",
+        policy: str = "flex",
+        mp_context: Any = None,
+        initializer: Callable[..., Any] | None = None,
+        initargs: Sequence[Any] = (),
+        max_tasks_per_child: int | None = None,
+        journal: str | PathLike[str] | None = None,
+        durable: bool = False,
+        resume: bool = False,
+        engine: CallEngine | None = None,
+    ) -> None:
+        workers = {
+            "slots": slots,
+            "mp_context": mp_context,
+            "initializer": initializer,
+            "max_tasks_per_child": max_tasks_per_child,
+        }
+        for name, value in workers.items():
+            if value is not None and engine is not None:
+                raise ValueError(f"{name}: the engine's own")
+        if initializer is not None and not callable(initializer):
+            raise TypeError("initializer must be a callable")
+        if threads and (mp_context is not None or max_tasks_per_child is not None):
+            raise ValueError("mp_context, max_tasks_per_child: for processes only")
+        if max_tasks_per_child is not None:
+            check_whole("max_tasks_per_child", max_tasks_per_child, 1, 2**53)
+        if journal is None and (resume or durable):
+            raise ValueError("resume, durable: need a journal")
+        if engine is not None:
+            if engine.abilities.calls == "none":
+                raise ValueError("engine: runs commands only")
+            slots = engine.slots
+        elif slots is None:
+            slots = len(os.sched_getaffinity(0))
+            slots = min(32, slots + 4) if threads else slots
+        self._slots = check_slots(slots)
+        self._engine, self._threads = engine, threads
+        self._how = (initializer, tuple(initargs))
+        self._context, self._max_calls = mp_context, max_tasks_per_child
+        self._decider = SchedulerDecider(self._slots, policy, objective)
+        self._described = (objective, policy)
+        self._journal = None if journal is None else Journal(journal, durable=durable)
+        self._resume = resume
+        self._lock = threading.Lock()
+        self._run: CallRun | None = None
+        self._calls: CallJob | None = None
+        self._shut = False
+        self._pid = os.getpid()
+
+    def __repr__(self) -> str:
+        kind = "threads" if self._threads else "processes"
+        what = type(self._engine).__name__ if self._engine else kind
+        return f"Executor({self._slots} slots, {what}, {self._described[1]}, {self._described[0]})"
+
+    def _begun(self) -> CallRun:
+        """The run; it begins with the first call or job, in the thread that has it."""
+        if self._pid != os.getpid():
+            raise RuntimeError(f"this pool belongs to process {self._pid}")
+        with self._lock:
+            if self._run is None:
+                if self._shut:
+                    raise RuntimeError("cannot schedule new futures after shutdown")
+                engine = self._engine or self._made_engine()
+                self._run = CallRun(
+                    engine, self._decider, self._journal, self._described, self._resume
+                )
+                _runs.add(self._run)
+                weakref.finalize(self, self._run.shutdown, wait=False).atexit = False
+            return self._run
+
+    def _made_engine(self) -> CallEngine:
+        if self._threads:
+            from malleable.live.engines.threads import Threads
+
+            return Threads(self._slots, *self._how)
+        from malleable.live.engines.processes import Processes
+
+        return Processes(self._slots, self._context, *self._how, self._max_calls)
+
+    def job(
+        self, name: str, *, after: ExecutorJob | Sequence[ExecutorJob] = (), **settings: Any
+    ) -> ExecutorJob:
+        """A job: calls that belong together.
+
+        Parameters
+        ----------
+        name : str
+            Unique in the pool.
+        after : job or jobs, optional
+            Of this pool, that have to end first. They take no more calls. If a call of theirs fails, this
+            job is cancelled.
+        weight : float
+            In the objective [1].
+        deadline : float
+            [s] from now on; of a job that an earlier session knew, as it was.
+        min_slots, max_slots : int
+            Guaranteed while it has calls [0]; never more [all].
+        user : str
+        retries : int
+            How often a call that failed, or whose worker died, is tried again [0].
+        seconds : float
+            That a call takes, until some have ended.
+
+        Raises
+        ------
+        ValueError
+            Names the setting and what is wrong; the pool is as it was.
+        RuntimeError
+            The pool is shut down.
+        """
+        if not isinstance(name, str) or not name or name == _CALLS:
+            raise ValueError(f"name = {name!r}: expected text, not empty, and not {_CALLS!r}")
+        found = checked_settings(settings, _SETTINGS)
+        parents = [after] if isinstance(after, ExecutorJob) else list(after)
+        for k, parent in enumerate(parents):
+            if not isinstance(parent, ExecutorJob) or parent._pool is not self:
+                raise ValueError(f"after[{k}]: no job of this pool")
+        job = self._begun().job(name, [parent._job for parent in parents], **found)
+        return ExecutorJob(self, job)
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future:
+        """A future of ``fn(*args, **kwargs)``, in a job of its own that takes what has none.
+
+        Raises
+        ------
+        RuntimeError
+            The pool is shut down, or (BrokenProcessPool, BrokenThreadPool) can run nothing more.
+        """
+        job = self._calls
+        if job is None:
+            job = self._calls = self._begun().job_of_pool(_CALLS)
+        return job.submit((fn, args, kwargs))
+
+    def map(  # type: ignore[override]
+        self,
+        fn: Callable[..., Any],
+        *iterables: Iterable[Any],
+        timeout: float | None = None,
+        chunksize: int = 1,
+        buffersize: int | None = None,
+    ) -> Iterator[Any]:
+        """Results of ``fn`` on the entries of iterables, in order; as `concurrent.futures.Executor.map`.
+
+        ``chunksize`` changes nothing: short calls are sent together anyway. With ``buffersize`` so many calls
+        are submitted before their results are taken, else all at once.
+        """
+        check_whole("chunksize", chunksize, 1, 2**53)
+        if buffersize is not None:
+            check_whole("buffersize", buffersize, 1, 2**53)
+        end = None if timeout is None else time.monotonic() + timeout
+        entries = zip(*iterables)  # noqa: B905 - as map does
+        waiting = deque(self.submit(fn, *entry) for entry in islice(entries, buffersize))
+        return self._results(fn, entries, waiting, end)
+
+    def _results(
+        self, fn: Callable[..., Any], entries: Iterator[Any], waiting: deque[Future], end: float | None
+    ) -> Iterator[Any]:
+        try:
+            while waiting:
+                left = None if end is None else max(0.0, end - time.monotonic())
+                result = waiting[0].result(left)
+                waiting.popleft()
+                waiting.extend(self.submit(fn, *entry) for entry in islice(entries, 1))
+                yield result
+                del result
+        finally:
+            for future in waiting:
+                future.cancel()
+
+    def progress(self) -> dict[str, Progress]:
+        """How far each job is, by name; O(jobs), and a plan. Calls without a job are "calls"."""
+        run = self._begun()
+        works = [job.work for job in list(run.jobs.values())]
+        now = run.loop.now
+        seconds = [w.taken / w.done if w.done else w.seconds for w in works]
+        ends = expected_ends(
+            [
+                Left(
+                    work.left, each, weight=work.weight, deadline=work.deadline,
+                    min_slots=work.min_slots, max_slots=work.max_slots, after=work.after,
+                )
+                for work, each in zip(works, seconds, strict=True)
+            ],
+            self._slots, self._described[0], self._described[1], now,
+        )  # fmt: skip
+        return {
+            work.name: Progress(
+                work.done, work.failed, work.left, work.slots, work.running, work.why, each, end - now
+            )
+            for work, each, end in zip(works, seconds, ends, strict=True)
+        }
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """No more calls are taken; as `concurrent.futures.Executor.shutdown`."""
+        self._end(wait, cancel=cancel_futures)
+
+    def _end(self, wait: bool, cancel: bool = False, stop: bool = False) -> None:
+        with self._lock:
+            self._shut = True
+            if self._run is None and self._journal is not None:
+                self._journal.close()
+        if self._run is not None and self._pid == os.getpid():
+            self._run.shutdown(wait, cancel, stop)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool | None:
+        stopped = kind is not None and not issubclass(kind, Exception)
+        self._end(True, cancel=stopped, stop=stopped)
+        return None

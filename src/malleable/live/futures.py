@@ -1,0 +1,126 @@
+"""Futures of `concurrent.futures` that cost little until somebody waits for them.
+
+A future of the standard library has a condition of its own, a kilobyte and some microseconds. Here it is
+made when it is first asked for: most futures of a large job have ended before anybody looks. Without one,
+changes of state are made under one lock of all; with one, under it, as everywhere.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent import futures
+from contextlib import suppress
+from typing import Any
+
+__all__ = ["Future"]
+
+_PENDING, _RUNNING, _CANCELLED = "PENDING", "RUNNING", "CANCELLED"
+_NOTIFIED, _FINISHED = "CANCELLED_AND_NOTIFIED", "FINISHED"
+_ENDED = (_CANCELLED, _NOTIFIED, _FINISHED)
+_lock = threading.Lock()
+
+
+class Future(futures.Future):  # type: ignore[type-arg]
+    """What a call will return; `concurrent.futures.wait` and `concurrent.futures.as_completed` know it.
+
+    Parameters
+    ----------
+    call : object
+        What the engine gets.
+    number : int
+        Its place in its job.
+    forget : callable
+        Called with the number once the future has been cancelled.
+    """
+
+    __slots__ = (
+        "_exception", "_forget", "_own", "_result", "_state", "_to_call", "_waiting", "call", "number",
+    )  # fmt: skip
+
+    def __init__(self, call: Any, number: int, forget: Callable[[int], object]) -> None:
+        self.call, self.number, self._forget = call, number, forget
+        self._own: threading.Condition | None = None
+        self._state = _PENDING
+        self._result: Any = None
+        self._exception: BaseException | None = None
+
+    @property
+    def _condition(self) -> threading.Condition:
+        if self._own is None:
+            with _lock:
+                if self._own is None:
+                    self._waiting: list[Any] = []
+                    self._to_call: list[Any] = []
+                    self._own = threading.Condition()
+        return self._own
+
+    # Both are used under the condition alone.
+
+    @property
+    def _waiters(self) -> list[Any]:
+        return self._waiting
+
+    @property
+    def _done_callbacks(self) -> list[Any]:
+        return self._to_call
+
+    def done(self) -> bool:
+        """Whether it has ended or was cancelled."""
+        return self._state in _ENDED
+
+    def running(self) -> bool:
+        """Whether it was handed to a worker."""
+        return self._state == _RUNNING
+
+    def cancelled(self) -> bool:
+        """Whether it was cancelled."""
+        return self._state in (_CANCELLED, _NOTIFIED)
+
+    def result(self, timeout: float | None = None) -> Any:
+        """What the call returned; raises what it raised. As in `concurrent.futures.Future`."""
+        if self._state == _FINISHED and self._exception is None:
+            return self._result
+        return super().result(timeout)
+
+    def cancel(self) -> bool:
+        """Cancel the call, unless it was handed to a worker or has ended; whether that was done."""
+        if not super().cancel():
+            return False
+        with self._condition:
+            first = self._state == _CANCELLED
+            if first:
+                self.set_running_or_notify_cancel()
+        if first:
+            self._forget(self.number)
+            self.call = None
+        return True
+
+    # What follows is the pool's.
+
+    def begin(self) -> bool:
+        """It is handed to a worker; False: it was cancelled."""
+        with _lock:
+            if self._own is None:
+                self._state = _RUNNING
+                return True
+        with self._condition:
+            if self._state in _ENDED:
+                return False
+            self._state = _RUNNING
+            return True
+
+    def finish(self, result: Any, error: BaseException | None = None) -> None:
+        """It has ended."""
+        self.call = None
+        with _lock:
+            lean = self._own is None
+            if lean:
+                self._result, self._exception, self._state = result, error, _FINISHED
+        if lean:
+            return
+        with suppress(futures.InvalidStateError):  # it was cancelled, or set by somebody else
+            if error is None:
+                self.set_result(result)
+            else:
+                self.set_exception(error)
