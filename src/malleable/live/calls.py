@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError
 from contextlib import suppress
 from hashlib import blake2b
-from typing import Any
+from typing import Any, TypeAlias
 
 from malleable.live.engine import CallEngine, Event, Task
 from malleable.live.futures import Future
@@ -24,7 +24,11 @@ from malleable.live.loop import Decider, Loop, Work
 
 __all__ = ["CallJob", "CallRun"]
 
+# A job has one call more; that one is never run, and is done or has failed; or whatever is to be done.
+Asked: TypeAlias = int | tuple[int, int, bool] | Callable[[], object]
+
 _PROTOCOL = pickle.HIGHEST_PROTOCOL
+_SEEN = 1000  # calls with kept results that the loop is told of at once
 _REST = 60.0  # seconds that the loop waits where nothing happens
 _DESCRIBED = 1.0  # seconds between two times that the journal is told how many calls there are
 
@@ -143,7 +147,7 @@ class CallRun:
         self.jobs: dict[str, CallJob] = {}
         self._rows: list[dict[str, Any]] = []
         self._lock = threading.Lock()
-        self._asked: deque[int | Callable[[], object]] = deque()
+        self._asked: deque[Asked] = deque()
         self._asleep = False
         self._over: list[tuple[Future, Event]] = []
         self._closing = self._shut_down = self._stopping = False
@@ -163,9 +167,13 @@ class CallRun:
 
     # Of clients: any thread.
 
-    def ask(self, what: int | Callable[[], object]) -> None:
+    def ask(self, what: Asked) -> None:
         """The loop does that soon; a number: a job of this row has one call more."""
         self._asked.append(what)
+        self.wake()
+
+    def wake(self) -> None:
+        """The loop does what was asked for."""
         if self._asleep:
             self._asleep = False
             self.engine.wake()
@@ -261,18 +269,15 @@ class CallRun:
                     job.futures[number] = future
                     self.ask(job.row)
                     return future
-        if error is not None:
+            self._asked.append((job.row, number, error is None))
+        if kept is None:
+            assert error is not None
             future.finish(None, _not_pickled(call[0], error))
-            self.ask(lambda: self._never(job.row, number, good=False))
         else:
-            assert kept is not None
-            _finish(future, kept, None)
-            self.ask(lambda: self._never(job.row, number, good=True))
+            _finish(future, kept)
+        if kept is None or number % _SEEN == 0:
+            self.wake()
         return future
-
-    def _never(self, row: int, number: int, good: bool) -> None:
-        self.loop.grow(row, 1)
-        self.loop.drop(row, [number], good)
 
     def shutdown(self, wait: bool, cancel: bool = False, stop: bool = False) -> None:
         """No more calls are taken; ``cancel`` those that have not started, ``stop`` those that have."""
@@ -310,23 +315,31 @@ class CallRun:
         asked = self._asked
         while True:
             grown: dict[int, int] = {}
+            never: dict[tuple[int, bool], list[int]] = {}
             while asked:
                 what = asked.popleft()
                 if isinstance(what, int):
                     grown[what] = grown.get(what, 0) + 1
-                    continue
-                self._grow(grown)
-                what()
-            self._grow(grown)
+                elif isinstance(what, tuple):
+                    row, number, good = what
+                    grown[row] = grown.get(row, 0) + 1
+                    never.setdefault((row, good), []).append(number)
+                else:
+                    self._grow(grown, never)
+                    what()
+            self._grow(grown, never)
             self._asleep = True
             if not asked:
                 return
             self._asleep = False
 
-    def _grow(self, grown: dict[int, int]) -> None:
+    def _grow(self, grown: dict[int, int], never: dict[tuple[int, bool], list[int]]) -> None:
         for row, count in grown.items():
             self.loop.grow(row, count)
+        for (row, good), numbers in never.items():
+            self.loop.drop(row, numbers, good)
         grown.clear()
+        never.clear()
 
     def _job_of(self, row: int) -> CallJob:
         return self.jobs[self.loop.jobs[row].name]
@@ -360,7 +373,7 @@ class CallRun:
             if good and not self.pickled:
                 future.finish(event.result)
             elif good:
-                _finish(future, event.result, self.engine.error)
+                _finish(future, event.result)
             elif event.result is None:
                 future.finish(None, self.engine.error(event.text or event.kind))
             else:
@@ -436,7 +449,7 @@ def _raised(pickled: bytes) -> BaseException:
     return error
 
 
-def _finish(future: Future, pickled: bytes, error: Any) -> None:
+def _finish(future: Future, pickled: bytes) -> None:
     try:
         value = pickle.loads(pickled)
     except Exception as failed:
