@@ -7,6 +7,7 @@ there and a digest of what was pickled: function by name, and arguments.
 
 from __future__ import annotations
 
+import os
 import pickle
 import threading
 import time
@@ -57,6 +58,7 @@ class CallJob:
         self.count = 0
         self.declared = False
         self.closed_by = ""
+        self.tried = -1  # the last call that an earlier session tried
         self.kept: Iterator[tuple[int, bytes, bytes]] | None = None
         self._head: tuple[int, bytes, bytes] | None = None
 
@@ -153,8 +155,9 @@ class CallRun:
         self._closing = self._shut_down = self._stopping = False
         self.broken: BrokenExecutor | None = None
         self._described = 0.0
+        self._pid = os.getpid()
         for row in known:
-            self._add(row["name"], row["deadline"])
+            self._add(row["name"], row)
         self._thread = threading.Thread(target=self._go, name="malleable-loop", daemon=True)
         self._thread.start()
 
@@ -178,14 +181,15 @@ class CallRun:
             self._asleep = False
             self.engine.wake()
 
-    def _add(self, name: str, deadline: float | None = None) -> CallJob:
+    def _add(self, name: str, described: dict[str, Any] | None = None) -> CallJob:
         row = len(self.jobs)
         work = Work(name, 0, lambda number, attempt: job.make(number, attempt), program=name, open=True)
         job = CallJob(self, row, work)
         if self._reader:
             job.kept = self._reader.kept(self.number, row)
+            job.tried = self._reader.last_tried(self.number, row)
         self.jobs[name] = job
-        self._rows.append({"name": name, "deadline": deadline, "calls": 0})
+        self._rows.append(described or {"name": name, "deadline": None, "calls": 0})
         self.ask(lambda: self.loop.add(work))
         return job
 
@@ -240,6 +244,8 @@ class CallRun:
         RuntimeError
             The job or the run takes no more calls, or nothing can be run any more.
         """
+        if os.getpid() != self._pid:
+            raise RuntimeError(f"this pool belongs to process {self._pid}")
         packed: bytes | None = None
         error: BaseException | None = None
         if self.pickled or self.journal:
@@ -257,8 +263,8 @@ class CallRun:
             number = job.count
             job.count += 1
             future = Future(packed if self.pickled else call, number, job.forget)
+            kept: bytes | None = None
             if error is None:
-                kept = None
                 if packed is not None and self.journal:
                     digest = _digest(packed)
                     if job.kept is not None:
@@ -267,6 +273,8 @@ class CallRun:
                         job.digests[number] = digest
                 if kept is None:
                     job.futures[number] = future
+                    if number <= job.tried:
+                        self._asked.append(lambda: self._try_again(job.row, number))
                     self.ask(job.row)
                     return future
             self._asked.append((job.row, number, error is None))
@@ -297,6 +305,12 @@ class CallRun:
                 self.loop.cancel(job.row)
 
     # Of the loop's thread.
+
+    def _try_again(self, row: int, number: int) -> None:
+        assert self.journal
+        attempts, lost = self.journal.attempted(self.number, row, number)
+        if attempts:
+            self.loop.tried(row, number, attempts, lost)
 
     def _go(self) -> None:
         try:
@@ -384,7 +398,7 @@ class CallRun:
         if self.journal and now - self._described >= least:
             self._described = now
             for row, work in zip(self._rows, self.loop.jobs, strict=False):
-                row["calls"] = work.tasks
+                row["calls"] = max(row["calls"], work.tasks)
             self.journal.describe(self.number, self._rows)
 
     def _break(self, error: BaseException) -> None:
@@ -410,6 +424,7 @@ class CallRun:
             with self._lock:
                 self._closing = True
                 left = [f for job in self.jobs.values() for f in job.futures.values()]
+                left += [future for future, _ in self._over]  # not recorded
             for future in left:
                 if self.broken:
                     future.finish(None, self.broken)
@@ -422,7 +437,11 @@ class CallRun:
     def _tell_journal(self, finished: bool) -> None:
         if self.journal:
             self._describe(0.0)
-            well = finished and not self.broken and not any(w.failed for w in self.loop.jobs)
+            whole = all(
+                work.failed == 0 and work.tasks == row["calls"]
+                for row, work in zip(self._rows, self.loop.jobs, strict=True)
+            )
+            well = finished and whole and not self.broken
             status = "done" if well else "stopped"
             self.journal.record(self.number, self.loop.now, status=status)
             self.journal.commit()

@@ -354,6 +354,14 @@ class Journal:
                 (run, job),
             )
 
+    def last_tried(self, run: int, job: int) -> int:
+        """The last task of a job that was tried; -1: none."""
+        with _telling(self.path):
+            row = self._base.execute(
+                "select max(task) from attempt where run = ? and job = ?", (run, job)
+            ).fetchone()
+        return -1 if row[0] is None else int(row[0])
+
     def attempted(self, run: int, job: int, task: int) -> tuple[int, int]:
         """Attempts at a task so far, and how many of them were lost."""
         with _telling(self.path):

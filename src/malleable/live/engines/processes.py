@@ -203,6 +203,7 @@ class Processes:
 
     def _take_back(self, each: _Worker) -> None:
         self._events += [Event("returned", key) for key in reversed(each.take_back())]
+        self._rest(each)
 
     def poll(self, seconds: float) -> list[Event]:
         """What happened; waits at most so long for the first."""
@@ -248,11 +249,15 @@ class Processes:
             each.sent.popleft()
             each.answered += 1
             self._events.append(Event("ended", key, 0 if good else 1, took, result=result))
+        self._rest(each)
+        return True
+
+    def _rest(self, each: _Worker) -> None:
+        """A worker that has nothing to do gets the next bundle, unless it is about to end."""
         if not each.sent and each not in self._idle:
             each.whole = False
             if self._max_calls is None or each.answered < self._max_calls:
                 self._idle.append(each)
-        return True
 
     def _hear_keeper(self) -> None:
         while True:
