@@ -120,6 +120,7 @@ environments: package
 
 # What takes too long for every change.
 full: test sanitize tsan fuzz-long
+	MALLEABLE_KILLS=50 $(BIN)/python -m pytest tests/live/test_faults.py -k killed_at_random
 	$(MAKE) environments EXTRAS='none plot tables custom lp all'
 
 bench: develop

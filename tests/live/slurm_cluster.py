@@ -195,7 +195,9 @@ class SlurmCluster:
 
     def resume(self):
         """Node back to work, as an operator does after a controller lost what ran."""
-        self.wait(lambda: self.run("sinfo", "-h", "-o", "%t").stdout.strip("*\n ") not in ("down", ""))
+        self.wait(
+            lambda: self.run("sinfo", "-h", "-o", "%t").stdout.strip("*\n ") not in ("down", "")
+        )
         subprocess.run(
             ["scontrol", "update", "NodeName=n1", "State=RESUME"], env=self.environment,
             capture_output=True, check=False, timeout=PATIENCE,

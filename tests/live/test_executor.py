@@ -348,9 +348,7 @@ def test_many_threads_submit(pool):
 def test_calls_behind_a_long_one_go_elsewhere(pool, tmp_path):
     pool.submit(calls.same, 0).result()
     list(pool.map(calls.same, range(300)))  # short as far as anybody knows
-    made = [
-        pool.submit(calls.note, str(tmp_path), k, 5.0 if k == 20 else 0.0) for k in range(300)
-    ]
+    made = [pool.submit(calls.note, str(tmp_path), k, 5.0 if k == 20 else 0.0) for k in range(300)]
     futures.wait(made[:20] + made[21:])
     assert not made[20].done()
     assert [future.result() for future in made] == list(range(300))

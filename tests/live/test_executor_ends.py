@@ -49,7 +49,9 @@ def gone(pid):
 
 
 def pids_in(path):
-    return until(lambda: path.exists() and path.read_text().endswith("\n") and path.read_text()).split()
+    return until(
+        lambda: path.exists() and path.read_text().endswith("\n") and path.read_text()
+    ).split()
 
 
 SLEEPS = """

@@ -2,7 +2,7 @@
 
 import pytest
 
-from malleable.live.jobs_file import Matrix, Range, parse_jobs, read_rows
+from malleable.live.jobs_file import Matrix, Range, check_memory, parse_jobs, read_rows
 
 
 def one(**row):
@@ -33,6 +33,8 @@ def one(**row):
         ([one(name="")], "name: empty"),
         ([one(command="echo {x}")], r"job\[0\]\.command: \{x\} names no value"),
         ([one(over={"range": 10**8 + 1})], "100,000,001 tasks"),
+        ([one(memory="3 parrots")], r"job\[0\]\.memory"),
+        ([one(memory=-1)], r"job\[0\]\.memory = -1"),
         ([3], r"job\[0\] = 3: expected a table"),
     ],
 )
@@ -76,3 +78,13 @@ def test_a_file(tmp_path):
         path.write_text(text)
         with pytest.raises(ValueError, match=message):
             read_rows(path)
+
+
+def test_memory_of_a_task():
+    jobs = parse_jobs([one(memory="2G"), one(name="b", memory=5)])
+    assert [job.memory for job in jobs] == [2 << 30, 5.0]
+    check_memory(jobs, float(2 << 30))
+    with pytest.raises(
+        ValueError, match=r"job\[0\]\.memory = 2,147,483,648: there are 1,000 bytes"
+    ):
+        check_memory(jobs, 1000.0)

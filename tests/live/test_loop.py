@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from malleable.live.decider import SchedulerDecider
-from malleable.live.engine import Task
+from malleable.live.engine import Abilities, Task
 from malleable.live.journal import Journal
 from malleable.live.loop import Loop, Work
 from tests.live.fake_engine import FakeEngine
@@ -19,14 +19,24 @@ def work(name, tasks, **more):
     return Work(name, tasks, lambda number, attempt: Task("", ["x"]), **more)
 
 
-def made(works, slots=4, seed=1, seconds=2.0, status=None, journal=None, policy="flex", **faults):
+def made(
+    works,
+    slots=4,
+    seed=1,
+    seconds=2.0,
+    status=None,
+    journal=None,
+    policy="flex",
+    memory=math.inf,
+    **faults,
+):
     engine = FakeEngine(
         slots, np.random.default_rng(seed), lambda key: seconds, status or (lambda key: 0), **faults
     )
     settled = Counter()
     loop = Loop(
         engine,
-        SchedulerDecider(slots, policy),
+        SchedulerDecider(slots, policy, memory=memory),
         journal,
         1,
         clock=engine.clock,
@@ -201,3 +211,75 @@ def test_short_jobs_come_first_once_their_tasks_are_known():
     go(loop)
     assert works[1].ended < works[0].ended / 2
     assert math.isclose(works[0].ended, 10.0, abs_tol=0.5)
+
+
+@pytest.mark.parametrize("policy", ["flex", "fair", "fifo"])
+def test_memory_is_a_second_cap(policy):
+    works = [
+        work("big", 12, memory=6.0),
+        work("small", 30, memory=2.5, max_slots=3),
+        work("free", 20),
+        work("alone", 2, memory=10.0),
+    ]
+    loop, engine, _ = made(works, slots=8, memory=10.0, policy=policy)
+    most = Counter()
+
+    def look():
+        used = sum(job.running * job.memory for job in works)
+        assert used <= 10.0
+        most["used"] = max(most["used"], used)
+        for job in works:
+            most[job.name] = max(most[job.name], job.running)
+
+    go(loop, look)
+    assert [job.done for job in works] == [12, 30, 20, 2]
+    assert most["used"] == 10.0
+    assert (most["big"], most["small"], most["alone"]) == (1, 3, 1)
+    assert most["free"] >= 5  # slots that memory leaves over
+    assert engine.most == 8
+
+
+def test_slots_that_memory_leaves_over_are_given_to_others_at_once():
+    works = [
+        work("a", 4, memory=6.0, weight=9.0),
+        work("b", 4, memory=6.0, weight=8.0),
+        work("c", 40),
+    ]
+    loop, engine, _ = made(works, slots=4, memory=10.0)
+    loop.step()
+    assert len(engine.starts) == 4
+    assert sum(job.running for job in works[:2]) == 1
+
+
+def test_ten_thousand_jobs():
+    works = [work(f"j{k}", 1 + k % 3, seconds=1.0 + k % 7, after=[k - 9] if k > 9_000 else ())
+             for k in range(10_000)]  # fmt: skip
+    loop, engine, settled = made(works, slots=50, seconds=2.0, twice=0.1)
+    go(loop)
+    assert [job.done for job in works] == [1 + k % 3 for k in range(10_000)]
+    assert set(settled.values()) == {1}
+    assert engine.most == 50
+
+
+def test_a_job_of_which_nothing_is_known_is_believed_to_be_like_the_others():
+    """Its 30 tasks would pass for 30 s and come before 20 of 2 s that are known."""
+    works = [work("first", 40), work("longer", 30), work("shorter", 20, seconds=2.0)]
+    works[1].after = [3]
+    works.append(work("opens", 1, weight=100.0))
+    loop, _, _ = made(works, slots=2, seconds=2.0)
+    go(loop)
+    assert works[2].ended < works[1].ended
+
+
+def test_short_tasks_are_replaced_beforehand():
+    works = [work("a", 3000), work("b", 2, max_slots=1)]
+    loop, engine, _ = made(works, slots=2, seconds=0.001)
+    engine.abilities = Abilities(ahead=0.02)
+    go(loop)
+    assert [job.done for job in works] == [3000, 2]
+    assert engine.most == 2
+    assert 10 < engine.most_held <= 0.02 * 2 / 0.001  # no more than end in so long
+    slow, engine, _ = made([work("a", 100)], slots=2, seconds=5.0)
+    engine.abilities = Abilities(ahead=0.02)
+    go(slow)
+    assert engine.most_held == 0

@@ -1,6 +1,7 @@
 """``malleable run`` from end to end: statuses, resuming, Ctrl-C, and that nothing stays behind."""
 
 import json
+import math
 import signal
 import subprocess
 import sys
@@ -10,8 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from malleable.live.decider import SchedulerDecider
+from malleable.live.jobs_file import parse_jobs
 from malleable.live.journal import Journal
-from malleable.live.run import output_of
+from malleable.live.run import CommandRun, output_of
+from tests.live.fake_engine import FakeEngine
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 PATIENCE = 30.0
@@ -235,6 +239,33 @@ def test_a_program_has_a_history(tmp_path):
         assert count == total
         assert -2.4 < logs / count < 1.0
         assert squares >= logs * logs / count * (1 - 1e-9)
+    plan = run(tmp_path, "run", "--dry-run", "--json", "-", "--job", "a", "true", lines="1\n2\n")
+    (job,) = json.loads(plan.stdout)["jobs"]
+    assert job["seconds"] == pytest.approx(math.exp(logs / count), rel=0.5)
+    assert job["early"] < job["end"] < job["late"]
+    with Journal(tmp_path / ".malleable" / "journal.sqlite") as journal:
+        rows = [{"name": name, "program": "a", "command": "x"} for name in ("x", "y")]
+        rows[1] |= {"user": "somebody"}  # whose tasks are not known
+        begun = CommandRun(parse_jobs(rows), rows, journal, 1, "sum:response", "flex", "/")
+        works = begun.loop(FakeEngine(1, None, None, None), SchedulerDecider(1)).jobs
+        assert [work.seconds for work in works] == [job["seconds"], 0.0]
+
+
+def test_memory_is_a_second_cap(tmp_path):
+    done = run(tmp_path, "run", "--job", "a", "true", "--memory", "9", lines="1\n")
+    assert done.returncode == 0, done.stderr
+    (tmp_path / "jobs.toml").write_text(
+        '[[job]]\ncommand = "echo + >>log; sleep 0.05; echo - >>log; true {}"\nover.range = 6\n'
+        'memory = "4K"\n'
+    )
+    done = run(tmp_path, "run", "--slots", "4", "--memory", "1K")
+    assert done.returncode == 1
+    assert "job[0].memory = 4,096: there are 1,024 bytes" in done.stderr
+    assert run(tmp_path, "run", "--slots", "4", "--memory", "9K").returncode == 0
+    at_once = [0]
+    for sign in (tmp_path / "log").read_text().split():
+        at_once.append(at_once[-1] + (1 if sign == "+" else -1))
+    assert (max(at_once), at_once[-1]) == (2, 0)
 
 
 def test_two_runs_on_one_journal(tmp_path):

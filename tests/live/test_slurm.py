@@ -28,7 +28,9 @@ def slurm():
 
 @pytest.fixture(params=["basic", "multifactor"])
 def any_slurm(request):
-    extra = "PriorityWeightAge=1000\nPriorityWeightPartition=100000" if request.param != "basic" else ""
+    extra = (
+        "PriorityWeightAge=1000\nPriorityWeightPartition=100000" if request.param != "basic" else ""
+    )
     with SlurmCluster(SLOTS, priority=request.param, extra=extra) as cluster:
         yield cluster
 
@@ -135,7 +137,15 @@ def test_a_map_that_fails_and_one_that_is_cancelled(slurm):
     first = slurm.array(10, 0, name="map")
     slurm.wait(lambda: not slurm.seen("%F", "-j", str(first), "-t", "PD,R"))
     failing = slurm.run(
-        "sbatch", "--parsable", "-J", "failing", "--array=1-6", "-o", "/dev/null", "--wrap", "exit 3"
+        "sbatch",
+        "--parsable",
+        "-J",
+        "failing",
+        "--array=1-6",
+        "-o",
+        "/dev/null",
+        "--wrap",
+        "exit 3",
     ).stdout.strip()
     slurm.array(5, 1, f"--dependency=afterok:{failing}", name="reduce")
     cancelled = slurm.array(400, 2, name="cancelled")

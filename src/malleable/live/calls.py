@@ -183,7 +183,9 @@ class CallRun:
 
     def _add(self, name: str, described: dict[str, Any] | None = None) -> CallJob:
         row = len(self.jobs)
-        work = Work(name, 0, lambda number, attempt: job.make(number, attempt), program=name, open=True)
+        work = Work(
+            name, 0, lambda number, attempt: job.make(number, attempt), program=name, open=True
+        )
         job = CallJob(self, row, work)
         if self._reader:
             job.kept = self._reader.kept(self.number, row)
@@ -429,7 +431,9 @@ class CallRun:
                 if self.broken:
                     future.finish(None, self.broken)
                 elif not future.cancel():
-                    future.finish(None, self.engine.error("the pool was stopped while this call ran"))
+                    future.finish(
+                        None, self.engine.error("the pool was stopped while this call ran")
+                    )
             for journal in (self._reader, self.journal):
                 if journal:
                     journal.close()

@@ -27,8 +27,6 @@ UNKNOWN = 1.0
 """Seconds that a task is believed to take while nothing is known of any."""
 _LEAST = 1e-6  # seconds of a task; the scheduler has no work below 1e-12
 _OTHERS_FIRST = "others come first"
-
-
 _OTHERWISE = 0.1  # the mean of all tasks is told when it has changed by such a part
 
 
@@ -37,20 +35,6 @@ def seconds_of(work: Work, common: float = UNKNOWN) -> float:
     if work.done > 0:
         return max(work.taken / work.done, _LEAST)
     return work.seconds or common
-
-
-def _shown(work: Work, common: float, memory: float) -> tuple[int, float]:
-    """Waiting tasks, in slots, as the scheduler sees them with so much memory free, and seconds then."""
-    waiting = 0 if work.cancelled else work.waiting * work.width
-    running = work.running * work.width
-    most = math.inf if work.max_slots is None else max(0, work.max_slots - running)
-    if work.memory > 0.0:
-        most = min(most, memory // work.memory * work.width)
-    if waiting <= most:
-        return waiting, seconds_of(work, common)
-    seen = int(most)
-    share = (waiting + running) / max(1, seen + running)
-    return seen, seconds_of(work, common) * share
 
 
 class SchedulerDecider:
@@ -89,30 +73,49 @@ class SchedulerDecider:
         self._held: dict[int, int] = {}  # slots of the decision before, where there are any
         self._changed: set[int] = set()
         self._common = UNKNOWN  # seconds of a task of which nothing is known
-        self._done, self._taken = 0, 0.0  # of jobs that have left
+        self._done, self._taken = 0, 0.0  # of all jobs
+        self._counted: dict[
+            int, tuple[int, float]
+        ] = {}  # what of it is a job's, gone ones too, by row
 
-    def came(self, row: int, work: Work, now: float) -> None:
-        """A job may run from now on."""
-        seen, seconds = _shown(work, self._common, self._free)
-        table = ClusterJobs(
-            [seen],
-            [seconds],
-            arrival=now if math.isnan(work.arrival) else min(work.arrival, now),
-            weight=work.weight,
-            deadline=work.deadline,
-            min_map_slots=work.min_slots,
-            user=[work.user],
-        )
+    def _shown(self, work: Work) -> tuple[int, float]:
+        """Waiting tasks, in slots, as the scheduler sees them, and seconds of a task then."""
+        waiting = 0 if work.cancelled else work.waiting * work.width
+        running = work.running * work.width
+        most = math.inf if work.max_slots is None else max(0, work.max_slots - running)
         if work.memory > 0.0:
-            self._limited.add(row)
-        (number,) = self._scheduler.add(table, now).tolist()
-        self._works[row], self._id_of[row], self._row_of[number] = work, number, row
+            most = min(most, self._free // work.memory * work.width)
+        seconds = seconds_of(work, self._common)
+        if waiting <= most:
+            return waiting, seconds
+        seen = int(most)
+        return seen, seconds * (waiting + running) / max(1, seen + running)
+
+    def came(self, rows: Sequence[int], works: Sequence[Work], now: float) -> None:
+        """Jobs may run from now on."""
+        self._works |= zip(rows, works, strict=True)
+        self._limited |= {row for row, work in zip(rows, works, strict=True) if work.memory > 0.0}
+        seen, seconds = zip(*map(self._shown, works), strict=True)
+        table = ClusterJobs(
+            seen,
+            seconds,
+            arrival=[
+                min(work.arrival, now) if work.arrival == work.arrival else now for work in works
+            ],
+            weight=[work.weight for work in works],
+            deadline=[work.deadline for work in works],
+            min_map_slots=[work.min_slots for work in works],
+            user=[work.user for work in works],
+        )
+        numbers = self._scheduler.add(table, now).tolist()
+        self._id_of |= zip(rows, numbers, strict=True)
+        self._row_of |= zip(numbers, rows, strict=True)
+        self._changed.update(rows)
 
     def gone(self, row: int, now: float) -> None:
         """A job has no task left, or was cancelled."""
-        work = self._works.pop(row)
-        self._done += work.done
-        self._taken += work.taken
+        self._count(row)
+        del self._works[row]
         number = self._id_of.pop(row)
         del self._row_of[number]
         self._held.pop(row, None)
@@ -144,6 +147,7 @@ class SchedulerDecider:
         self._scheduler.close()
 
     def _tell(self, now: float) -> None:
+        self._look_around()
         self._look_at_memory()
         if not self._changed:
             return
@@ -151,9 +155,7 @@ class SchedulerDecider:
         self._changed.clear()
         works = [self._works[row] for row in rows]
         ids = [self._id_of[row] for row in rows]
-        seen, seconds = zip(
-            *(_shown(work, self._common, self._free) for work in works), strict=True
-        )
+        seen, seconds = zip(*map(self._shown, works), strict=True)
         self._scheduler.observe(
             ids,
             pending=np.array(seen),
@@ -162,21 +164,24 @@ class SchedulerDecider:
         )
         self._scheduler.update(ids, map_seconds=np.array(seconds), now=now)
 
+    def _count(self, row: int) -> None:
+        work = self._works[row]
+        done, taken = self._counted.get(row, (0, 0.0))
+        self._done += work.done - done
+        self._taken += work.taken - taken
+        self._counted[row] = work.done, work.taken
+
     def _look_around(self) -> None:
         """What tasks take in all jobs is believed of those of which nothing is known."""
-        works = self._works.values()
-        done = self._done + sum(work.done for work in works)
-        if done > 0:
-            mean = (self._taken + sum(work.taken for work in works)) / done
-            if abs(mean - self._common) > _OTHERWISE * self._common:
-                self._common = max(mean, _LEAST)
-                self._changed |= {
-                    row for row, w in self._works.items() if not w.done and not w.seconds
-                }
+        for row in self._changed:
+            self._count(row)
+        mean = max(self._taken / self._done, _LEAST) if self._done else self._common
+        if abs(mean - self._common) > _OTHERWISE * self._common:
+            self._common = mean
+            self._changed |= {row for row, w in self._works.items() if not w.done and not w.seconds}
 
     def decide(self, now: float) -> list[Decided]:
         """Slots of jobs; those that changed."""
-        self._look_around()
         self._tell(now)
         decision = self._scheduler.decide(now)
         rows = [self._row_of[number] for number in decision.ids.tolist()]

@@ -330,7 +330,11 @@ class Executor(futures.Executor):
         return self._results(fn, entries, waiting, end)
 
     def _results(
-        self, fn: Callable[..., Any], entries: Iterator[Any], waiting: deque[Future], end: float | None
+        self,
+        fn: Callable[..., Any],
+        entries: Iterator[Any],
+        waiting: deque[Future],
+        end: float | None,
     ) -> Iterator[Any]:
         try:
             while waiting:
@@ -362,7 +366,14 @@ class Executor(futures.Executor):
         )  # fmt: skip
         return {
             work.name: Progress(
-                work.done, work.failed, work.left, work.slots, work.running, work.why, each, end - now
+                work.done,
+                work.failed,
+                work.left,
+                work.slots,
+                work.running,
+                work.why,
+                each,
+                end - now,
             )
             for work, each, end in zip(works, seconds, ends, strict=True)
         }

@@ -334,7 +334,9 @@ class Journal:
     def describe(self, run: int, jobs: Sequence[Mapping[str, Any]]) -> None:
         """The jobs of a run that grows."""
         with _telling(self.path):
-            self._base.execute("update run set jobs = ? where id = ?", (json.dumps(list(jobs)), run))
+            self._base.execute(
+                "update run set jobs = ? where id = ?", (json.dumps(list(jobs)), run)
+            )
 
     # Results of calls.
 

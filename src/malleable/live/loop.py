@@ -37,8 +37,8 @@ class Decider(Protocol):
 
     behind: bool
 
-    def came(self, row: int, work: Work, now: float) -> None:
-        """A job may run from now on."""
+    def came(self, rows: Sequence[int], works: Sequence[Work], now: float) -> None:
+        """Jobs may run from now on."""
 
     def gone(self, row: int, now: float) -> None:
         """A job has no task left, or was cancelled."""
@@ -278,6 +278,7 @@ class Loop:
         """Jobs that come or end now, and what follows from it; each job comes and ends once."""
         rows = deque(sorted(self._touched))
         self._touched.clear()
+        came = []
         while rows:
             row = rows.popleft()
             work = self.jobs[row]
@@ -288,19 +289,23 @@ class Loop:
                 if outlook == "dead":
                     self.cancel(row)
                 elif outlook == "free":
-                    work.here = True
                     work.began = self.now if math.isnan(work.began) else work.began
-                    self.decider.came(row, work, self.now)
                     self._due = True
+                    if work.left:
+                        work.here = True
+                        came.append(row)
             if work.open and work.left == 0:
                 self._idle.add(row)
-            if (work.here or work.cancelled) and not work.open and work.left == 0:
+            came_once = work.cancelled or not math.isnan(work.began)
+            if came_once and not work.open and work.left == 0:
                 work.ended, work.slots = self.now, 0
                 if work.here:
                     self.decider.gone(row, self.now)
+                    self._due = True
                 self._ended += 1
-                self._due = True
                 rows += self._children.get(row, ())
+        if came:
+            self.decider.came(came, [self.jobs[row] for row in came], self.now)
 
     def _outlook(self, row: int) -> Literal["free", "waits", "dead"]:
         """Whether a job may run, or ever will, as far as those that it is after say."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from malleable.live.decider import SchedulerDecider
 from malleable.live.journal import Decided
@@ -20,13 +20,14 @@ class Places:
         self._place: dict[int, str] = {}  # by row
         self._slots: dict[str, int] = {}
 
-    def came(self, row: int, work: Work, now: float) -> None:
+    def came(self, rows: Sequence[int], works: Sequence[Work], now: float) -> None:
         """As of a decider; the place is the job's."""
-        if work.place not in self._of:
-            self._of[work.place] = self._make(work.place)
-            self._of[work.place].resize(self._slots.get(work.place, 0), now)
-        self._place[row] = work.place
-        self._of[work.place].came(row, work, now)
+        for row, work in zip(rows, works, strict=True):
+            if work.place not in self._of:
+                self._of[work.place] = self._make(work.place)
+                self._of[work.place].resize(self._slots.get(work.place, 0), now)
+            self._place[row] = work.place
+            self._of[work.place].came([row], [work], now)
 
     def gone(self, row: int, now: float) -> None:
         """As of a decider."""

@@ -285,7 +285,9 @@ class Processes:
         how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
         for key in each.sent:  # one at most: a ticket was taken, and no answer given
             text = f"the worker process of this call ended {how} before the call did"
-            self._events.append(Event("ended", key, code or 1, time.monotonic() - each.since, text=text))
+            self._events.append(
+                Event("ended", key, code or 1, time.monotonic() - each.since, text=text)
+            )
         self._barren += 1
         if self._barren > _BARREN:
             self._break(f"workers end {how} before they have answered a call")
