@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
 from typing import IO, TYPE_CHECKING, Any, Literal
+
+import numpy as np
 
 from malleable.views import counted as counted  # noqa: PLC0414 (passed on)
 
@@ -30,6 +33,23 @@ def number(value: float) -> str:
 def finite(value: float) -> float | None:
     """The number as JSON has it: None for what is infinite or NaN."""
     return value if math.isfinite(value) else None
+
+
+def plain(content: Any) -> Any:
+    """The same in types that JSON has: fields by name, arrays as lists, None for infinity and NaN."""
+    if isinstance(content, float):
+        return finite(content)
+    if dataclasses.is_dataclass(content):
+        content = vars(content)
+    elif hasattr(content, "_asdict"):
+        content = content._asdict()
+    elif isinstance(content, np.ndarray):
+        content = content.tolist()
+    if isinstance(content, Mapping):
+        return {key: plain(value) for key, value in content.items()}
+    if isinstance(content, (list, tuple)):
+        return [plain(value) for value in content]
+    return content
 
 
 def percent(fraction: float | None) -> str:
