@@ -184,18 +184,14 @@ def _spread(
     columns: list[int], least: list[int], cells: list[int], full: list[int], width: int
 ) -> list[int]:
     """Widths of one table's columns: what they need, and what is left to the narrowest that fold."""
-    room = width - _GAP * (len(columns) - 1)
     widths = [least[k] for k in columns]
-    spare = room - sum(widths)
+    spare = width - _GAP * (len(columns) - 1) - sum(widths)
     for most in (cells, full):  # rows first, then heads
-        folded = [place for place, k in enumerate(columns) if widths[place] < most[k]]
-        while spare > 0 and folded:
+        while spare > 0 and (folded := [p for p, k in enumerate(columns) if widths[p] < most[k]]):
             widths[min(folded, key=widths.__getitem__)] += 1
             spare -= 1
-            folded = [place for place in folded if widths[place] < most[columns[place]]]
     while spare < 0 and max(widths) > 1:  # a very narrow terminal: the widest fold, too
-        widest = widths.index(max(widths))
-        widths[widest] -= 1
+        widths[widths.index(max(widths))] -= 1
         spare += 1
     return widths
 
