@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from malleable import _core
 from malleable.domain import shown
+from malleable.files.advice import library
 from malleable.flows.table import Flows
 from malleable.jobs.table import Jobs
 from malleable.values import by_value
@@ -165,13 +166,9 @@ class Penalty:
             raise ValueError(
                 f"penalty: expected a Numba cfunc or a function of (job, completion), not {kind}"
             )
-        try:
-            import numba
-            from numba.core.ccallback import CFunc
-        except ImportError:
-            raise ImportError(
-                "a custom penalty needs numba: pip install 'malleable[custom]'"
-            ) from None
+        numba = library("numba", "a custom penalty", "'malleable[custom]'")
+        from numba.core.ccallback import CFunc
+
         wanted = numba.float64(numba.int64, numba.float64)
         compiled: Any = function
         if not isinstance(function, CFunc):

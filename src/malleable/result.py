@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import views
+from malleable.files.advice import library
 from malleable.files.csv import csv_text
 from malleable.files.writing import write_file
 from malleable.values import by_value
@@ -76,11 +77,7 @@ class SimulationResult:
 
     def to_frame(self) -> Any:
         """The records as a pandas data frame; ImportError without pandas."""
-        try:
-            import pandas as pd
-        except ImportError:
-            raise ImportError("data frames need pandas: pip install pandas") from None
-        return pd.DataFrame(self.kept_records())
+        return library("pandas", "to_frame", "pandas").DataFrame(self.kept_records())
 
     def write_records(self, path: str | os.PathLike[str], force: bool = True) -> None:
         """Write the records, as Parquet if the path ends so, else as CSV; O(records)."""
@@ -113,13 +110,13 @@ class SimulationResult:
 
 def _write(records: dict[str, npt.NDArray[Any]], path: str | os.PathLike[str], force: bool) -> None:
     if str(path).endswith(".parquet"):
-        try:
-            import pyarrow as pa
-            import pyarrow.parquet as pq
-        except ImportError:
-            raise ImportError("Parquet needs pyarrow: pip install 'malleable[tables]'") from None
+        pa = library("pyarrow", "writing Parquet", "'malleable[tables]'")
+        import pyarrow.parquet
+
         packed = io.BytesIO()
-        pq.write_table(pa.table({k: pa.array(v.tolist()) for k, v in records.items()}), packed)
+        pyarrow.parquet.write_table(
+            pa.table({k: pa.array(v.tolist()) for k, v in records.items()}), packed
+        )
         write_file(path, packed.getvalue(), force)
         return
     write_file(path, csv_text({k: v.tolist() for k, v in records.items()}), force)

@@ -101,11 +101,11 @@ PACKED = gzip.compress(random.Random(1).randbytes(9000).hex().encode(), mtime=0)
         (b"a\n\xff\n", "not UTF-8"),
         (PACKED[:-4], "truncated"),
         (PACKED[:40], "truncated"),
-        (PACKED[:200] + b"\xff\xff\xff" + PACKED[203:], "damaged gzip"),
-        (PACKED[:-6] + b"\0\0" + PACKED[-4:], "damaged gzip"),
-        (PACKED + b"tail", "damaged gzip"),
+        (PACKED[:200] + b"\xff\xff\xff" + PACKED[203:], "damaged or truncated gzip data"),
+        (PACKED[:-6] + b"\0\0" + PACKED[-4:], "damaged or truncated gzip data"),
+        (PACKED + b"tail", "damaged or truncated gzip data"),
         (b"\x1f\x8b", "truncated"),
-        (b"\x1f\x8bnope" * 9, "damaged gzip"),
+        (b"\x1f\x8bnope" * 9, "damaged or truncated gzip data"),
     ],
 )
 def test_bad_bytes_give_one_line_with_the_name(tmp_path: Path, data: bytes, problem: str) -> None:
@@ -201,7 +201,7 @@ def test_zstd_without_pyarrow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with (
         pytest.raises(
-            ImportError, match=r"^reading zstd needs pyarrow: pip install malleable\[tables"
+            ImportError, match=r"^reading zstd needs pyarrow: pip install 'malleable\[tables"
         ),
         open_bytes(io.BytesIO(b"\x28\xb5\x2f\xfd and more")),
     ):

@@ -4,9 +4,9 @@ import pytest
 
 import malleable as mb
 from malleable.jobs.generate import section41
-from malleable.view.comparison import compare, comparison_dicts, comparison_table
+from malleable.view.comparison import compare, comparison_table
 from malleable.view.plan_views import json_text
-from malleable.view.text import console_for
+from malleable.view.text import console_for, plain
 
 
 def test_rows_are_those_of_the_plans():
@@ -35,7 +35,7 @@ def test_no_ratio_to_what_is_not_positive():
 def test_for_machines_and_for_people(capsys):
     jobs = mb.Jobs([9, 2], min_slots=[9, 0])
     rows = compare(jobs, 4, policies=("flex", "fifo"), min_mode="gang")
-    read = comparison_dicts(rows)
+    read = plain(rows)
     json_text(read)
     assert read[0]["value"] is read[0]["gap"] is None
     assert read[0]["status"] == "infeasible"

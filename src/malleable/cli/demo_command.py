@@ -25,11 +25,11 @@ from malleable.jobs.generate import section41
 from malleable.jobs.plan import plan
 from malleable.jobs.table import Jobs, check_slots
 from malleable.view.clock import moment_text
-from malleable.view.comparison import compare, comparison_dicts, comparison_table
+from malleable.view.comparison import compare, comparison_table
 from malleable.view.drawing import check_drawing, image_bytes
 from malleable.view.latency import EpochLatency, latency_dict, latency_table
 from malleable.view.packing_picture import draw_packings
-from malleable.view.text import counted, printable
+from malleable.view.text import counted, plain, printable
 
 _JOBS, _SLOTS = 15, 100
 _GENERATED = (
@@ -170,7 +170,7 @@ def _compare(workload: _Workload, picture: str, output: _Output) -> dict[str, An
         # For the average response time, below each other.
         plans = [plan(jobs, slots, policy=policy, now=now) for policy in _POLICIES]
         output.save(draw_packings(plans), picture)
-    return {"jobs": len(jobs), "slots": slots, "now": now, "rows": comparison_dicts(rows)}
+    return {"jobs": len(jobs), "slots": slots, "now": now, "rows": plain(rows)}
 
 
 def _latency(output: _Output) -> dict[str, Any]:

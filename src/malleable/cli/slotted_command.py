@@ -15,7 +15,8 @@ from malleable.slotted.generate import MapReduceStream
 from malleable.slotted.table import MapReduceJobs, join_tables
 from malleable.slotted.theory import efficiency_constants
 from malleable.traces import Trace
-from malleable.view.simulations import constants_dict, constants_lines
+from malleable.view.simulations import constants_lines
+from malleable.view.text import plain
 from malleable.views import counted
 
 DEFAULT_POLICIES = "asrpt,unlock,dsrpt,fifo,fair,lrpt"
@@ -90,7 +91,7 @@ def case(asked: argparse.Namespace) -> Case:
         facts={
             "machines": machines,
             "preemptive": preemptive,
-            "theory": None if promised is None else constants_dict(promised),
+            "theory": plain(promised),
         },
         below=() if promised is None else tuple(constants_lines(promised, preemptive)),
     )

@@ -53,38 +53,31 @@ def take_snapshot(
     with warnings_as_notes():
         jobs = trace.jobs(phase)
 
-    def left(moment: float) -> tuple[Jobs, list[str]]:
-        found, told = _left(trace, jobs, phase, moment, policy, options)
-        return found, [] if is_table and policy == RECORDED else [told]
+    def left(moment: float) -> tuple[Jobs, str]:
+        return _left(trace, jobs, phase, moment, policy, options)
 
+    when = []
     if at is not None:
         moment = check_time("--at", at)
-        there, told = left(moment)
-        return there, moment, told
-    if policy != RECORDED and (now is not None or is_table):
+    elif policy != RECORDED and (now is not None or is_table):
         raise ValueError(f"--snapshot {policy}: at which time? --at SECONDS says it")
-    if now is not None:
+    elif now is not None:
         return jobs, check_time("--now", now), []
-    if not len(jobs) or (is_table and most is None):
+    elif not len(jobs) or (is_table and most is None):
         return jobs, 0.0, []
-    arrivals = np.sort(jobs.arrival)
-    if most is None:
-        moment = float(arrivals[-1])
-        when = f"now = {moment:.10g} s, the trace's last arrival (--at SECONDS: another time)"
-        there, told = left(moment)
-        return there, moment, [when, *told]
-    last = min(most, len(jobs))
-    moments = sorted(
-        {float(arrivals[max(last * k // _LOOKS, 1) - 1]) for k in range(1, _LOOKS + 1)}
-    )
-    snapshots = [left(moment) for moment in moments]
-    busiest = max(range(len(moments)), key=lambda k: (len(snapshots[k][0]), k))
-    when = (
-        f"now = {moments[busiest]:.10g} s, where of {len(moments)} moments most jobs are there "
-        "(--at SECONDS: another time)"
-    )
-    there, told = snapshots[busiest]
-    return there, moments[busiest], [when, *told]
+    elif most is None:
+        moment = float(jobs.arrival.max())
+        when = [f"now = {moment:.10g} s, the trace's last arrival (--at SECONDS: another time)"]
+    else:
+        arrivals, last = np.sort(jobs.arrival).tolist(), min(most, len(jobs))
+        looks = {arrivals[max(last * k // _LOOKS, 1) - 1] for k in range(1, _LOOKS + 1)}
+        moment = max(looks, key=lambda look: (len(left(look)[0]), look))
+        when = [
+            f"now = {moment:.10g} s, where of {len(looks)} moments most jobs are there "
+            "(--at SECONDS: another time)"
+        ]
+    there, told = left(moment)
+    return there, moment, when if is_table and policy == RECORDED else [*when, told]
 
 
 def _left(

@@ -9,6 +9,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -157,7 +158,7 @@ def interruptible(what: str, work: Callable[[Callable[[int, int], None] | None],
     AbandonedError
         At Ctrl-C; the call goes on in its thread, and the process should end.
     """
-    outcome: list[tuple[Result | None, BaseException | None]] = []
+    outcome: Future[Result] = Future()
     steps: list[tuple[int, int]] = []
     watched = sys.stderr.isatty()
 
@@ -166,9 +167,9 @@ def interruptible(what: str, work: Callable[[Callable[[int, int], None] | None],
 
     def run() -> None:
         try:
-            outcome.append((work(tell if watched else None), None))
+            outcome.set_result(work(tell if watched else None))
         except BaseException as error:  # raised again below
-            outcome.append((None, error))
+            outcome.set_exception(error)
 
     thread = threading.Thread(target=run, daemon=True)
     try:
@@ -178,10 +179,7 @@ def interruptible(what: str, work: Callable[[Callable[[int, int], None] | None],
         thread.join()
     except KeyboardInterrupt:
         raise AbandonedError from None
-    result, error = outcome[0]
-    if error is not None:
-        raise error
-    return result  # type: ignore[return-value]
+    return outcome.result()
 
 
 def _watch(what: str, thread: threading.Thread, steps: list[tuple[int, int]]) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+from typing import Any
+
 
 class AdvisedError(ValueError):
     """What is wrong and where, and a way out.
@@ -22,6 +25,15 @@ class AdvisedError(ValueError):
     def __str__(self) -> str:
         told, python, _ = self.args
         return f"{told} ({python})"
+
+
+def library(name: str, purpose: str, install: str) -> Any:
+    """A library that only some things need, or a part of it; ImportError that says how to install it."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        whole = name.partition(".")[0]
+        raise ImportError(f"{purpose} needs {whole}: pip install {install}") from None
 
 
 class LimitError(AdvisedError):

@@ -67,5 +67,5 @@ def texts_of(entry: Mapping[str, Any], field: str) -> list[str]:
     """A list of names in a field of an object, empty where it is not there."""
     found = entry.get(field) or []
     if not isinstance(found, list):
-        raise ValueError(f"{field} = {shown(found)}: expected a list")
+        raise ValueError(f"{field} = {shown(found)}: expected a list of names")
     return [text_of(name, field) for name in found]

@@ -19,7 +19,7 @@ from typing import IO, Any, BinaryIO, TextIO, TypeAlias
 
 from malleable import domain
 from malleable.domain import check_whole
-from malleable.files.advice import AdvisedError, LimitError
+from malleable.files.advice import AdvisedError, LimitError, library
 
 Source: TypeAlias = "str | os.PathLike[str] | IO[str] | IO[bytes]"
 
@@ -153,10 +153,7 @@ def _unpacked(packed: io.BufferedReader, stack: ExitStack) -> Callable[[int], by
 
 
 def _zstd_reader(packed: io.BufferedReader, stack: ExitStack) -> Callable[[int], bytes]:
-    try:
-        import pyarrow as pa
-    except ImportError:
-        raise ImportError("reading zstd needs pyarrow: pip install malleable[tables]") from None
+    pa = library("pyarrow", "reading zstd", "'malleable[tables]'")
     unpacked = stack.enter_context(pa.CompressedInputStream(packed, "zstd"))
 
     def read(size: int) -> bytes:
@@ -273,11 +270,7 @@ def open_bytes(
             yield stream, where
         except (UnicodeDecodeError, UnicodeEncodeError) as error:
             raise ValueError(f"{where}: not UTF-8 text ({error.reason})") from None
-        except EOFError:
-            raise ValueError(f"{where}: gzip data end too early (truncated file)") from None
-        except (zlib.error, gzip.BadGzipFile) as error:
-            raise ValueError(f"{where}: damaged gzip data ({error})") from None
-        except ZstdError as error:
+        except DAMAGED as error:
             raise ValueError(f"{where}: {damage(error)}") from None
 
 

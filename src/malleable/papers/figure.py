@@ -18,7 +18,7 @@ import numpy as np
 from malleable.papers.claim import Claim
 from malleable.replications import Interval, Replications, replicate
 from malleable.view.drawing import new_figure
-from malleable.view.text import Table, counted, table
+from malleable.view.text import Table, counted, plain, table
 
 
 class Range(NamedTuple):
@@ -246,8 +246,8 @@ class Figure:
             self.run.unit + "s": self.run.count,
             "seed": self.run.seed,
             "complete": self.run.complete,
-            **_plain(self.facts),
-            "panels": {panel.name: [_plain(row) for row in panel.rows] for panel in self.panels},
+            **plain(self.facts),
+            "panels": {panel.name: plain(panel.rows) for panel in self.panels},
             "claims": [claim.as_dict() for claim in self.claims],
             "notes": list(self.notes),
         }
@@ -290,14 +290,6 @@ class Figure:
         ended = "" if self.run.complete else " (interrupted)"
         drawn.suptitle(f"{self.run.name}: {self.title}{ended}", fontsize=10, wrap=True)
         return drawn
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, (Interval, Range)):
-        return value._asdict()
-    if isinstance(value, Mapping):
-        return {key: _plain(own) for key, own in value.items()}
-    return value.tolist() if isinstance(value, np.ndarray) else value
 
 
 _WIDTH = 0.8  # of a group of bars

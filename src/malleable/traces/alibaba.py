@@ -8,6 +8,7 @@ come before a parent's end, so only the earliest one is used, as the flow's arri
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any
 
 from malleable.domain import shown
@@ -25,21 +26,17 @@ def _read(file: File, most: int | None = None) -> Trace:
     A job per task: as many slots as instances (one where the trace has none), work instances times
     duration.
     """
-    found: list[tuple[float, str, list[dict[str, Any]]]] = []
     names: set[str] = set()
-    for number, line in file.lines():
-        if most is not None and len(found) >= most:
-            break
-        try:
-            flow = _flow(line)
-            if flow[1] in names:
-                raise ValueError(f"job {shown(flow[1])}: the name is taken")
-            Flows([flow[2]], arrival=flow[0], name=[flow[1]])  # numbers, parents and cycles
-        except ValueError as error:
-            file.bad.add(f"line {number}: {error}")
-            continue
-        names.add(flow[1])
-        found.append(flow)
+
+    def parse(line: str) -> tuple[float, str, list[dict[str, Any]]]:
+        arrival, name, jobs = _flow(line)
+        if name in names:
+            raise ValueError(f"job {shown(name)}: the name is taken")
+        Flows([jobs], arrival=arrival, name=[name])  # numbers, parents and cycles
+        names.add(name)
+        return arrival, name, jobs
+
+    found = list(islice(file.records(parse), most))
     file.settle(len(found), "flows")
     found.sort(key=lambda flow: flow[0])
     flows = Flows(

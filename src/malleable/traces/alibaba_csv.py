@@ -64,18 +64,22 @@ def _looks(head: Head) -> bool:
     return len(head.cells) == _COLUMNS and head.cells[4] in _STATUSES
 
 
+def _check(cells: list[str]) -> None:
+    if len(cells) != _COLUMNS:
+        raise ValueError(f"{len(cells)} cells, expected {_COLUMNS}")
+    if not (cells[0] and cells[2]):
+        raise ValueError("blank task_name or job_name")
+    if cells[4] not in _STATUSES:
+        raise ValueError(f"status = {shown(cells[4])}: expected {', '.join(_STATUSES)}")
+
+
 def _read(file: File) -> Trace:
     tasks: dict[str, list[_Task]] = {}
     left_out: set[str] = set()
     for number, line in file.lines():
         cells = line.split(",")
         try:
-            if len(cells) != _COLUMNS:
-                raise ValueError(f"{len(cells)} cells, expected {_COLUMNS}")
-            if not (cells[0] and cells[2]):
-                raise ValueError("blank task_name or job_name")
-            if cells[4] not in _STATUSES:
-                raise ValueError(f"status = {shown(cells[4])}: expected {', '.join(_STATUSES)}")
+            _check(cells)
             task = _Task(number, cells)
         except ValueError as error:
             file.bad.add(f"line {number}: {error}")
@@ -85,11 +89,9 @@ def _read(file: File) -> Trace:
         if cells[4] != "Terminated" or not (task.start > 0.0 and task.end > 0.0):
             left_out.add(cells[2])
     flows = []
-    for job, listed in tasks.items():
-        if job in left_out:
-            continue
+    for job in (job for job in tasks if job not in left_out):
         try:
-            flows.append(Flow(job, min(task.start for task in listed), _stages(listed)))
+            flows.append(Flow(job, min(task.start for task in tasks[job]), _stages(tasks[job])))
         except ValueError as error:
             file.bad.add(f"job {shown(job)}: {error}")
     if not flows and not file.bad.count:

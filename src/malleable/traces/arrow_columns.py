@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, BinaryIO
 
+from malleable.files.advice import library
 from malleable.files.reading import too_large
 
 # pandas stores an unnamed row index as such a column; it says nothing about the jobs.
@@ -19,16 +20,6 @@ def is_frame(source: object) -> bool:
     return hasattr(source, "__arrow_c_stream__") or hasattr(source, "__dataframe__")
 
 
-def _pyarrow(purpose: str) -> Any:
-    try:
-        import pyarrow
-    except ImportError:
-        raise ImportError(
-            f"reading {purpose} needs pyarrow: pip install malleable[tables]"
-        ) from None
-    return pyarrow
-
-
 def _columns(table: Any) -> list[tuple[str, list[Any]]]:
     names = [str(name) for name in table.column_names]
     return [
@@ -40,7 +31,7 @@ def _columns(table: Any) -> list[tuple[str, list[Any]]]:
 
 def frame_columns(frame: Any, where: str) -> list[tuple[str, list[Any]]]:
     """Name and cells (None where missing) of every column of a data frame, in its order."""
-    pa = _pyarrow("a data frame")
+    pa = library("pyarrow", "reading a data frame", "'malleable[tables]'")
     try:
         if hasattr(frame, "__arrow_c_stream__"):
             return _columns(pa.table(frame))
@@ -61,7 +52,7 @@ def parquet_columns(
     ValueError
         Damaged, or more than ``max_size`` bytes of columns, unpacked.
     """
-    pa = _pyarrow("Parquet")
+    pa = library("pyarrow", "reading Parquet", "'malleable[tables]'")
     import pyarrow.parquet
 
     data = stream.read()

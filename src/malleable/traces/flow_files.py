@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from malleable.domain import shown
-from malleable.files.json import text_of
+from malleable.files.json import text_of, texts_of
 from malleable.files.reading import MAX_SIZE, Source, telling_of
 from malleable.files.writing import write_file
 from malleable.flows.table import JOB_KEYS, Flows
@@ -44,11 +44,7 @@ def _job(job: Any) -> dict[str, Any]:
     if not isinstance(job, Mapping):
         raise ValueError(f"{shown(job)}: expected an object")
     check_keys("", job, JOB_KEYS)
-    after = job.get("after") or []
-    if not isinstance(after, list):
-        raise ValueError(f"after = {shown(after)}: expected a list of names")
-    row = {**job, "work": _value(job, "work", math.nan)}
-    row["after"] = [text_of(name, "after") for name in after]
+    row = {**job, "work": _value(job, "work", math.nan), "after": texts_of(job, "after")}
     if job.get("name") is not None:
         row["name"] = text_of(job["name"], "name")
     _value(job, "max_slots", 1)
@@ -109,29 +105,25 @@ def read_flows(
     return read(source, skip_bad=skip_bad, max_size=max_size, **options).flows()
 
 
+def _said(**values: tuple[Any, Any]) -> dict[str, Any]:
+    """Those values that are not their default, which stands beside them."""
+    return {key: value for key, (value, default) in values.items() if value != default}
+
+
 def flows_dict(flows: Flows, slots: int | None = None) -> dict[str, Any]:
     """Flows in the types of their JSON format; what is a default is left out."""
     local = flows.local_names()
     listed = []
     for k, steps in enumerate(flows.sla):
-        flow: dict[str, Any] = {"name": flows.name[k]}
-        if flows.arrival[k] != 0.0:
-            flow["arrival"] = float(flows.arrival[k])
-        if flows.weight[k] != 1.0:
-            flow["weight"] = float(flows.weight[k])
-        if flows.deadline[k] < float("inf"):
-            flow["deadline"] = float(flows.deadline[k])
-        if steps:
-            flow["sla"] = [list(step) for step in steps]
-        flow["jobs"] = []
+        jobs = []
         for row in range(int(flows.job_offset[k]), int(flows.job_offset[k + 1])):
-            job: dict[str, Any] = {"name": local[row], "work": float(flows.work[row])}
-            if flows.max_slots[row] != ALL_SLOTS:
-                job["max_slots"] = int(flows.max_slots[row])
-            if above := flows.after(row):
-                job["after"] = [local[p] for p in above]
-            flow["jobs"].append(job)
-        listed.append(flow)
+            job = {"name": local[row], "work": float(flows.work[row])}
+            most, above = int(flows.max_slots[row]), [local[p] for p in flows.after(row)]
+            jobs.append(job | _said(max_slots=(most, ALL_SLOTS), after=(above, [])))
+        columns = {key: getattr(flows, key) for key in _NUMBERS}
+        numbers = {key: (float(own[k]), _NUMBERS[key]) for key, own in columns.items()}
+        said = _said(**numbers, sla=([list(step) for step in steps], []))
+        listed.append({"name": flows.name[k], **said, "jobs": jobs})
     capacity = flows.slots if slots is None else slots
     return ({} if capacity is None else {"slots": capacity}) | {"flows": listed}
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -108,20 +108,25 @@ class File:
         """The file as UTF-8 text."""
         return as_text(self.stream, self.where)
 
-    def lines(self) -> Iterator[tuple[int, str]]:
+    def lines(self) -> Generator[tuple[int, str]]:
         """Lines that are not blank with their numbers; where packed data are damaged goes to ``bad``."""
         with self.text() as text:
             yield from trace_lines(text, self.bad)
 
-    def records(self, parse: Callable[[str], Record]) -> list[Record]:
-        """What ``parse`` makes of each line; where it raises ValueError, the line goes to ``bad``."""
-        found = []
-        for number, line in self.lines():
+    def records(
+        self,
+        parse: Callable[[str], Record | None],
+        lines: Iterable[tuple[int, str]] | None = None,
+    ) -> Iterator[Record]:
+        """What ``parse`` makes of each line, or of these, without None; ValueErrors go to ``bad``."""
+        for number, line in self.lines() if lines is None else lines:
             try:
-                found.append(parse(line))
+                found = parse(line)
             except ValueError as error:
                 self.bad.add(f"line {number}: {error}")
-        return found
+                continue
+            if found is not None:
+                yield found
 
     def columns(
         self, known: Sequence[str] | None, needed: Sequence[str], parse: Callable[[str, str], Any]

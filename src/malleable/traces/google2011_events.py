@@ -63,12 +63,7 @@ def _read(file: File) -> Trace:
     names: list[int] = []
     users: list[str] = []
     times, jobs, tasks, kinds = (array("q") for _ in range(4))
-    for number, line in file.lines():
-        try:
-            (time, job, task, kind), user = _parse(line)
-        except ValueError as error:
-            file.bad.add(f"line {number}: {error}")
-            continue
+    for (time, job, task, kind), user in file.records(_parse):
         row = rows.setdefault(job, len(rows))
         if row == len(names):
             names.append(job)

@@ -39,7 +39,7 @@ def _parse(line: str) -> tuple[float, list[float]]:
 
 
 def _read(file: File) -> Trace:
-    jobs = file.records(_parse)
+    jobs = list(file.records(_parse))
     file.settle(len(jobs))
     jobs.sort(key=lambda job: job[0])
     return Trace(

@@ -299,10 +299,8 @@ def write_jobs(
         write_file(target, text, force=force)
         return
     stream: Any = target
-    if isinstance(target, (io.RawIOBase, io.BufferedIOBase)) or "b" in getattr(target, "mode", ""):
-        stream.write(text.encode())
-    else:
-        stream.write(text)
+    binary = isinstance(target, (io.RawIOBase, io.BufferedIOBase))
+    stream.write(text.encode() if binary or "b" in getattr(target, "mode", "") else text)
 
 
 def _looks(head: Head) -> bool:

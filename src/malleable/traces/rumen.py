@@ -109,6 +109,18 @@ def _times(attempt: dict[str, Any], steps: tuple[str, ...], owner: str) -> list[
     return times
 
 
+class _Phase(NamedTuple):
+    """Number of tasks, every successful attempt (task and times), and bytes that reduce tasks fetched.
+
+    A task without one (failed, killed, or counted but not listed) has a single unknown attempt; an
+    attempt of unknown bytes counts with the job's mean, NaN if none is known.
+    """
+
+    tasks: int
+    runs: list[_Run]
+    fetched: float
+
+
 class _Job(NamedTuple):
     """Times in Unix ms, NaN where unknown."""
 
@@ -117,39 +129,23 @@ class _Job(NamedTuple):
     program: str
     submit: float
     finish: float
-    counts: tuple[int, ...]  # of map and reduce tasks
-    runs: tuple[list[_Run], ...]
-    shuffled: float  # bytes
+    map: _Phase
+    reduce: _Phase
 
 
 def _parse(record: Any) -> _Job:
     if not isinstance(record, dict) or "jobID" not in record:
         raise ValueError("an object without jobID, not a job of a Rumen trace")
     job = text_of(record["jobID"], "jobID")
-    submit = _time(record, "submitTime", f"job {job}")
+    submit, finish = (_time(record, key, f"job {job}") for key in ("submitTime", "finishTime"))
     if math.isnan(submit):
         raise ValueError(f"job {job}: submitTime is unknown")
-    (maps, map_runs, _), (reduces, reduce_runs, shuffled) = (
-        _phase(record, phase, job) for phase in _STEPS
-    )
-    return _Job(
-        job,
-        text_of(record.get("user") or "", "user"),
-        text_of(record.get("jobName") or "", "jobName"),
-        submit,
-        _time(record, "finishTime", f"job {job}"),
-        (maps, reduces),
-        (map_runs, reduce_runs),
-        shuffled,
-    )
+    phases = [_phase(record, phase, job) for phase in _STEPS]
+    user, program = (text_of(record.get(key) or "", key) for key in ("user", "jobName"))
+    return _Job(job, user, program, submit, finish, *phases)
 
 
-def _phase(record: dict[str, Any], phase: str, job: str) -> tuple[int, list[_Run], float]:
-    """Number of tasks, every successful attempt (task and times), and bytes that reduce tasks fetched.
-
-    A task without one (failed, killed, or counted but not listed) has a single unknown attempt; an
-    attempt of unknown bytes counts with the job's mean, NaN if none is known.
-    """
+def _phase(record: dict[str, Any], phase: str, job: str) -> _Phase:
     tasks_key, total_key = f"{phase}Tasks", f"total{phase.capitalize()}s"
     tasks = _list(record, tasks_key, f"job {job}")
     unknown = (math.nan,) * len(_STEPS[phase])
@@ -157,11 +153,8 @@ def _phase(record: dict[str, Any], phase: str, job: str) -> tuple[int, list[_Run
     fetched: list[float] = []
     for index, task in enumerate(tasks):
         owner = f"job {job}, task {text_of(task.get('taskID', index), 'taskID')}"
-        attempts = [
-            attempt
-            for attempt in _list(task, "attempts", owner)
-            if attempt.get("result") in _SUCCESS
-        ]
+        every = _list(task, "attempts", owner)
+        attempts = [attempt for attempt in every if attempt.get("result") in _SUCCESS]
         runs += [(index, *_times(attempt, _STEPS[phase], owner)) for attempt in attempts]
         if phase == "reduce":
             fetched += [_fetched(attempt, owner) for attempt in attempts]
@@ -176,7 +169,7 @@ def _phase(record: dict[str, Any], phase: str, job: str) -> tuple[int, list[_Run
     runs += [(index, *unknown) for index in range(len(tasks), count)]
     known = [amount for amount in fetched if not math.isnan(amount)]
     mean = sum(known) / len(known) if known else math.nan
-    return max(len(tasks), count), runs, mean * len(fetched) if fetched else 0.0
+    return _Phase(max(len(tasks), count), runs, mean * len(fetched) if fetched else 0.0)
 
 
 def _fetched(attempt: dict[str, Any], owner: str) -> float:
@@ -188,14 +181,12 @@ def _fetched(attempt: dict[str, Any], owner: str) -> float:
     return float(amount)
 
 
-def _names(jobs: list[_Job]) -> list[str]:
+def _names(jobs: list[_Job]) -> Iterator[str]:
     """Job ids; a folded trace repeats them, and from the second on they get a number."""
     seen: Counter[str] = Counter()
-    names: list[str] = []
     for job in jobs:
         seen[job.name] += 1
-        names.append(job.name if seen[job.name] == 1 else f"{job.name}#{seen[job.name]}")
-    return names
+        yield job.name if seen[job.name] == 1 else f"{job.name}#{seen[job.name]}"
 
 
 def _jobs(file: File) -> list[_Job]:
@@ -222,21 +213,14 @@ def _read(file: File) -> Trace:
     file.settle(len(jobs))
     named = sorted(zip(_names(jobs), jobs, strict=True), key=lambda pair: pair[1].submit)
     jobs = [job for _, job in named]
-    counts, runs = (
-        list(zip(*columns, strict=True))
-        for columns in (
-            [job.counts for job in jobs],
-            [job.runs for job in jobs],
-        )
-    )
+    maps, reduces = [job.map for job in jobs], [job.reduce for job in jobs]
+    steps = ("start", "shuffled", "sorted", "end")
+    fetched = [own.fetched for own in reduces]
     return Trace(
         arrival=np.array([job.submit for job in jobs]),
-        map=Phase.of_runs(counts[0], runs[0]),
+        map=Phase.of_runs([own.tasks for own in maps], [own.runs for own in maps]),
         reduce=Phase.of_runs(
-            counts[1],
-            runs[1],
-            ("start", "shuffled", "sorted", "end"),
-            [job.shuffled for job in jobs],
+            [own.tasks for own in reduces], [own.runs for own in reduces], steps, fetched
         ),
         name=[name for name, _ in named],
         user=[job.user for job in jobs],

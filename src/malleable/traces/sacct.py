@@ -25,6 +25,8 @@ from __future__ import annotations
 
 import math
 import re
+from contextlib import closing
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -135,71 +137,53 @@ def _parse(line: str, names: list[str]) -> _Element | None:
     job, listed, step = found.groups()
     if step:
         return None
-    submit, start, ended = (_moment(cells, field) for field in ("Submit", "Start", "End"))
+    submit = _moment(cells, "Submit")
     if math.isnan(submit):
         raise ValueError("Submit is unknown")
-    elapsed = _elapsed(cells)
+    start, end, ended, runs = _times(cells)
     count = 1 if listed is None else _elements(listed)
+    tasks = count * _cpus(cells) if runs else 0
+    if tasks >= _MOST:
+        raise ValueError(
+            f"{count:,} elements of {_cpus(cells):,} CPUs: there may be {_MOST - 1:,} tasks"
+        )
+    user, program = cells.get("User", ""), cells.get("JobName", "")
+    return _Element(job, cells["JobID"], submit, start, end, ended, tasks, user, program)
+
+
+def _times(cells: dict[str, str]) -> tuple[float, float, float, bool]:
+    """Start and end of a run, its end on the clock, and whether it runs at any time."""
+    start, ended = _moment(cells, "Start"), _moment(cells, "End")
+    elapsed = _elapsed(cells)
     state = cells.get("State", "").partition(" ")[0]
     end = ended if math.isnan(elapsed) else start + elapsed
+    runs = True
     if state in _WAITING:
         start = end = ended = math.nan
     elif state in _RUNNING or ("End" in cells and math.isnan(ended)):
         end = ended = math.nan
     elif math.isnan(start) or (state.startswith("CANCELLED") and end == start):
-        count = 0  # it never ran and will not
+        runs = False  # it never did and will not
     if end < start:
         raise ValueError(
             f"End = {shown(cells.get('End', ''))}: before Start = {shown(cells['Start'])}"
         )
-    tasks = count * _cpus(cells)
-    if tasks >= _MOST:
-        raise ValueError(
-            f"{count:,} elements of {_cpus(cells):,} CPUs: there may be {_MOST - 1:,} tasks"
-        )
-    ended = end if math.isnan(ended) else ended
-    return _Element(
-        job,
-        cells["JobID"],
-        submit,
-        start,
-        end,
-        ended,
-        tasks,
-        cells.get("User", ""),
-        cells.get("JobName", ""),
-    )
+    return start, end, end if math.isnan(ended) else ended, runs
 
 
 def _read(file: File) -> Trace:
-    names: list[str] | None = None
     jobs: dict[str, dict[str, _Element]] = {}
-    for number, line in file.lines():
-        if names is None:
-            names = line.lstrip("\ufeff").strip().split("|")
-            _check(names)
-            continue
-        try:
-            element = _parse(line, names)
-        except ValueError as error:
-            file.bad.add(f"line {number}: {error}")
-            continue
-        if element is not None:
+    with closing(file.lines()) as lines:
+        names = next(lines)[1].lstrip("\ufeff").strip().split("|")
+        _check(names)
+        for element in file.records(partial(_parse, names=names), lines):
             jobs.setdefault(element.job, {})[element.name] = element
     file.settle(len(jobs))
     listed = [list(job.values()) for job in jobs.values()]
     listed.sort(key=lambda job: min(one.submit for one in job))
-    counts, runs = [], []
-    for job in listed:
-        own = [one for one in job if one.tasks]
-        firsts = np.cumsum([0] + [one.tasks for one in own]).tolist()
-        counts.append(firsts.pop())
-        runs.append(
-            [(k, one.start, one.end, one.tasks) for k, one in zip(firsts, own, strict=True)]
-        )
     return Trace(
         arrival=np.array([min(one.submit for one in job) for job in listed]),
-        map=Phase.of_runs(counts, runs, ("start", "end", "width")),
+        map=_phase(listed),
         name=[job[0].job for job in listed],
         user=[job[0].user for job in listed],
         program=[job[0].program for job in listed],
@@ -207,6 +191,19 @@ def _read(file: File) -> Trace:
         known=np.array([any(one.tasks and one.end >= one.start for one in job) for job in listed]),
         wall=True,
     )
+
+
+def _phase(jobs: list[list[_Element]]) -> Phase:
+    """The elements of each job as runs of its tasks, one behind the other."""
+    counts, runs = [], []
+    for job in jobs:
+        own = [one for one in job if one.tasks]
+        firsts = np.cumsum([0] + [one.tasks for one in own]).tolist()
+        counts.append(firsts.pop())
+        runs.append(
+            [(k, one.start, one.end, one.tasks) for k, one in zip(firsts, own, strict=True)]
+        )
+    return Phase.of_runs(counts, runs, ("start", "end", "width"))
 
 
 def _last(job: list[_Element]) -> float:

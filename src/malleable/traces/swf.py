@@ -79,6 +79,12 @@ def _parse(line: str) -> list[float] | None:
         raise ValueError(f"field {wrong + 1} = {shown(cells[wrong])}: not a number") from None
     if numbers[10] in _PARTS:
         return None
+    _check(numbers, cells)
+    return numbers
+
+
+def _check(numbers: list[float], cells: list[str]) -> None:
+    """ValueError for a number out of its range."""
     for k, (field, end, may_lack, whole) in _AMOUNTS.items():
         number = numbers[k]
         if not (0.0 <= number < end or (may_lack and number == -1.0)):
@@ -89,24 +95,20 @@ def _parse(line: str) -> list[float] | None:
     for k, field in ((0, "job number"), (11, "user"), (13, "executable")):
         if not (math.isfinite(numbers[k]) and numbers[k].is_integer()):
             raise ValueError(f"{field} = {shown(cells[k])}: must be a whole number")
-    return numbers
 
 
 def _read(file: File) -> Trace:
-    jobs: list[list[float]] = []
     taken: set[float] = set()
-    for number, line in file.lines():
-        try:
-            job = _parse(line)
-            if job is None:
-                continue
+
+    def parse(line: str) -> list[float] | None:
+        job = _parse(line)
+        if job is not None:
             if job[0] in taken:
                 raise ValueError(f"job number = {job[0]:.0f}: the number is taken")
-        except ValueError as error:
-            file.bad.add(f"line {number}: {error}")
-            continue
-        taken.add(job[0])
-        jobs.append(job)
+            taken.add(job[0])
+        return job
+
+    jobs = list(file.records(parse))
     file.settle(len(jobs))
     jobs.sort(key=lambda job: job[1])
     columns = np.array(jobs).T.copy()

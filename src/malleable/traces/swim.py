@@ -54,7 +54,7 @@ def _parse(line: str) -> tuple[str, list[float]]:
 
 
 def _read(file: File) -> Trace:
-    jobs = file.records(_parse)
+    jobs = list(file.records(_parse))
     file.settle(len(jobs))
     jobs.sort(key=lambda job: job[1][0])
     arrival, _, bytes_in, shuffled, _ = np.array([numbers for _, numbers in jobs]).T.copy()

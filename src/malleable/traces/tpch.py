@@ -8,7 +8,7 @@ YAML that such a file consists of are read here.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -138,41 +138,44 @@ def _jobs(stages: Any, graph: Mapping[str, Sequence[str]]) -> list[dict[str, Any
     return jobs
 
 
+def _entries(source: Source, max_size: int | None) -> Iterator[tuple[str, int, str, str]]:
+    """Place, indent, key and value of each line of a file of graphs."""
+    with open_text(source, max_size) as (text, where):
+        for number, line in enumerate(text, start=1):
+            bare, at = line.split("#", 1)[0].rstrip(), f"{where}, line {number}"
+            match = _LINE.match(bare)
+            if match:
+                indent, _, key, value = match.groups()
+                yield at, len(indent), key, value
+            elif bare:
+                raise ValueError(f"{at}: {shown(bare)}: expected key: value")
+
+
 def _read_graphs(source: Source, max_size: int | None) -> dict[str, Graph]:
     """Queries, their stages and the stages' children."""
     queries: dict[str, Graph] = {}
-    graph: Graph | None = None
+    graph: Graph = {}
     stage = ""
     shallow = -1
-    with open_text(source, max_size) as (text, where):
-        for number, line in enumerate(text, start=1):
-            bare = line.split("#", 1)[0].rstrip()
-            if not bare:
-                continue
-            match = _LINE.match(bare)
-            if match is None:
-                raise ValueError(f"{where}, line {number}: {shown(bare)}: expected key: value")
-            indent, _, key, value = match.groups()
-            if key == "name":
-                if shallow < 0:
-                    shallow = len(indent)
-                if len(indent) == shallow:
-                    if value in queries:
-                        raise ValueError(f"{where}, line {number}: query {shown(value)} twice")
-                    graph = queries[value] = {}
-                elif graph is not None:
-                    stage = value
-                    graph[stage] = []
-            elif key == "children":
-                if graph is None or stage not in graph:
-                    raise ValueError(f"{where}, line {number}: children of no stage")
-                graph[stage] = [
-                    part.strip() for part in value.strip("[] ").split(",") if part.strip()
-                ]
-            elif key not in ("graphs", "graph"):
-                raise ValueError(f"{where}, line {number}: unknown key {shown(key)}")
+    for at, indent, key, value in _entries(source, max_size):
+        if key == "name":
+            shallow = indent if shallow < 0 else shallow
+            if indent == shallow:
+                if value in queries:
+                    raise ValueError(f"{at}: query {shown(value)} twice")
+                graph = queries[value] = {}
+            else:
+                stage = value
+                graph[stage] = []
+        elif key == "children":
+            if stage not in graph:
+                raise ValueError(f"{at}: children of no stage")
+            parts = (part.strip() for part in value.strip("[] ").split(","))
+            graph[stage] = [part for part in parts if part]
+        elif key not in ("graphs", "graph"):
+            raise ValueError(f"{at}: unknown key {shown(key)}")
     if not queries:
-        raise ValueError(f"{where}: no query graphs in it")
+        raise ValueError(f"{name_of(source)}: no query graphs in it")
     return queries
 
 

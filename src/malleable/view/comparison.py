@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from malleable.jobs.plan import plan
 from malleable.jobs.table import Jobs
-from malleable.view.text import Table, finite, number, percent, table, wall_time
+from malleable.view.text import Table, number, percent, table, wall_time
 
 
 @dataclass(frozen=True)
@@ -80,14 +79,6 @@ def compare(
             goodness = (made.value, made.lower_bound, made.gap, ratio, seconds)
             rows.append(ComparisonRow(objective, made.policy, made.status, *goodness))
     return rows
-
-
-def comparison_dicts(rows: Sequence[ComparisonRow]) -> list[dict[str, Any]]:
-    """The rows in JSON types; what is infinite becomes None."""
-    return [
-        {key: finite(own) if isinstance(own, float) else own for key, own in asdict(row).items()}
-        for row in rows
-    ]
 
 
 def comparison_table(rows: Sequence[ComparisonRow], title: str) -> Table:

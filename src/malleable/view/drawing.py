@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from malleable.files.advice import library
 from malleable.files.writing import write_file
 from malleable.view.clock import Clock
 
@@ -18,13 +19,10 @@ _SCREEN = 96  # dots per inch that browsers assume
 
 def check_drawing(path: str | os.PathLike[str] | None = None) -> None:
     """ImportError without matplotlib, ValueError if it knows no image format of that suffix."""
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-    except ImportError:
-        raise ImportError("plots need matplotlib: pip install 'malleable[plot]'") from None
+    agg = library("matplotlib.backends.backend_agg", "plotting", "'malleable[plot]'")
     if path is None:
         return
-    known = FigureCanvasAgg.get_supported_filetypes()
+    known = agg.FigureCanvasAgg.get_supported_filetypes()
     if _suffix(path) not in known:
         raise ValueError(
             f"{os.fspath(path)}: unknown image format, expected one of .{', .'.join(sorted(known))}"

@@ -176,9 +176,8 @@ def _seconds(step: Callable[[], object]) -> float:
 
 def latency_dict(results: list[EpochLatency]) -> dict[str, Any]:
     """The results in JSON types; all times in seconds."""
-    flat = [{**one._asdict(), **one.times} for one in results]
-    for one in flat:
-        del one["times"]
+    own = [(one._asdict(), one.times) for one in results]
+    flat = [{key: fields[key] for key in fields if key != "times"} | times for fields, times in own]
     return {"unit": "s", "share_changed": SHARE, "instances": flat}
 
 

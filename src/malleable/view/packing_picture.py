@@ -27,6 +27,8 @@ _MOST_INTERVALS = 2000
 _NAMED = 20  # with more jobs, colours show the place in the order instead of the job
 _SCALE, _SCALE_LOW, _SCALE_HIGH = "turbo", 0.06, 0.94  # its ends are too dark to tell apart
 MET, MISSED = "#444444", "#c1121f"
+_NAME = {"ha": "center", "va": "center", "fontsize": 8, "parse_math": False}
+_LEGEND = {"fontsize": 7, "frameon": False, "borderaxespad": 0.2}
 _UNDER = 20.0  # points from an axis to what stands below its numbers
 
 
@@ -286,17 +288,8 @@ def _name_blocks(
                 spots[job] = max(spots.get(job, spot), spot)
     for job, (_, x, y, upright) in spots.items():
         dark = colors[job][:3] @ np.array([0.299, 0.587, 0.114]) < 0.6
-        axes.text(
-            x,
-            y,
-            printable(plan.jobs.name[job]),
-            ha="center",
-            va="center",
-            fontsize=8,
-            rotation=90 if upright else 0,
-            color="white" if dark else "black",
-            parse_math=False,
-        )
+        look = {"rotation": 90 if upright else 0, "color": "white" if dark else "black"}
+        axes.text(x, y, printable(plan.jobs.name[job]), **look, **_NAME)
     rest = [row for row in plan.order.tolist() if row not in spots]
     if rest:
         handles = [
@@ -330,16 +323,8 @@ def _add_legend(
     from matplotlib.transforms import ScaledTranslation
 
     under = ScaledTranslation(0.0, -below / 72, axes.figure.dpi_scale_trans)
-    legend = axes.legend(
-        handles=handles,
-        loc=where,
-        bbox_to_anchor=anchor,
-        bbox_transform=axes.transAxes + under,
-        ncols=columns,
-        fontsize=7,
-        frameon=False,
-        borderaxespad=0.2,
-    )
+    place = {"bbox_to_anchor": anchor, "bbox_transform": axes.transAxes + under}
+    legend = axes.legend(handles=handles, loc=where, ncols=columns, **place, **_LEGEND)
     for text in legend.get_texts():
         text.set_parse_math(False)
     axes.legend_ = None  # so that the next legend does not replace this one
@@ -365,6 +350,7 @@ def _draw_deadlines(axes: Any, plan: Plan, clock: Clock, colors: npt.NDArray[Any
     met = plan.completion <= deadline + 1e-9 * np.maximum(1.0, np.abs(deadline))
     few = len(plan.jobs) <= _NAMED
     mark = "v" if few else "|"
+    size = {"s": 45, "linewidths": 1.4} if few else {"s": 30, "linewidths": 0.8}
     keys = []
     left, right = axes.get_xlim()
     where = clock.shift(deadline)
@@ -378,17 +364,9 @@ def _draw_deadlines(axes: Any, plan: Plan, clock: Clock, colors: npt.NDArray[Any
             rows = np.flatnonzero(mask & inside)
             if not len(rows):
                 continue
-            axes.scatter(
-                at[rows],
-                np.full(len(rows), level),
-                marker=shape,
-                s=45 if few else 30,
-                c=colors[rows] if few else color,
-                edgecolors=color if few else None,
-                linewidths=1.4 if few else 0.8,
-                zorder=3,
-                clip_on=False,
-            )
+            look = {"c": colors[rows], "edgecolors": color} if few else {"c": color}
+            heights = np.full(len(rows), level)
+            axes.scatter(at[rows], heights, marker=shape, zorder=3, clip_on=False, **size, **look)
             if few or shape != mark:
                 _say_how_many(axes, at[rows], level, color)
         label = f"deadline {word} ({np.count_nonzero(mask):,})"
@@ -401,16 +379,9 @@ def _draw_deadlines(axes: Any, plan: Plan, clock: Clock, colors: npt.NDArray[Any
 
 def _say_how_many(axes: Any, moments: Floats, level: float, color: str) -> None:
     """Beside marks that lie on each other, their number."""
+    look = {"va": "center", "fontsize": 7, "color": color, "annotation_clip": False}
     for moment, count in zip(*np.unique(moments, return_counts=True), strict=True):
+        side, away = ("right", -6) if moment > np.mean(axes.get_xlim()) else ("left", 6)
         if count > 1:
-            axes.annotate(
-                f"×{count:,}",
-                (moment, level),
-                (-6 if moment > np.mean(axes.get_xlim()) else 6, 0),
-                textcoords="offset points",
-                ha="right" if moment > np.mean(axes.get_xlim()) else "left",
-                va="center",
-                fontsize=7,
-                color=color,
-                annotation_clip=False,
-            )
+            place = (moment, level), (away, 0), "data", "offset points"
+            axes.annotate(f"×{count:,}", *place, ha=side, **look)

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from malleable.files.advice import library
 from malleable.files.csv import csv_text
 from malleable.flows.plan import FlowPlan
 from malleable.jobs.plan import Plan
 from malleable.jobs.table import ALL_SLOTS
 from malleable.view.clock import Clock, moment_text
-from malleable.view.text import Column, counted, finite, number, percent, wall_time
+from malleable.view.text import Column, counted, finite, number, percent, plain, wall_time
 
 
 def _job_names(plan: Plan | FlowPlan) -> Sequence[str]:
@@ -57,17 +57,12 @@ def plan_dict(plan: Plan | FlowPlan) -> dict[str, Any]:
     more: dict[str, Any] = {}
     below: dict[str, Any] = {}
     if isinstance(plan, FlowPlan):
-        more["speed"] = finite(plan.speed)
-        more["guarantee"] = None if plan.guarantee is None else list(plan.guarantee)
-        more["literal_value"] = finite(plan.literal_value)
+        more = _of(plan, "speed", "guarantee", "literal_value")
         below["flows"] = _rows(name=names, completion=plan.flow_completion, penalty=plan.penalty)
         paid = [None] * len(plan.start)
     return {
-        **_of(plan, "policy", "objective", "status"),
-        "value": finite(plan.value),
-        "lower_bound": finite(plan.lower_bound),
-        "gap": None if plan.gap is None else finite(plan.gap),
-        **more,
+        **plain(_of(plan, "policy", "objective", "status", "value", "lower_bound", "gap")),
+        **plain(more),
         "order": [names[row] for row in plan.order.tolist()],
         "jobs": _rows(
             name=_job_names(plan),
@@ -84,19 +79,8 @@ def json_text(content: Any) -> str:
     try:
         text = json.dumps(content, indent=1, allow_nan=False)
     except ValueError:
-        text = json.dumps(_json_values(content), indent=1, allow_nan=False)
+        text = json.dumps(plain(content), indent=1, allow_nan=False)
     return text + "\n"
-
-
-def _json_values(content: Any) -> Any:
-    """The same with None in place of the numbers that JSON has not."""
-    if isinstance(content, float):
-        return finite(content)
-    if isinstance(content, Mapping):
-        return {key: _json_values(value) for key, value in content.items()}
-    if isinstance(content, (list, tuple)):
-        return [_json_values(value) for value in content]
-    return content
 
 
 def pieces_csv(plan: Plan | FlowPlan) -> str:
@@ -127,10 +111,7 @@ def plan_frame(plan: Plan | FlowPlan, rows: str = "jobs") -> Any:
     """
     if rows not in ("jobs", "flows"):
         raise ValueError(f"rows = {rows!r}: expected jobs or flows")
-    try:
-        pd = importlib.import_module("pandas")
-    except ImportError:
-        raise ImportError("to_frame needs pandas: pip install pandas") from None
+    pd = library("pandas", "to_frame", "pandas")
     columns: dict[str, Any]
     place = np.argsort(plan.order)
     if not isinstance(plan, FlowPlan):

@@ -21,12 +21,9 @@ def replay_table(found: list[Replay]) -> Any:
         f"{first.recorded} decides {how}: {number(first.jobs)} jobs, "
         f"{number(first.decisions)} decisions"
     )
+    parts = [one.differing / one.decisions if one.decisions else None for one in found]
     rows = [
-        [
-            one.policy,
-            percent(one.differing / one.decisions if one.decisions else None),
-            number(one.moved),
-        ]
-        for one in found
+        [one.policy, percent(part), number(one.moved)]
+        for one, part in zip(found, parts, strict=True)
     ]
     return table(title, ["policy", "decisions that differ", "slots that move"], rows)

@@ -20,6 +20,7 @@ _FEWEST = 30  # jobs in a bucket of the tandem queue that is shown
 _FAR = 8.0  # ratio of mean numbers of jobs from which on their axis is logarithmic
 _APART = 0.015  # of sigma, so that bars of several loads do not cover each other
 _DECADE = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
+_POINTS = {"marker": "o", "markersize": 4, "linewidth": 1.2, "capsize": 3}
 _UNITS = (("days", 86_400.0), ("h", 3600.0), ("min", 60.0), ("s", 1.0))
 _PANELS = {
     "map_utilisation": "map slots in use [%]",
@@ -61,30 +62,24 @@ def draw_slowdown(result: SimulationResult, *, width: float = 0.25) -> Any:
     """
     if result.model == "cluster":
         return _draw_decades(result)
-    few = _FEWEST if result.model == "tandem" else 1
+    tandem = result.model == "tandem"
+    few = _FEWEST if tandem else 1
     if not any((count >= few).any() for count, _ in result.slowdown.values()):
         nobody = f"no bucket of size has {few} jobs" if few > 1 else "no job has finished"
         raise ValueError(f"slowdown: {nobody}")
-    figure, axes = _curves()
-    if result.model == "tandem":
-        plot_slowdowns(axes, result.slowdown, width)
-        return figure
+    figure, axes = _curves(ylabel="mean slowdown")
     for policy, (count, mean) in result.slowdown.items():
-        some = np.flatnonzero(count)
-        axes.plot(2.0**some, mean[some], marker=".", label=policy)
-    axes.set(xscale="log", yscale="log", xlabel="work of a job [units]", ylabel="mean slowdown")
-    axes.legend()
+        at = np.flatnonzero(count >= few)
+        if tandem:
+            axes.plot((at + 0.5) * width, mean[at], linewidth=1.0, label=policy)
+        else:
+            axes.plot(2.0**at, mean[at], marker=".", label=policy)
+    if tandem:
+        axes.set(yscale="log", xlabel="size max(map, shuffle) [s]")
+    else:
+        axes.set(xscale="log", yscale="log", xlabel="work of a job [units]")
+    axes.legend(fontsize=8 if tandem else None)
     return figure
-
-
-def plot_slowdowns(axes: Any, slowdown: Mapping[str, tuple[Any, Any]], width: float) -> None:
-    """Mean slowdown of every bucket of the tandem queue with enough jobs, one curve a policy."""
-    for policy, (count, mean) in slowdown.items():
-        shown = np.asarray(count) >= _FEWEST
-        middle = (np.arange(len(shown)) + 0.5) * width
-        axes.plot(middle[shown], np.asarray(mean)[shown], linewidth=1.0, label=policy)
-    axes.set(xlabel="size max(map, shuffle) [s]", ylabel="mean slowdown", yscale="log")
-    axes.legend(fontsize=8)
 
 
 def _draw_decades(result: SimulationResult) -> Any:
@@ -115,26 +110,22 @@ def draw_load(result: SimulationResult) -> Any:
     """
     if not result.series:
         raise ValueError("kind = 'load': only of the cluster model")
-    begun = [own["time"][:-1][own["jobs"] > 0.0] for own in result.series.values()]
+    every = result.series.values()
+    begun = [own["time"][:-1][own["jobs"] > 0.0] for own in every]
     clock = Clock.of(0.0, *begun)
     times = {policy: clock.shift(own["time"]) for policy, own in result.series.items()}
     longest = max(float(own[-1]) for own in times.values())
-    unit, seconds = next(each for each in _UNITS if longest >= 4 * each[1] or each[1] == 1.0)
-    panels = {
-        name: label
-        for name, label in _PANELS.items()
-        if any(np.isfinite(series[name]).any() for series in result.series.values())
-    }
+    unit, seconds = next((own for own in _UNITS if longest >= 4 * own[1]), _UNITS[-1])
+    panels = [name for name in _PANELS if any(np.isfinite(own[name]).any() for own in every)]
     figure = new_figure(7.0, 1.4 + 1.9 * len(panels))
     rows = figure.subplots(len(panels), 1, sharex=True)
-    for axes, (name, label) in zip(rows, panels.items(), strict=True):
-        scale = 1 if name == "jobs" else 100
-        steps = [(policy, scale * own[name]) for policy, own in result.series.items()]
-        for k, (policy, values) in enumerate(steps):
+    for axes, name in zip(rows, panels, strict=True):
+        scale, top = (1, None) if name == "jobs" else (100, 105)
+        for k, (policy, own) in enumerate(result.series.items()):
             width = max(0.8, 3.0 - 0.8 * k)  # lines that lie on each other stay visible
-            edges = times[policy] / seconds
-            axes.stairs(values, edges, baseline=None, label=policy, linewidth=width)
-        axes.set(ylabel=label, ylim=(0, None if name == "jobs" else 105))
+            edges, look = times[policy] / seconds, {"label": policy, "linewidth": width}
+            axes.stairs(scale * own[name], edges, baseline=None, **look)
+        axes.set(ylabel=_PANELS[name], ylim=(0, top))
         axes.grid(alpha=0.3)
     _scale_jobs(rows[-1], [(own["jobs"], times[name]) for name, own in result.series.items()])
     label_times(rows[-1], clock, unit)
@@ -165,27 +156,23 @@ def draw_ratio_over_time(result: SimulationResult, *, jobs: MapReduceJobs, machi
 
 @picture
 def draw_ratio_over_load(rows: Iterable[Mapping[str, Any]]) -> Any:
-    """Mean response over its lower bound against load, from rows of `Replications`."""
-    rows = list(rows)
-    if not any(row.get("lower_bound") for row in rows):
-        raise ValueError("rows: none has a lower bound")
-    figure, axes = _curves()
-    plot_ratios(axes, rows)
-    return figure
+    """Mean response over its lower bound against load, from rows of `Replications`.
 
-
-def plot_ratios(axes: Any, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Mean response over its bound against load, one curve a policy; seeds are averaged."""
+    One curve a policy; seeds are averaged.
+    """
     points: dict[str, dict[float, list[float]]] = {}
     for row in rows:
         if row.get("lower_bound"):
             at = points.setdefault(row["policy"], {}).setdefault(row["load"], [])
             at.append(row["mean_response"] / row["lower_bound"])
+    if not points:
+        raise ValueError("rows: none has a lower bound")
+    figure, axes = _curves(xlabel="load", ylabel="mean response / bound")
     for policy, found in points.items():
         loads = sorted(found)
         axes.plot(loads, [float(np.mean(found[load])) for load in loads], marker=".", label=policy)
-    axes.set(xlabel="load", ylabel="mean response / bound")
     axes.legend(fontsize=8)
+    return figure
 
 
 @picture
@@ -194,35 +181,37 @@ def draw_grid(found: Replications) -> Any:
 
     ValueError unless both were run at every point.
     """
-    points = [
-        (
-            point.get("load"),
-            point.get("speedup"),
-            point.get("estimates", 0.0),
-            gain(found.at(**point)),
-        )
+    axes_of = [
+        (point.get("load"), point.get("speedup"), point.get("estimates", 0.0))
         for point in found.points
     ]
-    every = [ratio.mean for *_, ratio in points]
+    gains = [gain(found.at(**point)) for point in found.points]
+    every = [ratio.mean for ratio in gains]
     if any(map(math.isnan, every)):
         raise ValueError(f"the picture of a grid compares {SUBJECT} with {REFERENCE}: run both")
-    speedups = list(dict.fromkeys(speedup for _, speedup, _, _ in points))
-    loads = sorted({load for load, *_ in points}, key=lambda load: load or 0.0)
+    points = [(*own, ratio) for own, ratio in zip(axes_of, gains, strict=True)]
+    speedups = list(dict.fromkeys(speedup for _, speedup, _ in axes_of))
+    loads = sorted({load for load, _, _ in axes_of}, key=lambda load: load or 0.0)
     figure = new_figure(1.6 + 4.4 * len(speedups), 4.2)
     panels = figure.subplots(1, len(speedups), squeeze=False, sharey=True)[0]
     for axes, speedup in zip(panels, speedups, strict=True):
         _draw_gains(axes, [own for own in points if own[1] == speedup], loads)
         if len(speedups) > 1:
             axes.set_title(f"s tasks do s^{speedup:g}", fontsize=10)
-    low, high = min(0.8, 0.8 * min(every)), max(1.25, 1.6 * max(every))
-    ticks = [tick * 10.0**k for k in range(-3, 3) for tick in _DECADE]
-    ticks = [tick for tick in ticks if low <= tick <= high]
-    panels[0].set(yscale="log", ylim=(low, high), ylabel="mean response, FLEX / FAIR")
-    panels[0].set_yticks(ticks, [f"{tick:g}" for tick in ticks])
-    panels[0].set_yticks([], minor=True)
+    _scale_gains(panels[0], every)
     if loads != [None]:
         panels[-1].legend(fontsize=8)
     return figure
+
+
+def _scale_gains(axes: Any, every: list[float]) -> None:
+    """A logarithmic axis around 1 with ticks that read well."""
+    low, high = min(0.8, 0.8 * min(every)), max(1.25, 1.6 * max(every))
+    ticks = [tick * 10.0**k for k in range(-3, 3) for tick in _DECADE]
+    ticks = [tick for tick in ticks if low <= tick <= high]
+    axes.set(yscale="log", ylim=(low, high), ylabel="mean response, FLEX / FAIR")
+    axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.set_yticks([], minor=True)
 
 
 def _draw_gains(axes: Any, points: list[Any], loads: list[Any]) -> None:
@@ -230,17 +219,10 @@ def _draw_gains(axes: Any, points: list[Any], loads: list[Any]) -> None:
     for k, line in enumerate(loads):
         own = sorted((sigma, *ratio) for load, _, sigma, ratio in points if load == line)
         sigmas, means, halves = np.nan_to_num(np.array(own).T)
-        axes.errorbar(
-            sigmas + _APART * (k - (len(loads) - 1) / 2),
-            means,
-            yerr=[np.minimum(halves, 0.9 * means), halves] if halves.any() else None,
-            marker="o",
-            markersize=4,
-            linewidth=1.2,
-            capsize=3,
-            color=f"C{k}",
-            label=None if line is None else f"load {line:g}",
-        )
+        places = sigmas + _APART * (k - (len(loads) - 1) / 2)
+        error = [np.minimum(halves, 0.9 * means), halves] if halves.any() else None
+        label = None if line is None else f"load {line:g}"
+        axes.errorbar(places, means, yerr=error, color=f"C{k}", label=label, **_POINTS)
     axes.axhline(1.0, color="black", linewidth=0.8, linestyle="--")
     axes.grid(axis="y", alpha=0.3)
     axes.set_xlabel("error of sizes, sigma")

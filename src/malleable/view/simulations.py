@@ -5,7 +5,6 @@ One run, several seeds with confidence intervals, a grid of points: the same tab
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 from malleable.replications import Interval, Replications, interval
 from malleable.result import SimulationResult
 from malleable.slotted.theory import EfficiencyConstants
-from malleable.view.text import counted, finite, number, percent, table, wall_time
+from malleable.view.text import counted, number, percent, plain, table, wall_time
 
 REFERENCE, SUBJECT = "fair", "flex"
 
@@ -95,12 +94,6 @@ def interval_cell(value: Value, share: bool = False) -> str:
 def _short(value: float, digits: int) -> str:
     """So many significant digits, and never an exponent for what is only large."""
     return f"{value:.0f}" if 10**digits <= abs(value) < 1e9 else f"{value:.{digits}g}"
-
-
-def interval_numbers(value: Value) -> dict[str, float | None]:
-    """Mean and half width as JSON has them: no NaN."""
-    mean, half = map(finite, _interval(value))
-    return {"mean": mean, "half": half}
 
 
 def _value(summary: Mapping[str, Value], metric: str) -> Value:
@@ -294,10 +287,7 @@ def simulation_dict(result: SimulationResult) -> dict[str, Any]:
     shown = {
         "model": result.model,
         "complete": result.complete,
-        "policies": {
-            policy: {name: finite(value) for name, value in summary.items()}
-            for policy, summary in result.summary.items()
-        },
+        "policies": plain(result.summary),
         "timing": dict(result.timing),
     }
     if result.model == "cluster":
@@ -312,7 +302,7 @@ def replications_dict(found: Replications) -> dict[str, Any]:
     if found.points != [{}]:
         points = [(point, found.at(**point)) for point in found.points]
         grid = [
-            {**point, "flex_over_fair": interval_numbers(gain(own)), **_point_dict(own)}
+            {**point, "flex_over_fair": plain(gain(own)), **_point_dict(own)}
             for point, own in points
         ]
         return {**shown, "grid": grid}
@@ -322,12 +312,9 @@ def replications_dict(found: Replications) -> dict[str, Any]:
 def _point_dict(found: Replications) -> dict[str, Any]:
     return {
         "seeds": found.seeds,
-        "policies": {
-            policy: {metric: interval_numbers(value) for metric, value in own.items()}
-            for policy, own in found.summary.items()
-        },
+        "policies": plain(found.summary),
         "slowdown": _sizes_dict(found.slowdown, found.by_size),
-        "timing": {name: interval_numbers(value) for name, value in found.timing.items()},
+        "timing": plain(found.timing),
     }
 
 
@@ -336,7 +323,7 @@ def _sizes_dict(
 ) -> dict[str, Any]:
     return {
         policy: [
-            {"decade": k, "jobs": jobs, **interval_numbers(stretch[policy][k])}
+            {"decade": k, "jobs": jobs, **plain(_interval(stretch[policy][k]))}
             for k, jobs in enumerate(count.tolist())
             if jobs
         ]
@@ -354,8 +341,3 @@ def constants_lines(constants: EfficiencyConstants, preemptive: bool) -> list[st
         f"load {constants.load:.3f}, B1 {constants.b1:,.6g} slots, B2 {constants.b2:,.6g} slots^2: in the"
         f" long run {which} promises every work-conserving policy a ratio below {promised:.3g}",
     ]
-
-
-def constants_dict(constants: EfficiencyConstants) -> dict[str, float | None]:
-    """The constants as JSON has them: no infinities."""
-    return {name: finite(value) for name, value in dataclasses.asdict(constants).items()}

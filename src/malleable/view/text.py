@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
 from typing import IO, TYPE_CHECKING, Any, Literal
+
+import numpy as np
 
 from malleable.views import counted as counted  # noqa: PLC0414 (passed on)
 
@@ -30,6 +33,23 @@ def number(value: float) -> str:
 def finite(value: float) -> float | None:
     """The number as JSON has it: None for what is infinite or NaN."""
     return value if math.isfinite(value) else None
+
+
+def plain(content: Any) -> Any:
+    """The same in types that JSON has: fields by name, arrays as lists, None for infinity and NaN."""
+    if isinstance(content, float):
+        return finite(content)
+    if dataclasses.is_dataclass(content):
+        content = vars(content)
+    elif hasattr(content, "_asdict"):
+        content = content._asdict()
+    elif isinstance(content, np.ndarray):
+        content = content.tolist()
+    if isinstance(content, Mapping):
+        return {key: plain(value) for key, value in content.items()}
+    if isinstance(content, (list, tuple)):
+        return [plain(value) for value in content]
+    return content
 
 
 def percent(fraction: float | None) -> str:
@@ -164,18 +184,14 @@ def _spread(
     columns: list[int], least: list[int], cells: list[int], full: list[int], width: int
 ) -> list[int]:
     """Widths of one table's columns: what they need, and what is left to the narrowest that fold."""
-    room = width - _GAP * (len(columns) - 1)
     widths = [least[k] for k in columns]
-    spare = room - sum(widths)
+    spare = width - _GAP * (len(columns) - 1) - sum(widths)
     for most in (cells, full):  # rows first, then heads
-        folded = [place for place, k in enumerate(columns) if widths[place] < most[k]]
-        while spare > 0 and folded:
+        while spare > 0 and (folded := [p for p, k in enumerate(columns) if widths[p] < most[k]]):
             widths[min(folded, key=widths.__getitem__)] += 1
             spare -= 1
-            folded = [place for place in folded if widths[place] < most[columns[place]]]
     while spare < 0 and max(widths) > 1:  # a very narrow terminal: the widest fold, too
-        widest = widths.index(max(widths))
-        widths[widest] -= 1
+        widths[widths.index(max(widths))] -= 1
         spare += 1
     return widths
 
