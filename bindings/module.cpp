@@ -24,11 +24,10 @@ PYBIND11_MODULE(_core, module, py::mod_gil_not_used()) {
   module.doc() = "Compiled core of malleable; use the package's own functions instead.";
   module.attr("__version__") = malleable::package_version();
   // `with turn:` for what keeps state in Python.
-  py::class_<malleable::bindings::Busy>(module, "Turn")
+  py::class_<malleable::Busy>(module, "Turn")
       .def(py::init<>())
-      .def("__enter__", [](const malleable::bindings::Busy& busy) { busy.take(); })
-      .def("__exit__",
-           [](const malleable::bindings::Busy& busy, const py::args&) { busy.leave(); });
+      .def("__enter__", [](const malleable::Busy& busy) { busy.take(); })
+      .def("__exit__", [](const malleable::Busy& busy, const py::args&) { busy.leave(); });
   malleable::bindings::bind_model(module);
   malleable::bindings::bind_kernel(module);
   malleable::bindings::bind_policy(module);
