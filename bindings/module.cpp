@@ -17,6 +17,7 @@ void bind_slotted(py::module_& module);
 void bind_overlap(py::module_& module);
 void bind_cluster(py::module_& module);
 void bind_adaptive(py::module_& module);
+void bind_embed(py::module_& module);
 }  // namespace malleable::bindings
 
 // No global state, and no object is shared between threads unless the caller does so.
@@ -39,4 +40,5 @@ PYBIND11_MODULE(_core, module, py::mod_gil_not_used()) {
   malleable::bindings::bind_overlap(module);
   malleable::bindings::bind_cluster(module);
   malleable::bindings::bind_adaptive(module);
+  malleable::bindings::bind_embed(module);
 }
