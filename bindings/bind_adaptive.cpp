@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "arrays.hpp"
+#include "malleable/embed/handle.hpp"
 #include "malleable/policy/adaptive_epoch.hpp"
 #include "malleable/policy/cluster_adaptive.hpp"
 #include "policies.hpp"
@@ -194,6 +195,7 @@ class PyAdaptiveEpoch {
     const Turn turn(busy_);
     return matching_of(epoch_.scheduler(), now.value_or(epoch_.now()));
   }
+  std::uintptr_t handle() { return reinterpret_cast<std::uintptr_t>(&handle_); }
   std::size_t size() const {
     const Turn turn(busy_);
     return epoch_.size();
@@ -264,6 +266,7 @@ class PyAdaptiveEpoch {
   AdaptiveEpoch epoch_;
   TaskStarts starts_;
   Busy busy_;
+  malleable_adaptive_epoch handle_{epoch_, busy_};
 };
 
 }  // namespace
@@ -318,6 +321,7 @@ void bind_adaptive(py::module_& module) {
       .def("match", &PyAdaptiveEpoch::match, py::arg("now"))
       .def("matching", &PyAdaptiveEpoch::matching, py::arg("now"))
       .def("counts", &PyAdaptiveEpoch::counts, py::arg("ids"))
+      .def_property_readonly("handle", &PyAdaptiveEpoch::handle)
       .def("__len__", &PyAdaptiveEpoch::size);
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "kinds.hpp"
+#include "malleable/embed/handle.hpp"
 #include "malleable/policy/epoch.hpp"
 #include "malleable/policy/registry.hpp"
 #include "plan_dict.hpp"
@@ -126,6 +127,7 @@ class PyEpoch {
     const Turn turn(busy_);
     return epoch_.slots();
   }
+  std::uintptr_t handle() { return reinterpret_cast<std::uintptr_t>(&handle_); }
   std::size_t size() const {
     const Turn turn(busy_);
     return epoch_.size();
@@ -148,6 +150,7 @@ class PyEpoch {
 
   Epoch epoch_;
   Busy busy_;
+  malleable_epoch handle_{epoch_, busy_};
 };
 
 }  // namespace
@@ -176,6 +179,7 @@ void bind_epoch(py::module_& module) {
       .def("plan", &PyEpoch::plan, py::arg("version"))
       .def("assess", &PyEpoch::assess, py::arg("version"))
       .def_property_readonly("slots", &PyEpoch::slots)
+      .def_property_readonly("handle", &PyEpoch::handle)
       .def("__len__", &PyEpoch::size);
 }
 

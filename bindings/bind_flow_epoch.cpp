@@ -8,6 +8,7 @@
 
 #include "flow_plan_dict.hpp"
 #include "kinds.hpp"
+#include "malleable/embed/handle.hpp"
 #include "malleable/policy/flow_epoch.hpp"
 #include "malleable/policy/registry.hpp"
 #include "saved_state.hpp"
@@ -131,6 +132,7 @@ class PyFlowEpoch {
     const Turn turn(busy_);
     return epoch_.slots();
   }
+  std::uintptr_t handle() { return reinterpret_cast<std::uintptr_t>(&handle_); }
   std::size_t size() const {
     const Turn turn(busy_);
     return epoch_.size();
@@ -146,6 +148,7 @@ class PyFlowEpoch {
  private:
   FlowEpoch epoch_;
   Busy busy_;
+  malleable_flow_epoch handle_{epoch_, busy_};
 };
 
 }  // namespace
@@ -184,6 +187,7 @@ void bind_flow_epoch(py::module_& module) {
       .def("decide", &PyFlowEpoch::decide, py::arg("now"), py::arg("slots"))
       .def("plan", &PyFlowEpoch::plan, py::arg("version"))
       .def_property_readonly("slots", &PyFlowEpoch::slots)
+      .def_property_readonly("handle", &PyFlowEpoch::handle)
       .def("__len__", &PyFlowEpoch::size);
 }
 

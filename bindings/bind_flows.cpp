@@ -6,9 +6,7 @@
 #include "malleable/kernel/flow_columns.hpp"
 #include "malleable/kernel/wrap_around.hpp"
 #include "malleable/model/flows.hpp"
-#include "malleable/policy/flow_baseline.hpp"
-#include "malleable/policy/flowflex.hpp"
-#include "malleable/policy/registry.hpp"
+#include "malleable/policy/planner.hpp"
 
 namespace malleable::bindings {
 namespace {
@@ -23,25 +21,21 @@ FlowProblem problem_of(const Flows& flows, std::int64_t slots, double now) {
   return problem;
 }
 
-py::dict plan_flows(const Flows& flows, std::int64_t slots, double now, const Penalties& penalties,
-                    bool is_max, const std::string& policy, std::uint64_t effort, double budget,
-                    const Integers& warm, double hysteresis) {
-  const FlowProblem problem = problem_of(flows, slots, now);
-  if (penalties.size() != problem.flows()) {
-    throw std::invalid_argument("penalties and flows differ in length");
-  }
+py::dict planned_flows(const Flows& flows, std::int64_t slots, double now,
+                       const Penalties& penalties, bool is_max, const std::string& policy,
+                       std::uint64_t effort, double budget, const Integers& warm,
+                       double hysteresis) {
   const std::vector<Index> start(view(warm).begin(), view(warm).end());
   FlowPlan result;
   {
     py::gil_scoped_release release;
-    const Aggregate aggregate = aggregate_of(is_max);
-    const PolicyCode& code = find_policy(Model::kFlows, policy).code;
-    if (const auto* baseline = std::get_if<FlowBaseline>(&code)) {
-      plan_baseline(problem, penalties, aggregate, *baseline, flows.terms().arrival, result);
-    } else {
-      const FlowOptions options{std::get<FlowMethod>(code), effort, budget, start, hysteresis};
-      FlowFlex().plan(problem, penalties, aggregate, options, result);
-    }
+    plan_flows(flows.view(), penalties,
+               {policy,
+                aggregate_of(is_max),
+                slots,
+                now,
+                {.effort = effort, .budget = budget, .warm = start, .hysteresis = hysteresis}},
+               result);
   }
   return flow_plan_dict(std::move(result));
 }
@@ -188,7 +182,7 @@ py::dict min_cost_flow(const Doubles& volume, const Doubles& time, const Doubles
 void bind_flows(py::module_& module) {
   module.attr("FLOW_EFFORT") = kFlowEffort;
   module.def("default_flow_effort", &default_flow_effort, py::arg("jobs"));
-  module.def("plan_flows", &plan_flows, py::arg("flows"), py::arg("slots"), py::arg("now"),
+  module.def("plan_flows", &planned_flows, py::arg("flows"), py::arg("slots"), py::arg("now"),
              py::arg("penalties"), py::arg("is_max"), py::arg("policy"), py::arg("effort"),
              py::arg("budget"), py::arg("warm").noconvert(), py::arg("hysteresis") = 0.0);
   module.def("flow_chains", &flow_chains, py::arg("flows"), py::arg("slots"));

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "arrays.hpp"
+#include "malleable/embed/handle.hpp"
 #include "malleable/kernel/overlap_batch_bound.hpp"
 #include "malleable/kernel/overlap_makespan.hpp"
 #include "malleable/model/domain.hpp"
@@ -99,6 +100,7 @@ class PyOverlapEpoch {
     return py::make_tuple(ids, given, changed, share, bound);
   }
 
+  std::uintptr_t handle() { return reinterpret_cast<std::uintptr_t>(&handle_); }
   std::size_t size() const {
     const Turn turn(busy_);
     return epoch_.size();
@@ -125,6 +127,7 @@ class PyOverlapEpoch {
 
   OverlapEpoch epoch_;
   Busy busy_;
+  malleable_overlap_epoch handle_{epoch_, busy_};
 };
 
 struct BoundBatch : TandemBatch {
@@ -204,6 +207,7 @@ void bind_overlap(py::module_& module) {
       .def("remove", &PyOverlapEpoch::remove, py::arg("ids").noconvert())
       .def("decide", &PyOverlapEpoch::decide, py::arg("now"), py::arg("slots"))
       .def_property_readonly("slots", &PyOverlapEpoch::slots)
+      .def_property_readonly("handle", &PyOverlapEpoch::handle)
       .def("__len__", &PyOverlapEpoch::size);
 }
 

@@ -4,58 +4,49 @@
 #include <utility>
 
 #include "malleable/model/jobs.hpp"
-#include "malleable/policy/baseline.hpp"
-#include "malleable/policy/flex.hpp"
+#include "malleable/policy/planner.hpp"
 #include "malleable/policy/registry.hpp"
 #include "plan_dict.hpp"
 
 namespace malleable::bindings {
 namespace {
 
-// What planning needs besides its result.
-struct Workshop {
-  Problem problem;
-  Flex flex;
-  Baseline baseline;
-};
-
 // Memory that is asked for and given back with every call costs a small plan a fifth of its time:
-// a thread keeps the workshop of its last one, unless it grew large or something was thrown.
+// a thread keeps the planner of its last one, unless it grew large or something was thrown.
 class Lease {
  public:
-  Lease() : workshop_(std::move(kept())) {
-    if (workshop_ == nullptr) workshop_ = std::make_unique<Workshop>();
+  Lease() : planner_(std::move(kept())) {
+    if (planner_ == nullptr) planner_ = std::make_unique<Planner>();
   }
   ~Lease() {
     constexpr std::size_t kMostKept = 10000;  // jobs; some MB
     const bool whole = std::uncaught_exceptions() == before_;
-    if (whole && workshop_->problem.size() <= kMostKept) kept() = std::move(workshop_);
+    if (whole && planner_->size() <= kMostKept) kept() = std::move(planner_);
   }
   Lease(const Lease&) = delete;
   Lease& operator=(const Lease&) = delete;
-  Workshop& operator*() const { return *workshop_; }
+  Planner& operator*() const { return *planner_; }
 
  private:
-  static std::unique_ptr<Workshop>& kept() {
-    static thread_local std::unique_ptr<Workshop> workshop;
-    return workshop;
+  static std::unique_ptr<Planner>& kept() {
+    static thread_local std::unique_ptr<Planner> planner;
+    return planner;
   }
-  std::unique_ptr<Workshop> workshop_;
+  std::unique_ptr<Planner> planner_;
   int before_ = std::uncaught_exceptions();
 };
 
 py::dict plan(const Jobs& table, std::int64_t slots, double now, const Penalties& penalties,
               bool is_max, const std::string& policy, std::uint64_t effort, double budget,
               bool gang, const py::object& progress) {
-  validate_slots(slots);
-  const auto chosen = policy_code<EpochPolicy>(Model::kJobs, policy);
-  const JobsView jobs = table;
-  if (penalties.size() != jobs.size()) {
-    throw std::invalid_argument("penalties and jobs differ in length");
-  }
-  FlexOptions options{effort, budget};
+  Planner::Request request{policy_code<EpochPolicy>(Model::kJobs, policy),
+                           aggregate_of(is_max),
+                           gang ? MinMode::kGang : MinMode::kGuarantee,
+                           slots,
+                           now,
+                           {effort, budget}};
   if (!progress.is_none()) {
-    options.progress = [&progress, effort](std::uint64_t tried) {
+    request.options.progress = [&progress, effort](std::uint64_t tried) {
       const py::gil_scoped_acquire acquire;
       progress(tried, effort);
     };
@@ -64,23 +55,7 @@ py::dict plan(const Jobs& table, std::int64_t slots, double now, const Penalties
   {
     py::gil_scoped_release release;
     const Lease lease;
-    auto& [problem, flex, baseline] = *lease;
-    problem.build(jobs.work, jobs.arrival, jobs.min_slots, jobs.max_slots, slots, now,
-                  gang ? MinMode::kGang : MinMode::kGuarantee);
-    switch (chosen) {
-      case EpochPolicy::kFlex:
-        flex.plan(problem, penalties, aggregate_of(is_max), options, result);
-        break;
-      case EpochPolicy::kFifo:
-        baseline.fifo(problem, penalties, aggregate_of(is_max), jobs.arrival, result);
-        break;
-      case EpochPolicy::kFair:
-        baseline.waterline(problem, penalties, aggregate_of(is_max), {}, result);
-        break;
-      case EpochPolicy::kWdeq:
-        baseline.waterline(problem, penalties, aggregate_of(is_max), jobs.weight, result);
-        break;
-    }
+    (*lease).plan(table, penalties, request, result);
   }
   return plan_dict(std::move(result));
 }

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "arrays.hpp"
+#include "malleable/embed/handle.hpp"
 #include "malleable/kernel/virtual_srpt.hpp"
 #include "malleable/policy/slotted_epoch.hpp"
 #include "malleable/sim/slotted.hpp"
@@ -155,6 +156,7 @@ class PySlottedEpoch {
     }
     return py::make_tuple(ids, held, changed, maps, reduces, bound);
   }
+  std::uintptr_t handle() { return reinterpret_cast<std::uintptr_t>(&handle_); }
   std::size_t size() const {
     const Turn turn(busy_);
     return epoch_.size();
@@ -174,6 +176,7 @@ class PySlottedEpoch {
  private:
   SlottedEpoch epoch_;
   Busy busy_;
+  malleable_slotted_epoch handle_{epoch_, busy_};
 };
 
 }  // namespace
@@ -226,6 +229,7 @@ void bind_slotted(py::module_& module) {
       .def("remove", &PySlottedEpoch::remove, py::arg("ids").noconvert(), py::arg("cancelled"))
       .def("decide", &PySlottedEpoch::decide, py::arg("now"), py::arg("slots"))
       .def_property_readonly("slots", &PySlottedEpoch::slots)
+      .def_property_readonly("handle", &PySlottedEpoch::handle)
       .def("__len__", &PySlottedEpoch::size);
 }
 

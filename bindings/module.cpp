@@ -17,6 +17,7 @@ void bind_slotted(py::module_& module);
 void bind_overlap(py::module_& module);
 void bind_cluster(py::module_& module);
 void bind_adaptive(py::module_& module);
+void bind_embed(py::module_& module);
 }  // namespace malleable::bindings
 
 // No global state, and no object is shared between threads unless the caller does so.
@@ -24,11 +25,10 @@ PYBIND11_MODULE(_core, module, py::mod_gil_not_used()) {
   module.doc() = "Compiled core of malleable; use the package's own functions instead.";
   module.attr("__version__") = malleable::package_version();
   // `with turn:` for what keeps state in Python.
-  py::class_<malleable::bindings::Busy>(module, "Turn")
+  py::class_<malleable::Busy>(module, "Turn")
       .def(py::init<>())
-      .def("__enter__", [](const malleable::bindings::Busy& busy) { busy.take(); })
-      .def("__exit__",
-           [](const malleable::bindings::Busy& busy, const py::args&) { busy.leave(); });
+      .def("__enter__", [](const malleable::Busy& busy) { busy.take(); })
+      .def("__exit__", [](const malleable::Busy& busy, const py::args&) { busy.leave(); });
   malleable::bindings::bind_model(module);
   malleable::bindings::bind_kernel(module);
   malleable::bindings::bind_policy(module);
@@ -40,4 +40,5 @@ PYBIND11_MODULE(_core, module, py::mod_gil_not_used()) {
   malleable::bindings::bind_overlap(module);
   malleable::bindings::bind_cluster(module);
   malleable::bindings::bind_adaptive(module);
+  malleable::bindings::bind_embed(module);
 }

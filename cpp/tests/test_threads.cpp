@@ -6,8 +6,8 @@
 #include <numeric>
 #include <thread>
 
-#include "bindings/turn.hpp"
 #include "check.hpp"
+#include "malleable/model/turn.hpp"
 #include "malleable/policy/adaptive_epoch.hpp"
 #include "malleable/policy/epoch.hpp"
 #include "malleable/policy/overlap_epoch.hpp"
@@ -17,8 +17,6 @@
 namespace malleable::check {
 namespace {
 
-using bindings::Busy;
-using bindings::Turn;
 using Reals = std::vector<double>;
 using Wholes = std::vector<std::int64_t>;
 

@@ -1,7 +1,6 @@
 #include "malleable/policy/adaptive_epoch.hpp"
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <stdexcept>
 #include <utility>
@@ -206,17 +205,23 @@ void AdaptiveEpoch::check_again(const Ended& tasks) const {
 }
 
 // Of no job and phase may more tasks end than run.
-void AdaptiveEpoch::check_running(const Ended& tasks) const {
-  std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> ending;
-  for (std::size_t k = 0; k < tasks.ids.size(); ++k) {
-    const std::int64_t id = tasks.ids[k], phase = tasks.phase[k];
-    if (++ending[{id, phase}] > jobs_[static_cast<std::size_t>(id)].running[phase]) {
-      throw FieldError("ids", k, static_cast<long long>(id), "runs no such task");
-    }
+void AdaptiveEpoch::check_running(const Ended& tasks) {
+  const auto counter = [&](std::size_t k) -> std::int64_t& {
+    return ending_[static_cast<std::size_t>(2 * tasks.ids[k] + tasks.phase[k])];
+  };
+  ending_.resize(2 * jobs_.size(), 0);
+  std::size_t fits = 0;  // that many tasks do run
+  while (fits < tasks.ids.size() &&
+         counter(fits) <
+             jobs_[static_cast<std::size_t>(tasks.ids[fits])].running[tasks.phase[fits]]) {
+    ++counter(fits++);
   }
+  for (std::size_t k = 0; k < fits; ++k) counter(k) = 0;
+  if (fits == tasks.ids.size()) return;
+  throw FieldError("ids", fits, static_cast<long long>(tasks.ids[fits]), "runs no such task");
 }
 
-void AdaptiveEpoch::check_ended(const Ended& tasks) const {
+void AdaptiveEpoch::check_ended(const Ended& tasks) {
   const std::size_t count = tasks.ids.size();
   for (std::size_t k = 0; k < count; ++k) {  // several tasks of one job may end
     if (known(tasks.ids[k])) continue;

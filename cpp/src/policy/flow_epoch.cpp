@@ -192,12 +192,14 @@ void FlowEpoch::begin_lists() {
   std::iota(inside_.begin(), inside_.end(), Index{0});
   const auto longer = [&](Index a, Index b) {
     const FlowProblem& p = flow_problem_;
-    return p.tail[a] + p.work[a] / p.high[a] > p.tail[b] + p.work[b] / p.high[b];
+    const double first = p.tail[a] + p.work[a] / p.high[a];
+    const double second = p.tail[b] + p.work[b] / p.high[b];
+    return first != second ? first > second : a < b;
   };
   for (std::size_t j = 0; j < flow_problem_.flows(); ++j) {
-    std::stable_sort(inside_.begin() + static_cast<std::ptrdiff_t>(flow_problem_.job_offset[j]),
-                     inside_.begin() + static_cast<std::ptrdiff_t>(flow_problem_.job_offset[j + 1]),
-                     longer);
+    std::sort(inside_.begin() + static_cast<std::ptrdiff_t>(flow_problem_.job_offset[j]),
+              inside_.begin() + static_cast<std::ptrdiff_t>(flow_problem_.job_offset[j + 1]),
+              longer);
   }
   rank_.resize(n);
   job_end_.resize(n);
@@ -476,7 +478,7 @@ const FlowEpoch::Decision& FlowEpoch::decide(double now, std::optional<std::int6
 }
 
 // All flows that are there, with their finished jobs and joined phases.
-void FlowEpoch::build_table(Table& table) const {
+void FlowEpoch::build_table(Table& table) {
   std::vector<std::size_t> rows;
   for (std::size_t j = 0; j < table_.rows().size(); ++j) {
     if (table_.rows()[j].there) rows.push_back(j);
@@ -484,18 +486,17 @@ void FlowEpoch::build_table(Table& table) const {
   build_table(rows, table);
 }
 
-void FlowEpoch::build_table(std::span<const std::size_t> rows, Table& table) const {
+void FlowEpoch::build_table(std::span<const std::size_t> rows, Table& table) {
   FlowColumns& flows = table.flows;
   flows.clear();
   study_flows(rows, table);
   table.name.clear();
-  std::vector<std::int64_t> place;
   for (const std::size_t j : rows) {
     const FlowTable::Flow& flow = table_.rows()[j];
-    place.assign(flow.jobs, -1);
+    place_in_flow_.assign(flow.jobs, -1);
     auto next = flows.job_offset.back();
     for (std::size_t row = flow.first; row < flow.end(); ++row) {
-      if (table_.stage[row] != JobStage::kRemoved) place[row - flow.first] = next++;
+      if (table_.stage[row] != JobStage::kRemoved) place_in_flow_[row - flow.first] = next++;
     }
     flows.job_offset.push_back(next);
     for (std::size_t row = flow.first; row < flow.end(); ++row) {
@@ -508,7 +509,7 @@ void FlowEpoch::build_table(std::span<const std::size_t> rows, Table& table) con
       const std::size_t edges = table_.parent_first[row];
       for (std::size_t e = edges; e < edges + table_.parents[row]; ++e) {
         // A job that finished before its parents did may outlive them.
-        const std::int64_t above = place[table_.parent[e]];
+        const std::int64_t above = place_in_flow_[table_.parent[e]];
         if (above >= 0) flows.parent.push_back(above);
       }
       flows.parent_offset.push_back(static_cast<std::int64_t>(flows.parent.size()));

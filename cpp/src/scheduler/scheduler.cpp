@@ -281,9 +281,9 @@ std::int64_t Scheduler::ended(const Tasks& tasks, double now) {
     const double seconds =
         tasks.seconds.empty() ? std::numeric_limits<double>::quiet_NaN() : tasks.seconds[k];
     const bool known = !tasks.node.empty() && tasks.node[k] >= 0;
-    const std::vector<Index> nodes(known ? static_cast<std::size_t>(count - ignored) : 0,
-                                   known ? static_cast<Index>(tasks.node[k]) : 0);
-    core_.ended(row, p, count - ignored, seconds, nodes);
+    ended_on_.assign(known ? static_cast<std::size_t>(count - ignored) : 0,
+                     known ? static_cast<Index>(tasks.node[k]) : 0);
+    core_.ended(row, p, count - ignored, seconds, ended_on_);
     return ignored;
   });
 }

@@ -111,9 +111,9 @@ class AdaptiveEpoch {
   void check_blocks(const std::string& field, const Blocks& blocks, std::int64_t tasks) const;
   void check_waiting(const char* field, std::span<const Index> rows,
                      std::span<const std::int64_t> tasks, Phase p) const;
-  void check_ended(const Ended& tasks) const;
+  void check_ended(const Ended& tasks);
   void check_again(const Ended& tasks) const;
-  void check_running(const Ended& tasks) const;
+  void check_running(const Ended& tasks);
   void put_blocks(Index job, const Blocks& blocks);
   void set_waiting(Index job, Phase p, std::int64_t tasks);
   void tell(Index job, int pool);
@@ -132,6 +132,7 @@ class AdaptiveEpoch {
   double now_ = 0.0;  // the latest time heard of
   NamedRows named_;
   std::vector<std::int64_t> left_, by_resource_;
+  std::vector<std::int64_t> ending_;  // by job and phase, 0 between calls
   bool refused_[2] = {false, false};  // free slots for which nobody was found, by pool
   std::vector<Index> starting_;
   std::vector<Row> rows_;

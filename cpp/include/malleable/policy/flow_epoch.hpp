@@ -112,8 +112,8 @@ class FlowEpoch {
   void report();
   void begin_lists();
   double list_value(std::span<const Index> order, const Penalties& penalties, Aggregate aggregate);
-  void build_table(Table& table) const;
-  void build_table(std::span<const std::size_t> rows, Table& table) const;
+  void build_table(Table& table);
+  void build_table(std::span<const std::size_t> rows, Table& table);
   void make_plan(const Table& table, bool keep_order, FlowPlan& plan);
 
   FlowEpochOptions options_;
@@ -153,6 +153,7 @@ class FlowEpoch {
   KeySort sorter_;
   Waterline waterline_;
   std::vector<Index> sorted_, kept_, place_;
+  std::vector<std::int64_t> place_in_flow_;
   std::vector<std::size_t> arrived_;
 };
 

@@ -189,7 +189,7 @@ class Scheduler {
   Index next_rank_ = 0;
   NamedRows named_;
   std::vector<std::int64_t> added_;
-  std::vector<Index> fresh_, leaving_;
+  std::vector<Index> fresh_, leaving_, ended_on_;
   // Where a policy gives ranks: who could use slots, the least rank first.
   struct Place {
     double value;

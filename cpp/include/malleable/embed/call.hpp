@@ -1,0 +1,152 @@
+// One wrapper for all functions of the C interface: the handle is one, its turn is taken, whatever
+// is thrown becomes a status and this thread's message. Beyond the call itself that costs a
+// comparison and an exchange of one byte.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "malleable/embed/handle.hpp"
+
+namespace malleable::embed {
+
+// Notes the exception at hand.
+int failure() noexcept;
+
+template <typename Call>
+int guarded(const Call& call) noexcept {
+  try {
+    call();
+    return MALLEABLE_OK;
+  } catch (...) {
+    return failure();
+  }
+}
+
+[[noreturn]] void throw_no_handle();
+[[noreturn]] void throw_null(const char* field);
+[[noreturn]] void throw_no_room(std::int64_t room, std::size_t rows);
+[[noreturn]] void throw_negative(const char* field, std::int64_t count);
+[[noreturn]] void throw_moved_on();
+
+template <typename Kind, typename Call>
+int with(Kind* handle, const Call& call) noexcept {
+  return guarded([&] {
+    if (handle == nullptr || handle->tag != Kind::kTag) throw_no_handle();
+    const Turn turn(*handle->busy);
+    call(*handle->object);
+  });
+}
+
+template <typename Kind>
+void release(Kind* handle) noexcept {
+  if (handle != nullptr && handle->tag == Kind::kTag && handle->owned) delete handle;
+}
+
+// Makes a handle with its object, or leaves `*made` null.
+template <typename Kind, typename Make>
+int make(Kind** made, const Make& build) noexcept {
+  return guarded([&] {
+    if (made == nullptr) throw_null("made");
+    *made = nullptr;
+    *made = build().release();
+  });
+}
+
+template <typename Field>
+Field& needed(const char* name, Field* given) {
+  if (given == nullptr) throw_null(name);
+  return *given;
+}
+inline std::string_view text(const char* name, const char* given) { return &needed(name, given); }
+inline std::size_t length(const char* name, std::int64_t count) {
+  if (count < 0) throw_negative(name, count);
+  return static_cast<std::size_t>(count);
+}
+
+// `count` entries; null: none.
+template <typename T>
+std::span<const T> column(const T* given, std::size_t count) {
+  return given == nullptr ? std::span<const T>() : std::span<const T>(given, count);
+}
+template <typename T>
+std::span<const T> needed(const char* name, const T* given, std::size_t count) {
+  if (given == nullptr && count > 0) throw_null(name);
+  return {given, given == nullptr ? 0 : count};
+}
+// Null: so many times `value`.
+template <typename T>
+std::span<const T> column_or(const T* given, std::size_t count, T value, std::vector<T>& spare) {
+  if (given != nullptr) return {given, count};
+  spare.assign(count, value);
+  return spare;
+}
+template <typename T>
+std::span<T> written(const char* name, T* given, std::size_t count) {
+  if (given == nullptr && count > 0) throw_null(name);
+  return {given, count};
+}
+
+// Steps of so many rows.
+inline SlaView steps(const std::int64_t* offset, const double* time, const double* penalty,
+                     std::size_t rows) {
+  if (offset == nullptr) return {};
+  check_offsets("sla_offset", {offset, rows + 1}, rows, length("sla_offset", offset[rows]));
+  const auto count = static_cast<std::size_t>(offset[rows]);
+  return {
+      {offset, rows + 1}, needed("sla_time", time, count), needed("sla_penalty", penalty, count)};
+}
+
+inline void check_room(std::int64_t room, std::size_t rows) {
+  if (room < 0 || static_cast<std::size_t>(room) < rows) throw_no_room(room, rows);
+}
+template <typename T, typename Values>
+void put(T* wanted, const Values& values) {
+  if (wanted != nullptr) std::copy(values.begin(), values.end(), wanted);
+}
+// One entry of each row.
+template <typename T, typename Rows, typename Entry>
+void put_each(T* wanted, const Rows& rows, const Entry& entry) {
+  if (wanted == nullptr) return;
+  for (std::size_t k = 0; k < rows.size(); ++k) wanted[k] = static_cast<T>(entry(rows[k]));
+}
+// Two.
+template <typename T, typename Rows, typename First, typename Second>
+void put_pairs(T* wanted, const Rows& rows, const First& first, const Second& second) {
+  if (wanted == nullptr) return;
+  for (std::size_t k = 0; k < rows.size(); ++k) {
+    wanted[2 * k] = static_cast<T>(first(rows[k]));
+    wanted[2 * k + 1] = static_cast<T>(second(rows[k]));
+  }
+}
+inline void tell(std::int64_t* wanted, std::size_t count) {
+  if (wanted != nullptr) *wanted = static_cast<std::int64_t>(count);
+}
+
+// `sum:KIND` or `max:KIND`.
+struct Goal {
+  Aggregate aggregate;
+  Kind kind;
+};
+Goal goal_of(const char* objective);
+MinMode min_mode_of(const char* name);
+std::optional<std::uint64_t> effort_of(std::int64_t effort);
+// -1: nothing.
+std::optional<std::int64_t> slots_of(std::int64_t slots);
+void read_kinds(const std::uint8_t* codes, std::size_t count, std::vector<Kind>& kinds);
+
+// Complete columns, checked; defaults stand in `spare`.
+JobsView jobs_of(const malleable_jobs& given, Defaults& spare);
+
+malleable_plan* keep(Plan&& plan, std::vector<double>&& penalty);
+malleable_plan* keep(FlowPlan&& plan, std::vector<double>&& penalty, const FlowsView& flows,
+                     std::vector<std::int64_t> ids);
+FlowColumns flows_of(const malleable_flows& given);
+
+}  // namespace malleable::embed

@@ -1,0 +1,125 @@
+#include "malleable/embed/call.hpp"
+
+#include <array>
+#include <cstring>
+#include <new>
+
+#include "malleable/model/error.hpp"
+#include "malleable/model/state.hpp"
+
+namespace malleable::embed {
+namespace {
+
+// A fixed place, so that a message can be told when there is no memory left.
+thread_local std::array<char, 1024> message{};
+
+int noted(int status, const char* what) {
+  const std::size_t length = std::min(std::strlen(what), message.size() - 1);
+  std::copy_n(what, length, message.begin());
+  message[length] = '\0';
+  return status;
+}
+
+}  // namespace
+
+int failure() noexcept {
+  try {
+    throw;
+  } catch (const std::invalid_argument& error) {
+    return noted(MALLEABLE_INVALID, error.what());
+  } catch (const BusyError& error) {
+    return noted(MALLEABLE_BUSY, error.what());
+  } catch (const std::bad_alloc&) {
+    return noted(MALLEABLE_NO_MEMORY, "out of memory");
+  } catch (const std::exception& error) {
+    return noted(MALLEABLE_FAILED, error.what());
+  } catch (...) {
+    return noted(MALLEABLE_FAILED, "an exception of an unknown type");
+  }
+}
+
+void throw_no_handle() {
+  throw std::invalid_argument("handle: null, freed, or of another kind of object");
+}
+void throw_null(const char* field) {
+  throw std::invalid_argument(std::string(field) + ": missing (null)");
+}
+void throw_no_room(std::int64_t room, std::size_t rows) {
+  throw std::invalid_argument("room = " + std::to_string(room) + ": must be at least " +
+                              std::to_string(rows));
+}
+void throw_negative(const char* field, std::int64_t count) {
+  throw std::invalid_argument(std::string(field) + " = " + std::to_string(count) +
+                              ": must be at least 0");
+}
+void throw_moved_on() {
+  throw std::invalid_argument("the epoch has moved on since its last decision; decide again first");
+}
+
+Goal goal_of(const char* objective) {
+  const std::string_view name = text("objective", objective);
+  for (std::size_t code = 0; code < std::size(kKinds); ++code) {
+    const std::string kind = kKinds[code].name;
+    if (name == "sum:" + kind) return {Aggregate::kSum, static_cast<Kind>(code)};
+    if (name == "max:" + kind) return {Aggregate::kMax, static_cast<Kind>(code)};
+  }
+  std::string known;
+  for (const KindInfo& kind : kKinds) known += std::string(known.empty() ? "" : ", ") + kind.name;
+  throw std::invalid_argument("objective = '" + std::string(name) +
+                              "': expected sum: or max: and one of " + known);
+}
+
+MinMode min_mode_of(const char* name) {
+  const std::string_view mode = text("min_mode", name);
+  if (mode == "guarantee") return MinMode::kGuarantee;
+  if (mode == "gang") return MinMode::kGang;
+  throw std::invalid_argument("min_mode = '" + std::string(mode) + "': expected guarantee or gang");
+}
+
+std::optional<std::uint64_t> effort_of(std::int64_t effort) {
+  if (effort == -1) return std::nullopt;
+  return length("effort", effort);
+}
+std::optional<std::int64_t> slots_of(std::int64_t slots) {
+  if (slots == -1) return std::nullopt;
+  return slots;
+}
+
+void read_kinds(const std::uint8_t* codes, std::size_t count, std::vector<Kind>& kinds) {
+  kinds.clear();
+  for (const std::uint8_t code : column(codes, count)) kinds.push_back(kind_of(code));
+}
+
+}  // namespace malleable::embed
+
+namespace {
+
+using namespace malleable;
+
+template <typename Enumerator>
+constexpr bool same(int code, Enumerator of) {
+  return code == static_cast<int>(of);
+}
+static_assert(same(MALLEABLE_RESPONSE, Kind::kResponse) &&
+              same(MALLEABLE_STRETCH, Kind::kStretch) && same(MALLEABLE_SLA, Kind::kSla) &&
+              same(MALLEABLE_STRICT, Kind::kStrict) && same(MALLEABLE_CUSTOM, Kind::kCustom));
+static_assert(same(MALLEABLE_PLAN_OK, Status::kOk) &&
+              same(MALLEABLE_PLAN_MINIMA_SCALED, Status::kMinimaScaled) &&
+              same(MALLEABLE_PLAN_TRUNCATED, Status::kTruncated) &&
+              same(MALLEABLE_PLAN_UNMET, Status::kUnmet) &&
+              same(MALLEABLE_PLAN_INFEASIBLE, Status::kInfeasible));
+static_assert(MALLEABLE_ALL_SLOTS == kAllSlots);
+
+#define MALLEABLE_MEMBER(name) malleable_##name,
+constexpr malleable_api kApi = {MALLEABLE_API_VERSION, MALLEABLE_FUNCTIONS(MALLEABLE_MEMBER)};
+#undef MALLEABLE_MEMBER
+
+}  // namespace
+
+const malleable_api* malleable_get_api() { return &kApi; }
+const char* malleable_version() { return malleable::package_version(); }
+const char* malleable_message() { return malleable::embed::message.data(); }
+const char* malleable_bound_text(int64_t bound) {
+  const auto code = static_cast<std::uint64_t>(bound);
+  return code < malleable::kBoundTexts.size() ? malleable::kBoundTexts[code] : "unknown";
+}

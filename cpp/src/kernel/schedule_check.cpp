@@ -1,0 +1,297 @@
+#include "malleable/kernel/schedule_check.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "malleable/model/length.hpp"
+
+namespace malleable {
+namespace {
+
+constexpr double kShare = 1e-6;  // of a job's work that may be missing
+constexpr double kSame = 2e-13;  // of its time from now: instants that solvers take for one
+
+template <typename... Parts>
+[[noreturn]] void fail(std::size_t row, const Parts&... parts) {
+  std::ostringstream text;
+  text.precision(17);
+  text << "invalid plan: job " << row << ": ";
+  (text << ... << parts);
+  throw std::invalid_argument(text.str());
+}
+
+double spacing(double time) { return std::nextafter(std::fabs(time), kInfinity) - std::fabs(time); }
+
+// A job's pieces together.
+struct Sum {
+  double first = kInfinity, last = -kInfinity, done = 0.0;
+  double rounding = 0.0;  // what rounding the times of its pieces may cost
+};
+
+std::vector<Sum> sums_of(const PiecesView& pieces, std::size_t jobs, double now) {
+  for (const std::size_t length : {pieces.slots.size(), pieces.start.size(), pieces.end.size()}) {
+    check_length("pieces", length, pieces.size(), "job");
+  }
+  std::vector<Sum> sums(jobs);
+  for (std::size_t k = 0; k < pieces.size(); ++k) {
+    const auto row = static_cast<std::size_t>(pieces.job[k]);
+    if (pieces.job[k] < 0 || row >= jobs) {
+      throw std::invalid_argument("invalid plan: a piece of an unknown job, " +
+                                  std::to_string(pieces.job[k]));
+    }
+    const double from = pieces.start[k], to = pieces.end[k];
+    if (pieces.slots[k] < 1) fail(row, "a piece without whole slots");
+    if (!std::isfinite(from) || !std::isfinite(to)) fail(row, "a piece without a time");
+    if (!(to > from)) fail(row, "a piece that ends before it starts");
+    if (from < now) fail(row, "a piece that starts before now");
+    const auto slots = static_cast<double>(pieces.slots[k]);
+    Sum& sum = sums[row];
+    sum.first = std::min(sum.first, from);
+    sum.last = std::max(sum.last, to);
+    sum.done += slots * (to - from);
+    sum.rounding += slots * spacing(std::max(std::fabs(from), std::fabs(to)));
+  }
+  return sums;
+}
+
+// Slots that change at a moment; at equal times ends come before starts.
+struct Change {
+  std::size_t row;
+  double time;
+  std::int64_t slots;
+};
+
+std::vector<Change> changes_of(const PiecesView& pieces) {
+  std::vector<Change> changes;
+  changes.reserve(2 * pieces.size());
+  for (std::size_t k = 0; k < pieces.size(); ++k) {
+    const auto row = static_cast<std::size_t>(pieces.job[k]);
+    changes.push_back({row, pieces.end[k], -pieces.slots[k]});
+    changes.push_back({row, pieces.start[k], pieces.slots[k]});
+  }
+  return changes;
+}
+
+void check_capacity(std::vector<Change>& changes, std::int64_t slots) {
+  std::sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) {
+    return a.time != b.time ? a.time < b.time : a.slots < b.slots;
+  });
+  std::int64_t used = 0;
+  for (std::size_t k = 0; k + 1 < changes.size(); ++k) {
+    used += changes[k].slots;
+    if (used > slots && changes[k + 1].time > changes[k].time) {
+      fail(changes[k].row, used, " slots of ", slots, " in use at ", changes[k].time);
+    }
+  }
+}
+
+// What each job holds from one moment of its own to the next: see(row, from, until, slots).
+template <typename See>
+void each_held(std::vector<Change>& changes, const See& see) {
+  std::sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) {
+    if (a.row != b.row) return a.row < b.row;
+    return a.time != b.time ? a.time < b.time : a.slots < b.slots;
+  });
+  std::int64_t held = 0;  // each job's changes add up to 0
+  for (std::size_t k = 0; k + 1 < changes.size(); ++k) {
+    held += changes[k].slots;
+    if (changes[k + 1].row == changes[k].row) {
+      see(changes[k].row, changes[k].time, changes[k + 1].time, held);
+    }
+  }
+}
+
+// floor(a b / c) and the remainder, bit by bit, for a <= c <= 2^62.
+std::pair<std::int64_t, std::uint64_t> divide_product(std::int64_t a, std::int64_t b,
+                                                      std::int64_t c) {
+  const auto by = static_cast<std::uint64_t>(c);
+  std::uint64_t quotient = 0, rest = 0;
+  for (int bit = 62; bit >= 0; --bit) {
+    quotient *= 2;
+    rest = 2 * rest + ((b >> bit & 1) != 0 ? static_cast<std::uint64_t>(a) : 0);
+    for (; rest >= by; rest -= by) ++quotient;
+  }
+  return {static_cast<std::int64_t>(quotient), rest};
+}
+
+// floor(m S / sum m), the remainder to the largest fractions, then to lower rows.
+void scale_minima(std::vector<std::int64_t>& minima, std::int64_t slots) {
+  std::int64_t total = 0;
+  for (const std::int64_t m : minima) {
+    total += m;
+    if (total > kAllSlots) throw std::invalid_argument("min_slots: add up to more than 2^62");
+  }
+  if (total <= slots) return;
+  std::vector<std::uint64_t> fraction(minima.size());
+  std::int64_t left = slots;
+  for (std::size_t j = 0; j < minima.size(); ++j) {
+    std::tie(minima[j], fraction[j]) = divide_product(minima[j], slots, total);
+    left -= minima[j];
+  }
+  std::vector<std::size_t> rows(minima.size());
+  std::iota(rows.begin(), rows.end(), std::size_t{0});
+  std::stable_sort(rows.begin(), rows.end(),
+                   [&](std::size_t a, std::size_t b) { return fraction[a] > fraction[b]; });
+  for (std::size_t k = 0; k < static_cast<std::size_t>(left); ++k) ++minima[rows[k]];
+}
+
+// Work, and the end that is told of it.
+void check_work(const JobsView& jobs, const JobPromises& of, std::size_t j, const Sum& sum,
+                double told) {
+  const double work = jobs.work[j];
+  const bool gang = of.min_mode == MinMode::kGang && !of.ignores_minima;
+  const bool hopeless = gang && jobs.min_slots[j] > of.slots;
+  if (work == 0.0) {
+    if (sum.done > 0.0) fail(j, "runs though it has nothing to do");
+    if (told != jobs.arrival[j] && told != of.now) {
+      fail(j, "has no work and should end at its arrival, or now, not at ", told);
+    }
+    return;
+  }
+  if (!std::isfinite(told)) {
+    if (!hopeless) fail(j, "never ends");
+    if (sum.done > 0.0) fail(j, "runs though it never ends");
+    return;
+  }
+  const auto most = static_cast<double>(std::min(jobs.max_slots[j], of.slots));
+  const double blur = 4.0 * spacing(told) + kSame * std::fabs(told - of.now);
+  const double lost = most * blur;
+  if (!(std::fabs(sum.done - work) <= kShare * work + lost)) {
+    fail(j, sum.done, " slot-seconds done of ", work);
+  }
+  if (!std::isfinite(sum.last)) return;
+  // What is left may be too short for the clock; of a short job it does not even tell whether
+  // something is left.
+  const double missing = work - sum.done;
+  const bool some = missing > 1e-14 * work || most * spacing(sum.last) > kShare * work;
+  const bool unseen = some && missing <= lost && sum.last < told;
+  if (std::fabs(sum.last - told) > blur + 1e-9 * std::fabs(told - of.now) && !unseen) {
+    fail(j, "completion ", told, " but the last piece ends at ", sum.last);
+  }
+}
+
+void check_minima(const JobsView& jobs, const JobPromises& of, const std::vector<Sum>& sums,
+                  std::span<const double> completion, std::vector<Change>& changes) {
+  std::vector<std::int64_t> minima(jobs.size(), 0);
+  for (std::size_t j = 0; j < jobs.size(); ++j) {
+    if (jobs.work[j] > 0.0) minima[j] = jobs.min_slots[j];
+  }
+  const bool gang = of.min_mode == MinMode::kGang;
+  if (!gang) scale_minima(minima, of.slots);
+  each_held(changes, [&](std::size_t j, double from, double until, std::int64_t held) {
+    if (held >= minima[j] || (gang && held == 0)) return;
+    if (until - from <= 4.0 * spacing(from) + kSame * std::fabs(from - of.now)) return;
+    fail(j, held, " slots at ", from, ", its ", gang ? "gang needs " : "minimum is ", minima[j]);
+  });
+  if (gang) return;
+  for (std::size_t j = 0; j < jobs.size(); ++j) {
+    const double blur = 4.0 * spacing(completion[j]) + kSame * std::fabs(completion[j] - of.now);
+    // A job that is too short for the clock has no piece that could be late.
+    if (minima[j] == 0 || !std::isfinite(sums[j].first) || sums[j].first <= of.now + blur) continue;
+    fail(j, "waits although a minimum is guaranteed");
+  }
+}
+
+// Jobs of flows, parents first; the caller has seen that there is no cycle.
+std::vector<std::size_t> parents_first(const FlowsView& flows) {
+  const std::size_t n = flows.jobs();
+  std::vector<std::vector<std::size_t>> children(n);
+  std::vector<std::int64_t> waits(n);
+  std::vector<std::size_t> order;
+  for (std::size_t j = 0; j < n; ++j) {
+    waits[j] = flows.parent_offset[j + 1] - flows.parent_offset[j];
+    if (waits[j] == 0) order.push_back(j);
+    for (std::int64_t e = flows.parent_offset[j]; e < flows.parent_offset[j + 1]; ++e) {
+      children[static_cast<std::size_t>(flows.parent[static_cast<std::size_t>(e)])].push_back(j);
+    }
+  }
+  for (std::size_t k = 0; k < order.size(); ++k) {
+    for (const std::size_t below : children[order[k]]) {
+      if (--waits[below] == 0) order.push_back(below);
+    }
+  }
+  return order;
+}
+
+}  // namespace
+
+void check_schedule(const JobsView& jobs, const JobPromises& promises, const PiecesView& pieces,
+                    std::span<const double> completion) {
+  check_length("completion", completion.size(), jobs.size(), "work");
+  const std::vector<Sum> sums = sums_of(pieces, jobs.size(), promises.now);
+  for (std::size_t j = 0; j < jobs.size(); ++j) {
+    check_work(jobs, promises, j, sums[j], completion[j]);
+  }
+  std::vector<Change> changes = changes_of(pieces);
+  check_capacity(changes, promises.slots);
+  each_held(changes, [&](std::size_t j, double from, double until, std::int64_t held) {
+    if (until > from && held > jobs.max_slots[j]) {
+      fail(j, held, " slots at ", from, ", its maximum is ", jobs.max_slots[j]);
+    }
+  });
+  if (!promises.ignores_minima) check_minima(jobs, promises, sums, completion, changes);
+}
+
+void check_schedule(const FlowsView& flows, std::int64_t slots, double now,
+                    const PiecesView& pieces, std::span<const double> completion) {
+  check_length("completion", completion.size(), flows.jobs(), "work");
+  const std::vector<Sum> sums = sums_of(pieces, flows.jobs(), now);
+  double horizon = std::fabs(now);
+  for (const double end : pieces.end) horizon = std::max(horizon, std::fabs(end));
+  const double instant = 8.0 * spacing(horizon);
+
+  std::vector<std::size_t> flow(flows.jobs());
+  for (std::size_t f = 0; f < flows.flows(); ++f) {
+    std::fill(flow.begin() + flows.job_offset[f], flow.begin() + flows.job_offset[f + 1], f);
+  }
+  // When a job has ended: by its last piece, or with its parents where it has none; where work is
+  // not seen, as it is told, if that is not before either.
+  std::vector<double> ended(flows.jobs());
+  std::vector<std::uint8_t> hidden(flows.jobs());
+  for (const std::size_t j : parents_first(flows)) {
+    const Sum& sum = sums[j];
+    const double work = flows.work[j], came = std::max(flows.arrival[flow[j]], now);
+    const double unseen = static_cast<double>(std::min(flows.max_slots[j], slots)) * instant;
+    const double allowed = kShare * work + 4.0 * sum.rounding;
+    const bool ran = std::isfinite(sum.last);
+    if (sum.first < came) fail(j, "starts at ", sum.first, ", before ", came);
+    if (!ran && work > unseen) fail(j, "never runs");
+    if (ran && (sum.done - work > allowed || work - sum.done > allowed + unseen)) {
+      fail(j, sum.done, " slot-seconds done of ", work);
+    }
+    hidden[j] = work - sum.done > allowed;
+    ended[j] = ran ? sum.last : came;
+    if (hidden[j] && completion[j] <= horizon + instant) {
+      ended[j] = std::max(ended[j], completion[j]);
+    }
+    double ready = -kInfinity;
+    bool blurred = false;
+    for (std::int64_t e = flows.parent_offset[j]; e < flows.parent_offset[j + 1]; ++e) {
+      const auto above = static_cast<std::size_t>(flows.parent[static_cast<std::size_t>(e)]);
+      ready = std::max(ready, ended[above]);
+      blurred |= hidden[above] != 0;
+    }
+    if (!ran) ended[j] = std::max(ended[j], ready);
+    if (ran && sum.first < ready - (blurred ? instant : 0.0)) {
+      fail(j, "starts at ", sum.first, " but waits for one that ends at ", ready);
+    }
+    if (ran && completion[j] != ended[j]) {
+      fail(j, "completion ", completion[j], " but the last piece ends at ", ended[j]);
+    }
+  }
+  std::vector<Change> changes = changes_of(pieces);
+  check_capacity(changes, slots);
+  each_held(changes, [&](std::size_t j, double from, double, std::int64_t held) {
+    if (held > flows.max_slots[j]) {
+      fail(j, held, " slots at ", from, ", its maximum is ", flows.max_slots[j]);
+    }
+  });
+}
+
+}  // namespace malleable

@@ -1,0 +1,58 @@
+#include "malleable/policy/planner.hpp"
+
+#include <stdexcept>
+#include <string>
+
+#include "malleable/model/error.hpp"
+#include "malleable/policy/flow_baseline.hpp"
+#include "malleable/policy/registry.hpp"
+
+namespace malleable {
+
+void Planner::plan(const JobsView& jobs, const Penalties& penalties, const Request& request,
+                   Plan& plan) {
+  validate_slots(request.slots);
+  if (penalties.size() != jobs.size()) {
+    throw std::invalid_argument("penalties and jobs differ in length");
+  }
+  for (std::size_t j = 0; j < jobs.size(); ++j) {
+    if (jobs.arrival[j] <= request.now) continue;
+    throw FieldError("arrival", j, jobs.arrival[j], "after now = " + std::to_string(request.now));
+  }
+  problem_.build(jobs.work, jobs.arrival, jobs.min_slots, jobs.max_slots, request.slots,
+                 request.now, request.min_mode);
+  switch (request.policy) {
+    case EpochPolicy::kFlex:
+      flex_.plan(problem_, penalties, request.aggregate, request.options, plan);
+      break;
+    case EpochPolicy::kFifo:
+      baseline_.fifo(problem_, penalties, request.aggregate, jobs.arrival, plan);
+      break;
+    case EpochPolicy::kFair:
+      baseline_.waterline(problem_, penalties, request.aggregate, {}, plan);
+      break;
+    case EpochPolicy::kWdeq:
+      baseline_.waterline(problem_, penalties, request.aggregate, jobs.weight, plan);
+      break;
+  }
+}
+
+void plan_flows(const FlowsView& flows, const Penalties& penalties, const FlowRequest& request,
+                FlowPlan& plan) {
+  validate_slots(request.slots);
+  if (penalties.size() != flows.flows()) {
+    throw std::invalid_argument("penalties and flows differ in length");
+  }
+  FlowProblem problem;
+  problem.build(flows, request.slots, request.now);
+  const PolicyCode& code = find_policy(Model::kFlows, request.policy).code;
+  if (const auto* baseline = std::get_if<FlowBaseline>(&code)) {
+    plan_baseline(problem, penalties, request.aggregate, *baseline, flows.arrival, plan);
+    return;
+  }
+  FlowOptions options = request.options;
+  options.method = std::get<FlowMethod>(code);
+  FlowFlex().plan(problem, penalties, request.aggregate, options, plan);
+}
+
+}  // namespace malleable

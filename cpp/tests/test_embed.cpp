@@ -1,0 +1,635 @@
+// The C interface: the same decisions as the objects behind it, errors that change nothing, and no
+// memory asked for by an epoch that is warm.
+
+#include <atomic>
+#include <cstdlib>
+#include <functional>
+#include <limits>
+#include <new>
+#include <numeric>
+
+#include "check.hpp"
+#include "malleable/embed/handle.hpp"
+#include "malleable/kernel/schedule_check.hpp"
+#include "malleable/malleable.h"
+
+// What these are is seen where they are inlined, and taken for a mistake.
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
+
+static std::atomic<std::uint64_t> allocations{0};
+
+void* operator new(std::size_t size) {
+  ++allocations;
+  if (void* place = std::malloc(size == 0 ? 1 : size)) return place;
+  throw std::bad_alloc();
+}
+void* operator new(std::size_t size, std::align_val_t align) {
+  ++allocations;
+  const auto unit = static_cast<std::size_t>(align);
+  if (void* place = std::aligned_alloc(unit, (size + unit - 1) / unit * unit)) return place;
+  throw std::bad_alloc();
+}
+void operator delete(void* place) noexcept { std::free(place); }
+void operator delete(void* place, std::size_t) noexcept { std::free(place); }
+void operator delete(void* place, std::align_val_t) noexcept { std::free(place); }
+void operator delete(void* place, std::size_t, std::align_val_t) noexcept { std::free(place); }
+
+namespace malleable::check {
+namespace {
+
+using Reals = std::vector<double>;
+using Wholes = std::vector<std::int64_t>;
+using Bytes = std::vector<std::uint8_t>;
+
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
+#define OK(call) CHECK_EQUAL(std::string((call) == MALLEABLE_OK ? "" : malleable_message()), "")
+
+bool refused(int status, const std::string& message) {
+  return status == MALLEABLE_INVALID &&
+         std::string(malleable_message()).find(message) != std::string::npos;
+}
+
+struct Jobs {
+  Reals work, arrival, weight, deadline;
+  Wholes low, high;
+
+  Jobs(Random& random, std::size_t n, double now) {
+    for (std::size_t k = 0; k < n; ++k) {
+      work.push_back(1.0 + static_cast<double>(random() % 500));
+      arrival.push_back(now);
+      weight.push_back(1.0 + static_cast<double>(random() % 4));
+      deadline.push_back(random() % 3 == 0 ? kInfinity : now + static_cast<double>(random() % 99));
+      low.push_back(static_cast<std::int64_t>(random() % 2));
+      high.push_back(1 + static_cast<std::int64_t>(random() % 20));
+    }
+  }
+  malleable_jobs view() const {
+    malleable_jobs jobs{};
+    jobs.count = static_cast<std::int64_t>(work.size());
+    jobs.work = work.data();
+    jobs.arrival = arrival.data();
+    jobs.weight = weight.data();
+    jobs.deadline = deadline.data();
+    jobs.min_slots = low.data();
+    jobs.max_slots = high.data();
+    return jobs;
+  }
+};
+
+// One loop through C and beside it the object itself, told the same.
+void follow(const char* objective, const char* policy, const EpochOptions& options) {
+  context = text(policy, " ", objective);
+  Random random(7);
+  malleable_epoch* epoch = nullptr;
+  OK(malleable_epoch_new(100, objective, policy, "guarantee", 0.0, -1, &epoch));
+  Epoch own(100, options);
+  Wholes ids(400), given(400);
+  Bytes changed(400);
+  for (int step = 0; step < 60; ++step) {
+    const Jobs jobs(random, random() % 8, step);
+    const malleable_jobs view = jobs.view();
+    OK(malleable_epoch_add(epoch, &view, ids.data()));
+    JobColumns columns{
+        {jobs.arrival, jobs.weight, jobs.deadline, {}, {}}, jobs.work, jobs.low, jobs.high};
+    const std::int64_t first = own.add(malleable::Jobs(std::move(columns)));
+    if (!jobs.work.empty()) CHECK_EQUAL(ids[0], first);
+    std::int64_t rows = 0;
+    const std::int64_t slots = step % 10 == 9 ? 50 + step : -1;
+    OK(malleable_epoch_decide(epoch, step, slots, ids.data(), given.data(), changed.data(), 400,
+                              &rows));
+    own.decide(step, slots == -1 ? std::nullopt : std::optional(slots));
+    const auto n = static_cast<std::size_t>(rows);
+    CHECK_EQUAL(n, own.size());
+    CHECK(std::equal(own.ids().begin(), own.ids().end(), ids.begin()));
+    CHECK(std::equal(own.given().begin(), own.given().end(), given.begin()));
+    CHECK(std::equal(own.changed().begin(), own.changed().end(), changed.begin()));
+    double value = 0.0, bound = 0.0;
+    OK(malleable_epoch_assess(epoch, &value, &bound));
+    CHECK_EQUAL(value, own.assess().value);
+    CHECK_EQUAL(bound, own.assess().lower_bound);
+    Reals work(n);
+    Wholes gone;
+    for (std::size_t k = 0; k < n; ++k) {
+      work[k] = static_cast<double>(random() % 300);
+      if (random() % 9 == 0) gone.push_back(ids[k]);
+    }
+    malleable_job_changes changes{};
+    changes.work = work.data();
+    OK(malleable_epoch_update(epoch, rows, ids.data(), &changes));
+    own.update(std::span(ids).first(n), {work, {}, {}, {}, {}, {}});
+    OK(malleable_epoch_finish(epoch, static_cast<std::int64_t>(gone.size()), gone.data()));
+    own.remove(gone);
+    CHECK_EQUAL(malleable_epoch_assess(epoch, &value, &bound), int{MALLEABLE_INVALID});
+  }
+  malleable_epoch_free(epoch);
+}
+
+TEST(jobs_are_decided_as_by_the_object) {
+  EpochOptions options;
+  follow("sum:response", "flex", options);
+  options.kind = Kind::kTardiness;
+  follow("sum:tardiness", "flex", options);
+  options.aggregate = Aggregate::kMax;
+  options.kind = Kind::kStretch;
+  follow("max:stretch", "flex", options);
+  options.policy = EpochPolicy::kFair;
+  follow("max:stretch", "fair", options);
+}
+
+TEST(errors_are_told_and_change_nothing) {
+  malleable_epoch* epoch = nullptr;
+  const auto make = [&](std::int64_t slots, const char* goal, const char* mode, double hysteresis,
+                        std::int64_t effort) {
+    return malleable_epoch_new(slots, goal, "flex", mode, hysteresis, effort, &epoch);
+  };
+  CHECK(refused(make(-2, "sum:response", "guarantee", 0.0, -1), "slots"));
+  CHECK(refused(make(4, "sum:resp", "guarantee", 0.0, -1), "objective = 'sum:resp'"));
+  CHECK(refused(make(4, nullptr, "guarantee", 0.0, -1), "objective: missing"));
+  CHECK(refused(make(4, "sum:response", "gangs", 0.0, -1), "min_mode = 'gangs'"));
+  CHECK(refused(make(4, "sum:response", "gang", kNone, -1), "hysteresis = nan"));
+  CHECK(refused(make(4, "sum:response", "gang", 0.0, -2), "effort = -2"));
+  CHECK(epoch == nullptr);
+  OK(make(4, "sum:response", "guarantee", 0.0, -1));
+
+  const double work[] = {4.0, 2.0, -1.0};
+  malleable_jobs jobs{};
+  jobs.count = 3;
+  jobs.work = work;
+  std::int64_t ids[3], given[3], rows = 0, size = -1;
+  CHECK(refused(malleable_epoch_add(epoch, &jobs, ids), "work[2] = -1"));
+  CHECK(refused(malleable_epoch_add(epoch, nullptr, ids), "jobs: missing"));
+  jobs.count = -1;
+  CHECK(refused(malleable_epoch_add(epoch, &jobs, ids), "count = -1"));
+  jobs.count = 2;
+  const std::uint8_t kinds[] = {0, 99};
+  jobs.kind = kinds;
+  CHECK_EQUAL(malleable_epoch_add(epoch, &jobs, ids), int{MALLEABLE_INVALID});
+  jobs.kind = nullptr;
+  const std::int64_t offset[] = {0, 1, -5};
+  jobs.sla_offset = offset;
+  CHECK(refused(malleable_epoch_add(epoch, &jobs, ids), "sla_offset"));
+  jobs.sla_offset = nullptr;
+  jobs.work = nullptr;
+  CHECK(refused(malleable_epoch_add(epoch, &jobs, ids), "work: missing"));
+  jobs.work = work;
+  OK(malleable_epoch_size(epoch, &size));
+  CHECK_EQUAL(size, 0);
+  OK(malleable_epoch_add(epoch, &jobs, ids));
+  CHECK(refused(malleable_epoch_decide(epoch, 1.0, -1, ids, given, nullptr, 1, &rows),
+                "room = 1: must be at least 2"));
+  CHECK(refused(malleable_epoch_decide(epoch, kNone, -1, ids, given, nullptr, 2, &rows), "now"));
+  CHECK(refused(malleable_epoch_decide(epoch, 1.0, -7, ids, given, nullptr, 2, &rows), "slots"));
+  OK(malleable_epoch_decide(epoch, 1.0, -1, ids, given, nullptr, 2, &rows));
+  CHECK(refused(malleable_epoch_decide(epoch, 0.5, -1, ids, given, nullptr, 2, &rows), "now"));
+  const std::int64_t twice[] = {0, 0};
+  CHECK_EQUAL(malleable_epoch_finish(epoch, 2, twice), int{MALLEABLE_INVALID});
+  CHECK(refused(malleable_epoch_finish(epoch, 2, nullptr), "ids: missing"));
+  CHECK(refused(malleable_epoch_update(epoch, 2, ids, nullptr), "changes: missing"));
+
+  // Another kind of handle, and one that is in use.
+  CHECK(refused(
+      malleable_slotted_epoch_size(reinterpret_cast<malleable_slotted_epoch*>(epoch), &size),
+      "handle"));
+  {
+    const Turn turn(*epoch->busy);
+    CHECK_EQUAL(malleable_epoch_size(epoch, &size), int{MALLEABLE_BUSY});
+    CHECK(std::string(malleable_message()).find("another thread") != std::string::npos);
+  }
+  OK(malleable_epoch_size(epoch, &size));
+  CHECK_EQUAL(size, 2);
+  malleable_plan* plan = nullptr;
+  OK(malleable_epoch_plan(epoch, &plan));
+  malleable_plan_free(plan);
+  malleable_epoch_free(epoch);
+  CHECK(std::string(malleable_bound_text(3)) == kBoundTexts[3]);
+  CHECK(std::string(malleable_bound_text(-1)) == "unknown");
+}
+
+double late(std::int64_t job, double completion) {
+  return completion > 5.0 ? static_cast<double>(job + 1) : 0.0;
+}
+
+// One epoch whose jobs pay what `late` says, and its plan.
+TEST(own_penalties) {
+  malleable_epoch* epoch = nullptr;
+  OK(malleable_epoch_new(1, "sum:custom", "flex", "guarantee", 0.0, -1, &epoch));
+  const double work[] = {4.0, 4.0};
+  malleable_jobs jobs{};
+  jobs.count = 2;
+  jobs.work = work;
+  CHECK(refused(malleable_epoch_add(epoch, &jobs, nullptr), "penalty"));
+  OK(malleable_epoch_set_penalty(epoch, late));
+  OK(malleable_epoch_add(epoch, &jobs, nullptr));
+  std::int64_t given[2], rows = 0;
+  OK(malleable_epoch_decide(epoch, 0.0, -1, nullptr, given, nullptr, 2, &rows));
+  CHECK_EQUAL(given[1], 1);
+  malleable_plan* plan = nullptr;
+  OK(malleable_epoch_plan(epoch, &plan));
+  double value = 0.0, penalty[2];
+  OK(malleable_plan_value(plan, nullptr, &value, nullptr));
+  OK(malleable_plan_job_columns(plan, nullptr, nullptr, nullptr, penalty, 2));
+  CHECK_EQUAL(value, 1.0);
+  CHECK_EQUAL(penalty[0], 1.0);
+  malleable_plan_free(plan);
+  malleable_epoch_free(epoch);
+}
+
+// Pieces that a plan has, to be spoilt.
+struct Schedule {
+  Wholes job, slots;
+  Reals start, end, completion;
+
+  explicit Schedule(malleable_plan* plan) {
+    std::int64_t jobs = 0, pieces = 0;
+    OK(malleable_plan_size(plan, &jobs, nullptr, &pieces));
+    const auto n = static_cast<std::size_t>(pieces);
+    job.resize(n), slots.resize(n), start.resize(n), end.resize(n);
+    completion.resize(static_cast<std::size_t>(jobs));
+    OK(malleable_plan_pieces(plan, job.data(), start.data(), end.data(), slots.data(), pieces));
+    OK(malleable_plan_job_columns(plan, nullptr, nullptr, completion.data(), nullptr, jobs));
+  }
+  malleable_pieces view() const {
+    return {static_cast<std::int64_t>(job.size()), job.data(), start.data(), end.data(),
+            slots.data()};
+  }
+};
+
+// What is wrong, and the word that names it.
+struct Spoilt {
+  const char* word;
+  std::function<void(Schedule&)> spoil;
+};
+const Spoilt kSpoilt[] = {
+    {"done of", [](Schedule& s) { s.slots[0] += s.slots[0] > 1 ? -1 : 1; }},
+    {"before now", [](Schedule& s) { s.start[0] -= 1e6; }},
+    {"ends before it starts", [](Schedule& s) { std::swap(s.start[0], s.end[0]); }},
+    {"unknown job", [](Schedule& s) { s.job[0] = 1000; }},
+    {"whole slots", [](Schedule& s) { s.slots[0] = 0; }},
+    {"without a time", [](Schedule& s) { s.end[0] = kNone; }},
+    {"last piece ends", [](Schedule& s) { s.completion[0] -= 1.0; }},
+};
+
+TEST(plans_of_jobs_pass_the_check_and_spoilt_ones_fail) {
+  Random random(3);
+  for (int round = 0; round < 40; ++round) {
+    const char* mode = round % 4 == 3 ? "gang" : "guarantee";
+    const char* policy = round % 5 == 4 ? "fair" : "flex";
+    const double now = round % 3 == 0 ? 0.0 : 1e5;
+    Jobs jobs(random, 1 + random() % 12, now);
+    const malleable_jobs view = jobs.view();
+    const std::int64_t slots = 3 + static_cast<std::int64_t>(random() % 30);
+    malleable_plan* plan = nullptr;
+    OK(malleable_plan_jobs(&view, slots, round % 2 == 0 ? "sum:response" : "max:stretch", policy,
+                           mode, 20, kInfinity, now, nullptr, &plan));
+    const Schedule schedule(plan);
+    malleable_plan_free(plan);
+    const auto check = [&](const Schedule& s) {
+      const malleable_pieces pieces = s.view();
+      return malleable_check_jobs(&view, slots, now, mode, 0, &pieces, s.completion.data());
+    };
+    context = text("round ", round);
+    OK(check(schedule));
+    for (const auto& [word, spoil] : kSpoilt) {
+      Schedule bad = schedule;
+      spoil(bad);
+      context = text("round ", round, ": ", word);
+      CHECK(refused(check(bad), word));
+    }
+    Schedule more = schedule;  // everybody at once: beyond the maximum, or the capacity
+    for (std::int64_t& count : more.slots) count += 1000;
+    CHECK_EQUAL(check(more), int{MALLEABLE_INVALID});
+  }
+}
+
+TEST(promises_that_a_check_names) {
+  const double work[] = {4.0, 4.0}, completion[] = {4.0, 4.0}, late_completion[] = {4.0, 8.0};
+  const std::int64_t low[] = {0, 1}, high[] = {1, 1};
+  malleable_jobs jobs{};
+  jobs.count = 2;
+  jobs.work = work;
+  jobs.min_slots = low;
+  jobs.max_slots = high;
+  const std::int64_t job[] = {0, 1}, slots[] = {1, 1}, wide[] = {1, 2};
+  const double start[] = {0.0, 0.0}, end[] = {4.0, 4.0}, half[] = {4.0, 2.0};
+  const double after[] = {0.0, 4.0}, later[] = {4.0, 8.0}, halves[] = {4.0, 2.0};
+  const auto check = [&](std::int64_t capacity, const malleable_pieces& pieces, const double* told,
+                         std::int64_t ignore = 0) {
+    return malleable_check_jobs(&jobs, capacity, 0.0, "guarantee", ignore, &pieces, told);
+  };
+  OK(check(2, {2, job, start, end, slots}, completion));
+  CHECK(refused(check(1, {2, job, start, end, slots}, completion), "2 slots of 1 in use at 0"));
+  CHECK(refused(check(4, {2, job, start, half, wide}, halves), "its maximum is 1"));
+  CHECK(refused(check(1, {2, job, after, later, slots}, late_completion), "a minimum"));
+  OK(check(1, {2, job, after, later, slots}, late_completion, 1));
+
+  const std::int64_t job_offset[] = {0, 2}, parent_offset[] = {0, 0, 1}, parent[] = {0};
+  malleable_flows flows{};
+  flows.flows = 1;
+  flows.job_offset = job_offset;
+  flows.work = work;
+  flows.parent_offset = parent_offset;
+  flows.parent = parent;
+  const auto check_flows = [&](const malleable_pieces& pieces, const double* told) {
+    return malleable_check_flows(&flows, 2, 0.0, &pieces, told);
+  };
+  OK(check_flows({2, job, after, later, slots}, late_completion));
+  CHECK(refused(check_flows({2, job, start, end, slots}, completion), "waits for one"));
+  CHECK(refused(check_flows({2, job, after, later, slots}, completion), "last piece ends"));
+  CHECK(refused(check_flows({1, job, after, later, slots}, late_completion), "never runs"));
+  CHECK(refused(check_flows({2, job, after, later, wide}, late_completion), "done of"));
+  const double arrival[] = {1.0};
+  flows.arrival = arrival;
+  CHECK(refused(check_flows({2, job, after, later, slots}, late_completion), "before 1"));
+}
+
+TEST(plans_of_flows) {
+  const std::int64_t job_offset[] = {0, 2, 3}, parent_offset[] = {0, 0, 1, 1}, parent[] = {0};
+  const double work[] = {8.0, 2.0, 3.0};
+  malleable_flows flows{};
+  flows.flows = 2;
+  flows.job_offset = job_offset;
+  flows.work = work;
+  flows.parent_offset = parent_offset;
+  flows.parent = parent;
+  malleable_plan* plan = nullptr;
+  for (const char* policy : {"flowflex", "flowflex-fast", "fair", "fifo"}) {
+    context = policy;
+    OK(malleable_plan_flows(&flows, 4, "sum:response", policy, -1, kInfinity, 0.0, nullptr, &plan));
+    const Schedule schedule(plan);
+    const malleable_pieces pieces = schedule.view();
+    OK(malleable_check_flows(&flows, 4, 0.0, &pieces, schedule.completion.data()));
+    std::int64_t first[2], order[2], rows = 0;
+    double completion[2], penalty[2], value = 0.0;
+    OK(malleable_plan_flow_columns(plan, nullptr, first, completion, penalty, 2));
+    OK(malleable_plan_order(plan, order, 2, &rows));
+    OK(malleable_plan_value(plan, nullptr, &value, nullptr));
+    CHECK_EQUAL(first[1], 2);
+    CHECK_EQUAL(rows, 2);
+    CHECK_NEAR(value, penalty[0] + penalty[1], 1e-12);
+    malleable_plan_free(plan);
+  }
+  const std::int64_t circle[] = {1};
+  flows.parent = circle;
+  CHECK_EQUAL(
+      malleable_plan_flows(&flows, 4, "sum:response", "fair", -1, kInfinity, 0.0, nullptr, &plan),
+      int{MALLEABLE_INVALID});
+}
+
+// Decisions, updates and ends of an object that has been through as much before ask for no memory.
+void quiet(const char* what, const std::function<void(int)>& step) {
+  context = what;
+  for (int k = 0; k < 30; ++k) step(k);
+  const std::uint64_t before = allocations.load();
+  for (int k = 30; k < 60; ++k) step(k);
+  CHECK_EQUAL(allocations.load() - before, 0u);
+}
+
+constexpr std::int64_t kJobs = 200;
+
+TEST(warm_epochs_allocate_nothing) {
+  Random random(11);
+  for (const char* policy : {"flex", "fair", "fifo", "wdeq"}) {
+    malleable_epoch* epoch = nullptr;
+    OK(malleable_epoch_new(300, "sum:stretch", policy, "guarantee", 0.0, -1, &epoch));
+    const Jobs jobs(random, kJobs, 0.0);
+    const malleable_jobs all = jobs.view();
+    Wholes ids(kJobs), given(kJobs);
+    OK(malleable_epoch_add(epoch, &all, ids.data()));
+    malleable_jobs few = all;  // who come and go again
+    few.count = 5;
+    Reals work(kJobs);
+    malleable_job_changes changes{};
+    changes.work = work.data();
+    Wholes fresh(5), out(kJobs + 5), who(kJobs + 5);
+    quiet(policy, [&](int step) {
+      for (double& left : work) left = static_cast<double>(random() % 700);
+      malleable_epoch_update(epoch, kJobs, ids.data(), &changes);
+      few.arrival = nullptr;
+      malleable_epoch_add(epoch, &few, fresh.data());
+      std::int64_t rows = 0;
+      const int done = malleable_epoch_decide(epoch, step, 250 + step, who.data(), out.data(),
+                                              nullptr, kJobs + 5, &rows);
+      malleable_epoch_finish(epoch, 5, fresh.data());
+      if (done != MALLEABLE_OK || rows != kJobs + 5) ++allocations;
+    });
+    malleable_epoch_free(epoch);
+  }
+}
+
+TEST(warm_flow_epochs_allocate_nothing) {
+  for (const char* policy : {"flowflex", "fair", "fifo"}) {
+    malleable_flow_epoch* epoch = nullptr;
+    OK(malleable_flow_epoch_new(100, "sum:response", policy, -1, 1.0, 0.0, 1.0, &epoch));
+    Wholes offset, parent_offset{0}, parent, job_ids(kJobs), flow_ids(kJobs / 2);
+    Reals work;
+    for (std::int64_t j = 0; j < kJobs; ++j) {
+      if (j % 2 == 0) offset.push_back(j);
+      if (j % 2 == 1) parent.push_back(j - 1);
+      parent_offset.push_back(static_cast<std::int64_t>(parent.size()));
+      work.push_back(static_cast<double>(5 + j % 17));
+    }
+    offset.push_back(kJobs);
+    malleable_flows flows{};
+    flows.flows = kJobs / 2;
+    flows.job_offset = offset.data();
+    flows.work = work.data();
+    flows.parent_offset = parent_offset.data();
+    flows.parent = parent.data();
+    OK(malleable_flow_epoch_add(epoch, &flows, flow_ids.data(), job_ids.data()));
+    malleable_flow_changes changes{};
+    changes.work = work.data();
+    Wholes out(kJobs);
+    quiet(policy, [&](int step) {
+      for (double& left : work) left += 1.0;
+      std::int64_t rows = 0;
+      // A job ends in every epoch.
+      const std::int64_t count = kJobs - step - 1;
+      malleable_flow_epoch_finish(epoch, 1, job_ids.data());
+      std::rotate(job_ids.begin(), job_ids.begin() + 1, job_ids.end());
+      malleable_flow_epoch_update(epoch, count, job_ids.data(), 0, nullptr, &changes);
+      const int done = malleable_flow_epoch_decide(epoch, step, -1, nullptr, out.data(), nullptr,
+                                                   nullptr, kJobs, &rows);
+      if (done != MALLEABLE_OK || rows != count) ++allocations;
+    });
+    std::int64_t ended = 0;
+    OK(malleable_flow_epoch_ended(epoch, flow_ids.data(), kJobs / 2, &ended));
+    malleable_plan* plan = nullptr;
+    OK(malleable_flow_epoch_plan(epoch, &plan));
+    malleable_plan_free(plan);
+    malleable_flow_epoch_free(epoch);
+  }
+}
+
+TEST(warm_overlap_epochs_allocate_nothing) {
+  for (const char* policy : {"max-srpt", "split-srpt", "two-srpt", "fcfs"}) {
+    malleable_overlap_epoch* epoch = nullptr;
+    OK(malleable_overlap_epoch_new(40, 20, policy, 1, 0, &epoch));
+    Reals map(kJobs), shuffle(kJobs), most(kJobs, 3.0);
+    for (std::size_t k = 0; k < map.size(); ++k) {
+      map[k] = static_cast<double>(2 + k % 7);
+      shuffle[k] = static_cast<double>(1 + k % 5);
+    }
+    malleable_overlap_jobs jobs{};
+    jobs.map = map.data();
+    jobs.shuffle = shuffle.data();
+    jobs.max_map_slots = jobs.max_shuffle_slots = most.data();
+    Wholes ids(kJobs), who(kJobs), out(2 * kJobs);
+    Reals share(2 * kJobs);
+    OK(malleable_overlap_epoch_add(epoch, kJobs, &jobs, ids.data()));
+    malleable_overlap_jobs changes{};
+    changes.map = map.data();
+    quiet(policy, [&](int step) {
+      std::rotate(map.begin(), map.begin() + 1, map.end());
+      malleable_overlap_epoch_update(epoch, kJobs, ids.data(), &changes);
+      std::int64_t rows = 0;
+      const int done =
+          malleable_overlap_epoch_decide(epoch, step, -1, 15 + step % 5, who.data(), out.data(),
+                                         nullptr, share.data(), nullptr, kJobs, &rows);
+      if (done != MALLEABLE_OK || rows == 0) ++allocations;
+    });
+    malleable_overlap_epoch_free(epoch);
+  }
+}
+
+TEST(warm_slotted_epochs_allocate_nothing) {
+  for (const char* policy : {"srpt", "fifo", "fair", "asrpt"}) {
+    malleable_slotted_epoch* epoch = nullptr;
+    OK(malleable_slotted_epoch_new(60, 1.0, policy, &epoch));
+    Wholes maps(kJobs), reduces(kJobs, 1), ids(kJobs), who(kJobs), out(kJobs);
+    Reals left(kJobs, 4.0);
+    for (std::size_t k = 0; k < maps.size(); ++k) maps[k] = static_cast<std::int64_t>(1 + k % 9);
+    malleable_slotted_jobs jobs{};
+    jobs.maps = maps.data();
+    jobs.reduce_left = left.data();
+    OK(malleable_slotted_epoch_add(epoch, kJobs, &jobs, ids.data()));
+    malleable_slotted_jobs changes{};
+    changes.maps = maps.data();
+    changes.reduces = reduces.data();
+    quiet(policy, [&](int step) {
+      std::rotate(maps.begin(), maps.begin() + 1, maps.end());
+      malleable_slotted_epoch_update(epoch, kJobs, ids.data(), &changes);
+      std::int64_t rows = 0;
+      const int done =
+          malleable_slotted_epoch_decide(epoch, step, 50 + step % 7, who.data(), out.data(),
+                                         nullptr, nullptr, nullptr, nullptr, kJobs, &rows);
+      if (done != MALLEABLE_OK || rows == 0) ++allocations;
+    });
+    malleable_slotted_epoch_free(epoch);
+  }
+}
+
+int even_shares(void* context, std::int64_t classes, std::int64_t nodes, const double*,
+                const double*, const double* numbers, double* shares) {
+  ++*static_cast<int*>(context);
+  for (std::int64_t k = 0; k < classes * nodes; ++k) {
+    shares[k] = numbers[k % nodes] / static_cast<double>(classes);
+  }
+  return 0;
+}
+int no_shares(void*, std::int64_t, std::int64_t, const double*, const double*, const double*,
+              double*) {
+  return 3;
+}
+
+TEST(adaptive_epochs_and_warm_ones_allocate_nothing) {
+  const Wholes slots{4, 4, 2, 2};
+  malleable_cluster cluster{};
+  cluster.nodes = 4;
+  cluster.generic = 1;
+  cluster.map_slots = slots.data();
+  cluster.users = 1;
+  malleable_adaptive_epoch* epoch = nullptr;
+  CHECK(refused(malleable_adaptive_epoch_new(&cluster, nullptr, nullptr, nullptr, &epoch),
+                "matcher: missing"));
+  int solved = 0;
+  OK(malleable_adaptive_epoch_new(&cluster, nullptr, even_shares, &solved, &epoch));
+  const Wholes maps(20, 1000);
+  const Reals seconds(20, 5.0);
+  Wholes ids(20);
+  malleable_cluster_jobs jobs{};
+  jobs.count = 20;
+  jobs.maps = maps.data();
+  jobs.map_seconds = seconds.data();
+  jobs.new_classes = 1;
+  OK(malleable_adaptive_epoch_add(epoch, &jobs, ids.data()));
+  CHECK(solved > 0);
+  Wholes free = slots, task_id(12), phase(12), task(12), node(12), who(20), out(40);
+  const Reals took(12, 5.0);
+  quiet("adaptive", [&](int step) {
+    std::int64_t rows = 0, starts = 0, count = 0;
+    const int done =
+        malleable_adaptive_epoch_decide(epoch, step, free.data(), nullptr, who.data(), out.data(),
+                                        nullptr, nullptr, 20, &rows, &starts);
+    malleable_adaptive_epoch_starts(epoch, task_id.data(), phase.data(), task.data(), node.data(),
+                                    12, &count);
+    if (done != MALLEABLE_OK || starts != 12 || count != 12) ++allocations;
+    malleable_adaptive_epoch_ended(epoch, starts, task_id.data(), phase.data(), node.data(),
+                                   took.data(), nullptr, nullptr, nullptr);
+  });
+  malleable_adaptive_epoch_free(epoch);
+  OK(malleable_adaptive_epoch_new(&cluster, nullptr, no_shares, nullptr, &epoch));
+  CHECK_EQUAL(malleable_adaptive_epoch_add(epoch, &jobs, ids.data()), int{MALLEABLE_FAILED});
+  CHECK_EQUAL(std::string(malleable_message()), "matcher: status 3");
+  malleable_adaptive_epoch_free(epoch);
+}
+
+TEST(schedulers_and_warm_ones_allocate_nothing) {
+  const Wholes slots{8, 8};
+  malleable_cluster cluster{};
+  cluster.nodes = 2;
+  cluster.generic = 1;
+  cluster.map_slots = slots.data();
+  malleable_scheduler_options options;
+  OK(malleable_scheduler_defaults(&options));
+  malleable_scheduler* scheduler = nullptr;
+  CHECK(refused(malleable_scheduler_new(&cluster, "adaptive", "sum:response", &options, &scheduler),
+                "an epoch of its own"));
+  CHECK(refused(malleable_scheduler_new(&cluster, "flex", "sum:custom", nullptr, &scheduler),
+                "objective"));
+  for (const char* policy : {"flex", "fair", "fifo", "srpt", "flowflex"}) {
+    OK(malleable_scheduler_new(&cluster, policy, "sum:response", &options, &scheduler));
+    const Wholes maps{300, 500, 700};
+    const Reals seconds(3, 2.0);
+    malleable_cluster_jobs jobs{};
+    jobs.count = 3;
+    jobs.maps = maps.data();
+    jobs.map_seconds = seconds.data();
+    Wholes ids(3), who(3), given(6), task_id(16), phase(16), task(16), node(16);
+    Bytes changed(3), bound(6);
+    Reals key(3);
+    OK(malleable_scheduler_add(scheduler, 0.0, &jobs, ids.data()));
+    Wholes free = slots;
+    const Reals took(16, 2.0);
+    const auto step = [&](int k) {
+      std::int64_t rows = 0, starts = 0, count = 0, ignored = -1;
+      int done = malleable_scheduler_decide(scheduler, k, who.data(), given.data(), changed.data(),
+                                            bound.data(), key.data(), 3, &rows);
+      done += malleable_scheduler_assign(scheduler, k, free.data(), nullptr, &starts);
+      done += malleable_scheduler_starts(scheduler, task_id.data(), phase.data(), task.data(),
+                                         node.data(), 16, &count);
+      done += malleable_scheduler_ended(scheduler, k, starts, task_id.data(), phase.data(), nullptr,
+                                        node.data(), took.data(), &ignored);
+      if (done != MALLEABLE_OK || starts != 16 || count != 16 || ignored != 0) ++allocations;
+    };
+    if (std::string(policy) == "flowflex") {  // plans anew, and says so
+      step(0);
+    } else {
+      quiet(policy, step);
+    }
+    Wholes running(6), finished(6);
+    OK(malleable_scheduler_counts(scheduler, 3, ids.data(), nullptr, running.data(),
+                                  finished.data(), nullptr));
+    CHECK(std::accumulate(finished.begin(), finished.end(), std::int64_t{0}) >= 16);
+    double next = 0.0;
+    OK(malleable_scheduler_next(scheduler, &next));
+    OK(malleable_scheduler_remove(scheduler, 100.0, 3, ids.data()));
+    std::int64_t left = -1;
+    OK(malleable_scheduler_size(scheduler, &left));
+    CHECK_EQUAL(left, 0);
+    malleable_scheduler_free(scheduler);
+  }
+}
+
+}  // namespace
+}  // namespace malleable::check

@@ -1,0 +1,469 @@
+# The C interface for `cimport malleable`: types from the header (include_dirs=[malleable.get_include()]),
+# functions from the table that the extension publishes. What each does is said in the header.
+from libc.stdint cimport int64_t, uint8_t
+
+cdef extern from "malleable/malleable.h" nogil:
+    ctypedef enum malleable_status:
+        MALLEABLE_OK
+        MALLEABLE_INVALID
+        MALLEABLE_BUSY
+        MALLEABLE_NO_MEMORY
+        MALLEABLE_FAILED
+    ctypedef enum malleable_kind:
+        MALLEABLE_RESPONSE
+        MALLEABLE_COMPLETION
+        MALLEABLE_STRETCH
+        MALLEABLE_TARDY
+        MALLEABLE_TARDINESS
+        MALLEABLE_LATENESS
+        MALLEABLE_SLA
+        MALLEABLE_STRICT
+        MALLEABLE_CUSTOM
+    ctypedef enum malleable_plan_status:
+        MALLEABLE_PLAN_OK
+        MALLEABLE_PLAN_MINIMA_SCALED
+        MALLEABLE_PLAN_TRUNCATED
+        MALLEABLE_PLAN_UNMET
+        MALLEABLE_PLAN_INFEASIBLE
+    int64_t MALLEABLE_ALL_SLOTS
+    int MALLEABLE_API_VERSION
+    ctypedef struct malleable_epoch:
+        pass
+    ctypedef struct malleable_flow_epoch:
+        pass
+    ctypedef struct malleable_overlap_epoch:
+        pass
+    ctypedef struct malleable_slotted_epoch:
+        pass
+    ctypedef struct malleable_adaptive_epoch:
+        pass
+    ctypedef struct malleable_scheduler:
+        pass
+    ctypedef struct malleable_plan:
+        pass
+    ctypedef double (*malleable_penalty)(int64_t job, double completion) noexcept
+    ctypedef int (*malleable_matcher)(
+        void *context, int64_t classes, int64_t nodes, const double *arrival_rates,
+        const double *execution_rates, const double *numbers, double *shares
+    ) noexcept
+    ctypedef struct malleable_jobs:
+        int64_t count
+        const double *work
+        const double *arrival
+        const int64_t *min_slots
+        const int64_t *max_slots
+        const double *weight
+        const double *deadline
+        const double *size
+        const uint8_t *kind
+        const int64_t *sla_offset
+        const double *sla_time
+        const double *sla_penalty
+    ctypedef struct malleable_job_changes:
+        const double *work
+        const int64_t *min_slots
+        const int64_t *max_slots
+        const double *weight
+        const double *deadline
+        const int64_t *sla_offset
+        const double *sla_time
+        const double *sla_penalty
+    ctypedef struct malleable_flows:
+        int64_t flows
+        const int64_t *job_offset
+        const double *work
+        const int64_t *max_slots
+        const int64_t *parent_offset
+        const int64_t *parent
+        const double *arrival
+        const double *weight
+        const double *deadline
+        const double *size
+        const uint8_t *kind
+        const int64_t *sla_offset
+        const double *sla_time
+        const double *sla_penalty
+        const int64_t *tasks
+        const int64_t *continues
+    ctypedef struct malleable_flow_changes:
+        const double *work
+        const int64_t *tasks
+        const int64_t *max_slots
+        const double *weight
+        const double *deadline
+        const int64_t *sla_offset
+        const double *sla_time
+        const double *sla_penalty
+    ctypedef struct malleable_overlap_jobs:
+        const double *arrival
+        const double *map
+        const double *shuffle
+        const double *ready
+        const double *max_map_slots
+        const double *max_shuffle_slots
+    ctypedef struct malleable_slotted_jobs:
+        const double *arrival
+        const int64_t *maps
+        const int64_t *reduces
+        const int64_t *running
+        const double *map_left
+        const double *reduce_left
+    ctypedef struct malleable_cluster:
+        int64_t nodes
+        int64_t generic
+        const int64_t *map_slots
+        const int64_t *reduce_slots
+        const double *rate
+        const int64_t *type
+        const int64_t *rack
+        const double *storage
+        const double *link
+        int64_t users
+        const double *user_minimum
+        const double *user_priority
+    ctypedef struct malleable_cluster_jobs:
+        int64_t count
+        const double *arrival
+        const int64_t *maps
+        const int64_t *reduces
+        const double *map_seconds
+        const double *reduce_seconds
+        const int64_t *min_map_slots
+        const int64_t *min_reduce_slots
+        const double *weight
+        const double *deadline
+        const int64_t *user
+        const int64_t *program
+        const int64_t *flow
+        const int64_t *after_offset
+        const int64_t *after
+        const double *block
+        int64_t new_users
+        const double *new_user_minimum
+        const double *new_user_priority
+        int64_t new_classes
+    ctypedef struct malleable_adaptive_options:
+        double by_slots
+        double fallback
+        double guard
+        double threshold
+        double memory
+        double max_wait
+        double patience
+    ctypedef struct malleable_scheduler_options:
+        double hysteresis
+        int64_t effort
+        int64_t at_least_one
+        int64_t by_user
+        int64_t learn
+        double slow_start
+        int64_t split_copy
+        double delay
+        double rack_delay
+        int64_t replicas
+        double ageing
+        int64_t in_order
+        int64_t gang
+        double pool_minimum
+        double speedup
+    ctypedef struct malleable_task_counts:
+        const int64_t *pending_maps
+        const int64_t *pending_reduces
+        const int64_t *running_maps
+        const int64_t *running_reduces
+        const int64_t *done_maps
+        const int64_t *done_reduces
+        const int64_t *failed_maps
+        const int64_t *failed_reduces
+    ctypedef struct malleable_pieces:
+        int64_t count
+        const int64_t *job
+        const double *start
+        const double *end
+        const int64_t *slots
+    ctypedef struct malleable_api:
+        int64_t api_version
+
+cdef result, name, arguments) \
+  typedef result name##_function arguments;         \
+  MALLEABLE_EXPORT name##_function name
+
+
+MALLEABLE_FUNCTION(const char *malleable_version(
+
+) noexcept nogil
+cdef const char *malleable_message() noexcept nogil
+cdef const char *malleable_bound_text(int64_t bound) noexcept nogil
+cdef int malleable_epoch_new(
+    int64_t slots, const char *objective, const char *policy, const char *min_mode,
+    double hysteresis, int64_t effort, malleable_epoch **made
+) noexcept nogil
+cdef void malleable_epoch_free(malleable_epoch *epoch) noexcept nogil
+cdef int malleable_epoch_set_penalty(
+    malleable_epoch *epoch, malleable_penalty penalty
+) noexcept nogil
+cdef int malleable_epoch_add(
+    malleable_epoch *epoch, const malleable_jobs *jobs, int64_t *ids
+) noexcept nogil
+cdef int malleable_epoch_update(
+    malleable_epoch *epoch, int64_t count, const int64_t *ids,
+    const malleable_job_changes *changes
+) noexcept nogil
+cdef int malleable_epoch_finish(
+    malleable_epoch *epoch, int64_t count, const int64_t *ids
+) noexcept nogil
+cdef int malleable_epoch_remove(
+    malleable_epoch *epoch, int64_t count, const int64_t *ids
+) noexcept nogil
+cdef int malleable_epoch_decide(
+    malleable_epoch *epoch, double now, int64_t slots, int64_t *ids, int64_t *given,
+    uint8_t *changed, int64_t room, int64_t *rows
+) noexcept nogil
+cdef int malleable_epoch_assess(
+    malleable_epoch *epoch, double *value, double *lower_bound
+) noexcept nogil
+cdef int malleable_epoch_plan(malleable_epoch *epoch, malleable_plan **made) noexcept nogil
+cdef int malleable_epoch_size(malleable_epoch *epoch, int64_t *jobs) noexcept nogil
+cdef int malleable_flow_epoch_new(
+    int64_t slots, const char *objective, const char *policy, int64_t effort,
+    double task_work, double hysteresis, double ready_fraction,
+    malleable_flow_epoch **made
+) noexcept nogil
+cdef void malleable_flow_epoch_free(malleable_flow_epoch *epoch) noexcept nogil
+cdef int malleable_flow_epoch_set_penalty(
+    malleable_flow_epoch *epoch, malleable_penalty penalty
+) noexcept nogil
+cdef int malleable_flow_epoch_set_task_work(
+    malleable_flow_epoch *epoch, double task_work
+) noexcept nogil
+cdef int malleable_flow_epoch_add(
+    malleable_flow_epoch *epoch, const malleable_flows *flows, int64_t *flow_ids,
+    int64_t *job_ids
+) noexcept nogil
+cdef int malleable_flow_epoch_update(
+    malleable_flow_epoch *epoch, int64_t count, const int64_t *ids, int64_t flows,
+    const int64_t *flow_ids, const malleable_flow_changes *changes
+) noexcept nogil
+cdef int malleable_flow_epoch_finish(
+    malleable_flow_epoch *epoch, int64_t count, const int64_t *ids
+) noexcept nogil
+cdef int malleable_flow_epoch_remove(
+    malleable_flow_epoch *epoch, int64_t count, const int64_t *ids, int64_t flows,
+    const int64_t *flow_ids
+) noexcept nogil
+cdef int malleable_flow_epoch_decide(
+    malleable_flow_epoch *epoch, double now, int64_t slots, int64_t *ids, int64_t *given,
+    uint8_t *changed, uint8_t *ready, int64_t room, int64_t *rows
+) noexcept nogil
+cdef int malleable_flow_epoch_ended(
+    malleable_flow_epoch *epoch, int64_t *flow_ids, int64_t room, int64_t *rows
+) noexcept nogil
+cdef int malleable_flow_epoch_plan(
+    malleable_flow_epoch *epoch, malleable_plan **made
+) noexcept nogil
+cdef int malleable_flow_epoch_size(
+    malleable_flow_epoch *epoch, int64_t *jobs, int64_t *flows
+) noexcept nogil
+cdef int malleable_overlap_epoch_new(
+    int64_t map_slots, int64_t shuffle_slots, const char *policy, int64_t conserving,
+    int64_t bounce, malleable_overlap_epoch **made
+) noexcept nogil
+cdef void malleable_overlap_epoch_free(malleable_overlap_epoch *epoch) noexcept nogil
+cdef int malleable_overlap_epoch_add(
+    malleable_overlap_epoch *epoch, int64_t count, const malleable_overlap_jobs *jobs,
+    int64_t *ids
+) noexcept nogil
+cdef int malleable_overlap_epoch_update(
+    malleable_overlap_epoch *epoch, int64_t count, const int64_t *ids,
+    const malleable_overlap_jobs *changes
+) noexcept nogil
+cdef int malleable_overlap_epoch_finish(
+    malleable_overlap_epoch *epoch, int64_t count, const int64_t *ids
+) noexcept nogil
+cdef int malleable_overlap_epoch_remove(
+    malleable_overlap_epoch *epoch, int64_t count, const int64_t *ids
+) noexcept nogil
+cdef int malleable_overlap_epoch_decide(
+    malleable_overlap_epoch *epoch, double now, int64_t map_slots, int64_t shuffle_slots,
+    int64_t *ids, int64_t *given, uint8_t *changed, double *share, uint8_t *bound,
+    int64_t room, int64_t *rows
+) noexcept nogil
+cdef int malleable_overlap_epoch_size(malleable_overlap_epoch *epoch, int64_t *jobs) noexcept nogil
+cdef int malleable_slotted_epoch_new(
+    int64_t slots, double slot_seconds, const char *policy, malleable_slotted_epoch **made
+) noexcept nogil
+cdef void malleable_slotted_epoch_free(malleable_slotted_epoch *epoch) noexcept nogil
+cdef int malleable_slotted_epoch_add(
+    malleable_slotted_epoch *epoch, int64_t count, const malleable_slotted_jobs *jobs,
+    int64_t *ids
+) noexcept nogil
+cdef int malleable_slotted_epoch_update(
+    malleable_slotted_epoch *epoch, int64_t count, const int64_t *ids,
+    const malleable_slotted_jobs *changes
+) noexcept nogil
+cdef int malleable_slotted_epoch_finish(
+    malleable_slotted_epoch *epoch, int64_t count, const int64_t *ids
+) noexcept nogil
+cdef int malleable_slotted_epoch_remove(
+    malleable_slotted_epoch *epoch, int64_t count, const int64_t *ids
+) noexcept nogil
+cdef int malleable_slotted_epoch_decide(
+    malleable_slotted_epoch *epoch, double now, int64_t slots, int64_t *ids,
+    int64_t *given, uint8_t *changed, int64_t *maps, int64_t *reduces, uint8_t *bound,
+    int64_t room, int64_t *rows
+) noexcept nogil
+cdef int malleable_slotted_epoch_size(malleable_slotted_epoch *epoch, int64_t *jobs) noexcept nogil
+cdef int malleable_adaptive_epoch_new(
+    const malleable_cluster *cluster, const malleable_adaptive_options *options,
+    malleable_matcher matcher, void *context, malleable_adaptive_epoch **made
+) noexcept nogil
+cdef void malleable_adaptive_epoch_free(malleable_adaptive_epoch *epoch) noexcept nogil
+cdef int malleable_adaptive_epoch_add(
+    malleable_adaptive_epoch *epoch, const malleable_cluster_jobs *jobs, int64_t *ids
+) noexcept nogil
+cdef int malleable_adaptive_epoch_set_blocks(
+    malleable_adaptive_epoch *epoch, int64_t id, int64_t maps, int64_t copies,
+    const int64_t *nodes
+) noexcept nogil
+cdef int malleable_adaptive_epoch_update(
+    malleable_adaptive_epoch *epoch, int64_t count, const int64_t *ids,
+    const int64_t *maps, const int64_t *reduces, const double *map_seconds,
+    const double *reduce_seconds
+) noexcept nogil
+cdef int malleable_adaptive_epoch_ended(
+    malleable_adaptive_epoch *epoch, int64_t count, const int64_t *ids,
+    const int64_t *phase, const int64_t *node, const double *seconds, const int64_t *task,
+    const double *end, const uint8_t *done
+) noexcept nogil
+cdef int malleable_adaptive_epoch_finish(
+    malleable_adaptive_epoch *epoch, int64_t count, const int64_t *ids
+) noexcept nogil
+cdef int malleable_adaptive_epoch_remove(
+    malleable_adaptive_epoch *epoch, int64_t count, const int64_t *ids
+) noexcept nogil
+cdef int malleable_adaptive_epoch_decide(
+    malleable_adaptive_epoch *epoch, double now, const int64_t *free_map_slots,
+    const int64_t *free_reduce_slots, int64_t *ids, int64_t *given, uint8_t *changed,
+    uint8_t *bound, int64_t room, int64_t *rows, int64_t *starts
+) noexcept nogil
+cdef int malleable_adaptive_epoch_starts(
+    malleable_adaptive_epoch *epoch, int64_t *ids, int64_t *phase, int64_t *task,
+    int64_t *node, int64_t room, int64_t *rows
+) noexcept nogil
+cdef int malleable_adaptive_epoch_size(
+    malleable_adaptive_epoch *epoch, int64_t *jobs
+) noexcept nogil
+cdef int malleable_scheduler_defaults(malleable_scheduler_options *options) noexcept nogil
+cdef int malleable_scheduler_new(
+    const malleable_cluster *cluster, const char *policy, const char *objective,
+    const malleable_scheduler_options *options, malleable_scheduler **made
+) noexcept nogil
+cdef void malleable_scheduler_free(malleable_scheduler *scheduler) noexcept nogil
+cdef int malleable_scheduler_add(
+    malleable_scheduler *scheduler, double now, const malleable_cluster_jobs *jobs,
+    int64_t *ids
+) noexcept nogil
+cdef int malleable_scheduler_set_blocks(
+    malleable_scheduler *scheduler, int64_t id, int64_t maps, int64_t copies,
+    const int64_t *nodes
+) noexcept nogil
+cdef int malleable_scheduler_started(
+    malleable_scheduler *scheduler, double now, int64_t count, const int64_t *ids,
+    const int64_t *phase, const int64_t *tasks, int64_t *ignored
+) noexcept nogil
+cdef int malleable_scheduler_ended(
+    malleable_scheduler *scheduler, double now, int64_t count, const int64_t *ids,
+    const int64_t *phase, const int64_t *tasks, const int64_t *node,
+    const double *seconds, int64_t *ignored
+) noexcept nogil
+cdef int malleable_scheduler_failed(
+    malleable_scheduler *scheduler, double now, int64_t count, const int64_t *ids,
+    const int64_t *phase, const int64_t *tasks, const int64_t *task, int64_t *ignored
+) noexcept nogil
+cdef int malleable_scheduler_ready(
+    malleable_scheduler *scheduler, double now, int64_t count, const int64_t *ids,
+    const int64_t *phase
+) noexcept nogil
+cdef int malleable_scheduler_observe(
+    malleable_scheduler *scheduler, double now, int64_t count, const int64_t *ids,
+    const malleable_task_counts *counts
+) noexcept nogil
+cdef int malleable_scheduler_update(
+    malleable_scheduler *scheduler, double now, int64_t count, const int64_t *ids,
+    const double *weight, const double *deadline, const double *map_seconds,
+    const double *reduce_seconds, const int64_t *min_map_slots,
+    const int64_t *min_reduce_slots
+) noexcept nogil
+cdef int malleable_scheduler_set_users(
+    malleable_scheduler *scheduler, double now, int64_t count, const int64_t *users,
+    const double *minimum, const double *priority
+) noexcept nogil
+cdef int malleable_scheduler_set_slots(
+    malleable_scheduler *scheduler, double now, int64_t count, const int64_t *nodes,
+    const int64_t *map_slots, const int64_t *reduce_slots
+) noexcept nogil
+cdef int malleable_scheduler_finish(
+    malleable_scheduler *scheduler, double now, int64_t count, const int64_t *ids
+) noexcept nogil
+cdef int malleable_scheduler_remove(
+    malleable_scheduler *scheduler, double now, int64_t count, const int64_t *ids
+) noexcept nogil
+cdef int malleable_scheduler_decide(
+    malleable_scheduler *scheduler, double now, int64_t *ids, int64_t *given,
+    uint8_t *changed, uint8_t *bound, double *key, int64_t room, int64_t *rows
+) noexcept nogil
+cdef int malleable_scheduler_assign(
+    malleable_scheduler *scheduler, double now, const int64_t *free_map_slots,
+    const int64_t *free_reduce_slots, int64_t *starts
+) noexcept nogil
+cdef int malleable_scheduler_starts(
+    malleable_scheduler *scheduler, int64_t *ids, int64_t *phase, int64_t *task,
+    int64_t *node, int64_t room, int64_t *rows
+) noexcept nogil
+cdef int malleable_scheduler_counts(
+    malleable_scheduler *scheduler, int64_t count, const int64_t *ids, int64_t *waiting,
+    int64_t *running, int64_t *finished, double *estimate
+) noexcept nogil
+cdef int malleable_scheduler_next(malleable_scheduler *scheduler, double *time) noexcept nogil
+cdef int malleable_scheduler_size(malleable_scheduler *scheduler, int64_t *jobs) noexcept nogil
+cdef int malleable_plan_jobs(
+    const malleable_jobs *jobs, int64_t slots, const char *objective, const char *policy,
+    const char *min_mode, int64_t effort, double budget, double now,
+    malleable_penalty penalty, malleable_plan **made
+) noexcept nogil
+cdef int malleable_plan_flows(
+    const malleable_flows *flows, int64_t slots, const char *objective,
+    const char *policy, int64_t effort, double budget, double now,
+    malleable_penalty penalty, malleable_plan **made
+) noexcept nogil
+cdef void malleable_plan_free(malleable_plan *plan) noexcept nogil
+cdef int malleable_plan_value(
+    malleable_plan *plan, int64_t *status, double *value, double *lower_bound
+) noexcept nogil
+cdef int malleable_plan_size(
+    malleable_plan *plan, int64_t *jobs, int64_t *flows, int64_t *pieces
+) noexcept nogil
+cdef int malleable_plan_job_columns(
+    malleable_plan *plan, int64_t *allocation, double *start, double *completion,
+    double *penalty, int64_t room
+) noexcept nogil
+cdef int malleable_plan_flow_columns(
+    malleable_plan *plan, int64_t *ids, int64_t *first_job, double *completion,
+    double *penalty, int64_t room
+) noexcept nogil
+cdef int malleable_plan_order(
+    malleable_plan *plan, int64_t *order, int64_t room, int64_t *rows
+) noexcept nogil
+cdef int malleable_plan_pieces(
+    malleable_plan *plan, int64_t *job, double *start, double *end, int64_t *slots,
+    int64_t room
+) noexcept nogil
+cdef int malleable_check_jobs(
+    const malleable_jobs *jobs, int64_t slots, double now, const char *min_mode,
+    int64_t ignore_minima, const malleable_pieces *pieces, const double *completion
+) noexcept nogil
+cdef int malleable_check_flows(
+    const malleable_flows *flows, int64_t slots, double now,
+    const malleable_pieces *pieces, const double *completion
+) noexcept nogil
+cdef const malleable_api *malleable_get_api() noexcept nogil

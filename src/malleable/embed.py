@@ -1,0 +1,110 @@
+"""Epochs of this process for other languages: the header, handles, functions for Numba (docs/embed.md)."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from malleable import _core
+
+__all__ = ["function", "get_include", "handle", "record"]
+
+_HEADER = "malleable/malleable.h"
+_CODES = {
+    "int": ctypes.c_int,
+    "int64_t": ctypes.c_int64,
+    "double": ctypes.c_double,
+    "void": None,
+}
+_OPAQUE = re.compile(r"malleable_(\w*epoch|scheduler|plan) \*")
+
+
+def get_include() -> str:
+    """The folder to include ``malleable/malleable.h`` from."""
+    package = Path(__file__).parent
+    for folder in (package / "include", package.parents[1] / "cpp" / "include"):
+        if (folder / _HEADER).is_file():
+            return str(folder)
+    raise FileNotFoundError(f"malleable.h is not beside {package}")
+
+
+def handle(epoch: Any) -> int:
+    """The handle of an epoch for the functions of the C interface.
+
+    It is good as long as the epoch is: keep that one. Both may be used in turn; two threads at once
+    are told so, whichever way they come.
+
+    Parameters
+    ----------
+    epoch : Epoch, FlowEpoch, OverlapEpoch, SlottedEpoch or AdaptiveEpoch
+
+    Returns
+    -------
+    int
+        An address. In Cython: ``<malleable_epoch *><size_t>handle``.
+    """
+    found = getattr(getattr(epoch, "_core", None), "handle", None)
+    if found is None:
+        raise ValueError(f"epoch: an epoch is needed, not {type(epoch).__name__}")
+    return int(found)
+
+
+@functools.cache
+def function(name: str) -> Any:
+    """A function of the C interface for Numba's compiled code, or for ctypes.
+
+    Handles are integers (`handle`), columns and records ``array.ctypes``, numbers numbers. A column
+    that is left out is ``null``, any empty array's. Compiled code that uses it must not be cached
+    (``cache=True``): addresses change from process to process.
+
+    Parameters
+    ----------
+    name : str
+        As in the header: ``malleable_epoch_decide``.
+    """
+    capsule = _core.__pyx_capi__.get(name)
+    if capsule is None:
+        raise ValueError(f"name = {name!r}: no function of malleable.h")
+    get_name, get_pointer = (
+        ctypes.pythonapi.PyCapsule_GetName,
+        ctypes.pythonapi.PyCapsule_GetPointer,
+    )
+    get_name.restype, get_name.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    get_pointer.restype, get_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    text = get_name(capsule)
+    result, _, given = text.decode().rstrip(")").partition("(")
+    arguments = [] if given == "void" else [_type_of(one) for one in given.split(", ")]
+    made = ctypes.CFUNCTYPE(_type_of(result.strip()), *arguments)
+    return made(get_pointer(capsule, text))
+
+
+def _type_of(text: str) -> Any:
+    if text in _CODES:
+        return _CODES[text]
+    if text == "char const *":
+        return ctypes.c_char_p
+    return ctypes.c_size_t if _OPAQUE.fullmatch(text) else ctypes.c_void_p
+
+
+@functools.cache
+def record(name: str) -> np.dtype[np.void]:
+    """A structure of the header as a NumPy type, for tables that compiled code hands over.
+
+    ``np.zeros(1, record("malleable_jobs"))`` leaves every column out; a column is set by its address,
+    ``jobs[0]["work"] = work.ctypes.data``.
+    """
+    text = Path(get_include(), _HEADER).read_text(encoding="utf-8")
+    found = re.search(rf"typedef struct {re.escape(name)} {{(.*?)}} {re.escape(name)};", text, re.S)
+    if found is None:
+        raise ValueError(f"name = {name!r}: no structure of malleable.h")
+    fields = []
+    for line in re.sub(r"/\*.*?\*/", "", found[1], flags=re.S).split(";"):
+        if words := line.replace("*", " * ").split():
+            code = "u8" if "*" in words else {"double": "f8", "int64_t": "i8"}[words[0]]
+            fields.append((words[-1], code))
+    return np.dtype(fields)
