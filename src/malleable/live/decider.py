@@ -1,8 +1,8 @@
 """What decides in a live run: the scheduler, told counts and times of a run's jobs.
 
-A task of several slots is shown as so many tasks of one. A job that may hold at most m slots is shown as m
-tasks at once, so long that they hold all of its work: the scheduler takes the number of a job's tasks for
-the most that it can use. A call costs what the scheduler takes, and O(1) for each job that changed.
+A task of several slots is shown as so many tasks of one. A job for whose tasks little memory is free is shown
+as those that fit, so long that they hold all of its work. A call costs what the scheduler takes, and O(1)
+for each job that changed.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy as np
 from malleable.cluster.nodes import Cluster
 from malleable.cluster.scheduler import Scheduler
 from malleable.cluster.table import ClusterJobs
+from malleable.jobs.table import ALL_SLOTS
 from malleable.live.journal import Decided
 from malleable.live.loop import Work
 
@@ -82,9 +83,7 @@ class SchedulerDecider:
         """Waiting tasks, in slots, as the scheduler sees them, and seconds of a task then."""
         waiting = 0 if work.cancelled else work.waiting * work.width
         running = work.running * work.width
-        most = math.inf if work.max_slots is None else max(0, work.max_slots - running)
-        if work.memory > 0.0:
-            most = min(most, self._free // work.memory * work.width)
+        most = self._free // work.memory * work.width if work.memory > 0.0 else math.inf
         seconds = seconds_of(work, self._common)
         if waiting <= most:
             return waiting, seconds
@@ -107,7 +106,8 @@ class SchedulerDecider:
             min_map_slots=[work.min_slots for work in works],
             user=[work.user for work in works],
         )
-        numbers = self._scheduler.add(table, now).tolist()
+        most = [ALL_SLOTS if work.max_slots is None else work.max_slots for work in works]
+        numbers = self._scheduler.add(table, now, max_slots=most).tolist()
         self._id_of |= zip(rows, numbers, strict=True)
         self._row_of |= zip(numbers, rows, strict=True)
         self._changed.update(rows)
