@@ -226,7 +226,7 @@ def test_killed_at_any_moment(slurm, seed):
 JOBS = """
 [[job]]
 name = "map 'a' %a"
-command = "sleep 4; echo {} \\"$MALLEABLE_NUMBER\\""
+command = "sleep 6; echo {} \\"$MALLEABLE_NUMBER\\""
 over = ["a b", "$(touch ran)", "c"]
 min_slots = 2
 
@@ -249,7 +249,13 @@ def test_jobs_are_handed_over_governed_and_run(slurm):
     assert [job["tasks"] for job in made["jobs"]] == [3, 1]
     written = lambda: [path.read_text() for path in work.glob(".malleable/slurm/*/*/*.out")]  # noqa: E731
     slurm.wait(lambda: "all\n" in written())
-    time.sleep(2.0)
+
+    def over():
+        jobs = json.loads(slurm.malleable("status", "--json", "-").stdout)["jobs"]
+        return len(jobs) == 2 and not any(job["left"] for job in jobs)
+
+    slurm.wait(over)
+    time.sleep(1.0)
     out = ends(governor)
     result = json.loads(out[out.index("{") : out.rindex("}") + 1])
     ended = {job["name"].split()[1]: job for job in result["ended"]}
