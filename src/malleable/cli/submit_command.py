@@ -8,7 +8,8 @@ import time
 from pathlib import Path
 
 from malleable.cli.outputs import Outputs, output_arguments
-from malleable.cli.run_command import JOURNAL, _rows
+from malleable.cli.run_command import _rows
+from malleable.cli.status_command import JOURNAL
 from malleable.domain import check_slots
 from malleable.live.engines.slurm import Slurm
 from malleable.live.jobs_file import parse_jobs

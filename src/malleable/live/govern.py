@@ -21,7 +21,7 @@ from malleable.domain import LATEST_TIME, MOST_SLOTS, WEIGHT, WORK
 from malleable.live.decider import UNKNOWN
 from malleable.live.engine import Event, Task
 from malleable.live.engines.slurm import Array, Change, Look, Slurm, SlurmError
-from malleable.live.journal import Attempt, Journal
+from malleable.live.journal import Attempt, Flying, Journal
 from malleable.live.lease import Lease
 from malleable.live.loop import Loop, Work
 from malleable.live.nice import NiceOrder
@@ -485,6 +485,16 @@ class Governor(Loop):
             names = [work.name for work in self.jobs]
             rows = [_table(work, [names[row] for row in work.after]) for work in self.jobs]
             self._journal.set_jobs(self._run, rows, max(1, self.slots))
+
+    def flying(self) -> list[Flying]:
+        """What runs, by job, as last seen."""
+        found: list[Flying] = []
+        for number, row in self._row_of.items():
+            array = self.look.arrays.get(number)
+            if array is not None and array.running:
+                began = self._looked - array.elapsed / array.running
+                found.append(Flying(row, array.running, began, began))
+        return found
 
     def end(self, status: str) -> None:
         """The run's last words, and what its arrays' tasks took."""
