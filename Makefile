@@ -15,7 +15,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL := $(CORES)
 export MPLBACKEND := Agg
 
 .PHONY: all demo test install develop lint types unit pytest freeze bench sanitize tsan fuzz fuzz-build fuzz-long tidy package \
-  environments full format clean
+  environments slurm full format clean
 
 all: test
 
@@ -118,8 +118,12 @@ environments: package
 	MALLEABLE_WHEEL=$$(echo dist/*.whl) MALLEABLE_EXTRAS='$(EXTRAS)' \
 	  $(BIN)/python -m pytest tests/installed
 
+# Every fault on a real Slurm on loopback; needs root and Debian's packages, and says so where they are missing.
+slurm: develop
+	MALLEABLE_SLOW=1 $(BIN)/python -m pytest tests/live/test_slurm.py
+
 # What takes too long for every change.
-full: test sanitize tsan fuzz-long
+full: test slurm sanitize tsan fuzz-long
 	MALLEABLE_KILLS=50 $(BIN)/python -m pytest tests/live/test_faults.py -k killed_at_random
 	$(MAKE) environments EXTRAS='none plot tables custom lp all'
 

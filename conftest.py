@@ -53,6 +53,8 @@ def _environment(source: str, hiding: Path) -> dict[str, str]:
 
 def _run(example: Example) -> str | None:
     source, temporary = example.parsed, example.namespace["tmp_path"]
+    if "# needs Slurm" in source:
+        pytest.skip("needs Slurm; tests/live/test_slurm.py runs it")
     language = example.region.lexemes["arguments"]
     environment = _environment(source, temporary / "hiding")
     folder = temporary / "empty"

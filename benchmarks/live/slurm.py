@@ -56,7 +56,9 @@ def instance(seed, case, scale):
         gaps = rng.exponential(0.6 * TASKS * scale * 2.5 / SLOTS, count)
         when = np.concatenate([[0.0], np.cumsum(gaps)[:-1]])
     order = rng.permutation(count) if others.any() else np.arange(count)
-    seconds = [2.0 + (np.arange(1, n + 1) * 37 + s) % 100 / 100 for n, s in zip(tasks, shift)]
+    seconds = [
+        2.0 + (np.arange(1, n + 1) * 37 + s) % 100 / 100 for n, s in zip(tasks, shift, strict=True)
+    ]
     work = np.array([each.sum() for each in seconds])
     slack = rng.uniform(1.5, 8.0, count)
     return {
@@ -143,7 +145,11 @@ def real(made, case, every):
         governor = None
         if every:
             governor = cluster.govern(
-                "--apply", "--every", str(every), "--objective", case.get("objective", "sum:response")
+                "--apply",
+                "--every",
+                str(every),
+                "--objective",
+                case.get("objective", "sum:response"),
             )
         idle = total = 0.0
         while len(ends) < len(made["work"]):
@@ -153,7 +159,8 @@ def real(made, case, every):
                 words = comment(made, case, row)
                 if case.get("deadlines"):
                     words.append(f"deadline={zero + made['deadline'][row]:.0f}")
-                script = f"$((2 + 0)).$(printf %02d $(( (SLURM_ARRAY_TASK_ID * 37 + {made['shift'][row]}) % 100 )))"
+                part = f"$(( (SLURM_ARRAY_TASK_ID * 37 + {made['shift'][row]}) % 100 ))"
+                script = f"2.$(printf %02d {part})"
                 number_of[row] = cluster.array(
                     int(made["tasks"][row]), script, "--comment", " ".join(words),
                     name=f"a{row}", who=cluster.other if made["others"][row] else None,
@@ -169,13 +176,13 @@ def real(made, case, every):
                 idle, total = idle + SLOTS - used, total + SLOTS
             time.sleep(0.5)
         if governor:
-            governor.send_signal(signal.SIGINT)
+            governor.send_signal(signal.SIGTERM)
             governor.communicate(timeout=60)
     ends = np.array([ends[row] for row in range(len(made["work"]))])
     return ends - made["when"], idle / max(total, 1.0)
 
 
-def measure(name, seed, every, how, scale):
+def measure(name, seed, every, how, scale, file=None):
     case = CASES[name]
     made = instance(seed, case, scale)
     response, idle = (real if how == "real" else simulated)(made, case, every)
@@ -190,12 +197,15 @@ def measure(name, seed, every, how, scale):
         found["others"] = response[~own].mean()
     else:
         found["fluid"] = fluid(made["work"], made["when"])
+    if file:
+        with Path(file).open("a") as out:
+            out.write(json.dumps(found) + "\n")
     return found
 
 
 def told(rows):
     """One line a case and poll: ratios to the same seed without a governor."""
-    for name in CASES:
+    for name, case in CASES.items():
         for every in sorted({row["every"] for row in rows if row["every"]}, reverse=True):
             pairs = [
                 (one, next(r for r in rows if (r["case"], r["seed"], r["every"]) == (name, one["seed"], 0)))
@@ -205,9 +215,12 @@ def told(rows):
             if not pairs:
                 continue
             ratio = np.array([one["response"] / base["response"] for one, base in pairs])
-            text = f"{name:28} every {every:g} s, {len(pairs)} seeds: {ratio.mean():.3f} ({ratio.min():.2f} to {ratio.max():.2f})"
+            text = f"{name:28} every {every:g} s, {len(pairs)} seeds: {ratio.mean():.3f}"
+            text += f" ({ratio.min():.2f} to {ratio.max():.2f})"
             if "fluid" in pairs[0][0]:
-                text += f"; over fluid {np.mean([o['response'] / o['fluid'] for o, _ in pairs]):.2f}"
+                text += (
+                    f"; over fluid {np.mean([o['response'] / o['fluid'] for o, _ in pairs]):.2f}"
+                )
                 text += f" (own {np.mean([b['response'] / b['fluid'] for _, b in pairs]):.2f})"
             else:
                 foreign = [o["others"] / b["others"] for o, b in pairs]
@@ -216,7 +229,7 @@ def told(rows):
             text += f" (own {np.mean([b['stretch'] for _, b in pairs]):.1f})"
             more = np.mean([o["idle"] - b["idle"] for o, b in pairs])
             text += f"; idle {100 * more:+.2f} points"
-            if CASES[name].get("deadlines"):
+            if case.get("deadlines"):
                 late = [sum(side[k]["late"] for side in pairs) for k in (0, 1)]
                 text += f"; late {late[0]} of {late[1]}"
             print(text, flush=True)
@@ -238,17 +251,12 @@ def main():
     names = [name.replace("/", ", ") for name in asked.case.split(",")]
     polls = [0.0, *map(float, asked.every.split(","))]
     runs = [
-        (name, seed, every, "real" if asked.real else "simulated", asked.scale)
+        (name, seed, every, "real" if asked.real else "simulated", asked.scale, asked.json)
         for seed in range(asked.first, asked.first + asked.seeds) for name in names
         for every in polls
     ]  # fmt: skip
-    rows = []
     with ThreadPoolExecutor(asked.side_by_side) as pool:
-        for row in pool.map(lambda run: measure(*run), runs):
-            rows.append(row)
-            if asked.json:
-                with Path(asked.json).open("a") as file:
-                    file.write(json.dumps(row) + "\n")
+        rows = list(pool.map(lambda run: measure(*run), runs))
     told(rows)
 
 

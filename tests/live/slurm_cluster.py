@@ -17,7 +17,7 @@ from pathlib import Path
 
 USER = "malleable-test"
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scontrol", "useradd", "setpriv")
-PATIENCE = 30.0
+PATIENCE = 60.0
 _SYSTEM = ("/usr/sbin", "/sbin", "/usr/bin", "/bin")
 _PATH = os.pathsep.join(_SYSTEM)
 
@@ -116,6 +116,7 @@ class SlurmCluster:
         self.user, self.other = plain_user(), plain_user(f"{USER}2")
         for name in ("home", "work"):
             os.chown(self.base / name, self.user.pw_uid, self.user.pw_gid)
+        self._governors = []
         port, node_port = _free_ports(2)
         (self.base / "etc" / "nothing.sh").write_text("#!/bin/sh\nexit 0\n")
         (self.base / "etc" / "nothing.sh").chmod(0o755)
@@ -133,6 +134,7 @@ class SlurmCluster:
             "SLURM_CONF": str(self.conf),
             "HOME": str(self.base / "home"),
             "LC_ALL": "C.UTF-8",
+            "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
         }
 
     def __enter__(self):
@@ -153,6 +155,9 @@ class SlurmCluster:
         return self
 
     def __exit__(self, *error):
+        for process in self._governors:
+            process.kill()
+            process.wait()
         if self._pid("slurmctld"):
             subprocess.run(
                 ["scancel", "-f", "-t", "R,PD", "-p", "main"], env=self.environment,
@@ -226,6 +231,18 @@ class SlurmCluster:
             timeout=2 * PATIENCE, **self.as_user(who),
         )  # fmt: skip
 
+    def shell(self, lines):
+        """A script of the plain user's, with our command on its path."""
+        tools = self.base / "bin"
+        tools.mkdir(exist_ok=True)
+        tool = tools / "malleable"
+        tool.write_text(f'#!/bin/sh\nexec {sys.executable} -m malleable "$@"\n')
+        tool.chmod(0o755)
+        given = self._ours()
+        given["args"] = [*given["args"][:-3], "sh", "-eu", "-c", lines]
+        given["env"] = {**given["env"], "PATH": f"{tools}{os.pathsep}{_PATH}"}
+        return subprocess.run(capture_output=True, check=False, timeout=4 * PATIENCE, **given)
+
     def _ours(self, *words, who=None):
         """Arguments of a process of ours; the user may read files, as Python may be root's alone."""
         who = who or self.user
@@ -246,10 +263,12 @@ class SlurmCluster:
 
     def govern(self, *words, who=None):
         """A governor as a process of the plain user."""
-        return subprocess.Popen(
+        process = subprocess.Popen(
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             start_new_session=True, **self._ours("govern", "slurm", *words, who=who),
         )  # fmt: skip
+        self._governors.append(process)
+        return process
 
     def array(self, tasks, seconds, *words, name="a", who=None):
         """An array of sleeps; its number."""

@@ -2,21 +2,17 @@
 
 import json
 import os
+import re
 import signal
-import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
 from tests.live.slurm_cluster import SlurmCluster, why_not
 
-pytestmark = [
-    pytest.mark.skipif(bool(why_not()), reason=why_not() or "-"),
-    pytest.mark.xdist_group("slurm"),
-]
-slow = pytest.mark.skipif(
-    os.environ.get("MALLEABLE_SLOW") != "1", reason="takes a minute: make full runs it"
-)
+pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not() or "-")
+slow = pytest.mark.skipif(os.environ.get("MALLEABLE_SLOW") != "1", reason="make slurm runs it")
 SLOTS = 24
 
 
@@ -26,7 +22,7 @@ def slurm():
         yield cluster
 
 
-@pytest.fixture(params=["basic", "multifactor"])
+@pytest.fixture(params=["basic", pytest.param("multifactor", marks=slow)])
 def any_slurm(request):
     extra = (
         "PriorityWeightAge=1000\nPriorityWeightPartition=100000" if request.param != "basic" else ""
@@ -95,7 +91,7 @@ def test_arrays_are_ordered_and_set_back_at_the_end(any_slurm):
     assert f"{long} long" in [job["name"] for job in json.loads(status.stdout)["jobs"]]
 
 
-@pytest.mark.parametrize("lease", ["job", "process"])
+@pytest.mark.parametrize("lease", ["job", pytest.param("process", marks=slow)])
 def test_a_killed_governor_leaves_nothing(slurm, lease):
     # Twelve slots stay free of long tasks, so that the lease's job can run.
     slurm.array("1-400%20", 1, name="long")
@@ -116,6 +112,7 @@ def test_a_killed_governor_leaves_nothing(slurm, lease):
     assert leases(slurm) == []
 
 
+@slow
 def test_the_next_governor_restores_what_a_killed_one_left(slurm):
     slurm.array(400, 3, name="long")
     least = slurm.array(900, 3, "--comment", "malleable min=4", name="least")
@@ -133,6 +130,7 @@ def test_the_next_governor_restores_what_a_killed_one_left(slurm):
     assert leases(slurm) == []
 
 
+@slow
 def test_a_map_that_fails_and_one_that_is_cancelled(slurm):
     first = slurm.array(10, 0, name="map")
     slurm.wait(lambda: not slurm.seen("%F", "-j", str(first), "-t", "PD,R"))
@@ -164,6 +162,7 @@ def test_a_map_that_fails_and_one_that_is_cancelled(slurm):
     assert "other" not in gone
 
 
+@slow
 def test_the_controller_is_away_and_comes_back(slurm):
     slurm.array(2000, 2, name="long")
     slurm.array(900, 2, name="short")
@@ -224,6 +223,67 @@ def test_killed_at_any_moment(slurm, seed):
     assert leases(slurm) == []
 
 
+JOBS = """
+[[job]]
+name = "map 'a' %a"
+command = "sleep 6; echo {} \\"$MALLEABLE_NUMBER\\""
+over = ["a b", "$(touch ran)", "c"]
+min_slots = 2
+
+[[job]]
+name = "reduce"
+command = "echo all"
+after = ["map 'a' %a"]
+weight = 2
+"""
+
+
+def test_jobs_are_handed_over_governed_and_run(slurm):
+    work = slurm.base / "work"
+    (work / "jobs.toml").write_text(JOBS)
+    governor = slurm.govern("--submitted", "--apply", "--every", "0.3", "--json", "-")
+    slurm.wait((slurm.base / "home" / ".malleable" / "govern-slurm.lock").exists)
+    done = slurm.malleable("submit", "--json", "-", "jobs.toml", "--", "-p", "main")
+    assert done.returncode == 0, done.stderr
+    made = json.loads(done.stdout)
+    assert [job["tasks"] for job in made["jobs"]] == [3, 1]
+    written = lambda: [path.read_text() for path in work.glob(".malleable/slurm/*/*/*.out")]  # noqa: E731
+    slurm.wait(lambda: "all\n" in written())
+
+    def over():
+        jobs = json.loads(slurm.malleable("status", "--json", "-").stdout)["jobs"]
+        return len(jobs) == 2 and not any(job["left"] for job in jobs)
+
+    slurm.wait(over)
+    time.sleep(1.0)
+    out = ends(governor)
+    result = json.loads(out[out.index("{") : out.rindex("}") + 1])
+    ended = {job["name"].split()[1]: job for job in result["ended"]}
+    assert "map" in ended, out
+    assert ended["map"]["done"] == 3
+    assert set(written()) == {"a b 0\n", "$(touch ran) 1\n", "c 2\n", "all\n"}
+    assert not (work / "ran").exists()
+
+
+@slow
+def test_the_page(slurm):
+    """Blocks of the docs, in turn, in a folder with what they name."""
+    page = (Path(__file__).parents[2] / "docs" / "slurm.md").read_text()
+    blocks = re.findall(r"^```sh\n(# needs Slurm\n.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 4
+    for name in ("align.sh", "report.sh"):
+        slurm.array("1-30", 1, name=name)
+        script = slurm.base / "work" / name
+        script.write_text("#!/bin/sh\nsleep 1\n")
+        script.chmod(0o755)
+    (slurm.base / "work" / "jobs.toml").write_text(JOBS)
+    for block in blocks:
+        done = slurm.shell(block)
+        assert done.returncode == 0, (block, done.stdout, done.stderr)
+    assert standing(slurm)
+
+
+@slow
 def test_foreign_arrays_are_not_touched(slurm):
     own = [slurm.array(size, 1, name="own") for size in (300, 100)]
     governor = slurm.govern("--apply", "--every", "0.5", "--json", "-")

@@ -15,6 +15,7 @@ from malleable.cli import (
     run_command,
     simulate_command,
     status_command,
+    submit_command,
     watch_command,
 )
 
@@ -25,6 +26,7 @@ _COMMANDS: dict[str, tuple[Any, str]] = {
     "run": (run_command, "jobs of commands on this machine"),
     "status": (status_command, "how far a run is"),
     "watch": (watch_command, "how far a run is, until it has ended"),
+    "submit": (submit_command, "jobs of commands, handed over to a Slurm"),
     "govern": (govern_command, "one's own arrays on a shared Slurm"),
     "bench": (bench_command, "measure this machine's epoch latency"),
     "replay": (replay_command, "what a recorded scheduler was told, decided again"),

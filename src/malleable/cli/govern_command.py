@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from malleable.cli.outputs import Outputs, output_arguments
-from malleable.cli.run_command import JOURNAL, _interrupts
+from malleable.cli.run_command import _interrupts
+from malleable.cli.status_command import JOURNAL
 from malleable.cli.terminal import note
 from malleable.cluster.nodes import read_cluster
 from malleable.live.decider import SchedulerDecider
@@ -106,12 +107,11 @@ def _places(asked: argparse.Namespace) -> Places:
         if asked.record:
             more["record"] = asked.record if not made else f"{asked.record}.{place}"
             made.append(place)
-        return SchedulerDecider(1, asked.policy, asked.objective, people, **more)
+        return SchedulerDecider(1, asked.policy, asked.objective, users=people, **more)
 
     made: list[str] = []
-    SchedulerDecider(
-        1, asked.policy, asked.objective, people
-    )  # which refuses what it does not know
+    # One that refuses what it does not know.
+    SchedulerDecider(1, asked.policy, asked.objective, users=people)
     return Places(make)
 
 

@@ -21,7 +21,7 @@ from malleable.domain import LATEST_TIME, MOST_SLOTS, WEIGHT, WORK
 from malleable.live.decider import UNKNOWN
 from malleable.live.engine import Event, Task
 from malleable.live.engines.slurm import Array, Change, Look, Slurm, SlurmError
-from malleable.live.journal import Attempt, Journal
+from malleable.live.journal import Attempt, Flying, Journal
 from malleable.live.lease import Lease
 from malleable.live.loop import Loop, Work
 from malleable.live.nice import NiceOrder
@@ -259,6 +259,8 @@ class Governor(Loop):
     def _end(self, row: int, count: int, failed: Mapping[int, int], elapsed: float) -> None:
         """So many tasks have ended, some of them not well; seconds as measured, and as believed before."""
         work, seen = self.jobs[row], self._seen[row]
+        if count == 0:
+            return
         new = sum(tasks for job, tasks in failed.items() if job not in seen.failed)
         seen.failed.update(failed)
         bad = min(count, new)
@@ -355,11 +357,8 @@ class Governor(Loop):
     def _plan(self, place: str, order: NiceOrder) -> dict[int, int]:
         arrays = self.look.arrays
         slots = self.look.slots(place)
-        free = [
-            array
-            for array in arrays.values()
-            if array.place == place and array.pending and not array.blocked
-        ]
+        here = [array for array in arrays.values() if array.place == place]
+        free = [array for array in here if array.pending and not array.blocked]
         nices = {number: nice for number, (nice, _) in self._own.items()}
         order.see(free, nices)
         known = {array.number for array in free}
@@ -368,10 +367,11 @@ class Governor(Loop):
         front = [arrays[number] for number in ranked if number in known]
         # A minimum is kept by standing first, under a cap at what the scheduler gives.
         front.sort(key=lambda array: not self._capped(array, len(free)))
-        rest = [array for array in free if array.number not in set(ranked)]
+        first = set(ranked)
+        rest = [array for array in free if array.number not in first]
         moves = order.moves(front, rest, nices)
         ordered = front + sorted(rest, key=lambda array: -array.priority)
-        others = [each for each in arrays.values() if each.place == place and each not in ordered]
+        others = [array for array in here if array.number not in known]
         for array in [*ordered, *others]:
             row = self._row_of[array.number]
             work = self.jobs[row]
@@ -485,6 +485,16 @@ class Governor(Loop):
             names = [work.name for work in self.jobs]
             rows = [_table(work, [names[row] for row in work.after]) for work in self.jobs]
             self._journal.set_jobs(self._run, rows, max(1, self.slots))
+
+    def flying(self) -> list[Flying]:
+        """What runs, by job, as last seen."""
+        found: list[Flying] = []
+        for number, row in self._row_of.items():
+            array = self.look.arrays.get(number)
+            if array is not None and array.running:
+                began = self._looked - array.elapsed / array.running
+                found.append(Flying(row, array.running, began, began))
+        return found
 
     def end(self, status: str) -> None:
         """The run's last words, and what its arrays' tasks took."""

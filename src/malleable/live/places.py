@@ -14,6 +14,8 @@ __all__ = ["Places"]
 class Places:
     """A decider a place; ``make(place)`` makes it when the first job comes there."""
 
+    behind = False
+
     def __init__(self, make: Callable[[str], SchedulerDecider]) -> None:
         self._make = make
         self._of: dict[str, SchedulerDecider] = {}

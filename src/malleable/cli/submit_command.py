@@ -1,0 +1,61 @@
+"""``malleable submit``: jobs of many commands handed over to a Slurm as job arrays."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from pathlib import Path
+
+from malleable.cli.outputs import Outputs, output_arguments
+from malleable.cli.run_command import _rows
+from malleable.cli.status_command import JOURNAL
+from malleable.domain import check_slots
+from malleable.live.engines.slurm import Slurm
+from malleable.live.jobs_file import parse_jobs
+from malleable.live.submit import submit
+from malleable.view.text import number, printable, table
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Those of the command."""
+    parser.description = (
+        "Hand the jobs of FILE, or with --job COMMAND for each line of standard input, over to a Slurm: an "
+        "array each, after each other where they say so. malleable govern slurm puts them in order."
+    )
+    add = parser.add_argument
+    add("file", metavar="FILE|COMMAND", nargs="?", help="jobs (default: jobs.toml), or a command")
+    add("--job", metavar="NAME", help="one job of this name: COMMAND over lines of standard input")
+    add("--cpus", type=int, default=1, metavar="N", help="slots of a task (default: 1)")
+    add("sbatch", metavar="OPTION", nargs="*", help="after --: for sbatch")
+    add("--journal", metavar="FILE", default=JOURNAL,
+        help="commands and output are kept beside it, where nodes see them (default: %(default)s)")  # fmt: skip
+    job = parser.add_argument_group("of the one job")
+    job.add_argument("--retries", type=int, metavar="N", help="of a task that failed (default: 0)")
+    job.add_argument("--timeout", type=float, metavar="S", help="of a task [s] (default: none)")
+    job.add_argument("--weight", type=float, metavar="W", help="default: 1")
+    job.add_argument("--deadline", type=float, metavar="S", help="from now on (default: none)")
+    job.add_argument("--min-slots", type=int, metavar="N", help="guaranteed (default: 0)")
+    job.add_argument("--max-slots", type=int, metavar="N", help="at most (default: any)")
+    job.add_argument("--seconds", type=float, metavar="S", help="that a task takes, if known")
+    output_arguments(parser)
+    parser.set_defaults(run=run, usage=parser.error)
+
+
+def run(asked: argparse.Namespace) -> int:
+    """Hand over, and tell which arrays they became."""
+    outputs = Outputs(asked, inputs=[None if asked.job else asked.file])
+    rows = _rows(asked)
+    here = Path(asked.file or "jobs.toml").parent if asked.job is None else Path()
+    jobs = parse_jobs(rows, here.absolute())
+    cpus = check_slots(asked.cpus, "cpus")
+    stamp = f"{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}"
+    folder = Path(asked.journal).absolute().parent / "slurm" / stamp
+    made = submit(Slurm(), jobs, folder, asked.sbatch, cpus)
+    lines = [
+        [printable(each.name), number(each.tasks), ", ".join(map(str, each.arrays)) or "-"]
+        for each in made
+    ]
+    result = {"folder": str(folder), "jobs": [each._asdict() for each in made]}
+    title = f"handed over; output in {printable(str(folder))}"
+    return outputs.give(lambda: result, [table(title, ["job", "tasks", "arrays"], lines)])

@@ -1,0 +1,150 @@
+"""Jobs of commands handed over to a Slurm as job arrays: one array a job, one task a value.
+
+The commands of a job stand in a file beside the journal, a line each, quoted so that a shell reads back exactly
+the arguments; each task takes its line. So the nodes need a shell and that folder, nothing of ours. What
+a job wants (weight, deadline, minimum, seconds) stands in the arrays' comment, where a governor reads it.
+O(tasks).
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import quote
+
+from malleable.live.engines.slurm import Slurm, SlurmError
+from malleable.live.govern import COMMENT
+from malleable.live.jobs_file import Job
+
+__all__ = ["Submitted", "quoted", "submit"]
+
+_PLAIN = re.compile(rb"[A-Za-z0-9_./:=@%+,-]+")
+_LARGEST = 1001  # MaxArraySize where Slurm does not say
+_MEBIBYTE = 1 << 20
+
+_SCRIPT = """\
+#!/bin/bash
+export MALLEABLE_JOB={name} MALLEABLE_NUMBER=$((SLURM_ARRAY_TASK_ID + {first}))
+{variables}line=$(sed -n "$((MALLEABLE_NUMBER + 1)){{p;q}}" {file}) && [ -n "$line" ] || exit 127
+eval "set -- $line"
+for attempt in $(seq 0 {retries}); do
+  MALLEABLE_ATTEMPT=$attempt {limit}"$@" && exit 0
+  status=$?
+done
+exit $status
+"""
+
+
+class Submitted(NamedTuple):
+    """A job, and the arrays that it became."""
+
+    name: str
+    tasks: int
+    arrays: list[int]
+
+
+def quoted(text: str) -> str:
+    """A word that bash reads as this text, on one line whatever stands in it."""
+    data = os.fsencode(text)
+    if _PLAIN.fullmatch(data):
+        return text
+    return "$'" + "".join(f"\\x{byte:02x}" for byte in data) + "'"
+
+
+def _wishes(job: Job, now: float) -> str:
+    words = [COMMENT, f"weight={job.weight!r}"]
+    if math.isfinite(job.deadline):
+        words.append(f"deadline={now + job.deadline:.0f}")
+    for key, value in (("min", job.min_slots), ("max", job.max_slots), ("seconds", job.seconds)):
+        if value:
+            words.append(f"{key}={value!r}")
+    return " ".join(words)
+
+
+def _script(job: Job, file: Path, first: int) -> str:
+    variables = "".join(
+        f"export {name}={quoted(value)}\n" for name, value in job.environment.items()
+    )
+    return _SCRIPT.format(
+        name=quoted(job.name), first=first, variables=variables, file=quoted(str(file)),
+        retries=job.retries, limit=f"timeout -k 5 {job.timeout:g} " if job.timeout else "",
+    )  # fmt: skip
+
+
+def _check(jobs: Sequence[Job]) -> None:
+    for job in jobs:
+        for name in job.environment:
+            if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
+                raise ValueError(f"job {job.name!r}: {name!r} is no name of a shell's variable")
+
+
+def submit(
+    engine: Slurm, jobs: Sequence[Job], folder: Path, options: Sequence[str] = (), cpus: int = 1
+) -> list[Submitted]:
+    """Hands jobs over, those first that others wait for.
+
+    Parameters
+    ----------
+    engine : Slurm
+    jobs : sequence of Job
+        Whose names and orders are checked.
+    folder : path
+        Where commands and output are kept; nodes have to see it. Made.
+    options : sequence of str
+        For sbatch, as they are.
+    cpus : int
+        Slots of a task.
+
+    Raises
+    ------
+    SlurmError
+        One was not taken; those before it were, and are named.
+    """
+    _check(jobs)
+    largest = engine.ask_config().get("MaxArraySize", "")
+    most = int(largest) if largest.isdecimal() and int(largest) > 1 else _LARGEST
+    done: dict[str, Submitted] = {}
+    now = time.time()
+    left = list(jobs)
+    while left:  # no cycles: each pass hands one over
+        job = next(each for each in left if all(name in done for name in each.after))
+        left.remove(job)
+        own = folder / quote(job.name, safe=" +,-=@_")[:200]
+        own.mkdir(parents=True, mode=0o700)
+        file = (own / "commands").absolute()
+        with file.open("wb") as out:
+            for number in range(len(job)):
+                out.write((" ".join(map(quoted, job.arguments(number))) + "\n").encode())
+        parents = [str(number) for name in job.after for number in done[name].arrays]
+        cap = max(1, job.max_slots // cpus) if job.max_slots else 0
+        arrays: list[int] = []
+        for first in range(0, len(job), most):
+            last = min(first + most, len(job)) - first - 1
+            words = [
+                f"--job-name={job.name}", f"--array=0-{last}{f'%{cap}' if cap else ''}",
+                f"--comment={_wishes(job, now)}", f"--chdir={job.folder}",
+                f"--output={_pattern(own, first)}.out", f"--error={_pattern(own, first)}.err",
+                f"--cpus-per-task={cpus}",
+                *([f"--dependency=afterok:{':'.join(parents)}"] if parents else []),
+                *([f"--mem={math.ceil(job.memory / _MEBIBYTE)}M"] if job.memory else []),
+                *options,
+            ]  # fmt: skip
+            try:
+                arrays.append(engine.submit(words, _script(job, file, first)))
+            except SlurmError as error:
+                taken = [n for each in done.values() for n in each.arrays] + arrays
+                before = f"; handed over before: {', '.join(map(str, taken))}" if taken else ""
+                raise SlurmError(f"job {job.name!r}: {error}{before}") from None
+        done[job.name] = Submitted(job.name, len(job), arrays)
+    return list(done.values())
+
+
+def _pattern(folder: Path, first: int) -> str:
+    """Where a task's streams go; percent signs of the folder are no fields of Slurm's."""
+    escaped = str(folder.absolute()).replace("%", "%%")
+    return f"{escaped}/{f'{first}+' if first else ''}%a"
