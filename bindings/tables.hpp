@@ -21,8 +21,8 @@ namespace malleable::bindings {
 
 // Reads the columns of `made` from a dictionary, as a loop hands them over (columns.hpp): each is
 // read into what place(column) has room for, then kept by keep(column, what was read). None for a
-// column that may be left out is the same as no entry. TypeError for a column that is not plain, and
-// where one is missing.
+// column that may be left out is the same as no entry. TypeError for a column that is not plain,
+// and where one is missing.
 template <typename Columns, typename Made, typename Place, typename Keep, typename... Length>
 void read_columns(const py::dict& given, Made& made, Place place, Keep keep, Length... length) {
   // To make and to find the names anew takes longer than to read a small table.

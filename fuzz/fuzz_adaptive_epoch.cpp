@@ -247,7 +247,8 @@ void fuzz(Bytes bytes) {
   Adaptive scheduler(resources, resource, generic, minimum, priority, options, matcher_of(how));
   scheduler.add_class();
   AdaptiveEpoch epoch(std::move(scheduler), resource.size(), generic);
-  Sequence{bytes, generic, resources, resource, std::move(epoch), {map_slots, reduce_slots}, {}, {}, {}}
+  Sequence{bytes, generic, resources, resource, std::move(epoch), {map_slots, reduce_slots},
+           {},    {},      {}}
       .run();
 }
 

@@ -176,8 +176,7 @@ bool ForcedWork::settled(const Problem& problem, const Penalties& penalties, std
   const double work = problem.work[j], low = problem.gang ? 0.0 : problem.low[j];
   const double least = low * window.until;
   const bool enough = least >= work;  // the minimum alone, by then
-  if (enough ? low * due_[j] >= work
-             : work - problem.high[j] * (due_[j] - window.until) <= least) {
+  if (enough ? low * due_[j] >= work : work - problem.high[j] * (due_[j] - window.until) <= least) {
     return true;
   }
   if (!(window.from > 0.0 && due_[j] < window.from)) return false;

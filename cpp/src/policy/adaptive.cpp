@@ -62,8 +62,8 @@ void Adaptive::add_job(Index job, Index job_class, Index user) {
 void Adaptive::together(const std::function<void()>& come) {
   const std::size_t users = users_.size(), count = classes();
   const bool any_minimum = any_minimum_;
-  const auto before = std::make_tuple(estimates_, matching_[0], matching_[1], execution_, matched_,
-                                      solves_);
+  const auto before =
+      std::make_tuple(estimates_, matching_[0], matching_[1], execution_, matched_, solves_);
   try {
     come();
   } catch (...) {

@@ -108,9 +108,7 @@ void ClusterAdaptive::add(const ClusterState& state, Index job) {
 
 void ClusterAdaptive::job_arrived(const ClusterState& state, Index job) { add(state, job); }
 
-void ClusterAdaptive::job_finished(const ClusterState&, Index job) {
-  scheduler_->remove_job(job);
-}
+void ClusterAdaptive::job_finished(const ClusterState&, Index job) { scheduler_->remove_job(job); }
 
 void ClusterAdaptive::counts_changed(const ClusterState& state, Index job, int pool) {
   std::int64_t waiting = 0, running = 0;

@@ -90,8 +90,8 @@ class Adaptive {
   // For the guard: free slots of a resource.
   void set_free(Index resource, int pool, std::int64_t slots);
 
-  // A job with a waiting task, or kNobody. `blocks` may be null: then tasks have no place. Note what
-  // was started with `started` and `set_counts`.
+  // A job with a waiting task, or kNobody. `blocks` may be null: then tasks have no place. Note
+  // what was started with `started` and `set_counts`.
   Index choose(Index node, int pool, double now, LocalTasks* blocks) const;
   void started(Index job, int pool, double now);
 

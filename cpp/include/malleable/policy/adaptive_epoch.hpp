@@ -165,7 +165,7 @@ class AdaptiveEpoch {
   std::vector<Counts> jobs_;
   JobIds ids_;  // their rows are the scheduler's numbers
   HeldSlots<2> held_;
-  double now_ = 0.0;  // the latest time heard of
+  double now_ = 0.0;          // the latest time heard of
   std::vector<Index> ended_;  // whose tasks end
   std::vector<std::int64_t> left_, by_resource_;
   bool refused_[2] = {false, false};  // free slots for which nobody was found, by pool
