@@ -1,21 +1,21 @@
 #include <pybind11/stl.h>
 
-#include <numeric>
 #include <optional>
 #include <utility>
 
-#include "arrays.hpp"
 #include "malleable/embed/handle.hpp"
 #include "malleable/policy/adaptive_epoch.hpp"
 #include "malleable/policy/cluster_adaptive.hpp"
 #include "policies.hpp"
 #include "saved_state.hpp"
+#include "tables.hpp"
 
 namespace malleable::bindings {
 namespace {
 
 using Doubles = Array<double>;
 using Integers = Array<std::int64_t>;
+using Wholes = Column<std::int64_t>;
 
 // A Python function that solves the programs; called with the GIL held, whoever runs.
 ClassMatcher matcher_of(py::object solve) {
@@ -87,33 +87,26 @@ class PyAdaptiveEpoch {
         epoch_(Adaptive({}, {}, false, {}, {}, {}, matcher_of(solve_)), 0, false) {}
 
   // `users` and `classes` are new; `blocks`: an array (maps, copies) or None for each job, or None.
-  Integers add(const Users& users, std::size_t classes, const Integers& job_class,
-               const Integers& user, const Integers& maps, const Integers& reduces,
-               const Doubles& arrival, const Doubles& map_seconds, const Doubles& reduce_seconds,
-               const Doubles& block,
+  Integers add(const Users& users, std::size_t classes, const py::dict& columns,
                const std::optional<std::vector<std::optional<Integers>>>& blocks) {
+    const Given<AdaptiveEpoch::Additions> given(columns);
+    AdaptiveEpoch::Additions jobs = given.view();
     std::vector<AdaptiveEpoch::Person> people;
     for (const auto& [minimum, priority] : users) people.push_back({minimum, priority});
     std::vector<AdaptiveEpoch::Blocks> places;
     if (blocks) {
       for (const auto& each : *blocks) places.push_back(each ? blocks_of(*each) : no_blocks());
     }
-    Integers ids(static_cast<py::ssize_t>(view(arrival).size()));
-    std::int64_t first = 0;
+    jobs.new_users = people;
+    jobs.new_classes = classes;
+    jobs.blocks = places;
+    std::vector<std::int64_t> ids(jobs.maps.size());
     {
       const Turn turn(busy_);
       const py::gil_scoped_release release;
-      first =
-          epoch_.add({people, classes, view(job_class), view(user), view(maps), view(reduces),
-                      view(arrival), view(map_seconds), view(reduce_seconds), view(block), places});
+      epoch_.add(jobs, ids);
     }
-    std::iota(ids.mutable_data(), ids.mutable_data() + ids.size(), first);
-    return ids;
-  }
-  // Users and classes that there are.
-  std::pair<std::size_t, std::size_t> known() const {
-    const Turn turn(busy_);
-    return {epoch_.scheduler().users(), epoch_.scheduler().classes()};
+    return to_numpy(std::move(ids));
   }
 
   void set_blocks(std::int64_t id, const Integers& nodes) {
@@ -121,25 +114,24 @@ class PyAdaptiveEpoch {
     epoch_.set_blocks(id, blocks_of(nodes), "nodes");
   }
 
-  void update(const Integers& ids, const std::optional<Integers>& maps,
-              const std::optional<Integers>& reduces, const std::optional<Doubles>& map_seconds,
-              const std::optional<Doubles>& reduce_seconds) {
+  void update(const py::object& ids, const py::dict& columns) {
+    const Wholes rows(ids);
+    const Given<AdaptiveEpoch::Changes> changes(columns, rows.needed().get().size());
     const Turn turn(busy_);
-    epoch_.update(view(ids), {view_or_nothing(maps), view_or_nothing(reduces),
-                              view_or_nothing(map_seconds), view_or_nothing(reduce_seconds)});
+    epoch_.update(rows.get(), changes.view());
   }
 
-  void ended(const Integers& ids, const Integers& phase, const Integers& node, const Integers& task,
-             const Doubles& seconds, const std::optional<Doubles>& end,
-             const Array<std::uint8_t>& done) {
+  void ended(const py::dict& columns) {
+    const Given<AdaptiveEpoch::Ended> tasks(columns);
     const Turn turn(busy_);
-    epoch_.ended({view(ids), view(phase), view(node), view(task), view(seconds),
-                  view_or_nothing(end), view(done)});
+    epoch_.ended(tasks.view());
   }
 
-  void remove(const Integers& ids) {
+  void remove(const py::object& ids) {
+    const Wholes rows(ids);
+    rows.needed();
     const Turn turn(busy_);
-    epoch_.remove(view(ids));
+    epoch_.remove(rows.get());
   }
 
   // (ids, slots by phase, changed, bounds, (ids, phase, task, node) of the starts)
@@ -217,7 +209,7 @@ class PyAdaptiveEpoch {
     for (const Phase p : {kMap, kReduce}) {
       std::vector<std::int64_t> waiting, running, finished;
       for (const Index job : rows) {
-        const AdaptiveEpoch::Counts& own = epoch_.counts(job);
+        const AdaptiveEpoch::Counts& own = epoch_.counts_at(job);
         waiting.push_back(own.waiting[p]);
         running.push_back(own.running[p]);
         finished.push_back(own.finished[p]);
@@ -234,10 +226,6 @@ class PyAdaptiveEpoch {
   static AdaptiveEpoch::Blocks no_blocks() { return {}; }
   static AdaptiveEpoch::Blocks blocks_of(const Integers& nodes) {
     return {nodes.ndim() == 2 ? static_cast<std::size_t>(nodes.shape(1)) : 0, view(nodes)};
-  }
-  template <typename T>
-  static std::span<const T> view_or_nothing(const std::optional<Array<T>>& array) {
-    return array ? view(*array) : std::span<const T>();
   }
   static Adaptive scheduler_of(const Integers& map_slots, const Integers& reduce_slots,
                                const Doubles& rate, const Doubles& storage,
@@ -304,15 +292,12 @@ void bind_adaptive(py::module_& module) {
            py::arg("map_slots"), py::arg("reduce_slots"), py::arg("rate"), py::arg("storage"),
            py::arg("resource"), py::arg("generic"), py::arg("users"), py::arg("options"),
            py::arg("solve"))
-      .def("add", &PyAdaptiveEpoch::add, py::arg("users"), py::arg("classes"), py::arg("job_class"),
-           py::arg("user"), py::arg("maps"), py::arg("reduces"), py::arg("arrival"),
-           py::arg("map_seconds"), py::arg("reduce_seconds"), py::arg("block"), py::arg("blocks"))
-      .def_property_readonly("known", &PyAdaptiveEpoch::known)
+      .def("add", &PyAdaptiveEpoch::add, py::arg("users"), py::arg("classes"), py::arg("columns"),
+           py::arg("blocks"))
       .def("set_blocks", &PyAdaptiveEpoch::set_blocks, py::arg("id"), py::arg("nodes"))
-      .def("update", &PyAdaptiveEpoch::update, py::arg("ids"), py::arg("maps"), py::arg("reduces"),
-           py::arg("map_seconds"), py::arg("reduce_seconds"))
-      .def("ended", &PyAdaptiveEpoch::ended, py::arg("ids"), py::arg("phase"), py::arg("node"),
-           py::arg("task"), py::arg("seconds"), py::arg("end"), py::arg("done"))
+      .def("update", &PyAdaptiveEpoch::update, py::arg("ids"), py::arg("columns"))
+      .def("ended", &PyAdaptiveEpoch::ended, py::arg("columns"))
+      .def("finish", &PyAdaptiveEpoch::remove, py::arg("ids"))
       .def("remove", &PyAdaptiveEpoch::remove, py::arg("ids"))
       .def("decide", &PyAdaptiveEpoch::decide, py::arg("now"), py::arg("map_slots"),
            py::arg("reduce_slots"))

@@ -16,10 +16,8 @@
 namespace malleable::bindings {
 namespace {
 
-using Doubles = Array<double>;
 using Integers = Array<std::int64_t>;
 
-using Floats = Column<double>;
 using Wholes = Column<std::int64_t>;
 
 using Codes = Array<std::uint8_t>;
@@ -28,35 +26,35 @@ class PyEpoch {
  public:
   PyEpoch(std::int64_t slots, const EpochOptions& options) : epoch_(slots, options) {}
 
-  Integers add(const Jobs& jobs, const std::optional<Codes>& kind) {
+  // Columns as in Column, by name.
+  Integers add_columns(const py::dict& columns, const std::optional<Codes>& kind) {
+    const Given<JobsView, JobColumns> jobs(columns);
+    return add(&Epoch::add_columns, jobs.view(), kind);
+  }
+  Integers add_table(const Jobs& jobs, const std::optional<Codes>& kind) {
+    return add(&Epoch::add, jobs.view(), kind);
+  }
+  template <typename Add>
+  Integers add(Add method, const JobsView& jobs, const std::optional<Codes>& kind) {
     const auto kinds = kind ? kinds_of(*kind) : std::vector<Kind>();
-    const std::size_t count = jobs.view().size();
+    const std::size_t count = jobs.size();
     std::int64_t first;
     {
       const Turn turn(busy_);
       py::gil_scoped_release release;
-      first = epoch_.add(jobs, kinds);
+      first = (epoch_.*method)(jobs, kinds);
     }
     auto ids = fresh<std::int64_t>(count);
     std::iota(ids.mutable_data(), ids.mutable_data() + count, first);
     return ids;
   }
 
-  // Columns as in Column, steps by name.
-  void update(const py::object& ids, const py::object& work, const py::object& min_slots,
-              const py::object& max_slots, const py::object& weight, const py::object& deadline,
-              const std::optional<py::dict>& sla) {
+  void update(const py::object& ids, const py::dict& columns) {
     const Wholes rows(ids);
-    const std::size_t count = rows.needed().get().size();
-    const Floats works(work, count), weights(weight, count), deadlines(deadline, count);
-    const Wholes low(min_slots, count), high(max_slots, count);
-    const SlaColumns steps = sla_of(sla);
-    const Epoch::Changes changes{
-        works.get(), weights.get(), deadlines.get(), low.get(), high.at_most(kAllSlots).get(),
-        steps.view()};
+    const Given<Epoch::Changes> changes(columns, rows.needed().get().size());
     const Turn turn(busy_);
     py::gil_scoped_release release;
-    epoch_.update(rows.get(), changes);
+    epoch_.update(rows.get(), changes.view());
   }
 
   void remove(const py::object& ids) {
@@ -170,9 +168,10 @@ void bind_epoch(py::module_& module) {
           }),
           py::arg("slots"), py::arg("is_max"), py::arg("kind"), py::arg("policy"), py::arg("gang"),
           py::arg("hysteresis"), py::arg("effort"))
-      .def("add", &PyEpoch::add, py::arg("jobs"), py::arg("kind").noconvert())
-      .def("update", &PyEpoch::update, py::arg("ids"), py::arg("work"), py::arg("min_slots"),
-           py::arg("max_slots"), py::arg("weight"), py::arg("deadline"), py::arg("sla"))
+      .def("add", &PyEpoch::add_columns, py::arg("columns"), py::arg("kind").noconvert())
+      .def("add", &PyEpoch::add_table, py::arg("jobs"), py::arg("kind").noconvert())
+      .def("update", &PyEpoch::update, py::arg("ids"), py::arg("columns"))
+      .def("finish", &PyEpoch::remove, py::arg("ids"))
       .def("remove", &PyEpoch::remove, py::arg("ids"))
       .def("set_penalty", &PyEpoch::set_penalty, py::arg("address"))
       .def("decide", &PyEpoch::decide, py::arg("now"), py::arg("slots"))

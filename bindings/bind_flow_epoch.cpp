@@ -18,8 +18,8 @@
 namespace malleable::bindings {
 namespace {
 
-using Doubles = Array<double>;
 using Integers = Array<std::int64_t>;
+using Wholes = Column<std::int64_t>;
 
 template <typename T>
 std::span<const T> view_of(const std::optional<Array<T>>& array) {
@@ -64,28 +64,30 @@ class PyFlowEpoch {
                           rising(ids.first_job, flows.view().jobs()));
   }
 
-  void update(const Integers& ids, const std::optional<Doubles>& work,
-              const std::optional<Integers>& tasks, const std::optional<Integers>& max_slots,
-              const Integers& flows, const std::optional<Doubles>& weight,
-              const std::optional<Doubles>& deadline, const std::optional<py::dict>& sla) {
-    const SlaColumns steps = sla_of(sla);
-    const FlowTable::Changes changes{view_of(work),   view_of(tasks),    view_of(max_slots),
-                                     view_of(weight), view_of(deadline), steps.view()};
+  void update(const py::object& ids, const py::object& flows, const py::dict& columns) {
+    const Wholes jobs(ids), of_flows(flows);
+    const Given<FlowTable::Changes> changes(columns, jobs.needed().get().size(),
+                                            of_flows.needed().get().size());
     const Turn turn(busy_);
     py::gil_scoped_release release;
-    epoch_.update(view(ids), view(flows), changes);
+    epoch_.update(jobs.get(), of_flows.get(), changes.view());
   }
 
-  void finish(const Integers& ids) {
+  void finish(const py::object& ids) {
+    const Wholes jobs(ids);
+    jobs.needed();
     const Turn turn(busy_);
     py::gil_scoped_release release;
-    epoch_.finish(view(ids));
+    epoch_.finish(jobs.get());
   }
 
-  void remove(const Integers& ids, const Integers& flows) {
+  void remove(const py::object& ids, const py::object& flows) {
+    const Wholes jobs(ids), of_flows(flows);
+    jobs.needed();
+    of_flows.needed();
     const Turn turn(busy_);
     py::gil_scoped_release release;
-    epoch_.remove(view(ids), view(flows));
+    epoch_.remove(jobs.get(), of_flows.get());
   }
 
   void set_task_work(double task_work) {
@@ -177,12 +179,9 @@ void bind_flow_epoch(py::module_& module) {
       .def("set_penalty", &PyFlowEpoch::set_penalty, py::arg("address"))
       .def("add", &PyFlowEpoch::add, py::arg("flows"), py::arg("kind").noconvert(),
            py::arg("tasks").noconvert(), py::arg("continues").noconvert(), py::arg("name"))
-      .def("update", &PyFlowEpoch::update, py::arg("ids").noconvert(), py::arg("work").noconvert(),
-           py::arg("tasks").noconvert(), py::arg("max_slots").noconvert(),
-           py::arg("flows").noconvert(), py::arg("weight").noconvert(),
-           py::arg("deadline").noconvert(), py::arg("sla"))
-      .def("finish", &PyFlowEpoch::finish, py::arg("ids").noconvert())
-      .def("remove", &PyFlowEpoch::remove, py::arg("ids").noconvert(), py::arg("flows").noconvert())
+      .def("update", &PyFlowEpoch::update, py::arg("ids"), py::arg("flows"), py::arg("columns"))
+      .def("finish", &PyFlowEpoch::finish, py::arg("ids"))
+      .def("remove", &PyFlowEpoch::remove, py::arg("ids"), py::arg("flows"))
       .def("set_task_work", &PyFlowEpoch::set_task_work, py::arg("task_work"))
       .def("decide", &PyFlowEpoch::decide, py::arg("now"), py::arg("slots"))
       .def("plan", &PyFlowEpoch::plan, py::arg("version"))

@@ -5,7 +5,6 @@
 #include <stdexcept>
 #include <string>
 
-#include "arrays.hpp"
 #include "malleable/embed/handle.hpp"
 #include "malleable/kernel/overlap_batch_bound.hpp"
 #include "malleable/kernel/overlap_makespan.hpp"
@@ -16,16 +15,14 @@
 #include "malleable/policy/registry.hpp"
 #include "malleable/sim/tandem_batch.hpp"
 #include "saved_state.hpp"
+#include "tables.hpp"
 
 namespace malleable::bindings {
 namespace {
 
 using Doubles = Array<double>;
 using Integers = Array<std::int64_t>;
-
-std::span<const double> optional_view(const std::optional<Doubles>& array) {
-  return array ? view(*array) : std::span<const double>();
-}
+using Wholes = Column<std::int64_t>;
 
 void check_sizes(std::span<const double> map, std::span<const double> shuffle) {
   check_length("shuffle", shuffle.size(), map.size(), "map");
@@ -40,32 +37,31 @@ class PyOverlapEpoch {
  public:
   explicit PyOverlapEpoch(const OverlapEpochOptions& options) : epoch_(options) {}
 
-  using Column = std::optional<Doubles>;
-
-  Integers add(const Doubles& arrival, const Doubles& map, const Doubles& shuffle,
-               const Column& ready, const Column& max_map_slots, const Column& max_shuffle_slots) {
-    std::vector<std::int64_t> ids(view(arrival).size());
+  Integers add(const py::dict& columns) {
+    const Given<Arriving<OverlapEpoch::Columns>> jobs(columns);
+    std::vector<std::int64_t> ids(jobs.view().size());
     {
       const Turn turn(busy_);
-      // Copies handles of the arrays, for which it needs the interpreter's lock.
-      const auto given = columns(map, shuffle, ready, max_map_slots, max_shuffle_slots);
       py::gil_scoped_release release;
-      epoch_.add(view(arrival), given, ids);
+      epoch_.add(jobs.view().arrival, jobs.view(), ids);
     }
     return to_numpy(std::move(ids));
   }
 
-  void update(const Integers& ids, const Column& map, const Column& shuffle, const Column& ready,
-              const Column& max_map_slots, const Column& max_shuffle_slots) {
+  void update(const py::object& ids, const py::dict& columns) {
+    const Wholes rows(ids);
+    const Given<OverlapEpoch::Columns> changes(columns, rows.needed().get().size());
     const Turn turn(busy_);
     py::gil_scoped_release release;
-    epoch_.update(view(ids), columns(map, shuffle, ready, max_map_slots, max_shuffle_slots));
+    epoch_.update(rows.get(), changes.view());
   }
 
-  void remove(const Integers& ids) {
+  void remove(const py::object& ids) {
+    const Wholes rows(ids);
+    rows.needed();
     const Turn turn(busy_);
     py::gil_scoped_release release;
-    epoch_.remove(view(ids));
+    epoch_.remove(rows.get());
   }
 
   // (ids, slots, changed, shares, bounds), by station where there are two columns
@@ -118,13 +114,6 @@ class PyOverlapEpoch {
   }
 
  private:
-  static OverlapEpoch::Columns columns(const Column& map, const Column& shuffle,
-                                       const Column& ready, const Column& max_map_slots,
-                                       const Column& max_shuffle_slots) {
-    return {optional_view(map), optional_view(shuffle), optional_view(ready),
-            optional_view(max_map_slots), optional_view(max_shuffle_slots)};
-  }
-
   OverlapEpoch epoch_;
   Busy busy_;
   malleable_overlap_epoch handle_{epoch_, busy_};
@@ -198,13 +187,10 @@ void bind_overlap(py::module_& module) {
            }),
            py::arg("policy"), py::arg("conserving"), py::arg("bounce"), py::arg("map_slots"),
            py::arg("shuffle_slots"))
-      .def("add", &PyOverlapEpoch::add, py::arg("arrival").noconvert(), py::arg("map").noconvert(),
-           py::arg("shuffle").noconvert(), py::arg("ready").noconvert(),
-           py::arg("max_map_slots").noconvert(), py::arg("max_shuffle_slots").noconvert())
-      .def("update", &PyOverlapEpoch::update, py::arg("ids").noconvert(),
-           py::arg("map").noconvert(), py::arg("shuffle").noconvert(), py::arg("ready").noconvert(),
-           py::arg("max_map_slots").noconvert(), py::arg("max_shuffle_slots").noconvert())
-      .def("remove", &PyOverlapEpoch::remove, py::arg("ids").noconvert())
+      .def("add", &PyOverlapEpoch::add, py::arg("columns"))
+      .def("update", &PyOverlapEpoch::update, py::arg("ids"), py::arg("columns"))
+      .def("finish", &PyOverlapEpoch::remove, py::arg("ids"))
+      .def("remove", &PyOverlapEpoch::remove, py::arg("ids"))
       .def("decide", &PyOverlapEpoch::decide, py::arg("now"), py::arg("slots"))
       .def_property_readonly("slots", &PyOverlapEpoch::slots)
       .def_property_readonly("handle", &PyOverlapEpoch::handle)

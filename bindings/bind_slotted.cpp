@@ -2,19 +2,20 @@
 
 #include <optional>
 
-#include "arrays.hpp"
 #include "malleable/embed/handle.hpp"
 #include "malleable/kernel/virtual_srpt.hpp"
 #include "malleable/policy/slotted_epoch.hpp"
 #include "malleable/sim/slotted.hpp"
 #include "means.hpp"
 #include "saved_state.hpp"
+#include "tables.hpp"
 
 namespace malleable::bindings {
 namespace {
 
 using Doubles = Array<double>;
 using Integers = Array<std::int64_t>;
+using Wholes = Column<std::int64_t>;
 
 MapReduceView view_of(const Integers& arrival, const Integers& map, const Integers& task_offset,
                       const Integers& task) {
@@ -99,35 +100,25 @@ class PySlottedEpoch {
   PySlottedEpoch(std::int64_t slots, double slot_seconds, const std::string& policy)
       : epoch_(slots, slot_seconds, policy) {}
 
-  Integers add(const Doubles& arrival, const Integers& maps, const Integers& reduces,
-               const Integers& running, const std::optional<Doubles>& map_left,
-               const Doubles& reduce_left) {
-    std::vector<std::int64_t> ids(view(maps).size());
+  Integers add(const py::dict& columns) {
+    const Given<Arriving<SlottedEpoch::Columns>> jobs(columns);
+    std::vector<std::int64_t> ids(jobs.view().size());
     {
       const Turn turn(busy_);
       py::gil_scoped_release release;
-      epoch_.add(
-          view(arrival),
-          {view(maps), view(reduces), view(running), view_or_nothing(map_left), view(reduce_left)},
-          ids);
+      epoch_.add(jobs.view().arrival, jobs.view(), ids);
     }
     return to_numpy(std::move(ids));
   }
-  void update(const Integers& ids, const std::optional<Integers>& maps,
-              const std::optional<Integers>& reduces, const std::optional<Integers>& running,
-              const std::optional<Doubles>& map_left, const std::optional<Doubles>& reduce_left) {
-    const SlottedEpoch::Columns columns{view_or_nothing(maps), view_or_nothing(reduces),
-                                        view_or_nothing(running), view_or_nothing(map_left),
-                                        view_or_nothing(reduce_left)};
+  void update(const py::object& ids, const py::dict& columns) {
+    const Wholes rows(ids);
+    const Given<SlottedEpoch::Columns> changes(columns, rows.needed().get().size());
     const Turn turn(busy_);
     py::gil_scoped_release release;
-    epoch_.update(view(ids), columns);
+    epoch_.update(rows.get(), changes.view());
   }
-  void remove(const Integers& ids, bool cancelled) {
-    const Turn turn(busy_);
-    py::gil_scoped_release release;
-    epoch_.remove(view(ids), cancelled);
-  }
+  void finish(const py::object& ids) { leave(ids, false); }
+  void remove(const py::object& ids) { leave(ids, true); }
   // (ids, machines held, changed, map tasks, reduce tasks, bounds)
   py::tuple decide(double now, std::optional<std::int64_t> slots) {
     const Turn turn(busy_);
@@ -174,6 +165,14 @@ class PySlottedEpoch {
   }
 
  private:
+  void leave(const py::object& ids, bool cancelled) {
+    const Wholes rows(ids);
+    rows.needed();
+    const Turn turn(busy_);
+    py::gil_scoped_release release;
+    epoch_.remove(rows.get(), cancelled);
+  }
+
   SlottedEpoch epoch_;
   Busy busy_;
   malleable_slotted_epoch handle_{epoch_, busy_};
@@ -219,14 +218,10 @@ void bind_slotted(py::module_& module) {
   epoch
       .def(py::init<std::int64_t, double, const std::string&>(), py::arg("slots"),
            py::arg("slot_seconds"), py::arg("policy"))
-      .def("add", &PySlottedEpoch::add, py::arg("arrival").noconvert(), py::arg("maps").noconvert(),
-           py::arg("reduces").noconvert(), py::arg("running").noconvert(),
-           py::arg("map_left").noconvert(), py::arg("reduce_left").noconvert())
-      .def("update", &PySlottedEpoch::update, py::arg("ids").noconvert(),
-           py::arg("maps").noconvert(), py::arg("reduces").noconvert(),
-           py::arg("running").noconvert(), py::arg("map_left").noconvert(),
-           py::arg("reduce_left").noconvert())
-      .def("remove", &PySlottedEpoch::remove, py::arg("ids").noconvert(), py::arg("cancelled"))
+      .def("add", &PySlottedEpoch::add, py::arg("columns"))
+      .def("update", &PySlottedEpoch::update, py::arg("ids"), py::arg("columns"))
+      .def("finish", &PySlottedEpoch::finish, py::arg("ids"))
+      .def("remove", &PySlottedEpoch::remove, py::arg("ids"))
       .def("decide", &PySlottedEpoch::decide, py::arg("now"), py::arg("slots"))
       .def_property_readonly("slots", &PySlottedEpoch::slots)
       .def_property_readonly("handle", &PySlottedEpoch::handle)

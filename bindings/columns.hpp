@@ -84,11 +84,13 @@ class Column {
         return false;
       }
       return true;
-    } else {
+    } else if constexpr (std::is_same_v<T, std::int64_t>) {
       if (!PyLong_CheckExact(object)) return false;
       int overflow = 0;
       value = PyLong_AsLongLongAndOverflow(object, &overflow);
       return overflow == 0;
+    } else {
+      return false;  // bytes come in arrays
     }
   }
 

@@ -2,13 +2,15 @@
 // are seen as read-only arrays that keep their table alive.
 //
 // Which columns there are is what `Columns::each` says (model/terms.hpp); no other list of them is
-// kept here.
+// kept here. Changes to what an object keeps come in by name as well, and are read where they lie.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -17,29 +19,12 @@
 
 namespace malleable::bindings {
 
-// Reads columns from a dictionary, as a loop hands them over (columns.hpp). None for a column that
-// may be left out is the same as no entry. TypeError for a column that is not plain, and where one
-// is missing.
-struct FromDict {
-  const py::dict& given;
-  std::span<const py::handle> names;
-  std::size_t next = 0;
-
-  template <typename T>
-  void operator()(const char*, std::vector<T>& column, std::size_t rows, bool optional) {
-    PyObject* const found = PyDict_GetItemWithError(given.ptr(), names[next++].ptr());
-    if (found == nullptr && PyErr_Occurred()) throw py::error_already_set();
-    const auto values = found == nullptr ? py::none() : py::reinterpret_borrow<py::object>(found);
-    Column<T> read(values, rows == kAnyLength ? Column<T>::kAny : rows);
-    if (!optional) read.needed();
-    if constexpr (std::is_integral_v<T>) read.at_most(kAllSlots);
-    column = read.take();
-  }
-};
-
-template <typename Columns, typename... Length>
-Columns columns_of(const py::dict& given, Length... length) {
-  Columns made;
+// Reads the columns of `made` from a dictionary, as a loop hands them over (columns.hpp): each is
+// read into what place(column) has room for, then kept by keep(column, what was read). None for a
+// column that may be left out is the same as no entry. TypeError for a column that is not plain,
+// and where one is missing.
+template <typename Columns, typename Made, typename Place, typename Keep, typename... Length>
+void read_columns(const py::dict& given, Made& made, Place place, Keep keep, Length... length) {
   // To make and to find the names anew takes longer than to read a small table.
   static const std::vector<py::handle> names = [&] {
     std::vector<py::handle> interned;
@@ -48,14 +33,71 @@ Columns columns_of(const py::dict& given, Length... length) {
     });
     return interned;
   }();
-  Columns::each(made, length..., FromDict{given, names});
+  std::size_t next = 0;
+  Columns::each(made, length..., [&](const char*, auto& column, std::size_t rows, bool optional) {
+    using T = std::remove_const_t<std::remove_reference_t<decltype(*column.data())>>;
+    PyObject* const found = PyDict_GetItemWithError(given.ptr(), names[next++].ptr());
+    if (found == nullptr && PyErr_Occurred()) throw py::error_already_set();
+    const auto values = found == nullptr ? py::none() : py::reinterpret_borrow<py::object>(found);
+    std::optional<Column<T>>& read = place(column);
+    read.emplace(values, rows == kAnyLength ? Column<T>::kAny : rows);
+    if (!optional) read->needed();
+    if constexpr (std::is_same_v<T, std::int64_t>) read->at_most(kAllSlots);
+    keep(column, *read);
+  });
+}
+
+// Columns of a table's own.
+template <typename Columns>
+Columns columns_of(const py::dict& given) {
+  Columns made;
+  std::tuple<std::optional<Column<double>>, std::optional<Column<std::int64_t>>> room;
+  const auto place = [&]<typename T>(const std::vector<T>&) -> auto& {
+    return std::get<std::optional<Column<T>>>(room);
+  };
+  read_columns<Columns>(given, made, place, [](auto& column, auto& read) { column = read.take(); });
   return made;
 }
 
-// Steps that were changed, or none.
-inline SlaColumns sla_of(const std::optional<py::dict>& given) {
-  return given ? columns_of<SlaColumns>(*given, kAnyLength) : SlaColumns();
-}
+// The spans of a call's columns, for as long as this is there; `Columns::each` says which.
+template <typename View, typename Columns = View>
+class Given {
+ public:
+  template <typename... Length>
+  explicit Given(const py::dict& given, Length... length) {
+    std::size_t next = 0;
+    const auto place = [&]<typename T>(const std::span<const T>&) -> auto& {
+      return std::get<Room<T>>(room_).at(next++);
+    };
+    read_columns<Columns>(
+        given, view_, place, [](auto& column, const auto& read) { column = read.get(); },
+        length...);
+  }
+  Given(const Given&) = delete;
+  Given& operator=(const Given&) = delete;
+
+  const View& view() const { return view_; }
+
+ private:
+  static constexpr std::size_t kMost = 12;  // columns of one call
+  template <typename T>
+  using Room = std::array<std::optional<Column<T>>, kMost>;
+
+  View view_{};
+  std::tuple<Room<double>, Room<std::int64_t>, Room<std::uint8_t>> room_;
+};
+
+// Columns of jobs that come, and when.
+template <typename Columns>
+struct Arriving : Columns {
+  std::span<const double> arrival;
+
+  template <typename Self, typename Visit>
+  static void each(Self& self, Visit&& visit) {
+    Columns::each(self, kAnyLength, visit);
+    visit("arrival", self.arrival, self.size(), false);
+  }
+};
 
 // What NumPy sees of memory that `owner` keeps.
 template <typename T>

@@ -1,5 +1,7 @@
 // Sequences of events on the adaptive scheduler's epoch: counts stay what they must be, and free
 // slots are offered once; what is refused changes nothing.
+#include <map>
+
 #include "malleable/policy/adaptive_epoch.hpp"
 #include "sequence.hpp"
 
@@ -10,11 +12,13 @@ using Wholes = std::vector<std::int64_t>;
 using Reals = std::vector<double>;
 
 struct Run {
-  std::int64_t job, node, task;
+  std::size_t job;
+  std::int64_t node, task;
   Phase phase;
 };
 
 struct Job {
+  std::int64_t id;
   std::int64_t total[2], waiting[2] = {0, 0}, running[2] = {0, 0}, finished[2] = {0, 0};
   std::int64_t held[2] = {0, 0};  // after the last decision
   std::size_t copies = 0;
@@ -43,6 +47,7 @@ struct Sequence {
   AdaptiveEpoch epoch;
   std::vector<std::int64_t> slots[2];  // free, by node
   std::vector<Job> jobs;
+  std::map<std::int64_t, std::size_t> at;  // id -> its place in jobs
   std::vector<Run> running;
   double now = 0.0;
 
@@ -80,20 +85,21 @@ struct Sequence {
       return tasks[0] > 0 && scheduler.slots(generic ? 0 : pool) == 0;
     };
     const bool fits = !none(maps, 0) && !none(reduces, 1);
-    std::int64_t id = 0;
+    Wholes id(1);
     const auto before = state_of(epoch);
     const bool refusal = refused([&] {
-      id = epoch.add({people,
-                      classes,
-                      job_class,
-                      user,
-                      maps,
-                      reduces,
-                      arrival,
-                      map_seconds,
-                      reduce_seconds,
-                      block,
-                      {}});
+      epoch.add({people,
+                 classes,
+                 job_class,
+                 user,
+                 maps,
+                 reduces,
+                 arrival,
+                 map_seconds,
+                 reduce_seconds,
+                 block,
+                 {}},
+                id);
     });
     CHECK_EQUAL(refusal, bad || !fits);
     if (refusal) {
@@ -101,7 +107,8 @@ struct Sequence {
       return;
     }
     now = std::max(now, arrival[0]);
-    CHECK_EQUAL(static_cast<std::size_t>(id), jobs.size());
+    job.id = id[0];
+    CHECK(at.emplace(job.id, jobs.size()).second);
     job.waiting[kMap] = job.total[kMap];
     if (job.total[kMap] == 0) job.waiting[kReduce] = job.total[kReduce];
     if (job.total[kMap] > 0 && bytes.chance(80)) {
@@ -113,7 +120,7 @@ struct Sequence {
               static_cast<std::int64_t>((bytes.index(resource.size()) + c) % resource.size()));
         }
       }
-      epoch.set_blocks(id, {job.copies, nodes}, "nodes");
+      epoch.set_blocks(job.id, {job.copies, nodes}, "nodes");
     }
     jobs.push_back(job);
   }
@@ -125,7 +132,7 @@ struct Sequence {
     const Phase p = job.copies == 0 && bytes.chance(128) ? kMap : kReduce;
     const std::int64_t most = job.total[p] - job.running[p] - job.finished[p];
     job.waiting[p] = bytes.integer(0, most);
-    const Wholes ids{j}, tasks{job.waiting[p]};
+    const Wholes ids{job.id}, tasks{job.waiting[p]};
     const Reals seconds{bytes.amount(kWork)};
     const bool corrects = bytes.chance(64);
     epoch.update(ids, {p == kMap ? tasks : Wholes(), p == kReduce ? tasks : Wholes(),
@@ -137,11 +144,11 @@ struct Sequence {
     const Run run = running[k];
     running.erase(running.begin() + static_cast<std::ptrdiff_t>(k));
     ++slots[generic ? 0 : run.phase][static_cast<std::size_t>(run.node)];
-    Job& job = jobs[static_cast<std::size_t>(run.job)];
+    Job& job = jobs[run.job];
     if (job.gone) return;  // its tasks end, nobody listens
     const bool done = bytes.chance(200);
     step();
-    const Wholes ids{run.job}, phase{run.phase}, node{run.node}, task{run.task};
+    const Wholes ids{job.id}, phase{run.phase}, node{run.node}, task{run.task};
     const Reals seconds{bytes.amount(kWork)}, end{now};
     epoch.ended({ids, phase, node, task, seconds, end, std::vector<std::uint8_t>{done}});
     --job.running[run.phase];
@@ -154,7 +161,7 @@ struct Sequence {
     const auto rows = present();
     if (rows.empty()) return;
     const Index j = rows[bytes.index(rows.size())];
-    epoch.remove(Wholes{j});
+    epoch.remove(Wholes{jobs[j].id});
     jobs[j].gone = true;
   }
   void decide() {
@@ -164,9 +171,9 @@ struct Sequence {
     CHECK(refused([&] { epoch.decide(std::nextafter(epoch.now(), -1.0), free, starts); }));
     const auto rows = epoch.decide(now, free, starts);
     for (std::size_t k = 0; k < starts.size(); ++k) {
-      const auto j = static_cast<std::size_t>(starts.job[k]);
-      CHECK(j < jobs.size() && !jobs[j].gone);
-      if (j >= jobs.size()) return;
+      CHECK_EQUAL(at.count(starts.job[k]), std::size_t{1});
+      const std::size_t j = at[starts.job[k]];
+      CHECK(!jobs[j].gone);
       const auto p = static_cast<Phase>(starts.phase[k]);
       CHECK(--jobs[j].waiting[p] >= 0);
       ++jobs[j].running[p];
@@ -174,13 +181,13 @@ struct Sequence {
       CHECK(node < resource.size());
       CHECK(--slots[generic ? 0 : p][node] >= 0);
       CHECK_EQUAL(starts.task[k] >= 0, p == kMap && jobs[j].copies > 0);
-      running.push_back({starts.job[k], starts.node[k], starts.task[k], p});
+      running.push_back({j, starts.node[k], starts.task[k], p});
     }
     std::vector<bool> named(jobs.size(), false);
     for (const auto& row : rows) {
-      const auto j = static_cast<std::size_t>(row.id);
-      CHECK(j < jobs.size() && !jobs[j].gone && !named[j]);
-      if (j >= jobs.size()) return;
+      CHECK_EQUAL(at.count(row.id), std::size_t{1});
+      const std::size_t j = at[row.id];
+      CHECK(!jobs[j].gone && !named[j]);
       named[j] = true;
       bool changed = false;
       for (const Phase p : {kMap, kReduce}) {
@@ -198,9 +205,9 @@ struct Sequence {
   void check_counts() {
     for (const Index j : present()) {
       for (const Phase p : {kMap, kReduce}) {
-        CHECK_EQUAL(epoch.counts(j).waiting[p], jobs[j].waiting[p]);
-        CHECK_EQUAL(epoch.counts(j).running[p], jobs[j].running[p]);
-        CHECK_EQUAL(epoch.counts(j).finished[p], jobs[j].finished[p]);
+        CHECK_EQUAL(epoch.counts(jobs[j].id).waiting[p], jobs[j].waiting[p]);
+        CHECK_EQUAL(epoch.counts(jobs[j].id).running[p], jobs[j].running[p]);
+        CHECK_EQUAL(epoch.counts(jobs[j].id).finished[p], jobs[j].finished[p]);
       }
     }
   }
@@ -240,7 +247,8 @@ void fuzz(Bytes bytes) {
   Adaptive scheduler(resources, resource, generic, minimum, priority, options, matcher_of(how));
   scheduler.add_class();
   AdaptiveEpoch epoch(std::move(scheduler), resource.size(), generic);
-  Sequence{bytes, generic, resources, resource, std::move(epoch), {map_slots, reduce_slots}, {}, {}}
+  Sequence{bytes, generic, resources, resource, std::move(epoch), {map_slots, reduce_slots},
+           {},    {},      {}}
       .run();
 }
 

@@ -64,7 +64,7 @@ def unknown_names(module, path):
 
     def visit(node, known):
         if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
-            known = known | owned(node)
+            known = known | owned(node) | set(dir(getattr(module, node.name, None)))  # or inherited
         if isinstance(node, DOCUMENTED):
             for name in NAME.findall(ast.get_docstring(node) or ""):
                 own = name.removeprefix("malleable.")

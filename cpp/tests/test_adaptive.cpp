@@ -1,4 +1,6 @@
 #include <set>
+#include <stdexcept>
+#include <string>
 
 #include "check.hpp"
 #include "malleable/policy/adaptive.hpp"
@@ -31,8 +33,17 @@ Adaptive two_nodes(const AdaptiveOptions& options, ClassMatcher matcher,
                   std::move(matcher));
 }
 
+// A job, by any number that no other one has.
+Index come(Adaptive& scheduler, Index job_class, Index user, double now,
+           const std::int64_t (&tasks)[2] = kTasks, const std::vector<double>& seconds = kSeconds) {
+  static Index number = 0;
+  scheduler.arrived(job_class, user, now, tasks, seconds);
+  scheduler.add_job(number, job_class, user);
+  return number++;
+}
+
 Index job_of(Adaptive& scheduler, Index job_class, Index user, double now) {
-  const Index job = scheduler.add_job(job_class, user, now, kTasks, kSeconds);
+  const Index job = come(scheduler, job_class, user, now);
   scheduler.set_counts(job, 0, 5, 0, now);
   return job;
 }
@@ -154,7 +165,7 @@ TEST(guard_refuses_slow_nodes) {
   s.add_class();
   // Node 0 takes 100 s, node 1 takes 10.
   const std::vector<double> seconds = {100.0, 10.0, 100.0, 10.0};
-  const Index job = s.add_job(0, 0, 0.0, kTasks, seconds);
+  const Index job = come(s, 0, 0, 0.0, kTasks, seconds);
   s.set_counts(job, 0, 5, 0, 0.0);
   s.set_free(0, 0, 2);
   s.set_free(1, 0, 2);
@@ -174,19 +185,19 @@ TEST(execution_rates) {
   AdaptiveOptions options;
   Adaptive s = two_nodes(options, fixed({{1, 1}}), {0}, {1});
   s.add_class();
-  s.add_job(0, 0, 0.0, kTasks, kSeconds);
+  come(s, 0, 0, 0.0);
   // 5 maps and 5 reduces of 10 s; two map slots and one for reduces, which is the scarcer.
   CHECK_NEAR(s.execution_rate(0, 0), 1.0 / 50.0, 1e-15);
   options.by_slots = false;
   Adaptive printed = two_nodes(options, fixed({{1, 1}}), {0}, {1});
   printed.add_class();
-  printed.add_job(0, 0, 0.0, kTasks, kSeconds);
+  come(printed, 0, 0, 0.0);
   CHECK_NEAR(printed.execution_rate(0, 0), 1.0 / 100.0, 1e-15);
   options.by_slots = true;
   Adaptive generic({{2, {3, 0}}}, {0, 0}, true, std::vector<double>{0}, std::vector<double>{1},
                    options, fixed({{1}}));
   generic.add_class();
-  generic.add_job(0, 0, 0.0, kTasks, std::vector<double>{10.0, 10.0});
+  come(generic, 0, 0, 0.0, kTasks, {10.0, 10.0});
   CHECK_NEAR(generic.execution_rate(0, 0), 3.0 / 100.0, 1e-15);
 }
 
@@ -220,6 +231,53 @@ TEST(solved_again_when_rates_moved) {
   CHECK_EQUAL(calls, 7);
 }
 
+// A row that is used again says nothing of who came first.
+TEST(jobs_go_in_the_order_in_which_they_came) {
+  Adaptive s = two_nodes({}, fixed({{1, 1}}), {0}, {1});
+  s.add_class();
+  const Index first = job_of(s, 0, 0, 0.0), second = job_of(s, 0, 0, 0.0);
+  s.remove_job(first);
+  s.arrived(0, 0, 0.0, kTasks, kSeconds);
+  s.add_job(first, 0, 0);
+  s.set_counts(first, 0, 5, 0, 0.0);
+  CHECK_EQUAL(s.choose(0, 0, 0.0, nullptr), second);
+  s.set_counts(second, 0, 0, 5, 0.0);
+  CHECK_EQUAL(s.choose(0, 0, 0.0, nullptr), first);
+}
+
+TEST(a_matcher_that_throws_leaves_all_as_it_was) {
+  int left = 2;  // calls that succeed: of the first job, both kinds of matching but one
+  const ClassMatcher solve = fixed({{1, 0}, {0, 1}});
+  const ClassMatcher failing = [&left, solve](auto arrival, auto execution, auto nodes) {
+    if (left-- == 0) throw std::runtime_error("no solution");
+    return solve(arrival, execution, nodes);
+  };
+  AdaptiveOptions options;
+  options.threshold = 0.0;
+  Adaptive s = two_nodes(options, failing, {0, 1}, {1, 1});
+  s.add_class();
+  job_of(s, 0, 0, 0.0);  // nobody has a minimum: one call
+  const std::string before = save_state("Adaptive", s);
+  const auto come_together = [&] {
+    s.together([&] {
+      s.add_user(2.0, 1.0);
+      s.add_class();
+      s.arrived(0, 0, 1.0, kTasks, kSeconds);  // solved
+      s.arrived(1, 2, 2.0, kTasks, kSeconds);  // not
+    });
+  };
+  CHECK_THROWS(come_together(), "no solution");
+  CHECK(save_state("Adaptive", s) == before);
+  CHECK_EQUAL(s.users(), std::size_t{2});
+  left = 0;
+  CHECK_THROWS(s.match(3.0, true), "no solution");
+  CHECK(save_state("Adaptive", s) == before);
+  left = 9;
+  come_together();
+  CHECK_EQUAL(s.classes(), std::size_t{2});
+  CHECK_EQUAL(s.users(), std::size_t{3});
+}
+
 TEST(places_by_share_and_slots) {
   AdaptiveOptions options;
   // Three resources: a node with 4 slots, two with 1 each, one that the class is not meant for.
@@ -227,7 +285,7 @@ TEST(places_by_share_and_slots) {
              std::vector<double>{1}, options, fixed({{1, 1, 0}}));
   s.add_class();
   const std::int64_t maps[2] = {8, 0};
-  s.add_job(0, 0, 0.0, maps, std::vector<double>(6, 1.0));
+  come(s, 0, 0, 0.0, maps, std::vector<double>(6, 1.0));
   std::vector<int> count(4, 0);
   std::vector<Index> node(1);
   for (int k = 0; k < 120; ++k) {

@@ -1,3 +1,5 @@
+#include <set>
+
 #include "check.hpp"
 #include "malleable/policy/adaptive_epoch.hpp"
 
@@ -23,17 +25,20 @@ using Reals = std::vector<double>;
 
 // One job whose tasks take 10 and 20 s.
 std::int64_t add(AdaptiveEpoch& epoch, std::int64_t user, std::int64_t maps, std::int64_t reduces) {
-  return epoch.add({{},
-                    0,
-                    Wholes{0},
-                    Wholes{user},
-                    Wholes{maps},
-                    Wholes{reduces},
-                    Reals{0.0},
-                    Reals{10.0},
-                    Reals{20.0},
-                    Reals{0.0},
-                    {}});
+  Wholes ids(1);
+  epoch.add({{},
+             0,
+             Wholes{0},
+             Wholes{user},
+             Wholes{maps},
+             Wholes{reduces},
+             Reals{0.0},
+             Reals{10.0},
+             Reals{20.0},
+             Reals{0.0},
+             {}},
+            ids);
+  return ids[0];
 }
 void end_map(AdaptiveEpoch& epoch, std::int64_t job, std::int64_t node, double seconds, double end,
              bool done = true, std::int64_t task = -1) {
@@ -66,6 +71,27 @@ TEST(maps_then_reduces) {
   epoch.remove(Wholes{job});
   epoch.decide(24.0, {two, one}, starts);
   CHECK_EQUAL(starts.size(), std::size_t{0});
+}
+
+// However many come and go, what is kept is for those that are there; ids are never used twice.
+TEST(rows_are_used_again) {
+  AdaptiveEpoch epoch = epoch_of(false);
+  std::set<std::int64_t> seen;
+  std::size_t bytes = 0;
+  for (int k = 0; k < 200; ++k) {
+    const std::int64_t job = add(epoch, 0, 1, 0);
+    CHECK(seen.insert(job).second);
+    const Wholes one = {1, 0}, none = {0, 0};
+    TaskStarts starts;
+    epoch.decide(0.0, {one, none}, starts);
+    CHECK(starts.job == (Wholes{job}));
+    end_map(epoch, job, 0, 1.0, 0.0);
+    epoch.remove(Wholes{job});
+    CHECK_THROWS(epoch.counts(job), "no such job");
+    const std::size_t now = save_state("AdaptiveEpoch", epoch).size();
+    if (k == 0) bytes = now;
+    CHECK_EQUAL(now, bytes);
+  }
 }
 
 TEST(reduces_that_started_early_stay) {

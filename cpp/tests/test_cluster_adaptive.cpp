@@ -94,7 +94,7 @@ TEST(everything_is_done_and_nothing_idles) {
       // Two alike jobs share a class, the others have one each; nodes alike are one resource.
       CHECK_EQUAL(policy.scheduler().classes(), std::size_t{3});
       CHECK_EQUAL(policy.scheduler().resources(), grouped ? std::size_t{2} : std::size_t{3});
-      for (Index job = 0; job < 4; ++job) CHECK(!policy.scheduler().has_job(job));
+      for (Index job = 0; job < 4; ++job) CHECK_EQUAL(policy.scheduler().waiting(job, 0), 0);
       // Asked first for user 1's classes, later for all; slots by seconds of the scarcer phase.
       CHECK(!asked.empty());
       CHECK_EQUAL(asked[0].nodes[0], grouped ? 2.0 : 1.0);

@@ -63,12 +63,13 @@ void step(SlottedEpoch& epoch, int k) {
 void step(AdaptiveEpoch& epoch, int k) {
   const Wholes zero{0}, maps{3 + k % 3}, reduces{1};
   const Reals at{static_cast<double>(k)}, two{2.0}, nothing{0.0};
-  const auto job = epoch.add({{}, 0, zero, zero, maps, reduces, at, two, two, nothing, {}});
+  Wholes ids(1);
+  epoch.add({{}, 0, zero, zero, maps, reduces, at, two, two, nothing, {}}, ids);
   const Wholes free[2] = {{1, 1}, {1, 1}};
   const std::span<const std::int64_t> views[2] = {free[0], free[1]};
   TaskStarts starts;
   epoch.decide(epoch.now(), views, starts);
-  epoch.remove(Wholes{job});
+  epoch.remove(ids);
 }
 
 void step(TandemBatch& batch, int) {

@@ -5,6 +5,7 @@ The core reads plain columns without this (bindings/columns.hpp); whatever else 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -117,6 +118,24 @@ def integers_of(
         raise ValueError(f"{field}[{bad}] = {array[bad]}: must be at least {least}")
     # Clipped here it cannot wrap around in the cast.
     return np.ascontiguousarray(np.clip(array, least, ALL_SLOTS), dtype=np.int64)
+
+
+_LEAST = {"max_slots": 1, "task": -1} | dict.fromkeys(
+    ("min_slots", "tasks", "maps", "reduces", "running", "phase", "node"), 0
+)
+"""Of columns of whole numbers."""
+
+
+def column_of(field: str, values: Any, count: int | None = None, beside: str = "") -> Any:
+    """A column of any kind as the core reads it: numbers of the type that the field has."""
+    if field in _LEAST:
+        return integers_of(field, values, count, _LEAST[field], beside)
+    return floats_of(field, values, count, beside)
+
+
+def columns_of(columns: Mapping[str, Any], count: int, beside: str = "") -> dict[str, Any]:
+    """Columns of any kind as the core reads them; None, one that is not given, stays."""
+    return {field: column_of(field, values, count, beside) for field, values in columns.items()}
 
 
 def permutation_of(field: str, values: npt.ArrayLike, count: int) -> Integers:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core, views
-from malleable.jobs.table import Integers
+from malleable.columns import Integers, columns_of, count_of, given, ids_of
 from malleable.objective import (
     KINDS,
     Objective,
@@ -93,11 +93,62 @@ class ExplainedDecision(BaseDecision):
         return lines
 
 
-class PlannedEpoch(Kept):
+class BaseEpoch(Kept):
+    """What all epochs have in common: a core that knows jobs by ids and reads columns by name.
+
+    Contiguous arrays of the right type are read in place, lists of plain numbers entry by entry; what
+    else there is, is converted first, or refused.
+    """
+
+    _core: Any
+    _optional: ClassVar[tuple[str, ...]] = ()
+    """Columns of new jobs that may be left out."""
+
+    def __len__(self) -> int:
+        return len(self._core)
+
+    _repr_html_ = views.as_html
+
+    def _add(self, columns: dict[str, Any]) -> Integers:
+        """New jobs, as many as the first column says."""
+        ids: Integers
+        try:
+            ids = self._core.add(columns)
+        except TypeError:  # not plain columns
+            first, values = next(iter(columns.items()))
+            count = count_of(first, given(first, values))
+            for field, values in columns.items():
+                if field not in self._optional:
+                    given(field, values)
+            ids = self._core.add(columns_of(columns, count))
+        return ids
+
+    def _update(self, ids: npt.ArrayLike, columns: dict[str, Any]) -> None:
+        try:
+            self._core.update(ids, columns)
+        except TypeError:
+            rows = ids_of(ids)
+            self._core.update(rows, columns_of(columns, len(rows)))
+
+    def finish(self, ids: npt.ArrayLike) -> None:
+        """These jobs have ended; their slots are free."""
+        try:
+            self._core.finish(ids)
+        except TypeError:
+            self._core.finish(ids_of(ids))
+
+    def remove(self, ids: npt.ArrayLike) -> None:
+        """Forget jobs that will not end here: they were cancelled, or went elsewhere."""
+        try:
+            self._core.remove(ids)
+        except TypeError:
+            self._core.remove(ids_of(ids))
+
+
+class PlannedEpoch(BaseEpoch):
     """What epochs of jobs and of flows have in common: an objective, a policy, a penalty of one's own."""
 
     _noun: ClassVar[str]
-    _core: Any
 
     def _aim(
         self, model: str, objective: str, policy: str, penalty: PenaltyLike | None
@@ -124,14 +175,9 @@ class PlannedEpoch(Kept):
         super().__setstate__(state)
         self._tell_penalty()
 
-    def __len__(self) -> int:
-        return len(self._core)
-
     def __repr__(self) -> str:
         count, slots = views.counted(len(self), self._noun), views.counted(self.slots, "slot")
         return f"{type(self).__name__}({self._policy}, {self.objective}: {count}, {slots})"
-
-    _repr_html_ = views.as_html
 
     @property
     def slots(self) -> int:

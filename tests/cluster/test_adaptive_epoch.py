@@ -1,5 +1,7 @@
 """The adaptive scheduler in a loop of one's own, against a choice that looks at every job."""
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -260,19 +262,56 @@ def test_what_is_told_late_counts_from_the_latest_time():
     assert late == at_once
 
 
-def test_a_solver_that_fails_leaves_users_and_classes_that_fit(monkeypatch):
+def test_a_solver_that_fails_changes_nothing(monkeypatch):
+    answers = 0
+
     def failing(self):
-        return refuse
+        solve = matcher(self)
 
-    def refuse(*arguments):
-        raise ArithmeticError("no solution")
+        def some(*arguments):
+            nonlocal answers
+            answers -= 1
+            if answers < 0:
+                raise ArithmeticError("no solution")
+            return solve(*arguments)
 
+        return some
+
+    matcher = mb.Adaptive.matcher
     with monkeypatch.context() as patch:
         patch.setattr(mb.Adaptive, "matcher", failing)
-        epoch = epoch_of()
+        epochs = epoch_of(), epoch_of()
+    epoch, other = epochs
+    new = jobs([1, 2], user=["new", "other"], program=["p", "q"])
+    for good in range(2):  # the first job's classes are solved for, or not even these
+        answers = good
+        with pytest.raises(ArithmeticError):
+            epoch.add(new, arrival=5.0)
+    assert len(epoch) == 0
+    for each in epochs:
+        answers = 9
+        assert each.add(jobs([3], user=["late"], program=["z"])).tolist() == [0]
+    answers = 0
     with pytest.raises(ArithmeticError):
-        epoch.add(jobs([1], user=["new"], program=["p"]))
-    assert (len(epoch._users), len(epoch._classes)) == epoch._core.known
+        epoch.match(7.0)
+    assert vars(epoch)["_users"] == vars(other)["_users"]
+    assert epoch.matching() == other.matching()
+    assert epoch.decide(5.0, slots=2) == other.decide(5.0, slots=2)
+
+
+def test_rows_of_jobs_that_are_gone_are_used_again():
+    epoch, seen, sizes = epoch_of(), set(), set()
+    for round_ in range(30):
+        ids = epoch.add(jobs([1, 1], program=["p", "p"]), arrival=float(round_))
+        assert seen.isdisjoint(ids.tolist())
+        seen.update(ids.tolist())
+        starts = epoch.decide(float(round_), slots=1).starts
+        assert set(starts.ids.tolist()) == set(ids.tolist())
+        epoch.finish(ids)
+        with pytest.raises(ValueError, match="no such job"):
+            epoch.update(ids, maps=[0, 0])
+        sizes.add(len(pickle.dumps(epoch)))
+    assert max(sizes) - min(sizes) < 100
 
 
 def test_slots_of_nodes():

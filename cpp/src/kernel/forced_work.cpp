@@ -13,10 +13,9 @@ namespace {
 
 // Sums of work forced before t are off by a few roundings of S t. A level passes where the excess
 // is between 0 and 2 kRounding S t: rounding then cannot lift a bound, whatever the scale of t.
-constexpr double kFinest = 0x1p-48;  // digits that a search for a level needs of deadlines
-constexpr int kRounds = 60;          // of the search for a level, from below
-constexpr int kOwnRounds = 12;       // the same where penalties are known by their values only
-constexpr int kHalvings = 200;       // of a bracket of levels
+constexpr int kRounds = 60;     // of the search for a level, from below
+constexpr int kOwnRounds = 12;  // the same where penalties are known by their values only
+constexpr int kHalvings = 200;  // of a bracket of levels
 
 // A deadline from problem.now, stretched within its tolerance.
 double due_at(const Problem& problem, double latest, double stretch) {
@@ -157,6 +156,16 @@ void ForcedWork::deadlines(const Problem& problem, const Penalties& penalties, d
   }
 }
 
+// Those of the level that was found are known but for who was settled.
+void ForcedWork::deadlines_found(const Problem& problem, const Penalties& penalties, double level,
+                                 double stretch, std::span<double> due) const {
+  for (std::size_t j = 0; j < problem.size(); ++j) {
+    due[j] = of_level_[j] == level && stretch == stretch_
+                 ? due_[j]
+                 : due_at(problem, penalties.latest(j, level), stretch);
+  }
+}
+
 // A function known by its values is asked for its inverse only where that matters: due_ has a
 // deadline of a lower level, so too early by what the level rose since. It does as well where even
 // that is too late to force more than the minimum does within the window, or where the deadline
@@ -165,8 +174,11 @@ bool ForcedWork::settled(const Problem& problem, const Penalties& penalties, std
                          double level, const Window& window) {
   if (!penalties.is_custom(j)) return false;
   const double work = problem.work[j], low = problem.gang ? 0.0 : problem.low[j];
-  const double until = low > 0.0 ? std::min(window.until, work / low) : window.until;
-  if (work - problem.high[j] * (due_[j] - until) <= low * until) return true;
+  const double least = low * window.until;
+  const bool enough = least >= work;  // the minimum alone, by then
+  if (enough ? low * due_[j] >= work : work - problem.high[j] * (due_[j] - window.until) <= least) {
+    return true;
+  }
   if (!(window.from > 0.0 && due_[j] < window.from)) return false;
   // What a job pays at an earlier time often says enough.
   if (asked_[j] <= window.from && paid_[j] > level) return true;
@@ -181,7 +193,8 @@ void ForcedWork::raise(const Problem& problem, const Penalties& penalties, doubl
                        double stretch, const Window& window) {
   for (std::size_t j = 0; j < problem.size(); ++j) {
     if (settled(problem, penalties, j, level, window)) continue;
-    due_[j] = due_at(problem, penalties.latest(j, level, problem.now + due_[j], kFinest), stretch);
+    due_[j] = due_at(problem, penalties.latest(j, level, problem.now + due_[j]), stretch);
+    of_level_[j] = level;
   }
 }
 
@@ -260,7 +273,7 @@ ForcedWork::Excess ForcedWork::excess(const Problem& problem, const Penalties& p
       result.work += head;
       continue;
     }
-    const double latest = penalties.latest(j, level, problem.now + due_[j], kFinest);
+    const double latest = penalties.latest(j, level, problem.now + due_[j]);
     const double due = due_at(problem, latest, stretch);
     const double tail = forced_work(work, 0.0, high, due, t);
     result.work += std::max(head, tail);
@@ -270,7 +283,7 @@ ForcedWork::Excess ForcedWork::excess(const Problem& problem, const Penalties& p
     if (due < t) {
       result.kink = std::min(result.kink, penalties(j, problem.now + t));
     } else if (above <= level) {
-      result.fall += high * (penalties.latest(j, level + step, latest, kFinest) - latest) / step;
+      result.fall += high * (penalties.latest(j, level + step, latest) - latest) / step;
     }
   }
   return result;
@@ -391,6 +404,7 @@ double ForcedWork::halve(const Problem& problem, const Penalties& penalties, dou
     if (peak(problem, due_, narrower).excess <= 0.0) {
       high = middle;
       due_.swap(kept_);
+      std::fill(of_level_.begin(), of_level_.end(), -kInfinity);
     } else {
       low = middle;
       window = narrower;
@@ -411,7 +425,9 @@ double ForcedWork::least_alone(const Problem& problem, const Penalties& penaltie
 double ForcedWork::level(const Problem& problem, const Penalties& penalties, double from, double to,
                          double stretch) {
   const std::size_t n = problem.size();
+  stretch_ = stretch;
   due_.assign(n, -kInfinity);
+  of_level_.assign(n, -kInfinity);
   asked_.assign(n, kInfinity);
   paid_.resize(n);
   Window window;  // no time that a lower level does not overload is overloaded by a higher one

@@ -1,6 +1,7 @@
 #include "malleable/model/penalties.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <stdexcept>
 #include <string>
@@ -14,6 +15,12 @@ namespace malleable {
 namespace {
 
 constexpr double kSteepest = 1e290;  // keeps penalties of vanishing sizes finite
+
+// From a number to the next one away from 0.
+double digit_of(double x) {
+  constexpr std::uint64_t kExponent = 0x7ff0000000000000;
+  return std::bit_cast<double>(std::bit_cast<std::uint64_t>(x) & kExponent) * 0x1p-52;
+}
 
 }  // namespace
 
@@ -32,28 +39,46 @@ void check_needed_deadline(Kind kind, std::size_t row, double deadline) {
   throw FieldError("deadline", row, deadline, std::string(info(kind).name) + " needs a deadline");
 }
 
-// Latest t with f(t) <= level for a function known only by its values. From `start` outwards until
-// the level lies between two times, then by secants, and by halves where these do not help: at most
-// 50 and 400 values, some ten where the function is a line nearby.
-double Penalties::latest_own(std::size_t j, double level, double start, double finest) const {
+// Latest t with f(t) <= level for a function known only by its values. From `start` along `rate`,
+// or outwards, until the level lies between two times, then by secants, and by halves where these
+// do not help: at most 50 and 2000 values, six where the rate still holds.
+double Penalties::cross_own(std::size_t j, double level, double start, double& rate) const {
   constexpr double kFar = 0x1p59;  // what nobody pays by then, nobody ever does
-  constexpr int kRounds = 400;
+  constexpr int kRounds = 2000;
   double low = -kInfinity, high = kInfinity;
   double last = start, at_last = own(j, start), before = start, at_before = at_last;
-  const auto see = [&](double t, double value) {
-    before = std::exchange(last, t);
-    at_before = std::exchange(at_last, value);
-    (value <= level ? low : high) = t;
+  const double at_start = at_last;
+  const auto see = [&](double t) {
+    before = std::exchange(last, std::clamp(t, -kFar, kFar));
+    at_before = std::exchange(at_last, own(j, last));
+    (at_last <= level ? low : high) = last;
   };
   const auto secant = [&] {
     return last + (level - at_last) * ((last - before) / (at_last - at_before));
   };
   const auto digit = [](double t) { return std::fabs(t) * 0x1p-52; };
-  see(start, at_last);
-  // Hardly off the level: a few digits away.
-  const bool close = std::fabs(at_last - level) <= 0x1p-40 * std::fabs(level);
-  double step =
-      close ? 2.0 * std::max(0x1p-72, digit(start)) : 0x1p-8 * std::max(1.0, std::fabs(start));
+  const auto close = [&](double value) {
+    return std::fabs(value - level) <= 0x1p-40 * std::fabs(level);
+  };
+  (at_last <= level ? low : high) = start;
+  if (const double guess = start + (level - at_start) / rate;
+      rate > 0.0 && std::fabs(guess) < kFar) {
+    // The next few digits at once: none of these answers is to be foreseen.
+    const double unit = digit_of(guess);
+    double at[5];
+    int met = 0;
+    for (int k = 0; k < 5; ++k) {
+      at[k] = own(j, guess + (k - 2) * unit);
+      met += at[k] <= level;
+    }
+    if (met > 0) low = std::max(low, guess + (met - 3) * unit);
+    if (met < 5) high = std::min(high, guess + (met - 2) * unit);
+    before = std::exchange(last, guess);
+    at_before = std::exchange(at_last, at[2]);
+  }
+  // Where the level is hardly missed, or the penalty jumped before, a digit may do.
+  double step = close(at_last) || rate == 0.0 ? std::max(0x1p-72, digit(last))
+                                              : 0x1p-8 * std::max(1.0, std::fabs(last));
   for (int tries = 0; low == -kInfinity || high == kInfinity; ++tries, step *= 8.0) {
     if (high == kInfinity && tries == 2 && own(j, kFar) <= level) return kInfinity;
     double t = high == kInfinity ? low + step : high - step;
@@ -64,16 +89,15 @@ double Penalties::latest_own(std::size_t j, double level, double start, double f
           high == kInfinity ? guess + 4.0 * digit(guess) : guess - 4.0 * digit(guess);
       if (high == kInfinity ? beyond > low : beyond < high) t = beyond;
     }
-    t = std::clamp(t, -kFar, kFar);
-    see(t, own(j, t));
-    if (high == kInfinity && t == kFar) return kInfinity;
-    if (low == -kInfinity && t == -kFar) return -kInfinity;
+    see(t);
+    if (high == kInfinity && last == kFar) return kInfinity;
+    if (low == -kInfinity && last == -kFar) return -kInfinity;
   }
   double reach = 2.0;  // digits beyond the crossing, so that both sides come near
   int slow = 0, halve = 0;
   for (int round = 0; round < kRounds; ++round) {
     const double width = high - low, middle = low + width / 2.0;
-    if (middle <= low || middle >= high || width <= finest * std::fabs(low)) break;
+    if (middle <= low || middle >= high) break;
     double t = middle;
     if (halve > 0) {
       --halve;
@@ -82,7 +106,7 @@ double Penalties::latest_own(std::size_t j, double level, double start, double f
       const double aside = at_last <= level ? guess + off : guess - off;
       if (aside > low && aside < high) t = aside;
     }
-    see(t, own(j, t));
+    see(t);
     if (high - low <= width / 2.0) {
       slow = 0;
     } else if (++slow == 2) {
@@ -91,20 +115,30 @@ double Penalties::latest_own(std::size_t j, double level, double start, double f
       reach *= 8.0;
     }
   }
+  // Of times that are too close together digits are all that is left.
+  if (std::fabs(low - start) > 0x1p-20 * std::fabs(low)) {
+    rate = (level - at_start) / (low - start);
+  } else if (low == start && !close(at_start)) {
+    rate = 0.0;
+  }
   return low;
 }
 
-// The same for those that were asked about before: most stand where they stood.
-double Penalties::latest_remembered(std::size_t j, double level, double near, double finest) const {
+// The same from where it was found before.
+double Penalties::latest_own(std::size_t j, double level, double near) const {
+  Seen fresh;
+  Seen& seen = seen_.empty() ? fresh : seen_[j];
   const bool limit = level == std::numeric_limits<double>::max();
-  double& known = (limit ? limit_ : due_)[j];
-  if (!std::isnan(known)) {
-    if (limit) return known;  // no other time can follow
-    if (own(j, known) <= level && own(j, std::nextafter(known, kInfinity)) > level) return known;
+  if (limit && !std::isnan(seen.limit)) return seen.limit;  // no other time can follow
+  if (std::isfinite(seen.due)) near = seen.due;
+  double rate = limit ? fresh.rate : seen.rate;
+  const double found = cross_own(j, level, std::isfinite(near) ? near : 0.0, rate);
+  if (limit) {
+    seen.limit = found;
+  } else if (std::isfinite(found)) {
+    seen.due = found;
+    seen.rate = rate;
   }
-  if (!std::isfinite(near)) near = std::isfinite(known) ? known : 0.0;
-  const double found = latest_own(j, level, near, finest);
-  if (limit || std::isfinite(found)) known = found;
   return found;
 }
 
@@ -165,7 +199,7 @@ void Penalties::build(const TermsView& jobs, std::span<const Kind> kinds, Custom
   }
   custom_ = custom;
   names_.assign(names.begin(), names.end());
-  due_ = limit_ = {};
+  seen_ = {};
   most_.clear();
   may_be_infinite_ =
       std::any_of(kinds.begin(), kinds.end(), [](Kind kind) { return info(kind).endless; });
@@ -188,7 +222,7 @@ void Penalties::build(const TermsView& jobs, std::span<const Kind> kinds, Custom
 
 void Penalties::build_finite(const Penalties& from, std::span<const double> miss) {
   *this = from;
-  due_ = limit_ = {};  // other functions
+  seen_ = {};  // other functions
   may_be_infinite_ = false;
   most_.assign(miss.begin(), miss.end());
   for (std::size_t j = 0; j < size(); ++j) {
@@ -205,12 +239,9 @@ void Penalties::build_shifted(const Penalties& from, std::span<const double> shi
   }
 }
 
-double Penalties::latest(std::size_t j, double level, double near, double finest) const {
+double Penalties::latest(std::size_t j, double level, double near) const {
   const std::size_t first = offset_[j], end = offset_[j + 1];
-  if (first == end) {
-    if (!due_.empty()) return latest_remembered(j, level, near, finest);
-    return latest_own(j, level, std::isfinite(near) ? near : 0.0, finest);
-  }
+  if (first == end) return latest_own(j, level, near);
   double until = kInfinity;  // where the row under inspection ends
   for (std::size_t r = end; r-- > first; until = at_[r]) {
     // Just after its start the row has value_[r]; the first row has no start.

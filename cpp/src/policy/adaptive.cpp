@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
+#include <tuple>
 
 #include "malleable/model/domain.hpp"
 
@@ -47,16 +48,35 @@ Index Adaptive::add_class() {
   return c;
 }
 
-Index Adaptive::add_job(Index job_class, Index user, double now, const std::int64_t (&tasks)[2],
-                        std::span<const double> seconds) {
-  const auto job = static_cast<Index>(jobs_.size());
-  Job row;
-  row.job_class = job_class;
-  row.user = user;
-  jobs_.push_back(row);
+void Adaptive::arrived(Index job_class, Index user, double now, const std::int64_t (&tasks)[2],
+                       std::span<const double> seconds) {
   estimates_.arrived(job_class, now, users_[user].minimum > 0.0, tasks, seconds);
   match(now, false);
-  return job;
+}
+
+void Adaptive::add_job(Index job, Index job_class, Index user) {
+  jobs_.resize(std::max<std::size_t>(jobs_.size(), job + std::size_t{1}));
+  jobs_[job] = {.job_class = job_class, .user = user, .sequence = sequence_++};
+}
+
+void Adaptive::together(const std::function<void()>& come) {
+  const std::size_t users = users_.size(), count = classes();
+  const bool any_minimum = any_minimum_;
+  const auto before =
+      std::make_tuple(estimates_, matching_[0], matching_[1], execution_, matched_, solves_);
+  try {
+    come();
+  } catch (...) {
+    users_.resize(users);
+    any_minimum_ = any_minimum;
+    for (auto* column : {&waiting_[0], &waiting_[1]}) column->resize(count);
+    all_.resize(count);
+    rings_.resize(count);
+    admitted_.resize(count);
+    std::tie(estimates_, matching_[0], matching_[1], execution_, matched_, solves_) = before;
+    for (Ring& ring : rings_) ring.node.clear();  // they may follow a matching that is gone
+    throw;
+  }
 }
 
 void Adaptive::link(Index job, int pool, double now) {
@@ -88,7 +108,9 @@ void Adaptive::set_counts(Index job, int pool, std::int64_t waiting, std::int64_
   auto& queues = user.queue[pool];
   if (queues.size() <= own.job_class) queues.resize(own.job_class + std::size_t{1});
   auto& queue = queues[own.job_class];
-  const auto place = std::lower_bound(queue.begin(), queue.end(), job);
+  const auto place = std::lower_bound(queue.begin(), queue.end(), job, [this](Index a, Index b) {
+    return jobs_[a].sequence < jobs_[b].sequence;
+  });
   if (waiting > 0) {
     queue.insert(place, job);
     ++user.jobs[pool];
@@ -133,7 +155,6 @@ std::int64_t Adaptive::slots(int pool) const {
 
 void Adaptive::remove_job(Index job) {
   for (const int pool : {0, 1}) set_counts(job, pool, 0, 0, 0.0);
-  jobs_[job].gone = true;
 }
 
 void Adaptive::set_free(Index resource, int pool, std::int64_t slots) {
@@ -147,7 +168,8 @@ Index Adaptive::first_of(const User& user, int pool, const std::vector<Index>& s
   for (const Index c : set) {
     if (c >= queues.size()) break;
     if (queues[c].empty() || admitted_[c] == 0) continue;
-    first = std::min(first, queues[c].front());
+    const Index job = queues[c].front();
+    if (first == kNone || jobs_[job].sequence < jobs_[first].sequence) first = job;
   }
   return first;
 }
@@ -175,18 +197,15 @@ Index Adaptive::ask(bool minimum, const std::vector<Index>& set, int pool) const
 }
 
 // The job itself, or another of its user and class that has a block on the node.
-Index Adaptive::local(Index job, Index node, int pool, double now, LocalTasks* blocks,
-                      std::span<const Index> row) const {
+Index Adaptive::local(Index job, Index node, int pool, double now, LocalTasks* blocks) const {
   if (pool != 0 || blocks == nullptr || options_.patience <= 0.0) return job;
-  const auto at = [&](Index number) { return row.empty() ? number : row[number]; };
-  if (!blocks->has_blocks(at(job)) || blocks->first(at(job)) == kNone) return job;
-  if (blocks->find(at(job), node) != kNone) return job;
+  if (!blocks->has_blocks(job) || blocks->first(job) == kNone) return job;
+  if (blocks->find(job, node) != kNone) return job;
   const Job& own = jobs_[job];
   if (now >= own.stamp[pool] + options_.patience) return job;
   const auto& queue = users_[own.user].queue[pool][own.job_class];
   for (std::size_t k = 1; k < std::min(queue.size(), kLook); ++k) {
-    const bool here =
-        blocks->has_blocks(at(queue[k])) && blocks->find(at(queue[k]), node) != kNone;
+    const bool here = blocks->has_blocks(queue[k]) && blocks->find(queue[k], node) != kNone;
     if (here) return queue[k];
   }
   return job;
@@ -227,8 +246,7 @@ void Adaptive::admit(Index resource, int pool) const {
   }
 }
 
-Index Adaptive::choose(Index node, int pool, double now, LocalTasks* blocks,
-                       std::span<const Index> row) const {
+Index Adaptive::choose(Index node, int pool, double now, LocalTasks* blocks) const {
   const Index oldest = oldest_[pool];
   if (oldest == kNone) return kNone;
   if (now >= overdue(pool)) return oldest;
@@ -239,7 +257,7 @@ Index Adaptive::choose(Index node, int pool, double now, LocalTasks* blocks,
   if (job == kNone && options_.fallback && any_minimum_) job = ask(true, all_, pool);
   if (job == kNone) job = ask(false, matching_[1].set[resource], pool);
   if (job == kNone && options_.fallback) job = ask(false, all_, pool);
-  return job == kNone ? kNone : local(job, node, pool, now, blocks, row);
+  return job == kNone ? kNone : local(job, node, pool, now, blocks);
 }
 
 double Adaptive::overdue(int pool) const {
@@ -289,20 +307,25 @@ void Adaptive::match(double now, bool always) {
     }
   }
   if (!moved) return;
-  execution_.resize(count * types);
+  std::vector<double> execution(count * types);
   for (std::size_t c = 0; c < count; ++c) {
     for (std::size_t r = 0; r < types; ++r) {
-      execution_[c * types + r] = execution_rate(static_cast<Index>(c), static_cast<Index>(r));
+      execution[c * types + r] = execution_rate(static_cast<Index>(c), static_cast<Index>(r));
     }
   }
-  for (const int which : {0, 1}) solve(which, now);
+  Matching found[] = {solved(0, now, execution), solved(1, now, execution)};
+  std::move(found, found + 2, matching_);
+  execution_ = std::move(execution);
+  for (Ring& ring : rings_) ring.node.clear();
   matched_ = true;
   ++solves_;
 }
 
-void Adaptive::solve(int which, double now) {
+Adaptive::Matching Adaptive::solved(int which, double now,
+                                    std::span<const double> execution) const {
   const std::size_t types = resources_.size(), count = classes();
-  Matching& matching = matching_[which];
+  Matching matching;
+  matching.set.resize(types);
   matching.arrival.resize(count);
   bool anybody = false;
   for (std::size_t c = 0; c < count; ++c) {
@@ -313,25 +336,24 @@ void Adaptive::solve(int which, double now) {
   if (anybody) {
     std::vector<double> nodes(types);
     for (std::size_t r = 0; r < types; ++r) nodes[r] = static_cast<double>(resources_[r].nodes);
-    matching.share = matcher_(matching.arrival, execution_, nodes);
+    matching.share = matcher_(matching.arrival, execution, nodes);
     if (matching.share.size() != count * types) {
       throw std::logic_error("matching: one share is needed for each class and resource");
     }
   }
   matching.part.assign(count * types, 0.0);
-  for (auto& set : matching.set) set.clear();
   for (std::size_t c = 0; c < count; ++c) {
     double all = 0.0;
     const std::size_t first = c * types;
     for (std::size_t r = 0; r < types; ++r) {
       const auto nodes = static_cast<double>(resources_[r].nodes);
-      matching.part[first + r] = matching.share[first + r] * execution_[first + r] * nodes;
+      matching.part[first + r] = matching.share[first + r] * execution[first + r] * nodes;
       all += matching.part[first + r];
       if (matching.share[first + r] > 0.0) matching.set[r].push_back(static_cast<Index>(c));
     }
     for (std::size_t r = 0; r < types && all > 0.0; ++r) matching.part[first + r] /= all;
   }
-  for (Ring& ring : rings_) ring.node.clear();
+  return matching;
 }
 
 // Suggested nodes of a class in turn, those that shall serve more of it more often.
@@ -372,7 +394,8 @@ void Adaptive::place(Index job_class, std::span<Index> node) {
 }
 
 void Adaptive::state(State& s) {
-  s(resources_, resource_, generic_, options_, estimates_, users_, jobs_, any_minimum_, oldest_);
+  s(resources_, resource_, generic_, options_, estimates_, users_, jobs_, sequence_);
+  s(any_minimum_, oldest_);
   s(newest_, waiting_, free_, all_, matching_, execution_, matched_, solves_, rings_);
   if (s.reading()) admitted_.assign(classes(), 1);
 }

@@ -32,19 +32,9 @@ void check_counts(const char* field, std::span<const std::int64_t> values) {
 AdaptiveEpoch::AdaptiveEpoch(Adaptive scheduler, std::size_t nodes, bool generic)
     : scheduler_(std::move(scheduler)), nodes_(nodes), generic_(generic) {}
 
-bool AdaptiveEpoch::known(std::int64_t id) const {
-  return id >= 0 && id < static_cast<std::int64_t>(jobs_.size()) &&
-         scheduler_.has_job(static_cast<Index>(id));
-}
-
-std::span<const Index> AdaptiveEpoch::rows_of(std::span<const std::int64_t> ids) {
-  return named_.of(ids, jobs_.size(),
-                   [this](std::int64_t id) { return known(id) ? static_cast<Index>(id) : kNone; });
-}
-
-const AdaptiveEpoch::Counts& AdaptiveEpoch::counts(std::int64_t id) const {
-  if (known(id)) return jobs_[static_cast<std::size_t>(id)];
-  throw std::invalid_argument("job_id = " + std::to_string(id) + ": no such job");
+Index AdaptiveEpoch::row_of(const std::string& field, std::int64_t id) const {
+  if (const Index row = ids_.find(id); row != kNone) return row;
+  throw std::invalid_argument(field + " = " + std::to_string(id) + ": no such job");
 }
 
 void AdaptiveEpoch::tell(Index job, int pool) {
@@ -93,8 +83,8 @@ void AdaptiveEpoch::put_blocks(Index job, const Blocks& blocks) {
   blocks_.add(job, static_cast<std::size_t>(jobs_[job].total[kMap]), blocks.copies, node);
 }
 
-std::int64_t AdaptiveEpoch::add(const Additions& jobs) {
-  const std::size_t count = jobs.arrival.size(), types = scheduler_.resources();
+void AdaptiveEpoch::check_additions(const Additions& jobs) const {
+  const std::size_t count = jobs.arrival.size();
   for (const auto size : {jobs.job_class.size(), jobs.user.size(), jobs.maps.size(),
                           jobs.reduces.size(), jobs.map_seconds.size(), jobs.reduce_seconds.size(),
                           jobs.block.size(), jobs.blocks.empty() ? count : jobs.blocks.size()}) {
@@ -110,43 +100,50 @@ std::int64_t AdaptiveEpoch::add(const Additions& jobs) {
     if (jobs.blocks[k].copies == 0) continue;
     check_blocks("blocks[" + std::to_string(k) + "]", jobs.blocks[k], jobs.maps[k]);
   }
+}
+
+// What the scheduler learns of jobs that come; its matcher may throw.
+void AdaptiveEpoch::come(const Additions& jobs) {
+  const std::size_t types = scheduler_.resources();
   for (const Person& user : jobs.new_users) scheduler_.add_user(user.minimum, user.priority);
   for (std::size_t c = 0; c < jobs.new_classes; ++c) scheduler_.add_class();
-  const auto first = static_cast<std::int64_t>(jobs_.size());
   std::vector<double> seconds(2 * types);
-  for (std::size_t k = 0; k < count; ++k) {
-    now_ = std::max(now_, jobs.arrival[k]);
-    Counts own;
-    own.total[kMap] = jobs.maps[k];
-    own.total[kReduce] = jobs.reduces[k];
-    own.seconds[kMap] = jobs.map_seconds[k];
-    own.seconds[kReduce] = jobs.reduce_seconds[k];
+  double now = now_;
+  for (std::size_t k = 0; k < jobs.maps.size(); ++k) {
+    now = std::max(now, jobs.arrival[k]);
     for (Index g = 0; g < types; ++g) {
       const AdaptiveResource& resource = scheduler_.resource(g);
-      seconds[g] = own.seconds[kMap] / resource.rate + jobs.block[k] / resource.storage;
-      seconds[types + g] = own.seconds[kReduce] / resource.rate;
+      seconds[g] = jobs.map_seconds[k] / resource.rate + jobs.block[k] / resource.storage;
+      seconds[types + g] = jobs.reduce_seconds[k] / resource.rate;
     }
-    const Index job =
-        scheduler_.add_job(static_cast<Index>(jobs.job_class[k]), static_cast<Index>(jobs.user[k]),
-                           now_, own.total, seconds);
-    jobs_.push_back(own);
-    ++present_;
+    scheduler_.arrived(static_cast<Index>(jobs.job_class[k]), static_cast<Index>(jobs.user[k]), now,
+                       {jobs.maps[k], jobs.reduces[k]}, seconds);
+  }
+}
+
+void AdaptiveEpoch::add(const Additions& jobs, std::span<std::int64_t> ids) {
+  check_additions(jobs);
+  scheduler_.together([&] { come(jobs); });
+  for (std::size_t k = 0; k < ids.size(); ++k) {
+    now_ = std::max(now_, jobs.arrival[k]);
+    const Index job = ids_.add();
+    scheduler_.add_job(job, static_cast<Index>(jobs.job_class[k]),
+                       static_cast<Index>(jobs.user[k]));
+    jobs_.resize(ids_.rows());
     blocks_.grow(jobs_.size());
     held_.grow(jobs_.size());
+    ids[k] = ids_.id_of(job);
+    Counts& own = jobs_[job] = {.total = {jobs.maps[k], jobs.reduces[k]},
+                                .seconds = {jobs.map_seconds[k], jobs.reduce_seconds[k]}};
     set_waiting(job, kMap, own.total[kMap]);
     if (own.total[kMap] == 0) set_waiting(job, kReduce, own.total[kReduce]);
+    if (!jobs.blocks.empty() && jobs.blocks[k].copies > 0) put_blocks(job, jobs.blocks[k]);
   }
-  for (std::size_t k = 0; k < jobs.blocks.size(); ++k) {
-    if (jobs.blocks[k].copies > 0) {
-      put_blocks(static_cast<Index>(first + static_cast<std::int64_t>(k)), jobs.blocks[k]);
-    }
-  }
-  return first;
 }
 
 void AdaptiveEpoch::set_blocks(std::int64_t id, const Blocks& blocks, const std::string& field) {
-  const Counts& own = counts(id);
-  const auto job = static_cast<Index>(id);
+  const Index job = row_of("job_id", id);
+  const Counts& own = jobs_[job];
   check_blocks(field, blocks, own.total[kMap]);
   if (own.waiting[kMap] < own.total[kMap] || blocks_.has_blocks(job)) {
     throw std::invalid_argument("job_id = " + std::to_string(id) +
@@ -190,15 +187,15 @@ void AdaptiveEpoch::update(std::span<const std::int64_t> ids, const Changes& cha
 
 // Tasks that wait once more must run, each named once.
 void AdaptiveEpoch::check_again(const Ended& tasks) const {
-  std::set<std::pair<std::int64_t, std::int64_t>> again;
+  std::set<std::pair<Index, std::int64_t>> again;
   for (std::size_t k = 0; k < tasks.ids.size(); ++k) {
-    const std::int64_t id = tasks.ids[k], task = tasks.task[k];
-    const auto job = static_cast<Index>(id);
+    const std::int64_t task = tasks.task[k];
+    const Index job = ended_[k];
     if (tasks.phase[k] != kMap || !blocks_.has_blocks(job) || tasks.done[k] != 0) continue;
     const bool started =
         task >= 0 && task < jobs_[job].total[kMap] && blocks_.taken(job, static_cast<Index>(task));
     if (!started) throw FieldError("task", k, static_cast<long long>(task), "runs not");
-    if (!again.insert({id, task}).second) {
+    if (!again.insert({job, task}).second) {
       throw FieldError("task", k, static_cast<long long>(task), "named twice");
     }
   }
@@ -207,13 +204,12 @@ void AdaptiveEpoch::check_again(const Ended& tasks) const {
 // Of no job and phase may more tasks end than run.
 void AdaptiveEpoch::check_running(const Ended& tasks) {
   const auto counter = [&](std::size_t k) -> std::int64_t& {
-    return ending_[static_cast<std::size_t>(2 * tasks.ids[k] + tasks.phase[k])];
+    return ending_[2 * ended_[k] + static_cast<std::size_t>(tasks.phase[k])];
   };
   ending_.resize(2 * jobs_.size(), 0);
   std::size_t fits = 0;  // that many tasks do run
   while (fits < tasks.ids.size() &&
-         counter(fits) <
-             jobs_[static_cast<std::size_t>(tasks.ids[fits])].running[tasks.phase[fits]]) {
+         counter(fits) < jobs_[ended_[fits]].running[tasks.phase[fits]]) {
     ++counter(fits++);
   }
   for (std::size_t k = 0; k < fits; ++k) counter(k) = 0;
@@ -221,11 +217,12 @@ void AdaptiveEpoch::check_running(const Ended& tasks) {
   throw FieldError("ids", fits, static_cast<long long>(tasks.ids[fits]), "runs no such task");
 }
 
+// Fills ended_.
 void AdaptiveEpoch::check_ended(const Ended& tasks) {
   const std::size_t count = tasks.ids.size();
+  ended_.resize(count);
   for (std::size_t k = 0; k < count; ++k) {  // several tasks of one job may end
-    if (known(tasks.ids[k])) continue;
-    throw FieldError("ids", k, static_cast<long long>(tasks.ids[k]), "no such job");
+    ended_[k] = row_of("ids[" + std::to_string(k) + "]", tasks.ids[k]);
   }
   for (const auto size :
        {tasks.phase.size(), tasks.node.size(), tasks.task.size(), tasks.seconds.size(),
@@ -250,7 +247,7 @@ void AdaptiveEpoch::check_ended(const Ended& tasks) {
 void AdaptiveEpoch::ended(const Ended& tasks) {
   check_ended(tasks);
   for (std::size_t k = 0; k < tasks.ids.size(); ++k) {
-    const auto job = static_cast<Index>(tasks.ids[k]);
+    const Index job = ended_[k];
     const auto p = static_cast<Phase>(tasks.phase[k]);
     if (!tasks.end.empty()) now_ = std::max(now_, tasks.end[k]);
     Counts& own = jobs_[job];
@@ -277,7 +274,7 @@ void AdaptiveEpoch::remove(std::span<const std::int64_t> ids) {
     jobs_[job] = {};
     blocks_.remove(job);
     held_.forget(job);
-    --present_;
+    ids_.remove(job);
   }
 }
 
@@ -298,7 +295,7 @@ bool AdaptiveEpoch::offer(Index node, int pool, TaskStarts& starts) {
   --own.waiting[p];
   ++own.running[p];
   tell(job, pool);
-  starts.job.push_back(job);
+  starts.job.push_back(ids_.id_of(job));
   starts.phase.push_back(p);
   starts.task.push_back(number);
   starts.node.push_back(node);
@@ -367,19 +364,19 @@ HeldSlots<2>::Slots AdaptiveEpoch::running(Index job) const {
 
 void AdaptiveEpoch::show(Index job, bool changed) {
   const Counts& own = jobs_[job];
-  rows_.push_back({job,
+  rows_.push_back({ids_.id_of(job),
                    {own.running[kMap], own.running[kReduce]},
                    changed,
                    {bound_of(own, kMap), bound_of(own, kReduce)}});
 }
 
 void AdaptiveEpoch::place(std::int64_t id, std::size_t copies, std::span<Index> node) {
-  counts(id);
+  const Index job = row_of("job_id", id);
   if (copies == 0 || copies > nodes_ || node.size() % copies != 0) {
     throw std::invalid_argument("copies = " + std::to_string(copies) + ": must be from 1 to " +
                                 std::to_string(nodes_));
   }
-  const Index job_class = scheduler_.class_of(static_cast<Index>(id));
+  const Index job_class = scheduler_.class_of(job);
   for (std::size_t at = 0; at < node.size(); at += copies) {
     scheduler_.place(job_class, node.subspan(at, copies));
   }
@@ -392,7 +389,7 @@ void AdaptiveEpoch::match(double now) {
 }
 
 void AdaptiveEpoch::state(State& s) {
-  s(scheduler_, nodes_, generic_, blocks_, jobs_, held_, present_, now_);
+  s(scheduler_, nodes_, generic_, blocks_, jobs_, ids_, held_, now_);
 }
 
 }  // namespace malleable

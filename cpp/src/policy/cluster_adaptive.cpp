@@ -45,13 +45,12 @@ void ClusterAdaptive::begin(const ClusterState& state) {
   scheduler_ = std::make_unique<Adaptive>(std::move(resources), std::move(resource),
                                           cluster.generic, minimum, priority, options_, matcher_);
   classes_.clear();
-  number_.assign(state.jobs.size(), kNone);
-  row_.clear();
+  known_.assign(state.jobs.size(), 0);
 }
 
 void ClusterAdaptive::added(const ClusterState& state, std::span<const Index> jobs) {
-  number_.resize(state.jobs.size(), kNone);
-  for (const Index job : jobs) number_[job] = kNone;
+  known_.resize(state.jobs.size(), 0);
+  for (const Index job : jobs) known_[job] = 0;
   for (std::size_t user = scheduler_->users(); user < state.user_running.size(); ++user) {
     const bool known = user < state.jobs.user_priority.size();
     scheduler_->add_user(known ? state.jobs.user_minimum[user] : 0.0,
@@ -61,7 +60,7 @@ void ClusterAdaptive::added(const ClusterState& state, std::span<const Index> jo
 
 void ClusterAdaptive::keep(const ClusterState&, State& s) {
   std::vector<std::pair<Key, Index>> classes(classes_.begin(), classes_.end());
-  s(*scheduler_, classes, number_, row_);
+  s(*scheduler_, classes, known_);
   classes_ = {classes.begin(), classes.end()};
 }
 
@@ -80,7 +79,7 @@ ClusterAdaptive::Key ClusterAdaptive::key_of(const ClusterState& state, Index jo
 }
 
 void ClusterAdaptive::add(const ClusterState& state, Index job) {
-  if (number_[job] != kNone) return;
+  if (known_[job] != 0) return;
   const auto found = classes_.find(key_of(state, job));
   Index job_class = 0;
   if (found == classes_.end()) {
@@ -101,20 +100,19 @@ void ClusterAdaptive::add(const ClusterState& state, Index job) {
     }
   }
   const std::int64_t tasks[2] = {state.phase(job, kMap).total, state.phase(job, kReduce).total};
-  number_[job] = scheduler_->add_job(job_class, static_cast<Index>(state.jobs.user_of(job)),
-                                     state.now, tasks, seconds_);
-  row_.push_back(job);
+  const auto user = static_cast<Index>(state.jobs.user_of(job));
+  scheduler_->arrived(job_class, user, state.now, tasks, seconds_);
+  scheduler_->add_job(job, job_class, user);
+  known_[job] = 1;
 }
 
 void ClusterAdaptive::job_arrived(const ClusterState& state, Index job) { add(state, job); }
 
-void ClusterAdaptive::job_finished(const ClusterState&, Index job) {
-  scheduler_->remove_job(number_[job]);
-}
+void ClusterAdaptive::job_finished(const ClusterState&, Index job) { scheduler_->remove_job(job); }
 
 void ClusterAdaptive::user_changed(const ClusterState& state, Index job, std::size_t) {
-  if (number_[job] == kNone) return;
-  scheduler_->set_user(number_[job], static_cast<Index>(state.jobs.user_of(job)), state.now);
+  if (known_[job] == 0) return;
+  scheduler_->set_user(job, static_cast<Index>(state.jobs.user_of(job)), state.now);
 }
 
 void ClusterAdaptive::counts_changed(const ClusterState& state, Index job, int pool) {
@@ -126,18 +124,18 @@ void ClusterAdaptive::counts_changed(const ClusterState& state, Index job, int p
     if (s.ready) waiting += s.waiting;
   }
   waiting = std::min(waiting, state.room(job, pool));
-  scheduler_->set_counts(number_[job], pool, waiting, running, state.now);
+  scheduler_->set_counts(job, pool, waiting, running, state.now);
 }
 
 void ClusterAdaptive::task_finished(const ClusterState&, Index job, Phase p, Index node,
                                     double seconds) {
-  scheduler_->task_finished(number_[job], p, node, seconds);
+  scheduler_->task_finished(job, p, node, seconds);
 }
 
 bool ClusterAdaptive::place(const ClusterState& state, Index job, Index, std::span<Index> node) {
   if (!placement_) return false;
   add(state, job);
-  scheduler_->place(scheduler_->class_of(number_[job]), node);
+  scheduler_->place(scheduler_->class_of(job), node);
   return true;
 }
 
@@ -149,10 +147,9 @@ ClusterPolicy::Choice ClusterAdaptive::choose(const ClusterState& state, Index n
     }
     for (Index r = 0; r < free_.size(); ++r) scheduler_->set_free(r, pool, free_[r]);
   }
-  const Index number = scheduler_->choose(node, pool, state.now, &state.blocks, row_);
-  if (number == kNone) return {};
-  const Index job = row_[number];
-  scheduler_->started(number, pool, state.now);
+  const Index job = scheduler_->choose(node, pool, state.now, &state.blocks);
+  if (job == kNone) return {};
+  scheduler_->started(job, pool, state.now);
   if (state.cluster.generic) return {job, state.eligible(job, kMap) ? kMap : kReduce};
   return {job, static_cast<Phase>(pool)};
 }

@@ -90,7 +90,7 @@ void Epoch::build_instance() {
   const std::span<const std::int64_t> names =
       of_kind_[kOwn] > 0 ? std::span<const std::int64_t>(id_) : std::span<const std::int64_t>();
   penalties_.build(planned_jobs(), planned_kinds(), custom_, names);
-  if (!names.empty()) penalties_.remember(due_seen_, limit_seen_);
+  if (!names.empty()) penalties_.remember(seen_);
   problem_.build(work_, ended_, min_slots_, max_slots_, slots_, now_, options_.min_mode);
   if (ignores_minima_) problem_.drop_minima();
 }
@@ -335,9 +335,7 @@ void Epoch::state(State& s) {
   if (!by_key_) s(order_);  // else the keys say it
   if (!s.reading()) return;
   look_up();
-  for (auto* column : {&due_seen_, &limit_seen_}) {
-    column->assign(id_.size(), std::numeric_limits<double>::quiet_NaN());
-  }
+  seen_.assign(id_.size(), {});
   before_.assign(id_.size(), 0);
   for (auto* column : {&changed_, &marked_}) column->assign(id_.size(), 0);
   built_ = false;

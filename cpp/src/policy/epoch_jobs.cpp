@@ -86,9 +86,7 @@ std::int64_t Epoch::add(const JobsView& jobs, std::span<const Kind> kinds) {
   append(max_slots_, jobs.max_slots);
   const std::size_t rows = id_.size() + jobs.size();
   for (auto* column : {&low_, &room_, &key_}) column->resize(rows, 0.0);
-  for (auto* column : {&due_seen_, &limit_seen_}) {
-    column->resize(rows, std::numeric_limits<double>::quiet_NaN());
-  }
+  seen_.resize(rows);
   for (auto* column : {&given_, &before_}) column->resize(rows, 0);
   for (auto* column : {&changed_, &marked_}) column->resize(rows, 0);
   for (std::size_t j = 0; j < jobs.size(); ++j) {
@@ -107,6 +105,22 @@ std::int64_t Epoch::add(const JobsView& jobs, std::span<const Kind> kinds) {
   }
   ++version_;
   return first_id;
+}
+
+std::int64_t Epoch::add_columns(JobsView jobs, std::span<const Kind> kinds) {
+  const std::size_t count = jobs.size();
+  TermColumns spare;  // what was left out
+  std::vector<std::int64_t> all;
+  if (jobs.deadline.empty() || !jobs.sla.given()) spare.complete(count);
+  if (jobs.deadline.empty()) jobs.deadline = spare.deadline;
+  if (!jobs.sla.given()) jobs.sla.offset = spare.sla.offset;
+  if (jobs.original.empty()) jobs.original = jobs.work;
+  if (jobs.max_slots.empty()) {
+    all.assign(count, kAllSlots);
+    jobs.max_slots = all;
+  }
+  validate(jobs);
+  return add(jobs, kinds);
 }
 
 Index& Epoch::slot_of(std::int64_t id) {
@@ -193,12 +207,12 @@ void Epoch::remove(std::span<const std::int64_t> ids) {
 
 template <typename Close>
 void Epoch::each_column(Close close) {
-  for (auto* column : {&work_, &size_, &arrival_, &weight_, &deadline_, &low_, &room_, &key_,
-                       &due_seen_, &limit_seen_}) {
+  for (auto* column : {&work_, &size_, &arrival_, &weight_, &deadline_, &low_, &room_, &key_}) {
     close(*column);
   }
   for (auto* column : {&id_, &min_slots_, &max_slots_, &given_, &before_}) close(*column);
   close(sla_);
+  close(seen_);
   for (auto* column : {&changed_, &marked_}) close(*column);
   close(kind_);
 }

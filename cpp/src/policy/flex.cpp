@@ -77,7 +77,7 @@ double Flex::own_order(const Problem& problem, const Penalties& penalties, Aggre
     high = std::max(high, penalties(j, problem.now + total / problem.slots + longest));
   }
   const double level = forced_work_.level(problem, penalties, low, high, 1.0);
-  ForcedWork::deadlines(problem, penalties, level, 1.0, due_);
+  forced_work_.deadlines_found(problem, penalties, level, 1.0, due_);
   orders_.by_due(problem, due_, order);
   return level;
 }

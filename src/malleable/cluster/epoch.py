@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from malleable import _core, views
+from malleable import _core
 from malleable.cluster.nodes import Cluster, read_cluster
 from malleable.cluster.policy import Adaptive
 from malleable.cluster.table import ClusterJobs
-from malleable.columns import array_of, bools_of, floats_of, given, ids_of, integers_of
+from malleable.columns import array_of, bools_of, columns_of, floats_of, given, ids_of, integers_of
 from malleable.domain import check_whole
-from malleable.epoch import ExplainedDecision
+from malleable.epoch import BaseEpoch, ExplainedDecision
 from malleable.jobs.table import Floats, Integers, check_count, check_time
-from malleable.values import Kept, by_value, in_turn
+from malleable.values import by_value, in_turn
 from malleable.views import counted
 
 _MOST_COPIES = 1 << 28  # of blocks placed at once
@@ -91,7 +91,7 @@ class AdaptiveMatching(NamedTuple):
     solves: int
 
 
-class AdaptiveEpoch(Kept):
+class AdaptiveEpoch(BaseEpoch):
     """Which task each free slot of a heterogeneous cluster starts.
 
     Parameters
@@ -103,7 +103,8 @@ class AdaptiveEpoch(Kept):
     Notes
     -----
     The object takes for granted that what it answers is started. Reduce tasks may start once all
-    map tasks of their job have ended, or when `update` says so. Ids are never used twice. Times never
+    map tasks of their job have ended, or when `update` says so. What runs of jobs that are removed ends
+    elsewhere. Ids are never used twice. Times never
     fall: what is told late counts from the latest time heard of, 0 at first. A wrong call changes
     nothing. One thread at a time per object, RuntimeError for a second one. Copies and pickles go on as
     the original would (a pickle loads in the same version only); epochs are equal if their state is. A
@@ -133,7 +134,7 @@ class AdaptiveEpoch(Kept):
         rank[order] = np.arange(len(order))
         self._example: Integers = first[order].astype(np.int64)
         self._resource: Integers = rank[member.reshape(-1)].astype(np.int64)
-        self._core = _core.AdaptiveEpoch(
+        self._core: _core.AdaptiveEpoch = _core.AdaptiveEpoch(
             place.map_slots[self._example],
             place.reduce_slots[self._example],
             place.rate[self._example],
@@ -148,14 +149,8 @@ class AdaptiveEpoch(Kept):
         self._users: dict[str, int] = {name: k for k, name in enumerate(place.users)}
         self._classes: dict[tuple[float, Any], int] = {}
 
-    @in_turn
-    def __len__(self) -> int:
-        return len(self._core)
-
     def __repr__(self) -> str:
         return f"AdaptiveEpoch({counted(len(self), 'job')}, {self._cluster!r})"
-
-    _repr_html_ = views.as_html
 
     @property
     def cluster(self) -> Cluster:
@@ -212,26 +207,24 @@ class AdaptiveEpoch(Kept):
         owners = [""] * count if jobs.user is None else jobs.user
         users, new_users = _numbered(self._users, owners)
         classes, new_classes = _numbered(self._classes, self._class_keys(jobs, owners, mean))
-        try:
-            return self._core.add(
-                [self._priority(name) for name in new_users],
-                len(new_classes),
-                classes,
-                users,
-                jobs.maps,
-                jobs.reduces,
-                times,
-                mean[0],
-                mean[1],
-                jobs.block,
-                places,
-            )
-        finally:  # the solver may have failed behind that
-            known_users, known_classes = self._core.known
-            if known_users > len(self._users):
-                self._users |= new_users
-            if known_classes > len(self._classes):
-                self._classes |= new_classes
+        ids = self._core.add(
+            [self._priority(name) for name in new_users],
+            len(new_classes),
+            {
+                "maps": jobs.maps,
+                "reduces": jobs.reduces,
+                "job_class": classes,
+                "user": users,
+                "arrival": times,
+                "map_seconds": mean[0],
+                "reduce_seconds": mean[1],
+                "block": jobs.block,
+            },
+            places,
+        )
+        self._users |= new_users
+        self._classes |= new_classes
+        return ids
 
     def _class_keys(
         self, jobs: ClusterJobs, owners: Sequence[str], mean: Floats
@@ -245,7 +238,6 @@ class AdaptiveEpoch(Kept):
         powers = np.where(values > 0.0, np.ceil(size / 2.0 - 1e-9), -1000.0).astype(np.int64)
         return list(zip(priorities, map(tuple, powers.tolist()), strict=True))
 
-    @in_turn
     def set_blocks(self, job_id: int, nodes: npt.ArrayLike) -> None:
         """Where copies of the blocks of a job's map tasks are, before any of them started.
 
@@ -256,7 +248,6 @@ class AdaptiveEpoch(Kept):
         """
         self._core.set_blocks(_job(job_id), _nodes("nodes", nodes))
 
-    @in_turn
     def place(self, job_id: int, copies: int = 3, blocks: int | None = None) -> Integers:
         """Nodes for copies of a job's blocks: those that its class is suggested to, in turn.
 
@@ -278,7 +269,6 @@ class AdaptiveEpoch(Kept):
             raise ValueError(f"blocks = {blocks}: more than {_MOST_COPIES} copies in all")
         return self._core.place(job, wanted, number)
 
-    @in_turn
     def update(
         self,
         ids: npt.ArrayLike,
@@ -299,17 +289,16 @@ class AdaptiveEpoch(Kept):
         map_seconds, reduce_seconds : array_like of float, shape (n,), optional
             Seconds of a task on a node of rate 1, as estimated now instead of when the job came.
         """
-        rows = ids_of(ids)
-        count = len(rows)
-        self._core.update(
-            rows,
-            integers_of("maps", maps, count),
-            integers_of("reduces", reduces, count),
-            floats_of("map_seconds", map_seconds, count),
-            floats_of("reduce_seconds", reduce_seconds, count),
+        self._update(
+            ids,
+            {
+                "maps": maps,
+                "reduces": reduces,
+                "map_seconds": map_seconds,
+                "reduce_seconds": reduce_seconds,
+            },
         )
 
-    @in_turn
     def ended(
         self,
         ids: npt.ArrayLike,
@@ -336,28 +325,13 @@ class AdaptiveEpoch(Kept):
         done : array_like of bool, optional
         """
         rows = ids_of(ids)
-        count = len(rows)
-        self._core.ended(
-            rows,
-            integers_of("phase", given("phase", phase), count),
-            integers_of("node", given("node", node), count),
-            integers_of("task", given("task", task), count, least=-1),
-            floats_of("seconds", given("seconds", seconds), count),
-            floats_of("end", end, count),
-            bools_of("done", given("done", done), count),
-        )
+        columns = {"phase": phase, "node": node, "task": task, "seconds": seconds, "done": done}
+        for field, values in columns.items():
+            given(field, values)
+        flags = bools_of("done", columns.pop("done"), len(rows))
+        told = columns_of(columns | {"end": end}, len(rows))
+        self._core.ended({"ids": rows, "done": flags, **told})
 
-    @in_turn
-    def finish(self, ids: npt.ArrayLike) -> None:
-        """These jobs are done."""
-        self._core.remove(ids_of(ids))
-
-    @in_turn
-    def remove(self, ids: npt.ArrayLike) -> None:
-        """Forget jobs that will never be done; what runs of them ends elsewhere."""
-        self._core.remove(ids_of(ids))
-
-    @in_turn
     def decide(self, now: float, *, slots: npt.ArrayLike) -> AdaptiveDecision:
         """Tasks for free slots.
 
@@ -381,18 +355,15 @@ class AdaptiveEpoch(Kept):
         maps, reduces = array.T if array.ndim == 2 else (array, array)
         return integers_of("slots", maps, nodes), integers_of("slots", reduces, nodes)
 
-    @in_turn
     def counts(self, ids: npt.ArrayLike) -> dict[str, Integers]:
         """Tasks of jobs: ``map_waiting``, ``map_running``, ``map_finished``, the same for reduces."""
         return self._core.counts(ids_of(ids))
 
-    @in_turn
     def match(self, now: float) -> AdaptiveMatching:
         """Solve the linear programs with today's estimates, whatever moved."""
         self._core.match(check_time("now", now))
         return self._matching(None)
 
-    @in_turn
     def matching(self, now: float | None = None) -> AdaptiveMatching:
         """The matching in use, and the rates at a time (by default the latest heard of)."""
         return self._matching(None if now is None else check_time("now", now))

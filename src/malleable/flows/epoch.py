@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from malleable import _core
-from malleable.columns import Integers, floats_of, ids_of, integers_of, wholes_of
+from malleable.columns import Integers, columns_of, ids_of, integers_of, wholes_of
 from malleable.domain import RATE, WEIGHT, check_amount, check_count, check_slots, check_time
 from malleable.epoch import BaseDecision, PlannedEpoch
 from malleable.flows.plan import FlowPlan
@@ -128,7 +128,8 @@ class FlowEpoch(PlannedEpoch):
     Without an effort, flows count as malleable jobs of their mean parallelism; orders by slopes and
     due dates are compared on those, and slots go down the best order to the jobs that are ready,
     longest path first. Work is what remains;
-    the original size (for stretch) and the arrival stay. Only `finish` ends a job: until then one whose
+    the original size (for stretch) and the arrival stay. Only `finish` ends a job, and lets what waited
+    for it run; flows that have finished leave by themselves. Until then a job whose
     work has run out keeps a slot, capacity permitting, counts as ending now, and holds its children
     back. Ids are never used twice. A wrong call changes nothing. One thread at a time per object,
     RuntimeError for a second one. Copies and pickles go on as the original would (a pickle loads in
@@ -239,20 +240,11 @@ class FlowEpoch(PlannedEpoch):
             Flows that ``weight``, ``deadline`` and ``sla`` belong to, which are as in `malleable.Flows`.
         """
         jobs, of_flows = ids_of(ids), ids_of(flows, "flows")
-        self._core.update(
-            jobs,
-            floats_of("work", work, len(jobs)),
-            integers_of("tasks", tasks, len(jobs)),
-            integers_of("max_slots", max_slots, len(jobs)),
-            of_flows,
-            floats_of("weight", weight, len(of_flows)),
-            floats_of("deadline", cast("npt.ArrayLike | None", deadline), len(of_flows)),
-            None if sla is None else flat_sla(sla, len(of_flows), "flows"),
-        )
-
-    def finish(self, ids: npt.ArrayLike) -> None:
-        """These jobs have finished; what waited for them may run. Finished flows leave by themselves."""
-        self._core.finish(ids_of(ids))
+        columns = columns_of({"work": work, "tasks": tasks, "max_slots": max_slots}, len(jobs))
+        columns |= columns_of({"weight": weight, "deadline": deadline}, len(of_flows))
+        if sla is not None:
+            columns |= flat_sla(sla, len(of_flows), "flows")
+        self._core.update(jobs, of_flows, columns)
 
     def remove(self, ids: npt.ArrayLike = (), *, flows: npt.ArrayLike = ()) -> None:
         """Cancel jobs, by ``ids``, with all that wait for them, and whole flows, by ``flows``."""

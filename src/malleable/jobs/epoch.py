@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from typing import Any
 
 import numpy.typing as npt
 
 from malleable import _core
-from malleable.columns import Integers, floats_of, ids_of, integers_of
+from malleable.columns import Integers, columns_of, count_of, given, ids_of
 from malleable.domain import WEIGHT, check_amount, check_slots, check_time
 from malleable.epoch import BaseDecision, PlannedEpoch
 from malleable.jobs.plan import Plan, check_effort
-from malleable.jobs.table import Jobs, SlaSteps, check_min_mode, flat_sla
+from malleable.jobs.table import Jobs, SlaSteps, check_min_mode, flat_sla, job_columns
 from malleable.objective import Objective, PenaltyLike, relative_gap
 from malleable.values import by_value
 
@@ -159,22 +160,26 @@ class Epoch(PlannedEpoch):
         """
         if (work is None) == (jobs is None):
             raise ValueError("add: give either work= and its columns or jobs=")
-        if jobs is None:
-            assert work is not None
-            jobs = Jobs(
-                work,
-                arrival=arrival,
-                min_slots=min_slots,
-                max_slots=max_slots,
-                weight=weight,
-                deadline=deadline,
-                sla=sla,
-                size=size,
-            )
-        elif not isinstance(jobs, Jobs):
-            raise ValueError(f"jobs: expected a Jobs table, not {type(jobs).__name__}")
-        codes = None if kind is None else self._kinds(kind, len(jobs))
-        return self._core.add(jobs, codes)
+        if jobs is not None:
+            if not isinstance(jobs, Jobs):
+                raise ValueError(f"jobs: expected a Jobs table, not {type(jobs).__name__}")
+            return self._core.add(jobs, self._kinds(kind, len(jobs)))
+        columns = {
+            "work": work,
+            "arrival": arrival,
+            "min_slots": min_slots,
+            "max_slots": max_slots,
+            "weight": weight,
+            "deadline": deadline,
+            "size": size,
+        }
+        codes = None if kind is None else self._kinds(kind, count_of("work", given("work", work)))
+        if sla is None:
+            try:
+                return self._core.add(columns, codes)
+            except TypeError:  # not plain columns
+                pass
+        return self._core.add(job_columns(columns, sla), codes)
 
     def update(
         self,
@@ -193,36 +198,18 @@ class Epoch(PlannedEpoch):
         A job of which nothing remains keeps ``max(1, min_slots)`` slots until it is finished, before
         all others and as far as minima leave them: an estimate may run out before the job does. For
         value and bound it ends now.
-
-        Contiguous arrays of the right type are read in place, lists of plain numbers entry by entry.
         """
-        if sla is None:
-            try:
-                self._core.update(ids, work, min_slots, max_slots, weight, deadline, None)
-                return
-            except TypeError:  # not plain columns
-                pass
-        rows = ids_of(ids)
-        self._core.update(
-            rows,
-            floats_of("work", work, len(rows)),
-            integers_of("min_slots", min_slots, len(rows)),
-            integers_of("max_slots", max_slots, len(rows), least=1),
-            floats_of("weight", weight, len(rows)),
-            floats_of("deadline", deadline, len(rows)),
-            None if sla is None else flat_sla(sla, len(rows), "ids"),
-        )
-
-    def finish(self, ids: npt.ArrayLike) -> None:
-        """These jobs have ended; their slots are free."""
-        self.remove(ids)
-
-    def remove(self, ids: npt.ArrayLike) -> None:
-        """Forget jobs that will not end: they were cancelled, or went elsewhere."""
-        try:
-            self._core.remove(ids)
-        except TypeError:  # not plain columns
-            self._core.remove(ids_of(ids))
+        columns: dict[str, Any] = {
+            "work": work,
+            "min_slots": min_slots,
+            "max_slots": max_slots,
+            "weight": weight,
+            "deadline": deadline,
+        }
+        if sla is not None:
+            ids = ids_of(ids)
+            columns = columns_of(columns, len(ids)) | flat_sla(sla, len(ids), "ids")
+        self._update(ids, columns)
 
     def decide(self, now: float, *, slots: int | None = None) -> Decision:
         """Slots now.

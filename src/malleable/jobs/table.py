@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core, views
-from malleable.columns import Floats, Integers, floats_of, given, integers_of, rows_of
+from malleable.columns import Floats, Integers, column_of, given, rows_of
 from malleable.domain import (
     ALL_SLOTS,
     check_count,
@@ -39,6 +39,7 @@ __all__ = [
     "check_slots",
     "check_time",
     "flat_sla",
+    "job_columns",
     "names_of",
     "unique",
 ]
@@ -46,7 +47,6 @@ __all__ = [
 SlaSteps = Sequence[tuple[float, float]]
 
 
-_LEAST = {"min_slots": 0, "max_slots": 1}  # of columns of whole numbers
 _OPTIONAL = ("max_slots", "deadline", "size")
 
 
@@ -58,9 +58,7 @@ def as_column(field: str, values: Any, count: int | None = None, beside: str = "
     """
     if field not in _OPTIONAL:
         given(field, values)
-    if field in _LEAST:
-        return integers_of(field, values, count, _LEAST[field], beside)
-    return floats_of(field, values, count, beside)
+    return column_of(field, values, count, beside)
 
 
 def names_of(field: str, values: Any, count: int) -> tuple[str, ...]:
@@ -214,10 +212,9 @@ class Jobs(CoreTable, _core.Jobs):
             "size": size,
         }
         if sla is not None:
-            columns = _converted(columns)
-            columns |= flat_sla(sla, len(columns["work"]))
+            columns = job_columns(columns, sla)
         if not self._hold_plain(columns):
-            self._hold(_converted(columns))
+            self._hold(job_columns(columns))
         self._label = self._name = self.user = None
         if name is not None:
             self._name = names_of("name", name, len(self))
@@ -259,11 +256,14 @@ class Jobs(CoreTable, _core.Jobs):
         return self.take(self.arrival <= now)
 
 
-def _converted(columns: Mapping[str, Any]) -> dict[str, Any]:
+def job_columns(
+    columns: Mapping[str, Any], sla: Sequence[SlaSteps | None] | None = None
+) -> dict[str, Any]:
     """A job table's columns of any kind as the core reads them."""
     work = as_column("work", columns["work"])
     others = {f: as_column(f, values, len(work)) for f, values in columns.items() if f != "work"}
-    return {"work": work, **others}
+    steps = {} if sla is None else flat_sla(sla, len(work))
+    return {"work": work, **others, **steps}
 
 
 def flat_sla(

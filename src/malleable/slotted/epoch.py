@@ -6,12 +6,10 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core, views
-from malleable.columns import count_of, floats_of, given, ids_of, integers_of
 from malleable.domain import RATE, WORK, check_amount, check_whole, floats
-from malleable.epoch import ExplainedDecision
+from malleable.epoch import BaseEpoch, ExplainedDecision
 from malleable.jobs.table import Floats, Integers, check_time
 from malleable.policies import policy_names, policy_of
-from malleable.values import Kept
 
 LOOP_POLICIES = policy_names("slotted", in_loop=True)
 
@@ -59,7 +57,7 @@ def bounce_left(estimate: npt.ArrayLike, done: npt.ArrayLike) -> Floats:
     return left
 
 
-class SlottedEpoch(Kept):
+class SlottedEpoch(BaseEpoch):
     """Decides, slot by slot, which jobs' map and reduce tasks get the idle machines.
 
     The same policy objects as in `malleable.simulate`, fed with real times and with
@@ -83,7 +81,8 @@ class SlottedEpoch(Kept):
     -----
     The first decision in a slot moves the virtual SRPT of ``asrpt`` and ``unlock`` on; further ones in
     the same slot hand out what has become idle. That schedule has the work as it was estimated when
-    the job came; the order in which waiting tasks start follows `update`. Without machines nothing
+    the job came; the order in which waiting tasks start follows `update`. It goes on with jobs that
+    `finish` before they are done there, and forgets those that `remove` names. Without machines nothing
     happens there, either. One thread at a time per object, RuntimeError for a second one. Ids are never
     used twice, a wrong call changes nothing. Copies and pickles go on as the original would (a pickle
     loads in the same version only); epochs are equal if their state is. O(log n) a change with n jobs; a
@@ -91,25 +90,22 @@ class SlottedEpoch(Kept):
     O(n log N)). Source: Zheng, Shroff, Sinha 2013, algorithm 1.
     """
 
+    _optional = ("map_left",)
+
     def __init__(self, slots: int, policy: str = "asrpt", *, slot_seconds: float = 1.0) -> None:
         policy_of("slotted", policy, in_loop=True)
         self._policy = policy
-        self._core = _core.SlottedEpoch(
+        self._core: _core.SlottedEpoch = _core.SlottedEpoch(
             check_whole("slots", slots, 0, 2**40),
             check_amount("slot_seconds", slot_seconds, RATE),
             policy,
         )
-
-    def __len__(self) -> int:
-        return len(self._core)
 
     def __repr__(self) -> str:
         return (
             f"SlottedEpoch({self._policy}: {views.counted(len(self), 'job')}, "
             f"{views.counted(self.slots, 'slot')})"
         )
-
-    _repr_html_ = views.as_html
 
     @property
     def slots(self) -> int:
@@ -148,14 +144,15 @@ class SlottedEpoch(Kept):
         ndarray of int64, shape (K,)
             Ids.
         """
-        count = count_of("maps", maps)
-        return self._core.add(
-            floats_of("arrival", given("arrival", arrival), count),
-            integers_of("maps", given("maps", maps), count),
-            integers_of("reduces", given("reduces", reduces), count),
-            integers_of("running", given("running", running), count),
-            floats_of("map_left", map_left, count),
-            floats_of("reduce_left", given("reduce_left", reduce_left), count),
+        return self._add(
+            {
+                "maps": maps,
+                "reduces": reduces,
+                "running": running,
+                "arrival": arrival,
+                "map_left": map_left,
+                "reduce_left": reduce_left,
+            }
         )
 
     def update(
@@ -176,24 +173,16 @@ class SlottedEpoch(Kept):
         What is done with a decision is told this way: tasks that started wait no longer, and hold
         machines until they end.
         """
-        rows = ids_of(ids)
-        count = len(rows)
-        self._core.update(
-            rows,
-            integers_of("maps", maps, count),
-            integers_of("reduces", reduces, count),
-            integers_of("running", running, count),
-            floats_of("map_left", map_left, count),
-            floats_of("reduce_left", reduce_left, count),
+        self._update(
+            ids,
+            {
+                "maps": maps,
+                "reduces": reduces,
+                "running": running,
+                "map_left": map_left,
+                "reduce_left": reduce_left,
+            },
         )
-
-    def finish(self, ids: npt.ArrayLike) -> None:
-        """These jobs are done. The virtual SRPT goes on with them until they are done there, too."""
-        self._core.remove(ids_of(ids), False)
-
-    def remove(self, ids: npt.ArrayLike) -> None:
-        """Forget jobs that will never be done, in the virtual SRPT as well."""
-        self._core.remove(ids_of(ids), True)
 
     def decide(self, now: float, *, slots: int | None = None) -> SlottedDecision:
         """Which waiting tasks start now, on the machines that nobody holds.

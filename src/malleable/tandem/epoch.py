@@ -8,12 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core, views
-from malleable.columns import count_of, floats_of, given, ids_of
 from malleable.domain import checked_choice, shown
-from malleable.epoch import ExplainedDecision
+from malleable.epoch import BaseEpoch, ExplainedDecision
 from malleable.jobs.table import Floats, Integers, check_slots, check_time
 from malleable.policies import policy_names, policy_of
-from malleable.values import Kept
 
 OVERLAP_POLICIES = policy_names("tandem", in_loop=True)
 """Policies of the overlapping tandem queue that rank jobs."""
@@ -39,7 +37,7 @@ class OverlapDecision(ExplainedDecision):
     share: Floats
 
 
-class OverlapEpoch(Kept):
+class OverlapEpoch(BaseEpoch):
     """Decides who maps and who shuffles, from what is left of every job.
 
     Given the state of `simulate`'s tandem queue it decides as that does. Real jobs differ in that they
@@ -64,6 +62,8 @@ class OverlapEpoch(Kept):
     takes few slots. Source: Lin, Wierman, Zhang, Tan 2013, section 4.
     """
 
+    _optional = ("ready", "max_map_slots", "max_shuffle_slots")
+
     def __init__(
         self,
         slots: Sequence[int],
@@ -75,15 +75,12 @@ class OverlapEpoch(Kept):
         row = policy_of("tandem", policy, in_loop=True)
         checked_choice("underestimates", underestimates, ("first", "bounce"))
         self.policy = policy
-        self._core = _core.OverlapEpoch(
+        self._core: _core.OverlapEpoch = _core.OverlapEpoch(
             policy,
             bool(conserving) or not row.may_idle,
             underestimates == "bounce",
             *_both(slots),
         )
-
-    def __len__(self) -> int:
-        return len(self._core)
 
     def __repr__(self) -> str:
         map_slots, shuffle_slots = self.slots
@@ -92,8 +89,6 @@ class OverlapEpoch(Kept):
             f"{views.counted(map_slots, 'map slot')}, "
             f"{views.counted(shuffle_slots, 'shuffle slot')})"
         )
-
-    _repr_html_ = views.as_html
 
     @property
     def slots(self) -> tuple[int, int]:
@@ -134,14 +129,15 @@ class OverlapEpoch(Kept):
         ValueError
             Names the field, the first bad row and its value; nothing has changed then.
         """
-        count = count_of("map", map)
-        return self._core.add(
-            floats_of("arrival", given("arrival", arrival), count),
-            floats_of("map", given("map", map), count),
-            floats_of("shuffle", given("shuffle", shuffle), count),
-            floats_of("ready", ready, count),
-            floats_of("max_map_slots", max_map_slots, count),
-            floats_of("max_shuffle_slots", max_shuffle_slots, count),
+        return self._add(
+            {
+                "map": map,
+                "shuffle": shuffle,
+                "arrival": arrival,
+                "ready": ready,
+                "max_map_slots": max_map_slots,
+                "max_shuffle_slots": max_shuffle_slots,
+            }
         )
 
     def update(
@@ -159,24 +155,16 @@ class OverlapEpoch(Kept):
         ``map=0`` says that the map phase has ended. With estimates, a number below 0 says that a phase
         still runs and has overrun its estimate by as much. What is not given stays as it was.
         """
-        rows = ids_of(ids)
-        count = len(rows)
-        self._core.update(
-            rows,
-            floats_of("map", map, count),
-            floats_of("shuffle", shuffle, count),
-            floats_of("ready", ready, count),
-            floats_of("max_map_slots", max_map_slots, count),
-            floats_of("max_shuffle_slots", max_shuffle_slots, count),
+        self._update(
+            ids,
+            {
+                "map": map,
+                "shuffle": shuffle,
+                "ready": ready,
+                "max_map_slots": max_map_slots,
+                "max_shuffle_slots": max_shuffle_slots,
+            },
         )
-
-    def finish(self, ids: npt.ArrayLike) -> None:
-        """These jobs are done."""
-        self._core.remove(ids_of(ids))
-
-    def remove(self, ids: npt.ArrayLike) -> None:
-        """Forget jobs that will never be done."""
-        self._core.remove(ids_of(ids))
 
     def decide(self, now: float, *, slots: Sequence[int] | None = None) -> OverlapDecision:
         """Who runs now.

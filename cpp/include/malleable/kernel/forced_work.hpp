@@ -55,6 +55,9 @@ class ForcedWork {
   // Deadlines of a level, from problem.now.
   static void deadlines(const Problem& problem, const Penalties& penalties, double level,
                         double stretch, std::span<double> due);
+  // The same of the level that was found last, on the same instance.
+  void deadlines_found(const Problem& problem, const Penalties& penalties, double level,
+                       double stretch, std::span<double> due) const;
 
  private:
   struct Window {
@@ -91,6 +94,8 @@ class ForcedWork {
   KeySort sorter_;
   bool smooth_ = false;  // no penalty jumps
   std::vector<double> times_, rates_, due_, kept_, zeros_;
+  std::vector<double> of_level_;      // that due_ is for
+  double stretch_ = 1.0;              // and by which
   std::vector<double> asked_, paid_;  // what a job pays at an earlier time of this search
   std::vector<Index> order_, owners_;
 };

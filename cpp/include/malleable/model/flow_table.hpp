@@ -58,6 +58,16 @@ class FlowTable {
     std::span<const std::int64_t> tasks, max_slots;
     std::span<const double> weight, deadline;  // of flows, as are the steps
     SlaView sla;
+
+    template <typename Self, typename Visit>
+    static void each(Self& self, std::size_t jobs, std::size_t flows, Visit&& visit) {
+      visit("work", self.work, jobs, true);
+      visit("tasks", self.tasks, jobs, true);
+      visit("max_slots", self.max_slots, jobs, true);
+      visit("weight", self.weight, flows, true);
+      visit("deadline", self.deadline, flows, true);
+      SlaColumns::each(self.sla, flows + 1, visit);
+    }
   };
 
   // Each of these throws std::invalid_argument before anything changes. `touched` (flow rows) grows

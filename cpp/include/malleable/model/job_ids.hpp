@@ -40,13 +40,15 @@ class JobIds {
   }
   static Index row_of(std::int64_t id) { return static_cast<Index>(id & 0xffffffff); }
   bool has(Index row) const { return live_[row] != 0; }
+  // Its row, or kNone.
+  Index find(std::int64_t id) const {
+    const Index row = row_of(id);
+    const bool known = id >= 0 && row < rows() && has(row) && id_of(row) == id;
+    return known ? row : kNone;
+  }
   // Of ids that are all known and named once; FieldError otherwise. Valid until the next call.
   std::span<const Index> rows_of(std::span<const std::int64_t> ids) {
-    return named_.of(ids, rows(), [this](std::int64_t id) {
-      const Index row = row_of(id);
-      const bool known = id >= 0 && row < rows() && has(row) && id_of(row) == id;
-      return known ? row : kNone;
-    });
+    return named_.of(ids, rows(), [this](std::int64_t id) { return find(id); });
   }
 
   std::size_t rows() const { return live_.size(); }

@@ -78,12 +78,15 @@ class Penalties {
   void build(const TermsView& jobs, std::span<const Kind> kinds, CustomPenalty custom = nullptr,
              std::span<const std::int64_t> names = {});
 
-  // Where latest() found custom penalties before, job by job (NaN: nowhere): it looks there first
-  // and notes what it finds. `limit` is for last_finite(), `due` for all other levels. Until build.
-  void remember(std::span<double> due, std::span<double> limit) {
-    due_ = due;
-    limit_ = limit;
-  }
+  // What latest() found out about a custom penalty before: it begins there and notes what it finds.
+  struct Seen {
+    double limit = std::numeric_limits<double>::quiet_NaN();  // last_finite()
+    double due = std::numeric_limits<double>::quiet_NaN();    // of any other level
+    // At which the penalty rises there; 0: it jumps, NaN: who knows.
+    double rate = std::numeric_limits<double>::quiet_NaN();
+  };
+  // One row a job, for as long as these penalties are not built anew.
+  void remember(std::span<Seen> seen) { seen_ = seen; }
 
   // The penalties `from` with miss[j] wherever job j costs more, and infinity above all: nowhere
   // more than `from`, so what bounds these bounds those. O(rows).
@@ -107,10 +110,9 @@ class Penalties {
 
   // The latest time at which the penalty of job j is at most `level`: +infinity if it never exceeds
   // it, -infinity if it always does. Break points come back exactly, without the tolerance.
-  // Custom penalties: `near` is a time not far from it, if one is known, and `finest` the share of
-  // it by which it may be too early.
-  double latest(std::size_t j, double level, double near = std::numeric_limits<double>::quiet_NaN(),
-                double finest = 0.0) const;
+  // Custom penalties: `near` is a time not far from it, for those of which nothing is remembered.
+  double latest(std::size_t j, double level,
+                double near = std::numeric_limits<double>::quiet_NaN()) const;
 
   // The least value above `level` that the penalty of job j takes, in the limit from the right:
   // `level` itself where the function is continuous there. +infinity if there is none.
@@ -147,8 +149,8 @@ class Penalties {
     const double value = custom_(names_.empty() ? static_cast<std::int64_t>(j) : names_[j], t);
     return most_.empty() || value < most_[j] ? value : most_[j];
   }
-  double latest_own(std::size_t j, double level, double start, double finest) const;
-  double latest_remembered(std::size_t j, double level, double near, double finest) const;
+  double latest_own(std::size_t j, double level, double near) const;
+  double cross_own(std::size_t j, double level, double start, double& rate) const;
 
   std::vector<std::size_t> offset_;
   std::vector<double> at_, value_, slope_;
@@ -156,7 +158,7 @@ class Penalties {
   std::vector<double> most_;  // that a custom penalty may say; empty: anything
   CustomPenalty custom_ = nullptr;
   std::vector<std::int64_t> names_;  // of the jobs, for the caller's function; empty: their rows
-  std::span<double> due_, limit_;    // remembered; empty: nothing is
+  std::span<Seen> seen_;             // empty: nothing is remembered
   bool single_row_ = true, may_be_infinite_ = false;
 };
 

@@ -70,10 +70,14 @@ class Adaptive {
 
   Index add_user(double minimum, double priority);
   Index add_class();
-  // Job numbers follow each other from 0; seconds[p * resources + g] is what a task of phase p
-  // takes on a node of resource g, as said at its arrival. Solves the programs if need be.
-  Index add_job(Index job_class, Index user, double now, const std::int64_t (&tasks)[2],
-                std::span<const double> seconds);
+  // A job comes; seconds[p * resources + g] is what a task of phase p takes on a node of resource
+  // g, as said then. Solves the programs if need be.
+  void arrived(Index job_class, Index user, double now, const std::int64_t (&tasks)[2],
+               std::span<const double> seconds);
+  // A job that has arrived is there, by a number that no other one has.
+  void add_job(Index job, Index job_class, Index user);
+  // Lets users, classes and arrivals come together or, if a matcher throws, not at all.
+  void together(const std::function<void()>& come);
   // Tasks of the job that a slot of this pool could start now, and those that run there.
   void set_counts(Index job, int pool, std::int64_t waiting, std::int64_t running, double now);
   // Another user's from now on, among whose jobs it waits anew.
@@ -86,11 +90,9 @@ class Adaptive {
   // For the guard: free slots of a resource.
   void set_free(Index resource, int pool, std::int64_t slots);
 
-  // A job with a waiting task, or kNone. `blocks` may be null: then tasks have no place; it knows
-  // a job by row[job] (empty: by its number). Note what was started with `started` and
-  // `set_counts`.
-  Index choose(Index node, int pool, double now, LocalTasks* blocks,
-               std::span<const Index> row = {}) const;
+  // A job with a waiting task, or kNone. `blocks` may be null: then tasks have no place. Note
+  // what was started with `started` and `set_counts`.
+  Index choose(Index node, int pool, double now, LocalTasks* blocks) const;
   void started(Index job, int pool, double now);
 
   // `copies` distinct nodes for the next block of a class: in turn over the nodes of its suggested
@@ -100,8 +102,6 @@ class Adaptive {
   std::size_t classes() const { return estimates_.classes(); }
   std::size_t resources() const { return resources_.size(); }
   std::size_t users() const { return users_.size(); }
-  std::size_t jobs() const { return jobs_.size(); }
-  bool has_job(Index job) const { return job < jobs_.size() && !jobs_[job].gone; }
   std::int64_t waiting(Index job, int pool) const { return jobs_[job].waiting[pool]; }
   std::int64_t running(Index job, int pool) const { return jobs_[job].running[pool]; }
   Index resource_of(Index node) const { return resource_[node]; }
@@ -120,7 +120,7 @@ class Adaptive {
   // The paper's mu: jobs a second that a node could serve. The scarcer pool decides.
   double execution_rate(Index job_class, Index resource) const;
   const ClassEstimates& estimates() const { return estimates_; }
-  // Solves again if a rate moved, or at once.
+  // Solves again if a rate moved, or at once. A matcher that throws leaves all as it was.
   void match(double now, bool always);
 
   // All but the matcher.
@@ -132,15 +132,15 @@ class Adaptive {
     std::int64_t waiting[2] = {0, 0}, running[2] = {0, 0};
     double stamp[2] = {0.0, 0.0};  // last start, or since when tasks wait
     Index before[2] = {kNone, kNone}, after[2] = {kNone, kNone};
-    bool gone = false;
+    std::int64_t sequence = 0;  // that jobs come in
 
-    void state(State& s) { s(job_class, user, waiting, running, stamp, before, after, gone); }
+    void state(State& s) { s(job_class, user, waiting, running, stamp, before, after, sequence); }
   };
   struct User {
     double minimum = 0.0, priority = 1.0;
     std::int64_t running = 0;
     std::int64_t jobs[2] = {0, 0};             // with waiting tasks
-    std::vector<std::vector<Index>> queue[2];  // by class: jobs with waiting tasks, ascending
+    std::vector<std::vector<Index>> queue[2];  // by class: jobs with waiting tasks, as they came
 
     void state(State& s) { s(minimum, priority, running, jobs, queue); }
   };
@@ -153,21 +153,20 @@ class Adaptive {
     void state(State& s) { s(share, set, arrival, part); }
   };
   struct Ring {
-    std::vector<Index> node;
+    std::vector<Index> node;  // worked out when needed
     std::size_t next = 0;
 
-    void state(State& s) { s(node, next); }
+    void state(State& s) { s(next); }
   };
 
   void link(Index job, int pool, double now);
   void unlink(Index job, int pool);
   Index first_of(const User& user, int pool, const std::vector<Index>& set) const;
   Index ask(bool minimum, const std::vector<Index>& set, int pool) const;
-  Index local(Index job, Index node, int pool, double now, LocalTasks* blocks,
-              std::span<const Index> row) const;
+  Index local(Index job, Index node, int pool, double now, LocalTasks* blocks) const;
   void admit(Index resource, int pool) const;
   double task_seconds(Index job_class, Index resource, int pool) const;
-  void solve(int which, double now);
+  Matching solved(int which, double now, std::span<const double> execution) const;
   Ring& ring(Index job_class);
 
   std::vector<AdaptiveResource> resources_;
@@ -178,6 +177,7 @@ class Adaptive {
   ClassEstimates estimates_;
   std::vector<User> users_;
   std::vector<Job> jobs_;
+  std::int64_t sequence_ = 0;  // of the next job
   bool any_minimum_ = false;
   Index oldest_[2] = {kNone, kNone}, newest_[2] = {kNone, kNone};
   std::vector<std::int64_t> waiting_[2];  // tasks by class

@@ -5,8 +5,7 @@
 // turn, and takes for granted that what it answers is started; then it names every job that has
 // tasks running, O(1) each. Policies: adaptive.
 //
-// All methods check what they are given, and throw before anything changes; only a matcher that
-// throws leaves jobs half added.
+// All methods check what they are given, and throw before anything changes.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +15,8 @@
 
 #include "malleable/model/bound.hpp"
 #include "malleable/model/held_slots.hpp"
-#include "malleable/model/named_rows.hpp"
+#include "malleable/model/job_ids.hpp"
+#include "malleable/model/terms.hpp"
 #include "malleable/policy/adaptive.hpp"
 
 namespace malleable {
@@ -41,15 +41,28 @@ class AdaptiveEpoch {
   // Jobs, one entry each, of users and classes that are there or are added with them, and the
   // seconds of their tasks on a node of rate 1, to which reading `block` bytes comes for maps. A
   // job that arrives after the latest time heard of moves time on, one that arrived before counts
-  // from then. Returns the first of their consecutive ids.
+  // from then. Fills `ids`.
   struct Additions {
     std::span<const Person> new_users;
     std::size_t new_classes = 0;
     std::span<const std::int64_t> job_class, user, maps, reduces;
     std::span<const double> arrival, map_seconds, reduce_seconds, block;
     std::span<const Blocks> blocks;  // or empty
+
+    template <typename Self, typename Visit>
+    static void each(Self& self, Visit&& visit) {
+      visit("maps", self.maps, kAnyLength, false);
+      const std::size_t rows = self.maps.size();
+      visit("reduces", self.reduces, rows, false);
+      visit("job_class", self.job_class, rows, false);
+      visit("user", self.user, rows, false);
+      visit("arrival", self.arrival, rows, false);
+      visit("map_seconds", self.map_seconds, rows, false);
+      visit("reduce_seconds", self.reduce_seconds, rows, false);
+      visit("block", self.block, rows, false);
+    }
   };
-  std::int64_t add(const Additions& jobs);
+  void add(const Additions& jobs, std::span<std::int64_t> ids);
   // Before any of its tasks started.
   void set_blocks(std::int64_t id, const Blocks& blocks, const std::string& field);
 
@@ -58,6 +71,14 @@ class AdaptiveEpoch {
   struct Changes {
     std::span<const std::int64_t> maps, reduces;
     std::span<const double> map_seconds, reduce_seconds;
+
+    template <typename Self, typename Visit>
+    static void each(Self& self, std::size_t rows, Visit&& visit) {
+      visit("maps", self.maps, rows, true);
+      visit("reduces", self.reduces, rows, true);
+      visit("map_seconds", self.map_seconds, rows, true);
+      visit("reduce_seconds", self.reduce_seconds, rows, true);
+    }
   };
   void update(std::span<const std::int64_t> ids, const Changes& changes);
 
@@ -67,6 +88,18 @@ class AdaptiveEpoch {
     std::span<const std::int64_t> ids, phase, node, task;
     std::span<const double> seconds, end;
     std::span<const std::uint8_t> done;
+
+    template <typename Self, typename Visit>
+    static void each(Self& self, Visit&& visit) {
+      visit("ids", self.ids, kAnyLength, false);
+      const std::size_t rows = self.ids.size();
+      visit("phase", self.phase, rows, false);
+      visit("node", self.node, rows, false);
+      visit("task", self.task, rows, false);
+      visit("seconds", self.seconds, rows, false);
+      visit("end", self.end, rows, true);
+      visit("done", self.done, rows, false);
+    }
   };
   void ended(const Ended& tasks);
   // Jobs that are done or given up.
@@ -90,23 +123,26 @@ class AdaptiveEpoch {
 
   const Adaptive& scheduler() const { return scheduler_; }
   std::size_t nodes() const { return nodes_; }
-  std::size_t size() const { return present_; }
+  std::size_t size() const { return ids_.size(); }
   double now() const { return now_; }
   struct Counts {
     std::int64_t total[2] = {0, 0}, waiting[2] = {0, 0}, running[2] = {0, 0}, finished[2] = {0, 0};
     double seconds[2] = {0.0, 0.0};  // of a task on a node of rate 1, as estimated
     void state(State& s) { s(total, waiting, running, finished, seconds); }
   };
-  const Counts& counts(std::int64_t id) const;
+  const Counts& counts(std::int64_t id) const { return jobs_[row_of("job_id", id)]; }
+  const Counts& counts_at(Index row) const { return jobs_[row]; }
   // Checks that all are known and named once.
-  std::span<const Index> rows_of(std::span<const std::int64_t> ids);
+  std::span<const Index> rows_of(std::span<const std::int64_t> ids) { return ids_.rows_of(ids); }
 
   // All but the matcher.
   void state(State& s);
 
  private:
   int pool_of(Phase p) const { return generic_ ? 0 : p; }
-  bool known(std::int64_t id) const;
+  Index row_of(const std::string& field, std::int64_t id) const;
+  void check_additions(const Additions& jobs) const;
+  void come(const Additions& jobs);
   void check_fit(const char* field, std::span<const std::int64_t> tasks, Phase p) const;
   void check_blocks(const std::string& field, const Blocks& blocks, std::int64_t tasks) const;
   void check_waiting(const char* field, std::span<const Index> rows,
@@ -127,10 +163,10 @@ class AdaptiveEpoch {
   bool generic_;
   LocalTasks blocks_;
   std::vector<Counts> jobs_;
+  JobIds ids_;  // their rows are the scheduler's numbers
   HeldSlots<2> held_;
-  std::size_t present_ = 0;
-  double now_ = 0.0;  // the latest time heard of
-  NamedRows named_;
+  double now_ = 0.0;          // the latest time heard of
+  std::vector<Index> ended_;  // whose tasks end
   std::vector<std::int64_t> left_, by_resource_;
   std::vector<std::int64_t> ending_;  // by job and phase, 0 between calls
   bool refused_[2] = {false, false};  // free slots for which nobody was found, by pool

@@ -62,9 +62,8 @@ class ClusterAdaptive final : public ClusterPolicy {
   bool grouped_, placement_;
   std::unique_ptr<Adaptive> scheduler_;
   std::map<Key, Index> classes_;
-  std::vector<Index> number_;   // of a row's job in the scheduler
-  std::vector<Index> row_;      // and back
-  std::vector<Index> example_;  // a node of each resource
+  std::vector<std::uint8_t> known_;  // jobs that the scheduler has
+  std::vector<Index> example_;       // a node of each resource
   std::vector<double> seconds_;
   std::vector<std::int64_t> free_;
 };

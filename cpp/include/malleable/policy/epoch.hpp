@@ -58,12 +58,24 @@ class Epoch {
   // default); returns the first of their consecutive ids. Throws before anything changes.
   // O(jobs added).
   std::int64_t add(const JobsView& jobs, std::span<const Kind> kinds = {});
+  // The same of columns that nobody has checked; a table's that may be left out may be empty.
+  std::int64_t add_columns(JobsView jobs, std::span<const Kind> kinds = {});
 
   // Overwrites what is given (the others empty) of the jobs `ids`. Throws before anything changes.
   struct Changes {
     std::span<const double> work, weight, deadline;
     std::span<const std::int64_t> min_slots, max_slots;
     SlaView sla = {};
+
+    template <typename Self, typename Visit>
+    static void each(Self& self, std::size_t rows, Visit&& visit) {
+      visit("work", self.work, rows, true);
+      visit("min_slots", self.min_slots, rows, true);
+      visit("max_slots", self.max_slots, rows, true);
+      visit("weight", self.weight, rows, true);
+      visit("deadline", self.deadline, rows, true);
+      SlaColumns::each(self.sla, rows + 1, visit);
+    }
   };
   void update(std::span<const std::int64_t> ids, const Changes& changes);
 
@@ -156,7 +168,7 @@ class Epoch {
   std::vector<Kind> kind_;
   std::uint64_t of_kind_[std::size(kKinds)] = {};  // jobs
   CustomPenalty custom_ = nullptr;
-  std::vector<double> due_seen_, limit_seen_;  // what penalties_ remember
+  std::vector<Penalties::Seen> seen_;  // what penalties_ remember
   std::vector<HeldSteps::Range> sla_;
   HeldSteps steps_;
   // Derived: the minimum (0 for FIFO), what it may get beyond that, its priority.

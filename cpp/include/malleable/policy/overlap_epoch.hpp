@@ -19,6 +19,7 @@
 #include "malleable/model/bound.hpp"
 #include "malleable/model/held_slots.hpp"
 #include "malleable/model/job_ids.hpp"
+#include "malleable/model/terms.hpp"
 #include "malleable/policy/overlap.hpp"
 
 namespace malleable {
@@ -42,6 +43,19 @@ class OverlapEpoch {
     std::span<const double> map, shuffle;  // left, in seconds of the whole station
     std::span<const double> ready;         // of the shuffle; empty: by the map phase's progress
     std::span<const double> max_map_slots, max_shuffle_slots;
+
+    std::size_t size() const { return map.size(); }
+    // `rows` kAnyLength: of new jobs; the first column says how many.
+    template <typename Self, typename Visit>
+    static void each(Self& self, std::size_t rows, Visit&& visit) {
+      const bool anew = rows == kAnyLength;
+      visit("map", self.map, rows, !anew);
+      if (anew) rows = self.size();
+      visit("shuffle", self.shuffle, rows, !anew);
+      visit("ready", self.ready, rows, true);
+      visit("max_map_slots", self.max_map_slots, rows, true);
+      visit("max_shuffle_slots", self.max_shuffle_slots, rows, true);
+    }
   };
   // New jobs; their sizes are what is left then. Fills `ids`. Throws before anything changes.
   void add(std::span<const double> arrival, const Columns& columns, std::span<std::int64_t> ids);

@@ -19,6 +19,7 @@
 #include "malleable/model/bound.hpp"
 #include "malleable/model/held_slots.hpp"
 #include "malleable/model/job_ids.hpp"
+#include "malleable/model/terms.hpp"
 #include "malleable/policy/slotted_policy.hpp"
 
 namespace malleable {
@@ -34,6 +35,19 @@ class SlottedEpoch {
     // Machine seconds, estimated. Without map_left a waiting map task counts as the last map_left
     // said of each that waited then, or else as a slot.
     std::span<const double> map_left, reduce_left;
+
+    std::size_t size() const { return maps.size(); }
+    // `rows` kAnyLength: of new jobs; the first column says how many.
+    template <typename Self, typename Visit>
+    static void each(Self& self, std::size_t rows, Visit&& visit) {
+      const bool anew = rows == kAnyLength;
+      visit("maps", self.maps, rows, !anew);
+      if (anew) rows = self.size();
+      visit("reduces", self.reduces, rows, !anew);
+      visit("running", self.running, rows, !anew);
+      visit("map_left", self.map_left, rows, true);
+      visit("reduce_left", self.reduce_left, rows, !anew);
+    }
   };
 
   // New jobs; fills `ids`. One that arrives after the latest time heard of moves time on, one that
