@@ -134,8 +134,7 @@ int malleable_adaptive_epoch_add(malleable_adaptive_epoch* epoch,
     added.map_seconds = column_or(table.map_seconds, n, 0.0, spare.zero);
     added.reduce_seconds = column_or(table.reduce_seconds, n, 0.0, spare.zero);
     added.block = column_or(table.block, n, 0.0, spare.zero);
-    std::int64_t next = of.add(added);
-    put_each(ids, added.maps, [&](std::int64_t) { return next++; });
+    of.add(added, written("ids", ids, n));
   });
 }
 
