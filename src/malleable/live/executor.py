@@ -373,7 +373,7 @@ class Executor(futures.Executor):
                 work.running,
                 work.why,
                 each,
-                end - now,
+                end.at - now,
             )
             for work, each, end in zip(works, seconds, ends, strict=True)
         }

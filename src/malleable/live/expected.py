@@ -1,15 +1,15 @@
 """When the jobs of a run are expected to end, by plans of what is left of them.
 
 What is left is known but for the seconds of tasks. Their mean is uncertain as that of a sample is, and
-those that are left differ as those that ended did: so the work of each job is drawn some times, and each
-time planned anew.
+those that are left differ as those that ended did: so the work of each job and its last tasks are drawn
+some times, and each time planned anew. Seconds are drawn lognormal.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +23,10 @@ __all__ = ["End", "Left", "expected_ends"]
 _DRAWS = 16
 _SHARE = 0.8  # of the ends that are drawn lie within the spread
 _UNSURE = 0.5  # standard deviation of task seconds over their mean, where nothing is known; counts as one task
-_LEAST = 1e-6  # seconds of a task
+_LEAST = 1e-6  # mean tasks that the longest of those that run has left
+_RARE = 1e-9  # share of tasks beyond which a lognormal is not believed
+_STEPS = 3  # of the mean with those that run
+_LAST = 256  # of a job's tasks that may be its last one
 
 Floats = npt.NDArray[np.float64]
 
@@ -106,17 +109,19 @@ def expected_ends(
     -----
     Jobs without known seconds are left out of the plan, as if they took no slots. Jobs that wait for
     others are not planned either: each ends its own work, on all slots that it may have, after them, which
-    is the earliest that it can. A plan divides tasks, engines do not: what ends is behind its share by half
-    a task in the mean, and no job ends before its tasks can. Cost: ``draws`` plans of fixed orders, and
+    is the earliest that it can. A plan divides tasks, engines do not: a job ends with the last of the tasks
+    that run when none waits any more, and not before its tasks can. Cost: ``draws`` plans of fixed orders, and
     O(draws (jobs + edges)).
     """
+    jobs = [_with_running(job) for job in jobs]
     means = np.array([job.seconds for job in jobs])
-    found = [_ends(jobs, slots, objective, policy, now, means)]
     rng = np.random.default_rng(0)
     sigma = np.array([_sigma(job) for job in jobs])
-    for _ in range(draws):
+    tails = np.array([_tails(job, slots, rng, draws) for job in jobs]).reshape(-1, draws + 1).T
+    found = [_ends(jobs, slots, objective, policy, now, means, tails[0])]
+    for tail in tails[1:]:
         drawn = means * np.exp(sigma * rng.standard_normal(len(jobs)) - 0.5 * sigma * sigma)
-        found.append(_ends(jobs, slots, objective, policy, now, drawn))
+        found.append(_ends(jobs, slots, objective, policy, now, drawn, tail))
     low, high = 0.5 - 0.5 * _SHARE, 0.5 + 0.5 * _SHARE
     early, late = np.quantile(found, [low, high], axis=0)
     return [
@@ -125,19 +130,80 @@ def expected_ends(
     ]
 
 
+def _squares(job: Left) -> float:
+    """Variance of a task's seconds over their mean's square."""
+    own = job.seen * (job.deviation / job.seconds) ** 2
+    return (own + _UNSURE**2) / (job.seen + 1)
+
+
 def _sigma(job: Left) -> float:
     """Deviation of the logarithm of the mean seconds of the tasks that are left."""
     if job.tasks == 0 or job.seconds == 0.0:
         return 0.0
-    own = job.seen * (job.deviation / job.seconds) ** 2
-    squares = (own + _UNSURE**2) / (job.seen + 1)  # over the mean's square
+    squares = _squares(job)
     return math.sqrt(math.log1p(squares / max(1, job.seen) + squares / job.tasks))
 
 
+def _beyond(gone: float, mean: float, squares: float) -> float:
+    """Mean seconds of tasks that take more than so many, of lognormal ones."""
+    if gone <= 0.0:
+        return mean
+    sigma = math.sqrt(math.log1p(squares))
+    place = (math.log(mean / gone) - 0.5 * sigma * sigma) / sigma
+    share = math.erfc(-place / math.sqrt(2.0))  # of tasks, doubled
+    if share < _RARE:
+        return gone + mean
+    return mean * math.erfc(-(place + sigma) / math.sqrt(2.0)) / share
+
+
+def _with_running(job: Left) -> Left:
+    """Short tasks end first: those that run count in the mean with what they are expected to take."""
+    if not (job.seen and job.running and job.seconds):
+        return job
+    squares, mean = _squares(job), job.seconds
+    for _ in range(_STEPS):
+        more = _beyond(job.elapsed, mean, squares)
+        mean = (job.seen * job.seconds + job.running * more) / (job.seen + job.running)
+    return replace(job, seconds=mean, deviation=job.deviation * mean / job.seconds)
+
+
+def _tails(job: Left, slots: int, rng: np.random.Generator, draws: int) -> Floats:
+    """By how many mean tasks a job ends behind its share: the mean, and as drawn.
+
+    Tasks start one after the other, as slots come free, until none waits; the job ends with the last of
+    those that run then. Its share counts what is left of them in the mean. Where none waits, the tail is
+    the longest of those that run.
+    """
+    width = job.width(slots)
+    waiting = job.tasks - job.running
+    if job.tasks == 0 or job.seconds == 0.0:
+        return np.zeros(draws + 1)
+    squares = _squares(job)
+    sigma = math.sqrt(math.log1p(squares))
+    count = min(job.tasks, _LAST, 4 * width)
+    took = np.exp(sigma * rng.standard_normal((draws, count)) - 0.5 * sigma * sigma)
+    if waiting:
+        begun = np.arange(count) / width
+        rest = 0.5 * (1.0 + squares) if job.running else 1.0
+        even = 0.5 if job.running else 0.0
+    else:
+        gone = [min(job.elapsed / job.seconds, 1.0) % 1.0] * count
+        gone[0] = min(job.least / job.seconds, 1.0) % 1.0
+        begun, rest, even = np.array(gone), 0.0, 1.0 - gone[0]
+    tails = np.maximum((took - begun).max(axis=1, initial=0.0), _LEAST) - rest
+    return np.concatenate([[tails.mean() if job.seen and draws else even], tails])
+
+
 def _ends(
-    jobs: Sequence[Left], slots: int, objective: str, policy: str, now: float, seconds: Floats
+    jobs: Sequence[Left],
+    slots: int,
+    objective: str,
+    policy: str,
+    now: float,
+    seconds: Floats,
+    tails: Floats,
 ) -> list[float]:
-    """When each job ends if its tasks take so long."""
+    """When each job ends if its tasks take so long, and the last ones so much longer."""
     known = [
         row
         for row, job in enumerate(jobs)
@@ -147,14 +213,15 @@ def _ends(
     if known:
         chosen = [jobs[row] for row in known]
         took = seconds[known]
-        # A task that has run for longer than the mean is as far from its end as one that has just begun.
-        gone = np.array([job.elapsed for job in chosen])
-        rest = np.where(gone < took, took - gone, took)
+        rest = [
+            _beyond(job.elapsed, mean, _squares(job)) - job.elapsed if job.running else 0.0
+            for job, mean in zip(chosen, took.tolist(), strict=True)
+        ]
         running = np.array([job.running for job in chosen])
         tasks = np.array([job.tasks for job in chosen])
         most = np.array([job.width(slots) for job in chosen])
         table = Jobs(
-            work=(tasks - running) * took + running * rest,
+            work=(tasks - running) * took + running * np.array(rest),
             min_slots=np.minimum([job.min_slots for job in chosen], most),
             max_slots=most,
             weight=[job.weight for job in chosen],
@@ -164,11 +231,10 @@ def _ends(
         name = policy if policy in POLICIES else POLICIES[0]
         made = plan(table, slots=slots, objective=objective, policy=name, now=now, effort=0)
         waves = np.ceil((tasks - running) / most) * took
-        last = np.array([job.least for job in chosen])
-        least = now + np.where(tasks > running, waves, np.where(last < took, took - last, took))
-        ahead = np.where((running > 0) & (tasks > running), 0.5 * took, 0.0)
-        for row, end in zip(known, np.maximum(made.completion + ahead, least), strict=True):
-            ends[row] = float(end)
+        share = np.where(tasks > running, made.completion, now)
+        found = np.maximum(share + tails[known] * took, now + waves)
+        for row, end in zip(known, found.tolist(), strict=True):
+            ends[row] = end
     return _after_parents(jobs, slots, ends, seconds)
 
 
