@@ -7,6 +7,7 @@
 #include "malleable/model/domain.hpp"
 #include "malleable/model/error.hpp"
 #include "malleable/sim/cluster.hpp"
+#include "malleable/sim/cluster_slots.hpp"
 #include "named_columns.hpp"
 #include "policies.hpp"
 
@@ -211,6 +212,10 @@ class PySimulation {
     d["job"] = copy<std::int64_t>(simulation_.trace_job);
     d["task"] = copy<std::int64_t>(simulation_.trace_task);
     d["node"] = copy<std::int64_t>(simulation_.trace_node);
+    d["slot"] =
+        to_numpy(slots_of({simulation_.trace_kind, simulation_.trace_phase, simulation_.trace_job,
+                           simulation_.trace_task, simulation_.trace_node},
+                          tables_.cluster));
     return d;
   }
 

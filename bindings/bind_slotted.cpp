@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "malleable/embed/handle.hpp"
+#include "malleable/kernel/flow_time_bounds.hpp"
 #include "malleable/kernel/virtual_srpt.hpp"
 #include "malleable/policy/slotted_epoch.hpp"
 #include "malleable/sim/slotted.hpp"
@@ -203,6 +204,19 @@ void bind_slotted(py::module_& module) {
       },
       py::arg("arrival").noconvert(), py::arg("map").noconvert(),
       py::arg("task_offset").noconvert(), py::arg("task").noconvert(), py::arg("machines"));
+  module.def(
+      "flow_time_bounds",
+      [](const Integers& arrival, const Integers& map, const Integers& task_offset,
+         const Integers& task, std::int64_t machines, bool preemptive) {
+        const MapReduceView jobs = view_of(arrival, map, task_offset, task);
+        validate_machines(machines);
+        const py::gil_scoped_release release;
+        const FlowTimeBounds bounds = flow_time_bounds(jobs, machines, preemptive);
+        return std::pair(bounds.srpt, bounds.tight);
+      },
+      py::arg("arrival").noconvert(), py::arg("map").noconvert(),
+      py::arg("task_offset").noconvert(), py::arg("task").noconvert(), py::arg("machines"),
+      py::arg("preemptive"));
   py::class_<PySlottedSim>(module, "SlottedSim")
       .def(py::init<std::int64_t, const std::string&, bool, bool, bool>(), py::arg("machines"),
            py::arg("policy"), py::arg("preemptive"), py::arg("records"), py::arg("bounce"))

@@ -33,9 +33,19 @@ void check_arrivals(std::span<const double> arrival, std::size_t count, double n
 // What a batch's plan leaves to the queue besides: orders that are given with the jobs.
 constexpr const char* kGivenOrders = "order";
 
-OverlapPolicy policy_of(const std::string& name) {
-  if (name == kGivenOrders) return OverlapPolicy::kOrder;
-  return policy_code<OverlapPolicy>(Model::kTandem, name);
+// What a policy asks of the queue.
+TandemOptions options_of(const std::string& policy, std::int64_t k, bool conserving) {
+  TandemOptions options;
+  if (policy == kGivenOrders) {
+    options.policy = OverlapPolicy::kOrder;
+    return options;
+  }
+  const Promises& promises = find_policy(Model::kTandem, policy).promises;
+  options.policy = policy_code<OverlapPolicy>(Model::kTandem, policy);
+  options.conserving = conserving || !promises.may_idle;
+  options.weighted = promises.shares == Shares::kWeighted;
+  if (policy == "k-lps") options.most_mapping = k;
+  return options;
 }
 
 void check_optional(const char* field, std::span<const double> values, std::size_t count,
@@ -84,25 +94,21 @@ struct BoundBound : SrptBound {
 
 void bind_tandem(py::module_& module) {
   py::class_<BoundQueue>(module, "TandemQueue")
-      .def(py::init([](const std::string& policy, bool conserving, bool overlap, bool records,
-                       bool weighted, bool estimated, bool bounce, std::int64_t most_mapping,
-                       std::int64_t buckets, double bucket_width) {
-             TandemOptions options;
-             options.policy = policy_of(policy);
-             options.conserving = conserving;
+      .def(py::init([](const std::string& policy, std::int64_t k, bool conserving, bool overlap,
+                       bool records, bool estimated, bool bounce, std::int64_t buckets,
+                       double bucket_width) {
+             TandemOptions options = options_of(policy, k, conserving);
              options.overlap = overlap;
              options.records = records;
-             options.weighted = weighted;
              options.estimated = estimated;
              options.bounce = bounce;
-             options.most_mapping = most_mapping;
              options.buckets = buckets;
              options.bucket_width = bucket_width;
              return std::make_unique<BoundQueue>(options);
            }),
-           py::arg("policy"), py::arg("conserving"), py::arg("overlap"), py::arg("records"),
-           py::arg("weighted"), py::arg("estimated"), py::arg("bounce"), py::arg("most_mapping"),
-           py::arg("buckets"), py::arg("bucket_width"))
+           py::arg("policy"), py::arg("k"), py::arg("conserving") = true, py::arg("overlap") = true,
+           py::arg("records") = false, py::arg("estimated") = false, py::arg("bounce") = false,
+           py::arg("buckets") = 0, py::arg("bucket_width") = 1.0)
       .def(
           "feed",
           [](BoundQueue& queue, const Doubles& arrival, const Doubles& map, const Doubles& shuffle,

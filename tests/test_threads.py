@@ -90,7 +90,7 @@ def test_one_object_in_several_threads_refuses_but_never_breaks(kind):
 def busy_objects():
     """Whatever else in the core keeps state, with calls that read or change it."""
     batch = _core.TandemBatch(np.arange(1.0, 40.0), np.arange(40.0, 1.0, -1.0))
-    queue = _core.TandemQueue("max-srpt", True, True, True, False, False, False, 0, 0, 1.0)
+    queue = _core.TandemQueue("max-srpt", 1, records=True)
     none, ones = np.empty(0), np.ones(50)
     bound = _core.SrptBound()
     slotted = _core.SlottedSim(3, "asrpt", False, True, False)

@@ -153,15 +153,14 @@ class TandemQueue:
     def __init__(
         self,
         policy: str,
-        conserving: bool,
-        overlap: bool,
-        records: bool,
-        weighted: bool,
-        estimated: bool,
-        bounce: bool,
-        most_mapping: int,
-        buckets: int,
-        bucket_width: float,
+        k: int,
+        conserving: bool = True,
+        overlap: bool = True,
+        records: bool = False,
+        estimated: bool = False,
+        bounce: bool = False,
+        buckets: int = 0,
+        bucket_width: float = 1.0,
     ) -> None: ...
     def feed(
         self,
@@ -219,6 +218,14 @@ def validate_cluster_jobs(columns: dict[str, Any]) -> None: ...
 def validate_map_reduce(
     arrival: _Integers, map: _Integers, task_offset: _Integers, task: _Integers
 ) -> None: ...
+def flow_time_bounds(
+    arrival: _Integers,
+    map: _Integers,
+    task_offset: _Integers,
+    task: _Integers,
+    machines: int,
+    preemptive: bool,
+) -> tuple[int, int]: ...
 def srpt_finish(
     arrival: _Integers,
     map: _Integers,

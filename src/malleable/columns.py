@@ -5,13 +5,13 @@ The core reads plain columns without this (bindings/columns.hpp); whatever else 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sized
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from malleable.domain import ALL_SLOTS, as_numbers, no_mask
+from malleable.domain import ALL_SLOTS, as_numbers, no_mask, refuse, shown
 from malleable.views import counted
 
 Floats = npt.NDArray[np.float64]
@@ -39,10 +39,16 @@ def _spread(
         return np.full(1 if count is None else count, array)
     if array.ndim != 1:
         raise ValueError(f"{field} has {counted(array.ndim, 'dimension')}, expected 1")
-    if count is not None and len(array) != count:
-        told = f"{beside} has {count}" if beside else f"there are {counted(count, 'job')}"
-        raise ValueError(f"{field} has {counted(len(array), 'entry')} but {told}")
+    if count is not None:
+        check_length(field, array, count, beside)
     return array
+
+
+def check_length(field: str, values: Sized, count: int, beside: str = "") -> None:
+    """ValueError unless there is one entry a job, as many as the column ``beside`` has."""
+    if len(values) != count:
+        told = f"{beside} has {count}" if beside else f"there are {counted(count, 'job')}"
+        raise ValueError(f"{field} has {counted(len(values), 'entry')} but {told}")
 
 
 def column(field: str, values: Any, count: int | None = None, beside: str = "") -> npt.NDArray[Any]:
@@ -58,9 +64,8 @@ def ids_of(ids: npt.ArrayLike, field: str = "ids") -> Integers:
     array = np.atleast_1d(array_of(field, ids))
     if array.ndim != 1 or (array.dtype.kind not in "iu" and array.size):
         raise ValueError(f"{field}: expected a list of whole numbers, not {array.dtype}")
-    for bad in np.flatnonzero(array > np.iinfo(np.int64).max)[:1]:
-        noun = "job" if field == "ids" else "flow"
-        raise ValueError(f"{field}[{bad}] = {array[bad]}: no such {noun}")
+    noun = "job" if field == "ids" else "flow"
+    refuse(field, array, array > np.iinfo(np.int64).max, f"no such {noun}")
     return np.ascontiguousarray(array, dtype=np.int64)
 
 
@@ -83,6 +88,14 @@ def floats_of(field: str, values: Any, count: int | None = None, beside: str = "
     return np.ascontiguousarray(column(field, values, count, beside), dtype=np.float64)
 
 
+def _fractions(array: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Where there is no whole number."""
+    bad: npt.NDArray[np.bool_] = np.zeros(len(array), dtype=np.bool_)
+    if array.dtype.kind == "f":
+        bad = ~(np.isfinite(array) & (array == np.floor(array)))
+    return bad
+
+
 def wholes_of(
     field: str,
     values: Any,
@@ -93,13 +106,9 @@ def wholes_of(
 ) -> Integers:
     """Int64 whole numbers from ``low`` to ``high``, one entry a job or a scalar that is spread."""
     array = column(field, values, count, beside)
-    if array.dtype.kind == "b" or (array.dtype.kind == "f" and (array != np.floor(array)).any()):
-        row = int(np.flatnonzero(array != np.floor(array))[0]) if array.dtype.kind == "f" else 0
-        raise ValueError(f"{field}[{row}] = {array[row]}: must be a whole number")
-    for row in np.flatnonzero(~((array >= low) & (array <= high)))[:1]:
-        raise ValueError(
-            f"{field}[{row}] = {array[row]}: must be a whole number from {low} to {high}"
-        )
+    refuse(field, array, _fractions(array) | (array.dtype.kind == "b"), "must be a whole number")
+    inside = (array >= low) & (array <= high)
+    refuse(field, array, ~inside, f"must be a whole number from {low} to {high}")
     return np.array(array, dtype=np.int64, order="C")
 
 
@@ -112,10 +121,8 @@ def integers_of(
     array = column(field, values, count, beside)
     if array.dtype.kind not in "iu":
         array = np.asarray(array, dtype=np.float64)
-        for bad in np.flatnonzero(~(np.isfinite(array) & (array == np.floor(array))))[:1]:
-            raise ValueError(f"{field}[{bad}] = {array[bad]}: must be a whole number")
-    for bad in np.flatnonzero(array < least)[:1]:
-        raise ValueError(f"{field}[{bad}] = {array[bad]}: must be at least {least}")
+        refuse(field, array, _fractions(array), "must be a whole number")
+    refuse(field, array, array < least, f"must be at least {least}")
     # Clipped here it cannot wrap around in the cast.
     return np.ascontiguousarray(np.clip(array, least, ALL_SLOTS), dtype=np.int64)
 
@@ -147,9 +154,37 @@ def permutation_of(field: str, values: npt.ArrayLike, count: int) -> Integers:
     rows = wholes_of(field, values, count, 0, count - 1)
     first = np.zeros(count, dtype=np.bool_)
     first[np.unique(rows, return_index=True)[1]] = True
-    for again in np.flatnonzero(~first)[:1]:
-        raise ValueError(f"{field}[{again}] = {rows[again]}: stands there twice")
+    refuse(field, rows, ~first, "stands there twice")
     return rows
+
+
+def names_of(field: str, values: Any, count: int, beside: str = "work") -> tuple[str, ...]:
+    """Texts, one a row; ValueError otherwise."""
+    if isinstance(values, str):
+        raise ValueError(f"{field}: one entry per job, not a single text")
+    try:
+        names = tuple(str(value) for value in values)
+    except TypeError:
+        raise ValueError(f"{field} = {shown(values)}: one entry per job") from None
+    check_length(field, names, count, beside)
+    return names
+
+
+def lists_of(
+    field: str, rows: Any, count: int, beside: str, entries: str
+) -> tuple[Integers, list[Any]]:
+    """Lists of such entries, one a row, as offsets and all entries; not yet checked themselves."""
+    if isinstance(rows, (str, bytes)) or not hasattr(rows, "__len__"):
+        raise ValueError(f"{field} = {shown(rows)}: one list of {entries} per job")
+    check_length(field, rows, count, beside)
+    offset = np.zeros(count + 1, dtype=np.int64)
+    flat: list[Any] = []
+    for row, own in enumerate(rows):
+        if isinstance(own, (str, bytes)) or not hasattr(own, "__iter__"):
+            raise ValueError(f"{field}[{row}] = {shown(own)}: not a list of {entries}")
+        flat += own
+        offset[row + 1] = len(flat)
+    return offset, flat
 
 
 def rows_of(index: npt.ArrayLike, count: int) -> Integers:

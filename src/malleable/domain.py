@@ -19,9 +19,10 @@ entry and its value.
 
 from __future__ import annotations
 
+import difflib
 import math
 import operator
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,26 @@ def shown(value: object) -> str:
     except (RecursionError, ValueError):  # nested too deeply; a whole number of too many digits
         text = f"a {type(value).__name__} too large to show"
     return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
+
+
+def near(name: object, known: Iterable[str]) -> str:
+    """What an error adds about a name that is not known, if one that is comes close to it."""
+    found = difflib.get_close_matches(str(name), list(known), n=1)
+    return f"; did you mean {found[0]!r}?" if found else ""
+
+
+def check_keys(where: str, keys: Iterable[Any], known: Sequence[str], noun: str = "field") -> None:
+    """ValueError for a key that is not known; ``where`` ends as it should."""
+    for key in keys:
+        if key not in known:
+            hint = near(key, known) or f"; expected {', '.join(known)}"
+            raise ValueError(f"{where}unknown {noun} {shown(key)}{hint}")
+
+
+def refuse(field: str, values: Any, bad: npt.NDArray[np.bool_], reason: str) -> None:
+    """ValueError for the first entry of a column that is bad."""
+    for row in np.flatnonzero(bad)[:1]:
+        raise ValueError(f"{field}[{row}] = {values[row]}: {reason}")
 
 
 def no_mask(field: str, values: Any) -> None:
@@ -81,13 +102,7 @@ def check_amount(field: str, value: Any, limits: _core.Range) -> float:
 
 def check_time(field: str, value: Any) -> float:
     """A time as a float; ValueError unless it is finite and within 1e12 seconds of 0."""
-    no_mask(field, value)
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
-    except (TypeError, ValueError):
-        raise ValueError(f"{field} = {shown(value)}: must be a time in seconds") from None
+    number = as_number(field, value)
     if not abs(number) <= LATEST_TIME:
         finite = math.isfinite(number)
         reason = "must be from -1e12 to 1e12 seconds" if finite else "must be finite"
@@ -114,6 +129,17 @@ def check_whole(field: str, value: Any, low: int, high: int | None = None) -> in
         limits = f"of at least {low}" if high is None else f"from {low} to {high}"
         raise ValueError(f"{field} = {shown(value)}: must be a whole number {limits}")
     return number
+
+
+def check_ends(field: str, value: Any, low: int, high: int) -> tuple[int, int]:
+    """The least and the largest of a range, or one whole number twice; ValueError otherwise."""
+    pair = tuple(value) if isinstance(value, (tuple, list)) else (value, value)
+    if len(pair) != 2:
+        raise ValueError(f"{field} = {shown(value)}: a number, or the least and the largest")
+    least, largest = (check_whole(field, end, low, high) for end in pair)
+    if least > largest:
+        raise ValueError(f"{field} = {shown(value)}: the lower number comes first")
+    return least, largest
 
 
 def check_slots(slots: Any, field: str = "slots", least: int = 1) -> int:
@@ -151,18 +177,6 @@ def checked_choice(field: str, value: str, choices: tuple[str, ...]) -> str:
     return value
 
 
-def _first_bad(field: str, values: Iterable[Any]) -> ValueError:
-    """The error for the first value that is not a number at all."""
-    for index, value in enumerate(values):
-        try:
-            float(value)
-        except OverflowError:
-            return ValueError(f"{field}[{index}] = {shown(value)}: too large")
-        except (TypeError, ValueError):
-            return ValueError(f"{field}[{index}] = {shown(value)}: not a number")
-    return ValueError(f"{field}: not numbers")
-
-
 def as_numbers(field: str, values: Any) -> npt.NDArray[Any]:
     """An array of integers, floats or booleans, of any shape; ValueError for anything else."""
     if isinstance(values, (str, bytes)):
@@ -180,7 +194,9 @@ def as_numbers(field: str, values: Any) -> npt.NDArray[Any]:
         try:
             array = array.astype(np.float64)
         except (TypeError, ValueError, OverflowError):
-            raise _first_bad(field, np.atleast_1d(array)) from None
+            for index, value in enumerate(np.atleast_1d(array)):
+                as_number(f"{field}[{index}]", value)
+            raise ValueError(f"{field}: not numbers") from None
     return array
 
 
@@ -205,8 +221,7 @@ def floats(
 def check_moments(field: str, values: npt.NDArray[np.float64]) -> None:
     """ValueError unless all are times from 0 to 1e12 seconds."""
     _core.check_times(field, values.reshape(-1))
-    for row in np.flatnonzero(values < 0.0)[:1]:
-        raise ValueError(f"{field}[{row}] = {values[row]}: must be finite and at least 0")
+    refuse(field, values, values < 0.0, "must be finite and at least 0")
 
 
 def into_range(values: npt.NDArray[np.float64], limits: _core.Range) -> npt.NDArray[np.float64]:

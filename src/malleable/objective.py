@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import sys
 from collections.abc import Callable, Sequence
@@ -12,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core
-from malleable.domain import shown
+from malleable.domain import near, shown
 from malleable.files.advice import library
 from malleable.flows.table import Flows
 from malleable.jobs.table import Jobs
@@ -34,7 +33,7 @@ def _parse_one(text: object) -> tuple[str, int]:
         known = [f"{a}:{k}" for a in ("sum", "max") for k in KINDS]
         raise ValueError(
             f"objective = {text!r}: expected sum: or max: and one of"
-            f" {', '.join(KINDS)}{_near(text, known)}"
+            f" {', '.join(KINDS)}{near(text, known)}"
         )
     return aggregate, KINDS.index(kind)
 
@@ -57,16 +56,9 @@ def kinds_of(
         if not isinstance(name, str) or name not in KINDS:
             where = "kind" if isinstance(kind, str) else f"kind[{row}]"
             known = ", ".join(KINDS)
-            raise ValueError(
-                f"{where} = {shown(name)}: expected one of {known}{_near(name, KINDS)}"
-            )
+            raise ValueError(f"{where} = {shown(name)}: expected one of {known}{near(name, KINDS)}")
         codes[row] = KINDS.index(name)
     return codes
-
-
-def _near(name: object, known: Sequence[str]) -> str:
-    near = difflib.get_close_matches(str(name), known, n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 @by_value()

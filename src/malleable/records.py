@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from malleable.jobs.table import Floats, Integers
+from malleable.columns import Floats, Integers
 
 
 def job_records(

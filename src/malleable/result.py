@@ -141,12 +141,9 @@ def merged(parts: Sequence[SimulationResult]) -> SimulationResult:
         "batches",
     ):
         kept = [own for part in parts if (own := getattr(part, field)) is not None]
-        if not kept:
-            found[field] = None
-        elif field in ("records", "tasks"):
-            columns = {name: [own[name] for own in kept] for name in kept[0]}
-            found[field] = {name: np.concatenate(column) for name, column in columns.items()}
+        if kept and field in ("records", "tasks"):
+            found[field] = {k: np.concatenate([own[k] for own in kept]) for k in kept[0]}
         else:
-            found[field] = {name: value for own in kept for name, value in own.items()}
+            found[field] = {k: own[k] for own in kept for k in own} if kept else None
     complete = all(part.complete for part in parts)
     return SimulationResult(model=parts[0].model, complete=complete, **found)

@@ -170,8 +170,8 @@ def test_toml():
     [
         ("[[node", "not TOML"),
         ("", "needs at least one node"),
-        ("[[nodes]]", "unknown key 'nodes', did you mean 'node'"),
-        ("[[node]]\nslot = 1", "unknown key 'slot', did you mean 'slots'"),
+        ("[[nodes]]", "unknown key 'nodes'; did you mean 'node'"),
+        ("[[node]]\nslot = 1", "unknown key 'slot'; did you mean 'slots'"),
         ("[[node]]\nslots = 1\nmap_slots = 1", "'slots' stands for both"),
         ("[[node]]\nslots = 1\n[[node]]\nmap_slots = 1", "either all have 'slots'"),
         ("[[node]]\nrate = 1", "'slots' or 'map_slots' is missing"),

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from malleable.columns import Floats, Integers
 from malleable.domain import WEIGHT, floats
-from malleable.jobs.table import Floats, Integers
 from malleable.values import by_value
 from malleable.views import counted
 
@@ -70,16 +70,9 @@ def check_solver(solver: str = "auto") -> str:
 
 
 def _checked(field: str, values: npt.ArrayLike, dimensions: int) -> Floats:
-    array = floats(field, values)
+    array = floats(field, values, WEIGHT)
     if array.ndim != dimensions:
         raise ValueError(f"{field} has {counted(array.ndim, 'dimension')}, expected {dimensions}")
-    bad = ~((array >= WEIGHT.least) & (array <= WEIGHT.most) | (array == 0.0))
-    if bad.any():
-        where = tuple(int(k) for k in np.argwhere(bad)[0])
-        place = ", ".join(map(str, where))
-        raise ValueError(
-            f"{field}[{place}] = {array[where]}: must be finite and at least 0, {WEIGHT.text[8:]}"
-        )
     return array
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,10 @@ from malleable import _core
 from malleable.cluster.compiled import compiled, is_compiled
 from malleable.cluster.policy import Adaptive
 from malleable.cluster.table import checked_rates
-from malleable.domain import check_whole
-from malleable.jobs.table import Floats
+from malleable.columns import Floats
+from malleable.domain import check_whole, checked_flag
 from malleable.objective import Objective, parse_objective
 from malleable.policies import policy_of
-
-__all__ = ["checked_options", "core_policy", "exponents_of", "policy_name"]
 
 _Speedups = tuple[float | Floats | None, ...] | None
 
@@ -89,39 +88,35 @@ def core_policy(
         return _core.ClusterAdaptive(
             policy.core_options(), policy.matcher(), bool(policy.grouped), bool(policy.placement)
         )
-    if isinstance(policy, str):
-        goal, code = goal_of(objective)
-        family = policy_of("cluster", policy).family
-        if policy == "fifo" and not by_user:
-            return _core.ClusterFifo()
-        if family == "epoch":
-            return _core.ClusterEpoch(
-                policy,
-                bool(goal.is_max),
-                code,
-                float(hysteresis),
-                effort,
-                bool(at_least_one),
-                by_user,
-                bool(settings.get("gang", False)),
-                float(settings.get("pool_minimum", 0.0)),
-            )
-        if family == "flow":
-            return _core.ClusterFlow(
-                policy, bool(goal.is_max), code, 0 if effort is None else int(effort), by_user
-            )
-        exponents: list[float] = []
-        useful: list[int] = []
-        if policy == "hesrpt" and (tables is not None or "rates" in settings):
-            exponents, useful = _exponents(tables, settings)
-        return _core.ClusterSrpt(
+    if not isinstance(policy, str):
+        return _own_policy(policy, generic)
+    goal, code = goal_of(objective)
+    family = policy_of("cluster", policy).family
+    if policy == "fifo" and not by_user:
+        return _core.ClusterFifo()
+    if family == "epoch":
+        return _core.ClusterEpoch(
             policy,
-            float(settings.get("speedup", 1.0)),
-            settings.get("rates", []),
-            exponents,
-            useful,
+            goal.is_max,
+            code,
+            float(hysteresis),
+            effort,
+            bool(at_least_one),
             by_user,
+            settings.get("gang", False),
+            settings.get("pool_minimum", 0.0),
         )
+    if family == "flow":
+        return _core.ClusterFlow(policy, goal.is_max, code, int(effort or 0), by_user)
+    exponents: list[float] = []
+    useful: list[int] = []
+    if policy == "hesrpt" and (tables is not None or "rates" in settings):
+        exponents, useful = _exponents(tables, settings)
+    speedup, rates = settings.get("speedup", 1.0), settings.get("rates", [])
+    return _core.ClusterSrpt(policy, speedup, rates, exponents, useful, by_user)
+
+
+def _own_policy(policy: Any, generic: bool) -> Any:
     timed = bool(getattr(policy, "depends_on_time", False))
     if is_compiled(policy):
         made = compiled(policy, generic)
@@ -172,23 +167,33 @@ def _exponent(rates: float | Floats) -> tuple[float, int]:
     return min(max(p, 0.0), 1.0), int(np.argmax(rates)) + 1
 
 
-_LIMITS: dict[str, tuple[float, float]] = {
-    "epoch": (0.0, math.inf),
-    "heartbeat": (0.0, math.inf),
-    "slow_start": (0.0, 1.0),
-    "delay": (0.0, math.inf),
-    "rack_delay": (0.0, math.inf),
-    "network_epoch": (0.0, math.inf),
-    "noise": (0.0, 10.0),
-    "straggler_share": (0.0, 1.0),
-    "straggler_factor": (0.0, math.inf),
-    "failure": (0.0, 0.99),
-    "prior": (0.0, math.inf),
-    "ageing": (0.0, math.inf),
-    "pool_minimum": (0.0, 1.0),
+def _number(field: str, value: Any, high: float = math.inf) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
+        raise ValueError(f"{field} = {value!r}: not a number")
+    if not 0.0 <= float(value) <= high or math.isinf(float(value)):
+        raise ValueError(f"{field} = {value}: must be from 0 to {high:g}, and finite")
+    return float(value)
+
+
+_OPTIONS: dict[str, Callable[[str, Any], Any]] = {
+    "epoch": _number,
+    "heartbeat": _number,
+    "slow_start": partial(_number, high=1.0),
+    "delay": _number,
+    "rack_delay": _number,
+    "network_epoch": _number,
+    "noise": partial(_number, high=10.0),
+    "straggler_share": partial(_number, high=1.0),
+    "straggler_factor": _number,
+    "failure": partial(_number, high=0.99),
+    "prior": _number,
+    "ageing": _number,
+    "pool_minimum": partial(_number, high=1.0),
+    "shuffle_steps": partial(check_whole, low=0, high=1 << 31),
+    "replicas": partial(check_whole, low=0, high=1000),
+    "tasks_per_heartbeat": partial(check_whole, low=0, high=1 << 20),
+    **dict.fromkeys(("split_copy", "gang", "in_order", "lose_output"), checked_flag),
 }
-_WHOLE = {"shuffle_steps": 1 << 31, "replicas": 1000, "tasks_per_heartbeat": 1 << 20}
-_FLAGS = ("split_copy", "gang", "in_order", "lose_output")
 
 
 def checked_options(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -198,20 +203,9 @@ def checked_options(given: Mapping[str, Any]) -> dict[str, Any]:
         if name == "speedup":
             rates = checked_rates("speedup", value)
             checked |= {"speedup": rates} if isinstance(rates, float) else {"rates": rates.tolist()}
-        elif name in _LIMITS:
-            low, high = _LIMITS[name]
-            if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
-                raise ValueError(f"{name} = {value!r}: not a number")
-            if not low <= float(value) <= high or math.isinf(float(value)):
-                raise ValueError(f"{name} = {value}: must be from {low:g} to {high:g}, and finite")
-            checked[name] = float(value)
-        elif name in _WHOLE:
-            checked[name] = check_whole(name, value, 0, _WHOLE[name])
-        elif name in _FLAGS:
-            if not isinstance(value, (bool, np.bool_)):
-                raise ValueError(f"{name} = {value!r}: must be true or false")
-            checked[name] = bool(value)
+        elif name in _OPTIONS:
+            checked[name] = _OPTIONS[name](name, value)
         else:
-            known = ", ".join(["speedup", *_LIMITS, *_WHOLE, *_FLAGS])
+            known = ", ".join(["speedup", *_OPTIONS])
             raise ValueError(f"{name}: unknown option, expected one of {known}")
     return checked

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, cycle, groupby, islice
 from typing import Any
 
 import numpy as np
 
 from malleable import views
+from malleable.columns import Floats, Integers
 from malleable.domain import (
     BYTES,
     LATEST_TIME,
@@ -19,6 +19,7 @@ from malleable.domain import (
     Table,
     as_number,
     check_amount,
+    check_keys,
     check_whole,
     checked_flag,
     checked_positive,
@@ -26,7 +27,6 @@ from malleable.domain import (
 )
 from malleable.files.json import is_number, text_of
 from malleable.files.reading import MAX_SIZE, Source, one_line, open_text, telling_of
-from malleable.jobs.table import Floats, Integers
 from malleable.values import by_value
 from malleable.views import counted
 
@@ -112,21 +112,13 @@ _CHANGE: _Keys = {
 _RACK: _Keys = {"name": (_text, _NEEDED), "link": (_bandwidth, _NEEDED)}
 
 
-def _known(where: str, keys: Iterable[Any], known: Iterable[str]) -> None:
-    for key in keys:
-        if key not in known:
-            near = get_close_matches(str(key), known, 1)
-            hint = f", did you mean {near[0]!r}?" if near else f", expected {', '.join(known)}"
-            raise ValueError(f"{where}: unknown key {shown(key)}{hint}")
-
-
 def _entries(
     kind: str, entries: Sequence[Mapping[str, Any]], keys: _Keys
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Where each entry stands, and all its values, checked."""
     for row, entry in enumerate(entries):
         where = f"{kind}[{row}]"
-        _known(where, entry, keys)
+        check_keys(f"{where}: ", entry, tuple(keys), "key")
         found = {}
         for key, (check, default) in keys.items():
             if key in entry:
@@ -335,7 +327,7 @@ def read_cluster(source: Source | Mapping[str, Any], *, max_size: int | None = M
         except ValueError:
             raise ValueError(f"{where}: a number of thousands of digits") from None
     with telling_of(where):
-        _known("cluster", data, _TABLES)
+        check_keys("cluster: ", data, _TABLES, "key")
         for key in _LISTS:
             rows = data.get(key, [])
             if not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from malleable.cluster.slots import job_slots
 from malleable.cluster.table import ClusterJobs
-from malleable.jobs.table import Floats
+from malleable.columns import Floats
 from malleable.records import job_names, job_records
 
 EXTRA_COLUMNS = ("user", "work", "deadline")
@@ -125,8 +125,8 @@ def slowdown_of(
     decade = np.zeros(len(rows), dtype=np.int64)
     some = work >= 1.0
     decade[some] = np.floor(np.log10(work[some])).astype(np.int64)
-    count = np.bincount(decade) if len(rows) else np.zeros(1, dtype=np.int64)
-    total = np.bincount(decade, weights=stretch) if len(rows) else np.zeros(1)
+    count = np.bincount(decade, minlength=1)
+    total = np.bincount(decade, weights=stretch, minlength=1)
     mean = np.divide(total, count, out=np.zeros(len(count)), where=count > 0)
     return count.astype(np.int64), mean
 

@@ -9,8 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from malleable.cluster.matching import check_solver, check_solver_name, resource_shares
+from malleable.columns import Floats
 from malleable.domain import RATE, WEIGHT, check_amount, shown
-from malleable.jobs.table import Floats
+
+_NUMBERS = ("guard", "threshold", "memory", "max_wait", "patience")
+_ENDLESS = ("memory", "max_wait")  # may be infinite
 
 
 @dataclass(frozen=True)
@@ -64,17 +67,11 @@ class Adaptive:
     name: str = "adaptive"
 
     def __post_init__(self) -> None:
-        for field, infinite in (
-            ("guard", False),
-            ("threshold", False),
-            ("memory", True),
-            ("max_wait", True),
-            ("patience", False),
-        ):
+        for field in _NUMBERS:
             value = getattr(self, field)
             if isinstance(value, bool) or not isinstance(value, (int, float)):
                 raise ValueError(f"{field} = {shown(value)}: not a number")
-            if not (infinite and value == math.inf):
+            if field not in _ENDLESS or value != math.inf:
                 check_amount(field, value, RATE if field == "memory" else WEIGHT)
         check_solver_name(self.solver)
 
@@ -97,15 +94,7 @@ class Adaptive:
 
     def core_options(self) -> dict[str, Any]:
         """What the core is told."""
-        return {
-            "by_slots": bool(self.by_slots),
-            "fallback": bool(self.fallback),
-            "guard": float(self.guard),
-            "threshold": float(self.threshold),
-            "memory": float(self.memory),
-            "max_wait": float(self.max_wait),
-            "patience": float(self.patience),
-        }
+        return {name: getattr(self, name) for name in ("by_slots", "fallback", *_NUMBERS)}
 
     def matcher(self) -> Callable[[Floats, Floats, Floats], Floats]:
         """A function of arrival rates, execution rates and numbers of nodes that gives shares."""

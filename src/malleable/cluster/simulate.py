@@ -20,15 +20,15 @@ from malleable.cluster.named_policies import (
 from malleable.cluster.nodes import Cluster, read_cluster
 from malleable.cluster.outcome import records_of, slowdown_of, summary_of
 from malleable.cluster.series import advance
-from malleable.cluster.slots import slots_of, task_records
+from malleable.cluster.slots import task_records
 from malleable.cluster.table import ClusterJobs
+from malleable.columns import Floats
+from malleable.domain import WORK, floats, refuse
 from malleable.estimates import error_sigma, lognormal_errors
 from malleable.feeding import seed_of
-from malleable.jobs.table import Floats
 from malleable.objective import parse_objective
 from malleable.policies import policy_names
 from malleable.result import SimulationResult
-from malleable.slotted.table import checked_estimates
 from malleable.views import counted
 
 CLUSTER_POLICIES = policy_names("cluster")
@@ -93,7 +93,7 @@ def _estimates(jobs: ClusterJobs, estimates: Any, split_copy: bool, seed: int) -
         return None
     sigma = error_sigma(estimates)
     if sigma is None:
-        return checked_estimates("estimates", estimates, len(jobs), 2).reshape(-1)
+        return floats("estimates", estimates, WORK, (len(jobs), 2)).reshape(-1)
     reduce_work = jobs.reduce_work - (jobs.reduces * jobs.shuffle if split_copy else 0.0)
     truth = np.zeros((len(jobs), 2))
     np.divide(jobs.map_work, jobs.maps, out=truth[:, 0], where=jobs.maps > 0)
@@ -263,7 +263,6 @@ def run(
         of_tasks = {"batches": {name: simulation.batches()}}
     elif trace:
         traced = simulation.trace()
-        traced["slot"] = slots_of(traced, place)
         tasks = task_records(traced, name, jobs.arrival)
         of_tasks = {"trace": {name: traced}, "tasks": tasks}
     return SimulationResult(
@@ -281,9 +280,8 @@ def run(
 def _check_deadlines(jobs: ClusterJobs, objective: str) -> None:
     kind = parse_objective(objective).kind()
     if kind is not None and kind.needs_deadline:
-        for row in np.flatnonzero(~np.isfinite(jobs.deadline))[:1]:
-            due = jobs.deadline[row]
-            raise ValueError(f"deadline[{row}] = {due}: {objective} needs a deadline")
+        none = ~np.isfinite(jobs.deadline)
+        refuse("deadline", jobs.deadline, none, f"{objective} needs a deadline")
 
 
 def _place(jobs: ClusterJobs, cluster: Any, load: float | None) -> Cluster:
@@ -303,7 +301,5 @@ def _check_gangs(jobs: ClusterJobs, cluster: Cluster, gangs: bool) -> None:
         ("min_reduce_slots", jobs.reduces, 1),
     ):
         minimum, slots = getattr(jobs, field), total[0 if cluster.generic else pool]
-        for row in np.flatnonzero(gangs & (np.minimum(tasks, minimum) > slots))[:1]:
-            raise ValueError(
-                f"{field}[{row}] = {minimum[row]}: the gang never fits on {counted(slots, 'slot')}"
-            )
+        never = f"the gang never fits on {counted(slots, 'slot')}"
+        refuse(field, minimum, gangs & (np.minimum(tasks, minimum) > slots), never)

@@ -3,53 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from heapq import heappop, heappush
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from malleable.cluster.nodes import Cluster
-from malleable.jobs.table import Integers
+from malleable.columns import Integers
 from malleable.records import job_records
 
 TASK_COLUMNS = ("job", "phase", "task", "node")
-_START, _END, _LOST = 0, 1, 4
-
-
-def slots_of(trace: Mapping[str, npt.NDArray[Any]], cluster: Cluster) -> Integers:
-    """The slot of every row of a trace: the lowest of its node's that is free when the task starts.
-
-    Slots are numbered from 0, node by node, on a node those of maps before those of reduces.
-    Where an output is lost no slot is concerned: -1. O(rows log slots of a node).
-    """
-    pools = 1 if cluster.generic else 2
-    counts = np.zeros((len(cluster), 2), dtype=np.int64)
-    counts[:, 0] = cluster.map_slots
-    if pools == 2:
-        counts[:, 1] = cluster.reduce_slots
-    base = np.concatenate([[0], np.cumsum(counts.reshape(-1))])[:-1].tolist()
-    free: dict[int, list[int]] = {}
-    held: dict[tuple[int, int, int], tuple[int, int]] = {}
-    sizes = counts.reshape(-1).tolist()
-    found = np.zeros(len(trace["kind"]), dtype=np.int64)
-    columns = (trace[name].tolist() for name in ("kind", "job", "phase", "task", "node"))
-    for row, (kind, job, phase, task, node) in enumerate(zip(*columns, strict=True)):
-        if kind == _START:
-            pool = 2 * node + (phase if pools == 2 else 0)
-            own = free.get(pool)
-            if own is None:
-                own = free[pool] = list(range(sizes[pool]))
-            slot = heappop(own)
-            held[job, phase, task] = pool, slot
-        elif kind == _LOST:
-            found[row] = -1
-            continue
-        else:
-            pool, slot = held.pop((job, phase, task))
-            heappush(free[pool], slot)
-        found[row] = base[pool] + slot
-    return found
+_START, _END = 0, 1  # kinds of rows of a trace
 
 
 def interval_text(slots: Integers) -> str:

@@ -10,11 +10,29 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core, views
-from malleable.columns import floats_of, given, ids_of, wholes_of
-from malleable.domain import RATE, WORK, Table, as_numbers, checked_positive, floats, shown
+from malleable.columns import (
+    Floats,
+    Integers,
+    check_length,
+    floats_of,
+    given,
+    ids_of,
+    names_of,
+    wholes_of,
+)
+from malleable.domain import (
+    ALL_SLOTS,
+    RATE,
+    WORK,
+    Table,
+    as_numbers,
+    checked_positive,
+    floats,
+    refuse,
+    shown,
+)
 from malleable.files.advice import AdvisedError
 from malleable.flows.table import Flows
-from malleable.jobs.table import ALL_SLOTS, Floats, Integers
 from malleable.values import by_value
 from malleable.views import counted
 
@@ -33,9 +51,8 @@ def _tasks(field: str, values: Any, count: int, tasks: Integers) -> tuple[Floats
         nested = False
     if not nested:
         return np.array(floats_of(field, values, count, "maps")), None
+    check_length(field, values, count, "maps")
     rows = [floats(f"{field}[{row}]", own, WORK).reshape(-1) for row, own in enumerate(values)]
-    if len(rows) != count:
-        raise ValueError(f"{field} has {counted(len(rows), 'entry')} but maps has {count}")
     for row, own in enumerate(rows):
         if len(own) != tasks[row]:
             raise ValueError(
@@ -44,13 +61,10 @@ def _tasks(field: str, values: Any, count: int, tasks: Integers) -> tuple[Floats
     return np.concatenate([*rows, np.empty(0)]), _offset(rows)
 
 
-def _after(
-    rows: Sequence[Sequence[int]] | None, count: int
-) -> tuple[Integers | None, Integers | None]:
+def _after(rows: Any, count: int) -> tuple[Integers | None, Integers | None]:
     if rows is None:
         return None, None
-    if len(rows) != count:
-        raise ValueError(f"after has {counted(len(rows), 'entry')} but maps has {count}")
+    check_length("after", rows, count, "maps")
     lists = [np.unique(ids_of(row, f"after[{place}]")) for place, row in enumerate(rows)]
     return _offset(lists), np.concatenate([*lists, np.empty(0, dtype=np.int64)])
 
@@ -75,10 +89,8 @@ def checked_rates(field: str, value: Any) -> float | Floats:
     if rates.ndim != 1 or not len(rates):
         raise ValueError(f"{field}: rates of 1, 2, ... tasks are one list")
     RATE.check(field, rates)
-    for place in np.flatnonzero(np.diff(rates) < 0)[:1] + 1:
-        raise ValueError(
-            f"{field}[{place}] = {rates[place]}: more tasks must not do less than fewer do"
-        )
+    falls = np.diff(rates, prepend=0.0) < 0
+    refuse(field, rates, falls, "more tasks must not do less than fewer do")
     rates.flags.writeable = False
     return rates
 
@@ -86,9 +98,7 @@ def checked_rates(field: str, value: Any) -> float | Floats:
 def _speedups(values: Sequence[Any] | None, count: int) -> tuple[float | Floats | None, ...] | None:
     if values is None:
         return None
-    if np.isscalar(values) or len(values) != count:
-        size = 1 if np.isscalar(values) else len(values)
-        raise ValueError(f"speedup has {counted(size, 'entry')} but maps has {count}")
+    check_length("speedup", [values] if np.isscalar(values) else values, count, "maps")
     return tuple(
         None if value is None else checked_rates(f"speedup[{row}]", value)
         for row, value in enumerate(values)
@@ -98,10 +108,7 @@ def _speedups(values: Sequence[Any] | None, count: int) -> tuple[float | Floats 
 def _labels(field: str, values: Sequence[Any] | None, count: int) -> tuple[str, ...] | None:
     if values is None:
         return None
-    words = (str(values),) * count if isinstance(values, str) else tuple(str(v) for v in values)
-    if len(words) != count:
-        raise ValueError(f"{field} has {counted(len(words), 'entry')} but maps has {count}")
-    return words
+    return (values,) * count if isinstance(values, str) else names_of(field, values, count, "maps")
 
 
 @by_value()

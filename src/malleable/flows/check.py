@@ -11,8 +11,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from malleable.columns import Floats
 from malleable.flows.table import Flows
-from malleable.jobs.table import Floats
 from malleable.pieces import Pieces
 from malleable.views import counted
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
 
+from malleable.domain import check_ends
 from malleable.flows.table import Flows
 
 _BIG, _TALL, _WIDE = 0.25, 0.3, 0.3
 _MOST_STEPS = 5
+_MOST = 10**6  # flows, and jobs of a flow
 
 
 def section51_flows(
@@ -52,65 +55,52 @@ def section51_flows(
     times as long in a flow that is "wide" (probability 0.3); its maximum is U{1..5}, or all slots in a
     flow that is "tall" (0.3); a "big" flow (0.25) has three times the work.
     """
+    fewest, most = check_ends("jobs", jobs, 1, _MOST)
     generator = np.random.default_rng(rng)
-    count = _draw(generator, flows)
+    count = int(generator.integers(*check_ends("flows", flows, 1, _MOST), endpoint=True))
     tables: list[list[dict[str, Any]]] = []
     alone = np.empty(count)
     for k in range(count):
-        size = _draw(generator, jobs)
-        big, tall, wide = (generator.random() < share for share in (_BIG, _TALL, _WIDE))
-        maxima = np.full(size, slots) if tall else np.minimum(generator.integers(1, 6, size), slots)
-        seconds = (
-            generator.uniform(1.0, 10.0, size) * (4.0 if wide else 1.0) * (3.0 if big else 1.0)
-        )
-        if tall:  # the same work on more slots
-            seconds *= generator.integers(1, 6, size) / slots
-        above = np.triu(generator.random((size, size)) < edge, 1)
-        above[:-1, -1] |= ~above[:-1].any(axis=1)
-        end = np.zeros(size)
-        for row in range(size):
-            end[row] = end[:row][above[:row, row]].max(initial=0.0) + seconds[row]
-        work = seconds * maxima
-        alone[k] = max(end.max(), work.sum() / slots)
-        tables.append(
-            [
-                {
-                    "name": f"job{row}",
-                    "work": work[row],
-                    "max_slots": int(maxima[row]),
-                    "after": [f"job{p}" for p in np.flatnonzero(above[:, row])],
-                }
-                for row in range(size)
-            ]
-        )
+        size = int(generator.integers(fewest, most, endpoint=True))
+        table, alone[k] = _flow(generator, size, slots, edge)
+        tables.append(table)
     if scaled:
         unit = alone.mean()
         alone /= unit
-        for table in tables:
-            for job in table:
-                job["work"] /= unit
+        for job in itertools.chain.from_iterable(tables):
+            job["work"] /= unit
     deadline = alone * generator.uniform(1.0, 2.0, count)
-    steps = generator.integers(1, _MOST_STEPS + 1, count)
-    sla = [
-        [
-            (float(time), float(step + 1))
-            for step, time in enumerate(
-                alone[k] + np.cumsum(alone[k] * generator.uniform(0.0, 1.0, steps[k]))
-            )
-        ]
-        for k in range(count)
-    ]
+    steps = generator.integers(1, _MOST_STEPS + 1, count).tolist()
+    sla = []
+    for own, number in zip(alone, steps, strict=True):
+        times = own + np.cumsum(own * generator.uniform(0.0, 1.0, number))
+        sla.append([(time, step + 1.0) for step, time in enumerate(times.tolist())])
     weight = generator.integers(1, 11, count).astype(np.float64)
-    return Flows(
-        tables,
-        weight=weight if weighted else 1.0,
-        deadline=deadline,
-        sla=sla,
-    )
+    return Flows(tables, weight=weight if weighted else 1.0, deadline=deadline, sla=sla)
 
 
-def _draw(generator: np.random.Generator, bounds: int | tuple[int, int]) -> int:
-    low, high = (bounds, bounds) if isinstance(bounds, int) else bounds
-    if not 1 <= low <= high:
-        raise ValueError(f"{bounds!r}: expected a number of at least 1, or a range of such")
-    return int(generator.integers(low, high + 1))
+def _flow(
+    generator: np.random.Generator, size: int, slots: int, edge: float
+) -> tuple[list[dict[str, Any]], float]:
+    """The jobs of a flow, and the smallest completion that it can have."""
+    big, tall, wide = (generator.random() < share for share in (_BIG, _TALL, _WIDE))
+    maxima = np.full(size, slots) if tall else np.minimum(generator.integers(1, 6, size), slots)
+    seconds = generator.uniform(1.0, 10.0, size) * (4.0 if wide else 1.0) * (3.0 if big else 1.0)
+    if tall:  # the same work on more slots
+        seconds *= generator.integers(1, 6, size) / slots
+    above = np.triu(generator.random((size, size)) < edge, 1)
+    above[:-1, -1] |= ~above[:-1].any(axis=1)
+    end = np.zeros(size)
+    for row in range(size):
+        end[row] = end[:row][above[:row, row]].max(initial=0.0) + seconds[row]
+    work = seconds * maxima
+    jobs: list[dict[str, Any]] = [
+        {
+            "name": f"job{row}",
+            "work": work[row],
+            "max_slots": int(maxima[row]),
+            "after": [f"job{p}" for p in np.flatnonzero(above[:, row])],
+        }
+        for row in range(size)
+    ]
+    return jobs, max(float(end.max()), float(work.sum()) / slots)

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core
-from malleable.columns import permutation_of, wholes_of
+from malleable.columns import Floats, Integers, permutation_of, wholes_of
+from malleable.domain import check_slots, check_time
 from malleable.domain import floats as as_floats
 from malleable.flows.table import Flows
-from malleable.jobs.table import Floats, Integers, check_slots, check_time
 from malleable.values import by_value
 
 

@@ -11,22 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core, views
-from malleable.columns import rows_of, wholes_of
-from malleable.jobs.table import (
-    ALL_SLOTS,
-    CoreTable,
-    Floats,
-    Integers,
-    SlaSteps,
-    as_column,
-    check_keys,
-    flat_sla,
-    names_of,
-    unique,
-)
+from malleable.columns import Floats, Integers, names_of, rows_of, wholes_of
+from malleable.domain import ALL_SLOTS
+from malleable.jobs.table import CoreTable, SlaSteps, as_column, check_keys, flat_sla, unique
 from malleable.values import by_value
-
-__all__ = ["JOB_KEYS", "Flows"]
 
 Job = Mapping[str, Any]
 JOB_KEYS = ("name", "work", "max_slots", "after")
@@ -100,56 +88,10 @@ class Flows(CoreTable, _core.Flows):
         name: Sequence[str] | None = None,
         size: npt.ArrayLike | None = None,
     ) -> None:
-        count = len(jobs)
-        names = (
-            tuple(f"flow{k}" for k in range(count))
-            if name is None
-            else names_of("name", name, count)
-        )
-        unique("name", names)
-        offset, work, maxima, local = [0], [], [], []
-        parent_offset, parent = [0], []
-        for flow, rows in enumerate(jobs):
-            where = f"flow {names[flow]!r}: "
-            base = offset[-1]
-            own = [_job_name(where, k, row) for k, row in enumerate(rows)]
-            unique("name", own, where)
-            row_of = {text: base + k for k, text in enumerate(own)}
-            for text, row in zip(own, rows, strict=True):
-                if "work" not in row:
-                    raise ValueError(f"{where}job {text!r}: no work")
-                work.append(row["work"])
-                maxima.append(ALL_SLOTS if row.get("max_slots") is None else row["max_slots"])
-                after = row.get("after") or ()
-                if isinstance(after, str):
-                    raise ValueError(
-                        f"{where}job {text!r}: after = {after!r}: expected a list of names"
-                    )
-                for above in dict.fromkeys(after):
-                    if above not in row_of:
-                        raise ValueError(
-                            f"{where}job {text!r}: after {above!r}, which is no job of the flow"
-                        )
-                    parent.append(row_of[above])
-                parent_offset.append(len(parent))
-            local += own
-            offset.append(len(work))
-        self._fill(
-            names,
-            local,
-            {
-                "job_offset": offset,
-                "work": work,
-                "max_slots": maxima,
-                "parent_offset": parent_offset,
-                "parent": parent,
-                "arrival": arrival,
-                "weight": weight,
-                "deadline": deadline,
-                "size": size,
-            },
-            sla,
-        )
+        names = _flow_names(name, len(jobs))
+        columns, local = _rows_of(jobs, names)
+        terms = {"arrival": arrival, "weight": weight, "deadline": deadline, "size": size}
+        self._fill(names, local, columns | terms, sla)
 
     @classmethod
     def from_arrays(
@@ -177,29 +119,17 @@ class Flows(CoreTable, _core.Flows):
         count = len(offset) - 1
         if count < 0:
             raise ValueError("job_offset is empty, expected one entry more than flows")
-        names = (
-            tuple(f"flow{k}" for k in range(count))
-            if name is None
-            else names_of("name", name, count)
-        )
-        unique("name", names)
+        names = _flow_names(name, count)
         local = None if job_name is None else names_of("job_name", job_name, np.size(work))
-        self._fill(
-            names,
-            local,
-            {
-                "job_offset": offset,
-                "work": work,
-                "max_slots": max_slots,
-                "parent_offset": wholes_of("parent_offset", parent_offset),
-                "parent": wholes_of("parent", parent),
-                "arrival": arrival,
-                "weight": weight,
-                "deadline": deadline,
-                "size": size,
-            },
-            sla,
-        )
+        columns = {
+            "job_offset": offset,
+            "work": work,
+            "max_slots": max_slots,
+            "parent_offset": wholes_of("parent_offset", parent_offset),
+            "parent": wholes_of("parent", parent),
+        }
+        terms = {"arrival": arrival, "weight": weight, "deadline": deadline, "size": size}
+        self._fill(names, local, columns | terms, sla)
         return self
 
     def _fill(
@@ -219,10 +149,14 @@ class Flows(CoreTable, _core.Flows):
             offset = np.asarray(columns["job_offset"])
             raise ValueError(_told(str(error), names, local, offset, columns)) from None
         self.slots = None
-        self.name = names
+        self._name(names, local)
+
+    def _name(self, names: tuple[str, ...], local: Sequence[str] | None) -> None:
+        """Call flows and jobs; without local names these are numbered."""
         flow_of, starts = self.flow.tolist(), self.job_offset.tolist()
         if local is None:
             local = [f"job{row - starts[flow]}" for row, flow in enumerate(flow_of)]
+        self.name = names
         self.job_name = tuple(
             f"{names[flow]}/{text}" for flow, text in zip(flow_of, local, strict=True)
         )
@@ -230,11 +164,8 @@ class Flows(CoreTable, _core.Flows):
     @classmethod
     def of_core(cls, table: _core.Flows, ids: Integers, job_names: Sequence[str]) -> Flows:
         """The core's table, its flows named by ids. O(jobs)."""
-        made = cls._made(table, {"slots": None, "name": tuple(f"flow{k}" for k in ids.tolist())})
-        made.job_name = tuple(
-            f"{made.name[flow]}/{text}"
-            for text, flow in zip(job_names, made.flow.tolist(), strict=True)
-        )
+        made = cls._made(table, {"slots": None})
+        made._name(tuple(f"flow{k}" for k in ids.tolist()), job_names)
         return made
 
     def __repr__(self) -> str:
@@ -257,9 +188,8 @@ class Flows(CoreTable, _core.Flows):
 
     def after(self, row: int) -> list[int]:
         """The job rows that this one waits for."""
-        found: list[int] = self.parent[
-            self.parent_offset[row] : self.parent_offset[row + 1]
-        ].tolist()
+        first, last = self.parent_offset[row : row + 2]
+        found: list[int] = self.parent[first:last].tolist()
         return found
 
     def take(self, index: npt.ArrayLike) -> Flows:
@@ -288,9 +218,51 @@ class Flows(CoreTable, _core.Flows):
             text[skip[flow] :] for text, flow in zip(self.job_name, self.flow.tolist(), strict=True)
         ]
 
-    def at(self, now: float) -> Flows:
-        """The flows that have arrived by ``now`` [s]."""
-        return self.take(self.arrival <= now)
+
+def _flow_names(given: Sequence[str] | None, count: int) -> tuple[str, ...]:
+    numbered = (f"flow{k}" for k in range(count))
+    names = tuple(numbered) if given is None else names_of("name", given, count)
+    unique("name", names)
+    return names
+
+
+def _rows_of(
+    jobs: Sequence[Sequence[Job]], names: Sequence[str]
+) -> tuple[dict[str, list[Any]], list[str]]:
+    """Columns of the jobs of all flows, and their local names."""
+    columns: dict[str, list[Any]] = {
+        field: [] for field in ("job_offset", "work", "max_slots", "parent_offset", "parent")
+    }
+    local: list[str] = []
+    for flow, rows in enumerate(jobs):
+        where = f"flow {names[flow]!r}: "
+        columns["job_offset"].append(len(local))
+        own = [_job_name(where, k, row) for k, row in enumerate(rows)]
+        unique("name", own, where)
+        row_of = {text: len(local) + k for k, text in enumerate(own)}
+        for text, row in zip(own, rows, strict=True):
+            columns["parent_offset"].append(len(columns["parent"]))
+            columns["parent"] += _parents(f"{where}job {text!r}: ", row, row_of)
+            most = row.get("max_slots")
+            columns["max_slots"].append(ALL_SLOTS if most is None else most)
+            columns["work"].append(row["work"])
+        local += own
+    columns["job_offset"].append(len(local))
+    columns["parent_offset"].append(len(columns["parent"]))
+    return columns, local
+
+
+def _parents(where: str, job: Job, row_of: Mapping[str, int]) -> list[int]:
+    """Rows that a job waits for; ValueError for a job without work, and for what is no job."""
+    if "work" not in job:
+        raise ValueError(f"{where}no work")
+    after = job.get("after") or ()
+    if isinstance(after, str):
+        raise ValueError(f"{where}after = {after!r}: expected a list of names")
+    for above in after:
+        if above not in row_of:
+            raise ValueError(f"{where}after {above!r}, which is no job of the flow")
+    return [row_of[above] for above in dict.fromkeys(after)]
 
 
 def _converted(columns: dict[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from malleable.jobs.table import Floats, Integers, Jobs
+from malleable.columns import Floats, Integers
+from malleable.jobs.table import Jobs
 from malleable.pieces import Held, Mask, Pieces
 from malleable.policies import policy_of
 from malleable.views import counted

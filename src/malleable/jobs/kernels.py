@@ -9,17 +9,17 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core
-from malleable.columns import ids_of
-from malleable.domain import MOST_SLOTS, WORK, as_numbers, check_amount, check_whole
-from malleable.jobs.table import (
-    Floats,
-    Integers,
-    Jobs,
+from malleable.columns import Floats, Integers, count_of, ids_of
+from malleable.domain import (
+    MOST_SLOTS,
+    WORK,
+    check_amount,
     check_count,
-    check_min_mode,
     check_slots,
     check_time,
+    check_whole,
 )
+from malleable.jobs.table import Jobs, check_min_mode
 from malleable.objective import ObjectiveLike, PenaltyLike, parse_objective
 from malleable.values import by_value
 from malleable.views import counted
@@ -114,9 +114,8 @@ def _flatten_tables(
     else:
         rows = [dict(row) for row in speedup]
     if len(rows) != len(jobs):
-        raise ValueError(
-            f"speedup has {counted(len(rows), 'table')} but there are {counted(len(jobs), 'job')}"
-        )
+        tables, expected = counted(len(rows), "table"), counted(len(jobs), "job")
+        raise ValueError(f"speedup has {tables} but there are {expected}")
     offset, counts, durations = [0], [], []
     for row, entries in enumerate(rows):
         if not entries:
@@ -160,9 +159,8 @@ def waterline(
     slots = check_slots(slots)
     check_min_mode(min_mode)
     columns = {"min_slots": min_slots, "max_slots": max_slots}
-    if weight is not None:
-        columns["weight"] = weight
-    count = max(as_numbers(field, column).size for field, column in columns.items())
+    columns |= {} if weight is None else {"weight": weight}
+    count = max(count_of(field, column) for field, column in columns.items())
     jobs = Jobs(
         np.ones(count),
         min_slots=min_slots,

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, overload
 
-import numpy as np
-
 from malleable import _core
+from malleable.columns import Floats
+from malleable.domain import check_count, refuse
 from malleable.flows.plan import FlowPlan, plan_flows
 from malleable.flows.table import Flows
 from malleable.jobs.check import check_schedule
-from malleable.jobs.table import MIN_MODES, Floats, Jobs, check_count, check_min_mode
+from malleable.jobs.table import Jobs, check_min_mode
 from malleable.objective import (
     Objective,
     ObjectiveLike,
@@ -20,8 +20,6 @@ from malleable.objective import (
 )
 from malleable.policies import policy_names
 from malleable.schedule import BasePlan, Request
-
-__all__ = ["DEFAULT_EFFORT", "MIN_MODES", "POLICIES", "Plan", "default_effort", "plan"]
 
 DEFAULT_EFFORT: int = _core.DEFAULT_EFFORT
 """Candidates that FLEX tries after its fixed orders unless told otherwise; see `default_effort`."""
@@ -195,11 +193,8 @@ def plan(
     tries = check_effort(effort, len(jobs))
     check_min_mode(min_mode)
     asked = Request.of("jobs", jobs, goal, slots, now, policy, tries, budget, penalty)
-    for row in np.flatnonzero(jobs.arrival > asked.now)[:1]:
-        raise ValueError(
-            f"arrival[{row}] = {jobs.arrival[row]}: after now = {asked.now}; "
-            "take a snapshot with jobs.at(now)"
-        )
+    late = f"after now = {asked.now}; take a snapshot with jobs.at(now)"
+    refuse("arrival", jobs.arrival, jobs.arrival > asked.now, late)
     result, seconds = asked.run(_core.plan, jobs, min_mode == "gang", progress)
     paid = asked.penalties.of_jobs(result["completion"])
     return Plan(jobs, asked.slots, goal, policy, asked.now, min_mode, result, paid, seconds)

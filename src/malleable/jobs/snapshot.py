@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from malleable.domain import WORK
+from malleable.columns import Integers
+from malleable.domain import WORK, check_slots, check_time
 from malleable.jobs.epoch import Epoch
-from malleable.jobs.table import Integers, Jobs, check_slots, check_time
+from malleable.jobs.table import Jobs
 
 
 def snapshot(

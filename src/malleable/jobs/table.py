@@ -1,9 +1,10 @@
 """Job tables: the input of every policy, validated once and read-only afterwards."""
 
+# ruff: noqa: I001, PLC0414 (an alias of its own name says that a name is passed on)
+
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -11,12 +12,21 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core, views
-from malleable.columns import Floats, Integers, column_of, given, rows_of
+from malleable.columns import (
+    Floats as Floats,
+    Integers as Integers,
+    column_of,
+    given,
+    lists_of,
+    names_of as names_of,
+    rows_of,
+)
 from malleable.domain import (
-    ALL_SLOTS,
-    check_count,
-    check_slots,
-    check_time,
+    ALL_SLOTS as ALL_SLOTS,
+    check_count as check_count,
+    check_keys as check_keys,
+    check_slots as check_slots,
+    check_time as check_time,
     shown,
 )
 from malleable.values import by_value
@@ -24,25 +34,6 @@ from malleable.views import counted
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-__all__ = [
-    "ALL_SLOTS",
-    "CoreTable",
-    "Floats",
-    "Integers",
-    "Jobs",
-    "SlaSteps",
-    "as_column",
-    "check_count",
-    "check_keys",
-    "check_min_mode",
-    "check_slots",
-    "check_time",
-    "flat_sla",
-    "job_columns",
-    "names_of",
-    "unique",
-]
 
 SlaSteps = Sequence[tuple[float, float]]
 
@@ -59,19 +50,6 @@ def as_column(field: str, values: Any, count: int | None = None, beside: str = "
     if field not in _OPTIONAL:
         given(field, values)
     return column_of(field, values, count, beside)
-
-
-def names_of(field: str, values: Any, count: int) -> tuple[str, ...]:
-    """Texts, one a row; ValueError otherwise."""
-    if isinstance(values, str):
-        raise ValueError(f"{field}: one entry per job, not a single text")
-    try:
-        names = tuple(str(value) for value in values)
-    except TypeError:
-        raise ValueError(f"{field} = {shown(values)}: one entry per job") from None
-    if len(names) != count:
-        raise ValueError(f"{field} has {counted(len(names), 'entry')} but work has {count}")
-    return names
 
 
 def unique(field: str, names: Sequence[str], where: str = "") -> None:
@@ -95,6 +73,7 @@ class CoreTable:
     __slots__ = ()
 
     COLUMNS: ClassVar[tuple[str, ...]]
+    arrival: Floats
     sla_offset: Integers
     sla_time: Floats
     sla_penalty: Floats
@@ -133,6 +112,14 @@ class CoreTable:
     def _replaced(self, **columns: Any) -> Self:
         """The same table with other columns in the place of some; they are validated."""
         return self._made(self._columns() | columns, self._others())
+
+    def take(self, index: npt.ArrayLike) -> Self:
+        """The rows of these numbers (integers or a mask), in that order."""
+        raise NotImplementedError
+
+    def at(self, now: float) -> Self:
+        """What has arrived by ``now`` [s]."""
+        return self.take(self.arrival <= now)
 
     @property
     def sla(self) -> list[list[tuple[float, float]]]:
@@ -251,10 +238,6 @@ class Jobs(CoreTable, _core.Jobs):
         others = {"user": user, "_name": name, "_label": (word, numbers[rows])}
         return self._made(self._take(rows), others)
 
-    def at(self, now: float) -> Jobs:
-        """The jobs that have arrived by ``now`` [s]."""
-        return self.take(self.arrival <= now)
-
 
 def job_columns(
     columns: Mapping[str, Any], sla: Sequence[SlaSteps | None] | None = None
@@ -270,43 +253,21 @@ def flat_sla(
     sla: Sequence[SlaSteps | None], count: int, beside: str = "work"
 ) -> dict[str, npt.NDArray[Any]]:
     """Steps of each row as columns of a table; not yet checked for their order."""
-    if isinstance(sla, str) or not hasattr(sla, "__len__"):
-        raise ValueError(f"sla = {shown(sla)}: one list of steps per job")
-    if len(sla) != count:
-        raise ValueError(f"sla has {counted(len(sla), 'entry')} but {beside} has {count}")
-    times: list[float] = []
-    penalties: list[float] = []
-    offset = [0]
-    for row, steps in enumerate(sla):
-        if steps is not None and not hasattr(steps, "__iter__"):
-            raise ValueError(f"sla[{row}] = {shown(steps)}: not a list of (time, penalty) pairs")
-        for step in () if steps is None else steps:
-            try:
-                time, penalty = step
-                times.append(float(time))
-                penalties.append(float(penalty))
-            except (TypeError, ValueError, OverflowError):
-                raise ValueError(
-                    f"sla[{row}] = {shown(step)}: not a (time, penalty) pair"
-                ) from None
-        offset.append(len(times))
-    return {
-        "sla_offset": np.array(offset, dtype=np.int64),
-        "sla_time": np.array(times),
-        "sla_penalty": np.array(penalties),
-    }
+    rows = sla
+    if hasattr(sla, "__len__") and not isinstance(sla, str):
+        rows = [() if steps is None else steps for steps in sla]
+    offset, steps = lists_of("sla", rows, count, beside, "(time, penalty) pairs")
+    times, penalties = np.empty(len(steps)), np.empty(len(steps))
+    for place, step in enumerate(steps):
+        try:
+            times[place], penalties[place] = map(float, step)
+        except (TypeError, ValueError, OverflowError):
+            row = int(np.searchsorted(offset, place, side="right")) - 1
+            raise ValueError(f"sla[{row}] = {shown(step)}: not a (time, penalty) pair") from None
+    return {"sla_offset": offset, "sla_time": times, "sla_penalty": penalties}
 
 
 MIN_MODES = ("guarantee", "gang")
-
-
-def check_keys(where: str, keys: Iterable[Any], known: Sequence[str]) -> None:
-    """ValueError for a key that is not known, with the nearest that is; ``where`` ends as it should."""
-    for key in keys:
-        if key not in known:
-            near = difflib.get_close_matches(str(key), known, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else f"; expected {', '.join(known)}"
-            raise ValueError(f"{where}unknown field {key!r}{hint}")
 
 
 def check_min_mode(min_mode: str) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from malleable import views
-from malleable.domain import check_whole, checked_choice, checked_positive, shown
-from malleable.jobs.table import Floats, Integers
+from malleable.columns import Floats, Integers
+from malleable.domain import check_ends, check_whole, checked_choice, checked_positive, shown
 from malleable.slotted.table import MapReduceJobs, join_tables
 from malleable.values import by_value
 
@@ -57,13 +57,8 @@ def _random_split(
 
 
 def task_range(tasks: Tasks) -> tuple[int, int]:
-    pair = tuple(tasks) if isinstance(tasks, (tuple, list)) else (tasks, tasks)
-    if len(pair) != 2:
-        raise ValueError(f"tasks = {shown(tasks)}: a number, or the least and the largest")
-    low, high = (check_whole("tasks", value, 1, 10**6) for value in pair)
-    if low > high:
-        raise ValueError(f"tasks = {shown(tasks)}: the lower number comes first")
-    return low, high
+    """The range that a number of tasks is drawn from; ValueError otherwise."""
+    return check_ends("tasks", tasks, 1, 10**6)
 
 
 @by_value()
@@ -179,10 +174,7 @@ def _checked_sizes(setting: Any) -> tuple[Size, Size]:
     checked: list[Size] = []
     for size in sizes:
         if isinstance(size, (tuple, list)):
-            ends = [check_whole("setting", value, 0, 2**32) for value in size]
-            if len(ends) != 2 or ends[0] > ends[1]:
-                raise ValueError(f"setting = {shown(setting)}: a range is two numbers in order")
-            checked.append((ends[0], ends[1]))
+            checked.append(check_ends("setting", size, 0, 2**32))
         else:
             mean = checked_positive("setting", size)
             if mean > 2**32:

@@ -95,38 +95,12 @@ def lower_bounds(jobs: MapReduceJobs, machines: int, preemptive: bool = True) ->
 
     Notes
     -----
-    The second is the larger of two. One adds to SRPT's flow time what is forced because no job with
-    both phases ends in the slot of its arrival (the core's header `kernel/virtual_srpt` proves it).
-    The other counts, slot by slot, the jobs that SRPT has not finished or the jobs that could not have
-    ended even alone on all machines, whichever are more. O(J log J + tasks). Source: Zheng, Shroff,
-    Sinha 2013, lemma 1; the second is ours.
+    The header of the core's `kernel/flow_time_bounds` says how. O(J log J + tasks). Source: Zheng,
+    Shroff, Sinha 2013, lemma 1; the second is ours.
     """
     ordered, _ = _in_order(jobs)
     count = checked_machines(machines)
-    finish, forced = _core.srpt_finish(*_columns(ordered), machines=count)
-    total = int((finish - ordered.arrival + 1).sum())
-    alone = ordered.arrival + _slots_alone(ordered, count, preemptive)
-    # In the system: arrived, and not ended before. Both counts change at these slots only.
-    arrival, srpt_end, alone_end = (np.sort(c) for c in (ordered.arrival, finish + 1, alone))
-    changes = np.unique(np.concatenate([arrival, srpt_end, alone_end]))
-    came = np.searchsorted(arrival, changes, side="right")
-    inside = np.maximum(
-        came - np.searchsorted(srpt_end, changes, side="right"),
-        came - np.searchsorted(alone_end, changes, side="right"),
-    )
-    either = int((inside[:-1] * np.diff(changes)).sum())
-    return total, max(total + forced, either)
-
-
-def _slots_alone(jobs: MapReduceJobs, machines: int, preemptive: bool) -> Integers:
-    """Slots that each job takes on machines that it has for itself."""
-    reduce = -(-jobs.reduce_work // machines)
-    if not preemptive and len(jobs.task):
-        # A table's end has no task: reduceat needs a place to look at, and its answer is dropped.
-        longest = np.maximum.reduceat(np.append(jobs.task, 0), jobs.task_offset[:-1])
-        reduce = np.where(reduce > 0, np.maximum(reduce, longest), reduce)
-    alone: Integers = -(-jobs.map // machines) + reduce
-    return alone
+    return _core.flow_time_bounds(*_columns(ordered), machines=count, preemptive=bool(preemptive))
 
 
 def lognormal_estimates(

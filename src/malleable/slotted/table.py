@@ -9,30 +9,17 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core, views
-from malleable.columns import rows_of, wholes_of
-from malleable.domain import WORK, Table, as_numbers, check_amount, check_whole, shown
-from malleable.jobs.table import Floats, Integers
+from malleable.columns import Floats, Integers, lists_of, names_of, rows_of, wholes_of
+from malleable.domain import WORK, Table, check_whole, floats
 from malleable.values import by_value
 from malleable.views import counted
-
-__all__ = ["MapReduceJobs", "checked_estimates", "join_tables"]
 
 _MOST = 2**60  # what still fits an int64 before the core says what is out of range
 
 
 def _tasks(reduce: Any, count: int) -> tuple[Integers, Integers]:
     """Offsets and lengths of lists of tasks."""
-    if isinstance(reduce, (str, bytes)) or not hasattr(reduce, "__len__"):
-        raise ValueError(f"reduce = {shown(reduce)}: one list of task lengths per job")
-    if len(reduce) != count:
-        raise ValueError(f"reduce has {counted(len(reduce), 'entry')} but map has {count}")
-    offset = np.zeros(count + 1, dtype=np.int64)
-    flat: list[Any] = []
-    for row, lengths in enumerate(reduce):
-        if isinstance(lengths, (str, bytes)) or not hasattr(lengths, "__iter__"):
-            raise ValueError(f"reduce[{row}] = {shown(lengths)}: not a list of task lengths")
-        flat += lengths
-        offset[row + 1] = len(flat)
+    offset, flat = lists_of("reduce", reduce, count, "map", "task lengths")
     try:
         return offset, wholes_of("reduce", flat or np.empty(0, int), len(flat))
     except ValueError:
@@ -40,17 +27,6 @@ def _tasks(reduce: Any, count: int) -> tuple[Integers, Integers]:
             for length in lengths:
                 check_whole(f"reduce[{row}]", length, -_MOST, _MOST)
         raise
-
-
-def checked_estimates(field: str, values: Any, *shape: int) -> Floats:
-    """Amounts of work in an array of that shape; ValueError otherwise."""
-    array: Floats = np.array(as_numbers(field, values), dtype=np.float64)
-    if array.shape != shape:
-        raise ValueError(f"{field} has shape {array.shape}, expected {shape}")
-    for place in np.argwhere(~((array >= WORK.least) & (array <= WORK.most) | (array == 0.0)))[:1]:
-        row = ", ".join(str(k) for k in place)
-        check_amount(f"{field}[{row}]", array[tuple(place)], WORK)
-    return array
 
 
 @by_value(without=("_name",), also=("name",))
@@ -111,8 +87,7 @@ class MapReduceJobs(Table):
         reduce_estimate: npt.ArrayLike | None = None,
     ) -> None:
         maps = wholes_of("map", map)
-        arrivals = wholes_of("arrival", arrival, len(maps), beside="map")
-        self._fill(maps, *_tasks(reduce, len(maps)), arrivals, name, reduce_estimate)
+        self._fill(arrival, maps, *_tasks(reduce, len(maps)), name, reduce_estimate)
 
     @classmethod
     def from_columns(
@@ -128,35 +103,25 @@ class MapReduceJobs(Table):
         jobs = cls.__new__(cls)
         maps = wholes_of("map", map)
         offset = wholes_of("task_offset", task_offset, len(maps) + 1)
-        arrivals = wholes_of("arrival", arrival, len(maps), beside="map")
-        jobs._fill(maps, offset, wholes_of("task", task), arrivals, name, reduce_estimate)
+        jobs._fill(arrival, maps, offset, wholes_of("task", task), name, reduce_estimate)
         return jobs
 
     def _fill(
-        self,
-        map: Integers,
-        offset: Integers,
-        task: Integers,
-        arrival: Integers,
-        name: Any,
-        estimate: Any,
+        self, arrival: Any, map: Integers, offset: Integers, task: Integers, name: Any, seen: Any
     ) -> None:
-        self.map, self.task_offset, self.task, self.arrival = map, offset, task, arrival
-        if isinstance(name, str):
-            raise ValueError("name: one entry per job, not a single text")
-        self._name = None if name is None else tuple(str(text) for text in name)
-        if self._name is not None and len(self._name) != len(map):
-            raise ValueError(f"name has {counted(len(self._name), 'entry')} but map has {len(map)}")
-        self.reduce_estimate = estimate
+        self.map, self.task_offset, self.task = map, offset, task
+        self.arrival = wholes_of("arrival", arrival, len(map), beside="map")
+        self._name = None if name is None else names_of("name", name, len(map), "map")
+        self.reduce_estimate = seen
         self._validate()
         self._freeze()
 
     def _validate(self) -> None:
         _core.validate_map_reduce(self.arrival, self.map, self.task_offset, self.task)
         if self.reduce_estimate is not None:
-            self.reduce_estimate = checked_estimates(
-                "reduce_estimate", self.reduce_estimate, len(self.map)
-            )
+            shape = (len(self.map),)
+            seen = floats("reduce_estimate", self.reduce_estimate, WORK, shape)
+            self.reduce_estimate = seen.copy()
 
     def __len__(self) -> int:
         return len(self.map)

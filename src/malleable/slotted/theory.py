@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from malleable.columns import Floats
 from malleable.domain import check_whole
-from malleable.jobs.table import Floats
 from malleable.slotted.generate import MapReduceStream, job_distribution
 from malleable.slotted.simulate import checked_machines
 from malleable.slotted.table import MapReduceJobs
@@ -87,36 +88,25 @@ def efficiency_constants(
     Zheng, Shroff, Sinha 2013, section V.
     """
     count = checked_machines(machines)
-    if isinstance(jobs, MapReduceStream):
-        value, weight = job_distribution(jobs.sizes)
-        return _constants(
-            count,
-            rate=jobs.rate,
-            empty=math.exp(-jobs.rate),
-            reduce=(jobs.mean_reduce, jobs.largest_reduce),
-            largest_slot=math.inf,
-            generating=_poisson(jobs.rate, value, weight),
-            amounts=len(value),
-        )
-    if len(jobs) == 0:
-        raise ValueError("jobs: at least one is needed")
-    last = int(jobs.arrival.max())
-    slots = last if slots is None else check_whole("slots", slots, last, 2**50)
-    reduce = jobs.reduce_work
-    busy, place = np.unique(jobs.arrival, return_inverse=True)
-    work = np.bincount(place, weights=jobs.map + reduce)
-    amount, times = np.unique(work, return_counts=True)
-    empty = slots - len(busy)
-    value = np.append(amount, 0.0)
-    weight = np.append(times, empty) / slots
-    return _constants(
-        count,
-        rate=len(jobs) / slots,
-        empty=empty / slots,
-        reduce=(float(reduce.mean()), int(reduce.max())),
-        largest_slot=float(amount.max()),
-        generating=_plain(value[weight > 0.0], weight[weight > 0.0]),
-        amounts=len(value),
+    work = _of_stream(jobs) if isinstance(jobs, MapReduceStream) else _of_table(jobs, slots)
+    if not math.isfinite(work.largest):
+        raise ValueError("jobs: theorems 2 and 3 need a largest reduce phase; draw a table")
+    load = float(work.generating(np.zeros(1))[1][0]) / count
+    b1 = b2 = common = math.inf
+    if load < 1.0:
+        b1, b2 = _least(1, count, work), _least(2, count, work)
+        common = max(2.0, (1.0 - work.empty) / work.rate, load / work.rate)
+        common *= max(1.0, 1.0 / (count * (1.0 - load)))
+    return EfficiencyConstants(
+        load=load,
+        arrival_rate=work.rate,
+        empty_slots=work.empty,
+        mean_reduce=work.mean_reduce,
+        largest_reduce=int(work.largest),
+        b1=b1,
+        b2=b2,
+        preemptive=(b2 + b1 * b1) * common,
+        non_preemptive=(b2 + b1 * b1 + b1 * (work.mean_reduce - 1.0)) * common,
     )
 
 
@@ -161,55 +151,55 @@ def _tails(rate: Floats) -> tuple[Floats, Floats]:
     return np.where(none, np.inf, first), np.where(none, np.inf, second)
 
 
-def _constants(
-    machines: int,
-    *,
-    rate: float,
-    empty: float,
-    reduce: tuple[float, float],
-    largest_slot: float,
-    generating: _Generating,
-    amounts: int,
-) -> EfficiencyConstants:
-    mean_reduce, largest = reduce
-    if not math.isfinite(largest):
-        raise ValueError("jobs: theorems 2 and 3 need a largest reduce phase; draw a table")
-    mean = float(generating(np.zeros(1))[1][0])
-    load = mean / machines
-    b1 = b2 = math.inf
-    if load < 1.0:
-        points = min(max(_TERMS // amounts, _LEAST_POINTS), _MOST_POINTS)
-        b1, b2 = (_least(h, machines, largest, largest_slot, generating, points) for h in (1, 2))
-    common = math.inf
-    if load < 1.0:
-        common = max(2.0, (1.0 - empty) / rate, load / rate)
-        common *= max(1.0, 1.0 / (machines * (1.0 - load)))
-    return EfficiencyConstants(
-        load=load,
-        arrival_rate=rate,
-        empty_slots=empty,
-        mean_reduce=mean_reduce,
-        largest_reduce=int(largest),
-        b1=b1,
-        b2=b2,
-        preemptive=(b2 + b1 * b1) * common,
-        non_preemptive=(b2 + b1 * b1 + b1 * (mean_reduce - 1.0)) * common,
+class _Work(NamedTuple):
+    """What arrives: jobs a slot, slots without any, reduce work, most work of a slot."""
+
+    rate: float
+    empty: float
+    mean_reduce: float
+    largest: float  # reduce units of a job
+    largest_slot: float
+    generating: _Generating
+    amounts: int  # that the sums of `generating` are over
+
+
+def _of_stream(jobs: MapReduceStream) -> _Work:
+    value, weight = job_distribution(jobs.sizes)
+    generating = _poisson(jobs.rate, value, weight)
+    reduce = jobs.mean_reduce, jobs.largest_reduce
+    return _Work(jobs.rate, math.exp(-jobs.rate), *reduce, math.inf, generating, len(value))
+
+
+def _of_table(jobs: MapReduceJobs, slots: int | None) -> _Work:
+    if len(jobs) == 0:
+        raise ValueError("jobs: at least one is needed")
+    last = int(jobs.arrival.max())
+    slots = last if slots is None else check_whole("slots", slots, last, 2**50)
+    reduce = jobs.reduce_work
+    busy, place = np.unique(jobs.arrival, return_inverse=True)
+    amount, times = np.unique(np.bincount(place, weights=jobs.map + reduce), return_counts=True)
+    empty = slots - len(busy)
+    value = np.append(amount, 0.0)
+    weight = np.append(times, empty) / slots
+    return _Work(
+        len(jobs) / slots,
+        empty / slots,
+        float(reduce.mean()),
+        int(reduce.max()),
+        float(amount.max()),
+        _plain(value[weight > 0.0], weight[weight > 0.0]),
+        len(value),
     )
 
 
-def _least(
-    power: int,
-    machines: int,
-    largest: float,
-    largest_slot: float,
-    generating: _Generating,
-    points: int,
-) -> float:
+def _least(power: int, machines: int, work: _Work) -> float:
     """Least of (1 + ceil((N - 1) R_max / epsilon))^power + tail over epsilon.
 
     theta runs instead of epsilon: the supremum in l(N - epsilon) is at the theta where the derivative
     of the logarithm is N - epsilon.
     """
+    largest, generating = work.largest, work.generating
+    points = min(max(_TERMS // work.amounts, _LEAST_POINTS), _MOST_POINTS)
     spread = (machines - 1) * largest
 
     def value(theta: Floats) -> npt.NDArray[np.float64]:
@@ -222,8 +212,8 @@ def _least(
         return found
 
     best = math.inf
-    if largest_slot < machines:  # beyond it the rate function is infinite, and the tail is 0
-        best = (2.0 + math.floor(spread / (machines - largest_slot))) ** power
+    if work.largest_slot < machines:  # beyond it the rate function is infinite, and the tail is 0
+        best = (2.0 + math.floor(spread / (machines - work.largest_slot))) ** power
     # The derivative rises from the mean to the largest slot: find where it passes N, if it does.
     low, high = 0.0, 1.0 / max(largest, 1.0)
     limit = _LARGEST_EXPONENT / max(largest, 1.0)

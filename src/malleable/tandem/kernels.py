@@ -5,19 +5,12 @@ from __future__ import annotations
 import numpy.typing as npt
 
 from malleable import _core
-from malleable.domain import floats
-from malleable.jobs.table import Floats, Integers
-from malleable.views import counted
+from malleable.columns import Floats, Integers, floats_of, given
 
 
 def _sizes(map: npt.ArrayLike, shuffle: npt.ArrayLike) -> tuple[Floats, Floats]:
-    columns = []
-    for field, values in (("map", map), ("shuffle", shuffle)):
-        column = floats(field, values)
-        if column.ndim != 1:
-            raise ValueError(f"{field} has {counted(column.ndim, 'dimension')}, expected 1")
-        columns.append(column)
-    return columns[0], columns[1]
+    maps = floats_of("map", given("map", map))
+    return maps, floats_of("shuffle", given("shuffle", shuffle), len(maps), "map")
 
 
 def makespan_order(map: npt.ArrayLike, shuffle: npt.ArrayLike) -> tuple[Integers, Floats]:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from malleable import _core
 from malleable.columns import Floats
-from malleable.domain import check_count, check_whole, checked_choice, checked_positive
+from malleable.domain import check_count, check_whole, checked_choice, checked_positive, refuse
 from malleable.estimates import UNDERESTIMATES
 from malleable.feeding import (
     PART,
@@ -61,31 +61,15 @@ def _sizes(jobs: MapShuffleJobs) -> dict[str, Floats]:
 
 
 def core_queue(
-    policy: str,
-    *,
-    k: int = 100,
-    conserving: bool = True,
-    overlap: bool = True,
-    records: bool = False,
-    buckets: int = 400,
-    bucket_width: float = 0.25,
-    estimated: bool = False,
-    bounce: bool = False,
+    policy: str, *, k: int = 100, buckets: int = 400, bucket_width: float = 0.25, **options: bool
 ) -> Any:
     """The core's queue for a policy of `POLICIES`, or for the given orders of ``order``."""
-    most = check_whole("k", k, 1)
-    row = _POLICIES.get(policy)  # none: given orders
     return _core.TandemQueue(
-        policy=policy,
-        conserving=bool(conserving) or row is None or not row.may_idle,
-        overlap=bool(overlap),
-        records=records,
-        weighted=row is not None and row.shares == "weighted",
-        estimated=estimated,
-        bounce=bounce,
-        most_mapping=most if policy == "k-lps" else -1,
+        policy,
+        check_whole("k", k, 1),
         buckets=check_whole("buckets", buckets, 0, 10**7),
         bucket_width=checked_positive("bucket_width", bucket_width),
+        **{name: bool(value) for name, value in options.items()},
     )
 
 
@@ -365,8 +349,7 @@ def run(
 def _check_policy(policy: str, jobs: _Jobs) -> None:
     """ValueError for an unknown one, and for weights of 0 where it divides by them."""
     if policy_of("tandem", policy).shares == "weighted" and isinstance(jobs, MapShuffleJobs):
-        for row in np.flatnonzero(jobs.weight == 0.0)[:1]:
-            raise ValueError(f"weight[{row}] = 0.0: must be above 0 for {policy}")
+        refuse("weight", jobs.weight, jobs.weight == 0.0, f"must be above 0 for {policy}")
 
 
 def _drains(jobs: _Jobs, load: float | None, capacity: tuple[float, float]) -> bool:

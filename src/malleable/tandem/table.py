@@ -10,17 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import views
-from malleable.columns import rows_of
+from malleable.columns import Floats, floats_of, given, names_of, rows_of
 from malleable.domain import (
     WEIGHT,
     WORK,
     Table,
-    as_numbers,
     check_moments,
     check_whole,
     checked_positive,
 )
-from malleable.jobs.table import Floats
 from malleable.values import by_value
 from malleable.views import counted
 
@@ -30,19 +28,16 @@ STREAM_CHUNK = 1 << 18
 """Jobs that a stream draws at once."""
 
 
-def _column(field: str, values: Any, count: int | None) -> Floats:
-    array = np.array(as_numbers(field, values), dtype=np.float64, order="C")
-    if array.ndim == 0:
-        array = np.full(1 if count is None else count, array)
-    if array.ndim != 1:
-        raise ValueError(f"{field} has {counted(array.ndim, 'dimension')}, expected 1")
-    if count is not None and len(array) != count:
-        raise ValueError(f"{field} has {counted(len(array), 'entry')} but map has {count}")
+def _column(field: str, values: Any, count: int | None) -> Any:
+    """The table's own copy of a column, checked; None stays."""
+    column = floats_of(field, values, count, "map")
+    if column is None:
+        return None
     if field == "arrival":
-        check_moments(field, array)
+        check_moments(field, column)
     else:
-        (WEIGHT if field == "weight" else WORK).check(field, array)
-    return array
+        (WEIGHT if field == "weight" else WORK).check(field, column)
+    return column.copy()
 
 
 @by_value()
@@ -94,28 +89,22 @@ class MapShuffleJobs(Table):
         map_estimate: npt.ArrayLike | None = None,
         shuffle_estimate: npt.ArrayLike | None = None,
     ) -> None:
-        self.map = _column("map", map, None)
+        self.map = _column("map", given("map", map), None)
         count = len(self.map)
-        self.shuffle = _column("shuffle", shuffle, count)
-        self.arrival = _column("arrival", arrival, count)
-        self.weight = _column("weight", weight, count)
-        self.name = None if name is None else tuple(str(text) for text in name)
-        if self.name is not None and len(self.name) != count:
-            raise ValueError(f"name has {counted(len(self.name), 'entry')} but map has {count}")
+        self.shuffle = _column("shuffle", given("shuffle", shuffle), count)
+        self.arrival = _column("arrival", given("arrival", arrival), count)
+        self.weight = _column("weight", given("weight", weight), count)
+        self.name = None if name is None else names_of("name", name, count, "map")
         if (map_estimate is None) != (shuffle_estimate is None):
             missing = "map_estimate" if map_estimate is None else "shuffle_estimate"
             raise ValueError(f"{missing}: missing beside the other phase's estimates")
-        self.map_estimate = self.shuffle_estimate = None
-        if map_estimate is not None:
-            self.map_estimate = _column("map_estimate", map_estimate, count)
-            self.shuffle_estimate = _column("shuffle_estimate", shuffle_estimate, count)
+        self.map_estimate = _column("map_estimate", map_estimate, count)
+        self.shuffle_estimate = _column("shuffle_estimate", shuffle_estimate, count)
         self._freeze()
 
     def _validate(self) -> None:
         for field in _COLUMNS:
-            column = getattr(self, field)
-            if column is not None:
-                _column(field, column, len(self.map))
+            _column(field, getattr(self, field), len(self.map))
 
     def __len__(self) -> int:
         return len(self.map)

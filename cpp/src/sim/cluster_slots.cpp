@@ -1,0 +1,54 @@
+#include "malleable/sim/cluster_slots.hpp"
+
+#include <functional>
+#include <map>
+#include <queue>
+#include <tuple>
+
+namespace malleable {
+namespace {
+
+constexpr std::uint8_t kStarted = 0, kOutputLost = 4;
+
+// Slots of one kind on a node, from `next` up to the end never used.
+struct Pool {
+  std::int64_t next;
+  std::priority_queue<std::int64_t, std::vector<std::int64_t>, std::greater<>> free;
+
+  std::int64_t take() {
+    if (free.empty()) return next++;
+    const std::int64_t slot = free.top();
+    free.pop();
+    return slot;
+  }
+};
+
+}  // namespace
+
+std::vector<std::int64_t> slots_of(const TraceView& trace, const ClusterView& cluster) {
+  std::vector<Pool> pools;  // two a node
+  std::int64_t first = 0;
+  for (std::size_t n = 0; n < cluster.size(); ++n) {
+    pools.push_back({first, {}});
+    first += cluster.map_slots[n];
+    pools.push_back({first, {}});
+    first += cluster.generic ? 0 : cluster.reduce_slots[n];
+  }
+  std::map<std::tuple<std::int64_t, std::uint8_t, std::int64_t>, std::int64_t> held;
+  std::vector<std::int64_t> found(trace.kind.size(), -1);
+  for (std::size_t row = 0; row < found.size(); ++row) {
+    if (trace.kind[row] == kOutputLost) continue;
+    const auto node = static_cast<std::size_t>(trace.node[row]);
+    Pool& pool = pools[2 * node + (cluster.generic ? 0 : trace.phase[row])];
+    auto& slot = held[{trace.job[row], trace.phase[row], trace.task[row]}];
+    if (trace.kind[row] == kStarted) {
+      slot = pool.take();
+    } else {
+      pool.free.push(slot);
+    }
+    found[row] = slot;
+  }
+  return found;
+}
+
+}  // namespace malleable
