@@ -17,7 +17,7 @@ from pathlib import Path
 
 USER = "malleable-test"
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scontrol", "useradd", "setpriv")
-PATIENCE = 60.0
+PATIENCE = 120.0
 _SYSTEM = ("/usr/sbin", "/sbin", "/usr/bin", "/bin")
 _PATH = os.pathsep.join(_SYSTEM)
 

@@ -48,7 +48,7 @@ COMMANDS: Mapping[str, Sequence[str]] = {
 """What each question and change is called; a system with other words is another table."""
 
 TIMEOUT = 10.0  # seconds that a command may take
-_SHARE = 20.0  # a look that takes s seconds is made every 20 s seconds at most
+_SHARE = 10.0  # a look that takes s seconds is made every 10 s seconds at most
 _SLOWEST = 300.0
 _OTHERS = 30.0  # seconds between two looks at what other people wait for
 _BLOCKED = (
