@@ -132,9 +132,12 @@ def run(asked: argparse.Namespace) -> int:
         governor.take(_first(engine))
         governor.step(0.0)
         return _tell(governor, outputs, "would be")
-    with _interrupts() as interrupts, _alone(Path.home() / _FOLDER):
-        with Journal(asked.journal) as journal:
-            return _go(asked, engine, places, journal, outputs, interrupts)
+    with (
+        _interrupts() as interrupts,
+        _alone(Path.home() / _FOLDER),
+        Journal(asked.journal) as journal,
+    ):
+        return _go(asked, engine, places, journal, outputs, interrupts)
 
 
 def _first(engine: Slurm) -> Look:
