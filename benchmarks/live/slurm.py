@@ -96,8 +96,6 @@ def comment(made, case, row):
 
 def simulated(made, case, every):
     world = FakeSlurm(SLOTS)
-    if case.get("multifactor"):
-        world.top = 100_000
     todo = sorted(made["order"].tolist(), key=lambda row: made["when"][row])
     number_of, governor = {}, None
     if every:
@@ -114,7 +112,7 @@ def simulated(made, case, every):
             words = comment(made, case, row)
             if case.get("deadlines"):
                 words.append(f"deadline={NOW + made['deadline'][row]:.0f}")
-            same = {"base": world.top} if case.get("multifactor") else {}
+            same = {"base": 100_000} if case.get("multifactor") else {}
             array = world.submit(
                 int(made["tasks"][row]), lambda k, s=made["seconds"][row]: float(s[k - 1]),
                 user="you" if made["others"][row] else "me", comment=" ".join(words), **same,

@@ -17,7 +17,7 @@ from pathlib import Path
 
 USER = "malleable-test"
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scontrol", "useradd", "setpriv")
-PATIENCE = 60.0
+PATIENCE = 120.0
 _SYSTEM = ("/usr/sbin", "/sbin", "/usr/bin", "/bin")
 _PATH = os.pathsep.join(_SYSTEM)
 
@@ -165,7 +165,11 @@ class SlurmCluster:
             )  # fmt: skip
         for name in ("slurmctld", "slurmd.n1", "munged"):
             self._stop(name, signal.SIGTERM)
-        shutil.rmtree(self.base, ignore_errors=True)
+        for _ in range(50):  # tasks that are being ended may still write
+            shutil.rmtree(self.base, ignore_errors=True)
+            if not self.base.exists():
+                break
+            time.sleep(0.1)
 
     def _command(self, name, *words):
         subprocess.run(

@@ -298,9 +298,7 @@ def test_what_a_dead_governor_left_is_found_in_its_lease():
     go(governed(world), world, until=10.0)
     assert any(array.nice for array in world.arrays.values())
     engine = Slurm(ask=world.ask, clock=world.clock, sleep=world.sleep, wall=world.wall)
-    changes = left_behind(engine, engine.look())
-    assert {change.key for change in changes} == {"Nice", "ArrayTaskThrottle"}
-    engine.change(changes)
+    assert left_behind(engine, engine.look()) >= 3
     assert not any(array.nice for array in world.arrays.values() if array.pending)
     assert world.leases == {}
     number = engine.submit(["--begin=now+9", "--comment=malleable lease elsewhere 7"], "")

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from malleable.cli.outputs import Outputs, output_arguments
-from malleable.cli.run_command import _interrupts
+from malleable.cli.run_command import _Interrupts, _interrupts
 from malleable.cli.status_command import JOURNAL
 from malleable.cli.terminal import note
 from malleable.cluster.nodes import read_cluster
@@ -132,8 +132,12 @@ def run(asked: argparse.Namespace) -> int:
         governor.take(_first(engine))
         governor.step(0.0)
         return _tell(governor, outputs, "would be")
-    with _alone(Path.home() / _FOLDER), Journal(asked.journal) as journal:
-        return _go(asked, engine, places, journal, outputs)
+    with (
+        _interrupts() as interrupts,
+        _alone(Path.home() / _FOLDER),
+        Journal(asked.journal) as journal,
+    ):
+        return _go(asked, engine, places, journal, outputs, interrupts)
 
 
 def _first(engine: Slurm) -> Look:
@@ -145,13 +149,17 @@ def _first(engine: Slurm) -> Look:
 
 
 def _go(
-    asked: argparse.Namespace, engine: Slurm, places: Places, journal: Journal, outputs: Outputs
+    asked: argparse.Namespace,
+    engine: Slurm,
+    places: Places,
+    journal: Journal,
+    outputs: Outputs,
+    interrupts: _Interrupts,
 ) -> int:
     look = _first(engine)
     stale = left_behind(engine, look)
     if stale:
-        note(f"a governor that was killed left {counted(len(stale), 'change')}: set back")
-        engine.change(stale)
+        note(f"a governor that was killed left {counted(stale, 'array')} changed: set back")
         look = _first(engine)
     begun = [array.submitted for array in look.arrays.values()]
     start = look.at - min((at for at in begun if not math.isnan(at)), default=look.at)
@@ -174,20 +182,19 @@ def _go(
         progress=_progress if sys.stderr.isatty() else None,
     )
     said: dict[str, str] = {}
-    with _interrupts() as interrupts:
-        try:
-            governor.take(look)
-            while not governor.finished and not interrupts.heard:
-                governor.step()
-                for about, text in governor.trouble.items():
-                    if said.get(about) != text:
-                        note(text)
-                said = dict(governor.trouble)
-        finally:
-            if not governor.restore():
-                note("not all could be set back; the lease will, if there is one")
-            governor.end("done" if governor.finished else "stopped")
-            places.close()
+    try:
+        governor.take(look)
+        while not governor.finished and not interrupts.heard:
+            governor.step()
+            for about, text in governor.trouble.items():
+                if said.get(about) != text:
+                    note(text)
+            said = dict(governor.trouble)
+    finally:
+        if not governor.restore():
+            note("not all could be set back; the lease will, if there is one")
+        governor.end("done" if governor.finished else "stopped")
+        places.close()
     status = _tell(governor, outputs, "is")
     return status if governor.finished else 130
 

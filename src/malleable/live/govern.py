@@ -22,7 +22,7 @@ from malleable.live.decider import UNKNOWN
 from malleable.live.engine import Event, Task
 from malleable.live.engines.slurm import Array, Change, Look, Slurm, SlurmError
 from malleable.live.journal import Attempt, Flying, Journal
-from malleable.live.lease import Lease
+from malleable.live.lease import Lease, set_back
 from malleable.live.loop import Loop, Work
 from malleable.live.nice import NiceOrder
 from malleable.live.places import Places
@@ -36,7 +36,6 @@ _PRIOR = 8.0  # tasks that what is believed of others counts as
 _AHEAD = 3.0  # looks ahead that the order is asked for
 _MOST_AHEAD = 1_000_000
 _ACCOUNTS = 60.0  # seconds between two questions to accounting
-_TRIES = 3  # looks until what has to be restored is
 
 
 class Wishes(NamedTuple):
@@ -408,11 +407,7 @@ class Governor(Loop):
     def _apply(self, moves: Mapping[int, int]) -> None:
         changes = list(self._wanted(moves))
         self._touched_arrays |= {change.number for change in changes}
-        keys = ("Nice", "ArrayTaskThrottle")
-        saved = {
-            number: dict(zip(keys, self._own[number], strict=True))
-            for number in sorted(self._touched_arrays)
-        }
+        saved = self._saved()
         pushed: list[Change] = []
         if saved and self._lease is not None:
             try:
@@ -450,29 +445,21 @@ class Governor(Loop):
                 yield Change(array.number, "ArrayTaskThrottle", cap)
 
     def restore(self) -> bool:
-        """Everything as its owners left it; whether that was seen. At most three looks."""
-        restored = not self.apply or not self._touched_arrays
-        for _ in range(0 if restored else _TRIES):
-            try:
-                look = self._slurm.look()
-            except SlurmError:
-                continue
-            wrong: list[Change] = []
-            for number in sorted(self._touched_arrays & look.arrays.keys()):
-                array, (nice, throttle) = look.arrays[number], self._own[number]
-                if not array.pending:
-                    continue
-                if array.throttle != throttle:
-                    wrong.append(Change(number, "ArrayTaskThrottle", throttle))
-                if array.nice != nice:
-                    wrong.append(Change(number, "Nice", nice))
-            if not wrong:
-                restored = True
-                break
-            self._slurm.change(wrong)
+        """Everything as its owners left it; whether that was seen."""
+        restored = (
+            not self.apply or not self._touched_arrays or set_back(self._slurm, self._saved())
+        )
         if restored and self._lease is not None:
             self._lease.release()
         return restored
+
+    def _saved(self) -> dict[int, dict[str, int]]:
+        """What arrays that were touched had before."""
+        keys = ("Nice", "ArrayTaskThrottle")
+        return {
+            number: dict(zip(keys, self._own[number], strict=True))
+            for number in sorted(self._touched_arrays)
+        }
 
     # What is kept.
 

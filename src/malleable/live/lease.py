@@ -20,12 +20,13 @@ from typing import Protocol
 
 from malleable.live.engines.slurm import LEASE, Change, Look, Slurm, SlurmError
 
-__all__ = ["JobLease", "Lease", "ProcessLease", "left_behind"]
+__all__ = ["JobLease", "Lease", "ProcessLease", "left_behind", "set_back"]
 
 Saved = Mapping[int, Mapping[str, int]]
 """By array what it had before: ``Nice``, ``ArrayTaskThrottle``."""
 
 _UPDATE = re.compile(r"^update JobId=(\d+) (Nice|ArrayTaskThrottle)=(-?\d+)$", re.MULTILINE)
+_LOOKS = 4  # until what has to be set back is seen to be
 _OWNER = re.compile(r"malleable lease (\S+) (\d+)")
 
 
@@ -137,15 +138,39 @@ class ProcessLease:
             self._process = None
 
 
-def left_behind(engine: Slurm, look: Look) -> list[Change]:
-    """What governors that are dead did not restore; their leases are taken out of the queue.
+def set_back(engine: Slurm, saved: Saved) -> bool:
+    """Arrays as they were before, as far as they wait; whether that was seen. Some looks at most."""
+    for _ in range(_LOOKS):
+        try:
+            arrays = engine.look().arrays
+        except SlurmError:
+            continue
+        wrong = []
+        for number, values in saved.items():
+            array = arrays.get(number)
+            if array is None or not array.pending:
+                continue
+            now = {"Nice": array.nice, "ArrayTaskThrottle": array.throttle}
+            wrong += [
+                Change(number, key, value) for key, value in values.items() if now[key] != value
+            ]
+        if not wrong:
+            return True
+        engine.change(wrong)
+    return False
+
+
+def left_behind(engine: Slurm, look: Look) -> int:
+    """Sets back what governors that are dead did not, by their leases; how many arrays that were.
 
     Raises
     ------
     SlurmError
-        A governor may be alive on another machine.
+        A governor may be alive on another machine; or Slurm does not do it.
     """
-    found: list[Change] = []
+    if not look.leases:
+        return 0
+    saved: dict[int, dict[str, int]] = {}
     for number, comment in look.leases.items():
         owner = _OWNER.match(comment)
         if owner and owner[1] != socket.gethostname():
@@ -154,6 +179,9 @@ def left_behind(engine: Slurm, look: Look) -> list[Change]:
                 "that job has run"
             )
         for array, key, value in _UPDATE.findall(engine.script(number)):
-            found.append(Change(int(array), key, int(value)))
+            saved.setdefault(int(array), {})[key] = int(value)
+    if not set_back(engine, saved):
+        raise SlurmError("what a governor that was killed has left cannot be set back")
+    for number in look.leases:
         engine.drop(number)
-    return found
+    return len(saved)

@@ -48,7 +48,7 @@ COMMANDS: Mapping[str, Sequence[str]] = {
 """What each question and change is called; a system with other words is another table."""
 
 TIMEOUT = 10.0  # seconds that a command may take
-_SHARE = 20.0  # a look that takes s seconds is made every 20 s seconds at most
+_SHARE = 10.0  # a look that takes s seconds is made every 10 s seconds at most
 _SLOWEST = 300.0
 _OTHERS = 30.0  # seconds between two looks at what other people wait for
 _BLOCKED = (
@@ -57,8 +57,11 @@ _BLOCKED = (
     "JobLaunchFailure", "AccountNotAllowed", "QOSNotAllowed",
 )  # fmt: skip
 _LIMITED = ("QOS", "Assoc", "MaxCpu")
-_UNUSABLE = ("DOWN", "DRAIN", "FAIL", "NOT_RESPONDING", "NO_RESPOND", "FUTURE", "UNKNOWN", "MAINT",
-             "RESERVED", "POWERING_DOWN", "REBOOT", "*")  # fmt: skip
+_UNUSABLE = frozenset((
+    "DOWN", "DRAIN", "DRAINED", "DRAINING", "ERROR", "FAIL", "FAILING", "NOT_RESPONDING", "NO_RESPOND",
+    "FUTURE", "UNKNOWN", "MAINT", "RESERVED", "POWERING_DOWN", "POWER_DOWN", "REBOOT", "REBOOT_ISSUED",
+    "REBOOT_REQUESTED", "INVALID", "INVALID_REG",
+))  # fmt: skip
 _INHERITED = re.compile(r"^(SQUEUE|SBATCH|SCONTROL|SACCT|SCANCEL|SLURM)_")
 _KEPT = ("SLURM_CONF", "SLURM_JWT")
 _RANGE = re.compile(r"(\d+)(?:-(\d+)(?::(\d+))?)?")
@@ -486,7 +489,7 @@ def _usable(text: str) -> dict[str, tuple[int, int]]:
         for name, value in re.findall(r"(?:^|\s)([A-Za-z]\w*)=(\S*)", line.partition("Reason=")[0]):
             values.setdefault(name, value)
         state = values.get("State", "*")
-        if any(word in state for word in _UNUSABLE):
+        if state.endswith("*") or not _UNUSABLE.isdisjoint(state.split("+")):
             continue
         total = _whole(values.get("CPUEfctv", values.get("CPUTot", "")))
         free = max(0, total - _whole(values.get("CPUAlloc", "")))
