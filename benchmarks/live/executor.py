@@ -4,7 +4,7 @@
 
 Each seed makes the same calls in every pool, one pool after the other in an order of its own. A call is
 submitted by itself, results are taken in order; the time is that of the whole, workers being there. The last
-two lines are of one script that runs twice: peak memory (of the pool's process) of 100,000 calls with a journal,
+two lines are of one script that runs twice: peak memory of the pool's process, 100,000 calls with a journal,
 killed (SIGKILL) when 95 of 100 were done; and what the second run needs from the start of its pool until all
 calls are submitted and all results of the journal are back, in seconds and in seconds of the processor.
 """
@@ -118,9 +118,8 @@ def main():
             for _ in range(2)
         ]
     print(f"{MANY:,} calls with a journal: {max(each['peak'] for each in told):.0f} MB at most")
-    print(
-        f"after a kill: {told[1]['kept']:,} results back after {told[1]['seconds']:.2f} s ({told[1]['used']:.2f})"
-    )
+    kept, seconds, used = (told[1][name] for name in ("kept", "seconds", "used"))
+    print(f"after a kill: {kept:,} results back after {seconds:.2f} s ({used:.2f} of a processor)")
     if asked.json:
         asked.json.write_text(json.dumps({"base": base, "seconds": found, "sessions": told}))
 
