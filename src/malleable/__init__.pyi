@@ -41,6 +41,9 @@ from malleable.traces.job_table import read_jobs as read_jobs, write_jobs as wri
 from malleable.traces.flow_files import read_flows as read_flows, write_flows as write_flows
 from malleable.cluster.nodes import read_cluster as read_cluster
 
+# run
+from malleable.live.executor import Executor as Executor
+
 # compare
 from malleable.replications import replicate as replicate, Replications as Replications
 from malleable.cluster.replay import (

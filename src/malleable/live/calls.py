@@ -34,7 +34,7 @@ _REST = 60.0  # seconds that the loop waits where nothing happens
 _DESCRIBED = 1.0  # seconds between two times that the journal is told how many calls there are
 
 
-class RemoteTraceback(Exception):
+class RemoteError(Exception):
     """Where in a worker it happened; the cause of what a call raised."""
 
     def __init__(self, text: str) -> None:
@@ -51,8 +51,9 @@ def _digest(call: bytes) -> bytes:
 class CallJob:
     """Calls of one job; see `CallRun.job`."""
 
-    def __init__(self, run: CallRun, row: int, work: Work) -> None:
-        self.run, self.row, self.work = run, row, work
+    def __init__(self, run: CallRun, row: int, name: str) -> None:
+        self.run, self.row = run, row
+        self.work = Work(name, 0, self.make, program=name, open=True)
         self.futures: dict[int, Future] = {}  # that have not ended
         self.digests: dict[int, bytes] = {}  # of these, where there is a journal
         self.count = 0
@@ -183,10 +184,8 @@ class CallRun:
 
     def _add(self, name: str, described: dict[str, Any] | None = None) -> CallJob:
         row = len(self.jobs)
-        work = Work(
-            name, 0, lambda number, attempt: job.make(number, attempt), program=name, open=True
-        )
-        job = CallJob(self, row, work)
+        job = CallJob(self, row, name)
+        work = job.work
         if self._reader:
             job.kept = self._reader.kept(self.number, row)
             job.tried = self._reader.last_tried(self.number, row)
@@ -310,7 +309,7 @@ class CallRun:
 
     def _try_again(self, row: int, number: int) -> None:
         assert self.journal
-        attempts, lost = self.journal.attempted(self.number, row, number)
+        attempts, lost = self.journal.made_again(self.number, row, number)
         if attempts:
             self.loop.tried(row, number, attempts, lost)
 
@@ -468,7 +467,7 @@ def _raised(pickled: bytes) -> BaseException:
         assert isinstance(error, BaseException)
     except Exception as failed:
         return RuntimeError(f"the call raised what cannot be unpickled here: {failed!r}")
-    error.__cause__ = RemoteTraceback(text)
+    error.__cause__ = RemoteError(text)
     return error
 
 

@@ -140,7 +140,7 @@ class Engine(Protocol):
     abilities: Abilities
 
     def start(self, tasks: Sequence[Task]) -> None:
-        """Hand tasks over; each is told of in `poll`."""
+        """Hand tasks over; each is told of in ``poll``."""
 
     def cancel(self, keys: Sequence[str]) -> None:
         """End tasks, or take them out of the queue; those that have ended already are left alone."""
@@ -164,7 +164,9 @@ class CallEngine(Engine, Protocol):
     """
 
     broken: str
-    error: type[BrokenExecutor]
+
+    @property
+    def error(self) -> type[BrokenExecutor]: ...
 
     def wake(self) -> None:
-        """Let `poll` return now; from any thread."""
+        """Let ``poll`` return now; from any thread."""

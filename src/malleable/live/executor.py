@@ -1,4 +1,4 @@
-"""`concurrent.futures` under an objective: jobs of many Python calls, and who gets how many slots when.
+"""``concurrent.futures`` under an objective: jobs of many Python calls, and who gets how many slots when.
 
 The scheduler decides, in the same loop that runs commands (`malleable.live.loop`); here are the faces that
 callers see.
@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent import futures
 from itertools import islice
 from os import PathLike
+from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
 
@@ -88,8 +89,8 @@ class ExecutorJob:
         self.name = job.work.name
 
     def __repr__(self) -> str:
-        work = self._job.work
-        return f"<job {self.name!r}: {work.done} of {work.tasks} calls done>"
+        job = self._job
+        return f"<job {self.name!r}: {job.work.done} of {job.count} calls done>"
 
     def __enter__(self) -> ExecutorJob:
         return self
@@ -104,7 +105,7 @@ class ExecutorJob:
     def map(self, fn: Callable[..., Any], *iterables: Iterable[Any]) -> list[Future]:
         """Futures of ``fn`` on the entries of iterables, in order.
 
-        All are submitted before it returns. `Executor.map` gives results instead, as `concurrent.futures` does.
+        All are submitted before it returns. `Executor.map` gives results instead, as others do.
         """
         submit = self._job.submit
         return [submit((fn, args, {})) for args in zip(*iterables)]  # noqa: B905 - as map does
@@ -125,7 +126,7 @@ class ExecutorJob:
 
 
 class Executor(futures.Executor):
-    """A pool of `concurrent.futures` for several jobs under an objective.
+    """A pool of ``concurrent.futures`` for several jobs under an objective.
 
     Parameters
     ----------
@@ -136,7 +137,7 @@ class Executor(futures.Executor):
     objective, policy : str
         As for `malleable.Scheduler`.
     mp_context : multiprocessing context, optional
-        How the process is started from which workers are forked. By default that of `multiprocessing`, but
+        How the process is started from which workers are forked. By default that of ``multiprocessing``, but
         ``forkserver`` in place of ``fork`` where this process has other threads and what workers need
         can be imported.
     initializer : callable, optional
@@ -144,7 +145,7 @@ class Executor(futures.Executor):
     max_tasks_per_child : int, optional
         Calls after which a worker is replaced.
     journal : path, optional
-        Where it is recorded what happened and what calls returned (`docs/executor.md`): it survives a
+        Where it is recorded what happened and what calls returned (``docs/executor.md``): it survives a
         kill of this process, with ``durable=True`` also a loss of power.
     resume : bool
         The last run of the journal goes on, if not all of it was done: what a call of the same job, place,
@@ -161,9 +162,9 @@ class Executor(futures.Executor):
 
     Notes
     -----
-    What is not said here is as in `concurrent.futures.ProcessPoolExecutor`. Differences: a worker that dies
-    takes one call with it, which fails with `concurrent.futures.process.BrokenProcessPool` (or is tried again:
-    ``retries``), and is replaced; a call that cannot be pickled is known when it is submitted; Ctrl-C in
+    What is not said here is as in ``concurrent.futures.ProcessPoolExecutor``. Differences: a worker that dies
+    takes one call with it, which fails with ``BrokenProcessPool`` (or is tried again: ``retries``), and is
+    replaced; a call that cannot be pickled is known when it is submitted; Ctrl-C in
     a ``with`` block ends what runs; no process outlives this one, however it ends. Short calls
     are sent together: those that a worker has not started go back when one before takes longer. Safe
     in any number of threads. A call costs some 20 us here and in the worker, and about 400 bytes
@@ -216,7 +217,7 @@ class Executor(futures.Executor):
         self._context, self._max_calls = mp_context, max_tasks_per_child
         self._decider = SchedulerDecider(self._slots, policy, objective)
         self._described = (objective, policy)
-        self._journal = None if journal is None else Journal(journal, durable=durable)
+        self._journal = None if journal is None else Journal(Path(journal), durable=durable)
         self._resume = resume
         self._lock = threading.Lock()
         self._run: CallRun | None = None
@@ -308,7 +309,7 @@ class Executor(futures.Executor):
             job = self._calls = self._begun().job_of_pool(_CALLS)
         return job.submit((fn, args, kwargs))
 
-    def map(  # type: ignore[override]
+    def map(
         self,
         fn: Callable[..., Any],
         *iterables: Iterable[Any],
@@ -316,7 +317,7 @@ class Executor(futures.Executor):
         chunksize: int = 1,
         buffersize: int | None = None,
     ) -> Iterator[Any]:
-        """Results of ``fn`` on the entries of iterables, in order; as `concurrent.futures.Executor.map`.
+        """Results of ``fn`` on the entries of iterables, in order; as ``concurrent.futures.Executor.map``.
 
         ``chunksize`` changes nothing: short calls are sent together anyway. With ``buffersize`` so many calls
         are submitted before their results are taken, else all at once.
@@ -349,37 +350,34 @@ class Executor(futures.Executor):
                 future.cancel()
 
     def progress(self) -> dict[str, Progress]:
-        """How far each job is, by name; O(jobs), and a plan. Calls without a job are "calls"."""
+        """How far each job is, by name; O(jobs), and a plan. Calls without a job are of "calls"."""
         run = self._begun()
-        works = [job.work for job in list(run.jobs.values())]
+        jobs = list(run.jobs.values())
         now = run.loop.now
+        works = [job.work for job in jobs]
+        counts = [(work.done, work.failed) for work in works]
+        left = [job.count - sum(ended) for job, ended in zip(jobs, counts, strict=True)]
         seconds = [w.taken / w.done if w.done else w.seconds for w in works]
         ends = expected_ends(
             [
                 Left(
-                    work.left, each, weight=work.weight, deadline=work.deadline,
+                    left[row], seconds[row], weight=work.weight, deadline=work.deadline,
                     min_slots=work.min_slots, max_slots=work.max_slots, after=work.after,
                 )
-                for work, each in zip(works, seconds, strict=True)
+                for row, work in enumerate(works)
             ],
-            self._slots, self._described[0], self._described[1], now,
+            self._slots, *self._described, now, draws=0,
         )  # fmt: skip
         return {
             work.name: Progress(
-                work.done,
-                work.failed,
-                work.left,
-                work.slots,
-                work.running,
-                work.why,
-                each,
-                end.at - now,
+                *counts[row], left[row], work.slots, work.running, work.why, seconds[row],
+                ends[row].at - now,
             )
-            for work, each, end in zip(works, seconds, ends, strict=True)
-        }
+            for row, work in enumerate(works)
+        }  # fmt: skip
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """No more calls are taken; as `concurrent.futures.Executor.shutdown`."""
+        """No more calls are taken; as ``concurrent.futures.Executor.shutdown``."""
         self._end(wait, cancel=cancel_futures)
 
     def _end(self, wait: bool, cancel: bool = False, stop: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""Futures of `concurrent.futures` that cost little until somebody waits for them.
+"""Futures of ``concurrent.futures`` that cost little until somebody waits for them.
 
 A future of the standard library has a condition of its own, a kilobyte and some microseconds. Here it is
 made when it is first asked for: most futures of a large job have ended before anybody looks. Without one,
@@ -22,7 +22,7 @@ _lock = threading.Lock()
 
 
 class Future(futures.Future):  # type: ignore[type-arg]
-    """What a call will return; `concurrent.futures.wait` and `concurrent.futures.as_completed` know it.
+    """What a call will return; ``concurrent.futures.wait`` and ``concurrent.futures.as_completed`` know it.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class Future(futures.Future):  # type: ignore[type-arg]
         self._exception: BaseException | None = None
 
     @property
-    def _condition(self) -> threading.Condition:
+    def _condition(self) -> threading.Condition:  # type: ignore[override]
         if self._own is None:
             with _lock:
                 if self._own is None:
@@ -58,7 +58,7 @@ class Future(futures.Future):  # type: ignore[type-arg]
     # Both are used under the condition alone.
 
     @property
-    def _waiters(self) -> list[Any]:
+    def _waiters(self) -> list[Any]:  # type: ignore[override]
         return self._waiting
 
     @property
@@ -78,7 +78,7 @@ class Future(futures.Future):  # type: ignore[type-arg]
         return self._state in (_CANCELLED, _NOTIFIED)
 
     def result(self, timeout: float | None = None) -> Any:
-        """What the call returned; raises what it raised. As in `concurrent.futures.Future`."""
+        """What the call returned; raises what it raised. As in ``concurrent.futures.Future``."""
         if self._state == _FINISHED and self._exception is None:
             return self._result
         return super().result(timeout)

@@ -364,15 +364,22 @@ class Journal:
             ).fetchone()
         return -1 if row[0] is None else int(row[0])
 
-    def attempted(self, run: int, job: int, task: int) -> tuple[int, int]:
-        """Attempts at a task so far, and how many of them were lost."""
+    def made_again(self, run: int, job: int, task: int) -> tuple[int, int]:
+        """Attempts at a call so far, and how many of them were lost.
+
+        If it had ended well, that was another call, or its result was not kept: nothing is left of it.
+        """
+        task_is = "run = ? and job = ? and task = ?"
+        at = run, job, task
         with _telling(self.path):
-            row = self._base.execute(
-                "select coalesce(max(attempt) + 1, 0), coalesce(sum(how = 'lost'), 0) from attempt"
-                " where run = ? and job = ? and task = ?",
-                (run, job, task),
-            ).fetchone()
-        return row[0], row[1]
+            rows = self._base.execute(
+                f"select status, how from attempt where {task_is}", at
+            ).fetchall()
+            if any(status == 0 for status, _ in rows):
+                for table in ("attempt", "result"):
+                    self._base.execute(f"delete from {table} where {task_is}", at)
+                return 0, 0
+        return len(rows), sum(how == "lost" for _, how in rows)
 
     def attempts(self, run: int) -> Iterator[Attempt]:
         """All attempts of a run that have ended, by job, task and attempt."""

@@ -35,7 +35,7 @@ _BARREN = 10  # workers that may end one after the other before any has answered
 
 
 def safe_context() -> BaseContext:
-    """How processes are started where nobody says it: as `multiprocessing` does it, but nothing is
+    """How processes are started where nobody says it: as ``multiprocessing`` does it, but nothing is
     forked beside other threads if what the workers need can be imported."""
     context: BaseContext = multiprocessing.get_context()
     main = __import__("__main__")
@@ -334,6 +334,6 @@ class Processes:
         self._workers.clear()
         self._idle.clear()
         self._selector.close()
-        for each in (self._control, self._woken, self._wakes):
-            each.close()
+        for own in (self._control, self._woken, self._wakes):
+            own.close()
         return int(alive)

@@ -33,7 +33,7 @@ class Threads:
     Parameters
     ----------
     slots : int, optional
-        Threads; by default as `concurrent.futures.ThreadPoolExecutor` has, processors and 4, 32 at most.
+        Threads; by default as ``concurrent.futures.ThreadPoolExecutor`` has, processors and 4, 32 at most.
     initializer, initargs
         What each thread runs first.
     """

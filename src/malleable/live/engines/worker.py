@@ -174,6 +174,7 @@ class Keeper:
                 process.start()
                 for each in descriptors:
                     os.close(each)
+                assert process.pid is not None
                 self._workers[process.pid] = int.from_bytes(data, "little"), process
 
     def _reap(self) -> None:
