@@ -106,16 +106,21 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=run, only=only)
 
 
-def run(asked: argparse.Namespace) -> int:
-    """Simulate; after Ctrl-C show and write what was finished."""
-    if asked.file is not None and is_events(asked.file):
-        asked.model = "cluster"
+def _check(asked: argparse.Namespace) -> None:
+    """ValueError for what the model does not take, and unless there is one source of jobs."""
     for option, models in asked.only.items():
         if asked.model not in models and getattr(asked, option) not in (None, False):
             name = option.replace("_", "-")
             raise ValueError(f"--{name}: of --model {' or '.join(models)}")
     if asked.model != "cluster" and (asked.generate is not None) == (asked.file is not None):
         raise ValueError("one of FILE and --generate N is needed")
+
+
+def run(asked: argparse.Namespace) -> int:
+    """Simulate; after Ctrl-C show and write what was finished."""
+    if asked.file is not None and is_events(asked.file):
+        asked.model = "cluster"
+    _check(asked)
     inputs = [asked.file, asked.cluster]
     outputs = Outputs(asked, tables=_TABLES, pictures=_PICTURES, inputs=inputs)
     if asked.model == "cluster" and cluster_command.several(asked):
