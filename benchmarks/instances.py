@@ -10,9 +10,9 @@ section41_base(seed): 10 jobs on 100 slots, 80 % small, 75 % slack, maxima all s
 section41_tight(seed): the same with 300 tasks in all, which cut the maxima.
 section41_larger(J, seed): the base case with J jobs on 10 J slots.
 objectives_instance(J): the same with weights U(0, 1), seed 1; it has what every objective needs.
-KindStream(J, which, aggregate): an epoch with objectives_instance(J); penalties all of one kind, or mixed:
-    in turns response, stretch, tardiness and SLA; steady: response, stretch and lateness; own: the caller's
-    function that copies tardiness. A second passes and 1 % of the jobs change before a decision.
+KindStream(J, which, aggregate, own): an epoch with objectives_instance(J); penalties all of one kind, or of the
+    caller's function that copies it (own), or mixed: in turns response, stretch, tardiness and SLA; steady:
+    response, stretch and lateness. A second passes and 1 % of the jobs change before a decision.
 step_instance(): 1,000 jobs on 10,000 slots, weights U(0, 1), 3 SLA steps a job, seed 1.
 section51_base(seed): the FlowFlex paper's section 5.1 on 25 slots, times in units of the mean Q.
 flows_instance(F): F flows of 20 jobs each from that generator on 25 slots, seed 1.
@@ -48,6 +48,8 @@ matching_instance(F, M, G): arrival rates U(0, 1) of F classes; execution rates 
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -97,6 +99,7 @@ __all__ = [
     "matching_instance",
     "network_stream",
     "objectives_instance",
+    "own_penalty",
     "section41_base",
     "section41_larger",
     "section41_tight",
@@ -133,19 +136,47 @@ KINDS_IN_TURN = {
 }
 
 
+def own_penalty(kind: str, table: Jobs) -> Callable[[int, float], float]:
+    """A kind of penalty as the caller's function of (row of the table, completion)."""
+    weight, due, arrival, size = table.weight, table.deadline, table.arrival, table.size
+    offset, time, penalty = table.sla_offset, table.sla_time, table.sla_penalty
+
+    def response(job: int, completion: float) -> float:
+        return weight[job] * (completion - arrival[job])
+
+    def stretch(job: int, completion: float) -> float:
+        return weight[job] / size[job] * (completion - arrival[job])
+
+    def lateness(job: int, completion: float) -> float:
+        return weight[job] * (completion - due[job])
+
+    def tardiness(job: int, completion: float) -> float:
+        return weight[job] * max(0.0, completion - due[job])
+
+    def tardy(job: int, completion: float) -> float:
+        return weight[job] if completion > due[job] + 1e-9 * max(1.0, abs(due[job])) else 0.0
+
+    def sla(job: int, completion: float) -> float:
+        paid = 0.0
+        for step in range(offset[job], offset[job + 1]):
+            if completion > time[step] + 1e-9 * max(1.0, abs(time[step])):
+                paid = penalty[step]
+        return weight[job] * paid
+
+    functions = (response, stretch, lateness, tardiness, tardy, sla)
+    return {each.__name__: each for each in functions}[kind]
+
+
 class KindStream:
-    """An epoch whose jobs have kinds of penalties, with methods `change` and `decide`."""
+    """An epoch whose jobs have kinds of penalties, with methods `change` and `decide`.
 
-    def __init__(self, jobs: int, which: str, aggregate: str = "sum") -> None:
+    ``own``: the caller's function takes the kind's place.
+    """
+
+    def __init__(self, jobs: int, which: str, aggregate: str = "sum", own: bool = False) -> None:
         table, slots = objectives_instance(jobs)
-        kinds = KINDS_IN_TURN.get(which, ("custom" if which == "own" else which,))
-        weight, due = table.weight, table.deadline
-
-        def tardiness(job: int, completion: float) -> float:
-            late = completion - due[job]
-            return weight[job] * late if late > 0.0 else 0.0
-
-        penalty = tardiness if which == "own" else None
+        kinds = ("custom",) if own else KINDS_IN_TURN.get(which, (which,))
+        penalty = own_penalty(which, table) if own else None
         self.epoch = Epoch(slots, f"{aggregate}:response", penalty=penalty)
         each = [kinds[row % len(kinds)] for row in range(jobs)]
         self._ids = self.epoch.add(jobs=table, kind=each)

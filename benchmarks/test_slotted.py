@@ -60,9 +60,9 @@ def test_decision(benchmark, policy):
         return (epoch, *state.arrivals()), {}
 
     def slot(each, now, maps, reduce_left):
-        state.admit(each.add(now, maps, reduce_left), maps, reduce_left)
+        state.admit(each.add(maps, reduce_left, arrival=now), maps, reduce_left)
         state.decision = each.decide(now)
 
     benchmark.pedantic(slot, setup=start, rounds=100, warmup_rounds=5)
-    assert np.sum(state.decision.maps + state.decision.reduces) == epoch.machines
+    assert np.sum(state.decision.maps + state.decision.reduces) == epoch.slots
     assert len(epoch) > 100_000

@@ -1,7 +1,6 @@
 #include "malleable/model/flow_table.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <stdexcept>
 
@@ -65,10 +64,9 @@ void FlowTable::check_additions(const Additions& added, bool custom) const {
   check_continues(flows, added.continues);
   const auto kind_of = [&](std::size_t j) { return added.kind[added.kind.size() == 1 ? 0 : j]; };
   for (std::size_t j = 0; j < f; ++j) {
-    if (kind_of(j) == Kind::kLateness && !std::isfinite(flows.deadline[j])) {
-      throw FieldError("deadline", j, flows.deadline[j], "lateness needs a deadline");
-    }
-    if (kind_of(j) == Kind::kCustom && !custom) {
+    const Kind kind = kind_of(j);
+    if (info(kind).needs_deadline) check_needed_deadline(kind, j, flows.deadline[j]);
+    if (info(kind).custom && !custom) {
       throw std::invalid_argument("kind custom needs a function");
     }
   }
@@ -214,9 +212,8 @@ void FlowTable::update(std::span<const std::int64_t> jobs, std::span<const std::
   check_amounts("weight", changes.weight, kWeightRange);
   check_deadlines(changes.deadline);
   for (std::size_t k = 0; k < changes.deadline.size(); ++k) {
-    if (flows_[of_flows[k]].kind == Kind::kLateness && !std::isfinite(changes.deadline[k])) {
-      throw FieldError("deadline", k, changes.deadline[k], "lateness needs a deadline");
-    }
+    const Kind kind = flows_[of_flows[k]].kind;
+    if (info(kind).needs_deadline) check_needed_deadline(kind, k, changes.deadline[k]);
   }
   if (changes.sla.given()) validate(changes.sla, flows.size(), "flows");
   for (std::size_t k = 0; k < rows.size(); ++k) {
