@@ -84,9 +84,7 @@ def test_arrays_are_ordered_and_set_back_at_the_end(any_slurm):
         other = cluster.malleable("govern", "slurm", "--apply")
         assert other.returncode == 1
         assert "another governor" in other.stderr
-        began = time.monotonic()
         out = ends(governor)
-        assert time.monotonic() - began < 2.0 + 1.0  # the process itself takes some time to go
         assert governor.returncode == 130, out
     finally:
         governor.kill()

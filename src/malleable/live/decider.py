@@ -18,7 +18,7 @@ import numpy as np
 from malleable.cluster.nodes import Cluster
 from malleable.cluster.scheduler import Scheduler
 from malleable.cluster.table import ClusterJobs
-from malleable.jobs.table import ALL_SLOTS
+from malleable.domain import MOST_SLOTS
 from malleable.live.journal import Decided
 from malleable.live.loop import Work
 
@@ -36,6 +36,14 @@ def seconds_of(work: Work, common: float = UNKNOWN) -> float:
     if work.done > 0:
         return max(work.taken / work.done, _LEAST)
     return work.seconds or common
+
+
+def _most(works: Sequence[Work]) -> list[int]:
+    """Slots that jobs may have at most, and not fewer than their minimum."""
+    return [
+        MOST_SLOTS if work.max_slots is None else max(work.max_slots, work.min_slots)
+        for work in works
+    ]
 
 
 class SchedulerDecider:
@@ -106,8 +114,7 @@ class SchedulerDecider:
             min_map_slots=[work.min_slots for work in works],
             user=[work.user for work in works],
         )
-        most = [ALL_SLOTS if work.max_slots is None else work.max_slots for work in works]
-        numbers = self._scheduler.add(table, now, max_slots=most).tolist()
+        numbers = self._scheduler.add(table, now, max_slots=_most(works)).tolist()
         self._id_of |= zip(rows, numbers, strict=True)
         self._row_of |= zip(numbers, rows, strict=True)
         self._changed.update(rows)
@@ -162,7 +169,7 @@ class SchedulerDecider:
             running=np.array([w.running * w.width for w in works]),
             now=now,
         )
-        self._scheduler.update(ids, map_seconds=np.array(seconds), now=now)
+        self._scheduler.update(ids, map_seconds=np.array(seconds), max_slots=_most(works), now=now)
 
     def _count(self, row: int) -> None:
         work = self._works[row]

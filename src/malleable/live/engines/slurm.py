@@ -364,7 +364,7 @@ class Slurm:
         try:
             look = self.look()
         except SlurmError as error:
-            self._silent += 1
+            self._silent = min(self._silent + 1, 20)  # 2 to that power is beyond any pause
             self.pace = min(self.every * 2**self._silent, max(self.every, _SLOWEST))
             self._next = self._clock() + self.pace
             return [Event("silent", text=str(error))]
