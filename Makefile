@@ -124,8 +124,9 @@ full: test sanitize tsan fuzz-long
 
 bench: develop
 	$(BIN)/cmake -S . -B $(BUILD) -DMALLEABLE_BUILD_TESTS=ON >/dev/null
-	$(BIN)/cmake --build $(BUILD) --target bench_core
+	$(BIN)/cmake --build $(BUILD) --target bench_core bench_scheduler
 	$(BUILD)/bench_core
+	$(BUILD)/bench_scheduler
 	$(BIN)/python -m pytest benchmarks --benchmark-only
 
 format: develop

@@ -15,6 +15,8 @@ void bind_flow_epoch(py::module_& module);
 void bind_tandem(py::module_& module);
 void bind_slotted(py::module_& module);
 void bind_overlap(py::module_& module);
+void bind_cluster_policies(py::module_& module);
+void bind_scheduler(py::module_& module);
 void bind_cluster(py::module_& module);
 void bind_adaptive(py::module_& module);
 }  // namespace malleable::bindings
@@ -38,6 +40,8 @@ PYBIND11_MODULE(_core, module, py::mod_gil_not_used()) {
   malleable::bindings::bind_tandem(module);
   malleable::bindings::bind_slotted(module);
   malleable::bindings::bind_overlap(module);
+  malleable::bindings::bind_cluster_policies(module);
+  malleable::bindings::bind_scheduler(module);
   malleable::bindings::bind_cluster(module);
   malleable::bindings::bind_adaptive(module);
 }

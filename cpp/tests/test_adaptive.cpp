@@ -61,11 +61,11 @@ TEST(stages_and_fallback) {
   CHECK_EQUAL(s.choose(0, 0, 2.0, nullptr), c);
   s.set_counts(c, 0, 0, 2, 2.0);
   CHECK_EQUAL(s.choose(0, 0, 2.0, nullptr), a);
-  CHECK_EQUAL(s.choose(0, 1, 2.0, nullptr), Adaptive::kNobody);  // no reduces are ready
+  CHECK_EQUAL(s.choose(0, 1, 2.0, nullptr), kNone);  // no reduces are ready
   s.set_counts(b, 1, 1, 0, 2.0);
   CHECK_EQUAL(s.choose(0, 1, 2.0, nullptr), b);
   s.remove_job(b);
-  CHECK_EQUAL(s.choose(0, 1, 2.0, nullptr), Adaptive::kNobody);
+  CHECK_EQUAL(s.choose(0, 1, 2.0, nullptr), kNone);
   // A job's slots of both phases count for its user.
   s.set_counts(c, 1, 1, 0, 2.0);
   CHECK_EQUAL(s.choose(1, 1, 2.0, nullptr), c);
@@ -105,7 +105,7 @@ TEST(suggested_classes_come_first) {
   strict.add_class();
   const Index only = job_of(strict, 0, 0, 0.0);
   CHECK_EQUAL(strict.choose(0, 0, 0.0, nullptr), only);
-  CHECK_EQUAL(strict.choose(1, 0, 0.0, nullptr), Adaptive::kNobody);
+  CHECK_EQUAL(strict.choose(1, 0, 0.0, nullptr), kNone);
 }
 
 TEST(who_waits_too_long_goes_first) {
@@ -158,11 +158,11 @@ TEST(guard_refuses_slow_nodes) {
   s.set_counts(job, 0, 5, 0, 0.0);
   s.set_free(0, 0, 2);
   s.set_free(1, 0, 2);
-  CHECK_EQUAL(s.choose(0, 0, 0.0, nullptr), Adaptive::kNobody);
+  CHECK_EQUAL(s.choose(0, 0, 0.0, nullptr), kNone);
   CHECK_EQUAL(s.choose(1, 0, 0.0, nullptr), job);
   // No slot is free there: (5 waiting tasks' part on node 1, 10/11 of 50 s, + 10) / 2 + 10 = 37.7.
   s.set_free(1, 0, 0);
-  CHECK_EQUAL(s.choose(0, 0, 0.0, nullptr), Adaptive::kNobody);
+  CHECK_EQUAL(s.choose(0, 0, 0.0, nullptr), kNone);
   s.set_counts(job, 0, 50, 0, 0.0);
   CHECK_EQUAL(s.choose(0, 0, 0.0, nullptr), job);
   // Waiting too long counts more than the guard.

@@ -60,7 +60,7 @@ TEST(reads_by_hand) {
   auto end = net.end_next(10.0);
   CHECK(end.has_value());
   CHECK_EQUAL(end->owner, 7u);
-  CHECK_EQUAL(end->job, ClusterNetwork::kNowhere);
+  CHECK_EQUAL(end->job, kNone);
   CHECK_EQUAL(end->seconds, 10.0);
   CHECK_EQUAL(net.reads_at(0), 1);
   net.settle(10.0);

@@ -30,7 +30,7 @@ TEST(agrees_with_looking_through_all_tasks) {
     for (int step = 0; step < 60; ++step) {
       const auto node =
           static_cast<Index>(integer(random, 0, static_cast<std::int64_t>(nodes) - 1));
-      Index here = LocalTasks::kNone, lowest = LocalTasks::kNone;
+      Index here = kNone, lowest = kNone;
       for (std::size_t t = tasks; t-- > 0;) {
         if (taken[t]) continue;
         lowest = static_cast<Index>(t);
@@ -40,7 +40,7 @@ TEST(agrees_with_looking_through_all_tasks) {
       }
       CHECK(blocks.find(1, node) == here);
       CHECK(blocks.first(1) == lowest);
-      if (here != LocalTasks::kNone) {
+      if (here != kNone) {
         CHECK(blocks.on_node(1, here, node));
         CHECK(blocks.replicas(1, here).size() == copies);
       }
@@ -53,7 +53,7 @@ TEST(agrees_with_looking_through_all_tasks) {
         }
       } else {
         const Index task = chance(random, 0.5) ? here : lowest;
-        if (task == LocalTasks::kNone) continue;
+        if (task == kNone) continue;
         blocks.take(1, task);
         taken[task] = 1;
       }

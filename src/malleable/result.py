@@ -45,6 +45,10 @@ class SimulationResult:
     tasks : dict of str to array, or None
         With a trace: one entry an attempt of a task that ended and policy, columns as of records, then
         ``job`` (row), ``phase``, ``task``, ``node``.
+    batches : dict of str to dict of arrays, or None
+        Cluster model, ``trace="batches"``: by policy the same in rows of tasks that are alike: ``time``,
+        ``kind``, ``job``, ``phase``, ``count``, ``seconds`` (of tasks that ended, on their node; else NaN),
+        ``node`` (for policies that learn where tasks ended; else -1).
     series : dict of str to dict of arrays, or None
         Cluster model: by policy ``time`` [s], shape (W + 1,), and means between one time and the next,
         shape (W,): ``jobs`` in the system, ``map_utilisation``, ``reduce_utilisation`` (NaN without such
@@ -60,6 +64,7 @@ class SimulationResult:
     trace: dict[str, dict[str, npt.NDArray[Any]]] | None = None
     series: dict[str, dict[str, npt.NDArray[Any]]] | None = None
     tasks: dict[str, npt.NDArray[Any]] | None = None
+    batches: dict[str, dict[str, npt.NDArray[Any]]] | None = None
 
     def __repr__(self) -> str:
         kept = "no" if self.records is None else f"{len(self.records['policy']):,}"
@@ -128,7 +133,16 @@ def _write(records: dict[str, npt.NDArray[Any]], path: str | os.PathLike[str], f
 def merged(parts: Sequence[SimulationResult]) -> SimulationResult:
     """The results of several policies as one: what is by policy side by side, tables one after the other."""
     found: dict[str, Any] = {}
-    for field in ("records", "tasks", "summary", "slowdown", "timing", "trace", "series"):
+    for field in (
+        "records",
+        "tasks",
+        "summary",
+        "slowdown",
+        "timing",
+        "trace",
+        "series",
+        "batches",
+    ):
         kept = [own for part in parts if (own := getattr(part, field)) is not None]
         if not kept:
             found[field] = None

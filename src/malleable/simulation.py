@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
 
 from malleable.cluster import simulate as cluster
 from malleable.cluster.named_policies import policy_name
+from malleable.cluster.recorded import recorded_jobs
 from malleable.cluster.table import ClusterJobs
 from malleable.domain import shown
 from malleable.result import SimulationResult, merged
@@ -40,10 +42,12 @@ def simulate(
 
     Parameters
     ----------
-    jobs : MapShuffleJobs or MapShuffleStream; MapReduceJobs or MapReduceStream; ClusterJobs; Trace
+    jobs : MapShuffleJobs or MapShuffleStream; MapReduceJobs or MapReduceStream; ClusterJobs; Trace; path
         What arrives. The model follows from the table: an overlapping tandem queue of map and shuffle
         (`malleable.tandem.simulate.run`), map and reduce tasks in slots
-        (`malleable.slotted.simulate.run`), or tasks on nodes (`malleable.cluster.simulate.run`).
+        (`malleable.slotted.simulate.run`), or tasks on nodes (`malleable.cluster.simulate.run`). A path is
+        that of recorded events (`malleable.Scheduler`, ``record=``): task times that were seen are the truth,
+        on the cluster of the record unless another one is given.
     policy : str, policy of one's own, or sequence of them
         For the tandem queue ``fcfs``, ``ps``, ``wps``, ``k-lps``, ``max-srpt`` (the default),
         ``split-srpt``, ``two-srpt``, and for batches ``best`` and ``makespan``; in slots ``asrpt`` (the
@@ -70,6 +74,10 @@ def simulate(
     ValueError
         An unknown model, policy or option, or a value out of its range; jobs that no model simulates.
     """
+    if isinstance(jobs, (str, os.PathLike)):
+        jobs, ran_on = recorded_jobs(jobs)
+        if options.get("cluster") is None and options.get("load") is None:
+            options["cluster"] = ran_on
     run, _, converter, default = _MODELS[_model_of(jobs, model)]
     if isinstance(jobs, Trace):
         jobs = getattr(jobs, converter)()

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import malleable as mb
+from malleable.cluster.recorded import recorded_jobs
 from tests.cluster.cluster_runs import nodes
 from tests.cluster.test_scheduler import FLOWS, POLICIES, Engine, instance
 
@@ -64,10 +65,63 @@ def test_every_call_is_replayed(tmp_path):
 def test_a_simulation_is_replayed(tmp_path, policy):
     path = tmp_path / "events"
     jobs, cluster = instance(6), nodes(2, 1, 4)
-    result = mb.simulate(jobs, policy, cluster=cluster, trace=True, rng=1, failure=0.1)
+    result = mb.simulate(jobs, policy, cluster=cluster, trace="batches", rng=1, failure=0.1)
     mb.record_simulation(path, jobs, cluster, result, policy)
     found = mb.replay(path, "fifo")
     assert found.same and found.jobs == len(jobs) and found.decisions > len(jobs)
+
+
+def test_flows_and_nodes_that_leave_are_recorded(tmp_path):
+    path = tmp_path / "events"
+    jobs = mb.ClusterJobs(
+        [9, 4, 6], [3.0, 5.0, 2.0], [2, 0, 1], [4.0, 0.0, 3.0],
+        arrival=[0.0, 0.0, 2.0], flow=["a", "a", "b"], after=[[], [0], []],
+    )  # fmt: skip
+    changes = [{"time": 7.5, "node": 1, "up": False}, {"time": 20.0, "node": 1, "up": True}]
+    cluster = mb.Cluster([{"count": 2, "slots": 3}], changes=changes)
+    result = mb.simulate(jobs, "flowflex", cluster=cluster, trace="batches", rng=1, epoch=0)
+    kinds = result.batches["flowflex"]["kind"]
+    assert {3, 4} <= set(kinds.tolist())  # tasks were killed, and outputs lost
+    mb.record_simulation(path, jobs, cluster, result, "flowflex")
+    assert mb.replay(path, "fair").same
+
+
+def test_a_record_is_simulated(tmp_path):
+    path = tmp_path / "events"
+    jobs = mb.ClusterJobs(
+        [9, 4, 6], [3.0, 5.0, 2.0], [2, 0, 1], [4.0, 0.0, 3.0], arrival=[0.0, 1.0, 2.0],
+        weight=[1.0, 2.0, 1.0], user=["ann", "bob", "ann"],
+    )  # fmt: skip
+    cluster = mb.Cluster([{"count": 2, "slots": 3, "rate": 2.0}], users=[{"name": "ann"}])
+    options = {"slow_start": 1.0, "epoch": 0.0, "rng": 1}
+    result = mb.simulate(jobs, "fair", cluster=cluster, trace="batches", **options)
+    mb.record_simulation(path, jobs, cluster, result, "fair", slow_start=1.0)
+    for policy in ("fair", "flex"):
+        again = mb.simulate(path, policy, **options)
+        wanted = mb.simulate(jobs, policy, cluster=cluster, **options)
+        np.testing.assert_allclose(
+            again.records["completion"], wanted.records["completion"], rtol=1e-12
+        )
+    # Of what was not seen there is the estimate.
+    scheduler = mb.Scheduler(nodes(2), record=path)
+    ids = scheduler.add(mb.ClusterJobs([3], 5.0), 0.0)
+    scheduler.finished(ids, seconds=2.0, now=2.0)
+    scheduler.add(mb.ClusterJobs([1], 7.0), 3.0)
+    scheduler.close()
+    found, _ = recorded_jobs(path)
+    assert (found.map_work.tolist(), found.arrival.tolist()) == ([6.0, 7.0], [0.0, 0.0])
+
+
+def test_what_was_lost_runs_again():
+    scheduler = mb.Scheduler(nodes(4), "fair")
+    ids = scheduler.add(mb.ClusterJobs([3], 2.0, 1, 5.0), 0.0)
+    scheduler.finished(ids, count=3, seconds=2.0, now=2.0)
+    assert scheduler.lost(ids, count=2, now=3.0) == 0
+    counts = scheduler.counts(ids)
+    assert [counts[k][0, 0] for k in ("waiting", "running", "finished")] == [2, 0, 1]
+    assert scheduler.lost(ids, count=5) == 4
+    with pytest.raises(ValueError, match=r"^phase\[0\] = 1"):
+        scheduler.lost(ids, 1)
 
 
 def test_files_that_are_none(tmp_path):

@@ -214,6 +214,119 @@ def test_slots_users_and_estimates_change():
     assert flex.decide(0.0).slots[:, 0].tolist() == [4, 0]
 
 
+@pytest.mark.parametrize("policy", [*POLICIES, *FLOWS, largest_first])
+def test_jobs_hold_no_more_than_their_maximum(policy):
+    cluster = mb.Cluster([{"count": 2, "slots": 4}])
+    scheduler = mb.Scheduler(cluster, policy)
+    jobs = mb.ClusterJobs([20, 20], [1.0, 2.0], 2, 1.0)
+    ids = scheduler.add(jobs, 0.0, max_slots=[3, 2])
+    decision = scheduler.decide(0.0)
+    assert (decision.slots <= [3, 2][: len(decision.slots)]).all()
+    starts = scheduler.assign(0.0, 4)
+    assert np.bincount(np.searchsorted(ids, starts.ids)).tolist() == [3, 2]
+    scheduler.decide(0.0)
+    assert len(scheduler.assign(0.0, [3, 0]).ids) == 0
+    scheduler.update(ids[1:], max_slots=4)
+    scheduler.decide(1.0)
+    assert scheduler.assign(1.0, [3, 0]).ids.tolist() == [ids[1]] * 2
+    before = scheduler._core.save()
+    for wrong in (
+        lambda: scheduler.update(ids, max_slots=0),
+        lambda: scheduler.update(ids, max_slots=[1, 1], min_map_slots=[0, 2]),
+        lambda: scheduler.add(jobs, max_slots=[1, 0]),
+    ):
+        with pytest.raises(ValueError, match=r"^max_slots\["):
+            wrong()
+        assert scheduler._core.save() == before
+
+
+@pytest.mark.parametrize("policy", [*POLICIES, *FLOWS])
+def test_jobs_change_hands(policy):
+    cluster = mb.Cluster([{"count": 2, "slots": 4}], users=[{"name": "ann", "priority": 3.0}])
+    moved, fresh = (mb.Scheduler(cluster, policy, by_user=True) for _ in range(2))
+    table = [[20, 20, 20], [1.0, 2.0, 1.5]]
+    ids = moved.add(mb.ClusterJobs(*table, user=["ann", "ann", "bob"]), 0.0)
+    fresh.add(mb.ClusterJobs(*table, user=["bob", "ann", "cid"]), 0.0)
+    moved.decide(0.0)
+    moved.started(ids, count=1)
+    fresh.started(ids, count=1)
+    before = moved._core.save()
+    with pytest.raises(ValueError, match="^user"):
+        moved.update(ids, user=["ann"])
+    assert moved._core.save() == before
+    moved.update(ids[[0, 2]], user=["bob", "cid"])
+    for now in (1.0, 2.0):
+        one, two = moved.decide(now), fresh.decide(now)
+        assert dict(zip(one.ids.tolist(), one.slots.tolist(), strict=True)) == dict(
+            zip(two.ids.tolist(), two.slots.tolist(), strict=True)
+        )
+
+
+def by_spread(state, now):
+    """All slots to the jobs whose work is best known."""
+    slots = np.zeros(len(state.ids))
+    free = state.capacity
+    for row in np.argsort(state.spread):
+        slots[row] = min(free, state.max_slots[row])
+        free -= slots[row]
+    return slots
+
+
+def test_what_a_function_sees_of_spread_and_speed_up():
+    seen = {}
+
+    def look(state, now):
+        seen.update(state)
+        return state.max_slots
+
+    cluster = mb.Cluster([{"slots": 8}])
+    scheduler = mb.Scheduler(cluster, look)
+    ids = scheduler.add(mb.ClusterJobs([6, 6], 3.0, speedup=[0.5, None]), 0.0)
+    scheduler.decide(0.0)
+    assert seen["speedup"].tolist() == [0.5, 1.0]
+    assert seen["spread"].tolist() == [np.inf, np.inf]
+    scheduler.finished([ids[0]] * 3, seconds=[1.0, 3.0, 5.0], now=5.0)
+    scheduler.decide(5.0)
+    # Three are left; their sample deviation is 2: 2 sqrt(3 + 9 / 3).
+    np.testing.assert_allclose(seen["spread"], [2.0 * np.sqrt(6.0), np.inf])
+
+
+@pytest.mark.parametrize("generic", [False, True])
+def test_compiled_policies_decide_as_the_function_does(generic):
+    numba = pytest.importorskip("numba")
+    function = by_spread if generic else most_by_pool
+    compiled = numba.njit(function)
+    cluster = mb.Cluster([{"count": 4, "slots": 3}]) if generic else nodes(4, 2, 1)
+    ends = [
+        Engine(instance(5), cluster, mb.Scheduler(cluster, policy)).run()
+        for policy in (function, compiled)
+    ]
+    np.testing.assert_array_equal(*ends)
+    results = [
+        mb.simulate(instance(5), policy, cluster=cluster, rng=1) for policy in (function, compiled)
+    ]
+    np.testing.assert_array_equal(*(one.records["completion"] for one in results))
+    mb.Scheduler(cluster, numba.njit(wrong)).decide(0.0)
+    scheduler = mb.Scheduler(cluster, numba.njit(wrong))
+    scheduler.add(mb.ClusterJobs([2], 1.0), 0.0)
+    with pytest.raises(ValueError, match=r"^policy's answer\[0\] = -1"):
+        scheduler.decide(0.0)
+
+
+def most_by_pool(state, now):
+    slots = np.zeros(state.max_slots.shape)
+    for pool in range(2):
+        free = state.capacity[pool]
+        for row in range(len(state.ids)):
+            slots[row, pool] = min(free, state.max_slots[row, pool])
+            free -= slots[row, pool]
+    return slots
+
+
+def wrong(state, now):
+    return state.work * 0.0 - 1.0
+
+
 def test_what_is_estimated_from_counts():
     scheduler = mb.Scheduler(nodes(4), "flex")
     job = scheduler.add(mb.ClusterJobs([8], 100.0), 0.0)
@@ -305,10 +418,12 @@ def test_blocks_are_near():
     assert scheduler.assign(6.0, [1, 0, 0]).task.tolist() == [1]
 
 
-@pytest.mark.parametrize("policy", [*POLICIES, largest_first])
+@pytest.mark.parametrize("policy", [*POLICIES, *FLOWS, largest_first])
 def test_counts_alone_cost_what_slots_idle_between_looks(policy):
     # A slot whose task has ended waits for the next look: up to 5 s, where tasks take 1 to 9.
     jobs, cluster = instance(11), nodes(2, 1, 4)
+    if policy in FLOWS:
+        cluster = mb.Cluster([{"count": 4, "slots": 3}])
     ends = [
         Engine(jobs, cluster, mb.Scheduler(cluster, policy), every).run()
         for every in (None, 1.0, 5.0)

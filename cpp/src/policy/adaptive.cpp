@@ -63,16 +63,16 @@ void Adaptive::link(Index job, int pool, double now) {
   Job& own = jobs_[job];
   own.stamp[pool] = now;
   own.before[pool] = newest_[pool];
-  own.after[pool] = kNobody;
-  (newest_[pool] == kNobody ? oldest_[pool] : jobs_[newest_[pool]].after[pool]) = job;
+  own.after[pool] = kNone;
+  (newest_[pool] == kNone ? oldest_[pool] : jobs_[newest_[pool]].after[pool]) = job;
   newest_[pool] = job;
 }
 
 void Adaptive::unlink(Index job, int pool) {
   Job& own = jobs_[job];
   const Index before = own.before[pool], after = own.after[pool];
-  (before == kNobody ? oldest_[pool] : jobs_[before].after[pool]) = after;
-  (after == kNobody ? newest_[pool] : jobs_[after].before[pool]) = before;
+  (before == kNone ? oldest_[pool] : jobs_[before].after[pool]) = after;
+  (after == kNone ? newest_[pool] : jobs_[after].before[pool]) = before;
 }
 
 void Adaptive::set_counts(Index job, int pool, std::int64_t waiting, std::int64_t running,
@@ -97,6 +97,15 @@ void Adaptive::set_counts(Index job, int pool, std::int64_t waiting, std::int64_
     queue.erase(place);
     --user.jobs[pool];
     unlink(job, pool);
+  }
+}
+
+void Adaptive::set_user(Index job, Index user, double now) {
+  const Job before = jobs_[job];
+  for (const int pool : {0, 1}) set_counts(job, pool, 0, 0, now);
+  jobs_[job].user = user;
+  for (const int pool : {0, 1}) {
+    set_counts(job, pool, before.waiting[pool], before.running[pool], now);
   }
 }
 
@@ -134,7 +143,7 @@ void Adaptive::set_free(Index resource, int pool, std::int64_t slots) {
 // The user's earliest job with a waiting task in one of the classes; nobody: there is none.
 Index Adaptive::first_of(const User& user, int pool, const std::vector<Index>& set) const {
   const auto& queues = user.queue[pool];
-  Index first = kNobody;
+  Index first = kNone;
   for (const Index c : set) {
     if (c >= queues.size()) break;
     if (queues[c].empty() || admitted_[c] == 0) continue;
@@ -144,7 +153,7 @@ Index Adaptive::first_of(const User& user, int pool, const std::vector<Index>& s
 }
 
 Index Adaptive::ask(bool minimum, const std::vector<Index>& set, int pool) const {
-  Index chosen = kNobody;
+  Index chosen = kNone;
   double best = 0.0;
   for (const User& user : users_) {
     if (user.jobs[pool] == 0) continue;
@@ -156,9 +165,9 @@ Index Adaptive::ask(bool minimum, const std::vector<Index>& set, int pool) const
     } else {
       value = -running / user.priority;
     }
-    if (chosen != kNobody && value <= best) continue;
+    if (chosen != kNone && value <= best) continue;
     const Index job = first_of(user, pool, set);
-    if (job == kNobody) continue;
+    if (job == kNone) continue;
     chosen = job;
     best = value;
   }
@@ -170,14 +179,14 @@ Index Adaptive::local(Index job, Index node, int pool, double now, LocalTasks* b
                       std::span<const Index> row) const {
   if (pool != 0 || blocks == nullptr || options_.patience <= 0.0) return job;
   const auto at = [&](Index number) { return row.empty() ? number : row[number]; };
-  if (!blocks->has_blocks(at(job)) || blocks->first(at(job)) == LocalTasks::kNone) return job;
-  if (blocks->find(at(job), node) != LocalTasks::kNone) return job;
+  if (!blocks->has_blocks(at(job)) || blocks->first(at(job)) == kNone) return job;
+  if (blocks->find(at(job), node) != kNone) return job;
   const Job& own = jobs_[job];
   if (now >= own.stamp[pool] + options_.patience) return job;
   const auto& queue = users_[own.user].queue[pool][own.job_class];
   for (std::size_t k = 1; k < std::min(queue.size(), kLook); ++k) {
     const bool here =
-        blocks->has_blocks(at(queue[k])) && blocks->find(at(queue[k]), node) != LocalTasks::kNone;
+        blocks->has_blocks(at(queue[k])) && blocks->find(at(queue[k]), node) != kNone;
     if (here) return queue[k];
   }
   return job;
@@ -221,21 +230,21 @@ void Adaptive::admit(Index resource, int pool) const {
 Index Adaptive::choose(Index node, int pool, double now, LocalTasks* blocks,
                        std::span<const Index> row) const {
   const Index oldest = oldest_[pool];
-  if (oldest == kNobody) return kNobody;
+  if (oldest == kNone) return kNone;
   if (now >= overdue(pool)) return oldest;
   const Index resource = resource_[node];
   if (options_.guard > 0.0) admit(resource, pool);
-  Index job = kNobody;
+  Index job = kNone;
   if (any_minimum_) job = ask(true, matching_[0].set[resource], pool);
-  if (job == kNobody && options_.fallback && any_minimum_) job = ask(true, all_, pool);
-  if (job == kNobody) job = ask(false, matching_[1].set[resource], pool);
-  if (job == kNobody && options_.fallback) job = ask(false, all_, pool);
-  return job == kNobody ? kNobody : local(job, node, pool, now, blocks, row);
+  if (job == kNone && options_.fallback && any_minimum_) job = ask(true, all_, pool);
+  if (job == kNone) job = ask(false, matching_[1].set[resource], pool);
+  if (job == kNone && options_.fallback) job = ask(false, all_, pool);
+  return job == kNone ? kNone : local(job, node, pool, now, blocks, row);
 }
 
 double Adaptive::overdue(int pool) const {
   const Index oldest = oldest_[pool];
-  return oldest == kNobody ? kInfinity : jobs_[oldest].stamp[pool] + options_.max_wait;
+  return oldest == kNone ? kInfinity : jobs_[oldest].stamp[pool] + options_.max_wait;
 }
 
 bool Adaptive::suggested(int which, Index job_class, Index resource) const {

@@ -278,14 +278,14 @@ void AdaptiveEpoch::remove(std::span<const std::int64_t> ids) {
 
 bool AdaptiveEpoch::offer(Index node, int pool, TaskStarts& starts) {
   const Index job = scheduler_.choose(node, pool, now_, &blocks_);
-  if (job == Adaptive::kNobody) return false;
+  if (job == kNone) return false;
   Counts& own = jobs_[job];
   Phase p = static_cast<Phase>(pool);
   if (generic_ && own.waiting[kMap] == 0) p = kReduce;
   std::int64_t number = -1;
   if (p == kMap && blocks_.has_blocks(job)) {
     Index task = blocks_.find(job, node);
-    if (task == LocalTasks::kNone) task = blocks_.first(job);
+    if (task == kNone) task = blocks_.first(job);
     blocks_.take(job, task);
     number = task;
   }

@@ -45,13 +45,13 @@ void ClusterAdaptive::begin(const ClusterState& state) {
   scheduler_ = std::make_unique<Adaptive>(std::move(resources), std::move(resource),
                                           cluster.generic, minimum, priority, options_, matcher_);
   classes_.clear();
-  number_.assign(state.jobs.size(), Adaptive::kNobody);
+  number_.assign(state.jobs.size(), kNone);
   row_.clear();
 }
 
 void ClusterAdaptive::added(const ClusterState& state, std::span<const Index> jobs) {
-  number_.resize(state.jobs.size(), Adaptive::kNobody);
-  for (const Index job : jobs) number_[job] = Adaptive::kNobody;
+  number_.resize(state.jobs.size(), kNone);
+  for (const Index job : jobs) number_[job] = kNone;
   for (std::size_t user = scheduler_->users(); user < state.user_running.size(); ++user) {
     const bool known = user < state.jobs.user_priority.size();
     scheduler_->add_user(known ? state.jobs.user_minimum[user] : 0.0,
@@ -80,7 +80,7 @@ ClusterAdaptive::Key ClusterAdaptive::key_of(const ClusterState& state, Index jo
 }
 
 void ClusterAdaptive::add(const ClusterState& state, Index job) {
-  if (number_[job] != Adaptive::kNobody) return;
+  if (number_[job] != kNone) return;
   const auto found = classes_.find(key_of(state, job));
   Index job_class = 0;
   if (found == classes_.end()) {
@@ -112,6 +112,11 @@ void ClusterAdaptive::job_finished(const ClusterState&, Index job) {
   scheduler_->remove_job(number_[job]);
 }
 
+void ClusterAdaptive::user_changed(const ClusterState& state, Index job, std::size_t) {
+  if (number_[job] == kNone) return;
+  scheduler_->set_user(number_[job], static_cast<Index>(state.jobs.user_of(job)), state.now);
+}
+
 void ClusterAdaptive::counts_changed(const ClusterState& state, Index job, int pool) {
   std::int64_t waiting = 0, running = 0;
   for (const Phase p : {kMap, kReduce}) {
@@ -120,6 +125,7 @@ void ClusterAdaptive::counts_changed(const ClusterState& state, Index job, int p
     running += s.running;
     if (s.ready) waiting += s.waiting;
   }
+  waiting = std::min(waiting, state.room(job, pool));
   scheduler_->set_counts(number_[job], pool, waiting, running, state.now);
 }
 
@@ -144,7 +150,7 @@ ClusterPolicy::Choice ClusterAdaptive::choose(const ClusterState& state, Index n
     for (Index r = 0; r < free_.size(); ++r) scheduler_->set_free(r, pool, free_[r]);
   }
   const Index number = scheduler_->choose(node, pool, state.now, &state.blocks, row_);
-  if (number == Adaptive::kNobody) return {};
+  if (number == kNone) return {};
   const Index job = row_[number];
   scheduler_->started(number, pool, state.now);
   if (state.cluster.generic) return {job, state.eligible(job, kMap) ? kMap : kReduce};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "malleable/policy/registry.hpp"
 
@@ -59,6 +60,23 @@ void ClusterEpoch::keep(const ClusterState&, State& s) {
     for (Share& share : shares) s(share);
   }
   s(id_, most_);
+}
+
+// It leaves the user's share, and comes to the other one's when this is decided for.
+void ClusterEpoch::user_changed(const ClusterState&, Index job, std::size_t before) {
+  for (int pool = 0; by_user_ && pool < 2; ++pool) {
+    std::int64_t& id = id_[pool][job];
+    if (id == kAbsent) continue;
+    Share& share = shares_[pool][before];
+    if (fair_) {
+      share.fair.erase(static_cast<std::size_t>(id));
+    } else {
+      share.epoch.remove({&id, 1});
+    }
+    share.most -= static_cast<double>(std::exchange(most_[pool][job], 0));
+    share.changed = true;
+    id = kAbsent;
+  }
 }
 
 // Brings a share's epoch up to the jobs that changed, which are its own.
@@ -160,9 +178,9 @@ void ClusterEpoch::give_fair(const ClusterState& state, Share& share, std::int64
     weight_.clear();
     for (std::size_t row = 0; row < rows; ++row) {
       const Index job = share.fair.items()[row];
-      if (job == LiveWaterline::kNone) ones_[row] = 0.0;
+      if (job == kNone) ones_[row] = 0.0;
       if (weighted_)
-        weight_.push_back(job == LiveWaterline::kNone ? 1.0 : state.jobs.weight_of(job));
+        weight_.push_back(job == kNone ? 1.0 : state.jobs.weight_of(job));
       low_.push_back(static_cast<std::int64_t>(share.fair.low()[row]));
       high_.push_back(std::max<std::int64_t>(1, static_cast<std::int64_t>(share.fair.high()[row])));
     }

@@ -64,6 +64,18 @@ void ClusterFlow::job_arrived(const ClusterState& state, Index job) {
   side.order.push_back(number);
 }
 
+void ClusterFlow::user_changed(const ClusterState& state, Index job, std::size_t) {
+  const Index number = flow_of(state, job);
+  Flow& flow = flows_[number];
+  if (flow.jobs.front() != job) return;
+  Side& before = sides_[side_of(flow)];
+  flow.user = state.jobs.user_of(job);
+  Side& side = sides_[side_of(flow)];
+  if (!flow.here || &side == &before) return;
+  for (auto* flows : {&before.flows, &before.order}) std::erase(*flows, number);
+  for (auto* flows : {&side.flows, &side.order}) flows->push_back(number);
+}
+
 void ClusterFlow::job_finished(const ClusterState& state, Index job) {
   place_[job] = Place::kDone;
   wants_[job] = 0;
@@ -108,7 +120,7 @@ void ClusterFlow::add_rows(const ClusterState& state, Index job) {
     if (place_[job] == Place::kDone || tasks == 0) continue;
     // Tasks that take no time are work all the same.
     row_work_.push_back(std::max(here ? s.remaining() : believed_work(state, job, p), 1e-9));
-    row_most_.push_back(tasks);
+    row_most_.push_back(std::min(tasks, state.jobs.maximum_of(job)));
   }
   if (first_row_[job] == static_cast<std::int64_t>(row_work_.size())) {
     row_work_.push_back(0.0);

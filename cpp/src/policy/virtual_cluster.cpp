@@ -132,7 +132,7 @@ void VirtualCluster::run(const ClusterState& state, double until) {
   while (now_ < until) {
     const bool all = serve(state) > 0;  // everybody has what they can use, to the end
     double step = until - now_;
-    Index ends = ~Index{0};
+    Index ends = kNone;
     for (const auto& [rate, k] : served_) {
       if (all) break;
       const double needs = reduces_[rows_[k].job] / rate;
@@ -144,7 +144,7 @@ void VirtualCluster::run(const ClusterState& state, double until) {
       double& left = reduces_[rows_[k].job];
       left = k == ends ? 0.0 : std::max(0.0, left - rate * step);
     }
-    if (ends == ~Index{0}) break;
+    if (ends == kNone) break;
     now_ += step;
   }
   now_ = until;

@@ -57,6 +57,7 @@ void ClusterScheduler::refresh(Index job, int pool) {
     if (s.ready) ready += s.waiting;
     running += s.running;
   }
+  ready = std::min(ready, state_.room(job, pool));
   if (options_.ageing > 0.0) watch_age(job, pool, ready > 0 && running == 0);
   if (ready > 0) {
     waiting_[pool].set(job, key(job, pool, 0));
@@ -104,7 +105,8 @@ void ClusterScheduler::assign_queue(int pool, std::vector<TaskStart>& starts) {
   while (state_.free[pool] > 0 && !waiting.empty()) {
     const Index job = waiting.top();
     const Phase p = next_phase(job, pool);
-    const std::int64_t most = std::min(state_.free[pool], state_.phases[2 * job + p].waiting);
+    const std::int64_t most = std::min(
+        {state_.free[pool], state_.phases[2 * job + p].waiting, state_.room(job, pool)});
     const std::int64_t gang = options_.gang ? needs(job, p) : 0;
     if (gang > state_.free[pool] && aged(job, pool)) {
       gather(job, p, pool);
@@ -146,7 +148,7 @@ bool ClusterScheduler::offer_one(Index node, int pool, std::vector<TaskStart>& s
   if (style_ == ClusterPolicy::Style::kNode && !first) {
     if (ready_[pool] == 0) return false;
     const auto [job, p] = policy_->choose(state_, node, pool);
-    if (job == ClusterPolicy::kNobody) return false;
+    if (job == kNone) return false;
     if (pool_of(p) != pool || job >= jobs_.size() || !state_.eligible(job, p)) {
       throw std::invalid_argument("policy chose job " + std::to_string(job) +
                                   ", which has no task that this slot could start");
@@ -210,7 +212,7 @@ bool ClusterScheduler::waits_for_block(Index job, Index node) {
   const double rack_delay = racks_ ? options_.rack_delay : 0.0;
   if (!placed(job, kMap) || options_.delay + rack_delay <= 0.0) return false;
   double& skipped = jobs_[job].skipped;
-  if (state_.blocks.find(job, node) != LocalTasks::kNone) {
+  if (state_.blocks.find(job, node) != kNone) {
     skipped = -1.0;
     return false;
   }
@@ -224,16 +226,16 @@ bool ClusterScheduler::waits_for_block(Index job, Index node) {
   if (state_.now < skipped + options_.delay) return true;
   if (rack_delay <= 0.0 || state_.now >= skipped + options_.delay + rack_delay) return false;
   const auto rack = static_cast<Index>(state_.cluster.rack[node]);
-  return rack_blocks_.find(job, rack) == LocalTasks::kNone;
+  return rack_blocks_.find(job, rack) == kNone;
 }
 
 // An unstarted map task whose block is as near to a node as there is one; it has been taken.
 Index ClusterScheduler::task_near(Index job, Index node) {
   Index task = state_.blocks.find(job, node);
-  if (racks_ && task == LocalTasks::kNone) {
+  if (racks_ && task == kNone) {
     task = rack_blocks_.find(job, static_cast<Index>(state_.cluster.rack[node]));
   }
-  if (task == LocalTasks::kNone) task = state_.blocks.first(job);
+  if (task == kNone) task = state_.blocks.first(job);
   state_.blocks.take(job, task);
   if (racks_) rack_blocks_.take(job, task);
   return task;

@@ -17,7 +17,8 @@ namespace malleable {
 // How many tasks a gang has to start at once.
 std::int64_t ClusterScheduler::needs(Index job, Phase p) const {
   const PhaseState& s = state_.phases[2 * job + p];
-  const std::int64_t least = std::min(state_.jobs.minimum_of(p, job), s.running + s.waiting);
+  const std::int64_t least = std::min(
+      {state_.jobs.minimum_of(p, job), s.running + s.waiting, state_.jobs.maximum_of(job)});
   return std::max<std::int64_t>(0, least - s.running);
 }
 
@@ -44,7 +45,7 @@ bool ClusterScheduler::hold(Index node, int pool, std::vector<TaskStart>& starts
   Gathering& own = gathering_[pool];
   const Index job = own.job;
   if (placed(job, own.phase) && state_.now < own.since + options_.delay &&
-      state_.blocks.find(job, node) == LocalTasks::kNone) {
+      state_.blocks.find(job, node) == kNone) {
     return false;
   }
   own.nodes.push_back(node);

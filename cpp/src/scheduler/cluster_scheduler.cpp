@@ -21,6 +21,7 @@ ClusterScheduler::ClusterScheduler(const ClusterView& cluster, const ClusterJobs
   state_.cluster = cluster;
   state_.jobs = jobs;
   state_.phases.resize(2 * n);
+  state_.deviation.assign(2 * n, 0.0);
   state_.size.assign(n, 0.0);
   state_.came.assign(n, 0);
   is_stirred_.assign(n, 0);
@@ -71,6 +72,7 @@ void ClusterScheduler::add(std::span<const Index> jobs, const ClusterView& clust
   look(cluster, table);
   const std::size_t n = table.size();
   state_.phases.resize(2 * n);
+  state_.deviation.resize(2 * n);
   state_.size.resize(n);
   state_.came.resize(n);
   is_stirred_.resize(n);
@@ -92,6 +94,7 @@ void ClusterScheduler::add(std::span<const Index> jobs, const ClusterView& clust
   for (std::size_t k = 0; k < jobs.size(); ++k) {
     const Index job = jobs[k];
     state_.phases[2 * job] = state_.phases[2 * job + 1] = PhaseState{};
+    state_.deviation[2 * job] = state_.deviation[2 * job + 1] = 0.0;
     state_.size[job] = 0.0;
     state_.rank[job] = rank[k];
     state_.believed[2 * job] = believed[2 * k];
@@ -132,6 +135,20 @@ void ClusterScheduler::mark_all() {
     }
   }
   news_ = true;
+}
+
+void ClusterScheduler::user_changed(Index job, std::size_t before) {
+  const std::size_t user = state_.jobs.user_of(job);
+  for (const Phase p : {kMap, kReduce}) {
+    const PhaseState& s = state_.phases[2 * job + p];
+    if (!s.ready) continue;
+    state_.user_running[before] -= s.running;
+    state_.user_running[user] += s.running;
+    user_ready_[before] -= s.waiting;
+    user_ready_[user] += s.waiting;
+    mark(job, p);
+  }
+  policy_->user_changed(state_, job, before);
 }
 
 // Changes counts of a phase that is ready, and all sums over them.
@@ -257,7 +274,12 @@ void ClusterScheduler::ended(Index job, Phase p, std::int64_t done, double secon
   count(job, p, 0, -done);
   s.finished += done;
   if (!std::isnan(seconds)) {
-    s.measured += seconds * static_cast<double>(done);
+    const auto before = static_cast<double>(s.timed), more = static_cast<double>(done);
+    if (before > 0.0) {
+      const double off = seconds - s.measured / before;
+      state_.deviation[2 * job + p] += off * off * (before * more / (before + more));
+    }
+    s.measured += seconds * more;
     s.timed += done;
   }
   if (options_.learn && !std::isnan(seconds)) {
@@ -294,8 +316,11 @@ void ClusterScheduler::returned(Index job, Phase p, std::int64_t tasks) {
 
 void ClusterScheduler::lost(Index job, std::int64_t tasks) {
   PhaseState& maps = state_.phases[2 * job];
-  // Their mean time stays.
-  maps.measured *= static_cast<double>(maps.finished - tasks) / static_cast<double>(maps.finished);
+  // Their mean time stays, and how far they were off.
+  const double part =
+      static_cast<double>(maps.finished - tasks) / static_cast<double>(maps.finished);
+  maps.measured *= part;
+  state_.deviation[2 * job] *= part;
   maps.finished -= tasks;
   maps.timed -= std::min(tasks, maps.timed);
   count(job, kMap, tasks, 0);

@@ -15,12 +15,24 @@ namespace {
 constexpr std::int64_t kMostTasks = std::int64_t{1} << 31;
 constexpr std::int64_t kMostOnNode = std::int64_t{1} << 20;
 
+void check_size(const char* field, std::size_t size, std::size_t count) {
+  if (size == count) return;
+  throw std::invalid_argument(std::string(field) + " has " + std::to_string(size) +
+                              " entries, expected " + std::to_string(count));
+}
+
 // A column that may be left out.
 template <typename T>
 void check_length(const char* field, std::span<const T> column, std::size_t count) {
-  if (column.empty() || column.size() == count) return;
-  throw std::invalid_argument(std::string(field) + " has " + std::to_string(column.size()) +
-                              " entries, expected " + std::to_string(count));
+  if (!column.empty()) check_size(field, column.size(), count);
+}
+
+void check_people(const char* field, std::span<const Scheduler::Person> people) {
+  for (std::size_t k = 0; k < people.size(); ++k) {
+    for (const double amount : {people[k].minimum, people[k].priority}) {
+      if (!kWeightRange.holds(amount)) throw FieldError(field, k, amount, kWeightRange.text);
+    }
+  }
 }
 
 void check_whole(const char* field, std::span<const std::int64_t> values, std::int64_t least,
@@ -30,6 +42,11 @@ void check_whole(const char* field, std::span<const std::int64_t> values, std::i
     throw FieldError(field, k, static_cast<long long>(values[k]),
                      "must be from " + std::to_string(least) + " to " + std::to_string(most));
   }
+}
+
+[[noreturn]] void refuse_maximum(std::size_t k, std::int64_t most, std::int64_t least) {
+  throw FieldError("max_slots", k, static_cast<long long>(most),
+                   "below its minimum of " + std::to_string(least));
 }
 
 ClusterTable table_of(std::span<const Scheduler::Person> users) {
@@ -58,12 +75,15 @@ ClusterJobsView ClusterTable::view() const {
     view.tasks[p] = tasks[p];
     view.min_slots[p] = min_slots[p];
   }
+  view.max_slots = max_slots;
+  view.exponent = exponent;
+  view.id = id;
   return view;
 }
 
 void ClusterTable::resize(std::size_t rows) {
-  for (auto* column : {&arrival, &weight, &deadline, &block}) column->resize(rows);
-  for (auto* column : {&tasks[0], &tasks[1], &min_slots[0], &min_slots[1], &user, &group, &flow}) {
+  for (auto* column : {&arrival, &weight, &deadline, &block, &exponent}) column->resize(rows);
+  for (auto* column : {&id, &tasks[0], &tasks[1], &min_slots[0], &min_slots[1], &max_slots, &user, &group, &flow}) {
     column->resize(rows);
   }
 }
@@ -102,23 +122,30 @@ std::span<const std::int64_t> Scheduler::add(const Additions& jobs, double now) 
   static const char* const kTasks[] = {"maps", "reduces"};
   static const char* const kSeconds[] = {"map_seconds", "reduce_seconds"};
   static const char* const kMinima[] = {"min_map_slots", "min_reduce_slots"};
-  const auto check_size = [&](const char* field, std::size_t size) {
-    if (size == count) return;
-    throw std::invalid_argument(std::string(field) + " has " + std::to_string(size) +
-                                " entries, expected " + std::to_string(count));
-  };
-  check_size("weight", jobs.weight.size());
-  check_size("deadline", jobs.deadline.size());
-  check_size("user", jobs.user.size());
-  check_size("program", jobs.group.size());
-  check_size("flow", jobs.flow.size());
+  check_size("weight", jobs.weight.size(), count);
+  check_size("deadline", jobs.deadline.size(), count);
+  check_size("user", jobs.user.size(), count);
+  check_size("program", jobs.group.size(), count);
+  check_size("flow", jobs.flow.size(), count);
   for (const Phase p : {kMap, kReduce}) {
-    check_size(kTasks[p], jobs.tasks[p].size());
-    check_size(kSeconds[p], jobs.seconds[p].size());
-    check_size(kMinima[p], jobs.min_slots[p].size());
+    check_size(kTasks[p], jobs.tasks[p].size(), count);
+    check_size(kSeconds[p], jobs.seconds[p].size(), count);
+    check_size(kMinima[p], jobs.min_slots[p].size(), count);
     check_whole(kTasks[p], jobs.tasks[p], 0, kMostTasks);
     check_amounts(kSeconds[p], jobs.seconds[p], kWorkRange);
     check_whole(kMinima[p], jobs.min_slots[p], 0, kMostSlots);
+  }
+  check_people("user", jobs.new_users);
+  check_length("speedup", jobs.speedup, count);
+  for (std::size_t k = 0; k < jobs.speedup.size(); ++k) {
+    if (jobs.speedup[k] >= 0.0 && jobs.speedup[k] <= 1.0) continue;
+    throw FieldError("speedup", k, jobs.speedup[k], "must be from 0 to 1");
+  }
+  check_length("max_slots", jobs.max_slots, count);
+  check_whole("max_slots", jobs.max_slots, 1, kMostSlots);
+  for (std::size_t k = 0; k < jobs.max_slots.size(); ++k) {
+    const std::int64_t least = std::max(jobs.min_slots[kMap][k], jobs.min_slots[kReduce][k]);
+    if (jobs.max_slots[k] < least) refuse_maximum(k, jobs.max_slots[k], least);
   }
   check_amounts("weight", jobs.weight, kWeightRange);
   check_deadlines(jobs.deadline);
@@ -130,10 +157,7 @@ std::span<const std::int64_t> Scheduler::add(const Additions& jobs, double now) 
   check_whole("after", jobs.after, 0, static_cast<std::int64_t>(count) - 1);
   if (count > kNone - next_rank_) throw std::length_error("more than 4 billion jobs");
 
-  for (const Person& user : jobs.new_users) {
-    table_.user_minimum.push_back(user.minimum);
-    table_.user_priority.push_back(user.priority);
-  }
+  add_users(jobs.new_users);
   fresh_.clear();
   added_.clear();
   for (std::size_t k = 0; k < count; ++k) fresh_.push_back(ids_.add());
@@ -157,6 +181,9 @@ std::span<const std::int64_t> Scheduler::add(const Additions& jobs, double now) 
     table_.weight[row] = jobs.weight[k];
     table_.deadline[row] = jobs.deadline[k];
     table_.block[row] = 0.0;
+    table_.max_slots[row] = jobs.max_slots.empty() ? kMostSlots : jobs.max_slots[k];
+    table_.exponent[row] = jobs.speedup.empty() ? 1.0 : jobs.speedup[k];
+    table_.id[row] = added_.back();
     table_.user[row] = jobs.user[k];
     table_.group[row] = jobs.group[k];
     Index& flow = number[static_cast<std::size_t>(jobs.flow[k])];
@@ -194,6 +221,13 @@ std::span<const std::int64_t> Scheduler::add(const Additions& jobs, double now) 
   return added_;
 }
 
+void Scheduler::add_users(std::span<const Person> people) {
+  for (const Person& user : people) {
+    table_.user_minimum.push_back(user.minimum);
+    table_.user_priority.push_back(user.priority);
+  }
+}
+
 void Scheduler::come(Index row) {
   jobs_[row].here = true;
   for (double& since : jobs_[row].since) since = now();
@@ -223,7 +257,7 @@ void Scheduler::set_blocks(std::int64_t id, std::size_t copies,
 
 void Scheduler::check_tasks(const Tasks& tasks) const {
   const std::size_t count = tasks.ids.size();
-  check_length("phase", tasks.phase, count);
+  check_size("phase", tasks.phase.size(), count);
   check_length("count", tasks.count, count);
   check_length("node", tasks.node, count);
   check_length("task", tasks.task, count);
@@ -293,13 +327,29 @@ std::int64_t Scheduler::failed(const Tasks& tasks, double now) {
     const std::int64_t running = core_.state().phase(row, p).running;
     const std::int64_t back = std::min(count, running);
     if (back == 0) return count;
-    const bool named = !tasks.task.empty() && tasks.task[k] >= 0 && p == kMap;
-    if (named && core_.state().blocks.has_blocks(row) && tasks.task[k] < table_.tasks[p][row]) {
-      core_.put_back(row, p, static_cast<Index>(tasks.task[k]));
-    }
+    put_back(row, p, tasks, k);
     core_.returned(row, p, back);
     return count - back;
   });
+}
+
+std::int64_t Scheduler::lost(const Tasks& tasks, double now) {
+  check_whole("phase", tasks.phase, 0, 0);
+  return each(tasks, now, [&](Index row, Phase p, std::int64_t count, std::size_t k) {
+    const std::int64_t gone = std::min(count, core_.state().phase(row, p).finished);
+    if (gone == 0) return count;
+    put_back(row, p, tasks, k);
+    core_.lost(row, gone);
+    return count - gone;
+  });
+}
+
+// A task that is named and has blocks is one that will run again.
+void Scheduler::put_back(Index row, Phase p, const Tasks& tasks, std::size_t k) {
+  const bool named = !tasks.task.empty() && tasks.task[k] >= 0 && p == kMap;
+  if (named && core_.state().blocks.has_blocks(row) && tasks.task[k] < table_.tasks[p][row]) {
+    core_.put_back(row, p, static_cast<Index>(tasks.task[k]));
+  }
 }
 
 void Scheduler::ready(std::span<const std::int64_t> ids, std::span<const std::int64_t> phase,
@@ -325,7 +375,7 @@ void Scheduler::observe(const Counts& counts, double now) {
     for (const auto& [field, column] :
          {std::pair{"pending", counts.pending[p]}, std::pair{"running", counts.running[p]},
           std::pair{"done", counts.done[p]}, std::pair{"failed", counts.failed[p]}}) {
-      check_length(field, column, rows.size());
+      check_size(field, column.size(), rows.size());
       check_whole(field, column, 0, kMostTasks);
     }
   }
@@ -362,6 +412,18 @@ void Scheduler::update(std::span<const std::int64_t> ids, const Changes& changes
     check_amounts("seconds", changes.seconds[p], kWorkRange);
     check_whole("min_slots", changes.min_slots[p], 0, kMostSlots);
   }
+  check_people("user", changes.new_users);
+  check_length("max_slots", changes.max_slots, ids.size());
+  check_whole("max_slots", changes.max_slots, 1, kMostSlots);
+  check_maxima(rows, changes);
+  check_length("user", changes.user, ids.size());
+  const std::size_t users = this->users() + changes.new_users.size();
+  check_whole("user", changes.user, 0,
+              static_cast<std::int64_t>(std::max<std::size_t>(users, 1)) - 1);
+  if (!changes.new_users.empty()) {
+    add_users(changes.new_users);
+    core_.add({}, nodes_.view(), table_.view(), {}, {}, {});
+  }
   advance(now);
   for (std::size_t k = 0; k < rows.size(); ++k) {
     const Index row = rows[k];
@@ -372,13 +434,37 @@ void Scheduler::update(std::span<const std::int64_t> ids, const Changes& changes
       if (!changes.seconds[p].empty()) core_.set_estimate(row, p, changes.seconds[p][k]);
       if (jobs_[row].here) core_.mark(row, p);
     }
+    if (!changes.user.empty()) set_user(row, changes.user[k]);
+    if (changes.max_slots.empty()) continue;
+    table_.max_slots[row] = changes.max_slots[k];
+    if (!jobs_[row].here) continue;
+    for (const Phase p : {kMap, kReduce}) core_.refresh(row, core_.pool_of(p));
   }
+}
+
+// Minima and maxima as they would be.
+void Scheduler::check_maxima(std::span<const Index> rows, const Changes& changes) const {
+  const auto changed = [](std::span<const std::int64_t> column, std::size_t k,
+                          std::int64_t before) { return column.empty() ? before : column[k]; };
+  for (std::size_t k = 0; k < rows.size(); ++k) {
+    const std::int64_t most = changed(changes.max_slots, k, table_.max_slots[rows[k]]);
+    for (const Phase p : {kMap, kReduce}) {
+      const std::int64_t least = changed(changes.min_slots[p], k, table_.min_slots[p][rows[k]]);
+      if (most < least) refuse_maximum(k, most, least);
+    }
+  }
+}
+
+void Scheduler::set_user(Index row, std::int64_t user) {
+  const auto before = static_cast<std::size_t>(std::exchange(table_.user[row], user));
+  if (before != static_cast<std::size_t>(user)) core_.user_changed(row, before);
 }
 
 void Scheduler::set_users(std::span<const std::int64_t> users, std::span<const Person> people,
                           double now) {
   check_time("now", now);
-  check_length("users", users, people.size());
+  check_size("users", users.size(), people.size());
+  check_people("users", people);
   check_whole("users", users, 0, static_cast<std::int64_t>(this->users()) - 1);
   advance(now);
   for (std::size_t k = 0; k < users.size(); ++k) {

@@ -72,7 +72,7 @@ Index ClusterNetwork::read(Index from, Index to, double bytes, Index owner, doub
   const Index transfer = new_transfer();
   Transfer& t = transfers_[transfer];
   t.owner = owner;
-  t.job = kNowhere;
+  t.job = kNone;
   t.from = from;
   t.node = to;
   t.since = now;
@@ -109,9 +109,9 @@ Index ClusterNetwork::copy(Index job, Index node, Index owner) {
   Transfer& t = transfers_[transfer];
   t.owner = owner;
   t.job = job;
-  t.from = kNowhere;
+  t.from = kNone;
   t.node = node;
-  t.flow = kNowhere;
+  t.flow = kNone;
   t.seconds = 0.0;
   t.total = 0.0;
   t.holds.clear();
@@ -136,7 +136,7 @@ void ClusterNetwork::lose_from(Index transfer, Index node, double now) {
   Transfer& t = transfers_[transfer];
   --t.seen;
   t.had += each(t);
-  if (t.flow == kNowhere) return;
+  if (t.flow == kNone) return;
   const double scale = t.total > 0.0 ? links_.left(t.flow, now) / t.total : 0.0;
   double gone = 0.0;
   for (auto& [from, bytes] : t.holds) {
@@ -164,9 +164,9 @@ void ClusterNetwork::lose(Index job, Index node, double now) {
 
 void ClusterNetwork::stop(Index transfer, double now) {
   Transfer& t = transfers_[transfer];
-  if (t.flow != kNowhere) links_.stop(t.flow, now);
-  t.flow = kNowhere;
-  if (t.job == kNowhere) {
+  if (t.flow != kNone) links_.stop(t.flow, now);
+  t.flow = kNone;
+  if (t.job == kNone) {
     --reads_at_[t.from];
   } else {
     std::erase(shuffles_[t.job].copies, transfer);
@@ -182,9 +182,9 @@ std::optional<ClusterNetwork::End> ClusterNetwork::end_next(double now) {
   const Index transfer = owner_of_[links_.next()];
   Transfer& t = transfers_[transfer];
   t.seconds += now - t.since;
-  if (t.job != kNowhere && t.seen < jobs_.tasks[kMap][t.job]) {  // it waits for more
+  if (t.job != kNone && t.seen < jobs_.tasks[kMap][t.job]) {  // it waits for more
     links_.stop(t.flow, now);
-    t.flow = kNowhere;
+    t.flow = kNone;
     return std::nullopt;
   }
   const End end{t.job, t.node, t.owner, t.seconds};
@@ -243,7 +243,7 @@ void ClusterNetwork::route_to_all(const Transfer& t) {
 // What one map task leaves for a copy.
 double ClusterNetwork::each(const Transfer& t) const {
   const double all = jobs_.shuffle_bytes[t.job] / static_cast<double>(jobs_.tasks[kMap][t.job]);
-  return t.node == kNowhere ? all : all / static_cast<double>(jobs_.tasks[kReduce][t.job]);
+  return t.node == kNone ? all : all / static_cast<double>(jobs_.tasks[kReduce][t.job]);
 }
 
 // Gives a copy what the maps left for it since it was last here.
@@ -257,7 +257,7 @@ void ClusterNetwork::update(Index transfer, double now) {
     t.had -= had;
     return bytes - had;
   };
-  const double left = t.flow == kNowhere ? 0.0 : links_.left(t.flow, now);
+  const double left = t.flow == kNone ? 0.0 : links_.left(t.flow, now);
   merged_.clear();
   if (t.seen == 0) {
     for (Index n = 0; n < nodes_; ++n) {
@@ -291,16 +291,16 @@ void ClusterNetwork::go(Index transfer, double now) {
   uses_.clear();
   use(counter(kShuffled), 1.0);
   if (t.total <= 0.0) {  // over at once
-  } else if (t.node == kNowhere) {
+  } else if (t.node == kNone) {
     route_to_all(t);
   } else {
     route_to_node(t);
   }
-  if (t.flow != kNowhere) {
+  if (t.flow != kNone) {
     links_.change(t.flow, t.total, uses_, now);
     return;
   }
-  const double weight = t.node == kNowhere ? static_cast<double>(jobs_.tasks[kReduce][t.job]) : 1.0;
+  const double weight = t.node == kNone ? static_cast<double>(jobs_.tasks[kReduce][t.job]) : 1.0;
   t.flow = links_.start(weight, t.total, uses_, now);
   t.since = now;
   owner_of_.resize(std::max<std::size_t>(owner_of_.size(), t.flow + 1));

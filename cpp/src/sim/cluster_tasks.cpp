@@ -7,6 +7,11 @@
 #include "malleable/sim/cluster.hpp"
 
 namespace malleable {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+}  // namespace
 
 void ClusterSimulation::arrive(Index job) {
   ++totals_.arrived;
@@ -98,7 +103,7 @@ void ClusterSimulation::finish(Index group) {
     const auto [next, node, task] = groups_.task(r);
     last = r;
     free_slot(node, pool);
-    record(g.fails ? 2 : 1, phase, task, node);
+    record(g.fails ? 2 : 1, phase, task, node, g.fails ? kNan : g.seconds);
     if (shuffled) net_.map_ended(job, node);
     if (kept) outputs_.put(job, task, node);
     if (told) nodes_.push_back(node);

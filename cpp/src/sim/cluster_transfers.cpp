@@ -70,14 +70,14 @@ void ClusterSimulation::begin_copying(Index job) {
   outputs_.copied_not_before(job, state().now + outputs_.shuffle(job));
   if (!network_ || !net_.shuffles(job)) return;
   own.copying = true;
-  net_.copy(job, ClusterNetwork::kNowhere, job);
+  net_.copy(job, kNone, job);
 }
 
 void ClusterSimulation::end_transfer() {
   const double now = state().now;
   const auto end = net_.end_next(now);
   if (!end) return;
-  if (end->job != ClusterNetwork::kNowhere && end->node == ClusterNetwork::kNowhere) {
+  if (end->job != kNone && end->node == kNone) {
     jobs_[end->job].copying = false;
     if (outputs_.copied(end->job) > now) {
       push(outputs_.copied(end->job), Kind::kReady, end->job);
@@ -88,7 +88,7 @@ void ClusterSimulation::end_transfer() {
   }
   TaskGroup& g = groups_[end->owner];
   g.transfer = kNone;
-  if (end->job != ClusterNetwork::kNowhere) {
+  if (end->job != kNone) {
     end_copying(end->owner, end->seconds);
     return;
   }

@@ -11,7 +11,9 @@ from malleable.cli.cases import Case, estimates_of
 from malleable.cli.outputs import Outputs, ended
 from malleable.cli.terminal import progress_bar, read_file, warnings_as_notes
 from malleable.cli.workers import workers
+from malleable.cluster.events import is_events
 from malleable.cluster.nodes import read_cluster
+from malleable.cluster.recorded import recorded_jobs
 from malleable.cluster.table import ClusterJobs
 from malleable.replications import replicate
 from malleable.traces.formats import reading_options
@@ -49,6 +51,9 @@ def _jobs(asked: argparse.Namespace) -> tuple[ClusterJobs, str]:
     """The jobs, and how they were read: the format and all options of its reader."""
     if asked.file is None:
         raise ValueError("FILE is needed: a trace or a table of cluster jobs")
+    if is_events(asked.file):
+        jobs, asked.ran_on = recorded_jobs(asked.file)
+        return jobs, f"{jobs!r}, recorded events"
     given = dict(option(text, "read") for text in asked.read or ())
     if asked.graphs is not None:
         given["graphs"] = asked.graphs
@@ -69,8 +74,9 @@ def case(asked: argparse.Namespace) -> Case:
     """Jobs of a trace on the nodes of a cluster."""
     jobs, how_read = _jobs(asked)
     cluster = asked.cluster
+    ran_on = getattr(asked, "ran_on", None) if asked.load is None else None
     options = {
-        "cluster": cluster and read_cluster(cluster, max_size=asked.max_size),
+        "cluster": read_cluster(cluster, max_size=asked.max_size) if cluster else ran_on,
         "load": asked.load,
         "objective": asked.objective or "sum:response",
         "estimates": estimates_of(asked, jobs, "learn"),

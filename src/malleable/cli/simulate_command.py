@@ -16,6 +16,7 @@ from malleable.cli.terminal import (
     reading_arguments,
     warnings_as_notes,
 )
+from malleable.cluster.events import is_events
 from malleable.result import SimulationResult
 from malleable.simulation import simulate
 from malleable.slotted.generate import SETTINGS, MapReduceStream
@@ -49,7 +50,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         of = tuple(to.split())
         only[groups.get(to, add)(*words, **how)] = of
 
-    parser.add_argument("file", nargs="?", metavar="FILE", help="jobs (-: standard input)")
+    parser.add_argument(
+        "file", nargs="?", metavar="FILE", help="jobs (-: standard input), or recorded events"
+    )
     generated = (
         "N jobs as in section 5.3 of the overlap paper, or N slots as in section VII of ASRPT's"
     )
@@ -105,6 +108,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(asked: argparse.Namespace) -> int:
     """Simulate; after Ctrl-C show and write what was finished."""
+    if asked.file is not None and is_events(asked.file):
+        asked.model = "cluster"
     for option, models in asked.only.items():
         if asked.model not in models and getattr(asked, option) not in (None, False):
             name = option.replace("_", "-")

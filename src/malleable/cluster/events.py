@@ -25,21 +25,13 @@ from malleable import _core
 from malleable.cluster.nodes import Cluster
 from malleable.files.json import is_number
 
-__all__ = ["EventWriter", "checksum", "cluster_header", "plain_options", "read_events"]
+__all__ = [
+    "EventWriter", "calls_of", "checksum", "cluster_header", "cluster_of", "is_events",
+    "plain_options", "read_events",
+]  # fmt: skip
 
 MAGIC = b"malleable events 1\n"
-CALLS = (
-    "add", "started", "ended", "failed", "ready", "observe", "update", "set_users", "set_slots",
-    "set_blocks", "finish", "remove", "decide", "assign",
-)  # fmt: skip
-COLUMNS = (
-    "now", "ids", "phase", "count", "node", "task", "seconds", "arrival", "maps", "reduces",
-    "map_seconds", "reduce_seconds", "min_map_slots", "min_reduce_slots", "weight", "deadline",
-    "user", "group", "flow", "after_offset", "after", "new_users", "pending_maps",
-    "pending_reduces", "running_maps", "running_reduces", "done_maps", "done_reduces",
-    "failed_maps", "failed_reduces", "users", "people", "map_slots", "reduce_slots", "nodes",
-    "copies", "free_maps", "free_reduces", "start_ids", "start_phase", "start_node", "slots",
-)  # fmt: skip
+CALLS, COLUMNS = _core.EVENT_CALLS, _core.EVENT_COLUMNS
 _TYPES = (np.dtype("<f8"), np.dtype("<i8"), np.dtype("<i4"), np.dtype("u1"))
 _CALL = {name: code for code, name in enumerate(CALLS)}
 _COLUMN = {name: code for code, name in enumerate(COLUMNS)}
@@ -114,10 +106,22 @@ def cluster_header(cluster: Cluster) -> dict[str, Any]:
     return {"nodes": nodes, "users": users}
 
 
-def read_events(
-    path: str | PathLike[str],
-) -> tuple[dict[str, Any], Iterator[tuple[str, dict[str, npt.NDArray[Any]]]]]:
-    """Header and calls of a file, which is read as calls are asked for.
+def cluster_of(header: Mapping[str, Any]) -> Cluster:
+    """The cluster of a header."""
+    return Cluster(header["cluster"]["nodes"], header["cluster"]["users"])
+
+
+def is_events(path: str | PathLike[str]) -> bool:
+    """Whether a file begins as one of events does."""
+    try:
+        with gzip.open(path) as file:
+            return file.read(len(MAGIC) - 2) == MAGIC[:-2]
+    except (OSError, EOFError, zlib.error):
+        return False
+
+
+def read_events(path: str | PathLike[str]) -> tuple[dict[str, Any], bytes, int]:
+    """Header and content of a file, and where its calls begin in that.
 
     Raises
     ------
@@ -128,7 +132,7 @@ def read_events(
         data = raw.read()
     try:
         data = gzip.decompress(data)
-    except (OSError, EOFError, ValueError) as fault:
+    except (OSError, EOFError, ValueError, zlib.error) as fault:
         raise ValueError(f"{path}: not a file of events, or cut: {fault}") from None
     if not data.startswith(MAGIC[:-2]):
         raise ValueError(f"{path}: not a file of events")
@@ -144,10 +148,11 @@ def read_events(
         known = False
     if end < 0 or not known:
         raise ValueError(f"{path}: its header is damaged")
-    return header, _calls(str(path), data, end + 1)
+    return header, data, end + 1
 
 
-def _calls(path: str, data: bytes, at: int) -> Iterator[tuple[str, dict[str, npt.NDArray[Any]]]]:
+def calls_of(data: bytes, at: int) -> Iterator[tuple[str, dict[str, npt.NDArray[Any]]]]:
+    """Calls one by one, each with its columns."""
     number = 0
     while at < len(data):
         columns: dict[str, npt.NDArray[Any]] = {}
@@ -158,12 +163,11 @@ def _calls(path: str, data: bytes, at: int) -> Iterator[tuple[str, dict[str, npt
                 name, code, size = struct.unpack_from("<BBI", data, at)
                 at += 6
                 kind = _TYPES[code]
-                array = np.frombuffer(data, kind, size, at)
+                columns[COLUMNS[name]] = np.frombuffer(data, kind, size, at)
                 at += size * kind.itemsize
-                columns[COLUMNS[name]] = array.astype(np.float64 if code == 0 else np.int64)
             told = CALLS[call]
         except (struct.error, IndexError, ValueError):
-            raise ValueError(f"{path}: call {number} is cut or damaged") from None
+            raise ValueError(f"call {number} is cut or damaged") from None
         number += 1
         yield told, columns
 

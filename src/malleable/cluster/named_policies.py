@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from malleable import _core
+from malleable.cluster.compiled import compiled, is_compiled
 from malleable.cluster.policy import Adaptive
 from malleable.cluster.table import checked_rates
 from malleable.domain import check_whole
@@ -17,7 +18,7 @@ from malleable.jobs.table import Floats
 from malleable.objective import Objective, parse_objective
 from malleable.policies import policy_of
 
-__all__ = ["checked_options", "core_policy", "policy_name"]
+__all__ = ["checked_options", "core_policy", "exponents_of", "policy_name"]
 
 _Speedups = tuple[float | Floats | None, ...] | None
 
@@ -30,10 +31,31 @@ def policy_name(policy: Any) -> str:
 
 
 class _Function:
-    """A function as a policy: of the view, or of the state and the time."""
+    """A function as a policy of the view."""
 
     def __init__(self, decide: Callable[..., Any]) -> None:
         self.decide = decide
+
+
+class PolicyState(dict[str, Any]):
+    """What a function of the state and the time sees; its entries are attributes, too."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+
+class _OfState:
+    """A function as a policy of the state and the time."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+
+    def decide(self, state: dict[str, Any], now: float) -> Any:
+        """Slots of all jobs."""
+        return self.function(PolicyState(state), now)
 
 
 def _takes_time(function: Any) -> bool:
@@ -56,6 +78,7 @@ def core_policy(
     by_user: bool,
     settings: Mapping[str, Any],
     tables: _Speedups,
+    generic: bool,
 ) -> Any:
     """What the core asks: a policy by its name, an `Adaptive`, or one of your own."""
     if isinstance(policy, _core.ClusterPolicy):
@@ -99,16 +122,15 @@ def core_policy(
             useful,
             by_user,
         )
+    timed = bool(getattr(policy, "depends_on_time", False))
+    if is_compiled(policy):
+        made = compiled(policy, generic)
+        return _core.CompiledPolicy(int(made.address), timed, made)
     style = str(getattr(policy, "style", "targets"))
-    whole = not (hasattr(policy, "decide") or hasattr(policy, "choose"))
-    own = _Function(policy) if whole else policy
-    return _core.ClusterCallback(
-        own,
-        style,
-        bool(getattr(policy, "depends_on_time", False)),
-        hasattr(own, "task_finished"),
-        whole and _takes_time(policy),
-    )
+    function = not (hasattr(policy, "decide") or hasattr(policy, "choose"))
+    of_state = function and _takes_time(policy)
+    own = _OfState(policy) if of_state else _Function(policy) if function else policy
+    return _core.ClusterCallback(own, style, timed, hasattr(own, "task_finished"), of_state)
 
 
 def goal_of(objective: str) -> tuple[Objective, int]:
@@ -118,6 +140,13 @@ def goal_of(objective: str) -> tuple[Objective, int]:
     if kind is None or kind.uses_sla or kind.custom:
         raise ValueError(f"objective = {objective!r}: not one that cluster jobs have data for")
     return goal, int(goal.kinds[0])
+
+
+def exponents_of(speedups: _Speedups, settings: Mapping[str, Any], count: int) -> Floats | None:
+    """The p of s^p by job, or of rates what comes nearest to it; None: 1 for all."""
+    if speedups is None and "rates" not in settings and "speedup" not in settings:
+        return None
+    return np.array(_exponents(speedups, {**settings, "jobs": count})[0], dtype=np.float64)
 
 
 def _exponents(speedups: _Speedups, settings: Mapping[str, Any]) -> tuple[list[float], list[int]]:

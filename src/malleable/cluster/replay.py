@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core, views
-from malleable.cluster.events import checksum, read_events
+from malleable.cluster.events import cluster_of, read_events
 from malleable.cluster.named_policies import policy_name
 from malleable.cluster.nodes import Cluster
 from malleable.cluster.scheduler import Scheduler
@@ -85,90 +85,34 @@ def replay(
     -----
     O(calls + events), and two decisions a decision.
     """
-    header, calls = read_events(events)
+    header, data, at = read_events(events)
     fresh = _scheduler(header, header["policy"] if recorded is None else recorded, None)
     other = None if policy is None else _scheduler(header, policy, objective)
-    counts = {"add": 0, "decide": 0}
-    total, same, differing, moved = 0, True, 0, 0.0
-    for call, columns in calls:
-        total += 1
-        said = _apply(fresh._core, call, columns, False)
-        if call == "add":
-            counts["add"] += len(said)
-        elif call == "assign":
-            wanted = (columns["start_ids"], columns["start_phase"], columns["start_node"])
-            same &= all(map(np.array_equal, (said[0], said[1], said[3]), wanted))
-        elif call == "decide":
-            counts["decide"] += 1
-            same &= checksum(said[0], said[1]) == int(columns["count"][0])
-        if other is None:
-            continue
-        answer = _apply(other._core, call, columns, True)
-        if call == "decide":
-            part = _moved(said, answer)
-            differing += part > 0
-            moved += part
+    try:
+        jobs, calls, decisions, same, differing, moved = _core.replay(
+            data, at, fresh._core, None if other is None else other._core
+        )
+    except ValueError as fault:
+        raise ValueError(f"{events}: {fault}") from None
+    beside = str(header["policy"]) if policy is None else policy_name(policy)
     return Replay(
         str(header["policy"]),
-        policy_name(policy) if policy is not None else str(header["policy"]),
-        counts["add"],
-        total,
-        counts["decide"],
-        bool(same),
-        int(differing),
-        moved / max(counts["decide"], 1),
+        beside,
+        jobs,
+        calls,
+        decisions,
+        same,
+        differing,
+        moved / max(decisions, 1),
     )
 
 
 def _scheduler(header: Mapping[str, Any], policy: Any, objective: str | None) -> Scheduler:
-    place = Cluster(header["cluster"]["nodes"], header["cluster"]["users"])
     goal = header["objective"] if objective is None else objective
-    return Scheduler(place, policy, goal, **header["options"])
+    return Scheduler(cluster_of(header), policy, goal, **header["options"])
 
 
-def _moved(one: tuple[Any, ...], two: tuple[Any, ...]) -> float:
-    """Slots that two decisions give to different jobs."""
-    ids = np.union1d(one[0], two[0])
-    slots = [np.zeros((len(ids), 2)) for _ in range(2)]
-    for table, decision in zip(slots, (one, two), strict=True):
-        table[np.searchsorted(ids, decision[0])] = decision[1]
-    return float(np.maximum(slots[0] - slots[1], 0.0).sum())
-
-
-def _people(values: npt.NDArray[Any]) -> list[tuple[float, float]]:
-    return [(float(a), float(b)) for a, b in values.reshape(-1, 2)]
-
-
-def _apply(
-    core: _core.Scheduler, call: str, given: dict[str, npt.NDArray[Any]], beside: bool
-) -> Any:
-    """One call to a fresh scheduler; ``beside``: tasks start as recorded, whatever it would start."""
-    columns = dict(given)
-    now = float(columns.pop("now", np.zeros(1))[0])
-    if call == "add":
-        return core.add(_people(columns.pop("new_users")), columns, now)
-    if call in ("started", "ended", "failed", "ready"):
-        return core.tell(call, columns, now)
-    if call == "decide":
-        return core.decide(now)
-    if call == "assign":
-        if beside:
-            told = {"ids": columns["start_ids"], "phase": columns["start_phase"]}
-            return core.tell("started", told, now)
-        return core.assign(now, columns["free_maps"], columns["free_reduces"])
-    if call == "set_users":
-        return core.set_users(columns["users"], _people(columns["people"]), now)
-    if call == "set_slots":
-        return core.set_slots(
-            columns["nodes"], columns.get("map_slots"), columns.get("reduce_slots"), now
-        )
-    if call == "set_blocks":
-        nodes = columns["nodes"].reshape(-1, int(columns["copies"][0]))
-        return core.set_blocks(int(columns["ids"][0]), nodes)
-    ids = columns.pop("ids")
-    if call in ("finish", "remove"):
-        return getattr(core, call)(ids, now)
-    return getattr(core, call)(ids, columns, now)
+_START, _END, _FAILED, _KILLED, _LOST = range(5)
 
 
 def record_simulation(
@@ -186,77 +130,93 @@ def record_simulation(
     ----------
     path : path
     jobs, cluster : ClusterJobs, Cluster
-        That were simulated; nobody waits for others (``after``), no node leaves.
+        That were simulated.
     result : SimulationResult
-        Of ``malleable.simulate(jobs, policy, cluster=cluster, trace=True)``.
+        Of ``malleable.simulate(jobs, policy, cluster=cluster, trace="batches")``.
     policy, objective, **options
         Of the scheduler whose decisions are recorded, as for `Scheduler`.
 
     Notes
     -----
-    O(rows of the trace). At every instant: tasks end, jobs come, the policy decides, tasks start.
+    O(rows of the trace). At every instant: tasks end, nodes leave or return, jobs are done, jobs come, the
+    policy decides, tasks start. A flow is added whole when its first job arrives.
     """
-    if jobs.after is not None or cluster.changes:
-        raise ValueError("jobs: none may wait for others, and no node may leave")
     name = policy_name(policy)
-    trace = result.trace[name]
+    batches = result.batches[name]
     completion = result.records["completion"][result.records["policy"] == name]
     scheduler = Scheduler(cluster, policy, objective, record=path, **options)
-    time, kind = trace["time"], trace["kind"]
-    task = np.stack([trace["job"], trace["phase"], trace["task"]])
-    seconds = np.full(len(time), np.nan)
-    order = np.lexsort((np.arange(len(time)), *task[::-1]))
-    ends = order[1:][
-        (kind[order[1:]] > 0) & (task[:, order[1:]] == task[:, order[:-1]]).all(axis=0)
-    ]
-    before = order[:-1][
-        (kind[order[1:]] > 0) & (task[:, order[1:]] == task[:, order[:-1]]).all(axis=0)
-    ]
-    seconds[ends] = time[ends] - time[before]
-    moments = np.unique(np.concatenate([time, jobs.arrival]))
-    first = np.searchsorted(time, moments)
-    last = np.searchsorted(time, moments, side="right")
-    came = np.argsort(jobs.arrival, kind="stable")
+    time, kind, job = batches["time"], batches["kind"], batches["job"]
+    added = _added(jobs)
+    changed = np.array([when for when, _, _ in cluster.changes])
+    moments = np.unique(np.concatenate([time, [when for when, _ in added], changed]))
+    cuts = np.searchsorted(time, np.append(moments, np.inf)).tolist()
     ids = np.full(len(jobs), -1, dtype=np.int64)
-    next_job = 0
-    for now, a, b in zip(moments.tolist(), first.tolist(), last.tolist(), strict=True):
-        rows = np.arange(a, b)
-        for code, tell in ((1, "finished"), (2, "failed"), (3, "failed")):
-            some = rows[kind[rows] == code]
-            if len(some):
-                keys = [trace["job"][some], trace["phase"][some]]
-                if code == 1:
-                    keys += [seconds[some]] + [trace["node"][some]] * name.startswith("adaptive")
-                (job, phase, *more), count = _batches(keys)
-                told = dict(zip(("seconds", "node"), more, strict=False))
-                getattr(scheduler, tell)(ids[job], phase, count=count, now=now, **told)
-        over = np.unique(trace["job"][rows[kind[rows] == 1]])
+    next_add = next_change = 0
+    changes = sorted(range(len(changed)), key=changed.__getitem__)
+    down: set[int] = set()
+    for now, a, b in zip(moments.tolist(), cuts, cuts[1:], strict=True):
+        codes = kind[a:b]
+        for code, tell in ((_END, "finished"), (_FAILED, "failed"), (_KILLED, "failed")):
+            _told(scheduler, tell, batches, a + np.flatnonzero(codes == code), ids, now)
+        while next_change < len(changes) and changed[changes[next_change]] <= now:
+            _, node, up = cluster.changes[changes[next_change]]
+            next_change += 1
+            if (node in down) == up:
+                _move(scheduler, cluster, node, up, now)
+                (down.discard if up else down.add)(node)
+        _told(scheduler, "lost", batches, a + np.flatnonzero(codes == _LOST), ids, now)
+        over = np.unique(job[a:b][codes == _END])
         over = over[completion[over] == now]
         if len(over):
             scheduler.finish(ids[over], now)
-        upto = next_job + int(np.searchsorted(jobs.arrival[came[next_job:]], now, side="right"))
-        if upto > next_job:
-            some = came[next_job:upto]
-            ids[some] = scheduler.add(_some(jobs, some), now)
-            next_job = upto
+        while next_add < len(added) and added[next_add][0] <= now:
+            rows = added[next_add][1]
+            ids[rows] = scheduler.add(_some(jobs, rows), now)
+            next_add += 1
         scheduler.decide(now)
-        begun = rows[kind[rows] == 0]
-        if len(begun):
-            (job, phase), count = _batches([trace["job"][begun], trace["phase"][begun]])
-            scheduler.started(ids[job], phase, count=count, now=now)
+        _told(scheduler, "started", batches, a + np.flatnonzero(codes == _START), ids, now)
     scheduler.close()
 
 
-def _batches(
-    keys: list[npt.NDArray[Any]],
-) -> tuple[list[npt.NDArray[Any]], npt.NDArray[np.int64]]:
-    """Rows that are alike in all columns, once, and how often each is there."""
-    order = np.lexsort(keys[::-1])
-    columns = [key[order] for key in keys]
-    fresh = np.ones(len(order), dtype=bool)
-    fresh[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in columns])
-    first = np.flatnonzero(fresh)
-    return [column[first] for column in columns], np.diff(np.append(first, len(order)))
+def _added(jobs: ClusterJobs) -> list[tuple[float, npt.NDArray[np.int64]]]:
+    """Which rows are added when: together where they arrive at once, flows whole."""
+    first = jobs.arrival
+    if jobs.flow is not None:
+        _, number = np.unique(jobs.flow, return_inverse=True)
+        earliest = np.full(number.max(initial=-1) + 1, np.inf)
+        np.minimum.at(earliest, number, jobs.arrival)
+        first = earliest[number]
+    order = np.argsort(first, kind="stable")
+    times, starts = np.unique(first[order], return_index=True)
+    return list(zip(times.tolist(), np.split(order, starts[1:]), strict=True)) if len(order) else []
+
+
+def _told(
+    scheduler: Scheduler,
+    tell: str,
+    batches: Mapping[str, Any],
+    rows: npt.NDArray[np.int64],
+    ids: npt.NDArray[np.int64],
+    now: float,
+) -> None:
+    """Rows of one kind at one instant, in one call."""
+    if not len(rows):
+        return
+    told = {"count": batches["count"][rows]}
+    if tell == "finished":
+        told["seconds"] = batches["seconds"][rows]
+        node = batches["node"][rows]
+        told |= {"node": node} if (node >= 0).any() else {}
+    getattr(scheduler, tell)(ids[batches["job"][rows]], batches["phase"][rows], now=now, **told)
+
+
+def _move(scheduler: Scheduler, cluster: Cluster, node: int, up: bool, now: float) -> None:
+    """A node leaves, or returns with all its slots."""
+    maps, reduces = (int(slots[node]) * up for slots in (cluster.map_slots, cluster.reduce_slots))
+    if cluster.generic:
+        scheduler.set_slots([node], slots=maps, now=now)
+    else:
+        scheduler.set_slots([node], map_slots=maps, reduce_slots=reduces, now=now)
 
 
 def _some(jobs: ClusterJobs, rows: npt.NDArray[np.int64]) -> ClusterJobs:
@@ -265,11 +225,18 @@ def _some(jobs: ClusterJobs, rows: npt.NDArray[np.int64]) -> ClusterJobs:
     def mean(work: npt.NDArray[Any], tasks: npt.NDArray[Any]) -> npt.NDArray[Any]:
         return np.asarray(work[rows] / np.maximum(tasks[rows], 1))
 
-    words = {
+    words: dict[str, Any] = {
         name: [getattr(jobs, name)[row] for row in rows.tolist()]
-        for name in ("user", "program")
+        for name in ("user", "program", "flow", "speedup")
         if getattr(jobs, name) is not None
     }
+    if jobs.after is not None:
+        place = {row: k for k, row in enumerate(rows.tolist())}
+        first, last = jobs.after_offset[rows].tolist(), jobs.after_offset[rows + 1].tolist()
+        words["after"] = [
+            [place[other] for other in jobs.after[a:b].tolist()]
+            for a, b in zip(first, last, strict=True)
+        ]
     return ClusterJobs(
         jobs.maps[rows],
         mean(jobs.map_work, jobs.maps),

@@ -4,7 +4,7 @@ start where."""
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from typing import Any
 
@@ -14,7 +14,12 @@ import numpy.typing as npt
 from malleable import _core, views
 from malleable.cluster.epoch import TaskStarts
 from malleable.cluster.events import EventWriter, checksum, cluster_header, plain_options
-from malleable.cluster.named_policies import checked_options, core_policy, policy_name
+from malleable.cluster.named_policies import (
+    checked_options,
+    core_policy,
+    exponents_of,
+    policy_name,
+)
 from malleable.cluster.nodes import Cluster, read_cluster
 from malleable.cluster.table import ClusterJobs
 from malleable.columns import array_of, floats_of, given, ids_of, integers_of
@@ -88,11 +93,16 @@ class Scheduler(Kept):
     latest time heard of.
 
     A function of your own gets ``state``, a mapping with one entry for each job that is here: ``ids
-    arrival weight deadline user size`` (work when it came) ``attained`` (slot-seconds of tasks that ended),
-    by phase, shape (n, 2), ``waiting running finished ready``, and ``work`` (left, as estimated),
-    ``min_slots``, ``max_slots``, which have two columns where maps and reduces have slots of their own;
-    also ``capacity`` and ``free``. It gives slots, one number a job (or two columns). The same function
+    arrival weight deadline user size`` (work when it came) ``attained`` (slot-seconds of tasks that ended)
+    ``speedup`` (p where s slots do s^p), by phase, shape (n, 2), ``waiting running finished ready``, and
+    ``work`` (left, as estimated), ``spread`` (its standard deviation: s sqrt(u + u^2 / n) for u tasks that are
+    left, s the sample deviation of n that ended; infinity below two), ``min_slots``, ``max_slots``, which have
+    two columns where maps and reduces have slots of their own; also ``capacity`` and ``free``. Entries are
+    attributes, too: ``state.work``. It gives slots, one number a job (or two columns). The same function
     runs in `malleable.simulate`. One that depends on time itself says so: ``policy.depends_on_time = True``.
+    Compiled with ``numba.njit`` (extra ``custom``; attributes only) or given as a ``numba.cfunc`` or anything
+    else with an ``address`` of the C type in ``malleable/scheduler/policy_state.h``, it runs without the
+    interpreter's lock.
 
     A wrong call changes nothing, nor does one that a function of your own ends with an error, but for the
     events before. One thread at a time per object, RuntimeError for a second one. Copies and pickles go on
@@ -157,7 +167,12 @@ class Scheduler(Kept):
     def _made(self) -> _core.Scheduler:
         place = self._cluster
         asked = core_policy(
-            self._policy, self._objective, settings=self._settings, tables=None, **self._how
+            self._policy,
+            self._objective,
+            settings=self._settings,
+            tables=None,
+            generic=place.generic,
+            **self._how,
         )
         nodes = {
             name: getattr(place, name)
@@ -212,7 +227,13 @@ class Scheduler(Kept):
         return self._core.next
 
     @in_turn
-    def add(self, jobs: ClusterJobs, now: float | None = None) -> Integers:
+    def add(
+        self,
+        jobs: ClusterJobs,
+        now: float | None = None,
+        *,
+        max_slots: npt.ArrayLike | None = None,
+    ) -> Integers:
         """Add jobs.
 
         Parameters
@@ -224,6 +245,9 @@ class Scheduler(Kept):
             comes when those that it is after have finished. All jobs of a flow are added at once.
         now : float, optional
             [s]; the latest time heard of by default.
+        max_slots : array_like of int, shape (J,), optional
+            Slots that a job may hold at once (of each kind, where maps and reduces have slots of their
+            own), at least 1 and its minima; any number by default.
 
         Returns
         -------
@@ -241,7 +265,7 @@ class Scheduler(Kept):
         programs, new_programs = _numbered(self._programs, jobs.program or ())
         flows, _ = _numbered({}, jobs.flow or tuple(map(str, range(count))))
         after = jobs.after is not None
-        people = [self._cluster.users.get(name, (0.0, 1.0)) for name in new_users]
+        people = self._people(new_users)
         columns = {
             "arrival": jobs.arrival,
             "maps": jobs.maps,
@@ -258,11 +282,19 @@ class Scheduler(Kept):
             "after_offset": jobs.after_offset if after else np.zeros(count + 1, np.int64),
             "after": jobs.after if after else np.zeros(0, np.int64),
         }
+        if max_slots is not None:
+            columns["max_slots"] = integers_of("max_slots", max_slots, count, least=1)
+        exponents = exponents_of(jobs.speedup, self._settings, count)
+        if exponents is not None:
+            columns["speedup"] = exponents
         ids = self._core.add(people, columns, moment)
-        self._log("add", now=[moment], new_users=np.array(people).reshape(-1), **columns)
+        self._log("add", now=[moment], ids=ids, new_users=np.array(people).reshape(-1), **columns)
         self._users |= new_users
         self._programs |= new_programs
         return ids
+
+    def _people(self, names: Iterable[str]) -> list[tuple[float, float]]:
+        return [self._cluster.users.get(name, (0.0, 1.0)) for name in names]
 
     def _moment(self, now: float | None) -> float:
         return self._core.now if now is None else check_time("now", now)
@@ -360,6 +392,19 @@ class Scheduler(Kept):
         return self._tell("failed", ids, now, phase=phase, count=count, task=task)
 
     @in_turn
+    def lost(
+        self,
+        ids: npt.ArrayLike,
+        phase: npt.ArrayLike = 0,
+        *,
+        task: npt.ArrayLike | None = None,
+        count: npt.ArrayLike | None = None,
+        now: float | None = None,
+    ) -> int:
+        """Maps that had finished and will run again, as what they left is gone; as `failed`."""
+        return self._tell("lost", ids, now, phase=phase, count=count, task=task)
+
+    @in_turn
     def ready(
         self, ids: npt.ArrayLike, phase: npt.ArrayLike = 1, *, now: float | None = None
     ) -> None:
@@ -411,11 +456,14 @@ class Scheduler(Kept):
         reduce_seconds: npt.ArrayLike | None = None,
         min_map_slots: npt.ArrayLike | None = None,
         min_reduce_slots: npt.ArrayLike | None = None,
+        max_slots: npt.ArrayLike | None = None,
+        user: str | Sequence[str] | None = None,
         now: float | None = None,
     ) -> None:
-        """Overwrite what is given."""
+        """Overwrite what is given; ``user``: names, one a job or one for all."""
         rows = ids_of(ids)
-        numbers = {
+        names = (user,) * len(rows) if isinstance(user, str) else tuple(user or ())
+        amounts = {
             "weight": weight,
             "deadline": deadline,
             "map_seconds": map_seconds,
@@ -423,12 +471,20 @@ class Scheduler(Kept):
         }
         counts = {"min_map_slots": min_map_slots, "min_reduce_slots": min_reduce_slots}
         columns: dict[str, Any] = {
-            k: floats_of(k, v, len(rows)) for k, v in numbers.items() if v is not None
+            k: floats_of(k, v, len(rows)) for k, v in amounts.items() if v is not None
         }
         columns |= {k: integers_of(k, v, len(rows)) for k, v in counts.items() if v is not None}
+        if max_slots is not None:
+            columns["max_slots"] = integers_of("max_slots", max_slots, len(rows), least=1)
+        numbers, new_users = _numbered(self._users, names)
+        if user is not None:
+            columns["user"] = numbers
+        people = self._people(new_users)
         moment = self._moment(now)
-        self._core.update(rows, columns, moment)
-        self._log("update", now=[moment], ids=rows, **columns)
+        self._core.update(rows, people, columns, moment)
+        told = {"new_users": np.array(people).reshape(-1)} if people else {}
+        self._log("update", now=[moment], ids=rows, **told, **columns)
+        self._users |= new_users
 
     @in_turn
     def set_users(

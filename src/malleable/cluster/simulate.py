@@ -11,7 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core
-from malleable.cluster.named_policies import checked_options, core_policy, policy_name
+from malleable.cluster.named_policies import (
+    checked_options,
+    core_policy,
+    exponents_of,
+    policy_name,
+)
 from malleable.cluster.nodes import Cluster, read_cluster
 from malleable.cluster.outcome import records_of, slowdown_of, summary_of
 from malleable.cluster.series import advance
@@ -111,7 +116,7 @@ def run(
     at_least_one: bool = False,
     by_user: bool | None = None,
     records: bool | None = None,
-    trace: bool = False,
+    trace: bool | str = False,
     horizon: float | None = None,
     progress: Callable[[int, int], None] | None = None,
     **options: Any,
@@ -154,9 +159,10 @@ def run(
         of one's own.
     records : bool, optional
         Keep one record a job (default).
-    trace : bool
+    trace : bool or "batches"
         Keep every start and end of a task in ``result.trace``, one row a task in ``result.tasks``, and in
-        records the slots that jobs really held.
+        records the slots that jobs really held. ``"batches"``: in ``result.batches``, those that are alike
+        and follow each other as one row.
     horizon : float, optional
         Stop then [s].
     progress : callable, optional
@@ -207,13 +213,19 @@ def run(
     split = bool(settings.get("split_copy", False))
     believed = _estimates(jobs, estimates, split, seed)
     learn = isinstance(estimates, str)
-    settings |= {"jobs": len(jobs), "seed": seed, "learn": learn, "trace": bool(trace)}
+    settings |= {"jobs": len(jobs), "seed": seed, "learn": learn}
+    if trace not in (True, False, "batches"):
+        raise ValueError(f"trace = {trace!r}: expected True, False or 'batches'")
+    settings |= {"trace": trace is True, "batches": trace == "batches"}
     end = math.inf if horizon is None else float(horizon)
     if not end >= 0.0:
         raise ValueError(f"horizon = {horizon}: must be at least 0")
     _check_deadlines(jobs, objective)
     _check_gangs(jobs, place, settings.get("gang", False))
     columns, users = _jobs(jobs, place)
+    exponents = exponents_of(jobs.speedup, settings, len(jobs))
+    if exponents is not None:
+        columns["exponent"] = exponents
     if isinstance(policy, str) and policy.startswith("flowflex") and not place.generic:
         raise ValueError(f"{policy}: needs a cluster with generic slots (nodes with 'slots')")
     times, nodes, up = zip(*place.changes, strict=True) if place.changes else ((), (), ())
@@ -228,7 +240,15 @@ def run(
         },
         believed,
         core_policy(
-            policy, objective, hysteresis, effort, at_least_one, shared, settings, jobs.speedup
+            policy,
+            objective,
+            hysteresis,
+            effort,
+            at_least_one,
+            shared,
+            settings,
+            jobs.speedup,
+            place.generic,
         ),
     )
     began = time.perf_counter()
@@ -239,7 +259,9 @@ def run(
         timing[f"{name} decision p{part}"] = float(np.quantile(latency, part / 100))
     traced = None
     of_tasks: dict[str, Any] = {}
-    if trace:
+    if trace == "batches":
+        of_tasks = {"batches": {name: simulation.batches()}}
+    elif trace:
         traced = simulation.trace()
         traced["slot"] = slots_of(traced, place)
         tasks = task_records(traced, name, jobs.arrival)

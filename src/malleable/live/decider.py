@@ -1,8 +1,8 @@
 """What decides in a live run: the scheduler, told counts and times of a run's jobs.
 
-A task of several slots is shown as so many tasks of one. A job that may hold at most m slots is shown as m
-tasks at once, so long that they hold all of its work: the scheduler takes the number of a job's tasks for
-the most that it can use. A call costs what the scheduler takes, and O(1) for each job that changed.
+A task of several slots is shown as so many tasks of one. A job for whose tasks little memory is free is shown
+as those that fit, so long that they hold all of its work. A call costs what the scheduler takes, and O(1)
+for each job that changed.
 """
 
 from __future__ import annotations
@@ -43,9 +43,7 @@ def _shown(work: Work, common: float, memory: float) -> tuple[int, float]:
     """Waiting tasks, in slots, as the scheduler sees them with so much memory free, and seconds then."""
     waiting = 0 if work.cancelled else work.waiting * work.width
     running = work.running * work.width
-    most = math.inf if work.max_slots is None else max(0, work.max_slots - running)
-    if work.memory > 0.0:
-        most = min(most, memory // work.memory * work.width)
+    most = memory // work.memory * work.width if work.memory > 0.0 else math.inf
     if waiting <= most:
         return waiting, seconds_of(work, common)
     seen = int(most)
@@ -105,7 +103,7 @@ class SchedulerDecider:
         )
         if work.memory > 0.0:
             self._limited.add(row)
-        (number,) = self._scheduler.add(table, now).tolist()
+        (number,) = self._scheduler.add(table, now, max_slots=work.max_slots).tolist()
         self._works[row], self._id_of[row], self._row_of[number] = work, number, row
 
     def gone(self, row: int, now: float) -> None:

@@ -20,8 +20,6 @@ namespace malleable {
 
 class LiveWaterline {
  public:
-  static constexpr Index kNone = ~Index{0};
-
   // Behind all others, with no slots yet; returns its row. 0 <= low <= high, whole numbers.
   std::size_t add(Index item, double low, double high);
   void set(std::size_t row, double low, double high) {

@@ -16,8 +16,6 @@ namespace malleable {
 
 class LocalTasks {
  public:
-  static constexpr Index kNone = ~Index{0};
-
   // Forgets everything; for jobs 0 .. count - 1.
   void reset(std::size_t count);
   // For jobs 0 .. count - 1, keeping what is known.

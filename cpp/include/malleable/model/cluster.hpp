@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <span>
 
+#include "malleable/model/domain.hpp"
 #include "malleable/model/problem.hpp"
 
 namespace malleable {
@@ -44,6 +45,8 @@ struct ClusterJobsView {
   // Bytes that all its map tasks together leave for its reduce tasks; may be empty: 0.
   std::span<const double> shuffle_bytes;
   std::span<const std::int64_t> min_slots[2];  // may be empty: 0
+  // Tasks that may run at once on slots of one kind; may be empty: any number.
+  std::span<const std::int64_t> max_slots;
   std::span<const double> weight;              // may be empty: 1
   std::span<const double> deadline;            // may be empty: none (infinity)
   std::span<const std::int64_t> user;          // may be empty: 0
@@ -57,15 +60,25 @@ struct ClusterJobsView {
   // where they are empty, follows the simulation's.
   std::span<const std::int64_t> rate_offset;
   std::span<const double> rates;
+  // As policies of one's own see it: p where s tasks do s^p; may be empty: 1.
+  std::span<const double> exponent;
+  std::span<const std::int64_t> id;       // what jobs are called outside; may be empty: their rows
   std::span<const double> user_minimum;   // slots, one entry a user; may be empty: 0
   std::span<const double> user_priority;  // may be empty: 1
 
   std::size_t size() const { return arrival.size(); }
 
   double weight_of(std::size_t j) const { return weight.empty() ? 1.0 : weight[j]; }
+  double exponent_of(std::size_t j) const { return exponent.empty() ? 1.0 : exponent[j]; }
+  std::int64_t id_of(std::size_t j) const {
+    return id.empty() ? static_cast<std::int64_t>(j) : id[j];
+  }
   double deadline_of(std::size_t j) const { return deadline.empty() ? kInfinity : deadline[j]; }
   std::int64_t minimum_of(Phase p, std::size_t j) const {
     return min_slots[p].empty() ? 0 : min_slots[p][j];
+  }
+  std::int64_t maximum_of(std::size_t j) const {
+    return max_slots.empty() ? kMostSlots : max_slots[j];
   }
   std::size_t user_of(std::size_t j) const {
     return user.empty() ? 0 : static_cast<std::size_t>(user[j]);

@@ -62,8 +62,6 @@ using ClassMatcher = std::function<std::vector<double>(std::span<const double> a
 
 class Adaptive {
  public:
-  static constexpr Index kNobody = ~Index{0};
-
   // `resource[n]` is the resource that node n belongs to. With `generic` slots pool 0 runs both
   // phases. Users are numbered; columns of equal length.
   Adaptive(std::vector<AdaptiveResource> resources, std::vector<Index> resource, bool generic,
@@ -78,6 +76,8 @@ class Adaptive {
                 std::span<const double> seconds);
   // Tasks of the job that a slot of this pool could start now, and those that run there.
   void set_counts(Index job, int pool, std::int64_t waiting, std::int64_t running, double now);
+  // Another user's from now on, among whose jobs it waits anew.
+  void set_user(Index job, Index user, double now);
   void task_finished(Index job, Phase p, Index node, double seconds);
   // Seconds of a job's tasks on a node of rate 1 were said to be `before`, and are said to be
   // `now`.
@@ -86,7 +86,7 @@ class Adaptive {
   // For the guard: free slots of a resource.
   void set_free(Index resource, int pool, std::int64_t slots);
 
-  // A job with a waiting task, or kNobody. `blocks` may be null: then tasks have no place; it knows
+  // A job with a waiting task, or kNone. `blocks` may be null: then tasks have no place; it knows
   // a job by row[job] (empty: by its number). Note what was started with `started` and
   // `set_counts`.
   Index choose(Index node, int pool, double now, LocalTasks* blocks,
@@ -131,7 +131,7 @@ class Adaptive {
     Index job_class = 0, user = 0;
     std::int64_t waiting[2] = {0, 0}, running[2] = {0, 0};
     double stamp[2] = {0.0, 0.0};  // last start, or since when tasks wait
-    Index before[2] = {kNobody, kNobody}, after[2] = {kNobody, kNobody};
+    Index before[2] = {kNone, kNone}, after[2] = {kNone, kNone};
     bool gone = false;
 
     void state(State& s) { s(job_class, user, waiting, running, stamp, before, after, gone); }
@@ -179,7 +179,7 @@ class Adaptive {
   std::vector<User> users_;
   std::vector<Job> jobs_;
   bool any_minimum_ = false;
-  Index oldest_[2] = {kNobody, kNobody}, newest_[2] = {kNobody, kNobody};
+  Index oldest_[2] = {kNone, kNone}, newest_[2] = {kNone, kNone};
   std::vector<std::int64_t> waiting_[2];  // tasks by class
   std::vector<std::int64_t> free_[2];     // by resource
   std::vector<Index> all_;                // classes, all of them

@@ -32,6 +32,8 @@ class ClusterAdaptive final : public ClusterPolicy {
   void keep(const ClusterState& state, State& s) override;
   void job_arrived(const ClusterState& state, Index job) override;
   void job_finished(const ClusterState& state, Index job) override;
+  // Its class stays: it came as what it was.
+  void user_changed(const ClusterState& state, Index job, std::size_t before) override;
   void counts_changed(const ClusterState& state, Index job, int pool) override;
   void task_finished(const ClusterState& state, Index job, Phase p, Index node,
                      double seconds) override;

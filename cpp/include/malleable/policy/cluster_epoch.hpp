@@ -40,6 +40,7 @@ class ClusterEpoch final : public ClusterPolicy {
   void begin(const ClusterState& state) override;
   void added(const ClusterState& state, std::span<const Index> jobs) override;
   void keep(const ClusterState& state, State& s) override;
+  void user_changed(const ClusterState& state, Index job, std::size_t before) override;
   void decide(const ClusterState& state, int pool, Answer& answer) override;
   double precedence(const ClusterState& state, Index job, int pool) const override;
 

@@ -42,6 +42,7 @@ class ClusterFlow final : public ClusterPolicy {
   void keep(const ClusterState& state, State& s) override;
   void job_arrived(const ClusterState& state, Index job) override;
   void job_finished(const ClusterState& state, Index job) override;
+  void user_changed(const ClusterState& state, Index job, std::size_t before) override;
   void decide(const ClusterState& state, int pool, Answer& answer) override;
 
  private:

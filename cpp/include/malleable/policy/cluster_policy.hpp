@@ -11,6 +11,7 @@
 // of both phases of a job count together (FlowFlex, section 5.2).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -42,6 +43,8 @@ struct ClusterState {
   ClusterJobsView jobs;
   double now = 0.0;
   std::vector<PhaseState> phases;  // 2 * job + phase
+  // 2 * job + phase: squares of what finished tasks took beyond or below their mean, as far as told.
+  std::vector<double> deviation;
   std::vector<double> size;        // original work of the whole job, as estimated when it came
   std::vector<Index> present;      // jobs in the system, by arrival
   std::vector<std::uint64_t> came;  // by job: when it became present, counted
@@ -79,17 +82,25 @@ struct ClusterState {
       d.most += s.running + s.waiting;
       d.work += s.remaining();
     }
+    d.most = std::min(d.most, jobs.maximum_of(job));
     return d;
   }
   // All but the views.
   void state(State& s) {
-    s(now, phases, size, present, came, rank, believed, parents, changed, slots, free, free_on,
+    s(now, phases, deviation, size, present, came, rank, believed, parents, changed, slots, free, free_on,
       user_running, blocks);
+  }
+  // So many more of its tasks may run on slots of a pool.
+  std::int64_t room(Index job, int pool) const {
+    if (jobs.max_slots.empty()) return kMostSlots;
+    std::int64_t running = phase(job, static_cast<Phase>(pool)).running;
+    if (cluster.generic) running += phase(job, kReduce).running;
+    return std::max<std::int64_t>(0, jobs.max_slots[job] - running);
   }
   // May start a task now.
   bool eligible(Index job, Phase p) const {
     const PhaseState& s = phase(job, p);
-    return s.ready && s.waiting > 0;
+    return s.ready && s.waiting > 0 && room(job, cluster.generic ? 0 : p) > 0;
   }
 };
 
@@ -111,6 +122,8 @@ class ClusterPolicy {
   virtual void added(const ClusterState&, std::span<const Index> /*jobs*/) {}
   virtual void job_arrived(const ClusterState&, Index /*job*/) {}
   virtual void job_finished(const ClusterState&, Index /*job*/) {}
+  // A job is another user's from now on.
+  virtual void user_changed(const ClusterState&, Index /*job*/, std::size_t /*before*/) {}
   virtual void task_finished(const ClusterState&, Index /*job*/, Phase, Index /*node*/,
                              double /*seconds*/) {}
   // kNode: after tasks of a job became ready, started or ended on slots of a pool.
@@ -147,11 +160,10 @@ class ClusterPolicy {
   // first, the least value above 0; 0 for all: there is no order.
   virtual double precedence(const ClusterState&, Index /*job*/, int /*pool*/) const { return 0.0; }
 
-  // kNode: a node has a free slot of this pool. job == kNobody: leave it idle until the next event
+  // kNode: a node has a free slot of this pool. job == kNone: leave it idle until the next event
   // or heartbeat.
-  static constexpr Index kNobody = ~Index{0};
   struct Choice {
-    Index job = kNobody;
+    Index job = kNone;
     Phase phase = kMap;
   };
   virtual Choice choose(const ClusterState&, Index /*node*/, int /*pool*/) { return {}; }

@@ -72,8 +72,6 @@ inline double next_tick(double period, double first, double time, bool after) {
 
 class ClusterScheduler {
  public:
-  static constexpr Index kNone = ~Index{0};
-
   // The views and the policy stay the caller's and must outlive the scheduler. `rank`: the jobs'
   // places in the order of their arrivals, by which ties are broken; `believed[2 * job + phase]`:
   // seconds of a task before anything of it is known.
@@ -131,6 +129,8 @@ class ClusterScheduler {
   void set_estimate(Index job, Phase p, double seconds);
   // Its weight, say, is another one.
   void mark(Index job, Phase p);
+  // It was this user's until now.
+  void user_changed(Index job, std::size_t before);
   // One that ran will run again; then that so many wait again.
   void put_back(Index job, Phase p, Index task);
   void returned(Index job, Phase p, std::int64_t count);

@@ -40,14 +40,14 @@ struct ClusterNodes {
 
 // Columns of jobs that are here, and of their users.
 struct ClusterTable {
-  std::vector<double> arrival, weight, deadline, block, user_minimum, user_priority;
-  std::vector<std::int64_t> tasks[2], min_slots[2], user, group, flow;
+  std::vector<double> arrival, weight, deadline, block, exponent, user_minimum, user_priority;
+  std::vector<std::int64_t> id, tasks[2], min_slots[2], max_slots, user, group, flow;
 
   ClusterJobsView view() const;
   void resize(std::size_t rows);
   void state(State& s) {
-    s(arrival, weight, deadline, block, user_minimum, user_priority, tasks, min_slots, user, group,
-      flow);
+    s(arrival, weight, deadline, block, exponent, user_minimum, user_priority, id, tasks, min_slots,
+      max_slots, user, group, flow);
   }
 };
 
@@ -69,6 +69,8 @@ class Scheduler {
     std::span<const Person> new_users;
     std::span<const double> arrival, weight, deadline, seconds[2];
     std::span<const std::int64_t> tasks[2], min_slots[2], user, group, flow, after_offset, after;
+    std::span<const std::int64_t> max_slots = {};  // of one kind at once; empty: no limit
+    std::span<const double> speedup = {};          // p where s tasks do s^p; empty: 1
   };
   std::span<const std::int64_t> add(const Additions& jobs, double now);
   // Nodes with copies of the blocks of a job's map tasks, task by task, before any of them started.
@@ -87,6 +89,8 @@ class Scheduler {
   std::int64_t ended(const Tasks& tasks, double now);
   // They wait again.
   std::int64_t failed(const Tasks& tasks, double now);
+  // Maps that had finished run again: what they left is gone.
+  std::int64_t lost(const Tasks& tasks, double now);
   // Tasks of a phase may start (reduces, say, whatever slow start says).
   void ready(std::span<const std::int64_t> ids, std::span<const std::int64_t> phase, double now);
 
@@ -100,6 +104,9 @@ class Scheduler {
   struct Changes {
     std::span<const double> weight, deadline, seconds[2];
     std::span<const std::int64_t> min_slots[2];
+    std::span<const std::int64_t> max_slots = {};
+    std::span<const Person> new_users = {};
+    std::span<const std::int64_t> user = {};
   };
   void update(std::span<const std::int64_t> ids, const Changes& changes, double now);
   void set_users(std::span<const std::int64_t> users, std::span<const Person> people, double now);
@@ -144,7 +151,6 @@ class Scheduler {
   void state(State& s);
 
  private:
-  static constexpr Index kNone = ~Index{0};
   struct Job {
     std::int64_t missing = 0;  // parents that have not finished
     std::vector<Index> children;
@@ -166,8 +172,12 @@ class Scheduler {
   void check_tasks(const Tasks& tasks) const;
   template <typename Apply>
   std::int64_t each(const Tasks& tasks, double now, const Apply& apply);
+  void put_back(Index row, Phase p, const Tasks& tasks, std::size_t k);
   void advance(double now);
   std::int64_t begin(Index row, Phase p, std::int64_t count);
+  void add_users(std::span<const Person> people);
+  void check_maxima(std::span<const Index> rows, const Changes& changes) const;
+  void set_user(Index row, std::int64_t user);
   void come(Index row);
   void leave(Index row, bool finished);
   void learn(Index row, Phase p, const PhaseState& before, double now);

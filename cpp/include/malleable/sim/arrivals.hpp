@@ -14,8 +14,6 @@ namespace malleable {
 
 class Arrivals {
  public:
-  static constexpr Index kNone = ~Index{0};
-
   explicit Arrivals(const ClusterJobsView& jobs);
 
   // By job: its place in the order of arrivals.

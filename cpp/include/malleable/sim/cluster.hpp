@@ -23,6 +23,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -96,9 +97,17 @@ class ClusterSimulation {
   std::vector<double> trace_time;
   std::vector<std::uint8_t> trace_kind, trace_phase;
   std::vector<std::int64_t> trace_job, trace_task, trace_node;
+  // The same in batches. seconds: of tasks that ended, on the node; NaN: of others. node: where they
+  // ended, if the policy listens; else -1.
+  struct Batch {
+    double time, seconds;
+    std::int64_t count;
+    Index phase, node;  // 2 * job + phase
+    std::uint8_t kind;
+  };
+  std::vector<Batch> batches;
 
  private:
-  static constexpr Index kNone = ~Index{0};
   enum class Kind : std::uint8_t { kFinish, kReady, kNode, kTimer, kHeartbeat };
   struct Event {
     double time;
@@ -127,7 +136,9 @@ class ClusterSimulation {
   bool end_tasks_and_transfers();
   void come();
   void give_slots(bool happened);
-  void record(std::uint8_t kind, Index phase, Index task, Index node);
+  void record(std::uint8_t kind, Index phase, Index task, Index node,
+              double seconds = std::numeric_limits<double>::quiet_NaN());
+  void batch(std::uint8_t kind, Index phase, Index node, double seconds);
 
   // Tasks: cluster_tasks.cpp.
   void arrive(Index job);

@@ -32,7 +32,6 @@ namespace malleable {
 
 class ClusterNetwork {
  public:
-  static constexpr Index kNowhere = ~Index{0};
 
   // Nothing moves. The views stay the caller's. steps == 0: map output is told of at once.
   void reset(const ClusterView& cluster, const ClusterJobsView& jobs, std::int64_t steps = 0);
@@ -47,7 +46,7 @@ class ClusterNetwork {
   // All of these take effect at settle(); until then what starts rests. Whoever starts a transfer
   // names it by a number of his own, and gets that back when it ends.
   Index read(Index from, Index to, double bytes, Index owner, double now);
-  // What one reduce task fetches (node == kNowhere: what all of them do).
+  // What one reduce task fetches (node == kNone: what all of them do).
   Index copy(Index job, Index node, Index owner);
   void map_ended(Index job, Index node);
   // The output of one of the maps that ended there is gone, and the map will run again. Copies that
@@ -60,7 +59,7 @@ class ClusterNetwork {
   bool stale() const { return links_.stale() || !news_.empty(); }
 
   struct End {
-    Index job;  // of a copy; kNowhere: a read
+    Index job;  // of a copy; kNone: a read
     Index node;
     Index owner;
     double seconds;  // for which it moved
@@ -86,10 +85,10 @@ class ClusterNetwork {
  private:
   struct Transfer {
     Index owner = 0;
-    Index job = kNowhere;   // of a copy
-    Index from = kNowhere;  // of a read
-    Index node = kNowhere;
-    Index flow = kNowhere;  // none: nothing to move now
+    Index job = kNone;   // of a copy
+    Index from = kNone;  // of a read
+    Index node = kNone;
+    Index flow = kNone;  // none: nothing to move now
     double since = 0.0, seconds = 0.0;
     double total = 0.0;                           // bytes when its flow was last set
     std::vector<std::pair<Index, double>> holds;  // then, by source

@@ -17,8 +17,6 @@ namespace malleable {
 
 class MapOutputs {
  public:
-  static constexpr Index kNone = ~Index{0};
-
   // `kept`: places are remembered, as nodes may take outputs along.
   MapOutputs(const ClusterJobsView& jobs, bool kept) : jobs_(jobs), kept_(kept) {
     rows_.resize(jobs.size());

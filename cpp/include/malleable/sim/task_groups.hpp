@@ -12,8 +12,6 @@
 namespace malleable {
 
 struct TaskGroup {
-  static constexpr Index kNone = ~Index{0};
-
   double start = 0.0;
   double seconds = 0.0;  // on the node, copying included, waiting for maps not
   double copying = 0.0;  // of these
@@ -29,7 +27,6 @@ struct TaskGroup {
 
 class TaskGroups {
  public:
-  static constexpr Index kNone = TaskGroup::kNone;
   struct Task {
     Index next;
     Index node;

@@ -1,0 +1,355 @@
+#include <pybind11/stl.h>
+
+#include <memory>
+#include <optional>
+
+#include "arrays.hpp"
+#include "malleable/scheduler/replay.hpp"
+#include "malleable/scheduler/scheduler.hpp"
+#include "named_columns.hpp"
+#include "policies.hpp"
+#include "saved_state.hpp"
+
+namespace malleable::bindings {
+namespace {
+
+using Doubles = Array<double>;
+using Integers = Array<std::int64_t>;
+
+SchedulerOptions options_of(const py::dict& given) {
+  SchedulerOptions options;
+  read_option(given, "slow_start", options.slow_start);
+  read_option(given, "split_copy", options.split_copy);
+  read_option(given, "delay", options.delay);
+  read_option(given, "rack_delay", options.rack_delay);
+  read_option(given, "replicas", options.replicas);
+  read_option(given, "learn", options.learn);
+  read_option(given, "ageing", options.ageing);
+  read_option(given, "in_order", options.in_order);
+  read_option(given, "gang", options.gang);
+  return options;
+}
+
+class PyScheduler {
+ public:
+  using People = std::vector<std::pair<double, double>>;  // minimum and priority
+
+  PyScheduler(const py::dict& nodes, const People& users, const py::dict& options,
+              py::object policy)
+      : policy_(std::move(policy)) {
+    BoundPolicy& bound = policy_.cast<BoundPolicy&>();
+    const Turn turn(bound.busy);
+    bound.serves = this;
+    scheduler_ = std::make_unique<Scheduler>(nodes_of(nodes), people_of(users), options_of(options),
+                                             *bound.policy);
+  }
+  PyScheduler(const PyScheduler&) = delete;
+  PyScheduler& operator=(const PyScheduler&) = delete;
+
+  // One thread at a time, and not while its policy has begun with somebody else.
+  struct Held {
+    explicit Held(const PyScheduler& self)
+        : own(self.busy_), policy(self.policy_.cast<BoundPolicy&>().busy) {
+      if (self.policy_.cast<BoundPolicy&>().serves == &self) return;
+      throw std::runtime_error("the policy has begun with another object");
+    }
+    Turn own, policy;
+  };
+  // Everything that reads or changes the scheduler.
+  template <typename Call>
+  auto call(const Call& run) {
+    const Held held(*this);
+    const py::gil_scoped_release release;
+    return run(*scheduler_);
+  }
+
+  Integers add(const People& new_users, const py::dict& columns, double now) {
+    std::vector<py::object> kept;
+    const std::vector<Scheduler::Person> people = people_of(new_users);
+    Scheduler::Additions jobs;
+    jobs.new_users = people;
+    jobs.arrival = column<double>(columns, "arrival", kept, true);
+    jobs.weight = column<double>(columns, "weight", kept, true);
+    jobs.deadline = column<double>(columns, "deadline", kept, true);
+    jobs.user = column<std::int64_t>(columns, "user", kept, true);
+    jobs.group = column<std::int64_t>(columns, "group", kept, true);
+    jobs.flow = column<std::int64_t>(columns, "flow", kept, true);
+    jobs.after_offset = column<std::int64_t>(columns, "after_offset", kept, true);
+    jobs.after = column<std::int64_t>(columns, "after", kept, true);
+    jobs.max_slots = column<std::int64_t>(columns, "max_slots", kept);
+    jobs.speedup = column<double>(columns, "speedup", kept);
+    static const char* const kTasks[] = {"maps", "reduces"};
+    static const char* const kSeconds[] = {"map_seconds", "reduce_seconds"};
+    static const char* const kMinima[] = {"min_map_slots", "min_reduce_slots"};
+    for (const Phase p : {kMap, kReduce}) {
+      jobs.tasks[p] = column<std::int64_t>(columns, kTasks[p], kept, true);
+      jobs.seconds[p] = column<double>(columns, kSeconds[p], kept, true);
+      jobs.min_slots[p] = column<std::int64_t>(columns, kMinima[p], kept, true);
+    }
+    const auto ids = call([&](Scheduler& s) {
+      const auto made = s.add(jobs, now);
+      return std::vector<std::int64_t>(made.begin(), made.end());
+    });
+    return copy<std::int64_t>(ids);
+  }
+
+  std::int64_t tell(const std::string& what, const py::dict& columns, double now) {
+    std::vector<py::object> kept;
+    Scheduler::Tasks tasks;
+    tasks.ids = column<std::int64_t>(columns, "ids", kept, true);
+    tasks.phase = column<std::int64_t>(columns, "phase", kept, true);
+    tasks.count = column<std::int64_t>(columns, "count", kept);
+    tasks.node = column<std::int64_t>(columns, "node", kept);
+    tasks.task = column<std::int64_t>(columns, "task", kept);
+    tasks.seconds = column<double>(columns, "seconds", kept);
+    return call([&](Scheduler& s) -> std::int64_t {
+      if (what == "started") return s.started(tasks, now);
+      if (what == "ended") return s.ended(tasks, now);
+      if (what == "failed") return s.failed(tasks, now);
+      if (what == "lost") return s.lost(tasks, now);
+      s.ready(tasks.ids, tasks.phase, now);
+      return 0;
+    });
+  }
+
+  void observe(const Integers& ids, const py::dict& columns, double now) {
+    std::vector<py::object> kept;
+    Scheduler::Counts counts;
+    counts.ids = view(ids);
+    for (const Phase p : {kMap, kReduce}) {
+      const auto read = [&](const char* name) {
+        const std::string key = std::string(name) + (p == kMap ? "_maps" : "_reduces");
+        return column<std::int64_t>(columns, key.c_str(), kept, true);
+      };
+      counts.pending[p] = read("pending");
+      counts.running[p] = read("running");
+      counts.done[p] = read("done");
+      counts.failed[p] = read("failed");
+    }
+    call([&](Scheduler& s) { s.observe(counts, now); });
+  }
+
+  void update(const Integers& ids, const People& new_users, const py::dict& columns, double now) {
+    std::vector<py::object> kept;
+    const std::vector<Scheduler::Person> people = people_of(new_users);
+    Scheduler::Changes changes;
+    changes.new_users = people;
+    changes.user = column<std::int64_t>(columns, "user", kept);
+    changes.max_slots = column<std::int64_t>(columns, "max_slots", kept);
+    changes.weight = column<double>(columns, "weight", kept);
+    changes.deadline = column<double>(columns, "deadline", kept);
+    changes.seconds[kMap] = column<double>(columns, "map_seconds", kept);
+    changes.seconds[kReduce] = column<double>(columns, "reduce_seconds", kept);
+    changes.min_slots[kMap] = column<std::int64_t>(columns, "min_map_slots", kept);
+    changes.min_slots[kReduce] = column<std::int64_t>(columns, "min_reduce_slots", kept);
+    call([&](Scheduler& s) { s.update(view(ids), changes, now); });
+  }
+  void set_users(const Integers& users, const People& people, double now) {
+    const auto given = people_of(people);
+    call([&](Scheduler& s) { s.set_users(view(users), given, now); });
+  }
+  void set_slots(const Integers& nodes, const std::optional<Integers>& maps,
+                 const std::optional<Integers>& reduces, double now) {
+    call([&](Scheduler& s) {
+      s.set_slots(view(nodes), maps ? view(*maps) : std::span<const std::int64_t>(),
+                  reduces ? view(*reduces) : std::span<const std::int64_t>(), now);
+    });
+  }
+  void set_blocks(std::int64_t id, const Integers& nodes) {
+    const auto copies = nodes.ndim() == 2 ? static_cast<std::size_t>(nodes.shape(1)) : 0;
+    call([&](Scheduler& s) { s.set_blocks(id, copies, view(nodes)); });
+  }
+  void finish(const Integers& ids, double now) {
+    call([&](Scheduler& s) { s.finish(view(ids), now); });
+  }
+  void remove(const Integers& ids, double now) {
+    call([&](Scheduler& s) { s.remove(view(ids), now); });
+  }
+
+  // (ids, slots by phase, changed, bounds, keys of the order)
+  py::tuple decide(double now) {
+    const Held held(*this);
+    std::span<const Scheduler::Row> rows;
+    {
+      const py::gil_scoped_release release;
+      rows = scheduler_->decide(now);
+    }
+    const auto count = static_cast<py::ssize_t>(rows.size());
+    Integers ids(count), slots({count, py::ssize_t{2}});
+    Array<bool> changed(count);
+    Array<std::uint8_t> bound({count, py::ssize_t{2}});
+    Doubles key(count);
+    auto *ids_at = ids.mutable_data(), *slots_at = slots.mutable_data();
+    auto* changed_at = changed.mutable_data();
+    auto* bound_at = bound.mutable_data();
+    auto* key_at = key.mutable_data();
+    for (py::ssize_t k = 0; k < count; ++k) {
+      const Scheduler::Row& row = rows[static_cast<std::size_t>(k)];
+      ids_at[k] = row.id;
+      changed_at[k] = row.changed;
+      key_at[k] = row.key;
+      for (const Phase p : {kMap, kReduce}) {
+        slots_at[2 * k + p] = row.slots[p];
+        bound_at[2 * k + p] = static_cast<std::uint8_t>(row.bound[p]);
+      }
+    }
+    return py::make_tuple(ids, slots, changed, bound, key);
+  }
+
+  py::tuple assign(double now, const Integers& maps, const Integers& reduces) {
+    const std::span<const std::int64_t> free[2] = {view(maps), view(reduces)};
+    const Held held(*this);
+    std::span<const Scheduler::Start> starts;
+    {
+      const py::gil_scoped_release release;
+      starts = scheduler_->assign(now, free);
+    }
+    std::vector<std::int64_t> columns[4];
+    for (const Scheduler::Start& start : starts) {
+      columns[0].push_back(start.id);
+      columns[1].push_back(start.phase);
+      columns[2].push_back(start.task);
+      columns[3].push_back(start.node);
+    }
+    return py::make_tuple(to_numpy(std::move(columns[0])), to_numpy(std::move(columns[1])),
+                          to_numpy(std::move(columns[2])), to_numpy(std::move(columns[3])));
+  }
+
+  py::dict counts(const Integers& ids) {
+    std::vector<std::int64_t> columns[4];
+    std::vector<double> estimate;
+    call([&](Scheduler& s) {
+      for (const Index row : s.rows_of(view(ids))) {
+        for (const Phase p : {kMap, kReduce}) {
+          const PhaseState& own = s.state().phase(row, p);
+          columns[0].push_back(own.waiting);
+          columns[1].push_back(own.running);
+          columns[2].push_back(own.finished);
+          columns[3].push_back(own.ready);
+          estimate.push_back(own.estimate);
+        }
+      }
+    });
+    const auto shaped = [&](auto&& column) {
+      return to_numpy(std::move(column)).reshape({ids.size(), py::ssize_t{2}});
+    };
+    py::dict d;
+    static const char* const kNames[] = {"waiting", "running", "finished", "ready"};
+    for (std::size_t k = 0; k < 4; ++k) d[kNames[k]] = shaped(columns[k]);
+    d["estimate"] = shaped(estimate);
+    return d;
+  }
+
+  std::size_t size() {
+    return call([](Scheduler& s) { return s.size(); });
+  }
+  std::size_t users() {
+    return call([](Scheduler& s) { return s.users(); });
+  }
+  double now() {
+    return call([](Scheduler& s) { return s.now(); });
+  }
+  double next() {
+    return call([](Scheduler& s) { return s.next(); });
+  }
+  std::string save() {
+    return call([](Scheduler& s) { return save_state("Scheduler", s); });
+  }
+  void load(const py::bytes& bytes) {
+    const std::string_view view(bytes);
+    call([&](Scheduler& s) { load_state("Scheduler", view, s); });
+  }
+
+  // (jobs, calls, decisions, same, differing, moved)
+  static py::tuple replay(const py::buffer& calls, std::size_t at, PyScheduler& fresh,
+                          PyScheduler* other) {
+    const py::buffer_info bytes = calls.request();
+    const auto size = static_cast<std::size_t>(bytes.size * bytes.itemsize);
+    if (at > size) throw std::invalid_argument("calls begin beyond the end");
+    const std::string_view view(static_cast<const char*>(bytes.ptr) + at, size - at);
+    const Held held(fresh);
+    std::optional<Held> beside;
+    if (other != nullptr) beside.emplace(*other);
+    Replayed found;
+    {
+      const py::gil_scoped_release release;
+      found = malleable::replay(view, *fresh.scheduler_,
+                                other == nullptr ? nullptr : other->scheduler_.get());
+    }
+    return py::make_tuple(found.jobs, found.calls, found.decisions, found.same, found.differing,
+                          found.moved);
+  }
+
+ private:
+  static std::vector<Scheduler::Person> people_of(const People& users) {
+    std::vector<Scheduler::Person> people;
+    for (const auto& [minimum, priority] : users) people.push_back({minimum, priority});
+    return people;
+  }
+  static ClusterNodes nodes_of(const py::dict& given) {
+    ClusterNodes nodes;
+    std::vector<py::object> kept;
+    const auto copy_of = [&](const char* name, auto& values) {
+      const auto read = column<typename std::remove_reference_t<decltype(values)>::value_type>(
+          given, name, kept, true);
+      values.assign(read.begin(), read.end());
+    };
+    copy_of("map_slots", nodes.slots[0]);
+    copy_of("reduce_slots", nodes.slots[1]);
+    copy_of("type", nodes.type);
+    copy_of("rack", nodes.rack);
+    copy_of("rate", nodes.rate);
+    copy_of("storage", nodes.storage);
+    copy_of("link", nodes.link);
+    nodes.generic = given["generic"].cast<bool>();
+    validate(nodes.view());
+    return nodes;
+  }
+
+  py::object policy_;
+  std::unique_ptr<Scheduler> scheduler_;
+  Busy busy_;
+};
+
+template <std::size_t N>
+py::tuple names_of(const std::array<const char*, N>& names) {
+  py::tuple all(N);
+  for (std::size_t k = 0; k < N; ++k) all[k] = names[k];
+  return all;
+}
+
+}  // namespace
+
+void bind_scheduler(py::module_& module) {
+  py::class_<PyScheduler>(module, "Scheduler")
+      .def(py::init<const py::dict&, const PyScheduler::People&, const py::dict&, py::object>(),
+           py::arg("cluster"), py::arg("users"), py::arg("options"), py::arg("policy"))
+      .def("add", &PyScheduler::add, py::arg("users"), py::arg("columns"), py::arg("now"))
+      .def("tell", &PyScheduler::tell, py::arg("what"), py::arg("columns"), py::arg("now"))
+      .def("observe", &PyScheduler::observe, py::arg("ids"), py::arg("columns"), py::arg("now"))
+      .def("update", &PyScheduler::update, py::arg("ids"), py::arg("users"), py::arg("columns"),
+           py::arg("now"))
+      .def("set_users", &PyScheduler::set_users, py::arg("users"), py::arg("people"),
+           py::arg("now"))
+      .def("set_slots", &PyScheduler::set_slots, py::arg("nodes"), py::arg("map_slots").none(true),
+           py::arg("reduce_slots").none(true), py::arg("now"))
+      .def("set_blocks", &PyScheduler::set_blocks, py::arg("id"), py::arg("nodes"))
+      .def("finish", &PyScheduler::finish, py::arg("ids"), py::arg("now"))
+      .def("remove", &PyScheduler::remove, py::arg("ids"), py::arg("now"))
+      .def("decide", &PyScheduler::decide, py::arg("now"))
+      .def("assign", &PyScheduler::assign, py::arg("now"), py::arg("map_slots"),
+           py::arg("reduce_slots"))
+      .def("counts", &PyScheduler::counts, py::arg("ids"))
+      .def_property_readonly("users", &PyScheduler::users)
+      .def_property_readonly("now", &PyScheduler::now)
+      .def_property_readonly("next", &PyScheduler::next)
+      .def("save", [](PyScheduler& self) { return py::bytes(self.save()); })
+      .def("load", &PyScheduler::load, py::arg("state"))
+      .def("__len__", &PyScheduler::size);
+  module.def("replay", &PyScheduler::replay, py::arg("calls"), py::arg("at"), py::arg("fresh"),
+             py::arg("other").none(true));
+  module.attr("EVENT_CALLS") = names_of(kEventCalls);
+  module.attr("EVENT_COLUMNS") = names_of(kEventColumns);
+}
+
+}  // namespace malleable::bindings

@@ -1,0 +1,32 @@
+// Columns that Python hands over by name, in a dictionary.
+#pragma once
+
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "arrays.hpp"
+
+namespace malleable::bindings {
+
+// One that views point to; `kept` keeps it alive. One that is not there is empty.
+template <typename T>
+std::span<const T> column(const py::dict& columns, const char* name, std::vector<py::object>& kept,
+                          bool needed = false) {
+  if (!columns.contains(name)) {
+    if (needed) throw std::invalid_argument(std::string(name) + ": missing");
+    return {};
+  }
+  const auto array = columns[name].cast<Array<T>>();
+  kept.push_back(array);
+  return view(array);
+}
+
+// Overwrites what the dictionary has under the name.
+template <typename T>
+void read_option(const py::dict& given, const char* name, T& value) {
+  if (given.contains(name)) value = given[name].cast<T>();
+}
+
+}  // namespace malleable::bindings

@@ -1,0 +1,99 @@
+#include "malleable/scheduler/policy_columns.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "malleable/model/error.hpp"
+
+namespace malleable {
+namespace {
+
+// Of a phase's work that is left.
+double variance(const ClusterState& state, Index job, Phase p) {
+  const PhaseState& s = state.phase(job, p);
+  const auto left = static_cast<double>(s.unfinished()), told = static_cast<double>(s.timed);
+  if (left <= 0.0) return 0.0;
+  if (told < 2.0) return kInfinity;
+  return state.deviation[2 * job + p] / (told - 1.0) * (left + left * left / told);
+}
+
+}  // namespace
+
+void PolicyColumns::gather(const ClusterState& state) {
+  for (auto* column :
+       {&ids, &user, &waiting, &running, &finished, &ready, &min_slots, &max_slots}) {
+    column->clear();
+  }
+  for (auto* column :
+       {&arrival, &weight, &deadline, &size, &attained, &speedup, &work, &spread}) {
+    column->clear();
+  }
+  const bool generic = state.cluster.generic;
+  for (const Index job : state.present) {
+    ids.push_back(state.jobs.id_of(job));
+    user.push_back(static_cast<std::int64_t>(state.jobs.user_of(job)));
+    arrival.push_back(state.jobs.arrival[job]);
+    weight.push_back(state.jobs.weight_of(job));
+    deadline.push_back(state.jobs.deadline_of(job));
+    size.push_back(state.size[job]);
+    attained.push_back(state.phase(job, kMap).measured + state.phase(job, kReduce).measured);
+    speedup.push_back(state.jobs.exponent_of(job));
+    for (const Phase p : {kMap, kReduce}) {
+      const PhaseState& s = state.phase(job, p);
+      waiting.push_back(s.waiting);
+      running.push_back(s.running);
+      finished.push_back(s.finished);
+      ready.push_back(s.ready);
+    }
+    for (int pool = 0; pool < (generic ? 1 : 2); ++pool) {
+      const auto demand = state.demand(job, pool);
+      min_slots.push_back(std::min(demand.minimum, demand.most));
+      max_slots.push_back(demand.most);
+      double left = 0.0, squares = 0.0;
+      for (const Phase p : {kMap, kReduce}) {
+        if (!generic && p != pool) continue;
+        left += state.phase(job, p).remaining();
+        squares += variance(state, job, p);
+      }
+      work.push_back(left);
+      spread.push_back(std::sqrt(squares));
+    }
+  }
+}
+
+void CompiledPolicy::decide(const ClusterState& state, int pool, Answer& answer) {
+  for (const Index job : state.changed[pool]) {
+    if (state.demand(job, pool).most == 0) answer.set(job, 0.0);
+  }
+  const std::size_t count = state.present.size(), pools = state.cluster.generic ? 1 : 2;
+  if (count == 0) return;
+  columns_.gather(state);
+  slots_.assign(count * pools, 0.0);
+  const PolicyColumns& c = columns_;
+  const malleable_policy_state shown = {
+      state.now,           static_cast<std::int64_t>(count),
+      static_cast<std::int64_t>(pools),
+      c.ids.data(),        c.arrival.data(),
+      c.weight.data(),     c.deadline.data(),
+      c.user.data(),       c.size.data(),
+      c.attained.data(),   c.speedup.data(),
+      c.waiting.data(),    c.running.data(),
+      c.finished.data(),   c.ready.data(),
+      c.work.data(),       c.spread.data(),
+      c.min_slots.data(),  c.max_slots.data(),
+      state.slots,         state.free,
+  };
+  function_(&shown, slots_.data());
+  for (std::size_t k = 0; k < slots_.size(); ++k) {
+    if (!(slots_[k] >= 0.0 && slots_[k] < 1e300)) {
+      throw FieldError("policy's answer", k / pools, slots_[k], "must be finite and at least 0");
+    }
+  }
+  for (std::size_t k = 0; k < count; ++k) {
+    const Index job = state.present[k];
+    if (state.demand(job, pool).most == 0) continue;
+    answer.set(job, slots_[pools * k + static_cast<std::size_t>(pool)]);
+  }
+}
+
+}  // namespace malleable

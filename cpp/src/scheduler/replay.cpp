@@ -1,0 +1,323 @@
+#include "malleable/scheduler/replay.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace malleable {
+namespace {
+
+// A name's place in a list, at compile time.
+template <std::size_t N>
+consteval std::uint8_t place_of(const std::array<const char*, N>& names, std::string_view name) {
+  for (std::size_t k = 0; k < N; ++k) {
+    if (names[k] == name) return static_cast<std::uint8_t>(k);
+  }
+  throw "no such name";
+}
+struct Called {
+  std::uint8_t code;
+  consteval Called(const char* name) : code(place_of(kEventCalls, name)) {}
+};
+struct Named {
+  std::uint8_t code;
+  consteval Named(const char* name) : code(place_of(kEventColumns, name)) {}
+};
+
+using Tables = std::array<std::array<std::uint32_t, 256>, 8>;
+constexpr Tables checksum_tables() {
+  Tables made{};
+  for (std::uint32_t byte = 0; byte < 256; ++byte) {
+    std::uint32_t rest = byte;
+    for (int bit = 0; bit < 8; ++bit) rest = (rest >> 1) ^ ((rest & 1) ? 0xedb88320u : 0u);
+    made[0][byte] = rest;
+  }
+  for (std::size_t t = 1; t < 8; ++t) {
+    for (std::size_t byte = 0; byte < 256; ++byte) {
+      const std::uint32_t before = made[t - 1][byte];
+      made[t][byte] = (before >> 8) ^ made[0][before & 255];
+    }
+  }
+  return made;
+}
+constexpr Tables kTables = checksum_tables();
+
+// The checksum of zip and gzip, eight bytes a step.
+class Checksum {
+ public:
+  void add(std::int64_t value) {
+    const std::uint64_t all = static_cast<std::uint64_t>(value) ^ sum_;
+    sum_ = 0;
+    for (std::size_t k = 0; k < 8; ++k) sum_ ^= kTables[7 - k][(all >> (8 * k)) & 255];
+  }
+  std::int64_t get() const { return static_cast<std::int64_t>(sum_ ^ 0xffffffffu); }
+
+ private:
+  std::uint32_t sum_ = 0xffffffffu;
+};
+
+class Reader {
+ public:
+  explicit Reader(std::string_view bytes) : left_(bytes) {}
+
+  // The next call, whose columns stay until the one after; false: there is none.
+  bool next() {
+    if (left_.empty()) return false;
+    for (const std::uint8_t name : given_) columns_[name].given = false;
+    given_.clear();
+    call_ = byte();
+    if (call_ >= kEventCalls.size()) damaged();
+    for (std::uint8_t count = byte(); count > 0; --count) read_column();
+    ++number_;
+    return true;
+  }
+  std::int64_t number() const { return number_; }
+  bool is(Called call) const { return call_ == call.code; }
+
+  std::span<const double> doubles(Named name) const {
+    const Column& own = columns_[name.code];
+    if (!own.given) return {};
+    if (!own.whole.empty()) damaged();
+    return own.real;
+  }
+  std::span<const std::int64_t> integers(Named name) const {
+    const Column& own = columns_[name.code];
+    if (!own.given) return {};
+    if (!own.real.empty()) damaged();
+    return own.whole;
+  }
+  double now() const {
+    const auto time = doubles("now");
+    if (time.size() != 1) damaged();
+    return time[0];
+  }
+  std::int64_t one(Named name) const {
+    const auto own = integers(name);
+    if (own.size() != 1) damaged();
+    return own[0];
+  }
+  std::span<const Scheduler::Person> people(Named name) {
+    const auto own = doubles(name);
+    if (own.size() % 2 != 0) damaged();
+    people_.clear();
+    for (std::size_t k = 0; k < own.size(); k += 2) people_.push_back({own[k], own[k + 1]});
+    return people_;
+  }
+  [[noreturn]] void damaged() const {
+    throw std::invalid_argument("call " + std::to_string(number_) + " is cut or damaged");
+  }
+
+ private:
+  struct Column {
+    bool given = false;
+    std::vector<double> real;
+    std::vector<std::int64_t> whole;
+  };
+
+  const char* take(std::size_t size) {
+    if (left_.size() < size) damaged();
+    const char* const at = left_.data();
+    left_.remove_prefix(size);
+    return at;
+  }
+  std::uint8_t byte() { return static_cast<std::uint8_t>(*take(1)); }
+  template <typename Stored, typename T>
+  void read(std::uint32_t size, std::vector<T>& values) {
+    const char* const at = take(size * sizeof(Stored));
+    values.resize(size);
+    for (std::size_t k = 0; k < size; ++k) {
+      Stored value;
+      std::memcpy(&value, at + k * sizeof(Stored), sizeof(Stored));
+      values[k] = value;
+    }
+  }
+  void read_column() {
+    const std::uint8_t name = byte(), type = byte();
+    if (name >= kEventColumns.size()) damaged();
+    std::uint32_t size = 0;
+    std::memcpy(&size, take(4), 4);
+    Column& own = columns_[name];
+    own.given = true;
+    given_.push_back(name);
+    own.real.clear();
+    own.whole.clear();
+    switch (type) {
+      case 0:
+        return read<double>(size, own.real);
+      case 1:
+        return read<std::int64_t>(size, own.whole);
+      case 2:
+        return read<std::int32_t>(size, own.whole);
+      case 3:
+        return read<std::uint8_t>(size, own.whole);
+      default:
+        damaged();
+    }
+  }
+
+  std::string_view left_;
+  std::uint8_t call_ = 0;
+  std::int64_t number_ = 0;
+  std::array<Column, kEventColumns.size()> columns_;
+  std::vector<std::uint8_t> given_;
+  std::vector<Scheduler::Person> people_;
+};
+
+std::int64_t add(Reader& r, Scheduler& scheduler) {
+  Scheduler::Additions jobs;
+  jobs.new_users = r.people("new_users");
+  jobs.arrival = r.doubles("arrival");
+  jobs.weight = r.doubles("weight");
+  jobs.deadline = r.doubles("deadline");
+  jobs.seconds[kMap] = r.doubles("map_seconds");
+  jobs.seconds[kReduce] = r.doubles("reduce_seconds");
+  jobs.tasks[kMap] = r.integers("maps");
+  jobs.tasks[kReduce] = r.integers("reduces");
+  jobs.min_slots[kMap] = r.integers("min_map_slots");
+  jobs.min_slots[kReduce] = r.integers("min_reduce_slots");
+  jobs.user = r.integers("user");
+  jobs.group = r.integers("group");
+  jobs.flow = r.integers("flow");
+  jobs.after_offset = r.integers("after_offset");
+  jobs.after = r.integers("after");
+  jobs.max_slots = r.integers("max_slots");
+  return static_cast<std::int64_t>(scheduler.add(jobs, r.now()).size());
+}
+
+void observe(Reader& r, Scheduler& scheduler) {
+  scheduler.observe({r.integers("ids"),
+                     {r.integers("pending_maps"), r.integers("pending_reduces")},
+                     {r.integers("running_maps"), r.integers("running_reduces")},
+                     {r.integers("done_maps"), r.integers("done_reduces")},
+                     {r.integers("failed_maps"), r.integers("failed_reduces")}},
+                    r.now());
+}
+
+void update(Reader& r, Scheduler& scheduler) {
+  Scheduler::Changes changes;
+  changes.weight = r.doubles("weight");
+  changes.deadline = r.doubles("deadline");
+  changes.seconds[kMap] = r.doubles("map_seconds");
+  changes.seconds[kReduce] = r.doubles("reduce_seconds");
+  changes.min_slots[kMap] = r.integers("min_map_slots");
+  changes.min_slots[kReduce] = r.integers("min_reduce_slots");
+  changes.max_slots = r.integers("max_slots");
+  changes.new_users = r.people("new_users");
+  changes.user = r.integers("user");
+  scheduler.update(r.integers("ids"), changes, r.now());
+}
+
+// Whatever no answer is compared of; returns how many jobs came.
+std::int64_t tell(Reader& r, Scheduler& scheduler) {
+  const auto tasks = [&] {
+    return Scheduler::Tasks{r.integers("ids"),  r.integers("phase"), r.integers("count"),
+                            r.integers("node"), r.integers("task"),  r.doubles("seconds")};
+  };
+  if (r.is("add")) return add(r, scheduler);
+  if (r.is("started")) {
+    scheduler.started(tasks(), r.now());
+  } else if (r.is("ended")) {
+    scheduler.ended(tasks(), r.now());
+  } else if (r.is("failed")) {
+    scheduler.failed(tasks(), r.now());
+  } else if (r.is("lost")) {
+    scheduler.lost(tasks(), r.now());
+  } else if (r.is("ready")) {
+    scheduler.ready(r.integers("ids"), r.integers("phase"), r.now());
+  } else if (r.is("observe")) {
+    observe(r, scheduler);
+  } else if (r.is("update")) {
+    update(r, scheduler);
+  } else if (r.is("set_users")) {
+    scheduler.set_users(r.integers("users"), r.people("people"), r.now());
+  } else if (r.is("set_slots")) {
+    scheduler.set_slots(r.integers("nodes"), r.integers("map_slots"), r.integers("reduce_slots"),
+                        r.now());
+  } else if (r.is("set_blocks")) {
+    const std::int64_t copies = r.one("copies");
+    if (copies < 0) r.damaged();
+    scheduler.set_blocks(r.one("ids"), static_cast<std::size_t>(copies), r.integers("nodes"));
+  } else if (r.is("finish")) {
+    scheduler.finish(r.integers("ids"), r.now());
+  } else {
+    scheduler.remove(r.integers("ids"), r.now());
+  }
+  return 0;
+}
+
+std::int64_t checksum(std::span<const Scheduler::Row> rows) {
+  Checksum sum;
+  for (const Scheduler::Row& row : rows) sum.add(row.id);
+  for (const Scheduler::Row& row : rows) {
+    for (const std::int64_t slots : row.slots) sum.add(slots);
+  }
+  return sum.get();
+}
+
+bool same_starts(const Reader& r, std::span<const Scheduler::Start> starts) {
+  const auto ids = r.integers("start_ids"), phase = r.integers("start_phase"),
+             node = r.integers("start_node");
+  for (const auto& column : {ids, phase, node}) {
+    if (column.size() != starts.size()) return false;
+  }
+  for (std::size_t k = 0; k < starts.size(); ++k) {
+    const Scheduler::Start& own = starts[k];
+    if (own.id != ids[k] || own.phase != phase[k] || own.node != node[k]) return false;
+  }
+  return true;
+}
+
+// Slots that two decisions give to different jobs; `given`, by row, is all 0 before and after.
+double moved_between(std::span<const Scheduler::Row> one, std::span<const Scheduler::Row> two,
+                     std::vector<std::array<std::int64_t, 2>>& given) {
+  std::size_t rows = given.size();
+  for (const auto& decision : {one, two}) {
+    for (const auto& row : decision) rows = std::max(rows, JobIds::row_of(row.id) + std::size_t{1});
+  }
+  given.resize(rows);
+  for (const auto& row : two) given[JobIds::row_of(row.id)] = row.slots;
+  double moved = 0.0;
+  for (const auto& row : one) {
+    for (std::size_t p = 0; p < 2; ++p) {
+      const std::int64_t more = row.slots[p] - given[JobIds::row_of(row.id)][p];
+      moved += static_cast<double>(std::max<std::int64_t>(0, more));
+    }
+  }
+  for (const auto& row : two) given[JobIds::row_of(row.id)] = {};
+  return moved;
+}
+
+}  // namespace
+
+Replayed replay(std::string_view calls, Scheduler& fresh, Scheduler* other) {
+  Reader r(calls);
+  Replayed found;
+  std::vector<std::array<std::int64_t, 2>> given;
+  while (r.next()) {
+    if (r.is("decide")) {
+      ++found.decisions;
+      const auto rows = fresh.decide(r.now());
+      found.same &= checksum(rows) == r.one("count");
+      if (other == nullptr) continue;
+      const double part = moved_between(rows, other->decide(r.now()), given);
+      found.differing += part > 0.0;
+      found.moved += part;
+    } else if (r.is("assign")) {
+      const std::span<const std::int64_t> free[2] = {r.integers("free_maps"),
+                                                     r.integers("free_reduces")};
+      found.same &= same_starts(r, fresh.assign(r.now(), free));
+      if (other != nullptr) {
+        other->started({r.integers("start_ids"), r.integers("start_phase")}, r.now());
+      }
+    } else {
+      found.jobs += tell(r, fresh);
+      if (other != nullptr) tell(r, *other);
+    }
+  }
+  found.calls = r.number();
+  return found;
+}
+
+}  // namespace malleable

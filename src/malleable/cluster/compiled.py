@@ -1,0 +1,90 @@
+"""Policies of one's own that are compiled, called by the core at their address."""
+
+from __future__ import annotations
+
+import functools
+from collections import namedtuple
+from typing import Any
+
+__all__ = ["compiled", "is_compiled"]
+
+_BY_JOB = (
+    ("ids", int), ("arrival", float), ("weight", float), ("deadline", float), ("user", int),
+    ("size", float), ("attained", float), ("speedup", float),
+)  # fmt: skip
+_BY_PHASE = (("waiting", int), ("running", int), ("finished", int), ("ready", int))
+_BY_POOL = (("work", float), ("spread", float), ("min_slots", int), ("max_slots", int))
+_FIELDS = tuple(name for name, _ in (*_BY_JOB, *_BY_PHASE, *_BY_POOL))
+
+_State = namedtuple("_State", (*_FIELDS, "capacity", "free"))  # noqa: PYI024 - Numba knows these
+
+
+def is_compiled(policy: Any) -> bool:
+    """Whether it has an address, or is a function that Numba compiles."""
+    return hasattr(policy, "address") or hasattr(policy, "py_func")
+
+
+@functools.lru_cache(maxsize=64)
+def compiled(policy: Any, generic: bool) -> Any:
+    """What has the address of a ``malleable_policy`` (scheduler/policy_state.h); one compilation a function
+    and kind of cluster."""
+    if hasattr(policy, "address"):
+        return policy
+    try:
+        import numba
+        from numba.core.extending import intrinsic
+    except ImportError:
+        raise ImportError(
+            "a compiled policy needs numba: pip install 'malleable[custom]'"
+        ) from None
+    words = numba.types.CPointer(numba.int64)
+    numbers = numba.types.CPointer(numba.float64)
+
+    def pointer_to(kind: Any) -> Any:
+        @intrinsic  # type: ignore[untyped-decorator]
+        def pointer(typing: Any, address: Any) -> Any:
+            def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+                return builder.inttoptr(given[0], context.get_value_type(signature.return_type))
+
+            return kind(numba.int64), generate
+
+        return pointer
+
+    whole, real = pointer_to(words), pointer_to(numbers)
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def as_numbers(typing: Any, pointer: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+            return builder.bitcast(given[0], context.get_value_type(signature.return_type))
+
+        return numbers(words), generate
+
+    pools = "" if generic else ", 2"
+    first = 3
+    lines = [
+        "def call(state, slots):",
+        "    count = state[1]",
+        "    now = numba.carray(as_numbers(state), 1)[0]",
+    ]
+    shaped = [(name, kind, "count,") for name, kind in _BY_JOB]
+    shaped += [(name, kind, "count, 2") for name, kind in _BY_PHASE]
+    shaped += [(name, kind, f"count{pools or ','}") for name, kind in _BY_POOL]
+    for place, (name, kind, shape) in enumerate(shaped, first):
+        cast = "whole" if kind is int else "real"
+        lines.append(f"    {name} = numba.carray({cast}(state[{place}]), ({shape}))")
+    last = first + len(shaped)
+    for place, name in enumerate(("capacity", "free"), last):
+        own = f"numba.carray(whole(state[{place}]), (2,))"
+        lines.append(f"    {name} = {own}[0]" if generic else f"    {name} = {own}")
+    lines += [
+        f"    answer = policy(State({', '.join(_FIELDS)}, capacity, free), now)",
+        f"    out = numba.carray(slots, (count{pools or ','}))",
+        "    for row in range(count):",
+        "        out[row] = answer[row]",
+    ]
+    names: dict[str, Any] = {
+        "numba": numba, "whole": whole, "real": real, "as_numbers": as_numbers, "policy": policy,
+        "State": _State,
+    }  # fmt: skip
+    exec("\n".join(lines), names)
+    return numba.cfunc(numba.void(words, numbers))(names["call"])
