@@ -16,7 +16,7 @@ _BY_PHASE = (("waiting", int), ("running", int), ("finished", int), ("ready", in
 _BY_POOL = (("work", float), ("spread", float), ("min_slots", int), ("max_slots", int))
 _FIELDS = tuple(name for name, _ in (*_BY_JOB, *_BY_PHASE, *_BY_POOL))
 
-_State = namedtuple("_State", (*_FIELDS, "capacity", "free"))
+_State = namedtuple("_State", (*_FIELDS, "capacity", "free"))  # type: ignore[misc]
 
 
 def is_compiled(policy: Any) -> bool:
@@ -41,24 +41,23 @@ def compiled(policy: Any, generic: bool) -> Any:
     numbers = numba.types.CPointer(numba.float64)
 
     def pointer_to(kind: Any) -> Any:
-        @intrinsic  # type: ignore[untyped-decorator]
         def pointer(typing: Any, address: Any) -> Any:
             def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
                 return builder.inttoptr(given[0], context.get_value_type(signature.return_type))
 
             return kind(numba.int64), generate
 
-        return pointer
+        return intrinsic(pointer)
 
     whole, real = pointer_to(words), pointer_to(numbers)
 
-    @intrinsic  # type: ignore[untyped-decorator]
-    def as_numbers(typing: Any, pointer: Any) -> Any:
+    def as_real(typing: Any, pointer: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
             return builder.bitcast(given[0], context.get_value_type(signature.return_type))
 
         return numbers(words), generate
 
+    as_numbers = intrinsic(as_real)
     pools = "" if generic else ", 2"
     first = 3
     lines = [

@@ -230,7 +230,7 @@ def _some(jobs: ClusterJobs, rows: npt.NDArray[np.int64]) -> ClusterJobs:
         for name in ("user", "program", "flow", "speedup")
         if getattr(jobs, name) is not None
     }
-    if jobs.after is not None:
+    if jobs.after is not None and jobs.after_offset is not None:
         place = {row: k for k, row in enumerate(rows.tolist())}
         first, last = jobs.after_offset[rows].tolist(), jobs.after_offset[rows + 1].tolist()
         words["after"] = [
