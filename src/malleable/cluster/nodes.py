@@ -39,6 +39,10 @@ _MOST_NODES = 1 << 20
 _LISTS = ("node", "user", "change", "rack")
 _TABLES = ("node", "user", "change", "options", "rack")  # as `Cluster` takes them
 _NEEDED: Any = object()
+_COLUMNS = (
+    *("map_slots", "reduce_slots", "rate", "type", "rack", "storage", "link", "rack_link"),
+    "generic",
+)
 
 
 def _count(field: str, value: Any, least: int = 0) -> int:
@@ -254,6 +258,10 @@ class Cluster(Table):
         return f"Cluster({nodes}, {counted(maps, 'map slot')}, {counted(reduces, 'reduce slot')})"
 
     _repr_html_ = views.as_html
+
+    def columns(self) -> dict[str, Any]:
+        """What the core is told of the nodes, by name."""
+        return {name: getattr(self, name) for name in _COLUMNS}
 
     @classmethod
     def for_load(

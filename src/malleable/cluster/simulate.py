@@ -50,12 +50,6 @@ def _rates(jobs: ClusterJobs, slots: int) -> dict[str, Any]:
     }
 
 
-_NODES = (
-    *("map_slots", "reduce_slots", "rate", "type", "rack", "storage", "link", "rack_link"),
-    "generic",
-)
-
-
 def _numbers(words: tuple[str, ...] | None, known: list[str]) -> npt.NDArray[np.int64]:
     place = {word: k for k, word in enumerate(known)}
     for word in words or ():
@@ -207,16 +201,11 @@ def run(
         raise ValueError(f"jobs: a ClusterJobs is needed, not {type(jobs).__name__}")
     name = policy_name(policy)
     place = _place(jobs, cluster, load)
-    settings = checked_options({**place.options, **options})
     seed = seed_of(rng)
+    settings = _settings(jobs, place, options, estimates, trace, seed)
     shared = by_user if by_user is not None else bool(place.users) and jobs.user is not None
     split = bool(settings.get("split_copy", False))
     believed = _estimates(jobs, estimates, split, seed)
-    learn = isinstance(estimates, str)
-    settings |= {"jobs": len(jobs), "seed": seed, "learn": learn}
-    if trace not in (True, False, "batches"):
-        raise ValueError(f"trace = {trace!r}: expected True, False or 'batches'")
-    settings |= {"trace": trace is True, "batches": trace == "batches"}
     end = math.inf if horizon is None else float(horizon)
     if not end >= 0.0:
         raise ValueError(f"horizon = {horizon}: must be at least 0")
@@ -228,16 +217,11 @@ def run(
         columns["exponent"] = exponents
     if isinstance(policy, str) and policy.startswith("flowflex") and not place.generic:
         raise ValueError(f"{policy}: needs a cluster with generic slots (nodes with 'slots')")
-    times, nodes, up = zip(*place.changes, strict=True) if place.changes else ((), (), ())
     simulation = _core.ClusterSimulation(
-        {name: getattr(place, name) for name in _NODES},
+        place.columns(),
         columns,
         settings,
-        {
-            "time": np.array(times, dtype=np.float64),
-            "node": np.array(nodes, dtype=np.int64),
-            "up": np.array(up, dtype=np.uint8),
-        },
+        _changes(place),
         believed,
         core_policy(
             policy,
@@ -253,10 +237,8 @@ def run(
     )
     began = time.perf_counter()
     complete, series = advance(simulation, jobs, place, end, progress)
-    timing = {name: time.perf_counter() - began}
-    found, latency = simulation.records(), simulation.latency()
-    for part in (50, 99) if len(latency) else ():
-        timing[f"{name} decision p{part}"] = float(np.quantile(latency, part / 100))
+    timing = {name: time.perf_counter() - began, **_latencies(name, simulation.latency())}
+    found = simulation.records()
     traced = None
     of_tasks: dict[str, Any] = {}
     if trace == "batches":
@@ -275,6 +257,38 @@ def run(
         series={name: series},
         **of_tasks,
     )
+
+
+def _settings(
+    jobs: ClusterJobs,
+    place: Cluster,
+    options: Mapping[str, Any],
+    estimates: Any,
+    trace: Any,
+    seed: int,
+) -> dict[str, Any]:
+    """Options as the core takes them."""
+    settings = checked_options({**place.options, **options})
+    if trace not in (True, False, "batches"):
+        raise ValueError(f"trace = {trace!r}: expected True, False or 'batches'")
+    settings |= {"jobs": len(jobs), "seed": seed, "learn": isinstance(estimates, str)}
+    return settings | {"trace": trace is True, "batches": trace == "batches"}
+
+
+def _changes(cluster: Cluster) -> dict[str, Any]:
+    """Nodes that leave and return, as columns."""
+    times, nodes, up = zip(*cluster.changes, strict=True) if cluster.changes else ((), (), ())
+    return {
+        "time": np.array(times, dtype=np.float64),
+        "node": np.array(nodes, dtype=np.int64),
+        "up": np.array(up, dtype=np.uint8),
+    }
+
+
+def _latencies(policy: str, seconds: npt.NDArray[Any]) -> dict[str, float]:
+    """Quantiles of the wall-clock time of a decision."""
+    parts = (50, 99) if len(seconds) else ()
+    return {f"{policy} decision p{k}": float(np.quantile(seconds, k / 100)) for k in parts}
 
 
 def _check_deadlines(jobs: ClusterJobs, objective: str) -> None:

@@ -61,7 +61,7 @@ def _tasks(field: str, values: Any, count: int, tasks: Integers) -> tuple[Floats
     return np.concatenate([*rows, np.empty(0)]), _offset(rows)
 
 
-def _after(rows: Any, count: int) -> tuple[Integers | None, Integers | None]:
+def _after(rows: Any, count: int) -> tuple[Any, Any]:
     if rows is None:
         return None, None
     check_length("after", rows, count, "maps")

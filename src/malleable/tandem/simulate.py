@@ -334,8 +334,8 @@ def run(
         summary["lower_bound"] = _total_bound(jobs, capacity, lone) / summary["jobs"]
     if policy == "best":
         summary["tried"] = plan.tried
-    if _is_batch(jobs) and estimates is None and overlap and _POLICIES[policy].guaranteed:
-        summary["guarantee"] = batch_guarantee(policy, *at_speed)
+    if estimates is None and overlap:
+        summary |= _guarantee(policy, jobs, at_speed)
     return SimulationResult(
         model="tandem",
         records=_records(jobs, policy, queue, capacity) if keep else None,
@@ -350,6 +350,13 @@ def _check_policy(policy: str, jobs: _Jobs) -> None:
     """ValueError for an unknown one, and for weights of 0 where it divides by them."""
     if policy_of("tandem", policy).shares == "weighted" and isinstance(jobs, MapShuffleJobs):
         refuse("weight", jobs.weight, jobs.weight == 0.0, f"must be above 0 for {policy}")
+
+
+def _guarantee(policy: str, jobs: _Jobs, at_speed: tuple[Floats, ...]) -> dict[str, float]:
+    """What the policy promises of a batch, if anything."""
+    if not (_is_batch(jobs) and _POLICIES[policy].guaranteed):
+        return {}
+    return {"guarantee": batch_guarantee(policy, *at_speed)}
 
 
 def _drains(jobs: _Jobs, load: float | None, capacity: tuple[float, float]) -> bool:
