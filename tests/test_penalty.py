@@ -41,7 +41,7 @@ def test_epochs_of_jobs_and_flows_take_it(decorated):
         each.add(jobs=jobs())
     np.testing.assert_array_equal(epoch.decide(0.0).slots, same.decide(0.0).slots)
     flows = mb.FlowEpoch(5, "sum:custom", penalty=decorated)
-    flows.add(mb.Flows([[{"work": 30.0}, {"work": 10.0, "after": [0]}]]))
+    flows.add(mb.Flows([[{"work": 30.0}, {"work": 10.0, "after": ["job0"]}]]))
     assert flows.decide(0.0).slots.sum() > 0
 
 
