@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 BUILD := build/core
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
-CPP := $(shell git ls-files 'cpp/*.[ch]pp' 'bindings/*.[ch]pp' 'benchmarks/*.cpp' 'fuzz/*.[ch]pp' 2>/dev/null)
+CPP := $(shell git ls-files 'cpp/*.[ch]pp' 'bindings/*.[ch]pp' 'benchmarks/*.cpp' 'fuzz/*.[ch]pp' 'cpp/include/*.h' 2>/dev/null)
 OUTPUT ?= out
 # Sets of extras that `make environments` installs the wheel with, each in an environment of its own.
 EXTRAS ?= none all
@@ -51,7 +51,7 @@ types: develop
 	$(BIN)/python -m mypy.stubtest malleable._core --allowlist tests/stubtest_allowlist.txt
 
 unit: develop
-	$(BIN)/cmake -S . -B $(BUILD) -DMALLEABLE_BUILD_TESTS=ON >/dev/null
+	$(BIN)/cmake -S . -B $(BUILD) -DMALLEABLE_BUILD_TESTS=ON -DMALLEABLE_INSTALL=ON >/dev/null
 	$(BIN)/cmake --build $(BUILD) --target unit_tests
 	$(BIN)/ctest --test-dir $(BUILD) --output-on-failure -j $(CORES)
 
@@ -129,8 +129,9 @@ full: test slurm sanitize tsan fuzz-long
 
 bench: develop
 	$(BIN)/cmake -S . -B $(BUILD) -DMALLEABLE_BUILD_TESTS=ON >/dev/null
-	$(BIN)/cmake --build $(BUILD) --target bench_core bench_scheduler
+	$(BIN)/cmake --build $(BUILD) --target bench_core bench_embed bench_scheduler
 	$(BUILD)/bench_core
+	$(BUILD)/bench_embed
 	$(BUILD)/bench_scheduler
 	$(BIN)/python -m pytest benchmarks --benchmark-only
 

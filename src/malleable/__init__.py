@@ -10,8 +10,6 @@ from typing import Any
 
 from malleable import views
 
-__version__ = "0.1.0"
-
 _STUB = ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
 _HOMES = {
     name.name: str(imports.module)
@@ -25,6 +23,10 @@ __all__ = list(_HOMES)
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":  # that of the project, which stands in pyproject.toml alone
+        from importlib.metadata import version
+
+        return globals().setdefault(name, version("malleable"))
     if name not in _HOMES:
         raise AttributeError(f"module 'malleable' has no attribute {name!r}")
     home = __import__(_HOMES[name], fromlist=[name])

@@ -51,3 +51,6 @@ from malleable.cluster.replay import (
     Replay as Replay,
     record_simulation as record_simulation,
 )
+
+# embed
+from malleable.embed import get_include as get_include

@@ -184,14 +184,7 @@ cdef extern from "malleable/malleable.h" nogil:
     ctypedef struct malleable_api:
         int64_t api_version
 
-cdef result, name, arguments) \
-  typedef result name##_function arguments;         \
-  MALLEABLE_EXPORT name##_function name
-
-
-MALLEABLE_FUNCTION(const char *malleable_version(
-
-) noexcept nogil
+cdef const char *malleable_version() noexcept nogil
 cdef const char *malleable_message() noexcept nogil
 cdef const char *malleable_bound_text(int64_t bound) noexcept nogil
 cdef int malleable_epoch_new(

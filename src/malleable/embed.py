@@ -19,9 +19,9 @@ _CODES = {
     "int": ctypes.c_int,
     "int64_t": ctypes.c_int64,
     "double": ctypes.c_double,
+    "char const *": ctypes.c_char_p,
     "void": None,
 }
-_OPAQUE = re.compile(r"malleable_(\w*epoch|scheduler|plan) \*")
 
 
 def get_include() -> str:
@@ -58,9 +58,8 @@ def handle(epoch: Any) -> int:
 def function(name: str) -> Any:
     """A function of the C interface for Numba's compiled code, or for ctypes.
 
-    Handles are integers (`handle`), columns and records ``array.ctypes``, numbers numbers. A column
-    that is left out is ``null``, any empty array's. Compiled code that uses it must not be cached
-    (``cache=True``): addresses change from process to process.
+    Handles are integers (`handle`), columns and records ``array.ctypes``, what is left out 0. Compiled
+    code that uses it must not be cached (``cache=True``): addresses change from process to process.
 
     Parameters
     ----------
@@ -84,11 +83,7 @@ def function(name: str) -> Any:
 
 
 def _type_of(text: str) -> Any:
-    if text in _CODES:
-        return _CODES[text]
-    if text == "char const *":
-        return ctypes.c_char_p
-    return ctypes.c_size_t if _OPAQUE.fullmatch(text) else ctypes.c_void_p
+    return _CODES.get(text, ctypes.c_void_p)
 
 
 @functools.cache

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core
-from malleable.domain import near, shown
+from malleable.domain import check_count, near, shown
 from malleable.files.advice import library
 from malleable.flows.table import Flows
 from malleable.jobs.table import Jobs
@@ -147,12 +147,16 @@ class Penalty:
     Parameters
     ----------
     function : numba.core.ccallback.CFunc or callable
-        A plain function is compiled by Numba.
+        A plain function is compiled by Numba; a `Penalty` gives what it has.
     """
 
     __slots__ = ("_compiled", "address", "function")
 
     def __init__(self, function: PenaltyLike) -> None:
+        if isinstance(function, Penalty):
+            self.function, self._compiled = function.function, function._compiled
+            self.address = function.address
+            return
         if not callable(function):  # a CFunc is
             kind = type(function).__name__
             raise ValueError(
@@ -171,6 +175,10 @@ class Penalty:
         self._compiled = compiled
         self.address = int(compiled.address)
 
+    def __call__(self, job: int, completion: float) -> float:
+        """What the compiled function says."""
+        return float(self._compiled.ctypes(job, completion))
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Penalty) and other.function is self.function
 
@@ -187,12 +195,57 @@ class Penalty:
         made_of = getattr(self.function, "__wrapped__", self.function)  # of a CFunc
         module = getattr(made_of, "__module__", None)
         name = getattr(self.function, "__qualname__", None)
-        if not module or not name or _named(module, name) is not self.function:
+        found = _named(module, name) if module and name else None
+        if isinstance(found, Penalty):  # the decorated name
+            found = found.function
+        if found is None or found is not self.function:
             raise ValueError(
                 f"penalty: {shown(self.function)} does not pickle: only a function at the top level"
                 " of a module does"
             )
         return _penalty_named, (module, name)
+
+
+def penalty(function: PenaltyLike | None = None, *, jobs: int = 1) -> Any:
+    """Decorator: a Python function of (job, completion) becomes a penalty, compiled and checked.
+
+    What it makes is taken wherever ``penalty=`` is, and pickles by the function's name.
+
+    Parameters
+    ----------
+    function : callable
+        ``float64(int64 job, float64 completion)`` in the part of Python that Numba compiles. The core
+        inverts it by secants and bisection.
+    jobs : int
+        It is checked for jobs (rows or ids) 0 to ``jobs - 1``, which it must know.
+
+    Raises
+    ------
+    ImportError
+        Without numba, with what to install.
+    ValueError
+        If it falls, or is not a number, somewhere between -1e12 and 1e12 seconds at the times tried:
+        0, and some eight in each power of ten.
+
+    Examples
+    --------
+    >>> @penalty  # doctest: +SKIP
+    ... def late(job, completion):
+    ...     return max(0.0, completion - 60.0) ** 2
+    """
+    if function is None:
+        return lambda decorated: penalty(decorated, jobs=jobs)
+    made = Penalty(function)
+    later = np.geomspace(1e-6, 1e12, 145)
+    times = np.concatenate([-later[::-1], [0.0], later])
+    for job in range(check_count("jobs", jobs)):
+        paid = [made(job, at) for at in times.tolist()]
+        for before, at, low, high in zip(times, times[1:], paid, paid[1:], strict=False):
+            if not low <= high:  # or not a number
+                raise ValueError(
+                    f"penalty: must not fall, but job {job} pays {low} at {before} s and {high} at {at} s"
+                )
+    return made
 
 
 def _named(module: str, name: str) -> Any:

@@ -10,8 +10,6 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-import numpy as np
-
 _PRESENTERS: dict[str, Callable[..., Any]] = {}
 _LOADERS: list[Callable[[], object]] = []
 _FEW = 4  # entries that a brief line shows
@@ -61,6 +59,8 @@ def brief(self: Any) -> str:
 
 
 def _short(value: Any) -> str:
+    import numpy as np  # not for `import malleable`, which `malleable --version` waits for
+
     if isinstance(value, np.ndarray):
         if value.ndim == 1 and len(value) <= _FEW:
             each = ", ".join(

@@ -112,7 +112,7 @@ int malleable_plan_flows(const malleable_flows* flows, int64_t slots, const char
                 slots,
                 now,
                 {.effort = effort_of(effort).value_or(default_flow_effort(view.jobs())),
-                 
+
                  .budget = budget_of(budget),
                  .warm = {}}},
                plan);

@@ -6,15 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from malleable.cli.arguments import build_parser
-from malleable.cli.terminal import (
-    AbandonedError,
-    complain,
-    discard_output,
-    note,
-    prepare_streams,
-    wording,
-)
+from malleable.cli.version import show_version
 
 __all__ = ["main"]
 
@@ -35,6 +27,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         Exit status: 0, 1 (wrong input or output, one line on standard error that says what and
         where) or 130 (interrupted). Wrong usage leaves by SystemExit with status 2.
     """
+    if list(sys.argv[1:] if argv is None else argv) == ["--version"]:
+        return show_version()  # before anything is imported
+    from malleable.cli.arguments import build_parser
+    from malleable.cli.terminal import (
+        AbandonedError,
+        complain,
+        discard_output,
+        note,
+        prepare_streams,
+        wording,
+    )
+
     prepare_streams()
     try:
         arguments = build_parser().parse_args(argv)

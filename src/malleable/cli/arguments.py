@@ -18,6 +18,7 @@ from malleable.cli import (
     submit_command,
     watch_command,
 )
+from malleable.cli.version import show_version
 
 # Each is a file with ``arguments(parser)``, which says what runs the command.
 _COMMANDS: dict[str, tuple[Any, str]] = {
@@ -39,10 +40,7 @@ class _Version(argparse.Action):
     """Prints the version; looked up only when asked for."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        from importlib.metadata import version
-
-        print(f"malleable {version('malleable')}")
-        parser.exit()
+        parser.exit(show_version())
 
 
 def build_parser() -> argparse.ArgumentParser:

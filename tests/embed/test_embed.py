@@ -1,0 +1,91 @@
+"""The C interface from this process: from compiled Python, on the objects that Python has."""
+
+import ctypes
+import gc
+
+import numpy as np
+import pytest
+
+import malleable as mb
+from malleable import embed
+from tests.embed import loops
+
+
+def test_a_whole_loop_in_numba_decides_as_python():
+    pytest.importorskip("numba", reason="needs malleable[custom]")
+    work, most, offset = loops.instance()
+    expected = loops.in_python(work, most, offset)
+    epoch = loops.new_epoch()  # kept while its handle is used
+    log = np.full(expected.shape, -1)
+    jobs, changes = (
+        np.zeros(1, embed.record(name)) for name in ("malleable_jobs", "malleable_job_changes")
+    )
+    run = loops.numba_loop()
+    assert run(embed.handle(epoch), work, most, offset, log, jobs, changes) == 0
+    np.testing.assert_array_equal(log, expected)
+    assert (expected > 0).sum() > 500
+
+
+def test_both_faces_see_one_object():
+    epoch = mb.Epoch(10)
+    ids = epoch.add([5.0, 7.0])
+    rows = ctypes.c_int64()
+    given = np.zeros(2, np.int64)
+    decide = embed.function("malleable_epoch_decide")
+    assert (
+        decide(embed.handle(epoch), 3.0, 6, ids.ctypes, given.ctypes, 0, 2, ctypes.byref(rows)) == 0
+    )
+    assert given.sum() == 6
+    assert epoch.slots == 6
+    with pytest.raises(ValueError, match="now"):
+        epoch.decide(2.0)
+    assert embed.function("malleable_epoch_finish")(embed.handle(epoch), 1, ids.ctypes) == 0
+    assert len(epoch) == 1
+    assert decide(embed.handle(epoch), 2.0, -1, 0, 0, 0, 1, 0) == 1
+    assert b"now = 2" in embed.function("malleable_message")()
+
+
+def test_errors_name_what_is_wrong():
+    with pytest.raises(ValueError, match="no function"):
+        embed.function("malleable_epoch_guess")
+    with pytest.raises(ValueError, match="no structure"):
+        embed.record("malleable_guess")
+    with pytest.raises(ValueError, match="an epoch is needed, not int"):
+        embed.handle(3)
+    size = embed.function("malleable_epoch_size")
+    slotted = mb.SlottedEpoch(3)
+    assert size(embed.handle(slotted), 0) == 1
+    assert b"another kind" in embed.function("malleable_message")()
+    assert size(0, 0) == 1
+
+
+def test_handles_end_with_their_epochs():
+    epoch = mb.Epoch(10)
+    before = embed.handle(epoch)
+    assert embed.handle(epoch) == before
+    embed.function("malleable_epoch_free")(before)  # not ours to free: nothing happens
+    assert len(epoch) == 0
+    del epoch
+    gc.collect()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: mb.FlowEpoch(3),
+        lambda: mb.OverlapEpoch((3, 3)),
+        lambda: mb.SlottedEpoch(3),
+        lambda: mb.AdaptiveEpoch({"node": [{"count": 1, "slots": 2}]}),
+    ],
+    ids=["flow", "overlap", "slotted", "adaptive"],
+)
+def test_every_epoch_has_a_handle(make):
+    epoch = make()
+    name = {"FlowEpoch": "flow", "OverlapEpoch": "overlap", "SlottedEpoch": "slotted"}.get(
+        type(epoch).__name__, "adaptive"
+    )
+    jobs = ctypes.c_int64(-1)
+    more = (0,) if name == "flow" else ()
+    size = embed.function(f"malleable_{name}_epoch_size")
+    assert size(embed.handle(epoch), ctypes.byref(jobs), *more) == 0
+    assert jobs.value == len(epoch) == 0
