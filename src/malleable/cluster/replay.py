@@ -154,7 +154,7 @@ def record_simulation(
     next_add = next_change = 0
     changes = sorted(range(len(changed)), key=changed.__getitem__)
     down: set[int] = set()
-    for now, a, b in zip(moments.tolist(), cuts, cuts[1:], strict=True):
+    for now, a, b in zip(moments.tolist(), cuts[:-1], cuts[1:], strict=True):
         codes = kind[a:b]
         for code, tell in ((_END, "finished"), (_FAILED, "failed"), (_KILLED, "failed")):
             _told(scheduler, tell, batches, a + np.flatnonzero(codes == code), ids, now)
