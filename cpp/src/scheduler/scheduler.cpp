@@ -142,7 +142,7 @@ std::span<const std::int64_t> Scheduler::add(const Additions& jobs, double now) 
     throw FieldError("speedup", k, jobs.speedup[k], "must be from 0 to 1");
   }
   check_length("max_slots", jobs.max_slots, count);
-  check_whole("max_slots", jobs.max_slots, 1, kMostSlots);
+  check_whole("max_slots", jobs.max_slots, 1, kAllSlots);
   for (std::size_t k = 0; k < jobs.max_slots.size(); ++k) {
     const std::int64_t least = std::max(jobs.min_slots[kMap][k], jobs.min_slots[kReduce][k]);
     if (jobs.max_slots[k] < least) refuse_maximum(k, jobs.max_slots[k], least);
@@ -181,7 +181,7 @@ std::span<const std::int64_t> Scheduler::add(const Additions& jobs, double now) 
     table_.weight[row] = jobs.weight[k];
     table_.deadline[row] = jobs.deadline[k];
     table_.block[row] = 0.0;
-    table_.max_slots[row] = jobs.max_slots.empty() ? kMostSlots : jobs.max_slots[k];
+    table_.max_slots[row] = jobs.max_slots.empty() ? kAllSlots : jobs.max_slots[k];
     table_.exponent[row] = jobs.speedup.empty() ? 1.0 : jobs.speedup[k];
     table_.id[row] = added_.back();
     table_.user[row] = jobs.user[k];
@@ -414,7 +414,7 @@ void Scheduler::update(std::span<const std::int64_t> ids, const Changes& changes
   }
   check_people("user", changes.new_users);
   check_length("max_slots", changes.max_slots, ids.size());
-  check_whole("max_slots", changes.max_slots, 1, kMostSlots);
+  check_whole("max_slots", changes.max_slots, 1, kAllSlots);
   check_maxima(rows, changes);
   check_length("user", changes.user, ids.size());
   const std::size_t users = this->users() + changes.new_users.size();
