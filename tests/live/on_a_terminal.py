@@ -10,8 +10,11 @@ import termios
 import time
 
 
-def shown(command, folder, patience=60.0, columns=120, until=None):
-    """All that it wrote, its exit status, and whether it was seen to show ``until`` before its end."""
+def shown(command, folder, patience=60.0, columns=120, until=None, then=lambda: None):
+    """All that it wrote, its exit status, and whether it was seen to show ``until`` before its end.
+
+    Once it has shown that twice, ``then`` is called.
+    """
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 30, columns, 0, 0))
     environment = os.environ | {"TERM": "xterm", "COLUMNS": str(columns)}
@@ -35,6 +38,8 @@ def shown(command, folder, patience=60.0, columns=120, until=None):
             text += data
             if until and until in text and process.poll() is None:
                 seen = True
+                if text.count(until) > 1:
+                    then()
         os.close(ours)
         status = process.wait(patience)
     return text.decode(), status, seen

@@ -69,7 +69,9 @@ def test_all_jobs_in_place(folder):
 
 def test_another_process_watches(folder):
     text = (folder / "jobs.toml").read_text()
-    (folder / "jobs.toml").write_text(text.replace("sleep 0.6", "sleep 2"))
+    (folder / "jobs.toml").write_text(
+        text.replace("sleep 0.6", "until [ -e go ]; do sleep 0.1; done")
+    )
     with subprocess.Popen(
         [*COMMAND, "run", "--slots", "2"], cwd=folder, stdout=subprocess.DEVNULL
     ) as run:
@@ -77,7 +79,12 @@ def test_another_process_watches(folder):
         while not (folder / ".malleable/journal.sqlite").exists() and time.monotonic() < until:
             time.sleep(0.02)
         time.sleep(0.3)
-        text, status, seen = shown([*COMMAND, "watch", "--every", "0.1"], folder, until=b"of 6")
+        text, status, seen = shown(
+            [*COMMAND, "watch", "--every", "0.1"],
+            folder,
+            until=b"run 1, running",
+            then=(folder / "go").touch,
+        )
         assert run.wait(30.0) == 0
     assert (status, seen) == (0, True)
     assert text.count("run 1, running") >= 2
