@@ -13,7 +13,6 @@ from benchmarks.instances import busy_scheduler
 from tests.cluster.cluster_runs import nodes
 from tests.cluster.test_scheduler import POLICIES, Engine, instance
 
-
 LARGE = [name for name in mb.CLUSTER_POLICIES if not name.startswith(("flowflex", "adaptive-l"))]
 
 

@@ -16,7 +16,7 @@ _BY_PHASE = (("waiting", int), ("running", int), ("finished", int), ("ready", in
 _BY_POOL = (("work", float), ("spread", float), ("min_slots", int), ("max_slots", int))
 _FIELDS = tuple(name for name, _ in (*_BY_JOB, *_BY_PHASE, *_BY_POOL))
 
-_State = namedtuple("_State", (*_FIELDS, "capacity", "free"))  # noqa: PYI024 - Numba knows these
+_State = namedtuple("_State", (*_FIELDS, "capacity", "free"))
 
 
 def is_compiled(policy: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from os import PathLike
 from typing import Any
 
@@ -114,7 +115,7 @@ def _ended(
     count = columns["count"].tolist() if "count" in columns else [1] * len(ids)
     node = columns["node"].tolist() if "node" in columns else [-1] * len(ids)
     for job, p, own, many, place in zip(ids, phase, seconds, count, node, strict=True):
-        if own == own:  # else unknown
+        if not math.isnan(own):
             pace = usual if place < 0 else float(rate[place])
             jobs[row_of[job]].seen[p].append(np.full(many, own * pace))
 
