@@ -16,7 +16,7 @@ PYTHON_ROOMS = (
     ("objective", "traces"),
     ("*/kernels", "*/matching", "*/compiled"),
     ("*/check", "schedule", "pieces"),
-    ("*/plan", "*/policy", "*/named_policies", "*/events"),
+    ("*/plan", "*/policy", "*/compiled", "*/named_policies", "*/events", "*/recorded"),
     ("epoch", "*/epoch"),
     ("*/scheduler",),
     ("*/replay", "*/recorded"),
