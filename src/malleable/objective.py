@@ -152,6 +152,10 @@ class Penalty:
 
     __slots__ = ("_compiled", "address", "function")
 
+    function: Any
+    _compiled: Any
+    address: int
+
     def __init__(self, function: PenaltyLike) -> None:
         if isinstance(function, Penalty):
             self.function, self._compiled = function.function, function._compiled
@@ -191,7 +195,7 @@ class Penalty:
     def __deepcopy__(self, memo: object) -> Penalty:
         return self
 
-    def __reduce__(self) -> tuple[Any, tuple[str, str]]:
+    def __reduce__(self) -> tuple[Any, tuple[Any, Any]]:
         made_of = getattr(self.function, "__wrapped__", self.function)  # of a CFunc
         module = getattr(made_of, "__module__", None)
         name = getattr(self.function, "__qualname__", None)
