@@ -99,9 +99,9 @@ void bind_policy(py::module_& module) {
   module.attr("DEFAULT_EFFORT") = kDefaultEffort;
   module.def("default_effort", &default_effort, py::arg("jobs"));
   module.attr("MOST_DEADLINE_PACKED") = kMostDeadlinePacked;
-  module.def("plan", &plan, py::arg("jobs"), py::arg("slots"), py::arg("now"),
-             py::arg("penalties"), py::arg("is_max"), py::arg("policy"), py::arg("effort"),
-             py::arg("budget"), py::arg("gang"), py::arg("progress") = py::none());
+  module.def("plan", &plan, py::arg("jobs"), py::arg("slots"), py::arg("now"), py::arg("penalties"),
+             py::arg("is_max"), py::arg("policy"), py::arg("effort"), py::arg("budget"),
+             py::arg("gang"), py::arg("progress") = py::none());
 }
 
 }  // namespace malleable::bindings

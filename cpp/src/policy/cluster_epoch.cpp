@@ -179,8 +179,7 @@ void ClusterEpoch::give_fair(const ClusterState& state, Share& share, std::int64
     for (std::size_t row = 0; row < rows; ++row) {
       const Index job = share.fair.items()[row];
       if (job == kNone) ones_[row] = 0.0;
-      if (weighted_)
-        weight_.push_back(job == kNone ? 1.0 : state.jobs.weight_of(job));
+      if (weighted_) weight_.push_back(job == kNone ? 1.0 : state.jobs.weight_of(job));
       low_.push_back(static_cast<std::int64_t>(share.fair.low()[row]));
       high_.push_back(std::max<std::int64_t>(1, static_cast<std::int64_t>(share.fair.high()[row])));
     }

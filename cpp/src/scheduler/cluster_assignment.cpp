@@ -105,8 +105,8 @@ void ClusterScheduler::assign_queue(int pool, std::vector<TaskStart>& starts) {
   while (state_.free[pool] > 0 && !waiting.empty()) {
     const Index job = waiting.top();
     const Phase p = next_phase(job, pool);
-    const std::int64_t most = std::min(
-        {state_.free[pool], state_.phases[2 * job + p].waiting, state_.room(job, pool)});
+    const std::int64_t most =
+        std::min({state_.free[pool], state_.phases[2 * job + p].waiting, state_.room(job, pool)});
     const std::int64_t gang = options_.gang ? needs(job, p) : 0;
     if (gang > state_.free[pool] && aged(job, pool)) {
       gather(job, p, pool);

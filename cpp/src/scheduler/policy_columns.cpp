@@ -24,8 +24,7 @@ void PolicyColumns::gather(const ClusterState& state) {
        {&ids, &user, &waiting, &running, &finished, &ready, &min_slots, &max_slots}) {
     column->clear();
   }
-  for (auto* column :
-       {&arrival, &weight, &deadline, &size, &attained, &speedup, &work, &spread}) {
+  for (auto* column : {&arrival, &weight, &deadline, &size, &attained, &speedup, &work, &spread}) {
     column->clear();
   }
   const bool generic = state.cluster.generic;
@@ -71,17 +70,27 @@ void CompiledPolicy::decide(const ClusterState& state, int pool, Answer& answer)
   slots_.assign(count * pools, 0.0);
   const PolicyColumns& c = columns_;
   const malleable_policy_state shown = {
-      state.now,           static_cast<std::int64_t>(count),
+      state.now,
+      static_cast<std::int64_t>(count),
       static_cast<std::int64_t>(pools),
-      c.ids.data(),        c.arrival.data(),
-      c.weight.data(),     c.deadline.data(),
-      c.user.data(),       c.size.data(),
-      c.attained.data(),   c.speedup.data(),
-      c.waiting.data(),    c.running.data(),
-      c.finished.data(),   c.ready.data(),
-      c.work.data(),       c.spread.data(),
-      c.min_slots.data(),  c.max_slots.data(),
-      state.slots,         state.free,
+      c.ids.data(),
+      c.arrival.data(),
+      c.weight.data(),
+      c.deadline.data(),
+      c.user.data(),
+      c.size.data(),
+      c.attained.data(),
+      c.speedup.data(),
+      c.waiting.data(),
+      c.running.data(),
+      c.finished.data(),
+      c.ready.data(),
+      c.work.data(),
+      c.spread.data(),
+      c.min_slots.data(),
+      c.max_slots.data(),
+      state.slots,
+      state.free,
   };
   function_(&shown, slots_.data());
   for (std::size_t k = 0; k < slots_.size(); ++k) {

@@ -83,7 +83,8 @@ ClusterJobsView ClusterTable::view() const {
 
 void ClusterTable::resize(std::size_t rows) {
   for (auto* column : {&arrival, &weight, &deadline, &block, &exponent}) column->resize(rows);
-  for (auto* column : {&id, &tasks[0], &tasks[1], &min_slots[0], &min_slots[1], &max_slots, &user, &group, &flow}) {
+  for (auto* column : {&id, &tasks[0], &tasks[1], &min_slots[0], &min_slots[1], &max_slots, &user,
+                       &group, &flow}) {
     column->resize(rows);
   }
 }

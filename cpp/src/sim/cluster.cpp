@@ -83,7 +83,8 @@ void ClusterSimulation::batch(std::uint8_t kind, Index phase, Index node, double
   const Index place = kind == 1 && scheduler_.listens() ? node : kNone;
   if (!batches.empty()) {
     Batch& last = batches.back();
-    const bool as_long = last.seconds == seconds || (std::isnan(last.seconds) && std::isnan(seconds));
+    const bool as_long =
+        last.seconds == seconds || (std::isnan(last.seconds) && std::isnan(seconds));
     if (last.time == now && last.kind == kind && last.phase == phase && last.node == place &&
         as_long) {
       ++last.count;

@@ -47,11 +47,11 @@ struct ClusterJobsView {
   std::span<const std::int64_t> min_slots[2];  // may be empty: 0
   // Tasks that may run at once on slots of one kind; may be empty: any number.
   std::span<const std::int64_t> max_slots;
-  std::span<const double> weight;              // may be empty: 1
-  std::span<const double> deadline;            // may be empty: none (infinity)
-  std::span<const std::int64_t> user;          // may be empty: 0
-  std::span<const std::int64_t> group;         // jobs that are runs of one program; may be empty
-  std::span<const std::int64_t> flow;          // its number; may be empty: each job is its own
+  std::span<const double> weight;       // may be empty: 1
+  std::span<const double> deadline;     // may be empty: none (infinity)
+  std::span<const std::int64_t> user;   // may be empty: 0
+  std::span<const std::int64_t> group;  // jobs that are runs of one program; may be empty
+  std::span<const std::int64_t> flow;   // its number; may be empty: each job is its own
   // Job j comes when it has arrived and the jobs after[after_offset[j]] ... have finished; may be
   // empty.
   std::span<const std::int64_t> after_offset, after;

@@ -43,10 +43,11 @@ struct ClusterState {
   ClusterJobsView jobs;
   double now = 0.0;
   std::vector<PhaseState> phases;  // 2 * job + phase
-  // 2 * job + phase: squares of what finished tasks took beyond or below their mean, as far as told.
+  // 2 * job + phase: squares of what finished tasks took beyond or below their mean, as far as
+  // told.
   std::vector<double> deviation;
-  std::vector<double> size;        // original work of the whole job, as estimated when it came
-  std::vector<Index> present;      // jobs in the system, by arrival
+  std::vector<double> size;         // original work of the whole job, as estimated when it came
+  std::vector<Index> present;       // jobs in the system, by arrival
   std::vector<std::uint64_t> came;  // by job: when it became present, counted
   // Of all jobs that are known, here or not: place in the order of arrivals, by which ties are
   // broken; seconds of a task as believed before it comes (2 * job + phase); whom it waits for.
@@ -87,8 +88,8 @@ struct ClusterState {
   }
   // All but the views.
   void state(State& s) {
-    s(now, phases, deviation, size, present, came, rank, believed, parents, changed, slots, free, free_on,
-      user_running, blocks);
+    s(now, phases, deviation, size, present, came, rank, believed, parents, changed, slots, free,
+      free_on, user_running, blocks);
   }
   // So many more of its tasks may run on slots of a pool.
   std::int64_t room(Index job, int pool) const {

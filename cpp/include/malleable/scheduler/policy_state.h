@@ -1,9 +1,10 @@
-/* What a compiled policy of one's own sees, and how it is called: plain C, for cffi, Numba, Cython and C.
+/* What a compiled policy of one's own sees, and how it is called: plain C, for cffi, Numba, Cython
+ * and C.
  *
  * Columns have one entry a job that is here, by arrival; those by phase two, maps first
- * (column[2 * job + phase]); those by pool as many as there are pools (column[pools * job + pool]): one where
- * any slot runs any task, two where maps and reduces have slots of their own. All of it is valid during the
- * call alone. */
+ * (column[2 * job + phase]); those by pool as many as there are pools (column[pools * job + pool]):
+ * one where any slot runs any task, two where maps and reduces have slots of their own. All of it
+ * is valid during the call alone. */
 #ifndef MALLEABLE_SCHEDULER_POLICY_STATE_H
 #define MALLEABLE_SCHEDULER_POLICY_STATE_H
 
@@ -36,8 +37,8 @@ typedef struct malleable_policy_state {
   const int64_t* free;      /* of each pool */
 } malleable_policy_state;
 
-/* Writes slots[pools * job + pool], at least 0 and finite; 0 before. Fractions are rounded down. It may be
- * called from any thread, and must not throw. */
+/* Writes slots[pools * job + pool], at least 0 and finite; 0 before. Fractions are rounded down. It
+ * may be called from any thread, and must not throw. */
 typedef void (*malleable_policy)(const malleable_policy_state* state, double* slots);
 
 #ifdef __cplusplus

@@ -97,8 +97,8 @@ class ClusterSimulation {
   std::vector<double> trace_time;
   std::vector<std::uint8_t> trace_kind, trace_phase;
   std::vector<std::int64_t> trace_job, trace_task, trace_node;
-  // The same in batches. seconds: of tasks that ended, on the node; NaN: of others. node: where they
-  // ended, if the policy listens; else -1.
+  // The same in batches. seconds: of tasks that ended, on the node; NaN: of others. node: where
+  // they ended, if the policy listens; else -1.
   struct Batch {
     double time, seconds;
     std::int64_t count;

@@ -32,7 +32,6 @@ namespace malleable {
 
 class ClusterNetwork {
  public:
-
   // Nothing moves. The views stay the caller's. steps == 0: map output is told of at once.
   void reset(const ClusterView& cluster, const ClusterJobsView& jobs, std::int64_t steps = 0);
   // Whether anything is limited at all, so that bytes take time.

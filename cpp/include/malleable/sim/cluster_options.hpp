@@ -22,8 +22,8 @@ struct ClusterOptions : SchedulerOptions {
   double prior = 1.0;         // learn: seconds of a task before anything is known
   std::uint64_t seed = 0;
   bool lose_output = true;  // a node that leaves takes the outputs of finished maps along
-  bool trace = false;    // every start and end of a task
-  bool batches = false;  // the same, those that are alike and follow each other as one row
+  bool trace = false;       // every start and end of a task
+  bool batches = false;     // the same, those that are alike and follow each other as one row
 };
 
 }  // namespace malleable
