@@ -141,10 +141,10 @@ TEST(local_blocks_within_user_and_class) {
   Adaptive s = two_nodes(options, fixed({{1, 1}, {1, 1}}), {0, 0}, {1, 1});
   s.add_class();
   s.add_class();
-  LocalTasks blocks;
-  blocks.reset(4);
   const Index first = job_of(s, 0, 0, 0.0), other_class = job_of(s, 1, 0, 0.0);
   const Index second = job_of(s, 0, 0, 0.0), other_user = job_of(s, 0, 1, 0.0);
+  LocalTasks blocks;
+  blocks.reset(other_user + 1);
   const std::vector<Index> on_0(5, 0), on_1(5, 1);
   blocks.add(first, 5, 1, on_0);
   blocks.add(other_class, 5, 1, on_1);
