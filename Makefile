@@ -93,7 +93,7 @@ FUZZ := build/fuzz$(if $(FUZZ_COMPILER),,-plain)
 fuzz: fuzz-build
 	$(BIN)/python fuzz/run.py --build $(FUZZ) --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
 
-# So many inputs for each kernel and reader, and for each simulation.
+# So many inputs for each kernel and reader, and for each simulation: some hours.
 fuzz-long: fuzz-build
 	$(BIN)/python fuzz/run.py --build $(FUZZ) --runs $(FUZZ_RUNS) \
 	  --simulation-runs $(FUZZ_SIMULATION_RUNS) --seed $(FUZZ_LONG_SEED)
@@ -123,7 +123,8 @@ slurm: develop
 	MALLEABLE_SLOW=1 $(BIN)/python -m pytest tests/live/test_slurm.py
 
 # What takes too long for every change.
-full: test slurm sanitize tsan fuzz-long
+full: test slurm sanitize tsan
+	$(MAKE) fuzz FUZZ_SECONDS=1200 FUZZ_SEED=2
 	MALLEABLE_KILLS=50 $(BIN)/python -m pytest tests/live/test_faults.py -k killed_at_random
 	$(MAKE) environments EXTRAS='none plot tables custom lp all'
 
