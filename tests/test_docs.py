@@ -59,7 +59,15 @@ def _resolve(name):
 @pytest.mark.parametrize("page", PAGES)
 def test_every_option_exists(page):
     for text in _texts(page):
-        if re.search(r"pytest|cmake|pkg-config|^sbatch |^scontrol ", text):
+        if re.search(
+            r"pytest|cmake|pkg-config|^sbatch |^scontrol |^python -m build |^twine ", text
+        ):
+            continue
+        script = re.match(r"python (?:-m )?(benchmarks[\w./]+)", text)
+        if script:
+            path = ROOT / re.sub(r"\.(?!py$)", "/", script[1].removesuffix(".py"))
+            for option in OPTION.findall(text):
+                assert f'"{option}"' in path.with_suffix(".py").read_text(), text
             continue
         command = re.match(r"malleable (\w+)", text)
         known = COMMANDS[command[1]] if command else ANYWHERE
@@ -76,7 +84,8 @@ def test_every_figure_exists(page):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_every_name_resolves(page):
-    for name in re.findall(r"\b(?:mb|malleable)(?:\.[A-Za-z_]\w*)+", PAGES[page]):
+    text = re.sub(r"```(?:c|cython)\n.*?```", "", PAGES[page], flags=re.DOTALL)
+    for name in re.findall(r"\b(?:mb|malleable)(?:\.[A-Za-z_]\w*)+", text):
         if name != "malleable.h":
             _resolve(name)
 
@@ -138,7 +147,7 @@ def test_the_guide_lists_the_public_names_as_the_stub_groups_them():
         verb: re.findall(r" as (\w+)", names)
         for verb, names in zip(groups[::2], groups[1::2], strict=True)
     }
-    assert list(told) == ["plan", "decide", "simulate", "read", "run", "compare"]
+    assert list(told) == ["plan", "decide", "simulate", "read", "run", "compare", "embed"]
     assert [name for names in told.values() for name in names] == mb.__all__
     rows = re.findall(r"^\| \*(\w+)\* \| (.*) \|$", PAGES["docs/guide.md"], flags=re.MULTILINE)
     assert {verb: re.findall(r"`mb\.(\w+)`", names) for verb, names in rows} == told

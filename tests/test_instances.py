@@ -49,14 +49,17 @@ def test_what_the_kernels_are_timed_on():
     assert stream.decide().slots.sum() == 30
 
 
-@pytest.mark.parametrize("which", ["tardiness", "mixed", "steady", "own"])
-def test_kinds(which):
-    stream = instances.KindStream(90, which)
+@pytest.mark.parametrize(
+    ("which", "own"),
+    [("tardiness", False), ("mixed", False), ("steady", False), ("tardiness", True)],
+)
+def test_kinds(which, own):
+    stream = instances.KindStream(90, which, own=own)
     assert stream.change() is None
     plan = stream.decide().plan()
     assert plan.allocation.sum() == 900
-    one = {"tardiness": "tardiness", "own": "custom"}
-    assert plan.objective == f"sum:{one.get(which, 'mixed')}"
+    kind = "custom" if own else which if which == "tardiness" else "mixed"
+    assert plan.objective == f"sum:{kind}"
 
 
 def test_flows():

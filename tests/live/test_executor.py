@@ -5,6 +5,7 @@ import multiprocessing
 import operator
 import os
 import pickle
+import sys
 import threading
 import time
 import traceback
@@ -285,6 +286,8 @@ def test_contexts(method):
 
 def test_beside_threads_nothing_is_forked_from_them(monkeypatch):
     made = []
+    # A main module that workers can import, wherever the tests run.
+    monkeypatch.setattr(sys.modules["__main__"], "__file__", calls.__file__, raising=False)
     monkeypatch.setattr(multiprocessing.get_context("fork").Process, "_Popen", made.append)
     stop = threading.Event()
     thread = threading.Thread(target=stop.wait)

@@ -197,8 +197,8 @@ def test_streams_are_drawn_in_chunks(monkeypatch):
     [
         ({"setting": "exp"}, "setting = 'exp'"),
         ({"setting": (1.0,)}, "sizes of map and reduce work"),
-        ({"setting": (1.0, (5, 2))}, "two numbers in order"),
-        ({"setting": (1.0, (1, 2, 3))}, "two numbers in order"),
+        ({"setting": (1.0, (5, 2))}, "the lower number comes first"),
+        ({"setting": (1.0, (1, 2, 3))}, "a number, or the least and the largest"),
         ({"setting": (1.0, (0.5, 2))}, r"setting = 0\.5"),
         ({"setting": ("a", 2.0)}, "setting = 'a': not a number"),
         ({"slots": float("inf")}, "slots = inf"),
