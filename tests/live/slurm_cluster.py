@@ -165,6 +165,7 @@ class SlurmCluster:
             )  # fmt: skip
         for name in ("slurmctld", "slurmd.n1", "munged"):
             self._stop(name, signal.SIGTERM)
+        self._kill_steps()
         for _ in range(50):  # tasks that are being ended may still write
             shutil.rmtree(self.base, ignore_errors=True)
             if not self.base.exists():
@@ -195,6 +196,15 @@ class SlurmCluster:
             time.sleep(0.02)
         if self._pid(name):
             os.kill(pid, signal.SIGKILL)
+
+    def _kill_steps(self):
+        """Those that watch over tasks try for hours to tell a controller that is gone."""
+        for process in Path("/proc").glob("[0-9]*"):
+            try:
+                if (process / "cwd").readlink().is_relative_to(self.base):
+                    os.kill(int(process.name), signal.SIGKILL)
+            except OSError:  # it has ended
+                continue
 
     def start_controller(self, clean=False):
         self._command("slurmctld", "-f", str(self.conf), *(["-c"] if clean else []))
