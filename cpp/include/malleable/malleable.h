@@ -566,37 +566,30 @@ MALLEABLE_FUNCTION(int, malleable_check_flows,
 
 /* ---- The table, for whoever cannot link: its functions in the order in which they came ---- */
 
+/* clang-format changes this list each time it runs. */
+/* clang-format off */
 #define MALLEABLE_FUNCTIONS(X)                                                                     \
-  X(version)                                                                                       \
-  X(message) X(bound_text) X(epoch_new) X(epoch_free) X(epoch_set_penalty) X(epoch_add) X(         \
-      epoch_update) X(epoch_finish) X(epoch_remove) X(epoch_decide) X(epoch_assess) X(epoch_plan)  \
-      X(epoch_size) X(flow_epoch_new) X(flow_epoch_free) X(flow_epoch_set_penalty) X(              \
-          flow_epoch_set_task_work) X(flow_epoch_add) X(flow_epoch_update) X(flow_epoch_finish)    \
-          X(flow_epoch_remove) X(flow_epoch_decide) X(flow_epoch_ended) X(flow_epoch_plan) X(      \
-              flow_epoch_size) X(overlap_epoch_new) X(overlap_epoch_free) X(overlap_epoch_add)     \
-              X(overlap_epoch_update) X(overlap_epoch_finish) X(overlap_epoch_remove) X(           \
-                  overlap_epoch_decide) X(overlap_epoch_size) X(slotted_epoch_new)                 \
-                  X(slotted_epoch_free) X(slotted_epoch_add) X(slotted_epoch_update) X(            \
-                      slotted_epoch_finish) X(slotted_epoch_remove) X(slotted_epoch_decide)        \
-                      X(slotted_epoch_size) X(adaptive_epoch_new) X(adaptive_epoch_free) X(        \
-                          adaptive_epoch_add) X(adaptive_epoch_set_blocks)                         \
-                          X(adaptive_epoch_update) X(adaptive_epoch_ended) X(                      \
-                              adaptive_epoch_finish) X(adaptive_epoch_remove)                      \
-                              X(adaptive_epoch_decide) X(adaptive_epoch_starts) X(                 \
-                                  adaptive_epoch_size) X(scheduler_defaults) X(scheduler_new)      \
-                                  X(scheduler_free) X(scheduler_add) X(scheduler_set_blocks) X(    \
-                                      scheduler_started) X(scheduler_ended) X(scheduler_failed)    \
-                                      X(scheduler_ready) X(scheduler_observe) X(scheduler_update)  \
-                                          X(scheduler_set_users) X(scheduler_set_slots) X(         \
-                                              scheduler_finish) X(scheduler_remove)                \
-                                              X(scheduler_decide) X(scheduler_assign) X(           \
-                                                  scheduler_starts) X(scheduler_counts)            \
-                                                  X(scheduler_next) X(scheduler_size) X(plan_jobs) \
-                                                      X(plan_flows) X(plan_free) X(plan_value)     \
-                                                          X(plan_size) X(plan_job_columns)         \
-                                                              X(plan_flow_columns) X(plan_order)   \
-                                                                  X(plan_pieces) X(check_jobs)     \
-                                                                      X(check_flows)
+  X(version) X(message) X(bound_text) X(epoch_new) X(epoch_free) X(epoch_set_penalty)              \
+  X(epoch_add) X(epoch_update) X(epoch_finish) X(epoch_remove) X(epoch_decide) X(epoch_assess)     \
+  X(epoch_plan) X(epoch_size) X(flow_epoch_new) X(flow_epoch_free) X(flow_epoch_set_penalty)       \
+  X(flow_epoch_set_task_work) X(flow_epoch_add) X(flow_epoch_update) X(flow_epoch_finish)          \
+  X(flow_epoch_remove) X(flow_epoch_decide) X(flow_epoch_ended) X(flow_epoch_plan)                 \
+  X(flow_epoch_size) X(overlap_epoch_new) X(overlap_epoch_free) X(overlap_epoch_add)               \
+  X(overlap_epoch_update) X(overlap_epoch_finish) X(overlap_epoch_remove)                          \
+  X(overlap_epoch_decide) X(overlap_epoch_size) X(slotted_epoch_new) X(slotted_epoch_free)         \
+  X(slotted_epoch_add) X(slotted_epoch_update) X(slotted_epoch_finish) X(slotted_epoch_remove)     \
+  X(slotted_epoch_decide) X(slotted_epoch_size) X(adaptive_epoch_new) X(adaptive_epoch_free)       \
+  X(adaptive_epoch_add) X(adaptive_epoch_set_blocks) X(adaptive_epoch_update)                      \
+  X(adaptive_epoch_ended) X(adaptive_epoch_finish) X(adaptive_epoch_remove)                        \
+  X(adaptive_epoch_decide) X(adaptive_epoch_starts) X(adaptive_epoch_size) X(scheduler_defaults)   \
+  X(scheduler_new) X(scheduler_free) X(scheduler_add) X(scheduler_set_blocks)                      \
+  X(scheduler_started) X(scheduler_ended) X(scheduler_failed) X(scheduler_ready)                   \
+  X(scheduler_observe) X(scheduler_update) X(scheduler_set_users) X(scheduler_set_slots)           \
+  X(scheduler_finish) X(scheduler_remove) X(scheduler_decide) X(scheduler_assign)                  \
+  X(scheduler_starts) X(scheduler_counts) X(scheduler_next) X(scheduler_size) X(plan_jobs)         \
+  X(plan_flows) X(plan_free) X(plan_value) X(plan_size) X(plan_job_columns) X(plan_flow_columns)   \
+  X(plan_order) X(plan_pieces) X(check_jobs) X(check_flows)
+/* clang-format on */
 #define MALLEABLE_MEMBER(name) malleable_##name##_function* name;
 typedef struct malleable_api {
   int64_t api_version; /* MALLEABLE_API_VERSION of the library, at least the caller's */
