@@ -18,9 +18,12 @@
 
 static std::atomic<std::uint64_t> allocations{0};
 
-void* operator new(std::size_t size) {
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
   ++allocations;
-  if (void* place = std::malloc(size == 0 ? 1 : size)) return place;
+  return std::malloc(size == 0 ? 1 : size);
+}
+void* operator new(std::size_t size) {
+  if (void* place = operator new(size, std::nothrow)) return place;
   throw std::bad_alloc();
 }
 void* operator new(std::size_t size, std::align_val_t align) {

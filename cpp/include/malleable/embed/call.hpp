@@ -46,7 +46,8 @@ int with(Kind* handle, const Call& call) noexcept {
 
 template <typename Kind>
 void release(Kind* handle) noexcept {
-  if (handle != nullptr && handle->tag == Kind::kTag && handle->owned) delete handle;
+  if (handle == nullptr || handle->tag != Kind::kTag || !handle->owned) return;
+  delete static_cast<Owned<Kind>*>(handle);
 }
 
 // Makes a handle with its object, or leaves `*made` null.

@@ -28,7 +28,8 @@ struct Handle {
 
   // The object and its guard live longer than the handle.
   Handle(Object& of, const Busy& guard) : object(&of), busy(&guard) {}
-  virtual ~Handle() { tag = 0; }
+  // Not virtual: the tag of a handle of another kind is read before it is known to be one.
+  ~Handle() { tag = 0; }
   Handle(const Handle&) = delete;
   Handle& operator=(const Handle&) = delete;
 
