@@ -64,7 +64,9 @@ void check_work(const ChainColumns& pieces, const FlowChains& chains) {
 }  // namespace
 
 void validate(const ChainColumns& pieces, const FlowChains& chains) {
-  const auto& [flow, offset, rows, start, end, slots] = pieces;
+  const std::span flow = pieces.flow, offset = pieces.offset, rows = pieces.pseudo_job;
+  const std::span start = pieces.start, end = pieces.end;
+  const std::span slots = pieces.slots;
   const std::size_t count = rows.size(), flows = chains.offset.size() - 1;
   if (start.size() != count || end.size() != count || slots.size() != count) {
     throw std::invalid_argument("pseudo_job, start, end and slots differ in length");
@@ -103,7 +105,9 @@ void validate(const ChainColumns& pieces, const FlowChains& chains) {
 }
 
 void validate(const TransportColumns& columns) {
-  const auto& [volume, time, room, offset, from, value, slope] = columns;
+  const std::span volume = columns.volume, time = columns.time, room = columns.room;
+  const std::span offset = columns.offset, from = columns.from_cell;
+  const std::span value = columns.value, slope = columns.slope;
   need_finite("volume", volume);
   need_finite("time", time);
   need_finite("room", room);
