@@ -33,6 +33,25 @@ def test_a_fresh_scheduler_decides_the_same(tmp_path, policy):
     assert mb.replay(paths[0], policy).differing == 0 or policy.startswith("adaptive")
 
 
+def test_speedups_of_jobs_are_replayed(tmp_path):
+    def straightest(state, now):
+        """All slots to the job that they help most."""
+        slots = np.zeros(len(state.ids), dtype=np.int64)
+        free = 4
+        for row in np.argsort(-state.speedup, kind="stable"):
+            slots[row] = min(free, state.max_slots[row])
+            free -= slots[row]
+        return slots
+
+    path = tmp_path / "events"
+    scheduler = mb.Scheduler(mb.Cluster([{"slots": 4}]), straightest, record=path)
+    ids = scheduler.add(mb.ClusterJobs([9, 9], 1.0, speedup=[0.3, 0.9]), 0.0)
+    decided = scheduler.decide(0.0)
+    assert dict(zip(decided.ids.tolist(), decided.slots.tolist(), strict=True)) == {ids[1]: 4}
+    scheduler.close()
+    assert mb.replay(path, recorded=straightest).same
+
+
 def test_every_call_is_replayed(tmp_path):
     path = tmp_path / "events"
     cluster = mb.Cluster(

@@ -183,6 +183,7 @@ std::int64_t add(Reader& r, Scheduler& scheduler) {
   jobs.after_offset = r.integers("after_offset");
   jobs.after = r.integers("after");
   jobs.max_slots = r.integers("max_slots");
+  jobs.speedup = r.doubles("speedup");
   return static_cast<std::int64_t>(scheduler.add(jobs, r.now()).size());
 }
 
