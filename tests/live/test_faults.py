@@ -11,16 +11,15 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from malleable.live import journal as journal_module
 from malleable.live.engine import Task
-from malleable.live.engines.local import Local
 from malleable.live.journal import Attempt, Journal, JournalError
 from malleable.live.run import output_of
+from tests.live.test_local import ends, engine
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 KILLS = int(os.environ.get("MALLEABLE_KILLS", "4"))
@@ -121,23 +120,6 @@ after = ["logs"]
 
 
 # Commands that misbehave.
-
-
-@contextmanager
-def engine(slots=4):
-    made = Local(slots)
-    try:
-        yield made
-    finally:
-        made.close(0.0)
-
-
-def ends(made, count):
-    found, until = {}, time.monotonic() + PATIENCE
-    while len(found) < count:
-        assert time.monotonic() < until, found
-        found |= {event.key: event for event in made.poll(0.2)}
-    return found
 
 
 def sh(key, text, **more):

@@ -13,7 +13,7 @@ from malleable.live.engine import Task
 from malleable.live.engines.local import Local
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 
 @contextmanager

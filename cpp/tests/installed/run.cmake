@@ -1,14 +1,12 @@
 # Installs into a folder of its own, then builds and runs the programs beside this file outside of the
 # source tree, with find_package and with pkg-config.
-set(place ${BUILD}/installed)
-if(DEFINED ENV{TMPDIR})
-  set(place $ENV{TMPDIR}/malleable_installed)
-elseif(UNIX)
-  set(place /tmp/malleable_installed)
+if(UNIX)
+  execute_process(COMMAND mktemp -d OUTPUT_VARIABLE place OUTPUT_STRIP_TRAILING_WHITESPACE
+                  COMMAND_ERROR_IS_FATAL ANY)
+else()
+  set(place ${BUILD}/installed)
+  file(REMOVE_RECURSE ${place})
 endif()
-string(MD5 mark ${BUILD})
-set(place ${place}_${mark})
-file(REMOVE_RECURSE ${place})
 
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE said ERROR_VARIABLE said)

@@ -60,19 +60,24 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--watch", action="store_true", help="show all jobs in place instead of a line")
     add("--dry-run", action="store_true", help="show the plan and its expected end, run nothing")
-    job = parser.add_argument_group("of the one job")
-    job.add_argument("--retries", type=int, metavar="N", help="of a task that failed (default: 0)")
-    job.add_argument("--timeout", type=float, metavar="S", help="of a task [s] (default: none)")
-    job.add_argument("--weight", type=float, metavar="W", help="default: 1")
-    job.add_argument("--deadline", type=float, metavar="S", help="after the start (default: none)")
-    job.add_argument("--min-slots", type=int, metavar="N", help="guaranteed (default: 0)")
-    job.add_argument("--max-slots", type=int, metavar="N", help="at most (default: any)")
-    job.add_argument("--seconds", type=float, metavar="S", help="that a task takes, if known")
+    job_arguments(parser, "after the start")
     output_arguments(parser)
     parser.set_defaults(run=run, usage=parser.error)
 
 
-def _rows(asked: argparse.Namespace) -> list[dict[str, Any]]:
+def job_arguments(parser: argparse.ArgumentParser, since: str) -> None:
+    """What can be said of the one job of ``--job``; its deadline counts ``since`` something."""
+    job = parser.add_argument_group("of the one job")
+    job.add_argument("--retries", type=int, metavar="N", help="of a task that failed (default: 0)")
+    job.add_argument("--timeout", type=float, metavar="S", help="of a task [s] (default: none)")
+    job.add_argument("--weight", type=float, metavar="W", help="default: 1")
+    job.add_argument("--deadline", type=float, metavar="S", help=f"{since} (default: none)")
+    job.add_argument("--min-slots", type=int, metavar="N", help="guaranteed (default: 0)")
+    job.add_argument("--max-slots", type=int, metavar="N", help="at most (default: any)")
+    job.add_argument("--seconds", type=float, metavar="S", help="that a task takes, if known")
+
+
+def rows_of(asked: argparse.Namespace) -> list[dict[str, Any]]:
     """Tables of jobs, as a file has them."""
     of_job = {
         key: value for key in (*_OF_JOB, "seconds") if (value := getattr(asked, key)) is not None
@@ -108,7 +113,7 @@ def run(asked: argparse.Namespace) -> int:
             begun = CommandRun.resume(journal, again=asked.rerun_failed)
             check_memory(begun.jobs, memory)
             return _go(begun, memory, asked.watch, outputs)
-    rows = _rows(asked)
+    rows = rows_of(asked)
     from_file = asked.job is None
     folder = str(Path(asked.file or "jobs.toml").parent.absolute()) if from_file else os.getcwd()  # noqa: PTH109
     jobs = parse_jobs(rows, folder)

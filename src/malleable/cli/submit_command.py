@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from malleable.cli.outputs import Outputs, output_arguments
-from malleable.cli.run_command import _rows
+from malleable.cli.run_command import job_arguments, rows_of
 from malleable.cli.status_command import JOURNAL
 from malleable.domain import check_slots
 from malleable.live.engines.slurm import Slurm
@@ -30,14 +30,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("sbatch", metavar="OPTION", nargs="*", help="after --: for sbatch")
     add("--journal", metavar="FILE", default=JOURNAL,
         help="commands and output are kept beside it, where nodes see them (default: %(default)s)")  # fmt: skip
-    job = parser.add_argument_group("of the one job")
-    job.add_argument("--retries", type=int, metavar="N", help="of a task that failed (default: 0)")
-    job.add_argument("--timeout", type=float, metavar="S", help="of a task [s] (default: none)")
-    job.add_argument("--weight", type=float, metavar="W", help="default: 1")
-    job.add_argument("--deadline", type=float, metavar="S", help="from now on (default: none)")
-    job.add_argument("--min-slots", type=int, metavar="N", help="guaranteed (default: 0)")
-    job.add_argument("--max-slots", type=int, metavar="N", help="at most (default: any)")
-    job.add_argument("--seconds", type=float, metavar="S", help="that a task takes, if known")
+    job_arguments(parser, "from now on")
     output_arguments(parser)
     parser.set_defaults(run=run, usage=parser.error)
 
@@ -45,7 +38,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(asked: argparse.Namespace) -> int:
     """Hand over, and tell which arrays they became."""
     outputs = Outputs(asked, inputs=[None if asked.job else asked.file])
-    rows = _rows(asked)
+    rows = rows_of(asked)
     here = Path(asked.file or "jobs.toml").parent if asked.job is None else Path()
     jobs = parse_jobs(rows, here.absolute())
     cpus = check_slots(asked.cpus, "cpus")
