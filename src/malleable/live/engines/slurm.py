@@ -37,6 +37,7 @@ COMMANDS: Mapping[str, Sequence[str]] = {
     "own": ("squeue", "-h", "--me", "-t", _STATES, "-o"),
     "all": ("squeue", "-h", "-a", "-t", _STATES, "-o"),
     "waiting": ("squeue", "-h", "-a", "-t", "PD", "-o"),
+    "memory": ("squeue", "-h", "-a", "-O", "ArrayJobID:20,tres-alloc:400", "-j"),
     "nodes": ("scontrol", "-o", "show", "nodes"),
     "config": ("scontrol", "show", "config"),
     "change": ("scontrol",),
@@ -66,6 +67,8 @@ _INHERITED = re.compile(r"^(SQUEUE|SBATCH|SCONTROL|SACCT|SCANCEL|SLURM)_")
 _KEPT = ("SLURM_CONF", "SLURM_JWT")
 _RANGE = re.compile(r"(\d+)(?:-(\d+)(?::(\d+))?)?")
 _PARENTS = re.compile(r"after(?:ok|any|notok|corr|burstbuffer)?:(\d+)")
+_MEMORY = re.compile(r"\bmem=(\d+(?:\.\d+)?)([KMGTP]?)")
+_MEBIBYTES = {"K": 2.0**-10, "": 1.0, "M": 1.0, "G": 2.0**10, "T": 2.0**20, "P": 2.0**30}
 
 
 class SlurmError(ValueError):
@@ -104,6 +107,8 @@ class Array:
         Tasks that wait, run, and give their slots back.
     width : int
         Slots of a task: its CPUs.
+    memory : float
+        [MiB] of a task, where Slurm shares memory out; else 0.
     nice, priority : int
     throttle : int
         Tasks at once; 0: any.
@@ -127,6 +132,7 @@ class Array:
     running: int = 0
     ending: int = 0
     width: int = 1
+    memory: float = 0.0
     nice: int = 0
     priority: int = 0
     throttle: int = 0
@@ -149,6 +155,15 @@ class Array:
     def blocked(self) -> bool:
         """Its tasks would not start though slots were free."""
         return self.reason.startswith(_BLOCKED) or (self.pending > 0 and self.priority == 0)
+
+
+class Usable(NamedTuple):
+    """Slots and memory [MiB] of a partition's nodes that work, and what of them is free."""
+
+    slots: int = 0
+    free: int = 0
+    memory: int = 0
+    free_memory: int = 0
 
 
 class Others(NamedTuple):
@@ -174,8 +189,8 @@ class Look:
         By number.
     leases : dict of str
         Comments of lease jobs by their numbers.
-    usable : dict of (int, int)
-        Slots of a partition's nodes that work, and how many of them are free.
+    usable : dict of Usable
+        By partition.
     others : Others
     took : float
         Seconds that Slurm took to answer.
@@ -184,7 +199,7 @@ class Look:
     at: float
     arrays: Mapping[int, Array] = field(default_factory=dict)
     leases: Mapping[int, str] = field(default_factory=dict)
-    usable: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    usable: Mapping[str, Usable] = field(default_factory=dict)
     others: Others = _NOBODY
     took: float = 0.0
 
@@ -198,8 +213,15 @@ class Look:
         wait = [array for array in here if array.pending and not array.blocked]
         if wait and all(array.reason.startswith(_LIMITED) for array in wait):
             return held
-        total, free = self.usable.get(place, (0, 0))
-        return max(held, min(held + free, total))  # the nodes were asked a moment later
+        there = self.usable.get(place, Usable())
+        return max(held, min(held + there.free, there.slots))  # the nodes were asked a moment later
+
+    def memory(self, place: str) -> float:
+        """The same of memory [MiB]."""
+        here = [array for array in self.arrays.values() if array.place == place]
+        held = sum((array.running + array.ending) * array.memory for array in here)
+        there = self.usable.get(place, Usable())
+        return max(held, min(held + there.free_memory, there.memory))
 
 
 def tasks_in(text: str) -> tuple[int, int]:
@@ -335,7 +357,8 @@ class Slurm:
         self._next = -math.inf
         self._silent = 0
         self._others, self._others_at = _NOBODY, -math.inf
-        self._usable: dict[str, tuple[int, int]] = {}
+        self._shares_memory: bool | None = None  # not known yet
+        self._memory_of: dict[int, float] = {}  # by number of the array
         self.accounts = True
         """Whether there is accounting, as far as is known."""
         self.pace = every
@@ -409,9 +432,31 @@ class Slurm:
         usable = _usable(nodes.text)
         if self._clock() >= self._others_at + _OTHERS:
             took += self._look_at_others(set(queue.arrays), at)
-        self.slots = sum(total for total, _ in usable.values())
+        took += self._look_at_memory(queue.arrays)
+        self.slots = sum(each.slots for each in usable.values())
         self._next = self._clock() + self.every
         return Look(at, queue.arrays, queue.leases, usable, self._others, took)
+
+    def _look_at_memory(self, arrays: Mapping[int, Array]) -> float:
+        """Memory of tasks, which stays what it was when their array came."""
+        if self._shares_memory is None:
+            how = self.ask_config().get("SelectTypeParameters", "")
+            self._shares_memory = "MEMORY" in how.upper()
+        took = 0.0
+        known = {n: size for n, size in self._memory_of.items() if n in arrays}
+        new = [number for number in arrays if number not in known]
+        if self._shares_memory and new:
+            reply = self._ask([*COMMANDS["memory"], ",".join(map(str, new))])
+            took = reply.took
+            for line in reply.text.splitlines():
+                listed, _, tres = line.partition(" ")
+                found = _MEMORY.search(tres)
+                if listed.isdecimal() and found:
+                    known[int(listed)] = float(found[1]) * _MEBIBYTES[found[2]]
+        self._memory_of = known
+        for array in arrays.values():
+            array.memory = known.get(array.number, 0.0)
+        return took
 
     def _look_at_others(self, own: set[int], at: float) -> float:
         mark = f"~{secrets.token_hex(6)}~"
@@ -481,9 +526,9 @@ class Slurm:
         return _accounted(reply.text)
 
 
-def _usable(text: str) -> dict[str, tuple[int, int]]:
-    """Slots of nodes that work and those that are free, by partition."""
-    found: dict[str, tuple[int, int]] = {}
+def _usable(text: str) -> dict[str, Usable]:
+    """What nodes that work have, by partition."""
+    found: dict[str, Usable] = {}
     for line in text.splitlines():
         values: dict[str, str] = {}
         for name, value in re.findall(r"(?:^|\s)([A-Za-z]\w*)=(\S*)", line.partition("Reason=")[0]):
@@ -494,12 +539,14 @@ def _usable(text: str) -> dict[str, tuple[int, int]]:
         total = _whole(values.get("CPUEfctv", values.get("CPUTot", "")))
         free = max(0, total - _whole(values.get("CPUAlloc", "")))
         memory = _whole(values.get("RealMemory", ""))
-        if 0 < memory <= _whole(values.get("AllocMem", "")):
+        free_memory = max(0, memory - _whole(values.get("AllocMem", "")))
+        if memory > 0 and free_memory == 0:
             free = 0
         for place in values.get("Partitions", "").split(","):
             if place:
-                all_of, free_of = found.get(place, (0, 0))
-                found[place] = all_of + total, free_of + free
+                before = found.get(place, Usable())
+                own = (total, free, memory, free_memory)
+                found[place] = Usable(*(a + b for a, b in zip(before, own, strict=True)))
     return found
 
 
