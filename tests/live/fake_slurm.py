@@ -7,7 +7,8 @@ array's own priority, of which its Nice is taken.
 import re
 from dataclasses import dataclass, field
 
-from malleable.live.engines.slurm import LEASE, Reply
+from malleable.live.engines.slurm import Reply
+from malleable.live.engines.slurm_answers import LEASE
 
 NOW = 1_700_000_000.0
 

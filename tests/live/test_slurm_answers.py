@@ -8,16 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from malleable.live.engines import slurm
-from malleable.live.engines.slurm import (
-    Array,
-    Look,
-    Reply,
-    Slurm,
-    SlurmError,
-    Usable,
-    call,
-    tasks_in,
-)  # fmt: skip
+from malleable.live.engines.slurm import Reply, Slurm, SlurmError, call
+from malleable.live.engines.slurm_answers import Array, Look, Usable, tasks_in, usable_in
 from malleable.live.nice import MOST_CHANGES, NiceOrder
 
 
@@ -57,7 +49,7 @@ nonsense
 
 
 def test_slots_of_nodes():
-    assert slurm._usable(NODES) == {
+    assert usable_in(NODES) == {
         "main": (32, 22, 2000, 2000),
         "long": (32, 14, 2000, 1000),
     }

@@ -20,7 +20,8 @@ from typing import Any, Literal, NamedTuple
 from malleable.domain import LATEST_TIME, MOST_SLOTS, WEIGHT, WORK
 from malleable.live.decider import UNKNOWN
 from malleable.live.engine import Event, Task
-from malleable.live.engines.slurm import Array, Change, Look, Slurm, SlurmError
+from malleable.live.engines.slurm import Change, Slurm, SlurmError
+from malleable.live.engines.slurm_answers import Array, Look
 from malleable.live.journal import Attempt, Flying, Journal
 from malleable.live.lease import Lease, set_back
 from malleable.live.loop import Loop, Work
