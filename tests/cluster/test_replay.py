@@ -165,7 +165,10 @@ def test_files_that_are_none(tmp_path):
 
 def test_a_column_that_nothing_reads_is_refused(tmp_path):
     """What a call has and a replay leaves out would make other decisions without a word."""
-    path, header = tmp_path / "events", {"policy": "fair", "objective": "sum:response", "options": {}}
+    path, header = (
+        tmp_path / "events",
+        {"policy": "fair", "objective": "sum:response", "options": {}},
+    )
     header["cluster"] = cluster_header(nodes(2))
     writer = EventWriter(path, header)
     writer.write("finish", {"now": [0.0], "ids": [], "weight": [2.0]})
