@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import malleable as mb
+from malleable.cluster.events import COLUMNS, EventWriter, cluster_header
 from malleable.cluster.recorded import recorded_jobs
 from tests.cluster.cluster_runs import nodes
 from tests.cluster.test_scheduler import FLOWS, POLICIES, Engine, instance
@@ -160,6 +161,33 @@ def test_files_that_are_none(tmp_path):
         path.write_bytes(bad)
         with pytest.raises(ValueError, match=fault):
             mb.replay(path)
+
+
+def test_a_column_that_nothing_reads_is_refused(tmp_path):
+    """What a call has and a replay leaves out would make other decisions without a word."""
+    path, header = (
+        tmp_path / "events",
+        {"policy": "fair", "objective": "sum:response", "options": {}},
+    )
+    header["cluster"] = cluster_header(nodes(2))
+    writer = EventWriter(path, header)
+    writer.write("finish", {"now": [0.0], "ids": [], "weight": [2.0]})
+    writer.close()
+    with pytest.raises(ValueError, match="call 1 has a column 'weight' that it cannot have"):
+        mb.replay(path)
+
+
+def test_jobs_must_come_with_the_ids_that_were_recorded(tmp_path):
+    path = tmp_path / "events"
+    scheduler = mb.Scheduler(nodes(2), "fair", record=path)
+    scheduler.add(mb.ClusterJobs([3], 1.0), 0.0)
+    scheduler.close()
+    inside = gzip.decompress(path.read_bytes())
+    code = bytes([COLUMNS.index("ids")])
+    at = inside.index(code + b"\x03\x01\0\0\0")  # one id in a byte
+    path.write_bytes(gzip.compress(inside[: at + 6] + b"\x07" + inside[at + 7 :]))
+    with pytest.raises(ValueError, match="call 1 is cut or damaged"):
+        mb.replay(path)
 
 
 def test_a_function_has_to_be_given_again(tmp_path):

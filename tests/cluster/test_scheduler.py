@@ -32,8 +32,9 @@ class Engine:
     """Tasks on equal nodes in simulated time, slow and obvious; ``every``: seconds between its looks, at
     which it tells counts alone, or None: it tells every event."""
 
-    def __init__(self, jobs, cluster, scheduler, every=None):
+    def __init__(self, jobs, cluster, scheduler, every=None, blocks=None):
         self.jobs, self.cluster, self.scheduler, self.every = jobs, cluster, scheduler, every
+        self.blocks = blocks
         slots = np.stack([cluster.map_slots, cluster.reduce_slots], axis=1)
         self.free = slots.astype(int)
         self.completion = np.full(len(jobs), np.nan)
@@ -52,8 +53,12 @@ class Engine:
             one.reduce_seconds[row : row + 1],
             arrival=one.arrival[row],
             weight=one.weight[row],
+            min_map_slots=one.min_map_slots[row],
+            min_reduce_slots=one.min_reduce_slots[row],
         )
         self.ids[row] = int(self.scheduler.add(table, now)[0])
+        if self.blocks is not None:
+            self.scheduler.set_blocks(self.ids[row], self.blocks[row])
         self.row[self.ids[row]] = row
 
     def begin(self, row, phase, node, now):
@@ -99,6 +104,7 @@ class Engine:
             times = [self.ends[0][0]] if self.ends else []
             times += [self.jobs.arrival[came]] if came < count else []
             times += [] if self.every is None else [turn]
+            times += [self.scheduler.next_time] if np.isfinite(self.scheduler.next_time) else []
             if not np.isnan(self.completion).any() or not times:
                 break
             now = min(times)
@@ -149,6 +155,65 @@ def test_an_engine_that_tells_all_gets_what_the_simulation_gets(policy, generic)
     cluster = mb.Cluster([{"count": 4, "slots": 3}]) if generic else nodes(4, 2, 1)
     options = {"slow_start": 1.0} | ({"ageing": 30.0} if policy == "flex" else {})
     own = Engine(jobs, cluster, mb.Scheduler(cluster, policy, learn=False, **options)).run()
+    found = mb.simulate(jobs, policy, cluster=cluster, epoch=0, rng=1, **options)
+    np.testing.assert_allclose(own, found.records["completion"], rtol=1e-12)
+
+
+class Placed:
+    """Ranks by arrival; ``node_of[row]``: where the blocks of a job lie."""
+
+    name, style = "placed", "ranks"
+
+    def __init__(self, node_of):
+        self.node_of = node_of
+
+    def decide(self, state):
+        return state["arrival"]
+
+    def place(self, state, job, task, copies):
+        return [self.node_of[job][task]]
+
+
+GANGS = [
+    {"gang": True},
+    {"gang": True, "ageing": 10.0},
+    {"in_order": True},
+    {"in_order": True, "gang": True, "ageing": 10.0},
+]
+BLOCKS = [
+    {"replicas": 1},
+    {"replicas": 1, "delay": 4.0},
+    {"replicas": 1, "delay": 4.0, "ageing": 10.0},
+    {"replicas": 1, "gang": True, "ageing": 10.0},
+    {"replicas": 1, "gang": True},
+]  # A gang that waits for blocks takes the slots that came free first, which an engine does not tell.
+
+
+@pytest.mark.parametrize("seed", [5, 6])
+@pytest.mark.parametrize(
+    ("policy", "options"),
+    [(policy, own) for policy in ("fair", "flex", "srpt") for own in GANGS]
+    + [(None, own) for own in BLOCKS],
+    ids=str,
+)
+def test_tasks_start_where_the_simulation_starts_them(policy, options, seed):
+    """Gangs, ageing, filling in order, and waiting for blocks, on nodes in two racks."""
+    rng = np.random.default_rng(seed)
+    cluster = mb.Cluster(
+        [{"count": 2, "map_slots": 3, "reduce_slots": 2, "rack": rack} for rack in "ab"]
+    )
+    plain = instance(seed)
+    jobs = mb.ClusterJobs(
+        plain.maps, plain.map_seconds, plain.reduces, plain.reduce_seconds, arrival=plain.arrival,
+        min_map_slots=np.minimum(plain.maps, rng.integers(0, 4, len(plain))),
+        min_reduce_slots=np.minimum(plain.reduces, rng.integers(0, 3, len(plain))),
+    )  # fmt: skip
+    options = {"slow_start": 1.0, **options}
+    node_of = [rng.integers(0, 4, maps).tolist() for maps in jobs.maps]
+    policy = policy or Placed(node_of)
+    blocks = [[[node] for node in own] for own in node_of] if "replicas" in options else None
+    scheduler = mb.Scheduler(cluster, policy, learn=False, **options)
+    own = Engine(jobs, cluster, scheduler, blocks=blocks).run()
     found = mb.simulate(jobs, policy, cluster=cluster, epoch=0, rng=1, **options)
     np.testing.assert_allclose(own, found.records["completion"], rtol=1e-12)
 

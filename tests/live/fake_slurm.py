@@ -7,7 +7,8 @@ array's own priority, of which its Nice is taken.
 import re
 from dataclasses import dataclass, field
 
-from malleable.live.engines.slurm import LEASE, Reply
+from malleable.live.engines.slurm import Reply
+from malleable.live.engines.slurm_answers import LEASE
 
 NOW = 1_700_000_000.0
 
@@ -23,6 +24,7 @@ class FakeArray:
     user: str = "me"
     place: str = "main"
     width: int = 1
+    memory: int = 0  # [MiB] of a task
     nice: int = 0
     throttle: int = 0
     after: int = 0
@@ -39,10 +41,16 @@ class FakeArray:
 
 
 class FakeSlurm:
-    """``faults(words) -> Reply or None`` may answer instead; ``nice``: whether Nice moves priorities."""
+    """``faults(words) -> Reply or None`` may answer instead; ``nice``: whether Nice moves priorities.
 
-    def __init__(self, slots=24, places=("main",), nice="moves", faults=lambda words: None):
+    ``memory``: what is shared out of a place [MiB]; 0: memory is not.
+    """
+
+    def __init__(
+        self, slots=24, places=("main",), nice="moves", faults=lambda words: None, memory=0
+    ):
         self.slots, self.places, self.nice, self.faults = slots, places, nice, faults
+        self.memory = memory
         self.now = 0.0
         self.arrays = {}
         self.leases = {}  # number -> [begin, script, comment]
@@ -82,12 +90,14 @@ class FakeSlurm:
         for place in self.places:
             here = [each for each in self.arrays.values() if each.place == place]
             free = self.slots - sum(len(each.running) * each.width for each in here)
+            room = self.memory - sum(len(each.running) * each.memory for each in here)
             for array in sorted(here, key=lambda each: (-self.priority(each), each.number)):
                 if self.blocked(array) or array.reason == "JobHeldUser":
                     continue
                 while (
                     array.pending
                     and free >= array.width
+                    and (not self.memory or room >= array.memory)
                     and (not array.throttle or len(array.running) < array.throttle)
                 ):
                     took = array.seconds
@@ -95,6 +105,7 @@ class FakeSlurm:
                     array.running[array.next] = self.now, self.now + took
                     array.next += 1
                     free -= array.width
+                    room -= array.memory
                     most = self.busiest.get(array.number, 0)
                     self.busiest[array.number] = max(most, len(array.running))
 
@@ -133,6 +144,16 @@ class FakeSlurm:
         fault = self.faults(words)
         if fault is not None:
             return fault
+        if words[0] == "squeue" and "-O" in words:
+            wanted = [self.arrays[int(number)] for number in words[-1].split(",")]
+            lines = [
+                f"{a.number:<20}cpu={a.width},mem={a.memory}M,node=1,billing={a.width}\n"
+                for a in wanted
+            ]
+            return Reply("".join(lines), "", self.took)
+        if words[-1] == "config":
+            how = "CR_CPU_MEMORY" if self.memory else "CR_CPU"
+            return Reply(f"SelectTypeParameters    = {how}\n", "", self.took)
         if words[0] == "squeue":
             return Reply(self._squeue(words), "", self.took)
         if words[0] == "sbatch":
@@ -178,9 +199,10 @@ class FakeSlurm:
         for place in self.places:
             here = [each for each in self.arrays.values() if each.place == place]
             used = sum(len(each.running) * each.width for each in here)
+            memory = sum(len(each.running) * each.memory for each in here)
             text += (
                 f"NodeName=n Arch=x CPUAlloc={used} CPUEfctv={self.slots} CPUTot={self.slots}"
-                f" RealMemory=1000 AllocMem=0 State=MIXED Partitions={place} \n"
+                f" RealMemory={self.memory or 1000} AllocMem={memory} State=MIXED Partitions={place} \n"
             )
         return text
 

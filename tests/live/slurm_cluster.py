@@ -48,7 +48,7 @@ AccountingStorageType=accounting_storage/none
 JobCompType=jobcomp/filetxt
 JobCompLoc={base}/log/ended
 SelectType=select/cons_tres
-SelectTypeParameters=CR_CPU
+SelectTypeParameters={shares}
 SchedulerType=sched/backfill
 SchedulerParameters=default_queue_depth=1000,sched_min_interval=0,batch_sched_delay=0,bf_interval=1
 PriorityType=priority/{priority}
@@ -104,11 +104,11 @@ def _free_ports(count):
 class SlurmCluster:
     """Up while it is entered.
 
-    ``slots``: of its one node; ``priority``: ``basic`` or ``multifactor``; ``extra``: lines of the
-    configuration.
+    ``slots``: of its one node, which has 100,000 MiB; ``priority``: ``basic`` or ``multifactor``;
+    ``extra``: lines of the configuration; ``shares``: what is shared out.
     """
 
-    def __init__(self, slots=24, priority="basic", extra=""):
+    def __init__(self, slots=24, priority="basic", extra="", shares="CR_CPU"):
         self.base = Path(tempfile.mkdtemp(prefix="malleable-slurm-"))
         self.base.chmod(0o755)
         for name in ("etc", "run", "log", "state", "spool", "spool/n1", "home", "work"):
@@ -127,6 +127,7 @@ class SlurmCluster:
             _CONF.format(
                 base=self.base, host=socket.gethostname().partition(".")[0], port=port,
                 node_port=node_port, slots=slots, priority=priority, extra=extra,
+                shares=shares,
             )
         )  # fmt: skip
         self.environment = {

@@ -266,6 +266,32 @@ def test_two_partitions_are_governed_apart():
     go(governor, world)
 
 
+def test_tasks_that_have_no_memory_together_do_not_count_as_running_together():
+    """Two of the large ones fit: they last for 100 s, not for 9, so the other array is the shorter one."""
+    world = FakeSlurm(memory=1000)
+    large = world.submit(100, 2.0, memory=400)
+    other = world.submit(200, 2.0, memory=1)
+    governor = governed(world)
+    glance(governor)
+    slots = {planned.array.number: planned.slots for planned in governor.planned}
+    assert slots == {large.number: 2, other.number: 22}
+    assert {planned.throttle for planned in governor.planned} == {0}
+    go(governor, world)
+    assert [job.done for job in governor.jobs] == [100, 200]
+    assert "ArrayTaskThrottle" not in {key for _, key, _ in world.updates}
+
+
+def test_memory_is_asked_for_once_an_array():
+    world = FakeSlurm(memory=1000)
+    world.submit(100, 2.0, memory=10)
+    governor = governed(world)
+    go(governor, world, until=6.0)
+    world.submit(100, 2.0, memory=10)
+    go(governor, world, until=20.0)
+    assert [words[-1] for words in world.calls if "-O" in words] == ["1", "2"]
+    assert sum(words[-1] == "config" for words in world.calls) == 1
+
+
 def test_other_peoples_arrays_are_left_alone_and_reported():
     world = FakeSlurm()
     foreign = [world.submit(200, 2.0, user="you") for _ in range(3)]

@@ -282,6 +282,16 @@ def test_the_page(slurm):
 
 
 @slow
+def test_memory_is_shared_out():
+    with SlurmCluster(SLOTS, shares="CR_CPU_Memory") as cluster:
+        large = cluster.array(9, 20, "--mem=40G", name="large")
+        small = cluster.array(99, 20, "-c", "2", "--mem-per-cpu=10M", name="small")
+        told = cluster.malleable("govern", "slurm", "--json", "-", "--policy", "fair")
+        slots = {row["array"]: row["slots"] for row in json.loads(told.stdout)["arrays"]}
+        assert slots == {large: 2, small: SLOTS - 2}
+
+
+@slow
 def test_foreign_arrays_are_not_touched(slurm):
     own = [slurm.array(size, 1, name="own") for size in (3000, 2000)]
     governor = slurm.govern("--apply", "--every", "0.5", "--json", "-")

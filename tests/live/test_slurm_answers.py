@@ -1,13 +1,15 @@
 """What answers of Slurm's commands mean, old and new; the order that Nice makes."""
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from malleable.live.engines import slurm
-from malleable.live.engines.slurm import Array, Look, Reply, Slurm, SlurmError, call, tasks_in
+from malleable.live.engines.slurm import Reply, Slurm, SlurmError, call
+from malleable.live.engines.slurm_answers import Array, Look, Usable, tasks_in, usable_in
 from malleable.live.nice import MOST_CHANGES, NiceOrder
 
 
@@ -47,7 +49,10 @@ nonsense
 
 
 def test_slots_of_nodes():
-    assert slurm._usable(NODES) == {"main": (32, 22), "long": (32, 14)}
+    assert usable_in(NODES) == {
+        "main": (32, 22, 2000, 2000),
+        "long": (32, 14, 2000, 1000),
+    }
 
 
 def test_capacity_is_ours_and_what_is_free():
@@ -55,10 +60,20 @@ def test_capacity_is_ours_and_what_is_free():
         1: Array(1, place="main", pending=5, running=3, ending=1, width=2, priority=9, reason="Priority"),
         2: Array(2, place="other", pending=5, running=3, priority=9),
     }  # fmt: skip
-    look = Look(0.0, arrays, usable={"main": (20, 7), "other": (4, 4)})
+    look = Look(0.0, arrays, usable={"main": Usable(20, 7), "other": Usable(4, 4)})
     assert (look.slots("main"), look.slots("other"), look.slots("none")) == (15, 4, 0)
     arrays[1].reason = "QOSMaxCpuPerUserLimit"
     assert look.slots("main") == 8
+
+
+def test_memory_is_a_second_capacity():
+    arrays = {
+        1: Array(1, place="main", pending=5, running=3, ending=1, memory=2048.0),
+        2: Array(2, place="main", pending=5, running=2, memory=100.0),
+    }
+    look = Look(0.0, arrays, usable={"main": Usable(20, 7, 10_000, 1500)})
+    assert (look.memory("main"), look.memory("none")) == (4 * 2048 + 200 + 1500, 0.0)
+    assert replace(look, usable={"main": Usable(20, 7, 9000, 1500)}).memory("main") == 9000
 
 
 def test_the_environment_cannot_change_formats(monkeypatch):

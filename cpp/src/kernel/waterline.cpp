@@ -13,6 +13,7 @@ namespace malleable {
 namespace {
 
 constexpr double kNearly = kCount / 10.0;  // slots that the shares may miss: no fraction shows it
+constexpr std::size_t kLanes = 4;
 // Newton steps follow the kinks, of which there are as many as jobs; after these, halving between
 // the levels on either side ends when no level lies between them: 64 times for each half of a
 // level.
@@ -111,7 +112,8 @@ void Waterline::fill_group(const Problem& problem, std::span<const double> weigh
   const auto share_of = [&](Index j) { return weight.empty() ? level : times(level, weight[j]); };
   for (int step = 0; step < kSteps; ++step) {
     double fixed = 0.0, next = kInfinity, last = 0.0;  // kinks above and below, if nobody rises
-    Precise rate;
+    Precise rates[kLanes];  // parts of a sum that need not wait for each other
+    std::size_t lane = 0;
     for (const Index j : jobs) {
       const Precise wanted = share_of(j);
       if (minus(wanted, low_[j]) < 0.0) {
@@ -121,11 +123,14 @@ void Waterline::fill_group(const Problem& problem, std::span<const double> weigh
         fixed += problem.high[j];
         last = std::max(last, problem.high[j] / weight_of(j));
       } else if (weight.empty()) {
-        rate.high += 1.0;
+        rates[0].high += 1.0;
       } else {
+        Precise& rate = rates[lane++ % kLanes];
         rate = plus(rate, weight[j]);
       }
     }
+    Precise rate = rates[0];
+    for (std::size_t k = 1; k < kLanes; ++k) rate = plus(plus(rate, rates[k].high), rates[k].low);
     const double water = capacity - fixed;
     const double error = -minus(times(level, rate.high), water) - level.high * rate.low;
     if (std::fabs(error) <= kNearly) break;

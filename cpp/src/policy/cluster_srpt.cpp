@@ -126,8 +126,11 @@ void ClusterSrpt::look_for_stale(const ClusterState& state, int pool) {
   for (const auto& changed : state.changed) {
     for (const Index job : changed) spoil(job);
   }
+  for (const Index job : virtual_.moved()) spoil(job);
+  virtual_.forget_moved();
   std::int64_t (&slots)[2] = slots_before_[pool];
-  if (options_.kind == SrptKind::kAsrpt || !std::equal(slots, slots + 2, state.slots)) {
+  const double blocked = std::exchange(blocked_before_[pool], virtual_.blocked());
+  if (blocked != virtual_.blocked() || !std::equal(slots, slots + 2, state.slots)) {
     for (const Index job : state.present) spoil(job);
   }
   std::copy(state.slots, state.slots + 2, slots);

@@ -40,7 +40,10 @@ double JointRate::of(const ClusterState& state, Index job, std::int64_t slots) c
 void VirtualCluster::begin(const ClusterState& state, JointRate rate) {
   rate_ = std::move(rate);
   now_ = state.now;
-  reduces_.assign(state.jobs.size(), 0.0);
+  reduces_.clear();
+  is_moved_.clear();
+  moved_.clear();
+  grow(state.jobs.size());
   rows_.clear();
   blocked_ = 0.0;
   slots_ = state.slots[state.cluster.generic ? kMap : kReduce];
@@ -56,7 +59,7 @@ void VirtualCluster::begin(const ClusterState& state, JointRate rate) {
 
 void VirtualCluster::arrive(const ClusterState& state, Index job) {
   run(state, state.now);
-  reduces_[job] = static_cast<double>(state.phase(job, kReduce).total);
+  set_reduces(job, static_cast<double>(state.phase(job, kReduce).total));
   add(state, job);
 }
 
@@ -78,8 +81,9 @@ void VirtualCluster::advance(const ClusterState& state) {
 void VirtualCluster::add(const ClusterState& state, Index job) {
   const PhaseState& maps = state.phase(job, kMap);
   const PhaseState& reduces = state.phase(job, kReduce);
-  double& left = reduces_[job];
-  left = std::min(left, static_cast<double>(reduces.unfinished()));
+  const auto unfinished = static_cast<double>(reduces.unfinished());
+  if (unfinished < reduces_[job]) set_reduces(job, unfinished);
+  const double left = reduces_[job];
   const bool runs = left > 0.0 && reduces.estimate > 0.0;
   // Maps take slots from reduces only where these are the same ones.
   if (!runs && !(state.cluster.generic && maps.unfinished() > 0)) return;
@@ -99,12 +103,14 @@ void VirtualCluster::add(const ClusterState& state, Index job) {
 std::int64_t VirtualCluster::serve(const ClusterState& state) {
   const bool generic = state.cluster.generic;
   std::int64_t wanted = 0;
+  bool held = false;
   order_.clear();
   for (std::size_t k = 0; k < rows_.size(); ++k) {
     const Row& row = rows_[k];
     const double left = reduces_[row.job];
     if (!generic && left <= 0.0) continue;
     wanted += (generic ? row.maps : 0) + (left > 0.0 ? row.reduces : 0);
+    held |= row.held > 0;
     order_.emplace_back(row.map_key + row.reduce_key * left, static_cast<Index>(k));
   }
   // Where there are slots for all, the order does not matter, nor once there are none.
@@ -112,7 +118,7 @@ std::int64_t VirtualCluster::serve(const ClusterState& state) {
   if (scarce) std::make_heap(order_.begin(), order_.end(), std::greater<>{});
   served_.clear();
   std::int64_t free = slots_;
-  while (!order_.empty()) {
+  while (!order_.empty() && (free > 0 || held)) {
     if (scarce && free > 0) std::pop_heap(order_.begin(), order_.end(), std::greater<>{});
     const Index k = order_.back().second;
     order_.pop_back();
@@ -141,8 +147,8 @@ void VirtualCluster::run(const ClusterState& state, double until) {
       ends = k;
     }
     for (const auto& [rate, k] : served_) {
-      double& left = reduces_[rows_[k].job];
-      left = k == ends ? 0.0 : std::max(0.0, left - rate * step);
+      const Index job = rows_[k].job;
+      set_reduces(job, k == ends ? 0.0 : std::max(0.0, reduces_[job] - rate * step));
     }
     if (ends == kNone) break;
     now_ += step;

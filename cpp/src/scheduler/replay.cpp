@@ -64,9 +64,16 @@ class Reader {
 
   // The next call, whose columns stay until the one after; false: there is none.
   bool next() {
-    if (left_.empty()) return false;
-    for (const std::uint8_t name : given_) columns_[name].given = false;
+    // What nobody looked at would be left out of the replay without a word.
+    for (const std::uint8_t name : given_) {
+      if (!columns_[name].seen) {
+        throw std::invalid_argument("call " + std::to_string(number_) + " has a column '" +
+                                    kEventColumns[name] + "' that it cannot have");
+      }
+      columns_[name].given = false;
+    }
     given_.clear();
+    if (left_.empty()) return false;
     call_ = byte();
     if (call_ >= kEventCalls.size()) damaged();
     for (std::uint8_t count = byte(); count > 0; --count) read_column();
@@ -79,12 +86,14 @@ class Reader {
   std::span<const double> doubles(Named name) const {
     const Column& own = columns_[name.code];
     if (!own.given) return {};
+    own.seen = true;
     if (!own.whole.empty()) damaged();
     return own.real;
   }
   std::span<const std::int64_t> integers(Named name) const {
     const Column& own = columns_[name.code];
     if (!own.given) return {};
+    own.seen = true;
     if (!own.real.empty()) damaged();
     return own.whole;
   }
@@ -112,6 +121,7 @@ class Reader {
  private:
   struct Column {
     bool given = false;
+    mutable bool seen = false;
     std::vector<double> real;
     std::vector<std::int64_t> whole;
   };
@@ -140,6 +150,7 @@ class Reader {
     std::memcpy(&size, take(4), 4);
     Column& own = columns_[name];
     own.given = true;
+    own.seen = false;
     given_.push_back(name);
     own.real.clear();
     own.whole.clear();
@@ -184,7 +195,10 @@ std::int64_t add(Reader& r, Scheduler& scheduler) {
   jobs.after = r.integers("after");
   jobs.max_slots = r.integers("max_slots");
   jobs.speedup = r.doubles("speedup");
-  return static_cast<std::int64_t>(scheduler.add(jobs, r.now()).size());
+  const auto ids = r.integers("ids");  // which all that follows is about
+  const auto made = scheduler.add(jobs, r.now());
+  if (!std::ranges::equal(made, ids)) r.damaged();
+  return static_cast<std::int64_t>(made.size());
 }
 
 void observe(Reader& r, Scheduler& scheduler) {

@@ -21,7 +21,8 @@ from malleable.cli.status_command import JOURNAL
 from malleable.cli.terminal import note
 from malleable.cluster.nodes import read_cluster
 from malleable.live.decider import SchedulerDecider
-from malleable.live.engines.slurm import Array, Look, Slurm, SlurmError
+from malleable.live.engines.slurm import Slurm, SlurmError
+from malleable.live.engines.slurm_answers import Array, Look
 from malleable.live.govern import COMMENT, Governor, Planned
 from malleable.live.journal import Journal
 from malleable.live.lease import JobLease, Lease, ProcessLease, left_behind

@@ -20,7 +20,8 @@ from typing import Any, Literal, NamedTuple
 from malleable.domain import LATEST_TIME, MOST_SLOTS, WEIGHT, WORK
 from malleable.live.decider import UNKNOWN
 from malleable.live.engine import Event, Task
-from malleable.live.engines.slurm import Array, Change, Look, Slurm, SlurmError
+from malleable.live.engines.slurm import Change, Slurm, SlurmError
+from malleable.live.engines.slurm_answers import Array, Look
 from malleable.live.journal import Attempt, Flying, Journal
 from malleable.live.lease import Lease, set_back
 from malleable.live.loop import Loop, Work
@@ -96,6 +97,7 @@ class _Seen:
     spent: float = 0.0  # seconds of tasks, ended or not
     gone: int = 0  # tasks that ended while it was looked at
     failed: dict[int, int] = field(default_factory=dict)  # tasks by the job that they were
+    limit: int = 0  # tasks at once, by its owner; 0: any
     stated: bool = False
     absent: int = 0
     outlook: Literal["free", "waits", "dead"] = "waits"
@@ -149,6 +151,7 @@ class Governor(Loop):
         self._own: dict[int, tuple[int, int]] = {}  # Nice and throttle that the owner gave
         self._touched_arrays: set[int] = set()
         self._orders: dict[str, NiceOrder] = {}
+        self._memory: dict[str, float] = {}  # [MiB] by place, as slots are
         self._looked = -math.inf
         self._counted_at = -math.inf
         self._told_jobs = (-1, -1)
@@ -182,6 +185,7 @@ class Governor(Loop):
         chosen = {number: each for number, each in look.arrays.items() if self._chosen(each)}
         own = {number: each for number, each in chosen.items() if not each.over}
         self.look = replace(look, arrays=own)
+        self._memory = {place: self.look.memory(place) for place in look.usable}
         for number, array in own.items():
             row = self._row_of.get(number)
             if row is None or (self._back(row) and not array.dead):
@@ -250,8 +254,11 @@ class Governor(Loop):
         if array.number not in self._touched_arrays:
             self._own[array.number] = array.nice, array.throttle
             throttle = array.throttle
-        limit = wishes_of(array.comment).max_slots // array.width
-        caps = [cap for cap in (throttle, limit) if cap]
+        most = wishes_of(array.comment).max_slots
+        caps = [cap for cap in (throttle, most and max(1, most // array.width)) if cap]
+        seen.limit = min(caps, default=0)
+        if array.memory > 0.0:  # so many tasks have room beside each other
+            caps.append(max(1, int(self._memory.get(array.place, 0.0) // array.memory)))
         work.max_slots = min(caps) * array.width if caps else None
         self._places.changed(row)
 
@@ -392,8 +399,9 @@ class Governor(Loop):
         if array.blocked or not array.pending:
             return array.throttle
         caps = [own] if own else []
-        if work.max_slots is not None:
-            caps.append(max(1, work.max_slots // work.width))
+        limit = self._seen[self._row_of[array.number]].limit
+        if limit:
+            caps.append(limit)
         if self._capped(array, waiting):
             caps.append(max(1, -(-max(work.slots, work.min_slots) // work.width)))
         return min(caps) if caps else 0

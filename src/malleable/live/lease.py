@@ -18,7 +18,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
-from malleable.live.engines.slurm import LEASE, Change, Look, Slurm, SlurmError
+from malleable.live.engines.slurm import Change, Slurm, SlurmError
+from malleable.live.engines.slurm_answers import LEASE, Look
 
 __all__ = ["JobLease", "Lease", "ProcessLease", "left_behind", "set_back"]
 

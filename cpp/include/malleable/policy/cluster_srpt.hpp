@@ -99,6 +99,7 @@ class ClusterSrpt final : public ClusterPolicy {
   std::vector<std::uint8_t> here_, is_stale_[2];
   std::vector<Index> stale_[2];
   std::int64_t slots_before_[2][2] = {};
+  double blocked_before_[2] = {0.0, 0.0};
   std::vector<Row> rows_;
   // heSRPT's, of a pool, for so many jobs and this p.
   std::vector<double> heights_[2];

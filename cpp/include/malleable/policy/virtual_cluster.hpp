@@ -21,6 +21,7 @@
 // that then gets slots.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <utility>
 #include <vector>
@@ -43,7 +44,10 @@ struct JointRate {
 class VirtualCluster {
  public:
   void begin(const ClusterState& state, JointRate rate);
-  void grow(std::size_t jobs) { reduces_.resize(jobs, 0.0); }
+  void grow(std::size_t jobs) {
+    reduces_.resize(jobs, 0.0);
+    is_moved_.resize(jobs, 0);
+  }
   // A job that has just come, at state.now.
   void arrive(const ClusterState& state, Index job);
   // To state.now, and from there on with the map work that the cluster has left now.
@@ -51,10 +55,17 @@ class VirtualCluster {
 
   // Reduce tasks left there, in parts of tasks.
   double reduces(Index job) const { return reduces_[job]; }
+  // Jobs of which that became another number since this was last forgotten.
+  std::span<const Index> moved() const { return moved_; }
+  void forget_moved() {
+    for (const Index job : moved_) is_moved_[job] = 0;
+    moved_.clear();
+  }
   // Map work that has to be done before a job whose reduce tasks hold no slot can run any, because
   // tasks that wait for their maps hold them all; 0 otherwise.
   double blocked() const { return blocked_; }
 
+  // Not what moved: whoever reads it looks at all.
   void state(State& s) { s(now_, blocked_, slots_, pace_, reduces_, rows_); }
 
  private:
@@ -69,15 +80,21 @@ class VirtualCluster {
     void state(State& s) { s(job, maps, reduces, held, map_key, reduce_key, seconds); }
   };
 
+  void set_reduces(Index job, double left) {
+    reduces_[job] = left;
+    if (!std::exchange(is_moved_[job], 1)) moved_.push_back(job);
+  }
   void run(const ClusterState& state, double until);
   std::int64_t serve(const ClusterState& state);
   void add(const ClusterState& state, Index job);
 
   JointRate rate_;
   double now_ = 0.0, blocked_ = 0.0;
-  std::int64_t slots_ = 0;                        // for reduce work
-  double pace_ = 1.0;                             // mean rate of their nodes, whether up or not
-  std::vector<double> reduces_;                   // by job
+  std::int64_t slots_ = 0;       // for reduce work
+  double pace_ = 1.0;            // mean rate of their nodes, whether up or not
+  std::vector<double> reduces_;  // by job
+  std::vector<Index> moved_;
+  std::vector<std::uint8_t> is_moved_;            // by job
   std::vector<Row> rows_;                         // of jobs that can use slots there, by arrival
   std::vector<std::pair<double, Index>> order_;   // heap of rows
   std::vector<std::pair<double, Index>> served_;  // tasks a second, row

@@ -1,9 +1,8 @@
-"""Job arrays of a Slurm: what its commands are asked, and what their answers mean.
+"""Job arrays of a Slurm: what its commands are asked (their answers: ``slurm_answers.py``).
 
-All that is known of Slurm stands in one table, `COMMANDS`: what reads the queue and the nodes, what changes
-an array. Answers are taken whole or not at all; what a command returns after a change is not believed,
-the next look shows what came of it. Names and comments are other people's text: fields are cut at a
-random word of each call, so that no name can look like a field. Formats are those of Slurm 22.05 and later.
+All commands stand in one table, `COMMANDS`: what reads the queue and the nodes, what changes an array.
+Answers are taken whole or not at all; what a command returns after a change is not believed, the next look
+shows what came of it. Formats are those of Slurm 22.05 and later.
 
 A look costs one call of squeue and one of scontrol, O(lines): one for each task that runs and each
 array that waits.
@@ -19,24 +18,30 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from malleable.live.engine import Abilities, Event, Task
+from malleable.live.engines.slurm_answers import (
+    FIELDS,
+    NOBODY,
+    STATES,
+    Array,
+    Look,
+    Queue,
+    accounted,
+    memory_in,
+    others_in,
+    rows_in,
+    usable_in,
+)  # fmt: skip
 
-__all__ = ["Array", "Change", "Look", "Others", "Reply", "Slurm", "SlurmError", "tasks_in"]
+__all__ = ["Change", "Reply", "Slurm", "SlurmError"]
 
-LEASE = "malleable-lease"
-"""Name of the job that restores what a dead governor left."""
-
-_FIELDS = ("F", "A", "K", "t", "C", "P", "y", "Q", "r", "E", "V", "S", "u", "k", "j")
-_RUNNING = ("R", "CF", "S", "SI", "SO", "RS")
-_FAILED = ("F", "NF", "TO", "OOM", "BF", "DL", "CA")  # shown for some minutes
-_STATES = ",".join(("PD", "CG", "RQ", *_RUNNING, *_FAILED))
 COMMANDS: Mapping[str, Sequence[str]] = {
-    "own": ("squeue", "-h", "--me", "-t", _STATES, "-o"),
-    "all": ("squeue", "-h", "-a", "-t", _STATES, "-o"),
+    "own": ("squeue", "-h", "--me", "-t", STATES, "-o"),
+    "all": ("squeue", "-h", "-a", "-t", STATES, "-o"),
     "waiting": ("squeue", "-h", "-a", "-t", "PD", "-o"),
+    "memory": ("squeue", "-h", "-a", "-O", "ArrayJobID:20,tres-alloc:400", "-j"),
     "nodes": ("scontrol", "-o", "show", "nodes"),
     "config": ("scontrol", "show", "config"),
     "change": ("scontrol",),
@@ -51,21 +56,8 @@ TIMEOUT = 10.0  # seconds that a command may take
 _SHARE = 10.0  # a look that takes s seconds is made every 10 s seconds at most
 _SLOWEST = 300.0
 _OTHERS = 30.0  # seconds between two looks at what other people wait for
-_BLOCKED = (
-    "Dependency", "JobHeld", "BeginTime", "PartitionDown", "PartitionInactive", "ReqNodeNotAvail",
-    "Reservation", "BadConstraints", "Invalid", "PartitionNodeLimit", "PartitionTimeLimit",
-    "JobLaunchFailure", "AccountNotAllowed", "QOSNotAllowed",
-)  # fmt: skip
-_LIMITED = ("QOS", "Assoc", "MaxCpu")
-_UNUSABLE = frozenset((
-    "DOWN", "DRAIN", "DRAINED", "DRAINING", "ERROR", "FAIL", "FAILING", "NOT_RESPONDING", "NO_RESPOND",
-    "FUTURE", "UNKNOWN", "MAINT", "RESERVED", "POWERING_DOWN", "POWER_DOWN", "REBOOT", "REBOOT_ISSUED",
-    "REBOOT_REQUESTED", "INVALID", "INVALID_REG",
-))  # fmt: skip
 _INHERITED = re.compile(r"^(SQUEUE|SBATCH|SCONTROL|SACCT|SCANCEL|SLURM)_")
 _KEPT = ("SLURM_CONF", "SLURM_JWT")
-_RANGE = re.compile(r"(\d+)(?:-(\d+)(?::(\d+))?)?")
-_PARENTS = re.compile(r"after(?:ok|any|notok|corr|burstbuffer)?:(\d+)")
 
 
 class SlurmError(ValueError):
@@ -89,136 +81,6 @@ class Change(NamedTuple):
     number: int
     key: str
     value: int | str
-
-
-@dataclass(slots=True)
-class Array:
-    """An array as one look shows it.
-
-    Attributes
-    ----------
-    number : int
-    name, user, place, comment, reason : str
-        ``place`` is the partition, the first one that it may run in.
-    pending, running, ending : int
-        Tasks that wait, run, and give their slots back.
-    width : int
-        Slots of a task: its CPUs.
-    nice, priority : int
-    throttle : int
-        Tasks at once; 0: any.
-    after : tuple of int
-        Numbers of the jobs that it is after.
-    submitted : float
-        [s since 1970]
-    elapsed : float
-        Seconds that the tasks that run have run, added up.
-    failed : mapping
-        Tasks that lately failed or were cancelled, by the job that they were.
-    """
-
-    number: int
-    name: str = ""
-    user: str = ""
-    place: str = ""
-    comment: str = ""
-    reason: str = ""
-    pending: int = 0
-    running: int = 0
-    ending: int = 0
-    width: int = 1
-    nice: int = 0
-    priority: int = 0
-    throttle: int = 0
-    after: tuple[int, ...] = ()
-    submitted: float = math.nan
-    elapsed: float = 0.0
-    failed: dict[int, int] = field(default_factory=dict)
-
-    @property
-    def over(self) -> bool:
-        """None of its tasks is there any more."""
-        return self.pending + self.running + self.ending == 0
-
-    @property
-    def dead(self) -> bool:
-        """It waits for what will never be."""
-        return self.reason.startswith("DependencyNeverSatisfied")
-
-    @property
-    def blocked(self) -> bool:
-        """Its tasks would not start though slots were free."""
-        return self.reason.startswith(_BLOCKED) or (self.pending > 0 and self.priority == 0)
-
-
-class Others(NamedTuple):
-    """What people wait for whose arrays are not governed: tasks, and how long they have waited [s]."""
-
-    tasks: int = 0
-    mean: float = 0.0
-    longest: float = 0.0
-
-
-_NOBODY = Others()
-
-
-@dataclass(frozen=True)
-class Look:
-    """How the queue stood.
-
-    Attributes
-    ----------
-    at : float
-        [s since 1970]
-    arrays : dict of Array
-        By number.
-    leases : dict of str
-        Comments of lease jobs by their numbers.
-    usable : dict of (int, int)
-        Slots of a partition's nodes that work, and how many of them are free.
-    others : Others
-    took : float
-        Seconds that Slurm took to answer.
-    """
-
-    at: float
-    arrays: Mapping[int, Array] = field(default_factory=dict)
-    leases: Mapping[int, str] = field(default_factory=dict)
-    usable: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    others: Others = _NOBODY
-    took: float = 0.0
-
-    def slots(self, place: str) -> int:
-        """What arrays that were seen hold of a partition, and what is free for them.
-
-        Nothing is where Slurm says of all that wait there that a limit of theirs is reached.
-        """
-        here = [array for array in self.arrays.values() if array.place == place]
-        held = sum((array.running + array.ending) * array.width for array in here)
-        wait = [array for array in here if array.pending and not array.blocked]
-        if wait and all(array.reason.startswith(_LIMITED) for array in wait):
-            return held
-        total, free = self.usable.get(place, (0, 0))
-        return max(held, min(held + free, total))  # the nodes were asked a moment later
-
-
-def tasks_in(text: str) -> tuple[int, int]:
-    """Tasks and throttle of what squeue shows of an array: ``"1-9:2,12%3"``.
-
-    Raises
-    ------
-    ValueError
-        It shows something else.
-    """
-    listed, _, throttle = text.strip("[]").partition("%")
-    count = 0
-    for part in listed.split(","):
-        found = _RANGE.fullmatch(part)
-        if found is None:
-            raise ValueError(f"tasks {text[:40]!r}: expected numbers and ranges")
-        first, last, step = found.groups()
-        count += (int(last) - int(first)) // max(1, int(step or 1)) + 1 if last else 1
-    return count, int(throttle) if throttle else 0
 
 
 def _clean(environment: Mapping[str, str]) -> dict[str, str]:
@@ -246,62 +108,6 @@ def call(words: Sequence[str], lines: str = "") -> Reply:
     said = " ".join(done.stderr.split())[:300]
     why = f"{words[0]}: {said or f'status {done.returncode}'}" if said or done.returncode else ""
     return Reply(done.stdout, why, time.monotonic() - began)
-
-
-def _seconds(text: str) -> float:
-    return float(text) if text.isdecimal() else math.nan
-
-
-def _whole(text: str) -> int:
-    return int(text) if text.lstrip("-").isdecimal() else 0
-
-
-class _Queue:
-    """Lines of squeue, gathered by array."""
-
-    def __init__(self, at: float) -> None:
-        self.at = at
-        self.arrays: dict[int, Array] = {}
-        self.leases: dict[int, str] = {}
-        self._counts: dict[int, int] = {}  # tasks of the line that says what an array is
-
-    def line(self, values: Mapping[str, str]) -> None:
-        number, job = int(values["F"]), int(values["A"])
-        if values["j"] == LEASE:
-            self.leases[job] = values["k"]
-            return
-        if not values["K"].strip("[]")[:1].isdecimal():
-            return  # a single job
-        state = values["t"]
-        count, throttle = tasks_in(values["K"])
-        width = max(1, int(values["C"]))
-        array = self.arrays.get(number)
-        if array is None:
-            array = self.arrays[number] = Array(number, values["j"], values["u"])
-        # What most tasks that wait say of themselves is said of the array.
-        weight = count if state == "PD" else 0
-        if weight >= self._counts.get(number, 0):
-            self._counts[number] = weight
-            array.place, array.comment = values["P"].partition(",")[0], values["k"]
-            array.width, array.nice, array.priority = (
-                width,
-                _whole(values["y"]),
-                _whole(values["Q"]),
-            )
-            array.reason = values["r"] if state == "PD" else ""
-            array.throttle, array.submitted = throttle, _seconds(values["V"])
-            array.after = tuple(map(int, _PARENTS.findall(values["E"])))
-        if state == "PD":
-            array.pending += count
-        elif state == "CG":
-            array.ending += 1
-        elif state in _FAILED:
-            array.failed[job] = count
-        elif state in _RUNNING:
-            since = _seconds(values["S"])
-            array.running += 1
-            # Slurm's seconds are whole; a task began half of one later on average.
-            array.elapsed += 0.0 if math.isnan(since) else max(0.0, self.at - since - 0.5)
 
 
 class Slurm:
@@ -334,8 +140,9 @@ class Slurm:
         self._ask, self._clock, self._sleep, self._wall = ask, clock, sleep, wall
         self._next = -math.inf
         self._silent = 0
-        self._others, self._others_at = _NOBODY, -math.inf
-        self._usable: dict[str, tuple[int, int]] = {}
+        self._others, self._others_at = NOBODY, -math.inf
+        self._shares_memory: bool | None = None  # not known yet
+        self._memory_of: dict[int, float] = {}  # by number of the array
         self.accounts = True
         """Whether there is accounting, as far as is known."""
         self.pace = every
@@ -390,28 +197,41 @@ class Slurm:
             A command did not answer, or not in full.
         """
         mark = f"~{secrets.token_hex(6)}~"
-        asked = mark + mark.join(f"%{letter}" for letter in _FIELDS)
+        asked = mark + mark.join(f"%{letter}" for letter in FIELDS)
         reply = self._told("all" if self.everybody else "own", asked)
         at = self._wall()
-        queue = _Queue(at)
-        words = reply.text.split(mark)[1:]
-        if len(words) % len(_FIELDS):
-            raise SlurmError("squeue: its answer is not complete")
-        for first in range(0, len(words), len(_FIELDS)):
-            values = words[first : first + len(_FIELDS)]
-            values[-1] = values[-1].removesuffix("\n")
-            try:
-                queue.line(dict(zip(_FIELDS, values, strict=True)))
-            except ValueError as error:
-                raise SlurmError(f"squeue: {error}") from None
+        queue = Queue(at)
+        try:
+            for row in rows_in(reply.text, mark, len(FIELDS)):
+                queue.line(dict(zip(FIELDS, row, strict=True)))
+        except ValueError as error:
+            raise SlurmError(f"squeue: {error}") from None
         nodes = self._told("nodes")
         took = reply.took + nodes.took
-        usable = _usable(nodes.text)
+        usable = usable_in(nodes.text)
         if self._clock() >= self._others_at + _OTHERS:
             took += self._look_at_others(set(queue.arrays), at)
-        self.slots = sum(total for total, _ in usable.values())
+        took += self._look_at_memory(queue.arrays)
+        self.slots = sum(each.slots for each in usable.values())
         self._next = self._clock() + self.every
         return Look(at, queue.arrays, queue.leases, usable, self._others, took)
+
+    def _look_at_memory(self, arrays: Mapping[int, Array]) -> float:
+        """Memory of tasks, which stays what it was when their array came."""
+        if self._shares_memory is None:
+            how = self.ask_config().get("SelectTypeParameters", "")
+            self._shares_memory = "MEMORY" in how.upper()
+        took = 0.0
+        known = {n: size for n, size in self._memory_of.items() if n in arrays}
+        new = [number for number in arrays if number not in known]
+        if self._shares_memory and new:
+            reply = self._ask([*COMMANDS["memory"], ",".join(map(str, new))])
+            took = reply.took
+            known |= memory_in(reply.text)
+        self._memory_of = known
+        for array in arrays.values():
+            array.memory = known.get(array.number, 0.0)
+        return took
 
     def _look_at_others(self, own: set[int], at: float) -> float:
         mark = f"~{secrets.token_hex(6)}~"
@@ -419,18 +239,8 @@ class Slurm:
         self._others_at = self._clock() + _SHARE * reply.took
         if reply.why:
             return reply.took  # they may be hidden from us
-        words = [word.strip() for word in reply.text.split(mark)[1:]]
-        count, total, longest = 0, 0.0, 0.0
-        for first in range(0, len(words) - 3, 4):
-            number, listed, reason, since = words[first : first + 4]
-            if not number.isdecimal() or int(number) in own or reason.startswith(_BLOCKED):
-                continue
-            tasks = 1
-            with suppress(ValueError):
-                tasks, _ = tasks_in(listed)
-            waited = max(0.0, at - _seconds(since)) if since.isdecimal() else 0.0
-            count, total, longest = count + tasks, total + tasks * waited, max(longest, waited)
-        self._others = Others(count, total / count if count else 0.0, longest)
+        with suppress(ValueError):  # cut off: the next look shows
+            self._others = others_in(rows_in(reply.text, mark, 4), own, at)
         return reply.took
 
     # Changes.
@@ -478,37 +288,4 @@ class Slurm:
         if reply.why:
             self.accounts = False
             return {}
-        return _accounted(reply.text)
-
-
-def _usable(text: str) -> dict[str, tuple[int, int]]:
-    """Slots of nodes that work and those that are free, by partition."""
-    found: dict[str, tuple[int, int]] = {}
-    for line in text.splitlines():
-        values: dict[str, str] = {}
-        for name, value in re.findall(r"(?:^|\s)([A-Za-z]\w*)=(\S*)", line.partition("Reason=")[0]):
-            values.setdefault(name, value)
-        state = values.get("State", "*")
-        if state.endswith("*") or not _UNUSABLE.isdisjoint(state.split("+")):
-            continue
-        total = _whole(values.get("CPUEfctv", values.get("CPUTot", "")))
-        free = max(0, total - _whole(values.get("CPUAlloc", "")))
-        memory = _whole(values.get("RealMemory", ""))
-        if 0 < memory <= _whole(values.get("AllocMem", "")):
-            free = 0
-        for place in values.get("Partitions", "").split(","):
-            if place:
-                all_of, free_of = found.get(place, (0, 0))
-                found[place] = all_of + total, free_of + free
-    return found
-
-
-def _accounted(text: str) -> dict[int, tuple[int, float]]:
-    found: dict[int, tuple[int, float]] = {}
-    for line in text.splitlines():
-        number, state, elapsed = (*line.split("|"), "", "")[:3]
-        array, _, task = number.partition("_")
-        if state == "COMPLETED" and array.isdecimal() and task.isdecimal():
-            count, seconds = found.get(int(array), (0, 0.0))
-            found[int(array)] = count + 1, seconds + _whole(elapsed)
-    return found
+        return accounted(reply.text)

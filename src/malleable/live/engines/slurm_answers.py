@@ -1,0 +1,323 @@
+"""What the answers of Slurm's commands say: arrays of tasks in its queue, nodes, memory, accounting.
+
+Names and comments are other people's text: answers of squeue are cut at a word that nobody could guess.
+O(lines).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+__all__ = [
+    "FIELDS", "LEASE", "NOBODY", "STATES", "Array", "Look", "Others", "Queue", "Usable", "accounted",
+    "memory_in", "others_in", "rows_in", "tasks_in", "usable_in",
+]  # fmt: skip
+
+LEASE = "malleable-lease"
+"""Name of the job that restores what a dead governor left."""
+
+FIELDS = ("F", "A", "K", "t", "C", "P", "y", "Q", "r", "E", "V", "S", "u", "k", "j")
+_RUNNING = ("R", "CF", "S", "SI", "SO", "RS")
+_FAILED = ("F", "NF", "TO", "OOM", "BF", "DL", "CA")  # shown for some minutes
+STATES = ",".join(("PD", "CG", "RQ", *_RUNNING, *_FAILED))
+_BLOCKED = (
+    "Dependency", "JobHeld", "BeginTime", "PartitionDown", "PartitionInactive", "ReqNodeNotAvail",
+    "Reservation", "BadConstraints", "Invalid", "PartitionNodeLimit", "PartitionTimeLimit",
+    "JobLaunchFailure", "AccountNotAllowed", "QOSNotAllowed",
+)  # fmt: skip
+_LIMITED = ("QOS", "Assoc", "MaxCpu")
+_UNUSABLE = frozenset((
+    "DOWN", "DRAIN", "DRAINED", "DRAINING", "ERROR", "FAIL", "FAILING", "NOT_RESPONDING", "NO_RESPOND",
+    "FUTURE", "UNKNOWN", "MAINT", "RESERVED", "POWERING_DOWN", "POWER_DOWN", "REBOOT", "REBOOT_ISSUED",
+    "REBOOT_REQUESTED", "INVALID", "INVALID_REG",
+))  # fmt: skip
+_RANGE = re.compile(r"(\d+)(?:-(\d+)(?::(\d+))?)?")
+_PARENTS = re.compile(r"after(?:ok|any|notok|corr|burstbuffer)?:(\d+)")
+_MEMORY = re.compile(r"\bmem=(\d+(?:\.\d+)?)([KMGTP]?)")
+_MEBIBYTES = {"K": 2.0**-10, "": 1.0, "M": 1.0, "G": 2.0**10, "T": 2.0**20, "P": 2.0**30}
+
+
+@dataclass(slots=True)
+class Array:
+    """An array as one look shows it.
+
+    Attributes
+    ----------
+    number : int
+    name, user, place, comment, reason : str
+        ``place`` is the partition, the first one that it may run in.
+    pending, running, ending : int
+        Tasks that wait, run, and give their slots back.
+    width : int
+        Slots of a task: its CPUs.
+    memory : float
+        [MiB] of a task, where Slurm shares memory out; else 0.
+    nice, priority : int
+    throttle : int
+        Tasks at once; 0: any.
+    after : tuple of int
+        Numbers of the jobs that it is after.
+    submitted : float
+        [s since 1970]
+    elapsed : float
+        Seconds that the tasks that run have run, added up.
+    failed : mapping
+        Tasks that lately failed or were cancelled, by the job that they were.
+    """
+
+    number: int
+    name: str = ""
+    user: str = ""
+    place: str = ""
+    comment: str = ""
+    reason: str = ""
+    pending: int = 0
+    running: int = 0
+    ending: int = 0
+    width: int = 1
+    memory: float = 0.0
+    nice: int = 0
+    priority: int = 0
+    throttle: int = 0
+    after: tuple[int, ...] = ()
+    submitted: float = math.nan
+    elapsed: float = 0.0
+    failed: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def over(self) -> bool:
+        """None of its tasks is there any more."""
+        return self.pending + self.running + self.ending == 0
+
+    @property
+    def dead(self) -> bool:
+        """It waits for what will never be."""
+        return self.reason.startswith("DependencyNeverSatisfied")
+
+    @property
+    def blocked(self) -> bool:
+        """Its tasks would not start though slots were free."""
+        return self.reason.startswith(_BLOCKED) or (self.pending > 0 and self.priority == 0)
+
+
+class Usable(NamedTuple):
+    """Slots and memory [MiB] of a partition's nodes that work, and what of them is free."""
+
+    slots: int = 0
+    free: int = 0
+    memory: int = 0
+    free_memory: int = 0
+
+
+class Others(NamedTuple):
+    """What people wait for whose arrays are not governed: tasks, and how long they have waited [s]."""
+
+    tasks: int = 0
+    mean: float = 0.0
+    longest: float = 0.0
+
+
+NOBODY = Others()
+
+
+@dataclass(frozen=True)
+class Look:
+    """How the queue stood.
+
+    Attributes
+    ----------
+    at : float
+        [s since 1970]
+    arrays : dict of Array
+        By number.
+    leases : dict of str
+        Comments of lease jobs by their numbers.
+    usable : dict of Usable
+        By partition.
+    others : Others
+    took : float
+        Seconds that Slurm took to answer.
+    """
+
+    at: float
+    arrays: Mapping[int, Array] = field(default_factory=dict)
+    leases: Mapping[int, str] = field(default_factory=dict)
+    usable: Mapping[str, Usable] = field(default_factory=dict)
+    others: Others = NOBODY
+    took: float = 0.0
+
+    def slots(self, place: str) -> int:
+        """What arrays that were seen hold of a partition, and what is free for them.
+
+        Nothing is where Slurm says of all that wait there that a limit of theirs is reached.
+        """
+        here = [array for array in self.arrays.values() if array.place == place]
+        held = sum((array.running + array.ending) * array.width for array in here)
+        wait = [array for array in here if array.pending and not array.blocked]
+        if wait and all(array.reason.startswith(_LIMITED) for array in wait):
+            return held
+        there = self.usable.get(place, Usable())
+        return max(held, min(held + there.free, there.slots))  # the nodes were asked a moment later
+
+    def memory(self, place: str) -> float:
+        """The same of memory [MiB]."""
+        here = [array for array in self.arrays.values() if array.place == place]
+        held = sum((array.running + array.ending) * array.memory for array in here)
+        there = self.usable.get(place, Usable())
+        return max(held, min(held + there.free_memory, there.memory))
+
+
+def tasks_in(text: str) -> tuple[int, int]:
+    """Tasks and throttle of what squeue shows of an array: ``"1-9:2,12%3"``.
+
+    Raises
+    ------
+    ValueError
+        It shows something else.
+    """
+    listed, _, throttle = text.strip("[]").partition("%")
+    count = 0
+    for part in listed.split(","):
+        found = _RANGE.fullmatch(part)
+        if found is None:
+            raise ValueError(f"tasks {text[:40]!r}: expected numbers and ranges")
+        first, last, step = found.groups()
+        count += (int(last) - int(first)) // max(1, int(step or 1)) + 1 if last else 1
+    return count, int(throttle) if throttle else 0
+
+
+def _seconds(text: str) -> float:
+    return float(text) if text.isdecimal() else math.nan
+
+
+def _whole(text: str) -> int:
+    return int(text) if text.lstrip("-").isdecimal() else 0
+
+
+class Queue:
+    """Lines of squeue, gathered by array."""
+
+    def __init__(self, at: float) -> None:
+        self.at = at
+        self.arrays: dict[int, Array] = {}
+        self.leases: dict[int, str] = {}
+        self._counts: dict[int, int] = {}  # tasks of the line that says what an array is
+
+    def line(self, values: Mapping[str, str]) -> None:
+        number, job = int(values["F"]), int(values["A"])
+        if values["j"] == LEASE:
+            self.leases[job] = values["k"]
+            return
+        if not values["K"].strip("[]")[:1].isdecimal():
+            return  # a single job
+        state = values["t"]
+        count, throttle = tasks_in(values["K"])
+        width = max(1, int(values["C"]))
+        array = self.arrays.get(number)
+        if array is None:
+            array = self.arrays[number] = Array(number, values["j"], values["u"])
+        # What most tasks that wait say of themselves is said of the array.
+        weight = count if state == "PD" else 0
+        if weight >= self._counts.get(number, 0):
+            self._counts[number] = weight
+            array.place, array.comment = values["P"].partition(",")[0], values["k"]
+            array.width, array.nice, array.priority = (
+                width,
+                _whole(values["y"]),
+                _whole(values["Q"]),
+            )
+            array.reason = values["r"] if state == "PD" else ""
+            array.throttle, array.submitted = throttle, _seconds(values["V"])
+            array.after = tuple(map(int, _PARENTS.findall(values["E"])))
+        if state == "PD":
+            array.pending += count
+        elif state == "CG":
+            array.ending += 1
+        elif state in _FAILED:
+            array.failed[job] = count
+        elif state in _RUNNING:
+            since = _seconds(values["S"])
+            array.running += 1
+            # Slurm's seconds are whole; a task began half of one later on average.
+            array.elapsed += 0.0 if math.isnan(since) else max(0.0, self.at - since - 0.5)
+
+
+def rows_in(text: str, mark: str, fields: int) -> Iterator[list[str]]:
+    """Lines of squeue, each field of which has ``mark`` before it.
+
+    Raises
+    ------
+    ValueError
+        The last one is not complete.
+    """
+    words = text.split(mark)[1:]
+    if len(words) % fields:
+        raise ValueError("its answer is not complete")
+    for first in range(0, len(words), fields):
+        yield [*words[first : first + fields - 1], words[first + fields - 1].removesuffix("\n")]
+
+
+def others_in(rows: Iterator[list[str]], own: set[int], at: float) -> Others:
+    """Who waits beside ``own``: number, tasks, reason and time of submission of each that waits."""
+    count, total, longest = 0, 0.0, 0.0
+    for number, listed, reason, since in (map(str.strip, row) for row in rows):
+        if not number.isdecimal() or int(number) in own or reason.startswith(_BLOCKED):
+            continue
+        tasks = 1
+        with suppress(ValueError):
+            tasks, _ = tasks_in(listed)
+        waited = max(0.0, at - _seconds(since)) if since.isdecimal() else 0.0
+        count, total, longest = count + tasks, total + tasks * waited, max(longest, waited)
+    return Others(count, total / count if count else 0.0, longest)
+
+
+def memory_in(text: str) -> dict[int, float]:
+    """Memory of a task [MiB] by array, of lines with its number and what it takes."""
+    found: dict[int, float] = {}
+    for line in text.splitlines():
+        number, _, takes = line.partition(" ")
+        size = _MEMORY.search(takes)
+        if number.isdecimal() and size:
+            found[int(number)] = float(size[1]) * _MEBIBYTES[size[2]]
+    return found
+
+
+def usable_in(text: str) -> dict[str, Usable]:
+    """What nodes that work have, by partition."""
+    found: dict[str, Usable] = {}
+    for line in text.splitlines():
+        values: dict[str, str] = {}
+        for name, value in re.findall(r"(?:^|\s)([A-Za-z]\w*)=(\S*)", line.partition("Reason=")[0]):
+            values.setdefault(name, value)
+        state = values.get("State", "*")
+        if state.endswith("*") or not _UNUSABLE.isdisjoint(state.split("+")):
+            continue
+        total = _whole(values.get("CPUEfctv", values.get("CPUTot", "")))
+        free = max(0, total - _whole(values.get("CPUAlloc", "")))
+        memory = _whole(values.get("RealMemory", ""))
+        free_memory = max(0, memory - _whole(values.get("AllocMem", "")))
+        if memory > 0 and free_memory == 0:
+            free = 0
+        for place in values.get("Partitions", "").split(","):
+            if place:
+                before = found.get(place, Usable())
+                own = (total, free, memory, free_memory)
+                found[place] = Usable(*(a + b for a, b in zip(before, own, strict=True)))
+    return found
+
+
+def accounted(text: str) -> dict[int, tuple[int, float]]:
+    """Tasks that ended well, and their seconds, by array."""
+    found: dict[int, tuple[int, float]] = {}
+    for line in text.splitlines():
+        number, state, elapsed = (*line.split("|"), "", "")[:3]
+        array, _, task = number.partition("_")
+        if state == "COMPLETED" and array.isdecimal() and task.isdecimal():
+            count, seconds = found.get(int(array), (0, 0.0))
+            found[int(array)] = count + 1, seconds + _whole(elapsed)
+    return found
