@@ -12,9 +12,9 @@ import numpy as np
 from malleable.cli.bench_command import measured
 from malleable.cli.outputs import Outputs, output_arguments
 from malleable.cli.snapshot import take_snapshot
+from malleable.cli.streams import note
 from malleable.cli.terminal import (
     adder,
-    note,
     progress_bar,
     read_file,
     reading_arguments,
