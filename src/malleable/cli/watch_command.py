@@ -44,7 +44,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 @contextmanager
 def view() -> Iterator[Callable[[RunStatus], None]]:
-    """A table that stays in place on a terminal's standard output: yields what shows it anew, if anything does."""
+    """A table that stays in place on a terminal's standard output: yields what shows it anew, if any."""
     if quiet():
         yield lambda _: None
         return
