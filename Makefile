@@ -25,7 +25,7 @@ install: $(VENV)/.installed
 $(VENV)/.installed: pyproject.toml CMakeLists.txt $(CPP)
 	@echo 'Building malleable in .venv and $(BUILD); the first time takes about two minutes on two cores.'
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) install 'scikit-build-core>=0.10' 'pybind11>=2.13' 'cmake>=3.26' 'ninja>=1.11'
+	$(PIP) install 'scikit-build-core>=0.10' 'pybind11>=3.0' 'cmake>=3.26' 'ninja>=1.11'
 	$(PIP) install --no-compile --no-build-isolation --config-settings=build-dir=$(BUILD) -e '.[plot]'
 	@touch $@
 
@@ -126,7 +126,7 @@ slurm: develop
 full: test slurm sanitize tsan
 	$(MAKE) fuzz FUZZ_SECONDS=1200 FUZZ_SEED=2
 	MALLEABLE_KILLS=50 $(BIN)/python -m pytest tests/live/test_faults.py -k killed_at_random
-	$(MAKE) environments EXTRAS='none plot tables custom lp all'
+	$(MAKE) environments EXTRAS='none plot tables custom lp completion all'
 
 bench: develop
 	$(BIN)/cmake -S . -B $(BUILD) -DMALLEABLE_BUILD_TESTS=ON >/dev/null

@@ -24,6 +24,7 @@ EXTRAS = {
     "tables": ("pyarrow", "pandas"),
     "custom": ("numba",),
     "lp": ("highspy", "scipy"),
+    "completion": ("shtab",),
 }
 LANGUAGES = {"python": [sys.executable, "-"], "sh": ["sh", "-eu"]}
 LIMITED = ["timeout", "120"]  # seconds: ends all that a block started, however busy the machine is

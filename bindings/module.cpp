@@ -23,7 +23,7 @@ void bind_embed(py::module_& module);
 }  // namespace malleable::bindings
 
 // No global state, and no object is shared between threads unless the caller does so.
-PYBIND11_MODULE(_core, module, py::mod_gil_not_used()) {
+PYBIND11_MODULE(_core_bound, module, py::mod_gil_not_used()) {
   module.doc() = "Compiled core of malleable; use the package's own functions instead.";
   module.attr("__version__") = malleable::package_version();
   // `with turn:` for what keeps state in Python.
@@ -45,4 +45,15 @@ PYBIND11_MODULE(_core, module, py::mod_gil_not_used()) {
   malleable::bindings::bind_cluster(module);
   malleable::bindings::bind_adaptive(module);
   malleable::bindings::bind_embed(module);
+}
+
+// NumPy and pybind11 keep state by process, and wait for ever where a second interpreter asks for
+// it.
+extern "C" PYBIND11_EXPORT PyObject* PyInit__core() {
+  if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
+    PyErr_SetString(PyExc_ImportError,
+                    "malleable cannot be imported in a subinterpreter: use threads or processes");
+    return nullptr;
+  }
+  return PyInit__core_bound();
 }

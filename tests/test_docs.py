@@ -24,7 +24,7 @@ OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 
 def _commands():
     """Option strings by command, and the whole command line's own under ''."""
-    parser = build_parser()
+    parser = build_parser(whole=True)
     found = {"": parser._option_string_actions}
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):

@@ -40,8 +40,9 @@ OPTIONAL = (
     "distributed",
     "dask",
     "polars",
+    "shtab",
 )
-COMMANDS = ("plan", "simulate", "run", "status", "bench", "reproduce", "demo")
+COMMANDS = ("plan", "simulate", "run", "status", "bench", "reproduce", "demo", "completion")
 
 
 def run(body, blocked):
@@ -74,6 +75,29 @@ def test_what_is_not_asked_for_is_not_imported():
         " & {name.partition('.')[2].partition('.')[0] for name in sys.modules}",
         OPTIONAL,
     )
+
+
+@pytest.mark.parametrize("words", ["--version", "--help", "-q --no-color --help"])
+def test_the_command_line_alone_needs_no_numpy(words):
+    body = f"""
+from malleable.cli import main
+with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.suppress(SystemExit):
+    main({words.split()!r})
+assert "malleable" in said.getvalue(), said
+assert not {{"numpy", "rich", "malleable._core"}} & set(sys.modules)
+"""
+    run(body, ())
+
+
+def test_a_command_imports_its_own_file_only():
+    body = """
+from malleable.cli import main
+with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
+    main(["status", "--help"])
+loaded = {name for name in sys.modules if name.endswith("_command")}
+assert loaded == {"malleable.cli.status_command"}, loaded
+"""
+    run(body, OPTIONAL)
 
 
 def test_every_public_name_is_there_once_it_is_asked_for():

@@ -27,7 +27,7 @@ import numpy as np
 from malleable.live.journal import Attempt, Journal
 
 COMMAND = [sys.executable, "-m", "malleable", "run"]
-IMPORT = "import malleable.cli.arguments as a; a.build_parser()"
+IMPORT = "import malleable.cli.arguments as a; a.build_parser().parse_args(['run'])"
 
 
 def processor_seconds(pid: int) -> float:

@@ -29,6 +29,9 @@ def __getattr__(name: str) -> Any:
         return globals().setdefault(name, version("malleable"))
     if name not in _HOMES:
         raise AttributeError(f"module 'malleable' has no attribute {name!r}")
+    importlib.import_module(
+        "malleable._core"
+    )  # refuses a subinterpreter before NumPy is loaded in it
     home = __import__(_HOMES[name], fromlist=[name])
     return globals().setdefault(name, getattr(home, name))
 

@@ -45,6 +45,13 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun[:-1]}ies" if noun.endswith("ry") else f"{count:,} {noun}s"
 
 
+def printable(text: str) -> str:
+    """The text on one line, with control characters and what UTF-8 cannot hold escaped."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
 def brief(self: Any) -> str:
     """Name and fields of a named tuple or data class in one line, of long fields their length.
 

@@ -1,22 +1,33 @@
-"""`bench`: results as JSON, instances in words."""
+"""`bench`: results as JSON, instances in words, two runs compared."""
 
 import json
 
 from malleable.cli import main
-from tests.cli.command_line import check_one_line, read_json, run
+from tests.cli.command_line import call, check_one_line, read_json, run
+
+SMALL = ["bench", "--jobs", "100,40", "--epochs", "20"]
 
 
 def test_bench(tmp_path):
-    done = run("bench", "--jobs", 100, "--epochs", 3, "--json", tmp_path / "b.json")
+    done = run(*SMALL, "--json", tmp_path / "b.json")
     assert (done.returncode, done.stderr) == (0, "")
-    assert "decide: p99.9" in done.stdout
+    assert "p99.9" in done.stdout
     read = json.loads((tmp_path / "b.json").read_text())
-    assert [one["instance"] for one in read["instances"]] == ["a", "b"]
-    again = run("bench", "--jobs", 100, "--epochs", 3, "--json", tmp_path / "b.json")
+    assert [one["instance"] for one in read["cases"]] == ["a"] * 8 + ["b"] * 8
+    assert [one["jobs"] for one in read["cases"]] == [40, 100] * 8
+    assert {one["policy"] for one in read["cases"]} == {"flex", "fair", "fifo"}
+    again = run(*SMALL, "--json", tmp_path / "b.json")
     check_one_line(again, "exists")
-    machine = run("bench", "--jobs", 100, "--epochs", 3, "--json", "-")
-    assert read_json(machine)["instances"][0]["jobs"] == 100
-    check_one_line(run("bench", "--jobs", 0), "jobs = 0")
+    machine = run(*SMALL, "--policy", "wdeq", "--instance", "b", "--json", "-")
+    assert [one["policy"] for one in read_json(machine)["cases"]] == ["wdeq", "wdeq"]
+
+
+def test_wrong_arguments(capsys):
+    check_one_line(call(capsys, "bench", "--jobs", 0), "jobs = 0")
+    check_one_line(call(capsys, "bench", "--jobs", "10,x"), "--jobs 10,x: numbers")
+    check_one_line(call(capsys, "bench", "--policy", "asrpt"), "policy = 'asrpt'")
+    check_one_line(call(capsys, "bench", "--instance", "c", "--jobs", 3), "instance = 'c'")
+    check_one_line(call(capsys, "bench", "--jobs", 3, "--epochs", 0), "epochs = 0")
 
 
 def test_the_instances_of_bench_are_told_in_words(capsys):
@@ -25,3 +36,31 @@ def test_the_instances_of_bench_are_told_in_words(capsys):
     assert "2 slots a job, minima of 1" in out
     assert "10 jobs a slot, no minima or maxima" in out
     assert "(a)" not in out
+
+
+def test_two_runs_are_compared(tmp_path, capsys):
+    first, second = tmp_path / "first.json", tmp_path / "second.json"
+    assert main([*SMALL, "--policy", "flex", "-q", "--json", str(first)]) == 0
+    text = json.loads(first.read_text())
+    for case in text["cases"]:
+        case["rounds"] = [3.0 * seconds for seconds in case["rounds"]]
+    text["cases"] = text["cases"][:3]
+    second.write_text(json.dumps(text))
+    done = call(capsys, "bench", "--compare", first, second)
+    assert done.returncode == 0
+    assert "3 cases: " in done.stdout
+    assert "5 cases stand in one of the files only" in done.stdout
+    told = read_json(call(capsys, "bench", "--compare", first, second, "--json", "-"))
+    assert [round(one["ratio"], 1) for one in told["cases"]] == [3.0] * 3
+    assert (
+        read_json(call(capsys, "bench", "--compare", first, first, "--json", "-"))["cases"][0][
+            "verdict"
+        ]
+        == "same"
+    )
+    check_one_line(call(capsys, "bench", "--compare", first, tmp_path / "no"), "no: No such file")
+    (tmp_path / "text").write_text("{}")
+    check_one_line(call(capsys, "bench", "--compare", tmp_path / "text", first), "text: no run of")
+    check_one_line(
+        call(capsys, "bench", "--compare", first, second, "--json", first, "--force"), "first.json"
+    )

@@ -11,7 +11,7 @@ import pytest
 
 WHEEL = Path(os.environ["MALLEABLE_WHEEL"]).resolve()
 SETS = os.environ["MALLEABLE_EXTRAS"].split()
-EXTRAS = {"plot", "tables", "custom", "lp"}
+EXTRAS = {"plot", "tables", "custom", "lp", "completion"}
 TABLE = "name,work,min_slots,max_slots,deadline\na,400,1,100,9\nb,40,1,20,3\nc,40,1,20,4\n"
 FLOWS = {
     "slots": 4,
@@ -79,6 +79,7 @@ CASES = {
         "plot",
         "x.png",
     ),
+    "completion": (["completion", "bash"], "completion", "_shtab_malleable"),
     "bench": (["bench", "--jobs", "500", "--epochs", "20"], None, "median"),
     "demo": (["demo"], None, "sum:response"),
     "custom penalty": (PENALTY, "custom", ""),

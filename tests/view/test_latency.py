@@ -7,12 +7,19 @@ import pytest
 
 from malleable.domain import ALL_SLOTS
 from malleable.view.latency import (
+    Case,
     DecisionStream,
-    epoch_latency,
+    cases_of,
     instance_a,
     instance_b,
+    measure,
+    rounds_of,
+)
+from malleable.view.latency_tables import (
+    compare_runs,
     latency_dict,
-    latency_table,
+    latency_tables,
+    read_run,
 )
 from malleable.view.plan_views import json_text
 from malleable.view.text import console_for
@@ -43,21 +50,78 @@ def test_a_stream_keeps_its_size_and_changes_one_per_cent():
     assert stream.change_seconds > 0.0
 
 
-@pytest.mark.parametrize("instance", ["a", "b"])
-@pytest.mark.parametrize("jobs", [1, 50])
-def test_results(instance, jobs, capsys):
+def test_a_stream_has_deadlines_where_the_objective_asks_for_them():
+    plain, due = (
+        DecisionStream("a", 50, objective) for objective in ("sum:stretch", "max:lateness")
+    )
+    assert np.isinf(plain.jobs.deadline).all()
+    assert (due.jobs.deadline >= due.jobs.work).all()
+    for _ in range(3):
+        due.change()
+        assert len(due.decide().ids) == 50
+
+
+def test_cases_are_all_combinations_but_for_policies_without_objectives():
+    found = cases_of("ab", (10, 20), ("flex", "fair"), ("sum:response", "max:stretch"))
+    assert len(found) == len(set(found)) == 2 * 2 * 3
+    assert [one for one in found if one.policy == "fair" and one.objective != "sum:response"] == []
+    with pytest.raises(ValueError, match="policy = 'x'"):
+        cases_of("a", (10,), ("flex", "x"), ("sum:response", "max:stretch"))
+
+
+@pytest.mark.parametrize("epochs", [1, 5, 23])
+def test_results(epochs, capsys):
     calls = []
-    one = epoch_latency(instance, jobs, epochs=5, progress=lambda: calls.append(1))
-    assert len(calls) == one.epochs == 5
-    decide = [one.times[f"decide_{name}"] for name in ("median", "p99", "p999", "worst")]
-    assert decide[0] > 0
-    assert decide == sorted(decide)
-    assert 0 < one.times["plan_median"] <= one.times["plan_worst"]
-    read = json.loads(json_text(latency_dict([one])))
+    cases = cases_of("ab", (1, 50), ("flex", "fifo"), ("sum:response",))
+    found = measure(cases, epochs=epochs, progress=lambda: calls.append(1))
+    assert found.complete
+    assert [one.case for one in found.cases] == cases
+    assert len(calls) == len(cases) * rounds_of(epochs) == len(cases) * min(10, epochs)
+    assert len(found.sorting) == rounds_of(epochs)
+    for one in found.cases:
+        decide = [one.times[f"decide_{name}"] for name in ("median", "p99", "p999", "worst")]
+        assert decide[0] > 0
+        assert decide == sorted(decide)
+        assert one.epochs == epochs
+        assert decide[0] <= max(one.rounds) <= decide[3]
+        assert ("plan_median" in one.times) == (one.case.policy == "flex")
+        if one.bytes is not None:
+            assert one.bytes > 0
+    read = json.loads(json_text(latency_dict(found)))
     assert read["unit"] == "s"
-    assert read["instances"][0]["decide_median"] == decide[0]
-    console_for().print(latency_table([one]))
-    assert "decide: p99.9" in capsys.readouterr().out
+    assert [one["jobs"] for one in read["cases"]] == [1, 50] * 4
+    for part in latency_tables(found):
+        console_for().print(part)
+    out = capsys.readouterr().out
+    assert "p99.9" in out
+    assert out.count("n^") == 4  # one more count of jobs for each
+
+
+def test_memory_is_told_by_the_job():
+    few, many = measure(
+        cases_of("a", (2_000, 20_000), ("flex",), ("sum:response",)), epochs=2
+    ).cases
+    if few.bytes is None:
+        pytest.skip("the C library does not tell")
+    assert 60 < many.bytes / 20_000 < 2_000  # some columns of eight bytes
+    assert 3 < many.bytes / few.bytes < 30
+
+
+def test_rounds_that_were_ended_are_kept():
+    calls = []
+
+    def stop():
+        calls.append(1)
+        if len(calls) == 5:
+            raise KeyboardInterrupt
+
+    cases = cases_of("ab", (10,), ("flex",), ("sum:response",))
+    found = measure(cases, epochs=40, progress=stop)
+    assert not found.complete
+    assert [len(one.rounds) for one in found.cases] == [2, 2]
+    assert [one.epochs for one in found.cases] == [8, 8]
+    calls[:] = [1] * 4
+    assert measure(cases, epochs=40, progress=stop) == ([], [], False)
 
 
 @pytest.mark.parametrize(
@@ -65,10 +129,81 @@ def test_results(instance, jobs, capsys):
     [
         ({"instance": "c"}, "instance = 'c'"),
         ({"jobs": 0}, "jobs = 0: must be at least 1"),
-        ({"epochs": 0}, "epochs = 0: must be at least 1"),
         ({"objective": "sum:x"}, "objective = 'sum:x'"),
     ],
 )
-def test_wrong_arguments(arguments, words):
+def test_wrong_cases(arguments, words):
     with pytest.raises(ValueError, match=words):
-        epoch_latency(**{"jobs": 10, "epochs": 1, **arguments})
+        measure([Case(**{"instance": "a", "jobs": 10, **arguments})], epochs=1)
+
+
+def test_wrong_numbers_of_decisions():
+    with pytest.raises(ValueError, match="epochs = 0: must be a whole number of at least 1"):
+        measure([Case("a", 10)], epochs=0)
+
+
+def saved(rounds, sorting=(1e-3,) * 10, **case):
+    """A run with one case."""
+    rounds = list(rounds)
+    one = {"instance": "a", "policy": "flex", "objective": "sum:response", "jobs": 9} | case
+    times = {"rounds": rounds, "decide_median": sorted(rounds)[len(rounds) // 2], "decide_p99": 1.0}
+    return {"cases": [one | times], "sorting": list(sorting), "made_with": {"machine": "m"}}
+
+
+def wandering(level, spread, seed, count=10):
+    rng = np.random.default_rng(seed)
+    return (level * np.exp(spread * rng.standard_normal(count))).tolist()
+
+
+@pytest.mark.parametrize(
+    ("after", "sorting", "verdict"),
+    [
+        (wandering(1.2e-5, 0.01, 2), 1.0, "slower"),
+        (wandering(0.8e-5, 0.01, 2), 1.0, "faster"),
+        (wandering(1.02e-5, 0.001, 2), 1.0, "same"),  # for sure, and too little
+        (wandering(1.2e-5, 0.4, 2), 1.0, "same"),  # noise
+        (wandering(1.2e-5, 0.01, 2), 1.2, "same"),  # the machine
+        (wandering(1.0e-5, 0.01, 2), 1.2, "faster"),
+        (wandering(1.2e-5, 0.01, 2, 3), 1.0, "same"),  # too few rounds
+    ],
+)
+def test_a_comparison_knows_noise_and_machines(after, sorting, verdict):
+    before = saved(wandering(1e-5, 0.01, 1))
+    yard = [1e-3 * sorting] * len(after)
+    (change,) = compare_runs(before, saved(after, yard))
+    assert change.verdict == verdict
+    assert change.low <= change.ratio <= change.high
+
+
+def test_two_samples_of_one_source_seldom_differ():
+    """At most about one in a hundred, by the interval's promise."""
+    wrong = 0
+    for seed in range(1000):
+        runs = [saved(wandering(1e-5, 0.3, [seed, k])) for k in range(2)]
+        (change,) = compare_runs(*runs)
+        wrong += not change.low <= 1.0 <= change.high
+    assert 0 < wrong <= 20
+
+
+def test_only_cases_that_both_have_are_compared():
+    one, other = saved([1.0]), saved([1.0], jobs=10)
+    assert compare_runs(one, other) == []
+
+
+def test_what_is_no_run_is_told(tmp_path):
+    path = tmp_path / "a.json"
+    good = saved([1.0] * 10)
+    for bad in (
+        [],
+        {},
+        good | {"sorting": [1.0]},
+        good | {"sorting": [0.0] * 10},
+        good | {"cases": [{"rounds": [1.0] * 10}]},
+        good | {"made_with": {}},
+        good | {"cases": 3},
+    ):
+        path.write_text(json.dumps(bad))
+        with pytest.raises(ValueError, match="no run of malleable bench --json"):
+            read_run(str(path))
+    path.write_text(json.dumps(good))
+    assert read_run(str(path)) == good

@@ -56,6 +56,12 @@ double PrioritySelection::guess(std::span<const double> key, std::span<const dou
 double PrioritySelection::widen(std::span<const double> key, std::span<const double> room,
                                 double slack, double& limit) {
   double total = collect(key, room, limit);
+  // As far as the room below it falls short, before a sample is sorted: that takes several passes'
+  // time.
+  for (int k = 0; k < 3 && total < slack && limit > 0.0 && limit < kInfinity; ++k) {
+    limit *= std::min(2.0, 1.1 * slack / total);
+    total = collect(key, room, limit);
+  }
   for (double more = 1.25; total < slack && limit < kInfinity; more *= 2.0) {
     const double next = guess(key, room, slack * more);
     if (next <= limit) continue;

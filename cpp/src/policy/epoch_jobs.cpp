@@ -210,7 +210,8 @@ void Epoch::each_column(Close close) {
   for (auto* column : {&work_, &size_, &arrival_, &weight_, &deadline_, &low_, &room_, &key_}) {
     close(*column);
   }
-  for (auto* column : {&id_, &min_slots_, &max_slots_, &given_, &before_}) close(*column);
+  for (auto* column : {&id_, &min_slots_, &max_slots_}) close(*column);
+  for (auto* column : {&given_, &before_}) close(*column);
   close(sla_);
   close(seen_);
   for (auto* column : {&changed_, &marked_}) close(*column);

@@ -29,34 +29,29 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     if list(sys.argv[1:] if argv is None else argv) == ["--version"]:
         return show_version()  # before anything is imported
+    from malleable.cli import streams
     from malleable.cli.arguments import build_parser
-    from malleable.cli.terminal import (
-        AbandonedError,
-        complain,
-        discard_output,
-        note,
-        prepare_streams,
-        wording,
-    )
 
-    prepare_streams()
+    streams.prepare_streams()
+    streams.speak(streams.Manner())
     try:
         arguments = build_parser().parse_args(argv)
+        streams.speak(streams.Manner(arguments.quiet, arguments.no_color))
         status: int = arguments.run(arguments)
         sys.stdout.flush()
-    except AbandonedError:
+    except streams.AbandonedError:
         # The core is still at work in a thread that cannot be stopped; leave without it.
-        note("interrupted")
+        streams.note("interrupted")
         sys.stderr.flush()
         os._exit(_INTERRUPTED)
     except KeyboardInterrupt:
-        note("interrupted")
+        streams.note("interrupted")
         return _INTERRUPTED
     except BrokenPipeError:
-        discard_output()  # whoever reads has read enough
+        streams.discard_output()  # whoever reads has read enough
         return 0
     except (ValueError, OSError, ImportError, MemoryError) as error:
-        discard_output()
-        complain(wording(error))
+        streams.discard_output()
+        streams.complain(streams.wording(error))
         return 1
     return status

@@ -1,38 +1,27 @@
-"""The parser: one file a command, with its arguments beside what it does."""
+"""The parser: one file a command, with its arguments beside what it does, imported once it is asked for."""
 
 from __future__ import annotations
 
 import argparse
+import importlib
 from typing import Any
 
-from malleable.cli import (
-    bench_command,
-    demo_command,
-    govern_command,
-    plan_command,
-    replay_command,
-    reproduce_command,
-    run_command,
-    simulate_command,
-    status_command,
-    submit_command,
-    watch_command,
-)
 from malleable.cli.version import show_version
 
-# Each is a file with ``arguments(parser)``, which says what runs the command.
-_COMMANDS: dict[str, tuple[Any, str]] = {
-    "plan": (plan_command, "plan a job table or a snapshot of a trace"),
-    "simulate": (simulate_command, "policies side by side on arriving jobs"),
-    "run": (run_command, "jobs of commands on this machine"),
-    "status": (status_command, "how far a run is"),
-    "watch": (watch_command, "how far a run is, until it has ended"),
-    "submit": (submit_command, "jobs of commands, handed over to a Slurm"),
-    "govern": (govern_command, "one's own arrays on a shared Slurm"),
-    "bench": (bench_command, "measure this machine's epoch latency"),
-    "replay": (replay_command, "what a recorded scheduler was told, decided again"),
-    "reproduce": (reproduce_command, "a paper's figure beside its own numbers"),
-    "demo": (demo_command, "FLEX against FAIR and FIFO, with a picture"),
+# Each is a file ``NAME_command`` with ``arguments(parser)``, which says what runs the command.
+_COMMANDS = {
+    "plan": "plan a job table or a snapshot of a trace",
+    "simulate": "policies side by side on arriving jobs",
+    "run": "jobs of commands on this machine",
+    "status": "how far a run is",
+    "watch": "how far a run is, until it has ended",
+    "submit": "jobs of commands, handed over to a Slurm",
+    "govern": "one's own arrays on a shared Slurm",
+    "bench": "measure what decisions take on this machine, compare with before",
+    "replay": "what a recorded scheduler was told, decided again",
+    "reproduce": "a paper's figure beside its own numbers",
+    "demo": "FLEX against FAIR and FIFO, with a picture",
+    "completion": "a shell's completion of all of this",
 }
 
 
@@ -43,15 +32,50 @@ class _Version(argparse.Action):
         parser.exit(show_version())
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The parser; the chosen command is the function ``run`` of what it returns."""
-    parser = argparse.ArgumentParser(
+class _Parser(argparse.ArgumentParser):
+    """A parser that gets the arguments of its command once they are needed."""
+
+    def __init__(self, *, command: str = "", **how: Any) -> None:
+        super().__init__(**how)
+        self._awaited = command
+
+    def fill(self) -> None:
+        """Import the command's file and have it add its arguments."""
+        if self._awaited:
+            module = importlib.import_module(f"malleable.cli.{self._awaited}_command")
+            self._awaited = ""
+            module.arguments(self)
+            _manners(self, argparse.SUPPRESS)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        self.fill()
+        return super().parse_known_args(args, namespace)
+
+
+def _manners(parser: argparse.ArgumentParser, default: Any) -> None:
+    """How people want to be spoken to: before the command's name or behind it."""
+    add = parser.add_argument
+    told = "neither tables nor progress bars nor notes: errors alone"
+    add("-q", "--quiet", action="store_true", default=default, help=told)
+    told = "no colours (as where NO_COLOR is set)"
+    add("--no-color", action="store_true", default=default, help=told)
+
+
+def build_parser(whole: bool = False) -> argparse.ArgumentParser:
+    """The parser; the chosen command is the function ``run`` of what it returns.
+
+    ``whole``: with the arguments of all commands at once.
+    """
+    parser = _Parser(
         prog="malleable",
         description="Decides how many slots each malleable job gets, and says how good that is.",
         epilog="Exit status: 0; 1 wrong input; 2 usage; 3 tasks failed (run); 130 interrupted.",
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
+    _manners(parser, False)
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for name, (module, told) in _COMMANDS.items():
-        module.arguments(commands.add_parser(name, help=told))
+    for name, told in _COMMANDS.items():
+        command = commands.add_parser(name, help=told, command=name)
+        if whole:
+            command.fill()
     return parser

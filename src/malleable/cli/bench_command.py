@@ -1,48 +1,100 @@
-"""``malleable bench``: the latency of an epoch on this machine."""
+"""``malleable bench``: what decisions take on this machine, and whether that has changed."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from malleable.cli.outputs import Outputs, ended, output_arguments
+from malleable.cli.streams import note
 from malleable.cli.terminal import adder, progress_bar
-from malleable.view.latency import EpochLatency, epoch_latency, latency_dict, latency_table
+from malleable.policies import policy_names
+from malleable.view.latency import (
+    INSTANCES,
+    Case,
+    Measured,
+    cases_of,
+    measure,
+    rounds_of,
+)
+from malleable.view.latency_tables import (
+    compare_runs,
+    comparison_dict,
+    comparison_tables,
+    latency_dict,
+    latency_tables,
+    read_run,
+)
+
+Item = TypeVar("Item")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command."""
-    parser.description = "Time decisions while 1 % of the jobs come, go and change in between."
+    parser.description = (
+        "Time decisions while 1 % of the jobs come, go and change in between, or compare two runs that "
+        "were saved by --json."
+    )
     add = adder(parser)
-    add("--jobs N", "", int, 100_000)
-    add("--epochs N", "decisions", int, 2000)
-    add("--objective", default="sum:response")
+    add("--jobs N,N", "how many", default="1000,10000,100000")
+    add(
+        "--policy A,B",
+        f"of {', '.join(policy_names('jobs', in_loop=True))}",
+        default="flex,fair,fifo",
+    )
+    add("--objective X,Y", "of flex", default="sum:response,max:stretch")
+    instances = "; ".join(f"{name}: {told}" for name, told in INSTANCES.items())
+    add("--instance A,B", instances, default="a,b")
+    add("--epochs N", "decisions of each", int, 1000)
+    parser.add_argument(
+        "--compare",
+        nargs=2,
+        metavar=("FILE", "FILE"),
+        help="measure nothing: a saved run and a later one, noise taken into account",
+    )
     output_arguments(parser)
     parser.set_defaults(run=run)
 
 
-def measured(jobs: int, epochs: int, objective: str, results: list[EpochLatency]) -> None:
-    """Both instances, each added to the results as soon as it is done."""
+def _listed(name: str, text: str, kind: Callable[[str], Item]) -> list[Item]:
+    try:
+        return [kind(one.strip()) for one in text.split(",")]
+    except ValueError:
+        raise ValueError(f"--{name} {text}: numbers, with commas between them") from None
+
+
+def measured(cases: list[Case], epochs: int) -> Measured:
+    """All cases, with a bar."""
     with progress_bar("decisions") as advance:
-        for instance in ("a", "b"):
-            one = epoch_latency(
-                instance,
-                jobs,
-                epochs=epochs,
-                objective=objective,
-                progress=lambda: advance("decisions", 2 * epochs),
-            )
-            results.append(one)
+        steps = len(cases) * rounds_of(epochs)
+        return measure(cases, epochs=epochs, progress=lambda: advance("decisions", steps))
 
 
 def run(asked: argparse.Namespace) -> int:
-    """Measure both instances; after Ctrl-C show the one that was finished."""
-    outputs = Outputs(asked)
-    results: list[EpochLatency] = []
-    complete = True
-    try:
-        measured(asked.jobs, asked.epochs, asked.objective, results)
-    except KeyboardInterrupt:
-        complete = False
-    if not results:
-        return ended(complete)
-    return outputs.give(lambda: latency_dict(results), [latency_table(results)], complete)
+    """Measure; after Ctrl-C show the rounds that were ended."""
+    outputs = Outputs(asked, inputs=asked.compare or ())
+    if asked.compare:
+        return _compare(asked.compare, outputs)
+    cases = cases_of(
+        _listed("instance", asked.instance, str),
+        sorted(set(_listed("jobs", asked.jobs, int))),
+        _listed("policy", asked.policy, str),
+        _listed("objective", asked.objective, str),
+    )
+    found = measured(cases, asked.epochs)
+    if not found.cases:
+        return ended(found.complete)
+    return outputs.give(lambda: latency_dict(found), latency_tables(found), found.complete)
+
+
+def _compare(files: Sequence[str], outputs: Outputs) -> int:
+    first, second = files
+    before, after = read_run(first), read_run(second)
+    changes = compare_runs(before, after)
+    if not changes:
+        raise ValueError(f"{first}, {second}: no case stands in both")
+    if before["made_with"]["machine"] != after["made_with"]["machine"]:
+        note(f"{first}, {second}: from machines of different kinds")
+    left_out = len(before["cases"]) + len(after["cases"]) - 2 * len(changes)
+    return outputs.give(lambda: comparison_dict(changes), comparison_tables(changes, left_out))

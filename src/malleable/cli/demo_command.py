@@ -12,9 +12,9 @@ import numpy as np
 from malleable.cli.bench_command import measured
 from malleable.cli.outputs import Outputs, output_arguments
 from malleable.cli.snapshot import take_snapshot
+from malleable.cli.streams import note
 from malleable.cli.terminal import (
     adder,
-    note,
     progress_bar,
     read_file,
     reading_arguments,
@@ -27,7 +27,8 @@ from malleable.jobs.table import Jobs, check_slots
 from malleable.view.clock import moment_text
 from malleable.view.comparison import compare, comparison_table
 from malleable.view.drawing import check_drawing, image_bytes
-from malleable.view.latency import EpochLatency, latency_dict, latency_table
+from malleable.view.latency import cases_of
+from malleable.view.latency_tables import latency_dict, latency_tables
 from malleable.view.packing_picture import draw_packings
 from malleable.view.text import counted, plain, printable
 
@@ -174,7 +175,9 @@ def _compare(workload: _Workload, picture: str, output: _Output) -> dict[str, An
 
 
 def _latency(output: _Output) -> dict[str, Any]:
-    latencies: list[EpochLatency] = []
-    measured(_LATENCY_JOBS, _LATENCY_EPOCHS, "sum:response", latencies)
-    output.say(latency_table(latencies))
-    return latency_dict(latencies)
+    cases = cases_of(("a", "b"), (_LATENCY_JOBS,), ("flex",), ("sum:response",))
+    found = measured(cases, _LATENCY_EPOCHS)
+    if not found.complete:
+        raise KeyboardInterrupt
+    output.say(*latency_tables(found))
+    return latency_dict(found)

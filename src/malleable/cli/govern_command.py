@@ -18,7 +18,7 @@ from typing import Any
 from malleable.cli.outputs import Outputs, output_arguments
 from malleable.cli.run_command import _Interrupts, _interrupts
 from malleable.cli.status_command import JOURNAL
-from malleable.cli.terminal import note
+from malleable.cli.streams import note, watched
 from malleable.cluster.nodes import read_cluster
 from malleable.live.decider import SchedulerDecider
 from malleable.live.engines.slurm import Slurm, SlurmError
@@ -180,7 +180,7 @@ def _go(
         until_done=asked.until_done,
         prior=partial(_earlier, journal),
         start=max(0.0, start),
-        progress=_progress if sys.stderr.isatty() else None,
+        progress=_progress if watched(sys.stderr) else None,
     )
     said: dict[str, str] = {}
     try:
@@ -189,11 +189,11 @@ def _go(
             governor.step()
             for about, text in governor.trouble.items():
                 if said.get(about) != text:
-                    note(text)
+                    note(text, grave=True)
             said = dict(governor.trouble)
     finally:
         if not governor.restore():
-            note("not all could be set back; the lease will, if there is one")
+            note("not all could be set back; the lease will, if there is one", grave=True)
         governor.end("done" if governor.finished else "stopped")
         places.close()
     status = _tell(governor, outputs, "is")

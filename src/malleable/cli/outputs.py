@@ -7,7 +7,8 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from malleable.cli.terminal import adder, note, show
+from malleable.cli.streams import note
+from malleable.cli.terminal import adder, show
 from malleable.files.writing import check_targets, write_file
 from malleable.view.drawing import check_drawing
 from malleable.view.plan_views import json_text

@@ -11,10 +11,10 @@ import numpy as np
 
 from malleable.cli.outputs import Outputs, output_arguments
 from malleable.cli.snapshot import RECORDED, take_snapshot
+from malleable.cli.streams import note, quiet
 from malleable.cli.terminal import (
     adder,
     interruptible,
-    note,
     read_file,
     reading_arguments,
 )
@@ -98,7 +98,7 @@ def run(asked: argparse.Namespace) -> int:
         pieces=lambda _: pieces_csv(made),
         plot=lambda path: image_bytes(made.plot(), path),
     )
-    if outputs.to_stdout:
+    if outputs.to_stdout and not quiet():
         sys.stderr.write("".join(line + "\n" for line in why))
     return status
 

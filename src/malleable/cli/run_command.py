@@ -15,7 +15,8 @@ from typing import Any
 
 from malleable.cli.outputs import Outputs, output_arguments
 from malleable.cli.status_command import JOURNAL
-from malleable.cli.terminal import note, size
+from malleable.cli.streams import note, watched
+from malleable.cli.terminal import size
 from malleable.cli.watch_command import view
 from malleable.domain import check_slots
 from malleable.files.reading import MAX_SIZE
@@ -199,7 +200,7 @@ def _progress(begun: CommandRun, watch: bool) -> Iterator[Callable[[Progress], o
     if watch:
         with view() as show:
             yield lambda _: show(run_status(begun.journal, begun.number))
-    elif sys.stderr.isatty():
+    elif watched(sys.stderr):
         try:
             yield _line
         finally:
@@ -221,7 +222,7 @@ def _go(begun: CommandRun, memory: float, watch: bool, outputs: Outputs) -> int:
         begun.end(loop, "done" if loop.finished else "stopped")
         loop.tell()
     if left:
-        note(f"{counted(left, 'process')} would not end")
+        note(f"{counted(left, 'process')} would not end", grave=True)
     return _tell(begun, loop, outputs)
 
 

@@ -1,22 +1,26 @@
-"""What the commands share: streams, errors, tables, progress, input, and Ctrl-C."""
+"""What the commands share: tables, progress, input, and Ctrl-C."""
 
 from __future__ import annotations
 
 import argparse
-import io
-import os
 import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from malleable.files.advice import AdvisedError
+from malleable.cli.streams import (
+    AbandonedError,
+    console,
+    note,
+    quiet,
+    watched,
+)
 from malleable.files.reading import MAX_SIZE, parse_size
 from malleable.traces import Trace, read
-from malleable.view.text import Table, console_for, printable
+from malleable.view.text import Table, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,76 +28,30 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 
-class AbandonedError(KeyboardInterrupt):
-    """Interrupted while a thread was still computing."""
-
-
-def prepare_streams() -> None:
-    """Standard streams that take every character, and that exist."""
-    for name in ("stdout", "stderr"):
-        stream = getattr(sys, name)
-        if stream is None:
-            setattr(sys, name, io.TextIOWrapper(io.BytesIO(), encoding="utf-8"))
-        elif isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
-
-
-def discard_output() -> None:
-    """Write what is left, and let nothing fail again if that is impossible."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        with suppress(OSError):
-            target = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(target, sys.stdout.fileno())
-            os.close(target)
-
-
-def note(text: str) -> None:
-    """One line on standard error."""
-    with suppress(OSError):
-        print(f"malleable: {printable(text)}", file=sys.stderr)
-
-
-def complain(text: str) -> None:
-    """The one line that says what is wrong."""
-    note(f"error: {text}")
-
-
-def wording(error: BaseException) -> str:
-    """An exception in words: what is wrong and where."""
-    if isinstance(error, OSError) and error.strerror:
-        where = f"{os.fsdecode(error.filename)}: " if error.filename is not None else ""
-        return f"{where}{error.strerror}"
-    if isinstance(error, AdvisedError):
-        return error.in_commands
-    if isinstance(error, MemoryError):
-        return str(error) or "out of memory"
-    return str(error) or type(error).__name__
-
-
 def show(*parts: Table | str | list[str]) -> None:
-    """Tables and lines on standard output, without trailing blanks where it is no terminal.
+    """Tables and lines on standard output, without trailing blanks where it is no terminal; unless quiet.
 
     Lines of a list go out as they are, however many and long.
     """
-    console = console_for(sys.stdout)
+    if quiet():
+        return
+    on = console(sys.stdout)
     for part in parts:
         if isinstance(part, list):
             sys.stdout.write("".join(line + "\n" for line in part))
         elif isinstance(part, Table) and part.title:
-            _print(console, part.title)  # which may be wider than the table
-            _print(console, Table("", part.heads, part.rows, part.left))
+            _print(on, part.title)  # which may be wider than the table
+            _print(on, Table("", part.heads, part.rows, part.left))
         else:
-            _print(console, part)
+            _print(on, part)
 
 
-def _print(console: Console, part: Table | str) -> None:
-    if console.is_terminal:
-        console.print(part)
+def _print(on: Console, part: Table | str) -> None:
+    if on.is_terminal:
+        on.print(part)
         return
-    with console.capture() as captured:
-        console.print(part, soft_wrap=isinstance(part, str))
+    with on.capture() as captured:
+        on.print(part, soft_wrap=isinstance(part, str))
     lines = captured.get().splitlines()
     sys.stdout.write("".join(line.rstrip() + "\n" for line in lines))
 
@@ -104,12 +62,12 @@ def progress_bar(what: str) -> Iterator[Callable[[str, int], None]]:
 
     Yields ``advance(label, total)``, which moves it on by one of ``total`` steps.
     """
-    if not sys.stderr.isatty():
+    if not watched(sys.stderr):
         yield lambda label, total: None
         return
     from rich.progress import Progress
 
-    with Progress(console=console_for(sys.stderr), transient=True) as progress:
+    with Progress(console=console(sys.stderr), transient=True) as progress:
         task = progress.add_task(what, total=None)
 
         def advance(label: str, total: int) -> None:
@@ -121,10 +79,10 @@ def progress_bar(what: str) -> Iterator[Callable[[str, int], None]]:
 @contextmanager
 def busy(what: str) -> Iterator[None]:
     """A line on standard error, if it is a terminal, while the block runs."""
-    if not sys.stderr.isatty():
+    if not watched(sys.stderr):
         yield
         return
-    with console_for(sys.stderr).status(what):
+    with console(sys.stderr).status(what):
         yield
 
 
@@ -160,21 +118,21 @@ def interruptible(what: str, work: Callable[[Callable[[int, int], None] | None],
     """
     outcome: Future[Result] = Future()
     steps: list[tuple[int, int]] = []
-    watched = sys.stderr.isatty()
+    looked_at = watched(sys.stderr)
 
     def tell(done: int, total: int) -> None:
         steps[:] = [(done, total)]
 
     def run() -> None:
         try:
-            outcome.set_result(work(tell if watched else None))
+            outcome.set_result(work(tell if looked_at else None))
         except BaseException as error:  # raised again below
             outcome.set_exception(error)
 
     thread = threading.Thread(target=run, daemon=True)
     try:
         thread.start()
-        if watched:
+        if looked_at:
             _watch(what, thread, steps)
         thread.join()
     except KeyboardInterrupt:
@@ -193,7 +151,7 @@ def _watch(what: str, thread: threading.Thread, steps: list[tuple[int, int]]) ->
         bars.MofNCompleteColumn(),
         bars.TimeElapsedColumn(),
     )
-    with bars.Progress(*columns, console=console_for(sys.stderr), transient=True) as progress:
+    with bars.Progress(*columns, console=console(sys.stderr), transient=True) as progress:
         task = progress.add_task(what, total=None)
         while thread.is_alive():
             thread.join(_REFRESH)

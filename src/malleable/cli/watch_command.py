@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from malleable.cli.status_command import journal_arguments
+from malleable.cli.streams import console, quiet
 from malleable.live.journal import Journal
 from malleable.live.status import RunStatus, run_status
 from malleable.view.live import status_table
-from malleable.view.text import console_for
 
 _BESIDE = 6  # lines of a terminal that are no rows
 _LEAST, _MOST = 0.1, 3600.0  # seconds between two looks
@@ -44,15 +44,18 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 @contextmanager
 def view() -> Iterator[Callable[[RunStatus], None]]:
-    """A table that stays in place on a terminal's standard output: yields what shows it anew."""
+    """A table that stays in place on a terminal's standard output: yields what shows it anew, if any."""
+    if quiet():
+        yield lambda _: None
+        return
     from rich.live import Live
 
     if not sys.stdout.isatty():
         raise ValueError("standard output is no terminal; malleable status tells once")
-    console = console_for(sys.stdout)
-    with Live(console=console, auto_refresh=False) as live:
+    on = console(sys.stdout)
+    with Live(console=on, auto_refresh=False) as live:
         yield lambda status: live.update(
-            status_table(status, max(1, console.size.height - _BESIDE)), refresh=True
+            status_table(status, max(1, on.size.height - _BESIDE)), refresh=True
         )
 
 

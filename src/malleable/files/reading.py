@@ -20,6 +20,7 @@ from typing import IO, Any, BinaryIO, TextIO, TypeAlias
 from malleable import domain
 from malleable.domain import check_whole
 from malleable.files.advice import AdvisedError, LimitError, library
+from malleable.views import printable
 
 Source: TypeAlias = "str | os.PathLike[str] | IO[str] | IO[bytes]"
 
@@ -44,8 +45,7 @@ _UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 
 def one_line(text: str) -> str:
     """A message of bounded length in which the names in a file leave no line breaks."""
-    if not text.isprintable():
-        text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    text = printable(text)
     return text if len(text) <= _LINE else f"{text[: _LINE // 2]} ... {text[-_LINE // 2 :]}"
 
 

@@ -1,43 +1,47 @@
-"""How fast this machine decides: the latency of an epoch, and of a full plan.
+"""How fast this machine decides: the latency of an epoch by policy, objective and number of jobs.
 
 Two instances, with log-normal work (mean 3 and standard deviation 1.5 of the logarithm, seed 1):
 (a) twice as many slots as jobs, minima 1, maxima uniform on 1 to 64; (b) a tenth as many slots as
 jobs, no minima, maxima all slots. Between two decisions 1 % of the jobs leave, arrive or change (a
 third each), so the number of jobs stays.
+
+All cases are timed in rounds, a part of their decisions in each, so that what the machine does beside
+this meets all of them alike, and the rounds of a case tell how far its time wanders.
 """
 
 from __future__ import annotations
 
+import ctypes
+import platform
+import sys
 import time
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 
+from malleable import _core
+from malleable.domain import check_whole
 from malleable.jobs.epoch import Decision, Epoch
 from malleable.jobs.generate import lognormal_jobs
 from malleable.jobs.plan import plan
 from malleable.jobs.table import Jobs
-from malleable.view.text import Table, table, wall_time
+from malleable.objective import parse_objective
+from malleable.policies import policy_of
 
 SHARE = 0.01
 """Fraction of the jobs that leave, arrive or change between two decisions."""
 
-_FULL_PLANS = 11
+ROUNDS = 10
+"""Parts that the decisions of a case are timed in."""
+
 _SEED = 1
+_FEW = 10  # jobs
+_WARM = 3  # decisions at the begin of a round that are not timed
 _QUANTILES = {"median": 0.5, "p99": 0.99, "p999": 0.999, "worst": 1.0}
-# Steps and quantiles that are told, in words.
-_TIMES = {
-    "decide_median": "decide: median",
-    "decide_p99": "decide: p99",
-    "decide_p999": "decide: p99.9",
-    "decide_worst": "decide: worst",
-    "change_median": "1 % of the jobs changed: median",
-    "change_p99": "1 % of the jobs changed: p99",
-    "plan_median": "full plan, effort 0: median",
-    "plan_worst": "full plan, effort 0: worst",
-    "sort_median": "(sorting as many numbers: median)",
-}
+_SORTED, _SORTS = 100_000, 11
+_DUE = (1.0, 40.0)  # deadlines, in times of the work on one slot
 
 INSTANCES = {
     "a": "2 slots a job, minima of 1",
@@ -57,67 +61,164 @@ def instance_b(jobs: int) -> tuple[Jobs, int]:
     return lognormal_jobs(jobs, slots, min_slots=0, max_slots=None, rng=_SEED), slots
 
 
-class EpochLatency(NamedTuple):
-    """Wall-clock seconds of single steps, for one instance.
-
-    In ``times``, ``decide_*`` is `Epoch.decide` alone, ``change_*`` the calls of remove, add and update
-    before it, ``plan_*`` a whole FLEX plan with value, bound and pieces (fixed orders only), and
-    ``sort_median`` the time of sorting as many random numbers with NumPy, a yardstick.
-    """
+class Case(NamedTuple):
+    """What is timed: an instance with so many jobs under a policy and an objective."""
 
     instance: str
-    objective: str
     jobs: int
+    policy: str = "flex"
+    objective: str = "sum:response"
+
+
+def cases_of(
+    instances: Sequence[str],
+    jobs: Sequence[int],
+    policies: Sequence[str],
+    objectives: Sequence[str],
+) -> list[Case]:
+    """All of them with each other; policies that follow no objective once, with the first."""
+    found = []
+    for instance, policy, objective in product(instances, policies, objectives):
+        if objective == objectives[0] or policy_of("jobs", policy).follows_objective:
+            found += [Case(instance, count, policy, objective) for count in jobs]
+    return found
+
+
+class EpochLatency(NamedTuple):
+    """What a case took, in wall-clock seconds.
+
+    In ``times``, ``decide_*`` is `Epoch.decide` alone, ``change_*`` the calls of remove, add and update
+    before it, ``plan_*`` a whole FLEX plan with value, bound and pieces (fixed orders only; FLEX alone).
+    ``rounds`` has the median decision of each round, ``bytes`` what the epoch keeps of memory, and
+    ``bytes_grown`` by how much that grew while decisions were timed (None where the C library does not
+    tell).
+    """
+
+    case: Case
     slots: int
     epochs: int
     times: dict[str, float]
+    rounds: list[float]
+    bytes: int | None
+    bytes_grown: int | None
 
 
-def epoch_latency(
-    instance: str = "a",
-    jobs: int = 100_000,
+class Measured(NamedTuple):
+    """All cases; ``sorting`` is what sorting 100,000 numbers took in each round, a yardstick."""
+
+    cases: list[EpochLatency]
+    sorting: list[float]
+    complete: bool
+
+
+def measure(
+    cases: Sequence[Case],
     *,
-    epochs: int = 2000,
-    objective: str = "sum:response",
-    progress: Callable[[], None] | None = None,
-) -> EpochLatency:
-    """Measure decisions on instance "a" or "b" while jobs come, go and change.
+    epochs: int = 1000,
+    progress: Callable[[], object] | None = None,
+) -> Measured:
+    """Time decisions of all cases while jobs come, go and change.
 
     Parameters
     ----------
-    instance : {"a", "b"}
-    jobs, epochs : int
-        Number of jobs, and of decisions that are timed.
-    objective : str
-        As for `malleable.Epoch`.
+    cases : sequence of Case
+    epochs : int
+        Decisions of each that are timed.
     progress : callable, optional
-        Called after each decision.
+        Called after each round of a case, of which there are `rounds_of(epochs)`.
+
+    Returns
+    -------
+    Measured
+        After Ctrl-C of the rounds that had been ended, if there were any.
 
     Raises
     ------
     ValueError
-        For an unknown instance or objective, or fewer than 1 job or epoch.
+        For an unknown instance, policy or objective, or fewer than 1 job or epoch.
     """
-    if epochs < 1:
-        raise ValueError(f"epochs = {epochs}: must be at least 1")
-    stream = DecisionStream(instance, jobs, objective)
-    decide, change = np.empty(epochs), np.empty(epochs)
-    for k in range(epochs):
-        stream.change()
-        change[k] = stream.change_seconds
-        decide[k] = _seconds(stream.decide)
-        if progress is not None:
-            progress()
-    plans = [plan(stream.jobs, stream.slots, objective, effort=0) for _ in range(_FULL_PLANS)]
-    full = [made.timing["seconds"] for made in plans]
-    numbers = np.random.default_rng(_SEED).random(jobs)
-    sorting = [_seconds(lambda: np.sort(numbers)) for _ in range(_FULL_PLANS)]
-    steps: dict[str, Any] = {"decide": decide, "change": change, "plan": full, "sort": sorting}
-    times = {}
-    for name in _TIMES:
-        step, _, quantile = name.partition("_")
-        times[name] = float(np.quantile(steps[step], _QUANTILES[quantile]))
-    return EpochLatency(instance, objective, jobs, stream.slots, epochs, times)
+    check_whole("epochs", epochs, 1)
+    DecisionStream("a", _FEW).change()  # what is made once belongs to no case
+    timed = [_Timed(case) for case in cases]
+    sorting: list[float] = []
+    complete = True
+    try:
+        for count in _parts(epochs):
+            took = _sorting_seconds()
+            for one in timed:
+                one.round(count)
+                if progress is not None:
+                    progress()
+            sorting.append(took)
+    except KeyboardInterrupt:
+        complete = False
+    return Measured([one.told(len(sorting)) for one in timed if sorting], sorting, complete)
+
+
+def rounds_of(epochs: int) -> int:
+    """The rounds that so many decisions are timed in."""
+    return min(ROUNDS, epochs)
+
+
+def _parts(epochs: int) -> list[int]:
+    rounds = rounds_of(epochs)
+    return [epochs // rounds + (k < epochs % rounds) for k in range(rounds)]
+
+
+class _Timed:
+    """A case with what has been measured of it, by rounds."""
+
+    def __init__(self, case: Case) -> None:
+        self.stream = DecisionStream(case.instance, case.jobs, case.objective, case.policy)
+        self.case = case
+        self.decide: list[list[float]] = []
+        self.change: list[list[float]] = []
+        self.plan: list[float] = []
+        for _ in range(_WARM):
+            self._step()
+        before, after = self.stream.allocated_before, allocated()
+        self.bytes = None if before is None or after is None else after - before
+        self.grown: list[int] = []
+
+    def _step(self) -> float:
+        self.stream.change()
+        return _seconds(self.stream.decide)
+
+    def round(self, count: int) -> None:
+        for _ in range(_WARM):
+            self._step()
+        before = allocated()
+        decide, change = np.empty(count), np.empty(count)
+        for k in range(count):
+            decide[k] = self._step()
+            change[k] = self.stream.change_seconds
+        after = allocated()
+        if before is not None and after is not None:
+            self.grown.append(after - before - decide.nbytes - change.nbytes)
+        if self.case.policy == "flex":
+            made = plan(self.stream.jobs, self.stream.slots, self.case.objective, effort=0)
+            self.plan.append(made.timing["seconds"])
+        self.change.append(change.tolist())
+        self.decide.append(decide.tolist())
+
+    def told(self, rounds: int) -> EpochLatency:
+        decide, change = np.concatenate(self.decide[:rounds]), np.concatenate(self.change[:rounds])
+        times = {f"decide_{name}": float(np.quantile(decide, q)) for name, q in _QUANTILES.items()}
+        times |= {
+            f"change_{name}": float(np.quantile(change, _QUANTILES[name]))
+            for name in ("median", "p99")
+        }
+        if self.plan:
+            times |= {"plan_median": float(np.median(self.plan)), "plan_worst": max(self.plan)}
+        return EpochLatency(
+            self.case,
+            self.stream.slots,
+            len(decide),
+            times,
+            [float(np.median(part)) for part in self.decide[:rounds]],
+            self.bytes,
+            sum(self.grown) if self.grown else None,
+        )
 
 
 class DecisionStream:
@@ -128,7 +229,9 @@ class DecisionStream:
     what it took to draw it.
     """
 
-    def __init__(self, instance: str, jobs: int, objective: str = "sum:response") -> None:
+    def __init__(
+        self, instance: str, jobs: int, objective: str = "sum:response", policy: str = "flex"
+    ) -> None:
         instances = {"a": instance_a, "b": instance_b}
         if instance not in instances:
             raise ValueError(f"instance = {instance!r}: expected a or b")
@@ -138,9 +241,18 @@ class DecisionStream:
         self.now = 0.0
         self.change_seconds = 0.0
         self._rng = np.random.default_rng(_SEED + 1)
+        kind = parse_objective(objective).kind()
+        self._due = kind is None or kind.needs_deadline or not kind.steady
+        if self._due:
+            table = self.jobs
+            due = table.work * np.random.default_rng(_SEED + 2).uniform(*_DUE, jobs)
+            self.jobs = Jobs(
+                table.work, min_slots=table.min_slots, max_slots=table.max_slots, deadline=due
+            )
         self._each = min(max(1, round(jobs * SHARE / 3)), jobs)
         self._work = self.jobs.work.copy()
-        self._epoch = Epoch(self.slots, objective)
+        self.allocated_before = allocated()
+        self._epoch = Epoch(self.slots, objective, policy)
         self._ids = self._epoch.add(jobs=self.jobs)
         self._epoch.decide(self.now)
 
@@ -152,13 +264,14 @@ class DecisionStream:
         gone, changed = rows[:each], rows[each : 2 * each]
         alike = rng.integers(0, len(jobs), each)  # those that come are like some that were there
         work, low, high = jobs.work[alike], jobs.min_slots[alike], jobs.max_slots[alike]
+        due = self.now + jobs.deadline[alike] if self._due else None
         self._work[gone] = work
         self._work[changed] *= rng.uniform(0.5, 1.0, len(changed))
         left, leaving, moving = self._work[changed], self._ids[gone], self._ids[changed]
 
         began = time.perf_counter()
         self._epoch.remove(leaving)
-        came = self._epoch.add(work, arrival=self.now, min_slots=low, max_slots=high)
+        came = self._epoch.add(work, arrival=self.now, min_slots=low, max_slots=high, deadline=due)
         self._epoch.update(moving, work=left)
         self.change_seconds = time.perf_counter() - began
         self._ids[gone] = came
@@ -174,24 +287,50 @@ def _seconds(step: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
-def latency_dict(results: list[EpochLatency]) -> dict[str, Any]:
-    """The results in JSON types; all times in seconds."""
-    own = [(one._asdict(), one.times) for one in results]
-    flat = [{key: fields[key] for key in fields if key != "times"} | times for fields, times in own]
-    return {"unit": "s", "share_changed": SHARE, "instances": flat}
+def _sorting_seconds() -> float:
+    numbers = np.random.default_rng(_SEED).random(_SORTED)
+    return min(_seconds(lambda: np.sort(numbers)) for _ in range(_SORTS))
 
 
-def latency_table(results: list[EpochLatency]) -> Table:
-    """The results as a table for people: one column a result."""
-    lines = [
-        ("jobs", *(f"{one.jobs:,}" for one in results)),
-        ("slots", *(f"{one.slots:,}" for one in results)),
-        ("objective", *(one.objective for one in results)),
-        ("decisions timed", *(f"{one.epochs:,}" for one in results)),
-        *(
-            (told, *(wall_time(one.times[name]) for one in results))
-            for name, told in _TIMES.items()
-        ),
+class _Mallinfo(ctypes.Structure):
+    """`struct mallinfo2`; of its ten sizes ``hblkhd`` and ``uordblks`` are in use."""
+
+    _fields_ = [
+        ("before", ctypes.c_size_t * 4),
+        ("hblkhd", ctypes.c_size_t),
+        ("between", ctypes.c_size_t * 2),
+        ("uordblks", ctypes.c_size_t),
+        ("behind", ctypes.c_size_t * 2),
     ]
-    columns = ["", *(INSTANCES[one.instance] for one in results)]
-    return table("Epoch latency on this machine", columns, lines)
+
+
+def allocated() -> int | None:
+    """Bytes that the C library has handed out to this process; None where it does not tell."""
+    try:
+        tell = ctypes.CDLL(None).mallinfo2
+    except (AttributeError, OSError, TypeError):  # musl, macOS, Windows
+        return None
+    tell.restype = _Mallinfo
+    told = tell()
+    return int(told.uordblks + told.hblkhd)
+
+
+def most_bytes() -> int | None:
+    """The most memory that this process has held so far; None where the system does not tell."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else 1024 * most
+
+
+def machine() -> dict[str, str]:
+    """What the figures were taken with."""
+    return {
+        "malleable": _core.__version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "machine": platform.machine(),
+        "system": platform.system(),
+    }

@@ -12,6 +12,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from malleable.views import counted as counted  # noqa: PLC0414 (passed on)
+from malleable.views import printable as printable  # noqa: PLC0414
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions
@@ -66,13 +67,6 @@ def wall_time(seconds: float) -> str:
     if seconds < 1.0:
         return f"{1e3 * seconds:.3g} ms"
     return f"{seconds:.3g} s"
-
-
-def printable(text: str) -> str:
-    """The text on one line, with control characters and what UTF-8 cannot hold escaped."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 class Table:
@@ -205,10 +199,16 @@ def columns_table(count: int, columns: Sequence[Column], left: int = 1) -> Table
     return Table("", heads, [[cell(row) for _, cell in columns] for row in range(count)], left)
 
 
-def console_for(stream: IO[str] | None = None) -> Console:
-    """A console on a stream (standard output by default), wide enough if it is no terminal."""
+def console_for(stream: IO[str] | None = None, plain: bool = False) -> Console:
+    """A console on a stream (standard output by default), wide enough if it is no terminal.
+
+    ``plain``: without colours, as where the environment has NO_COLOR.
+    """
     from rich.console import Console
 
     file = sys.stdout if stream is None else stream
     width = None if file.isatty() else _WIDTH
-    return Console(file=file, width=width, highlight=False, markup=False, emoji=False)
+    none = True if plain else None  # None: as the environment says
+    return Console(
+        file=file, width=width, highlight=False, markup=False, emoji=False, no_color=none
+    )

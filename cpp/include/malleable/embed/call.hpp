@@ -107,9 +107,19 @@ inline SlaView steps(const std::int64_t* offset, const double* time, const doubl
 inline void check_room(std::int64_t room, std::size_t rows) {
   if (room < 0 || static_cast<std::size_t>(room) < rows) throw_no_room(room, rows);
 }
+// A few entries are copied here: calling memmove takes longer.
 template <typename T, typename Values>
 void put(T* wanted, const Values& values) {
-  if (wanted != nullptr) std::copy(values.begin(), values.end(), wanted);
+  if (wanted == nullptr) return;
+  const std::size_t count = values.size();
+  if (count > 4) {
+    std::copy(values.begin(), values.end(), wanted);
+    return;
+  }
+  if (count > 0) wanted[0] = values[0];
+  if (count > 1) wanted[1] = values[1];
+  if (count > 2) wanted[2] = values[2];
+  if (count > 3) wanted[3] = values[3];
 }
 // One entry of each row.
 template <typename T, typename Rows, typename Entry>

@@ -10,6 +10,7 @@
 
 #include "malleable/malleable.h"
 #include "malleable/model/jobs.hpp"
+#include "malleable/model/own_lines.hpp"
 #include "malleable/model/penalties.hpp"
 #include "malleable/model/turn.hpp"
 #include "malleable/policy/adaptive_epoch.hpp"
@@ -41,7 +42,7 @@ struct Handle {
 
 // A handle with an object of its own.
 template <typename Kind>
-struct Owned : Kind {
+struct alignas(kLine) Owned : Kind {
   template <typename... Arguments>
   explicit Owned(Arguments&&... arguments)
       : Kind(made, guard), made(std::forward<Arguments>(arguments)...) {

@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "malleable/model/own_lines.hpp"
 #include "malleable/model/problem.hpp"
 #include "malleable/model/state.hpp"
 
@@ -44,7 +45,7 @@ class PrioritySelection {
   double widen(std::span<const double> key, std::span<const double> room, double slack,
                double& limit);
 
-  std::vector<Candidate> candidates_;
+  LineVector<Candidate> candidates_;
   std::vector<Candidate> sample_;
   double threshold_ = -kInfinity;
 };

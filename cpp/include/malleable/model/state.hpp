@@ -85,8 +85,8 @@ class State {
     text.resize(length(text.size()));
     raw(text.data(), text.size());
   }
-  template <typename T>
-  void field(std::vector<T>& values) {
+  template <typename T, typename Allocator>
+  void field(std::vector<T, Allocator>& values) {
     const std::size_t count = length(values.size());
     if constexpr (kPlain<T>) {
       if (reading_ && count > left_.size() / sizeof(T)) need(left_.size() + 1);

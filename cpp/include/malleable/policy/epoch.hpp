@@ -24,6 +24,7 @@
 #include "malleable/model/held_steps.hpp"
 #include "malleable/model/jobs.hpp"
 #include "malleable/model/named_rows.hpp"
+#include "malleable/model/own_lines.hpp"
 #include "malleable/model/state.hpp"
 #include "malleable/policy/baseline.hpp"
 #include "malleable/policy/flex.hpp"
@@ -48,7 +49,7 @@ struct EpochOptions {
   void state(State& s) { s(aggregate, kind, policy, min_mode, hysteresis, effort, stable); }
 };
 
-class Epoch {
+class alignas(kLine) Epoch {
  public:
   Epoch(std::int64_t slots, const EpochOptions& options);
   // What jobs of kind custom pay, told their ids. No part of the state: whoever loads one sets it.
@@ -177,10 +178,10 @@ class Epoch {
       0.0;  // sum of low_; exact while it is at most 2^53, and useless beyond kMostSlots
   bool minima_stale_ = false;
   // The last decision, what it was before, and the ids where that may differ from the minimum.
-  std::vector<std::int64_t> given_, before_;
-  std::vector<std::uint8_t> changed_, marked_;
-  std::vector<std::int64_t> winners_, touched_, held_anew_;
-  std::vector<Index> affected_;
+  LineVector<std::int64_t> given_, before_;
+  LineVector<std::uint8_t> changed_, marked_;
+  LineVector<std::int64_t> winners_, touched_, held_anew_;
+  LineVector<Index> affected_;
   std::vector<std::size_t> gaps_;  // rows that are gone
   bool all_touched_ = true;
   bool by_key_ = false;  // how the last decision was made

@@ -1,0 +1,99 @@
+"""Standard streams: how a command speaks to people, whatever it does. Imports nothing that takes long."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TextIO
+
+from malleable.files.advice import AdvisedError
+from malleable.views import printable
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+class AbandonedError(KeyboardInterrupt):
+    """Interrupted while a thread was still computing."""
+
+
+@dataclass
+class Manner:
+    """How people want to be spoken to."""
+
+    quiet: bool = False
+    no_color: bool = False
+
+
+_manner = Manner()
+
+
+def speak(manner: Manner) -> None:
+    """From now on in this manner."""
+    _manner.quiet, _manner.no_color = manner.quiet, manner.no_color
+
+
+def quiet() -> bool:
+    """Whether people want neither tables nor bars nor notes."""
+    return _manner.quiet
+
+
+def watched(stream: TextIO) -> bool:
+    """Whether somebody looks at what moves there."""
+    return not _manner.quiet and stream.isatty()
+
+
+def console(stream: TextIO) -> Console:
+    """What prints on a stream for people."""
+    from malleable.view.text import console_for
+
+    return console_for(stream, _manner.no_color)
+
+
+def prepare_streams() -> None:
+    """Standard streams that take every character, and that exist."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, io.TextIOWrapper(io.BytesIO(), encoding="utf-8"))
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def discard_output() -> None:
+    """Write what is left, and let nothing fail again if that is impossible."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        with suppress(OSError):
+            target = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(target, sys.stdout.fileno())
+            os.close(target)
+
+
+def note(text: str, grave: bool = False) -> None:
+    """One line on standard error; one that is not grave is for those who do not want it quiet."""
+    if quiet() and not grave:
+        return
+    with suppress(OSError):
+        print(f"malleable: {printable(text)}", file=sys.stderr)
+
+
+def complain(text: str) -> None:
+    """The one line that says what is wrong."""
+    note(f"error: {text}", grave=True)
+
+
+def wording(error: BaseException) -> str:
+    """An exception in words: what is wrong and where."""
+    if isinstance(error, OSError) and error.strerror:
+        where = f"{os.fsdecode(error.filename)}: " if error.filename is not None else ""
+        return f"{where}{error.strerror}"
+    if isinstance(error, AdvisedError):
+        return error.in_commands
+    if isinstance(error, MemoryError):
+        return str(error) or "out of memory"
+    return str(error) or type(error).__name__
