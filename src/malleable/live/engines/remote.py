@@ -1,0 +1,67 @@
+"""Calls that go to other machines: pickled with what cannot be imported there, and run in bundles.
+
+A bundle is run by one worker, call after call, until it has taken so long that the others should rather
+start elsewhere. Needs nothing of the pool that sent it.
+"""
+
+from __future__ import annotations
+
+import pickle
+import time
+import traceback
+from collections.abc import Sequence
+from typing import Any
+
+__all__ = ["Outcome", "by_value", "outcome", "run_bundle"]
+
+_PROTOCOL = pickle.HIGHEST_PROTOCOL
+
+Outcome = tuple[bool, bytes, float]
+"""Whether a call returned; what it returned, or raised and where, pickled; seconds that it took."""
+
+
+def by_value(value: Any) -> bytes:
+    """Pickled; what is of ``__main__`` or has no name is contained itself and not its name alone.
+
+    Raises
+    ------
+    Exception
+        It cannot be pickled.
+    """
+    try:
+        packed = pickle.dumps(value, _PROTOCOL)
+    except Exception:
+        packed = b""
+    if packed and b"__main__" not in packed:
+        return packed
+    import cloudpickle  # comes with every engine that asks for this
+
+    contained: bytes = cloudpickle.dumps(value, _PROTOCOL)
+    return contained
+
+
+def outcome(call: bytes) -> Outcome:
+    """What became of a pickled (function, arguments, named arguments)."""
+    began = time.monotonic()
+    try:
+        function, arguments, named = pickle.loads(call)
+        result = by_value(function(*arguments, **named))
+        return True, result, time.monotonic() - began
+    except BaseException as error:
+        text = traceback.format_exc()
+        try:
+            raised = by_value((error, text))
+        except Exception:  # what was raised does not pickle
+            raised = by_value((RuntimeError(f"{type(error).__name__}: {error}"), text))
+        return False, raised, time.monotonic() - began
+
+
+def run_bundle(calls: Sequence[bytes], seconds: float) -> list[Outcome]:
+    """Outcomes of the first of these calls: no more are begun after so many seconds."""
+    until = time.monotonic() + seconds
+    found: list[Outcome] = []
+    for call in calls:
+        found.append(outcome(call))
+        if time.monotonic() >= until:
+            break
+    return found
