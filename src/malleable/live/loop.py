@@ -314,6 +314,11 @@ class Loop:
             return "dead"
         return "waits" if any(math.isnan(parent.ended) for parent in parents) else "free"
 
+    @property
+    def busy(self) -> bool:
+        """Some task has started and not ended."""
+        return bool(self._flying)
+
     def decide_soon(self) -> None:
         """Something else has changed that the decider looks at."""
         self._due = True
@@ -403,6 +408,11 @@ class Loop:
                 work.dropped.discard(number)
                 continue
             attempt = self._attempts.get((row, number), 0)
+            if attempt:  # it goes alone: others should not suffer from what befell it
+                if tasks:
+                    work.again.appendleft(number)
+                    break
+                share = 1
             made = work.make(number, attempt)
             if made is None:
                 work.failed += 1

@@ -31,6 +31,7 @@ _GRAIN = 0.05  # seconds of calls that are sent together
 _TOGETHER = 100  # calls at most
 _TOLD = 1 << 16  # bytes of results that a bundle tells at once; what is larger stays on its worker
 _LARGEST = 1 << 27  # bytes of a call: it passes through the scheduler
+_SETTLE = 0.01  # seconds without another call before the first of an idle pool start
 _LOOK = 1.0  # seconds between two looks at the workers
 _UNGOVERNED = "what others submit to the cluster is started as Dask decides, whatever the objective says"
 
@@ -107,7 +108,7 @@ class Dask:
 
     abilities = Abilities(
         order="at submit", take_back="cancel", grain=_GRAIN, ahead=_GRAIN, together=_TOGETHER,
-        calls="by value", largest=_LARGEST, ungoverned=(_UNGOVERNED,),
+        calls="by value", settle=_SETTLE, largest=_LARGEST, ungoverned=(_UNGOVERNED,),
     )  # fmt: skip
     error = BrokenExecutor
 
@@ -151,13 +152,7 @@ class Dask:
 
     def start(self, tasks: Sequence[Task]) -> None:
         """Hand calls over: ``task.call`` is the pickled (function, arguments, named arguments)."""
-        bundles: list[list[Task]] = []
-        for _, same in groupby(tasks, lambda task: task.slot):
-            group = list(same)
-            # What was lost once goes alone: it may be what its worker dies of.
-            once = [task for task in group if task.key.endswith(".0")]
-            bundles += [once] if once else []
-            bundles += [[task] for task in group if not task.key.endswith(".0")]
+        bundles = [list(same) for _, same in groupby(tasks, lambda task: task.slot)]
         names = [f"{self._name}-{self._count + k}" for k in range(len(bundles))]
         self._count += len(bundles)
         packed = [
@@ -167,7 +162,7 @@ class Dask:
         try:
             futures = self._client.map(_run, packed, key=names, **self._submit)
         except Exception as error:
-            self._break(f"the client cannot submit: {error}")
+            self._break(str(error))
             return
         for name, bundle, future in zip(names, bundles, futures, strict=True):
             keys = [task.key for task in bundle]
@@ -193,11 +188,11 @@ class Dask:
                 break
             try:
                 said = self._said.get(timeout=max(1e-4, min(_LOOK, until - time.monotonic())))
-                while True:
+                while said is not None:
                     found += self._heard(said)
-                    if said is None and not found:
-                        return found
+                    said = None  # it may be a future: nobody else needs it
                     said = self._said.get_nowait()
+                break  # somebody wants the loop
             except queue.Empty:
                 if time.monotonic() >= until:
                     break
@@ -207,7 +202,7 @@ class Dask:
         """Who is there: once a second, asked for by the client's own thread."""
         client = self._client
         if client.status in ("closing", "closed"):
-            self._break("the connection to Dask's scheduler is closed; with a journal, resume=True goes on")
+            self._break(f"the client is {client.status}")
         self.slots = self._threads
         if self._looking or time.monotonic() - self._looked < _LOOK or client.status != "running":
             return
@@ -225,8 +220,6 @@ class Dask:
             self._looking, self._looked = False, time.monotonic()
 
     def _heard(self, said: Any) -> list[Event]:
-        if said is None:
-            return []
         if isinstance(said, Event):
             return [said]
         if isinstance(said, tuple):  # a bundle told it: (time, message)
@@ -273,7 +266,8 @@ class Dask:
         return [Event("ended", key, 1, result=result) for key in keys]
 
     def _break(self, why: str) -> None:
-        self.broken = self.broken or why
+        told = f"Dask's scheduler cannot be reached: {why}; with a journal, resume=True goes on"
+        self.broken = self.broken or told
 
     def close(self, grace: float = 5.0) -> int:
         """Give up what has not ended; results stay where they are as long as their futures do."""

@@ -29,7 +29,6 @@ SECRET = "MALLEABLE_SECRET"
 _NONCE = 32
 _HEAD = 8
 _MARSHAL = 4  # version of the format
-_GRACE = 5.0  # seconds between SIGTERM and SIGKILL
 
 
 def _sealed(secret: bytes, role: bytes, nonce: bytes) -> bytes:
@@ -85,7 +84,7 @@ def _begin(argv: Sequence[str], environment: Any, folder: str, streams: Sequence
 
 def run_command(connection: socket, command: tuple[Any, ...]) -> None:
     """Run it to its end, or to that of its time, of the engine's patience, or of the engine."""
-    argv, environment, folder, *streams, seconds = command
+    argv, environment, folder, *streams, seconds, grace = command
     began = time.monotonic()
     try:
         pid = _begin(argv, environment, folder, streams)
@@ -105,7 +104,7 @@ def run_command(connection: socket, command: tuple[Any, ...]) -> None:
         os.killpg(pid, SIGKILL if gone or asked else SIGTERM)
         if gone:
             break
-        asked, until = True, time.monotonic() + _GRACE
+        asked, until = True, time.monotonic() + grace
     _, status, usage = os.wait4(pid, 0)
     took = time.monotonic() - began
     code = os.waitstatus_to_exitcode(status)

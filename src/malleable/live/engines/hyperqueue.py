@@ -36,6 +36,8 @@ _STUCK = 2.0 * _GRAIN  # seconds after which those that were not begun are taken
 _TOGETHER = 500  # calls at most
 _AHEAD = 0.2  # seconds before a slot comes free that the next process is on the server
 _LARGEST = 1 << 30  # bytes of a call
+_SETTLE = 0.01  # seconds without another call before the first of an idle pool start
+_GRACE = 5.0  # seconds between SIGTERM and SIGKILL
 _LOOK = 1.0  # seconds between two times that the server is asked what failed
 _STARTS = 20.0  # seconds that a server has to start, and a process to say who it is
 _UNGOVERNED = "what others submit to the server is started as HyperQueue decides"
@@ -97,7 +99,7 @@ class HyperQueue:
 
     abilities = Abilities(
         order="at submit", take_back="cancel", grain=_GRAIN, ahead=_AHEAD, together=_TOGETHER,
-        calls="by value", largest=_LARGEST, ungoverned=(_UNGOVERNED,),
+        calls="by value", settle=_SETTLE, largest=_LARGEST, ungoverned=(_UNGOVERNED,),
     )  # fmt: skip
     error = BrokenExecutor
 
@@ -115,14 +117,14 @@ class HyperQueue:
         self._priority, self._python = priority, os.fspath(python)
         self.broken = ""
         self._own: subprocess.Popen[str] | None = None
-        self._folder = self._started() if server is None else os.fspath(server)
+        self.server = self._started() if server is None else os.fspath(server)
         self._client: Any = None
         try:
-            self._client = self._library.Client(self._folder)
+            self._client = self._library.Client(self.server)
         except Exception as error:
             self._end_server()
             told = str(error).partition("\n")[0]
-            raise OSError(f"server = {self._folder!r}: no HyperQueue server answers: {told}") from None
+            raise OSError(f"server = {self.server!r}: no HyperQueue server answers: {told}") from None
         local = server is None and host is None
         self._host = socket.gethostbyname("localhost" if local else host or socket.gethostname())
         self._door = socket.create_server(("127.0.0.1" if local else "", 0), backlog=1024)
@@ -192,6 +194,8 @@ class HyperQueue:
                 self._said.put((name, errand.receive(connection)))
         except (OSError, EOFError):
             self._said.put((name, None))
+        finally:
+            connection.close()
 
     def _work(self, tasks: Sequence[Task]) -> tuple[Any, ...]:
         first = tasks[0]
@@ -199,7 +203,7 @@ class HyperQueue:
             return [each or os.getcwd() for each in sys.path], [task.call for task in tasks]  # noqa: PTH109
         return (
             list(first.argv), dict(first.environment), first.folder, first.source, first.output,
-            first.errors, float(first.seconds),
+            first.errors, float(first.seconds), _GRACE,
         )  # fmt: skip
 
     # Of the loop.
@@ -286,6 +290,8 @@ class HyperQueue:
             except queue.Empty:
                 if time.monotonic() >= until:
                     break
+        if self.broken and not found:
+            raise OSError(self.broken)
         return found
 
     def _heard(self, name: str, said: tuple[Any, ...] | None) -> list[Event]:
@@ -364,13 +370,19 @@ class HyperQueue:
         self.broken = self.broken or why
 
     def close(self, grace: float = 5.0) -> int:
-        """End everything, an own server too; after ``grace`` seconds by force."""
+        """End everything, an own server too; after ``grace`` seconds by force. Closed twice: nothing is left."""
+        self.cancel(list(self._bundle_of))
+        until = time.monotonic() + (0.0 if self.broken else grace)
+        while self._bundles and time.monotonic() < until and not self.broken:
+            self.poll(min(0.05, until - time.monotonic()))
         with self._lock:
             left = [b.connection for b in self._bundles.values() if b.connection]
             self._bundles.clear()
         for connection in left:
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
+        with contextlib.suppress(OSError):  # who waits there hears it
+            self._door.shutdown(socket.SHUT_RDWR)
         self._door.close()
         self._client = None
         self._end_server()
