@@ -24,6 +24,8 @@ EXTRAS = {
     "tables": ("pyarrow", "pandas"),
     "custom": ("numba",),
     "lp": ("highspy", "scipy"),
+    "dask": ("distributed",),
+    "hyperqueue": ("hyperqueue",),
 }
 LANGUAGES = {"python": [sys.executable, "-"], "sh": ["sh", "-eu"]}
 LIMITED = ["timeout", "120"]  # seconds: ends all that a block started, however busy the machine is

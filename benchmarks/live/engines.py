@@ -4,15 +4,15 @@
     python benchmarks/live/engines.py hyperqueue --seeds 3
     python benchmarks/live/engines.py dask --only rate late
 
-`at once`: ten jobs with a number of tasks each (exponential, at least 1, 700 in all), each task sleeps 2 to 3 s
-(uniform), 48 slots; all are submitted at the start, in random order, and nobody says what tasks take.
-`arrivals`: the same jobs come one after the other, after gaps (exponential) in which the slots could do a job of
-mean size. The engine's own order: each job is handed over whole when it comes (`client.map`, a job of HyperQueue),
-and the engine is left alone. A response ends with the last task of its job, by the clock of the task.
-`late`: four jobs of 150 such tasks, and after 5 s one of 24; its response. `rate`: calls that do nothing and whose
-results are all taken, a second, under a cap of half the slots; against `client.map` and `client.gather`, in turns.
-``--scale`` shortens all sleeps. Dask: two workers of this machine with half the threads each; HyperQueue: a
-server and a worker of this machine, commands (`sleep`).
+`at once`: ten jobs with a number of tasks each (exponential, at least 1, 700 in all), each task sleeps 2 to
+3 s (uniform), 48 slots; all are submitted at the start, in random order, and nobody says what tasks take.
+`arrivals`: the same jobs come one after the other, after gaps (exponential) in which the slots could do a
+job of mean size. The engine's own order: each job is handed over whole when it comes (`client.map`, a job
+of HyperQueue), and the engine is left alone. A response ends with the last task of its job, by the clock of
+the task. `late`: four jobs of 150 such tasks, and after 5 s one of 24; its response. `rate`: calls that do
+nothing and whose results are all taken, a second, under a cap of half the slots; against `client.map` and
+`client.gather`, in turns. ``--scale`` shortens all sleeps. Dask: two workers of this machine with half the
+threads each; HyperQueue: a server and a worker of this machine, commands (`sleep`).
 """
 
 from __future__ import annotations
@@ -178,7 +178,12 @@ class HyperQueue:
 def shown(name, found, ours, theirs):
     """One line a run, and what stands in it is kept."""
     found.setdefault(name, []).append(ours / theirs)
-    print(json.dumps({name: round(ours / theirs, 3), "ours": round(ours, 2), "engine's": round(theirs, 2)}), flush=True)
+    print(
+        json.dumps(
+            {name: round(ours / theirs, 3), "ours": round(ours, 2), "engine's": round(theirs, 2)}
+        ),
+        flush=True,
+    )
 
 
 def main():

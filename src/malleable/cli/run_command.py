@@ -58,7 +58,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--rerun-failed", action="store_true", help="go on with it, and try what failed again")
     add("--durable", action="store_true", help="what is recorded survives a loss of power")
     add(
-        "--memory", type=size, metavar="SIZE", help="of all tasks together (default: this machine's)"
+        "--memory",
+        type=size,
+        metavar="SIZE",
+        help="of all tasks together (default: this machine's)",
     )
     add("--engine", metavar="NAME", help="where: hyperqueue (a server here) or hyperqueue:FOLDER")
     add("--watch", action="store_true", help="show all jobs in place instead of a line")

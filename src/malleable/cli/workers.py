@@ -33,9 +33,7 @@ def engine_of(text: str, slots: int | None) -> CallEngine:
             raise ValueError(f"--engine {text}: how many tasks at once?")
         hyperqueue: CallEngine = engines.HyperQueue(slots, rest or None)
         return hyperqueue
-    raise ValueError(
-        f"--engine {text}: expected dask://HOST:PORT, hyperqueue or hyperqueue:FOLDER"
-    )
+    raise ValueError(f"--engine {text}: expected dask://HOST:PORT, hyperqueue or hyperqueue:FOLDER")
 
 
 @contextmanager

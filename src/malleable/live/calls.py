@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 
 from malleable.live.decider import SchedulerDecider
 from malleable.live.engine import Away, CallEngine, Event, Task
-from malleable.live.engines.remote import by_value
+from malleable.live.engines.remote import Packing
 from malleable.live.futures import Future
 from malleable.live.journal import Journal
 from malleable.live.loop import Loop, Work
@@ -132,7 +132,7 @@ class CallRun:
         self.engine, self.journal = engine, journal
         self._decider, self._slots = decider, max(1, engine.slots)
         self.pickled = engine.abilities.calls != "plain"
-        self._pickle = by_value if engine.abilities.calls == "by value" else _by_name
+        self._pickle = Packing() if engine.abilities.calls == "by value" else _by_name
         self.number, self._reader = 0, None
         known: list[dict[str, Any]] = []
         start = 0.0
@@ -261,7 +261,9 @@ class CallRun:
                 error = raised if self.pickled else None
         most = self.engine.abilities.largest
         if packed is not None and 0 < most < len(packed):
-            error = ValueError(f"{len(packed):,} bytes, more than the {most:,} that a call may have")
+            error = ValueError(
+                f"{len(packed):,} bytes, more than the {most:,} that a call may have"
+            )
         with self._lock:
             if self.broken:
                 raise type(self.broken)(*self.broken.args)

@@ -36,9 +36,9 @@ class Abilities:
     together : int
         Tasks that a slot may be given at once, to run one after the other; about ``grain`` seconds of them.
     calls : {"none", "pickled", "by value", "plain"}
-        Whether it runs Python calls, and what it takes: a pickled (function, arguments, named arguments),
-        in which functions that workers cannot import may be contained as such, or these objects
-        themselves. Else it runs commands.
+        Whether it runs Python calls, and what it takes: a pickled (function, arguments, named arguments), what
+        `malleable.live.engines.remote` packs, functions that workers cannot import with it, or these
+        objects themselves. Else it runs commands.
     settle : float
         Seconds without another call before the first calls of an idle pool start, ten times that at most: where
         a start takes longer anyway, it should know all jobs that are submitted together.

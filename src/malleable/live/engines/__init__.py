@@ -1,4 +1,4 @@
-"""What runs tasks: one file an engine. Those that callers make themselves are imported once they are asked for."""
+"""What runs tasks: one file an engine. Those that callers make are imported once they are asked for."""
 
 import importlib
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""Python calls as tasks of a Dask cluster that is there: `distributed.Client`.
+"""Python calls as tasks of a Dask cluster that is there: ``distributed.Client``.
 
 A task of the cluster is a bundle of short calls, or one call. It tells the client what became of them while
 its own end still travels; large results stay where they are. The slots are the threads of all workers, as
@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -33,7 +34,9 @@ _TOLD = 1 << 16  # bytes of results that a bundle tells at once; what is larger 
 _LARGEST = 1 << 27  # bytes of a call: it passes through the scheduler
 _SETTLE = 0.01  # seconds without another call before the first of an idle pool start
 _LOOK = 1.0  # seconds between two looks at the workers
-_UNGOVERNED = "what others submit to the cluster is started as Dask decides, whatever the objective says"
+_UNGOVERNED = (
+    "what others submit to the cluster is started as Dask decides, whatever the objective says"
+)
 
 
 class _Kept:
@@ -48,7 +51,8 @@ class _Kept:
         if found is None:
             found = self._found = future.result()
             self._future = None
-        return found[place][1]
+        packed: bytes = found[place][1]
+        return packed
 
 
 @dataclass(slots=True)
@@ -151,7 +155,7 @@ class Dask:
             self._client.subscribe_topic(self._name, self._said.put)
 
     def start(self, tasks: Sequence[Task]) -> None:
-        """Hand calls over: ``task.call`` is the pickled (function, arguments, named arguments)."""
+        """Hand calls over: ``task.call`` is a packed one."""
         bundles = [list(same) for _, same in groupby(tasks, lambda task: task.slot)]
         names = [f"{self._name}-{self._count + k}" for k in range(len(bundles))]
         self._count += len(bundles)
@@ -246,7 +250,7 @@ class Dask:
                 continue
             good, result, took = told[place]
             if result is None:
-                result = Away(lambda place=place: kept.bring(place))
+                result = Away(partial(kept.bring, place))
             events.append(Event("ended", key, 0 if good else 1, took, result=result))
         return events
 

@@ -1,12 +1,14 @@
 """A process on another machine that runs a command, or a bundle of calls, for an engine, and tells it what
 became of it.
 
-It is started by whatever has the slots, connects to the engine, and both show that they know the
-secret of the run (environment ``MALLEABLE_SECRET``). What it imports for a command makes up most of its cost,
-so that it is little: some 12 ms of a processor in all. Frames, marshalled: the engine sends ``(path, calls)``, or ``command`` as a tuple, or None
-where nothing is to be done any more; later ``"back"``: what was not begun goes back, a command is ended.
-Answers are ``("ended", place, ...)`` of each call in order or of the command, ``("returned", place)`` of a call that was
-not begun, ``("refused", text)``. If the engine is gone, all ends.
+It is started by whatever has the slots, connects to the engine, and both show that they know the secret
+of the run (environment ``MALLEABLE_SECRET``). What it imports for a command makes up most of its cost, so
+that it is little: some 12 ms of a processor in all.
+
+Frames, marshalled: the engine sends ``(path, calls)``, or a command as a longer tuple, or None where
+nothing is to be done any more; later ``"back"``: what was not begun goes back, a command is ended. Answers
+are ``("ended", place, ...)`` of each call in order or of the command, ``("returned", place)`` of a call
+that was not begun, ``("refused", text)``. If the engine is gone, all ends.
 """
 
 from __future__ import annotations
@@ -17,13 +19,15 @@ import select
 import sys
 import time
 from _blake2 import blake2b
-from _signal import SIGKILL, SIGPIPE, SIGTERM
 from _socket import AF_INET, AF_INET6, IPPROTO_TCP, SHUT_WR, SOCK_STREAM, TCP_NODELAY, socket
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from signal import SIGKILL, SIGPIPE, SIGTERM
     from typing import Any
+else:
+    from _signal import SIGKILL, SIGPIPE, SIGTERM
 
 SECRET = "MALLEABLE_SECRET"
 _NONCE = 32
@@ -67,7 +71,7 @@ def receive(connection: socket) -> Any:
     return marshal.loads(read(connection, int.from_bytes(read(connection, _HEAD), "little")))
 
 
-def _begin(argv: Sequence[str], environment: Any, folder: str, streams: Sequence[str]) -> int:
+def _begin(argv: list[str], environment: Any, folder: str, streams: Sequence[str]) -> int:
     """Pid of a command that leads a process group of its own; OSError if it cannot be started."""
     flags = (os.O_RDONLY, *[os.O_WRONLY | os.O_CREAT | os.O_TRUNC] * 2)
     if folder:
@@ -96,10 +100,10 @@ def run_command(connection: socket, command: tuple[Any, ...]) -> None:
     late = asked = False
     while True:
         wait = None if until is None else max(0.0, until - time.monotonic())
-        ready = select.select([connection, ended], [], [], wait)[0]
+        ready = select.select([connection.fileno(), ended], [], [], wait)[0]
         if ended in ready:
             break
-        gone = connection in ready and not connection.recv(1 << 16)
+        gone = connection.fileno() in ready and not connection.recv(1 << 16)
         late = late or not (ready or asked)
         os.killpg(pid, SIGKILL if gone or asked else SIGTERM)
         if gone:

@@ -19,7 +19,7 @@ import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import BrokenExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -124,7 +124,9 @@ class HyperQueue:
         except Exception as error:
             self._end_server()
             told = str(error).partition("\n")[0]
-            raise OSError(f"server = {self.server!r}: no HyperQueue server answers: {told}") from None
+            raise OSError(
+                f"server = {self.server!r}: no HyperQueue server answers: {told}"
+            ) from None
         local = server is None and host is None
         self._host = socket.gethostbyname("localhost" if local else host or socket.gethostname())
         self._door = socket.create_server(("127.0.0.1" if local else "", 0), backlog=1024)
@@ -213,7 +215,7 @@ class HyperQueue:
         self._said.put(None)
 
     def start(self, tasks: Sequence[Task]) -> None:
-        """Hand tasks over: commands, or ``task.call``, the pickled (function, arguments, named arguments)."""
+        """Hand tasks over: commands, or ``task.call``, a packed one."""
         job = self._library.Job(name="malleable", max_fails=None)
         bundles: dict[str, _Bundle] = {}
         address = [self._host, str(self._door.getsockname()[1])]
@@ -332,9 +334,9 @@ class HyperQueue:
         """Once a while: what takes too long, and what the server could not start."""
         now = time.monotonic()
         for bundle in self._bundles.values():
-            if len(bundle.tasks) > 1 and bundle.since and not bundle.asked_back:
-                if now - bundle.since > _STUCK:
-                    self._ask_back(bundle)
+            waits = len(bundle.tasks) > 1 and bundle.since and not bundle.asked_back
+            if waits and now - bundle.since > _STUCK:
+                self._ask_back(bundle)
         if now - self._looked < _LOOK:
             return []
         self._looked = now
@@ -370,7 +372,7 @@ class HyperQueue:
         self.broken = self.broken or why
 
     def close(self, grace: float = 5.0) -> int:
-        """End everything, an own server too; after ``grace`` seconds by force. Closed twice: nothing is left."""
+        """End everything, an own server too, after ``grace`` seconds by force; 0. May be called twice."""
         self.cancel(list(self._bundle_of))
         until = time.monotonic() + (0.0 if self.broken else grace)
         while self._bundles and time.monotonic() < until and not self.broken:

@@ -10,9 +10,10 @@ import pickle
 import time
 import traceback
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
-__all__ = ["Outcome", "by_value", "outcome", "run_bundle"]
+__all__ = ["Outcome", "Packing", "by_value", "outcome", "run_bundle"]
 
 _PROTOCOL = pickle.HIGHEST_PROTOCOL
 
@@ -40,11 +41,34 @@ def by_value(value: Any) -> bytes:
     return contained
 
 
+class Packing:
+    """Packs calls (function, arguments, named arguments) by value.
+
+    A function that comes again is pickled once, as it was then.
+    """
+
+    def __init__(self) -> None:
+        self._known: tuple[Any, bytes] = (None, b"")
+
+    def __call__(self, call: tuple[Any, tuple[Any, ...], dict[str, Any]]) -> bytes:
+        function, *rest = call
+        known, packed = self._known
+        if known is not function:
+            packed = by_value(function)
+            self._known = function, packed
+        return pickle.dumps((packed, by_value(rest)), _PROTOCOL)
+
+
+_function = lru_cache(maxsize=64)(pickle.loads)
+
+
 def outcome(call: bytes) -> Outcome:
-    """What became of a pickled (function, arguments, named arguments)."""
+    """What became of a packed call."""
     began = time.monotonic()
     try:
-        function, arguments, named = pickle.loads(call)
+        packed, rest = pickle.loads(call)
+        function = _function(packed)
+        arguments, named = pickle.loads(rest)
         result = by_value(function(*arguments, **named))
         return True, result, time.monotonic() - began
     except BaseException as error:
