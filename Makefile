@@ -126,7 +126,7 @@ slurm: develop
 full: test slurm sanitize tsan
 	$(MAKE) fuzz FUZZ_SECONDS=1200 FUZZ_SEED=2
 	MALLEABLE_KILLS=50 $(BIN)/python -m pytest tests/live/test_faults.py -k killed_at_random
-	$(MAKE) environments EXTRAS='none plot tables custom lp completion all'
+	$(MAKE) environments EXTRAS='none plot tables custom lp dask hyperqueue completion all'
 
 bench: develop
 	$(BIN)/cmake -S . -B $(BUILD) -DMALLEABLE_BUILD_TESTS=ON >/dev/null

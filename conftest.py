@@ -24,6 +24,8 @@ EXTRAS = {
     "tables": ("pyarrow", "pandas"),
     "custom": ("numba",),
     "lp": ("highspy", "scipy"),
+    "dask": ("distributed",),
+    "hyperqueue": ("hyperqueue",),
     "completion": ("shtab",),
 }
 LANGUAGES = {"python": [sys.executable, "-"], "sh": ["sh", "-eu"]}

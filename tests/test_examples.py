@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+NEEDS = {"own_penalty": "numba", "dask_cluster": "distributed"}
 EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("*.py"))
 
 
@@ -15,8 +16,9 @@ def test_there_are_examples():
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_example(path, capsys, tmp_path, monkeypatch):
-    if path.stem == "own_penalty" and importlib.util.find_spec("numba") is None:
-        pytest.skip("needs numba")
+    needed = NEEDS.get(path.stem)
+    if needed and importlib.util.find_spec(needed) is None:
+        pytest.skip(f"needs {needed}")
     monkeypatch.chdir(tmp_path)
     runpy.run_path(str(path), run_name="__main__")
     assert capsys.readouterr().out

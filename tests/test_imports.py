@@ -39,6 +39,8 @@ OPTIONAL = (
     "scipy",
     "distributed",
     "dask",
+    "cloudpickle",
+    "hyperqueue",
     "polars",
     "shtab",
 )

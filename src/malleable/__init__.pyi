@@ -43,6 +43,7 @@ from malleable.cluster.nodes import read_cluster as read_cluster
 
 # run
 from malleable.live.executor import Executor as Executor
+from malleable.live import engines as engines
 
 # compare
 from malleable.replications import replicate as replicate, Replications as Replications

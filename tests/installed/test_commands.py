@@ -11,7 +11,7 @@ import pytest
 
 WHEEL = Path(os.environ["MALLEABLE_WHEEL"]).resolve()
 SETS = os.environ["MALLEABLE_EXTRAS"].split()
-EXTRAS = {"plot", "tables", "custom", "lp", "completion"}
+EXTRAS = {"plot", "tables", "custom", "lp", "dask", "hyperqueue", "completion"}
 TABLE = "name,work,min_slots,max_slots,deadline\na,400,1,100,9\nb,40,1,20,3\nc,40,1,20,4\n"
 FLOWS = {
     "slots": 4,
@@ -30,6 +30,16 @@ assert plan.value == 1.5**2 + 4.0**2, plan
 MATCHING = """
 import malleable as mb
 assert abs(mb.match_classes([1, 1], [[2, 1], [1, 2]]).growth - 2.0) < 1e-9
+"""
+DASK = """
+import malleable as mb
+try:
+    from distributed import Client
+except ImportError:
+    mb.engines.Dask("tcp://127.0.0.1:1")
+with Client(processes=False, n_workers=1, dashboard_address=":0") as client:
+    with mb.Executor(engine=mb.engines.Dask(client)) as pool:
+        assert pool.submit(pow, 2, 3).result() == 8
 """
 PARQUET = """
 import sys
@@ -84,6 +94,12 @@ CASES = {
     "demo": (["demo"], None, "sum:response"),
     "custom penalty": (PENALTY, "custom", ""),
     "class matching": (MATCHING, "lp", ""),
+    "dask": (DASK, "dask", ""),
+    "hyperqueue": (
+        ["run", "jobs.toml", "--slots", "1", "--engine", "hyperqueue"],
+        "hyperqueue",
+        "output in",
+    ),
     "read parquet": (PARQUET, "tables", ""),
 }
 
@@ -110,6 +126,7 @@ def place(tmp_path):
     (tmp_path / "flows.json").write_text(json.dumps(FLOWS))
     (tmp_path / "cluster.csv").write_text(CLUSTER_JOBS)
     (tmp_path / "nodes.toml").write_text(NODES)
+    (tmp_path / "jobs.toml").write_text('[[job]]\nname = "a"\ncommand = "true"\n')
     return tmp_path
 
 

@@ -38,6 +38,11 @@ def note(folder, name, seconds=0.0):
     return name
 
 
+def noted_zeros(folder, count):
+    note(folder, "zeros")
+    return bytes(count)
+
+
 def die(how):
     if how == "exit":
         os._exit(7)

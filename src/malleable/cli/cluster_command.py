@@ -122,7 +122,10 @@ def replicated(asked: argparse.Namespace, outputs: Outputs) -> int:
             raise ValueError(f"--{name.replace('_', '-')}: of a single run")
     made = case(asked)
     names = [name.strip() for name in (asked.policy or made.policies).split(",")]
-    with workers(asked.processes) as executor, progress_bar("replications") as advance:
+    with (
+        workers(asked.processes, asked.engine) as executor,
+        progress_bar("replications") as advance,
+    ):
         found = replicate(
             partial(_same, made.jobs),
             range(asked.seed, asked.seed + asked.replications),

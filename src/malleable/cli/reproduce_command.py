@@ -13,7 +13,7 @@ from malleable.cli.terminal import (
     reading_arguments,
     warnings_as_notes,
 )
-from malleable.cli.workers import workers
+from malleable.cli.workers import ENGINE, workers
 from malleable.papers import FIGURES, reproduce
 from malleable.view.drawing import image_bytes
 
@@ -27,7 +27,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add = adder(parser)
     parser.add_argument("name", choices=tuple(FIGURES), metavar="NAME", help="of a figure above")
     add("--simulations N", "per point (default: the number above)", int)
-    add("--processes N", "clusters: side by side", int, 1)
+    add("--processes N", "clusters: side by side (default: 1)", int)
+    add("--engine NAME", f"clusters: {ENGINE}")
     add("--quick", "fewer simulations, without the largest experiments", bool)
     add("--jobs N", "overlap: generated jobs a point (default: as above)", int)
     add("--trace FILE", "overlap-fig7: google2011's jobs (default: generated)")
@@ -53,7 +54,7 @@ def run(asked: argparse.Namespace) -> int:
     trace = asked.trace
     if trace is not None and FIGURES[name].trace:
         trace = _trace(asked)
-    with progress_bar(name) as advance, workers(asked.processes) as executor:
+    with progress_bar(name) as advance, workers(asked.processes, asked.engine) as executor:
         figure = reproduce(
             name,
             getattr(asked, unit + "s"),

@@ -18,9 +18,11 @@ from malleable.cli.status_command import JOURNAL
 from malleable.cli.streams import note, watched
 from malleable.cli.terminal import size
 from malleable.cli.watch_command import view
+from malleable.cli.workers import engine_of
 from malleable.domain import check_slots
 from malleable.files.reading import MAX_SIZE
 from malleable.live.decider import SchedulerDecider, seconds_of
+from malleable.live.engine import Engine
 from malleable.live.engines.local import Local, machine_memory
 from malleable.live.expected import expected_ends
 from malleable.live.jobs_file import Job, check_memory, parse_jobs, read_rows
@@ -57,8 +59,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--rerun-failed", action="store_true", help="go on with it, and try what failed again")
     add("--durable", action="store_true", help="what is recorded survives a loss of power")
     add(
-        "--memory", type=size, metavar="SIZE", help="of all tasks together (default: the machine's)"
+        "--memory",
+        type=size,
+        metavar="SIZE",
+        help="of all tasks together (default: this machine's)",
     )
+    add("--engine", metavar="NAME", help="where: hyperqueue (a server here) or hyperqueue:FOLDER")
     add("--watch", action="store_true", help="show all jobs in place instead of a line")
     add("--dry-run", action="store_true", help="show the plan and its expected end, run nothing")
     job_arguments(parser, "after the start")
@@ -103,7 +109,8 @@ def rows_of(asked: argparse.Namespace) -> list[dict[str, Any]]:
 def run(asked: argparse.Namespace) -> int:
     """Begin or go on with a run, and see it to its end."""
     outputs = Outputs(asked, inputs=[None if asked.job else asked.file])
-    memory = machine_memory() if asked.memory is None else float(asked.memory)
+    own_memory = math.inf if asked.engine else machine_memory()
+    memory = own_memory if asked.memory is None else float(asked.memory)
     goes_on = asked.resume or asked.rerun_failed
     if goes_on:
         for name in ("file", "job", "slots", "objective", "policy", "dry_run"):
@@ -113,7 +120,7 @@ def run(asked: argparse.Namespace) -> int:
         with Journal(asked.journal, durable=asked.durable) as journal:
             begun = CommandRun.resume(journal, again=asked.rerun_failed)
             check_memory(begun.jobs, memory)
-            return _go(begun, memory, asked.watch, outputs)
+            return _go(begun, memory, asked, outputs)
     rows = rows_of(asked)
     from_file = asked.job is None
     folder = str(Path(asked.file or "jobs.toml").parent.absolute()) if from_file else os.getcwd()  # noqa: PTH109
@@ -126,7 +133,7 @@ def run(asked: argparse.Namespace) -> int:
         return _show_plan(jobs, slots, objective, policy, asked.journal, outputs)
     with Journal(asked.journal, durable=asked.durable) as journal:
         begun = CommandRun(jobs, rows, journal, slots, objective, policy, folder)
-        return _go(begun, memory, asked.watch, outputs)
+        return _go(begun, memory, asked, outputs)
 
 
 def _show_plan(
@@ -209,10 +216,18 @@ def _progress(begun: CommandRun, watch: bool) -> Iterator[Callable[[Progress], o
         yield None
 
 
-def _go(begun: CommandRun, memory: float, watch: bool, outputs: Outputs) -> int:
-    with _interrupts() as interrupts, _progress(begun, watch) as progress:
+def _engine(asked: argparse.Namespace, slots: int) -> Engine:
+    if asked.engine is None:
+        return Local(slots)
+    if not asked.engine.startswith("hyperqueue"):
+        raise ValueError(f"--engine {asked.engine}: commands run on hyperqueue")
+    return engine_of(asked.engine, slots)
+
+
+def _go(begun: CommandRun, memory: float, asked: argparse.Namespace, outputs: Outputs) -> int:
+    engine = _engine(asked, begun.slots)
+    with _interrupts() as interrupts, _progress(begun, asked.watch) as progress:
         decider = SchedulerDecider(begun.slots, begun.policy, begun.objective, memory)
-        engine = Local(begun.slots)
         try:
             loop = begun.loop(engine, decider, progress=progress)
             left = _loop_to_its_end(loop, interrupts)

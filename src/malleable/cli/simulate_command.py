@@ -16,6 +16,7 @@ from malleable.cli.terminal import (
     reading_arguments,
     warnings_as_notes,
 )
+from malleable.cli.workers import ENGINE
 from malleable.cluster.events import is_events
 from malleable.result import SimulationResult
 from malleable.simulation import simulate
@@ -95,7 +96,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     own("cluster", "--read NAME=VALUE", "an option of the trace", action="append")
     own("cluster", "--graphs FILE", "tpch: query graphs (default: queries.yaml beside FILE)")
     cluster("--replications N", "seeds, with intervals", int, 1)
-    cluster("--processes N", "replications side by side", int, 1)
+    own("cluster", "--processes N", "replications side by side (default: 1)", int)
+    own("cluster", "--engine NAME", f"replications {ENGINE}")
     own("cluster", "--grid", "speed-ups p 1, .8, .5 x size errors sigma 0, .2, 1", bool)
     own("cluster", "--loads L,L", "a grid of loads")
     own("cluster", "--speedups P,P", "a grid of speed-ups: s tasks do s^p")

@@ -18,10 +18,12 @@ from contextlib import suppress
 from hashlib import blake2b
 from typing import Any, TypeAlias
 
-from malleable.live.engine import CallEngine, Event, Task
+from malleable.live.decider import SchedulerDecider
+from malleable.live.engine import Away, CallEngine, Event, Task
+from malleable.live.engines.remote import Packing
 from malleable.live.futures import Future
 from malleable.live.journal import Journal
-from malleable.live.loop import Decider, Loop, Work
+from malleable.live.loop import Loop, Work
 
 __all__ = ["CallJob", "CallRun"]
 
@@ -110,7 +112,8 @@ class CallRun:
     Parameters
     ----------
     engine : CallEngine
-    decider : Decider
+    decider : SchedulerDecider
+        Of as many slots as the engine has, or one where that has none yet.
     journal : Journal, optional
     described : tuple of str
         Objective and policy, for the journal.
@@ -121,13 +124,15 @@ class CallRun:
     def __init__(
         self,
         engine: CallEngine,
-        decider: Decider,
+        decider: SchedulerDecider,
         journal: Journal | None = None,
         described: tuple[str, str] = ("", ""),
         resume: bool = False,
     ) -> None:
         self.engine, self.journal = engine, journal
-        self.pickled = engine.abilities.calls == "pickled"
+        self._decider, self._slots = decider, max(1, engine.slots)
+        self.pickled = engine.abilities.calls != "plain"
+        self._pickle = Packing() if engine.abilities.calls == "by value" else _by_name
         self.number, self._reader = 0, None
         known: list[dict[str, Any]] = []
         start = 0.0
@@ -251,9 +256,14 @@ class CallRun:
         error: BaseException | None = None
         if self.pickled or self.journal:
             try:
-                packed = pickle.dumps(call, _PROTOCOL)
+                packed = self._pickle(call)
             except Exception as raised:
                 error = raised if self.pickled else None
+        most = self.engine.abilities.largest
+        if packed is not None and 0 < most < len(packed):
+            error = ValueError(
+                f"{len(packed):,} bytes, more than the {most:,} that a call may have"
+            )
         with self._lock:
             if self.broken:
                 raise type(self.broken)(*self.broken.args)
@@ -281,12 +291,28 @@ class CallRun:
             self._asked.append((job.row, number, error is None))
         if kept is None:
             assert error is not None
-            future.finish(None, _not_pickled(call[0], error))
+            future.finish(None, self._not_pickled(job, number, call[0], error))
         else:
             _finish(future, kept)
         if kept is None or number % _SEEN == 0:
             self.wake()
         return future
+
+    def _not_pickled(
+        self, job: CallJob, number: int, function: Any, error: BaseException
+    ) -> BaseException:
+        """What went wrong, and what could be done about it."""
+        name = getattr(function, "__qualname__", repr(function))
+        if self.engine.abilities.calls == "by value":
+            way_out = "let it find large data, locks and open files itself where it runs"
+        else:
+            way_out = "define the function at the top of a module, or use threads=True"
+        told = pickle.PicklingError(
+            f"{error}: a call of {name} (number {number} of job {job.work.name!r}) cannot be pickled for"
+            f" a worker process; {way_out}"
+        )
+        told.__cause__ = error
+        return told
 
     def shutdown(self, wait: bool, cancel: bool = False, stop: bool = False) -> None:
         """No more calls are taken; ``cancel`` those that have not started, ``stop`` those that have."""
@@ -317,6 +343,8 @@ class CallRun:
         try:
             while not self._stopping and not (self._shut_down and self.loop.finished):
                 self._obey()
+                self._settle()
+                self._look_at_slots()
                 self.loop.step(_REST)
                 self._deliver()
                 if self.engine.broken:
@@ -367,11 +395,13 @@ class CallRun:
         self._over.append((future, event))
         if self.journal and digest and event.status == 0 and event.kind == "ended":
             value = event.result
-            if not self.pickled:
-                try:
+            try:
+                if isinstance(value, Away):
+                    value = event.result = value.bring()
+                if not self.pickled:
                     value = pickle.dumps(value, _PROTOCOL)
-                except Exception:  # it is not kept, and called again by the next session
-                    return
+            except Exception:  # it is not kept, and called again by the next session
+                return
             self.journal.keep(self.number, row, number, digest, value)
 
     def _dropped(self, row: int, numbers: Sequence[int]) -> None:
@@ -385,7 +415,7 @@ class CallRun:
         over, self._over = self._over, []
         for future, event in over:
             good = event.kind == "ended" and event.status == 0
-            if good and not self.pickled:
+            if good and (not self.pickled or isinstance(event.result, Away)):
                 future.finish(event.result)
             elif good:
                 _finish(future, event.result)
@@ -393,6 +423,25 @@ class CallRun:
                 future.finish(None, self.engine.error(event.text or event.kind))
             else:
                 future.finish(None, _raised(event.result) if self.pickled else event.result)
+
+    def _settle(self) -> None:
+        """Who submits may be about to submit more: what starts first cannot be taken back."""
+        quiet = self.engine.abilities.settle
+        if quiet == 0.0 or self.loop.busy:
+            return
+        until = time.monotonic() + 10.0 * quiet
+        known = -1
+        while known != (known := sum(job.count for job in list(self.jobs.values()))):
+            if time.monotonic() >= until:
+                break
+            time.sleep(quiet)
+            self._obey()
+
+    def _look_at_slots(self) -> None:
+        if self.engine.slots != self._slots:
+            self._slots = self.engine.slots
+            self._decider.resize(self._slots, self.loop.now)
+            self.loop.decide_soon()
 
     def _describe(self, least: float = _DESCRIBED) -> None:
         now = time.monotonic()
@@ -450,15 +499,8 @@ class CallRun:
             self.journal.commit()
 
 
-def _not_pickled(function: Any, error: BaseException) -> BaseException:
-    """What went wrong, and what could be done about it."""
-    name = getattr(function, "__qualname__", repr(function))
-    told = pickle.PicklingError(
-        f"{error}: a call of {name} cannot be pickled for a worker process; define the function at the top"
-        " of a module, or use threads=True"
-    )
-    told.__cause__ = error
-    return told
+def _by_name(call: Any) -> bytes:
+    return pickle.dumps(call, _PROTOCOL)
 
 
 def _raised(pickled: bytes) -> BaseException:

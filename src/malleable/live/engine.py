@@ -8,12 +8,12 @@ counts each task once, whatever it hears.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-__all__ = ["Abilities", "CallEngine", "Engine", "Event", "Task"]
+__all__ = ["Abilities", "Away", "CallEngine", "Engine", "Event", "Task"]
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,17 @@ class Abilities:
         holds what is more than its slots and starts it when one is free. 0: it takes no more.
     together : int
         Tasks that a slot may be given at once, to run one after the other; about ``grain`` seconds of them.
-    calls : {"none", "pickled", "plain"}
-        Whether it runs Python calls, and what it takes: a pickled (function, arguments, named arguments),
-        or these objects themselves. Else it runs commands.
+    calls : {"none", "pickled", "by value", "plain"}
+        Whether it runs Python calls, and what it takes: a pickled (function, arguments, named arguments), what
+        `malleable.live.engines.remote` packs, functions that workers cannot import with it, or these
+        objects themselves. Else it runs commands.
+    settle : float
+        Seconds without another call before the first calls of an idle pool start, ten times that at most: where
+        a start takes longer anyway, it should know all jobs that are submitted together.
+    largest : int
+        Bytes that a pickled call may have; 0: any number.
+    ungoverned : sequence of str
+        What else runs on the same slots and does not ask the loop, a sentence each.
     """
 
     cap: Literal["live", "at submit", "none"] = "live"
@@ -46,7 +54,10 @@ class Abilities:
     grain: float = 0.0
     ahead: float = 0.0
     together: int = 1
-    calls: Literal["none", "pickled", "plain"] = "none"
+    calls: Literal["none", "pickled", "by value", "plain"] = "none"
+    settle: float = 0.0
+    largest: int = 0
+    ungoverned: Sequence[str] = ()
 
     def lost(self) -> list[str]:
         """What a user of this engine goes without, a sentence each."""
@@ -61,7 +72,7 @@ class Abilities:
             "at submit": "the order of jobs is fixed when they are handed over",
             "none": "the engine's own order stands",
         }
-        return [text for text in (cap[self.cap], order[self.order]) if text]
+        return [text for text in (cap[self.cap], order[self.order], *self.ungoverned) if text]
 
 
 @dataclass(slots=True)
@@ -97,6 +108,19 @@ class Task:
 
 
 @dataclass(slots=True)
+class Away:
+    """What a call returned, pickled, and left where it was made until somebody asks for it.
+
+    Attributes
+    ----------
+    bring : callable
+        ``bring()`` gives the pickled bytes; from any thread.
+    """
+
+    bring: Callable[[], bytes]
+
+
+@dataclass(slots=True)
 class Event:
     """What an engine reports of a task.
 
@@ -118,8 +142,8 @@ class Event:
         It was ended because its time was over.
     result : object
         What was seen, or of a Python call: what it returned (status 0) or raised; where calls are pickled,
-        pickled bytes, of what was raised and the text of its traceback. None for a call that ended in
-        another way: `text` says how.
+        pickled bytes (what was returned may be `Away`), of what was raised and the text of its traceback.
+        None for a call that ended in another way: `text` says how.
     """
 
     kind: Literal["started", "ended", "refused", "lost", "returned", "seen", "silent"]
@@ -154,6 +178,8 @@ class Engine(Protocol):
 
 class CallEngine(Engine, Protocol):
     """An engine of Python calls, for `malleable.Executor`.
+
+    ``slots`` may change at any time.
 
     Attributes
     ----------

@@ -151,7 +151,8 @@ class Executor(futures.Executor):
         The last run of the journal goes on, if not all of it was done: what a call of the same job, place,
         function and arguments returned there is its result at once.
     engine : CallEngine, optional
-        What runs calls instead, see `malleable.live.engine`; ``slots`` and how workers start are its own.
+        What runs calls instead, such as ``mb.engines.Dask(client)`` and ``mb.engines.HyperQueue(48)``;
+        ``slots`` and how workers start are its own. One engine is one pool's, which closes it.
 
     Raises
     ------
@@ -211,11 +212,11 @@ class Executor(futures.Executor):
         elif slots is None:
             slots = len(os.sched_getaffinity(0))
             slots = min(32, slots + 4) if threads else slots
-        self._slots = check_slots(slots)
+        self._slots = check_slots(slots, least=0 if engine else 1)
         self._engine, self._threads = engine, threads
         self._how = (initializer, tuple(initargs))
         self._context, self._max_calls = mp_context, max_tasks_per_child
-        self._decider = SchedulerDecider(self._slots, policy, objective)
+        self._decider = SchedulerDecider(max(1, self._slots), policy, objective)
         self._described = (objective, policy)
         self._journal = None if journal is None else Journal(Path(journal), durable=durable)
         self._resume = resume
@@ -228,7 +229,12 @@ class Executor(futures.Executor):
     def __repr__(self) -> str:
         kind = "threads" if self._threads else "processes"
         what = type(self._engine).__name__ if self._engine else kind
-        return f"Executor({self._slots} slots, {what}, {self._described[1]}, {self._described[0]})"
+        return f"Executor({self.slots} slots, {what}, {self._described[1]}, {self._described[0]})"
+
+    @property
+    def slots(self) -> int:
+        """Calls at once; of an engine whose workers come and go, now."""
+        return self._engine.slots if self._engine else self._slots
 
     def _begun(self) -> CallRun:
         """The run; it begins with the first call or job, in the thread that has it."""
@@ -366,7 +372,7 @@ class Executor(futures.Executor):
                 )
                 for row, work in enumerate(works)
             ],
-            self._slots, *self._described, now, draws=0,
+            max(1, self.slots), *self._described, now, draws=0,
         )  # fmt: skip
         return {
             work.name: Progress(

@@ -7,11 +7,14 @@ changes of state are made under one lock of all; with one, under it, as everywhe
 
 from __future__ import annotations
 
+import pickle
 import threading
 from collections.abc import Callable
 from concurrent import futures
 from contextlib import suppress
 from typing import Any
+
+from malleable.live.engine import Away
 
 __all__ = ["Future"]
 
@@ -78,10 +81,15 @@ class Future(futures.Future):  # type: ignore[type-arg]
         return self._state in (_CANCELLED, _NOTIFIED)
 
     def result(self, timeout: float | None = None) -> Any:
-        """What the call returned; raises what it raised. As in ``concurrent.futures.Future``."""
-        if self._state == _FINISHED and self._exception is None:
-            return self._result
-        return super().result(timeout)
+        """What the call returned; raises what it raised. As in ``concurrent.futures.Future``.
+
+        What is elsewhere is brought, once, and may take longer than ``timeout``.
+        """
+        ready = self._state == _FINISHED and self._exception is None
+        found = self._result if ready else super().result(timeout)
+        if isinstance(found, Away):
+            found = self._result = pickle.loads(found.bring())
+        return found
 
     def cancel(self) -> bool:
         """Cancel the call, unless it was handed to a worker or has ended; whether that was done."""

@@ -183,7 +183,7 @@ class Loop:
         self._idle: set[int] = set()  # open jobs that may have nothing to do
         self._ended = 0
         self._due = True
-        self._pace = 0.0  # tasks that end a second, of late
+        self._pace = 0.0  # slots that come free a second, of late
         self._paced = 0.0  # when that was reckoned
         self._decided = -math.inf
         self._told = self._flown = -math.inf
@@ -314,6 +314,15 @@ class Loop:
             return "dead"
         return "waits" if any(math.isnan(parent.ended) for parent in parents) else "free"
 
+    @property
+    def busy(self) -> bool:
+        """Some task has started and not ended."""
+        return bool(self._flying)
+
+    def decide_soon(self) -> None:
+        """Something else has changed that the decider looks at."""
+        self._due = True
+
     # Passes.
 
     @property
@@ -383,7 +392,7 @@ class Loop:
         """Tasks that a slot gets at once: short ones, so that it does not wait for the loop after each."""
         able = self.engine.abilities
         fit = min(able.together, able.grain / max(work.recent, 1e-9))
-        return max(1, min(int(fit), -(-work.waiting // self.engine.slots)))
+        return max(1, min(int(fit), -(-work.waiting // max(1, self.engine.slots))))
 
     def _next_tasks(self, row: int, work: Work, share: int) -> list[Task]:
         """So many tasks for one slot; fewer where no more wait."""
@@ -399,6 +408,11 @@ class Loop:
                 work.dropped.discard(number)
                 continue
             attempt = self._attempts.get((row, number), 0)
+            if attempt:  # it goes alone: others should not suffer from what befell it
+                if tasks:
+                    work.again.appendleft(number)
+                    break
+                share = 1
             made = work.make(number, attempt)
             if made is None:
                 work.failed += 1
@@ -412,13 +426,15 @@ class Loop:
             work.running += 1
         return tasks
 
-    def _let_go(self, key: str, work: Work) -> None:
-        """The slot of a task has one less to do."""
+    def _let_go(self, key: str, work: Work) -> bool:
+        """The slot of a task has one less to do; whether it is free."""
         slot = self._slot_of.pop(key)
         self._held[slot] -= 1
-        if self._held[slot] == 0:
+        free = self._held[slot] == 0
+        if free:
             del self._held[slot]
             work.running -= 1
+        return free
 
     def _given_back(self, row: int, number: int) -> None:
         """A task that the engine has not started after all."""
@@ -432,7 +448,7 @@ class Loop:
 
     def _hear(self, events: Sequence[Event]) -> None:
         heard: set[int] = set()
-        ended = 0
+        freed = 0
         for event in events:
             if event.kind == "started":
                 continue
@@ -441,12 +457,11 @@ class Loop:
                 continue  # told twice, or never ours
             row, number, attempt, since = flying
             work = self.jobs[row]
-            self._let_go(event.key, work)
+            freed += self._let_go(event.key, work)
             heard.add(row)
             if event.kind == "returned":
                 self._given_back(row, number)
                 continue
-            ended += 1
             how = "late" if event.late else "" if event.kind == "ended" else event.kind
             good = event.kind == "ended" and event.status == 0
             status = event.status if good or event.status else 1
@@ -473,17 +488,17 @@ class Loop:
                 work.failed += 1
             if self._settled:
                 self._settled(row, number, event)
-        self._keep_pace(ended)
+        self._keep_pace(freed)
         for row in heard:
             if self.jobs[row].left == 0:
                 self._touched.add(row)
             self.decider.changed(row)
 
-    def _keep_pace(self, ended: int) -> None:
+    def _keep_pace(self, freed: int) -> None:
         past = self.now - self._paced
         if past > 0.0:
             share = -math.expm1(-past / _PACE)
-            self._pace += (ended / past - self._pace) * share
+            self._pace += (freed / past - self._pace) * share
             self._paced = self.now
 
     def _tried_again(self, work: Work, task: tuple[int, int], attempt: int, event: Event) -> bool:

@@ -1,1 +1,18 @@
-"""What runs tasks: one file an engine."""
+"""What runs tasks: one file an engine. Those that callers make are imported once they are asked for."""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from malleable.live.engines.dask import Dask as Dask
+    from malleable.live.engines.hyperqueue import HyperQueue as HyperQueue
+
+__all__ = ["Dask", "HyperQueue"]
+
+_HOMES = {"Dask": "malleable.live.engines.dask", "HyperQueue": "malleable.live.engines.hyperqueue"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'malleable.live.engines' has no attribute {name!r}")
+    return globals().setdefault(name, getattr(importlib.import_module(_HOMES[name]), name))

@@ -1,0 +1,287 @@
+"""Python calls as tasks of a Dask cluster that is there: ``distributed.Client``.
+
+A task of the cluster is a bundle of short calls, or one call. It tells the client what became of them while
+its own end still travels; large results stay where they are. The slots are the threads of all workers, as
+these come and go. Each job has as many bundles on the cluster as it has slots, and a few more where calls are
+so short that a worker would wait for the next. A call costs some 40 us here, a bundle some 0.5 ms here
+and in Dask's scheduler.
+"""
+
+from __future__ import annotations
+
+import pickle
+import queue
+import secrets
+import time
+from collections.abc import Sequence
+from concurrent.futures import BrokenExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
+from typing import Any
+
+from malleable.domain import check_slots
+from malleable.files.advice import library
+from malleable.live.engine import Abilities, Away, Event, Task
+from malleable.live.engines.remote import Outcome, by_value, run_bundle
+
+__all__ = ["Dask"]
+
+_GRAIN = 0.05  # seconds of calls that are sent together
+_TOGETHER = 100  # calls at most
+_TOLD = 1 << 16  # bytes of results that a bundle tells at once; what is larger stays on its worker
+_LARGEST = 1 << 27  # bytes of a call: it passes through the scheduler
+_SETTLE = 0.01  # seconds without another call before the first of an idle pool start
+_LOOK = 1.0  # seconds between two looks at the workers
+_UNGOVERNED = (
+    "what others submit to the cluster is started as Dask decides, whatever the objective says"
+)
+
+
+class _Kept:
+    """Outcomes of a bundle that lie on a worker as long as somebody may ask for one of them."""
+
+    def __init__(self, future: Any) -> None:
+        self._future, self._found = future, None
+
+    def bring(self, place: int) -> bytes:
+        """The pickled result of one call; all of the bundle come together, once."""
+        found, future = self._found, self._future
+        if found is None:
+            found = self._found = future.result()
+            self._future = None
+        packed: bytes = found[place][1]
+        return packed
+
+
+@dataclass(slots=True)
+class _Bundle:
+    keys: list[str]  # of its calls; none: all is known of them
+    future: Any
+
+
+def _run(packed: bytes) -> list[Outcome]:
+    """On a worker: run a bundle, and tell the client what came of it."""
+    from distributed import get_worker
+
+    topic, key, calls = pickle.loads(packed)
+    found = run_bundle(calls, 2.0 * _GRAIN)
+    left, told = _TOLD, []
+    for good, result, took in found:
+        left -= len(result)
+        told.append((good, result if left >= 0 or not good else None, took))
+    with suppress(ValueError):  # no thread of a worker's own: the client asks for it
+        get_worker().log_event(topic, [key, pickle.dumps(told)])
+    return found
+
+
+class Dask:
+    """An engine of Python calls on a Dask cluster.
+
+    Parameters
+    ----------
+    client : distributed.Client or str
+        Or the address of a scheduler. Workers and scheduler need this package, as they need yours.
+    slots : int, optional
+        Calls at once; by default the threads of all workers that are there. A cluster that grows with
+        what waits is told here how far it may.
+    priority : float
+        Of all calls against what others submit to the cluster: higher first, equal in the order of
+        submission.
+    **submit
+        More arguments of ``Client.map``, such as ``workers`` and ``resources``; then ``slots`` says how many
+        calls these can run.
+
+    Raises
+    ------
+    ImportError
+        ``distributed`` is not installed.
+    ValueError
+        The client is asynchronous or closed, or ``slots`` is missing.
+    OSError
+        No scheduler answers.
+
+    Notes
+    -----
+    A worker that dies takes what it ran with it: Dask runs that again, elsewhere, as often as it allows;
+    then the call fails with its ``KilledWorker``. If the connection to the scheduler breaks, what was
+    under way is submitted again once the client has it back, and everything fails when that gives up.
+    Calls behind one that takes longer than was expected wait for it, and are started elsewhere then.
+    """
+
+    abilities = Abilities(
+        order="at submit", take_back="cancel", grain=_GRAIN, ahead=_GRAIN, together=_TOGETHER,
+        calls="by value", settle=_SETTLE, largest=_LARGEST, ungoverned=(_UNGOVERNED,),
+    )  # fmt: skip
+    error = BrokenExecutor
+
+    def __init__(
+        self, client: Any, *, slots: int | None = None, priority: float = 0.0, **submit: Any
+    ) -> None:
+        distributed = library("distributed", "the Dask engine", "'malleable[dask]'")
+        if slots is None and submit:
+            raise ValueError(f"slots: how many calls can run with {', '.join(submit)}?")
+        self._fixed = None if slots is None else check_slots(slots)
+        self._own = isinstance(client, str)
+        self._client = distributed.Client(client, set_as_default=False) if self._own else client
+        if not isinstance(self._client, distributed.Client) or self._client.asynchronous:
+            raise ValueError(f"client = {client!r}: expected a distributed.Client of threads")
+        if self._client.status != "running":
+            raise ValueError(f"client = {client!r}: {self._client.status}")
+        self._submit = {**submit, "priority": priority, "pure": False, "fifo_timeout": "0 ms"}
+        self._name = f"malleable-{secrets.token_hex(8)}"
+        self._count = 0
+        self.broken = ""
+        self._bundles: dict[str, _Bundle] = {}
+        self._bundle_of: dict[str, str] = {}  # by call
+        # A told bundle, a future that has ended, or None: somebody wakes the loop.
+        self._said: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._comm: Any = None  # the connection that bundles tell over
+        self._looking, self._looked = False, time.monotonic()
+        threads = self._client.nthreads().values()
+        self.slots = sum(threads) if self._fixed is None else self._fixed
+        self._threads = self.slots
+        self._listen()
+
+    def wake(self) -> None:
+        """Let `poll` return now; from any thread."""
+        self._said.put(None)
+
+    def _listen(self) -> None:
+        comm = self._client.scheduler_comm
+        if comm is not None and comm is not self._comm:
+            self._comm = comm
+            self._client.subscribe_topic(self._name, self._said.put)
+
+    def start(self, tasks: Sequence[Task]) -> None:
+        """Hand calls over: ``task.call`` is a packed one."""
+        bundles = [list(same) for _, same in groupby(tasks, lambda task: task.slot)]
+        names = [f"{self._name}-{self._count + k}" for k in range(len(bundles))]
+        self._count += len(bundles)
+        packed = [
+            pickle.dumps((self._name, name, [task.call for task in bundle]))
+            for name, bundle in zip(names, bundles, strict=True)
+        ]
+        try:
+            futures = self._client.map(_run, packed, key=names, **self._submit)
+        except Exception as error:
+            self._break(str(error))
+            return
+        for name, bundle, future in zip(names, bundles, futures, strict=True):
+            keys = [task.key for task in bundle]
+            self._bundles[name] = _Bundle(keys, future)
+            self._bundle_of |= dict.fromkeys(keys, name)
+            future.add_done_callback(self._said.put)
+
+    def cancel(self, keys: Sequence[str]) -> None:
+        """Take back bundles with these calls. What a worker is at it goes on with, and nobody hears of it."""
+        for name in {self._bundle_of[key] for key in keys if key in self._bundle_of}:
+            bundle = self._bundles.pop(name)
+            for key in self._closed(bundle):
+                self._said.put(Event("returned", key))
+            bundle.future.release()
+
+    def poll(self, seconds: float) -> list[Event]:
+        """What happened; waits at most so long for the first."""
+        until = time.monotonic() + seconds
+        slots, found = self.slots, list[Event]()
+        while not found and not self.broken:
+            self._look()
+            if self.slots != slots:
+                break
+            try:
+                said = self._said.get(timeout=max(1e-4, min(_LOOK, until - time.monotonic())))
+                while said is not None:
+                    found += self._heard(said)
+                    said = None  # it may be a future: nobody else needs it
+                    said = self._said.get_nowait()
+                break  # somebody wants the loop
+            except queue.Empty:
+                if time.monotonic() >= until:
+                    break
+        return found
+
+    def _look(self) -> None:
+        """Who is there: once a second, asked for by the client's own thread."""
+        client = self._client
+        if client.status in ("closing", "closed"):
+            self._break(f"the client is {client.status}")
+        self.slots = self._threads
+        if self._looking or time.monotonic() - self._looked < _LOOK or client.status != "running":
+            return
+        self._looking = True
+        self._listen()
+        client.loop.add_callback(self._count_threads)
+
+    async def _count_threads(self) -> None:
+        try:
+            if self._fixed is None:
+                self._threads = sum((await self._client.scheduler.ncores()).values())
+        except OSError:  # the client finds out, too, and connects again or gives up
+            pass
+        finally:
+            self._looking, self._looked = False, time.monotonic()
+
+    def _heard(self, said: Any) -> list[Event]:
+        if isinstance(said, Event):
+            return [said]
+        if isinstance(said, tuple):  # a bundle told it: (time, message)
+            name, told = said[1]
+            bundle = self._bundles.get(name)
+            return self._told(bundle, pickle.loads(told)) if bundle and bundle.keys else []
+        bundle = self._bundles.pop(said.key, None)
+        return self._ended(bundle) if bundle and bundle.keys else []
+
+    def _closed(self, bundle: _Bundle) -> list[str]:
+        """Calls of a bundle of which all is known now."""
+        keys, bundle.keys = bundle.keys, []
+        for key in keys:
+            del self._bundle_of[key]
+        return keys
+
+    def _told(self, bundle: _Bundle, told: Sequence[Any]) -> list[Event]:
+        """Events of a bundle: the outcomes of its first calls, and those that were not begun."""
+        kept = _Kept(bundle.future)
+        events = []
+        for place, key in enumerate(self._closed(bundle)):
+            if place >= len(told):
+                events.append(Event("returned", key))
+                continue
+            good, result, took = told[place]
+            if result is None:
+                result = Away(partial(kept.bring, place))
+            events.append(Event("ended", key, 0 if good else 1, took, result=result))
+        return events
+
+    def _ended(self, bundle: _Bundle) -> list[Event]:
+        """Events of a bundle that has ended and told nothing."""
+        future, error = bundle.future, None
+        with suppress(Exception):  # the connection is lost
+            if future.status == "finished":
+                return self._told(bundle, future.result())
+            if future.status == "error":
+                error = future.exception()
+        keys = self._closed(bundle)
+        if error is None or (len(keys) > 1 and type(error).__name__ == "KilledWorker"):
+            text = f"Dask lost it: {error or future.status}"
+            return [Event("lost", key, text=text) for key in keys]
+        result = by_value((error, f"Dask could not run it: {error}"))
+        return [Event("ended", key, 1, result=result) for key in keys]
+
+    def _break(self, why: str) -> None:
+        told = f"Dask's scheduler cannot be reached: {why}; with a journal, resume=True goes on"
+        self.broken = self.broken or told
+
+    def close(self, grace: float = 5.0) -> int:
+        """Give up what has not ended; results stay where they are as long as their futures do."""
+        for bundle in self._bundles.values():
+            with suppress(Exception):  # the client is closed
+                bundle.future.release()
+        self._bundles.clear()
+        self._bundle_of.clear()
+        with suppress(Exception):
+            self._client.unsubscribe_topic(self._name)
+        if self._own:
+            self._client.close()
+        return 0

@@ -1,0 +1,173 @@
+"""A process on another machine that runs a command, or a bundle of calls, for an engine, and tells it what
+became of it.
+
+It is started by whatever has the slots, connects to the engine, and both show that they know the secret
+of the run (environment ``MALLEABLE_SECRET``). What it imports for a command makes up most of its cost, so
+that it is little: some 12 ms of a processor in all.
+
+Frames, marshalled: the engine sends ``(path, calls)``, or a command as a longer tuple, or None where
+nothing is to be done any more; later ``"back"``: what was not begun goes back, a command is ended. Answers
+are ``("ended", place, ...)`` of each call in order or of the command, ``("returned", place)`` of a call
+that was not begun, ``("refused", text)``. If the engine is gone, all ends.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+import select
+import sys
+import time
+from _blake2 import blake2b
+from _socket import AF_INET, AF_INET6, IPPROTO_TCP, SHUT_WR, SOCK_STREAM, TCP_NODELAY, socket
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from signal import SIGKILL, SIGPIPE, SIGTERM
+    from typing import Any
+else:
+    from _signal import SIGKILL, SIGPIPE, SIGTERM
+
+SECRET = "MALLEABLE_SECRET"
+_NONCE = 32
+_HEAD = 8
+_MARSHAL = 4  # version of the format
+
+
+def _sealed(secret: bytes, role: bytes, nonce: bytes) -> bytes:
+    return blake2b(role + nonce, key=secret, digest_size=_NONCE).digest()
+
+
+def read(connection: socket, count: int) -> bytes:
+    """So many bytes; EOFError where fewer come."""
+    found = bytearray()
+    while len(found) < count:
+        data = connection.recv(min(count - len(found), 1 << 20))
+        if not data:
+            raise EOFError
+        found += data
+    return bytes(found)
+
+
+def agree(connection: socket, secret: bytes, role: bytes, other: bytes) -> bool:
+    """Whether both ends know the secret; each shows it with a number that the other one drew."""
+    mine = os.urandom(_NONCE)
+    connection.sendall(mine)
+    theirs = read(connection, _NONCE)
+    connection.sendall(_sealed(secret, role, theirs))
+    shown = read(connection, _NONCE)
+    return mine != theirs and shown == _sealed(secret, other, mine)
+
+
+def send(connection: socket, value: Any) -> None:
+    """A frame."""
+    body = marshal.dumps(value, _MARSHAL)
+    connection.sendall(len(body).to_bytes(_HEAD, "little") + body)
+
+
+def receive(connection: socket) -> Any:
+    """The next frame; EOFError after the last."""
+    return marshal.loads(read(connection, int.from_bytes(read(connection, _HEAD), "little")))
+
+
+def _begin(argv: list[str], environment: Any, folder: str, streams: Sequence[str]) -> int:
+    """Pid of a command that leads a process group of its own; OSError if it cannot be started."""
+    flags = (os.O_RDONLY, *[os.O_WRONLY | os.O_CREAT | os.O_TRUNC] * 2)
+    if folder:
+        os.chdir(folder)
+    actions = [
+        (os.POSIX_SPAWN_OPEN, number, path or os.devnull, flag, 0o600)
+        for number, (path, flag) in enumerate(zip(streams, flags, strict=True))
+    ]
+    return os.posix_spawnp(
+        argv[0], argv, {**os.environ, **environment}, file_actions=actions, setpgroup=0,
+        setsigdef=[SIGPIPE],
+    )  # fmt: skip
+
+
+def run_command(connection: socket, command: tuple[Any, ...]) -> None:
+    """Run it to its end, or to that of its time, of the engine's patience, or of the engine."""
+    argv, environment, folder, *streams, seconds, grace = command
+    began = time.monotonic()
+    try:
+        pid = _begin(argv, environment, folder, streams)
+    except OSError as error:
+        send(connection, ("refused", str(error)))
+        return
+    ended = os.pidfd_open(pid)
+    until = began + seconds if seconds else None
+    late = asked = False
+    while True:
+        wait = None if until is None else max(0.0, until - time.monotonic())
+        ready = select.select([connection.fileno(), ended], [], [], wait)[0]
+        if ended in ready:
+            break
+        gone = connection.fileno() in ready and not connection.recv(1 << 16)
+        late = late or not (ready or asked)
+        os.killpg(pid, SIGKILL if gone or asked else SIGTERM)
+        if gone:
+            break
+        asked, until = True, time.monotonic() + grace
+    _, status, usage = os.wait4(pid, 0)
+    took = time.monotonic() - began
+    code = os.waitstatus_to_exitcode(status)
+    cpu, memory = usage.ru_utime + usage.ru_stime, 1024.0 * usage.ru_maxrss
+    send(connection, ("ended", 0, code, took, cpu, memory, late))
+
+
+def run_calls(connection: socket, path: Sequence[str], calls: Sequence[bytes]) -> None:
+    """Run them one after the other, but for those that the engine wants back first."""
+    import threading
+    from collections import deque
+
+    sys.path[:] = path
+    from malleable.live.engines.remote import outcome
+
+    left = deque(enumerate(calls))
+    lock = threading.Lock()
+
+    def tell(*said: Any) -> None:
+        with lock:
+            send(connection, said)
+
+    def listen() -> None:
+        try:
+            while receive(connection):
+                while left:
+                    tell("returned", left.pop()[0])
+        except IndexError:  # the last one was begun just now
+            pass
+        except (EOFError, OSError):
+            os._exit(1)  # the engine is gone
+
+    threading.Thread(target=listen, daemon=True).start()
+    while left:
+        try:
+            place, call = left.popleft()
+        except IndexError:
+            return
+        tell("ended", place, *outcome(call))
+
+
+def main(host: str, port: str, name: str) -> None:
+    """Do what the engine has under this name."""
+    secret = bytes.fromhex(os.environ.pop(SECRET))
+    connection = socket(AF_INET6 if ":" in host else AF_INET, SOCK_STREAM)
+    connection.connect((host, int(port)))
+    connection.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
+    if not agree(connection, secret, b"errand", b"engine"):
+        sys.exit("the engine does not know the secret of this run")
+    send(connection, name)
+    found = receive(connection)
+    if found is None:
+        return
+    if len(found) == 2:
+        run_calls(connection, *found)
+    else:
+        run_command(connection, found)
+    connection.shutdown(SHUT_WR)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,91 @@
+"""Calls that go to other machines: pickled with what cannot be imported there, and run in bundles.
+
+A bundle is run by one worker, call after call, until it has taken so long that the others should rather
+start elsewhere. Needs nothing of the pool that sent it.
+"""
+
+from __future__ import annotations
+
+import pickle
+import time
+import traceback
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+__all__ = ["Outcome", "Packing", "by_value", "outcome", "run_bundle"]
+
+_PROTOCOL = pickle.HIGHEST_PROTOCOL
+
+Outcome = tuple[bool, bytes, float]
+"""Whether a call returned; what it returned, or raised and where, pickled; seconds that it took."""
+
+
+def by_value(value: Any) -> bytes:
+    """Pickled; what is of ``__main__`` or has no name is contained itself and not its name alone.
+
+    Raises
+    ------
+    Exception
+        It cannot be pickled.
+    """
+    try:
+        packed = pickle.dumps(value, _PROTOCOL)
+    except Exception:
+        packed = b""
+    if packed and b"__main__" not in packed:
+        return packed
+    import cloudpickle  # comes with every engine that asks for this
+
+    contained: bytes = cloudpickle.dumps(value, _PROTOCOL)
+    return contained
+
+
+class Packing:
+    """Packs calls (function, arguments, named arguments) by value.
+
+    A function that comes again is pickled once, as it was then.
+    """
+
+    def __init__(self) -> None:
+        self._known: tuple[Any, bytes] = (None, b"")
+
+    def __call__(self, call: tuple[Any, tuple[Any, ...], dict[str, Any]]) -> bytes:
+        function, *rest = call
+        known, packed = self._known
+        if known is not function:
+            packed = by_value(function)
+            self._known = function, packed
+        return pickle.dumps((packed, by_value(rest)), _PROTOCOL)
+
+
+_function = lru_cache(maxsize=64)(pickle.loads)
+
+
+def outcome(call: bytes) -> Outcome:
+    """What became of a packed call."""
+    began = time.monotonic()
+    try:
+        packed, rest = pickle.loads(call)
+        function = _function(packed)
+        arguments, named = pickle.loads(rest)
+        result = by_value(function(*arguments, **named))
+        return True, result, time.monotonic() - began
+    except BaseException as error:
+        text = traceback.format_exc()
+        try:
+            raised = by_value((error, text))
+        except Exception:  # what was raised does not pickle
+            raised = by_value((RuntimeError(f"{type(error).__name__}: {error}"), text))
+        return False, raised, time.monotonic() - began
+
+
+def run_bundle(calls: Sequence[bytes], seconds: float) -> list[Outcome]:
+    """Outcomes of the first of these calls: no more are begun after so many seconds."""
+    until = time.monotonic() + seconds
+    found: list[Outcome] = []
+    for call in calls:
+        found.append(outcome(call))
+        if time.monotonic() >= until:
+            break
+    return found

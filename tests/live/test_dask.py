@@ -1,0 +1,349 @@
+"""The executor on a real Dask cluster: workers are processes, and some of them are killed."""
+
+import gc
+import json
+import os
+import signal
+import socket
+import threading
+import time
+from concurrent import futures
+from dataclasses import replace
+
+import pytest
+
+import malleable as mb
+from malleable.cli import main
+from tests.live import calls_to_make as calls
+
+dask = pytest.importorskip("dask", reason="needs malleable[dask]")
+distributed = pytest.importorskip("distributed", reason="needs malleable[dask]")
+
+PATIENCE = 60.0
+
+
+def until(condition):
+    end = time.monotonic() + PATIENCE
+    while not (found := condition()):
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    return found
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=2, dashboard_address=None, silence_logs=50
+    ) as made:
+        yield made
+
+
+@pytest.fixture
+def client(cluster):
+    cluster.scheduler.allowed_failures = 3
+    with distributed.Client(cluster, set_as_default=False) as made:
+        until(lambda: sum(made.nthreads().values()) == 4)
+        yield made
+
+
+@pytest.fixture
+def pool(client):
+    with mb.Executor(engine=mb.engines.Dask(client)) as made:
+        yield made
+
+
+@pytest.fixture
+def threads():
+    """Makes clusters of threads of this process: quick to start and to stop."""
+    made = []
+
+    def make(**options):
+        made.append(
+            distributed.LocalCluster(
+                **{"n_workers": 1, "threads_per_worker": 2, **options}, processes=False,
+                dashboard_address=":0", silence_logs=50, protocol="tcp",
+            )
+        )  # fmt: skip
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()
+
+
+def held(client):
+    """Results of calls that are on workers."""
+    return [key for key in client.who_has() if key.startswith("malleable-")]
+
+
+def test_calls_futures_and_errors(pool, client):
+    assert repr(pool) == "Executor(4 slots, Dask, flex, sum:response)"
+    assert pool.submit(pow, 2, 8).result(PATIENCE) == 256
+    assert list(pool.map(pow, range(3000), [2] * 3000)) == [n * n for n in range(3000)]
+    bad = pool.submit(calls.divide, 1, 0)
+    assert isinstance(bad.exception(PATIENCE), ZeroDivisionError)
+    assert "in divide" in str(bad.exception().__cause__)
+    quick, late = pool.submit(calls.same, 1), pool.submit(calls.slow, 2, 0.5)
+    assert list(futures.as_completed([late, quick], PATIENCE)) == [quick, late]
+    assert isinstance(pool.submit(calls.raise_odd, "stubborn").exception(PATIENCE), RuntimeError)
+    del quick, late, bad
+    until(lambda: not held(client))
+
+
+def test_functions_that_workers_cannot_import_go_there_themselves(pool):
+    base = 5
+    assert pool.submit(lambda value: value + base, 3).result(PATIENCE) == 8
+    made = pool.submit(lambda: lambda value: value * base).result(PATIENCE)
+    assert made(2) == 10
+
+
+def test_large_results_stay_until_somebody_asks(pool, client):
+    kept = pool.submit(bytes, 1_000_000)
+    futures.wait([kept], PATIENCE)
+    assert held(client)
+    assert kept.exception() is None
+    assert held(client)
+    assert len(kept.result(PATIENCE)) == 1_000_000
+    until(lambda: not held(client))  # it is here now
+    assert len(kept.result()) == 1_000_000
+    never = pool.submit(bytes, 1_000_000)
+    futures.wait([never], PATIENCE)
+    assert held(client)
+    del never
+    gc.collect()
+    until(lambda: not held(client))
+
+
+def most_at_once(times):
+    steps = sorted([(began, 1) for began, _ in times] + [(ended, -1) for _, ended in times])
+    at_once = most = 0
+    for _, step in steps:
+        at_once += step
+        most = max(most, at_once)
+    return most
+
+
+def test_calls_in_flight_follow_the_allocation(pool):
+    narrow, wide = pool.job("narrow", max_slots=1), pool.job("wide")
+    thin = narrow.map(calls.times, [0.1] * 8)
+    broad = wide.map(calls.times, [0.1] * 30)
+    thin, broad = ([each.result(PATIENCE) for each in own] for own in (thin, broad))
+    assert most_at_once(thin) == 1
+    assert most_at_once(broad) >= 3
+    assert most_at_once(thin + broad) <= 4
+
+
+def test_a_late_short_job_goes_before_the_rest_of_a_long_one(pool):
+    long = pool.job("long")
+    many = long.map(calls.slow, range(60), [0.1] * 60)
+    futures.wait(many[:4], PATIENCE)
+    short = pool.job("short", seconds=0.1).map(calls.slow, range(4), [0.1] * 4)
+    assert [each.result(PATIENCE) for each in short] == list(range(4))
+    assert long.progress().left > 30
+    long.cancel()
+
+
+def test_a_program_beside_it_is_not_starved(pool, client):
+    """It knows nothing of the pool, and the pool has work for all threads for seconds."""
+    busy = pool.job("busy")
+    many = busy.map(calls.slow, range(200), [0.1] * 200)
+    futures.wait(many[:4], PATIENCE)
+    theirs = client.map(calls.slow, range(20), [0.1] * 20, pure=False)
+    assert client.gather(theirs) == list(range(20))
+    assert busy.progress().left > 100
+    futures.wait(many[:40], PATIENCE)  # and the pool goes on
+    busy.cancel()
+
+
+def test_cancel(pool):
+    job = pool.job("cancelled")
+    many = job.map(calls.slow, range(40), [0.2] * 40)
+    until(many[0].running)
+    assert many[-1].cancel()
+    job.cancel()
+    assert futures.wait(many, PATIENCE).not_done == set()
+    assert all(each.cancelled() or each.done() for each in many)
+    with pytest.raises(futures.CancelledError):
+        many[20].result(PATIENCE)
+    assert pool.submit(pow, 3, 2).result(PATIENCE) == 9
+
+
+def test_a_worker_that_is_killed(pool):
+    job = pool.job("long")
+    many = job.map(calls.slow, range(60), [0.1] * 60)
+    pids = {pool.job(f"who {k}").submit(calls.pid).result(PATIENCE) for k in range(3)}
+    os.kill(pids.pop(), signal.SIGKILL)
+    assert [each.result(PATIENCE) for each in many] == list(range(60))
+    assert job.progress()[:3] == (60, 0, 0)
+
+
+def test_a_call_that_kills_its_worker_fails_alone(pool, cluster):
+    cluster.scheduler.allowed_failures = 0
+    job = pool.job("deadly", max_slots=1)  # nothing runs beside it
+    assert len([each.result(PATIENCE) for each in job.map(calls.same, range(300))]) == 300
+    many = job.map(calls.same, range(20))  # short ones travel together
+    deadly = job.submit(calls.die, "kill")
+    many += job.map(calls.same, range(20))
+    assert isinstance(deadly.exception(PATIENCE), distributed.KilledWorker)
+    assert [each.result(PATIENCE) for each in many] == [*range(20), *range(20)]
+
+
+def test_what_cannot_be_pickled_or_is_too_large_is_named(pool, monkeypatch):
+    refused = pool.job("locks").submit(pow, threading.Lock())
+    with pytest.raises(Exception, match="call of pow .number 0 of job 'locks'. cannot be pickled"):
+        refused.result(PATIENCE)
+    few = replace(mb.engines.Dask.abilities, largest=1000)
+    monkeypatch.setattr(mb.engines.Dask, "abilities", few)
+    job = pool.job("large")
+    assert job.submit(len, bytes(100)).result(PATIENCE) == 100
+    with pytest.raises(
+        Exception, match=r"2,0.. bytes, more than the 1,000 .* call of len .number 1 of job 'large'"
+    ):
+        job.submit(len, bytes(2000)).result(PATIENCE)
+    until(lambda: job.progress()[:3] == (1, 1, 0))
+
+
+def test_a_bundle_that_could_not_tell_is_asked(client):
+    engine = mb.engines.Dask(client)
+    client.unsubscribe_topic(engine._name)
+    with mb.Executor(engine=engine) as pool:
+        assert list(pool.map(calls.same, range(10))) == list(range(10))
+
+
+def test_workers_come_and_go(threads):
+    cluster = threads(n_workers=0)
+    with (
+        distributed.Client(cluster, set_as_default=False) as client,
+        mb.Executor(engine=mb.engines.Dask(client)) as pool,
+    ):
+        assert pool.slots == 0
+        job = pool.job("waits")
+        many = job.map(calls.slow, range(30), [0.1] * 30)
+        time.sleep(0.3)
+        assert job.progress().running == 0
+        cluster.scale(2)
+        until(lambda: pool.slots == 4)
+        until(lambda: job.progress().running == 4)
+        cluster.scale(1)
+        until(lambda: pool.slots == 2)
+        assert [each.result(PATIENCE) for each in many] == list(range(30))
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
+
+
+def test_a_scheduler_that_comes_back(threads):
+    port = free_port()
+    first = threads(scheduler_port=port)
+    with (
+        distributed.Client(f"tcp://127.0.0.1:{port}", set_as_default=False) as client,
+        mb.Executor(engine=mb.engines.Dask(client)) as pool,
+    ):
+        many = pool.job("long").map(calls.slow, range(24), [0.1] * 24)
+        futures.wait(many[:4], PATIENCE)
+        first.close()
+        threads(scheduler_port=port)
+        assert [each.result(PATIENCE) for each in many] == list(range(24))
+
+
+def test_a_scheduler_that_is_gone_and_the_journal(threads, tmp_path):
+    def session(cluster, end=None):
+        client = distributed.Client(cluster.scheduler_address, timeout=1, set_as_default=False)
+        with (
+            client,
+            mb.Executor(
+                engine=mb.engines.Dask(client), journal=tmp_path / "j", resume=True
+            ) as pool,
+        ):
+            many = pool.job("noted").map(calls.note, [tmp_path] * 24, range(24), [0.1] * 24)
+            if end is not None:
+                futures.wait(many[:6], PATIENCE)
+                cluster.close()
+            return [each.exception(PATIENCE) or each.result() for each in many]
+
+    first = session(threads(), end=6)
+    kept = [k for k, result in enumerate(first) if result == k]
+    assert 6 <= len(kept) < 24
+    lost = next(result for result in first if not isinstance(result, int))
+    assert isinstance(lost, futures.BrokenExecutor)
+    assert "Dask's scheduler cannot be reached" in str(lost)
+    assert session(threads()) == list(range(24))
+    assert all(len((tmp_path / str(k)).read_text().split()) == 1 for k in kept)
+
+
+def test_results_that_stay_elsewhere_are_in_the_journal_too(client, tmp_path):
+    for _ in range(2):
+        with mb.Executor(
+            engine=mb.engines.Dask(client), journal=tmp_path / "j", resume=True
+        ) as pool:
+            large = pool.submit(calls.noted_zeros, tmp_path, 1_000_000)
+            assert len(large.result(PATIENCE)) == 1_000_000
+            assert pool.submit(calls.divide, 1, 0).exception(PATIENCE)  # the run is not done
+    assert len((tmp_path / "zeros").read_text().split()) == 1
+
+
+def test_what_an_engine_cannot_take(client, monkeypatch):
+    with pytest.raises(ValueError, match="slots: how many calls can run with workers, resources"):
+        mb.engines.Dask(client, workers=["a"], resources={"GPU": 1})
+    with pytest.raises(ValueError, match="slots = 0"):
+        mb.engines.Dask(client, slots=0)
+    with pytest.raises(ValueError, match="expected a distributed.Client"):
+        mb.engines.Dask(3)
+    with pytest.raises(ValueError, match="slots: the engine's own"):
+        mb.Executor(2, engine=mb.engines.Dask(client))
+    other = distributed.Client(client.scheduler.address, set_as_default=False)
+    other.close()
+    with pytest.raises(ValueError, match="closed"):
+        mb.engines.Dask(other)
+    assert any("others submit" in text for text in mb.engines.Dask.abilities.lost())
+    with pytest.raises(AttributeError, match="no attribute 'Desk'"):
+        assert mb.engines.Desk
+
+
+JOBS = "name,arrival,maps,map_seconds,reduces,reduce_seconds\na,0,4,10,1,20\nb,5,8,10,0,0\nc,6,3,2,1,9\n"
+
+
+def test_sweeps_and_figures_are_those_of_a_serial_run(cluster, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "jobs.csv").write_text(JOBS)
+    (tmp_path / "nodes.toml").write_text("[[node]]\ncount = 2\nslots = 2\n")
+    engine = "dask" + cluster.scheduler_address.removeprefix("tcp")
+    simulate = ["simulate", "jobs.csv", "--model", "cluster", "--cluster", "nodes.toml"]
+    cases = {
+        "sweep": [*simulate, "--replications", "3", "--errors", "0,1"],
+        "figure": ["reproduce", "adaptive-fig4", "--simulations", "1", "--quick"],
+    }
+    for name, words in cases.items():
+        for place, more in {"here": [], "there": ["--engine", engine]}.items():
+            assert main([*words, *more, "--json", f"{name}.{place}"]) == 0
+        assert without_times(tmp_path / f"{name}.here") == without_times(tmp_path / f"{name}.there")
+    with pytest.raises(SystemExit):
+        main([*simulate, "--engine"])
+    assert main([*simulate, "--replications", "2", "--engine", "desk"]) == 1
+
+
+def without_times(path):
+    """The bytes of all but wall-clock seconds."""
+
+    def kept(value):
+        if isinstance(value, dict):
+            return {name: kept(own) for name, own in value.items() if name != "timing"}
+        return [kept(own) for own in value] if isinstance(value, list) else value
+
+    found = json.dumps(kept(json.loads(path.read_text()))).encode()
+    assert len(found) > 500
+    return found
+
+
+def test_records_are_those_of_a_serial_run_to_the_byte(pool):
+    options = {"seeds": [1, 2], "policies": ["max-srpt", "k-lps"], "grid": {"load": [0.5, 0.8]}}
+    serial = mb.replicate(stream_of, **options)
+    far = mb.replicate(stream_of, **options, executor=pool)
+    assert repr(far.rows).encode() == repr(serial.rows).encode()
+    assert far == serial
+
+
+def stream_of(seed, load):
+    return mb.MapShuffleStream(1000 + seed, load)

@@ -1,0 +1,252 @@
+"""Commands and calls on a real HyperQueue server, and what happens when it or its tasks are killed."""
+
+import json
+import os
+import signal
+import threading
+import time
+from concurrent import futures
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import malleable as mb
+from malleable.cli import main
+from malleable.live.engine import Task
+from malleable.live.engines import errand
+from tests.live import calls_to_make as calls
+
+hyperqueue = pytest.importorskip("hyperqueue", reason="needs malleable[hyperqueue]")
+
+PATIENCE = 60.0
+JOBS = "name,arrival,maps,map_seconds,reduces,reduce_seconds\na,0,4,10,1,20\nb,5,8,10,0,0\n"
+
+
+def until(condition):
+    end = time.monotonic() + PATIENCE
+    while not (found := condition()):
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    return found
+
+
+@pytest.fixture(scope="module")
+def server():
+    """Folder of a server with four cores that several engines use."""
+    engine = mb.engines.HyperQueue(4)
+    yield engine.server
+    engine.close()
+
+
+@pytest.fixture
+def engine(server):
+    made = mb.engines.HyperQueue(4, server, host="127.0.0.1")
+    yield made
+    made.close(0.0)
+
+
+@pytest.fixture
+def pool(engine):
+    with mb.Executor(engine=engine) as made:
+        yield made
+
+
+def test_calls_futures_and_errors(pool):
+    assert repr(pool) == "Executor(4 slots, HyperQueue, flex, sum:response)"
+    assert pool.submit(pow, 2, 8).result(PATIENCE) == 256
+    assert list(pool.map(pow, range(2000), [2] * 2000)) == [n * n for n in range(2000)]
+    bad = pool.submit(calls.divide, 1, 0)
+    assert isinstance(bad.exception(PATIENCE), ZeroDivisionError)
+    assert "in divide" in str(bad.exception().__cause__)
+    base = 5
+    assert pool.submit(lambda value: value + base, 3).result(PATIENCE) == 8
+    quick, late = pool.submit(calls.same, 1), pool.submit(calls.slow, 2, 1.0)
+    assert list(futures.as_completed([late, quick], PATIENCE)) == [quick, late]
+
+
+def test_calls_behind_one_that_takes_longer_go_elsewhere(pool):
+    job = pool.job("mixed")
+    assert len([each.result(PATIENCE) for each in job.map(calls.same, range(1000))]) == 1000
+    long = job.submit(calls.slow, 0, 3.0)
+    many = job.map(calls.same, range(400))
+    assert [each.result(PATIENCE) for each in many] == list(range(400))
+    assert not long.done()
+    assert long.result(PATIENCE) == 0
+
+
+def test_a_call_that_kills_its_process_fails_alone(pool):
+    job = pool.job("deadly")
+    many = job.map(calls.slow, range(8), [0.1] * 8)
+    deadly = job.submit(calls.die, "kill")
+    again = pool.job("again", retries=1).submit(calls.die, "exit")
+    assert isinstance(deadly.exception(PATIENCE), futures.BrokenExecutor)
+    assert "ended before the call did" in str(again.exception(PATIENCE))
+    assert [each.result(PATIENCE) for each in many] == list(range(8))
+
+
+def test_what_cannot_be_pickled_or_is_too_large_is_named(pool, monkeypatch):
+    with pytest.raises(Exception, match="call of pow .number 0 of job 'locks'. cannot be pickled"):
+        pool.job("locks").submit(pow, threading.Lock()).result(PATIENCE)
+    few = replace(mb.engines.HyperQueue.abilities, largest=1000)
+    monkeypatch.setattr(mb.engines.HyperQueue, "abilities", few)
+    with pytest.raises(Exception, match="more than the 1,000 that a call may have: a call of len"):
+        pool.job("large").submit(len, bytes(2000)).result(PATIENCE)
+
+
+def heard(engine, count):
+    """So many events, by key."""
+    found, end = {}, time.monotonic() + PATIENCE
+    while len(found) < count:
+        assert time.monotonic() < end
+        found |= {event.key: event for event in engine.poll(1.0)}
+    return found
+
+
+def test_commands(engine, tmp_path):
+    script = 'echo $PLACE; cat; echo bad >&2; echo "${MALLEABLE_SECRET-none}"'
+    (tmp_path / "in").write_text("given\n")
+    streams = [str(tmp_path / name) for name in ("in", "out", "err")]
+    engine.start(
+        [
+            Task("good", ["sh", "-c", script], {"PLACE": "here"}, str(tmp_path), *streams, slot=1),
+            Task("bad", ["sh", "-c", "exit 3"], slot=2),
+            Task("late", ["sleep", "60"], seconds=0.3, slot=3),
+            Task("none", ["/no/such/command"], slot=4),
+            Task("nowhere", ["true"], folder="/no/such/folder", slot=5),
+        ]
+    )
+    found = heard(engine, 5)
+    assert (found["good"].status, found["bad"].status) == (0, 3)
+    assert found["late"].late
+    assert (found["late"].kind, found["late"].status) == ("ended", -signal.SIGTERM)
+    assert found["late"].seconds == pytest.approx(0.3, abs=2.0)
+    assert found["none"].kind == found["nowhere"].kind == "refused"
+    assert "No such file" in found["none"].text
+    assert (tmp_path / "out").read_text() == "here\ngiven\nnone\n"
+    assert (tmp_path / "err").read_text() == "bad\n"
+    assert found["good"].memory > 0
+
+
+def test_cancel(engine, tmp_path, monkeypatch):
+    monkeypatch.setattr("malleable.live.engines.hyperqueue._GRACE", 0.3)
+    deaf = f"trap '' TERM; touch {tmp_path}/deaf; while :; do sleep 0.1; done"
+    engine.start([Task(f"sleep {k}", ["sleep", "60"], slot=k) for k in range(9)])
+    engine.start([Task("deaf", ["sh", "-c", deaf], slot=9)])
+    until(lambda: sum(bundle.connection is not None for bundle in engine._bundles.values()) == 4)
+    engine.cancel([f"sleep {k}" for k in range(9)])
+    engine.cancel(["never", "sleep 3"])
+    found = heard(engine, 9)
+    kinds = [each.kind for each in found.values()]
+    assert (kinds.count("returned"), kinds.count("ended")) == (5, 4)
+    assert {each.status for each in found.values() if each.kind == "ended"} == {-signal.SIGTERM}
+    until((tmp_path / "deaf").exists)
+    engine.cancel(["deaf"])
+    assert heard(engine, 1)["deaf"].status == -signal.SIGKILL
+
+
+def children(pid):
+    return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def test_processes_and_servers_that_are_killed():
+    engine = mb.engines.HyperQueue(2)
+    try:
+        engine.start([Task(f"{k}", ["sleep", "60"], slot=k) for k in range(3)])
+        until(lambda: sum(b.connection is not None for b in engine._bundles.values()) == 2)
+        errands = [
+            int(path.parent.name)
+            for path in Path("/proc").glob("[0-9]*/cmdline")
+            if path.exists()
+            and errand.__file__.encode() in path.read_bytes()
+            and f"\0{engine._door.getsockname()[1]}\0".encode() in path.read_bytes()
+        ]
+        assert len(errands) == 2
+        [sleeps] = children(errands[0])
+        os.kill(errands[0], signal.SIGKILL)
+        assert next(iter(heard(engine, 1).values())).kind == "lost"
+        os.kill(sleeps, signal.SIGKILL)
+        os.kill(engine._own.pid, signal.SIGKILL)
+        until(lambda: engine.poll(0.1) is not None and engine.broken)
+        assert "HyperQueue server does not answer" in engine.broken
+        with pytest.raises(OSError, match="HyperQueue server does not answer"):
+            engine.poll(0.0)
+    finally:
+        engine.close(0.0)
+
+
+def test_a_pool_without_its_server(tmp_path):
+    engine = mb.engines.HyperQueue(2)
+    with mb.Executor(engine=engine, journal=tmp_path / "j", resume=True) as pool:
+        many = pool.job("noted").map(calls.note, [tmp_path] * 12, range(12), [0.2] * 12)
+        futures.wait(many[:4], PATIENCE)
+        os.kill(engine._own.pid, signal.SIGKILL)
+        found = [each.exception(PATIENCE) or each.result() for each in many]
+    kept = [k for k, result in enumerate(found) if result == k]
+    assert 4 <= len(kept) < 12
+    assert isinstance(found[-1], futures.BrokenExecutor)
+    with mb.Executor(engine=mb.engines.HyperQueue(2), journal=tmp_path / "j", resume=True) as pool:
+        many = pool.job("noted").map(calls.note, [tmp_path] * 12, range(12), [0.2] * 12)
+        assert [each.result(PATIENCE) for each in many] == list(range(12))
+    assert all(len((tmp_path / str(k)).read_text().split()) == 1 for k in kept)
+
+
+@contextmanager
+def visitor(engine):
+    made = errand.socket()
+    made.connect(("127.0.0.1", engine._door.getsockname()[1]))
+    yield made
+    made.close()
+
+
+def test_who_does_not_know_the_secret_learns_nothing(pool, engine):
+    with visitor(engine) as mute, visitor(engine) as stranger, visitor(engine) as mirror:
+        assert not errand.agree(stranger, b"guessed", b"errand", b"engine")
+        asked = errand.read(mirror, 32)
+        mirror.sendall(asked)  # as its own question, to hear the answer
+        mirror.sendall(errand.read(mirror, 32))
+        with pytest.raises(EOFError):
+            errand.read(mirror, 1000)
+        assert pool.submit(pow, 2, 3).result(PATIENCE) == 8  # others are served meanwhile
+        assert mute.fileno() >= 0
+
+
+def test_run_and_sweep(server, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "jobs.toml").write_text(
+        '[[job]]\nname = "a"\ncommand = "sh -c \'echo {}; exit {}\'"\nover = ["0", "4"]\n'
+        '[[job]]\nname = "b"\ncommand = "pwd"\n'
+    )
+    where = ["--engine", f"hyperqueue:{server}"]
+    assert main(["run", "--slots", "2", *where, "--json", "run.json"]) == 3
+    told = json.loads((tmp_path / "run.json").read_text())
+    assert [(job["done"], job["failed"]) for job in told["jobs"]] == [(1, 1), (1, 0)]
+    assert (tmp_path / ".malleable/output/1/a/0.out").read_text() == "0\n"
+    assert (tmp_path / ".malleable/output/1/b/0.out").read_text() == f"{tmp_path}\n"
+    assert main(["run", "--slots", "2", "--engine", "dask://here:1"]) == 1
+    assert main(["run", "--slots", "2", "--engine", "hyperqueue:/none"]) == 1
+    (tmp_path / "jobs.csv").write_text(JOBS)
+    (tmp_path / "nodes.toml").write_text("[[node]]\ncount = 2\nslots = 2\n")
+    sweep = ["simulate", "jobs.csv", "--model", "cluster", "--cluster", "nodes.toml"]
+    assert main([*sweep, "--replications", "2", *where]) == 1
+    assert "how many tasks at once" in capsys.readouterr().err
+    for name, more in {"here": [], "there": [*where, "--processes", "2"]}.items():
+        assert main([*sweep, "--replications", "2", "--estimates", "1", *more, "--json", name]) == 0
+    here, there = (json.loads((tmp_path / name).read_text()) for name in ("here", "there"))
+    del here["timing"], there["timing"]
+    assert json.dumps(here) == json.dumps(there)
+
+
+def test_what_an_engine_cannot_take(server):
+    with pytest.raises(ValueError, match="slots = 0"):
+        mb.engines.HyperQueue(0)
+    with pytest.raises(OSError, match="no HyperQueue server answers"):
+        mb.engines.HyperQueue(1, "/none")
+    engine = mb.engines.HyperQueue(1, server, host="127.0.0.1", python="/no/python")
+    engine.start([Task("a", ["true"], slot=1)])
+    found = heard(engine, 1)
+    assert found["a"].kind == "refused"
+    assert "/no/python" in found["a"].text
+    engine.close()
+    engine.close()
