@@ -118,6 +118,12 @@ class Scheduler {
   // Cancelled, with all that wait for them.
   void remove(std::span<const std::int64_t> ids, double now);
 
+  // What was learnt of tasks; of the programs whose numbers jobs have.
+  TaskEstimates::History history() const { return core_.history(); }
+  // What another scheduler had learnt, before the first job; std::invalid_argument for what is no
+  // history.
+  void recall(const TaskEstimates::History& history);
+
   struct Row {
     std::int64_t id;
     std::array<std::int64_t, 2> slots;
