@@ -13,6 +13,7 @@ instances.shortest_first(1). A table has the worst trace and load of each settin
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 import time
 from collections.abc import Iterator
@@ -50,9 +51,10 @@ def workloads(folder: Path | None, only: str) -> Iterator[tuple[str, mb.ClusterJ
         yield "shortest_first(1)", shortest_first(1, False)[0]
     for name in TRACES if folder is not None else ():
         if only in name:
-            yield name.split("/")[0] + " " + Path(name).name.split(".")[0], mb.read(
-                folder / name
-            ).tasks()
+            yield (
+                name.split("/")[0] + " " + Path(name).name.split(".")[0],
+                mb.read(folder / name).tasks(),
+            )
 
 
 class Case:
@@ -73,9 +75,7 @@ class Case:
     def over_fair(self, rule: str, said: Any, draws: int) -> list[float]:
         """By draw."""
         policy, options = RULES[rule]
-        return [
-            self.mean(policy, seed, said, **options) / self.fair(seed) for seed in range(draws)
-        ]
+        return [self.mean(policy, seed, said, **options) / self.fair(seed) for seed in range(draws)]
 
 
 def numbers(text: str) -> list[float]:
@@ -95,10 +95,12 @@ def measure(asked: argparse.Namespace) -> None:
                         began = time.perf_counter()
                         found = case.over_fair(rule, said, asked.draws)
                         mean, half = interval(found)
-                        upper = mean + half if half == half else mean
+                        upper = mean if math.isnan(half) else mean + half
                         words = "tasks" if said == "learn" else f"{said:g}"
                         each = (time.perf_counter() - began) / len(found)
-                        figures = f"{mean:.3f}\t{upper:.3f}\t{max(found):.3f}\t{asked.draws}\t{each:.2f}"
+                        figures = (
+                            f"{mean:.3f}\t{upper:.3f}\t{max(found):.3f}\t{asked.draws}\t{each:.2f}"
+                        )
                         print(name, f"{load:g}", f"{p:g}", words, rule, figures, sep="\t")
                         sys.stdout.flush()
 

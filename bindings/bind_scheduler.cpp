@@ -1,6 +1,5 @@
 #include <pybind11/stl.h>
 
-#include <cmath>
 #include <memory>
 #include <optional>
 
@@ -228,8 +227,9 @@ class PyScheduler {
           columns[1].push_back(own.running);
           columns[2].push_back(own.finished);
           columns[3].push_back(own.ready);
-          estimate.push_back(own.estimate);
-          spread.push_back(std::sqrt(s.state().variance(row, p).mean));
+          const auto [seconds, deviation] = s.estimate_of(row, p);
+          estimate.push_back(seconds);
+          spread.push_back(deviation);
         }
       }
     });

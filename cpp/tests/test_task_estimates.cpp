@@ -158,7 +158,8 @@ TEST(the_speedup_is_fitted) {
   }
 }
 
-// Where what is said explains little, width may be what makes tasks long: p stays on the careful side.
+// Where what is said explains little, width may be what makes tasks long: p stays on the careful
+// side.
 TEST(the_speedup_is_not_taken_from_what_may_go_together) {
   std::mt19937_64 random(8);
   TaskEstimates estimates;

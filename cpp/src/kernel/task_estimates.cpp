@@ -335,8 +335,8 @@ void TaskEstimates::recall(const History& history) {
     if (runs.size() % 3 != 0) throw std::invalid_argument("history: three numbers a program");
     read.group_[p].runs.clear();
     for (std::size_t row = 0; row < runs.size(); row += 3) {
-      read.group_[p].runs.push_back({check(runs[row], false), check(runs[row + 1], true),
-                                     check(runs[row + 2], false)});
+      read.group_[p].runs.push_back(
+          {check(runs[row], false), check(runs[row + 1], true), check(runs[row + 2], false)});
     }
   }
   read.speedup_ = std::clamp(read.speedup_, kLeastSpeedup, 1.0);

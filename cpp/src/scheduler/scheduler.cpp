@@ -363,9 +363,12 @@ void Scheduler::ready(std::span<const std::int64_t> ids, std::span<const std::in
 }
 
 // What tasks take, from slot-seconds that were seen: those that run are half done on average.
+// Reduce tasks that wait for maps do nothing.
 void Scheduler::learn(Index row, Phase p, const PhaseState& before, double now) {
   Job& job = jobs_[row];
-  job.busy[p] += static_cast<double>(before.running) * std::max(0.0, now - job.since[p]);
+  const bool waits = p == kReduce && core_.state().phase(row, kMap).unfinished() > 0;
+  if (!waits)
+    job.busy[p] += static_cast<double>(before.running) * std::max(0.0, now - job.since[p]);
   job.since[p] = now;
 }
 

@@ -20,7 +20,8 @@ std::size_t types_of(const ClusterView& cluster) {
   return static_cast<std::size_t>(most) + 1;
 }
 
-// Seconds of a task as they are said: as told, nothing, or the truth; the prior where there is none.
+// Seconds of a task as they are said: as told, nothing, or the truth; the prior where there is
+// none.
 std::vector<double> believed(const ClusterJobsView& jobs, const ClusterOptions& options,
                              std::span<const double> estimate) {
   if (!estimate.empty()) return {estimate.begin(), estimate.end()};

@@ -119,10 +119,11 @@ def core_policy(
 def programs_of(jobs: ClusterJobs, policy: Any) -> list[tuple[str, str]]:
     """What jobs run, and for whom: jobs of the same are runs of one another. For adaptive policies, which
     make classes of programs, for anybody."""
-    programs = jobs.program or ()
+    if jobs.program is None:
+        return []
     anybody = isinstance(policy, Adaptive) or policy in ("adaptive", "adaptive-literal")
-    users = jobs.user if jobs.user is not None and not anybody else ("",) * len(programs)
-    return list(zip(programs, users, strict=True))
+    users = ("",) * len(jobs) if jobs.user is None or anybody else jobs.user
+    return list(zip(jobs.program, users, strict=True))
 
 
 def _own_policy(policy: Any, generic: bool) -> Any:

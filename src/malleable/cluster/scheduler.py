@@ -97,17 +97,18 @@ class Scheduler(Kept):
     Events may come late, twice or never: tasks that end though nobody said that they started are taken
     to have started, and what cannot be is counted out and returned. Where an engine shows counts alone,
     `observe` sets them; estimates then follow the slot-seconds that were seen, tasks that run counted
-    half; they learn from them once no task of the phase is left. Only `finish` and `remove` end a job. Times never fall; what is told late counts from the
-    latest time heard of.
+    half. Only `finish` and `remove` end a job. Times never fall; what is told late counts from the latest
+    time heard of.
 
     A function of your own gets ``state``, a mapping with one entry for each job that is here: ``ids
     arrival weight deadline user size`` (work when it came) ``attained`` (slot-seconds of tasks that ended)
     ``speedup`` (p where s slots do s^p), by phase, shape (n, 2), ``waiting running finished ready``, and
     ``work`` (left, as estimated), ``spread`` (its standard deviation; without ``learn`` s sqrt(u + u^2 / n) for
-    u tasks that are left, s the sample deviation of n that ended; infinity below two), ``min_slots``, ``max_slots``, which have
-    two columns where maps and reduces have slots of their own; also ``capacity`` and ``free``. Entries are
-    attributes, too: ``state.work``. It gives slots, one number a job (or two columns). The same function
-    runs in `malleable.simulate`. One that depends on time itself says so: ``policy.depends_on_time = True``.
+    u tasks that are left, s the sample deviation of n that ended; infinity below two), ``min_slots``,
+    ``max_slots``, which have two columns where maps and reduces have slots of their own; also ``capacity``
+    and ``free``. Entries are attributes, too: ``state.work``. It gives slots, one number a job (or two
+    columns). The same function runs in `malleable.simulate`. One that depends on time itself says so:
+    ``policy.depends_on_time = True``.
     Compiled with ``numba.njit`` (extra ``custom``; attributes only) or given as a ``numba.cfunc`` or anything
     else with an ``address`` of the C type in ``malleable/scheduler/policy_state.h``, it runs without the
     interpreter's lock.
@@ -627,8 +628,8 @@ class Scheduler(Kept):
     @in_turn
     def counts(self, ids: npt.ArrayLike) -> dict[str, npt.NDArray[Any]]:
         """What is known of jobs, shape (n, 2) by phase: ``waiting``, ``running``, ``finished``, ``ready``,
-        and as of the last decision ``estimate``, seconds of a task on average, and ``spread``, the standard
-        deviation of that (without ``learn`` infinite while fewer than two tasks were told)."""
+        ``estimate``, seconds of a task on average, and ``spread``, the standard deviation of that (without
+        ``learn`` infinite while fewer than two tasks were told)."""
         return self._core.counts(ids_of(ids))
 
     @property

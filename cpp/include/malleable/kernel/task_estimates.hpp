@@ -89,9 +89,9 @@ class TaskEstimates {
   // The standard deviation of logarithms of seconds within a phase.
   double scatter(Phase p) const;
 
-  // All that was learnt as plain numbers, for who keeps it beyond this object: sums over all phases,
-  // and three numbers a group, by phase: its runs, the mean of their logarithms, the sum of squares
-  // around that.
+  // All that was learnt as plain numbers, for who keeps it beyond this object: sums over all
+  // phases, and three numbers a group, by phase: its runs, the mean of their logarithms, the sum of
+  // squares around that.
   struct History {
     std::vector<double> common, runs[2];
   };

@@ -135,6 +135,12 @@ class ClusterScheduler {
   // So many tasks have ended in all, after as many seconds on average, as far as counts tell
   // (`learn`).
   void saw(Index job, Phase p, std::int64_t count, double seconds);
+  // Seconds of a phase's tasks on average as far as all that was told goes, which decisions are
+  // made with from the next one on, and their standard deviation.
+  struct Estimate {
+    double seconds, deviation;
+  };
+  Estimate estimate_of(Index job, Phase p) const;
   // What was learnt, and what was learnt elsewhere in place of it, before any job came.
   TaskEstimates::History history() const { return estimates_.history(); }
   void recall(const TaskEstimates::History& history) {
@@ -254,6 +260,7 @@ class ClusterScheduler {
   }
   void expect(Index job, Phase p);
   void believe(Index row, const LogMean& mean);
+  LogMean mean_now(Index job, Phase p) const;
   void estimate(Index job, Phase p);
   void estimate_changed();
   void learn(Index job, Phase p);

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "malleable/kernel/task_estimates.hpp"
@@ -32,13 +33,18 @@ class JobEstimates {
   LogMean expect(Index row, double said, std::int64_t group);
   // `more` than the `running` ones run from now on, or fewer.
   void moved(Index row, std::int64_t running, std::int64_t more, double now);
+  // Those that run held their slots without working until now; once a phase.
+  void unblocked(Index row, std::int64_t running, double now) {
+    Known& own = phases_[row];
+    if (!std::exchange(own.unblocked, true)) own.began = static_cast<double>(running) * now;
+  }
   // So many tasks ended, each after so many seconds; `running` go on.
   void ended(Index row, std::int64_t tasks, double seconds, std::int64_t running, double now);
   // In place of all that was told: so many have ended, after so many seconds on average.
   void saw(Index row, std::int64_t tasks, double seconds, double now) {
     phases_[row].seen.replace(static_cast<double>(tasks), seconds, now);
   }
-  // What is believed of tasks now.
+  // What is believed of tasks now, of which so many work.
   LogMean now(Index row, std::int64_t running, double now) const;
   double seconds(Index row, const LogMean& of) const { return tasks_.seconds(phase_of(row), of); }
   // All tasks have ended: the estimates learn from the phase, once; false: there is nothing new.
@@ -57,9 +63,9 @@ class JobEstimates {
     LogMean prior;
     SeenTasks seen;
     double began = 0.0;  // the sum of the times at which those that run began
-    bool done = false;
+    bool done = false, unblocked = false;
 
-    void state(State& s) { s(prior, seen, began, done); }
+    void state(State& s) { s(prior, seen, began, done, unblocked); }
   };
   static Phase phase_of(Index row) { return static_cast<Phase>(row % 2); }
 

@@ -150,6 +150,9 @@ class Scheduler {
   std::size_t users() const { return table_.user_priority.size(); }
   double now() const { return core_.state().now; }
   const ClusterState& state() const { return core_.state(); }
+  ClusterScheduler::Estimate estimate_of(Index row, Phase p) const {
+    return core_.estimate_of(row, p);
+  }
   std::int64_t id_of(Index row) const { return ids_.id_of(row); }
   // Of ids that are here; FieldError otherwise.
   std::span<const Index> rows_of(std::span<const std::int64_t> ids);
