@@ -300,8 +300,9 @@ void bind_cluster_policies(py::module_& module) {
              options.hysteresis = hysteresis;
              options.effort = effort;
              options.min_mode = gang ? MinMode::kGang : MinMode::kGuarantee;
-             return std::make_unique<Bound<ClusterEpoch>>(options, at_least_one, by_user,
-                                                          pool_minimum);
+             return std::make_unique<Bound<ClusterEpoch>>(
+                 options, at_least_one, by_user, pool_minimum,
+                 find_policy(Model::kCluster, policy).promises.guards);
            }),
            py::arg("policy"), py::arg("is_max"), py::arg("kind"), py::arg("hysteresis"),
            py::arg("effort"), py::arg("at_least_one"), py::arg("by_user"), py::arg("gang"),

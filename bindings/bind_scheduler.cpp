@@ -24,6 +24,7 @@ SchedulerOptions options_of(const py::dict& given) {
   read_option(given, "rack_delay", options.rack_delay);
   read_option(given, "replicas", options.replicas);
   read_option(given, "learn", options.learn);
+  read_option(given, "prior", options.prior);
   read_option(given, "ageing", options.ageing);
   read_option(given, "in_order", options.in_order);
   read_option(given, "gang", options.gang);
@@ -217,7 +218,7 @@ class PyScheduler {
 
   py::dict counts(const Integers& ids) {
     std::vector<std::int64_t> columns[4];
-    std::vector<double> estimate;
+    std::vector<double> estimate, spread;
     call([&](Scheduler& s) {
       for (const Index row : s.rows_of(view(ids))) {
         for (const Phase p : {kMap, kReduce}) {
@@ -226,7 +227,9 @@ class PyScheduler {
           columns[1].push_back(own.running);
           columns[2].push_back(own.finished);
           columns[3].push_back(own.ready);
-          estimate.push_back(own.estimate);
+          const auto [seconds, deviation] = s.estimate_of(row, p);
+          estimate.push_back(seconds);
+          spread.push_back(deviation);
         }
       }
     });
@@ -237,9 +240,32 @@ class PyScheduler {
     static const char* const kNames[] = {"waiting", "running", "finished", "ready"};
     for (std::size_t k = 0; k < 4; ++k) d[kNames[k]] = shaped(columns[k]);
     d["estimate"] = shaped(estimate);
+    d["spread"] = shaped(spread);
     return d;
   }
 
+  // (trust, p) as finished tasks have shown them
+  std::pair<double, double> learned() {
+    return call(
+        [](Scheduler& s) { return std::pair(s.state().learned.trust, s.state().learned.speedup); });
+  }
+  // (sums over all phases, numbers of programs by map and by reduce phase, shape (programs, 3))
+  py::tuple history() {
+    auto found = call([](Scheduler& s) { return s.history(); });
+    const auto rows = [](std::vector<double>& numbers) {
+      const auto count = static_cast<py::ssize_t>(numbers.size() / 3);
+      return to_numpy(std::move(numbers)).reshape({count, py::ssize_t{3}});
+    };
+    return py::make_tuple(to_numpy(std::move(found.common)), rows(found.runs[kMap]),
+                          rows(found.runs[kReduce]));
+  }
+  void recall(const Doubles& common, const Doubles& maps, const Doubles& reduces) {
+    const auto copied = [](const Doubles& numbers) {
+      return std::vector<double>(numbers.data(), numbers.data() + numbers.size());
+    };
+    const TaskEstimates::History history{copied(common), {copied(maps), copied(reduces)}};
+    call([&](Scheduler& s) { s.recall(history); });
+  }
   std::size_t size() {
     return call([](Scheduler& s) { return s.size(); });
   }
@@ -341,6 +367,9 @@ void bind_scheduler(py::module_& module) {
            py::arg("reduce_slots"))
       .def("counts", &PyScheduler::counts, py::arg("ids"))
       .def_property_readonly("users", &PyScheduler::users)
+      .def_property_readonly("learned", &PyScheduler::learned)
+      .def("history", &PyScheduler::history)
+      .def("recall", &PyScheduler::recall, py::arg("common"), py::arg("maps"), py::arg("reduces"))
       .def_property_readonly("now", &PyScheduler::now)
       .def_property_readonly("next", &PyScheduler::next)
       .def("save", [](PyScheduler& self) { return py::bytes(self.save()); })

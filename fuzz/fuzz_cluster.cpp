@@ -163,7 +163,8 @@ std::unique_ptr<ClusterPolicy> read_policy(Bytes& bytes, const World& world, boo
     if (which == 0 && bytes.chance(64)) options.hysteresis = bytes.unit();
     if (which == 0 && bytes.chance(32))
       options.effort = static_cast<std::uint64_t>(bytes.integer(0, 5));
-    return std::make_unique<ClusterEpoch>(options, at_least_one, by_user, pool_minimum);
+    const bool guard = which == 0 && bytes.chance(64);
+    return std::make_unique<ClusterEpoch>(options, at_least_one, by_user, pool_minimum, guard);
   }
   if (which == 4) return std::make_unique<ClusterFifo>();
   if (which == 5 && world.generic) {

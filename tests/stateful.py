@@ -348,6 +348,7 @@ KINDS = [
         for p in LOOP_POLICIES
     ),
     Kind("scheduler", lambda: mb.Scheduler(CLUSTER, "flex"), scheduler_step),
+    Kind("scheduler-auto", lambda: mb.Scheduler(CLUSTER, "auto", prior=3.0), scheduler_step),
     Kind("scheduler-adaptive", lambda: mb.Scheduler(CLUSTER, "adaptive"), scheduler_step),
     Kind(
         "scheduler-generic",

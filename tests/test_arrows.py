@@ -16,7 +16,7 @@ PYTHON_ROOMS = (
     ("objective", "traces"),
     ("*/kernels", "*/matching", "*/compiled"),
     ("*/check", "schedule", "pieces"),
-    ("*/plan", "*/policy", "*/compiled", "*/named_policies", "*/events", "*/recorded"),
+    ("*/plan", "*/policy", "*/compiled", "*/named_policies", "*/events", "*/history", "*/recorded"),
     ("epoch", "*/epoch"),
     ("*/scheduler",),
     ("*/replay", "*/recorded"),

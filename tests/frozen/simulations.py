@@ -70,7 +70,7 @@ _NODES = {"cluster": "cluster.toml"}
 _ALIKE = {"cluster": "cluster-flows.toml"}
 _LOCAL = {"replicas": 2, "delay": 2, "rack_delay": 2, "heartbeat": 1, "slow_start": 0.5}
 # Powers, logarithms and cosines come from the C library, whose versions may differ in the last bit.
-_LIBM = ("hesrpt", "adaptive", "adaptive-literal")
+_LIBM = ("hesrpt", "adaptive", "adaptive-literal", "auto")
 
 
 def _jobs():
@@ -87,7 +87,7 @@ def cluster():
         {**_NODES, "epoch": 0},
         {**_NODES, "epoch": 0.5, **_LOCAL},
         {**_NODES, "epoch": 0, "by_user": False, "at_least_one": True, "in_order": True},
-        {**_NODES, "epoch": 1, "estimates": "learn", "split_copy": True, "ageing": 15},
+        {**_NODES, "epoch": 1, "split_copy": True, "ageing": 15},
         {
             **_NODES,
             "heartbeat": 2,
@@ -126,5 +126,9 @@ def cluster_libm():
     plain = [{**_NODES, "epoch": 0}, {**_NODES, **_LOCAL}]
     unsure = {"noise": 0.4, "failure": 0.05, "straggler_share": 0.1, "straggler_factor": 3}
     noisy = [{**_NODES, **unsure}, {**_NODES, "speedup": 0.7}]
+    learnt = [
+        {**_NODES, "epoch": 1, "estimates": "learn", "split_copy": True, "ageing": 15},
+        {**_NODES, "estimates": 1.0, "learn": True, "in_order": True, "speedup": 0.7},
+    ]
     policies = [policy for policy in CLUSTER_POLICIES if policy not in _FLOWS]
-    return _all(_jobs(), _LIBM, plain) + _all(_jobs(), policies, noisy)
+    return _all(_jobs(), _LIBM, plain) + _all(_jobs(), policies, [*noisy, *learnt])

@@ -186,3 +186,18 @@ def test_pictures(grid, tmp_path):
     only = replicate(make, [1], ["fifo"], grid={"load": [0.6]})
     with pytest.raises(ValueError, match="run both"):
         draw_grid(only)
+
+
+def test_who_wins_where_a_policy_loses_and_what_is_far_worse(capsys):
+    jobs = mb.ClusterJobs([200, 2, 2], 10.0, arrival=[0.0, 1.0, 2.0])
+    cluster = mb.Cluster([{"map_slots": 10, "reduce_slots": 1}])
+    result = mb.simulate(jobs, ["fair", "srpt", "fifo"], cluster=cluster, rng=1)
+    lines = text_of(simulation_tables(result), capsys).rstrip().replace("\n", " ")
+    found = {name: own["mean_response"] for name, own in result.summary.items()}
+    assert found["fifo"] > 1.5 * found["fair"]
+    assert "wins) slot-seconds" in lines
+    assert lines.endswith(f"far worse than fair: fifo ({found['fifo'] / found['fair']:.1f} x)")
+    losing = lines[lines.index("fifo: mean response") :]
+    assert ", srpt wins)" in losing or ", fair wins)" in losing
+    close = mb.simulate(jobs, ["fair", "srpt"], cluster=cluster, rng=1)
+    assert "far worse" not in text_of(simulation_tables(close), capsys)

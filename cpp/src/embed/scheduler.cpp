@@ -23,7 +23,7 @@ struct MakePolicy {
         EpochOptions{goal.aggregate, goal.kind, policy,
                      options.gang != 0 ? MinMode::kGang : MinMode::kGuarantee, options.hysteresis,
                      effort_of(options.effort)},
-        options.at_least_one != 0, by_user, options.pool_minimum);
+        options.at_least_one != 0, by_user, options.pool_minimum, row.promises.guards);
   }
   std::unique_ptr<ClusterPolicy> operator()(FlowMethod method) const {
     if (!generic) throw std::invalid_argument(std::string(row.name) + ": needs generic slots");

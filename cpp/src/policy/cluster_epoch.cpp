@@ -7,13 +7,21 @@
 #include "malleable/policy/registry.hpp"
 
 namespace malleable {
+namespace {
+
+// Where s tasks together do s^p, shares by size gain little over equal ones below the first p; from
+// the second on the first job may have what it can use. From whole runs of Facebook 2009.
+constexpr double kFairBelow = 0.65, kLinearFrom = 0.9;
+
+}  // namespace
 
 ClusterEpoch::ClusterEpoch(const EpochOptions& options, bool at_least_one, bool by_user,
-                           double pool_minimum)
+                           double pool_minimum, bool guard)
     : options_(options),
       at_least_one_(at_least_one),
       by_user_(by_user),
-      pool_minimum_(pool_minimum) {
+      pool_minimum_(pool_minimum),
+      in_order_(guard) {
   const Promises& promises = find_policy(options.policy).promises;
   options_.stable = true;
   fair_ = promises.shares != Shares::kByOrder && options.min_mode == MinMode::kGuarantee &&
@@ -23,11 +31,16 @@ ClusterEpoch::ClusterEpoch(const EpochOptions& options, bool at_least_one, bool 
   // Smith's ratios say the same at any time.
   const bool plain = options.aggregate == Aggregate::kSum && info(options.kind).steady;
   time_matters_ = promises.depends_on_time && (!plain || options.effort.has_value());
+  guard_ = guard && follows_objective_ && !time_matters_ && pool_minimum == 0.0 &&
+           options.min_mode == MinMode::kGuarantee;
 }
 
 // FLEX's order where it is Smith's: work left over weight, for stretch times original size.
 double ClusterEpoch::precedence(const ClusterState& state, Index job, int pool) const {
-  if (!follows_objective_ || time_matters_) return 0.0;
+  return !follows_objective_ || time_matters_ ? 0.0 : key(state, job, pool);
+}
+
+double ClusterEpoch::key(const ClusterState& state, Index job, int pool) const {
   const double work = state.demand(job, pool).work;
   const double size = info(options_.kind).per_size ? state.size[job] : 1.0;
   return work * size / state.jobs.weight_of(job);
@@ -38,6 +51,7 @@ void ClusterEpoch::begin(const ClusterState& state) {
     shares_[pool].clear();
     id_[pool].clear();
     most_[pool].clear();
+    row_[pool].clear();
   }
   added(state, {});
 }
@@ -51,6 +65,7 @@ void ClusterEpoch::added(const ClusterState& state, std::span<const Index>) {
     }
     id_[pool].resize(state.jobs.size(), kAbsent);
     most_[pool].resize(state.jobs.size(), 0);
+    if (guard_) row_[pool].resize(state.jobs.size(), kAbsent);
   }
   if (by_user_) between_.begin(state);
 }
@@ -59,7 +74,25 @@ void ClusterEpoch::keep(const ClusterState&, State& s) {
   for (auto& shares : shares_) {
     for (Share& share : shares) s(share);
   }
-  s(id_, most_);
+  s(id_, most_, row_);
+}
+
+std::int64_t ClusterEpoch::least(const ClusterState::Demand& demand) const {
+  return std::min(demand.most, std::max<std::int64_t>(at_least_one_ ? 1 : 0, demand.minimum));
+}
+
+// Its row of a share's waterline: what it could use, if anything.
+void ClusterEpoch::set_row(const ClusterState::Demand& demand, Index job, Share& share,
+                           std::int64_t& row) const {
+  const auto low = static_cast<double>(least(demand)), high = static_cast<double>(demand.most);
+  if (demand.most == 0) {
+    if (row != kAbsent) share.fair.erase(static_cast<std::size_t>(row));
+    row = kAbsent;
+  } else if (row == kAbsent) {
+    row = static_cast<std::int64_t>(share.fair.add(job, low, high));
+  } else {
+    share.fair.set(static_cast<std::size_t>(row), low, high);
+  }
 }
 
 // It leaves the user's share, and comes to the other one's when this is decided for.
@@ -68,6 +101,7 @@ void ClusterEpoch::user_changed(const ClusterState&, Index job, std::size_t befo
     std::int64_t& id = id_[pool][job];
     if (id == kAbsent) continue;
     Share& share = shares_[pool][before];
+    if (guard_) set_row({}, job, share, row_[pool][job]);
     if (fair_) {
       share.fair.erase(static_cast<std::size_t>(id));
     } else {
@@ -93,6 +127,7 @@ void ClusterEpoch::update(const ClusterState& state, int pool, Share& share,
     std::int64_t& id = id_[pool][job];
     share.most += static_cast<double>(demand.most - most_[pool][job]);
     most_[pool][job] = demand.most;
+    if (guard_) set_row(demand, job, share, row_[pool][job]);
     if (demand.most == 0) {
       if (id != kAbsent) gone_.push_back(id);
       id = kAbsent;
@@ -101,11 +136,9 @@ void ClusterEpoch::update(const ClusterState& state, int pool, Share& share,
     }
     // Tasks that take no time are work all the same: somebody has to start them. What was learned
     // from stragglers on slow nodes may be more than there is.
-    const double least = 1e-9 * static_cast<double>(demand.most);
-    const double work = std::clamp(demand.work, least, kWorkRange.most);
-    const std::int64_t wanted =
-        at_least_one_ ? std::max<std::int64_t>(demand.minimum, 1) : demand.minimum;
-    const std::int64_t low = std::min(wanted, demand.most);
+    const double little = 1e-9 * static_cast<double>(demand.most);
+    const double work = std::clamp(demand.work, little, kWorkRange.most);
+    const std::int64_t low = least(demand);
     if (id != kAbsent) {
       ids_.push_back(id);
       old_weight_.push_back(state.jobs.weight_of(job));
@@ -144,30 +177,17 @@ void ClusterEpoch::update_fair(const ClusterState& state, int pool, Share& share
     std::int64_t& row = id_[pool][job];
     share.most += static_cast<double>(demand.most - most_[pool][job]);
     most_[pool][job] = demand.most;
-    if (demand.most == 0) {
-      if (row != kAbsent) share.fair.erase(static_cast<std::size_t>(row));
-      row = kAbsent;
-      answer.set(job, 0.0);
-      continue;
-    }
-    const std::int64_t wanted =
-        at_least_one_ ? std::max<std::int64_t>(demand.minimum, 1) : demand.minimum;
-    const auto high = static_cast<double>(demand.most);
-    const double low = std::min(static_cast<double>(wanted), high);
-    if (row == kAbsent) {
-      row = static_cast<std::int64_t>(share.fair.add(job, low, high));
-    } else {
-      share.fair.set(static_cast<std::size_t>(row), low, high);
-    }
+    set_row(demand, job, share, row);
+    if (demand.most == 0) answer.set(job, 0.0);
   }
   share.fair.compact(
       [&](Index job, std::size_t row) { id_[pool][job] = static_cast<std::int64_t>(row); });
   share.changed = true;
 }
 
+template <typename Tell>
 void ClusterEpoch::give_fair(const ClusterState& state, Share& share, std::int64_t slots,
-                             Answer& answer) {
-  const auto tell = [&](Index job, double given) { answer.set(job, given); };
+                             const Tell& tell) {
   if (slots > 0 && !weighted_ && share.fair.allocate(static_cast<double>(slots), tell)) return;
   // Weights, or minima that do not fit.
   const std::size_t rows = share.fair.items().size();
@@ -199,22 +219,51 @@ void ClusterEpoch::share_minimum(const ClusterState& state, int pool, Share& sha
   low_.clear();
   for (const std::int64_t id : ids_) {
     const Index job = share.job[static_cast<std::size_t>(id)];
-    const std::int64_t own =
-        std::max<std::int64_t>(at_least_one_ ? 1 : 0, state.demand(job, pool).minimum);
+    const std::int64_t own = least(state.demand(job, pool));
     low_.push_back(std::min(most_[pool][job], std::max(own, static_cast<std::int64_t>(part))));
   }
   share.epoch.update(ids_, {{}, {}, {}, low_, {}});
 }
 
-void ClusterEpoch::give(const ClusterState& state, Share& share, std::int64_t slots,
+// Where tasks slow each other down: FAIR's slots of the part that the estimates do not vouch for,
+// heSRPT's of what minima leave.
+void ClusterEpoch::give_guarded(const ClusterState& state, int pool, Share& share,
+                                std::int64_t slots, Answer& answer) {
+  share.fair.compact(
+      [&](Index job, std::size_t row) { row_[pool][job] = static_cast<std::int64_t>(row); });
+  const double p = state.learned.speedup;
+  const double part = p < kFairBelow ? 1.0 : std::clamp(1.0 - 2.0 * state.learned.trust, 0.0, 1.0);
+  give_fair(state, share, static_cast<std::int64_t>(part * static_cast<double>(slots)),
+            [](Index, double) {});
+  order_.clear();
+  auto free = static_cast<double>(slots);
+  for (std::size_t row = 0; row < share.fair.items().size(); ++row) {
+    const Index job = share.fair.items()[row];
+    if (job == kNone) continue;
+    const double low = std::max(share.fair.given()[row], share.fair.low()[row]);
+    order_.push_back({key(state, job, pool), std::min(free, low), share.fair.high()[row], job});
+    free -= order_.back().given;
+  }
+  std::sort(order_.begin(), order_.end(), [&](const Placed& a, const Placed& b) {
+    return a.key != b.key ? a.key < b.key : state.rank[a.job] < state.rank[b.job];
+  });
+  parts_.give(p, free, std::span<Placed>(order_), [](const Placed& row) { return row.most; });
+  for (const Placed& row : order_) answer.set(row.job, row.given);
+}
+
+void ClusterEpoch::give(const ClusterState& state, int pool, Share& share, std::int64_t slots,
                         Answer& answer) {
   if (fair_) {
-    give_fair(state, share, slots, answer);
+    give_fair(state, share, slots, [&](Index job, double given) { answer.set(job, given); });
     return;
   }
   const auto ids = share.epoch.ids();
   if (slots == 0) {
     for (const std::int64_t id : ids) answer.set(share.job[static_cast<std::size_t>(id)], 0.0);
+    return;
+  }
+  if (guard_ && state.learned.speedup < kLinearFrom) {
+    give_guarded(state, pool, share, slots, answer);
     return;
   }
   // Tasks may be so long that a simulation goes on beyond the last time there is.
@@ -245,7 +294,7 @@ void ClusterEpoch::decide(const ClusterState& state, int pool, Answer& answer) {
     }
   }
   if (!by_user_) {
-    give(state, shares[0], state.slots[pool], answer);
+    give(state, pool, shares[0], state.slots[pool], answer);
     return;
   }
   usable_.clear();
@@ -254,7 +303,9 @@ void ClusterEpoch::decide(const ClusterState& state, int pool, Answer& answer) {
   for (std::size_t user = 0; user < shares.size(); ++user) {
     Share& share = shares[user];
     const auto slots = static_cast<std::int64_t>(parts[user]);
-    if (share.changed || slots != share.before || time_matters_) give(state, share, slots, answer);
+    if (share.changed || slots != share.before || time_matters_ || guard_) {
+      give(state, pool, share, slots, answer);
+    }
     share.changed = false;
     share.before = slots;
   }

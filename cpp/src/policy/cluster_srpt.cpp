@@ -215,46 +215,16 @@ void ClusterSrpt::split(const ClusterState& state, int pool, std::span<Row> rows
   }
 }
 
-// heSRPT's parts, cut to what jobs can use; what is left over goes to the smallest jobs first.
 void ClusterSrpt::parts(int pool, std::span<Row> rows, double slots) {
-  std::vector<double>& heights = heights_[pool];
-  const auto count = static_cast<double>(rows.size());
   double p = options_.speedup;
   if (!options_.exponents.empty()) {
     p = 0.0;
-    for (const Row& row : rows) p += options_.exponents[row.job] / count;
+    for (const Row& row : rows) p += options_.exponents[row.job] / static_cast<double>(rows.size());
   }
-  // Heights of the curve that the parts are cut from; often as many jobs as at the last decision.
-  if (heights.size() != rows.size() + 1 || heights_p_[pool] != p) {
-    heights.resize(rows.size() + 1);
-    heights_p_[pool] = p;
-    for (std::size_t i = 0; i <= rows.size(); ++i) {
-      heights[i] = p >= 1.0 ? (i == rows.size() ? 1.0 : 0.0)
-                            : std::pow(static_cast<double>(i) / count, 1.0 / (1.0 - p));
-    }
-  }
-  const auto most_of = [&](const Row& row) {
+  parts_[pool].give(p, slots, rows, [&](const Row& row) {
     if (options_.useful.empty()) return row.most;
     return std::min(row.most, static_cast<double>(options_.useful[row.job]));
-  };
-  // Smallest first: the k-th smallest of m, k from 0, is the (m - k)-th largest. Fractions, and
-  // what a job cannot use, go on to the next.
-  double free = slots, owed = 0.0;
-  std::size_t largest = rows.size();
-  for (Row& row : rows) {
-    if (free <= 0.0) break;
-    owed += slots * (heights[largest] - heights[largest - 1]);
-    row.given = std::min({most_of(row), free, std::floor(owed + 0.5)});
-    owed -= row.given;
-    free -= row.given;
-    --largest;
-  }
-  for (Row& row : rows) {
-    if (free <= 0.0) break;
-    const double more = std::min(free, most_of(row) - row.given);
-    row.given += more;
-    free -= more;
-  }
+  });
 }
 
 }  // namespace malleable

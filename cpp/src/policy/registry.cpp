@@ -33,6 +33,10 @@ constexpr Promises guaranteed(Promises promises) {
   promises.guaranteed = true;
   return promises;
 }
+constexpr Promises guarded(Promises promises) {
+  promises.guards = true;
+  return promises;
+}
 constexpr Promises shares(Shares how) { return {.shares = how, .in_loop = true}; }
 
 using enum Model;
@@ -74,6 +78,7 @@ const Policy kPolicies[] = {
     {"fair", kSlotted, make<FairShare>, shares(Shares::kEqual)},
 
     {"flex", kCluster, EpochPolicy::kFlex, objective()},
+    {"auto", kCluster, EpochPolicy::kFlex, guarded(objective())},
     {"fair", kCluster, EpochPolicy::kFair, shares(Shares::kEqual)},
     {"fifo", kCluster, EpochPolicy::kFifo, {.ignores_minima = true, .in_loop = true}},
     {"wdeq", kCluster, EpochPolicy::kWdeq, shares(Shares::kWeighted)},

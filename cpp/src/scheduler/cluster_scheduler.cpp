@@ -13,7 +13,9 @@ ClusterScheduler::ClusterScheduler(const ClusterView& cluster, const ClusterJobs
     : options_(options),
       policy_(&policy),
       style_(policy.style()),
-      by_node_(options.offered || options.replicas > 0 || style_ == ClusterPolicy::Style::kNode) {
+      by_node_(options.offered || options.replicas > 0 || style_ == ClusterPolicy::Style::kNode),
+      estimates_(options.learn, options.prior) {
+  options_.in_order |= policy.fills_in_order();
   const std::size_t n = jobs.size();
   for (const std::int64_t rack : cluster.rack) racks_ |= rack != cluster.rack[0];
   racks_ = racks_ && options.replicas > 0;
@@ -27,6 +29,8 @@ ClusterScheduler::ClusterScheduler(const ClusterView& cluster, const ClusterJobs
   is_stirred_.assign(n, 0);
   state_.blocks.reset(n);
   jobs_.resize(n);
+  estimates_.resize(n);
+  if (estimates_.used()) state_.doubt.assign(2 * n, 0.0);
   refused_.assign(cluster.size(), 0);
   for (int pool = 0; pool < 2; ++pool) {
     const auto slots = pool == 0 ? cluster.map_slots : cluster.reduce_slots;
@@ -46,22 +50,19 @@ ClusterScheduler::ClusterScheduler(const ClusterView& cluster, const ClusterJobs
       aged_[pool].assign(n, 0);
     }
   }
+  if (estimates_.used()) state_.learned = estimates_.learned();
   state_.rank = std::move(rank);
   state_.believed = std::move(believed);
   for (std::size_t j = 0; !jobs.after_offset.empty() && j < n; ++j) {
     const auto first = jobs.after.begin() + jobs.after_offset[j];
     state_.parents.emplace_back(first, jobs.after.begin() + jobs.after_offset[j + 1]);
   }
-  std::size_t users = std::max<std::size_t>(jobs.user_priority.size(), 1), groups = 0;
+  std::size_t users = std::max<std::size_t>(jobs.user_priority.size(), 1);
   for (const std::int64_t user : jobs.user) {
     users = std::max(users, static_cast<std::size_t>(user) + 1);
   }
   state_.user_running.assign(users, 0);
   user_ready_.assign(users, 0);
-  for (const std::int64_t group : jobs.group) {
-    groups = std::max(groups, static_cast<std::size_t>(group) + 1);
-  }
-  learned_.assign(4 * groups, 0.0);
   policy_->begin(state_);
 }
 
@@ -82,6 +83,8 @@ void ClusterScheduler::add(std::span<const Index> jobs, const ClusterView& clust
   state_.blocks.grow(n);
   if (racks_) rack_blocks_.grow(n);
   jobs_.resize(n);
+  estimates_.resize(n);
+  if (estimates_.used()) state_.doubt.resize(2 * n);
   for (int pool = 0; pool < 2; ++pool) {
     waiting_[pool].grow(n);
     value_[pool].resize(n);
@@ -101,16 +104,13 @@ void ClusterScheduler::add(std::span<const Index> jobs, const ClusterView& clust
     state_.believed[2 * job + 1] = believed[2 * k + 1];
     state_.parents[job] = parents.empty() ? std::vector<Index>() : parents[k];
     jobs_[job] = Job{};
+    if (estimates_.used()) estimates_.forget(job);
     for (int pool = 0; pool < 2; ++pool) {
       waiting_[pool].set_rank(job, rank[k]);
       value_[pool][job] = style_ == ClusterPolicy::Style::kRanks ? rank[k] : 0.0;
       if (options_.ageing == 0.0) continue;
       starving_[pool][job] = -1.0;
       aged_[pool][job] = 0;
-    }
-    if (!table.group.empty() && table.group[job] >= 0) {
-      const auto rows = 4 * (static_cast<std::size_t>(table.group[job]) + 1);
-      if (learned_.size() < rows) learned_.resize(rows, 0.0);
     }
   }
   const std::size_t users = std::max<std::size_t>(table.user_priority.size(), 1);
@@ -155,6 +155,7 @@ void ClusterScheduler::user_changed(Index job, std::size_t before) {
 void ClusterScheduler::count(Index job, Phase p, std::int64_t waiting, std::int64_t running) {
   PhaseState& s = state_.phases[2 * job + p];
   const int pool = pool_of(p);
+  if (estimates_.used()) estimates_.moved(2 * job + p, s.running, running, state_.now);
   s.waiting += waiting;
   s.running += running;
   running_[pool] += running;
@@ -182,11 +183,7 @@ void ClusterScheduler::announce(Index job) {
     PhaseState& s = state_.phases[2 * job + p];
     s.total = s.waiting = jobs.tasks[p][job];
     if (s.total == 0) continue;
-    s.estimate = state_.believed[2 * job + p];
-    if (options_.learn && !jobs.group.empty() && jobs.group[job] >= 0) {
-      const std::size_t row = 4 * static_cast<std::size_t>(jobs.group[job]) + 2 * p;
-      if (learned_[row + 1] > 0.0) s.estimate = learned_[row] / learned_[row + 1];
-    }
+    expect(job, p);
     state_.size[job] += s.remaining();
   }
   state_.came[job] = arrivals_++;
@@ -216,6 +213,7 @@ void ClusterScheduler::leave(Index job) {
   if (options_.replicas > 0) state_.blocks.remove(job);
   if (racks_) rack_blocks_.remove(job);
   for (auto& again : jobs_[job].again) std::vector<Index>().swap(again);
+  if (estimates_.used()) estimates_.forget(job);
   policy_->job_finished(state_, job);
 }
 
@@ -250,14 +248,10 @@ void ClusterScheduler::set_counts(Index job, Phase p, std::int64_t waiting, std:
   } else {
     s.waiting = waiting;
   }
+  if (estimates_.used()) learn(job, p);
   if (p == kMap) start_slowly(job);
   mark(job, p);
   refresh(job, pool_of(p));
-}
-
-void ClusterScheduler::set_estimate(Index job, Phase p, double seconds) {
-  state_.phases[2 * job + p].estimate = seconds;
-  mark(job, p);
 }
 
 // Reduces may start once enough maps have finished.
@@ -281,15 +275,9 @@ void ClusterScheduler::ended(Index job, Phase p, std::int64_t done, double secon
     }
     s.measured += seconds * more;
     s.timed += done;
+    if (estimates_.used()) estimates_.ended(2 * job + p, done, seconds, s.running, state_.now);
   }
-  if (options_.learn && !std::isnan(seconds)) {
-    s.estimate = s.measured / static_cast<double>(s.timed);
-    if (!state_.jobs.group.empty() && state_.jobs.group[job] >= 0) {
-      const std::size_t row = 4 * static_cast<std::size_t>(state_.jobs.group[job]) + 2 * p;
-      learned_[row] += seconds * static_cast<double>(done);
-      learned_[row + 1] += static_cast<double>(done);
-    }
-  }
+  if (estimates_.used()) learn(job, p);
   if (policy_->listens() && !std::isnan(seconds)) {
     for (const Index node : nodes) policy_->task_finished(state_, job, p, node, seconds);
   }
@@ -374,6 +362,7 @@ double ClusterScheduler::due(double event) const {
 
 void ClusterScheduler::decide(std::vector<float>& latency) {
   const bool changed = undecided();
+  if (estimates_.used()) estimate_changed();
   for (int pool = 0; pool < 2; ++pool) {
     if (state_.changed[pool].empty() && !policy_->depends_on_time()) continue;
     moved_.clear();
@@ -408,7 +397,7 @@ void ClusterScheduler::state(State& s) {
   s(state_, jobs_, value_, marked_, starving_, aged_, short_, all_short_, running_, ready_);
   s(user_ready_, last_decision_, by_clock_, taken_, decisions_, gathering_, timers_, refused_,
     passes_, reconsidered_);
-  s(learned_, rack_blocks_, news_, arrivals_);
+  s(estimates_, rack_blocks_, news_, arrivals_);
   if (s.reading()) {
     for (int pool = 0; pool < 2; ++pool) waiting_[pool].reset(state_.rank);
     policy_->added(state_, {});  // room for all

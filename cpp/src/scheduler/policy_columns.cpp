@@ -10,11 +10,10 @@ namespace {
 
 // Of a phase's work that is left.
 double variance(const ClusterState& state, Index job, Phase p) {
-  const PhaseState& s = state.phase(job, p);
-  const auto left = static_cast<double>(s.unfinished()), told = static_cast<double>(s.timed);
+  const auto left = static_cast<double>(state.phase(job, p).unfinished());
   if (left <= 0.0) return 0.0;
-  if (told < 2.0) return kInfinity;
-  return state.deviation[2 * job + p] / (told - 1.0) * (left + left * left / told);
+  const auto [mean, task] = state.variance(job, p);
+  return task * left + mean * left * left;
 }
 
 }  // namespace

@@ -363,9 +363,12 @@ void Scheduler::ready(std::span<const std::int64_t> ids, std::span<const std::in
 }
 
 // What tasks take, from slot-seconds that were seen: those that run are half done on average.
+// Reduce tasks that wait for maps do nothing.
 void Scheduler::learn(Index row, Phase p, const PhaseState& before, double now) {
   Job& job = jobs_[row];
-  job.busy[p] += static_cast<double>(before.running) * std::max(0.0, now - job.since[p]);
+  const bool waits = p == kReduce && core_.state().phase(row, kMap).unfinished() > 0;
+  if (!waits)
+    job.busy[p] += static_cast<double>(before.running) * std::max(0.0, now - job.since[p]);
   job.since[p] = now;
 }
 
@@ -389,12 +392,13 @@ void Scheduler::observe(const Counts& counts, double now) {
       const std::int64_t done = counts.done[p][k] + counts.failed[p][k];
       const std::int64_t running = counts.running[p][k];
       const bool told = s.timed > 0;
+      const std::int64_t more = done - s.finished;
       learn(row, p, s, this->now());
       core_.set_counts(row, p, counts.pending[p][k], running, done);
       table_.tasks[p][row] = s.total;
       const double seen = static_cast<double>(done) + 0.5 * static_cast<double>(running);
-      if (core_.options().learn && !told && done > 0 && jobs_[row].busy[p] > 0.0) {
-        core_.set_estimate(row, p, jobs_[row].busy[p] / seen);
+      if (core_.options().learn && !told && more > 0 && jobs_[row].busy[p] > 0.0) {
+        core_.saw(row, p, done, jobs_[row].busy[p] / seen);
       }
     }
   }
@@ -498,6 +502,11 @@ void Scheduler::set_slots(std::span<const std::int64_t> nodes, std::span<const s
   core_.mark_all();
 }
 
+void Scheduler::recall(const TaskEstimates::History& history) {
+  if (ids_.rows() > 0) throw std::invalid_argument("history: jobs were here");
+  core_.recall(history);
+}
+
 // The job is gone; what waits for it comes, or goes as well.
 void Scheduler::leave(Index first, bool finished) {
   leaving_.assign(1, first);
@@ -511,6 +520,7 @@ void Scheduler::leave(Index first, bool finished) {
     if (--flow.left == 0) limbo_.push_back(static_cast<Index>(table_.flow[row]));
     // Policies know of flows' jobs before they come.
     if (!job.here) come(row);
+    if (finished) core_.completed(row);
     core_.drop(row);
     core_.leave(row);
     for (const Index child : std::exchange(job.children, {})) {

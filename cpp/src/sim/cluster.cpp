@@ -20,11 +20,12 @@ std::size_t types_of(const ClusterView& cluster) {
   return static_cast<std::size_t>(most) + 1;
 }
 
-// Seconds of a task as policies believe before they know more: as told, the prior, or the truth.
+// Seconds of a task as they are said: as told, nothing, or the truth; the prior where there is
+// none.
 std::vector<double> believed(const ClusterJobsView& jobs, const ClusterOptions& options,
                              std::span<const double> estimate) {
   if (!estimate.empty()) return {estimate.begin(), estimate.end()};
-  std::vector<double> seconds(2 * jobs.size(), options.prior);
+  std::vector<double> seconds(2 * jobs.size(), options.learn ? 0.0 : options.prior);
   for (std::size_t job = 0; !options.learn && job < jobs.size(); ++job) {
     for (const Phase p : {kMap, kReduce}) {
       const std::int64_t tasks = jobs.tasks[p][job];

@@ -70,6 +70,7 @@ void ClusterSimulation::maps_done(Index job) {
 void ClusterSimulation::schedule(Index group) {
   TaskGroup& g = groups_[group];
   const double now = state().now;
+  g.began = now;
   if (clocks_.used()) {
     g.finish = clocks_.schedule(group, g.phase, g.finish - now, now);
   } else {
@@ -111,7 +112,8 @@ void ClusterSimulation::finish(Index group) {
   }
   if (clocks_.used()) clocks_.touch(phase, state().now);
   const bool fails = g.fails;
-  const double seconds = g.seconds;
+  // As an engine would see it.
+  const double seconds = clocks_.used() ? state().now - g.began : g.seconds;
   groups_.clear(group, last);
   if (fails) {
     totals_.failed += done;

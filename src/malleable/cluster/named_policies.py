@@ -13,7 +13,7 @@ import numpy as np
 from malleable import _core
 from malleable.cluster.compiled import compiled, is_compiled
 from malleable.cluster.policy import Adaptive
-from malleable.cluster.table import checked_rates
+from malleable.cluster.table import ClusterJobs, checked_rates
 from malleable.columns import Floats
 from malleable.domain import check_whole, checked_flag
 from malleable.objective import Objective, parse_objective
@@ -114,6 +114,16 @@ def core_policy(
         exponents, useful = _exponents(tables, settings)
     speedup, rates = settings.get("speedup", 1.0), settings.get("rates", [])
     return _core.ClusterSrpt(policy, speedup, rates, exponents, useful, by_user)
+
+
+def programs_of(jobs: ClusterJobs, policy: Any) -> list[tuple[str, str]]:
+    """What jobs run, and for whom: jobs of the same are runs of one another. For adaptive policies, which
+    make classes of programs, for anybody."""
+    if jobs.program is None:
+        return []
+    anybody = isinstance(policy, Adaptive) or policy in ("adaptive", "adaptive-literal")
+    users = ("",) * len(jobs) if jobs.user is None or anybody else jobs.user
+    return list(zip(jobs.program, users, strict=True))
 
 
 def _own_policy(policy: Any, generic: bool) -> Any:

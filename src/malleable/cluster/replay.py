@@ -109,7 +109,8 @@ def replay(
 
 def _scheduler(header: Mapping[str, Any], policy: Any, objective: str | None) -> Scheduler:
     goal = header["objective"] if objective is None else objective
-    return Scheduler(cluster_of(header), policy, goal, **header["options"])
+    history = header.get("history")
+    return Scheduler(cluster_of(header), policy, goal, history=history, **header["options"])
 
 
 _START, _END, _FAILED, _KILLED, _LOST = range(5)

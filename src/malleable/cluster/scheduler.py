@@ -6,7 +6,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,11 +14,13 @@ import numpy.typing as npt
 from malleable import _core, views
 from malleable.cluster.epoch import TaskStarts
 from malleable.cluster.events import EventWriter, checksum, cluster_header, plain_options
+from malleable.cluster.history import History, read_history
 from malleable.cluster.named_policies import (
     checked_options,
     core_policy,
     exponents_of,
     policy_name,
+    programs_of,
 )
 from malleable.cluster.nodes import Cluster, read_cluster
 from malleable.cluster.table import ClusterJobs
@@ -31,9 +33,11 @@ from malleable.views import counted
 
 __all__ = ["Scheduler", "SchedulerDecision"]
 
+_Name = TypeVar("_Name", str, tuple[str, str])
+
 _OPTIONS = (
     "slow_start", "split_copy", "delay", "rack_delay", "replicas", "ageing", "in_order", "gang",
-    "pool_minimum", "speedup",
+    "pool_minimum", "prior", "speedup",
 )  # fmt: skip
 
 
@@ -76,30 +80,35 @@ class Scheduler(Kept):
     objective, hysteresis, effort, at_least_one, by_user
         As for `malleable.simulate` with ``model="cluster"``.
     learn : bool
-        Seconds of a task are estimated anew as tasks end; else only `update` changes them.
+        What is said of a task's seconds (0: nothing) is corrected by the job's own tasks, by how jobs that
+        finished were misjudged, and by earlier jobs of the same program and user; else only `update`
+        changes them.
+    history : mapping or path, optional
+        What another scheduler had learnt, as its `history` says, or a JSON file of that.
     record : path, optional
         A file that all calls are written to, for `malleable.replay`; `close` ends it.
     **options
         ``slow_start`` [0.05], ``split_copy`` [False: reduces wait for slow start; True: for `ready`],
         ``delay``, ``rack_delay``, ``replicas``, ``ageing``, ``in_order``, ``gang``, ``pool_minimum``,
-        ``speedup`` as for `malleable.simulate`.
+        ``prior``, ``speedup`` as for `malleable.simulate`.
 
     Notes
     -----
     Events may come late, twice or never: tasks that end though nobody said that they started are taken
     to have started, and what cannot be is counted out and returned. Where an engine shows counts alone,
     `observe` sets them; estimates then follow the slot-seconds that were seen, tasks that run counted
-    half. Only `finish` and `remove` end a job. Times never fall; what is told late counts from the
-    latest time heard of.
+    half. Only `finish` and `remove` end a job. Times never fall; what is told late counts from the latest
+    time heard of.
 
     A function of your own gets ``state``, a mapping with one entry for each job that is here: ``ids
     arrival weight deadline user size`` (work when it came) ``attained`` (slot-seconds of tasks that ended)
     ``speedup`` (p where s slots do s^p), by phase, shape (n, 2), ``waiting running finished ready``, and
-    ``work`` (left, as estimated), ``spread`` (its standard deviation: s sqrt(u + u^2 / n) for u tasks that are
-    left, s the sample deviation of n that ended; infinity below two), ``min_slots``, ``max_slots``, which have
-    two columns where maps and reduces have slots of their own; also ``capacity`` and ``free``. Entries are
-    attributes, too: ``state.work``. It gives slots, one number a job (or two columns). The same function
-    runs in `malleable.simulate`. One that depends on time itself says so: ``policy.depends_on_time = True``.
+    ``work`` (left, as estimated), ``spread`` (its standard deviation; without ``learn`` s sqrt(u + u^2 / n) for
+    u tasks that are left, s the sample deviation of n that ended; infinity below two), ``min_slots``,
+    ``max_slots``, which have two columns where maps and reduces have slots of their own; also ``capacity``
+    and ``free``. Entries are attributes, too: ``state.work``. It gives slots, one number a job (or two
+    columns). The same function runs in `malleable.simulate`. One that depends on time itself says so:
+    ``policy.depends_on_time = True``.
     Compiled with ``numba.njit`` (extra ``custom``; attributes only) or given as a ``numba.cfunc`` or anything
     else with an ``address`` of the C type in ``malleable/scheduler/policy_state.h``, it runs without the
     interpreter's lock.
@@ -121,6 +130,7 @@ class Scheduler(Kept):
         at_least_one: bool = False,
         by_user: bool | None = None,
         learn: bool = True,
+        history: Mapping[str, Any] | str | PathLike[str] | None = None,
         record: str | PathLike[str] | None = None,
         **options: Any,
     ) -> None:
@@ -141,8 +151,12 @@ class Scheduler(Kept):
             "by_user": bool(place.users) if by_user is None else bool(by_user),
         }
         self._users: dict[str, int] = {user: k for k, user in enumerate(place.users)}
-        self._programs: dict[str, int] = {}
+        self._programs: dict[tuple[str, str], int] = {}
         self._core = self._made()
+        known = None if history is None else read_history(history)
+        if known is not None:
+            self._programs = known.programs()
+            self._core.recall(*known.numbers())
         self._writer: EventWriter | None = None
         if record is not None:
             header = {
@@ -151,6 +165,8 @@ class Scheduler(Kept):
                 "objective": objective,
                 "options": plain_options({**options, **self._how, "learn": bool(learn)}),
             }
+            if known is not None:
+                header["history"] = known.plain()
             self._writer = EventWriter(record, header)
 
     def _log(self, call: str, **columns: Any) -> None:
@@ -262,7 +278,7 @@ class Scheduler(Kept):
         np.divide(jobs.map_work, jobs.maps, out=mean[0], where=jobs.maps > 0)
         np.divide(jobs.reduce_work, jobs.reduces, out=mean[1], where=jobs.reduces > 0)
         users, new_users = _numbered(self._users, jobs.user or ("",) * count)
-        programs, new_programs = _numbered(self._programs, jobs.program or ())
+        programs, new_programs = _numbered(self._programs, programs_of(jobs, self._policy))
         flows, _ = _numbered({}, jobs.flow or tuple(map(str, range(count))))
         after = jobs.after is not None
         people = self._people(new_users)
@@ -612,13 +628,31 @@ class Scheduler(Kept):
     @in_turn
     def counts(self, ids: npt.ArrayLike) -> dict[str, npt.NDArray[Any]]:
         """What is known of jobs, shape (n, 2) by phase: ``waiting``, ``running``, ``finished``, ``ready``,
-        and ``estimate``, seconds of a task."""
+        ``estimate``, seconds of a task on average, and ``spread``, the standard deviation of that (without
+        ``learn`` infinite while fewer than two tasks were told)."""
         return self._core.counts(ids_of(ids))
 
+    @property
+    def history(self) -> dict[str, Any]:
+        """All that was learnt, in JSON's types: for ``Scheduler(history=)``, of this version or another.
 
-def _numbered(known: dict[str, int], names: tuple[str, ...]) -> tuple[Integers, dict[str, int]]:
+        ``common``: sums over all phases; ``programs``: of each program and user, for ``map`` and ``reduce``
+        how many phases finished, the mean of their logarithms of seconds, and the sum of squares around it.
+        """
+        return History.of(self._programs, *self._core.history()).plain()
+
+    @property
+    def learned(self) -> dict[str, float]:
+        """What finished phases have shown: ``trust``, how much of the scatter of logarithms of their work the
+        estimates explained (R^2), and ``speedup``, the p of s^p that s tasks of a phase do together; 1 and
+        1 without ``learn``."""
+        trust, speedup = self._core.learned
+        return {"trust": trust, "speedup": speedup}
+
+
+def _numbered(known: dict[_Name, int], names: Sequence[_Name]) -> tuple[Integers, dict[_Name, int]]:
     """Numbers of names, and those that are not known yet with theirs."""
-    new: dict[str, int] = {}
+    new: dict[_Name, int] = {}
     numbers = [
         known[name] if name in known else new.setdefault(name, len(known) + len(new))
         for name in names

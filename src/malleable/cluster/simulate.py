@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from malleable.cluster.named_policies import (
     core_policy,
     exponents_of,
     policy_name,
+    programs_of,
 )
 from malleable.cluster.nodes import Cluster, read_cluster
 from malleable.cluster.outcome import records_of, slowdown_of, summary_of
@@ -23,7 +24,7 @@ from malleable.cluster.series import advance
 from malleable.cluster.slots import task_records
 from malleable.cluster.table import ClusterJobs
 from malleable.columns import Floats
-from malleable.domain import WORK, floats, refuse
+from malleable.domain import WORK, checked_flag, floats, refuse
 from malleable.estimates import error_sigma, lognormal_errors
 from malleable.feeding import seed_of
 from malleable.objective import parse_objective
@@ -50,16 +51,16 @@ def _rates(jobs: ClusterJobs, slots: int) -> dict[str, Any]:
     }
 
 
-def _numbers(words: tuple[str, ...] | None, known: list[str]) -> npt.NDArray[np.int64]:
+def _numbers(words: Sequence[Any], known: list[Any]) -> npt.NDArray[np.int64]:
     place = {word: k for k, word in enumerate(known)}
-    for word in words or ():
+    for word in words:
         if word not in place:
             place[word] = len(place)
             known.append(word)
-    return np.array([place[word] for word in words or ()], dtype=np.int64)
+    return np.array([place[word] for word in words], dtype=np.int64)
 
 
-def _jobs(jobs: ClusterJobs, cluster: Cluster) -> tuple[dict[str, Any], list[str]]:
+def _jobs(jobs: ClusterJobs, cluster: Cluster, policy: Any) -> tuple[dict[str, Any], list[str]]:
     columns = jobs.columns()
     if jobs.speedup is not None:
         columns |= _rates(jobs, int(cluster.map_slots.sum() + cluster.reduce_slots.sum()))
@@ -73,7 +74,7 @@ def _jobs(jobs: ClusterJobs, cluster: Cluster) -> tuple[dict[str, Any], list[str
     if jobs.flow is not None:
         columns["flow"] = _numbers(jobs.flow, [])
     if jobs.program is not None:
-        columns["group"] = _numbers(jobs.program, [])
+        columns["group"] = _numbers(programs_of(jobs, policy), [])
     return columns, users
 
 
@@ -102,6 +103,7 @@ def run(
     *,
     rng: np.random.Generator | int | None = None,
     estimates: Any = None,
+    learn: bool | None = None,
     cluster: Cluster | Mapping[str, Any] | str | None = None,
     load: float | None = None,
     objective: str = "sum:response",
@@ -122,7 +124,9 @@ def run(
     jobs : ClusterJobs
     policy : str or object
         ``flex``, ``fair`` and ``wdeq`` decide for map and for reduce slots apart; ``fifo``; ``srpt``,
-        ``max-srpt``, ``split-srpt``, ``asrpt``, ``hesrpt`` on estimated work left; ``flowflex`` and
+        ``max-srpt``, ``split-srpt``, ``asrpt``, ``hesrpt`` on estimated work left; ``auto`` as ``flex``
+        with ``in_order``, but for p below 0.9, as tasks show it (s of a phase do s^p): then as ``hesrpt``,
+        below 0.65 as ``fair``; ``flowflex`` and
         ``flowflex-fast`` on flows (generic slots); ``adaptive``, ``adaptive-literal`` or a
         `malleable.Adaptive`, which choose for each node and so know no ``delay`` and ``by_user`` but have
         rules of their own. One of your own: a
@@ -134,11 +138,14 @@ def run(
     rng : numpy Generator or seed, optional
         Of noise, failures and the places of blocks: the same for every policy.
     estimates : optional
-        Task times as policies see them: None: the true means of each job and phase; a number sigma:
-        those times exp(sigma Z), Z standard normal and drawn once; ``"learn"``: ``prior``, or the
-        mean of earlier runs of the same program, until tasks have finished, then their mean; an
+        Task times as they are said: None: the true means of each job and phase; a number sigma:
+        those times exp(sigma Z), Z standard normal and drawn once; ``"learn"``: nothing is said; an
         array or sequence of shape (J, 2): seconds of a map and of a reduce task of each job,
-        copying included (without ``split_copy``), finite and at least 0.
+        copying included (without ``split_copy``), finite and at least 0 (0 and ``learn``: nothing).
+    learn : bool, optional
+        Policies see what is said as corrected by what tasks take that run and that have finished, and by
+        earlier runs of the same program and user; ``prior`` where nothing is known. By default for
+        ``auto`` and ``"learn"`` alone; else they see what is said.
     cluster : Cluster, mapping or path
         See `malleable.read_cluster`.
     load : float, optional
@@ -202,16 +209,20 @@ def run(
     name = policy_name(policy)
     place = _place(jobs, cluster, load)
     seed = seed_of(rng)
-    settings = _settings(jobs, place, options, estimates, trace, seed)
+    unknown = isinstance(estimates, str)
+    if unknown and learn is False:
+        raise ValueError("learn = False: beside estimates = 'learn'")
+    learns = learn if learn is not None else unknown or policy == "auto"
+    settings = _settings(jobs, place, options, checked_flag("learn", learns), trace, seed)
     shared = by_user if by_user is not None else bool(place.users) and jobs.user is not None
     split = bool(settings.get("split_copy", False))
-    believed = _estimates(jobs, estimates, split, seed)
+    believed = _estimates(jobs, 0.0 if learns and estimates is None else estimates, split, seed)
     end = math.inf if horizon is None else float(horizon)
     if not end >= 0.0:
         raise ValueError(f"horizon = {horizon}: must be at least 0")
     _check_deadlines(jobs, objective)
     _check_gangs(jobs, place, settings.get("gang", False))
-    columns, users = _jobs(jobs, place)
+    columns, users = _jobs(jobs, place, policy)
     exponents = exponents_of(jobs.speedup, settings, len(jobs))
     if exponents is not None:
         columns["exponent"] = exponents
@@ -263,7 +274,7 @@ def _settings(
     jobs: ClusterJobs,
     place: Cluster,
     options: Mapping[str, Any],
-    estimates: Any,
+    learn: bool,
     trace: Any,
     seed: int,
 ) -> dict[str, Any]:
@@ -271,7 +282,7 @@ def _settings(
     settings = checked_options({**place.options, **options})
     if trace not in (True, False, "batches"):
         raise ValueError(f"trace = {trace!r}: expected True, False or 'batches'")
-    settings |= {"jobs": len(jobs), "seed": seed, "learn": isinstance(estimates, str)}
+    settings |= {"jobs": len(jobs), "seed": seed, "learn": learn}
     return settings | {"trace": trace is True, "batches": trace == "batches"}
 
 

@@ -146,7 +146,8 @@ class ClusterJobs(Table):
     flow : sequence of str, optional
         Which flow each job belongs to.
     user, program, name : sequence of str, optional
-        Whose job it is; which program it runs again (estimates learn from earlier runs); its name.
+        Whose job it is; which program it runs again (estimates learn from the user's earlier runs); its
+        name.
 
     Attributes
     ----------

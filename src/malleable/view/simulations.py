@@ -70,6 +70,7 @@ _USERS = 12  # that are shown
 _COLUMNS = 8  # of one table
 _INTERVALS = 5  # of one table
 _ALL = 1e-9
+_FAR = 1.5  # times FAIR's mean response: said in the end
 
 Value = float | Interval
 Summary = Mapping[str, Mapping[str, Value]]
@@ -221,25 +222,38 @@ def _tables(
 
 
 def _losses(summary: Summary, slowdown: Mapping[str, tuple[Any, Any]]) -> list[str]:
-    """Where each policy does worse than FAIR: in the mean, and for which sizes of jobs."""
+    """Where each policy does worse than FAIR, in the mean and by sizes of jobs, and which one is best there;
+    in the end those that are far worse."""
     if REFERENCE not in summary:
         return []
     means = {policy: _interval(own["mean_response"]).mean for policy, own in summary.items()}
     base = means.pop(REFERENCE)
     jobs, normal = slowdown[REFERENCE]
-    lines = []
+    lines, far = [], []
     for policy, mean in means.items():
         ratio = mean / base if base else math.nan
         own = slowdown[policy][1]
         worse = [
-            f"10^{k} ({own[k] / normal[k]:.2f} x)"
+            f"10^{k} ({own[k] / normal[k]:.2f} x, {_best_of_size(slowdown, k)} wins)"
             for k in range(min(len(own), len(jobs)))
             if jobs[k] and normal[k] > 0.0 and own[k] > normal[k] * (1 + _ALL)
         ]
         where = f"jobs of {', '.join(worse)} slot-seconds" if worse else "no size of jobs"
         loses = " (loses)" if ratio > 1 + _ALL else ""
         lines.append(f"{policy}: mean response {ratio:.3f} x {REFERENCE}{loses}; loses for {where}")
-    return lines
+        if ratio >= _FAR:
+            far.append(f"{policy} ({ratio:.1f} x)")
+    return [*lines, *([f"far worse than {REFERENCE}: {', '.join(far)}"] if far else [])]
+
+
+def _best_of_size(slowdown: Mapping[str, tuple[Any, Any]], decade: int) -> str:
+    """The policy with the least mean stretch of jobs of that size; the first of equal ones."""
+    stretch = {
+        name: own[decade]
+        for name, (count, own) in slowdown.items()
+        if decade < len(own) and count[decade]
+    }
+    return min(stretch, key=stretch.__getitem__)
 
 
 def gain(found: Replications, policy: str = SUBJECT) -> Interval:
@@ -265,7 +279,8 @@ def _grid_tables(found: Replications, most: int | None) -> list[Any]:
         rows.append((*named.values(), *means, interval_cell(ratio)))
         if ratio.mean > 1.0:
             where = ", ".join(f"{_AXES.get(axis, axis)} = {named[axis]}" for axis in axes)
-            losses.append(f"{where} ({ratio.mean:.3f} x)")
+            best = min(own.summary, key=lambda policy: own.summary[policy]["mean_response"].mean)
+            losses.append(f"{where} ({ratio.mean:.3f} x, {best} wins)")
     heads = (*(_AXES.get(axis, axis) for axis in axes), *columns, f"{SUBJECT} / {REFERENCE}")
     shown: list[Any] = [
         "mean response; s tasks do s^p, policies see sizes times exp(sigma Z); "

@@ -63,6 +63,7 @@ class LiveWaterline {
   std::span<const Index> items() const { return item_; }
   std::span<const double> low() const { return low_; }
   std::span<const double> high() const { return high_; }
+  std::span<const double> given() const { return given_; }
 
   void state(State& s) { s(item_, low_, high_, given_, live_, level_, left_); }
 

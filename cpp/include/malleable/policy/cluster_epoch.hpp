@@ -9,10 +9,17 @@
 // and pool minima) keeps a waterline in place of an epoch, WDEQ its jobs for one. FIFO for all
 // users alike needs no decisions: jobs rank by arrival. Kernels: waterline, live_waterline;
 // policies: epoch.
+//
+// AUTO is FLEX that fills targets in its order and asks what finished tasks have shown
+// (scheduler/job_estimates), where its order is Smith's and minima are jobs' own and no gangs:
+// where s tasks of a phase do s^p with p below 0.9, jobs get heSRPT's parts (kernel/hesrpt), of
+// which FAIR's come first as far as the estimates explain less than half of the scatter of sizes;
+// with p below 0.65 all slots are FAIR's.
 #pragma once
 
 #include <vector>
 
+#include "malleable/kernel/hesrpt.hpp"
 #include "malleable/kernel/live_waterline.hpp"
 #include "malleable/kernel/waterline.hpp"
 #include "malleable/policy/cluster_policy.hpp"
@@ -32,11 +39,13 @@ class ClusterEpoch final : public ClusterPolicy {
   // work can be estimated. With `by_user`, users share first. `pool_minimum` is a part of each
   // pool's slots that its jobs are guaranteed in equal shares, rounded down, beyond their own
   // minima (section 4.2: all jobs in one pool that has a minimum).
+  // With `guard`, FLEX asks what was learnt (see above).
   ClusterEpoch(const EpochOptions& options, bool at_least_one, bool by_user,
-               double pool_minimum = 0.0);
+               double pool_minimum = 0.0, bool guard = false);
 
   Style style() const override { return Style::kTargets; }
   bool depends_on_time() const override { return time_matters_; }
+  bool fills_in_order() const override { return in_order_; }
   void begin(const ClusterState& state) override;
   void added(const ClusterState& state, std::span<const Index> jobs) override;
   void keep(const ClusterState& state, State& s) override;
@@ -61,16 +70,32 @@ class ClusterEpoch final : public ClusterPolicy {
               Answer& answer);
   void update_fair(const ClusterState& state, int pool, Share& share, std::span<const Index> jobs,
                    Answer& answer);
-  void give_fair(const ClusterState& state, Share& share, std::int64_t slots, Answer& answer);
+  template <typename Tell>
+  void give_fair(const ClusterState& state, Share& share, std::int64_t slots, const Tell& tell);
   void share_minimum(const ClusterState& state, int pool, Share& share);
-  void give(const ClusterState& state, Share& share, std::int64_t slots, Answer& answer);
+  void give_guarded(const ClusterState& state, int pool, Share& share, std::int64_t slots,
+                    Answer& answer);
+  double key(const ClusterState& state, Index job, int pool) const;
+  std::int64_t least(const ClusterState::Demand& demand) const;
+  void set_row(const ClusterState::Demand& demand, Index job, Share& share,
+               std::int64_t& row) const;
+  void give(const ClusterState& state, int pool, Share& share, std::int64_t slots, Answer& answer);
+
+  struct Placed {
+    double key, given, most;
+    Index job;
+  };
 
   EpochOptions options_;
   bool at_least_one_, by_user_;
   bool time_matters_ = false, fair_ = false, weighted_ = false, follows_objective_ = false;
   double pool_minimum_;
+  bool guard_, in_order_;
   std::vector<Share> shares_[2];               // by pool and user
   std::vector<std::int64_t> id_[2], most_[2];  // by job; FAIR: row instead of id
+  std::vector<std::int64_t> row_[2];           // guard: row of the waterline
+  std::vector<Placed> order_;
+  HeSrptParts parts_;
   std::vector<Index> changed_;
   std::vector<std::int64_t> ids_, gone_, low_, high_, zeros_, new_low_, new_high_;
   std::vector<double> work_, size_, weight_, deadline_, arrival_, new_work_, old_weight_,

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -38,6 +39,17 @@ struct PhaseState {
   void state(State& s) { s(total, waiting, running, finished, estimate, measured, timed, ready); }
 };
 
+// What finished phases say of all (scheduler/job_estimates); where nothing is learnt, what is told
+// counts.
+struct Learned {
+  double trust = 1.0;    // how much of the scatter of real sizes the estimates explain
+  double speedup = 1.0;  // p, as tasks' times show it
+  // By phase, of logarithms of seconds: their standard deviation within a phase.
+  double scatter[2] = {0.0, 0.0};
+
+  void state(State& s) { s(trust, speedup, scatter); }
+};
+
 struct ClusterState {
   ClusterView cluster;
   ClusterJobsView jobs;
@@ -46,6 +58,8 @@ struct ClusterState {
   // 2 * job + phase: squares of what finished tasks took beyond or below their mean, as far as
   // told.
   std::vector<double> deviation;
+  // Learning, 2 * job + phase: the variance of the logarithm of what `estimate` is believed to be.
+  std::vector<double> doubt;
   std::vector<double> size;         // original work of the whole job, as estimated when it came
   std::vector<Index> present;       // jobs in the system, by arrival
   std::vector<std::uint64_t> came;  // by job: when it became present, counted
@@ -61,9 +75,29 @@ struct ClusterState {
   std::int64_t free[2] = {0, 0};
   std::vector<std::int64_t> free_on[2];  // by node
   std::vector<std::int64_t> user_running;
+  Learned learned;
   mutable LocalTasks blocks;  // of map tasks
 
   const PhaseState& phase(Index job, Phase p) const { return phases[2 * job + p]; }
+
+  // Of what a phase's tasks take on average, as estimated, and of one of them around that; infinite
+  // while nothing tells. Logarithms of seconds are normal where something is learnt.
+  struct Variance {
+    double mean, task;
+  };
+  Variance variance(Index job, Phase p) const {
+    const PhaseState& s = phase(job, p);
+    if (!doubt.empty()) {
+      const auto square = [&](double log) {
+        return s.estimate * s.estimate * std::expm1(std::min(log, 100.0));
+      };
+      return {square(doubt[2 * job + p]), square(learned.scatter[p] * learned.scatter[p])};
+    }
+    const auto told = static_cast<double>(s.timed);
+    if (told < 2.0) return {kInfinity, kInfinity};
+    const double square = deviation[2 * job + p] / (told - 1.0);
+    return {square / told, square};
+  }
 
   // What a pool's decision is about.
   struct Demand {
@@ -88,8 +122,8 @@ struct ClusterState {
   }
   // All but the views.
   void state(State& s) {
-    s(now, phases, deviation, size, present, came, rank, believed, parents, changed, slots, free,
-      free_on, user_running, blocks);
+    s(now, phases, deviation, doubt, size, present, came, rank, believed, parents, changed, slots,
+      free, free_on, user_running, learned, blocks);
   }
   // So many more of its tasks may run on slots of a pool.
   std::int64_t room(Index job, int pool) const {
@@ -157,6 +191,8 @@ class ClusterPolicy {
   };
   virtual void decide(const ClusterState&, int /*pool*/, Answer&) {}
 
+  // kTargets: targets are to be filled in its order, the first job's before the next one's.
+  virtual bool fills_in_order() const { return false; }
   // kTargets, where targets are filled in order: who below its target gets a slot of this pool
   // first, the least value above 0; 0 for all: there is no order.
   virtual double precedence(const ClusterState&, Index /*job*/, int /*pool*/) const { return 0.0; }

@@ -23,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include "malleable/kernel/hesrpt.hpp"
 #include "malleable/kernel/kept_order.hpp"
 #include "malleable/policy/cluster_policy.hpp"
 #include "malleable/policy/user_shares.hpp"
@@ -59,6 +60,9 @@ class ClusterSrpt final : public ClusterPolicy {
   void job_arrived(const ClusterState& state, Index job) override;
   void job_finished(const ClusterState&, Index job) override { here_[job] = 0; }
   void decide(const ClusterState& state, int pool, Answer& answer) override;
+  double precedence(const ClusterState& state, Index job, int pool) const override {
+    return options_.kind == SrptKind::kHeSrpt ? key(state, job, pool) : 0.0;
+  }
 
  private:
   struct Row {
@@ -101,9 +105,7 @@ class ClusterSrpt final : public ClusterPolicy {
   std::int64_t slots_before_[2][2] = {};
   double blocked_before_[2] = {0.0, 0.0};
   std::vector<Row> rows_;
-  // heSRPT's, of a pool, for so many jobs and this p.
-  std::vector<double> heights_[2];
-  double heights_p_[2] = {-1.0, -1.0};
+  HeSrptParts parts_[2];
 };
 
 }  // namespace malleable

@@ -49,6 +49,8 @@ struct Promises {
   bool batches_only = false;
   // What a plan of all work at once costs is within a proven factor of the best.
   bool guaranteed = false;
+  // Asks how far estimates can be trusted.
+  bool guards = false;
 };
 
 using MakeSlotted = std::unique_ptr<SlottedPolicy> (*)();

@@ -28,6 +28,7 @@
 #include "malleable/kernel/indexed_heap.hpp"
 #include "malleable/model/state.hpp"
 #include "malleable/policy/cluster_policy.hpp"
+#include "malleable/scheduler/job_estimates.hpp"
 #include "malleable/scheduler/slot_queue.hpp"
 
 namespace malleable {
@@ -40,14 +41,15 @@ struct SchedulerOptions {
   double delay = 0.0;         // seconds a job waits for a local slot
   double rack_delay = 0.0;    // then for one in the rack of a block
   std::int64_t replicas = 0;  // copies of each block; 0: tasks have no place
-  bool learn = false;         // estimates follow the tasks that finished, here and in earlier runs
+  bool learn = false;         // estimates follow the tasks, here and in earlier runs
+  double prior = 1.0;         // then: seconds of a task before anything is known
   double ageing = 0.0;        // a job without a running task for so long goes first, once; 0: never
   bool in_order = false;      // targets are filled in the policy's order, not evenly
   bool gang = false;  // minima are gangs: none of a phase's tasks run, or at least that many
 
   void state(State& s) {
-    s(epoch, offered, slow_start, split_copy, delay, rack_delay, replicas, learn, ageing, in_order,
-      gang);
+    s(epoch, offered, slow_start, split_copy, delay, rack_delay, replicas, learn, prior, ageing,
+      in_order, gang);
   }
 };
 
@@ -97,7 +99,7 @@ class ClusterScheduler {
   void set_now(double now) { state_.now = now; }
 
   // A job comes in two steps, between which its blocks may be placed: its numbers of tasks, whose
-  // seconds are believed unless earlier runs are known (`learn`), and that it is here.
+  // seconds are believed or estimated (`learn`), and that it is here.
   void announce(Index job);
   bool place(Index job, Index task, std::span<Index> node) {
     return policy_->place(state_, job, task, node);
@@ -106,6 +108,8 @@ class ClusterScheduler {
   void set_blocks(Index job, std::size_t copies, std::vector<Index> node);
   void arrive(Index job);
   void leave(Index job);
+  // A job that is done, whatever was told of its tasks: what they have shown is learnt.
+  void completed(Index job);
   // A job that leaves although tasks of it wait or run: nobody's from now on.
   void drop(Index job);
 
@@ -126,7 +130,23 @@ class ClusterScheduler {
   // Counts and seconds as they are.
   void set_counts(Index job, Phase p, std::int64_t waiting, std::int64_t running,
                   std::int64_t finished);
+  // Its user says another time of a task.
   void set_estimate(Index job, Phase p, double seconds);
+  // So many tasks have ended in all, after as many seconds on average, as far as counts tell
+  // (`learn`).
+  void saw(Index job, Phase p, std::int64_t count, double seconds);
+  // Seconds of a phase's tasks on average as far as all that was told goes, which decisions are
+  // made with from the next one on, and their standard deviation.
+  struct Estimate {
+    double seconds, deviation;
+  };
+  Estimate estimate_of(Index job, Phase p) const;
+  // What was learnt, and what was learnt elsewhere in place of it, before any job came.
+  TaskEstimates::History history() const { return estimates_.history(); }
+  void recall(const TaskEstimates::History& history) {
+    estimates_.recall(history);
+    if (estimates_.used()) state_.learned = estimates_.learned();
+  }
   // Its weight, say, is another one.
   void mark(Index job, Phase p);
   // It was this user's until now.
@@ -234,6 +254,17 @@ class ClusterScheduler {
     return p == kMap && options_.replicas > 0 && state_.blocks.has_blocks(job);
   }
   void count(Index job, Phase p, std::int64_t waiting, std::int64_t running);
+  // Jobs of one group ran the same program for the same user.
+  std::int64_t group_of(Index job) const {
+    return state_.jobs.group.empty() ? TaskEstimates::kNoGroup : state_.jobs.group[job];
+  }
+  void expect(Index job, Phase p);
+  void believe(Index row, const LogMean& mean);
+  LogMean mean_now(Index job, Phase p) const;
+  void estimate(Index job, Phase p);
+  void estimate_changed();
+  void learn(Index job, Phase p);
+  void close(Index job, Phase p);
   void add_timer(double time, Index what);
   double key(Index job, int pool, std::int64_t more) const;
   std::int64_t needs(Index job, Phase p) const;
@@ -284,7 +315,7 @@ class ClusterScheduler {
   std::vector<std::uint64_t> refused_;  // by node: the last pass in which its slot was left
   std::uint64_t passes_ = 0;
   double reconsidered_[2] = {0.0, 0.0};  // the last time a policy was promised to be asked again
-  std::vector<double> learned_;          // by group of jobs and phase: seconds, tasks
+  JobEstimates estimates_;
   bool news_ = false;
 };
 

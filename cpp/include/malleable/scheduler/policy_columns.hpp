@@ -1,9 +1,10 @@
 // What a policy of one's own sees: every job that is here, ready or not, column by column; and one
 // that is called by its address.
 //
-// `spread` is the standard deviation of `work`: of n finished tasks whose seconds were told, with
-// sample variance s^2, u tasks that are left take u means, off by s sqrt(u + u^2 / n); of several
-// phases the root of the sum of squares. Infinity while fewer than two were told. O(jobs here).
+// `spread` is the standard deviation of `work`: u tasks that are left take u means. Where estimates
+// are learnt, it is theirs (kernel/task_estimates); else, of n finished tasks whose seconds were
+// told, with sample variance s^2, they are off by s sqrt(u + u^2 / n), infinity while fewer than
+// two were told. Of several phases the root of the sum of squares. O(jobs here).
 #pragma once
 
 #include <cstdint>

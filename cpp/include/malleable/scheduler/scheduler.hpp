@@ -118,6 +118,12 @@ class Scheduler {
   // Cancelled, with all that wait for them.
   void remove(std::span<const std::int64_t> ids, double now);
 
+  // What was learnt of tasks; of the programs whose numbers jobs have.
+  TaskEstimates::History history() const { return core_.history(); }
+  // What another scheduler had learnt, before the first job; std::invalid_argument for what is no
+  // history.
+  void recall(const TaskEstimates::History& history);
+
   struct Row {
     std::int64_t id;
     std::array<std::int64_t, 2> slots;
@@ -144,6 +150,9 @@ class Scheduler {
   std::size_t users() const { return table_.user_priority.size(); }
   double now() const { return core_.state().now; }
   const ClusterState& state() const { return core_.state(); }
+  ClusterScheduler::Estimate estimate_of(Index row, Phase p) const {
+    return core_.estimate_of(row, p);
+  }
   std::int64_t id_of(Index row) const { return ids_.id_of(row); }
   // Of ids that are here; FieldError otherwise.
   std::span<const Index> rows_of(std::span<const std::int64_t> ids);

@@ -19,7 +19,6 @@ struct ClusterOptions : SchedulerOptions {
   double failure = 0.0;       // probability that an attempt fails
   double speedup = 1.0;       // s running tasks of a phase together do s^speedup
   std::vector<double> rates;  // what 1, 2 ... of them do, instead of that; empty: none given
-  double prior = 1.0;         // learn: seconds of a task before anything is known
   std::uint64_t seed = 0;
   bool lose_output = true;  // a node that leaves takes the outputs of finished maps along
   bool trace = false;       // every start and end of a task

@@ -15,6 +15,7 @@ struct TaskGroup {
   double start = 0.0;
   double seconds = 0.0;  // on the node, copying included, waiting for maps not
   double copying = 0.0;  // of these
+  double began = 0.0;    // to work, after waiting for maps
   double finish = 0.0;   // (virtual) end; meaningless while parked
   Index phase = 0;       // 2 * job + phase
   Index type = 0;        // of its nodes

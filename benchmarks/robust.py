@@ -1,0 +1,153 @@
+"""What wrong sizes and speed-up below linear cost: policies on whole traces against FAIR, same draws.
+
+    python -m benchmarks.robust --traces FOLDER --loads 0.5,0.7,0.9 --draws 8 > cells.tsv
+    python -m benchmarks.robust --table cells.tsv
+
+Each line is a cell: a trace, a load, p (s tasks of a phase do s^p of what one does), what is said of sizes
+(sigma: the truth times exp(sigma Z), drawn anew for every draw; ``tasks``: nothing but their number), a rule
+(RULES), the mean over draws of its mean response over FAIR's on the same draw, the upper end of that mean's
+95 % interval, and the worst draw. The seeds are 0, 1 ...; one attempt in a hundred fails. Without traces:
+instances.shortest_first(1). A table has the worst trace and load of each setting.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import time
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import malleable as mb
+from benchmarks.instances import shortest_first
+from malleable.replications import interval
+
+RULES: dict[str, tuple[str, dict[str, Any]]] = {
+    "flex": ("flex", {}),
+    "flex, in order": ("flex", {"in_order": True}),
+    "flex, in order, learning": ("flex", {"in_order": True, "learn": True}),
+    "hesrpt": ("hesrpt", {}),
+    "hesrpt, learning": ("hesrpt", {"learn": True}),
+    "auto": ("auto", {"learn": True}),
+}
+TRACES = (
+    "swim-facebook/FB-2009_samples_24_times_1hr_0.tsv.gz",
+    "swim-facebook/FB-2010_samples_24_times_1hr_0.tsv.gz",
+    "yahoo-hawk/YH1_sub.tr.gz",
+    "hadoop-rumen/folder-input-trace.json.gz",
+    "hadoop-rumen/trace_3m.json.gz",
+    "google2011/task_events_part-00011-of-00500.csv.gz",
+    "swf/NASA-iPSC-1993-3.1-cln.swf.gz",
+)
+HEADER = ("trace", "load", "p", "said", "rule", "mean", "upper", "worst", "draws", "seconds")
+
+
+def workloads(folder: Path | None, only: str) -> Iterator[tuple[str, mb.ClusterJobs]]:
+    """Names and jobs."""
+    if folder is None:
+        yield "shortest_first(1)", shortest_first(1, False)[0]
+    for name in TRACES if folder is not None else ():
+        if only in name:
+            yield (
+                name.split("/")[0] + " " + Path(name).name.split(".")[0],
+                mb.read(folder / name).tasks(),
+            )
+
+
+class Case:
+    """A trace at a load and a p."""
+
+    def __init__(self, jobs: mb.ClusterJobs, load: float, p: float) -> None:
+        self.jobs, self.load, self.p = jobs, load, p
+        self.fair = lru_cache(None)(lambda seed: self.mean("fair", seed, None))
+
+    def mean(self, policy: str, seed: int, said: Any, **options: Any) -> float:
+        """Mean response."""
+        result = mb.simulate(
+            self.jobs, policy, load=self.load, rng=seed, estimates=said, speedup=self.p,
+            failure=0.01, records=False, **options,
+        )  # fmt: skip
+        return float(result.summary[policy]["mean_response"])
+
+    def over_fair(self, rule: str, said: Any, draws: int) -> list[float]:
+        """By draw."""
+        policy, options = RULES[rule]
+        return [self.mean(policy, seed, said, **options) / self.fair(seed) for seed in range(draws)]
+
+
+def numbers(text: str) -> list[float]:
+    """``0.5,0.7``"""
+    return [float(word) for word in text.split(",")]
+
+
+def measure(asked: argparse.Namespace) -> None:
+    """One line a cell, as soon as it is measured."""
+    print(*HEADER, sep="\t")
+    for name, jobs in workloads(asked.traces, asked.only):
+        for load in asked.loads:
+            for p in asked.speedups:
+                case = Case(jobs, load, p)
+                for said in [*asked.sigmas, *(["learn"] if asked.tasks else [])]:
+                    for rule in asked.rules:
+                        began = time.perf_counter()
+                        found = case.over_fair(rule, said, asked.draws)
+                        mean, half = interval(found)
+                        upper = mean if math.isnan(half) else mean + half
+                        words = "tasks" if said == "learn" else f"{said:g}"
+                        each = (time.perf_counter() - began) / len(found)
+                        figures = (
+                            f"{mean:.3f}\t{upper:.3f}\t{max(found):.3f}\t{asked.draws}\t{each:.2f}"
+                        )
+                        print(name, f"{load:g}", f"{p:g}", words, rule, figures, sep="\t")
+                        sys.stdout.flush()
+
+
+def tabulate(files: list[Path]) -> None:
+    """Of each setting and rule the worst trace and load, by the upper end."""
+    worst: dict[tuple[str, str, str], tuple[float, float, float, str, int]] = {}
+    for file in files:
+        for line in file.read_text().splitlines():
+            row = dict(zip(HEADER, line.split("\t"), strict=True))
+            if row["trace"] == HEADER[0]:
+                continue
+            key = (row["rule"], row["p"], row["said"])
+            upper, single, cells = float(row["upper"]), float(row["worst"]), 1
+            where = f"{row['trace']} at {row['load']}"
+            if key in worst:
+                before = worst[key]
+                single, cells = max(single, before[2]), before[4] + 1
+                if before[0] >= upper:
+                    worst[key] = (*before[:2], single, before[3], cells)
+                    continue
+            worst[key] = (upper, float(row["mean"]), single, where, cells)
+    print("rule\tp\tsaid\tmean over FAIR\tupper\tworst draw of all\tcells\twhere")
+    for (rule, p, said), (upper, mean, single, where, cells) in sorted(worst.items()):
+        print(rule, p, said, f"{mean:.3f}", f"{upper:.3f}", f"{single:.3f}", cells, where, sep="\t")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--traces", type=Path, help="folder of the traces")
+    parser.add_argument("--only", default="", help="a part of a trace's name")
+    parser.add_argument("--loads", type=numbers, default=[0.5, 0.7, 0.9])
+    parser.add_argument("--speedups", type=numbers, default=[1.0, 0.8, 0.5])
+    parser.add_argument("--sigmas", type=numbers, default=[0.0, 0.5, 1.0, 2.0])
+    parser.add_argument("--tasks", action="store_true", help="also: only their number is known")
+    parser.add_argument("--draws", type=int, default=8)
+    parser.add_argument("--rules", nargs="+", default=list(RULES), choices=RULES)
+    parser.add_argument("--table", type=Path, nargs="+", help="cells that were measured before")
+    asked = parser.parse_args()
+    if asked.table:
+        tabulate(asked.table)
+    else:
+        measure(asked)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,157 @@
+// How long does a phase's task take on average, and how sure is that?
+//
+// Logarithms of seconds are normal. Before a task of the phase has run, two things speak of their
+// mean: what its user said, corrected by the line that fits actual over said best in the phases
+// that have finished; and what earlier runs of the same group (program and user) took, drawn
+// towards the mean of all runs by how much groups differ. Each counts by its precision; where
+// neither is there, all phases together speak, and before anything finished a stated default. Then
+// the phase's own tasks correct it: those that finished by their seconds, those that run by being
+// at least as old as they are (censored), so that short tasks, which finish first, do not speak for
+// all. The scatter of tasks within a phase is what finished phases showed.
+//
+// `trust` is how much of the scatter of phases' sizes the predictions explained: R^2 between the
+// logarithms of predicted and real work of finished phases, drawn towards a stated value while they
+// are few. A phase that finished costs O(1), an estimate O(1) with at most 30 Newton steps. Memory:
+// O(groups). Sources: overlap, section 4.3 (estimates); the censored likelihood of a log-normal
+// (Cohen, Technometrics 1959, for the normal).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "malleable/model/cluster.hpp"
+#include "malleable/model/state.hpp"
+
+namespace malleable {
+
+// The mean of logarithms of seconds, and the variance of what is believed of it.
+struct LogMean {
+  double mean = 0.0;
+  double variance = 0.0;
+
+  void state(State& s) { s(mean, variance); }
+};
+
+// What a phase's own tasks have shown: logarithms y of their seconds, and x of how many ran beside
+// them while they did, on average over time. O(1) memory: of old changes in how many ran only the
+// latest 64 to 128 are known.
+struct SeenTasks {
+  double count = 0.0;  // that finished with known seconds; then sums over them
+  double seconds = 0.0, x = 0.0, y = 0.0, xx = 0.0, xy = 0.0, yy = 0.0;
+  bool together = false;  // only their mean is known
+
+  // So many run from now on.
+  void running(double now, double tasks);
+  // The mean logarithm of how many ran since then.
+  double beside(double since, double now) const;
+  // So many more have finished, after as many seconds each.
+  void finished(double tasks, double seconds, double now);
+  // So many have finished in all, after as many seconds on average.
+  void replace(double tasks, double seconds, double now);
+  void state(State& s) { s(count, seconds, x, y, xx, xy, yy, together, knots_); }
+
+ private:
+  void add(double tasks, double seconds, double others);
+
+  struct Knot {
+    double time = 0.0, integral = 0.0, log = 0.0;  // log: from then on
+    void state(State& s) { s(time, integral, log); }
+  };
+  static constexpr std::size_t kMostKnots = 128;
+  std::vector<Knot> knots_;
+};
+
+class TaskEstimates {
+ public:
+  static constexpr std::int64_t kNoGroup = -1;
+
+  // `seconds`: of a task before anything is known.
+  explicit TaskEstimates(double seconds = 1.0);
+
+  // Before a task of the phase has run. `said` is 0 where nobody said anything.
+  LogMean prior(Phase p, double said, std::int64_t group) const;
+  // With what its tasks have shown: `running` of them, on average `age` seconds old.
+  LogMean posterior(Phase p, const LogMean& prior, const SeenTasks& seen, double running,
+                    double age) const;
+  // Seconds of an average task.
+  double seconds(Phase p, const LogMean& of) const;
+
+  // All `tasks` of a phase have finished; `predicted` before they ran. Some were seen.
+  void learn(Phase p, double said, std::int64_t group, const LogMean& predicted,
+             const SeenTasks& seen, double tasks);
+
+  // From 0 to 1: how much of the scatter of phases' sizes the predictions explained.
+  double trust() const;
+  // p, where s tasks of a phase that run together do s^p of what one does alone: the slope 1 - p of
+  // seconds over x, within phases and between them.
+  double speedup() const { return speedup_; }
+  // The standard deviation of logarithms of seconds within a phase.
+  double scatter(Phase p) const;
+
+  // All that was learnt as plain numbers, for who keeps it beyond this object: sums over all
+  // phases, and three numbers a group, by phase: its runs, the mean of their logarithms, the sum of
+  // squares around that.
+  struct History {
+    std::vector<double> common, runs[2];
+  };
+  History history() const;
+  // In place of what was learnt; std::invalid_argument for numbers that are none of a history.
+  void recall(const History& history);
+
+  void state(State& s) { s(default_, plane_, group_, within_, work_, speedup_); }
+
+ private:
+  // Sums of a plane's least squares: seconds over what was said (u) and how many ran beside (x).
+  struct Plane {
+    double n = 0.0, u = 0.0, x = 0.0, y = 0.0;
+    double uu = 0.0, ux = 0.0, xx = 0.0, uy = 0.0, xy = 0.0, yy = 0.0;
+    // By it: mean at the means, slopes over u and x, what is left of the variance, and the variance
+    // of both slopes.
+    struct Fit {
+      double u, x, y, said, beside, left, said_variance, beside_variance;
+    };
+
+    void add(double said, double beside, double seconds);
+    Fit fit() const;
+    void state(State& s) { s(n, u, x, y, uu, ux, xx, uy, xy, yy); }
+  };
+  struct Runs {
+    double n = 0.0, mean = 0.0, square = 0.0;  // square: sum of squared deviations
+
+    void add(double value);
+    void state(State& s) { s(n, mean, square); }
+  };
+  struct Groups {
+    std::vector<Runs> runs;  // by group
+    Runs all;
+    double within = 0.0, freedom = 0.0;  // squared deviations from groups' means
+
+    void state(State& s) { s(runs, all, within, freedom); }
+  };
+  // Sums of squares around phases' means.
+  struct Within {
+    double xx = 0.0, xy = 0.0, yy = 0.0, freedom = 0.0;
+    void state(State& s) { s(xx, xy, yy, freedom); }
+  };
+  struct Work {
+    Runs real;
+    double missed = 0.0;  // sum of squared errors
+    void state(State& s) { s(real, missed); }
+  };
+  // Calls see(number, whether it may be below 0) for all numbers but those of groups.
+  template <typename Self, typename See>
+  static void each(Self& self, const See& see);
+  void fit_speedup();
+  LogMean everybody(const Runs& all) const;
+  LogMean from_runs(const Groups& of, std::int64_t group) const;
+
+  double default_;  // logarithm
+  Plane plane_[2];
+  Groups group_[2];
+  Within within_[2];
+  Work work_;
+  double speedup_;
+};
+
+}  // namespace malleable

@@ -1,0 +1,77 @@
+// What the tasks of every phase take, kept by events: kernel/task_estimates asked for what is
+// believed when a job comes, told what its tasks show, and taught by phases that are done.
+//
+// Rows are 2 * job + phase. Where nothing is learnt the object is empty and is not to be asked.
+// An event costs O(log knots) of a phase, an estimate what kernel/task_estimates takes. Memory:
+// O(jobs + groups), and at most 3 KB more for each phase whose tasks run.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "malleable/kernel/task_estimates.hpp"
+#include "malleable/model/state.hpp"
+#include "malleable/policy/cluster_policy.hpp"
+
+namespace malleable {
+
+class JobEstimates {
+ public:
+  // `seconds`: of a task before anything is known.
+  JobEstimates(bool used, double seconds) : used_(used), tasks_(seconds) {}
+
+  bool used() const { return used_; }
+  void resize(std::size_t jobs) {
+    if (used_) phases_.resize(2 * jobs);
+  }
+  // The rows are another job's from now on, or nobody's.
+  void forget(Index job) { phases_[2 * job] = phases_[2 * job + 1] = Known{}; }
+
+  // The estimate of tasks that nothing else is known of; `said` is 0 where nobody said anything.
+  LogMean expect(Index row, double said, std::int64_t group);
+  // `more` than the `running` ones run from now on, or fewer.
+  void moved(Index row, std::int64_t running, std::int64_t more, double now);
+  // Those that run held their slots without working until now; once a phase.
+  void unblocked(Index row, std::int64_t running, double now) {
+    Known& own = phases_[row];
+    if (!std::exchange(own.unblocked, true)) own.began = static_cast<double>(running) * now;
+  }
+  // So many tasks ended, each after so many seconds; `running` go on.
+  void ended(Index row, std::int64_t tasks, double seconds, std::int64_t running, double now);
+  // In place of all that was told: so many have ended, after so many seconds on average.
+  void saw(Index row, std::int64_t tasks, double seconds, double now) {
+    phases_[row].seen.replace(static_cast<double>(tasks), seconds, now);
+  }
+  // What is believed of tasks now, of which so many work.
+  LogMean now(Index row, std::int64_t running, double now) const;
+  double seconds(Index row, const LogMean& of) const { return tasks_.seconds(phase_of(row), of); }
+  // All tasks have ended: the estimates learn from the phase, once; false: there is nothing new.
+  bool done(Index row, double said, std::int64_t group, std::int64_t tasks);
+  Learned learned() const {
+    return {tasks_.trust(), tasks_.speedup(), {tasks_.scatter(kMap), tasks_.scatter(kReduce)}};
+  }
+
+  TaskEstimates::History history() const { return tasks_.history(); }
+  void recall(const TaskEstimates::History& history) { tasks_.recall(history); }
+
+  void state(State& s) { s(tasks_, phases_); }
+
+ private:
+  struct Known {
+    LogMean prior;
+    SeenTasks seen;
+    double began = 0.0;  // the sum of the times at which those that run began
+    bool done = false, unblocked = false;
+
+    void state(State& s) { s(prior, seen, began, done, unblocked); }
+  };
+  static Phase phase_of(Index row) { return static_cast<Phase>(row % 2); }
+
+  bool used_;
+  TaskEstimates tasks_;
+  std::vector<Known> phases_;
+};
+
+}  // namespace malleable

@@ -1,0 +1,353 @@
+#include "malleable/kernel/task_estimates.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "malleable/model/tolerance.hpp"
+
+namespace malleable {
+namespace {
+
+// Before anything has finished: a user is taken to be right within a factor of e^0.5 either way,
+// the default within e^2, tasks of a phase to differ by a fifth. Each counts as so many phases.
+constexpr double kSaidVariance = 0.25, kDefaultVariance = 4.0, kWithin = 0.04;
+constexpr double kPhases = 4.0;
+// Runs of a program, before there are any.
+constexpr double kGroupVariance = 1.0;
+// A line that has seen little is close to "as said".
+constexpr double kSlopeVariance = 1.0;
+// Trust in a user before anything has finished, which counts as so many phases.
+constexpr double kTrust = 0.75, kTrustPhases = 20.0;
+// p before anything is known, and the variance of that.
+constexpr double kSpeedup = 0.9, kSpeedupVariance = 0.09, kLeastSpeedup = 0.05;
+// The square of how far errors go together with x.
+constexpr double kTogether = 0.25;
+constexpr double kLeastVariance = 1e-4;
+// What takes less counts as so much.
+constexpr double kLeastSeconds = 1e-3;
+// A sum over more phases than there can be.
+constexpr double kMostOfHistory = 1e18;
+
+double log_of(double seconds) { return std::log(std::max(seconds, kLeastSeconds)); }
+
+// The normal density over the part above z.
+double hazard(double z) {
+  if (z > 8.0) return z + 1.0 / z;  // within 1e-3
+  const double density = std::exp(-0.5 * z * z) / std::sqrt(2.0 * std::numbers::pi);
+  return density / (0.5 * std::erfc(z / std::numbers::sqrt2));
+}
+
+LogMean combine(const LogMean& a, const LogMean& b) {
+  const double total = 1.0 / a.variance + 1.0 / b.variance;
+  return {(a.mean / a.variance + b.mean / b.variance) / total, 1.0 / total};
+}
+
+}  // namespace
+
+void SeenTasks::running(double now, double tasks) {
+  const double log = tasks > 1.0 ? std::log(tasks) : 0.0;
+  if (!knots_.empty()) {
+    Knot& last = knots_.back();
+    if (last.time >= now) {
+      last.log = log;
+      return;
+    }
+    if (last.log == log) return;
+    if (knots_.size() == kMostKnots) knots_.erase(knots_.begin(), knots_.begin() + kMostKnots / 2);
+    const Knot end = knots_.back();
+    knots_.push_back({now, end.integral + end.log * (now - end.time), log});
+  } else {
+    knots_.push_back({now, 0.0, log});
+  }
+}
+
+double SeenTasks::beside(double since, double now) const {
+  if (knots_.empty()) return 0.0;
+  const auto at = [&](double time) {
+    auto after = std::upper_bound(knots_.begin(), knots_.end(), time,
+                                  [](double t, const Knot& knot) { return t < knot.time; });
+    const Knot& knot = after == knots_.begin() ? *after : *(after - 1);
+    return knot.integral + knot.log * (time - knot.time);
+  };
+  // What lies before the first knot is taken to be like it.
+  if (!(now > since)) return knots_.back().log;
+  return (at(now) - at(since)) / (now - since);
+}
+
+void SeenTasks::add(double tasks, double each, double others) {
+  const double log = log_of(each);
+  count += tasks;
+  seconds += tasks * each;
+  x += tasks * others;
+  y += tasks * log;
+  xx += tasks * others * others;
+  xy += tasks * others * log;
+  yy += tasks * log * log;
+}
+
+void SeenTasks::finished(double tasks, double each, double now) {
+  if (together) replace(0.0, 0.0, now);  // what is told of tasks goes before what is guessed
+  together = false;
+  add(tasks, each, beside(now - each, now));
+}
+
+void SeenTasks::replace(double tasks, double mean, double now) {
+  count = seconds = x = y = xx = xy = yy = 0.0;
+  together = true;
+  add(tasks, mean, beside(knots_.empty() ? now : knots_.front().time, now));
+}
+
+TaskEstimates::TaskEstimates(double seconds) : default_(log_of(seconds)), speedup_(kSpeedup) {}
+
+void TaskEstimates::Plane::add(double said, double beside, double seconds) {
+  n += 1.0;
+  u += said;
+  x += beside;
+  y += seconds;
+  uu += said * said;
+  ux += said * beside;
+  xx += beside * beside;
+  uy += said * seconds;
+  xy += beside * seconds;
+  yy += seconds * seconds;
+}
+
+// A ridge towards "as said, and p as supposed", worth kPhases phases; what is left of the variance
+// is drawn towards the user's.
+TaskEstimates::Plane::Fit TaskEstimates::Plane::fit() const {
+  const double m = n + kPhases;
+  Fit f{
+      n > 0.0 ? u / n : 0.0, n > 0.0 ? x / n : 0.0, n > 0.0 ? y / n : 0.0, 1.0, 0.0, 0.0, 0.0, 0.0};
+  const double ridge = kPhases * kSlopeVariance, slope = 1.0 - kSpeedup;
+  const double suu = std::max(0.0, uu - n * f.u * f.u), sxx = std::max(0.0, xx - n * f.x * f.x);
+  const double sux = ux - n * f.u * f.x, suy = uy - n * f.u * f.y, sxy = xy - n * f.x * f.y;
+  const double a = suu + ridge, c = sxx + ridge, det = std::max(kTiny, a * c - sux * sux);
+  const double p = suy + ridge, q = sxy + ridge * slope;
+  f.said = (p * c - q * sux) / det;
+  f.beside = (q * a - p * sux) / det;
+  const double syy = std::max(0.0, yy - n * f.y * f.y);
+  const double left = syy - 2.0 * f.said * suy - 2.0 * f.beside * sxy + f.said * f.said * suu +
+                      2.0 * f.said * f.beside * sux + f.beside * f.beside * sxx;
+  f.left = (std::max(0.0, left) + kPhases * kSaidVariance) / m;
+  f.said_variance = f.left * c / det;
+  f.beside_variance = f.left * a / det;
+  return f;
+}
+
+void TaskEstimates::Runs::add(double value) {
+  n += 1.0;
+  const double off = value - mean;
+  mean += off / n;
+  square += off * (value - mean);
+}
+
+// A phase of which nothing is known.
+LogMean TaskEstimates::everybody(const Runs& all) const {
+  const double scatter = (all.square + kPhases * kDefaultVariance) / (all.n + kPhases);
+  const double mean = (all.n * all.mean + default_) / (all.n + 1.0);
+  return {mean, std::max(kLeastVariance, scatter * (1.0 + 1.0 / (all.n + 1.0)))};
+}
+
+// A group's own runs, drawn towards all by how much more groups differ than their runs.
+LogMean TaskEstimates::from_runs(const Groups& of, std::int64_t group) const {
+  const LogMean all = everybody(of.all);
+  if (group < 0 || static_cast<std::size_t>(group) >= of.runs.size()) return all;
+  const Runs& own = of.runs[static_cast<std::size_t>(group)];
+  if (own.n == 0.0) return all;
+  const double within =
+      std::max(kLeastVariance, (of.within + kPhases * kGroupVariance) / (of.freedom + kPhases));
+  // What is between groups: the own mean knows it up to within / n.
+  const double between = std::max(kLeastVariance, all.variance - within);
+  const LogMean level = combine({all.mean, between}, {own.mean, within / own.n});
+  return {level.mean, level.variance + within};
+}
+
+LogMean TaskEstimates::prior(Phase p, double said, std::int64_t group) const {
+  const LogMean runs = from_runs(group_[p], group);
+  if (!(said > 0.0)) return runs;
+  const Plane::Fit f = plane_[p].fit();
+  const double n = plane_[p].n, away = log_of(said) - f.u;
+  // The shift is drawn towards "as said".
+  const double at = f.u + n * (f.y - f.beside * f.x - f.u) / (n + kPhases);
+  const double variance = f.left * (1.0 + 1.0 / (n + kPhases)) + away * away * f.said_variance;
+  const LogMean line{at + f.said * away, std::max(kLeastVariance, variance)};
+  // Both know how phases are in general, which counts once.
+  const LogMean all = everybody(group_[p].all);
+  const double more = 1.0 / runs.variance - 1.0 / all.variance;
+  if (!(more > 0.0)) return line;
+  const double precision = 1.0 / line.variance + more;
+  const double sum =
+      line.mean / line.variance + runs.mean / runs.variance - all.mean / all.variance;
+  return {sum / precision, 1.0 / precision};
+}
+
+// The mode of the posterior density, whose logarithm is concave in the mean; the variance is what
+// its curvature says.
+LogMean TaskEstimates::posterior(Phase p, const LogMean& prior, const SeenTasks& seen,
+                                 double running, double age) const {
+  const double s = scatter(p), square = s * s;
+  const double weight = 1.0 / prior.variance + seen.count / square;
+  const double alone = seen.y - (1.0 - speedup()) * seen.x;
+  const double mean = (prior.mean / prior.variance + alone / square) / weight;
+  if (!(running > 0.0 && age > kLeastSeconds)) return {mean, 1.0 / weight};
+  const double old = std::log(age);
+  // Too young to say anything.
+  if (old - mean < -5.0 * s) return {mean, 1.0 / weight};
+  const auto pull = [&](double m) { return running * hazard((old - m) / s) / s; };
+  // The slope falls; it is at least 0 at `low` and at most 0 at `high`.
+  double low = mean, high = mean + pull(mean) / weight;
+  double m = mean, curve = weight;
+  for (int step = 0; step < 30; ++step) {
+    const double z = (old - m) / s, h = hazard(z);
+    const double slope = weight * (mean - m) + running * h / s;
+    curve = weight + running * h * (h - z) / square;
+    (slope > 0.0 ? low : high) = m;
+    double next = m + slope / curve;
+    if (!(next > low && next < high)) next = 0.5 * (low + high);
+    const bool close = std::fabs(next - m) < 1e-9;
+    m = next;
+    if (close) break;
+  }
+  return {m, 1.0 / curve};
+}
+
+double TaskEstimates::seconds(Phase p, const LogMean& of) const {
+  const double s = scatter(p);
+  return std::exp(std::min(of.mean + 0.5 * s * s, 50.0));
+}
+
+void TaskEstimates::learn(Phase p, double said, std::int64_t group, const LogMean& predicted,
+                          const SeenTasks& seen, double tasks) {
+  const double beside = seen.x / seen.count, mean = log_of(seen.seconds / seen.count);
+  if (said > 0.0) plane_[p].add(log_of(said), beside, mean);
+  if (seen.count > 1.0 && !seen.together) {
+    Within& w = within_[p];
+    w.xx += std::max(0.0, seen.xx - seen.x * seen.x / seen.count);
+    w.xy += seen.xy - seen.x * seen.y / seen.count;
+    w.yy += std::max(0.0, seen.yy - seen.y * seen.y / seen.count);
+    w.freedom += seen.count - 1.0;
+  }
+  fit_speedup();
+  // As if they had run alone.
+  const double log = mean - (1.0 - speedup_) * beside;
+  Groups& groups = group_[p];
+  groups.all.add(log);
+  if (group >= 0) {
+    const auto row = static_cast<std::size_t>(group);
+    if (groups.runs.size() <= row) groups.runs.resize(row + 1);
+    Runs& own = groups.runs[row];
+    const double before = own.square;
+    own.add(log);
+    groups.within += own.square - before;
+    if (own.n > 1.0) groups.freedom += 1.0;
+  }
+  const double size = std::log(tasks);
+  const double error = predicted.mean - log;
+  work_.real.add(size + log);
+  work_.missed += error * error;
+}
+
+double TaskEstimates::trust() const {
+  const double n = work_.real.n;
+  const double explained =
+      work_.real.square > 0.0 ? std::max(0.0, 1.0 - work_.missed / work_.real.square) : kTrust;
+  return (n * explained + kTrustPhases * kTrust) / (n + kTrustPhases);
+}
+
+// Within a phase, tasks that take longer run beside fewer at its end; between phases, those of
+// longer tasks may be those of many. What is not explained may go together with x, and is taken to
+// by half: each slope counts by its precision then.
+void TaskEstimates::fit_speedup() {
+  double total = 1.0 / kSpeedupVariance, sum = (1.0 - kSpeedup) * total;
+  const auto count = [&](double slope, double variance) {
+    total += 1.0 / variance;
+    sum += slope / variance;
+  };
+  for (const Phase p : {kMap, kReduce}) {
+    const Within& w = within_[p];
+    const double s = scatter(p);
+    if (w.xx > 0.0) count(w.xy / w.xx, s * s * (1.0 + kTogether * w.freedom) / w.xx);
+    if (plane_[p].n > 0.0) {
+      const Plane::Fit f = plane_[p].fit();
+      count(f.beside, f.beside_variance * (1.0 + kTogether * plane_[p].n));
+    }
+  }
+  speedup_ = std::clamp(1.0 - sum / total, kLeastSpeedup, 1.0);
+}
+
+template <typename Self, typename See>
+void TaskEstimates::each(Self& self, const See& see) {
+  for (auto& q : self.plane_) {
+    for (auto* sum : {&q.n, &q.uu, &q.xx, &q.yy}) see(*sum, false);
+    for (auto* sum : {&q.u, &q.x, &q.y, &q.ux, &q.uy, &q.xy}) see(*sum, true);
+  }
+  for (auto& groups : self.group_) {
+    for (auto* sum : {&groups.all.n, &groups.all.square, &groups.within, &groups.freedom}) {
+      see(*sum, false);
+    }
+    see(groups.all.mean, true);
+  }
+  for (auto& w : self.within_) {
+    for (auto* sum : {&w.xx, &w.yy, &w.freedom}) see(*sum, false);
+    see(w.xy, true);
+  }
+  for (auto* sum : {&self.work_.real.n, &self.work_.real.square, &self.work_.missed}) {
+    see(*sum, false);
+  }
+  see(self.work_.real.mean, true);
+  see(self.speedup_, false);
+}
+
+TaskEstimates::History TaskEstimates::history() const {
+  History found;
+  each(*this, [&](double number, bool) { found.common.push_back(number); });
+  for (const Phase p : {kMap, kReduce}) {
+    for (const Runs& own : group_[p].runs) {
+      for (const double number : {own.n, own.mean, own.square}) found.runs[p].push_back(number);
+    }
+  }
+  return found;
+}
+
+void TaskEstimates::recall(const History& history) {
+  const auto check = [](double number, bool any) {
+    if (std::isfinite(number) && std::fabs(number) <= kMostOfHistory && (any || number >= 0.0)) {
+      return number;
+    }
+    throw std::invalid_argument("history: " + std::to_string(number) + " is no such number");
+  };
+  TaskEstimates read(*this);
+  std::size_t k = 0;
+  each(read, [&](double& number, bool any) {
+    if (k < history.common.size()) number = check(history.common[k], any);
+    ++k;
+  });
+  if (k != history.common.size()) {
+    throw std::invalid_argument("history: " + std::to_string(history.common.size()) +
+                                " numbers, expected " + std::to_string(k));
+  }
+  for (const Phase p : {kMap, kReduce}) {
+    const std::vector<double>& runs = history.runs[p];
+    if (runs.size() % 3 != 0) throw std::invalid_argument("history: three numbers a program");
+    read.group_[p].runs.clear();
+    for (std::size_t row = 0; row < runs.size(); row += 3) {
+      read.group_[p].runs.push_back(
+          {check(runs[row], false), check(runs[row + 1], true), check(runs[row + 2], false)});
+    }
+  }
+  read.speedup_ = std::clamp(read.speedup_, kLeastSpeedup, 1.0);
+  *this = std::move(read);
+}
+
+double TaskEstimates::scatter(Phase p) const {
+  const Within& w = within_[p];
+  const double slope = 1.0 - speedup();
+  const double left = std::max(0.0, w.yy - 2.0 * slope * w.xy + slope * slope * w.xx);
+  return std::sqrt(std::max(kLeastVariance, (left + kPhases * kWithin) / (w.freedom + kPhases)));
+}
+
+}  // namespace malleable

@@ -1,0 +1,92 @@
+// Seconds of tasks as the scheduler believes them: as told, or learnt (scheduler/job_estimates).
+#include <algorithm>
+#include <cmath>
+
+#include "malleable/scheduler/cluster_scheduler.hpp"
+
+namespace malleable {
+
+// What is known of a phase's tasks before any ran.
+void ClusterScheduler::expect(Index job, Phase p) {
+  const Index row = 2 * job + p;
+  if (!estimates_.used()) {
+    state_.phases[row].estimate = state_.believed[row];
+    return;
+  }
+  believe(row, estimates_.expect(row, state_.believed[row], group_of(job)));
+}
+
+void ClusterScheduler::believe(Index row, const LogMean& mean) {
+  state_.phases[row].estimate = estimates_.seconds(row, mean);
+  state_.doubt[row] = mean.variance;
+}
+
+// What is known of them now. Reduce tasks that wait for maps hold slots, and do no work.
+LogMean ClusterScheduler::mean_now(Index job, Phase p) const {
+  const PhaseState& s = state_.phases[2 * job + p];
+  const bool waits = p == kReduce && state_.phases[2 * job].unfinished() > 0;
+  return estimates_.now(2 * job + p, waits ? 0 : s.running, state_.now);
+}
+
+void ClusterScheduler::estimate(Index job, Phase p) {
+  if (state_.phases[2 * job + p].total > 0) believe(2 * job + p, mean_now(job, p));
+}
+
+ClusterScheduler::Estimate ClusterScheduler::estimate_of(Index job, Phase p) const {
+  const PhaseState& s = state_.phases[2 * job + p];
+  if (!estimates_.used() || s.total == 0) {
+    return {s.estimate, std::sqrt(state_.variance(job, p).mean)};
+  }
+  const LogMean mean = mean_now(job, p);
+  const double seconds = estimates_.seconds(2 * job + p, mean);
+  return {seconds, seconds * std::sqrt(std::expm1(std::min(mean.variance, 100.0)))};
+}
+
+// Of all jobs that the next decision looks at; places that depend on it follow.
+void ClusterScheduler::estimate_changed() {
+  for (int pool = 0; pool < 2; ++pool) {
+    for (const Index job : state_.changed[pool]) {
+      for (const Phase p : {kMap, kReduce}) {
+        if (pool_of(p) == pool) estimate(job, p);
+      }
+      if (options_.in_order) refresh(job, pool);
+    }
+  }
+}
+
+void ClusterScheduler::set_estimate(Index job, Phase p, double seconds) {
+  state_.believed[2 * job + p] = seconds;
+  expect(job, p);
+  if (estimates_.used()) estimate(job, p);
+  mark(job, p);
+}
+
+void ClusterScheduler::saw(Index job, Phase p, std::int64_t count, double seconds) {
+  estimates_.saw(2 * job + p, count, seconds, state_.now);
+  learn(job, p);
+  mark(job, p);
+}
+
+// A phase that is done speaks for those to come.
+void ClusterScheduler::learn(Index job, Phase p) {
+  const PhaseState& s = state_.phases[2 * job + p];
+  if (s.total == 0 || s.finished < s.total) return;
+  close(job, p);
+  const Index reduces = 2 * job + 1;
+  if (p == kMap) estimates_.unblocked(reduces, state_.phases[reduces].running, state_.now);
+}
+
+void ClusterScheduler::close(Index job, Phase p) {
+  const Index row = 2 * job + p;
+  if (estimates_.done(row, state_.believed[row], group_of(job), state_.phases[row].total)) {
+    state_.learned = estimates_.learned();
+  }
+}
+
+void ClusterScheduler::completed(Index job) {
+  for (const Phase p : {kMap, kReduce}) {
+    if (estimates_.used()) close(job, p);
+  }
+}
+
+}  // namespace malleable

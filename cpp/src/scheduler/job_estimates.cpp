@@ -1,0 +1,49 @@
+#include "malleable/scheduler/job_estimates.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace malleable {
+
+LogMean JobEstimates::expect(Index row, double said, std::int64_t group) {
+  return phases_[row].prior = tasks_.prior(phase_of(row), said, group);
+}
+
+void JobEstimates::moved(Index row, std::int64_t running, std::int64_t more, double now) {
+  if (more == 0) return;
+  Known& own = phases_[row];
+  const auto before = static_cast<double>(running), change = static_cast<double>(more);
+  // Those that stop running are as old as those that go on.
+  own.began += more > 0 ? change * now : own.began * change / before;
+  own.seen.running(now, before + change);
+}
+
+void JobEstimates::ended(Index row, std::int64_t tasks, double seconds, std::int64_t running,
+                         double now) {
+  Known& own = phases_[row];
+  const auto count = static_cast<double>(tasks), left = static_cast<double>(running);
+  own.seen.finished(count, seconds, now);
+  // They began when their seconds say, the others at `now` at the latest; moved() took them to be
+  // as old as the others.
+  const double all = left > 0.0 ? own.began * (count + left) / left : 0.0;
+  if (left > 0.0) own.began = std::min(all - count * (now - seconds), left * now);
+}
+
+LogMean JobEstimates::now(Index row, std::int64_t running, double now) const {
+  const Known& own = phases_[row];
+  double age = running > 0 ? now - own.began / static_cast<double>(running) : 0.0;
+  // As if they ran alone.
+  if (age > 0.0) age *= std::exp((tasks_.speedup() - 1.0) * own.seen.beside(now - age, now));
+  return tasks_.posterior(phase_of(row), own.prior, own.seen, static_cast<double>(running), age);
+}
+
+bool JobEstimates::done(Index row, double said, std::int64_t group, std::int64_t tasks) {
+  Known& own = phases_[row];
+  if (own.done || own.seen.count == 0.0) return false;
+  own.done = true;
+  const double all = std::max(static_cast<double>(tasks), own.seen.count);
+  tasks_.learn(phase_of(row), said, group, own.prior, own.seen, all);
+  return true;
+}
+
+}  // namespace malleable

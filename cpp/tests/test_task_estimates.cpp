@@ -1,0 +1,237 @@
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "check.hpp"
+#include "malleable/kernel/task_estimates.hpp"
+
+namespace malleable::check {
+namespace {
+
+// Phases of `tasks` tasks each, whose true mean is e^mean, told with an error and a shift, with
+// scatter within and p: tasks finish in order, so that the slowest run beside the fewest.
+struct World {
+  double scatter = 0.3, error = 0.5, shift = 0.0, p = 1.0;
+  int tasks = 8;
+};
+
+void live(TaskEstimates& estimates, const World& world, int phases, std::mt19937_64& random) {
+  std::normal_distribution<double> normal;
+  for (int k = 0; k < phases; ++k) {
+    const double mean = 3.0 + normal(random);
+    const double said = std::exp(mean + world.shift + world.error * normal(random));
+    const LogMean predicted = estimates.prior(kMap, said, TaskEstimates::kNoGroup);
+    const int tasks = 1 + static_cast<int>(random() % static_cast<unsigned>(world.tasks));
+    std::vector<double> work;
+    for (int t = 0; t < tasks; ++t) {
+      work.push_back(std::exp(mean + world.scatter * normal(random)));
+    }
+    std::sort(work.begin(), work.end());
+    SeenTasks seen;
+    seen.running(0.0, tasks);
+    double now = 0.0, done = 0.0;
+    for (int t = 0; t < tasks; ++t) {
+      const double left = tasks - t;
+      now += (work[static_cast<std::size_t>(t)] - done) * std::pow(left, 1.0 - world.p);
+      done = work[static_cast<std::size_t>(t)];
+      seen.finished(1.0, now, now);
+      seen.running(now, left - 1.0);
+    }
+    estimates.learn(kMap, said, TaskEstimates::kNoGroup, predicted, seen, tasks);
+  }
+}
+
+TEST(before_anything_is_known) {
+  const TaskEstimates estimates(5.0);
+  const LogMean nothing = estimates.prior(kMap, 0.0, TaskEstimates::kNoGroup);
+  CHECK_NEAR(nothing.mean, std::log(5.0), 1e-12);
+  const LogMean said = estimates.prior(kMap, 60.0, TaskEstimates::kNoGroup);
+  CHECK_NEAR(said.mean, std::log(60.0), 1e-9);
+  CHECK(said.variance < nothing.variance);
+  CHECK(estimates.trust() > 0.5 && estimates.trust() < 1.0);
+}
+
+// Users who are wrong by a factor in the same way are corrected; those who are wrong at random are
+// believed as far as they were right.
+TEST(what_users_say_is_corrected) {
+  std::mt19937_64 random(1);
+  TaskEstimates shifted;
+  live(shifted, {.error = 0.05, .shift = 2.0}, 300, random);
+  const LogMean right = shifted.prior(kMap, std::exp(3.0 + 2.0), TaskEstimates::kNoGroup);
+  CHECK_NEAR(right.mean, 3.0, 0.1);
+  TaskEstimates wrong;
+  live(wrong, {.error = 2.0}, 3000, random);
+  // True logarithms have mean 3 and variance 1, errors variance 4: a fifth of the way.
+  const LogMean pulled = wrong.prior(kMap, std::exp(3.0 + 2.0), TaskEstimates::kNoGroup);
+  CHECK_NEAR(pulled.mean, 3.0 + 2.0 / 5.0, 0.1);
+  CHECK_NEAR(pulled.variance, 0.8, 0.15);
+  CHECK(shifted.trust() > 0.9);
+  CHECK(wrong.trust() < shifted.trust());
+}
+
+TEST(earlier_runs_of_a_program) {
+  TaskEstimates estimates;
+  const auto ran = [&](std::int64_t group, double seconds) {
+    const LogMean before = estimates.prior(kMap, 0.0, group);
+    SeenTasks seen;
+    seen.finished(10.0, seconds, seconds);
+    estimates.learn(kMap, 0.0, group, before, seen, 10.0);
+  };
+  for (int k = 0; k < 50; ++k) {
+    ran(0, k % 2 ? 9.0 : 11.0);
+    ran(1, k % 2 ? 900.0 : 1100.0);
+  }
+  CHECK_NEAR(std::exp(estimates.prior(kMap, 0.0, 0).mean), 10.0, 0.3);
+  CHECK_NEAR(std::exp(estimates.prior(kMap, 0.0, 1).mean), 1000.0, 30.0);
+  // A program that nobody knows is somewhere between, and it is said how unsure that is.
+  const LogMean unknown = estimates.prior(kMap, 0.0, 2);
+  CHECK_NEAR(unknown.mean, std::log(100.0), 0.2);
+  CHECK(unknown.variance > 10.0 * estimates.prior(kMap, 0.0, 0).variance);
+  CHECK_NEAR(estimates.prior(kReduce, 0.0, 0).mean, 0.0, 1e-12);  // reduces: nothing was seen
+}
+
+// Against the mode of the posterior density on a fine grid.
+TEST(running_tasks_are_censored) {
+  std::mt19937_64 random(3);
+  std::uniform_real_distribution<double> uniform;
+  for (int round = 0; round < 200; ++round) {
+    const TaskEstimates estimates;
+    const LogMean prior{4.0 * uniform(random) - 2.0, 0.05 + 4.0 * uniform(random)};
+    SeenTasks seen;
+    const double finished = std::floor(4.0 * uniform(random));
+    if (finished > 0.0) seen.finished(finished, std::exp(2.0 * uniform(random) - 1.0), 10.0);
+    const double running = std::floor(20.0 * uniform(random));
+    const double age = std::exp(6.0 * uniform(random) - 3.0);
+    const LogMean found = estimates.posterior(kMap, prior, seen, running, age);
+    const double s = estimates.scatter(kMap);
+    const auto density = [&](double m) {
+      double log = -0.5 * (m - prior.mean) * (m - prior.mean) / prior.variance;
+      const double off = m - (finished > 0.0 ? seen.y / finished : m);
+      log -= 0.5 * finished * off * off / (s * s);
+      const double z = (std::log(age) - m) / s;
+      return log + running * std::log(std::max(1e-300, 0.5 * std::erfc(z / std::sqrt(2.0))));
+    };
+    const double best = density(found.mean);
+    for (double m = found.mean - 1.0; m < found.mean + 1.0; m += 0.01) {
+      CHECK(density(m) <= best + 1e-6 * (1.0 + std::fabs(best)));
+    }
+    CHECK(found.variance > 0.0 && found.variance <= prior.variance * (1.0 + 1e-12));
+  }
+}
+
+// Those that finish first are the short ones: their mean alone is too low.
+TEST(short_tasks_do_not_speak_for_all) {
+  std::mt19937_64 random(4);
+  std::normal_distribution<double> normal;
+  TaskEstimates estimates;
+  live(estimates, {.scatter = 1.0, .error = 1.0, .tasks = 30}, 200, random);
+  double early = 0.0, ours = 0.0;
+  constexpr int kRounds = 300;
+  for (int round = 0; round < kRounds; ++round) {
+    std::vector<double> tasks;
+    for (int t = 0; t < 40; ++t) tasks.push_back(std::exp(3.0 + normal(random)));
+    std::sort(tasks.begin(), tasks.end());
+    SeenTasks seen;
+    for (int t = 0; t < 10; ++t) {
+      const double took = tasks[static_cast<std::size_t>(t)];
+      seen.finished(1.0, took, took);
+    }
+    early += seen.y / 10.0 / kRounds;
+    const LogMean prior{3.0, 4.0};
+    ours += estimates.posterior(kMap, prior, seen, 30.0, tasks[9]).mean / kRounds;
+  }
+  CHECK(early < 2.0);
+  CHECK_NEAR(ours, 3.0, 0.2);
+}
+
+TEST(the_speedup_is_fitted) {
+  for (const double p : {1.0, 0.8, 0.5}) {
+    for (const double scatter : {0.01, 0.4}) {
+      std::mt19937_64 random(5);
+      TaskEstimates estimates;
+      live(estimates, {.scatter = scatter, .error = 0.1, .p = p, .tasks = 40}, 2000, random);
+      CHECK_NEAR(estimates.speedup(), p, 0.06);
+      // Seconds are those of a task that runs alone.
+      const LogMean right = estimates.prior(kMap, std::exp(3.0), TaskEstimates::kNoGroup);
+      CHECK_NEAR(right.mean, 3.0, 0.25);
+    }
+  }
+}
+
+// Where what is said explains little, width may be what makes tasks long: p stays on the careful
+// side.
+TEST(the_speedup_is_not_taken_from_what_may_go_together) {
+  std::mt19937_64 random(8);
+  TaskEstimates estimates;
+  live(estimates, {.scatter = 0.01, .error = 1.0, .p = 0.5, .tasks = 40}, 2000, random);
+  CHECK(estimates.speedup() > 0.6 && estimates.speedup() < 0.85);
+}
+
+TEST(estimates_are_saved) {
+  std::mt19937_64 random(6);
+  TaskEstimates estimates, again;
+  live(estimates, {}, 20, random);
+  State out;
+  estimates.state(out);
+  const std::string bytes = out.take();
+  State in(bytes);
+  again.state(in);
+  CHECK_EQUAL(again.prior(kMap, 7.0, 0).mean, estimates.prior(kMap, 7.0, 0).mean);
+  CHECK_EQUAL(again.speedup(), estimates.speedup());
+}
+
+TEST(what_was_learnt_is_kept_as_numbers) {
+  std::mt19937_64 random(7);
+  TaskEstimates estimates(5.0), again(5.0);
+  live(estimates, {.p = 0.7}, 50, random);
+  for (int k = 0; k < 5; ++k) {
+    SeenTasks seen;
+    seen.finished(3.0, 80.0 + k, 90.0);
+    estimates.learn(kReduce, 0.0, 2, estimates.prior(kReduce, 0.0, 2), seen, 3.0);
+  }
+  const TaskEstimates::History history = estimates.history();
+  again.recall(history);
+  for (const Phase p : {kMap, kReduce}) {
+    for (const std::int64_t group : {-1, 0, 2}) {
+      CHECK_EQUAL(again.prior(p, 0.0, group).mean, estimates.prior(p, 0.0, group).mean);
+      CHECK_EQUAL(again.prior(p, 9.0, group).variance, estimates.prior(p, 9.0, group).variance);
+    }
+    CHECK_EQUAL(again.scatter(p), estimates.scatter(p));
+  }
+  CHECK_EQUAL(again.trust(), estimates.trust());
+  CHECK_EQUAL(again.speedup(), estimates.speedup());
+  // What is none changes nothing.
+  for (std::size_t k = 0; k <= history.common.size(); ++k) {
+    TaskEstimates::History wrong = history;
+    if (k == history.common.size()) {
+      wrong.common.pop_back();
+    } else {
+      wrong.common[k] = kInfinity;
+    }
+    CHECK_THROWS(again.recall(wrong), "history");
+  }
+  CHECK_EQUAL(again.prior(kReduce, 0.0, 2).mean, estimates.prior(kReduce, 0.0, 2).mean);
+}
+
+// Times of nothing, and of everything: finite, and above 0.
+TEST(corners) {
+  TaskEstimates estimates;
+  for (const double seconds : {0.0, 1e-12, 1e15}) {
+    SeenTasks seen;
+    seen.running(0.0, 1e9);
+    seen.finished(1e9, seconds, seconds);
+    const LogMean prior = estimates.prior(kMap, seconds, 3);
+    for (const double age : {0.0, 1e-12, 1e12}) {
+      const double found =
+          estimates.seconds(kMap, estimates.posterior(kMap, prior, seen, 1e9, age));
+      CHECK(found > 0.0 && found < 1e22);
+    }
+    estimates.learn(kMap, seconds, 3, prior, seen, 1e9);
+    CHECK(estimates.trust() >= 0.0 && estimates.trust() <= 1.0);
+    CHECK(estimates.speedup() > 0.0 && estimates.speedup() <= 1.0);
+    CHECK(estimates.scatter(kMap) > 0.0);
+  }
+}
+
+}  // namespace
+}  // namespace malleable::check

@@ -1,0 +1,276 @@
+"""What tasks take, as the scheduler learns it: what was said, the job's own tasks, earlier runs."""
+
+import copy
+import json
+import pickle
+
+import numpy as np
+import pytest
+
+import malleable as mb
+from tests.cluster.cluster_runs import nodes
+from tests.cluster.test_scheduler import Engine, instance
+
+ONE = {"cluster": mb.Cluster([{"slots": 40}])}
+
+
+def uneven(seed, count=150):
+    """Jobs whose tasks take as long as each other, but not as those of other jobs."""
+    rng = np.random.default_rng(seed)
+    maps = np.maximum(1, rng.lognormal(2.5, 1.0, count)).astype(int)
+    return mb.ClusterJobs(
+        maps, rng.lognormal(3.0, 1.0, count), arrival=np.cumsum(rng.exponential(20.0, count))
+    )
+
+
+def over_fair(jobs, policy, seed, *, speedup=1.0, **options):
+    means = [
+        mb.simulate(jobs, name, load=0.8, rng=seed, speedup=speedup, **more).summary[name][
+            "mean_response"
+        ]
+        for name, more in ((policy, options), ("fair", {}))
+    ]
+    return means[0] / means[1]
+
+
+def test_wrong_sizes_that_are_corrected_cost_little():
+    right, trusting, learning = [], [], []
+    for seed in range(6):
+        jobs = uneven(seed)
+        right.append(over_fair(jobs, "flex", seed, in_order=True))
+        wrong = {"estimates": 2.0, "in_order": True}
+        trusting.append(over_fair(jobs, "flex", seed, **wrong))
+        learning.append(over_fair(jobs, "flex", seed, learn=True, **wrong))
+    assert np.mean(right) < 0.9
+    assert np.mean(trusting) > 0.98
+    assert np.mean(learning) < 1.05 * np.mean(right)
+
+
+def test_auto_is_flex_in_order_where_tasks_do_not_slow_each_other_down():
+    jobs = uneven(1)
+    options = {"load": 0.8, "rng": 1, "estimates": 1.0, "learn": True}
+    auto = mb.simulate(jobs, "auto", **options)
+    flex = mb.simulate(jobs, "flex", in_order=True, **options)
+    assert auto.records["completion"].tolist() == flex.records["completion"].tolist()
+
+
+def test_auto_learns_unless_told_not_to():
+    jobs = uneven(2)
+    runs = [
+        mb.simulate(jobs, "auto", load=0.8, rng=1, estimates=2.0, **more).records["completion"]
+        for more in ({}, {"learn": True}, {"learn": False})
+    ]
+    assert runs[0].tolist() == runs[1].tolist() != runs[2].tolist()
+
+
+@pytest.mark.parametrize(("p", "trusted"), [(0.75, 0.9), (0.5, 1.5)])
+def test_auto_is_not_worse_than_fair_where_tasks_slow_each_other_down(p, trusted):
+    found = [over_fair(uneven(seed), "auto", seed, speedup=p) for seed in range(4)]
+    trusting = [over_fair(uneven(seed), "flex", seed, speedup=p) for seed in range(4)]
+    assert np.mean(found) < 1.03 and np.mean(trusting) > trusted
+
+
+@pytest.mark.parametrize("p", [1.0, 0.8, 0.5])
+def test_the_speedup_is_fitted(p):
+    scheduler = mb.Scheduler(**ONE, policy="auto")
+    rng = np.random.default_rng(1)
+    now = 0.0
+    for _ in range(150):
+        tasks, alone = int(rng.integers(1, 30)), float(rng.lognormal(2.0, 1.0))
+        (job,) = scheduler.add(mb.ClusterJobs([tasks], alone * rng.lognormal(0.0, 0.05)), now)
+        scheduler.started([job], count=tasks, now=now)
+        done = took = 0.0
+        for work in np.sort(alone * rng.lognormal(0.0, 0.2, tasks)):
+            took += (work - done) * tasks ** (1.0 - p)
+            scheduler.finished([job], seconds=took, now=now + took)
+            done, tasks = work, tasks - 1
+        now += took
+        scheduler.finish([job], now)
+    assert scheduler.learned["speedup"] == pytest.approx(p, abs=0.06)
+    assert 0.5 < scheduler.learned["trust"] <= 1.0
+    # Seconds are those of a task alone.
+    (job,) = scheduler.add(mb.ClusterJobs([5], 10.0), now)
+    assert scheduler.counts([job])["estimate"][0, 0] == pytest.approx(10.0, rel=0.25)
+
+
+def run_once(scheduler, seconds, tasks=10, *, said=0.0, told=True, **columns):
+    """A job whose tasks run all at once; its estimate when it came."""
+    now = scheduler.now
+    (job,) = scheduler.add(mb.ClusterJobs([tasks], said, **columns), now)
+    believed = scheduler.counts([job])
+    scheduler.started([job], count=tasks, now=now)
+    if told:
+        scheduler.finished([job], count=tasks, seconds=seconds, now=now + seconds)
+    else:
+        for part in (0.5, 1.0):
+            done = tasks if part == 1.0 else 0
+            scheduler.observe([job], running=tasks - done, done=done, now=now + part * seconds)
+    scheduler.finish([job], now + seconds)
+    return believed["estimate"][0, 0], believed["spread"][0, 0]
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_earlier_runs_of_the_same_program_and_user(told):
+    scheduler = mb.Scheduler(**ONE)
+    for _ in range(10):
+        run_once(scheduler, 10.0, told=told, program=["sort"], user=["ann"])
+        run_once(scheduler, 500.0, told=told, program=["sort"], user=["bob"])
+    ann, bob, cid = (
+        run_once(scheduler, 70.0, program=["sort"], user=[user]) for user in ("ann", "bob", "cid")
+    )
+    assert ann[0] == pytest.approx(10.0, rel=0.3) and bob[0] == pytest.approx(500.0, rel=0.3)
+    assert 30.0 < cid[0] < 3000.0
+    assert cid[1] / cid[0] > 2.0 * ann[1] / ann[0]
+
+
+def test_before_anything_is_known():
+    for prior in (1.0, 60.0):
+        scheduler = mb.Scheduler(**ONE, prior=prior)
+        said, unsaid = scheduler.add(mb.ClusterJobs([4, 4], [30.0, 0.0]), 0.0)
+        counts = scheduler.counts([said, unsaid])
+        assert counts["estimate"][:, 0] == pytest.approx([30.0, prior], rel=0.03)
+        said, unsaid = counts["spread"][:, 0] / counts["estimate"][:, 0]
+        assert said < 2.0 < unsaid
+
+
+def test_tasks_that_run_on_raise_the_estimate():
+    scheduler = mb.Scheduler(**ONE)
+    long, short = scheduler.add(mb.ClusterJobs([8, 8], 1.0), 0.0)
+    scheduler.started([long], count=6, now=0.0)
+    scheduler.finished([long], seconds=1.0, now=1.0)
+    scheduler.decide(1.0)
+    before = scheduler.counts([long])["estimate"][0, 0]
+    scheduler.update([long], weight=[1.0], now=50.0)
+    scheduler.decide(50.0)
+    after = scheduler.counts([long])["estimate"][0, 0]
+    assert before < 3.0 and after > 8.0
+    assert scheduler.counts([short])["estimate"][0, 0] == pytest.approx(1.0, rel=0.05)
+
+
+def test_what_a_user_says_later_counts_as_said():
+    scheduler = mb.Scheduler(**ONE)
+    (job,) = scheduler.add(mb.ClusterJobs([4], 0.0), 0.0)
+    scheduler.update([job], map_seconds=[40.0])
+    assert scheduler.counts([job])["estimate"][0, 0] == pytest.approx(40.0, rel=0.05)
+
+
+def test_users_who_are_wrong_alike_are_corrected():
+    scheduler = mb.Scheduler(**ONE)
+    rng = np.random.default_rng(3)
+    for seconds in rng.lognormal(3.0, 1.0, 60):
+        run_once(scheduler, float(seconds), tasks=1, said=float(seconds) / 6.0)
+    estimate, spread = run_once(scheduler, 60.0, said=10.0)
+    assert estimate == pytest.approx(60.0, rel=0.1) and spread < 15.0
+
+
+def test_policies_of_ones_own_see_the_spread():
+    seen = []
+
+    def watch(state, now):
+        seen.append(state.spread[0, 0] / state.work[0, 0])
+        return state.max_slots
+
+    jobs = uneven(1, 40)
+    mb.simulate(jobs, watch, cluster=nodes(20), rng=1, estimates=1.0, learn=True)
+    assert len(seen) > 40 and np.isfinite(seen).all() and min(seen) > 0.0
+
+
+@pytest.mark.parametrize("policy", ["auto", "flex", "hesrpt"])
+def test_copies_go_on_as_the_original_would(policy):
+    cluster = mb.Cluster([{"count": 3, "slots": 3}])
+    scheduler = mb.Scheduler(cluster, policy)
+    whole = Engine(instance(7), cluster, mb.Scheduler(cluster, policy)).run()
+
+    class Copied(Engine):
+        turn = 0
+
+        def end(self, *arguments):
+            self.turn += 1
+            move = copy.copy if self.turn % 2 else lambda s: pickle.loads(pickle.dumps(s))
+            self.scheduler = move(self.scheduler)
+            super().end(*arguments)
+
+    assert Copied(instance(7), cluster, scheduler).run().tolist() == whole.tolist()
+
+
+def test_a_record_is_replayed_with_what_was_learnt(tmp_path):
+    path = tmp_path / "events"
+    cluster = mb.Cluster([{"count": 3, "slots": 3}])
+    scheduler = mb.Scheduler(cluster, "auto", record=path, prior=7.0)
+    Engine(instance(9), cluster, scheduler).run()
+    scheduler.close()
+    assert mb.replay(path).same
+    learned = mb.replay(path, "flex")
+    assert learned.same and learned.differing < learned.decisions
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"learn": 1}, "learn = 1: must be true or false"),
+        ({"estimates": "learn", "learn": False}, "learn = False: beside estimates = 'learn'"),
+        ({"prior": -1.0, "learn": True}, "prior = -1.0: must be from 0"),
+    ],
+)
+def test_wrong_options(more, message):
+    with pytest.raises(ValueError, match=message):
+        mb.simulate(uneven(1, 5), "flex", load=0.5, **more)
+
+
+def taught():
+    scheduler = mb.Scheduler(**ONE)
+    for seconds in (9.0, 10.0, 11.0) * 3:
+        run_once(scheduler, seconds, said=2.0 * seconds, program=["sort"], user=["ann"])
+        run_once(scheduler, 300.0, program=["join"], user=["bob"])
+    return scheduler
+
+
+def test_a_history_is_saved_and_loaded(tmp_path):
+    before = taught()
+    path = tmp_path / "history.json"
+    path.write_text(json.dumps(before.history, allow_nan=False))
+    for history in (path, before.history):
+        after = mb.Scheduler(**ONE, history=history)
+        assert after.history == before.history and after.learned == before.learned
+        jobs = mb.ClusterJobs(
+            [5] * 4, [0, 0, 0, 40.0], program=["join", "sort", "cat", "sort"], user=["bob", *["ann"] * 3]
+        )  # fmt: skip
+        found, same = (
+            s.counts(s.add(jobs, s.now))["estimate"][:, 0].tolist() for s in (after, before)
+        )
+        before = taught()
+        assert found == same
+        assert found[:2] == pytest.approx([300.0, 10.0], rel=0.4)
+
+
+def test_a_record_says_the_history(tmp_path):
+    path = tmp_path / "events"
+    scheduler = mb.Scheduler(**ONE, policy="auto", history=taught().history, record=path)
+    scheduler.add(mb.ClusterJobs([60, 50], 0.0, program=["join", "sort"], user=["bob", "ann"]), 0.0)
+    assert scheduler.decide(0.0).slots.tolist() == [40]
+    scheduler.close()
+    assert mb.replay(path).same
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda h: h.pop("format"), "history: not a mapping"),
+        (lambda h: h.update(programs=3), r"history.programs = 3: a list"),
+        (lambda h: h["programs"].append(7), r"history.programs\[2\] = 7: a mapping"),
+        (
+            lambda h: h["programs"].append(h["programs"][0]),
+            r"history.programs\[2\]: program 'sort'",
+        ),
+        (lambda h: h["programs"][1].pop("user"), r"history.programs\[1\]: program and user"),
+        (lambda h: h["programs"][1].update(map=[1.0]), r"history.programs\[1\].map has 1 entries"),
+        (lambda h: h["programs"][0].update(map=[-1.0, 0, 0]), "history: -1"),
+        (lambda h: h["common"].pop(), "history: 42 numbers, expected 43"),
+        (lambda h: h["common"].__setitem__(0, "x"), "history.common = .*finite numbers"),
+    ],
+)
+def test_what_is_no_history(change, message):
+    history = taught().history
+    change(history)
+    with pytest.raises(ValueError, match=message):
+        mb.Scheduler(**ONE, history=history)
