@@ -13,7 +13,9 @@ ClusterScheduler::ClusterScheduler(const ClusterView& cluster, const ClusterJobs
     : options_(options),
       policy_(&policy),
       style_(policy.style()),
-      by_node_(options.offered || options.replicas > 0 || style_ == ClusterPolicy::Style::kNode) {
+      by_node_(options.offered || options.replicas > 0 || style_ == ClusterPolicy::Style::kNode),
+      owes_(style_ == ClusterPolicy::Style::kTargets &&
+            options.assignment == Assignment::kDeficit) {
   const std::size_t n = jobs.size();
   for (const std::int64_t rack : cluster.rack) racks_ |= rack != cluster.rack[0];
   racks_ = racks_ && options.replicas > 0;
@@ -155,6 +157,7 @@ void ClusterScheduler::user_changed(Index job, std::size_t before) {
 void ClusterScheduler::count(Index job, Phase p, std::int64_t waiting, std::int64_t running) {
   PhaseState& s = state_.phases[2 * job + p];
   const int pool = pool_of(p);
+  if (owes_) settle(job, pool);
   s.waiting += waiting;
   s.running += running;
   running_[pool] += running;
@@ -374,6 +377,10 @@ double ClusterScheduler::due(double event) const {
 
 void ClusterScheduler::decide(std::vector<float>& latency) {
   const bool changed = undecided();
+  const bool targets = style_ == ClusterPolicy::Style::kTargets;
+  for (std::size_t k = 0; owes_ && k < state_.present.size(); ++k) {
+    for (int pool = 0; pool < 2; ++pool) settle(state_.present[k], pool);
+  }
   for (int pool = 0; pool < 2; ++pool) {
     if (state_.changed[pool].empty() && !policy_->depends_on_time()) continue;
     moved_.clear();
@@ -387,7 +394,7 @@ void ClusterScheduler::decide(std::vector<float>& latency) {
     for (std::size_t k = 0; k < moved_.size(); ++k) {
       const Index job = moved_[k];
       refresh(job, pool);
-      if (style_ != ClusterPolicy::Style::kTargets) continue;
+      if (!targets) continue;
       const double most = static_cast<double>(state_.demand(job, pool).most);
       taken_ += std::max(0.0, std::min(old_[k], most) - value_[pool][job]);
     }

@@ -18,6 +18,7 @@ from malleable.cluster.named_policies import (
     checked_options,
     core_policy,
     exponents_of,
+    goal_of,
     policy_name,
 )
 from malleable.cluster.nodes import Cluster, read_cluster
@@ -32,8 +33,8 @@ from malleable.views import counted
 __all__ = ["Scheduler", "SchedulerDecision"]
 
 _OPTIONS = (
-    "slow_start", "split_copy", "delay", "rack_delay", "replicas", "ageing", "in_order", "gang",
-    "pool_minimum", "speedup",
+    "slow_start", "split_copy", "delay", "rack_delay", "replicas", "ageing", "assignment", "in_order",
+    "gang", "pool_minimum", "speedup",
 )  # fmt: skip
 
 
@@ -81,8 +82,8 @@ class Scheduler(Kept):
         A file that all calls are written to, for `malleable.replay`; `close` ends it.
     **options
         ``slow_start`` [0.05], ``split_copy`` [False: reduces wait for slow start; True: for `ready`],
-        ``delay``, ``rack_delay``, ``replicas``, ``ageing``, ``in_order``, ``gang``, ``pool_minimum``,
-        ``speedup`` as for `malleable.simulate`.
+        ``delay``, ``rack_delay``, ``replicas``, ``ageing``, ``assignment``, ``in_order``, ``gang``,
+        ``pool_minimum``, ``speedup`` as for `malleable.simulate`.
 
     Notes
     -----
@@ -168,7 +169,7 @@ class Scheduler(Kept):
         place = self._cluster
         asked = core_policy(
             self._policy,
-            self._objective,
+            goal_of(self._objective),
             settings=self._settings,
             tables=None,
             generic=place.generic,
@@ -256,6 +257,8 @@ class Scheduler(Kept):
         """
         if not isinstance(jobs, ClusterJobs):
             raise ValueError(f"jobs: a ClusterJobs is needed, not {type(jobs).__name__}")
+        if jobs.rates is not None:
+            raise ValueError("rate: a scheduler learns what nodes do from the tasks that end there")
         moment = self._moment(now)
         count = len(jobs)
         mean = np.zeros((2, count))
