@@ -8,7 +8,7 @@ import pytest
 import malleable as mb
 from malleable.slotted import simulate as slotted
 from malleable.slotted.generate import MapReduceStream, section7
-from malleable.slotted.theory import _tails, efficiency_constants
+from malleable.slotted.theory import _tail, efficiency_constants, interval_moment
 
 
 def rate_function(work, chance, a):
@@ -32,9 +32,9 @@ def rate_function(work, chance, a):
     return value(low)
 
 
-def constants_of(work, chance, machines, largest):
-    """B1 and B2 by trying many epsilons and adding up the series."""
-    best = [math.inf, math.inf]
+def constants_of(work, chance, machines, largest, powers=(1, 2)):
+    """B1, B2 ... by trying many epsilons and adding up the series."""
+    best = [math.inf] * len(powers)
     spread = (machines - 1) * largest
     span = machines - work @ chance
     for fraction in np.linspace(0.0, 1.0, 400)[1:-1]:
@@ -44,20 +44,20 @@ def constants_of(work, chance, machines, largest):
             continue  # close to the largest epsilon, where the series is large
         steps = 1 + math.ceil(spread / epsilon)
         k = np.arange(2, 2 + int(60 / rate)) if rate < 60 else np.arange(2, 4)
-        for power in (1, 2):
+        for place, power in enumerate(powers):
             tail = float(np.sum(k.astype(float) ** power * np.exp(-k * rate)))
-            best[power - 1] = min(best[power - 1], steps**power + tail)
+            best[place] = min(best[place], steps**power + tail)
     return best
 
 
 def test_last_terms_are_series():
     for rate in (0.05, 0.3, 1.0, 4.0):
         k = np.arange(2, 3000)
-        first, second = _tails(np.array([rate]))
-        assert first[0] == pytest.approx(np.sum(k * np.exp(-k * rate)))
-        assert second[0] == pytest.approx(np.sum(k.astype(float) ** 2 * np.exp(-k * rate)))
-    assert _tails(np.array([0.0]))[0][0] == math.inf
-    assert _tails(np.array([500.0]))[1][0] == pytest.approx(0.0, abs=1e-80)
+        for power in (1, 2, 3, 5, 8, 16):
+            series = np.sum(k.astype(float) ** power * np.exp(-k * rate))
+            assert _tail(np.array([rate]), power)[0] == pytest.approx(series, rel=1e-9)
+    assert _tail(np.array([0.0]), 1)[0] == math.inf
+    assert _tail(np.array([500.0]), 2)[0] == pytest.approx(0.0, abs=1e-80)
 
 
 @pytest.mark.parametrize(("setting", "seed"), [("uniform-small", 1), ("exp-large", 2)])
@@ -85,6 +85,29 @@ def test_constants_of_a_table(setting, seed):
     assert found.preemptive == pytest.approx((found.b2 + found.b1**2) * tail)
     more = found.b1 * (found.mean_reduce - 1)
     assert found.non_preemptive == pytest.approx((found.b2 + found.b1**2 + more) * tail)
+
+
+def test_every_moment():
+    """ "For any given number H, there exists a constant B_H" (equation 11)."""
+    jobs = section7("uniform-small", slots=100, rate=0.3, rng=1)
+    slot_work = np.zeros(100)
+    np.add.at(slot_work, jobs.arrival - 1, jobs.map + jobs.reduce_work)
+    work, count = np.unique(slot_work, return_counts=True)
+    powers = (1, 2, 3, 6)
+    slow = constants_of(work, count / 100, 20, int(jobs.reduce_work.max()), powers)
+    known = efficiency_constants(jobs, 20, slots=100)
+    for power, other in zip(powers, slow, strict=True):
+        found = interval_moment(jobs, 20, power, slots=100)
+        assert found <= other * (1 + 1e-9)
+        assert found == pytest.approx(other, rel=0.02)
+    assert (interval_moment(jobs, 20, 1, slots=100), interval_moment(jobs, 20, 2, slots=100)) == (
+        known.b1,
+        known.b2,
+    )
+    assert interval_moment(mb.MapReduceJobs([5] * 4, [[5]] * 4), 1, 3) == math.inf
+    for power in (0, 17):
+        with pytest.raises(ValueError, match=f"power = {power}"):
+            interval_moment(jobs, 20, power)
 
 
 def test_constants_of_a_stream():
