@@ -82,7 +82,9 @@ struct ClusterJobsView {
     return id.empty() ? static_cast<std::int64_t>(j) : id[j];
   }
   double deadline_of(std::size_t j) const { return deadline.empty() ? kInfinity : deadline[j]; }
-  SlaView::Steps steps_of(std::size_t j) const { return sla.given() ? sla.of(j) : SlaView::Steps{}; }
+  SlaView::Steps steps_of(std::size_t j) const {
+    return sla.given() ? sla.of(j) : SlaView::Steps{};
+  }
   Kind kind_of(std::size_t j, Kind usual) const {
     return kind.empty() ? usual : static_cast<Kind>(kind[j]);
   }
@@ -102,7 +104,8 @@ struct ClusterJobsView {
   double rate_on(const ClusterView& cluster, std::size_t node, Phase p, std::size_t j) const {
     if (node_rates.empty()) return cluster.rate[node];
     const std::size_t types = node_rates.size() / (2 * size());
-    const double own = node_rates[(2 * j + p) * types + static_cast<std::size_t>(cluster.type[node])];
+    const double own =
+        node_rates[(2 * j + p) * types + static_cast<std::size_t>(cluster.type[node])];
     return std::isnan(own) ? cluster.rate[node] : own;
   }
   // Slot-seconds of a phase on nodes of rate 1; O(1), or O(tasks) where every task has its own.

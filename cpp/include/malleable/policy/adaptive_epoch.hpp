@@ -47,7 +47,8 @@ class AdaptiveEpoch {
     std::size_t new_classes = 0;
     std::span<const std::int64_t> job_class, user, maps, reduces;
     std::span<const double> arrival, map_seconds, reduce_seconds, block;
-    // By job, phase and resource, what its nodes do of those seconds in one; empty: their own rates.
+    // By job, phase and resource, what its nodes do of those seconds in one; empty: their own
+    // rates.
     std::span<const double> rates = {};
     std::span<const Blocks> blocks;  // or empty
 

@@ -55,7 +55,9 @@ class ClusterFlow final : public ClusterPolicy {
     bool here = false;
     std::size_t user = 0;
 
-    void state(State& s) { s(arrival, weight, deadline, size, steps, jobs, unfinished, here, user); }
+    void state(State& s) {
+      s(arrival, weight, deadline, size, steps, jobs, unfinished, here, user);
+    }
   };
   // Of a user, or of all.
   struct Side {

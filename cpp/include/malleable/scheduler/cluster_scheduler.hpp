@@ -9,10 +9,10 @@
 // Events change counts at once. A decision is due (see `due`) when something changed, not more
 // often than once an epoch; it changes who gets the slots that become free, tasks are never taken
 // back. Free slots are given away by `assign`, all at once, or by `offer`, one node's: to the job
-// that is most below its target (see Assignment), to the least rank, or as the policy chooses for the
-// node. With delay scheduling a job leaves a slot to others while it waits for a block of its own;
-// gangs start together (scheduler/cluster_gangs.cpp); a job that starves for `ageing` goes first,
-// once.
+// that is most below its target (see Assignment), to the least rank, or as the policy chooses for
+// the node. With delay scheduling a job leaves a slot to others while it waits for a block of its
+// own; gangs start together (scheduler/cluster_gangs.cpp); a job that starves for `ageing` goes
+// first, once.
 //
 // An event takes O(log jobs), and O(1) a task; a decision what the policy takes and O(log jobs) for
 // each job whose target moved; a task that starts O(log jobs) at most. Memory: O(jobs + slots).
@@ -49,7 +49,7 @@ struct SchedulerOptions {
   double ageing = 0.0;        // a job without a running task for so long goes first, once; 0: never
   Assignment assignment = Assignment::kRatio;
   bool in_order = false;  // targets are filled in the policy's order, not evenly
-  bool gang = false;  // minima are gangs: none of a phase's tasks run, or at least that many
+  bool gang = false;      // minima are gangs: none of a phase's tasks run, or at least that many
 
   void state(State& s) {
     s(epoch, offered, slow_start, split_copy, delay, rack_delay, replicas, learn, ageing,
@@ -266,7 +266,7 @@ class ClusterScheduler {
   ClusterPolicy* policy_;
   ClusterPolicy::Style style_;
   bool by_node_;
-  bool owes_ = false;  // deficits count
+  bool owes_ = false;       // deficits count
   bool racks_ = false;      // more than one
   LocalTasks rack_blocks_;  // by rack what state_.blocks has by node
   std::vector<Job> jobs_;
