@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <type_traits>
 
 #include "arrays.hpp"
 #include "malleable/model/domain.hpp"
@@ -33,6 +34,10 @@ ClusterJobsView jobs_of(const py::dict& table, std::vector<py::object>& kept) {
   jobs.min_slots[kReduce] = column<std::int64_t>(table, "min_reduce_slots", kept);
   jobs.weight = column<double>(table, "weight", kept);
   jobs.deadline = column<double>(table, "deadline", kept);
+  SlaColumns::each(jobs.sla, kAnyLength, [&](const char* name, auto& own, std::size_t, bool) {
+    own = column<std::remove_const_t<std::remove_reference_t<decltype(own[0])>>>(table, name, kept);
+  });
+  jobs.kind = column<std::uint8_t>(table, "kind", kept);
   jobs.user = column<std::int64_t>(table, "user", kept);
   jobs.group = column<std::int64_t>(table, "group", kept);
   jobs.flow = column<std::int64_t>(table, "flow", kept);
@@ -40,6 +45,7 @@ ClusterJobsView jobs_of(const py::dict& table, std::vector<py::object>& kept) {
   jobs.after = column<std::int64_t>(table, "after", kept);
   jobs.rate_offset = column<std::int64_t>(table, "rate_offset", kept);
   jobs.rates = column<double>(table, "rates", kept);
+  jobs.node_rates = column<double>(table, "node_rates", kept);
   jobs.user_minimum = column<double>(table, "user_minimum", kept);
   jobs.user_priority = column<double>(table, "user_priority", kept);
   jobs.exponent = column<double>(table, "exponent", kept);
@@ -114,6 +120,9 @@ ClusterOptions options_of(const py::dict& given) {
   read_option(given, "prior", options.prior);
   read_option(given, "seed", options.seed);
   read_option(given, "ageing", options.ageing);
+  if (given.contains("assignment")) {
+    options.assignment = static_cast<Assignment>(given["assignment"].cast<std::uint8_t>());
+  }
   read_option(given, "in_order", options.in_order);
   read_option(given, "gang", options.gang);
   read_option(given, "lose_output", options.lose_output);

@@ -26,6 +26,9 @@ SchedulerOptions options_of(const py::dict& given) {
   read_option(given, "learn", options.learn);
   read_option(given, "prior", options.prior);
   read_option(given, "ageing", options.ageing);
+  if (given.contains("assignment")) {
+    options.assignment = static_cast<Assignment>(given["assignment"].cast<std::uint8_t>());
+  }
   read_option(given, "in_order", options.in_order);
   read_option(given, "gang", options.gang);
   return options;

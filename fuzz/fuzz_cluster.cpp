@@ -271,6 +271,7 @@ void fuzz(Bytes bytes) {
   if (bytes.chance(40)) options.ageing = bytes.amount(times);
   options.in_order = bytes.chance(40);
   options.lose_output = bytes.chance(180);
+  if (bytes.chance(60)) options.assignment = static_cast<Assignment>(bytes.integer(1, 2));
   options.trace = true;
   World world = read_world(bytes, times, network, options.gang);
   validate(world.cluster());

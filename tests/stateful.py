@@ -355,6 +355,11 @@ KINDS = [
         lambda: mb.Scheduler(GENERIC, "flowflex", "max:stretch", ageing=5.0, replicas=1, delay=2.0),
         scheduler_step,
     ),
+    Kind(
+        "scheduler-deficit",
+        lambda: mb.Scheduler(CLUSTER, "flex", assignment="deficit"),
+        scheduler_step,
+    ),
     Kind("adaptive", lambda: mb.AdaptiveEpoch(CLUSTER), adaptive_step),
     Kind(
         "adaptive-guard",

@@ -186,6 +186,7 @@ TEST(all_options_together) {
     options.ageing = chance(random, 0.3) ? 4.0 : 0.0;
     options.gang = chance(random, 0.3);
     options.in_order = chance(random, 0.3);
+    options.assignment = static_cast<Assignment>(integer(random, 0, 2));
     options.learn = chance(random, 0.5);
     options.lose_output = chance(random, 0.8);
     options.seed = random();

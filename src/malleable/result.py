@@ -53,7 +53,7 @@ class SimulationResult:
     series : dict of str to dict of arrays, or None
         Cluster model: by policy ``time`` [s], shape (W + 1,), and means between one time and the next,
         shape (W,): ``jobs`` in the system, ``map_utilisation``, ``reduce_utilisation`` (NaN without such
-        slots).
+        slots). Tandem queue, for ``times=``: what is left of each job then.
     """
 
     model: str

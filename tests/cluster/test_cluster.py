@@ -161,7 +161,7 @@ def test_estimates_are_not_the_truth():
         ({"estimates": "maybe"}, "expected 'learn'"),
         ({"estimates": [[1.0, math.nan]]}, r"estimates\[0, 1\] = nan"),
         ({"policy": "best"}, "policy = 'best'"),
-        ({"objective": "sum:sla"}, "not one that cluster jobs"),
+        ({"objective": "sum:custom"}, "not one that cluster jobs"),
         ({"objective": "sum:lateness"}, r"deadline\[0\] = inf"),
         ({"load": 0.5}, "load: only without a cluster"),
         ({"horizon": -1}, "horizon"),

@@ -11,15 +11,14 @@ from malleable.papers import reproduce
 from malleable.papers.figure import Range, Run
 from malleable.papers.flex import (
     METRICS,
-    PANELS,
     PRAISED,
     REFERENCE_EFFORT,
     SERIES,
     claims5,
     figure5,
-    paper_jobs,
     run_points,
 )
+from malleable.papers.flex_cluster import PANELS, gridmix2_jobs, paper_jobs
 from malleable.view.drawing import image_bytes
 from malleable.view.plan_views import json_text
 from malleable.view.text import console_for
@@ -182,6 +181,17 @@ def test_jobs_of_figure_6():
     assert paper_jobs(3, count=40).maps.sum() == pytest.approx(9000, rel=0.01)
 
 
+def test_jobs_of_gridmix2():
+    """172 jobs, of which 40 : 20 : 3 are small, medium and large."""
+    jobs = gridmix2_jobs(3)
+    sizes, counts = np.unique(jobs.maps, return_counts=True)
+    assert sizes.tolist() == [15, 150, 500]
+    assert counts.tolist() == [109, 55, 8]
+    assert counts == pytest.approx(172 * np.array([40, 20, 3]) / 63, abs=1)
+    assert jobs.arrival.tolist() == [0] * 172
+    assert gridmix2_jobs(4).maps.tolist() != jobs.maps.tolist()
+
+
 def test_figure_6():
     figure = reproduce("flex-fig6", 1, seed=5)
     shown = figure.as_dict()
@@ -192,8 +202,11 @@ def test_figure_6():
     slack = figure.panels[0].rows
     assert len({round(point["fair"].mean, 9) for point in slack}) == 1
     assert slack[-1]["flex"].mean < slack[0]["flex"].mean < slack[0]["fair"].mean
-    assert {claim["verdict"] for claim in shown["claims"]} == {"open"}  # one run has no interval
-    assert all(claim.verdict.told().startswith("open (one") for claim in figure.claims)
+    *judged, decision = figure.claims
+    assert {claim.verdict.word for claim in judged} == {"open"}  # one run has no interval
+    assert all(claim.verdict.told().startswith("open (one") for claim in judged)
+    # "less than 10 milliseconds per run".
+    assert decision.paper == "10 ms" and decision.verdict.holds
     drawn = figure.draw()
     assert len(drawn.axes) == 8
     stars = [

@@ -1,5 +1,6 @@
 """Constants of theorems 2 and 3 against their definition, and kept by every work-conserving policy."""
 
+import itertools
 import math
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 import malleable as mb
 from malleable.slotted import simulate as slotted
 from malleable.slotted.generate import MapReduceStream, section7
-from malleable.slotted.theory import _tails, efficiency_constants
+from malleable.slotted.theory import _tail, efficiency_constants, interval_moment, theorem1_jobs
 
 
 def rate_function(work, chance, a):
@@ -32,32 +33,32 @@ def rate_function(work, chance, a):
     return value(low)
 
 
-def constants_of(work, chance, machines, largest):
-    """B1 and B2 by trying many epsilons and adding up the series."""
-    best = [math.inf, math.inf]
+def constants_of(work, chance, machines, largest, powers=(1, 2), points=400):
+    """B1, B2 ... by trying many epsilons and adding up the series."""
+    best = [math.inf] * len(powers)
     spread = (machines - 1) * largest
     span = machines - work @ chance
-    for fraction in np.linspace(0.0, 1.0, 400)[1:-1]:
+    for fraction in np.linspace(0.0, 1.0, points)[1:-1]:
         epsilon = fraction * span
         rate = rate_function(work, chance, machines - epsilon)
         if rate < 1e-3:
             continue  # close to the largest epsilon, where the series is large
         steps = 1 + math.ceil(spread / epsilon)
         k = np.arange(2, 2 + int(60 / rate)) if rate < 60 else np.arange(2, 4)
-        for power in (1, 2):
+        for place, power in enumerate(powers):
             tail = float(np.sum(k.astype(float) ** power * np.exp(-k * rate)))
-            best[power - 1] = min(best[power - 1], steps**power + tail)
+            best[place] = min(best[place], steps**power + tail)
     return best
 
 
 def test_last_terms_are_series():
     for rate in (0.05, 0.3, 1.0, 4.0):
         k = np.arange(2, 3000)
-        first, second = _tails(np.array([rate]))
-        assert first[0] == pytest.approx(np.sum(k * np.exp(-k * rate)))
-        assert second[0] == pytest.approx(np.sum(k.astype(float) ** 2 * np.exp(-k * rate)))
-    assert _tails(np.array([0.0]))[0][0] == math.inf
-    assert _tails(np.array([500.0]))[1][0] == pytest.approx(0.0, abs=1e-80)
+        for power in (1, 2, 3, 5, 8, 16):
+            series = np.sum(k.astype(float) ** power * np.exp(-k * rate))
+            assert _tail(np.array([rate]), power)[0] == pytest.approx(series, rel=1e-9)
+    assert _tail(np.array([0.0]), 1)[0] == math.inf
+    assert _tail(np.array([500.0]), 2)[0] == pytest.approx(0.0, abs=1e-80)
 
 
 @pytest.mark.parametrize(("setting", "seed"), [("uniform-small", 1), ("exp-large", 2)])
@@ -85,6 +86,110 @@ def test_constants_of_a_table(setting, seed):
     assert found.preemptive == pytest.approx((found.b2 + found.b1**2) * tail)
     more = found.b1 * (found.mean_reduce - 1)
     assert found.non_preemptive == pytest.approx((found.b2 + found.b1**2 + more) * tail)
+
+
+def test_every_moment():
+    """ "For any given number H, there exists a constant B_H" (equation 11)."""
+    jobs = section7("uniform-small", slots=100, rate=0.3, rng=1)
+    slot_work = np.zeros(100)
+    np.add.at(slot_work, jobs.arrival - 1, jobs.map + jobs.reduce_work)
+    work, count = np.unique(slot_work, return_counts=True)
+    powers = (1, 2, 3, 6)
+    slow = constants_of(work, count / 100, 20, int(jobs.reduce_work.max()), powers, 60)
+    known = efficiency_constants(jobs, 20, slots=100)
+    for power, other in zip(powers, slow, strict=True):
+        found = interval_moment(jobs, 20, power, slots=100)
+        assert found <= other * (1 + 1e-9)
+        assert found == pytest.approx(other, rel=0.05 * power)
+    assert (interval_moment(jobs, 20, 1, slots=100), interval_moment(jobs, 20, 2, slots=100)) == (
+        known.b1,
+        known.b2,
+    )
+    assert interval_moment(mb.MapReduceJobs([5] * 4, [[5]] * 4), 1, 3) == math.inf
+    for power in (0, 17):
+        with pytest.raises(ValueError, match=f"power = {power}"):
+            interval_moment(jobs, 20, power)
+
+
+def divides(numbers):
+    """Whether numbers fall into triples of one sum, by trying all."""
+    if not numbers:
+        return True
+    first, *others = numbers
+    each = 3 * sum(numbers) // len(numbers)
+    return any(
+        divides([a for k, a in enumerate(others) if k not in pair])
+        for pair in itertools.combinations(range(len(others)), 2)
+        if first + sum(others[k] for k in pair) == each
+    )
+
+
+def least_flow(numbers, tasks, machines, units, slots):
+    """A floor under the total flow time: each job's maps end by slot s, its reduces by slot f > s.
+
+    Unit tasks with windows can run just if no interval of slots has more of them than machines; units
+    that slot 1 has no room for cost a slot more. The floor is met where they have room.
+    """
+    pairs = [(s, f) for f in range(2, slots + 1) for s in range(1, f)]
+    best = math.inf
+    for chosen in itertools.product(pairs, repeat=len(numbers)):
+        windows = [(1, s, a) for (s, _), a in zip(chosen, numbers, strict=True)]
+        windows += [(s + 1, f, tasks - a) for (s, f), a in zip(chosen, numbers, strict=True)]
+        loads = {
+            (x, y): sum(n for low, high, n in windows if x <= low and high <= y)
+            for x in range(1, slots + 1)
+            for y in range(x, slots + 1)
+        }
+        if any(load > machines * (y - x + 1) for (x, y), load in loads.items()):
+            continue
+        at_first = max(loads[1, y] - machines * (y - 1) for y in range(1, slots + 1))
+        late = max(0, units - (machines - max(at_first, 0)))
+        best = min(best, sum(f for _, f in chosen) + units + late)
+    return best
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        [5, 4, 1, 2, 3, 5],
+        [5, 5, 5, 1, 1, 1],
+        [7, 1, 2, 3, 3, 4],
+        [9, 1, 1, 1, 1, 1],
+        [1] * 6,
+        [4, 5, 6],
+    ],
+)
+def test_theorem_1(numbers):
+    """ "The scheduling problem (both preemptive and non-preemptive) is NP-complete in the strong sense"."""
+    jobs, machines, threshold = theorem1_jobs(numbers)
+    count, units = len(numbers), len(jobs) - len(numbers)
+    tasks = int(jobs.map[0] + jobs.reduce_work[0])
+    assert (jobs.map + jobs.reduce_work)[:count].tolist() == [tasks] * count
+    assert machines == 3 * tasks and units == machines - 3 * sum(numbers) // count
+    assert jobs.task.max() == 1
+    floor = least_flow(numbers, tasks, machines, units, count // 3 + 1)
+    assert (floor <= threshold) == divides(numbers)
+    if divides(numbers):
+        assert floor == threshold
+    # Whatever runs, with tasks cut or not, meets it only then.
+    for preemptive in (True, False):
+        for policy in ("asrpt", "unlock", "srpt", "fifo"):
+            flows = mb.simulate(jobs, policy, machines=machines, preemptive=preemptive).records
+            assert flows["turnaround_time"].sum() >= min(floor, threshold + 1)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "message"),
+    [
+        ([], "there are 0, expected three"),
+        ([1, 2], "there are 2, expected three"),
+        ([1, 1, 1, 1, 1, 2], "their sum 7 is not 2 times a whole number"),
+        ([1, 0, 1], r"numbers\[1\] = 0"),
+    ],
+)
+def test_what_is_no_3_partition(numbers, message):
+    with pytest.raises(ValueError, match=message):
+        theorem1_jobs(numbers)
 
 
 def test_constants_of_a_stream():

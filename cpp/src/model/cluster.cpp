@@ -1,5 +1,6 @@
 #include "malleable/model/cluster.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -155,6 +156,14 @@ void validate(const ClusterJobsView& jobs) {
     check_length("deadline", jobs.deadline.size(), n, "arrival");
     check_deadlines(jobs.deadline);
   }
+  if (jobs.sla.given()) validate(jobs.sla, n, "arrival");
+  if (!jobs.kind.empty()) {
+    check_length("kind", jobs.kind.size(), n, "arrival");
+    for (std::size_t j = 0; j < n; ++j) {
+      const Kind kind = kind_of(jobs.kind[j]);
+      if (info(kind).needs_deadline) check_needed_deadline(kind, j, jobs.deadline_of(j));
+    }
+  }
   if (!jobs.flow.empty()) {
     check_length("flow", jobs.flow.size(), n, "arrival");
     check_counts("flow", jobs.flow, static_cast<std::int64_t>(n));
@@ -205,6 +214,18 @@ void validate_rates(std::span<const double> rates, std::size_t row) {
 }
 
 void validate_fit(const ClusterView& cluster, const ClusterJobsView& jobs) {
+  if (!jobs.node_rates.empty()) {
+    std::int64_t types = 0;
+    for (const std::int64_t type : cluster.type) types = std::max(types, type + 1);
+    const auto row = 2 * static_cast<std::size_t>(types);
+    check_length("node_rates", jobs.node_rates.size(), row * jobs.size(), "types of nodes");
+    for (std::size_t k = 0; k < jobs.node_rates.size(); ++k) {
+      const double rate = jobs.node_rates[k];
+      if (!std::isnan(rate) && !kRateRange.holds(rate)) {
+        throw FieldError("node_rates", k / row, rate, kRateRange.text);
+      }
+    }
+  }
   bool runs[2] = {false, false};
   for (std::size_t n = 0; n < cluster.size(); ++n) {
     runs[kMap] |= cluster.map_slots[n] > 0;

@@ -141,9 +141,11 @@ void Adaptive::task_finished(Index job, Phase p, Index node, double seconds) {
   estimates_.finished(jobs_[job].job_class, p, resource_[node], seconds);
 }
 
-void Adaptive::correct(Index job, Phase p, double before, double now) {
+void Adaptive::correct(Index job, Phase p, double before, double now,
+                       std::span<const double> rates) {
   for (Index r = 0; r < resources_.size(); ++r) {
-    estimates_.correct(jobs_[job].job_class, p, r, (now - before) / resources_[r].rate);
+    const double rate = rates.empty() ? resources_[r].rate : rates[r];
+    estimates_.correct(jobs_[job].job_class, p, r, (now - before) / rate);
   }
 }
 

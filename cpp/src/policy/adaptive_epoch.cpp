@@ -96,6 +96,8 @@ void AdaptiveEpoch::check_additions(const Additions& jobs) const {
   check_amounts("map_seconds", jobs.map_seconds, kLeftRange);
   check_amounts("reduce_seconds", jobs.reduce_seconds, kLeftRange);
   check_amounts("block", jobs.block, kBytesRange);
+  if (!jobs.rates.empty()) check_length("rates", jobs.rates, 2 * count * scheduler_.resources());
+  check_amounts("rates", jobs.rates, kRateRange);
   for (std::size_t k = 0; k < jobs.blocks.size(); ++k) {
     if (jobs.blocks[k].copies == 0) continue;
     check_blocks("blocks[" + std::to_string(k) + "]", jobs.blocks[k], jobs.maps[k]);
@@ -113,8 +115,11 @@ void AdaptiveEpoch::come(const Additions& jobs) {
     now = std::max(now, jobs.arrival[k]);
     for (Index g = 0; g < types; ++g) {
       const AdaptiveResource& resource = scheduler_.resource(g);
-      seconds[g] = jobs.map_seconds[k] / resource.rate + jobs.block[k] / resource.storage;
-      seconds[types + g] = jobs.reduce_seconds[k] / resource.rate;
+      const auto rate = [&](Phase p) {
+        return jobs.rates.empty() ? resource.rate : jobs.rates[(2 * k + p) * types + g];
+      };
+      seconds[g] = jobs.map_seconds[k] / rate(kMap) + jobs.block[k] / resource.storage;
+      seconds[types + g] = jobs.reduce_seconds[k] / rate(kReduce);
     }
     scheduler_.arrived(static_cast<Index>(jobs.job_class[k]), static_cast<Index>(jobs.user[k]), now,
                        {jobs.maps[k], jobs.reduces[k]}, seconds);
@@ -135,6 +140,11 @@ void AdaptiveEpoch::add(const Additions& jobs, std::span<std::int64_t> ids) {
     ids[k] = ids_.id_of(job);
     Counts& own = jobs_[job] = {.total = {jobs.maps[k], jobs.reduces[k]},
                                 .seconds = {jobs.map_seconds[k], jobs.reduce_seconds[k]}};
+    for (const Phase p : {kMap, kReduce}) {
+      const std::size_t types = jobs.rates.empty() ? 0 : scheduler_.resources();
+      const auto rates = jobs.rates.subspan((2 * k + p) * types, types);
+      own.rates[p].assign(rates.begin(), rates.end());
+    }
     set_waiting(job, kMap, own.total[kMap]);
     if (own.total[kMap] == 0) set_waiting(job, kReduce, own.total[kReduce]);
     if (!jobs.blocks.empty() && jobs.blocks[k].copies > 0) put_blocks(job, jobs.blocks[k]);
@@ -179,7 +189,9 @@ void AdaptiveEpoch::update(std::span<const std::int64_t> ids, const Changes& cha
     for (std::size_t k = 0; k < tasks[p].size(); ++k) set_waiting(rows[k], p, tasks[p][k]);
     for (std::size_t k = 0; k < seconds[p].size(); ++k) {
       Counts& own = jobs_[rows[k]];
-      if (own.total[p] > 0) scheduler_.correct(rows[k], p, own.seconds[p], seconds[p][k]);
+      if (own.total[p] > 0) {
+        scheduler_.correct(rows[k], p, own.seconds[p], seconds[p][k], own.rates[p]);
+      }
       own.seconds[p] = seconds[p][k];
     }
   }

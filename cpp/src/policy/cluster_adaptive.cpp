@@ -23,13 +23,17 @@ void ClusterAdaptive::begin(const ClusterState& state) {
   std::vector<AdaptiveResource> resources;
   std::vector<Index> resource(nodes);
   example_.clear();
-  std::map<std::tuple<std::int64_t, std::int64_t, double, double, double, std::size_t>, Index>
+  // Jobs that have rates of their own may tell apart what is alike otherwise.
+  const bool by_type = !state.jobs.node_rates.empty();
+  std::map<
+      std::tuple<std::int64_t, std::int64_t, double, double, double, std::int64_t, std::size_t>,
+      Index>
       known;
   for (std::size_t n = 0; n < nodes; ++n) {
-    const auto [place, fresh] =
-        known.try_emplace({cluster.map_slots[n], cluster.reduce_slots[n], cluster.rate[n],
-                           cluster.storage[n], cluster.link[n], grouped_ ? 0 : n},
-                          static_cast<Index>(resources.size()));
+    const auto [place, fresh] = known.try_emplace(
+        {cluster.map_slots[n], cluster.reduce_slots[n], cluster.rate[n], cluster.storage[n],
+         cluster.link[n], by_type ? cluster.type[n] : 0, grouped_ ? 0 : n},
+        static_cast<Index>(resources.size()));
     if (fresh) {
       resources.push_back({0, {cluster.map_slots[n], cluster.reduce_slots[n]}});
       example_.push_back(static_cast<Index>(n));
@@ -94,7 +98,8 @@ void ClusterAdaptive::add(const ClusterState& state, Index job) {
   for (const Phase p : {kMap, kReduce}) {
     for (std::size_t r = 0; r < types; ++r) {
       const Index node = example_[r];
-      double seconds = state.phase(job, p).estimate / state.cluster.rate[node];
+      double seconds =
+          state.phase(job, p).estimate / state.jobs.rate_on(state.cluster, node, p, job);
       if (p == kMap && block > 0.0) seconds += block / state.cluster.storage[node];
       seconds_[p * types + r] = seconds;
     }

@@ -28,11 +28,20 @@ ClusterEpoch::ClusterEpoch(const EpochOptions& options, bool at_least_one, bool 
           pool_minimum == 0.0;
   weighted_ = promises.shares == Shares::kWeighted;
   follows_objective_ = promises.follows_objective;
-  // Smith's ratios say the same at any time.
-  const bool plain = options.aggregate == Aggregate::kSum && info(options.kind).steady;
-  time_matters_ = promises.depends_on_time && (!plain || options.effort.has_value());
-  guard_ = guard && follows_objective_ && !time_matters_ && pool_minimum == 0.0 &&
-           options.min_mode == MinMode::kGuarantee;
+  depends_on_time_ = promises.depends_on_time;
+  may_guard_ =
+      guard && follows_objective_ && pool_minimum == 0.0 && options.min_mode == MinMode::kGuarantee;
+}
+
+// Smith's ratios say the same at any time.
+void ClusterEpoch::look_at_kinds(const ClusterState& state) {
+  bool plain = options_.aggregate == Aggregate::kSum && !options_.effort.has_value();
+  if (state.jobs.kind.empty()) plain = plain && info(options_.kind).steady;
+  for (const std::uint8_t kind : state.jobs.kind) {
+    plain = plain && info(static_cast<Kind>(kind)).steady;
+  }
+  time_matters_ = depends_on_time_ && !plain;
+  guard_ = may_guard_ && !time_matters_;
 }
 
 // FLEX's order where it is Smith's: work left over weight, for stretch times original size.
@@ -42,7 +51,8 @@ double ClusterEpoch::precedence(const ClusterState& state, Index job, int pool) 
 
 double ClusterEpoch::key(const ClusterState& state, Index job, int pool) const {
   const double work = state.demand(job, pool).work;
-  const double size = info(options_.kind).per_size ? state.size[job] : 1.0;
+  const Kind kind = state.jobs.kind_of(job, options_.kind);
+  const double size = info(kind).per_size ? state.size[job] : 1.0;
   return work * size / state.jobs.weight_of(job);
 }
 
@@ -53,6 +63,7 @@ void ClusterEpoch::begin(const ClusterState& state) {
     most_[pool].clear();
     row_[pool].clear();
   }
+  look_at_kinds(state);
   added(state, {});
 }
 
@@ -121,6 +132,8 @@ void ClusterEpoch::update(const ClusterState& state, int pool, Share& share,
                        &old_deadline_}) {
     column->clear();
   }
+  new_sla_.clear();
+  new_kind_.clear();
   const std::size_t first_new = share.job.size();
   for (const Index job : jobs) {
     const ClusterState::Demand demand = state.demand(job, pool);
@@ -155,14 +168,16 @@ void ClusterEpoch::update(const ClusterState& state, int pool, Share& share,
       weight_.push_back(state.jobs.weight_of(job));
       deadline_.push_back(state.jobs.deadline_of(job));
       arrival_.push_back(state.jobs.arrival[job]);
+      new_sla_.add(state.jobs.steps_of(job));
+      new_kind_.push_back(state.jobs.kind_of(job, options_.kind));
     }
   }
   if (!gone_.empty()) share.epoch.remove(gone_);
   if (!ids_.empty()) share.epoch.update(ids_, {work_, old_weight_, old_deadline_, low_, high_});
   if (!new_work_.empty()) {
-    zeros_.assign(new_work_.size() + 1, 0);
     std::int64_t id = share.epoch.add(
-        {{arrival_, weight_, deadline_, size_, {zeros_, {}, {}}}, new_work_, new_low_, new_high_});
+        {{arrival_, weight_, deadline_, size_, new_sla_.view()}, new_work_, new_low_, new_high_},
+        new_kind_);
     for (std::size_t k = first_new; k < share.job.size(); ++k) id_[pool][share.job[k]] = id++;
   }
   if (pool_minimum_ > 0.0) share_minimum(state, pool, share);

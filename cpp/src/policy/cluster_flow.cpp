@@ -41,6 +41,7 @@ void ClusterFlow::added(const ClusterState& state, std::span<const Index> jobs) 
     flow.arrival = std::min(flow.arrival, state.jobs.arrival[job]);
     flow.weight = std::max(flow.weight, state.jobs.weight_of(job));
     flow.deadline = std::max(flow.deadline, state.jobs.deadline_of(job));
+    if (flow.steps == kNone && !state.jobs.steps_of(job).time.empty()) flow.steps = job;
     flow.size += believed_work(state, job, kMap) + believed_work(state, job, kReduce);
     flow.jobs.push_back(job);
     ++flow.unfinished;
@@ -154,6 +155,8 @@ void ClusterFlow::plan(const ClusterState& state, Side& side, std::int64_t slots
   for (auto* column : {&row_most_, &parent_}) column->clear();
   job_offset_.assign(1, 0);
   parent_offset_.assign(1, 0);
+  steps_.clear();
+  kind_.clear();
   for (const Index f : side.flows) {
     const Flow& flow = flows_[f];
     at_[f] = static_cast<Index>(arrival_.size());
@@ -161,17 +164,19 @@ void ClusterFlow::plan(const ClusterState& state, Side& side, std::int64_t slots
     weight_.push_back(flow.weight);
     deadline_.push_back(flow.deadline);
     size_.push_back(flow.size);
+    steps_.add(flow.steps == kNone ? SlaView::Steps{} : state.jobs.steps_of(flow.steps));
+    kind_.push_back(state.jobs.kind_of(flow.jobs.front(), options_.kind));
     for (const Index job : flow.jobs) add_rows(state, job);
     for (const Index job : flow.jobs) add_parents(state, job);
     job_offset_.push_back(static_cast<std::int64_t>(row_work_.size()));
   }
-  no_steps_.assign(arrival_.size() + 1, 0);
   warm_.clear();
   for (const Index f : side.order) warm_.push_back(at_[f]);
-  const TermsView terms{arrival_, weight_, deadline_, size_, {no_steps_, {}, {}}};
+  const TermsView terms{arrival_, weight_, deadline_, size_, steps_.view()};
   problem_.build({terms, job_offset_, row_work_, row_most_, parent_offset_, parent_}, slots,
                  state.now);
-  penalties_.build(terms, {&options_.kind, 1});
+  const bool alike = state.jobs.kind.empty();
+  penalties_.build(terms, alike ? std::span<const Kind>(&options_.kind, 1) : kind_);
   FlowOptions how;
   how.method = options_.method;
   how.effort = options_.effort;

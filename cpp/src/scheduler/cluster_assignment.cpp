@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "malleable/scheduler/cluster_scheduler.hpp"
 
@@ -12,6 +13,19 @@ constexpr double kNoTarget = 1e300;  // key of jobs that have none: after all ot
 constexpr double kRanked = 1e290;    // or, in the policy's order, up to twice that
 
 }  // namespace
+
+std::int64_t ClusterScheduler::running_of(Index job, int pool) const {
+  if (!state_.cluster.generic) return state_.phase(job, static_cast<Phase>(pool)).running;
+  return state_.phase(job, kMap).running + state_.phase(job, kReduce).running;
+}
+
+// Adds up what a job has had less than its target, until now.
+void ClusterScheduler::settle(Index job, int pool) {
+  Job& own = jobs_[job];
+  const double seconds = state_.now - std::exchange(own.settled[pool], state_.now);
+  own.deficit[pool] += seconds * (value_[pool][job] - static_cast<double>(running_of(job, pool)));
+  if (waiting_[pool].contains(job)) waiting_[pool].set(job, key(job, pool, 0));
+}
 
 double ClusterScheduler::key(Index job, int pool, std::int64_t more) const {
   if (aged(job, pool)) return -kNoTarget;
@@ -27,13 +41,16 @@ double ClusterScheduler::key(Index job, int pool, std::int64_t more) const {
   if (style_ != ClusterPolicy::Style::kTargets) return value;
   const double after = options_.in_order ? policy_->precedence(state_, job, pool) : 0.0;
   if (value <= 0.0) return after > 0.0 ? kRanked * (2.0 - 1.0 / (1.0 + after)) : kNoTarget;
-  std::int64_t running = more;
-  if (state_.cluster.generic) {
-    running += state_.phases[2 * job].running + state_.phases[2 * job + 1].running;
-  } else {
-    running += state_.phases[2 * job + static_cast<Index>(pool)].running;
+  const std::int64_t running = running_of(job, pool) + more;
+  const bool below = static_cast<double>(running) < value;
+  if (after > 0.0 && below) return -1.0 / (1.0 + after);
+  if (options_.assignment == Assignment::kDeficit) {
+    // Those below come first; what rises with the deficit stays above 0.
+    const double deficit = jobs_[job].deficit[pool];
+    const double more_owed = deficit >= 0.0 ? 1.0 + deficit : 1.0 / (1.0 - deficit);
+    return below ? -more_owed : 1.0 / more_owed;
   }
-  if (after > 0.0 && static_cast<double>(running) < value) return -1.0 / (1.0 + after);
+  if (options_.assignment == Assignment::kDifference) return static_cast<double>(running) - value;
   return static_cast<double>(running) / value;
 }
 

@@ -14,6 +14,7 @@ ClusterScheduler::ClusterScheduler(const ClusterView& cluster, const ClusterJobs
       policy_(&policy),
       style_(policy.style()),
       by_node_(options.offered || options.replicas > 0 || style_ == ClusterPolicy::Style::kNode),
+      owes_(style_ == ClusterPolicy::Style::kTargets && options.assignment == Assignment::kDeficit),
       estimates_(options.learn, options.prior) {
   options_.in_order |= policy.fills_in_order();
   const std::size_t n = jobs.size();
@@ -156,6 +157,7 @@ void ClusterScheduler::count(Index job, Phase p, std::int64_t waiting, std::int6
   PhaseState& s = state_.phases[2 * job + p];
   const int pool = pool_of(p);
   if (estimates_.used()) estimates_.moved(2 * job + p, s.running, running, state_.now);
+  if (owes_) settle(job, pool);
   s.waiting += waiting;
   s.running += running;
   running_[pool] += running;
@@ -363,6 +365,10 @@ double ClusterScheduler::due(double event) const {
 void ClusterScheduler::decide(std::vector<float>& latency) {
   const bool changed = undecided();
   if (estimates_.used()) estimate_changed();
+  const bool targets = style_ == ClusterPolicy::Style::kTargets;
+  for (std::size_t k = 0; owes_ && k < state_.present.size(); ++k) {
+    for (int pool = 0; pool < 2; ++pool) settle(state_.present[k], pool);
+  }
   for (int pool = 0; pool < 2; ++pool) {
     if (state_.changed[pool].empty() && !policy_->depends_on_time()) continue;
     moved_.clear();
@@ -376,7 +382,7 @@ void ClusterScheduler::decide(std::vector<float>& latency) {
     for (std::size_t k = 0; k < moved_.size(); ++k) {
       const Index job = moved_[k];
       refresh(job, pool);
-      if (style_ != ClusterPolicy::Style::kTargets) continue;
+      if (!targets) continue;
       const double most = static_cast<double>(state_.demand(job, pool).most);
       taken_ += std::max(0.0, std::min(old_[k], most) - value_[pool][job]);
     }

@@ -42,7 +42,7 @@ double TaskTimes::uniform(Index phase, Index task, std::uint32_t attempt,
 
 TaskTimes::Time TaskTimes::next(Index job, Phase p, Index task, Index node) {
   const Index phase = 2 * job + p;
-  double seconds = jobs_.seconds_of(p, job, task) / cluster_.rate[node];
+  double seconds = jobs_.seconds_of(p, job, task) / jobs_.rate_on(cluster_, node, p, job);
   std::uint32_t attempt = 0;
   if (!attempts_.empty()) {
     auto& attempts = attempts_[job][p];

@@ -15,6 +15,7 @@ from malleable.cli.terminal import (
 )
 from malleable.cli.workers import ENGINE, workers
 from malleable.papers import FIGURES, reproduce
+from malleable.papers.catalogue import list_table, listed
 from malleable.view.drawing import image_bytes
 
 
@@ -25,7 +26,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         f"{name:15}  {own.shows} ({own.usual:,} {own.unit}s)" for name, own in FIGURES.items()
     )
     add = adder(parser)
-    parser.add_argument("name", choices=tuple(FIGURES), metavar="NAME", help="of a figure above")
+    parser.add_argument(
+        "name", nargs="?", choices=tuple(FIGURES), metavar="NAME", help="of a figure above"
+    )
+    add("--list", "every figure and table of the papers, and why some have no name", bool)
     add("--simulations N", "per point (default: the number above)", int)
     add("--processes N", "clusters: side by side (default: 1)", int)
     add("--engine NAME", f"clusters: {ENGINE}")
@@ -36,7 +40,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--seed", "of the first simulation", int, 0)
     add("--plot FILE", "the panels as a picture (.png, .svg, .pdf)")
     output_arguments(parser)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, refuse=parser.error)
 
 
 def _trace(asked: argparse.Namespace) -> Any:
@@ -46,6 +50,10 @@ def _trace(asked: argparse.Namespace) -> Any:
 
 def run(asked: argparse.Namespace) -> int:
     """Run the experiments; after Ctrl-C show and write what was finished."""
+    if asked.list:
+        return Outputs(asked).give(lambda: {"figures": listed()}, [list_table()])
+    if asked.name is None:
+        asked.refuse("the following arguments are required: NAME (or --list)")
     name, unit = asked.name, FIGURES[asked.name].unit
     for option in ("simulation", "job"):
         if option != unit and getattr(asked, option + "s") is not None:

@@ -174,7 +174,8 @@ class AdaptiveEpoch(BaseEpoch):
         ----------
         jobs : ClusterJobs
             ``maps``, ``map_seconds``, ``reduces``, ``reduce_seconds`` and ``shuffle`` (as estimated, on
-            nodes of rate 1), ``block`` [bytes], ``user`` and ``program`` are used. Jobs of one program
+            nodes of rate 1), ``rate`` by name of nodes (copying included), ``block`` [bytes], ``user`` and
+            ``program`` are used. Jobs of one program
             and of users of one priority make a class; jobs without programs do if numbers and times
             of their tasks are alike.
         arrival : array_like of float
@@ -204,6 +205,7 @@ class AdaptiveEpoch(BaseEpoch):
         mean = np.zeros((2, count))
         np.divide(jobs.map_work, jobs.maps, out=mean[0], where=jobs.maps > 0)
         np.divide(jobs.reduce_work, jobs.reduces, out=mean[1], where=jobs.reduces > 0)
+        rates = self._rates(jobs)
         owners = [""] * count if jobs.user is None else jobs.user
         users, new_users = _numbered(self._users, owners)
         classes, new_classes = _numbered(self._classes, self._class_keys(jobs, owners, mean))
@@ -219,12 +221,30 @@ class AdaptiveEpoch(BaseEpoch):
                 "map_seconds": mean[0],
                 "reduce_seconds": mean[1],
                 "block": jobs.block,
+                "rates": rates,
             },
             places,
         )
         self._users |= new_users
         self._classes |= new_classes
         return ids
+
+    def _rates(self, jobs: ClusterJobs) -> Floats | None:
+        """Rates of jobs of their own by phase and resource, one row after the other."""
+        place = self._cluster
+        names = [place.type_names[kind] for kind in place.type.tolist()]
+        found = jobs.rates_on(place.rate, names)
+        if found is None:
+            return None
+        chosen = found[:, :, self._example]
+        apart = (found != chosen[:, :, self._resource]).any(axis=(0, 1))
+        for node in np.flatnonzero(apart)[:1].tolist():
+            other = names[int(self._example[self._resource[node]])]
+            raise ValueError(
+                f"rate[{names[node]!r}]: these nodes are one with {other!r} for this epoch; an"
+                " Adaptive(grouped=False) tells them apart"
+            )
+        return np.ascontiguousarray(chosen).reshape(-1)
 
     def _class_keys(
         self, jobs: ClusterJobs, owners: Sequence[str], mean: Floats

@@ -15,8 +15,8 @@ from malleable.cluster.compiled import compiled, is_compiled
 from malleable.cluster.policy import Adaptive
 from malleable.cluster.table import ClusterJobs, checked_rates
 from malleable.columns import Floats
-from malleable.domain import check_whole, checked_flag
-from malleable.objective import Objective, parse_objective
+from malleable.domain import check_whole, checked_choice, checked_flag
+from malleable.objective import Objective, ObjectiveLike, parse_objective
 from malleable.policies import policy_of
 
 _Speedups = tuple[float | Floats | None, ...] | None
@@ -70,7 +70,7 @@ def _takes_time(function: Any) -> bool:
 
 def core_policy(
     policy: Any,
-    objective: str,
+    goal: Objective,
     hysteresis: float,
     effort: int | None,
     at_least_one: bool,
@@ -90,7 +90,7 @@ def core_policy(
         )
     if not isinstance(policy, str):
         return _own_policy(policy, generic)
-    goal, code = goal_of(objective)
+    code = int(goal.kinds[0])  # where jobs have kinds of their own, the table says so
     family = policy_of("cluster", policy).family
     if policy == "fifo" and not by_user:
         return _core.ClusterFifo()
@@ -138,13 +138,13 @@ def _own_policy(policy: Any, generic: bool) -> Any:
     return _core.ClusterCallback(own, style, timed, hasattr(own, "task_finished"), of_state)
 
 
-def goal_of(objective: str) -> tuple[Objective, int]:
-    """The objective and the code of its one kind, which must not need what cluster jobs lack."""
-    goal = parse_objective(objective)
+def goal_of(objective: ObjectiveLike, count: int | None = None) -> Objective:
+    """The objective of so many jobs, or where their number is not known one for all."""
+    goal = parse_objective(objective, count)
     kind = goal.kind()
-    if kind is None or kind.uses_sla or kind.custom:
+    if goal.custom or (count is None and (kind is None or kind.uses_sla)):
         raise ValueError(f"objective = {objective!r}: not one that cluster jobs have data for")
-    return goal, int(goal.kinds[0])
+    return goal
 
 
 def exponents_of(speedups: _Speedups, settings: Mapping[str, Any], count: int) -> Floats | None:
@@ -185,6 +185,14 @@ def _number(field: str, value: Any, high: float = math.inf) -> float:
     return float(value)
 
 
+ASSIGNMENTS = ("ratio", "difference", "deficit")
+"""Of the assignment layer, in the order of the core's codes."""
+
+
+def _assignment(field: str, value: Any) -> int:
+    return ASSIGNMENTS.index(checked_choice(field, value, ASSIGNMENTS))
+
+
 _OPTIONS: dict[str, Callable[[str, Any], Any]] = {
     "epoch": _number,
     "heartbeat": _number,
@@ -201,6 +209,7 @@ _OPTIONS: dict[str, Callable[[str, Any], Any]] = {
     "pool_minimum": partial(_number, high=1.0),
     "shuffle_steps": partial(check_whole, low=0, high=1 << 31),
     "replicas": partial(check_whole, low=0, high=1000),
+    "assignment": _assignment,
     "tasks_per_heartbeat": partial(check_whole, low=0, high=1 << 20),
     **dict.fromkeys(("split_copy", "gang", "in_order", "lose_output"), checked_flag),
 }

@@ -12,6 +12,8 @@ import numpy.typing as npt
 from malleable.cluster.slots import job_slots
 from malleable.cluster.table import ClusterJobs
 from malleable.columns import Floats
+from malleable.jobs.table import Jobs
+from malleable.objective import parse_objective
 from malleable.records import job_names, job_records
 
 EXTRA_COLUMNS = ("user", "work", "deadline")
@@ -81,6 +83,7 @@ def summary_of(
         "user_fairness": _ratio(totals["fairness"], now),
         "end": now,
     }
+    summary |= _due(jobs, found["completion"], late, now)
     summary |= totals.get("network", {})
     if jobs.flow is not None:
         summary |= _flow_summary(jobs, found)
@@ -91,6 +94,26 @@ def summary_of(
             if own.any():
                 summary[f"response of {user}"] = float(response[own].mean())
                 summary[f"stretch of {user}"] = float(stretch[own].mean())
+    return summary
+
+
+def _due(jobs: ClusterJobs, completion: Floats, late: Any, now: float) -> dict[str, float]:
+    """Lateness of finished jobs with deadlines, and what the SLAs of all jobs cost so far."""
+    summary = {}
+    rows = np.flatnonzero(np.isfinite(completion) & np.isfinite(jobs.deadline))
+    if len(rows):
+        lateness = completion[rows] - jobs.deadline[rows]
+        tardiness = np.where(late[rows], lateness, 0.0)
+        summary = {
+            "mean_lateness": float(lateness.mean()),
+            "max_lateness": float(lateness.max()),
+            "mean_tardiness": float(tardiness.mean()),
+            "max_tardiness": float(tardiness.max()),
+        }
+    if jobs.sla_offset is not None:
+        table = Jobs(np.zeros(len(jobs)), weight=jobs.weight, sla=jobs.sla)
+        paid = parse_objective("sum:sla").penalties(table).of_jobs(np.fmin(completion, now))
+        summary["sla_cost"] = float(paid.sum())
     return summary
 
 

@@ -19,6 +19,7 @@ from malleable.cluster.named_policies import (
     checked_options,
     core_policy,
     exponents_of,
+    goal_of,
     policy_name,
     programs_of,
 )
@@ -36,8 +37,8 @@ __all__ = ["Scheduler", "SchedulerDecision"]
 _Name = TypeVar("_Name", str, tuple[str, str])
 
 _OPTIONS = (
-    "slow_start", "split_copy", "delay", "rack_delay", "replicas", "ageing", "in_order", "gang",
-    "pool_minimum", "prior", "speedup",
+    "slow_start", "split_copy", "delay", "rack_delay", "replicas", "ageing", "assignment", "in_order",
+    "gang", "pool_minimum", "prior", "speedup",
 )  # fmt: skip
 
 
@@ -89,8 +90,8 @@ class Scheduler(Kept):
         A file that all calls are written to, for `malleable.replay`; `close` ends it.
     **options
         ``slow_start`` [0.05], ``split_copy`` [False: reduces wait for slow start; True: for `ready`],
-        ``delay``, ``rack_delay``, ``replicas``, ``ageing``, ``in_order``, ``gang``, ``pool_minimum``,
-        ``prior``, ``speedup`` as for `malleable.simulate`.
+        ``delay``, ``rack_delay``, ``replicas``, ``ageing``, ``assignment``, ``in_order``, ``gang``,
+        ``pool_minimum``, ``prior``, ``speedup`` as for `malleable.simulate`.
 
     Notes
     -----
@@ -184,7 +185,7 @@ class Scheduler(Kept):
         place = self._cluster
         asked = core_policy(
             self._policy,
-            self._objective,
+            goal_of(self._objective),
             settings=self._settings,
             tables=None,
             generic=place.generic,
@@ -272,6 +273,8 @@ class Scheduler(Kept):
         """
         if not isinstance(jobs, ClusterJobs):
             raise ValueError(f"jobs: a ClusterJobs is needed, not {type(jobs).__name__}")
+        if jobs.rates is not None:
+            raise ValueError("rate: a scheduler learns what nodes do from the tasks that end there")
         moment = self._moment(now)
         count = len(jobs)
         mean = np.zeros((2, count))

@@ -15,6 +15,7 @@ from malleable.cluster.named_policies import (
     checked_options,
     core_policy,
     exponents_of,
+    goal_of,
     policy_name,
     programs_of,
 )
@@ -27,7 +28,7 @@ from malleable.columns import Floats
 from malleable.domain import WORK, checked_flag, floats, refuse
 from malleable.estimates import error_sigma, lognormal_errors
 from malleable.feeding import seed_of
-from malleable.objective import parse_objective
+from malleable.objective import KINDS, Objective, ObjectiveLike
 from malleable.policies import policy_names
 from malleable.result import SimulationResult
 from malleable.views import counted
@@ -71,6 +72,9 @@ def _jobs(jobs: ClusterJobs, cluster: Cluster, policy: Any) -> tuple[dict[str, A
         named = [cluster.users.get(user, (0.0, 1.0)) for user in users]
         columns["user_minimum"] = np.array([minimum for minimum, _ in named])
         columns["user_priority"] = np.array([priority for _, priority in named])
+    rates = jobs.rates_on(np.full(len(cluster.type_names), math.nan), cluster.type_names)
+    if rates is not None:
+        columns["node_rates"] = np.ascontiguousarray(rates).reshape(-1)
     if jobs.flow is not None:
         columns["flow"] = _numbers(jobs.flow, [])
     if jobs.program is not None:
@@ -106,7 +110,7 @@ def run(
     learn: bool | None = None,
     cluster: Cluster | Mapping[str, Any] | str | None = None,
     load: float | None = None,
-    objective: str = "sum:response",
+    objective: ObjectiveLike = "sum:response",
     hysteresis: float = 0.0,
     effort: int | None = None,
     at_least_one: bool = False,
@@ -151,7 +155,8 @@ def run(
     load : float, optional
         Instead of a cluster: as many slots as give this load (`Cluster.for_load`).
     objective, hysteresis, effort
-        Of FLEX, as for `malleable.Epoch`.
+        Of FLEX, as for `malleable.Epoch`; the objective is one for all jobs or one for each, which jobs
+        of a flow then share.
     at_least_one : bool
         Minima are 1 at least (FLEX, section 4.2: so that every ready phase is measured soon).
     by_user : bool, optional
@@ -180,12 +185,14 @@ def run(
         probability of an attempt; ``lose_output`` [True]: finished maps on a node that leaves run again
         while reduce tasks of their job have not started or not copied everything; ``speedup`` [1]: s
         tasks of a phase together do s^speedup, or what a list says of 1, 2, ... tasks (a job's own
-        goes first); ``in_order`` [False]: FLEX's targets are filled in its order, the first job's wholly
-        before the next one's, instead of evenly; ``prior`` [1 s]; ``ageing`` [0 s: never]: a job whose
-        ready tasks have waited so long without one that runs goes first, with one task; ``gang``
-        [False]: minima are gang sizes, of a phase run no tasks or at least so many;
-        ``pool_minimum`` [0]: the part
-        of each kind of slots that all jobs are guaranteed in equal shares (flex, fair, wdeq).
+        goes first); ``assignment`` ["ratio"]: which job below its target gets a free slot, the one with
+        the least running / target; ``"difference"``: with the largest target - running; ``"deficit"``: with
+        the most slot-seconds below its targets so far; ``in_order`` [False]: FLEX's targets are filled in
+        its order, the first job's wholly before the next one's, instead of evenly; ``prior`` [1 s];
+        ``ageing`` [0 s: never]: a job whose ready tasks have waited so long without one that runs goes
+        first, with one task; ``gang`` [False]: minima are gang sizes, of a phase run no tasks or at least
+        so many; ``pool_minimum`` [0]: the part of each kind of slots that all jobs
+        are guaranteed in equal shares (flex, fair, wdeq).
 
     Returns
     -------
@@ -220,9 +227,13 @@ def run(
     end = math.inf if horizon is None else float(horizon)
     if not end >= 0.0:
         raise ValueError(f"horizon = {horizon}: must be at least 0")
-    _check_deadlines(jobs, objective)
+    goal = goal_of(objective, len(jobs))
     _check_gangs(jobs, place, settings.get("gang", False))
     columns, users = _jobs(jobs, place, policy)
+    if goal.kind() is None:
+        columns["kind"] = _kinds(jobs, goal)
+    else:
+        _check_deadlines(jobs, goal)
     exponents = exponents_of(jobs.speedup, settings, len(jobs))
     if exponents is not None:
         columns["exponent"] = exponents
@@ -236,7 +247,7 @@ def run(
         believed,
         core_policy(
             policy,
-            objective,
+            goal,
             hysteresis,
             effort,
             at_least_one,
@@ -302,11 +313,24 @@ def _latencies(policy: str, seconds: npt.NDArray[Any]) -> dict[str, float]:
     return {f"{policy} decision p{k}": float(np.quantile(seconds, k / 100)) for k in parts}
 
 
-def _check_deadlines(jobs: ClusterJobs, objective: str) -> None:
-    kind = parse_objective(objective).kind()
+def _check_deadlines(jobs: ClusterJobs, goal: Objective) -> None:
+    kind = goal.kind()
     if kind is not None and kind.needs_deadline:
         none = ~np.isfinite(jobs.deadline)
-        refuse("deadline", jobs.deadline, none, f"{objective} needs a deadline")
+        refuse("deadline", jobs.deadline, none, f"{goal.text} needs a deadline")
+
+
+def _kinds(jobs: ClusterJobs, goal: Objective) -> npt.NDArray[np.uint8]:
+    """Kinds of penalties by job; ValueError where jobs of a flow differ."""
+    first: dict[str, int] = {}
+    for row, flow in enumerate(jobs.flow or ()):
+        own, other = goal.kinds[row], goal.kinds[first.setdefault(flow, row)]
+        if own != other:
+            raise ValueError(
+                f"objective[{row}] = {goal.aggregate}:{KINDS[own]}: job {first[flow]} of the same flow"
+                f" has {goal.aggregate}:{KINDS[other]}"
+            )
+    return goal.kinds
 
 
 def _place(jobs: ClusterJobs, cluster: Any, load: float | None) -> Cluster:

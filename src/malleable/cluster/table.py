@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,11 +28,13 @@ from malleable.domain import (
     as_numbers,
     checked_positive,
     floats,
+    near,
     refuse,
     shown,
 )
 from malleable.files.advice import AdvisedError
 from malleable.flows.table import Flows
+from malleable.jobs.table import SlaSteps, flat_sla, steps_of
 from malleable.values import by_value
 from malleable.views import counted
 
@@ -41,6 +43,7 @@ _COLUMNS = (
     *("arrival", "shuffle", "shuffle_bytes", "block", "weight", "deadline"),
     *("maps", "reduces", "map_seconds", "map_offset", "reduce_seconds", "reduce_offset"),
     *("min_map_slots", "min_reduce_slots", "after_offset", "after"),
+    *("sla_offset", "sla_time", "sla_penalty"),
 )
 
 
@@ -105,6 +108,20 @@ def _speedups(values: Sequence[Any] | None, count: int) -> tuple[float | Floats 
     )
 
 
+def _rates(rate: Mapping[str, Any], count: int) -> Floats:
+    """What nodes of each name do, shape (J, 2, names)."""
+    found = np.empty((count, 2, len(rate)))
+    for k, (name, values) in enumerate(rate.items()):
+        array = floats(f"rate[{name!r}]", values, RATE)
+        if array.ndim == 1:
+            array = array[:, None]
+        rows, phases = (*array.shape, 1, 1)[:2]
+        if array.ndim > 2 or rows not in (1, count) or phases not in (1, 2):
+            raise ValueError(f"rate[{name!r}] has shape {array.shape}, expected one or two a job")
+        found[:, :, k] = array
+    return found
+
+
 def _labels(field: str, values: Sequence[Any] | None, count: int) -> tuple[str, ...] | None:
     if values is None:
         return None
@@ -138,13 +155,20 @@ class ClusterJobs(Table):
         Guaranteed while the job has work there.
     weight, deadline : array_like or float
         0, or from 1e-12 to 1e12, 1 by default; absolute [s], up to 1e12, none by default.
+    sla : sequence of sequences of (time, penalty), optional
+        Steps of each job, as in `malleable.Jobs`.
     speedup : sequence, optional
         By job: None (as the simulation says), p (s running tasks of a phase together do s^p), or the
         rates of 1, 2, ... running tasks together, which never fall; beyond the last as there.
+    rate : mapping, optional
+        By the name of nodes, what such a node does of a job's seconds in one, instead of its own rate: a
+        number, one a job, or two a job, shape (J, 2), for maps and reduces. So any pair of job and node
+        may have an execution time, seconds / rate.
     after : sequence of sequences of int, optional
         Rows of the jobs that must have finished before this one comes.
     flow : sequence of str, optional
-        Which flow each job belongs to.
+        Which flow each job belongs to. A flow weighs as much as the heaviest of its jobs and is due with
+        the latest; its SLA is that of its first job that has one.
     user, program, name : sequence of str, optional
         Whose job it is; which program it runs again (estimates learn from the user's earlier runs); its
         name.
@@ -175,7 +199,9 @@ class ClusterJobs(Table):
         min_reduce_slots: npt.ArrayLike = 0,
         weight: npt.ArrayLike = 1.0,
         deadline: npt.ArrayLike = math.inf,
+        sla: Sequence[SlaSteps | None] | None = None,
         speedup: Sequence[Any] | None = None,
+        rate: Mapping[str, npt.ArrayLike] | None = None,
         after: Sequence[Sequence[int]] | None = None,
         flow: Sequence[str] | None = None,
         user: Sequence[str] | None = None,
@@ -202,9 +228,15 @@ class ClusterJobs(Table):
         self.block = column("block", block)
         self.weight = column("weight", weight)
         self.deadline = column("deadline", deadline)
+        steps = {} if sla is None else flat_sla(sla, count, "maps")
+        self.sla_offset: Integers | None = steps.get("sla_offset")
+        self.sla_time: Floats | None = steps.get("sla_time")
+        self.sla_penalty: Floats | None = steps.get("sla_penalty")
         self.min_map_slots = slots("min_map_slots", min_map_slots)
         self.min_reduce_slots = slots("min_reduce_slots", min_reduce_slots)
         self.speedup = _speedups(speedup, count)
+        self.rated = None if rate is None else tuple(rate)
+        self.rates = None if rate is None else _rates(rate, count)
         self.after_offset, self.after = _after(after, count)
         self.flow = _labels("flow", flow, count)
         self.user = _labels("user", user, count)
@@ -217,6 +249,26 @@ class ClusterJobs(Table):
             + self.reduces * self.shuffle
         )
         self._freeze()
+
+    @property
+    def sla(self) -> list[list[tuple[float, float]]]:
+        """SLA steps of each job as (time, cumulative penalty)."""
+        if self.sla_offset is None or self.sla_time is None or self.sla_penalty is None:
+            return [[] for _ in range(len(self))]
+        return steps_of(self.sla_offset, self.sla_time, self.sla_penalty)
+
+    def rates_on(self, own: Floats, names: Sequence[str]) -> Floats | None:
+        """Rates of nodes with these names, shape (J, 2, n): those of jobs, else ``own``; None where jobs
+        have none. ValueError for a name that no node has."""
+        if self.rated is None or self.rates is None:
+            return None
+        found: Floats = np.broadcast_to(own, (len(self), 2, len(names))).copy()
+        for k, name in enumerate(self.rated):
+            at = [place for place, other in enumerate(names) if other == name]
+            if not at:
+                raise ValueError(f"rate[{name!r}]: no node has that name{near(name, names)}")
+            found[:, :, at] = self.rates[:, :, k, None]
+        return found
 
     def columns(self) -> dict[str, Any]:
         """Columns of numbers by name, as the core takes them, without those that are not given."""
@@ -302,12 +354,14 @@ def cluster_flows(
     comes = flows.arrival
     if arrival is not None:
         comes = floats_of("arrival", arrival, len(flows), "flows")
+    steps = flows.sla if len(flows.sla_time) else None
     return ClusterJobs(
         tasks,
         np.divide(flows.work, tasks, out=np.zeros(len(tasks)), where=tasks > 0),
         arrival=comes[flows.flow],
         weight=flows.weight[flows.flow],
         deadline=flows.deadline[flows.flow],
+        sla=None if steps is None else [steps[k] for k in flows.flow.tolist()],
         after=[flows.after(row) for row in range(len(tasks))],
         flow=[flows.name[k] for k in flows.flow.tolist()],
         name=flows.job_name,

@@ -38,10 +38,11 @@ class FlowPlan(BasePlan):
     speed : float
         What this plan guarantees (definition 2): slots that run this much faster would bring its value
         down to the lower bound or below. 1: optimal. NaN where flows arrive after ``now``.
-    guarantee : tuple of float or None
+    guarantee : tuple of pairs or None
         What the theorems promise of the literal algorithm, which no plan of ``flowflex`` is worse
-        than: (factor on the optimum, speed). None for the other policies, and with arrivals after
-        ``now``.
+        than: (factor on the optimum, speed), (2, 3) for sums and (1, 2) for maxima and strict
+        deadlines. Where all costs are weighted times, these mean as much at speed 1: (6, 1) and (2, 1)
+        follow (corollaries 1 and 2). None for the other policies, and with arrivals after ``now``.
     literal_value : float
         Value of the paper's own algorithm on this instance; NaN where it was not run.
     status : str
@@ -81,11 +82,10 @@ class FlowPlan(BasePlan):
         super().__init__(slots, objective, policy, now, result, penalty, seconds)
         self.flows = flows
         self._meet(flows.deadline, self.flow_completion)
-        self.guarantee: tuple[float, float] | None = None
+        self.guarantee: tuple[tuple[float, float], ...] | None = None
         late = bool(len(flows)) and bool(np.any(flows.arrival > now))
         if policy_of("flows", policy).guaranteed and not late:
-            strict = set(objective.kinds.tolist()) == {KINDS.index("strict")}
-            self.guarantee = (1.0, 2.0) if objective.is_max or strict else (2.0, 3.0)
+            self.guarantee = _guarantee(objective, now)
 
     def __repr__(self) -> str:
         return f"{super().__repr__()[:-1]}, speed {self.speed:.4g})"
@@ -99,6 +99,21 @@ class FlowPlan(BasePlan):
             Names what is violated, for which job and when.
         """
         check_flow_schedule(self)
+
+
+def _guarantee(objective: Objective, now: float) -> tuple[tuple[float, float], ...]:
+    """Factors and speeds of theorems 2 to 4 and of corollaries 1 and 2.
+
+    A schedule that needs a speed s takes s times as long without it. So do weighted times from `now` on;
+    what they are longer than that, from arrivals or from 0 on, must not be negative.
+    """
+    kinds = set(objective.kinds.tolist())
+    strict = kinds == {KINDS.index("strict")}
+    factor, speed = (1.0, 2.0) if objective.is_max or strict else (2.0, 3.0)
+    times = {"response", "stretch", "completion"} if now >= 0.0 else {"response", "stretch"}
+    if kinds <= {KINDS.index(kind) for kind in times}:
+        return (factor, speed), (factor * speed, 1.0)
+    return ((factor, speed),)
 
 
 def plan_flows(

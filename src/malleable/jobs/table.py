@@ -124,9 +124,7 @@ class CoreTable:
     @property
     def sla(self) -> list[list[tuple[float, float]]]:
         """SLA steps of each row as (time, cumulative penalty)."""
-        steps = list(zip(self.sla_time.tolist(), self.sla_penalty.tolist(), strict=True))
-        offset = self.sla_offset.tolist()
-        return [steps[a:b] for a, b in pairwise(offset)]
+        return steps_of(self.sla_offset, self.sla_time, self.sla_penalty)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self)._made, (self._columns(), self._others())
@@ -247,6 +245,12 @@ def job_columns(
     others = {f: as_column(f, values, len(work)) for f, values in columns.items() if f != "work"}
     steps = {} if sla is None else flat_sla(sla, len(work))
     return {"work": work, **others, **steps}
+
+
+def steps_of(offset: Integers, time: Floats, penalty: Floats) -> list[list[tuple[float, float]]]:
+    """The columns of `flat_sla` as steps of each row."""
+    steps = list(zip(time.tolist(), penalty.tolist(), strict=True))
+    return [steps[a:b] for a, b in pairwise(offset.tolist())]
 
 
 def flat_sla(

@@ -42,6 +42,10 @@ def _asrpt(kind: str, setting: str) -> Experiment:
     return Experiment("asrpt.figure", (kind, setting), 200, 20, f"{kind}, {setting}")
 
 
+def _model(number: int, shows: str) -> Experiment:
+    return Experiment("overlap_model.figure", (number,), 1, 1, shows)
+
+
 def _adaptive(shows: str, metric: str, *workloads: int) -> Experiment:
     return Experiment("adaptive.figure", (metric, *workloads), 30, 3, shows)
 
@@ -50,7 +54,9 @@ FIGURES = {
     "flex-fig5": Experiment(
         "flex.figure5", (), 100, 10, "FIFO, FAIR, FLEX by slack, sizes, metrics"
     ),
-    "flex-fig6": Experiment("flex.figure6", (), 10, 3, "FLEX and FAIR on the paper's cluster"),
+    "flex-fig6": Experiment(
+        "flex_cluster.figure6", (), 10, 3, "FLEX and FAIR on the paper's cluster"
+    ),
     "flowflex-fig10": Experiment("flowflex.bounds", ("sum",), 25, 5, "sums over flows, best bound"),
     "flowflex-fig11": Experiment(
         "flowflex.bounds", ("max",), 25, 5, "maxima over flows, best bound"
@@ -65,6 +71,9 @@ FIGURES = {
     "asrpt-fig11": _asrpt("distribution", "exp-small"),
     "asrpt-fig12": _asrpt("distribution", "uniform-large"),
     "asrpt-fig13": _asrpt("distribution", "uniform-small"),
+    "overlap-fig2": _model(2, "three jobs, phases that overlap"),
+    "overlap-fig3": _model(3, "three jobs, one phase after the other"),
+    "overlap-fig4": _model(4, "three jobs of a cluster in both models"),
     "overlap-fig7": Experiment("overlap.figure7", (), 30_000, 5_000, "ratio by load", "job", True),
     "overlap-fig9": Experiment("overlap.figure9", (), 10**7, 500_000, "slowdown by size", "job"),
     "adaptive-fig4": _adaptive("dissatisfaction of users, I/O workload", "dissatisfaction", 1),
@@ -103,6 +112,8 @@ def reproduce(name: str, count: int | None = None, *, seed: int = 0, **options: 
     experiment = FIGURES[name]
     if count is None:
         count = experiment.quick if options.get("quick") else experiment.usual
+    if experiment.usual == 1 and count != 1:
+        raise ValueError(f"--simulations {count}: {name} is one run")
     least = 2 if experiment.unit == "job" else 1
     for option, value, low in ((experiment.unit + "s", count, least), ("seed", seed, 0)):
         if value < low:

@@ -1,22 +1,12 @@
-"""Figures 5 and 6 of the FLEX paper (sections 4.1 and 4.2), beside what its text prints.
+"""Figure 5 of the FLEX paper (section 4.1), beside what its text prints.
 
-Figure 5: every simulation draws one table of jobs (`section41`) and plans it with FIFO, FAIR, FLEX with
+Every simulation draws one table of jobs (`section41`) and plans it with FIFO, FAIR, FLEX with
 its default effort, and FLEX with its fixed orders only (effort 0), as the paper describes it. Their values
 are divided by a reference. With 10 jobs that is the best order found by a search with far more effort than
 FLEX has by default; where the objective is a maximum it is the optimum over all malleable schedules. With
 many jobs it is FLEX itself. As in the paper, ratios to a reference that is not positive are left out, and
 counted. Numbers of figure 5 itself are not printed; the text gives some for the base case, and for
 sentences in words the criterion is ours.
-
-Figure 6: the paper says 26 hosts, 13 with 4 and 13 with 8 cores; 10 jobs that take about 45 minutes; one
-pool, whose minimum is a part of the slots (slack is the rest), the same for maps and reduces; exponential
-gaps with a mean of lambda minutes; a standard deviation sigma of the jobs' work, such that at sigma = 4 the
-smallest is a tenth of the largest. It does not say slots, task times, reduce tasks, or what is held fixed.
-Ours: a map slot a core and half as many reduce slots; heartbeats of 1 s; jobs of 900 maps of 30 s on
-average, one reduce task for 6.7 maps that copies 20 s and works 60 s; task times vary by 20 %; slow start
-0.05; estimates are extrapolated from finished tasks; slack 75 %, lambda 0 and sigma 2 where they do not
-vary; work m + sigma z, z evenly spaced with standard deviation 1 and m such that sigma = 4 gives the ratio
-of ten.
 """
 
 from __future__ import annotations
@@ -25,21 +15,16 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import groupby, pairwise, permutations
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from malleable.cluster.nodes import Cluster
-from malleable.cluster.table import ClusterJobs
 from malleable.jobs.generate import section41
 from malleable.jobs.plan import DEFAULT_EFFORT, plan
-from malleable.papers.claim import Claim, Verdict, between, judged, margin, observed, paired
-from malleable.papers.figure import Axes, Figure, Panel, Range, Run, Series, picture, shown
+from malleable.papers.claim import Claim, Verdict, between, judged, observed, paired
+from malleable.papers.figure import Figure, Panel, Range, Run, Series, picture, shown
 from malleable.replications import Interval, interval
-
-# Figure 5 -------------------------------------------------------------------------------------------
 
 REFERENCE_EFFORT = 40_000
 """Candidates of the search that gives the reference; ten times FLEX's default."""
@@ -329,152 +314,3 @@ def _clearly_better(points: Sequence[Point], claim: str, paper: str) -> Iterator
         ours = f"FIFO and FAIR at least {least:.2f} times FLEX"
         criterion = f"average at least {_CLEARLY} times"
         yield Claim(claim, paper, criterion, ours, _judged(points, margins))
-
-
-# Figure 6 -------------------------------------------------------------------------------------------
-
-SLACK, GAP, SIGMA, JOBS = 0.75, 0.0, 2.0, 10
-PANELS: dict[str, tuple[float, ...]] = {
-    "slack": (0.15, 0.35, 0.55, 0.75, 0.95),
-    "lambda": (0.0, 0.5, 1.0, 1.5, 2.0, 4.0),
-    "sigma": (0.0, 1.0, 2.0, 3.0, 4.0),
-    "sigma, copying apart": (0.0, 1.0, 2.0, 3.0, 4.0),
-    "jobs": (20.0, 40.0),
-}
-# By panel its axis, and where section 4.2 prints by what part FLEX is lower, "almost" or "as low as".
-_AXES: dict[str, tuple[str, dict[float, float]]] = {
-    "slack": ("slack, part of the slots", {0.95: 0.5}),
-    "lambda": ("mean gap [min]", {0.0: 0.5}),
-    "sigma": ("sigma of the jobs' work", {1.0: 0.5}),
-    "jobs": ("jobs", {20.0: 0.2, 40.0: 0.2}),
-}
-_MAPS, _MAP_SECONDS = 900, 30.0
-_MAPS_PER_REDUCE, _SHUFFLE, _REDUCE_SECONDS = 6.7, 20.0, 60.0
-
-
-def paper_cluster() -> Cluster:
-    """26 hosts with a map slot a core and half as many reduce slots."""
-    small = {"count": 13, "map_slots": 4, "reduce_slots": 2, "name": "4-core", "rack": "rack"}
-    large = {"count": 13, "map_slots": 8, "reduce_slots": 4, "name": "8-core", "rack": "switch"}
-    return Cluster([small, large])
-
-
-def paper_jobs(seed: int, count: int = JOBS, gap: float = GAP, sigma: float = SIGMA) -> ClusterJobs:
-    """Jobs as in the header; ``gap`` in minutes. More jobs are smaller: the work in all stays."""
-    rng = np.random.default_rng(seed)
-    even = np.arange(count) - (count - 1) / 2
-    z = even / even.std()
-    mean = 4.0 * z[-1] * 11 / 9  # (mean + 4 z) / (mean - 4 z) = 10 at the ends
-    size = rng.permutation((mean + sigma * z) / mean) * JOBS / count
-    maps = np.maximum(np.rint(_MAPS * size), 1).astype(np.int64)
-    gaps = rng.standard_exponential(count) * gap * 60.0
-    arrival = np.cumsum(gaps) - gaps[0]
-    reduces = np.maximum(np.rint(maps / _MAPS_PER_REDUCE), 1).astype(np.int64)
-    times = _MAP_SECONDS, reduces, _REDUCE_SECONDS
-    return ClusterJobs(maps, *times, arrival=arrival, shuffle=_SHUFFLE)
-
-
-def figure6(run: Run) -> Figure:
-    """FLEX against FAIR on a cluster, by slack, arrivals and sizes of jobs.
-
-    Mean responses [min], and by what part FLEX's is below FAIR's (paired).
-    """
-    places = [(panel, value) for panel, values in PANELS.items() for value in values]
-    points = []
-    for panel, value in places:
-        count = int(value) if panel == "jobs" else JOBS
-        gap = value if panel == "lambda" else GAP
-        sigma = value if panel.startswith("sigma") else SIGMA
-        minimum = 1.0 - (value if panel == "slack" else SLACK)
-        make = partial(paper_jobs, count=count, gap=gap, sigma=sigma)
-        own = {"pool_minimum": minimum, "split_copy": panel.endswith("apart")}
-        points.append((panel, make, own))
-    found = run.replicate(
-        points,
-        ("flex", "fair"),
-        cluster=paper_cluster(),
-        estimates="learn",
-        prior=_MAP_SECONDS,
-        at_least_one=True,
-        heartbeat=1.0,
-        noise=0.2,
-    )
-    rows: dict[str, list[dict[str, Any]]] = {panel: [] for panel in PANELS}
-    for (panel, value), one in zip(places, found, strict=False):
-        flex, fair = ([own["mean_response"] / 60.0 for own in runs] for runs in one.runs.values())
-        gain = [1 - a / b for a, b in zip(flex, fair, strict=True)]
-        means = {"flex": interval(flex), "fair": interval(fair), "gain": interval(gain)}
-        rows[panel].append({"value": value, **means})
-    return figure6_of(run, rows)
-
-
-def figure6_of(run: Run, rows: dict[str, list[dict[str, Any]]]) -> Figure:
-    """The figure with these points; the paper prints its curves only as a picture."""
-    columns = {"value": "g", "flex": ".1f", "fair": ".1f", "gain": ".1%"}
-    panels = {name: Panel(name, columns, own) for name, own in rows.items()}
-    axes: list[list[Axes]] = [[], []]
-    dash = {"linestyle": "--", "alpha": 0.6}
-    star = {"color": "black", "marker": "*", "markersize": 10, "linestyle": ""}
-    for name, (xlabel, printed) in _AXES.items():
-        marks = [Series("the paper's text", [*printed.values()], [*printed], star)]
-        shapes: Any = (("mean response [min]", ("flex", "fair"), []), ("gain", ("gain",), marks))
-        for row, (ylabel, names, more) in zip(axes, shapes, strict=True):
-            apart = panels.get(f"{name}, copying apart")
-            dashed = picture(apart, names, "", "value").series if apart else []
-            others = [
-                own._replace(label=f"{own.label}, copying apart", look={**dash, "color": f"C{k}"})
-                for k, own in enumerate(dashed)
-            ]
-            row.append(picture(panels[name], names, ylabel, "value", [*others, *more], xlabel))
-    return run.figure(
-        "mean response [min], and by what part FLEX's is lower, 95 % intervals",
-        list(panels.values()),
-        claims=list(_claims6(run.count, rows)) if run.complete else [],
-        axes=axes,
-    )
-
-
-def _claims6(count: int, rows: dict[str, list[dict[str, Any]]]) -> Iterator[Claim]:
-    """What section 4.2 says, and whether it holds here."""
-    by = {panel: {row["value"]: row for row in own} for panel, own in rows.items()}
-    gain = {panel: {at: row["gain"] for at, row in own.items()} for panel, own in by.items()}
-    slack, arrivals, sizes, jobs = (gain[name] for name in _AXES)
-    every = [own for panel in gain.values() for own in panel.values()]
-    # What was observed, when the claim holds, and how far from that it is.
-    Found = tuple[Iterable[Interval], str, list[Interval]]
-
-    def half(own: Interval) -> Found:
-        return [own], "40 to 55 %", between(0.4, own, 0.55)
-
-    def halved(own: dict[float, Interval], small: float, large: float) -> Found:
-        criterion = f"gain at {small:g} below half of that at {large:g}"
-        pair = own[small], own[large]
-        return pair, criterion, [margin(0.0, (0.5, pair[1]), (-1.0, pair[0]))]
-
-    def at_least(low: float, own: Sequence[Interval]) -> Found:
-        criterion = f"a gain of at least {100 * low:.0f} % everywhere"
-        return [min(own)], criterion, [margin(-low, (1.0, each)) for each in own]
-
-    rises = [margin(0.01, (1.0, b), (-1.0, a)) for a, b in pairwise(slack.values())]
-    steady = slack.values(), "the gain falls by 1 % at most from point to point", rises
-    at, later = by["lambda"][0.0], by["lambda"][2.0]
-    falls = [margin(0.0, (1.0, at[own]), (-1.0, later[own])) for own in ("fair", "flex")]
-    means = [own[name] for name in ("fair", "flex") for own in (at, later)]
-    spread = means, "lambda 2 against 0 [min]", falls
-    little = between(-0.1, arrivals[4.0], 0.1)
-    more = list(jobs.values())
-    found: dict[str, Found] = {
-        "When slack is small, flex does not do much better than fair": halved(slack, 0.15, 0.95),
-        "significantly better as slack is increased": steady,
-        "outperforming fair by almost 50% when slack is large": half(slack[0.95]),
-        "both flex and fair perform better as the inter-arrival time is increased": spread,
-        "almost 50% when lambda = 0": half(arrivals[0.0]),
-        "lambda > 3: very little difference": ([arrivals[4.0]], "at 4 below 10 %", little),
-        "as low as 50% better in some cases (sigma = 1)": half(sizes[1.0]),
-        "for larger values of sigma (> 3) ... flex is not much better": halved(sizes, 4.0, 1.0),
-        "no worse than fair even in these cases": at_least(-0.01, every),
-        "20 and 40 jobs ... continues to outperform fair by almost 20%": at_least(0.15, more),
-    }
-    for text, (own, criterion, margins) in found.items():
-        ours = ", ".join(shown(each, ".1f" if margins is falls else ".1%") for each in own)
-        yield Claim(f'"{text}"', "", criterion, ours, judged(margins, count))

@@ -1,11 +1,13 @@
-"""What theorems 2 and 3 of the ASRPT paper promise for a workload: constants B1, B2 and the ratios."""
+"""What the ASRPT paper proves: a hard instance (theorem 1), and what theorems 2 and 3 promise for a
+workload, constants B1, B2 ... and the ratios."""
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,10 +17,69 @@ from malleable.domain import check_whole
 from malleable.slotted.generate import MapReduceStream, job_distribution
 from malleable.slotted.simulate import checked_machines
 from malleable.slotted.table import MapReduceJobs
+from malleable.values import by_value
 
 _MOST_POINTS, _LEAST_POINTS, _ZOOMS = 1000, 12, 8
 _TERMS = 5_000_000  # of all sums of a grid, where that leaves it its least points
 _LARGEST_EXPONENT = 600.0
+_MOST_POWER = 16
+
+
+@by_value()
+class HardJobs(NamedTuple):
+    """Jobs and a total flow time [slots] that they can meet just if a partition exists."""
+
+    jobs: MapReduceJobs
+    machines: int
+    threshold: int
+
+
+def theorem1_jobs(numbers: Sequence[int]) -> HardJobs:
+    """3-Partition as jobs of unit tasks, so that preemption makes no difference.
+
+    Can 3 m numbers be divided into m triples of one sum? Just then the jobs can have a total flow time of
+    ``threshold``: in slot k the maps of triple k run, in slot k + 1 its reduces.
+
+    Parameters
+    ----------
+    numbers : sequence of int
+        3 m positive numbers, from 1 to 2^20, of sum m B.
+
+    Returns
+    -------
+    HardJobs
+        Jobs named ``A0 ...`` of a map and Q - a reduce tasks for each number a, and ``U0 ...``, 3 Q - B
+        jobs of one map task; all arrive in slot 1. There are 3 Q machines.
+
+    Raises
+    ------
+    ValueError
+        Numbers that are not as said.
+
+    Notes
+    -----
+    Every A has Q tasks, so that no more than 3 k of them can end by slot k + 1 unless so many U wait that
+    it does not pay: that is how large Q is. Who meets the threshold therefore runs all U in slot 1 and ends
+    just 3 k of the A by slot k + 1. By the end of slot k the maps of these and the reduces of the 3 (k - 1)
+    before have run, which leaves B units at most for the maps of the k-th three; and all of them have m B.
+    The paper refers to a report for its own reduction; this one is ours. O(m Q).
+    """
+    sizes = [check_whole(f"numbers[{k}]", a, 1, 2**20) for k, a in enumerate(numbers)]
+    triples, over = divmod(len(sizes), 3)
+    if triples == 0 or over:
+        raise ValueError(f"numbers: there are {len(sizes)}, expected three or a multiple of it")
+    each, over = divmod(sum(sizes), triples)
+    if over:
+        raise ValueError(f"numbers: their sum {sum(sizes)} is not {triples} times a whole number")
+    tasks = max(each, *sizes) + 3 * triples * (triples + 1) + 1
+    units = 3 * tasks - each
+    jobs = MapReduceJobs(
+        [*sizes, *[1] * units],
+        [*([1] * (tasks - a) for a in sizes), *[[]] * units],
+        name=[*(f"A{k}" for k in range(len(sizes))), *(f"U{k}" for k in range(units))],
+    )
+    threshold = units + 3 * sum(range(2, triples + 2))
+    return HardJobs(jobs, 3 * tasks, threshold)
 
 
 @dataclass(frozen=True)
@@ -87,11 +148,7 @@ def efficiency_constants(
     is refined eight times around its best point. O(1000 distinct amounts of work a slot). Source:
     Zheng, Shroff, Sinha 2013, section V.
     """
-    count = checked_machines(machines)
-    work = _of_stream(jobs) if isinstance(jobs, MapReduceStream) else _of_table(jobs, slots)
-    if not math.isfinite(work.largest):
-        raise ValueError("jobs: theorems 2 and 3 need a largest reduce phase; draw a table")
-    load = float(work.generating(np.zeros(1))[1][0]) / count
+    work, count, load = _checked(jobs, machines, slots)
     b1 = b2 = common = math.inf
     if load < 1.0:
         b1, b2 = _least(1, count, work), _least(2, count, work)
@@ -108,6 +165,44 @@ def efficiency_constants(
         preemptive=(b2 + b1 * b1) * common,
         non_preemptive=(b2 + b1 * b1 + b1 * (work.mean_reduce - 1.0)) * common,
     )
+
+
+def interval_moment(
+    jobs: MapReduceJobs | MapReduceStream, machines: int, power: int, *, slots: int | None = None
+) -> float:
+    """B_H of equation 11: what the H-th moment of an interval's length stays below [slots^H].
+
+    An interval ends with a slot in which some machine idles, whatever work-conserving policy runs.
+
+    Parameters
+    ----------
+    jobs, machines, slots
+        As for `efficiency_constants`, which has the moments 1 and 2.
+    power : int
+        H, from 1 to 16.
+
+    Returns
+    -------
+    float
+        Infinite at load 1 or more.
+
+    Notes
+    -----
+    The series over k of k^H exp(-k l) is a polynomial in x = exp(-l) over (1 - x)^(H + 1), with Eulerian
+    numbers. As `efficiency_constants` otherwise, errors and source too.
+    """
+    work, count, load = _checked(jobs, machines, slots)
+    check_whole("power", power, 1, _MOST_POWER)
+    return _least(power, count, work) if load < 1.0 else math.inf
+
+
+def _checked(jobs: Any, machines: int, slots: int | None) -> tuple[_Work, int, float]:
+    """What arrives, the machines, and the load."""
+    count = checked_machines(machines)
+    work = _of_stream(jobs) if isinstance(jobs, MapReduceStream) else _of_table(jobs, slots)
+    if not math.isfinite(work.largest):
+        raise ValueError("jobs: theorems 2 and 3 need a largest reduce phase; draw a table")
+    return work, count, float(work.generating(np.zeros(1))[1][0]) / count
 
 
 # Of theta: log E[exp(theta W)] and its derivative, W being the work that arrives in a slot.
@@ -141,14 +236,24 @@ def _poisson(rate: float, value: Floats, weight: Floats) -> _Generating:
     return generating
 
 
-def _tails(rate: Floats) -> tuple[Floats, Floats]:
-    """Sums of k exp(-k l) and of k^2 exp(-k l) over k >= 2: the last terms of equations 8 and 9."""
-    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        y = np.exp(np.minimum(rate, 200.0))
-        first = (2 * y - 1) / (y * (y - 1) ** 2)
-        second = ((4 * y - 3) * y + 1) / (y * (y - 1) ** 3)
-    none = rate <= 0.0
-    return np.where(none, np.inf, first), np.where(none, np.inf, second)
+@functools.cache
+def _numerator(power: int) -> tuple[int, ...]:
+    """Coefficients c of x^2 (c_0 + c_1 x + ...) / (1 - x)^(H + 1), the sum of k^H x^k over k >= 2."""
+    eulerian = [1]
+    for n in range(2, power + 1):
+        wide = [0, *eulerian, 0]
+        eulerian = [(n - k) * wide[k] + (k + 1) * wide[k + 1] for k in range(n)]
+    # Over k >= 1 it is x times these; less x (1 - x)^(H + 1), the term of k = 1.
+    one = [(-1) ** k * math.comb(power + 1, k) for k in range(power + 2)]
+    return tuple((eulerian[k] if k < power else 0) - one[k] for k in range(1, power + 2))
+
+
+def _tail(rate: Floats, power: int) -> Floats:
+    """Sum of k^H exp(-k l) over k >= 2: the last term of equations 8, 9 and 11."""
+    x = np.exp(-np.minimum(rate, 200.0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = x * x * np.polyval(_numerator(power)[::-1], x) / (1.0 - x) ** (power + 1)
+    return np.where(rate <= 0.0, np.inf, found)
 
 
 class _Work(NamedTuple):
@@ -207,7 +312,7 @@ def _least(power: int, machines: int, work: _Work) -> float:
         room = machines - slope
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             steps = 1.0 + np.ceil(spread / room)
-            found = steps**power + _tails(theta * slope - logarithm)[power - 1]
+            found = steps**power + _tail(theta * slope - logarithm, power)
         found[~(room > 0.0) | ~np.isfinite(found)] = np.inf
         return found
 

@@ -26,6 +26,7 @@ from malleable.feeding import (
 from malleable.policies import policy_of
 from malleable.records import by_table_row, job_names, job_records
 from malleable.result import SimulationResult
+from malleable.tandem.series import checked_times, left_over_time
 from malleable.tandem.table import STREAM_CHUNK, MapShuffleJobs, MapShuffleStream
 
 if TYPE_CHECKING:
@@ -215,6 +216,7 @@ def run(
     underestimates: str = "first",
     effort: int = DEFAULT_EFFORT,
     budget: float | None = None,
+    times: npt.ArrayLike | None = None,
     progress: Callable[[int, int], None] | None = None,
     **station: Any,
 ) -> SimulationResult:
@@ -226,9 +228,10 @@ def run(
         A table in any order, or a stream that is drawn while it runs.
     policy : str
         One of `POLICIES` or `BATCH_POLICIES`. ``k-lps`` lets the ``k`` oldest jobs share the map
-        station; all three kinds of sharing hand on, at the shuffle station, what a job cannot use
-        (max-min). ``two-srpt`` is ours (docs/tandem.md). ``best`` plans a batch: the SRPT plans and
-        local search; ``makespan`` orders one for the least makespan (section 3.1).
+        station (``k=1``: maps in the order of arrival beside a shared shuffle, the paper's figure 4); all
+        three kinds of sharing hand on, at the shuffle station, what a job cannot use (max-min).
+        ``two-srpt`` is ours (docs/tandem.md). ``best`` plans a batch: the SRPT plans and local search;
+        ``makespan`` orders one for the least makespan (section 3.1).
     rng : numpy Generator or seed, optional
         Of a stream, and of log-normal estimates.
     estimates : float, "column" or pair of array_like, optional
@@ -257,6 +260,10 @@ def run(
         ``best``: candidates after the fixed plans.
     budget : float, optional
         ``best``: ceiling of wall-clock time [s], looked at between candidates.
+    times : array_like, shape (T,), optional
+        Increasing times [s] at which ``result.series`` says what is left of every job of a table:
+        ``time``, and of shape (T, J) ``map_left``, ``shuffle_left`` and of that ``ready`` (its map work is
+        done); NaN before a job comes. Times after ``horizon`` are left out. Runs the queue twice.
     progress : callable, optional
         Called with (jobs entered, all jobs) after every chunk.
     **station
@@ -295,24 +302,24 @@ def run(
     keep = kept_records(records, isinstance(jobs, MapShuffleStream))
     stop = math.inf if horizon is None else checked_positive("horizon", horizon)
     capacity = _capacities(jobs, load, (map_capacity, shuffle_capacity))
+    at = None if times is None else checked_times(jobs, times)
     source = Source(jobs, seed_of(rng), estimates, _sizes)
     began = time.perf_counter()
     at_speed: tuple[Floats, ...] = ()
     if isinstance(jobs, MapShuffleJobs):
         at_speed = _at_speed(source.seen or (jobs.map, jobs.shuffle), capacity)
     plan = _plan(policy, jobs, at_speed, effort, budget)
-    queue = core_queue(
-        plan.policy,
-        overlap=overlap,
-        records=keep,
-        estimated=estimates is not None,
-        bounce=underestimates == "bounce",
+    how = {
+        "overlap": overlap,
+        "estimated": estimates is not None,
+        "bounce": underestimates == "bounce",
         **station,
-    )
+    }
+    queue = core_queue(plan.policy, records=keep, **how)
     drain = _drains(jobs, load, capacity)
     lone = _core.SrptBound() if bound and not _is_batch(jobs) else None
 
-    def feed(part: Part) -> None:
+    def feed(queue: Any, part: Part) -> None:
         own = part.jobs
         sizes = _at_speed((own.map, own.shuffle), capacity)
         seen = (_NOTHING, _NOTHING) if part.seen is None else _at_speed(part.seen, capacity)
@@ -320,15 +327,23 @@ def run(
         if plan.places is not None:
             places = plan.places[0][part.rows], plan.places[1][part.rows]
         queue.feed(own.arrival, *sizes, own.weight, *seen, *places)
+
+    def feed_all(part: Part) -> None:
+        feed(queue, part)
         if lone is not None:
-            lone.feed(own.arrival, *sizes)
+            lone.feed(part.jobs.arrival, *_at_speed((part.jobs.map, part.jobs.shuffle), capacity))
 
     def end() -> None:
         if drain or stop < math.inf:
             queue.advance(stop)
 
-    complete, _ = source.feed(stop, len(jobs), feed, end, progress)
+    complete, _ = source.feed(stop, len(jobs), feed_all, end, progress)
     seconds = time.perf_counter() - began
+    series = None
+    if at is not None and complete and isinstance(jobs, MapShuffleJobs):
+        end_of_all = stop if drain or stop < math.inf else float(jobs.arrival.max())
+        own = at[at <= end_of_all], source.parts(), feed
+        series = {policy: left_over_time(core_queue(plan.policy, **how), jobs, capacity, *own)}
     summary = queue.summary()
     if bound and summary["jobs"] and not summary["unfinished"]:
         summary["lower_bound"] = _total_bound(jobs, capacity, lone) / summary["jobs"]
@@ -343,6 +358,7 @@ def run(
         slowdown={policy: queue.slowdown()},
         timing={policy: seconds},
         complete=complete and plan.complete,
+        series=series,
     )
 
 

@@ -2,7 +2,7 @@
 
 Columns are the parameters of `ClusterJobs`; ``map_seconds`` and ``reduce_seconds`` are a number or
 ``s1;s2;...``, one for each task, and ``speedup`` is blank, p or the rates ``r1;r2;...`` of 1, 2, ...
-running tasks (``r1;`` where they are one). Not ``after`` and ``flow``: those are flows.
+running tasks (``r1;`` where they are one); ``sla`` is ``t:p;t:p``. Not ``after`` and ``flow``: those are flows.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from malleable.cluster.table import ClusterJobs, checked_rates
 from malleable.files.csv import without_apostrophe
 from malleable.files.reading import parse_number
 from malleable.traces.formats import File, register
+from malleable.traces.job_table import sla_steps
 from malleable.traces.tables import trace_of
 from malleable.traces.trace import Trace
 from malleable.views import counted
@@ -28,7 +29,7 @@ _MOST_TIMED = 1 << 26  # tasks of all jobs, where tasks have times of their own
 _COLUMNS = (
     "name", "arrival", "maps", "map_seconds", "reduces", "reduce_seconds", "shuffle",
     "shuffle_bytes", "block", "min_map_slots", "min_reduce_slots", "weight", "deadline",
-    "speedup", "user", "program",
+    "sla", "speedup", "user", "program",
 )  # fmt: skip
 
 
@@ -57,6 +58,8 @@ def _cell(column: str, cell: str) -> Any:
         return value
     if column == "speedup":
         return checked_rates("speedup", _list_or_number(cell)) if cell.strip() else None
+    if column == "sla":
+        return sla_steps(cell) if cell.strip() else ()
     if column in _TIMES:
         return _list_or_number(cell)
     return _amount(cell, column in _COUNTS)
@@ -86,9 +89,10 @@ def _read(file: File) -> Trace:
                 )
     file.bad.settle(file.where, int(sound.sum()))
     rows = np.flatnonzero(sound).tolist()
-    return trace_of(
-        ClusterJobs(**{c: [values[row] for row in rows] for c, values in columns.items()})
-    )
+    sound_columns: dict[str, Any] = {
+        name: [values[row] for row in rows] for name, values in columns.items()
+    }
+    return trace_of(ClusterJobs(**sound_columns))
 
 
 register(

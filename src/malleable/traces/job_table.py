@@ -70,7 +70,7 @@ def _slots(cell: Any) -> int:
     return int(cell)
 
 
-def _steps(cell: Any) -> list[tuple[float, float]]:
+def sla_steps(cell: Any) -> list[tuple[float, float]]:
     pairs = [step.rsplit(":", 1) for step in cell.split(";")] if isinstance(cell, str) else cell
     try:
         return [(_moment(time), _float(penalty)) for time, penalty in pairs]
@@ -87,7 +87,7 @@ _COLUMNS: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "max_slots": (_slots, ALL_SLOTS),
     "weight": (_float, 1.0),
     "deadline": (_moment, math.inf),
-    "sla": (_steps, ()),
+    "sla": (sla_steps, ()),
     "user": (str, ""),
 }
 

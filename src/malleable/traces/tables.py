@@ -33,10 +33,11 @@ def trace_of(table: Any, **more: Any) -> Trace:
     known: dict[str, Any] = {"table": table, "arrival": table.arrival, "name": table.name} | more
     for field in ("weight", "deadline", "user", "program"):
         known.setdefault(field, getattr(table, field, None))
+    if isinstance(table, (Jobs, ClusterJobs)) and any(steps := table.sla):
+        known["sla"] = steps
     if isinstance(table, Jobs):
         slots = None if (table.max_slots == ALL_SLOTS).all() else table.max_slots
-        sla = table.sla if len(table.sla_time) else None
-        return Trace(map=Phase(work=table.work, tasks=slots), sla=sla, **known)
+        return Trace(map=Phase(work=table.work, tasks=slots), **known)
     if isinstance(table, MapShuffleJobs):
         return Trace(map=Phase(work=table.map), reduce=Phase(work=table.shuffle), **known)
     if isinstance(table, MapReduceJobs):

@@ -47,7 +47,7 @@ def tasks(trace: Trace, assumed: Mapping[str, Any]) -> ClusterJobs:
             # Both in seconds before one is taken from the other: as the times of the tasks are.
             arrival=moments(trace, trace.arrival[rows], 0.0) - origin / trace.per_second,
             **columns,
-            **take(trace, rows, "weight", "deadline", "user", "program", "name"),
+            **take(trace, rows, "weight", "deadline", "sla", "user", "program", "name"),
         )
 
 

@@ -108,7 +108,7 @@ def draw_load(result: SimulationResult) -> Any:
 
     ValueError where the simulation has no series: only those of the cluster model do.
     """
-    if not result.series:
+    if result.model != "cluster" or not result.series:
         raise ValueError("kind = 'load': only of the cluster model")
     every = result.series.values()
     begun = [own["time"][:-1][own["jobs"] > 0.0] for own in every]

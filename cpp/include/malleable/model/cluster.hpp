@@ -7,12 +7,15 @@
 // value named.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
 #include "malleable/model/domain.hpp"
+#include "malleable/model/penalties.hpp"
 #include "malleable/model/problem.hpp"
+#include "malleable/model/terms.hpp"
 
 namespace malleable {
 
@@ -49,6 +52,8 @@ struct ClusterJobsView {
   std::span<const std::int64_t> max_slots;
   std::span<const double> weight;       // may be empty: 1
   std::span<const double> deadline;     // may be empty: none (infinity)
+  SlaView sla;                          // may be empty: no steps
+  std::span<const std::uint8_t> kind;   // of penalty; may be empty: what the policy is for
   std::span<const std::int64_t> user;   // may be empty: 0
   std::span<const std::int64_t> group;  // jobs that are runs of one program; may be empty
   std::span<const std::int64_t> flow;   // its number; may be empty: each job is its own
@@ -62,6 +67,9 @@ struct ClusterJobsView {
   std::span<const double> rates;
   // As policies of one's own see it: p where s tasks do s^p; may be empty: 1.
   std::span<const double> exponent;
+  // By job, phase and type of nodes, what these do of the job's seconds in one; NaN: their own
+  // rate. May be empty: so everywhere.
+  std::span<const double> node_rates;
   std::span<const std::int64_t> id;       // what jobs are called outside; may be empty: their rows
   std::span<const double> user_minimum;   // slots, one entry a user; may be empty: 0
   std::span<const double> user_priority;  // may be empty: 1
@@ -74,6 +82,12 @@ struct ClusterJobsView {
     return id.empty() ? static_cast<std::int64_t>(j) : id[j];
   }
   double deadline_of(std::size_t j) const { return deadline.empty() ? kInfinity : deadline[j]; }
+  SlaView::Steps steps_of(std::size_t j) const {
+    return sla.given() ? sla.of(j) : SlaView::Steps{};
+  }
+  Kind kind_of(std::size_t j, Kind usual) const {
+    return kind.empty() ? usual : static_cast<Kind>(kind[j]);
+  }
   std::int64_t minimum_of(Phase p, std::size_t j) const {
     return min_slots[p].empty() ? 0 : min_slots[p][j];
   }
@@ -86,6 +100,13 @@ struct ClusterJobsView {
   double seconds_of(Phase p, std::size_t j, std::size_t t) const {
     return offset[p].empty() ? seconds[p][j]
                              : seconds[p][static_cast<std::size_t>(offset[p][j]) + t];
+  }
+  double rate_on(const ClusterView& cluster, std::size_t node, Phase p, std::size_t j) const {
+    if (node_rates.empty()) return cluster.rate[node];
+    const std::size_t types = node_rates.size() / (2 * size());
+    const double own =
+        node_rates[(2 * j + p) * types + static_cast<std::size_t>(cluster.type[node])];
+    return std::isnan(own) ? cluster.rate[node] : own;
   }
   // Slot-seconds of a phase on nodes of rate 1; O(1), or O(tasks) where every task has its own.
   double work_of(Phase p, std::size_t j) const;

@@ -85,7 +85,7 @@ class Adaptive {
   void task_finished(Index job, Phase p, Index node, double seconds);
   // Seconds of a job's tasks on a node of rate 1 were said to be `before`, and are said to be
   // `now`.
-  void correct(Index job, Phase p, double before, double now);
+  void correct(Index job, Phase p, double before, double now, std::span<const double> rates = {});
   void remove_job(Index job);
   // For the guard: free slots of a resource.
   void set_free(Index resource, int pool, std::int64_t slots);

@@ -39,7 +39,7 @@ class AdaptiveEpoch {
     std::span<const std::int64_t> node;
   };
   // Jobs, one entry each, of users and classes that are there or are added with them, and the
-  // seconds of their tasks on a node of rate 1, to which reading `block` bytes comes for maps. A
+  // seconds of their tasks at rate 1, to which reading `block` bytes comes for maps. A
   // job that arrives after the latest time heard of moves time on, one that arrived before counts
   // from then. Fills `ids`.
   struct Additions {
@@ -47,6 +47,9 @@ class AdaptiveEpoch {
     std::size_t new_classes = 0;
     std::span<const std::int64_t> job_class, user, maps, reduces;
     std::span<const double> arrival, map_seconds, reduce_seconds, block;
+    // By job, phase and resource, what its nodes do of those seconds in one; empty: their own
+    // rates.
+    std::span<const double> rates = {};
     std::span<const Blocks> blocks;  // or empty
 
     template <typename Self, typename Visit>
@@ -60,6 +63,7 @@ class AdaptiveEpoch {
       visit("map_seconds", self.map_seconds, rows, false);
       visit("reduce_seconds", self.reduce_seconds, rows, false);
       visit("block", self.block, rows, false);
+      visit("rates", self.rates, kAnyLength, true);
     }
   };
   void add(const Additions& jobs, std::span<std::int64_t> ids);
@@ -127,8 +131,9 @@ class AdaptiveEpoch {
   double now() const { return now_; }
   struct Counts {
     std::int64_t total[2] = {0, 0}, waiting[2] = {0, 0}, running[2] = {0, 0}, finished[2] = {0, 0};
-    double seconds[2] = {0.0, 0.0};  // of a task on a node of rate 1, as estimated
-    void state(State& s) { s(total, waiting, running, finished, seconds); }
+    double seconds[2] = {0.0, 0.0};  // of a task at rate 1, as estimated
+    std::vector<double> rates[2];    // by resource; empty: the resources' own
+    void state(State& s) { s(total, waiting, running, finished, seconds, rates); }
   };
   const Counts& counts(std::int64_t id) const { return jobs_[row_of("job_id", id)]; }
   const Counts& counts_at(Index row) const { return jobs_[row]; }

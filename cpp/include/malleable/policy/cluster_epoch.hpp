@@ -66,6 +66,7 @@ class ClusterEpoch final : public ClusterPolicy {
     void state(State& s) { s(epoch, job, fair, most, changed, before); }
   };
 
+  void look_at_kinds(const ClusterState& state);
   void update(const ClusterState& state, int pool, Share& share, std::span<const Index> jobs,
               Answer& answer);
   void update_fair(const ClusterState& state, int pool, Share& share, std::span<const Index> jobs,
@@ -88,18 +89,21 @@ class ClusterEpoch final : public ClusterPolicy {
 
   EpochOptions options_;
   bool at_least_one_, by_user_;
-  bool time_matters_ = false, fair_ = false, weighted_ = false, follows_objective_ = false;
+  bool depends_on_time_ = false, time_matters_ = false;
+  bool fair_ = false, weighted_ = false, follows_objective_ = false;
   double pool_minimum_;
-  bool guard_, in_order_;
+  bool may_guard_ = false, guard_ = false, in_order_;
   std::vector<Share> shares_[2];               // by pool and user
   std::vector<std::int64_t> id_[2], most_[2];  // by job; FAIR: row instead of id
   std::vector<std::int64_t> row_[2];           // guard: row of the waterline
   std::vector<Placed> order_;
   HeSrptParts parts_;
   std::vector<Index> changed_;
-  std::vector<std::int64_t> ids_, gone_, low_, high_, zeros_, new_low_, new_high_;
+  std::vector<std::int64_t> ids_, gone_, low_, high_, new_low_, new_high_;
   std::vector<double> work_, size_, weight_, deadline_, arrival_, new_work_, old_weight_,
       old_deadline_;
+  SlaColumns new_sla_;
+  std::vector<Kind> new_kind_;
   // WDEQ, and FAIR where minima do not fit.
   Waterline waterline_;
   Problem crowded_;

@@ -49,12 +49,15 @@ class ClusterFlow final : public ClusterPolicy {
   struct Flow {
     double arrival = kInfinity, weight = 0.0, deadline = -kInfinity;
     double size = 0.0;            // work when it came
+    Index steps = kNone;          // its first job with an SLA, whose steps are the flow's
     std::vector<Index> jobs;      // in the order of the table
     std::int64_t unfinished = 0;  // of them
     bool here = false;
     std::size_t user = 0;
 
-    void state(State& s) { s(arrival, weight, deadline, size, jobs, unfinished, here, user); }
+    void state(State& s) {
+      s(arrival, weight, deadline, size, steps, jobs, unfinished, here, user);
+    }
   };
   // Of a user, or of all.
   struct Side {
@@ -85,8 +88,9 @@ class ClusterFlow final : public ClusterPolicy {
   FlowProblem problem_;
   Penalties penalties_;
   std::vector<double> arrival_, weight_, deadline_, size_, row_work_;
-  std::vector<std::int64_t> job_offset_, row_most_, parent_offset_, parent_, first_row_, last_row_,
-      no_steps_;
+  std::vector<std::int64_t> job_offset_, row_most_, parent_offset_, parent_, first_row_, last_row_;
+  SlaColumns steps_;
+  std::vector<Kind> kind_;
   std::vector<Index> warm_, at_;
 };
 

@@ -9,10 +9,10 @@
 // Events change counts at once. A decision is due (see `due`) when something changed, not more
 // often than once an epoch; it changes who gets the slots that become free, tasks are never taken
 // back. Free slots are given away by `assign`, all at once, or by `offer`, one node's: to the job
-// that is relatively most below its target, to the least rank, or as the policy chooses for the
-// node. With delay scheduling a job leaves a slot to others while it waits for a block of its own;
-// gangs start together (scheduler/cluster_gangs.cpp); a job that starves for `ageing` goes first,
-// once.
+// that is most below its target (see Assignment), to the least rank, or as the policy chooses for
+// the node. With delay scheduling a job leaves a slot to others while it waits for a block of its
+// own; gangs start together (scheduler/cluster_gangs.cpp); a job that starves for `ageing` goes
+// first, once.
 //
 // An event takes O(log jobs), and O(1) a task; a decision what the policy takes and O(log jobs) for
 // each job whose target moved; a task that starts O(log jobs) at most. Memory: O(jobs + slots).
@@ -33,6 +33,11 @@
 
 namespace malleable {
 
+// Which of the jobs with targets a free slot goes to: the one with the least running / target, with
+// the most slots below its target, or, before those that have theirs, with the largest deficit:
+// target less running added up over time (FLEX, sections 1 and 4.2).
+enum class Assignment : std::uint8_t { kRatio, kDifference, kDeficit };
+
 struct SchedulerOptions {
   double epoch = 0.5;         // seconds between decisions; 0: at every event
   bool offered = false;       // nodes offer their free slots themselves; else all are known at once
@@ -44,12 +49,13 @@ struct SchedulerOptions {
   bool learn = false;         // estimates follow the tasks, here and in earlier runs
   double prior = 1.0;         // then: seconds of a task before anything is known
   double ageing = 0.0;        // a job without a running task for so long goes first, once; 0: never
-  bool in_order = false;      // targets are filled in the policy's order, not evenly
-  bool gang = false;  // minima are gangs: none of a phase's tasks run, or at least that many
+  Assignment assignment = Assignment::kRatio;
+  bool in_order = false;  // targets are filled in the policy's order, not evenly
+  bool gang = false;      // minima are gangs: none of a phase's tasks run, or at least that many
 
   void state(State& s) {
     s(epoch, offered, slow_start, split_copy, delay, rack_delay, replicas, learn, prior, ageing,
-      in_order, gang);
+      assignment, in_order, gang);
   }
 };
 
@@ -235,8 +241,10 @@ class ClusterScheduler {
     double skipped = -1.0;      // delay scheduling: since when
     Index started[2] = {0, 0};  // tasks started at least once, in order
     std::vector<Index> again[2];
+    double deficit[2] = {0.0, 0.0};  // by pool
+    double settled[2] = {0.0, 0.0};  // up to when
 
-    void state(State& s) { s(skipped, started, again); }
+    void state(State& s) { s(skipped, started, again, deficit, settled); }
   };
   struct Gathering {  // a gang, and the nodes of slots that are held for it
     Index job = kNone;
@@ -267,6 +275,8 @@ class ClusterScheduler {
   void close(Index job, Phase p);
   void add_timer(double time, Index what);
   double key(Index job, int pool, std::int64_t more) const;
+  std::int64_t running_of(Index job, int pool) const;
+  void settle(Index job, int pool);
   std::int64_t needs(Index job, Phase p) const;
   bool aged(Index job, int pool) const { return !aged_[pool].empty() && aged_[pool][job]; }
   void watch_age(Index job, int pool, bool starves);
@@ -287,6 +297,7 @@ class ClusterScheduler {
   ClusterPolicy* policy_;
   ClusterPolicy::Style style_;
   bool by_node_;
+  bool owes_ = false;       // deficits count
   bool racks_ = false;      // more than one
   LocalTasks rack_blocks_;  // by rack what state_.blocks has by node
   std::vector<Job> jobs_;
