@@ -122,8 +122,9 @@ environments: package
 slurm: develop
 	MALLEABLE_SLOW=1 $(BIN)/python -m pytest tests/live/test_slurm.py
 
-# What takes too long for every change.
+# What takes too long for every change. Benchmarks run once, untimed: they have to follow what they call.
 full: test slurm sanitize tsan
+	$(BIN)/python -m pytest benchmarks --benchmark-disable
 	$(MAKE) fuzz FUZZ_SECONDS=1200 FUZZ_SEED=2
 	MALLEABLE_KILLS=50 $(BIN)/python -m pytest tests/live/test_faults.py -k killed_at_random
 	$(MAKE) environments EXTRAS='none plot tables custom lp dask hyperqueue completion all'

@@ -52,5 +52,5 @@ def test_simulation(benchmark, policy):
         [{"count": 50, "map_slots": 8, "reduce_slots": 4, "rate": 1.0 + k} for k in range(4)]
     )
     options = {"rng": 1, "cluster": cluster, "records": False}
-    result = benchmark.pedantic(mb.simulate, (jobs, "cluster", policy), options, rounds=1)
+    result = benchmark.pedantic(mb.simulate, (jobs, policy), options, rounds=1)
     assert result.summary[policy]["unfinished"] == 0

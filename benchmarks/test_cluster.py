@@ -34,7 +34,7 @@ TRACES = {
 def test_tasks(benchmark, policy):
     jobs, cluster = cluster_stream()
     result = benchmark(
-        mb.simulate, jobs, "cluster", policy, cluster=cluster, noise=0.3, rng=7, records=False
+        mb.simulate, jobs, policy, cluster=cluster, noise=0.3, rng=7, records=False
     )
     summary = result.summary[policy]
     assert summary["jobs"] == len(jobs)
@@ -46,7 +46,7 @@ def test_tasks(benchmark, policy):
 def test_batches(benchmark):
     """The same with equal times: tasks that start together end together."""
     jobs, cluster = cluster_stream()
-    result = benchmark(mb.simulate, jobs, "cluster", "flex", cluster=cluster, rng=7, records=False)
+    result = benchmark(mb.simulate, jobs, "flex", cluster=cluster, rng=7, records=False)
     if benchmark.stats is not None:
         tasks = result.summary["flex"]["tasks"]
         benchmark.extra_info["tasks_per_second"] = tasks / benchmark.stats.stats.min
@@ -61,7 +61,7 @@ def test_network(benchmark, policy, count, steps, epoch):
     jobs, cluster = network_stream(count)
     result = benchmark.pedantic(
         mb.simulate,
-        (jobs, "cluster", policy),
+        (jobs, policy),
         {"cluster": cluster, "records": False, "shuffle_steps": steps, "network_epoch": epoch}
         | NETWORK_OPTIONS,
         rounds=3,
@@ -79,7 +79,7 @@ def test_sublinear_overload(benchmark, policy):
     """Below linear speed-up, with hundreds of jobs that wait."""
     jobs, cluster = cluster_overload()
     options = {"cluster": cluster, "speedup": 0.5, "rng": 1, "records": False}
-    result = benchmark(mb.simulate, jobs, "cluster", policy, **options)
+    result = benchmark(mb.simulate, jobs, policy, **options)
     if benchmark.stats is not None:
         tasks = result.summary[policy]["tasks"]
         benchmark.extra_info["tasks_per_second"] = tasks / benchmark.stats.stats.min
@@ -88,14 +88,14 @@ def test_sublinear_overload(benchmark, policy):
 def test_flows(benchmark):
     """FlowFlex, a plan of all flows in every decision."""
     jobs, cluster = cluster_flow_stream()
-    result = benchmark(mb.simulate, jobs, "cluster", "flowflex", cluster=cluster, rng=1)
+    result = benchmark(mb.simulate, jobs, "flowflex", cluster=cluster, rng=1)
     assert result.summary["flowflex"]["jobs"] == len(jobs)
 
 
 def test_flows_of_section51(benchmark):
     jobs, cluster = cluster_section51()
     options = {"cluster": cluster, "rng": 1, "epoch": 1.0, "objective": "sum:completion"}
-    result = benchmark(mb.simulate, jobs, "cluster", "flowflex", **options)
+    result = benchmark(mb.simulate, jobs, "flowflex", **options)
     benchmark.extra_info["decisions"] = result.summary["flowflex"]["decisions"]
 
 
@@ -112,7 +112,7 @@ def test_facebook(benchmark, policy, options):
         pytest.skip("set MALLEABLE_TRACES to the folder that has swim-facebook")
     jobs = mb.read(folder / "FB-2010_samples_24_times_1hr_0.tsv.gz").tasks()
     options = {"load": 0.7, "epoch": 0.5, "rng": 0, "records": False} | options
-    result = benchmark.pedantic(mb.simulate, (jobs, "cluster", policy), options, rounds=1)
+    result = benchmark.pedantic(mb.simulate, (jobs, policy), options, rounds=1)
     benchmark.extra_info["decision_p99"] = result.timing[f"{policy} decision p99"]
     assert result.summary[policy]["jobs"] == len(jobs)
 

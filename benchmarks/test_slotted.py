@@ -25,7 +25,7 @@ def test_cluster(benchmark, cluster, policy, preemptive):
     jobs, machines = cluster
     result = benchmark.pedantic(
         mb.simulate,
-        (jobs, "slotted", policy),
+        (jobs, policy),
         {"machines": machines, "preemptive": preemptive, "records": False, "bound": False},
         rounds=3,
     )
@@ -36,7 +36,7 @@ def test_stream(benchmark):
     """Ten million jobs that are drawn while they run."""
     stream = mb.MapReduceStream("exp-large", slots=50_000, rate=200.0)
     options = {"machines": 10_000, "rng": 1}
-    result = benchmark.pedantic(mb.simulate, (stream, "slotted", "asrpt"), options, rounds=1)
+    result = benchmark.pedantic(mb.simulate, (stream, "asrpt"), options, rounds=1)
     assert result.summary["asrpt"]["unfinished"] == 0
 
 

@@ -52,11 +52,13 @@ MALLEABLE_NAME(malleable_api)
 // A declaration without a name: `int64_t const *`.
 template <typename T>
 std::string written() {
+  // Added to in place: GCC 12 warns of texts that are joined into a new one.
   if constexpr (std::is_const_v<T>) {
-    return written<std::remove_const_t<T>>() + " const";
+    std::string text = written<std::remove_const_t<T>>();
+    return text += " const";
   } else if constexpr (std::is_pointer_v<T> && !std::is_function_v<std::remove_pointer_t<T>>) {
-    const std::string to = written<std::remove_pointer_t<T>>();
-    return to + (to.back() == '*' ? "*" : " *");
+    std::string to = written<std::remove_pointer_t<T>>();
+    return to += to.back() == '*' ? "*" : " *";
   } else {
     return Name<T>::text;
   }

@@ -602,6 +602,14 @@ TEST(schedulers_and_warm_ones_allocate_nothing) {
     Bytes changed(3), bound(6);
     Reals key(3);
     OK(malleable_scheduler_add(scheduler, 0.0, &jobs, ids.data()));
+    // What is learnt of a phase has its memory from its first task on.
+    const Wholes maps_of(3, kMap), first(3, 1);
+    const Reals second(3, 2.0);
+    std::int64_t unknown = 0;
+    OK(malleable_scheduler_started(scheduler, 0.0, 3, ids.data(), maps_of.data(), first.data(),
+                                   &unknown));
+    OK(malleable_scheduler_ended(scheduler, 0.0, 3, ids.data(), maps_of.data(), first.data(),
+                                 nullptr, second.data(), &unknown));
     Wholes free = slots;
     const Reals took(16, 2.0);
     const auto step = [&](int k) {

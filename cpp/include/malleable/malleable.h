@@ -15,7 +15,8 @@
  *
  * Threads: objects in different threads share nothing. Two threads in one object: one of them gets
  * MALLEABLE_BUSY. Functions take no lock; no exception leaves them. Decisions, updates and the end
- * of jobs allocate nothing once the object has grown; additions do where tables grow.
+ * of jobs allocate nothing once the object has grown; additions do where tables grow,
+ * and the first task of a phase where task times are learnt.
  *
  * Fork: objects are memory and nothing else, so a child has copies of its own.
  *

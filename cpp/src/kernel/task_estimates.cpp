@@ -61,9 +61,12 @@ void SeenTasks::running(double now, double tasks) {
     const Knot end = knots_.back();
     knots_.push_back({now, end.integral + end.log * (now - end.time), log});
   } else {
+    knots_.reserve(kMostKnots);  // at once: later events allocate nothing
     knots_.push_back({now, 0.0, log});
   }
 }
+
+void SeenTasks::rest() { std::vector<Knot>().swap(knots_); }
 
 double SeenTasks::beside(double since, double now) const {
   if (knots_.empty()) return 0.0;

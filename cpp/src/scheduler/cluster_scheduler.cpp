@@ -351,7 +351,7 @@ double ClusterScheduler::due(double event) const {
   if (style_ == ClusterPolicy::Style::kNode) return kInfinity;
   const double epoch = options_.epoch;
   // Epochs that the clock cannot tell apart are none.
-  if (epoch <= 0.0 || state_.now / epoch >= kFinest) return undecided() ? state_.now : kInfinity;
+  if (epoch <= 0.0 || state_.now >= kFinest * epoch) return undecided() ? state_.now : kInfinity;
   const bool by_clock =
       policy_->depends_on_time() && !state_.present.empty() && (ready_[0] > 0 || ready_[1] > 0);
   if (!undecided() && !by_clock) return kInfinity;

@@ -43,6 +43,7 @@ bool JobEstimates::done(Index row, double said, std::int64_t group, std::int64_t
   own.done = true;
   const double all = std::max(static_cast<double>(tasks), own.seen.count);
   tasks_.learn(phase_of(row), said, group, own.prior, own.seen, all);
+  own.seen.rest();
   return true;
 }
 

@@ -73,7 +73,7 @@ ClusterSimulation::ClusterSimulation(const ClusterView& cluster, const ClusterJo
 ClusterSimulation::Event ClusterSimulation::pop() {
   const Event event = events_.pop();
   // The group that ends next will be far away in memory.
-  if (!events_.empty() && events_.front().kind == Kind::kFinish) {
+  if (!events_.empty() && events_.front().kind() == Kind::kFinish) {
     __builtin_prefetch(&groups_[events_.front().what]);
   }
   return event;
@@ -127,7 +127,7 @@ void ClusterSimulation::integrate(double until) {
 }
 
 double ClusterSimulation::next_event() const {
-  double next = events_.empty() ? kInfinity : events_.front().time;
+  double next = events_.empty() ? kInfinity : events_.front().time();
   next = std::min({next, arrivals_.next_time(), clocks_.next_end(), scheduler_.next_timer()});
   return network_ ? std::min(next, net_.next_end()) : next;
 }
@@ -141,10 +141,10 @@ bool ClusterSimulation::end_tasks_and_transfers() {
     any = true;
   }
   for (;;) {
-    const bool more =
-        !events_.empty() && events_.front().time == now && events_.front().kind != Kind::kHeartbeat;
+    const bool more = !events_.empty() && events_.front().time() == now &&
+                      events_.front().kind() != Kind::kHeartbeat;
     const bool moved = network_ && net_.next_end() <= now;
-    if (moved && (!more || events_.front().kind > Kind::kReady)) {
+    if (moved && (!more || events_.front().kind() > Kind::kReady)) {
       end_transfer();
       any = true;
       continue;
@@ -152,7 +152,7 @@ bool ClusterSimulation::end_tasks_and_transfers() {
     if (!more) return any;
     any = true;
     const Event event = pop();
-    switch (event.kind) {
+    switch (event.kind()) {
       case Kind::kFinish:
         finish(event.what);
         break;
@@ -184,8 +184,8 @@ void ClusterSimulation::give_slots(bool happened) {
     if (news || gave_up) {  // tasks are there that were not there before: idle nodes report
       for (Index node = 0; node < up_.size(); ++node) schedule_heartbeat(node);
     }
-    while (!events_.empty() && events_.front().time == now &&
-           events_.front().kind == Kind::kHeartbeat) {
+    while (!events_.empty() && events_.front().time() == now &&
+           events_.front().kind() == Kind::kHeartbeat) {
       heartbeat(pop().what);
     }
   } else {

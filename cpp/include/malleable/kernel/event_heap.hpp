@@ -33,22 +33,23 @@ class EventHeap {
     if (events_.empty()) return first;
     Event* const at = events_.data();
     const std::size_t n = events_.size();
+    // Down to a leaf, then up again to where the last one belongs: mostly that is the leaf.
     std::size_t place = 0, child = 1;
     for (; child + 3 < n; child = 4 * place + 1) {
       const std::size_t left = child + (earlier_(at[child + 1], at[child]) ? 1 : 0);
       const std::size_t right = child + 2 + (earlier_(at[child + 3], at[child + 2]) ? 1 : 0);
       const std::size_t best = earlier_(at[right], at[left]) ? right : left;
-      if (!earlier_(at[best], last)) break;
       at[place] = at[best];
       place = best;
     }
-    if (child + 3 >= n && child < n) {
+    if (child < n) {
       std::size_t best = child;
       for (std::size_t k = child + 1; k < n; ++k) best = earlier_(at[k], at[best]) ? k : best;
-      if (earlier_(at[best], last)) {
-        at[place] = at[best];
-        place = best;
-      }
+      at[place] = at[best];
+      place = best;
+    }
+    for (; place > 0 && earlier_(last, at[(place - 1) / 4]); place = (place - 1) / 4) {
+      at[place] = at[(place - 1) / 4];
     }
     at[place] = last;
     return first;

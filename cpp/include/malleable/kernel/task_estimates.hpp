@@ -43,6 +43,8 @@ struct SeenTasks {
 
   // So many run from now on.
   void running(double now, double tasks);
+  // None will: forgets how many did, and gives its memory back.
+  void rest();
   // The mean logarithm of how many ran since then.
   double beside(double since, double now) const;
   // So many more have finished, after as many seconds each.

@@ -22,6 +22,7 @@
 // given), and what the network takes.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -110,16 +111,22 @@ class ClusterSimulation {
  private:
   enum class Kind : std::uint8_t { kFinish, kReady, kNode, kTimer, kHeartbeat };
   struct Event {
-    double time;
-    Kind kind;
+    std::int64_t at;     // the time's bits, so that they compare as the times do
+    std::uint64_t turn;  // by kind, then in the order in which they were pushed
     Index what;
-    std::uint64_t sequence;
+
+    double time() const { return std::bit_cast<double>(in_order(at)); }
+    Kind kind() const { return static_cast<Kind>(turn >> kKindAt); }
   };
+  static constexpr int kKindAt = 56;  // nobody pushes 2^56 events
+  // Of a double's bits, or of what came of them.
+  static constexpr std::int64_t in_order(std::int64_t bits) {
+    return bits ^ ((bits >> 63) & std::numeric_limits<std::int64_t>::max());
+  }
+  // A heap compares more than anything else: whole numbers, without branches.
   struct Earlier {
     bool operator()(const Event& a, const Event& b) const {
-      return (a.time < b.time) |
-             ((a.time == b.time) &
-              ((a.kind < b.kind) | ((a.kind == b.kind) & (a.sequence < b.sequence))));
+      return (a.at < b.at) | ((a.at == b.at) & (a.turn < b.turn));
     }
   };
   struct Job {
@@ -129,7 +136,10 @@ class ClusterSimulation {
   };
 
   const PhaseState& phase(Index phase) const { return state().phases[phase]; }
-  void push(double time, Kind kind, Index what) { events_.push({time, kind, what, sequence_++}); }
+  void push(double time, Kind kind, Index what) {
+    const auto bits = std::bit_cast<std::int64_t>(time + 0.0);  // -0 is 0
+    events_.push({in_order(bits), static_cast<std::uint64_t>(kind) << kKindAt | sequence_++, what});
+  }
   Event pop();
   double next_event() const;
   void integrate(double until);
