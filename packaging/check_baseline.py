@@ -13,7 +13,9 @@ import sys
 
 FUNCTION = re.compile(r"^[0-9a-f]+ <(.+)>:$")
 PICKED = re.compile(r"\.(avx2|avx512f)(\.\w+)*$")
-INSTRUCTION = re.compile(r"^\s+[0-9a-f]+:\t(?:(?:lock|rep|repz|repnz|bnd|data16|cs|notrack) )*(\w+)")
+INSTRUCTION = re.compile(
+    r"^\s+[0-9a-f]+:\t(?:(?:lock|rep|repz|repnz|bnd|data16|cs|notrack) )*(\w+)"
+)
 # Behind SSE2: AVX and all that begins with v, then SSE3 to SSE4.2, and the later ones for bits. TZCNT is
 # left out: older machines read it as BSF, and compilers use it where both give the same.
 WIDER = re.compile(
@@ -37,7 +39,9 @@ def faults(library: str) -> dict[str, str]:
             name = begins[1]
             names += 1
             picked += bool(PICKED.search(name))
-        elif not PICKED.search(name) and (one := INSTRUCTION.match(line)) and WIDER.fullmatch(one[1]):
+        elif (
+            not PICKED.search(name) and (one := INSTRUCTION.match(line)) and WIDER.fullmatch(one[1])
+        ):
             found.setdefault(name, line.strip())
     print(f"{library}: {names:,} functions, {picked} of them for wider machines")
     if names < 1000 or picked == 0:
