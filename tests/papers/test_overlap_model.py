@@ -7,7 +7,6 @@ import pytest
 
 import malleable as mb
 from malleable.papers import reproduce
-from malleable.view.drawing import image_bytes
 
 EXAMPLE = mb.MapShuffleJobs([1, 3, 2], [2, 1, 2])
 
@@ -17,10 +16,22 @@ def test_what_the_paper_says_of_its_figures(number):
     figure = reproduce(f"overlap-fig{number}")
     assert [claim.verdict.word for claim in figure.claims] == ["holds"] * len(figure.claims)
     assert len(figure.claims) == {2: 5, 3: 1, 4: 2}[number]
+    assert [len(row) for row in figure.axes] == ([4, 4] if number == 4 else [2, 2])
+
+
+def test_pictures():
+    """Figure 2: jobs in the paper's colours, all of them in black; the maps drain at rate 1."""
     pytest.importorskip("matplotlib")
-    drawn = figure.draw()
-    assert len(drawn.axes) == (8 if number == 4 else 4)
-    assert image_bytes(drawn, "x.png").startswith(b"\x89PNG")
+    left, done, *_ = reproduce("overlap-fig2").draw().axes
+    assert (len(left.containers), len(done.containers)) == (4, 3)
+    assert [own.lines[0].get_color() for own in done.containers] == [
+        "tab:blue",
+        "tab:green",
+        "tab:red",
+    ]
+    black = left.containers[3].lines[0].get_xydata()
+    assert black[0].tolist() == [0, 6]
+    assert np.diff(black[:48, 1]) / np.diff(black[:48, 0]) == pytest.approx(-1)
 
 
 def test_the_example_by_its_text():

@@ -139,7 +139,8 @@ void AdaptiveEpoch::add(const Additions& jobs, std::span<std::int64_t> ids) {
     held_.grow(jobs_.size());
     ids[k] = ids_.id_of(job);
     Counts& own = jobs_[job] = {.total = {jobs.maps[k], jobs.reduces[k]},
-                                .seconds = {jobs.map_seconds[k], jobs.reduce_seconds[k]}};
+                                .seconds = {jobs.map_seconds[k], jobs.reduce_seconds[k]},
+                                .rates = {}};
     for (const Phase p : {kMap, kReduce}) {
       const std::size_t types = jobs.rates.empty() ? 0 : scheduler_.resources();
       const auto rates = jobs.rates.subspan((2 * k + p) * types, types);
