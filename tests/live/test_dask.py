@@ -9,6 +9,7 @@ import threading
 import time
 from concurrent import futures
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -95,6 +96,23 @@ def test_functions_that_workers_cannot_import_go_there_themselves(pool):
     assert pool.submit(lambda value: value + base, 3).result(PATIENCE) == 8
     made = pool.submit(lambda: lambda value: value * base).result(PATIENCE)
     assert made(2) == 10
+
+
+def test_a_large_function_goes_to_the_workers_once(client):
+    engine = mb.engines.Dask(client)
+    sent, scatter = [], client.scatter
+    client.scatter = lambda data, **more: sent.append(len(data)) or scatter(data, **more)
+    data = bytes(3_000_000)
+    with mb.Executor(engine=engine) as pool:
+        size = partial(calls.same, data)
+        assert all(each.result(PATIENCE)[0] == data for each in pool.job("a").map(size, range(6)))
+        assert len(sent) == 1
+        assert sent[0] > len(data)
+        engine._shared[1].cancel()  # lost
+        found = pool.job("b").map(partial(len), [data] * 2)  # arguments are each call's own
+        assert [each.result(PATIENCE) for each in found] == [len(data)] * 2
+        assert all(each.result(PATIENCE)[0] == data for each in pool.job("c").map(size, range(6)))
+        assert len(sent) == 2
 
 
 def test_large_results_stay_until_somebody_asks(pool, client):
@@ -313,7 +331,7 @@ def test_sweeps_and_figures_are_those_of_a_serial_run(cluster, tmp_path, monkeyp
     simulate = ["simulate", "jobs.csv", "--model", "cluster", "--cluster", "nodes.toml"]
     cases = {
         "sweep": [*simulate, "--replications", "3", "--errors", "0,1"],
-        "figure": ["reproduce", "adaptive-fig4", "--simulations", "1", "--quick"],
+        "figure": ["reproduce", "flex-fig6", "--simulations", "1", "--quick"],
     }
     for name, words in cases.items():
         for place, more in {"here": [], "there": ["--engine", engine]}.items():
