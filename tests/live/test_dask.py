@@ -173,6 +173,16 @@ def test_a_program_beside_it_is_not_starved(pool, client):
     busy.cancel()
 
 
+def test_priority_against_others(threads):
+    with distributed.Client(threads(), set_as_default=False) as client:
+        theirs = client.map(calls.slow, range(60), [0.1] * 60, pure=False)
+        with mb.Executor(engine=mb.engines.Dask(client, slots=1, priority=1)) as pool:
+            assert pool.slots == 1
+            assert list(pool.map(calls.same, range(5))) == list(range(5))
+        assert sum(each.done() for each in theirs) < 40
+        client.cancel(theirs)
+
+
 def test_cancel(pool):
     job = pool.job("cancelled")
     many = job.map(calls.slow, range(40), [0.2] * 40)

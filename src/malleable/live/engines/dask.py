@@ -233,7 +233,10 @@ class Dask:
         try:
             if self._fixed is None:
                 self._threads = sum((await self._client.scheduler.ncores()).values())
-        except OSError:  # the client finds out, too, and connects again or gives up
+        except (
+            OSError,
+            AttributeError,
+        ):  # the client finds out, too, and connects again or gives up
             pass
         finally:
             self._looking, self._looked = False, time.monotonic()
