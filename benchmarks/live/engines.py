@@ -190,6 +190,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("engine", choices=("dask", "hyperqueue"))
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--first", type=int, default=0, metavar="SEED")
     parser.add_argument("--jobs", type=int, default=10)
     parser.add_argument("--tasks", type=int, default=700)
     parser.add_argument("--slots", type=int, default=48)
@@ -201,7 +202,7 @@ def main():
     parts = [part for part in engine.parts if part in asked.only]
     found: dict[str, list[float]] = {}
     try:
-        for seed in range(asked.seeds):
+        for seed in range(asked.first, asked.first + asked.seeds):
             rng = np.random.default_rng([seed, 1])
             work = tasks_of(seed, asked.jobs, asked.tasks, asked.scale)
             gap = sum(own.sum() for own in work) / asked.slots / asked.jobs

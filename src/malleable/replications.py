@@ -280,7 +280,8 @@ def replicate(
             options["progress"] = partial(_until, stop)
         try:
             if executor is not None:
-                futures = [executor.submit(_one, make, *task, policies, options) for task in tasks]
+                one = partial(_one, make)  # the same for all, so that engines send it once
+                futures = [executor.submit(one, *task, policies, options) for task in tasks]
             for k, (point, seed) in enumerate(tasks):
                 run = futures[k].result() if futures else _one(make, point, seed, policies, options)
                 if run is None:

@@ -68,10 +68,13 @@ def unpicklable_result():
 
 
 class OddError(Exception):
-    """Does not unpickle: it takes another number of arguments than it has."""
+    """Does not unpickle, whoever pickles it: it takes another number of arguments than it has."""
 
     def __init__(self, a, b):
         super().__init__(a)
+
+    def __reduce__(self):
+        return type(self), self.args
 
 
 class StubbornError(Exception):

@@ -9,6 +9,7 @@ import threading
 import time
 from concurrent import futures
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -97,6 +98,23 @@ def test_functions_that_workers_cannot_import_go_there_themselves(pool):
     assert made(2) == 10
 
 
+def test_a_large_function_goes_to_the_workers_once(client):
+    engine = mb.engines.Dask(client)
+    sent, scatter = [], client.scatter
+    client.scatter = lambda data, **more: sent.append(len(data)) or scatter(data, **more)
+    data = bytes(3_000_000)
+    with mb.Executor(engine=engine) as pool:
+        size = partial(calls.same, data)
+        assert all(each.result(PATIENCE)[0] == data for each in pool.job("a").map(size, range(6)))
+        assert len(sent) == 1
+        assert sent[0] > len(data)
+        engine._shared[1].cancel()  # lost
+        found = pool.job("b").map(partial(len), [data] * 2)  # arguments are each call's own
+        assert [each.result(PATIENCE) for each in found] == [len(data)] * 2
+        assert all(each.result(PATIENCE)[0] == data for each in pool.job("c").map(size, range(6)))
+        assert len(sent) == 2
+
+
 def test_large_results_stay_until_somebody_asks(pool, client):
     kept = pool.submit(bytes, 1_000_000)
     futures.wait([kept], PATIENCE)
@@ -153,6 +171,16 @@ def test_a_program_beside_it_is_not_starved(pool, client):
     assert busy.progress().left > 100
     futures.wait(many[:40], PATIENCE)  # and the pool goes on
     busy.cancel()
+
+
+def test_priority_against_others(threads):
+    with distributed.Client(threads(), set_as_default=False) as client:
+        theirs = client.map(calls.slow, range(60), [0.1] * 60, pure=False)
+        with mb.Executor(engine=mb.engines.Dask(client, slots=1, priority=1)) as pool:
+            assert pool.slots == 1
+            assert list(pool.map(calls.same, range(5))) == list(range(5))
+        assert sum(each.done() for each in theirs) < 40
+        client.cancel(theirs)
 
 
 def test_cancel(pool):
@@ -313,7 +341,7 @@ def test_sweeps_and_figures_are_those_of_a_serial_run(cluster, tmp_path, monkeyp
     simulate = ["simulate", "jobs.csv", "--model", "cluster", "--cluster", "nodes.toml"]
     cases = {
         "sweep": [*simulate, "--replications", "3", "--errors", "0,1"],
-        "figure": ["reproduce", "adaptive-fig4", "--simulations", "1", "--quick"],
+        "figure": ["reproduce", "flex-fig6", "--simulations", "1", "--quick"],
     }
     for name, words in cases.items():
         for place, more in {"here": [], "there": ["--engine", engine]}.items():

@@ -243,6 +243,9 @@ def test_what_an_engine_cannot_take(server):
         mb.engines.HyperQueue(0)
     with pytest.raises(OSError, match="no HyperQueue server answers"):
         mb.engines.HyperQueue(1, "/none")
+    with mb.Executor(engine=mb.engines.HyperQueue(1)) as unused:
+        server_of_its_own = unused._engine._own
+    assert server_of_its_own.poll() == 0
     engine = mb.engines.HyperQueue(1, server, host="127.0.0.1", python="/no/python")
     engine.start([Task("a", ["true"], slot=1)])
     found = heard(engine, 1)

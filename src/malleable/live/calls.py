@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 
 from malleable.live.decider import SchedulerDecider
 from malleable.live.engine import Away, CallEngine, Event, Task
-from malleable.live.engines.remote import Packing
+from malleable.live.engines.remote import Call, Packing
 from malleable.live.futures import Future
 from malleable.live.journal import Journal
 from malleable.live.loop import Loop, Work
@@ -252,7 +252,7 @@ class CallRun:
         """
         if os.getpid() != self._pid:
             raise RuntimeError(f"this pool belongs to process {self._pid}")
-        packed: bytes | None = None
+        packed: bytes | Call | None = None
         error: BaseException | None = None
         if self.pickled or self.journal:
             try:
@@ -260,10 +260,10 @@ class CallRun:
             except Exception as raised:
                 error = raised if self.pickled else None
         most = self.engine.abilities.largest
-        if packed is not None and 0 < most < len(packed):
-            error = ValueError(
-                f"{len(packed):,} bytes, more than the {most:,} that a call may have"
-            )
+        parts = (packed,) if isinstance(packed, bytes) else packed or ()
+        size = sum(map(len, parts))
+        if 0 < most < size:
+            error = ValueError(f"{size:,} bytes, more than the {most:,} that a call may have")
         with self._lock:
             if self.broken:
                 raise type(self.broken)(*self.broken.args)
@@ -277,7 +277,7 @@ class CallRun:
             kept: bytes | None = None
             if error is None:
                 if packed is not None and self.journal:
-                    digest = _digest(packed)
+                    digest = _digest(b"".join(parts))
                     if job.kept is not None:
                         kept = job.kept_value(number, digest)
                     if kept is None:

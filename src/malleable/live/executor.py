@@ -391,6 +391,8 @@ class Executor(futures.Executor):
             self._shut = True
             if self._run is None and self._journal is not None:
                 self._journal.close()
+            if self._run is None and self._engine is not None:
+                self._engine.close(0.0)
         if self._run is not None and self._pid == os.getpid():
             self._run.shutdown(wait, cancel, stop)
 

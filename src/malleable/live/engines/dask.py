@@ -33,6 +33,9 @@ _TOGETHER = 100  # calls at most
 _TOLD = 1 << 16  # bytes of results that a bundle tells at once; what is larger stays on its worker
 _LARGEST = 1 << 27  # bytes of a call: it passes through the scheduler
 _SETTLE = 0.01  # seconds without another call before the first of an idle pool start
+_SHARED = (
+    1 << 16
+)  # bytes from which on a function goes to the workers by itself, once for all its calls
 _LOOK = 1.0  # seconds between two looks at the workers
 _UNGOVERNED = (
     "what others submit to the cluster is started as Dask decides, whatever the objective says"
@@ -61,12 +64,12 @@ class _Bundle:
     future: Any
 
 
-def _run(packed: bytes) -> list[Outcome]:
-    """On a worker: run a bundle, and tell the client what came of it."""
+def _run(packed: bytes, function: bytes = b"") -> list[Outcome]:
+    """On a worker: run a bundle, and tell the client what came of it. Calls may have one large function."""
     from distributed import get_worker
 
     topic, key, calls = pickle.loads(packed)
-    found = run_bundle(calls, 2.0 * _GRAIN)
+    found = run_bundle([(own or function, rest) for own, rest in calls], 2.0 * _GRAIN)
     left, told = _TOLD, []
     for good, result, took in found:
         left -= len(result)
@@ -135,6 +138,7 @@ class Dask:
         self.broken = ""
         self._bundles: dict[str, _Bundle] = {}
         self._bundle_of: dict[str, str] = {}  # by call
+        self._shared: tuple[bytes, Any] = b"", None  # the last large function, and its future
         # A told bundle, a future that has ended, or None: somebody wakes the loop.
         self._said: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._comm: Any = None  # the connection that bundles tell over
@@ -159,12 +163,11 @@ class Dask:
         bundles = [list(same) for _, same in groupby(tasks, lambda task: task.slot)]
         names = [f"{self._name}-{self._count + k}" for k in range(len(bundles))]
         self._count += len(bundles)
-        packed = [
-            pickle.dumps((self._name, name, [task.call for task in bundle]))
-            for name, bundle in zip(names, bundles, strict=True)
-        ]
         try:
-            futures = self._client.map(_run, packed, key=names, **self._submit)
+            packed = [self._packed(*each) for each in zip(names, bundles, strict=True)]
+            futures = self._client.map(
+                _run, *map(list, zip(*packed, strict=True)), key=names, **self._submit
+            )
         except Exception as error:
             self._break(str(error))
             return
@@ -173,6 +176,18 @@ class Dask:
             self._bundles[name] = _Bundle(keys, future)
             self._bundle_of |= dict.fromkeys(keys, name)
             future.add_done_callback(self._said.put)
+
+    def _packed(self, name: str, bundle: Sequence[Task]) -> tuple[bytes, Any]:
+        """Arguments of `_run`."""
+        calls = [task.call for task in bundle]
+        function = calls[0][0]
+        if len(function) < _SHARED or any(other is not function for other, _ in calls):
+            return pickle.dumps((self._name, name, calls)), b""
+        known, future = self._shared
+        if known is not function or future.status != "finished":
+            future = self._client.scatter(function, hash=False)
+            self._shared = function, future
+        return pickle.dumps((self._name, name, [(b"", rest) for _, rest in calls])), future
 
     def cancel(self, keys: Sequence[str]) -> None:
         """Take back bundles with these calls. What a worker is at it goes on with, and nobody hears of it."""
@@ -218,7 +233,10 @@ class Dask:
         try:
             if self._fixed is None:
                 self._threads = sum((await self._client.scheduler.ncores()).values())
-        except OSError:  # the client finds out, too, and connects again or gives up
+        except (
+            OSError,
+            AttributeError,
+        ):  # the client finds out, too, and connects again or gives up
             pass
         finally:
             self._looking, self._looked = False, time.monotonic()
@@ -280,6 +298,7 @@ class Dask:
                 bundle.future.release()
         self._bundles.clear()
         self._bundle_of.clear()
+        self._shared = b"", None
         with suppress(Exception):
             self._client.unsubscribe_topic(self._name)
         if self._own:

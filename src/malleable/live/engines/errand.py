@@ -116,7 +116,9 @@ def run_command(connection: socket, command: tuple[Any, ...]) -> None:
     send(connection, ("ended", 0, code, took, cpu, memory, late))
 
 
-def run_calls(connection: socket, path: Sequence[str], calls: Sequence[bytes]) -> None:
+def run_calls(
+    connection: socket, path: Sequence[str], calls: Sequence[tuple[bytes, bytes]]
+) -> None:
     """Run them one after the other, but for those that the engine wants back first."""
     import threading
     from collections import deque

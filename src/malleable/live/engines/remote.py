@@ -13,9 +13,12 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-__all__ = ["Outcome", "Packing", "by_value", "outcome", "run_bundle"]
+__all__ = ["Call", "Outcome", "Packing", "by_value", "outcome", "run_bundle"]
 
 _PROTOCOL = pickle.HIGHEST_PROTOCOL
+
+Call = tuple[bytes, bytes]
+"""A pickled function, the same object for all its calls, and pickled arguments and named arguments."""
 
 Outcome = tuple[bool, bytes, float]
 """Whether a call returned; what it returned, or raised and where, pickled; seconds that it took."""
@@ -50,25 +53,25 @@ class Packing:
     def __init__(self) -> None:
         self._known: tuple[Any, bytes] = (None, b"")
 
-    def __call__(self, call: tuple[Any, tuple[Any, ...], dict[str, Any]]) -> bytes:
+    def __call__(self, call: tuple[Any, tuple[Any, ...], dict[str, Any]]) -> Call:
         function, *rest = call
         known, packed = self._known
         if known is not function:
             packed = by_value(function)
             self._known = function, packed
-        return pickle.dumps((packed, by_value(rest)), _PROTOCOL)
+        return packed, by_value(rest)
 
 
-_function = lru_cache(maxsize=64)(pickle.loads)
+_function = lru_cache(maxsize=8)(pickle.loads)
 
 
-def outcome(call: bytes) -> Outcome:
-    """What became of a packed call."""
+def outcome(call: Call) -> Outcome:
+    """What became of a packed call. What it has to import first does not count: the next one does not."""
     began = time.monotonic()
     try:
-        packed, rest = pickle.loads(call)
-        function = _function(packed)
-        arguments, named = pickle.loads(rest)
+        function = _function(call[0])
+        arguments, named = pickle.loads(call[1])
+        began = time.monotonic()
         result = by_value(function(*arguments, **named))
         return True, result, time.monotonic() - began
     except BaseException as error:
@@ -80,7 +83,7 @@ def outcome(call: bytes) -> Outcome:
         return False, raised, time.monotonic() - began
 
 
-def run_bundle(calls: Sequence[bytes], seconds: float) -> list[Outcome]:
+def run_bundle(calls: Sequence[Call], seconds: float) -> list[Outcome]:
     """Outcomes of the first of these calls: no more are begun after so many seconds."""
     until = time.monotonic() + seconds
     found: list[Outcome] = []
