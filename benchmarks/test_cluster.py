@@ -33,9 +33,7 @@ TRACES = {
 @pytest.mark.parametrize("policy", ["fifo", "fair", "flex", "asrpt"])
 def test_tasks(benchmark, policy):
     jobs, cluster = cluster_stream()
-    result = benchmark(
-        mb.simulate, jobs, policy, cluster=cluster, noise=0.3, rng=7, records=False
-    )
+    result = benchmark(mb.simulate, jobs, policy, cluster=cluster, noise=0.3, rng=7, records=False)
     summary = result.summary[policy]
     assert summary["jobs"] == len(jobs)
     if benchmark.stats is not None:
