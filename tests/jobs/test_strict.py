@@ -265,7 +265,7 @@ def test_deadlines_of_a_schedule_are_never_infeasible(policy):
         plan.validate()
         assert plan.status in ("ok", "unmet") and plan.lower_bound == 0.0
         if policy == "flowflex":
-            assert plan.guarantee == (1.0, 2.0)
+            assert plan.guarantee == ((1.0, 2.0),)
         if policy == "flowflex-literal":
             assert plan.speed <= 2.0 * (1 + 1e-9)  # theorem 2
 

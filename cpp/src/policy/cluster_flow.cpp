@@ -7,7 +7,9 @@ namespace malleable {
 namespace {
 
 double believed_work(const ClusterState& state, Index job, Phase p) {
-  return state.believed[2 * job + p] * static_cast<double>(state.jobs.tasks[p][job]);
+  const double told = state.believed[2 * job + p];
+  const double seconds = told > 0.0 ? told : state.learned.seconds[p];
+  return seconds * static_cast<double>(state.jobs.tasks[p][job]);
 }
 
 }  // namespace

@@ -29,7 +29,9 @@ LogMean ClusterScheduler::mean_now(Index job, Phase p) const {
 }
 
 void ClusterScheduler::estimate(Index job, Phase p) {
-  if (state_.phases[2 * job + p].total > 0) believe(2 * job + p, mean_now(job, p));
+  const Index row = 2 * job + p;
+  // Nothing is expected of jobs that have left, which may still be among those that changed.
+  if (state_.phases[row].total > 0 && estimates_.expects(row)) believe(row, mean_now(job, p));
 }
 
 ClusterScheduler::Estimate ClusterScheduler::estimate_of(Index job, Phase p) const {

@@ -244,6 +244,8 @@ void ClusterScheduler::set_counts(Index job, Phase p, std::int64_t waiting, std:
   PhaseState& s = state_.phases[2 * job + p];
   s.total = waiting + running + finished;
   s.finished = finished;
+  // A phase that came without tasks has some after all.
+  if (s.total > 0 && estimates_.used() && !estimates_.expects(2 * job + p)) expect(job, p);
   if (running > 0) make_ready(job, p);
   if (s.ready) {
     count(job, p, waiting - s.waiting, running - s.running);

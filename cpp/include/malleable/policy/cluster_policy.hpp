@@ -46,8 +46,10 @@ struct Learned {
   double speedup = 1.0;  // p, as tasks' times show it
   // By phase, of logarithms of seconds: their standard deviation within a phase.
   double scatter[2] = {0.0, 0.0};
+  // By phase: of a task of which nobody said anything.
+  double seconds[2] = {0.0, 0.0};
 
-  void state(State& s) { s(trust, speedup, scatter); }
+  void state(State& s) { s(trust, speedup, scatter, seconds); }
 };
 
 struct ClusterState {

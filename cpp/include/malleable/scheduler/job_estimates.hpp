@@ -31,6 +31,7 @@ class JobEstimates {
 
   // The estimate of tasks that nothing else is known of; `said` is 0 where nobody said anything.
   LogMean expect(Index row, double said, std::int64_t group);
+  bool expects(Index row) const { return phases_[row].prior.variance > 0.0; }
   // `more` than the `running` ones run from now on, or fewer.
   void moved(Index row, std::int64_t running, std::int64_t more, double now);
   // Those that run held their slots without working until now; once a phase.
@@ -50,7 +51,13 @@ class JobEstimates {
   // All tasks have ended: the estimates learn from the phase, once; false: there is nothing new.
   bool done(Index row, double said, std::int64_t group, std::int64_t tasks);
   Learned learned() const {
-    return {tasks_.trust(), tasks_.speedup(), {tasks_.scatter(kMap), tasks_.scatter(kReduce)}};
+    const auto unsaid = [&](Phase p) {
+      return tasks_.seconds(p, tasks_.prior(p, 0.0, TaskEstimates::kNoGroup));
+    };
+    return {tasks_.trust(),
+            tasks_.speedup(),
+            {tasks_.scatter(kMap), tasks_.scatter(kReduce)},
+            {unsaid(kMap), unsaid(kReduce)}};
   }
 
   TaskEstimates::History history() const { return tasks_.history(); }
