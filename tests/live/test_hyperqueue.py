@@ -6,7 +6,7 @@ import signal
 import threading
 import time
 from concurrent import futures
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -150,19 +150,22 @@ def children(pid):
     return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
+def errands_of(engine):
+    """Processes that run a command for this engine."""
+    port, found = f"\0{engine._door.getsockname()[1]}\0".encode(), []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):  # it has ended
+            command = path.read_bytes()
+            if errand.__file__.encode() in command and port in command:
+                found += [int(path.parent.name)] if children(path.parent.name) else []
+    return found
+
+
 def test_processes_and_servers_that_are_killed():
     engine = mb.engines.HyperQueue(2)
     try:
         engine.start([Task(f"{k}", ["sleep", "60"], slot=k) for k in range(3)])
-        until(lambda: sum(b.connection is not None for b in engine._bundles.values()) == 2)
-        errands = [
-            int(path.parent.name)
-            for path in Path("/proc").glob("[0-9]*/cmdline")
-            if path.exists()
-            and errand.__file__.encode() in path.read_bytes()
-            and f"\0{engine._door.getsockname()[1]}\0".encode() in path.read_bytes()
-        ]
-        assert len(errands) == 2
+        errands = until(lambda: len(found := errands_of(engine)) == 2 and found)
         [sleeps] = children(errands[0])
         os.kill(errands[0], signal.SIGKILL)
         assert next(iter(heard(engine, 1).values())).kind == "lost"

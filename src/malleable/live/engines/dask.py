@@ -139,7 +139,7 @@ class Dask:
         self._bundles: dict[str, _Bundle] = {}
         self._bundle_of: dict[str, str] = {}  # by call
         self._shared: tuple[bytes, Any] = b"", None  # the last large function, and its future
-        # A told bundle, a future that has ended, or None: somebody wakes the loop.
+        # What a bundle told, the name of one that has ended, an event, or None: somebody wakes the loop.
         self._said: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._comm: Any = None  # the connection that bundles tell over
         self._looking, self._looked = False, time.monotonic()
@@ -175,7 +175,10 @@ class Dask:
             keys = [task.key for task in bundle]
             self._bundles[name] = _Bundle(keys, future)
             self._bundle_of |= dict.fromkeys(keys, name)
-            future.add_done_callback(self._said.put)
+            future.add_done_callback(self._say_key)
+
+    def _say_key(self, future: Any) -> None:
+        self._said.put(future.key)
 
     def _packed(self, name: str, bundle: Sequence[Task]) -> tuple[bytes, Any]:
         """Arguments of `_run`."""
@@ -209,7 +212,6 @@ class Dask:
                 said = self._said.get(timeout=max(1e-4, min(_LOOK, until - time.monotonic())))
                 while said is not None:
                     found += self._heard(said)
-                    said = None  # it may be a future: nobody else needs it
                     said = self._said.get_nowait()
                 break  # somebody wants the loop
             except queue.Empty:
@@ -230,16 +232,10 @@ class Dask:
         client.loop.add_callback(self._count_threads)
 
     async def _count_threads(self) -> None:
-        try:
+        with suppress(OSError, AttributeError):  # the client finds out, too, and connects again
             if self._fixed is None:
                 self._threads = sum((await self._client.scheduler.ncores()).values())
-        except (
-            OSError,
-            AttributeError,
-        ):  # the client finds out, too, and connects again or gives up
-            pass
-        finally:
-            self._looking, self._looked = False, time.monotonic()
+        self._looking, self._looked = False, time.monotonic()
 
     def _heard(self, said: Any) -> list[Event]:
         if isinstance(said, Event):
@@ -248,7 +244,7 @@ class Dask:
             name, told = said[1]
             bundle = self._bundles.get(name)
             return self._told(bundle, pickle.loads(told)) if bundle and bundle.keys else []
-        bundle = self._bundles.pop(said.key, None)
+        bundle = self._bundles.pop(said, None)
         return self._ended(bundle) if bundle and bundle.keys else []
 
     def _closed(self, bundle: _Bundle) -> list[str]:
@@ -288,14 +284,13 @@ class Dask:
         return [Event("ended", key, 1, result=result) for key in keys]
 
     def _break(self, why: str) -> None:
-        told = f"Dask's scheduler cannot be reached: {why}; with a journal, resume=True goes on"
+        told = f"Dask takes no more calls: {why}; with a journal, resume=True goes on"
         self.broken = self.broken or told
 
     def close(self, grace: float = 5.0) -> int:
         """Give up what has not ended; results stay where they are as long as their futures do."""
-        for bundle in self._bundles.values():
-            with suppress(Exception):  # the client is closed
-                bundle.future.release()
+        with suppress(Exception):  # the client is closed
+            self.cancel(list(self._bundle_of))
         self._bundles.clear()
         self._bundle_of.clear()
         self._shared = b"", None
