@@ -70,6 +70,7 @@ struct Tables {
     cluster.storage = column<double>(nodes, "storage", kept, true);
     cluster.link = column<double>(nodes, "link", kept, true);
     cluster.rack_link = column<double>(nodes, "rack_link", kept);
+    cluster.capacity = column<double>(nodes, "capacity", kept);
     cluster.generic = nodes["generic"].cast<bool>();
     validate(cluster);
     jobs = jobs_of(table, kept);

@@ -102,6 +102,10 @@ void validate(const ClusterView& cluster) {
        {std::pair{"storage", cluster.storage}, std::pair{"link", cluster.link}}) {
     check_bandwidths(field, values);
   }
+  if (!cluster.capacity.empty()) {
+    check_length("capacity", cluster.capacity.size(), n, "rate");
+    check_bandwidths("capacity", cluster.capacity);
+  }
   const auto racks = static_cast<std::int64_t>(cluster.rack_link.size());
   check_bandwidths("rack_link", cluster.rack_link);
   if (racks > 0) check_counts("rack", cluster.rack, racks - 1);

@@ -58,6 +58,7 @@ ClusterSimulation::ClusterSimulation(const ClusterView& cluster, const ClusterJo
       groups_(jobs.size(), types_of(cluster)),
       clocks_(cluster, jobs, options),
       outputs_(jobs, options.lose_output && !changes.time.empty()),
+      stored_(cluster.capacity.size(), 0.0),
       network_(ClusterNetwork::limits(cluster) &&
                ((options.replicas > 0 && !jobs.block.empty()) || !jobs.shuffle_bytes.empty())),
       heartbeats_(options.heartbeat, cluster.size()),

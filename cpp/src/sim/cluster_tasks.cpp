@@ -27,12 +27,29 @@ void ClusterSimulation::arrive(Index job) {
       const std::span<Index> own(places.data() + t * copies, copies);
       const auto task = static_cast<Index>(t);
       if (!scheduler_.place(job, task, own)) times_.place(job, task, own);
+      if (!stored_.empty()) store(own, state().jobs.block.empty() ? 0.0 : state().jobs.block[job]);
     }
     scheduler_.set_blocks(job, copies, std::move(places));
   }
   scheduler_.arrive(job);
   if (options_.split_copy && (maps == 0 || options_.slow_start <= 0.0)) begin_copying(job);
   if (maps == 0) maps_done(job);
+}
+
+// Copies of a block for which there is no room go on to the next nodes that have some, if any do.
+void ClusterSimulation::store(std::span<Index> node, double bytes) {
+  const std::span<const double> capacity = state().cluster.capacity;
+  const std::size_t nodes = stored_.size();
+  for (Index& own : node) {
+    for (std::size_t k = 0; k < nodes; ++k) {
+      const auto next = static_cast<Index>((own + k) % nodes);
+      const bool taken = k > 0 && std::find(node.begin(), node.end(), next) != node.end();
+      if (taken || stored_[next] + bytes > capacity[next]) continue;
+      own = next;
+      break;
+    }
+    stored_[own] += bytes;
+  }
 }
 
 void ClusterSimulation::leave(Index job) {

@@ -85,7 +85,7 @@ def cluster_header(cluster: Cluster) -> dict[str, Any]:
         own: dict[str, Any] = {"rate": float(cluster.rate[row])}
         own |= {
             name: float(getattr(cluster, name)[row])
-            for name in ("storage", "link")
+            for name in ("storage", "capacity", "link")
             if np.isfinite(getattr(cluster, name)[row])
         }
         own["rack"] = str(cluster.rack_names[cluster.rack[row]])

@@ -40,7 +40,17 @@ _LISTS = ("node", "user", "change", "rack")
 _TABLES = ("node", "user", "change", "options", "rack")  # as `Cluster` takes them
 _NEEDED: Any = object()
 _COLUMNS = (
-    *("map_slots", "reduce_slots", "rate", "type", "rack", "storage", "link", "rack_link"),
+    *(
+        "map_slots",
+        "reduce_slots",
+        "rate",
+        "type",
+        "rack",
+        "storage",
+        "capacity",
+        "link",
+        "rack_link",
+    ),
     "generic",
 )
 
@@ -105,6 +115,7 @@ _NODE: _Keys = {
     "rate": (_positive, 1.0),
     "rack": (_texts, ["rack0"]),
     "storage": (_bandwidth, math.inf),
+    "capacity": (_bandwidth, math.inf),
     "link": (_bandwidth, math.inf),
 }
 _USER: _Keys = {"name": (_text, _NEEDED), "minimum": (_weight, 0.0), "priority": (_positive, 1.0)}
@@ -174,7 +185,9 @@ class Cluster(Table):
         ``map_slots`` and ``reduce_slots`` [0]; ``rate`` [1], a task of s seconds takes s / rate;
         ``rack`` (a name, or a list of names over which the nodes are spread in turn); ``storage``,
         what its disks read, and ``link``, what goes into it and what goes out of it at once [bytes a
-        second, unlimited]; ``name`` of the type.
+        second, unlimited]; ``capacity`` [bytes, unlimited] for copies of blocks, which stay when their
+        jobs have ended: what finds no room goes to the next nodes that have some, if any do; ``name`` of
+        the type.
     users : sequence of mappings, optional
         ``name``, ``minimum`` [slots, 0], ``priority`` [1].
     changes : sequence of mappings, optional
@@ -189,7 +202,7 @@ class Cluster(Table):
     ----------
     map_slots, reduce_slots : ndarray of int64, shape (N,)
         By node; generic slots count as map slots.
-    rate, storage, link : ndarray of float64, shape (N,)
+    rate, storage, capacity, link : ndarray of float64, shape (N,)
     type, rack : ndarray of int64, shape (N,)
         Numbers into ``type_names`` and ``rack_names``.
     rack_link : ndarray of float64, shape (R,)
@@ -219,6 +232,7 @@ class Cluster(Table):
         self.reduce_slots: Integers = column("reduce_slots", np.int64)
         self.rate: Floats = column("rate", np.float64)
         self.storage: Floats = column("storage", np.float64)
+        self.capacity: Floats = column("capacity", np.float64)
         self.link: Floats = column("link", np.float64)
         self.type_names, types = _numbered([group["name"] for group in groups])
         self.type: Integers = np.repeat(types, count)

@@ -32,6 +32,8 @@ struct ClusterView {
   bool generic = false;
   // Bytes a second into each rack, and as many out of it; may be empty: no limit.
   std::span<const double> rack_link = {};
+  // Bytes of blocks that each node has room for; may be empty: no limit.
+  std::span<const double> capacity = {};
 
   std::size_t size() const { return rate.size(); }
 };

@@ -152,6 +152,7 @@ class ClusterSimulation {
 
   // Tasks: cluster_tasks.cpp.
   void arrive(Index job);
+  void store(std::span<Index> node, double bytes);
   void leave(Index job);
   void maps_done(Index job);
   void maps_ended(Index job);
@@ -193,6 +194,7 @@ class ClusterSimulation {
   TaskGroups groups_;
   PhaseClocks clocks_;
   MapOutputs outputs_;
+  std::vector<double> stored_;  // bytes of blocks by node, where there is a limit
   bool network_;
   ClusterNetwork net_;
   double network_due_ = kInfinity;
