@@ -22,8 +22,22 @@ void bind_adaptive(py::module_& module);
 void bind_embed(py::module_& module);
 }  // namespace malleable::bindings
 
+namespace {
+
+// NumPy and pybind11 keep state by process, and wait for ever where a second interpreter asks for
+// it. CPython 3.13 calls PyInit__core in the first interpreter and fills the module in the second.
+bool refused() {
+  if (PyInterpreterState_Get() == PyInterpreterState_Main()) return false;
+  PyErr_SetString(PyExc_ImportError,
+                  "malleable cannot be imported in a subinterpreter: use threads or processes");
+  return true;
+}
+
+}  // namespace
+
 // No global state, and no object is shared between threads unless the caller does so.
 PYBIND11_MODULE(_core_bound, module, py::mod_gil_not_used()) {
+  if (refused()) throw py::error_already_set();
   module.doc() = "Compiled core of malleable; use the package's own functions instead.";
   module.attr("__version__") = malleable::package_version();
   // `with turn:` for what keeps state in Python.
@@ -47,13 +61,6 @@ PYBIND11_MODULE(_core_bound, module, py::mod_gil_not_used()) {
   malleable::bindings::bind_embed(module);
 }
 
-// NumPy and pybind11 keep state by process, and wait for ever where a second interpreter asks for
-// it.
 extern "C" PYBIND11_EXPORT PyObject* PyInit__core() {
-  if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
-    PyErr_SetString(PyExc_ImportError,
-                    "malleable cannot be imported in a subinterpreter: use threads or processes");
-    return nullptr;
-  }
-  return PyInit__core_bound();
+  return refused() ? nullptr : PyInit__core_bound();
 }

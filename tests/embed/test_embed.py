@@ -80,7 +80,10 @@ def test_handles_end_with_their_epochs():
     ids=["flow", "overlap", "slotted", "adaptive"],
 )
 def test_every_epoch_has_a_handle(make):
-    epoch = make()
+    try:
+        epoch = make()
+    except ImportError as error:
+        pytest.skip(str(error))
     name = {"FlowEpoch": "flow", "OverlapEpoch": "overlap", "SlottedEpoch": "slotted"}.get(
         type(epoch).__name__, "adaptive"
     )
