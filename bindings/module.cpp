@@ -26,18 +26,15 @@ namespace {
 
 // NumPy and pybind11 keep state by process, and wait for ever where a second interpreter asks for
 // it. CPython 3.13 calls PyInit__core in the first interpreter and fills the module in the second.
-bool refused() {
-  if (PyInterpreterState_Get() == PyInterpreterState_Main()) return false;
-  PyErr_SetString(PyExc_ImportError,
-                  "malleable cannot be imported in a subinterpreter: use threads or processes");
-  return true;
-}
+bool in_first_interpreter() { return PyInterpreterState_Get() == PyInterpreterState_Main(); }
+constexpr const char* kRefusal =
+    "malleable cannot be imported in a subinterpreter: use threads or processes";
 
 }  // namespace
 
 // No global state, and no object is shared between threads unless the caller does so.
 PYBIND11_MODULE(_core_bound, module, py::mod_gil_not_used()) {
-  if (refused()) throw py::error_already_set();
+  if (!in_first_interpreter()) throw py::import_error(kRefusal);
   module.doc() = "Compiled core of malleable; use the package's own functions instead.";
   module.attr("__version__") = malleable::package_version();
   // `with turn:` for what keeps state in Python.
@@ -62,5 +59,7 @@ PYBIND11_MODULE(_core_bound, module, py::mod_gil_not_used()) {
 }
 
 extern "C" PYBIND11_EXPORT PyObject* PyInit__core() {
-  return refused() ? nullptr : PyInit__core_bound();
+  if (in_first_interpreter()) return PyInit__core_bound();
+  PyErr_SetString(PyExc_ImportError, kRefusal);
+  return nullptr;
 }
