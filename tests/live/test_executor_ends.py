@@ -94,7 +94,7 @@ if __name__ == "__main__":
         futures = [pool.submit(calls.note, sys.argv[1], "pids", 60)]
         futures += [pool.submit(pow, 1, 1) for _ in range(9)]
         path = os.path.join(sys.argv[1], "pids")
-        while not os.path.exists(path):
+        while not (os.path.exists(path) and os.path.getsize(path)):  # its pid is there
             time.sleep(0.01)
         os.kill(pool._run.engine._keeper.pid, 9)
         print(type(futures[0].exception()).__name__)
