@@ -43,6 +43,14 @@ def noted_zeros(folder, count):
     return bytes(count)
 
 
+def wait_for(path):
+    """Until the file is there, a minute at most."""
+    end = time.monotonic() + 60.0
+    while not Path(path).exists() and time.monotonic() < end:
+        time.sleep(0.01)
+    return 0
+
+
 def die(how):
     if how == "exit":
         os._exit(7)

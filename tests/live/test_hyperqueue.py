@@ -66,13 +66,14 @@ def test_calls_futures_and_errors(pool):
     assert list(futures.as_completed([late, quick], PATIENCE)) == [quick, late]
 
 
-def test_calls_behind_one_that_takes_longer_go_elsewhere(pool):
+def test_calls_behind_one_that_takes_longer_go_elsewhere(pool, tmp_path):
     job = pool.job("mixed")
     assert len([each.result(PATIENCE) for each in job.map(calls.same, range(1000))]) == 1000
-    long = job.submit(calls.slow, 0, 3.0)
+    long = job.submit(calls.wait_for, tmp_path / "go")
     many = job.map(calls.same, range(400))
     assert [each.result(PATIENCE) for each in many] == list(range(400))
     assert not long.done()
+    (tmp_path / "go").touch()
     assert long.result(PATIENCE) == 0
 
 

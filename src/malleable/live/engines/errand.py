@@ -33,6 +33,7 @@ SECRET = "MALLEABLE_SECRET"
 _NONCE = 32
 _HEAD = 8
 _MARSHAL = 4  # version of the format
+_HEARD = 30.0  # seconds that an engine has to hear the end
 
 
 def _sealed(secret: bytes, role: bytes, nonce: bytes) -> bytes:
@@ -127,7 +128,7 @@ def run_calls(
     from malleable.live.engines.remote import outcome
 
     left = deque(enumerate(calls))
-    lock = threading.Lock()
+    lock, over = threading.Lock(), threading.Event()
 
     def tell(*said: Any) -> None:
         with lock:
@@ -141,15 +142,16 @@ def run_calls(
         except IndexError:  # the last one was begun just now
             pass
         except (EOFError, OSError):
-            os._exit(1)  # the engine is gone
+            os._exit(0 if over.is_set() else 1)  # the engine is gone, or has heard all
 
     threading.Thread(target=listen, daemon=True).start()
     while left:
         try:
             place, call = left.popleft()
-        except IndexError:
-            return
+        except IndexError:  # taken back just now
+            break
         tell("ended", place, *outcome(call))
+    over.set()
 
 
 def main(host: str, port: str, name: str) -> None:
@@ -169,6 +171,14 @@ def main(host: str, port: str, name: str) -> None:
     else:
         run_command(connection, found)
     connection.shutdown(SHUT_WR)
+    # Until the engine has heard all: what lies here unread would break the connection, and take
+    # with it what the engine has not read yet.
+    connection.settimeout(_HEARD)
+    try:
+        while connection.recv(1 << 16):
+            pass
+    except OSError:
+        pass
 
 
 if __name__ == "__main__":
