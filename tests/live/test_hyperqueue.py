@@ -14,22 +14,16 @@ import pytest
 
 import malleable as mb
 from malleable.cli import main
+from malleable.live.decider import SchedulerDecider
 from malleable.live.engine import Task
 from malleable.live.engines import errand
+from malleable.live.loop import Loop, Work
 from tests.live import calls_to_make as calls
+from tests.live.waiting import PATIENCE, until
 
 hyperqueue = pytest.importorskip("hyperqueue", reason="needs malleable[hyperqueue]")
 
-PATIENCE = 60.0
 JOBS = "name,arrival,maps,map_seconds,reduces,reduce_seconds\na,0,4,10,1,20\nb,5,8,10,0,0\n"
-
-
-def until(condition):
-    end = time.monotonic() + PATIENCE
-    while not (found := condition()):
-        assert time.monotonic() < end
-        time.sleep(0.02)
-    return found
 
 
 @pytest.fixture(scope="module")
@@ -130,12 +124,55 @@ def test_commands(engine, tmp_path):
     assert found["good"].memory > 0
 
 
+def test_short_commands_go_together(engine, tmp_path):
+    """As many as a process runs in no time; one that takes longer holds none up."""
+    loop = Loop(engine, SchedulerDecider(4))
+    wait = f"[ $0 != 150 ] || until [ -e {tmp_path}/go ]; do sleep 0.05; done"
+    row = loop.add(Work("a", 400, lambda number, _: Task("", ["sh", "-c", wait, str(number)])))
+    work = loop.jobs[row]
+    until(lambda: loop.step(0.2) or work.done == 399)
+    assert work.left == work.running == 1
+    (tmp_path / "go").touch()
+    until(lambda: loop.step(0.2) or loop.finished)
+    assert (work.done, work.failed) == (400, 0)
+
+
+def test_a_process_that_is_killed_loses_one_command(engine, tmp_path):
+    kill = f"[ -e {tmp_path}/killed ] || {{ touch {tmp_path}/killed; kill -9 $PPID; }}"
+    commands = [["true"], ["sh", "-c", kill], ["true"], ["true"]]
+    engine.start([Task(str(k), command, slot=1) for k, command in enumerate(commands)])
+    found = heard(engine, 4)
+    kinds = [found[str(k)].kind for k in range(4)]
+    assert kinds == ["ended", "lost", "returned", "returned"]
+
+
+def parents_of(engine, tmp_path, count):
+    """Processes that ran commands, in the order of their ends."""
+    tasks = [
+        Task(str(k), ["sh", "-c", "echo $PPID; pwd"], output=str(tmp_path / f"out {k}"), slot=k)
+        for k in range(count)
+    ]
+    tasks[0] = replace(tasks[0], folder=str(tmp_path))
+    engine.start(tasks)
+    assert {each.status for each in heard(engine, count).values()} == {0}
+    told = [(tmp_path / f"out {k}").read_text().split() for k in range(count)]
+    assert [Path(folder) for _, folder in told] == [tmp_path, *[Path.cwd()] * (count - 1)]
+    return {parent for parent, _ in told}
+
+
+def test_a_process_runs_one_command_after_the_other_for_a_while(engine, tmp_path, monkeypatch):
+    assert len(parents_of(engine, tmp_path, 60)) <= 4  # cores of the server
+    monkeypatch.setattr("malleable.live.engines.hyperqueue._STAY", 0.0)
+    until(lambda: engine.poll(0.1) == [] and not engine._errands)  # idle ones leave
+    assert len(parents_of(engine, tmp_path, 9)) == 9
+
+
 def test_cancel(engine, tmp_path, monkeypatch):
     monkeypatch.setattr("malleable.live.engines.hyperqueue._GRACE", 0.3)
     deaf = f"trap '' TERM; touch {tmp_path}/deaf; while :; do sleep 0.1; done"
     engine.start([Task(f"sleep {k}", ["sleep", "60"], slot=k) for k in range(9)])
     engine.start([Task("deaf", ["sh", "-c", deaf], slot=9)])
-    until(lambda: sum(bundle.connection is not None for bundle in engine._bundles.values()) == 4)
+    until(lambda: sum(bundle.errand is not None for bundle in engine._bundles.values()) == 4)
     engine.cancel([f"sleep {k}" for k in range(9)])
     engine.cancel(["never", "sleep 3"])
     found = heard(engine, 9)

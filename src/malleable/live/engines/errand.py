@@ -1,14 +1,16 @@
-"""A process on another machine that runs a command, or a bundle of calls, for an engine, and tells it what
-became of it.
+"""A process on another machine that runs commands, or bundles of calls, for an engine, and tells it what
+became of them.
 
 It is started by whatever has the slots, connects to the engine, and both show that they know the secret
-of the run (environment ``MALLEABLE_SECRET``). What it imports for a command makes up most of its cost, so
-that it is little: some 12 ms of a processor in all.
+of the run (environment ``MALLEABLE_SECRET``). It does one piece of work after the other until the engine
+has none. What it imports for commands makes up most of its start, so that it is little: some 12 ms of a
+processor in all; each further command costs 1.
 
-Frames, marshalled: the engine sends ``(path, calls)``, or a command as a longer tuple, or None where
-nothing is to be done any more; later ``"back"``: what was not begun goes back, a command is ended. Answers
-are ``("ended", place, ...)`` of each call in order or of the command, ``("returned", place)`` of a call
-that was not begun, ``("refused", text)``. If the engine is gone, all ends.
+Frames, marshalled: the engine sends ``("run", number, commands)``, or ``("call", number, path, calls)``, or
+None where nothing is to be done any more; meanwhile ``("back", number)``: what was not begun of this work
+goes back, and ``("end", number)``: a command that runs is ended, too. Answers, one for each command or
+call, are ``("ended", place, ...)``, ``("returned", place)`` where it was not begun, and ``("refused", place,
+text)``. If the engine is gone, all ends.
 """
 
 from __future__ import annotations
@@ -87,75 +89,120 @@ def _begin(argv: list[str], environment: Any, folder: str, streams: Sequence[str
     )  # fmt: skip
 
 
-def run_command(connection: socket, command: tuple[Any, ...]) -> None:
-    """Run it to its end, or to that of its time, of the engine's patience, or of the engine."""
+def run_command(
+    connection: socket, number: int, place: int, command: tuple[Any, ...], left: list[Any]
+) -> None:
+    """Run it to its end, or to that of its time, of the engine's patience, or of the engine.
+
+    ``left``: what else there is of this work, as long as the engine does not want it back.
+
+    Raises
+    ------
+    EOFError, OSError
+        The engine is gone; so is the command.
+    """
     argv, environment, folder, *streams, seconds, grace = command
     began = time.monotonic()
     try:
         pid = _begin(argv, environment, folder, streams)
     except OSError as error:
-        send(connection, ("refused", str(error)))
+        send(connection, ("refused", place, str(error)))
         return
     ended = os.pidfd_open(pid)
     until = began + seconds if seconds else None
     late = asked = False
-    while True:
-        wait = None if until is None else max(0.0, until - time.monotonic())
-        ready = select.select([connection.fileno(), ended], [], [], wait)[0]
-        if ended in ready:
-            break
-        gone = connection.fileno() in ready and not connection.recv(1 << 16)
-        late = late or not (ready or asked)
-        os.killpg(pid, SIGKILL if gone or asked else SIGTERM)
-        if gone:
-            break
-        asked, until = True, time.monotonic() + grace
-    _, status, usage = os.wait4(pid, 0)
+    try:
+        while True:
+            wait = None if until is None else max(0.0, until - time.monotonic())
+            ready = select.select([connection.fileno(), ended], [], [], wait)[0]
+            if ended in ready:
+                break
+            if ready:
+                what, about = receive(connection)
+                if about != number:
+                    continue  # it came late
+                while left:
+                    send(connection, ("returned", left.pop()[0]))
+                if what == "back":
+                    continue
+            late = late or not (ready or asked)
+            os.killpg(pid, SIGKILL if asked else SIGTERM)
+            asked, until = True, time.monotonic() + grace
+    except (EOFError, OSError):
+        os.killpg(pid, SIGKILL)
+        raise
+    finally:
+        os.close(ended)
+        _, status, usage = os.wait4(pid, 0)
     took = time.monotonic() - began
     code = os.waitstatus_to_exitcode(status)
     cpu, memory = usage.ru_utime + usage.ru_stime, 1024.0 * usage.ru_maxrss
-    send(connection, ("ended", 0, code, took, cpu, memory, late))
+    send(connection, ("ended", place, code, took, cpu, memory, late))
 
 
-def run_calls(
-    connection: socket, path: Sequence[str], calls: Sequence[tuple[bytes, bytes]]
-) -> None:
-    """Run them one after the other, but for those that the engine wants back first."""
+def run_commands(connection: socket, work: tuple[Any, ...] | None) -> None:
+    """Run these commands one after the other, then those that come."""
+    home = os.open(".", os.O_RDONLY | os.O_DIRECTORY)
+    while work is not None:
+        if work[0] == "run":  # or what came late
+            left = list(enumerate(work[2]))[::-1]
+            while left:
+                place, command = left.pop()
+                os.fchdir(home)
+                run_command(connection, work[1], place, command, left)
+        work = receive(connection)
+
+
+def run_calls(connection: socket, work: tuple[Any, ...] | None) -> None:
+    """Run these calls one after the other, but for those that the engine wants back first; then those that
+    come."""
     import threading
     from collections import deque
+    from contextlib import suppress
+    from queue import SimpleQueue
 
-    sys.path[:] = path
-    from malleable.live.engines.remote import outcome
-
-    left = deque(enumerate(calls))
-    lock, over = threading.Lock(), threading.Event()
+    inbox: SimpleQueue[Any] = SimpleQueue()
+    sending, changing = threading.Lock(), threading.Lock()
+    current, left = 0, deque[tuple[int, tuple[bytes, bytes]]]()
 
     def tell(*said: Any) -> None:
-        with lock:
+        with sending:
             send(connection, said)
 
     def listen() -> None:
         try:
-            while receive(connection):
-                while left:
-                    tell("returned", left.pop()[0])
-        except IndexError:  # the last one was begun just now
-            pass
+            while (found := receive(connection)) is not None:
+                if found[0] == "call":
+                    inbox.put(found)
+                    continue
+                with changing:
+                    while left and found[1] == current:
+                        with suppress(IndexError):  # the last one was begun just now
+                            tell("returned", left.pop()[0])
+            inbox.put(None)
         except (EOFError, OSError):
-            os._exit(0 if over.is_set() else 1)  # the engine is gone, or has heard all
+            os._exit(1)  # the engine is gone
 
     threading.Thread(target=listen, daemon=True).start()
-    while left:
-        try:
-            place, call = left.popleft()
-        except IndexError:  # taken back just now
-            break
-        tell("ended", place, *outcome(call))
-    over.set()
+    while work is not None:
+        _, number, path, calls = work
+        sys.path[:] = path
+        from malleable.live.engines.remote import outcome
+
+        with changing:
+            current = number
+            left.extend(enumerate(calls))
+        while left:
+            try:
+                place, call = left.popleft()
+            except IndexError:  # taken back just now
+                break
+            tell("ended", place, *outcome(call))
+        work = inbox.get()
 
 
 def main(host: str, port: str, name: str) -> None:
-    """Do what the engine has under this name."""
+    """Do what the engine has to do."""
     secret = bytes.fromhex(os.environ.pop(SECRET))
     connection = socket(AF_INET6 if ":" in host else AF_INET, SOCK_STREAM)
     connection.connect((host, int(port)))
@@ -164,12 +211,8 @@ def main(host: str, port: str, name: str) -> None:
         sys.exit("the engine does not know the secret of this run")
     send(connection, name)
     found = receive(connection)
-    if found is None:
-        return
-    if len(found) == 2:
-        run_calls(connection, *found)
-    else:
-        run_command(connection, found)
+    if found is not None:
+        (run_calls if found[0] == "call" else run_commands)(connection, found)
     connection.shutdown(SHUT_WR)
     # Until the engine has heard all: what lies here unread would break the connection, and take
     # with it what the engine has not read yet.

@@ -1,9 +1,10 @@
 """Commands and Python calls as tasks of HyperQueue: a server that runs already, or one of the engine's own.
 
-HyperQueue queues and starts a small process for each command or bundle of short calls (`errand`); that one
-connects to the engine and says what became of it, so that ends, cancels and deaths are known at once.
-There are as many on the server as the engine has slots, and a few more. A command costs some
-12 ms of a processor beside its own, a bundle of calls some 60.
+HyperQueue queues and starts small processes (`errand`), which connect to the engine. Each is given what has
+waited longest, a command or a bundle of short calls, says what became of it, and is given the next, so
+that ends, cancels and deaths are known at once. After a while it leaves its slot to whom HyperQueue
+chooses. There are as many as the engine has slots, and a few that wait. A process costs some 12 ms of a
+processor, for calls some 60; a command or bundle of one that is there costs 1.
 """
 
 from __future__ import annotations
@@ -11,15 +12,17 @@ from __future__ import annotations
 import contextlib
 import os
 import queue
+import random
 import secrets
 import socket
 import subprocess
 import sys
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import BrokenExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -38,6 +41,9 @@ _AHEAD = 0.2  # seconds before a slot comes free that the next process is on the
 _LARGEST = 1 << 30  # bytes of a call
 _SETTLE = 0.01  # seconds without another call before the first of an idle pool start
 _GRACE = 5.0  # seconds between SIGTERM and SIGKILL
+_STAY = 20.0  # seconds, about, that a process keeps its slot while there is work
+_LEAVE = 1.0  # seconds that those that are not needed any more have to come and hear it
+_IDLE = 0.2  # seconds that it waits for more
 _LOOK = 1.0  # seconds between two times that the server is asked what failed
 _STARTS = 20.0  # seconds that a server has to start, and a process to say who it is
 _UNGOVERNED = "what others submit to the server is started as HyperQueue decides"
@@ -56,14 +62,29 @@ with LocalCluster() as cluster:
 
 @dataclass(slots=True)
 class _Bundle:
-    """A command, or calls that one process runs."""
+    """Commands or calls that one process runs."""
 
     tasks: dict[int, Task]  # by place; of which nothing was heard
-    place: int  # in its job of the server
-    job: int = 0
-    since: float = 0.0  # when its process was there; 0: not yet
-    connection: socket.socket | None = None
+    errand: _Errand | None = None
+    since: float = 0.0  # when a process took it
     asked_back: bool = False
+
+
+@dataclass(slots=True)
+class _Errand:
+    """A process that the server starts."""
+
+    job: int  # of the server
+    place: int  # in it
+    calls: bool  # or commands
+    connection: socket.socket | None = None  # None: it has not come yet
+    number: int = 0  # of the bundle that it took last
+    sending: threading.Lock = field(default_factory=threading.Lock)
+
+    def send(self, value: Any) -> None:
+        assert self.connection
+        with self.sending:
+            errand.send(self.connection, value)
 
 
 class HyperQueue:
@@ -131,12 +152,19 @@ class HyperQueue:
         self._host = socket.gethostbyname("localhost" if local else host or socket.gethostname())
         self._door = socket.create_server(("127.0.0.1" if local else "", 0), backlog=1024)
         self._secret = secrets.token_bytes(32)
-        self._lock = threading.Lock()
-        self._bundles: dict[str, _Bundle] = {}
-        self._bundle_of: dict[str, str] = {}  # by key of a task
+        # What follows is changed under the lock; somebody may wait for more work.
+        self._lock = threading.Condition()
+        self._bundles: dict[int, _Bundle] = {}
+        self._waiting: dict[bool, OrderedDict[int, _Bundle]] = {
+            calls: OrderedDict() for calls in (False, True)
+        }  # for a process, by whether they are calls
+        self._errands: dict[str, _Errand] = {}
+        # Of the loop alone.
+        self._bundle_of: dict[str, int] = {}  # by key of a task
         self._count = 0
         self._done: list[int] = []  # jobs of the server of which nothing is to come
-        self._open: dict[int, int] = {}  # bundles of a job of the server of which something is
+        self._open: dict[int, int] = {}  # processes of a job of the server of which something is
+        self._closed = False
         self._said: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._looked = time.monotonic()
         threading.Thread(target=self._welcome, name="malleable-door", daemon=True).start()
@@ -176,37 +204,69 @@ class HyperQueue:
                 threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
     def _serve(self, connection: socket.socket) -> None:
-        name = ""
+        name, mine = "", _Errand(0, 0, False)
         try:
             connection.settimeout(_STARTS)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if not errand.agree(connection, self._secret, b"engine", b"errand"):
                 return
-            name = errand.receive(connection)
+            found = errand.receive(connection)
             connection.settimeout(None)
             with self._lock:
-                bundle = self._bundles.get(name)
-                if bundle is None or bundle.connection:
+                known = self._errands.get(found)
+                if known is None or known.connection:  # the server started it once more
                     errand.send(connection, None)
                     return
-                bundle.connection, bundle.since = connection, time.monotonic()
-                tasks = list(bundle.tasks.values())
-            errand.send(connection, self._work(tasks))
-            while True:
-                self._said.put((name, errand.receive(connection)))
+                name, mine, known.connection = found, known, connection
+            leaves = time.monotonic() + _STAY * random.uniform(0.5, 1.5)  # not all at once
+            while tasks := self._take(mine, leaves):
+                number = self._hand_over(mine, tasks)
+                for _ in tasks:
+                    self._said.put((number, errand.receive(connection)))
+            mine.send(None)
+            while connection.recv(1 << 10):  # until it has ended
+                pass
         except (OSError, EOFError):
-            self._said.put((name, None))
+            self._said.put((mine.number, None))
         finally:
             connection.close()
+            self._said.put((name, None))
 
-    def _work(self, tasks: Sequence[Task]) -> tuple[Any, ...]:
-        first = tasks[0]
-        if first.call is not None:
-            return [each or os.getcwd() for each in sys.path], [task.call for task in tasks]  # noqa: PTH109
-        return (
-            list(first.argv), dict(first.environment), first.folder, first.source, first.output,
-            first.errors, float(first.seconds), _GRACE,
-        )  # fmt: skip
+    def _take(self, mine: _Errand, leaves: float) -> list[Task]:
+        """What a process does next; nothing: it leaves. Until it has been told, nobody else tells it
+        anything."""
+        waiting = self._waiting[mine.calls]
+        with self._lock:
+            until = time.monotonic() + _IDLE
+            while not waiting and not self._closed and self._lock.wait(until - time.monotonic()):
+                pass
+            over = mine.number > 0 and time.monotonic() > leaves
+            if not waiting or self._closed or over:
+                return []
+            mine.sending.acquire()
+            mine.number, bundle = waiting.popitem(last=False)
+            bundle.errand, bundle.since = mine, time.monotonic()
+            return list(bundle.tasks.values())
+
+    def _hand_over(self, mine: _Errand, tasks: Sequence[Task]) -> int:
+        """Tells a process what it has taken; the number of that."""
+        work: tuple[Any, ...]
+        if mine.calls:
+            path = [each or os.getcwd() for each in sys.path]  # noqa: PTH109
+            work = "call", mine.number, path, [task.call for task in tasks]
+        else:
+            commands = [
+                (list(task.argv), dict(task.environment), task.folder, task.source, task.output,
+                 task.errors, float(task.seconds), _GRACE)
+                for task in tasks
+            ]  # fmt: skip
+            work = "run", mine.number, commands
+        try:
+            assert mine.connection
+            errand.send(mine.connection, work)
+        finally:
+            mine.sending.release()
+        return mine.number
 
     # Of the loop.
 
@@ -216,63 +276,86 @@ class HyperQueue:
 
     def start(self, tasks: Sequence[Task]) -> None:
         """Hand tasks over: commands, or ``task.call``, a packed one."""
+        with self._lock:
+            for _, same in groupby(tasks, lambda task: task.slot):
+                self._count += 1
+                bundle = self._bundles[self._count] = _Bundle(dict(enumerate(same)))
+                self._waiting[bundle.tasks[0].call is not None][self._count] = bundle
+                for task in bundle.tasks.values():
+                    self._bundle_of[task.key] = self._count
+            self._lock.notify_all()
+            lack = {
+                calls: len(these) - self._absent(calls) for calls, these in self._waiting.items()
+            }
+        for calls, count in lack.items():
+            if count > 0 and not self.broken:
+                self._submit(count, calls)
+
+    def _absent(self, calls: bool) -> int:
+        """Processes that will come."""
+        return sum(each.calls is calls and not each.connection for each in self._errands.values())
+
+    def _submit(self, count: int, calls: bool) -> None:
+        """So many more processes."""
         job = self._library.Job(name="malleable", max_fails=None)
-        bundles: dict[str, _Bundle] = {}
         address = [self._host, str(self._door.getsockname()[1])]
-        for _, same in groupby(tasks, lambda task: task.slot):
-            bundle = _Bundle(dict(enumerate(same)), len(bundles))
+        made = {}
+        for place in range(count):
             self._count += 1
             name = str(self._count)
-            bundles[name] = bundle
-            site = [] if bundle.tasks[0].call is not None else ["-S"]
+            made[name] = _Errand(0, place, calls)
             job.program(
-                [self._python, "-I", *site, str(Path(errand.__file__)), *address, name],
+                [self._python, "-I", *([] if calls else ["-S"]), str(Path(errand.__file__)), *address, name],
                 env={errand.SECRET: self._secret.hex()}, cwd=os.getcwd(), stdout=None, stderr=None,  # noqa: PTH109
                 priority=self._priority,
             )  # fmt: skip
-            for task in bundle.tasks.values():
-                self._bundle_of[task.key] = name
-        with self._lock:
-            self._bundles |= bundles
+        with self._lock:  # they may come before the server has answered
+            self._errands |= made
         try:
             number = self._client.submit(job).id
         except Exception as error:
             self._break(error)
             return
-        self._open[number] = len(bundles)
-        for bundle in bundles.values():
-            bundle.job = number
+        self._open[number] = count
+        for each in made.values():
+            each.job = number
 
     def cancel(self, keys: Sequence[str]) -> None:
         """End commands, and take back what has not begun, with the calls that lie beside it."""
-        for name in {self._bundle_of[key] for key in keys if key in self._bundle_of}:
+        for number in {self._bundle_of[key] for key in keys if key in self._bundle_of}:
+            bundle = self._bundles[number]
             with self._lock:
-                bundle = self._bundles[name]
-                if bundle.connection is None:
-                    del self._bundles[name]
-            if bundle.connection is None:
-                for task in self._gone(bundle):
-                    self._said.put(Event("returned", task.key))
+                for these in self._waiting.values():
+                    these.pop(number, None)
+            if bundle.errand:
+                self._tell(bundle.errand, "end", number)
             else:
-                self._ask_back(bundle)
+                for task in self._gone(number):
+                    self._said.put(Event("returned", task.key))
 
-    def _ask_back(self, bundle: _Bundle) -> None:
-        bundle.asked_back = True
-        assert bundle.connection
+    def _tell(self, process: _Errand, what: str, number: int) -> None:
         with contextlib.suppress(OSError):  # it has ended, which poll hears
-            errand.send(bundle.connection, "back")
+            process.send((what, number))
 
-    def _gone(self, bundle: _Bundle) -> list[Task]:
+    def _gone(self, number: int) -> list[Task]:
         """Tasks of a bundle of which nothing more is heard."""
-        left = list(bundle.tasks.values())
-        bundle.tasks.clear()
+        with self._lock:
+            left = list(self._bundles.pop(number).tasks.values())
         for task in left:
             del self._bundle_of[task.key]
-        self._open[bundle.job] -= 1
-        if self._open[bundle.job] == 0:
-            del self._open[bundle.job]
-            self._done.append(bundle.job)
         return left
+
+    def _left(self, name: str) -> None:
+        """A process has ended, or will never be there."""
+        with self._lock:
+            gone = self._errands.pop(name, None)
+        if gone is None:
+            return
+        left = self._open.pop(gone.job, 1) - 1
+        if left:
+            self._open[gone.job] = left
+        else:
+            self._done.append(gone.job)
 
     def poll(self, seconds: float) -> list[Event]:
         """What happened; waits at most so long for the first."""
@@ -281,7 +364,7 @@ class HyperQueue:
         while not found and not self.broken:
             found += self._look()
             wait = 0.0 if found else until - time.monotonic()
-            wait = min(wait, _LOOK if self._bundles else wait)
+            wait = min(wait, _LOOK if self._bundles or self._errands else wait)
             try:
                 said = self._said.get(timeout=max(1e-4, wait))
                 while True:
@@ -296,21 +379,23 @@ class HyperQueue:
             raise OSError(self.broken)
         return found
 
-    def _heard(self, name: str, said: tuple[Any, ...] | None) -> list[Event]:
-        bundle = self._bundles.get(name)
+    def _heard(self, who: int | str, said: tuple[Any, ...] | None) -> list[Event]:
+        """What is told of a bundle, by number, or of the end of a process, by name."""
+        if isinstance(who, str):
+            self._left(who)
+            return []
+        bundle = self._bundles.get(who)
         if bundle is None:
             return []
         if said is None:
-            with self._lock:
-                del self._bundles[name]
-            return self._ended(bundle)
+            return self._lost(who, bundle)
         kind, *rest = said
-        if kind == "refused":
-            task = bundle.tasks.pop(0)
-            del self._bundle_of[task.key]
-            return [Event("refused", task.key, text=rest[0])]
         task = bundle.tasks.pop(rest[0])
         del self._bundle_of[task.key]
+        if not bundle.tasks:
+            self._gone(who)
+        if kind == "refused":
+            return [Event("refused", task.key, text=rest[1])]
         if kind == "returned":
             return [Event("returned", task.key)]
         if task.call is None:
@@ -318,49 +403,53 @@ class HyperQueue:
         good, result, took = rest[1:]
         return [Event("ended", task.key, 0 if good else 1, took, result=result)]
 
-    def _ended(self, bundle: _Bundle) -> list[Event]:
-        """Events of a bundle whose process is gone, or will never be there."""
-        began, left = bundle.since, self._gone(bundle)
-        if not left:
-            return []
+    def _lost(self, number: int, bundle: _Bundle) -> list[Event]:
+        """Events of a bundle whose process is gone."""
+        left = self._gone(number)
         self._ask_server()
         if left[0].call is None:
-            return [Event("lost", left[0].key, text="its process was killed")]
-        text = "the process of this call ended before the call did"
-        first = Event("ended", left[0].key, 1, time.monotonic() - began, text=text)
+            first = Event("lost", left[0].key, text="its process was killed")
+        else:
+            text = "the process of this call ended before the call did"
+            first = Event("ended", left[0].key, 1, time.monotonic() - bundle.since, text=text)
         return [first, *(Event("returned", task.key) for task in left[1:])]
 
     def _look(self) -> list[Event]:
         """Once a while: what takes too long, and what the server could not start."""
         now = time.monotonic()
-        for bundle in self._bundles.values():
-            waits = len(bundle.tasks) > 1 and bundle.since and not bundle.asked_back
-            if waits and now - bundle.since > _STUCK:
-                self._ask_back(bundle)
+        for number, bundle in self._bundles.items():
+            waits = len(bundle.tasks) > 1 and not bundle.asked_back
+            if bundle.errand and waits and now - bundle.since > _STUCK:
+                bundle.asked_back = True
+                self._tell(bundle.errand, "back", number)
         if now - self._looked < _LOOK:
             return []
         self._looked = now
         failed = self._ask_server()
         found = []
-        for name, bundle in list(self._bundles.items()):
-            context = failed.get(bundle.job, {}).get(bundle.place)
-            if context is None or bundle.connection:
+        for name, each in list(self._errands.items()):
+            context = failed.get(each.job, {}).get(each.place)
+            if context is None or each.connection:
                 continue
+            self._left(name)
             told = context.error.partition("\n")[0]
             with self._lock:
-                del self._bundles[name]
-            found += [Event("refused", task.key, text=told) for task in self._gone(bundle)]
+                waiting = self._waiting[each.calls]
+                enough = len(waiting) <= self._absent(each.calls)
+                number = 0 if enough else waiting.popitem(last=False)[0]
+            if number:
+                found += [Event("refused", task.key, text=told) for task in self._gone(number)]
         return found
 
     def _ask_server(self) -> dict[int, Any]:
-        """Tasks that failed of jobs that are open; those that are done are forgotten."""
+        """Processes that failed of jobs some of which have not come; those that are done are forgotten."""
         with contextlib.suppress(Exception):  # the server itself has not heard of its end yet
             while self._done:
                 self._client.forget(self._done[-1])
                 self._done.pop()
         try:
-            waiting = {b.job for b in self._bundles.values() if b.connection is None}
-            failed: dict[int, Any] = self._client.connection.get_failed_tasks(sorted(waiting))
+            absent = {each.job for each in self._errands.values() if not each.connection}
+            failed: dict[int, Any] = self._client.connection.get_failed_tasks(sorted(absent))
         except Exception as error:
             self._break(error)
             return {}
@@ -373,13 +462,21 @@ class HyperQueue:
 
     def close(self, grace: float = 5.0) -> int:
         """End everything, an own server too, after ``grace`` seconds by force; 0. May be called twice."""
-        self.cancel(list(self._bundle_of))
-        until = time.monotonic() + (0.0 if self.broken else grace)
-        while self._bundles and time.monotonic() < until and not self.broken:
-            self.poll(min(0.05, until - time.monotonic()))
         with self._lock:
-            left = [b.connection for b in self._bundles.values() if b.connection]
+            self._closed = True
+            self._lock.notify_all()
+        self.cancel(list(self._bundle_of))
+        now = time.monotonic()
+        until, leave = now + grace, now + (0.0 if self._own else min(grace, _LEAVE))
+        while (
+            (self._bundles and now < until) or (self._errands and now < leave)
+        ) and not self.broken:
+            self.poll(0.02)
+            now = time.monotonic()
+        with self._lock:
+            left = [each.connection for each in self._errands.values() if each.connection]
             self._bundles.clear()
+            self._errands.clear()
         for connection in left:
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
