@@ -1,6 +1,7 @@
 """The governor over a Slurm that answers as one does, with faults."""
 
 import math
+import os
 import socket
 
 import numpy as np
@@ -133,6 +134,24 @@ def test_limits_of_owners_stay():
     assert (world.arrays[1].throttle, world.arrays[2].throttle) == (3, 0)
 
 
+def test_what_an_array_is_after_is_told_late():
+    """A Slurm says so once it has thought of the array."""
+    world = FakeSlurm()
+    failing = world.submit(30, 2.0, fails=1)
+    world.submit(4000, 2.0)
+    late = world.submit(300, 2.0, base=1)
+    governor = governed(world)
+    go(governor, world, until=10.0)
+    assert governor.jobs[2].here
+    assert not late.running
+    late.after = failing.number
+    go(governor, world, until=30.0)
+    assert governor.jobs[2].cancelled
+    assert governor.jobs[2].failed == late.pending
+    (planned,) = [each for each in governor.planned if each.array is not None and each.row == 2]
+    assert (planned.slots, planned.why) == (0, "dead")
+
+
 def test_a_map_and_its_reduce():
     world = FakeSlurm()
     first = world.submit(60, 2.0)
@@ -147,8 +166,8 @@ def test_a_map_and_its_reduce():
     assert works[3].cancelled
     assert works[3].failed == 10
     assert works[2].failed == 1
-    (note,) = [planned.note for planned in governor.planned if planned.array.number == dead.number]
-    assert note == "dead"
+    (why,) = [planned.why for planned in governor.planned if planned.array.number == dead.number]
+    assert why == "dead"
 
 
 def test_nice_that_moves_nothing_is_given_up():
@@ -317,21 +336,41 @@ def test_a_cancelled_array_leaves_its_slots_to_others():
     assert len(governor.planned) == 1
 
 
-def test_what_a_dead_governor_left_is_found_in_its_lease():
+def test_what_a_dead_governor_left_is_found_in_its_lease(tmp_path):
     world = FakeSlurm()
     for size in SIZES:
         world.submit(size, 2.0)
     go(governed(world), world, until=10.0)
     assert any(array.nice for array in world.arrays.values())
     engine = Slurm(ask=world.ask, clock=world.clock, sleep=world.sleep, wall=world.wall)
-    assert left_behind(engine, engine.look()) >= 3
+    assert left_behind(engine, engine.look(), tmp_path) >= 3
     assert not any(array.nice for array in world.arrays.values() if array.pending)
     assert world.leases == {}
     number = engine.submit(["--begin=now+9", "--comment=malleable lease elsewhere 7"], "")
     with pytest.raises(SlurmError, match="a governor on elsewhere"):
-        left_behind(engine, engine.look())
+        left_behind(engine, engine.look(), tmp_path)
     assert number in world.leases
     assert socket.gethostname() != "elsewhere"
+
+
+def test_what_a_dead_governor_left_is_found_in_its_file(tmp_path):
+    world = FakeSlurm()
+    array = world.submit(2000, 2.0, nice=7)
+    engine = Slurm(ask=world.ask, clock=world.clock, sleep=world.sleep, wall=world.wall)
+    lines = f"update JobId={array.number} Nice=3\n"
+    elsewhere = tmp_path / "lease-else-where-7"
+    elsewhere.write_text(f"60\n{lines}")
+    with pytest.raises(SlurmError, match=r"a governor on else-where \(process 7\)"):
+        left_behind(engine, engine.look(), tmp_path)
+    assert array.nice == 7
+    os.utime(elsewhere, (0.0, 0.0))  # its machine went down with it
+    assert left_behind(engine, engine.look(), tmp_path) == 1
+    assert array.nice == 3
+    assert not elsewhere.exists()
+    (tmp_path / f"lease-{socket.gethostname()}-8").write_text("60\n" + lines.replace("3", "5"))
+    assert left_behind(engine, engine.look(), tmp_path) == 1
+    assert array.nice == 5
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_without_a_lease_there_are_no_caps():

@@ -80,7 +80,7 @@ def test_the_environment_cannot_change_formats(monkeypatch):
     for name in ("SQUEUE_FORMAT", "SQUEUE_STATES", "SBATCH_ARRAY_INX", "SLURM_CLUSTERS"):
         monkeypatch.setenv(name, "x")
     monkeypatch.setenv("SLURM_CONF", "/some/file")
-    found = slurm._clean(__import__("os").environ)
+    found = slurm.clean(__import__("os").environ)
     assert not [name for name in found if name.startswith(("SQUEUE", "SBATCH", "SLURM_CLUSTERS"))]
     assert (found["SLURM_CONF"], found["SLURM_TIME_FORMAT"]) == ("/some/file", "%s")
 

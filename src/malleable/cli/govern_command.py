@@ -52,8 +52,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--objective", default="sum:response", help="{sum,max}:KIND (default: %(default)s)")
     add("--policy", default="flex", help="default: %(default)s")
     add("--every", type=float, default=5.0, metavar="S", help="between looks (default: 5 s)")
-    add("--lease", choices=("job", "process", "none"), default="job",
-        help="what sets everything back if the governor is killed (default: a waiting job)")  # fmt: skip
+    add("--lease", choices=("both", "process", "job", "none"), default="both",
+        help="what sets everything back if the governor is killed: a process of this machine, a job that "
+        "waits in the queue (default: both)")  # fmt: skip
     add("--lease-seconds", type=float, default=60.0, metavar="S", help="after so long (60 s)")
     add("--until-done", action="store_true", help="end when no array is left")
     add("--as-operator", action="store_true", help="all users' arrays")
@@ -91,9 +92,8 @@ def _alone(folder: Path) -> Iterator[None]:
 def _lease(asked: argparse.Namespace, engine: Slurm) -> Lease | None:
     if not asked.apply or asked.lease == "none":
         return None
-    if asked.lease == "job":
-        return JobLease(engine)
-    return ProcessLease(Path.home() / _FOLDER / f"lease-{os.getpid()}")
+    job = JobLease(engine) if asked.lease != "process" else None
+    return job if asked.lease == "job" else ProcessLease(Path.home() / _FOLDER, job)
 
 
 def _places(asked: argparse.Namespace) -> Places:
@@ -158,7 +158,7 @@ def _go(
     interrupts: _Interrupts,
 ) -> int:
     look = _first(engine)
-    stale = left_behind(engine, look)
+    stale = left_behind(engine, look, Path.home() / _FOLDER)
     if stale:
         note(f"a governor that was killed left {counted(stale, 'array')} changed: set back")
         look = _first(engine)
@@ -222,7 +222,7 @@ def _dict(planned: Planned) -> dict[str, Any]:
     return {
         "array": array.number, "name": array.name, "user": array.user, "partition": array.place,
         "waiting": array.pending, "running": array.running, "slots_per_task": array.width,
-        "slots": planned.slots, "why": planned.why or planned.note, "nice": array.nice,
+        "slots": planned.slots, "why": planned.why, "nice": array.nice,
         "nice_wanted": planned.nice, "at_once": array.throttle, "at_once_wanted": planned.throttle,
         "priority": array.priority,
     }  # fmt: skip
@@ -253,7 +253,7 @@ def _tell(governor: Governor, outputs: Outputs, verb: str) -> int:
             number(planned.array.pending),
             number(planned.array.running),
             number(planned.slots),
-            printable(planned.why or planned.note) or "-",
+            printable(planned.why) or "-",
             _moved(planned.array.nice, planned.nice),
             _moved(planned.array.throttle, planned.throttle),
         ]

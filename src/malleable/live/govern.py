@@ -84,7 +84,6 @@ class Planned:
     why: str
     nice: int
     throttle: int
-    note: str = ""
 
 
 @dataclass
@@ -100,7 +99,7 @@ class _Seen:
     limit: int = 0  # tasks at once, by its owner; 0: any
     stated: bool = False
     absent: int = 0
-    outlook: Literal["free", "waits", "dead"] = "waits"
+    outlook: Literal["free", "waits"] = "waits"
 
 
 def _never(number: int, attempt: int) -> Task:
@@ -239,8 +238,8 @@ class Governor(Loop):
 
     def _count(self, row: int, array: Array, since: float) -> None:
         work, seen = self.jobs[row], self._seen[row]
-        seen.outlook = "dead" if array.dead else "waits" if array.blocked else "free"
-        if seen.outlook != "waits":
+        seen.outlook = "waits" if array.blocked else "free"
+        if seen.outlook == "free":
             self._touched.add(row)
         waits = array.pending + array.running
         work.tasks += max(0, waits - seen.waits)  # tasks that were put back
@@ -261,6 +260,8 @@ class Governor(Loop):
             caps.append(max(1, int(self._memory.get(array.place, 0.0) // array.memory)))
         work.max_slots = min(caps) * array.width if caps else None
         self._places.changed(row)
+        if array.dead:  # also one that could have run until now, as far as Slurm told
+            self.cancel(row)
 
     def _end(self, row: int, count: int, failed: Mapping[int, int], elapsed: float) -> None:
         """So many tasks have ended, some of them not well; seconds as measured, and as believed before."""
@@ -382,9 +383,9 @@ class Governor(Loop):
             row = self._row_of[array.number]
             work = self.jobs[row]
             throttle = self._cap(work, array, len(free))
-            note = "dead" if array.dead else array.reason if array.blocked else ""
+            why = "dead" if array.dead else array.reason if array.blocked else work.why
             nice = moves.get(array.number, array.nice)
-            self.planned.append(Planned(array, row, work.slots, work.why, nice, throttle, note))
+            self.planned.append(Planned(array, row, work.slots, why, nice, throttle))
         return moves
 
     def _turnover(self, slots: int) -> int:

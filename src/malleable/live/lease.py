@@ -1,9 +1,9 @@
-"""What restores arrays when their governor is gone: a job that waits in Slurm, or a process that watches.
+"""What restores arrays when their governor is gone: a process that watches, and a job that waits in Slurm.
 
-The job begins when its lease is over, unless it is pushed back before: it survives the governor and the
-machine that it ran on. Its script says all that has to be restored, so a governor that comes later can
-read it there. The process watches a file that the governor touches; it is quicker where the queue is
-full, and ends with its machine.
+The process watches a file that the governor touches: it acts as soon as the lease is over, however full
+the queue is, and ends with its machine. The job begins when its lease is over, unless it is pushed back
+before: it survives the machine, and waits for its turn. Both say all that has to be restored, so a
+governor that comes later can read it there.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ import re
 import shutil
 import socket
 import subprocess
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
-from malleable.live.engines.slurm import Change, Slurm, SlurmError
+from malleable.live.engines.slurm import Change, Slurm, SlurmError, clean
 from malleable.live.engines.slurm_answers import LEASE, Look
 
 __all__ = ["JobLease", "Lease", "ProcessLease", "left_behind", "set_back"]
@@ -27,6 +28,7 @@ Saved = Mapping[int, Mapping[str, int]]
 """By array what it had before: ``Nice``, ``ArrayTaskThrottle``."""
 
 _UPDATE = re.compile(r"^update JobId=(\d+) (Nice|ArrayTaskThrottle)=(-?\d+)$", re.MULTILINE)
+_FILE = "lease-"
 _LOOKS = 4  # until what has to be set back is seen to be
 _OWNER = re.compile(r"malleable lease (\S+) (\d+)")
 
@@ -96,9 +98,15 @@ class JobLease:
 _WATCH = """\
 while sleep 1; do
   [ -e "$1" ] || exit 0
-  [ $(( $(date +%s) - $(stat -c %Y -- "$1") )) -le "$(head -n 1 -- "$1")" ] || break
+  [ $(( $(date +%s) - $(stat -c %Y -- "$1") )) -lt "$(head -n 1 -- "$1")" ] || break
+done
+tries=0
+until scontrol ping 2>/dev/null | grep -q 'is UP' || [ $tries -ge 360 ]; do
+  tries=$((tries + 1))
+  sleep 10
 done
 tail -n +2 -- "$1" | scontrol >/dev/null 2>&1
+scancel -u "$(id -un)" -n "$2" >/dev/null 2>&1
 rm -f -- "$1"
 """
 
@@ -106,28 +114,34 @@ rm -f -- "$1"
 class ProcessLease:
     """A process of its own session on this machine.
 
+    Its file has the seconds of the lease, and what to restore. Then the job beside it is not needed any
+    more. Where no controller answers, the process tries for an hour.
+
     Parameters
     ----------
-    path : path
-        The file that is watched: seconds, then what to restore.
+    folder : path
+        Where the file is that is watched.
+    beside : JobLease, optional
+        For the case that the machine goes down.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, folder: Path, beside: JobLease | None = None) -> None:
+        self._path = folder / f"{_FILE}{socket.gethostname()}-{os.getpid()}"
+        self._beside = beside
         self._process: subprocess.Popen[bytes] | None = None
 
     def keep(self, saved: Saved, look: Look, seconds: float) -> list[Change]:
         """As of `Lease`."""
-        fresh = self._path.with_name(self._path.name + ".new")
+        fresh = self._path.with_name(f".{self._path.name}")
         fresh.write_text(f"{max(1, int(seconds))}\n{_lines(saved)}")
         fresh.replace(self._path)
         if self._process is None or self._process.poll() is not None:
             self._process = subprocess.Popen(
-                ["/bin/sh", "-c", _WATCH, "lease", str(self._path)],
+                ["/bin/sh", "-c", _WATCH, "lease", str(self._path), LEASE],
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                start_new_session=True,
+                start_new_session=True, env=clean(os.environ),
             )  # fmt: skip
-        return []
+        return self._beside.keep(saved, look, seconds) if self._beside else []
 
     def release(self) -> None:
         """As of `Lease`."""
@@ -137,6 +151,8 @@ class ProcessLease:
             self._process.terminate()
             self._process.wait()
             self._process = None
+        if self._beside:
+            self._beside.release()
 
 
 def set_back(engine: Slurm, saved: Saved) -> bool:
@@ -161,7 +177,7 @@ def set_back(engine: Slurm, saved: Saved) -> bool:
     return False
 
 
-def left_behind(engine: Slurm, look: Look) -> int:
+def left_behind(engine: Slurm, look: Look, folder: Path) -> int:
     """Sets back what governors that are dead did not, by their leases; how many arrays that were.
 
     Raises
@@ -169,20 +185,35 @@ def left_behind(engine: Slurm, look: Look) -> int:
     SlurmError
         A governor may be alive on another machine; or Slurm does not do it.
     """
-    if not look.leases:
-        return 0
-    saved: dict[int, dict[str, int]] = {}
+    here = socket.gethostname()
+    texts = []
     for number, comment in look.leases.items():
         owner = _OWNER.match(comment)
-        if owner and owner[1] != socket.gethostname():
+        if owner and owner[1] != here:
             raise SlurmError(
                 f"a governor on {owner[1]} (process {owner[2]}) holds job {number}; end it, or wait until "
                 "that job has run"
             )
-        for array, key, value in _UPDATE.findall(engine.script(number)):
+        texts.append(engine.script(number))
+    files = sorted(folder.glob(f"{_FILE}*"))
+    for path in files:
+        machine, _, process = path.name.removeprefix(_FILE).rpartition("-")
+        text = path.read_text()
+        age = time.time() - path.stat().st_mtime
+        if machine != here and age < float(text.partition("\n")[0] or 0):
+            raise SlurmError(
+                f"a governor on {machine} (process {process}) holds {path}; end it, or wait until its "
+                "lease is over"
+            )
+        texts.append(text)
+    saved: dict[int, dict[str, int]] = {}
+    for text in texts:
+        for array, key, value in _UPDATE.findall(text):
             saved.setdefault(int(array), {})[key] = int(value)
-    if not set_back(engine, saved):
+    if saved and not set_back(engine, saved):
         raise SlurmError("what a governor that was killed has left cannot be set back")
+    for path in files:  # its process ends
+        path.unlink(missing_ok=True)
     for number in look.leases:
         engine.drop(number)
     return len(saved)

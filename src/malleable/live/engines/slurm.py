@@ -35,7 +35,7 @@ from malleable.live.engines.slurm_answers import (
     usable_in,
 )  # fmt: skip
 
-__all__ = ["Change", "Reply", "Slurm", "SlurmError"]
+__all__ = ["Change", "Reply", "Slurm", "SlurmError", "clean"]
 
 COMMANDS: Mapping[str, Sequence[str]] = {
     "own": ("squeue", "-h", "--me", "-t", STATES, "-o"),
@@ -83,8 +83,8 @@ class Change(NamedTuple):
     value: int | str
 
 
-def _clean(environment: Mapping[str, str]) -> dict[str, str]:
-    """Without what would change formats; times as seconds since 1970, lists of tasks in full."""
+def clean(environment: Mapping[str, str]) -> dict[str, str]:
+    """An environment without what would change answers; times in seconds since 1970, lists in full."""
     kept = {
         name: value
         for name, value in environment.items()
@@ -99,7 +99,7 @@ def call(words: Sequence[str], lines: str = "") -> Reply:
     try:
         done = subprocess.run(
             words, input=lines, capture_output=True, timeout=TIMEOUT, check=False,
-            env=_clean(os.environ), encoding="utf-8", errors="replace",
+            env=clean(os.environ), encoding="utf-8", errors="replace",
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         return Reply("", f"{words[0]}: no answer within {TIMEOUT:g} s", time.monotonic() - began)
