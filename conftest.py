@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 from sybil import Example, Sybil
-from sybil.parsers.markdown import CodeBlockParser, SkipParser
+from sybil.parsers.markdown import CodeBlockParser
 
 # Extra -> the modules that it may use; `test` brings them all, so a block would not notice a missing one.
 EXTRAS = {
@@ -31,6 +31,7 @@ EXTRAS = {
 LANGUAGES = {"python": [sys.executable, "-"], "sh": ["sh", "-eu"]}
 LIMITED = ["timeout", "120"]  # seconds: ends all that a block started, however busy the machine is
 _SHOWN = re.compile(r"\s*```text\n(.*?)```", re.DOTALL)
+_LEFT_OUT = "skip: next -->"
 _FLAGS = ELLIPSIS | NORMALIZE_WHITESPACE
 
 
@@ -56,6 +57,9 @@ def _environment(source: str, hiding: Path) -> dict[str, str]:
 
 def _run(example: Example) -> str | None:
     source, temporary = example.parsed, example.namespace["tmp_path"]
+    # By what stands before it: a parser of its own would have to run first, in the same process.
+    if example.document.text[: example.region.start].rstrip().endswith(_LEFT_OUT):
+        pytest.skip("the page leaves it out")
     if "# needs Slurm" in source:
         pytest.skip("needs Slurm; tests/live/test_slurm.py runs it")
     language = example.region.lexemes["arguments"]
@@ -83,7 +87,7 @@ def _run(example: Example) -> str | None:
 
 
 pytest_collect_file = Sybil(
-    parsers=[*(CodeBlockParser(language, _run) for language in LANGUAGES), SkipParser()],
+    parsers=[CodeBlockParser(language, _run) for language in LANGUAGES],
     patterns=["README.md", "docs/*.md"],
     path=str(Path(__file__).parent),
     fixtures=["tmp_path"],

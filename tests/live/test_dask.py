@@ -16,19 +16,10 @@ import pytest
 import malleable as mb
 from malleable.cli import main
 from tests.live import calls_to_make as calls
+from tests.live.waiting import PATIENCE, until
 
 dask = pytest.importorskip("dask", reason="needs malleable[dask]")
 distributed = pytest.importorskip("distributed", reason="needs malleable[dask]")
-
-PATIENCE = 60.0
-
-
-def until(condition):
-    end = time.monotonic() + PATIENCE
-    while not (found := condition()):
-        assert time.monotonic() < end
-        time.sleep(0.02)
-    return found
 
 
 @pytest.fixture(scope="module")

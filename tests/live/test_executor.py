@@ -17,8 +17,7 @@ import pytest
 import malleable as mb
 from malleable.live.engines.local import Local
 from tests.live import calls_to_make as calls
-
-PATIENCE = 30.0
+from tests.live.waiting import PATIENCE, until
 
 
 @pytest.fixture(params=["processes", "threads"])
@@ -31,13 +30,6 @@ def pool(request):
 def processes():
     with mb.Executor(2) as made:
         yield made
-
-
-def until(condition):
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.005)
 
 
 def test_submit(pool):

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.live.waiting import PATIENCE, gone, pids_in, until
+
 ROOT = Path(__file__).resolve().parent.parent.parent
-PATIENCE = 60.0
 HEAD = """
 import os, sys, time
 sys.path.insert(0, {root!r})
@@ -30,28 +31,6 @@ def started(tmp_path, body):
         text=True,
         start_new_session=True,
     )
-
-
-def until(condition):
-    end = time.monotonic() + PATIENCE
-    while not (found := condition()):
-        assert time.monotonic() < end
-        time.sleep(0.01)
-    return found
-
-
-def gone(pid):
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_bytes()
-    except OSError:
-        return True
-    return stat.rpartition(b")")[2].split()[0] == b"Z"
-
-
-def pids_in(path):
-    return until(
-        lambda: path.exists() and path.read_text().endswith("\n") and path.read_text()
-    ).split()
 
 
 SLEEPS = """

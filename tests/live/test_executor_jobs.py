@@ -12,8 +12,7 @@ import malleable as mb
 from malleable.live.journal import Journal, JournalError
 from malleable.live.status import run_status
 from tests.live import calls_to_make as calls
-
-PATIENCE = 30.0
+from tests.live.waiting import PATIENCE
 
 
 @pytest.fixture

@@ -4,9 +4,10 @@ import math
 
 import pytest
 
-from malleable.live.expected import Left, expected_ends
+from malleable.live.expected import Left, expected_ends, task_seconds
 from malleable.live.journal import Attempt, Decided, Flying, Journal
 from malleable.live.status import run_status
+from malleable.view.live import task_text
 
 
 @pytest.mark.parametrize(
@@ -134,3 +135,18 @@ def test_status(tmp_path):
         assert [job.failed for job in run_status(journal).jobs] == [1, 1, 1]
         journal.record(run, 11.0, status="done")
         assert [job.left for job in run_status(journal).jobs] == [0, 0, 0]
+
+
+def test_how_long_a_task_takes_and_how_sure_that_is():
+    assert task_seconds(Left(5, 0.0)) == (0.0, 0.0)
+    assert task_seconds(Left(5, 8.0)) == pytest.approx((8.0, 4.0))  # somebody said so
+    few, many = (task_seconds(Left(5, 8.0, seen=n, deviation=2.0))[1] for n in (4, 400))
+    assert few > many == pytest.approx(0.1, rel=0.01)
+    running = Left(5, 8.0, seen=4, deviation=2.0, running=4, elapsed=30.0, least=30.0)
+    assert task_seconds(running)[0] > 16.0  # those that run have taken longer
+
+
+def test_seconds_of_tasks_as_text():
+    assert task_text(0.0, 0.0) == "?"
+    assert task_text(123.456, 4.56) == "123.5 ± 4.6"
+    assert task_text(12.3456, 0.1234) == "12.35 ± 0.12"

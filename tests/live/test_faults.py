@@ -20,10 +20,10 @@ from malleable.live.engine import Task
 from malleable.live.journal import Attempt, Journal, JournalError
 from malleable.live.run import output_of
 from tests.live.test_local import ends, engine
+from tests.live.waiting import PATIENCE, until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 KILLS = int(os.environ.get("MALLEABLE_KILLS", "4"))
-PATIENCE = 60.0
 COMMAND = [sys.executable, "-m", "malleable"]
 QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 
@@ -56,10 +56,7 @@ def marked(mark):
 
 
 def nothing_left(mark):
-    until = time.monotonic() + PATIENCE
-    while marked(mark) and time.monotonic() < until:
-        time.sleep(0.02)
-    return not marked(mark)
+    return until(lambda: not marked(mark))
 
 
 # Runs that are killed. MALLEABLE_KILLS=50 in `make full`.
@@ -86,11 +83,9 @@ after = ["logs"]
     words, killed = ["--slots", "3"], 0
     while killed < KILLS:
         process = subprocess.Popen([*COMMAND, "run", *words], cwd=tmp_path, **QUIET)
-        until = time.monotonic() + PATIENCE
+        end = time.monotonic() + PATIENCE
         began = (tmp_path / "ran").stat().st_size if killed else 0
-        while (
-            time.monotonic() < until and process.poll() is None
-        ):  # it starts slowly, then any moment
+        while time.monotonic() < end and process.poll() is None:  # slowly, then any moment
             if (tmp_path / "ran").exists() and (tmp_path / "ran").stat().st_size > began:
                 break
             time.sleep(0.002)
@@ -193,9 +188,7 @@ def test_daemons_of_a_nanny_that_was_killed_end_too(tmp_path):
     with engine() as made:
         text = "setsid sh -c 'echo >up; exec sleep 60' & sleep 60"
         made.start([sh("a", text, environment=dict([mark.split("=")]), folder=str(tmp_path))])
-        until = time.monotonic() + PATIENCE
-        while not (tmp_path / "up").exists() and time.monotonic() < until:
-            time.sleep(0.01)
+        until((tmp_path / "up").exists)
         os.kill(made._process.pid, signal.SIGKILL)
         assert ends(made, 1)["a"].kind == "lost"
         assert nothing_left(mark)

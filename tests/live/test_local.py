@@ -11,9 +11,9 @@ import pytest
 
 from malleable.live.engine import Task
 from malleable.live.engines.local import Local
+from tests.live.waiting import PATIENCE, gone, pids_in, until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
-PATIENCE = 60.0
 
 
 @contextmanager
@@ -27,31 +27,11 @@ def engine(slots=4):
 
 def ends(made, count):
     """So many events that are no starts, by key."""
-    found, until = {}, time.monotonic() + PATIENCE
+    found, end = {}, time.monotonic() + PATIENCE
     while len(found) < count:
-        assert time.monotonic() < until, found
+        assert time.monotonic() < end, found
         found |= {event.key: event for event in made.poll(0.2) if event.kind != "started"}
     return found
-
-
-def alive(pid):
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] != b"Z"
-
-
-def gone(pid):
-    until = time.monotonic() + PATIENCE
-    while time.monotonic() < until:
-        try:
-            if not alive(pid):
-                return True
-        except OSError:
-            return True
-        time.sleep(0.02)
-    return False
 
 
 def sh(key, text, *arguments, **more):
@@ -90,20 +70,11 @@ def test_a_command_that_does_not_want_to_end(tmp_path):
     with engine() as made:
         made.start([sh("stubborn", "trap '' TERM; echo $$ >pid; sleep 60 & wait; sleep 60",
                        folder=str(tmp_path))])  # fmt: skip
-        pid = pid_in(tmp_path / "pid")
+        (pid,) = pids_in(tmp_path / "pid")
         began = time.monotonic()
         assert made.close(0.2) == 0
         assert time.monotonic() - began < PATIENCE
-        assert gone(pid)
-
-
-def pid_in(path):
-    until = time.monotonic() + PATIENCE
-    while time.monotonic() < until:
-        if path.exists() and path.read_text().endswith("\n"):
-            return int(path.read_text())
-        time.sleep(0.02)
-    raise AssertionError(f"{path}: nothing there")
+        until(lambda: gone(pid))
 
 
 DAEMON = "setsid sh -c 'echo $$ >pid; exec sleep 60' >/dev/null 2>&1 & sleep 0.2; "
@@ -112,16 +83,16 @@ DAEMON = "setsid sh -c 'echo $$ >pid; exec sleep 60' >/dev/null 2>&1 & sleep 0.2
 def test_what_a_command_leaves_behind_is_killed(tmp_path):
     with engine() as made:
         made.start([sh("parent", DAEMON, folder=str(tmp_path))])
-        pid = pid_in(tmp_path / "pid")
+        (pid,) = pids_in(tmp_path / "pid")
         assert ends(made, 1)["parent"].status == 0
-        assert gone(pid)
+        until(lambda: gone(pid))
 
 
 def test_nothing_survives_the_engine(tmp_path):
     with engine() as made:
         made.start([sh("parent", DAEMON + "sleep 60", folder=str(tmp_path))])
-        pid = pid_in(tmp_path / "pid")
-    assert gone(pid)
+        (pid,) = pids_in(tmp_path / "pid")
+    until(lambda: gone(pid))
 
 
 def test_cancelled():
@@ -135,11 +106,11 @@ def test_cancelled():
 def test_a_killed_nanny_is_replaced_and_its_tasks_are_lost(tmp_path):
     with engine() as made:
         made.start([sh("a", "echo $$ >pid; sleep 60", folder=str(tmp_path))])
-        pid = pid_in(tmp_path / "pid")
+        (pid,) = pids_in(tmp_path / "pid")
         time.sleep(0.1)
         made.poll(0.5)
         os.kill(made._process.pid, signal.SIGKILL)
         assert ends(made, 1)["a"].kind == "lost"
-        assert gone(pid)
+        until(lambda: gone(pid))
         made.start([sh("b", "exit 3")])
         assert ends(made, 1)["b"].status == 3

@@ -16,9 +16,9 @@ from malleable.live.jobs_file import parse_jobs
 from malleable.live.journal import Journal
 from malleable.live.run import CommandRun, output_of
 from tests.live.fake_engine import FakeEngine
+from tests.live.waiting import PATIENCE, until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
-PATIENCE = 30.0
 COMMAND = [sys.executable, "-m", "malleable"]
 
 
@@ -142,10 +142,7 @@ def marked():
 
 
 def nothing_left():
-    until = time.monotonic() + PATIENCE
-    while marked() and time.monotonic() < until:
-        time.sleep(0.05)
-    return not marked()
+    return until(lambda: not marked())
 
 
 COUNTED = """
@@ -165,8 +162,8 @@ environment = {MALLEABLE_LIVE_TEST = "1"}
 
 
 def wait_for(path, lines, process):
-    until = time.monotonic() + PATIENCE
-    while time.monotonic() < until and process.poll() is None:
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end and process.poll() is None:
         if path.exists() and path.read_text().count("\n") >= lines:
             return
         time.sleep(0.005)

@@ -9,7 +9,7 @@ import pytest
 
 from malleable.live.journal import Attempt, Decided, Flying, Journal
 from malleable.live.status import run_status
-from malleable.view.live import end_text, status_json, status_table
+from malleable.view.live import end_text, status_json, status_table, task_text
 from tests.live.on_a_terminal import shown
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
@@ -115,6 +115,10 @@ def test_a_killed_run_is_called_so_and_has_no_slots(tmp_path):
         assert short.rows[0][0] == "j3"  # what runs comes first
         assert "3 jobs not shown" in short.title
         assert len(status_table(status).rows) == 5
+        # One task took 2 s, which counts as one of the others' too: 2 s, give or take.
+        first = status.jobs[0]
+        assert first.seconds == pytest.approx(2.0) and 0.0 < first.spread < first.seconds
+        assert any(task_text(first.seconds, first.spread) in row for row in short.rows[1:])
     with Journal(tmp_path / "j", write=False) as journal:
         status = run_status(journal)
         assert (status.status, status.jobs[3].slots, status.jobs[3].running) == ("killed", 0, 0)
