@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 BUILD := build/core
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
-CPP := $(shell git ls-files 'cpp/*.[ch]pp' 'bindings/*.[ch]pp' 'benchmarks/*.cpp' 'fuzz/*.[ch]pp' 'cpp/include/*.h' 2>/dev/null)
+CPP := $(shell find cpp bindings benchmarks fuzz -name '*.[ch]pp' -o -path 'cpp/include/*.h')
 OUTPUT ?= out
 # Sets of extras that `make environments` installs the wheel with, each in an environment of its own.
 EXTRAS ?= none all
@@ -14,8 +14,8 @@ EXTRAS ?= none all
 export CMAKE_BUILD_PARALLEL_LEVEL := $(CORES)
 export MPLBACKEND := Agg
 
-.PHONY: all demo test install develop lint types unit pytest freeze bench sanitize tsan fuzz fuzz-build fuzz-long tidy package \
-  environments slurm full format clean
+.PHONY: all demo test install develop lint types unit pytest freeze bench sanitize tsan fuzz fuzz-build fuzz-long tidy \
+  package sdist-test wheel environments slurm full format clean
 
 all: test
 
@@ -112,6 +112,18 @@ package: develop
 	rm -rf dist
 	$(BIN)/python -m build --outdir dist >/dev/null
 
+# The sources as they are handed out, unpacked elsewhere: they build, and pass their own tests.
+sdist-test: package
+	rm -rf build/sdist
+	mkdir -p build/sdist
+	tar -xzf dist/*.tar.gz -C build/sdist --strip-components=1
+	$(MAKE) -C build/sdist unit pytest
+
+# Wheels for others, for every PYTHONS.
+PYTHONS ?= $(PYTHON)
+wheel:
+	packaging/wheel.sh $(PYTHONS)
+
 # The wheel alone and with extras, each set in a clean environment: every command gives its result or
 # names the extra that is missing.
 environments: package
@@ -123,7 +135,7 @@ slurm: develop
 	MALLEABLE_SLOW=1 $(BIN)/python -m pytest tests/live/test_slurm.py
 
 # What takes too long for every change. Benchmarks run once, untimed: they have to follow what they call.
-full: test slurm sanitize tsan
+full: test slurm sanitize tsan sdist-test
 	$(BIN)/python -m pytest benchmarks --benchmark-disable
 	$(MAKE) fuzz FUZZ_SECONDS=1200 FUZZ_SEED=2
 	MALLEABLE_KILLS=50 $(BIN)/python -m pytest tests/live/test_faults.py -k killed_at_random

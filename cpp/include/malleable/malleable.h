@@ -28,8 +28,13 @@
 
 #include <stdint.h>
 
+/* All else in the library is hidden. */
 #ifndef MALLEABLE_EXPORT
+#if defined(__GNUC__) && !defined(_WIN32)
+#define MALLEABLE_EXPORT __attribute__((visibility("default")))
+#else
 #define MALLEABLE_EXPORT
+#endif
 #endif
 
 #ifdef __cplusplus
@@ -445,8 +450,8 @@ MALLEABLE_FUNCTION(int, malleable_adaptive_epoch_size,
 
 /* Sets the defaults. */
 MALLEABLE_FUNCTION(int, malleable_scheduler_defaults, (malleable_scheduler_options * options));
-/* policy: flex, fair, fifo, wdeq, srpt, max-srpt, split-srpt, asrpt, hesrpt, flowflex,
- * flowflex-fast; options: null for the defaults. */
+/* policy: flex, fair, fifo, wdeq, srpt, max-srpt, split-srpt, asrpt, hesrpt, las, gittins,
+ * psbs, flowflex, flowflex-fast; options: null for the defaults. */
 MALLEABLE_FUNCTION(int, malleable_scheduler_new,
                    (const malleable_cluster* cluster, const char* policy, const char* objective,
                     const malleable_scheduler_options* options, malleable_scheduler** made));

@@ -33,6 +33,28 @@ std::string shown(std::string_view text) {
 
 }  // namespace
 
+void State::raw(void* data, std::size_t size) {
+  if (size == 0) return;
+  if (!reading_) {
+    bytes_.append(static_cast<const char*>(data), size);
+    return;
+  }
+  need(size);
+  std::memcpy(data, left_.data(), size);
+  left_.remove_prefix(size);
+}
+
+void State::need(std::size_t size) const {
+  if (left_.size() < size) throw std::invalid_argument("state: it ends too early");
+}
+
+std::size_t State::length(std::size_t size) {
+  auto count = static_cast<std::uint64_t>(size);
+  raw(&count, sizeof count);
+  if (reading_) need(static_cast<std::size_t>(count));  // no entry takes less than a byte
+  return static_cast<std::size_t>(count);
+}
+
 const char* package_version() { return MALLEABLE_VERSION; }
 
 std::string seal_state(std::string_view kind, const std::string& content) {

@@ -17,6 +17,9 @@ class FieldError : public std::invalid_argument {
   FieldError(const std::string& field, double value, const std::string& reason);
 };
 
+// As few digits as tell a number from all others.
+std::string exact(double value);
+
 // Six digits of a number, for what a message says besides the value that is wrong.
 std::string shown(double value);
 

@@ -48,26 +48,11 @@ class State {
   static constexpr bool kPlain =
       (std::is_arithmetic_v<T> || std::is_enum_v<T>) && !std::is_same_v<T, bool>;
 
-  void raw(void* data, std::size_t size) {
-    if (size == 0) return;
-    if (!reading_) {
-      bytes_.append(static_cast<const char*>(data), size);
-      return;
-    }
-    need(size);
-    std::memcpy(data, left_.data(), size);
-    left_.remove_prefix(size);
-  }
-  void need(std::size_t size) const {
-    if (left_.size() < size) throw std::invalid_argument("state: it ends too early");
-  }
+  // Not inline: state is saved seldom, and every field of every class comes here.
+  void raw(void* data, std::size_t size);
+  void need(std::size_t size) const;
   // A length that what is left can fill.
-  std::size_t length(std::size_t size) {
-    auto count = static_cast<std::uint64_t>(size);
-    raw(&count, sizeof count);
-    if (reading_) need(static_cast<std::size_t>(count));  // no entry takes less than a byte
-    return static_cast<std::size_t>(count);
-  }
+  std::size_t length(std::size_t size);
 
   template <typename T>
   void field(T& value) {
