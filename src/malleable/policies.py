@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from malleable import _core
 from malleable.domain import shown
 
@@ -18,6 +20,16 @@ def policy_names(model: str, *, in_loop: bool = False) -> tuple[str, ...]:
     """
     rows = _core.POLICIES[model].values()
     return tuple(row.name for row in rows if row.in_loop or not in_loop)
+
+
+def idle_effort(model: str, names: Iterable[object], effort: object) -> str:
+    """What to say of an effort that some policies do not look at; nothing where all do."""
+    rows = [_core.POLICIES[model].get(name) for name in names if isinstance(name, str)]
+    idle = [row.name for row in rows if row is not None and not row.searches]
+    if effort is None or not idle:
+        return ""
+    who = "it does" if len(idle) == 1 else "they do"
+    return f"effort = {shown(effort)} changes nothing for {', '.join(idle)}: {who} not search"
 
 
 def policy_of(model: str, name: object, *, in_loop: bool = False, where: str = "") -> Policy:

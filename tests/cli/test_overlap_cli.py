@@ -88,3 +88,14 @@ def test_reproduce_with_a_trace(tmp_path, capsys):
     assert main(["reproduce", "flex-fig5", "--trace", str(trace)]) == 1
     assert main(["reproduce", "overlap-fig7", "--simulations", "3"]) == 1
     assert "--jobs" in capsys.readouterr().err
+
+
+def test_an_effort_that_changes_nothing_is_said(table, capsys):
+    said = []
+    for policy in ("best", "makespan,max-srpt,best"):
+        assert main(["simulate", str(table), "--policy", policy, "--effort", "5"]) == 0
+        said.append(capsys.readouterr().err)
+    assert said[0] == ""
+    assert said[1] == (
+        "malleable: effort = 5 changes nothing for makespan, max-srpt: they do not search\n"
+    )

@@ -87,6 +87,15 @@ def test_plan_options_reach_the_planner(table):
     assert read_json(done) == mb.plan(jobs, 50, effort=0, budget=0).to_dict()
 
 
+def test_an_effort_that_changes_nothing_is_said(table):
+    for policy, said in (
+        ("flex", ""),
+        ("wdeq", "malleable: effort = 7 changes nothing for wdeq: it does not search\n"),
+    ):
+        done = run("plan", table, "--slots", 50, "--policy", policy, "--effort", 7)
+        assert (done.returncode, done.stderr) == (0, said)
+
+
 def test_no_jobs_are_an_empty_plan():
     done = run("plan", "-", "--slots", 5, "--json", "-", stdin="work\n")
     assert done.returncode == 0
@@ -255,3 +264,15 @@ def test_interrupting_a_long_plan(tmp_path):
     )
     assert (status, out, err) == (130, "", "malleable: interrupted\n")
     assert not (tmp_path / "p.json").exists()
+
+
+def test_an_error_comes_alone(tmp_path):
+    """What is said of a snapshot, or of an effort that changes nothing, follows the plan."""
+    flows = [{"name": "a", "jobs": [{"name": "b", "work": 8}]}]
+    path = tmp_path / "flows.json"
+    path.write_text(json.dumps({"slots": 4, "flows": flows}))
+    for more in (["--at", 1], ["--policy", "fair", "--effort", 9]):
+        check_one_line(run("plan", path, *more, "--objective", "sum:"), "objective = 'sum:'")
+        done = run("plan", path, *more)
+        assert done.returncode == 0
+        assert done.stderr.startswith(("malleable: snapshot at 1 s", "malleable: effort"))

@@ -22,6 +22,7 @@ from malleable.flows.plan import FLOW_POLICIES, FlowPlan
 from malleable.flows.table import Flows
 from malleable.jobs.plan import DEFAULT_EFFORT, POLICIES, Plan, default_effort, plan
 from malleable.jobs.table import MIN_MODES, check_time
+from malleable.policies import idle_effort
 from malleable.traces import Trace
 from malleable.view.drawing import image_bytes
 from malleable.view.plan_views import (
@@ -113,9 +114,13 @@ def _policy(asked: argparse.Namespace, known: tuple[str, ...], noun: str) -> str
 def _planned(asked: argparse.Namespace, table: Any, count: str, **options: Any) -> Any:
     """The plan, made so that Ctrl-C is heard meanwhile."""
     common = {"objective": asked.objective, "effort": asked.effort, "budget": asked.budget}
-    return interruptible(
+    model = "flows" if isinstance(table, Flows) else "jobs"
+    made = interruptible(
         f"planning {count}", lambda tell: plan(table, progress=tell, **common, **options)
     )
+    if idle := idle_effort(model, [options["policy"]], asked.effort):
+        note(idle)
+    return made
 
 
 def _plan_flows(asked: argparse.Namespace, flows: Flows) -> FlowPlan:
@@ -126,16 +131,18 @@ def _plan_flows(asked: argparse.Namespace, flows: Flows) -> FlowPlan:
         raise ValueError(f"{asked.file}: says no slots; --slots N does")
     policy = _policy(asked, FLOW_POLICIES, "flows")
     now = 0.0 if asked.now is None else check_time("--now", asked.now)
+    whole = len(flows)
     if asked.at is not None:
         now = check_time("--at", asked.at)
-        whole, flows = len(flows), flows.at(now)
+        flows = flows.at(now)
+    made: FlowPlan = _planned(
+        asked, flows, counted(len(flows), "flow"), slots=slots, policy=policy, now=now
+    )
+    if asked.at is not None:
         note(
             f"snapshot at {now:.10g} s: the {counted(len(flows), 'flow')} of {whole:,} that have arrived,"
             " with all of their work: a file of flows does not say when work was done"
         )
-    made: FlowPlan = _planned(
-        asked, flows, counted(len(flows), "flow"), slots=slots, policy=policy, now=now
-    )
     return made
 
 

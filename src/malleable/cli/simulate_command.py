@@ -9,6 +9,7 @@ from typing import Any
 from malleable.cli import cluster_command, slotted_command
 from malleable.cli.cases import Case, estimates_of
 from malleable.cli.outputs import Outputs, output_arguments
+from malleable.cli.streams import note
 from malleable.cli.terminal import (
     adder,
     progress_bar,
@@ -18,6 +19,7 @@ from malleable.cli.terminal import (
 )
 from malleable.cli.workers import ENGINE
 from malleable.cluster.events import is_events
+from malleable.policies import idle_effort
 from malleable.result import SimulationResult
 from malleable.simulation import simulate
 from malleable.slotted.generate import SETTINGS, MapReduceStream
@@ -142,6 +144,8 @@ def run(asked: argparse.Namespace) -> int:
             progress=lambda *_: advance("jobs", case.steps * len(policies)),
             **case.options,
         )
+    if idle := idle_effort(asked.model, policies, case.options.get("effort")):
+        note(idle)
     return outputs.give(
         lambda: {**case.facts, **simulation_dict(result)},
         [*case.told, *simulation_tables(result), *case.below],

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from malleable.jobs.plan import POLICIES, plan
 from malleable.jobs.table import Jobs
 
-__all__ = ["End", "Left", "expected_ends"]
+__all__ = ["End", "Left", "expected_ends", "task_seconds"]
 
 _DRAWS = 16
 _SHARE = 0.8  # of the ends that are drawn lie within the spread
@@ -134,6 +134,15 @@ def _squares(job: Left) -> float:
     """Variance of a task's seconds over their mean's square."""
     own = job.seen * (job.deviation / job.seconds) ** 2
     return (own + _UNSURE**2) / (job.seen + 1)
+
+
+def task_seconds(job: Left) -> tuple[float, float]:
+    """Seconds of a job's tasks in the mean, those that run counted, and how far that may be off (standard
+    deviation); 0 and 0: not known."""
+    if not job.seconds:
+        return 0.0, 0.0
+    job = _with_running(job)
+    return job.seconds, job.seconds * math.sqrt(_squares(job) / max(1, job.seen))
 
 
 def _sigma(job: Left) -> float:

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import NamedTuple
 
-from malleable.live.expected import End, Left, expected_ends
+from malleable.live.expected import End, Left, expected_ends, task_seconds
 from malleable.live.history import earlier
 from malleable.live.jobs_file import Job, described_jobs
 from malleable.live.journal import Counted, Decided, Flying, Journal
@@ -18,9 +18,11 @@ __all__ = ["JobStatus", "RunStatus", "not_begun", "run_status"]
 class JobStatus(NamedTuple):
     """How far a job is.
 
-    ``slots`` are those that it was given, ``running`` its tasks that ran a second ago at most. ``end`` is
-    when it is expected to end [s of the run], ``early`` and ``late`` between what 80 of 100 times; NaN if
-    no task of the run has ended and nobody said what its own take. ``deadline`` is infinite if there is none.
+    ``slots`` are those that it was given, ``running`` its tasks that ran a second ago at most. ``seconds`` is
+    what a task is expected to take in the mean, 0 if nothing tells, ``spread`` how far that may be off.
+    ``end`` is when it is expected to end [s of the run], ``early`` and ``late`` between what 80 of 100
+    times; NaN if no task of the run has ended and nobody said what its own take. ``deadline``
+    is infinite if there is none.
     """
 
     name: str
@@ -32,6 +34,7 @@ class JobStatus(NamedTuple):
     failed: int
     left: int
     seconds: float
+    spread: float
     deadline: float
     end: float
     early: float
@@ -109,7 +112,7 @@ def run_status(journal: Journal, number: int | None = None) -> RunStatus:
                 done[row],
                 failed[row],
                 left[row].tasks,
-                left[row].seconds,
+                *task_seconds(left[row]),
                 job.deadline,
                 *ends[row],
             )

@@ -11,10 +11,10 @@ from malleable.live.jobs_file import Job
 from malleable.live.status import JobStatus, RunStatus
 from malleable.view.text import Table, counted, finite, number, table, wall_time
 
-__all__ = ["end_text", "plan_json", "plan_table", "status_json", "status_table"]
+__all__ = ["end_text", "plan_json", "plan_table", "status_json", "status_table", "task_text"]
 
-_HEADS = ["job", "user", "why", "slots", "running", "done", "failed", "expected end [s]",
-          "deadline [s]"]  # fmt: skip
+_HEADS = ["job", "user", "why", "slots", "running", "done", "failed", "task [s]",
+          "expected end [s]", "deadline [s]"]  # fmt: skip
 
 
 def end_text(end: float, early: float, late: float) -> str:
@@ -24,6 +24,14 @@ def end_text(end: float, early: float, late: float) -> str:
     digits = max(0, 1 - math.floor(math.log10(late - early))) if late > early else 1
     at, first, last = (number(round(value, min(digits, 3))) for value in (end, early, late))
     return at if first == last else f"{at} ({first} to {last})"
+
+
+def task_text(seconds: float, spread: float) -> str:
+    """Seconds of a task and how far they may be off."""
+    if not seconds:
+        return "?"
+    digits = min(max(0, 1 - math.floor(math.log10(spread or seconds))), 3)
+    return " ± ".join(number(round(value, digits)) for value in (seconds, spread))
 
 
 def _cells(job: JobStatus) -> list[str]:
@@ -36,6 +44,7 @@ def _cells(job: JobStatus) -> list[str]:
         number(job.running),
         f"{job.done:,} of {job.done + job.failed + job.left:,}",
         number(job.failed),
+        task_text(job.seconds, job.spread) if job.left else "-",
         end_text(job.end, job.early, job.late) if job.left else "-",
         f"{deadline}, {job.risk}" if job.risk else deadline,
     ]
