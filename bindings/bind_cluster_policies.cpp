@@ -302,7 +302,7 @@ void bind_cluster_policies(py::module_& module) {
              options.min_mode = gang ? MinMode::kGang : MinMode::kGuarantee;
              return std::make_unique<Bound<ClusterEpoch>>(
                  options, at_least_one, by_user, pool_minimum,
-                 find_policy(Model::kCluster, policy).promises.guards);
+                 find_policy(Model::kCluster, policy).promises.learns);
            }),
            py::arg("policy"), py::arg("is_max"), py::arg("kind"), py::arg("hysteresis"),
            py::arg("effort"), py::arg("at_least_one"), py::arg("by_user"), py::arg("gang"),
@@ -317,6 +317,12 @@ void bind_cluster_policies(py::module_& module) {
            }),
            py::arg("policy"), py::arg("speedup"), py::arg("rates"), py::arg("exponents"),
            py::arg("useful"), py::arg("by_user"));
+  py::class_<Bound<ClusterService>, BoundPolicy>(module, "ClusterService")
+      .def(py::init([](const std::string& policy, bool by_user) {
+             return std::make_unique<Bound<ClusterService>>(
+                 policy_code<ServiceKind>(Model::kCluster, policy), by_user);
+           }),
+           py::arg("policy"), py::arg("by_user"));
   py::class_<Bound<ClusterFlow>, BoundPolicy>(module, "ClusterFlow")
       .def(py::init([](const std::string& policy, bool is_max, std::int64_t kind,
                        std::uint64_t effort, bool by_user) {

@@ -83,7 +83,8 @@ void bind_registry(py::module_& module) {
       .def_property_readonly("may_idle", promise(&Promises::may_idle))
       .def_property_readonly("batches_only", promise(&Promises::batches_only))
       .def_property_readonly("guaranteed", promise(&Promises::guaranteed))
-      .def_property_readonly("guards", promise(&Promises::guards));
+      .def_property_readonly("searches", promise(&Promises::searches))
+      .def_property_readonly("learns", promise(&Promises::learns));
   py::dict models;
   for (const Policy& policy : all_policies()) {
     const py::str model(model_name(policy.model));

@@ -2,6 +2,7 @@
 #include "malleable/policy/cluster_adaptive.hpp"
 #include "malleable/policy/cluster_epoch.hpp"
 #include "malleable/policy/cluster_flow.hpp"
+#include "malleable/policy/cluster_service.hpp"
 #include "malleable/policy/cluster_srpt.hpp"
 #include "malleable/sim/cluster.hpp"
 #include "target.hpp"
@@ -189,6 +190,10 @@ std::unique_ptr<ClusterPolicy> read_policy(Bytes& bytes, const World& world, boo
           return share;
         },
         first, second);
+  }
+  if (which == 7) {
+    const ServiceKind kinds[] = {ServiceKind::kLas, ServiceKind::kGittins, ServiceKind::kPsbs};
+    return std::make_unique<ClusterService>(bytes.pick(kinds), by_user);
   }
   const SrptKind kinds[] = {SrptKind::kSrpt, SrptKind::kMaxSrpt, SrptKind::kSplitSrpt,
                             SrptKind::kAsrpt, SrptKind::kHeSrpt};

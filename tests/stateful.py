@@ -349,6 +349,10 @@ KINDS = [
     ),
     Kind("scheduler", lambda: mb.Scheduler(CLUSTER, "flex"), scheduler_step),
     Kind("scheduler-auto", lambda: mb.Scheduler(CLUSTER, "auto", prior=3.0), scheduler_step),
+    *(
+        Kind(f"scheduler-{p}", lambda p=p: mb.Scheduler(CLUSTER, p, prior=3.0), scheduler_step)
+        for p in ("gittins", "psbs")
+    ),
     Kind("scheduler-adaptive", lambda: mb.Scheduler(CLUSTER, "adaptive"), scheduler_step),
     Kind(
         "scheduler-generic",

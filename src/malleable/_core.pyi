@@ -60,7 +60,9 @@ class Policy:
     @property
     def guaranteed(self) -> bool: ...
     @property
-    def guards(self) -> bool: ...
+    def searches(self) -> bool: ...
+    @property
+    def learns(self) -> bool: ...
 
 POLICIES: dict[str, dict[str, Policy]]
 
@@ -341,6 +343,9 @@ class ClusterSrpt(ClusterPolicy):
         useful: list[int],
         by_user: bool,
     ) -> None: ...
+
+class ClusterService(ClusterPolicy):
+    def __init__(self, policy: str, by_user: bool) -> None: ...
 
 class ClusterFlow(ClusterPolicy):
     def __init__(

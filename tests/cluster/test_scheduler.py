@@ -133,6 +133,18 @@ class Engine:
         return self.completion
 
 
+class Copied(Engine):
+    """Goes on with a copy of its scheduler, or a pickle of it, after every event."""
+
+    turn = 0
+
+    def end(self, *arguments):
+        self.turn += 1
+        move = copy.copy if self.turn % 2 else lambda s: pickle.loads(pickle.dumps(s))
+        self.scheduler = move(self.scheduler)
+        super().end(*arguments)
+
+
 def instance(seed, count=25):
     rng = np.random.default_rng(seed)
     return mb.ClusterJobs(
@@ -286,6 +298,56 @@ def test_slots_users_and_estimates_change():
     assert (decision.ids.tolist(), decision.slots[:, 0].tolist()) == (ids.tolist(), [0, 4])
     flex.update(ids[:1], weight=9.0)
     assert flex.decide(0.0).slots[:, 0].tolist() == [4, 0]
+
+
+def test_adaptive_says_where_free_slots_would_go():
+    """What a job holds and what it would be given: users below their minimum first, then the earliest job."""
+    cluster = mb.Cluster(
+        [{"count": 3, "map_slots": 2, "reduce_slots": 1}],
+        users=[{"name": "ann"}, {"name": "bob", "minimum": 2}],
+    )
+    scheduler = mb.Scheduler(cluster, "adaptive")
+    table = mb.ClusterJobs([4, 4, 9], 1.0, 2, 1.0, user=["ann", "ann", "ann"])
+    ids = scheduler.add(table, 0.0)
+    decision = scheduler.decide(0.0)
+    assert dict(zip(decision.ids.tolist(), decision.slots.tolist(), strict=True)) == {
+        ids[0]: [4, 0],
+        ids[1]: [2, 0],
+    }
+    assert decision.order.tolist() == ids[:2].tolist()
+    # Nothing is taken back; the slot that becomes free goes on.
+    scheduler.started(ids[2:], count=6)
+    decision = scheduler.decide(1.0)
+    assert (decision.ids.tolist(), decision.slots.tolist()) == (
+        ids.tolist(),
+        [[0, 0], [0, 0], [6, 0]],
+    )
+    scheduler.finished(ids[2:], count=2, seconds=1.0)
+    own = scheduler.add(mb.ClusterJobs([5], 1.0, user=["bob"]), 2.0)
+    decision = scheduler.decide(2.0)
+    slots = dict(zip(decision.ids.tolist(), decision.slots[:, 0].tolist(), strict=True))
+    assert (slots[own[0]], slots[ids[2]]) == (2, 4)
+    before = scheduler._core.save()
+    again = pickle.loads(pickle.dumps(scheduler))
+    assert again._core.save() == before
+    # What it said is what it does.
+    starts = scheduler.assign(2.0, [[2, 0], [0, 0], [0, 0]])
+    assert starts.ids.tolist() == [own[0]] * 2
+    told, copied = scheduler.decide(3.0), again.decide(3.0)
+    assert told.slots.sum(axis=0).tolist() == copied.slots.sum(axis=0).tolist() == [6, 2]
+
+
+def test_adaptive_targets_are_what_is_assigned():
+    scheduler = mb.Scheduler(mb.Cluster([{"count": 4, "slots": 3}]), "adaptive", learn=False)
+    jobs = instance(7)
+    ids = scheduler.add(jobs, 60.0)
+    decision = scheduler.decide(60.0)
+    starts = scheduler.assign(60.0, 3)
+    started = np.bincount(np.searchsorted(ids, starts.ids), minlength=len(ids))
+    wanted = np.zeros(len(ids), dtype=int)
+    wanted[np.searchsorted(ids, decision.ids)] = decision.slots
+    assert wanted.sum() == 12
+    assert wanted.tolist() == started.tolist()
 
 
 @pytest.mark.parametrize("policy", [*POLICIES, *FLOWS, largest_first])

@@ -1,15 +1,13 @@
 """What tasks take, as the scheduler learns it: what was said, the job's own tasks, earlier runs."""
 
-import copy
 import json
-import pickle
 
 import numpy as np
 import pytest
 
 import malleable as mb
 from tests.cluster.cluster_runs import nodes
-from tests.cluster.test_scheduler import Engine, instance
+from tests.cluster.test_scheduler import Copied, Engine, instance
 
 ONE = {"cluster": mb.Cluster([{"slots": 40}])}
 
@@ -51,7 +49,12 @@ def test_auto_is_flex_in_order_where_tasks_do_not_slow_each_other_down():
     options = {"load": 0.8, "rng": 1, "estimates": 1.0, "learn": True}
     auto = mb.simulate(jobs, "auto", **options)
     flex = mb.simulate(jobs, "flex", in_order=True, **options)
-    assert auto.records["completion"].tolist() == flex.records["completion"].tolist()
+    # Until enough tasks have run to know.
+    ends, same = (r.records["completion"] for r in (auto, flex))
+    assert (ends == same).mean() > 0.8
+    assert auto.summary["auto"]["mean_response"] == pytest.approx(
+        flex.summary["flex"]["mean_response"], rel=0.02
+    )
 
 
 def test_auto_learns_unless_told_not_to():
@@ -181,15 +184,6 @@ def test_copies_go_on_as_the_original_would(policy):
     scheduler = mb.Scheduler(cluster, policy)
     whole = Engine(instance(7), cluster, mb.Scheduler(cluster, policy)).run()
 
-    class Copied(Engine):
-        turn = 0
-
-        def end(self, *arguments):
-            self.turn += 1
-            move = copy.copy if self.turn % 2 else lambda s: pickle.loads(pickle.dumps(s))
-            self.scheduler = move(self.scheduler)
-            super().end(*arguments)
-
     assert Copied(instance(7), cluster, scheduler).run().tolist() == whole.tolist()
 
 
@@ -247,7 +241,8 @@ def test_a_record_says_the_history(tmp_path):
     path = tmp_path / "events"
     scheduler = mb.Scheduler(**ONE, policy="auto", history=taught().history, record=path)
     scheduler.add(mb.ClusterJobs([60, 50], 0.0, program=["join", "sort"], user=["bob", "ann"]), 0.0)
-    assert scheduler.decide(0.0).slots.tolist() == [40]
+    join, sort = scheduler.decide(0.0).slots.tolist()
+    assert join < sort
     scheduler.close()
     assert mb.replay(path).same
 
@@ -265,7 +260,7 @@ def test_a_record_says_the_history(tmp_path):
         (lambda h: h["programs"][1].pop("user"), r"history.programs\[1\]: program and user"),
         (lambda h: h["programs"][1].update(map=[1.0]), r"history.programs\[1\].map has 1 entries"),
         (lambda h: h["programs"][0].update(map=[-1.0, 0, 0]), "history: -1"),
-        (lambda h: h["common"].pop(), "history: 42 numbers, expected 43"),
+        (lambda h: h["common"].pop(), "history: 171 numbers, expected 172"),
         (lambda h: h["common"].__setitem__(0, "x"), "history.common = .*finite numbers"),
     ],
 )
@@ -274,3 +269,18 @@ def test_what_is_no_history(change, message):
     change(history)
     with pytest.raises(ValueError, match=message):
         mb.Scheduler(**ONE, history=history)
+
+
+def test_reduces_count_with_the_maps_that_they_wait_for():
+    # Reduce tasks that begin early hold slots: whoever has little to reduce, but many maps left, waits.
+    found = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        seconds = rng.lognormal(2.5, 1.0, (2, 200))
+        maps = np.maximum(1, rng.lognormal(2.0, 1.0, 200)).astype(int)
+        jobs = mb.ClusterJobs(
+            maps, seconds[0], np.maximum(1, maps // 3), 3.0 * seconds[1],
+            arrival=np.cumsum(rng.exponential(20.0, 200)),
+        )  # fmt: skip
+        found.append(over_fair(jobs, "auto", seed, speedup=0.8))
+    assert np.mean(found) < 0.8

@@ -70,7 +70,7 @@ _NODES = {"cluster": "cluster.toml"}
 _ALIKE = {"cluster": "cluster-flows.toml"}
 _LOCAL = {"replicas": 2, "delay": 2, "rack_delay": 2, "heartbeat": 1, "slow_start": 0.5}
 # Powers, logarithms and cosines come from the C library, whose versions may differ in the last bit.
-_LIBM = ("hesrpt", "adaptive", "adaptive-literal", "auto")
+_LIBM = ("hesrpt", "adaptive", "adaptive-literal", "auto", "gittins")
 
 
 def _jobs():

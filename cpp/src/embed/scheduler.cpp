@@ -4,6 +4,7 @@
 #include "malleable/embed/cluster.hpp"
 #include "malleable/policy/cluster_epoch.hpp"
 #include "malleable/policy/cluster_flow.hpp"
+#include "malleable/policy/cluster_service.hpp"
 #include "malleable/policy/cluster_srpt.hpp"
 #include "malleable/policy/registry.hpp"
 
@@ -23,7 +24,7 @@ struct MakePolicy {
         EpochOptions{goal.aggregate, goal.kind, policy,
                      options.gang != 0 ? MinMode::kGang : MinMode::kGuarantee, options.hysteresis,
                      effort_of(options.effort)},
-        options.at_least_one != 0, by_user, options.pool_minimum, row.promises.guards);
+        options.at_least_one != 0, by_user, options.pool_minimum, row.promises.learns);
   }
   std::unique_ptr<ClusterPolicy> operator()(FlowMethod method) const {
     if (!generic) throw std::invalid_argument(std::string(row.name) + ": needs generic slots");
@@ -32,6 +33,9 @@ struct MakePolicy {
   }
   std::unique_ptr<ClusterPolicy> operator()(SrptKind kind) const {
     return std::make_unique<ClusterSrpt>(SrptOptions{kind, options.speedup, {}, {}, {}, by_user});
+  }
+  std::unique_ptr<ClusterPolicy> operator()(ServiceKind kind) const {
+    return std::make_unique<ClusterService>(kind, by_user);
   }
   template <typename Other>
   std::unique_ptr<ClusterPolicy> operator()(Other) const {

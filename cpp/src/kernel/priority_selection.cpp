@@ -3,9 +3,9 @@
 namespace malleable {
 
 double PrioritySelection::collect(std::span<const double> key, std::span<const double> room,
-                                  double limit) {
+                                  double slack, double limit) {
   candidates_.clear();
-  double total = 0.0;
+  double total = 0.0, most = -kInfinity;
   const std::size_t n = key.size();
   // Few of many qualify: skip blocks by a comparison that vectorises.
   constexpr std::size_t kBlock = 16;
@@ -18,8 +18,11 @@ double PrioritySelection::collect(std::span<const double> key, std::span<const d
       if (key[k] <= limit && room[k] > 0.0) {
         candidates_.push_back({key[k], static_cast<Index>(k), room[k]});
         total += room[k];
+        most = std::max(most, key[k]);
       }
     }
+    // Once these can use all the slack, only keys below theirs matter: ties go to lower indices.
+    if (total > slack && limit >= most) limit = std::nextafter(most, -kInfinity);
   }
   for (; j < n; ++j) {
     if (key[j] <= limit && room[j] > 0.0) {
@@ -55,18 +58,18 @@ double PrioritySelection::guess(std::span<const double> key, std::span<const dou
 // Collects up to a limit that is raised until the candidates can use all the slack.
 double PrioritySelection::widen(std::span<const double> key, std::span<const double> room,
                                 double slack, double& limit) {
-  double total = collect(key, room, limit);
+  double total = collect(key, room, slack, limit);
   // As far as the room below it falls short, before a sample is sorted: that takes several passes'
   // time.
   for (int k = 0; k < 3 && total < slack && limit > 0.0 && limit < kInfinity; ++k) {
     limit *= std::min(2.0, 1.1 * slack / total);
-    total = collect(key, room, limit);
+    total = collect(key, room, slack, limit);
   }
   for (double more = 1.25; total < slack && limit < kInfinity; more *= 2.0) {
     const double next = guess(key, room, slack * more);
     if (next <= limit) continue;
     limit = next;
-    total = collect(key, room, limit);
+    total = collect(key, room, slack, limit);
   }
   return total;
 }

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <tuple>
 #include <vector>
 
+#include "malleable/model/error.hpp"
 #include "malleable/model/length.hpp"
 
 namespace malleable {
@@ -17,13 +17,15 @@ namespace {
 constexpr double kShare = 1e-6;  // of a job's work that may be missing
 constexpr double kSame = 2e-13;  // of its time from now: instants that solvers take for one
 
+std::string in_words(const char* words) { return words; }
+std::string in_words(std::int64_t count) { return std::to_string(count); }
+std::string in_words(double number) { return exact(number); }
+
 template <typename... Parts>
 [[noreturn]] void fail(std::size_t row, const Parts&... parts) {
-  std::ostringstream text;
-  text.precision(17);
-  text << "invalid plan: job " << row << ": ";
-  (text << ... << parts);
-  throw std::invalid_argument(text.str());
+  std::string text = "invalid plan: job " + std::to_string(row) + ": ";
+  ((text += in_words(parts)), ...);
+  throw std::invalid_argument(text);
 }
 
 double spacing(double time) { return std::nextafter(std::fabs(time), kInfinity) - std::fabs(time); }

@@ -104,7 +104,8 @@ void SeenTasks::replace(double tasks, double mean, double now) {
   add(tasks, mean, beside(knots_.empty() ? now : knots_.front().time, now));
 }
 
-TaskEstimates::TaskEstimates(double seconds) : default_(log_of(seconds)), speedup_(kSpeedup) {}
+TaskEstimates::TaskEstimates(double seconds)
+    : default_(log_of(seconds)), speedup_(kSpeedup), speedup_variance_(kSpeedupVariance) {}
 
 void TaskEstimates::Plane::add(double said, double beside, double seconds) {
   n += 1.0;
@@ -252,6 +253,7 @@ void TaskEstimates::learn(Phase p, double said, std::int64_t group, const LogMea
   const double error = predicted.mean - log;
   work_.real.add(size + log);
   work_.missed += error * error;
+  counts_[p][work_class(tasks * seen.seconds / seen.count)] += 1.0;
 }
 
 double TaskEstimates::trust() const {
@@ -280,6 +282,7 @@ void TaskEstimates::fit_speedup() {
     }
   }
   speedup_ = std::clamp(1.0 - sum / total, kLeastSpeedup, 1.0);
+  speedup_variance_ = 1.0 / total;
 }
 
 template <typename Self, typename See>
@@ -303,6 +306,10 @@ void TaskEstimates::each(Self& self, const See& see) {
   }
   see(self.work_.real.mean, true);
   see(self.speedup_, false);
+  see(self.speedup_variance_, false);
+  for (auto& counts : self.counts_) {
+    for (auto& count : counts) see(count, false);
+  }
 }
 
 TaskEstimates::History TaskEstimates::history() const {
@@ -326,10 +333,14 @@ void TaskEstimates::recall(const History& history) {
   TaskEstimates read(*this);
   std::size_t k = 0;
   each(read, [&](double& number, bool any) {
-    if (k < history.common.size()) number = check(history.common[k], any);
+    number = k < history.common.size() ? check(history.common[k], any) : 0.0;
     ++k;
   });
-  if (k != history.common.size()) {
+  // Earlier versions neither counted work nor said how sure p is.
+  constexpr std::size_t kNewer = 1 + 2 * kWorkClasses;
+  if (history.common.size() == k - kNewer) {
+    read.speedup_variance_ = kSpeedupVariance;
+  } else if (history.common.size() != k) {
     throw std::invalid_argument("history: " + std::to_string(history.common.size()) +
                                 " numbers, expected " + std::to_string(k));
   }

@@ -249,17 +249,22 @@ void Adaptive::admit(Index resource, int pool) const {
 }
 
 Index Adaptive::choose(Index node, int pool, double now, LocalTasks* blocks) const {
+  const Index job = choose_on(resource_[node], pool, now);
+  if (job == kNone || now >= overdue(pool)) return job;
+  return local(job, node, pool, now, blocks);
+}
+
+Index Adaptive::choose_on(Index resource, int pool, double now) const {
   const Index oldest = oldest_[pool];
   if (oldest == kNone) return kNone;
   if (now >= overdue(pool)) return oldest;
-  const Index resource = resource_[node];
   if (options_.guard > 0.0) admit(resource, pool);
   Index job = kNone;
   if (any_minimum_) job = ask(true, matching_[0].set[resource], pool);
   if (job == kNone && options_.fallback && any_minimum_) job = ask(true, all_, pool);
   if (job == kNone) job = ask(false, matching_[1].set[resource], pool);
   if (job == kNone && options_.fallback) job = ask(false, all_, pool);
-  return job == kNone ? kNone : local(job, node, pool, now, blocks);
+  return job;
 }
 
 double Adaptive::overdue(int pool) const {

@@ -1,6 +1,8 @@
 #include "malleable/policy/cluster_adaptive.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "malleable/model/tolerance.hpp"
 
@@ -50,6 +52,7 @@ void ClusterAdaptive::begin(const ClusterState& state) {
                                           cluster.generic, minimum, priority, options_, matcher_);
   classes_.clear();
   known_.assign(state.jobs.size(), 0);
+  for (auto& told : told_) told.clear();
 }
 
 void ClusterAdaptive::added(const ClusterState& state, std::span<const Index> jobs) {
@@ -64,7 +67,7 @@ void ClusterAdaptive::added(const ClusterState& state, std::span<const Index> jo
 
 void ClusterAdaptive::keep(const ClusterState&, State& s) {
   std::vector<std::pair<Key, Index>> classes(classes_.begin(), classes_.end());
-  s(*scheduler_, classes, known_);
+  s(*scheduler_, classes, known_, told_);
   classes_ = {classes.begin(), classes.end()};
 }
 
@@ -142,6 +145,42 @@ bool ClusterAdaptive::place(const ClusterState& state, Index job, Index, std::sp
   add(state, job);
   scheduler_->place(scheduler_->class_of(job), node);
   return true;
+}
+
+// free_: the pool's slots that nobody holds, by resource, as all slots are spread over them.
+void ClusterAdaptive::spread_free(const ClusterState& state, int pool) {
+  std::int64_t running = 0;
+  for (const Index job : state.present) running += state.demand(job, pool).running;
+  const auto free = static_cast<double>(std::max<std::int64_t>(0, state.slots[pool] - running));
+  const auto slots = pool == 0 ? state.cluster.map_slots : state.cluster.reduce_slots;
+  free_.assign(scheduler_->resources(), 0);
+  for (Index n = 0; n < state.cluster.size(); ++n) free_[scheduler_->resource_of(n)] += slots[n];
+  double before = 0.0, given = 0.0;
+  for (std::int64_t& own : free_) {
+    before += static_cast<double>(own);
+    const double until = std::floor(free * (before / static_cast<double>(state.slots[pool])));
+    own = static_cast<std::int64_t>(until - std::exchange(given, until));
+  }
+}
+
+void ClusterAdaptive::decide(const ClusterState& state, int pool, Answer& answer) {
+  if (state.slots[pool] == 0 && told_[pool].empty()) return;
+  more_.resize(state.jobs.size(), 0.0);
+  before_.swap(told_[pool]);
+  told_[pool].clear();
+  if (state.slots[pool] > 0) {
+    spread_free(state, pool);
+    if (!trial_) trial_ = std::make_unique<Adaptive>(*scheduler_);
+    *trial_ = *scheduler_;
+    trial_->fill(free_, pool, state.now, [&](Index job) {
+      if (more_[job] == 0.0) told_[pool].push_back(job);
+      more_[job] += 1.0;
+    });
+  }
+  for (const auto* jobs : {&before_, &told_[pool]}) {
+    for (const Index job : *jobs) answer.set(job, more_[job]);
+  }
+  for (const Index job : told_[pool]) more_[job] = 0.0;
 }
 
 ClusterPolicy::Choice ClusterAdaptive::choose(const ClusterState& state, Index node, int pool) {

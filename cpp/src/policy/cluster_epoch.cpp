@@ -10,8 +10,16 @@ namespace malleable {
 namespace {
 
 // Where s tasks together do s^p, shares by size gain little over equal ones below the first p; from
-// the second on the first job may have what it can use. From whole runs of Facebook 2009.
+// the second on the first job may have what it can use. From whole runs of Facebook 2009. To take p
+// for too low costs little, for too high a lot: it counts less its standard deviation.
 constexpr double kFairBelow = 0.65, kLinearFrom = 0.9;
+
+// Reduce work that waits for maps, in all that has to be done before it can end, over itself.
+double with_maps(const ClusterState& state, Index job, int pool) {
+  const double reduces = state.phase(job, kReduce).remaining();
+  if (state.cluster.generic || pool == kMap || !(reduces > 0.0)) return 1.0;
+  return 1.0 + state.phase(job, kMap).remaining() / reduces;
+}
 
 }  // namespace
 
@@ -208,15 +216,15 @@ void ClusterEpoch::give_fair(const ClusterState& state, Share& share, std::int64
   const std::size_t rows = share.fair.items().size();
   fair_slots_.assign(rows, 0.0);
   if (slots > 0) {
-    ones_.assign(rows, 1.0);
-    for (auto* column : {&low_, &high_}) column->clear();
-    weight_.clear();
+    ones_.resize(rows);
+    for (auto* column : {&low_, &high_}) column->resize(rows);
+    weight_.resize(weighted_ ? rows : 0);
     for (std::size_t row = 0; row < rows; ++row) {
       const Index job = share.fair.items()[row];
-      if (job == kNone) ones_[row] = 0.0;
-      if (weighted_) weight_.push_back(job == kNone ? 1.0 : state.jobs.weight_of(job));
-      low_.push_back(static_cast<std::int64_t>(share.fair.low()[row]));
-      high_.push_back(std::max<std::int64_t>(1, static_cast<std::int64_t>(share.fair.high()[row])));
+      ones_[row] = job == kNone ? 0.0 : 1.0;
+      if (weighted_) weight_[row] = job == kNone ? 1.0 : state.jobs.weight_of(job);
+      low_[row] = static_cast<std::int64_t>(share.fair.low()[row]);
+      high_[row] = std::max<std::int64_t>(1, static_cast<std::int64_t>(share.fair.high()[row]));
     }
     crowded_.build(ones_, ones_, low_, high_, slots, state.now, MinMode::kGuarantee);
     waterline_.allocate(crowded_, weight_, fair_slots_);
@@ -246,8 +254,8 @@ void ClusterEpoch::give_guarded(const ClusterState& state, int pool, Share& shar
                                 std::int64_t slots, Answer& answer) {
   share.fair.compact(
       [&](Index job, std::size_t row) { row_[pool][job] = static_cast<std::int64_t>(row); });
-  const double p = state.learned.speedup;
-  const double part = p < kFairBelow ? 1.0 : std::clamp(1.0 - 2.0 * state.learned.trust, 0.0, 1.0);
+  const double p = state.learned.speedup_low;
+  const double part = p < kFairBelow ? 1.0 : std::clamp(2.0 - 2.0 * state.learned.trust, 0.0, 1.0);
   give_fair(state, share, static_cast<std::int64_t>(part * static_cast<double>(slots)),
             [](Index, double) {});
   order_.clear();
@@ -256,7 +264,8 @@ void ClusterEpoch::give_guarded(const ClusterState& state, int pool, Share& shar
     const Index job = share.fair.items()[row];
     if (job == kNone) continue;
     const double low = std::max(share.fair.given()[row], share.fair.low()[row]);
-    order_.push_back({key(state, job, pool), std::min(free, low), share.fair.high()[row], job});
+    const double work = key(state, job, pool) * with_maps(state, job, pool);
+    order_.push_back({work, std::min(free, low), share.fair.high()[row], job});
     free -= order_.back().given;
   }
   std::sort(order_.begin(), order_.end(), [&](const Placed& a, const Placed& b) {
@@ -277,7 +286,7 @@ void ClusterEpoch::give(const ClusterState& state, int pool, Share& share, std::
     for (const std::int64_t id : ids) answer.set(share.job[static_cast<std::size_t>(id)], 0.0);
     return;
   }
-  if (guard_ && state.learned.speedup < kLinearFrom) {
+  if (guard_ && state.learned.speedup_low < kLinearFrom) {
     give_guarded(state, pool, share, slots, answer);
     return;
   }

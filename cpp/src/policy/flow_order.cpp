@@ -9,8 +9,6 @@
 namespace malleable {
 namespace {
 
-// By how much the parallelism of a flow counts beside its work.
-constexpr double kExponents[] = {0.0, 0.1, 0.2, 0.3, 0.5, 0.8};
 // Mean times of a flow on all slots after which being early no longer counts.
 constexpr double kPatience[] = {0.25, 0.5, 1.0, 2.0, 4.0, kInfinity};
 constexpr double kFewPatience[] = {0.5, 2.0, kInfinity};  // where every order takes long
@@ -36,9 +34,26 @@ void FlowOrder::consider(const Problem& flows, const Penalties& penalties, Aggre
   std::copy(trial_.begin(), trial_.end(), order.begin());
 }
 
+// Of so many flows that a sample of them says which order is best.
+void FlowOrder::front_order(const Problem& flows, const Penalties& penalties,
+                            std::span<Index> order) {
+  const std::size_t n = flows.size();
+  front_.resize(n);
+  for (std::size_t j = 0; j < n; ++j) {
+    front_.set(j, flows.work[j], flows.high[j], penalties.slope()[j], flows.slots, 0.0);
+  }
+  trial_.resize(n);
+  sorter_.sort(front_.keys(front_.exponent(flows.slots)), trial_);
+  consider(flows, penalties, Aggregate::kSum, order);
+}
+
 void FlowOrder::sum_orders(const Problem& flows, const Penalties& penalties,
                            std::span<Index> order) {
   const std::size_t n = flows.size();
+  if (penalties.linear() && !*exact_ && n > FlowFront::kSample) {
+    front_order(flows, penalties, order);
+    return;
+  }
   earliest_.resize(n);
   earliest_completions(flows, earliest_);
   trial_.resize(n);
@@ -70,7 +85,7 @@ void FlowOrder::sum_orders(const Problem& flows, const Penalties& penalties,
     consider(flows, penalties, Aggregate::kSum, order);
   };
   if (!waits) {
-    for (const double exponent : kExponents) try_keys(exponent, kInfinity);
+    for (const double exponent : FlowFront::kExponents) try_keys(exponent, kInfinity);
     return;
   }
   orders_.study(flows, penalties, earliest_);

@@ -33,8 +33,12 @@ constexpr Promises guaranteed(Promises promises) {
   promises.guaranteed = true;
   return promises;
 }
-constexpr Promises guarded(Promises promises) {
-  promises.guards = true;
+constexpr Promises searching(Promises promises) {
+  promises.searches = true;
+  return promises;
+}
+constexpr Promises learning(Promises promises) {
+  promises.learns = true;
   return promises;
 }
 constexpr Promises shares(Shares how) { return {.shares = how, .in_loop = true}; }
@@ -42,12 +46,12 @@ constexpr Promises shares(Shares how) { return {.shares = how, .in_loop = true};
 using enum Model;
 
 const Policy kPolicies[] = {
-    {"flex", kJobs, EpochPolicy::kFlex, objective()},
+    {"flex", kJobs, EpochPolicy::kFlex, searching(objective())},
     {"fair", kJobs, EpochPolicy::kFair, shares(Shares::kEqual)},
     {"fifo", kJobs, EpochPolicy::kFifo, {.ignores_minima = true, .in_loop = true}},
     {"wdeq", kJobs, EpochPolicy::kWdeq, shares(Shares::kWeighted)},
 
-    {"flowflex", kFlows, FlowMethod::kBest, guaranteed(objective())},
+    {"flowflex", kFlows, FlowMethod::kBest, searching(guaranteed(objective()))},
     {"flowflex-fast", kFlows, FlowMethod::kFast, objective()},
     {"flowflex-literal", kFlows, FlowMethod::kLiteral, guaranteed(objective())},
     {"fair", kFlows, FlowBaseline::kFair, shares(Shares::kEqual)},
@@ -66,7 +70,10 @@ const Policy kPolicies[] = {
      OverlapPolicy::kSplitSrpt,
      {.needs_sizes = true, .in_loop = true, .may_idle = true, .guaranteed = true}},
     {"two-srpt", kTandem, OverlapPolicy::kTwoSrpt, {.needs_sizes = true, .in_loop = true}},
-    {"best", kTandem, {}, {.needs_sizes = true, .batches_only = true, .guaranteed = true}},
+    {"best",
+     kTandem,
+     {},
+     searching({.needs_sizes = true, .batches_only = true, .guaranteed = true})},
     {"makespan", kTandem, {}, {.needs_sizes = true, .batches_only = true}},
 
     {"asrpt", kSlotted, make<Asrpt>, {.needs_sizes = true, .in_loop = true}},
@@ -77,8 +84,8 @@ const Policy kPolicies[] = {
     {"fifo", kSlotted, make_fifo, {.in_loop = true}},
     {"fair", kSlotted, make<FairShare>, shares(Shares::kEqual)},
 
-    {"flex", kCluster, EpochPolicy::kFlex, objective()},
-    {"auto", kCluster, EpochPolicy::kFlex, guarded(objective())},
+    {"flex", kCluster, EpochPolicy::kFlex, searching(objective())},
+    {"auto", kCluster, EpochPolicy::kFlex, searching(learning(objective()))},
     {"fair", kCluster, EpochPolicy::kFair, shares(Shares::kEqual)},
     {"fifo", kCluster, EpochPolicy::kFifo, {.ignores_minima = true, .in_loop = true}},
     {"wdeq", kCluster, EpochPolicy::kWdeq, shares(Shares::kWeighted)},
@@ -87,10 +94,11 @@ const Policy kPolicies[] = {
     {"split-srpt", kCluster, SrptKind::kSplitSrpt, sizes()},
     {"asrpt", kCluster, SrptKind::kAsrpt, sizes()},
     {"hesrpt", kCluster, SrptKind::kHeSrpt, sizes()},
-    {"flowflex",
-     kCluster,
-     FlowMethod::kBest,
-     {.needs_sizes = true, .follows_objective = true, .ignores_minima = true}},
+    {"las", kCluster, ServiceKind::kLas, {.ignores_minima = true}},
+    {"gittins", kCluster, ServiceKind::kGittins, learning({.ignores_minima = true})},
+    {"psbs", kCluster, ServiceKind::kPsbs, sizes()},
+    {"flowflex", kCluster, FlowMethod::kBest,
+     searching({.needs_sizes = true, .follows_objective = true, .ignores_minima = true})},
     {"flowflex-fast",
      kCluster,
      FlowMethod::kFast,
@@ -101,7 +109,8 @@ const Policy kPolicies[] = {
 
 constexpr const char* kModels[] = {"jobs", "flows", "tandem", "slotted", "cluster"};
 // By index in PolicyCode.
-constexpr const char* kFamilies[] = {"", "epoch", "flow", "flow", "overlap", "srpt", "slotted"};
+constexpr const char* kFamilies[] = {"",        "epoch", "flow",    "flow",
+                                     "overlap", "srpt",  "slotted", "service"};
 static_assert(std::size(kFamilies) == std::variant_size_v<PolicyCode>);
 
 }  // namespace

@@ -38,7 +38,8 @@ double ClusterScheduler::key(Index job, int pool, std::int64_t more) const {
     }
   }
   const double value = value_[pool][job];
-  if (style_ != ClusterPolicy::Style::kTargets) return value;
+  if (style_ == ClusterPolicy::Style::kNode) return -value;
+  if (style_ == ClusterPolicy::Style::kRanks) return value;
   const double after = options_.in_order ? policy_->precedence(state_, job, pool) : 0.0;
   if (value <= 0.0) return after > 0.0 ? kRanked * (2.0 - 1.0 / (1.0 + after)) : kNoTarget;
   const std::int64_t running = running_of(job, pool) + more;
@@ -64,29 +65,43 @@ void ClusterScheduler::watch_age(Index job, int pool, bool starves) {
   }
 }
 
-// Brings a job's place among those that wait, and what it lacks, up to its counts.
+// Tasks of a job that a slot of the pool could start now.
+std::int64_t ClusterScheduler::startable(Index job, int pool) const {
+  std::int64_t ready = 0;
+  for (const Phase p : {kMap, kReduce}) {
+    const PhaseState& s = state_.phases[2 * job + p];
+    if (s.ready && pool_of(p) == pool) ready += s.waiting;
+  }
+  return std::min(ready, state_.room(job, pool));
+}
+
 void ClusterScheduler::refresh(Index job, int pool) {
   stir(job);
-  std::int64_t ready = 0, running = 0;
-  for (const Phase p : {kMap, kReduce}) {
-    if (pool_of(p) != pool) continue;
-    const PhaseState& s = state_.phases[2 * job + p];
-    if (s.ready) ready += s.waiting;
-    running += s.running;
-  }
-  ready = std::min(ready, state_.room(job, pool));
-  if (options_.ageing > 0.0) watch_age(job, pool, ready > 0 && running == 0);
-  if (ready > 0) {
-    waiting_[pool].set(job, key(job, pool, 0));
-  } else {
-    waiting_[pool].erase(job);
+  if (!is_displaced_[pool][job]) {
+    is_displaced_[pool][job] = 1;
+    displaced_[pool].push_back(job);
   }
   if (style_ == ClusterPolicy::Style::kNode) policy_->counts_changed(state_, job, pool);
-  if (style_ != ClusterPolicy::Style::kTargets) return;
-  const double lacks =
-      std::clamp(value_[pool][job] - static_cast<double>(running), 0.0, static_cast<double>(ready));
-  all_short_[pool] += lacks - short_[pool][job];
-  short_[pool][job] = lacks;
+  if (!watches_ && options_.ageing == 0.0) return;
+  const std::int64_t ready = startable(job, pool), running = running_of(job, pool);
+  if (options_.ageing > 0.0) watch_age(job, pool, ready > 0 && running == 0);
+  if (!watches_) return;
+  const double below = value_[pool][job] - static_cast<double>(running);
+  const double lacks = std::clamp(below, 0.0, static_cast<double>(ready));
+  all_short_[pool] += lacks - std::exchange(short_[pool][job], lacks);
+}
+
+// Jobs whose counts or values moved stand where they belong again.
+void ClusterScheduler::settle_places(int pool) {
+  for (const Index job : displaced_[pool]) {
+    is_displaced_[pool][job] = 0;
+    if (startable(job, pool) > 0) {
+      waiting_[pool].set(job, key(job, pool, 0));
+    } else {
+      waiting_[pool].erase(job);
+    }
+  }
+  displaced_[pool].clear();
 }
 
 Phase ClusterScheduler::next_phase(Index job, int pool) const {
@@ -106,7 +121,7 @@ void ClusterScheduler::unskip(int pool) {
 }
 
 void ClusterScheduler::assign(int pool, std::vector<TaskStart>& starts) {
-  if (state_.free[pool] == 0 || ready_[pool] == 0) return;
+  if (!may_start(pool)) return;
   if (by_node_) {
     assign_nodes(pool, starts);
   } else {
@@ -119,7 +134,9 @@ void ClusterScheduler::assign_queue(int pool, std::vector<TaskStart>& starts) {
   IndexedHeap& waiting = waiting_[pool];
   const auto hold_first = [&] { hold(queue_[pool].pop(), pool, starts); };
   while (state_.free[pool] > 0 && gathering_[pool].job != kNone) hold_first();
-  while (state_.free[pool] > 0 && !waiting.empty()) {
+  while (state_.free[pool] > 0) {
+    settle_places(pool);
+    if (waiting.empty()) break;
     const Index job = waiting.top();
     const Phase p = next_phase(job, pool);
     const std::int64_t most =
@@ -159,6 +176,7 @@ bool ClusterScheduler::offer(Index node, int pool, std::int64_t most,
 bool ClusterScheduler::offer_one(Index node, int pool, std::vector<TaskStart>& starts) {
   IndexedHeap& waiting = waiting_[pool];
   if (gathering_[pool].job != kNone && hold(node, pool, starts)) return true;
+  settle_places(pool);
   // Who has aged, or lost a part of a gang, goes before what a policy would choose.
   const bool first = style_ == ClusterPolicy::Style::kNode && !waiting.empty() &&
                      waiting.top_key() == -kNoTarget && waiting.top() != gathering_[pool].job;

@@ -45,6 +45,7 @@ ClusterScheduler::ClusterScheduler(const ClusterView& cluster, const ClusterJobs
       for (std::size_t j = 0; j < n; ++j) value_[pool][j] = rank[j];
     }
     marked_[pool].assign(n, 0);
+    is_displaced_[pool].assign(n, 0);
     short_[pool].assign(n, 0.0);
     if (options_.ageing > 0.0) {
       starving_[pool].assign(n, -1.0);
@@ -90,6 +91,7 @@ void ClusterScheduler::add(std::span<const Index> jobs, const ClusterView& clust
     waiting_[pool].grow(n);
     value_[pool].resize(n);
     marked_[pool].resize(n);
+    is_displaced_[pool].resize(n);
     short_[pool].resize(n);
     if (options_.ageing == 0.0) continue;
     starving_[pool].resize(n);
@@ -107,6 +109,7 @@ void ClusterScheduler::add(std::span<const Index> jobs, const ClusterView& clust
     jobs_[job] = Job{};
     if (estimates_.used()) estimates_.forget(job);
     for (int pool = 0; pool < 2; ++pool) {
+      waiting_[pool].erase(job);  // whoever had the row
       waiting_[pool].set_rank(job, rank[k]);
       value_[pool][job] = style_ == ClusterPolicy::Style::kRanks ? rank[k] : 0.0;
       if (options_.ageing == 0.0) continue;
@@ -260,7 +263,8 @@ void ClusterScheduler::set_counts(Index job, Phase p, std::int64_t waiting, std:
 
 // Reduces may start once enough maps have finished.
 void ClusterScheduler::start_slowly(Index job) {
-  if (options_.split_copy) return;
+  const PhaseState& reduces = state_.phases[2 * job + 1];
+  if (options_.split_copy || reduces.ready || reduces.total == 0) return;
   const PhaseState& maps = state_.phases[2 * job];
   const double enough = std::ceil(options_.slow_start * static_cast<double>(maps.total) - 1e-9);
   if (static_cast<double>(maps.finished) >= enough) make_ready(job, kReduce);
@@ -349,21 +353,6 @@ void ClusterScheduler::set_free(int pool, std::span<const std::int64_t> free) {
   queue_[pool].reset(free);
 }
 
-double ClusterScheduler::due(double event) const {
-  if (style_ == ClusterPolicy::Style::kNode) return kInfinity;
-  const double epoch = options_.epoch;
-  // Epochs that the clock cannot tell apart are none.
-  if (epoch <= 0.0 || state_.now >= kFinest * epoch) return undecided() ? state_.now : kInfinity;
-  const bool by_clock =
-      policy_->depends_on_time() && !state_.present.empty() && (ready_[0] > 0 || ready_[1] > 0);
-  if (!undecided() && !by_clock) return kInfinity;
-  const double next = (last_decision_ + 1.0) * epoch;
-  const double time = next >= state_.now ? next : next_tick(epoch, 0.0, state_.now, false);
-  constexpr std::size_t kMostByClock = 1'000;  // in a row
-  if (undecided() || by_clock_ < kMostByClock) return time;
-  return event < kInfinity ? std::max(time, std::floor(event / epoch) * epoch) : kInfinity;
-}
-
 void ClusterScheduler::decide(std::vector<float>& latency) {
   const bool changed = undecided();
   if (estimates_.used()) estimate_changed();
@@ -384,7 +373,7 @@ void ClusterScheduler::decide(std::vector<float>& latency) {
     for (std::size_t k = 0; k < moved_.size(); ++k) {
       const Index job = moved_[k];
       refresh(job, pool);
-      if (!targets) continue;
+      if (!targets || old_[k] <= value_[pool][job]) continue;
       const double most = static_cast<double>(state_.demand(job, pool).most);
       taken_ += std::max(0.0, std::min(old_[k], most) - value_[pool][job]);
     }
@@ -414,15 +403,10 @@ void ClusterScheduler::state(State& s) {
     for (const Index job : state_.present) stir(job);
   }
   policy_->keep(state_, s);
-  if (!s.reading()) return;
-  for (const Index job : state_.present) {
-    for (int pool = 0; pool < 2; ++pool) {
-      std::int64_t ready = 0;
-      for (const Phase p : {kMap, kReduce}) {
-        if (pool_of(p) == pool && state_.eligible(job, p)) ready += 1;
-      }
-      if (ready > 0) waiting_[pool].set(job, key(job, pool, 0));
-    }
+  for (int pool = 0; s.reading() && pool < 2; ++pool) {
+    displaced_[pool] = state_.present;
+    is_displaced_[pool].assign(state_.size.size(), 0);
+    for (const Index job : displaced_[pool]) is_displaced_[pool][job] = 1;
   }
 }
 

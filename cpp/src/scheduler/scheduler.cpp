@@ -8,46 +8,10 @@
 
 #include "malleable/model/domain.hpp"
 #include "malleable/model/error.hpp"
+#include "malleable/scheduler/scheduler_checks.hpp"
 
 namespace malleable {
 namespace {
-
-constexpr std::int64_t kMostTasks = std::int64_t{1} << 31;
-constexpr std::int64_t kMostOnNode = std::int64_t{1} << 20;
-
-void check_size(const char* field, std::size_t size, std::size_t count) {
-  if (size == count) return;
-  throw std::invalid_argument(std::string(field) + " has " + std::to_string(size) +
-                              " entries, expected " + std::to_string(count));
-}
-
-// A column that may be left out.
-template <typename T>
-void check_length(const char* field, std::span<const T> column, std::size_t count) {
-  if (!column.empty()) check_size(field, column.size(), count);
-}
-
-void check_people(const char* field, std::span<const Scheduler::Person> people) {
-  for (std::size_t k = 0; k < people.size(); ++k) {
-    for (const double amount : {people[k].minimum, people[k].priority}) {
-      if (!kWeightRange.holds(amount)) throw FieldError(field, k, amount, kWeightRange.text);
-    }
-  }
-}
-
-void check_whole(const char* field, std::span<const std::int64_t> values, std::int64_t least,
-                 std::int64_t most) {
-  for (std::size_t k = 0; k < values.size(); ++k) {
-    if (values[k] >= least && values[k] <= most) continue;
-    throw FieldError(field, k, static_cast<long long>(values[k]),
-                     "must be from " + std::to_string(least) + " to " + std::to_string(most));
-  }
-}
-
-[[noreturn]] void refuse_maximum(std::size_t k, std::int64_t most, std::int64_t least) {
-  throw FieldError("max_slots", k, static_cast<long long>(most),
-                   "below its minimum of " + std::to_string(least));
-}
 
 ClusterTable table_of(std::span<const Scheduler::Person> users) {
   ClusterTable table;
@@ -116,102 +80,79 @@ void Scheduler::advance(double now) {
   core_.expire();
 }
 
-std::span<const std::int64_t> Scheduler::add(const Additions& jobs, double now) {
-  const std::size_t count = jobs.arrival.size();
-  check_time("now", now);
-  check_times("arrival", jobs.arrival);
-  static const char* const kTasks[] = {"maps", "reduces"};
-  static const char* const kSeconds[] = {"map_seconds", "reduce_seconds"};
-  static const char* const kMinima[] = {"min_map_slots", "min_reduce_slots"};
-  check_size("weight", jobs.weight.size(), count);
-  check_size("deadline", jobs.deadline.size(), count);
-  check_size("user", jobs.user.size(), count);
-  check_size("program", jobs.group.size(), count);
-  check_size("flow", jobs.flow.size(), count);
-  for (const Phase p : {kMap, kReduce}) {
-    check_size(kTasks[p], jobs.tasks[p].size(), count);
-    check_size(kSeconds[p], jobs.seconds[p].size(), count);
-    check_size(kMinima[p], jobs.min_slots[p].size(), count);
-    check_whole(kTasks[p], jobs.tasks[p], 0, kMostTasks);
-    check_amounts(kSeconds[p], jobs.seconds[p], kWorkRange);
-    check_whole(kMinima[p], jobs.min_slots[p], 0, kMostSlots);
+// A number that no flow has.
+Index Scheduler::take_flow() {
+  if (free_flows_.empty()) {
+    flows_.emplace_back();
+    return static_cast<Index>(flows_.size() - 1);
   }
-  check_people("user", jobs.new_users);
-  check_length("speedup", jobs.speedup, count);
-  for (std::size_t k = 0; k < jobs.speedup.size(); ++k) {
-    if (jobs.speedup[k] >= 0.0 && jobs.speedup[k] <= 1.0) continue;
-    throw FieldError("speedup", k, jobs.speedup[k], "must be from 0 to 1");
-  }
-  check_length("max_slots", jobs.max_slots, count);
-  check_whole("max_slots", jobs.max_slots, 1, kAllSlots);
-  for (std::size_t k = 0; k < jobs.max_slots.size(); ++k) {
-    const std::int64_t least = std::max(jobs.min_slots[kMap][k], jobs.min_slots[kReduce][k]);
-    if (jobs.max_slots[k] < least) refuse_maximum(k, jobs.max_slots[k], least);
-  }
-  check_amounts("weight", jobs.weight, kWeightRange);
-  check_deadlines(jobs.deadline);
-  const std::size_t users = this->users() + jobs.new_users.size();
-  check_whole("user", jobs.user, 0, static_cast<std::int64_t>(std::max<std::size_t>(users, 1)) - 1);
-  check_whole("program", jobs.group, -1, kMostTasks);
-  check_whole("flow", jobs.flow, 0, static_cast<std::int64_t>(count) - 1);
-  check_offsets("after", jobs.after_offset, count, jobs.after.size());
-  check_whole("after", jobs.after, 0, static_cast<std::int64_t>(count) - 1);
-  if (count > kNone - next_rank_) throw std::length_error("more than 4 billion jobs");
+  const Index flow = free_flows_.back();
+  free_flows_.pop_back();
+  return flow;
+}
 
-  add_users(jobs.new_users);
+// Rows for so many jobs: their numbers in fresh_, their ids in added_.
+void Scheduler::make_rows(std::size_t count) {
   fresh_.clear();
   added_.clear();
   for (std::size_t k = 0; k < count; ++k) fresh_.push_back(ids_.add());
-  table_.resize(ids_.rows());
-  jobs_.resize(ids_.rows());
-  said_.resize(ids_.rows());
-  named_before_.resize(ids_.rows());
-  for (auto& ranked : ranked_) ranked.resize(ids_.rows(), 0);
-  for (auto& has_place : has_place_) has_place.resize(ids_.rows(), 0);
-  std::vector<Index> rank, number(count, kNone);
-  std::vector<double> believed;
-  std::vector<std::vector<Index>> parents(count);
-  for (std::size_t k = 0; k < count; ++k) {
-    const Index row = fresh_[k];
-    added_.push_back(ids_.id_of(row));
-    rank.push_back(next_rank_++);
+  const std::size_t rows = ids_.rows();
+  table_.resize(rows);
+  jobs_.resize(rows);
+  said_.resize(rows);
+  named_before_.resize(rows);
+  for (auto& ranked : ranked_) ranked.resize(rows, 0);
+  for (auto& has_place : has_place_) has_place.resize(rows, 0);
+  for (const Index row : fresh_) {
+    added_.push_back(table_.id[row] = ids_.id_of(row));
     jobs_[row] = Job{};
     said_[row] = Row{};
     named_before_[row] = 0;
+  }
+}
+
+void Scheduler::fill_row(Index row, const Additions& jobs, std::size_t k) {
+  table_.weight[row] = jobs.weight[k];
+  table_.deadline[row] = jobs.deadline[k];
+  table_.block[row] = 0.0;
+  table_.max_slots[row] = jobs.max_slots.empty() ? kAllSlots : jobs.max_slots[k];
+  table_.exponent[row] = jobs.speedup.empty() ? 1.0 : jobs.speedup[k];
+  table_.user[row] = jobs.user[k];
+  table_.group[row] = jobs.group[k];
+  for (const Phase p : {kMap, kReduce}) {
+    table_.tasks[p][row] = jobs.tasks[p][k];
+    table_.min_slots[p][row] = jobs.min_slots[p][k];
+  }
+}
+
+std::span<const std::int64_t> Scheduler::add(const Additions& jobs, double now) {
+  const std::size_t count = jobs.arrival.size();
+  check_time("now", now);
+  check(jobs);
+  if (count > kNone - next_rank_) throw std::length_error("more than 4 billion jobs");
+
+  add_users(jobs.new_users);
+  make_rows(count);
+  std::vector<Index> rank(count), number(count, kNone);
+  std::vector<double> believed(2 * count);
+  std::vector<std::vector<Index>> parents(count);
+  for (std::size_t k = 0; k < count; ++k) {
+    const Index row = fresh_[k];
+    rank[k] = next_rank_++;
+    fill_row(row, jobs, k);
     table_.arrival[row] = std::min(jobs.arrival[k], std::max(now, this->now()));
-    table_.weight[row] = jobs.weight[k];
-    table_.deadline[row] = jobs.deadline[k];
-    table_.block[row] = 0.0;
-    table_.max_slots[row] = jobs.max_slots.empty() ? kAllSlots : jobs.max_slots[k];
-    table_.exponent[row] = jobs.speedup.empty() ? 1.0 : jobs.speedup[k];
-    table_.id[row] = added_.back();
-    table_.user[row] = jobs.user[k];
-    table_.group[row] = jobs.group[k];
     Index& flow = number[static_cast<std::size_t>(jobs.flow[k])];
-    if (flow == kNone) {
-      if (free_flows_.empty()) {
-        free_flows_.push_back(static_cast<Index>(flows_.size()));
-        flows_.emplace_back();
-      }
-      flow = free_flows_.back();
-      free_flows_.pop_back();
-    }
+    if (flow == kNone) flow = take_flow();
     table_.flow[row] = flow;
     flows_[flow].rows.push_back(row);
     ++flows_[flow].left;
-    for (const Phase p : {kMap, kReduce}) {
-      table_.tasks[p][row] = jobs.tasks[p][k];
-      table_.min_slots[p][row] = jobs.min_slots[p][k];
-      believed.push_back(jobs.seconds[p][k]);
-    }
+    for (const Phase p : {kMap, kReduce}) believed[2 * k + p] = jobs.seconds[p][k];
     for (std::int64_t a = jobs.after_offset[k]; a < jobs.after_offset[k + 1]; ++a) {
-      const Index other = fresh_[static_cast<std::size_t>(jobs.after[static_cast<std::size_t>(a)])];
-      parents[k].push_back(other);
+      const auto other = static_cast<std::size_t>(jobs.after[static_cast<std::size_t>(a)]);
+      parents[k].push_back(fresh_[other]);
+      jobs_[fresh_[other]].children.push_back(row);
       ++jobs_[row].missing;
     }
-  }
-  for (std::size_t k = 0; k < count; ++k) {
-    for (const Index other : parents[k]) jobs_[other].children.push_back(fresh_[k]);
   }
   live_ += count;
   core_.add(fresh_, nodes_.view(), table_.view(), rank, believed, parents);
@@ -256,32 +197,10 @@ void Scheduler::set_blocks(std::int64_t id, std::size_t copies,
   core_.set_blocks(row, copies, {node.begin(), node.end()});
 }
 
-void Scheduler::check_tasks(const Tasks& tasks) const {
-  const std::size_t count = tasks.ids.size();
-  check_size("phase", tasks.phase.size(), count);
-  check_length("count", tasks.count, count);
-  check_length("node", tasks.node, count);
-  check_length("task", tasks.task, count);
-  check_length("seconds", tasks.seconds, count);
-  for (std::size_t k = 0; k < count; ++k) {
-    if (row_of(tasks.ids[k]) == kNone && !was_there(tasks.ids[k])) {
-      throw FieldError("ids", k, static_cast<long long>(tasks.ids[k]), "no such job");
-    }
-    if (!tasks.seconds.empty() && !std::isnan(tasks.seconds[k]) &&
-        !kWorkRange.holds(tasks.seconds[k])) {
-      throw FieldError("seconds", k, tasks.seconds[k], kWorkRange.text);
-    }
-  }
-  check_whole("phase", tasks.phase, 0, 1);
-  check_whole("count", tasks.count, 0, kMostTasks);
-  check_whole("node", tasks.node, -1, static_cast<std::int64_t>(nodes_.rate.size()) - 1);
-  check_whole("task", tasks.task, -1, kMostTasks);
-}
-
 template <typename Apply>
 std::int64_t Scheduler::each(const Tasks& tasks, double now, const Apply& apply) {
   check_time("now", now);
-  check_tasks(tasks);
+  check(tasks);
   advance(now);
   std::int64_t ignored = 0;
   for (std::size_t k = 0; k < tasks.ids.size(); ++k) {
@@ -375,14 +294,7 @@ void Scheduler::learn(Index row, Phase p, const PhaseState& before, double now) 
 void Scheduler::observe(const Counts& counts, double now) {
   check_time("now", now);
   const auto rows = rows_of(counts.ids);
-  for (const Phase p : {kMap, kReduce}) {
-    for (const auto& [field, column] :
-         {std::pair{"pending", counts.pending[p]}, std::pair{"running", counts.running[p]},
-          std::pair{"done", counts.done[p]}, std::pair{"failed", counts.failed[p]}}) {
-      check_size(field, column.size(), rows.size());
-      check_whole(field, column, 0, kMostTasks);
-    }
-  }
+  check(counts);
   advance(now);
   for (std::size_t k = 0; k < rows.size(); ++k) {
     const Index row = rows[k];
@@ -407,24 +319,7 @@ void Scheduler::observe(const Counts& counts, double now) {
 void Scheduler::update(std::span<const std::int64_t> ids, const Changes& changes, double now) {
   check_time("now", now);
   const auto rows = rows_of(ids);
-  check_length("weight", changes.weight, ids.size());
-  check_length("deadline", changes.deadline, ids.size());
-  check_amounts("weight", changes.weight, kWeightRange);
-  check_deadlines(changes.deadline);
-  for (const Phase p : {kMap, kReduce}) {
-    check_length("seconds", changes.seconds[p], ids.size());
-    check_length("min_slots", changes.min_slots[p], ids.size());
-    check_amounts("seconds", changes.seconds[p], kWorkRange);
-    check_whole("min_slots", changes.min_slots[p], 0, kMostSlots);
-  }
-  check_people("user", changes.new_users);
-  check_length("max_slots", changes.max_slots, ids.size());
-  check_whole("max_slots", changes.max_slots, 1, kAllSlots);
-  check_maxima(rows, changes);
-  check_length("user", changes.user, ids.size());
-  const std::size_t users = this->users() + changes.new_users.size();
-  check_whole("user", changes.user, 0,
-              static_cast<std::int64_t>(std::max<std::size_t>(users, 1)) - 1);
+  check(changes, rows);
   if (!changes.new_users.empty()) {
     add_users(changes.new_users);
     core_.add({}, nodes_.view(), table_.view(), {}, {}, {});
@@ -447,19 +342,6 @@ void Scheduler::update(std::span<const std::int64_t> ids, const Changes& changes
   }
 }
 
-// Minima and maxima as they would be.
-void Scheduler::check_maxima(std::span<const Index> rows, const Changes& changes) const {
-  const auto changed = [](std::span<const std::int64_t> column, std::size_t k,
-                          std::int64_t before) { return column.empty() ? before : column[k]; };
-  for (std::size_t k = 0; k < rows.size(); ++k) {
-    const std::int64_t most = changed(changes.max_slots, k, table_.max_slots[rows[k]]);
-    for (const Phase p : {kMap, kReduce}) {
-      const std::int64_t least = changed(changes.min_slots[p], k, table_.min_slots[p][rows[k]]);
-      if (most < least) refuse_maximum(k, most, least);
-    }
-  }
-}
-
 void Scheduler::set_user(Index row, std::int64_t user) {
   const auto before = static_cast<std::size_t>(std::exchange(table_.user[row], user));
   if (before != static_cast<std::size_t>(user)) core_.user_changed(row, before);
@@ -468,7 +350,7 @@ void Scheduler::set_user(Index row, std::int64_t user) {
 void Scheduler::set_users(std::span<const std::int64_t> users, std::span<const Person> people,
                           double now) {
   check_time("now", now);
-  check_size("users", users.size(), people.size());
+  check_length("users", users.size(), people.size());
   check_people("users", people);
   check_whole("users", users, 0, static_cast<std::int64_t>(this->users()) - 1);
   advance(now);
@@ -487,7 +369,7 @@ void Scheduler::set_slots(std::span<const std::int64_t> nodes, std::span<const s
   const std::span<const std::int64_t> given[2] = {maps, reduces};
   static const char* const kFields[] = {"map_slots", "reduce_slots"};
   for (int pool = 0; pool < 2; ++pool) {
-    check_length(kFields[pool], given[pool], nodes.size());
+    check_given(kFields[pool], given[pool], nodes.size());
     check_whole(kFields[pool], given[pool], 0, pool == 1 && nodes_.generic ? 0 : kMostOnNode);
   }
   advance(now);
@@ -547,123 +429,6 @@ void Scheduler::remove(std::span<const std::int64_t> ids, double now) {
   for (const Index row : rows) {
     if (!jobs_[row].gone) leave(row, false);
   }
-}
-
-// Rows of flows that are gone may be others' once the policy has decided without them.
-void Scheduler::release_rows() {
-  for (const Index number : limbo_) {
-    for (const Index row : flows_[number].rows) ids_.remove(row);
-    flows_[number].rows.clear();
-    free_flows_.push_back(number);
-  }
-  limbo_.clear();
-}
-
-// Where a policy gives ranks: those that could use slots, in their order.
-void Scheduler::bring_in_order(int pool) {
-  using To = KeptOrder<Place>::Place;
-  std::vector<std::uint8_t>& has_place = has_place_[pool];
-  order_[pool].each([&](Place& place) {
-    if (!core_.is_stirred(place.row)) return To::kSame;
-    place.most = core_.state().demand(place.row, pool).most;
-    if (place.most == 0) {
-      has_place[place.row] = 0;
-      ranked_[pool][place.row] = 0;
-      return To::kGone;
-    }
-    const double before = std::exchange(place.value, core_.value(place.row, pool));
-    return before == place.value ? To::kSame : To::kOther;
-  });
-  for (const Index row : core_.stirred()) {
-    const std::int64_t most = has_place[row] ? 0 : core_.state().demand(row, pool).most;
-    if (most == 0) continue;
-    has_place[row] = 1;
-    order_[pool].add({core_.value(row, pool), most, 0, core_.state().rank[row], row});
-  }
-  order_[pool].settle();
-}
-
-// Slots in that order.
-void Scheduler::rank_targets(int pool) {
-  std::int64_t left = core_.state().slots[pool];
-  for (Place& place : order_[pool].entries()) {
-    const std::int64_t slots = std::min(left, place.most);
-    left -= slots;
-    if (slots == place.slots) continue;
-    place.slots = ranked_[pool][place.row] = slots;
-    core_.stir(place.row);
-  }
-}
-
-std::array<std::int64_t, 2> Scheduler::targets(Index row) const {
-  std::array<std::int64_t, 2> slots{};
-  const int pools = nodes_.generic ? 1 : 2;
-  for (int pool = 0; pool < pools; ++pool) {
-    const auto demand = core_.state().demand(row, pool);
-    auto& own = slots[static_cast<std::size_t>(pool)];
-    if (core_.style() == ClusterPolicy::Style::kTargets) {
-      const double value = core_.value(row, pool);
-      const auto most = static_cast<double>(demand.most);
-      own = value >= most ? demand.most : static_cast<std::int64_t>(std::floor(value));
-    } else if (core_.style() == ClusterPolicy::Style::kRanks) {
-      own = ranked_[pool][row];
-    } else {
-      own = demand.running;
-    }
-  }
-  return slots;
-}
-
-Bound Scheduler::bound(Index row, Phase pool, std::int64_t slots) const {
-  const auto demand = core_.state().demand(row, pool);
-  if (demand.most == 0) {
-    const PhaseState& s = core_.state().phase(row, pool);
-    return s.unfinished() > 0 && !s.ready ? Bound::kUnready : Bound::kNothing;
-  }
-  if (slots == demand.most) return Bound::kMaximum;
-  if (slots == 0) return Bound::kNoSlots;
-  return slots == demand.minimum ? Bound::kMinimum : Bound::kShare;
-}
-
-std::span<const Scheduler::Row> Scheduler::decide(double now) {
-  check_now(now, this->now());
-  advance(now);
-  latency_.clear();
-  core_.decide(latency_);
-  release_rows();
-  const int pools = nodes_.generic ? 1 : 2;
-  if (core_.style() == ClusterPolicy::Style::kRanks) {
-    // Slots that change stir jobs up: only once all are in order.
-    for (int pool = 0; pool < pools; ++pool) bring_in_order(pool);
-    for (int pool = 0; pool < pools; ++pool) rank_targets(pool);
-  }
-  rows_.clear();
-  for (const Index row : core_.state().present) {
-    if (core_.is_stirred(row)) {
-      say(row);
-    } else if (named_before_[row]) {
-      said_[row].changed = false;
-    } else {
-      continue;
-    }
-    const Row& own = said_[row];
-    named_before_[row] = own.changed || (own.slots[0] | own.slots[1]) != 0;
-    if (named_before_[row]) rows_.push_back(own);
-  }
-  core_.forget_stirred();
-  return rows_;
-}
-
-// What is said of a row anew.
-void Scheduler::say(Index row) {
-  Row& own = said_[row];
-  const auto slots = targets(row);
-  const int pool = slots[0] > 0 || nodes_.generic ? 0 : 1;
-  own = {ids_.id_of(row),
-         slots,
-         slots[0] != own.slots[0] || slots[1] != own.slots[1],
-         {bound(row, kMap, slots[0]), bound(row, kReduce, slots[1])},
-         core_.order(row, pool)};
 }
 
 std::span<const Scheduler::Start> Scheduler::assign(

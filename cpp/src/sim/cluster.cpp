@@ -65,6 +65,7 @@ ClusterSimulation::ClusterSimulation(const ClusterView& cluster, const ClusterJo
       users_(jobs),
       jobs_(jobs.size()),
       up_(cluster.size(), 1) {
+  scheduler_.watch_shortage();
   if (network_) net_.reset(cluster, jobs, options.shuffle_steps);
   for (std::size_t k = 0; k < changes.time.size(); ++k) {
     push(changes.time[k], Kind::kNode, static_cast<Index>(k));
@@ -96,8 +97,8 @@ void ClusterSimulation::batch(std::uint8_t kind, Index phase, Index node, double
   batches.push_back({now, seconds, 1, phase, place, kind});
 }
 
-void ClusterSimulation::record(std::uint8_t kind, Index phase, Index task, Index node,
-                               double seconds) {
+void ClusterSimulation::write(std::uint8_t kind, Index phase, Index task, Index node,
+                              double seconds) {
   if (options_.batches) batch(kind, phase, node, seconds);
   if (!options_.trace) return;
   trace_time.push_back(state().now);
@@ -174,7 +175,10 @@ bool ClusterSimulation::end_tasks_and_transfers() {
 
 void ClusterSimulation::come() {
   const double now = state().now;
-  for (Index job = arrivals_.next(now); job != kNone; job = arrivals_.next(now)) arrive(job);
+  while (arrivals_.any(now)) {
+    const Index job = arrivals_.next(now);
+    if (job != kNone) arrive(job);
+  }
 }
 
 void ClusterSimulation::give_slots(bool happened) {
@@ -191,6 +195,7 @@ void ClusterSimulation::give_slots(bool happened) {
     }
   } else {
     for (int pool = 0; pool < 2; ++pool) {
+      if (!scheduler_.may_start(pool)) continue;
       starts_.clear();
       scheduler_.assign(pool, starts_);
       begin(starts_);
@@ -204,19 +209,20 @@ void ClusterSimulation::give_slots(bool happened) {
 void ClusterSimulation::advance(double until) {
   const auto idle = [&] { return state().present.empty() && arrivals_.all_came(); };
   while (!idle()) {  // nodes may still come and go, for nobody
-    const double event = next_event(), next = std::min(event, scheduler_.due(event));
+    const double event = next_event();
+    const double next = std::min(event, scheduler_.due([event] { return event; }));
     if (next > until || next == kInfinity) break;
     integrate(next);
     bool happened = scheduler_.next_timer() == next;
     happened |= end_tasks_and_transfers();
     scheduler_.expire();
     come();
-    const bool decides = scheduler_.due(next_event()) == next;
+    const bool decides = scheduler_.due([this] { return next_event(); }) == next;
     if (decides) scheduler_.decide(latency);
     happened |= decides;
     give_slots(happened);
     scheduler_.take_news();
-    clocks_.settle(state());
+    if (clocks_.used()) clocks_.settle(state());
     if (network_ && net_.stale()) settle_transfers();
     if (users_.used()) users_.look(scheduler_);
   }

@@ -95,11 +95,6 @@ void ClusterSimulation::schedule(Index group) {
   }
 }
 
-void ClusterSimulation::free_slot(Index node, int pool) {
-  scheduler_.release(node, pool);
-  if (heartbeats_.used()) schedule_heartbeat(node);
-}
-
 void ClusterSimulation::finish(Index group) {
   TaskGroup& g = groups_[group];
   if (g.count == 0) {  // all its tasks were killed

@@ -32,38 +32,39 @@ TaskTimes::TaskTimes(const ClusterView& cluster, const ClusterJobsView& jobs,
   if (noise_ != 0.0 || straggler_share_ != 0.0 || failure_ != 0.0) attempts_.resize(jobs.size());
 }
 
-// In [0, 1): the same for every policy, whatever was started before.
-double TaskTimes::uniform(Index phase, Index task, std::uint32_t attempt,
-                          std::uint32_t stream) const {
-  std::uint64_t x = mix(seed_ ^ mix(phase));
-  x = mix(x ^ mix((static_cast<std::uint64_t>(task) << 32) | attempt));
-  return static_cast<double>(mix(x ^ stream) >> 11) * 0x1p-53;
+TaskTimes::Draws::Draws(std::uint64_t seed, Index phase, Index task, std::uint32_t attempt)
+    : bits_(mix(mix(seed ^ mix(phase)) ^ mix((static_cast<std::uint64_t>(task) << 32) | attempt))) {
+}
+
+double TaskTimes::Draws::operator()(std::uint32_t stream) const {
+  return static_cast<double>(mix(bits_ ^ stream) >> 11) * 0x1p-53;
 }
 
 TaskTimes::Time TaskTimes::next(Index job, Phase p, Index task, Index node) {
   const Index phase = 2 * job + p;
   double seconds = jobs_.seconds_of(p, job, task) / jobs_.rate_on(cluster_, node, p, job);
-  std::uint32_t attempt = 0;
+  bool fails = false;
+  double copying = 0.0, done = 1.0;
   if (!attempts_.empty()) {
     auto& attempts = attempts_[job][p];
     if (attempts.empty()) attempts.assign(static_cast<std::size_t>(jobs_.tasks[p][job]), 0);
-    attempt = attempts[task]++;
+    const Draws draw(seed_, phase, task, attempts[task]++);
     if (noise_ > 0.0) {
-      const double radius = std::sqrt(-2.0 * std::log1p(-uniform(phase, task, attempt, kNoise)));
-      const double angle = 2.0 * std::numbers::pi * uniform(phase, task, attempt, kNoise + 1);
+      const double radius = std::sqrt(-2.0 * std::log1p(-draw(kNoise)));
+      const double angle = 2.0 * std::numbers::pi * draw(kNoise + 1);
       seconds *= std::exp(noise_ * radius * std::cos(angle) - 0.5 * noise_ * noise_);
     }
-    if (straggler_share_ > 0.0 && uniform(phase, task, attempt, kStraggler) < straggler_share_) {
+    if (straggler_share_ > 0.0 && draw(kStraggler) < straggler_share_) {
       seconds *= straggler_factor_;
     }
+    fails = failure_ > 0.0 && draw(kFailure) < failure_;
+    if (fails) done = draw(kFraction);
   }
-  double copying = 0.0;
   if (p == kReduce && copies_) {
     copying = jobs_.shuffle[job];
     seconds += copying;
   }
-  const bool fails = failure_ > 0.0 && uniform(phase, task, attempt, kFailure) < failure_;
-  if (fails) seconds *= uniform(phase, task, attempt, kFraction);
+  seconds *= done;
   return {seconds, std::min(copying, seconds), fails};
 }
 
@@ -71,8 +72,8 @@ void TaskTimes::place(Index job, Index task, std::span<Index> node) const {
   const std::size_t nodes = cluster_.size(), copies = node.size();
   for (std::size_t c = 0; c < copies; ++c) {
     const auto last = static_cast<double>(nodes - copies + c + 1);
-    const double draw = uniform(2 * job, task, static_cast<std::uint32_t>(c), kPlaces);
-    const auto drawn = static_cast<Index>(draw * last);
+    const Draws draw(seed_, 2 * job, task, static_cast<std::uint32_t>(c));
+    const auto drawn = static_cast<Index>(draw(kPlaces) * last);
     const auto end = node.begin() + static_cast<std::ptrdiff_t>(c);
     node[c] =
         std::find(node.begin(), end, drawn) == end ? drawn : static_cast<Index>(nodes - copies + c);

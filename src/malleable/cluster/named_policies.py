@@ -108,6 +108,8 @@ def core_policy(
         )
     if family == "flow":
         return _core.ClusterFlow(policy, goal.is_max, code, int(effort or 0), by_user)
+    if family == "service":
+        return _core.ClusterService(policy, by_user)
     exponents: list[float] = []
     useful: list[int] = []
     if policy == "hesrpt" and (tables is not None or "rates" in settings):

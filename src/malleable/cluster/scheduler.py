@@ -584,8 +584,8 @@ class Scheduler(Kept):
     def decide(self, now: float) -> SchedulerDecision:
         """Who should have how many slots from now on.
 
-        A policy that chooses for each free slot (``adaptive``) has no such numbers: its jobs have what
-        they hold, and `assign` says the rest.
+        A policy that chooses for each free slot (``adaptive``) gives jobs what they hold, and the slots
+        that nobody holds as it would choose for them one after the other; `assign` knows their nodes.
         """
         moment = check_time("now", now)
         ids, slots, changed, bound, key = self._core.decide(moment)

@@ -29,7 +29,7 @@ from malleable.domain import WORK, checked_flag, floats, refuse
 from malleable.estimates import error_sigma, lognormal_errors
 from malleable.feeding import seed_of
 from malleable.objective import KINDS, Objective, ObjectiveLike
-from malleable.policies import policy_names
+from malleable.policies import policy_names, policy_of
 from malleable.result import SimulationResult
 from malleable.views import counted
 
@@ -128,7 +128,8 @@ def run(
     jobs : ClusterJobs
     policy : str or object
         ``flex``, ``fair`` and ``wdeq`` decide for map and for reduce slots apart; ``fifo``; ``srpt``,
-        ``max-srpt``, ``split-srpt``, ``asrpt``, ``hesrpt`` on estimated work left; ``auto`` as ``flex``
+        ``max-srpt``, ``split-srpt``, ``asrpt``, ``hesrpt`` on estimated work left; ``psbs`` in the order
+        in which a virtual FAIR run ends jobs; ``las`` and ``gittins`` by what jobs had; ``auto`` as ``flex``
         with ``in_order``, but for p below 0.9, as tasks show it (s of a phase do s^p): then as ``hesrpt``,
         below 0.65 as ``fair``; ``flowflex`` and
         ``flowflex-fast`` on flows (generic slots); ``adaptive``, ``adaptive-literal`` or a
@@ -149,7 +150,7 @@ def run(
     learn : bool, optional
         Policies see what is said as corrected by what tasks take that run and that have finished, and by
         earlier runs of the same program and user; ``prior`` where nothing is known. By default for
-        ``auto`` and ``"learn"`` alone; else they see what is said.
+        ``auto``, ``gittins`` and ``"learn"`` alone; else they see what is said.
     cluster : Cluster, mapping or path
         See `malleable.read_cluster`.
     load : float, optional
@@ -219,7 +220,7 @@ def run(
     unknown = isinstance(estimates, str)
     if unknown and learn is False:
         raise ValueError("learn = False: beside estimates = 'learn'")
-    learns = learn if learn is not None else unknown or policy == "auto"
+    learns = learn if learn is not None else unknown or _learns(policy)
     settings = _settings(jobs, place, options, checked_flag("learn", learns), trace, seed)
     shared = by_user if by_user is not None else bool(place.users) and jobs.user is not None
     split = bool(settings.get("split_copy", False))
@@ -279,6 +280,11 @@ def run(
         series={name: series},
         **of_tasks,
     )
+
+
+def _learns(policy: Any) -> bool:
+    """Whether a policy asks what finished tasks have shown."""
+    return isinstance(policy, str) and policy_of("cluster", policy).learns
 
 
 def _settings(

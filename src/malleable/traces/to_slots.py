@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from malleable.traces.trace import Trace
 
 
+_INSTEAD = "; model cluster simulates tasks on nodes"
 _MOST_TASKS = 1 << 26  # reduce tasks of a table
 
 
@@ -43,7 +44,7 @@ def map_shuffle(trace: Trace, assumed: Mapping[str, Any]) -> MapShuffleJobs:
         if trace.columns:
             rows, maps, shuffles = _shares(trace, values)
         elif trace.flow is not None or trace.reduce is None or trace.reduce.bytes is None:
-            raise ValueError(f"a {trace.format} does not say how much its jobs shuffle")
+            raise ValueError(f"a {trace.format} does not say how much its jobs shuffle{_INSTEAD}")
         else:
             unknown = np.flatnonzero(np.isnan(trace.reduce.bytes)).tolist()
             faults = dict.fromkeys(unknown, "no reduce attempt with known reduceShuffleBytes")
@@ -87,7 +88,7 @@ def map_reduce(trace: Trace, slot: float | None, assumed: Mapping[str, Any]) -> 
             return _of_shares(trace, 60.0 if length is None else length, values)
         if trace.flow is not None or trace.map.work is not None:
             raise ValueError(
-                f"a {trace.format} does not say what map and reduce tasks its jobs have"
+                f"a {trace.format} does not say what map and reduce tasks its jobs have{_INSTEAD}"
             )
         return _of_tasks(trace, length, values)
 

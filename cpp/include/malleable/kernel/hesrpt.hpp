@@ -26,7 +26,8 @@ class HeSrptParts {
     for (Row& row : rows) {
       if (free <= 0.0) break;
       owed += slots * (heights_[largest] - heights_[largest - 1]);
-      const double more = std::min({most(row) - row.given, free, std::floor(owed + 0.5)});
+      const double usable = std::min(most(row) - row.given, free);
+      const double more = std::min(usable, std::floor(owed + 0.5));
       row.given += more;
       owed -= more;
       free -= more;

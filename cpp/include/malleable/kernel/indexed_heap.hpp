@@ -128,7 +128,8 @@ class IndexedHeap {
     if (place_[entry.item] == kNone) {
       heap_.push_back(entry);
       rise(heap_.size() - 1, entry);
-    } else {
+    } else if (const Entry& now = heap_[place_[entry.item]];
+               now.key != entry.key || now.rank != entry.rank) {
       move(place_[entry.item], entry);
     }
   }

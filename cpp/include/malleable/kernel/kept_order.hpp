@@ -24,21 +24,35 @@ class KeptOrder {
   // then come those that add() names, and then settle() has to be called.
   template <typename Look>
   void each(const Look& look) {
-    std::size_t kept = 0;
     for (std::size_t k = 0; k < entries_.size(); ++k) {
       const Place place = look(entries_[k]);
+      if (place == Place::kSame) continue;
+      gone_.push_back(k);
       if (place == Place::kOther) moving_.push_back(entries_[k]);
-      if (place == Place::kSame && kept++ != k) entries_[kept - 1] = entries_[k];
     }
-    entries_.resize(kept);
   }
   void add(const Entry& entry) { moving_.push_back(entry); }
   void settle() {
     sort_moving();
-    merged_.resize(entries_.size() + moving_.size());
-    std::merge(entries_.begin(), entries_.end(), moving_.begin(), moving_.end(), merged_.begin());
+    merged_.resize(entries_.size() - gone_.size() + moving_.size());
+    auto to = merged_.begin();
+    auto next = moving_.cbegin();
+    const auto merge = [&](std::size_t first, std::size_t end) {
+      for (std::size_t k = first; k < end; ++k) {
+        while (next != moving_.cend() && *next < entries_[k]) *to++ = *next++;
+        *to++ = entries_[k];
+      }
+    };
+    std::size_t first = 0;
+    for (const std::size_t gone : gone_) {
+      merge(first, gone);
+      first = gone + 1;
+    }
+    merge(first, entries_.size());
+    std::copy(next, moving_.cend(), to);
     entries_.swap(merged_);
     moving_.clear();
+    gone_.clear();
   }
   void clear() { entries_.clear(); }
 
@@ -61,6 +75,7 @@ class KeptOrder {
   }
 
   std::vector<Entry> entries_, moving_, merged_;
+  std::vector<std::size_t> gone_;  // places that are no entry's any more
 };
 
 }  // namespace malleable

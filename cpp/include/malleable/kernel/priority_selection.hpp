@@ -40,7 +40,8 @@ class PrioritySelection {
     return a.key != b.key ? a.key < b.key : a.job < b.job;
   }
   // Collects the jobs with room and key <= limit; returns their room together.
-  double collect(std::span<const double> key, std::span<const double> room, double limit);
+  double collect(std::span<const double> key, std::span<const double> room, double slack,
+                 double limit);
   double guess(std::span<const double> key, std::span<const double> room, double slack);
   double widen(std::span<const double> key, std::span<const double> room, double slack,
                double& limit);
@@ -58,9 +59,11 @@ void PrioritySelection::run(std::span<const double> key, std::span<const double>
   double limit =
       threshold_ > -kInfinity ? threshold_ + 0.05 * std::fabs(threshold_) : guess(key, room, slack);
   double total = widen(key, room, slack, limit);
+  // Already in order: keys that are all equal, or fall to the jobs as they came.
+  const bool sorted = std::is_sorted(candidates_.begin(), candidates_.end(), before);
   // Quickselect by room: everybody left of `first` fits.
   std::size_t first = 0, end = candidates_.size();
-  while (total > slack && end - first > 32) {
+  while (!sorted && total > slack && end - first > 32) {
     const std::size_t middle = first + (end - first) / 2;
     std::nth_element(candidates_.begin() + static_cast<std::ptrdiff_t>(first),
                      candidates_.begin() + static_cast<std::ptrdiff_t>(middle),
@@ -72,6 +75,7 @@ void PrioritySelection::run(std::span<const double> key, std::span<const double>
       slack -= sum;
       total -= sum;
       first = middle;
+      threshold_ = candidates_[middle].key;
     } else {
       end = middle;
       total = sum;
@@ -82,8 +86,9 @@ void PrioritySelection::run(std::span<const double> key, std::span<const double>
     threshold_ = limit < kInfinity ? limit : -kInfinity;
     return;
   }
-  std::sort(candidates_.begin() + static_cast<std::ptrdiff_t>(first),
-            candidates_.begin() + static_cast<std::ptrdiff_t>(end), before);
+  if (!sorted)
+    std::sort(candidates_.begin() + static_cast<std::ptrdiff_t>(first),
+              candidates_.begin() + static_cast<std::ptrdiff_t>(end), before);
   for (std::size_t k = first; k < end && slack > 0.0; ++k) {
     const double slots = std::min(slack, candidates_[k].room);
     give(candidates_[k].job, slots);

@@ -16,10 +16,12 @@
 // (Cohen, Technometrics 1959, for the normal).
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "malleable/kernel/gittins.hpp"
 #include "malleable/model/cluster.hpp"
 #include "malleable/model/state.hpp"
 
@@ -88,12 +90,16 @@ class TaskEstimates {
   // p, where s tasks of a phase that run together do s^p of what one does alone: the slope 1 - p of
   // seconds over x, within phases and between them.
   double speedup() const { return speedup_; }
+  // The standard deviation of what is believed of p.
+  double speedup_deviation() const { return std::sqrt(speedup_variance_); }
+  // How many phases took how much work.
+  const WorkCounts& work(Phase p) const { return counts_[p]; }
   // The standard deviation of logarithms of seconds within a phase.
   double scatter(Phase p) const;
 
   // All that was learnt as plain numbers, for who keeps it beyond this object: sums over all
-  // phases, and three numbers a group, by phase: its runs, the mean of their logarithms, the sum of
-  // squares around that.
+  // phases and counts of their work, and three numbers a group, by phase: its runs, the mean of
+  // their logarithms, the sum of squares around that.
   struct History {
     std::vector<double> common, runs[2];
   };
@@ -101,7 +107,9 @@ class TaskEstimates {
   // In place of what was learnt; std::invalid_argument for numbers that are none of a history.
   void recall(const History& history);
 
-  void state(State& s) { s(default_, plane_, group_, within_, work_, speedup_); }
+  void state(State& s) {
+    s(default_, plane_, group_, within_, work_, speedup_, speedup_variance_, counts_);
+  }
 
  private:
   // Sums of a plane's least squares: seconds over what was said (u) and how many ran beside (x).
@@ -153,7 +161,8 @@ class TaskEstimates {
   Groups group_[2];
   Within within_[2];
   Work work_;
-  double speedup_;
+  double speedup_, speedup_variance_;
+  WorkCounts counts_[2] = {};
 };
 
 }  // namespace malleable

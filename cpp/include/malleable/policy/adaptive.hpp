@@ -20,6 +20,7 @@
 // moved by more than `threshold` or a class is new.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -94,6 +95,22 @@ class Adaptive {
   // what was started with `started` and `set_counts`.
   Index choose(Index node, int pool, double now, LocalTasks* blocks) const;
   void started(Index job, int pool, double now);
+  // Chooses for so many free slots of each resource, one after the other, as if tasks had no place;
+  // calls give(job) for each. Those tasks count as started.
+  template <typename Give>
+  void fill(std::span<const std::int64_t> free, int pool, double now, const Give& give) {
+    std::copy(free.begin(), free.end(), free_[pool].begin());
+    for (Index r = 0; r < free.size(); ++r) {
+      while (free_[pool][r] > 0) {
+        const Index job = choose_on(r, pool, now);
+        if (job == kNone) break;
+        --free_[pool][r];
+        started(job, pool, now);
+        set_counts(job, pool, waiting(job, pool) - 1, running(job, pool) + 1, now);
+        give(job);
+      }
+    }
+  }
 
   // `copies` distinct nodes for the next block of a class: in turn over the nodes of its suggested
   // resources, each as often as its share and slots say; other nodes where there are too few.
@@ -162,6 +179,8 @@ class Adaptive {
   void link(Index job, int pool, double now);
   void unlink(Index job, int pool);
   Index first_of(const User& user, int pool, const std::vector<Index>& set) const;
+  // For any node of a resource, whatever its blocks.
+  Index choose_on(Index resource, int pool, double now) const;
   Index ask(bool minimum, const std::vector<Index>& set, int pool) const;
   Index local(Index job, Index node, int pool, double now, LocalTasks* blocks) const;
   void admit(Index resource, int pool) const;

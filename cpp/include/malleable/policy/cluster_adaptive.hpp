@@ -5,7 +5,11 @@
 // of one class that have equal priority of their user and are runs of one program; where programs
 // are unknown, equal priority and equal numbers of tasks and estimated seconds of both phases, each
 // to the next power of four. A task's seconds on a resource are first taken to be its estimate by
-// the node's rate, and its block by the node's storage. Policies: adaptive.
+// the node's rate, and its block by the node's storage.
+//
+// A decision says which jobs the free slots would go to by the same rule, taking them to be spread
+// over the nodes as all slots are: O(jobs + nodes), and a choice for each free slot while tasks
+// wait. Policies: adaptive.
 #pragma once
 
 #include <array>
@@ -27,6 +31,8 @@ class ClusterAdaptive final : public ClusterPolicy {
 
   Style style() const override { return Style::kNode; }
   bool listens() const override { return true; }
+  // Slots become free though nothing else changes, and who waits becomes overdue.
+  bool depends_on_time() const override { return true; }
   void begin(const ClusterState& state) override;
   void added(const ClusterState& state, std::span<const Index> jobs) override;
   void keep(const ClusterState& state, State& s) override;
@@ -38,6 +44,7 @@ class ClusterAdaptive final : public ClusterPolicy {
   void task_finished(const ClusterState& state, Index job, Phase p, Index node,
                      double seconds) override;
   bool place(const ClusterState& state, Index job, Index task, std::span<Index> node) override;
+  void decide(const ClusterState& state, int pool, Answer& answer) override;
   Choice choose(const ClusterState& state, Index node, int pool) override;
   double reconsiders(int pool) const override { return scheduler_->overdue(pool); }
 
@@ -56,6 +63,7 @@ class ClusterAdaptive final : public ClusterPolicy {
 
   Key key_of(const ClusterState& state, Index job) const;
   void add(const ClusterState& state, Index job);
+  void spread_free(const ClusterState& state, int pool);
 
   AdaptiveOptions options_;
   ClassMatcher matcher_;
@@ -66,6 +74,11 @@ class ClusterAdaptive final : public ClusterPolicy {
   std::vector<Index> example_;       // a node of each resource
   std::vector<double> seconds_;
   std::vector<std::int64_t> free_;
+  std::vector<Index> told_[2];  // by pool: jobs to which the last decision gave free slots
+  // Of the decision at hand: by job the slots that it gives, and what is chosen from.
+  std::vector<double> more_;
+  std::vector<Index> before_;
+  std::unique_ptr<Adaptive> trial_;
 };
 
 }  // namespace malleable

@@ -12,9 +12,10 @@
 //
 // AUTO is FLEX that fills targets in its order and asks what finished tasks have shown
 // (scheduler/job_estimates), where its order is Smith's and minima are jobs' own and no gangs:
-// where s tasks of a phase do s^p with p below 0.9, jobs get heSRPT's parts (kernel/hesrpt), of
-// which FAIR's come first as far as the estimates explain less than half of the scatter of sizes;
-// with p below 0.65 all slots are FAIR's.
+// where s tasks of a phase do s^p and p is not surely 0.9 or more, jobs get heSRPT's parts
+// (kernel/hesrpt). FAIR's come first for twice the part of the scatter of sizes that the estimates
+// do not explain: for all slots, where that is half of it or p may be below 0.65. There a reduce
+// phase counts with its maps that have not finished.
 #pragma once
 
 #include <vector>

@@ -1,23 +1,32 @@
-// FlowFlex on a cluster with generic slots: plans of whole flows, epoch by epoch (FlowFlex, section
-// 5.2).
+// FlowFlex on a cluster with generic slots: whole flows, epoch by epoch (FlowFlex, section 5.2).
 //
-// When the first job of a flow comes, all of the flow's jobs enter the plans. Map and reduce phase
-// are jobs of the plan, reduces after maps, each with the work left, as estimated, and as many
-// slots at most as it has unfinished tasks; a cluster job has the slots of its first unfinished
-// phase, for tasks of both. Jobs that have not come have the work that they are believed to have.
-// Coalesced as soon as slow start lets reduces in, as the paper has it, a long reduce phase would
-// seem to have as many slots as the maps beside it (docs/deviations.md). A decision is the first
-// layer of a plan of all flows that are not done, in which the last decision's order of flows is
-// tried among the first. With `by_user` users share the slots first (policy/user_shares), and each
-// user's flows are planned on what the user has; a flow belongs to its first job's user. A flow
-// counts by its earliest arrival, largest weight and latest deadline. O(jobs log jobs) for each
-// order that a plan tries. Policies: flowflex, user_shares.
+// When the first job of a flow comes, all of the flow's jobs count. Map and reduce phase are jobs
+// of their own, reduces after maps, each with the work left, as estimated, and as many slots at
+// most as it has unfinished tasks; a cluster job has the slots of its first unfinished phase, for
+// tasks of both. Jobs that have not come have the work that they are believed to have. Coalesced as
+// soon as slow start lets reduces in, as the paper has it, a long reduce phase would seem to have
+// as many slots as the maps beside it (docs/deviations.md).
+//
+// While there are few jobs, and with an effort, a decision is the first layer of a plan of all
+// flows that are not done, in which the last decision's order of flows is tried among the first.
+// Of many jobs none is made: as in flow_epoch.hpp flows are put in order as malleable jobs, and
+// slots go down that order to the jobs that can use some, within a flow the longest path first.
+// Where what flows pay rises in straight lines, prices are kept and worked out for flows that
+// changed alone, and only the first flows are looked for (flow_front.hpp).
+//
+// With `by_user` users share the slots first (policy/user_shares), and each user's flows are
+// planned on what the user has; a flow belongs to its first job's user. A flow counts by its
+// earliest arrival, largest weight and latest deadline. O(jobs log jobs) for each order that a plan
+// tries; without one O(flows) a decision and O(jobs) of flows that changed, else O(flows log flows)
+// an order. Policies: flowflex, flow_order, flow_front, user_shares.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "malleable/policy/cluster_policy.hpp"
+#include "malleable/policy/flow_front.hpp"
+#include "malleable/policy/flow_order.hpp"
 #include "malleable/policy/flowflex.hpp"
 #include "malleable/policy/user_shares.hpp"
 
@@ -47,25 +56,31 @@ class ClusterFlow final : public ClusterPolicy {
 
  private:
   struct Flow {
-    double arrival = kInfinity, weight = 0.0, deadline = -kInfinity;
     double size = 0.0;            // work when it came
-    Index steps = kNone;          // its first job with an SLA, whose steps are the flow's
     std::vector<Index> jobs;      // in the order of the table
     std::int64_t unfinished = 0;  // of them
     bool here = false;
     std::size_t user = 0;
+    // As it was last looked at without a plan: who can use slots, the longest path first.
+    std::vector<Index> queue;
+    bool touched = false;  // not looked at since something changed
+    bool guessed = false;  // what other jobs showed stands in for what nobody said
 
-    void state(State& s) {
-      s(arrival, weight, deadline, size, steps, jobs, unfinished, here, user);
-    }
+    void state(State& s) { s(size, jobs, unfinished, here, user); }
   };
   // Of a user, or of all.
   struct Side {
     std::vector<Index> flows, order;  // not done: as they came, and as the last plan has them
+    std::int64_t jobs = 0;            // unfinished
+    double most = 0.0;                // slots that they can use
+    bool stale = false;               // some flow is done, or another side's
+    std::vector<Index> touched;
+    std::int64_t slots = 0;  // that they were looked at with
+    FlowFront front;         // by place in `flows`
     FlowFlex flowflex;
     FlowPlan plan;
 
-    void state(State& s) { s(flows, order); }
+    void state(State& s) { s(flows, order, jobs); }
   };
   enum class Place : std::uint8_t { kOutside, kHere, kDone };
 
@@ -73,25 +88,46 @@ class ClusterFlow final : public ClusterPolicy {
     return state.jobs.flow.empty() ? job : static_cast<Index>(state.jobs.flow[job]);
   }
   std::size_t side_of(const Flow& flow) const { return options_.by_user ? flow.user : 0; }
+  void come(Index number);
+  void touch(Index number);
+  void touch_all(Side& side);
+  void tidy(Side& side);
+  void look_at_kinds(const ClusterState& state);
+  void look_at_demand(const ClusterState& state, Index job, int pool);
+  void study_terms(const ClusterState& state, std::span<const Index> flows);
   void add_rows(const ClusterState& state, Index job);
   void add_parents(const ClusterState& state, Index job);
-  void plan(const ClusterState& state, Side& side, std::int64_t slots, Answer& answer);
+  void build(const ClusterState& state, std::span<const Index> flows, std::int64_t slots);
+  void decide(const ClusterState& state, Side& side, std::int64_t slots);
+  void plan(const ClusterState& state, Side& side, std::int64_t slots);
+  void look_at_touched(const ClusterState& state, Side& side, std::int64_t slots);
+  void line_up(const ClusterState& state, Side& side, std::int64_t slots);
+  void serve(Index job, double slots);
+  void serve(const Flow& flow, double slots);
 
   ClusterFlowOptions options_;
+  bool steady_ = false;  // what flows pay rises in straight lines
   UserShares between_;
   std::vector<double> usable_;
   std::vector<Side> sides_;
   std::vector<Flow> flows_;
-  std::vector<Place> place_;         // by job
-  std::vector<std::uint8_t> wants_;  // by job: it could use slots in this decision
-  // One plan's columns; by job the rows of its ready tasks and of its last ones.
+  std::vector<Place> place_;  // by job
+  // By job: slots that it can use, those of its first phase, and what it has in this decision.
+  std::vector<double> most_, room_, given_;
+  std::vector<Index> served_, before_;  // jobs with slots, in this decision and the last one
+  double guess_[2] = {0.0, 0.0};        // of tasks of which nobody said anything
+  // Columns of flows that are planned or looked at; by job the rows of its ready tasks and of its
+  // last ones.
   FlowProblem problem_;
   Penalties penalties_;
-  std::vector<double> arrival_, weight_, deadline_, size_, row_work_;
+  TermColumns terms_;
+  std::vector<double> row_work_;
   std::vector<std::int64_t> job_offset_, row_most_, parent_offset_, parent_, first_row_, last_row_;
-  SlaColumns steps_;
   std::vector<Kind> kind_;
-  std::vector<Index> warm_, at_;
+  std::vector<Index> at_;  // by flow: its place among the side's
+  std::vector<Index> warm_;
+  FlowOrder flow_order_;
+  Problem relaxed_;
 };
 
 }  // namespace malleable

@@ -15,8 +15,10 @@
 #include <cmath>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "malleable/kernel/gittins.hpp"
 #include "malleable/kernel/local_tasks.hpp"
 #include "malleable/model/cluster.hpp"
 #include "malleable/model/state.hpp"
@@ -42,14 +44,16 @@ struct PhaseState {
 // What finished phases say of all (scheduler/job_estimates); where nothing is learnt, what is told
 // counts.
 struct Learned {
-  double trust = 1.0;    // how much of the scatter of real sizes the estimates explain
-  double speedup = 1.0;  // p, as tasks' times show it
+  double trust = 1.0;        // how much of the scatter of real sizes the estimates explain
+  double speedup = 1.0;      // p, as tasks' times show it
+  double speedup_low = 1.0;  // less its standard deviation: it is hardly below
   // By phase, of logarithms of seconds: their standard deviation within a phase.
   double scatter[2] = {0.0, 0.0};
   // By phase: of a task of which nobody said anything.
   double seconds[2] = {0.0, 0.0};
+  WorkCounts work[2] = {};  // by phase: how many took how much
 
-  void state(State& s) { s(trust, speedup, scatter, seconds); }
+  void state(State& s) { s(trust, speedup, speedup_low, scatter, seconds, work); }
 };
 
 struct ClusterState {
@@ -171,22 +175,24 @@ class ClusterPolicy {
     return false;
   }
 
-  // kTargets, kRanks: overwrite the values of jobs (rows of the whole table) that change, and call
-  // `moved` for each. Targets are slots, at least 0. Jobs have target 0 (rank: their row) until
-  // told.
+  // Overwrite the values of jobs (rows of the whole table) that change, and call `moved` for each.
+  // Targets are slots, at least 0. Jobs have target 0 (rank: their row) until told. kNode: slots
+  // beyond those that a job holds, 0 until told, which `choose` does not look at.
   class Answer {
    public:
     Answer(std::vector<double>& value, std::vector<Index>& moved, std::vector<double>& old)
         : value_(value), moved_(moved), old_(old) {}
     void set(Index job, double value) {
-      if (value_[job] == value) return;
-      moved_.push_back(job);
-      old_.push_back(value_[job]);
-      value_[job] = value;
+      if (value_[job] != value) move(job, value);
     }
     double get(Index job) const { return value_[job]; }
 
    private:
+    void move(Index job, double value) {
+      moved_.push_back(job);
+      old_.push_back(std::exchange(value_[job], value));
+    }
+
     std::vector<double>& value_;
     std::vector<Index>& moved_;
     std::vector<double>& old_;

@@ -7,7 +7,8 @@
 // narrow flow, which cannot catch up, goes before a wide one of as much work, the more so the
 // larger the exponent (ours: the paper plans everything), and a flow that has time until its
 // penalty rises is put off, as in the apparent tardiness cost; then the flow with the least slack
-// first, and the on-time set. While there are few jobs, what is compared is the list
+// first, and the on-time set. Of many flows a sample is packed, where there is but the exponent to
+// choose (flow_front.hpp). While there are few jobs, what is compared is the list
 // that an order makes of them, and the order of the decision before is compared as well. Kernels:
 // priority_orders, malleable_packing, and forced_work by way of flex. O(F log F) an order.
 #pragma once
@@ -19,6 +20,7 @@
 #include "malleable/kernel/malleable_packing.hpp"
 #include "malleable/kernel/priority_orders.hpp"
 #include "malleable/policy/flex.hpp"
+#include "malleable/policy/flow_front.hpp"
 
 namespace malleable {
 
@@ -35,6 +37,7 @@ class FlowOrder {
 
  private:
   void sum_orders(const Problem& flows, const Penalties& penalties, std::span<Index> order);
+  void front_order(const Problem& flows, const Penalties& penalties, std::span<Index> order);
   void max_orders(const Problem& flows, const Penalties& penalties, std::span<Index> order);
   void consider(const Problem& flows, const Penalties& penalties, Aggregate aggregate,
                 std::span<Index> order);
@@ -43,6 +46,7 @@ class FlowOrder {
 
   PriorityOrders orders_;
   MalleablePacking packing_;
+  FlowFront front_;
   Flex flex_;
   StrictDeadlines strict_;
   KeySort sorter_;

@@ -16,6 +16,7 @@
 #include <variant>
 
 #include "malleable/policy/baseline.hpp"
+#include "malleable/policy/cluster_service.hpp"
 #include "malleable/policy/cluster_srpt.hpp"
 #include "malleable/policy/epoch.hpp"
 #include "malleable/policy/flow_baseline.hpp"
@@ -49,15 +50,17 @@ struct Promises {
   bool batches_only = false;
   // What a plan of all work at once costs is within a proven factor of the best.
   bool guaranteed = false;
-  // Asks how far estimates can be trusted.
-  bool guards = false;
+  // Tries more candidates with more effort.
+  bool searches = false;
+  // Asks what finished tasks have shown: simulations learn for it unless they are told not to.
+  bool learns = false;
 };
 
 using MakeSlotted = std::unique_ptr<SlottedPolicy> (*)();
 
 // What makes it; std::monostate: whoever takes it does so by its name.
 using PolicyCode = std::variant<std::monostate, EpochPolicy, FlowMethod, FlowBaseline,
-                                OverlapPolicy, SrptKind, MakeSlotted>;
+                                OverlapPolicy, SrptKind, MakeSlotted, ServiceKind>;
 
 struct Policy {
   const char* name;

@@ -174,10 +174,11 @@ class ClusterScheduler {
   // Jobs' targets depend on the slots that there are.
   void mark_all();
 
-  // When the next decision is due; infinity while nothing changed. `event`: when something else
+  // When the next decision is due; infinity while nothing changed. event(): when something else
   // happens next. Of epochs in which nothing does, 1,000 in a row have a decision if the policy
   // depends on time, and then the last one before something does.
-  double due(double event) const;
+  template <typename Event>
+  double due(const Event& event) const;
   // Appends to `latency` how long [s] the policy took for each pool that it decided for.
   void decide(std::vector<float>& latency);
   // The next time at which waiting for something ends though nothing happens.
@@ -206,13 +207,16 @@ class ClusterScheduler {
   // Whether tasks could start that could not before; forgets it.
   bool take_news() { return std::exchange(news_, false); }
 
+  // Slots are free and tasks wait for some.
+  bool may_start(int pool) const { return state_.free[pool] > 0 && ready_[pool] > 0; }
   // Gives free slots away; tasks that start are appended.
   void assign(int pool, std::vector<TaskStart>& starts);
   // One node's slots, at most so many; true if any was taken, by a gang that gathers, too.
   bool offer(Index node, int pool, std::int64_t most, std::vector<TaskStart>& starts);
   // Whatever was decided: `count` tasks on a node, or (kNone) on the first free slots.
   void start(Index job, Phase p, std::int64_t count, Index node, std::vector<TaskStart>& starts);
-  // A job's place among those that wait, after start().
+  // After start(): what a job lacks is counted anew, and its place among those that wait is found
+  // when somebody looks.
   void refresh(Index job, int pool);
   // How many free slots it takes until a task of the phase may start, beyond those it has gathered.
   std::int64_t least(Index job, Phase p) const;
@@ -228,6 +232,8 @@ class ClusterScheduler {
   }
   // Slots below targets although tasks are ready.
   double shortage(int pool) const { return all_short_[pool]; }
+  // Before anything happens: somebody will ask for it.
+  void watch_shortage() { watches_ = style_ == ClusterPolicy::Style::kTargets; }
 
   // All but options, views and the queue of free slots, and what the policy keeps; read into one
   // that looks at the views that were there.
@@ -280,6 +286,12 @@ class ClusterScheduler {
   std::int64_t needs(Index job, Phase p) const;
   bool aged(Index job, int pool) const { return !aged_[pool].empty() && aged_[pool][job]; }
   void watch_age(Index job, int pool, bool starves);
+  std::int64_t startable(Index job, int pool) const;
+  void settle_places(int pool);
+  bool goes_by_clock() const {
+    return policy_->depends_on_time() && !state_.present.empty() &&
+           (ready_[0] > 0 || ready_[1] > 0);
+  }
   bool waits_for_block(Index job, Index node);
   void assign_queue(int pool, std::vector<TaskStart>& starts);
   void assign_nodes(int pool, std::vector<TaskStart>& starts);
@@ -298,11 +310,15 @@ class ClusterScheduler {
   ClusterPolicy::Style style_;
   bool by_node_;
   bool owes_ = false;       // deficits count
+  bool watches_ = false;    // shortage() counts
   bool racks_ = false;      // more than one
   LocalTasks rack_blocks_;  // by rack what state_.blocks has by node
   std::vector<Job> jobs_;
   SlotQueue queue_[2];  // free slots, unless they are offered
   IndexedHeap waiting_[2];
+  // Whose places among those that wait are to be found.
+  std::vector<Index> displaced_[2];
+  std::vector<std::uint8_t> is_displaced_[2];
   std::vector<double> value_[2];  // targets or ranks
   std::vector<Index> moved_;
   std::vector<double> old_;
@@ -329,5 +345,20 @@ class ClusterScheduler {
   JobEstimates estimates_;
   bool news_ = false;
 };
+
+template <typename Event>
+double ClusterScheduler::due(const Event& event) const {
+  const bool changed = undecided();
+  if (style_ == ClusterPolicy::Style::kNode || !(changed || goes_by_clock())) return kInfinity;
+  const double epoch = options_.epoch;
+  // Epochs that the clock cannot tell apart are none.
+  if (epoch <= 0.0 || state_.now >= kFinest * epoch) return changed ? state_.now : kInfinity;
+  const double next = (last_decision_ + 1.0) * epoch;
+  const double time = next >= state_.now ? next : next_tick(epoch, 0.0, state_.now, false);
+  constexpr std::size_t kMostByClock = 1'000;  // in a row
+  if (changed || by_clock_ < kMostByClock) return time;
+  const double then = event();
+  return then < kInfinity ? std::max(time, std::floor(then / epoch) * epoch) : kInfinity;
+}
 
 }  // namespace malleable

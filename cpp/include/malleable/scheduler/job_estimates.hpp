@@ -56,8 +56,10 @@ class JobEstimates {
     };
     return {tasks_.trust(),
             tasks_.speedup(),
+            tasks_.speedup() - tasks_.speedup_deviation(),
             {tasks_.scatter(kMap), tasks_.scatter(kReduce)},
-            {unsaid(kMap), unsaid(kReduce)}};
+            {unsaid(kMap), unsaid(kReduce)},
+            {tasks_.work(kMap), tasks_.work(kReduce)}};
   }
 
   TaskEstimates::History history() const { return tasks_.history(); }

@@ -128,8 +128,8 @@ class Scheduler {
     std::int64_t id;
     std::array<std::int64_t, 2> slots;
     bool changed;
-    Bound bound[2];
-    double key;  // of the order: the least first
+    Bound bound[2];  // one, with generic slots
+    double key;      // of the order: the least first
   };
   // Who should have how many slots, from now on; valid until the next call. Names jobs that have
   // slots now or had some after the decision before.
@@ -178,23 +178,30 @@ class Scheduler {
 
   Index row_of(std::int64_t id) const;
   bool was_there(std::int64_t id) const;
-  void check_tasks(const Tasks& tasks) const;
+  // scheduler_checks.cpp
+  void check(const Additions& jobs) const;
+  void check(const Tasks& tasks) const;
+  void check(const Counts& counts) const;
+  void check(const Changes& changes, std::span<const Index> rows) const;
+  void check_users(std::span<const std::int64_t> users, std::span<const Person> people) const;
+  Index take_flow();
+  void make_rows(std::size_t count);
+  void fill_row(Index row, const Additions& jobs, std::size_t k);
   template <typename Apply>
   std::int64_t each(const Tasks& tasks, double now, const Apply& apply);
   void put_back(Index row, Phase p, const Tasks& tasks, std::size_t k);
   void advance(double now);
   std::int64_t begin(Index row, Phase p, std::int64_t count);
   void add_users(std::span<const Person> people);
-  void check_maxima(std::span<const Index> rows, const Changes& changes) const;
   void set_user(Index row, std::int64_t user);
   void come(Index row);
   void leave(Index row, bool finished);
   void learn(Index row, Phase p, const PhaseState& before, double now);
   void release_rows();
-  std::array<std::int64_t, 2> targets(Index row) const;
+  std::int64_t target(Index row, int pool, const ClusterState::Demand& demand) const;
   void bring_in_order(int pool);
   void rank_targets(int pool);
-  Bound bound(Index row, Phase p, std::int64_t slots) const;
+  Bound bound(Index row, int pool, const ClusterState::Demand& demand, std::int64_t slots) const;
   void say(Index row);
 
   ClusterNodes nodes_;

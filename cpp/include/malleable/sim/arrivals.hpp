@@ -20,7 +20,9 @@ class Arrivals {
   std::vector<Index> ranks() const;
   bool all_came() const { return next_ == order_.size(); }
   double next_time() const { return all_came() ? kInfinity : arrival_[order_[next_]]; }
-  // The next job that comes now: whose time it is, then those that were held back; kNone: no more.
+  // Whether one may come now, and the next of them: whose time it is, then those that were held
+  // back; kNone: all of them are held back.
+  bool any(double now) const { return !released_.empty() || next_time() == now; }
   Index next(double now);
   void finished(Index job);
 

@@ -147,7 +147,10 @@ class ClusterSimulation {
   void come();
   void give_slots(bool happened);
   void record(std::uint8_t kind, Index phase, Index task, Index node,
-              double seconds = std::numeric_limits<double>::quiet_NaN());
+              double seconds = std::numeric_limits<double>::quiet_NaN()) {
+    if (options_.trace || options_.batches) write(kind, phase, task, node, seconds);
+  }
+  void write(std::uint8_t kind, Index phase, Index task, Index node, double seconds);
   void batch(std::uint8_t kind, Index phase, Index node, double seconds);
 
   // Tasks: cluster_tasks.cpp.
@@ -162,7 +165,10 @@ class ClusterSimulation {
   void finish(Index group);
   void change_node(Index change);
   void kill(Index group, Index node);
-  void free_slot(Index node, int pool);
+  void free_slot(Index node, int pool) {
+    scheduler_.release(node, pool);
+    if (heartbeats_.used()) schedule_heartbeat(node);
+  }
   void heartbeat(Index node);
   void schedule_heartbeat(Index node);
 

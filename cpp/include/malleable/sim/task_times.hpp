@@ -29,7 +29,15 @@ class TaskTimes {
   void forget(Index job);
 
  private:
-  double uniform(Index phase, Index task, std::uint32_t attempt, std::uint32_t stream) const;
+  // Of one attempt, in [0, 1) by stream: the same for every policy, whatever was started before.
+  class Draws {
+   public:
+    Draws(std::uint64_t seed, Index phase, Index task, std::uint32_t attempt);
+    double operator()(std::uint32_t stream) const;
+
+   private:
+    std::uint64_t bits_;
+  };
 
   ClusterView cluster_;
   ClusterJobsView jobs_;

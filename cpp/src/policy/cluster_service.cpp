@@ -1,0 +1,110 @@
+#include "malleable/policy/cluster_service.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace malleable {
+namespace {
+
+// What finished tasks took; those of which nobody said it as estimated.
+double attained(const PhaseState& s) {
+  return s.measured + s.estimate * static_cast<double>(s.finished - s.timed);
+}
+
+}  // namespace
+
+void ClusterService::begin(const ClusterState& state) {
+  for (int pool = 0; pool < 2; ++pool) {
+    virtual_[pool].begin(state.now);
+    index_[pool] = GittinsIndex{};
+    anew_[pool] = false;
+    rank_[pool].clear();
+  }
+  added(state, {});
+}
+
+void ClusterService::added(const ClusterState& state, std::span<const Index>) {
+  const std::size_t jobs = state.jobs.size();
+  for (int pool = 0; pool < 2; ++pool) {
+    virtual_[pool].grow(jobs);
+    if (by_user_) rank_[pool].resize(jobs, 0.0);
+  }
+  if (by_user_) between_.begin(state);
+}
+
+void ClusterService::keep(const ClusterState&, State& s) { s(virtual_, index_, anew_, rank_); }
+
+double ClusterService::rank_of(const ClusterState& state, Index job, int pool) const {
+  const PhaseState& maps = state.phase(job, kMap);
+  const PhaseState& reduces = state.phase(job, kReduce);
+  if (kind_ == ServiceKind::kLas) {
+    return static_cast<double>(work_class(attained(maps) + attained(reduces)));
+  }
+  const bool first = state.cluster.generic ? maps.unfinished() > 0 : pool == kMap;
+  return -index_[first ? kMap : kReduce].of(attained(first ? maps : reduces));
+}
+
+void ClusterService::look_at_history(const ClusterState& state) {
+  bool anew = false;
+  for (const Phase p : {kMap, kReduce}) anew |= index_[p].look(state.learned.work[p]);
+  if (anew) anew_[0] = anew_[1] = true;
+}
+
+// Calls tell(job, rank) for all whose ranks may be others than before.
+template <typename Tell>
+void ClusterService::rank(const ClusterState& state, int pool, const Tell& tell) {
+  if (kind_ == ServiceKind::kPsbs) {
+    virtual_[pool].advance(state, pool);
+    virtual_[pool].each(state.now, tell);
+    return;
+  }
+  if (kind_ == ServiceKind::kGittins) look_at_history(state);
+  if (std::exchange(anew_[pool], false)) {
+    for (const Index job : state.present) tell(job, rank_of(state, job, pool));
+    return;
+  }
+  // Service counts in both pools.
+  for (const auto& changed : state.changed) {
+    for (const Index job : changed) tell(job, rank_of(state, job, pool));
+  }
+}
+
+void ClusterService::decide(const ClusterState& state, int pool, Answer& answer) {
+  if (!by_user_) {
+    rank(state, pool, [&](Index job, double rank) { answer.set(job, rank); });
+    return;
+  }
+  rank(state, pool, [&](Index job, double rank) { rank_[pool][job] = rank; });
+  share(state, pool, answer);
+}
+
+// Each user's slots go to the user's jobs by rank.
+void ClusterService::share(const ClusterState& state, int pool, Answer& answer) {
+  rows_.clear();
+  usable_.assign(between_.users(), 0.0);
+  for (const Index job : state.present) {
+    const auto most = static_cast<double>(state.demand(job, pool).most);
+    const std::size_t user = state.jobs.user_of(job);
+    usable_[user] += most;
+    if (most > 0.0) {
+      rows_.push_back({user, rank_[pool][job], most, state.rank[job], job});
+    } else {
+      answer.set(job, 0.0);
+    }
+  }
+  std::sort(rows_.begin(), rows_.end(), [](const Row& a, const Row& b) {
+    if (a.user != b.user) return a.user < b.user;
+    return a.rank != b.rank ? a.rank < b.rank : a.place < b.place;
+  });
+  const std::span<const double> parts = between_.of(state, pool, usable_);
+  double free = 0.0;
+  for (std::size_t k = 0; k < rows_.size(); ++k) {
+    const Row& row = rows_[k];
+    if (k == 0 || row.user != rows_[k - 1].user) free = parts[row.user];
+    const double given = std::min(row.most, free);
+    answer.set(row.job, given);
+    free -= given;
+  }
+}
+
+}  // namespace malleable

@@ -1,0 +1,151 @@
+#include "malleable/scheduler/scheduler_checks.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "malleable/model/domain.hpp"
+#include "malleable/model/error.hpp"
+
+namespace malleable {
+namespace {
+
+[[noreturn]] void refuse_maximum(std::size_t k, std::int64_t most, std::int64_t least) {
+  throw FieldError("max_slots", k, static_cast<long long>(most),
+                   "below its minimum of " + std::to_string(least));
+}
+
+}  // namespace
+
+void check_whole(const char* field, std::span<const std::int64_t> values, std::int64_t least,
+                 std::int64_t most) {
+  for (std::size_t k = 0; k < values.size(); ++k) {
+    if (values[k] >= least && values[k] <= most) continue;
+    throw FieldError(field, k, static_cast<long long>(values[k]),
+                     "must be from " + std::to_string(least) + " to " + std::to_string(most));
+  }
+}
+
+void check_people(const char* field, std::span<const Scheduler::Person> people) {
+  for (std::size_t k = 0; k < people.size(); ++k) {
+    for (const double amount : {people[k].minimum, people[k].priority}) {
+      if (!kWeightRange.holds(amount)) throw FieldError(field, k, amount, kWeightRange.text);
+    }
+  }
+}
+
+// Numbers of users, some of whom the call names first; a scheduler without users has one.
+void Scheduler::check_users(std::span<const std::int64_t> users,
+                            std::span<const Person> people) const {
+  check_people("user", people);
+  const std::size_t known = std::max<std::size_t>(this->users() + people.size(), 1);
+  check_whole("user", users, 0, static_cast<std::int64_t>(known) - 1);
+}
+
+void Scheduler::check(const Additions& jobs) const {
+  const std::size_t count = jobs.arrival.size();
+  const auto last = static_cast<std::int64_t>(count) - 1;
+  static const char* const kTasks[] = {"maps", "reduces"};
+  static const char* const kSeconds[] = {"map_seconds", "reduce_seconds"};
+  static const char* const kMinima[] = {"min_map_slots", "min_reduce_slots"};
+  check_times("arrival", jobs.arrival);
+  for (const auto& [field, column] :
+       {std::pair{"user", jobs.user}, std::pair{"program", jobs.group},
+        std::pair{"flow", jobs.flow}, std::pair{kTasks[0], jobs.tasks[0]},
+        std::pair{kTasks[1], jobs.tasks[1]}, std::pair{kMinima[0], jobs.min_slots[0]},
+        std::pair{kMinima[1], jobs.min_slots[1]}}) {
+    check_length(field, column.size(), count);
+  }
+  for (const auto& [field, column] :
+       {std::pair{"weight", jobs.weight}, std::pair{"deadline", jobs.deadline},
+        std::pair{kSeconds[0], jobs.seconds[0]}, std::pair{kSeconds[1], jobs.seconds[1]}}) {
+    check_length(field, column.size(), count);
+  }
+  for (const Phase p : {kMap, kReduce}) {
+    check_whole(kTasks[p], jobs.tasks[p], 0, kMostTasks);
+    check_amounts(kSeconds[p], jobs.seconds[p], kWorkRange);
+    check_whole(kMinima[p], jobs.min_slots[p], 0, kMostSlots);
+  }
+  check_given("speedup", jobs.speedup, count);
+  for (std::size_t k = 0; k < jobs.speedup.size(); ++k) {
+    if (jobs.speedup[k] >= 0.0 && jobs.speedup[k] <= 1.0) continue;
+    throw FieldError("speedup", k, jobs.speedup[k], "must be from 0 to 1");
+  }
+  check_given("max_slots", jobs.max_slots, count);
+  check_whole("max_slots", jobs.max_slots, 1, kAllSlots);
+  for (std::size_t k = 0; k < jobs.max_slots.size(); ++k) {
+    const std::int64_t least = std::max(jobs.min_slots[kMap][k], jobs.min_slots[kReduce][k]);
+    if (jobs.max_slots[k] < least) refuse_maximum(k, jobs.max_slots[k], least);
+  }
+  check_amounts("weight", jobs.weight, kWeightRange);
+  check_deadlines(jobs.deadline);
+  check_users(jobs.user, jobs.new_users);
+  check_whole("program", jobs.group, -1, kMostTasks);
+  check_whole("flow", jobs.flow, 0, last);
+  check_offsets("after", jobs.after_offset, count, jobs.after.size());
+  check_whole("after", jobs.after, 0, last);
+}
+
+void Scheduler::check(const Tasks& tasks) const {
+  const std::size_t count = tasks.ids.size();
+  check_length("phase", tasks.phase.size(), count);
+  check_given("count", tasks.count, count);
+  check_given("node", tasks.node, count);
+  check_given("task", tasks.task, count);
+  check_given("seconds", tasks.seconds, count);
+  for (std::size_t k = 0; k < count; ++k) {
+    if (row_of(tasks.ids[k]) == kNone && !was_there(tasks.ids[k])) {
+      throw FieldError("ids", k, static_cast<long long>(tasks.ids[k]), "no such job");
+    }
+    if (!tasks.seconds.empty() && !std::isnan(tasks.seconds[k]) &&
+        !kWorkRange.holds(tasks.seconds[k])) {
+      throw FieldError("seconds", k, tasks.seconds[k], kWorkRange.text);
+    }
+  }
+  check_whole("phase", tasks.phase, 0, 1);
+  check_whole("count", tasks.count, 0, kMostTasks);
+  check_whole("node", tasks.node, -1, static_cast<std::int64_t>(nodes_.rate.size()) - 1);
+  check_whole("task", tasks.task, -1, kMostTasks);
+}
+
+void Scheduler::check(const Counts& counts) const {
+  for (const Phase p : {kMap, kReduce}) {
+    for (const auto& [field, column] :
+         {std::pair{"pending", counts.pending[p]}, std::pair{"running", counts.running[p]},
+          std::pair{"done", counts.done[p]}, std::pair{"failed", counts.failed[p]}}) {
+      check_length(field, column.size(), counts.ids.size());
+      check_whole(field, column, 0, kMostTasks);
+    }
+  }
+}
+
+// Minima and maxima as they would be.
+void Scheduler::check(const Changes& changes, std::span<const Index> rows) const {
+  const std::size_t count = rows.size();
+  check_given("weight", changes.weight, count);
+  check_given("deadline", changes.deadline, count);
+  check_amounts("weight", changes.weight, kWeightRange);
+  check_deadlines(changes.deadline);
+  for (const Phase p : {kMap, kReduce}) {
+    check_given("seconds", changes.seconds[p], count);
+    check_given("min_slots", changes.min_slots[p], count);
+    check_amounts("seconds", changes.seconds[p], kWorkRange);
+    check_whole("min_slots", changes.min_slots[p], 0, kMostSlots);
+  }
+  check_given("max_slots", changes.max_slots, count);
+  check_whole("max_slots", changes.max_slots, 1, kAllSlots);
+  const auto changed = [](std::span<const std::int64_t> column, std::size_t k,
+                          std::int64_t before) { return column.empty() ? before : column[k]; };
+  for (std::size_t k = 0; k < count; ++k) {
+    const std::int64_t most = changed(changes.max_slots, k, table_.max_slots[rows[k]]);
+    for (const Phase p : {kMap, kReduce}) {
+      const std::int64_t least = changed(changes.min_slots[p], k, table_.min_slots[p][rows[k]]);
+      if (most < least) refuse_maximum(k, most, least);
+    }
+  }
+  check_given("user", changes.user, count);
+  check_users(changes.user, changes.new_users);
+}
+
+}  // namespace malleable

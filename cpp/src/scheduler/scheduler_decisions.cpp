@@ -1,0 +1,120 @@
+// Who should have how many slots: what the policy says, as targets, and what of it is told anew.
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "malleable/scheduler/scheduler.hpp"
+
+namespace malleable {
+
+// Rows of flows that are gone may be others' once the policy has decided without them.
+void Scheduler::release_rows() {
+  for (const Index number : limbo_) {
+    for (const Index row : flows_[number].rows) ids_.remove(row);
+    flows_[number].rows.clear();
+    free_flows_.push_back(number);
+  }
+  limbo_.clear();
+}
+
+// Where a policy gives ranks: those that could use slots, in their order.
+void Scheduler::bring_in_order(int pool) {
+  using To = KeptOrder<Place>::Place;
+  std::vector<std::uint8_t>& has_place = has_place_[pool];
+  order_[pool].each([&](Place& place) {
+    if (!core_.is_stirred(place.row)) return To::kSame;
+    place.most = core_.state().demand(place.row, pool).most;
+    if (place.most == 0) {
+      has_place[place.row] = 0;
+      ranked_[pool][place.row] = 0;
+      return To::kGone;
+    }
+    const double before = std::exchange(place.value, core_.value(place.row, pool));
+    return before == place.value ? To::kSame : To::kOther;
+  });
+  for (const Index row : core_.stirred()) {
+    const std::int64_t most = has_place[row] ? 0 : core_.state().demand(row, pool).most;
+    if (most == 0) continue;
+    has_place[row] = 1;
+    order_[pool].add({core_.value(row, pool), most, 0, core_.state().rank[row], row});
+  }
+  order_[pool].settle();
+}
+
+// Slots in that order.
+void Scheduler::rank_targets(int pool) {
+  std::int64_t left = core_.state().slots[pool];
+  for (Place& place : order_[pool].entries()) {
+    const std::int64_t slots = std::min(left, place.most);
+    left -= slots;
+    if (slots == place.slots) continue;
+    place.slots = ranked_[pool][place.row] = slots;
+    core_.stir(place.row);
+  }
+}
+
+// Slots of a pool, of a job that could use `demand`.
+std::int64_t Scheduler::target(Index row, int pool, const ClusterState::Demand& demand) const {
+  if (core_.style() == ClusterPolicy::Style::kRanks) return ranked_[pool][row];
+  double value = core_.value(row, pool);
+  if (core_.style() == ClusterPolicy::Style::kNode) value += static_cast<double>(demand.running);
+  const auto most = static_cast<double>(demand.most);
+  return value >= most ? demand.most : static_cast<std::int64_t>(std::floor(value));
+}
+
+Bound Scheduler::bound(Index row, int pool, const ClusterState::Demand& demand,
+                       std::int64_t slots) const {
+  if (demand.most == 0) {
+    const PhaseState& s = core_.state().phase(row, static_cast<Phase>(pool));
+    return s.unfinished() > 0 && !s.ready ? Bound::kUnready : Bound::kNothing;
+  }
+  if (slots == demand.most) return Bound::kMaximum;
+  if (slots == 0) return Bound::kNoSlots;
+  return slots == demand.minimum ? Bound::kMinimum : Bound::kShare;
+}
+
+std::span<const Scheduler::Row> Scheduler::decide(double now) {
+  check_now(now, this->now());
+  advance(now);
+  latency_.clear();
+  core_.decide(latency_);
+  release_rows();
+  const int pools = nodes_.generic ? 1 : 2;
+  if (core_.style() == ClusterPolicy::Style::kRanks) {
+    // Slots that change stir jobs up: only once all are in order.
+    for (int pool = 0; pool < pools; ++pool) bring_in_order(pool);
+    for (int pool = 0; pool < pools; ++pool) rank_targets(pool);
+  }
+  rows_.clear();
+  for (const Index row : core_.state().present) {
+    if (core_.is_stirred(row)) {
+      say(row);
+    } else if (named_before_[row]) {
+      said_[row].changed = false;
+    } else {
+      continue;
+    }
+    const Row& own = said_[row];
+    named_before_[row] = own.changed || (own.slots[0] | own.slots[1]) != 0;
+    if (named_before_[row]) rows_.push_back(own);
+  }
+  core_.forget_stirred();
+  return rows_;
+}
+
+// What is said of a row anew.
+void Scheduler::say(Index row) {
+  Row& own = said_[row];
+  own.id = ids_.id_of(row);
+  own.changed = false;
+  const int pools = nodes_.generic ? 1 : 2;
+  for (int pool = 0; pool < pools; ++pool) {
+    const ClusterState::Demand demand = core_.state().demand(row, pool);
+    const std::int64_t slots = target(row, pool, demand);
+    own.changed |= std::exchange(own.slots[static_cast<std::size_t>(pool)], slots) != slots;
+    own.bound[pool] = bound(row, pool, demand, slots);
+  }
+  own.key = core_.order(row, own.slots[0] > 0 || nodes_.generic ? 0 : 1);
+}
+
+}  // namespace malleable
