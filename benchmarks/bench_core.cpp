@@ -117,12 +117,15 @@ int main(int argc, char** argv) {
            }));
     Waterline waterline;
     report("waterline", median_ms(repeats, [&] { waterline.allocate(problem, {}, slots); }));
-    PrioritySelection selection;
-    report("selection by key", median_ms(repeats, [&] {
-             double given = 0.0;
-             selection.run(problem.work, problem.high, problem.slots / 2.0,
-                           [&](Index, double s) { given += s; });
-           }));
+    const std::vector<double> same(n, 1.0);
+    for (const bool ties : {false, true}) {
+      PrioritySelection selection;
+      report(ties ? "selection by key, all equal" : "selection by key", median_ms(repeats, [&] {
+               double given = 0.0;
+               selection.run(ties ? same : problem.work, problem.high, problem.slots / 2.0,
+                             [&](Index, double s) { given += s; });
+             }));
+    }
     Penalties stretch;
     const Kind stretched = Kind::kStretch;
     stretch.build(view, {&stretched, 1});

@@ -2,12 +2,15 @@
 
     python -m benchmarks.robust --traces FOLDER --loads 0.5,0.7,0.9 --draws 8 > cells.tsv
     python -m benchmarks.robust --table cells.tsv
+    python -m benchmarks.robust --loads 0.9 --speedups 1,0.8 --tasks --draws 4 --rules flex auto las \\
+        --picture docs/estimates.png
 
 Each line is a cell: a trace, a load, p (s tasks of a phase do s^p of what one does), what is said of sizes
 (sigma: the truth times exp(sigma Z), drawn anew for every draw; ``tasks``: nothing but their number), a rule
 (RULES), the mean over draws of its mean response over FAIR's on the same draw, the upper end of that mean's
 95 % interval, and the worst draw. The seeds are 0, 1 ...; one attempt in a hundred fails. Without traces:
-instances.shortest_first(1). A table has the worst trace and load of each setting.
+instances.shortest_first(1). A table has the worst trace and load of each setting; a picture what a rule
+gives by what is said, at the loads and speed-ups that are asked for.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from typing import Any
 import malleable as mb
 from benchmarks.instances import shortest_first
 from malleable.replications import interval
+from malleable.view.drawing import new_figure, save_figure
 
 RULES: dict[str, tuple[str, dict[str, Any]]] = {
     "flex": ("flex", {}),
@@ -32,6 +36,9 @@ RULES: dict[str, tuple[str, dict[str, Any]]] = {
     "hesrpt": ("hesrpt", {}),
     "hesrpt, learning": ("hesrpt", {"learn": True}),
     "auto": ("auto", {"learn": True}),
+    "psbs, learning": ("psbs", {"learn": True}),
+    "las": ("las", {}),
+    "gittins": ("gittins", {}),
 }
 TRACES = (
     "swim-facebook/FB-2009_samples_24_times_1hr_0.tsv.gz",
@@ -83,9 +90,8 @@ def numbers(text: str) -> list[float]:
     return [float(word) for word in text.split(",")]
 
 
-def measure(asked: argparse.Namespace) -> None:
-    """One line a cell, as soon as it is measured."""
-    print(*HEADER, sep="\t")
+def cells(asked: argparse.Namespace) -> Iterator[tuple[str, ...]]:
+    """As HEADER has them."""
     for name, jobs in workloads(asked.traces, asked.only):
         for load in asked.loads:
             for p in asked.speedups:
@@ -98,11 +104,36 @@ def measure(asked: argparse.Namespace) -> None:
                         upper = mean if math.isnan(half) else mean + half
                         words = "tasks" if said == "learn" else f"{said:g}"
                         each = (time.perf_counter() - began) / len(found)
-                        figures = (
-                            f"{mean:.3f}\t{upper:.3f}\t{max(found):.3f}\t{asked.draws}\t{each:.2f}"
-                        )
-                        print(name, f"{load:g}", f"{p:g}", words, rule, figures, sep="\t")
-                        sys.stdout.flush()
+                        figures = (*(f"{x:.3f}" for x in (mean, upper, max(found))),)
+                        where = (name, f"{load:g}", f"{p:g}", words, rule)
+                        yield *where, *figures, str(asked.draws), f"{each:.2f}"
+
+
+def measure(asked: argparse.Namespace) -> None:
+    """One line a cell, as soon as it is measured."""
+    print(*HEADER, sep="\t")
+    for cell in cells(asked):
+        print(*cell, sep="\t", flush=True)
+
+
+def draw(asked: argparse.Namespace) -> None:
+    """A panel for each load and p, a curve for each rule."""
+    found = [dict(zip(HEADER, cell, strict=True)) for cell in cells(asked)]
+    panels = sorted({(row["load"], row["p"]) for row in found}, reverse=True)
+    figure = new_figure(4.0 * len(panels), 3.6)
+    grid = figure.subplots(1, len(panels), squeeze=False)[0]
+    for axes, (load, p) in zip(grid, panels, strict=True):
+        axes.axhline(1.0, color="gray", linewidth=1.0, label="FAIR")
+        for rule in asked.rules:
+            rows = [row for row in found if (row["load"], row["p"], row["rule"]) == (load, p, rule)]
+            means = [float(row["mean"]) for row in rows]
+            axes.plot([row["said"] for row in rows], means, label=rule, marker="o", markersize=4)
+        axes.set(
+            title=f"load {load}, p = {p}", xlabel="sigma of what is said", yscale="log",
+            ylabel="mean response over FAIR's",
+        )  # fmt: skip
+    grid[0].legend(fontsize="small")
+    save_figure(figure, asked.picture)
 
 
 def tabulate(files: list[Path]) -> None:
@@ -140,10 +171,13 @@ def main() -> int:
     parser.add_argument("--tasks", action="store_true", help="also: only their number is known")
     parser.add_argument("--draws", type=int, default=8)
     parser.add_argument("--rules", nargs="+", default=list(RULES), choices=RULES)
+    parser.add_argument("--picture", help="draw it into this file instead")
     parser.add_argument("--table", type=Path, nargs="+", help="cells that were measured before")
     asked = parser.parse_args()
     if asked.table:
         tabulate(asked.table)
+    elif asked.picture:
+        draw(asked)
     else:
         measure(asked)
     return 0

@@ -10,10 +10,11 @@ import pytest
 
 import malleable as mb
 from benchmarks.instances import busy_scheduler
+from malleable.cluster.simulate import CLUSTER_POLICIES
 from tests.cluster.cluster_runs import nodes
 from tests.cluster.test_scheduler import POLICIES, Engine, instance
 
-LARGE = [name for name in mb.CLUSTER_POLICIES if not name.startswith(("flowflex", "adaptive-l"))]
+LARGE = [name for name in CLUSTER_POLICIES if not name.startswith(("flowflex", "adaptive-l"))]
 
 
 @pytest.mark.parametrize("policy", LARGE)
