@@ -173,6 +173,13 @@ def test_cancel(engine, tmp_path, monkeypatch):
     engine.start([Task(f"sleep {k}", ["sleep", "60"], slot=k) for k in range(9)])
     engine.start([Task("deaf", ["sh", "-c", deaf], slot=9)])
     until(lambda: sum(bundle.errand is not None for bundle in engine._bundles.values()) == 4)
+    tell = engine._tell
+
+    def tell_slowly(process, what, number):  # so that who was told first looks for more meanwhile
+        tell(process, what, number)
+        time.sleep(0.2)
+
+    monkeypatch.setattr(engine, "_tell", tell_slowly)
     engine.cancel([f"sleep {k}" for k in range(9)])
     engine.cancel(["never", "sleep 3"])
     found = heard(engine, 9)

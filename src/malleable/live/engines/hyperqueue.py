@@ -322,13 +322,14 @@ class HyperQueue:
 
     def cancel(self, keys: Sequence[str]) -> None:
         """End commands, and take back what has not begun, with the calls that lie beside it."""
-        for number in {self._bundle_of[key] for key in keys if key in self._bundle_of}:
-            bundle = self._bundles[number]
-            with self._lock:
-                for these in self._waiting.values():
-                    these.pop(number, None)
-            if bundle.errand:
-                self._tell(bundle.errand, "end", number)
+        numbers = {self._bundle_of[key] for key in keys if key in self._bundle_of}
+        with self._lock:  # first of all: a process whose command ends would take the next of them
+            for these in self._waiting.values():
+                for number in these.keys() & numbers:
+                    del these[number]
+        for number in numbers:
+            if process := self._bundles[number].errand:
+                self._tell(process, "end", number)
             else:
                 for task in self._gone(number):
                     self._said.put(Event("returned", task.key))
