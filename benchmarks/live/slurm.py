@@ -1,10 +1,11 @@
 """A governor against Slurm's own order, on the same arrays: real Slurm on loopback, or a simulated queue.
 
 ``python -m benchmarks.live.slurm [--real] [--seeds N] [--every 5,0.7] [--case NAME,...]``, as root where it
-is real. Each seed makes one set of arrays, which is run without a governor and with one. Printed are
-means over seeds, and the range: mean response over Slurm's own order and over the fluid optimum (all slots to
-the shortest that is left, work divisible at will), the largest stretch (response over work on all
-slots), slots that idle while tasks wait.
+is real. Each seed makes one set of arrays, which is run without a governor and with one; a run takes six
+minutes where it is real. What ``--json FILE`` has already is not run again. Printed are means over seeds,
+and the range: mean response over Slurm's own order and over the fluid optimum (all slots to the shortest that is
+left, work divisible at will), the largest stretch (response over work on all slots), slots that idle
+while tasks wait.
 """
 
 from __future__ import annotations
@@ -42,6 +43,13 @@ CASES = {
     "max:stretch": {"arrivals": True, "objective": "max:stretch"},
     "sum:tardy": {"arrivals": True, "objective": "sum:tardy", "deadlines": True},
 }
+
+
+def alike(name):
+    """The first case whose arrays are the same: without a governor their runs are, too."""
+    said = ("arrivals", "others", "multifactor")
+    made = {each: [case.get(word, False) for word in said] for each, case in CASES.items()}
+    return next(each for each in CASES if made[each] == made[name])
 
 
 def instance(seed, case, scale):
@@ -187,7 +195,8 @@ def measure(name, seed, every, how, scale, file=None):
     own = ~made["others"]
     stretch = response / (made["work"] / SLOTS)
     found = {
-        "case": name, "seed": seed, "every": every, "response": response[own].mean(),
+        "case": name, "seed": seed, "every": every, "how": how, "scale": scale,
+        "response": response[own].mean(),
         "stretch": stretch[own].max(), "idle": idle,
         "late": int((made["when"] + response > made["deadline"])[own].sum()),
     }  # fmt: skip
@@ -196,7 +205,7 @@ def measure(name, seed, every, how, scale, file=None):
     else:
         found["fluid"] = fluid(made["work"], made["when"])
     if file:
-        with Path(file).open("a") as out:
+        with file.open("a") as out:
             out.write(json.dumps(found) + "\n")
     return found
 
@@ -204,9 +213,10 @@ def measure(name, seed, every, how, scale, file=None):
 def told(rows):
     """One line a case and poll: ratios to the same seed without a governor."""
     for name, case in CASES.items():
+        own = alike(name)
         for every in sorted({row["every"] for row in rows if row["every"]}, reverse=True):
             pairs = [
-                (one, next(r for r in rows if (r["case"], r["seed"], r["every"]) == (name, one["seed"], 0)))
+                (one, next(r for r in rows if (r["case"], r["seed"], r["every"]) == (own, one["seed"], 0)))
                 for one in rows
                 if one["case"] == name and one["every"] == every
             ]  # fmt: skip
@@ -247,15 +257,25 @@ def main():
     if asked.real and why_not():
         sys.exit(why_not())
     names = [name.replace("/", ", ") for name in asked.case.split(",")]
-    polls = [0.0, *map(float, asked.every.split(","))]
+    polls, how = (
+        [float(each) for each in asked.every.split(",")],
+        "real" if asked.real else "simulated",
+    )
     runs = [
-        (name, seed, every, "real" if asked.real else "simulated", asked.scale, asked.json)
-        for seed in range(asked.first, asked.first + asked.seeds) for name in names
-        for every in polls
+        run for seed in range(asked.first, asked.first + asked.seeds) for name in names
+        for run in ((alike(name), seed, 0.0), *((name, seed, every) for every in polls))
     ]  # fmt: skip
+    file = Path(asked.json) if asked.json else None
+    kept = file.read_text().splitlines() if file and file.exists() else []
+    found = {
+        (row["case"], row["seed"], row["every"]): row
+        for row in map(json.loads, kept)
+        if (row["how"], row["scale"]) == (how, asked.scale)
+    }
+    todo = [run for run in dict.fromkeys(runs) if run not in found]
     with ThreadPoolExecutor(asked.side_by_side) as pool:
-        rows = list(pool.map(lambda run: measure(*run), runs))
-    told(rows)
+        rows = list(pool.map(lambda run: measure(*run, how, asked.scale, file), todo))
+    told([*(found[run] for run in dict.fromkeys(runs) if run in found), *rows])
 
 
 if __name__ == "__main__":
