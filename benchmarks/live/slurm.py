@@ -3,8 +3,8 @@
 ``python -m benchmarks.live.slurm [--real] [--seeds N] [--every 5,0.7] [--case NAME,...]``, as root where it
 is real. Each seed makes one set of arrays, which is run without a governor and with one; a run takes six
 minutes where it is real. What ``--json FILE`` has already is not run again. Printed are means over seeds,
-and the range: mean response over Slurm's own order and over the fluid optimum (all slots to the shortest that is
-left, work divisible at will), the largest stretch (response over work on all slots), slots that idle
+and the range: mean response over Slurm's own order and over the fluid optimum (all slots to the shortest that
+is left, work divisible at will), the largest stretch (response over work on all slots), slots that idle
 while tasks wait.
 """
 
