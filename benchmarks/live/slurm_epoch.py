@@ -1,7 +1,8 @@
 """What one look of a governor costs: its own time, and that of Slurm's controller, on real Slurm.
 
 ``python -m benchmarks.live.slurm_epoch [--arrays 1000] [--tasks 200] [--looks 12]``, as root. Arrays of
-another user's can wait beside (``--others``). Times are of this machine as it is; the share is of one core.
+another user's can wait beside (``--others``). Times are of this machine as it is; shares are of one core,
+the controller's beyond what it takes for itself in as long a time before.
 """
 
 from __future__ import annotations
@@ -28,6 +29,13 @@ def spent(pid):
     """Seconds of processor time of a process."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def share_of(pid, seconds):
+    """Per cent of a core that a process takes for so long."""
+    before, began = spent(pid), time.monotonic()
+    time.sleep(seconds)
+    return 100 * (spent(pid) - before) / (time.monotonic() - began)
 
 
 def ours():
@@ -65,7 +73,8 @@ def main():
             lambda array: array.user == cluster.user.pw_name, no_lease=True,
         )  # fmt: skip
         controller = int((cluster.base / "run" / "slurmctld.pid").read_text())
-        took, slurm = [], []
+        time.sleep(10.0)  # the first tasks have started
+        alone, took, slurm = share_of(controller, asked.looks * asked.every), [], []
         for number in range(asked.looks):
             if number == 2:  # the first two look for the first time, and move most
                 before = ours(), spent(controller), time.monotonic()
@@ -86,7 +95,8 @@ def main():
             f"{len(governor.look.arrays)} arrays, {waiting:,} tasks wait, {governor.looks} looks:"
             f" first {1e3 * took[0]:.0f} ms, then {1e3 * np.median(took[2:]):.0f} ms (most"
             f" {1e3 * max(took[2:]):.0f}), of which Slurm's answers {1e3 * np.median(slurm[2:]):.0f};"
-            f" ours {shares[0]:.2f} % of a core, controller's {shares[1]:.2f} %; {governor.changes} changes"
+            f" ours {shares[0]:.2f} % of a core, controller's {shares[1] - alone:.2f} % beyond its own"
+            f" {alone:.2f} %; {governor.changes} changes"
         )
 
 

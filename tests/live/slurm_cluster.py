@@ -4,6 +4,7 @@ Needs ``slurmctld slurmd slurm-client munge slurm-wlm-basic-plugins`` and root; 
 missing. Jobs and governors run as a plain user that is made for it. No systemd, cgroups or database.
 """
 
+import fcntl
 import os
 import pwd
 import shutil
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 
 USER = "malleable-test"
@@ -78,16 +80,17 @@ def why_not():
 
 
 def plain_user(name=USER):
-    """A user without rights; made where there is none."""
-    try:
-        return pwd.getpwnam(name)
-    except KeyError:
+    """A user without rights; made where there is none, by one process at a time."""
+    with (Path(tempfile.gettempdir()) / "malleable-users.lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with suppress(KeyError):
+            return pwd.getpwnam(name)
         subprocess.run(
             [shutil.which("useradd", path=_PATH), "-M", "-N", "-d", "/nonexistent",
              "-s", "/bin/sh", name],
-            check=False, capture_output=True,
+            check=True, capture_output=True,
         )  # fmt: skip
-        return pwd.getpwnam(name)  # another test process may have made it
+        return pwd.getpwnam(name)
 
 
 def _free_ports(count):

@@ -21,34 +21,30 @@ class HeldSlots {
  public:
   using Slots = std::array<std::int64_t, Kinds>;
 
-  void grow(std::size_t rows) {
-    held_.resize(rows, Slots{});
-    mark_.resize(rows, 0);
-  }
+  void grow(std::size_t rows) { rows_.resize(rows); }
   // The job may hold slots in the next decision without being given any by it.
   void note(Index row) {
-    if (mark_[row] == named_ + 1) return;
-    mark_[row] = named_ + 1;
+    if (rows_[row].mark == named_ + 1) return;
+    rows_[row].mark = named_ + 1;
     listed_.push_back(row);
   }
   // The job is gone; its row may be another one's from now on.
-  void forget(Index row) { held_[row] = Slots{}; }
+  void forget(Index row) { rows_[row].held = Slots{}; }
 
   // A decision begins. It names some rows, each once, in an order of its own, then the rest.
   void begin() {
     if (named_ > std::numeric_limits<std::uint32_t>::max() - 4) {
-      std::fill(mark_.begin(), mark_.end(), 0);
+      for (Row& row : rows_) row.mark = 0;
       named_ = 0;
     }
     named_ += 2;
     kept_.clear();
   }
-  bool named(Index row) const { return mark_[row] >= named_; }
+  bool named(Index row) const { return rows_[row].mark >= named_; }
   // Names a row; whether it held anything else before.
   bool name(Index row, const Slots& slots) {
-    const bool any = slots != Slots{}, changed = slots != held_[row];
-    held_[row] = slots;
-    mark_[row] = named_ + (any ? 1 : 0);
+    const bool any = slots != Slots{}, changed = slots != rows_[row].held;
+    rows_[row] = {slots, named_ + (any ? 1 : 0)};
     if (any) kept_.push_back(row);
     return changed;
   }
@@ -58,7 +54,7 @@ class HeldSlots {
     for (const Index row : listed_) {
       if (named(row)) continue;
       const Slots slots = now(row);
-      if (slots == Slots{} && held_[row] == Slots{}) continue;
+      if (slots == Slots{} && rows_[row].held == Slots{}) continue;
       const bool changed = name(row, slots);
       tell(row, slots, changed);
     }
@@ -66,19 +62,24 @@ class HeldSlots {
   }
 
   void state(State& s) {
-    s(held_, listed_);
+    s(rows_, listed_);
     if (!s.reading()) return;
     named_ = 0;
-    mark_.assign(held_.size(), 0);
-    for (const Index row : listed_) mark_[row] = named_ + 1;
+    for (Row& row : rows_) row.mark = 0;
+    for (const Index row : listed_) rows_[row].mark = 1;
   }
 
  private:
-  std::vector<Slots> held_;    // after the last decision
+  struct Row {
+    Slots held{};  // after the last decision
+    // The last decision that named it, an even number, and 1 more if it is listed since.
+    std::uint32_t mark = 0;
+
+    void state(State& s) { s(held); }
+  };
+  std::vector<Row> rows_;
   std::vector<Index> listed_;  // rows that the next one may name
-  // By row: the last decision that named it, an even number, and 1 more if it is listed since.
-  std::vector<std::uint32_t> mark_;
-  std::uint32_t named_ = 0;  // the decision's number
+  std::uint32_t named_ = 0;    // the decision's number
   std::vector<Index> kept_;
 };
 
