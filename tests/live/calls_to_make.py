@@ -43,12 +43,12 @@ def noted_zeros(folder, count):
     return bytes(count)
 
 
-def wait_for(path):
+def wait_for(path, value=0):
     """Until the file is there, a minute at most."""
     end = time.monotonic() + 60.0
     while not Path(path).exists() and time.monotonic() < end:
         time.sleep(0.01)
-    return 0
+    return value
 
 
 def die(how):

@@ -3,7 +3,6 @@
 import math
 import os
 import pickle
-import time
 from concurrent import futures
 
 import pytest
@@ -12,7 +11,7 @@ import malleable as mb
 from malleable.live.journal import Journal, JournalError
 from malleable.live.status import run_status
 from tests.live import calls_to_make as calls
-from tests.live.waiting import PATIENCE
+from tests.live.waiting import PATIENCE, until
 
 
 @pytest.fixture
@@ -50,7 +49,7 @@ def test_a_job_gives_futures_in_order(pool):
 def test_maxima_and_minima_hold():
     with mb.Executor(4, threads=True) as pool:
         narrow = pool.job("narrow", max_slots=1).map(calls.times, [0.02] * 12)
-        wide = pool.job("wide").map(calls.times, [0.02] * 60)
+        wide = pool.job("wide").map(calls.times, [0.02] * 400)
         assured = pool.job("assured", min_slots=1).map(calls.times, [0.02] * 12)
         assert most_at_once(results(narrow)) == 1
         spans = results(wide)
@@ -67,12 +66,12 @@ def test_short_calls_share_no_more_slots_than_their_job_may_hold():
 
 
 def test_a_short_job_does_not_wait_behind_a_long_one(pool):
-    long = pool.job("long", seconds=0.03).map(calls.times, [0.03] * 90)
-    time.sleep(0.1)
+    long = pool.job("long", seconds=0.03).map(calls.times, [0.03] * 300)
+    long[0].result(PATIENCE)
     short = pool.job("short", seconds=0.03).map(calls.times, [0.03] * 6)
     ended = max(end for _, end in results(short))
     assert ended < max(end for _, end in results(long))
-    assert sum(not future.done() or future.result()[1] > ended for future in long) > 45
+    assert sum(not future.done() or future.result()[1] > ended for future in long) > 100
 
 
 def test_jobs_wait_for_others(pool):
@@ -119,13 +118,14 @@ def test_a_job_is_cancelled(pool):
 
 def test_cancelled_calls_of_a_job_never_start(pool, tmp_path):
     job = pool.job("picked")
-    busy = pool.job("busy", min_slots=3).map(calls.slow, range(3), [0.5] * 3)
-    while not all(future.running() for future in busy):
-        time.sleep(0.005)
+    busy = pool.job("busy", min_slots=3).map(calls.wait_for, [tmp_path / "go"] * 3)
+    until(lambda: all(future.running() for future in busy))
     made = job.map(calls.note, [str(tmp_path)] * 50, range(50))
     for future in made[::2]:
         assert future.cancel()
+    (tmp_path / "go").touch()
     assert results(made[1::2]) == list(range(1, 50, 2))
+    (tmp_path / "go").unlink()
     assert sorted(int(path.name) for path in tmp_path.iterdir()) == list(range(1, 50, 2))
     job.close()
     assert job.progress()[:3] == (25, 25, 0)
@@ -179,10 +179,10 @@ def test_wrong_settings_change_nothing(pool, wrong, message):
 def test_expected_ends(pool):
     job = pool.job("later", seconds=2.0, max_slots=1)
     assert job.progress().end == 0.0
-    made = job.map(calls.slow, range(10), [0.2] * 10)
-    assert 15.0 < job.progress().end <= 20.0
+    made = job.map(calls.slow, range(20), [0.2] * 20)
+    assert 35.0 < job.progress().end <= 40.0
     results(made[:5])
-    assert 0.2 < job.progress().end < 5.0
+    assert 0.2 < job.progress().end < 10.0
     job.cancel()
 
 

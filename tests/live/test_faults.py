@@ -168,12 +168,13 @@ def test_a_gigabyte_of_output_goes_past_us(tmp_path):
 
 
 def test_more_tasks_than_slots_wait_at_the_engine(tmp_path):
-    text = 'echo + >>"$0"; sleep 0.05; echo - >>"$0"'
+    text = 'echo + >>"$0"; until [ -e "$0.go" ]; do sleep 0.01; done; sleep 0.05; echo - >>"$0"'
     with engine(2) as made:
         made.start(
             [Task(str(k), ["/bin/sh", "-c", text, str(tmp_path / "log")]) for k in range(12)]
         )
         made.cancel(["10", "11"])
+        (tmp_path / "log.go").touch()
         found = ends(made, 12)
     assert [found[str(k)].status for k in (0, 9, 10, 11)] == [0, 0, -15, -15]
     at_once = most = 0
