@@ -43,14 +43,15 @@ class FakeArray:
 class FakeSlurm:
     """``faults(words) -> Reply or None`` may answer instead; ``nice``: whether Nice moves priorities.
 
-    ``memory``: what is shared out of a place [MiB]; 0: memory is not.
+    ``memory``: what is shared out of a place [MiB]; 0: memory is not. ``most``: CPUs of a node that a
+    place may have; 0: all.
     """
 
     def __init__(
-        self, slots=24, places=("main",), nice="moves", faults=lambda words: None, memory=0
+        self, slots=24, places=("main",), nice="moves", faults=lambda words: None, memory=0, most=0
     ):
         self.slots, self.places, self.nice, self.faults = slots, places, nice, faults
-        self.memory = memory
+        self.memory, self.most = memory, most
         self.now = 0.0
         self.arrays = {}
         self.leases = {}  # number -> [begin, script, comment]
@@ -89,7 +90,8 @@ class FakeSlurm:
     def _start(self):
         for place in self.places:
             here = [each for each in self.arrays.values() if each.place == place]
-            free = self.slots - sum(len(each.running) * each.width for each in here)
+            slots = min(self.slots, self.most or self.slots)
+            free = slots - sum(len(each.running) * each.width for each in here)
             room = self.memory - sum(len(each.running) * each.memory for each in here)
             for array in sorted(here, key=lambda each: (-self.priority(each), each.number)):
                 if self.blocked(array) or array.reason == "JobHeldUser":
@@ -169,6 +171,10 @@ class FakeSlurm:
             return Reply("", "sacct: Slurm accounting storage is disabled", self.took)
         if words[:2] == ("scontrol", "write") or list(words[:2]) == ["scontrol", "write"]:
             return Reply(self.leases[int(words[3])][1], "", self.took)
+        if "partitions" in words:
+            most = self.most or "UNLIMITED"
+            lines = [f"PartitionName={place} MaxCPUsPerNode={most}\n" for place in self.places]
+            return Reply("".join(lines), "", self.took)
         if "nodes" in words:
             return Reply(self._nodes(), "", self.took)
         why = self._update(lines)

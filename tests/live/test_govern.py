@@ -285,6 +285,17 @@ def test_two_partitions_are_governed_apart():
     go(governor, world)
 
 
+def test_no_more_slots_than_a_partition_may_have():
+    world = FakeSlurm(most=6)
+    for size in SIZES:
+        world.submit(size, 2.0)
+    governor = governed(world)
+    glance(governor)
+    assert sum(planned.slots for planned in governor.planned) == 6
+    go(governor, world, until=100.0)
+    assert sum(words[-1] == "partitions" for words in world.calls) == 3
+
+
 def test_tasks_that_have_no_memory_together_do_not_count_as_running_together():
     """Two of the large ones fit: they last for 100 s, not for 9, so the other array is the shorter one."""
     world = FakeSlurm(memory=1000)

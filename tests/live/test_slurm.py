@@ -297,6 +297,16 @@ def test_memory_is_shared_out():
 
 
 @slow
+def test_a_partition_may_have_a_part_of_its_nodes_alone():
+    narrow = "PartitionName=narrow Nodes=ALL MaxCPUsPerNode=5 State=UP"
+    with SlurmCluster(SLOTS, extra=narrow) as cluster:
+        cluster.array(99, 20, "-p", "narrow")
+        cluster.wait(lambda: len(cluster.seen("%A", "-t", "R")) == 5)
+        (row,) = json.loads(cluster.malleable("govern", "slurm", "--json", "-").stdout)["arrays"]
+        assert row["slots"] == 5
+
+
+@slow
 def test_foreign_arrays_are_not_touched(slurm):
     own = [slurm.array(size, 1, name="own") for size in (3000, 2000)]
     governor = slurm.govern("--apply", "--every", "0.5", "--json", "-")

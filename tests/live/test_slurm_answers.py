@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 
 from malleable.live.engines import slurm
 from malleable.live.engines.slurm import Reply, Slurm, SlurmError, call
-from malleable.live.engines.slurm_answers import Array, Look, Usable, tasks_in, usable_in
+from malleable.live.engines.slurm_answers import (
+    Array,
+    Look,
+    Usable,
+    most_in,
+    tasks_in,
+    usable_in,
+)
 from malleable.live.nice import MOST_CHANGES, NiceOrder
 
 
@@ -49,8 +56,20 @@ nonsense
 
 
 def test_slots_of_nodes():
-    assert usable_in(NODES) == {
+    assert usable_in(NODES, {}) == {
         "main": (32, 22, 2000, 2000),
+        "long": (32, 14, 2000, 1000),
+    }
+
+
+def test_a_partition_may_have_a_part_of_its_nodes_alone():
+    told = (
+        "PartitionName=main AllowQos=ALL MaxCPUsPerNode=16 MaxNodes=1 State=UP\n"
+        "PartitionName=long MaxCPUsPerNode=UNLIMITED State=UP\nnonsense\n"
+    )
+    assert most_in(told) == {"main": 16}
+    assert usable_in(NODES, most_in(told)) == {
+        "main": (24, 22, 2000, 2000),
         "long": (32, 14, 2000, 1000),
     }
 

@@ -4,8 +4,8 @@ All commands stand in one table, `COMMANDS`: what reads the queue and the nodes,
 Answers are taken whole or not at all; what a command returns after a change is not believed, the next look
 shows what came of it. Formats are those of Slurm 22.05 and later.
 
-A look costs one call of squeue and one of scontrol, O(lines): one for each task that runs and each
-array that waits.
+A look costs one call of squeue and one of scontrol (every 30 s two more), O(lines): one for each task
+that runs and each array that waits.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from malleable.live.engines.slurm_answers import (
     Queue,
     accounted,
     memory_in,
+    most_in,
     others_in,
     rows_in,
     usable_in,
@@ -43,6 +44,7 @@ COMMANDS: Mapping[str, Sequence[str]] = {
     "waiting": ("squeue", "-h", "-a", "-t", "PD", "-o"),
     "memory": ("squeue", "-h", "-a", "-O", "ArrayJobID:20,tres-alloc:400", "-j"),
     "nodes": ("scontrol", "-o", "show", "nodes"),
+    "places": ("scontrol", "-o", "show", "partitions"),
     "config": ("scontrol", "show", "config"),
     "change": ("scontrol",),
     "script": ("scontrol", "write", "batch_script"),
@@ -55,7 +57,7 @@ COMMANDS: Mapping[str, Sequence[str]] = {
 TIMEOUT = 10.0  # seconds that a command may take
 _SHARE = 10.0  # a look that takes s seconds is made every 10 s seconds at most
 _SLOWEST = 300.0
-_OTHERS = 30.0  # seconds between two looks at what other people wait for
+_OTHERS = 30.0  # seconds between two looks at partitions, and at what other people wait for
 _INHERITED = re.compile(r"^(SQUEUE|SBATCH|SCONTROL|SACCT|SCANCEL|SLURM)_")
 _KEPT = ("SLURM_CONF", "SLURM_JWT")
 
@@ -141,6 +143,7 @@ class Slurm:
         self._next = -math.inf
         self._silent = 0
         self._others, self._others_at = NOBODY, -math.inf
+        self._most: dict[str, int] = {}  # CPUs of a node, by partition
         self._shares_memory: bool | None = None  # not known yet
         self._memory_of: dict[int, float] = {}  # by number of the array
         self.accounts = True
@@ -208,9 +211,12 @@ class Slurm:
             raise SlurmError(f"squeue: {error}") from None
         nodes = self._told("nodes")
         took = reply.took + nodes.took
-        usable = usable_in(nodes.text)
         if self._clock() >= self._others_at + _OTHERS:
-            took += self._look_at_others(set(queue.arrays), at)
+            places = self._ask(COMMANDS["places"])
+            if not places.why:
+                self._most = most_in(places.text)
+            took += places.took + self._look_at_others(set(queue.arrays), at)
+        usable = usable_in(nodes.text, self._most)
         took += self._look_at_memory(queue.arrays)
         self.slots = sum(each.slots for each in usable.values())
         self._next = self._clock() + self.every

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 __all__ = [
     "FIELDS", "LEASE", "NOBODY", "STATES", "Array", "Look", "Others", "Queue", "Usable", "accounted",
-    "memory_in", "others_in", "rows_in", "tasks_in", "usable_in",
+    "memory_in", "most_in", "others_in", "rows_in", "tasks_in", "usable_in",
 ]  # fmt: skip
 
 LEASE = "malleable-lease"
@@ -287,8 +287,18 @@ def memory_in(text: str) -> dict[int, float]:
     return found
 
 
-def usable_in(text: str) -> dict[str, Usable]:
-    """What nodes that work have, by partition."""
+def most_in(text: str) -> dict[str, int]:
+    """CPUs of a node that a partition's jobs may have together, of partitions that say so."""
+    found: dict[str, int] = {}
+    for line in text.splitlines():
+        values = dict(re.findall(r"(?:^|\s)(PartitionName|MaxCPUsPerNode)=(\S*)", line))
+        if values.get("MaxCPUsPerNode", "").isdecimal():
+            found[values.get("PartitionName", "")] = int(values["MaxCPUsPerNode"])
+    return found
+
+
+def usable_in(text: str, most: Mapping[str, int]) -> dict[str, Usable]:
+    """What nodes that work have, by partition; ``most``: CPUs of a node for a partition (`most_in`)."""
     found: dict[str, Usable] = {}
     for line in text.splitlines():
         values: dict[str, str] = {}
@@ -306,7 +316,8 @@ def usable_in(text: str) -> dict[str, Usable]:
         for place in values.get("Partitions", "").split(","):
             if place:
                 before = found.get(place, Usable())
-                own = (total, free, memory, free_memory)
+                limit = most.get(place, total)
+                own = (min(total, limit), min(free, limit), memory, free_memory)
                 found[place] = Usable(*(a + b for a, b in zip(before, own, strict=True)))
     return found
 
