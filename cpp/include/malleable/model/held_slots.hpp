@@ -21,30 +21,34 @@ class HeldSlots {
  public:
   using Slots = std::array<std::int64_t, Kinds>;
 
-  void grow(std::size_t rows) { rows_.resize(rows); }
+  void grow(std::size_t rows) {
+    held_.resize(rows, Slots{});
+    mark_.resize(rows, 0);
+  }
   // The job may hold slots in the next decision without being given any by it.
   void note(Index row) {
-    if (rows_[row].mark == named_ + 1) return;
-    rows_[row].mark = named_ + 1;
+    if (mark_[row] == named_ + 1) return;
+    mark_[row] = named_ + 1;
     listed_.push_back(row);
   }
   // The job is gone; its row may be another one's from now on.
-  void forget(Index row) { rows_[row].held = Slots{}; }
+  void forget(Index row) { held_[row] = Slots{}; }
 
   // A decision begins. It names some rows, each once, in an order of its own, then the rest.
   void begin() {
     if (named_ > std::numeric_limits<std::uint32_t>::max() - 4) {
-      for (Row& row : rows_) row.mark = 0;
+      std::fill(mark_.begin(), mark_.end(), 0);
       named_ = 0;
     }
     named_ += 2;
     kept_.clear();
   }
-  bool named(Index row) const { return rows_[row].mark >= named_; }
+  bool named(Index row) const { return mark_[row] >= named_; }
   // Names a row; whether it held anything else before.
   bool name(Index row, const Slots& slots) {
-    const bool any = slots != Slots{}, changed = slots != rows_[row].held;
-    rows_[row] = {slots, named_ + (any ? 1 : 0)};
+    const bool any = slots != Slots{}, changed = slots != held_[row];
+    held_[row] = slots;
+    mark_[row] = named_ + (any ? 1 : 0);
     if (any) kept_.push_back(row);
     return changed;
   }
@@ -54,7 +58,7 @@ class HeldSlots {
     for (const Index row : listed_) {
       if (named(row)) continue;
       const Slots slots = now(row);
-      if (slots == Slots{} && rows_[row].held == Slots{}) continue;
+      if (slots == Slots{} && held_[row] == Slots{}) continue;
       const bool changed = name(row, slots);
       tell(row, slots, changed);
     }
@@ -62,24 +66,19 @@ class HeldSlots {
   }
 
   void state(State& s) {
-    s(rows_, listed_);
+    s(held_, listed_);
     if (!s.reading()) return;
     named_ = 0;
-    for (Row& row : rows_) row.mark = 0;
-    for (const Index row : listed_) rows_[row].mark = 1;
+    mark_.assign(held_.size(), 0);
+    for (const Index row : listed_) mark_[row] = named_ + 1;
   }
 
  private:
-  struct Row {
-    Slots held{};  // after the last decision
-    // The last decision that named it, an even number, and 1 more if it is listed since.
-    std::uint32_t mark = 0;
-
-    void state(State& s) { s(held); }
-  };
-  std::vector<Row> rows_;
+  std::vector<Slots> held_;    // after the last decision
   std::vector<Index> listed_;  // rows that the next one may name
-  std::uint32_t named_ = 0;    // the decision's number
+  // By row: the last decision that named it, an even number, and 1 more if it is listed since.
+  std::vector<std::uint32_t> mark_;
+  std::uint32_t named_ = 0;  // the decision's number
   std::vector<Index> kept_;
 };
 
