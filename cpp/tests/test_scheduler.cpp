@@ -1,7 +1,9 @@
+#include <initializer_list>
 #include <vector>
 
 #include "check.hpp"
 #include "malleable/policy/cluster_epoch.hpp"
+#include "malleable/policy/cluster_service.hpp"
 #include "malleable/policy/registry.hpp"
 #include "malleable/scheduler/scheduler.hpp"
 
@@ -102,6 +104,33 @@ TEST(events_decisions_and_starts) {
   CHECK_EQUAL(world.scheduler.size(), std::size_t{1});
   CHECK_EQUAL(world.scheduler.decide(1.0).size(), std::size_t{1});
   CHECK_EQUAL(world.scheduler.ended({twice, phase}, 2.0), std::int64_t{2});
+}
+
+// Who looks at no sizes is not told of them: decisions leave estimates alone, and whoever asks for
+// one gets what was learnt all the same.
+TEST(estimates_are_for_those_who_read_them) {
+  SchedulerOptions options;
+  options.learn = true;
+  EpochOptions fair;
+  fair.policy = EpochPolicy::kFair;
+  ClusterFifo first;
+  ClusterService least(ServiceKind::kLas);
+  ClusterEpoch equal(fair, false, false), sized(World::flex(), false, false);
+  for (ClusterPolicy* policy :
+       std::initializer_list<ClusterPolicy*>{&first, &least, &equal, &sized}) {
+    Scheduler scheduler(two_nodes(), {}, options, *policy);
+    Jobs jobs;
+    jobs.add(20, 2.0, 0, 0.0);
+    const auto ids = scheduler.add(jobs.view(), 0.0);
+    const std::vector<std::int64_t> id(ids.begin(), ids.end()), map{0}, four{4};
+    const double before = scheduler.state().phase(0, kMap).estimate;
+    scheduler.started({id, map, four}, 0.0);
+    scheduler.ended({id, map, four, {}, {}, std::vector<double>{9.0}}, 9.0);
+    scheduler.decide(9.0);
+    const bool same = scheduler.state().phase(0, kMap).estimate == before;
+    CHECK_EQUAL(same, policy != &sized);
+    CHECK(scheduler.estimate_of(0, kMap).seconds > 1.5 * before);
+  }
 }
 
 // The same bytes, and the same decisions after.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <numbers>
 #include <stdexcept>
 #include <string>
@@ -48,37 +49,86 @@ LogMean combine(const LogMean& a, const LogMean& b) {
 
 }  // namespace
 
-void SeenTasks::running(double now, double tasks) {
-  const double log = tasks > 1.0 ? std::log(tasks) : 0.0;
-  if (!knots_.empty()) {
-    Knot& last = knots_.back();
-    if (last.time >= now) {
-      last.log = log;
+void RunningOverTime::add(double now, double log) {
+  if (!empty()) {
+    const double last = of_[count_ - 1], *const level = this->level(count_ - 1);
+    if (last >= now) {
+      this->level(count_ - 1)[1] = log;
       return;
     }
-    if (last.log == log) return;
-    if (knots_.size() == kMostKnots) knots_.erase(knots_.begin(), knots_.begin() + kMostKnots / 2);
-    const Knot end = knots_.back();
-    knots_.push_back({now, end.integral + end.log * (now - end.time), log});
+    if (level[1] == log) return;
+    const double integral = level[0] + level[1] * (now - last);
+    make_room();
+    of_[count_] = now;
+    this->level(count_)[0] = integral;
+    this->level(count_)[1] = log;
   } else {
-    knots_.reserve(kMostKnots);  // at once: later events allocate nothing
-    knots_.push_back({now, 0.0, log});
+    make_room();
+    of_[0] = now;
+    level(0)[0] = 0.0;
+    level(0)[1] = log;
+  }
+  ++count_;
+}
+
+// For one step more.
+void RunningOverTime::make_room() {
+  if (count_ < room()) return;
+  if (count_ < kMost) {
+    std::vector<double> more(3 * std::max(kLeast, 2 * room()));
+    std::copy_n(of_.begin(), count_, more.begin());
+    std::copy_n(level(0), 2 * count_, more.begin() + static_cast<std::ptrdiff_t>(more.size() / 3));
+    of_.swap(more);
+    return;
+  }
+  constexpr std::size_t kHalf = kMost / 2;
+  std::copy_n(of_.begin() + kHalf, kHalf, of_.begin());
+  std::copy_n(level(kHalf), 2 * kHalf, level(0));
+  count_ = kHalf;
+}
+
+double RunningOverTime::integral(double time) const {
+  // Mostly among the last steps: from the end on, by doubling.
+  std::size_t after = count_, step = 1;
+  while (step < after && time < of_[after - step]) {
+    after -= step;
+    step *= 2;
+  }
+  const double* const times = of_.data();
+  const double* const found =
+      std::upper_bound(times + (after - std::min(step, after)), times + after, time);
+  const std::size_t k = found == times ? 0 : static_cast<std::size_t>(found - times) - 1;
+  return level(k)[0] + level(k)[1] * (time - of_[k]);
+}
+
+double RunningOverTime::mean(double since, double now) const {
+  if (empty()) return 0.0;
+  // What lies before the first step is taken to be like it.
+  if (!(now > since)) return level(count_ - 1)[1];
+  return (integral(now) - integral(since)) / (now - since);
+}
+
+// As a list of steps.
+void RunningOverTime::state(State& s) {
+  struct Step {
+    double time = 0.0, integral = 0.0, log = 0.0;
+    void state(State& step) { step(time, integral, log); }
+  };
+  std::vector<Step> steps;
+  for (std::size_t k = 0; k < count_; ++k) steps.push_back({of_[k], level(k)[0], level(k)[1]});
+  s(steps);
+  if (!s.reading()) return;
+  forget();
+  for (const Step& step : steps) {
+    make_room();
+    of_[count_] = step.time;
+    level(count_)[0] = step.integral;
+    level(count_++)[1] = step.log;
   }
 }
 
-void SeenTasks::rest() { std::vector<Knot>().swap(knots_); }
-
-double SeenTasks::beside(double since, double now) const {
-  if (knots_.empty()) return 0.0;
-  const auto at = [&](double time) {
-    auto after = std::upper_bound(knots_.begin(), knots_.end(), time,
-                                  [](double t, const Knot& knot) { return t < knot.time; });
-    const Knot& knot = after == knots_.begin() ? *after : *(after - 1);
-    return knot.integral + knot.log * (time - knot.time);
-  };
-  // What lies before the first knot is taken to be like it.
-  if (!(now > since)) return knots_.back().log;
-  return (at(now) - at(since)) / (now - since);
+void SeenTasks::running(double now, double tasks) {
+  ran_.add(now, tasks > 1.0 ? std::log(tasks) : 0.0);
 }
 
 void SeenTasks::add(double tasks, double each, double others) {
@@ -101,11 +151,13 @@ void SeenTasks::finished(double tasks, double each, double now) {
 void SeenTasks::replace(double tasks, double mean, double now) {
   count = seconds = x = y = xx = xy = yy = 0.0;
   together = true;
-  add(tasks, mean, beside(knots_.empty() ? now : knots_.front().time, now));
+  add(tasks, mean, beside(ran_.empty() ? now : ran_.first(), now));
 }
 
 TaskEstimates::TaskEstimates(double seconds)
-    : default_(log_of(seconds)), speedup_(kSpeedup), speedup_variance_(kSpeedupVariance) {}
+    : default_(log_of(seconds)), speedup_(kSpeedup), speedup_variance_(kSpeedupVariance) {
+  look_at_scatter();
+}
 
 void TaskEstimates::Plane::add(double said, double beside, double seconds) {
   n += 1.0;
@@ -201,12 +253,10 @@ LogMean TaskEstimates::posterior(Phase p, const LogMean& prior, const SeenTasks&
   const double old = std::log(age);
   // Too young to say anything.
   if (old - mean < -5.0 * s) return {mean, 1.0 / weight};
-  const auto pull = [&](double m) { return running * hazard((old - m) / s) / s; };
+  double m = mean, curve = weight, z = (old - m) / s, h = hazard(z);
   // The slope falls; it is at least 0 at `low` and at most 0 at `high`.
-  double low = mean, high = mean + pull(mean) / weight;
-  double m = mean, curve = weight;
+  double low = mean, high = mean + running * h / s / weight;
   for (int step = 0; step < 30; ++step) {
-    const double z = (old - m) / s, h = hazard(z);
     const double slope = weight * (mean - m) + running * h / s;
     curve = weight + running * h * (h - z) / square;
     (slope > 0.0 ? low : high) = m;
@@ -215,6 +265,8 @@ LogMean TaskEstimates::posterior(Phase p, const LogMean& prior, const SeenTasks&
     const bool close = std::fabs(next - m) < 1e-9;
     m = next;
     if (close) break;
+    z = (old - m) / s;
+    h = hazard(z);
   }
   return {m, 1.0 / curve};
 }
@@ -274,7 +326,7 @@ void TaskEstimates::fit_speedup() {
   };
   for (const Phase p : {kMap, kReduce}) {
     const Within& w = within_[p];
-    const double s = scatter(p);
+    const double s = scatter_now(p);
     if (w.xx > 0.0) count(w.xy / w.xx, s * s * (1.0 + kTogether * w.freedom) / w.xx);
     if (plane_[p].n > 0.0) {
       const Plane::Fit f = plane_[p].fit();
@@ -283,6 +335,7 @@ void TaskEstimates::fit_speedup() {
   }
   speedup_ = std::clamp(1.0 - sum / total, kLeastSpeedup, 1.0);
   speedup_variance_ = 1.0 / total;
+  look_at_scatter();
 }
 
 template <typename Self, typename See>
@@ -354,14 +407,19 @@ void TaskEstimates::recall(const History& history) {
     }
   }
   read.speedup_ = std::clamp(read.speedup_, kLeastSpeedup, 1.0);
+  read.look_at_scatter();
   *this = std::move(read);
 }
 
-double TaskEstimates::scatter(Phase p) const {
+double TaskEstimates::scatter_now(Phase p) const {
   const Within& w = within_[p];
   const double slope = 1.0 - speedup();
   const double left = std::max(0.0, w.yy - 2.0 * slope * w.xy + slope * slope * w.xx);
   return std::sqrt(std::max(kLeastVariance, (left + kPhases * kWithin) / (w.freedom + kPhases)));
+}
+
+void TaskEstimates::look_at_scatter() {
+  for (const Phase p : {kMap, kReduce}) scatter_[p] = scatter_now(p);
 }
 
 }  // namespace malleable

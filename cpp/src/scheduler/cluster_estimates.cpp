@@ -49,7 +49,8 @@ void ClusterScheduler::estimate_changed() {
   for (int pool = 0; pool < 2; ++pool) {
     for (const Index job : state_.changed[pool]) {
       for (const Phase p : {kMap, kReduce}) {
-        if (pool_of(p) == pool) estimate(job, p);
+        if (pool_of(p) != pool || !policy_->reads_estimate(state_.phase(job, p))) continue;
+        estimate(job, p);
       }
       if (options_.in_order) refresh(job, pool);
     }

@@ -203,7 +203,20 @@ std::int64_t Scheduler::each(const Tasks& tasks, double now, const Apply& apply)
   check(tasks);
   advance(now);
   std::int64_t ignored = 0;
-  for (std::size_t k = 0; k < tasks.ids.size(); ++k) {
+  const std::size_t n = tasks.ids.size();
+  for (std::size_t k = 0; k < n; ++k) {
+    // Jobs are scattered over memory.
+    const auto job_at = [&](std::size_t then) {
+      const Index row = then < n ? JobIds::row_of(tasks.ids[then]) : kNone;
+      return row < ids_.rows() ? row : kNone;
+    };
+    const std::size_t soon = k + kFetchAhead, later = soon + kFetchAhead;
+    if (const Index job = job_at(later); job != kNone) {
+      core_.fetch_phase(job, static_cast<Phase>(tasks.phase[later]));
+    }
+    if (const Index job = job_at(soon); job != kNone) {
+      core_.fetch_rest(job, static_cast<Phase>(tasks.phase[soon]));
+    }
     const Index row = row_of(tasks.ids[k]);
     const std::int64_t count = tasks.count.empty() ? 1 : tasks.count[k];
     ignored += row == kNone ? count : apply(row, static_cast<Phase>(tasks.phase[k]), count, k);

@@ -16,6 +16,7 @@
 // (Cohen, Technometrics 1959, for the normal).
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -23,6 +24,7 @@
 
 #include "malleable/kernel/gittins.hpp"
 #include "malleable/model/cluster.hpp"
+#include "malleable/model/fetch.hpp"
 #include "malleable/model/state.hpp"
 
 namespace malleable {
@@ -35,9 +37,42 @@ struct LogMean {
   void state(State& s) { s(mean, variance); }
 };
 
+// Logarithms of how many ran, over time: a step function. Of old steps only the latest 64 to 128
+// are known. Times lie side by side, so that a search touches few lines of memory; room doubles.
+class RunningOverTime {
+ public:
+  // From now on; never before the step before.
+  void add(double now, double log);
+  void forget() { *this = {}; }
+  bool empty() const { return count_ == 0; }
+  double first() const { return of_[0]; }
+  // The mean from `since` to `now`.
+  double mean(double since, double now) const;
+  // One of these is asked for soon.
+  MALLEABLE_INLINE void fetch() const {
+    if (empty()) return;
+    malleable::fetch(level(count_ - 1));
+    const std::size_t lines = std::min((count_ + kOfLine - 1) / kOfLine, kMostLines);
+    for (std::size_t k = 0; k < lines; ++k) malleable::fetch(&of_[count_ - 1] - k * kOfLine);
+  }
+  void state(State& s);
+
+ private:
+  static constexpr std::size_t kMost = 128, kLeast = 16, kOfLine = 8, kMostLines = 8;
+
+  std::size_t room() const { return of_.size() / 3; }
+  // The integral up to a step, and the level from then on.
+  const double* level(std::size_t k) const { return of_.data() + room() + 2 * k; }
+  double* level(std::size_t k) { return of_.data() + room() + 2 * k; }
+  double integral(double time) const;
+  void make_room();
+
+  std::vector<double> of_;  // room for times, then for levels
+  std::uint32_t count_ = 0;
+};
+
 // What a phase's own tasks have shown: logarithms y of their seconds, and x of how many ran beside
-// them while they did, on average over time. O(1) memory: of old changes in how many ran only the
-// latest 64 to 128 are known.
+// them while they did, on average over time. O(1) memory.
 struct SeenTasks {
   double count = 0.0;  // that finished with known seconds; then sums over them
   double seconds = 0.0, x = 0.0, y = 0.0, xx = 0.0, xy = 0.0, yy = 0.0;
@@ -46,24 +81,20 @@ struct SeenTasks {
   // So many run from now on.
   void running(double now, double tasks);
   // None will: forgets how many did, and gives its memory back.
-  void rest();
+  void rest() { ran_.forget(); }
   // The mean logarithm of how many ran since then.
-  double beside(double since, double now) const;
+  double beside(double since, double now) const { return ran_.mean(since, now); }
   // So many more have finished, after as many seconds each.
   void finished(double tasks, double seconds, double now);
   // So many have finished in all, after as many seconds on average.
   void replace(double tasks, double seconds, double now);
-  void state(State& s) { s(count, seconds, x, y, xx, xy, yy, together, knots_); }
+  MALLEABLE_INLINE void fetch() const { ran_.fetch(); }
+  void state(State& s) { s(count, seconds, x, y, xx, xy, yy, together, ran_); }
 
  private:
   void add(double tasks, double seconds, double others);
 
-  struct Knot {
-    double time = 0.0, integral = 0.0, log = 0.0;  // log: from then on
-    void state(State& s) { s(time, integral, log); }
-  };
-  static constexpr std::size_t kMostKnots = 128;
-  std::vector<Knot> knots_;
+  RunningOverTime ran_;
 };
 
 class TaskEstimates {
@@ -95,7 +126,7 @@ class TaskEstimates {
   // How many phases took how much work.
   const WorkCounts& work(Phase p) const { return counts_[p]; }
   // The standard deviation of logarithms of seconds within a phase.
-  double scatter(Phase p) const;
+  double scatter(Phase p) const { return scatter_[p]; }
 
   // All that was learnt as plain numbers, for who keeps it beyond this object: sums over all
   // phases and counts of their work, and three numbers a group, by phase: its runs, the mean of
@@ -109,6 +140,7 @@ class TaskEstimates {
 
   void state(State& s) {
     s(default_, plane_, group_, within_, work_, speedup_, speedup_variance_, counts_);
+    if (s.reading()) look_at_scatter();
   }
 
  private:
@@ -153,6 +185,8 @@ class TaskEstimates {
   template <typename Self, typename See>
   static void each(Self& self, const See& see);
   void fit_speedup();
+  double scatter_now(Phase p) const;
+  void look_at_scatter();
   LogMean everybody(const Runs& all) const;
   LogMean from_runs(const Groups& of, std::int64_t group) const;
 
@@ -162,6 +196,7 @@ class TaskEstimates {
   Within within_[2];
   Work work_;
   double speedup_, speedup_variance_;
+  double scatter_[2];  // of within_ and speedup_
   WorkCounts counts_[2] = {};
 };
 

@@ -32,6 +32,7 @@ namespace malleable {
 class ClusterFifo final : public ClusterPolicy {
  public:
   Style style() const override { return Style::kRanks; }
+  bool reads_estimate(const PhaseState&) const override { return false; }
 };
 
 class ClusterEpoch final : public ClusterPolicy {
@@ -46,6 +47,7 @@ class ClusterEpoch final : public ClusterPolicy {
 
   Style style() const override { return Style::kTargets; }
   bool depends_on_time() const override { return time_matters_; }
+  bool reads_estimate(const PhaseState&) const override { return !fair_; }
   bool fills_in_order() const override { return in_order_; }
   void begin(const ClusterState& state) override;
   void added(const ClusterState& state, std::span<const Index> jobs) override;

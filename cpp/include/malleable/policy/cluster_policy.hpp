@@ -153,6 +153,8 @@ class ClusterPolicy {
   virtual Style style() const = 0;
   // Decisions are asked for only when something changed, unless they depend on time itself.
   virtual bool depends_on_time() const { return false; }
+  // Whether it looks at the estimate of a phase with these counts: only then it follows its tasks.
+  virtual bool reads_estimate(const PhaseState&) const { return true; }
   // Whether task_finished is to be called.
   virtual bool listens() const { return false; }
 

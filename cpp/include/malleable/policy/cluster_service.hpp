@@ -32,6 +32,10 @@ class ClusterService final : public ClusterPolicy {
   explicit ClusterService(ServiceKind kind, bool by_user = false)
       : kind_(kind), by_user_(by_user) {}
 
+  // Service counts as told, and as estimated where it was not.
+  bool reads_estimate(const PhaseState& s) const override {
+    return kind_ == ServiceKind::kPsbs || s.finished != s.timed;
+  }
   Style style() const override { return by_user_ ? Style::kTargets : Style::kRanks; }
   void begin(const ClusterState& state) override;
   void added(const ClusterState& state, std::span<const Index> jobs) override;

@@ -127,6 +127,14 @@ class ClusterScheduler {
     ++state_.free[pool];
     if (!options_.offered) queue_[pool].push(node);
   }
+  // Events of a phase come soon: what they look at is fetched meanwhile, in two steps.
+  MALLEABLE_INLINE void fetch_phase(Index job, Phase p) const {
+    fetch(&state_.phases[2 * job + p]);
+    if (estimates_.used()) estimates_.fetch(2 * job + p);
+  }
+  MALLEABLE_INLINE void fetch_rest(Index job, Phase p) const {
+    if (estimates_.used()) estimates_.fetch_rest(2 * job + p);
+  }
   // So many tasks have finished after as many seconds each; `nodes` where they ran, for policies
   // that listen. Their slots are released apart.
   bool listens() const { return policy_->listens(); }

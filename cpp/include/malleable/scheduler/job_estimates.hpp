@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "malleable/kernel/task_estimates.hpp"
+#include "malleable/model/own_lines.hpp"
 #include "malleable/model/state.hpp"
 #include "malleable/policy/cluster_policy.hpp"
 
@@ -32,6 +33,13 @@ class JobEstimates {
   // The estimate of tasks that nothing else is known of; `said` is 0 where nobody said anything.
   LogMean expect(Index row, double said, std::int64_t group);
   bool expects(Index row) const { return phases_[row].prior.variance > 0.0; }
+  // Events of a phase come soon: what they look at is fetched meanwhile, first the row and then,
+  // once that is here, what it points to.
+  MALLEABLE_INLINE void fetch(Index row) const {
+    malleable::fetch(&phases_[row]);
+    malleable::fetch(&phases_[row].began);
+  }
+  MALLEABLE_INLINE void fetch_rest(Index row) const { phases_[row].seen.fetch(); }
   // `more` than the `running` ones run from now on, or fewer.
   void moved(Index row, std::int64_t running, std::int64_t more, double now);
   // Those that run held their slots without working until now; once a phase.
@@ -68,7 +76,7 @@ class JobEstimates {
   void state(State& s) { s(tasks_, phases_); }
 
  private:
-  struct Known {
+  struct alignas(kLine) Known {
     LogMean prior;
     SeenTasks seen;
     double began = 0.0;  // the sum of the times at which those that run began
