@@ -134,6 +134,8 @@ std::int64_t VirtualCluster::serve(const ClusterState& state) {
 }
 
 void VirtualCluster::run(const ClusterState& state, double until) {
+  const auto reduces = [&](const Row& row) { return reduces_[row.job] > 0.0; };
+  if (std::none_of(rows_.begin(), rows_.end(), reduces)) now_ = until;  // nothing runs
   // Every turn but the last ends a reduce phase, whose slots go to others.
   while (now_ < until) {
     const bool all = serve(state) > 0;  // everybody has what they can use, to the end
