@@ -264,14 +264,18 @@ void ClusterEpoch::give_guarded(const ClusterState& state, int pool, Share& shar
     const Index job = share.fair.items()[row];
     if (job == kNone) continue;
     const double low = std::max(share.fair.given()[row], share.fair.low()[row]);
-    const double work = key(state, job, pool) * with_maps(state, job, pool);
-    order_.push_back({work, std::min(free, low), share.fair.high()[row], job});
+    order_.push_back({0.0, std::min(free, low), share.fair.high()[row], job});
     free -= order_.back().given;
   }
-  std::sort(order_.begin(), order_.end(), [&](const Placed& a, const Placed& b) {
-    return a.key != b.key ? a.key < b.key : state.rank[a.job] < state.rank[b.job];
-  });
-  parts_.give(p, free, std::span<Placed>(order_), [](const Placed& row) { return row.most; });
+  if (free > 0.0) {
+    for (Placed& row : order_) {
+      row.key = key(state, row.job, pool) * with_maps(state, row.job, pool);
+    }
+    std::sort(order_.begin(), order_.end(), [&](const Placed& a, const Placed& b) {
+      return a.key != b.key ? a.key < b.key : state.rank[a.job] < state.rank[b.job];
+    });
+    parts_.give(p, free, std::span<Placed>(order_), [](const Placed& row) { return row.most; });
+  }
   for (const Placed& row : order_) answer.set(row.job, row.given);
 }
 

@@ -1,6 +1,7 @@
 #include "malleable/policy/virtual_fair.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "malleable/model/tolerance.hpp"
 
@@ -79,15 +80,22 @@ void VirtualFair::look(const ClusterState& state, int pool) {
 
 // FAIR's slots of those that have not ended, in parts of slots.
 void VirtualFair::share() {
-  order_.clear();
+  using To = KeptOrder<std::pair<double, Index>>::Place;
+  listed_.assign(rows_.size(), 0);
+  order_.each([&](auto& place) {
+    auto& [most, k] = place;
+    if (k >= rows_.size() || rows_[k].ended()) return To::kGone;
+    listed_[k] = 1;
+    return std::exchange(most, rows_[k].most) == rows_[k].most ? To::kSame : To::kOther;
+  });
   for (std::size_t k = 0; k < rows_.size(); ++k) {
     rows_[k].share = 0.0;
-    if (!rows_[k].ended()) order_.emplace_back(rows_[k].most, static_cast<Index>(k));
+    if (!listed_[k] && !rows_[k].ended()) order_.add({rows_[k].most, static_cast<Index>(k)});
   }
-  std::sort(order_.begin(), order_.end());
+  order_.settle();
   auto free = static_cast<double>(slots_);
-  auto count = static_cast<double>(order_.size());
-  for (const auto& [most, k] : order_) {
+  auto count = static_cast<double>(order_.entries().size());
+  for (const auto& [most, k] : order_.entries()) {
     rows_[k].share = std::min(most, free / count);
     free -= rows_[k].share;
     count -= 1.0;

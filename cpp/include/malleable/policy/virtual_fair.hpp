@@ -7,13 +7,15 @@
 // a job that is too large there is passed by none for ever. One that has ended there and not here
 // is late; if its estimate then rises, it goes on.
 //
-// O(n log n) for n jobs there a decision, and as much for each that ends in the run.
+// O(n) for n jobs there a decision and for each that ends in the run, and O(m log m) for the m of
+// them that came or can use other slots than before (kernel/kept_order).
 #pragma once
 
 #include <cstdint>
 #include <utility>
 #include <vector>
 
+#include "malleable/kernel/kept_order.hpp"
 #include "malleable/policy/cluster_policy.hpp"
 
 namespace malleable {
@@ -55,9 +57,10 @@ class VirtualFair {
   void look(const ClusterState& state, int pool);
   void share();
 
-  std::vector<Row> rows_;                        // in the order in which they became ready
-  std::vector<std::uint8_t> inside_;             // by job
-  std::vector<std::pair<double, Index>> order_;  // what it could use, and its row
+  std::vector<Row> rows_;                      // in the order in which they became ready
+  std::vector<std::uint8_t> inside_;           // by job
+  KeptOrder<std::pair<double, Index>> order_;  // what it could use, and its row
+  std::vector<std::uint8_t> listed_;           // by row: is in that order
   double now_ = 0.0, ended_ = 0.0;
   std::int64_t slots_ = 0;
 };
