@@ -261,8 +261,8 @@ LogMean TaskEstimates::posterior(Phase p, const LogMean& prior, const SeenTasks&
     curve = weight + running * h * (h - z) / square;
     (slope > 0.0 ? low : high) = m;
     double next = m + slope / curve;
-    if (!(next > low && next < high)) next = 0.5 * (low + high);
-    const bool close = std::fabs(next - m) < 1e-9;
+    const bool close = std::fabs(next - m) < 1e-9;  // before rounding puts it on the bracket's end
+    if (!close && !(next > low && next < high)) next = 0.5 * (low + high);
     m = next;
     if (close) break;
     z = (old - m) / s;
