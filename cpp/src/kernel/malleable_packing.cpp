@@ -2,6 +2,7 @@
 
 #include "malleable/kernel/running_sum.hpp"
 #include "malleable/kernel/vector_clones.hpp"
+#include "malleable/model/fetch.hpp"
 #include "malleable/model/tolerance.hpp"
 
 namespace malleable {
@@ -93,7 +94,7 @@ void MalleablePacking::simulate_into(std::span<double> completion) {
   simulate(done, NoTrace{});
   constexpr std::size_t kAhead = 16;
   for (std::size_t k = 0; k < n; ++k) {
-    if (k + kAhead < n) __builtin_prefetch(&completion[ended_[k + kAhead]], 1);
+    if (k + kAhead < n) fetch(&completion[ended_[k + kAhead]]);
     completion[ended_[k]] = end_[k];
   }
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "malleable/model/fetch.hpp"
+
 namespace malleable {
 namespace {
 
@@ -76,7 +78,7 @@ ClusterSimulation::Event ClusterSimulation::pop() {
   const Event event = events_.pop();
   // The group that ends next will be far away in memory.
   if (!events_.empty() && events_.front().kind() == Kind::kFinish) {
-    __builtin_prefetch(&groups_[events_.front().what]);
+    fetch(&groups_[events_.front().what]);
   }
   return event;
 }

@@ -6,13 +6,21 @@
 
 #include <cstddef>
 
+#if defined(__GNUC__)  // and what speaks its language
 #define MALLEABLE_INLINE [[gnu::always_inline]] inline
+#else
+#define MALLEABLE_INLINE inline
+#endif
 
 namespace malleable {
 
 // So many steps ahead in a loop, of which each takes some ten nanoseconds.
 inline constexpr std::size_t kFetchAhead = 8;
 
-MALLEABLE_INLINE void fetch(const void* place) { __builtin_prefetch(place, 1); }
+MALLEABLE_INLINE void fetch([[maybe_unused]] const void* place) {
+#if defined(__GNUC__)
+  __builtin_prefetch(place, 1);
+#endif
+}
 
 }  // namespace malleable
