@@ -73,14 +73,8 @@ void RunningOverTime::add(double now, double log) {
 
 // For one step more.
 void RunningOverTime::make_room() {
-  if (count_ < room()) return;
-  if (count_ < kMost) {
-    std::vector<double> more(3 * std::max(kLeast, 2 * room()));
-    std::copy_n(of_.begin(), count_, more.begin());
-    std::copy_n(level(0), 2 * count_, more.begin() + static_cast<std::ptrdiff_t>(more.size() / 3));
-    of_.swap(more);
-    return;
-  }
+  if (of_.empty()) of_.resize(3 * kMost);  // at once: later events allocate nothing
+  if (count_ < kMost) return;
   constexpr std::size_t kHalf = kMost / 2;
   std::copy_n(of_.begin() + kHalf, kHalf, of_.begin());
   std::copy_n(level(kHalf), 2 * kHalf, level(0));

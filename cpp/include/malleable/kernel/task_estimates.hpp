@@ -38,7 +38,7 @@ struct LogMean {
 };
 
 // Logarithms of how many ran, over time: a step function. Of old steps only the latest 64 to 128
-// are known. Times lie side by side, so that a search touches few lines of memory; room doubles.
+// are known. Times lie side by side, so that a search touches few lines of memory.
 class RunningOverTime {
  public:
   // From now on; never before the step before.
@@ -58,12 +58,11 @@ class RunningOverTime {
   void state(State& s);
 
  private:
-  static constexpr std::size_t kMost = 128, kLeast = 16, kOfLine = 8, kMostLines = 8;
+  static constexpr std::size_t kMost = 128, kOfLine = 8, kMostLines = 8;
 
-  std::size_t room() const { return of_.size() / 3; }
   // The integral up to a step, and the level from then on.
-  const double* level(std::size_t k) const { return of_.data() + room() + 2 * k; }
-  double* level(std::size_t k) { return of_.data() + room() + 2 * k; }
+  const double* level(std::size_t k) const { return of_.data() + kMost + 2 * k; }
+  double* level(std::size_t k) { return of_.data() + kMost + 2 * k; }
   double integral(double time) const;
   void make_room();
 
