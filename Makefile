@@ -14,7 +14,7 @@ EXTRAS ?= none all
 export CMAKE_BUILD_PARALLEL_LEVEL := $(CORES)
 export MPLBACKEND := Agg
 
-.PHONY: all demo test install develop lint types unit pytest freeze bench sanitize tsan fuzz fuzz-build fuzz-long tidy \
+.PHONY: all demo test install develop lint types unit pytest freeze bench sanitize tsan clang-test fuzz fuzz-build fuzz-long tidy \
   package sdist-test wheel environments slurm full format clean
 
 all: test
@@ -78,7 +78,19 @@ tsan: develop
 	  -Dpybind11_DIR=$$($(BIN)/python -m pybind11 --cmakedir) >/dev/null
 	$(BIN)/cmake --build $(TSAN) --target test_threads _core
 	TSAN_OPTIONS=halt_on_error=1 setarch -R $(TSAN)/test_threads
-	$(BIN)/python tests/thread_sanitizer.py $(TSAN)
+	$(BIN)/python -m tests.thread_sanitizer $(TSAN)
+
+# Built by another compiler: the C++ tests, and from Python what decides and what is embedded.
+CLANG := build/clang
+CLANG_TESTS := tests/test_frozen.py tests/jobs tests/embed
+clang-test: develop
+	$(BIN)/cmake -S . -B $(CLANG) -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja \
+	  -DMALLEABLE_BUILD_TESTS=ON -DMALLEABLE_BUILD_PYTHON=ON -DCMAKE_CXX_COMPILER=clang++ \
+	  -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python \
+	  -Dpybind11_DIR=$$($(BIN)/python -m pybind11 --cmakedir) >/dev/null
+	$(BIN)/cmake --build $(CLANG) --target unit_tests _core
+	$(BIN)/ctest --test-dir $(CLANG) --output-on-failure -j $(CORES)
+	$(BIN)/python -m tests.other_build $(CLANG) $(CLANG_TESTS)
 
 # Every fuzz target in turn for FUZZ_SECONDS in all, with libFuzzer where there is clang and with a
 # mutator of our own where there is not (`FUZZ_COMPILER=`), the same inputs each time but for another
@@ -135,7 +147,7 @@ slurm: develop
 	MALLEABLE_SLOW=1 $(BIN)/python -m pytest tests/live/test_slurm.py
 
 # What takes too long for every change. Benchmarks run once, untimed: they have to follow what they call.
-full: test slurm sanitize tsan sdist-test
+full: test slurm sanitize tsan $(if $(shell command -v clang++),clang-test) sdist-test
 	$(BIN)/python -m pytest benchmarks --benchmark-disable
 	$(MAKE) fuzz FUZZ_SECONDS=1200 FUZZ_SEED=2
 	MALLEABLE_KILLS=50 $(BIN)/python -m pytest tests/live/test_faults.py -k killed_at_random

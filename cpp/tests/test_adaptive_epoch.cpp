@@ -36,6 +36,7 @@ std::int64_t add(AdaptiveEpoch& epoch, std::int64_t user, std::int64_t maps, std
              Reals{10.0},
              Reals{20.0},
              Reals{0.0},
+             {},
              {}},
             ids);
   return ids[0];

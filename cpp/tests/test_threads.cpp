@@ -64,7 +64,7 @@ void step(AdaptiveEpoch& epoch, int k) {
   const Wholes zero{0}, maps{3 + k % 3}, reduces{1};
   const Reals at{static_cast<double>(k)}, two{2.0}, nothing{0.0};
   Wholes ids(1);
-  epoch.add({{}, 0, zero, zero, maps, reduces, at, two, two, nothing, {}}, ids);
+  epoch.add({{}, 0, zero, zero, maps, reduces, at, two, two, nothing, {}, {}}, ids);
   const Wholes free[2] = {{1, 1}, {1, 1}};
   const std::span<const std::int64_t> views[2] = {free[0], free[1]};
   TaskStarts starts;
