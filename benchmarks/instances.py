@@ -247,6 +247,17 @@ def objectives_instance(jobs: int) -> tuple[Jobs, int]:
     return section41_larger(jobs, 1, weighted=True)
 
 
+def curved_instance(jobs: int, p: float, seed: int = 1) -> tuple[Jobs, int]:
+    """Jobs of log-normal work (mean log 3, sigma 1.5) whose speed-up is s^p, on 100 slots.
+
+    Maxima U{1..100}; deadlines U(0.2, 2) of the time that all work takes where all run side by side.
+    """
+    rng, slots = np.random.default_rng(seed), 100
+    work = rng.lognormal(3.0, 1.5, jobs)
+    due = rng.uniform(0.2, 2.0, jobs) * work.sum() / slots**p / jobs ** (1 - p)
+    return Jobs(work, max_slots=rng.integers(1, slots + 1, jobs), deadline=due, speedup=p), slots
+
+
 def decision_stream(instance: str, jobs: int) -> DecisionStream:
     """An epoch on instance "a" or "b" with methods `change` and `decide`."""
     return DecisionStream(instance, jobs)

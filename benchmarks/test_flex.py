@@ -52,6 +52,20 @@ def test_plan_of_1000_jobs_all_fixed_orders(benchmark, objective):
     benchmark(mb.plan, table, slots, objective, effort=0)
 
 
+@pytest.mark.parametrize("jobs", [100, 1_000])
+def test_curved_plan_all_fixed_shares(benchmark, jobs):
+    table, slots = instances.curved_instance(jobs, 0.8)
+    benchmark(mb.plan, table, slots, "sum:response", effort=0)
+
+
+@pytest.mark.parametrize("jobs", [1_000, 10_000])
+def test_curved_decide(benchmark, jobs):
+    table, slots = instances.curved_instance(jobs, 0.8)
+    epoch = mb.Epoch(slots)
+    epoch.add(jobs=table)
+    assert benchmark(epoch.decide, 0.0).slots.sum() == slots
+
+
 @pytest.mark.parametrize("effort", [0, None], ids=["fixed-orders", "default"])
 @pytest.mark.parametrize("kind", ["tardy", "sla", "tardiness"])
 def test_quality_of_1000_jobs(benchmark, kind, effort):

@@ -99,7 +99,7 @@ void bind_registry(py::module_& module) {
 void bind_policy(py::module_& module) {
   bind_registry(module);
   module.attr("DEFAULT_EFFORT") = kDefaultEffort;
-  module.def("default_effort", &default_effort, py::arg("jobs"));
+  module.def("default_effort", &default_effort, py::arg("jobs"), py::arg("curved") = false);
   module.attr("MOST_DEADLINE_PACKED") = kMostDeadlinePacked;
   module.def("plan", &plan, py::arg("jobs"), py::arg("slots"), py::arg("now"), py::arg("penalties"),
              py::arg("is_max"), py::arg("policy"), py::arg("effort"), py::arg("budget"),

@@ -59,6 +59,9 @@ cdef extern from "malleable/malleable.h" nogil:
         const int64_t *sla_offset
         const double *sla_time
         const double *sla_penalty
+        const double *speedup
+        const int64_t *rate_offset
+        const double *rate
     ctypedef struct malleable_job_changes:
         const double *work
         const int64_t *min_slots

@@ -24,7 +24,7 @@ BOUNDS: tuple[str, ...]
 KNAPSACK_EFFORT: int
 DEFAULT_EFFORT: int
 
-def default_effort(jobs: int) -> int: ...
+def default_effort(jobs: int, curved: bool = False) -> int: ...
 
 MOST_DEADLINE_PACKED: int
 
@@ -133,6 +133,12 @@ class _Table:
 class Jobs(_Table):
     @property
     def min_slots(self) -> _Integers: ...
+    @property
+    def exponent(self) -> _Floats: ...
+    @property
+    def rate_offset(self) -> _Integers: ...
+    @property
+    def rate(self) -> _Floats: ...
 
 class Flows(_Table):
     @property

@@ -111,6 +111,11 @@ typedef struct malleable_jobs {
   const int64_t* sla_offset;
   const double* sla_time;
   const double* sla_penalty;
+  const double* speedup; /* p: s slots do s^p; 1 */
+  /* Job j: what 1, 2, ... slots do is rate[rate_offset[j] .. rate_offset[j + 1]], if there are any.
+   */
+  const int64_t* rate_offset;
+  const double* rate;
 } malleable_jobs;
 
 typedef struct malleable_job_changes {

@@ -18,6 +18,14 @@ JobsView jobs_of(const malleable_jobs& given, Defaults& spare) {
   if (!jobs.sla.given()) {
     jobs.sla.offset = column_or<std::int64_t>(nullptr, n + 1, 0, spare.offset);
   }
+  if (given.rate_offset != nullptr) {
+    jobs.speedup.offset = {given.rate_offset, n + 1};
+    const std::int64_t last = n == 0 ? 0 : given.rate_offset[n];
+    jobs.speedup.rate = needed("rate", given.rate, length("rate_offset", last));
+    jobs.speedup.exponent = column_or(given.speedup, n, 1.0, spare.one);
+  } else {
+    jobs.speedup.exponent = column(given.speedup, n);
+  }
   validate(jobs);
   return jobs;
 }

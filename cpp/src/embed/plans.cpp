@@ -82,7 +82,8 @@ int malleable_plan_jobs(const malleable_jobs* jobs, int64_t slots, const char* o
                     min_mode_of(min_mode),
                     slots,
                     now,
-                    {.effort = effort_of(effort).value_or(default_effort(table.size())),
+                    {.effort = effort_of(effort).value_or(
+                         default_effort(table.size(), table.speedup.curved())),
                      .budget = budget_of(budget)}},
                    plan);
     std::vector<double> paid(plan.completion.size());

@@ -136,10 +136,13 @@ double SpeedupTable::at(std::size_t job, double s) const {
 
 double ResourceAllocation::Task::cost(std::size_t j, double s) const {
   if (problem.work[j] == 0.0) return penalties(j, problem.idle_end[j]);
-  const double duration = table != nullptr ? table->at(j, s)
-                          : s > 0.0        ? problem.work[j] / s
-                                           : kInfinity;
-  return penalties(j, problem.now + duration);
+  return penalties(j, problem.now + duration(j, s));
+}
+
+double ResourceAllocation::Task::duration(std::size_t j, double s) const {
+  if (table != nullptr) return table->at(j, s);
+  const double rate = speedup != nullptr ? speedup->at(j, s) : s;
+  return rate > 0.0 ? problem.work[j] / rate : kInfinity;
 }
 
 // The range in which a job's cost is finite: a job that never ends without slots needs its first
@@ -221,7 +224,7 @@ bool ResourceAllocation::run_closed(const Task& task) {
   const Problem& problem = task.problem;
   const Penalties& penalties = task.penalties;
   const std::size_t n = problem.size();
-  if (task.aggregate != Aggregate::kSum || task.table != nullptr) return false;
+  if (task.aggregate != Aggregate::kSum || !task.linear()) return false;
   if (problem.gang || (!penalties.linear() && !hinges(problem, penalties))) return false;
   scale_.resize(n);
   const auto slope = penalties.linear() ? penalties.slope() : std::span<const double>(slope_);
@@ -300,7 +303,7 @@ AllocationResult ResourceAllocation::select_worst(const Task& task) {
   const auto price = [&](std::size_t j, double s) { return -task.cost(j, s); };
   // The job needs to end while its penalty is still below -x.
   const auto guess = [&](std::size_t j, double x) {
-    if (task.table != nullptr) return kNoIdea;
+    if (!task.linear()) return kNoIdea;
     const double due = task.penalties.latest(j, std::nextafter(-x, -kInfinity));
     const double span = std::max(due + tolerance(due) - task.problem.now, 0.0);
     return std::ceil(task.problem.work[j] / span);
@@ -315,7 +318,7 @@ AllocationResult ResourceAllocation::select_gains(const Task& task) {
   };
   // As if the last slope went on for ever, but never past where the penalty is as low as it gets.
   const auto guess = [&](std::size_t j, double x) {
-    if (task.table != nullptr || task.penalties.is_custom(j)) return kNoIdea;
+    if (!task.linear() || task.penalties.is_custom(j)) return kNoIdea;
     const std::size_t last = task.penalties.offset()[j + 1] - 1;
     const double work = task.problem.work[j];
     const double free = std::round(std::sqrt(work * task.penalties.slope()[last] / -x + 0.25));
@@ -326,18 +329,16 @@ AllocationResult ResourceAllocation::select_gains(const Task& task) {
 }
 
 // Convex where the penalty is convex over the completions in reach (a non-decreasing convex
-// function of the convex W/s); otherwise the first differences themselves say it, if there is time
-// to look at all of them.
+// function of the convex W / r(s)); otherwise the first differences themselves say it, if there is
+// time to look at all of them.
 bool ResourceAllocation::convex(const Task& task, std::size_t j, bool dense) const {
   const double low = low_[j], high = high_[j];
   if (low >= high) return true;
   if (task.table == nullptr) {
-    const double work = task.problem.work[j], now = task.problem.now;
-    const double latest = low > 0.0 ? now + work / low : kInfinity;
-    if (!task.penalties.is_custom(j) && task.penalties.convex(j, now + work / high, latest)) {
-      return true;
-    }
-    if (task.penalties.steps(j)) return false;
+    const double now = task.problem.now;
+    const double soonest = now + task.duration(j, high), latest = now + task.duration(j, low);
+    if (!task.penalties.is_custom(j) && task.penalties.convex(j, soonest, latest)) return true;
+    if (task.linear() && task.penalties.steps(j)) return false;
   }
   if (!dense) return false;
   double gain = kInfinity, f = task.cost(j, low);
@@ -364,7 +365,7 @@ AllocationResult ResourceAllocation::choose_options(const Task& task, bool dense
       knapsack_.add(s, 0.0);
       continue;
     }
-    if (task.table == nullptr && task.penalties.steps(j)) {
+    if (task.linear() && task.penalties.steps(j)) {
       step_options(task, j, f);
       continue;
     }
@@ -395,7 +396,7 @@ AllocationResult ResourceAllocation::solve(const Task& task) {
   // sampled.
   double walk = 0.0;
   for (std::size_t j = 0; j < n; ++j) {
-    if (task.table != nullptr || !task.penalties.steps(j)) walk += high_[j] - low_[j];
+    if (!task.linear() || !task.penalties.steps(j)) walk += high_[j] - low_[j];
   }
   const bool dense = walk <= (task.with_value ? kMostWalked : kMostWalked / 64.0);
   for (std::size_t j = 0; j < n; ++j) {
@@ -407,8 +408,10 @@ AllocationResult ResourceAllocation::solve(const Task& task) {
 AllocationResult ResourceAllocation::run(const Problem& problem, const Penalties& penalties,
                                          Aggregate aggregate, std::span<const Index> preference,
                                          std::size_t effort, std::span<double> slots,
-                                         const SpeedupTable* table, bool with_value) {
-  const Task task{problem, penalties, aggregate, preference, effort, slots, table, with_value};
+                                         const SpeedupTable* table, bool with_value,
+                                         const SpeedupView* speedup) {
+  const Task task{problem, penalties, aggregate,  preference, effort,
+                  slots,   table,     with_value, speedup};
   if (!problem.gang || !with_value) return solve(task);
   // Where everybody has to run and all gangs fit, ranges are all there is to it.
   bool all_run = true;
@@ -423,7 +426,8 @@ AllocationResult ResourceAllocation::run(const Problem& problem, const Penalties
   Problem loose = problem;
   loose.drop_minima();
   const double bound =
-      solve({loose, penalties, aggregate, preference, effort, slots, table, true}).lower_bound;
+      solve({loose, penalties, aggregate, preference, effort, slots, table, true, speedup})
+          .lower_bound;
   AllocationResult result = solve(task);
   result.lower_bound = std::min(bound, result.value);
   result.exact = result.lower_bound == result.value;

@@ -143,6 +143,17 @@ void scale_minima(std::vector<std::int64_t>& minima, std::int64_t slots) {
   for (std::size_t k = 0; k < static_cast<std::size_t>(left); ++k) ++minima[rows[k]];
 }
 
+// What so many slots of a job do together, by its speed-up.
+double done_by(const SpeedupView& speedup, std::size_t j, std::int64_t held) {
+  if (!speedup.offset.empty() && speedup.offset[j] < speedup.offset[j + 1]) {
+    const std::int64_t entries = speedup.offset[j + 1] - speedup.offset[j];
+    return held == 0 ? 0.0
+                     : speedup.rate[static_cast<std::size_t>(speedup.offset[j] +
+                                                             std::min(held, entries) - 1)];
+  }
+  return held == 0 ? 0.0 : std::pow(static_cast<double>(held), speedup.exponent[j]);
+}
+
 // Work, and the end that is told of it.
 void check_work(const JobsView& jobs, const JobPromises& of, std::size_t j, const Sum& sum,
                 double told) {
@@ -226,11 +237,17 @@ std::vector<std::size_t> parents_first(const FlowsView& flows) {
 void check_schedule(const JobsView& jobs, const JobPromises& promises, const PiecesView& pieces,
                     std::span<const double> completion) {
   check_length("completion", completion.size(), jobs.size(), "work");
-  const std::vector<Sum> sums = sums_of(pieces, jobs.size(), promises.now);
+  std::vector<Sum> sums = sums_of(pieces, jobs.size(), promises.now);
+  std::vector<Change> changes = changes_of(pieces);
+  if (jobs.speedup.given()) {
+    for (Sum& sum : sums) sum.done = 0.0;
+    each_held(changes, [&](std::size_t j, double from, double until, std::int64_t held) {
+      sums[j].done += done_by(jobs.speedup, j, held) * (until - from);
+    });
+  }
   for (std::size_t j = 0; j < jobs.size(); ++j) {
     check_work(jobs, promises, j, sums[j], completion[j]);
   }
-  std::vector<Change> changes = changes_of(pieces);
   check_capacity(changes, promises.slots);
   each_held(changes, [&](std::size_t j, double from, double until, std::int64_t held) {
     if (until > from && held > jobs.max_slots[j]) {

@@ -18,7 +18,8 @@ JobColumns JobColumns::of(const JobsView& jobs) {
            {copy(jobs.sla.offset), copy(jobs.sla.time), copy(jobs.sla.penalty)}},
           copy(jobs.work),
           copy(jobs.min_slots),
-          copy(jobs.max_slots)};
+          copy(jobs.max_slots),
+          {copy(jobs.speedup.exponent), copy(jobs.speedup.offset), copy(jobs.speedup.rate)}};
 }
 
 void validate(const JobsView& jobs) {
@@ -27,6 +28,7 @@ void validate(const JobsView& jobs) {
   check_length("max_slots", jobs.max_slots.size(), n, "work");
   check_amounts("work", jobs.work, kWorkRange);
   validate(static_cast<const TermsView&>(jobs), n, "work");
+  validate(jobs.speedup, n, "work");
   check_counts("min_slots", jobs.min_slots, 0, kMostSlots, "must be at least 0 and at most 2^50");
   check_counts("max_slots", jobs.max_slots, 1, kAllSlots, "must be at least 1");
   for (std::size_t j = 0; j < n; ++j) {
@@ -66,6 +68,7 @@ Jobs Jobs::take(std::span<const std::int64_t> rows) const {
     taken.work.push_back(from.work[row]);
     taken.min_slots.push_back(from.min_slots[row]);
     taken.max_slots.push_back(from.max_slots[row]);
+    if (from.speedup.given()) taken.speedup.add(from.speedup, row);
   }
   return of_valid(std::move(taken));
 }

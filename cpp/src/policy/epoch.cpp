@@ -39,7 +39,7 @@ void Epoch::set_slots(std::int64_t slots) {
 
 // A priority that is a number per job, whatever the others do.
 bool Epoch::keyed() const {
-  if (options_.min_mode == MinMode::kGang || options_.effort) return false;
+  if (options_.min_mode == MinMode::kGang || options_.effort || concave()) return false;
   if (options_.policy == EpochPolicy::kFifo) return true;
   if (options_.policy != EpochPolicy::kFlex || options_.aggregate != Aggregate::kSum) return false;
   for (std::size_t k = 0; k < std::size(kKinds); ++k) {
@@ -85,6 +85,10 @@ void Epoch::build_instance() {
   const std::size_t n = id_.size();
   sla_columns_.clear();
   for (const HeldSteps::Range& row : sla_) sla_columns_.add(steps_.of(row));
+  speedup_columns_.clear();
+  for (std::size_t r = 0; r < exponent_.size(); ++r) {
+    speedup_columns_.add(exponent_[r], rates_[r]);
+  }
   ended_.assign(n, now_);  // whoever has nothing left
   constexpr auto kOwn = static_cast<std::size_t>(Kind::kCustom);
   const std::span<const std::int64_t> names =
@@ -111,6 +115,8 @@ void Epoch::make_order() {
   order_.resize(n);
   if (options_.policy == EpochPolicy::kFifo) {
     sorter_.sort(arrival_, order_);
+  } else if (options_.policy == EpochPolicy::kHeSrpt) {
+    sorter_.sort(work_, order_);
   } else if (options_.effort) {
     planned_.emplace();
     flex_.plan(problem_, penalties_, options_.aggregate, {*options_.effort, kInfinity}, *planned_);
@@ -207,13 +213,33 @@ void Epoch::decide_nothing() {
   all_touched_ = true;
 }
 
+Concave::Task Epoch::concave_task() const {
+  return {options_.policy, problem_, speedup_columns_.view(), penalties_, options_.aggregate,
+          arrival_,        weight_};
+}
+
+void Epoch::decide_concave(const Problem& beside) {
+  if (options_.effort && options_.policy == EpochPolicy::kFlex) {
+    planned_.emplace();
+    concave_.plan(concave_task(), {*options_.effort, kInfinity}, *planned_);
+    if (&beside == &problem_) {
+      share_.assign(planned_->allocation.begin(), planned_->allocation.end());
+      return;
+    }
+    planned_.reset();
+  }
+  concave_.decide(concave_task(), beside, options_.hysteresis, given_, share_);
+}
+
 // Any policy, by way of an instance of all jobs.
 void Epoch::decide_by_instance() {
   build_instance();
   built_ = true;
   const Problem& problem = set_kept_aside();
   share_.assign(id_.size(), 0.0);
-  if (shares_ != Shares::kByOrder) {
+  if (concave()) {
+    decide_concave(problem);
+  } else if (shares_ != Shares::kByOrder) {
     waterline_.allocate(problem, shared_by(), share_);
   } else {
     make_order();
@@ -317,6 +343,8 @@ Plan Epoch::plan() {
     plan_nothing(plan);
   } else if (planned_) {
     plan = *planned_;
+  } else if (concave()) {
+    concave_.plan_decided(concave_task(), true, plan);
   } else if (shares_ != Shares::kByOrder) {
     baseline_.waterline(problem_, penalties_, options_.aggregate, shared_by(), plan);
   } else {
@@ -329,10 +357,11 @@ Plan Epoch::plan() {
 void Epoch::state(State& s) {
   s(options_, slots_, now_, latest_arrival_, version_, next_id_, id_, arrival_, work_, size_);
   s(min_slots_, max_slots_, weight_, deadline_, sla_, steps_);
-  s(kind_, of_kind_);
+  s(kind_, of_kind_, exponent_, rates_, curved_);
   s(low_, room_, key_, minima_, minima_stale_, given_, winners_, touched_, held_anew_);
   s(all_touched_, by_key_, selection_, planned_);
   if (!by_key_) s(order_);  // else the keys say it
+  if (concave()) s(concave_);
   if (!s.reading()) return;
   look_up();
   seen_.assign(id_.size(), {});
@@ -348,6 +377,10 @@ Epoch::Assessment Epoch::assess() {
     return {whole.value, whole.lower_bound};
   }
   recall();
+  if (concave()) {
+    concave_.plan_decided(concave_task(), false, sketch_);
+    return {sketch_.value, sketch_.lower_bound};
+  }
   flex_.plan_order(problem_, penalties_, options_.aggregate, order_, false, sketch_);
   return {sketch_.value, sketch_.lower_bound};
 }

@@ -84,6 +84,7 @@ std::int64_t Epoch::add(const JobsView& jobs, std::span<const Kind> kinds) {
   append(deadline_, jobs.deadline);
   append(min_slots_, jobs.min_slots);
   append(max_slots_, jobs.max_slots);
+  add_speedups(jobs);
   const std::size_t rows = id_.size() + jobs.size();
   for (auto* column : {&low_, &room_, &key_}) column->resize(rows, 0.0);
   seen_.resize(rows);
@@ -105,6 +106,22 @@ std::int64_t Epoch::add(const JobsView& jobs, std::span<const Kind> kinds) {
   }
   ++version_;
   return first_id;
+}
+
+// Before the ids of the jobs.
+void Epoch::add_speedups(const JobsView& jobs) {
+  if (!concave() && !jobs.speedup.curved()) return;
+  const std::size_t before = id_.size();
+  if (!concave()) {
+    exponent_.assign(before, 1.0);
+    rates_.resize(before);
+  }
+  for (std::size_t j = 0; j < jobs.size(); ++j) {
+    const auto own = jobs.speedup.table(j);
+    exponent_.push_back(jobs.speedup.power(j));
+    rates_.emplace_back(own.begin(), own.end());
+    curved_ += jobs.speedup.curved(j) ? 1 : 0;
+  }
 }
 
 std::int64_t Epoch::add_columns(JobsView jobs, std::span<const Kind> kinds) {
@@ -192,6 +209,7 @@ void Epoch::remove(std::span<const std::int64_t> ids) {
     minima_ -= low_[row];
     minima_stale_ |= low_[row] > 4e9;
     steps_.drop(sla_[row]);
+    if (!exponent_.empty() && (exponent_[row] < 1.0 || !rates_[row].empty())) --curved_;
     --of_kind_[static_cast<std::size_t>(kind_[row])];
     if (options_.stable) {
       gaps_.push_back(row);
@@ -201,6 +219,10 @@ void Epoch::remove(std::span<const std::int64_t> ids) {
   }
   if (options_.stable) close_gaps();
   if (id_.empty()) latest_arrival_ = -kInfinity;
+  if (curved_ == 0) {
+    exponent_.clear();
+    rates_.clear();
+  }
   tidy_steps();
   ++version_;
 }
@@ -216,6 +238,9 @@ void Epoch::each_column(Close close) {
   close(seen_);
   for (auto* column : {&changed_, &marked_}) close(*column);
   close(kind_);
+  if (exponent_.empty()) return;
+  close(exponent_);
+  close(rates_);
 }
 
 // The last row takes the place of this one.
@@ -223,7 +248,7 @@ void Epoch::erase(std::size_t row) {
   const std::size_t last = id_.size() - 1;
   if (row != last) slot_of(id_[last]) = static_cast<Index>(row);
   each_column([&](auto& column) {
-    column[row] = column[last];
+    column[row] = std::move(column[last]);
     column.pop_back();
   });
 }

@@ -32,8 +32,10 @@ constexpr OrderRule kSumRules[] = {OrderRule::kOnTimeSet, OrderRule::kSmith,
 
 }  // namespace
 
-std::uint64_t default_effort(std::size_t jobs) {
-  return std::clamp<std::uint64_t>(8'000'000 / std::max<std::size_t>(jobs, 1), 10, kDefaultEffort);
+std::uint64_t default_effort(std::size_t jobs, bool curved) {
+  const std::uint64_t count = std::max<std::size_t>(jobs, 1);
+  const std::uint64_t most = curved ? 40'000'000 / count / count : 8'000'000 / count;
+  return std::clamp<std::uint64_t>(most, 10, kDefaultEffort);
 }
 
 void Flex::generic_order(const Problem& problem, const Penalties& penalties, Aggregate aggregate,

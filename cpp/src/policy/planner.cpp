@@ -21,7 +21,21 @@ void Planner::plan(const JobsView& jobs, const Penalties& penalties, const Reque
   }
   problem_.build(jobs.work, jobs.arrival, jobs.min_slots, jobs.max_slots, request.slots,
                  request.now, request.min_mode);
+  if (jobs.speedup.curved()) {
+    if (request.policy == EpochPolicy::kFifo) problem_.drop_minima();
+    concave_.plan({request.policy, problem_, jobs.speedup, penalties, request.aggregate,
+                   jobs.arrival, jobs.weight},
+                  request.options, plan);
+    return;
+  }
   switch (request.policy) {
+    case EpochPolicy::kHeSrpt: {  // linear: all to the shortest
+      std::vector<Index> order(jobs.size());
+      sorter_.sort(problem_.work, order);
+      plan = Plan{};
+      flex_.plan_order(problem_, penalties, request.aggregate, order, true, plan);
+      break;
+    }
     case EpochPolicy::kFlex:
       flex_.plan(problem_, penalties, request.aggregate, request.options, plan);
       break;

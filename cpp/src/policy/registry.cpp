@@ -50,6 +50,7 @@ const Policy kPolicies[] = {
     {"fair", kJobs, EpochPolicy::kFair, shares(Shares::kEqual)},
     {"fifo", kJobs, EpochPolicy::kFifo, {.ignores_minima = true, .in_loop = true}},
     {"wdeq", kJobs, EpochPolicy::kWdeq, shares(Shares::kWeighted)},
+    {"hesrpt", kJobs, EpochPolicy::kHeSrpt, {.needs_sizes = true, .in_loop = true}},
 
     {"flowflex", kFlows, FlowMethod::kBest, searching(guaranteed(objective()))},
     {"flowflex-fast", kFlows, FlowMethod::kFast, objective()},

@@ -170,7 +170,7 @@ def _plan_jobs(asked: argparse.Namespace, trace: Trace) -> Plan:
     made: Plan = _planned(asked, jobs, count, **options)
     for line in told:
         note(line)
-    effort = default_effort(len(jobs))
+    effort = default_effort(len(jobs), jobs.speedup is not None)
     if asked.effort is None and policy == "flex" and effort < DEFAULT_EFFORT:
         note(
             f"effort {effort:,} for {count}, so that planning takes seconds "

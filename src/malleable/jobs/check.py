@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -75,6 +75,18 @@ def _check_allocation(plan: Schedule, has_work: Mask, pieces: Pieces) -> None:
         refuse(has_work & (shown != given), "but its pieces have {} now", shown)
 
 
+def _done(speedup: Sequence[float | Floats], held: Held) -> Floats:
+    """What each job has done, by what its speed-up makes of the slots that it held together."""
+    done = np.zeros(len(speedup))
+    runs = (held.slots > 0) & (held.until > held.time)
+    spans = (column[runs].tolist() for column in (held.job, held.slots, held.until - held.time))
+    for row, slots, span in zip(*spans, strict=True):
+        rule = speedup[row]
+        rate = slots**rule if isinstance(rule, float) else rule[min(slots, len(rule)) - 1]
+        done[row] += rate * span
+    return done
+
+
 def check_schedule(plan: Schedule) -> None:
     """Raise ValueError for the first thing that is wrong with the plan's schedule."""
     jobs, pieces = plan.jobs, Pieces(plan.pieces, plan.jobs.name)
@@ -87,6 +99,8 @@ def check_schedule(plan: Schedule) -> None:
     pieces.refuse(has_work & ~hopeless & ~np.isfinite(plan.completion), lambda _: "never ends")
     runs = np.isfinite(plan.completion) & has_work
     done, last = pieces.done, pieces.last
+    if jobs.speedup is not None:
+        done = _done(jobs.speedup, pieces.held())
     # What the clock does not show: how far from one another instants may be that count as one.
     maxima = np.minimum(jobs.max_slots, plan.slots)
     ends = np.where(runs, plan.completion, plan.now)

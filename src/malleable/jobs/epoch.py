@@ -83,7 +83,7 @@ class Epoch(PlannedEpoch):
         ``sum:KIND`` or ``max:KIND`` as for `malleable.plan`: the aggregate of all jobs, and the kind of
         those that are added without one of their own (`add`, ``kind``).
     policy : str
-        ``flex``, ``fair``, ``fifo`` or ``wdeq``.
+        ``flex``, ``fair``, ``fifo``, ``wdeq`` or ``hesrpt``.
     hysteresis : float
         FLEX: a job that holds more than its minimum counts as (1 + hysteresis) times as urgent, so that
         slots move only when the gain is worth it. 0: they move freely; otherwise from 1e-12 to 1e12.
@@ -107,8 +107,9 @@ class Epoch(PlannedEpoch):
     One thread at a time per object, RuntimeError for a second one; several objects run side by side.
     Copies and pickles go on as the original would (a pickle loads in the same version only); epochs
     are equal if their state is. `decide` is O(J) for fair and
-    for sums of response, completion, stretch and lateness, mixed or not, O(J log J) otherwise, and
-    allocates only the arrays that it returns. FLEX, sections 1.1 (metrics job by job) and 2.2 (epochs).
+    for sums of response, completion, stretch and lateness, mixed or not, O(J log J) otherwise and while
+    some job's speed-up is below linear, and allocates only the arrays that it returns. FLEX, sections 1.1
+    (metrics job by job) and 2.2 (epochs).
     """
 
     _noun = "job"
@@ -149,6 +150,7 @@ class Epoch(PlannedEpoch):
         weight: npt.ArrayLike = 1.0,
         deadline: npt.ArrayLike | Sequence[float | None] | None = None,
         sla: Sequence[SlaSteps | None] | None = None,
+        speedup: float | Sequence[Any] | None = None,
         size: npt.ArrayLike | None = None,
         kind: str | Sequence[str | None] | None = None,
     ) -> Integers:
@@ -174,12 +176,12 @@ class Epoch(PlannedEpoch):
             "size": size,
         }
         codes = None if kind is None else self._kinds(kind, count_of("work", given("work", work)))
-        if sla is None:
+        if sla is None and speedup is None:
             try:
                 return self._core.add(columns, codes)
             except TypeError:  # not plain columns
                 pass
-        return self._core.add(job_columns(columns, sla), codes)
+        return self._core.add(job_columns(columns, sla, speedup), codes)
 
     def update(
         self,
@@ -192,7 +194,7 @@ class Epoch(PlannedEpoch):
         deadline: npt.ArrayLike | Sequence[float | None] | None = None,
         sla: Sequence[SlaSteps | None] | None = None,
     ) -> None:
-        """Change jobs; ``work`` is what remains. Arrival, original size and kind stay as they were.
+        """Change jobs; ``work`` is what remains. Arrival, original size, speed-up and kind stay as they were.
 
         What remains may be up to 1e15; less than 1e-12 is a residue of rounding and counts as 0.
         A job of which nothing remains keeps ``max(1, min_slots)`` slots until it is finished, before

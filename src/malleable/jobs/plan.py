@@ -147,11 +147,13 @@ def plan(
         ``sum:KIND`` or ``max:KIND`` with KIND one of response, completion, stretch, tardy, tardiness,
         lateness, sla, strict, custom; or one such text per job, with a common aggregate.
     policy : str, optional
-        ``flex`` (jobs, the default), ``fair``, ``fifo`` or ``wdeq``; for flows ``flowflex`` (the
-        default), ``flowflex-fast``, ``flowflex-literal``, ``fair`` or ``fifo``.
+        ``flex`` (jobs, the default), ``fair``, ``fifo``, ``wdeq`` or ``hesrpt`` (least work first, shares
+        as steep as the speed-up allows); for flows ``flowflex`` (the default), ``flowflex-fast``,
+        ``flowflex-literal``, ``fair`` or ``fifo``.
     effort : int, optional
         FLEX: candidates tried after the fixed orders; 0: none; by default `DEFAULT_EFFORT`, fewer for
-        more than 2,000 jobs (`default_effort`), so that 100,000 take seconds. A max objective needs
+        more than 2,000 jobs, or 100 whose speed-up is below linear (`default_effort`), so that plans
+        take seconds. A max objective needs
         one: water-filling for the deadlines of its optimal level.
     budget : float, optional
         FLEX, FlowFlex: ceiling in seconds of wall-clock time, checked between candidates and, for flows,
@@ -178,7 +180,8 @@ def plan(
 
     Notes
     -----
-    O(J log J) per order or candidate. FLEX: Wolf et al., Middleware 2010.
+    O(J log J) per order or candidate, O(J^2) where speed-ups are below linear. FLEX: Wolf et al.,
+    Middleware 2010. heSRPT: Berg, Vesilo, Harchol-Balter 2020.
     """
     if isinstance(jobs, Flows):
         check_min_mode(min_mode)
@@ -190,7 +193,7 @@ def plan(
     if not isinstance(jobs, Jobs):
         raise ValueError(f"jobs: expected a Jobs table, not {type(jobs).__name__}")
     goal = parse_objective(objective, len(jobs))
-    tries = check_effort(effort, len(jobs))
+    tries = check_effort(effort, len(jobs), jobs.speedup is not None)
     check_min_mode(min_mode)
     asked = Request.of("jobs", jobs, goal, slots, now, policy, tries, budget, penalty)
     late = f"after now = {asked.now}; take a snapshot with jobs.at(now)"
@@ -200,16 +203,17 @@ def plan(
     return Plan(jobs, asked.slots, goal, policy, asked.now, min_mode, result, paid, seconds)
 
 
-def default_effort(jobs: int) -> int:
+def default_effort(jobs: int, curved: bool = False) -> int:
     """Candidates that FLEX tries for so many jobs unless told otherwise: fewer where each costs more.
 
-    8,000,000 over the jobs, at most `DEFAULT_EFFORT` and at least 10.
+    8,000,000 over the jobs, at most `DEFAULT_EFFORT` and at least 10; 40,000,000 over their square if
+    speed-ups are below linear (``curved``).
     """
-    return _core.default_effort(jobs)
+    return _core.default_effort(jobs, curved)
 
 
-def check_effort(effort: Any, jobs: int = 0) -> int:
+def check_effort(effort: Any, jobs: int = 0, curved: bool = False) -> int:
     """A number of candidates; the default for so many jobs where None."""
     if effort is None:
-        return default_effort(jobs)
+        return default_effort(jobs, curved)
     return check_count("effort", effort)

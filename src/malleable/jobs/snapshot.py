@@ -33,7 +33,7 @@ def snapshot(
     at : float
         Time of the snapshot [s]; jobs that arrive then are in it.
     policy : str
-        ``fair``, ``fifo``, ``wdeq`` or ``flex``.
+        ``fair``, ``fifo``, ``wdeq``, ``hesrpt`` or ``flex``.
     objective, min_mode : str
         As in `malleable.Epoch`.
 
@@ -76,7 +76,7 @@ def snapshot(
             break
         then = float(arrival[entered]) if entered < len(comes) else end
         given = epoch.decide(now)
-        rate = given.slots.astype(np.float64)
+        rate = jobs.rates(given.slots, rows)
         ends = np.full(len(rows), np.inf)
         np.divide(left[rows], rate, out=ends, where=rate > 0.0)
         ends += now

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from malleable import _core, views
 from malleable.columns import (
+    check_length,
     Floats as Floats,
     Integers as Integers,
     column_of,
@@ -61,6 +62,36 @@ def unique(field: str, names: Sequence[str], where: str = "") -> None:
         if text in seen:
             raise ValueError(f"{where}{field}[{row}] = {text!r}: the name is taken")
         seen.add(text)
+
+
+def speedup_columns(speedup: Any, count: int) -> dict[str, Any]:
+    """Speed-ups as the core reads them; see `Jobs`. ValueError for what is neither a number nor rates."""
+    if speedup is None:
+        return {}
+    rows = speedup if isinstance(speedup, (Sequence, np.ndarray)) else (speedup,) * count
+    check_length("speedup", rows, count, "work")
+    exponent, rates = np.ones(count), []
+    for row, value in enumerate(rows):
+        own = np.empty(0)
+        try:
+            if value is not None:
+                own = np.asarray(value, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError):
+            own = np.empty((0, 0))
+        if (
+            own.ndim > 1
+            or isinstance(value, (bool, str))
+            or (own.ndim and value is not None and not own.size)
+        ):
+            raise ValueError(f"speedup[{row}] = {shown(value)}: not a number or rates")
+        if own.ndim == 0:
+            exponent[row] = own
+        rates.append(np.atleast_1d(own) if own.ndim else np.empty(0))
+    columns: dict[str, Any] = {"exponent": exponent}
+    if any(own.size for own in rates):
+        columns["rate_offset"] = np.cumsum([0, *map(len, rates)], dtype=np.int64)
+        columns["rate"] = np.concatenate(rates)
+    return columns
 
 
 class CoreTable:
@@ -150,6 +181,10 @@ class Jobs(CoreTable, _core.Jobs):
     sla : sequence of sequences of (time, penalty), optional
         Steps of each job: absolute times [s], increasing; penalties cumulative, in the
         ranges of deadlines and weights.
+    speedup : float or sequence, optional
+        Of each job, or of all: None (linear); p, from 0 to 1 (s slots do s^p); or the rates of 1, 2, ...
+        slots together: 1 first, never falling, each step no larger than the one before; beyond the
+        last as there. ``work`` is what one slot needs.
     name, user : sequence of str, optional
         Names must be unique; ``job0``, ``job1``, ... by default.
     size : array_like, optional
@@ -183,6 +218,7 @@ class Jobs(CoreTable, _core.Jobs):
         weight: npt.ArrayLike = 1.0,
         deadline: npt.ArrayLike | Sequence[float | None] | None = None,
         sla: Sequence[SlaSteps | None] | None = None,
+        speedup: float | Sequence[Any] | None = None,
         name: Sequence[str] | None = None,
         user: Sequence[str] | None = None,
         size: npt.ArrayLike | None = None,
@@ -196,8 +232,8 @@ class Jobs(CoreTable, _core.Jobs):
             "deadline": deadline,
             "size": size,
         }
-        if sla is not None:
-            columns = job_columns(columns, sla)
+        if sla is not None or speedup is not None:
+            columns = job_columns(columns, sla, speedup)
         if not self._hold_plain(columns):
             self._hold(job_columns(columns))
         self._label = self._name = self.user = None
@@ -216,6 +252,37 @@ class Jobs(CoreTable, _core.Jobs):
         return f"Jobs({counted(len(self), 'job')}, {self.work.sum():.6g} slot-seconds)"
 
     _repr_html_ = views.as_html
+
+    @property
+    def speedup(self) -> tuple[float | Floats, ...] | None:
+        """Of each job p, or its rates; None if all are linear."""
+        if not len(self.exponent):
+            return None
+        whole = np.zeros(len(self) + 1, dtype=np.int64)
+        offset = (self.rate_offset if len(self.rate_offset) else whole).tolist()
+        return tuple(
+            p if first == end else self.rate[first:end]
+            for p, (first, end) in zip(self.exponent.tolist(), pairwise(offset), strict=True)
+        )
+
+    def rates(self, slots: npt.ArrayLike, rows: npt.ArrayLike | None = None) -> Floats:
+        """What so many slots of each job, or of the jobs at these rows, do together. O(their number)."""
+        count = np.asarray(slots, dtype=np.float64)
+        if not len(self.exponent):
+            return count
+        at = np.arange(len(self)) if rows is None else np.asarray(rows)
+        done = np.where(count > 0.0, count ** self.exponent[at], 0.0)
+        if len(self.rate_offset):
+            first, end = self.rate_offset[at], self.rate_offset[at + 1]
+            told = (end > first) & (count > 0.0)
+            last = np.minimum(first + count.astype(np.int64), end) - 1
+            done[told] = self.rate[last[told]]
+        return done
+
+    def _columns(self) -> dict[str, Any]:
+        columns = super()._columns()
+        linear = [field for field in ("exponent", "rate_offset", "rate") if not len(columns[field])]
+        return columns | dict.fromkeys(linear)
 
     @property
     def name(self) -> tuple[str, ...]:
@@ -238,13 +305,13 @@ class Jobs(CoreTable, _core.Jobs):
 
 
 def job_columns(
-    columns: Mapping[str, Any], sla: Sequence[SlaSteps | None] | None = None
+    columns: Mapping[str, Any], sla: Sequence[SlaSteps | None] | None = None, speedup: Any = None
 ) -> dict[str, Any]:
     """A job table's columns of any kind as the core reads them."""
     work = as_column("work", columns["work"])
     others = {f: as_column(f, values, len(work)) for f, values in columns.items() if f != "work"}
     steps = {} if sla is None else flat_sla(sla, len(work))
-    return {"work": work, **others, **steps}
+    return {"work": work, **others, **steps, **speedup_columns(speedup, len(work))}
 
 
 def steps_of(offset: Integers, time: Floats, penalty: Floats) -> list[list[tuple[float, float]]]:

@@ -78,6 +78,15 @@ def sla_steps(cell: Any) -> list[tuple[float, float]]:
         raise ValueError("not of the form t:p;t:p") from None
 
 
+def _speedup(cell: Any) -> float | list[float]:
+    if isinstance(cell, str) and ";" not in cell:
+        return _float(cell)
+    try:
+        return [_float(rate) for rate in (cell.split(";") if isinstance(cell, str) else cell)]
+    except TypeError:  # not a list
+        return _float(cell)
+
+
 # What makes a value of a cell, and the value of a blank one (names: `_column` makes them).
 _COLUMNS: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "name": (str, None),
@@ -88,6 +97,7 @@ _COLUMNS: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "weight": (_float, 1.0),
     "deadline": (_moment, math.inf),
     "sla": (sla_steps, ()),
+    "speedup": (_speedup, None),
     "user": (str, ""),
 }
 
@@ -217,8 +227,9 @@ def read_jobs(source: Source | Any, *, max_size: int | None = MAX_SIZE) -> Jobs:
     Notes
     -----
     Columns: ``name``, ``arrival`` [s, 0], ``work`` [slot-seconds, required], ``min_slots`` [0],
-    ``max_slots`` [all], ``weight`` [1], ``deadline`` [s, none], ``sla`` (``t:p;t:p``) and
-    ``user``, in any order. A blank cell means the default in brackets. Times are numbers or ISO
+    ``max_slots`` [all], ``weight`` [1], ``deadline`` [s, none], ``sla`` (``t:p;t:p``), ``speedup``
+    (p, or rates ``1;1.9;2.7``; linear) and ``user``, in any order. A blank cell means the default in
+    brackets. Times are numbers or ISO
     dates such as ``2024-05-01T09:30`` (seconds since 1970; UTC unless they say their zone). Cells of CSV
     have commas between them, or semicolons where the header has no comma. An apostrophe before a name in
     CSV that begins with one of ``= + - @`` is not part of it (see `write_jobs`). Time and memory are linear
@@ -262,9 +273,14 @@ def _csv_text(jobs: Jobs) -> str:
     }
     if len(jobs.sla_time):
         columns["sla"] = [";".join(f"{t!r}:{p!r}" for t, p in steps) for steps in jobs.sla]
+    if jobs.speedup is not None:
+        columns["speedup"] = [
+            rule if isinstance(rule, float) else ";".join(map(repr, rule.tolist()))
+            for rule in jobs.speedup
+        ]
     if jobs.user is not None:
         columns["user"] = _writable(jobs.user, "user")
-    return csv_text(columns, plain=["sla"])
+    return csv_text(columns, plain=["sla", "speedup"])
 
 
 def write_jobs(

@@ -93,7 +93,10 @@ def _reason(plan: Plan, promises: Policy, row: int, now: int, place: str, scaled
         return f"waits, {place}"
     if now == low and not promises.ignores_minima:
         return f"its minimum; {share} is less" if promises.shares else f"its minimum, {place}"
-    return share if promises.shares else f"what is left at {place}"
+    if promises.shares:
+        return share
+    by_share = plan.jobs.speedup is not None and plan.policy != "fifo"
+    return f"its share, {place}" if by_share else f"what is left at {place}"
 
 
 def _next(own: Steps, now: int, clock: Clock) -> str:

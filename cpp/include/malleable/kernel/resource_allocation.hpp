@@ -4,10 +4,11 @@
 //   S,
 //
 // with F_j non-increasing. Giving job j its next slot has a price: minus the gain F_j(s) - F_j(s+1)
-// for convex sums, minus F_j(s) for every max objective (the current worst is served first). Prices
-// of one job never fall, so the cheapest units are a solution (kernel unit_selection). Where F = w
-// max(0, W/s - c) the number of units below a price has a closed form. O(J) expected, and log(M -
-// m) more for other functions. Equal prices go to the lower index.
+// for convex sums, minus F_j(s) for every max objective (the current worst is served first). A
+// convex penalty of W / r(s) is convex for any concave rate r. Prices of one job never fall, so the
+// cheapest units are a solution (kernel unit_selection). Where F = w max(0, W/s - c) the number of
+// units below a price has a closed form. O(J) expected, and log(M - m) more for other functions.
+// Equal prices go to the lower index.
 //
 // Sums whose first differences are not monotone go to the multiple-choice knapsack.
 //
@@ -22,6 +23,7 @@
 #include "malleable/model/penalties.hpp"
 #include "malleable/model/problem.hpp"
 #include "malleable/model/scratch.hpp"
+#include "malleable/model/speedups.hpp"
 
 namespace malleable {
 
@@ -47,12 +49,12 @@ class ResourceAllocation {
   // slots[j] for every job; 0 for a job that waits. Where not all jobs can have a slot, those early
   // in `preference` (empty: index order) get theirs first. `effort` limits the states of the
   // knapsack; when it runs out the lower convex envelope rounded to slots comes back with its
-  // certified bound. `table`, if given, replaces the linear speed-up W/s. Without `with_value` the
-  // closed form leaves value and bound at 0.
+  // certified bound. `table` or `speedup`, if given, replaces the linear speed-up W/s. Without
+  // `with_value` the closed form leaves value and bound at 0.
   AllocationResult run(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
                        std::span<const Index> preference, std::size_t effort,
                        std::span<double> slots, const SpeedupTable* table = nullptr,
-                       bool with_value = true);
+                       bool with_value = true, const SpeedupView* speedup = nullptr);
 
  private:
   struct Task {  // what run() was asked
@@ -64,6 +66,9 @@ class ResourceAllocation {
     std::span<double> slots;
     const SpeedupTable* table;
     bool with_value;
+    const SpeedupView* speedup;
+    bool linear() const { return table == nullptr && speedup == nullptr; }
+    double duration(std::size_t j, double s) const;
     double cost(std::size_t j, double s) const;  // F_j(s)
   };
   AllocationResult solve(const Task& task);

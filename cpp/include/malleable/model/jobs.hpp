@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "malleable/model/speedups.hpp"
 #include "malleable/model/terms.hpp"
 
 namespace malleable {
@@ -14,6 +15,7 @@ namespace malleable {
 struct JobsView : TermsView {
   std::span<const double> work;
   std::span<const std::int64_t> min_slots, max_slots;
+  SpeedupView speedup = {};
 
   std::size_t size() const { return work.size(); }
 };
@@ -26,10 +28,11 @@ void validate(const JobsView& jobs);
 struct JobColumns : TermColumns {
   std::vector<double> work;
   std::vector<std::int64_t> min_slots, max_slots;
+  SpeedupColumns speedup;
 
   static JobColumns of(const JobsView& jobs);
 
-  JobsView view() const { return {terms(), work, min_slots, max_slots}; }
+  JobsView view() const { return {terms(), work, min_slots, max_slots, speedup.view()}; }
 
   template <typename Self, typename Visit>
   static void each(Self& self, Visit&& visit) {
@@ -38,6 +41,7 @@ struct JobColumns : TermColumns {
     visit("min_slots", self.min_slots, rows, false);
     visit("max_slots", self.max_slots, rows, true);
     TermColumns::each(self, rows, visit);
+    SpeedupColumns::each(self.speedup, rows, visit);
   }
 };
 

@@ -10,7 +10,7 @@
 // warm. Orders without a key per job are built by sorting, O(J log J). With an effort, FLEX plans
 // in full. Value, bound and pieces are computed on request only. Kernels: priority_selection,
 // waterline, gang_packing; policies: flex, baseline. Kinds may be mixed: while all are steady, keys
-// decide as they do for one.
+// decide as they do for one. While some job's speed-up is below linear, the policy concave decides.
 #pragma once
 
 #include <algorithm>
@@ -27,11 +27,11 @@
 #include "malleable/model/own_lines.hpp"
 #include "malleable/model/state.hpp"
 #include "malleable/policy/baseline.hpp"
+#include "malleable/policy/concave.hpp"
+#include "malleable/policy/epoch_policy.hpp"
 #include "malleable/policy/flex.hpp"
 
 namespace malleable {
-
-enum class EpochPolicy : std::uint8_t { kFlex, kFair, kFifo, kWdeq };
 
 struct EpochOptions {
   Aggregate aggregate = Aggregate::kSum;
@@ -103,8 +103,11 @@ class alignas(kLine) Epoch {
   Assessment assess();
   // The jobs that plan() saw.
   JobsView planned_jobs() const {
-    return {
-        {arrival_, weight_, deadline_, size_, sla_columns_.view()}, work_, min_slots_, max_slots_};
+    return {{arrival_, weight_, deadline_, size_, sla_columns_.view()},
+            work_,
+            min_slots_,
+            max_slots_,
+            speedup_columns_.view()};
   }
   // Of plan(); one entry where all are of one kind.
   std::span<const Kind> planned_kinds() const {
@@ -143,6 +146,11 @@ class alignas(kLine) Epoch {
   void decide_nothing();
   void plan_nothing(Plan& plan);
   void decide_by_instance();
+  void add_speedups(const JobsView& jobs);
+  // Some job's speed-up is below linear.
+  bool concave() const { return curved_ > 0; }
+  Concave::Task concave_task() const;
+  void decide_concave(const Problem& beside);
   void decide_by_order(const Problem& problem, std::span<const Index> order);
   const Problem& set_kept_aside();
   // What a job without work keeps until it is removed: an estimate that runs out stops nothing.
@@ -167,6 +175,10 @@ class alignas(kLine) Epoch {
   std::vector<std::int64_t> id_, min_slots_, max_slots_;
   std::vector<double> work_, size_, arrival_, weight_, deadline_;
   std::vector<Kind> kind_;
+  // Of all jobs while some are not linear, of which there are curved_.
+  std::vector<double> exponent_;
+  std::vector<std::vector<double>> rates_;
+  std::size_t curved_ = 0;
   std::uint64_t of_kind_[std::size(kKinds)] = {};  // jobs
   CustomPenalty custom_ = nullptr;
   std::vector<Penalties::Seen> seen_;  // what penalties_ remember
@@ -200,6 +212,7 @@ class alignas(kLine) Epoch {
   Waterline waterline_;
   Flex flex_;
   Baseline baseline_;
+  Concave concave_;
   KeySort sorter_;
   Problem problem_;
   Penalties penalties_;
@@ -209,6 +222,7 @@ class alignas(kLine) Epoch {
   std::vector<std::int64_t> most_;
   std::vector<Index> order_;
   SlaColumns sla_columns_;
+  SpeedupColumns speedup_columns_;
   std::vector<double> ended_;
   std::optional<Plan> planned_;
 };

@@ -1,7 +1,7 @@
 // Whole plans by a policy's name: which policy of jobs or of flows is asked, and with what.
 //
-// Policies: flex, baseline, flowflex, flow_baseline. What a planner works with is kept between
-// plans: asked for and given back each time it costs a small plan a fifth of its time.
+// Policies: flex, baseline, concave, flowflex, flow_baseline. What a planner works with is kept
+// between plans: asked for and given back each time it costs a small plan a fifth of its time.
 #pragma once
 
 #include <span>
@@ -36,6 +36,8 @@ class Planner {
   Problem problem_;
   Flex flex_;
   Baseline baseline_;
+  Concave concave_;
+  KeySort sorter_;
 };
 
 struct FlowRequest {

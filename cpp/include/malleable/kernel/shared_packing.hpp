@@ -1,0 +1,58 @@
+// A schedule by shares, for jobs whose speed-up is below linear: what the malleable packing is for
+// linear ones.
+//
+// At every completion the jobs that are left share the slots anew, and run at the rates that their
+// slots give them (model/speedups). Shares are
+//   fixed      in proportion to a number for each job (FAIR, WDEQ, slots fixed for life), or
+//   by order   of m jobs the i-th from the end gets (i / m)^q - ((i - 1) / m)^q, i counted by
+//              weight where there are weights: heSRPT's parts with q = 1 / (1 - p) (Berg, Vesilo,
+//              Harchol-Balter 2020). q = 1 is FAIR; q infinite: the first one takes all it can use.
+// between minima and maxima, in whole slots by the waterline. O(J) a completion.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "malleable/kernel/waterline.hpp"
+#include "malleable/model/plan.hpp"
+#include "malleable/model/problem.hpp"
+#include "malleable/model/speedups.hpp"
+
+namespace malleable {
+
+class SharedPacking {
+ public:
+  struct Rule {
+    std::span<const double> share = {};   // by job; empty: equal. A factor where there is an order
+    std::span<const Index> order = {};    // empty: shares are fixed
+    double power = kInfinity;             // q, from 1 on
+    std::span<const double> weight = {};  // by job, for the order; empty: equal
+  };
+
+  // Slots now. Jobs without work get none.
+  void allocate(const Problem& problem, const Rule& rule, std::span<double> slots);
+
+  // The whole schedule; completions count from problem.now, infinite for a gang that never fits.
+  // With `plan`, its start, allocation and pieces are filled too.
+  void run(const Problem& problem, const SpeedupView& speedup, const Rule& rule,
+           std::span<double> completion, Plan* plan = nullptr);
+
+ private:
+  void load(const Problem& problem, const Rule& rule);
+  void share_by_order();
+  void split(std::span<double> slots);
+  void compact();
+
+  Problem left_;              // the jobs that are left, and perhaps some that have ended
+  std::vector<Index> row_;    // whose they are
+  std::vector<Index> order_;  // of rows of left_, as far as there is one
+  std::vector<double> factor_, weight_, share_;  // by row of left_
+  double power_ = kInfinity;
+  std::size_t ended_ = 0;  // among left_
+  double leading_ = 0.0;   // sum of shares by order, when they were made
+  std::vector<double> slots_, rate_, since_, held_;
+  std::vector<Index> place_;
+  Waterline waterline_;
+};
+
+}  // namespace malleable

@@ -1,0 +1,93 @@
+// Policies of jobs whose speed-up is below linear (model/speedups), by shares (shared_packing).
+//
+// FIFO, FAIR and WDEQ share as they always do. heSRPT (Berg, Vesilo, Harchol-Balter 2020) takes the
+// least work left first, shares as steep as the mean exponent says. FLEX tries orders of the
+// objective with shares from equal to steep, and the slots of the resource allocation problem,
+// which stays convex; then it raises and lowers shares of single jobs while effort lasts. Without
+// effort: its own order and the mean exponent, or those slots for a maximum. O(J^2) a candidate,
+// O(J log J) a decision without effort.
+//
+// Bound: the larger of
+//   - that of linear jobs that are no faster than these, alone (rate on the maximum) or together
+//     (the most that all slots do, by a price of slots), and
+//   - for sums of linear penalties heSRPT's optimum without limits: with the steepest exponent, for
+//     equal weights, of which any weights are a sum.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "malleable/kernel/shared_packing.hpp"
+#include "malleable/model/speedups.hpp"
+#include "malleable/policy/epoch_policy.hpp"
+#include "malleable/policy/flex.hpp"
+
+namespace malleable {
+
+// The most that all slots do together, from above: their price is chosen so that no more are asked
+// for than there are. O(J) powers a step, of which there are few.
+double most_together(const Problem& problem, const SpeedupView& speedup);
+
+// No schedule of a sum of linear penalties costs less: limits are ignored, and no job is faster
+// than s^p with the steepest p. Of many weights some count for less than they are. O(J log J).
+double hesrpt_bound(const Problem& problem, const SpeedupView& speedup, const Penalties& penalties);
+
+class Concave {
+ public:
+  struct Task {
+    EpochPolicy policy;
+    const Problem& problem;  // FIFO: without minima
+    SpeedupView speedup;     // may be linear: heSRPT is at home here
+    const Penalties& penalties;
+    Aggregate aggregate;
+    std::span<const double> arrival, weight;  // by job: FIFO's order, WDEQ's shares
+  };
+
+  void plan(const Task& task, const FlexOptions& options, Plan& plan);
+
+  // Slots now, by job, of an instance that is `task.problem` or what is left of it beside jobs that
+  // keep theirs. A job that holds more than its minimum has (1 + hysteresis) times its share.
+  void decide(const Task& task, const Problem& beside, double hysteresis,
+              std::span<const std::int64_t> held, std::span<double> slots);
+  // The plan of the last decision's rule; without `detail` no pieces.
+  void plan_decided(const Task& task, bool detail, Plan& plan);
+  // That rule.
+  void state(State& s) { s(choice_.share, choice_.order, choice_.power, choice_.weighted); }
+
+ private:
+  using Rule = SharedPacking::Rule;
+  struct Choice {  // owns what a rule sees
+    std::vector<double> share;
+    std::vector<Index> order;
+    double power = kInfinity;
+    bool weighted = false;
+  };
+
+  void look(const Task& task, bool for_bound);
+  const Problem& limits(const Task& task) const;
+  double mean_exponent(const Task& task) const;
+  void by_policy(const Task& task, Choice& choice);
+  void own_choice(const Task& task, const Penalties& penalties, Choice& choice);
+  void fixed_slots(const Task& task, const Penalties& penalties, Choice& choice);
+  Rule rule_of(const Choice& choice) const;
+  double value_of(const Task& task, const Penalties& penalties, const Choice& choice);
+  void try_all(const Task& task, const Penalties& penalties, Choice& best, double& least);
+  std::uint64_t refine(const Task& task, const Penalties& penalties, const FlexOptions& options,
+                       Choice& best, double& least, bool& late);
+  void finish(const Task& task, const Choice& choice, bool detail, Plan& plan);
+
+  Problem limited_;  // maxima no larger than what makes jobs faster
+  Problem relaxed_;  // linear, and nowhere slower
+  StrictDeadlines strict_;
+  SharedPacking packing_;
+  ResourceAllocation allocation_;
+  PriorityOrders orders_;
+  LowerBound lower_bound_;
+  Flex flex_;
+  KeySort sorter_;
+  Choice choice_;  // of the last decision
+  std::vector<double> completion_, absolute_, earliest_, slope_;
+};
+
+}  // namespace malleable

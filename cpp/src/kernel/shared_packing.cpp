@@ -1,0 +1,177 @@
+#include "malleable/kernel/shared_packing.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "malleable/model/tolerance.hpp"
+
+namespace malleable {
+namespace {
+
+// Shares keep their proportions while those who lead end. They are made anew, from the jobs that
+// are left, once so little is left of the whole: sooner than digits are lost.
+constexpr double kLittleLeft = 1e-3;
+
+template <typename T>
+void keep_rows(std::vector<T>& column, std::span<const Index> rows) {
+  if (column.empty()) return;
+  for (std::size_t k = 0; k < rows.size(); ++k) column[k] = column[rows[k]];
+  column.resize(rows.size());
+}
+
+}  // namespace
+
+void SharedPacking::load(const Problem& problem, const Rule& rule) {
+  const std::size_t n = problem.size();
+  left_ = problem;
+  row_.resize(n);
+  std::iota(row_.begin(), row_.end(), Index{0});
+  order_.assign(rule.order.begin(), rule.order.end());
+  factor_.assign(rule.share.begin(), rule.share.end());
+  weight_.assign(rule.weight.begin(), rule.weight.end());
+  power_ = rule.power;
+  ended_ = 0;
+  share_.clear();
+  if (order_.empty()) {
+    share_ = factor_;
+  } else if (power_ < kInfinity) {
+    share_by_order();
+  }
+}
+
+// O(J) powers.
+void SharedPacking::share_by_order() {
+  share_.assign(left_.size(), 0.0);
+  const auto weight_of = [&](Index k) { return weight_.empty() ? 1.0 : weight_[k]; };
+  double all = 0.0, behind = 0.0, before = 0.0;
+  for (const Index k : order_) {
+    if (left_.work[k] > 0.0) all += weight_of(k);
+  }
+  leading_ = 0.0;
+  if (!(all > 0.0)) return;  // nobody weighs anything: equal shares
+  for (std::size_t place = order_.size(); place-- > 0;) {
+    const Index k = order_[place];
+    if (!(left_.work[k] > 0.0)) continue;
+    behind += weight_of(k);
+    const double height = std::pow(std::min(1.0, behind / all), power_);
+    share_[k] = (height - before) * (factor_.empty() ? 1.0 : factor_[k]);
+    before = height;
+    leading_ += share_[k];
+  }
+}
+
+// Slots of left_, by its shares or its order.
+void SharedPacking::split(std::span<double> slots) {
+  if (order_.empty() || power_ < kInfinity) {
+    waterline_.allocate(left_, share_, slots);
+    return;
+  }
+  double free = left_.slots;
+  std::fill(slots.begin(), slots.end(), 0.0);
+  if (!left_.gang) {
+    for (std::size_t k = 0; k < left_.size(); ++k) {
+      slots[k] = left_.work[k] > 0.0 ? left_.low[k] : 0.0;
+      free -= slots[k];
+    }
+  }
+  for (const Index k : order_) {
+    if (free <= 0.0) break;
+    const double least = left_.gang ? std::max(1.0, left_.low[k]) : 0.0;
+    if (left_.work[k] == 0.0 || least > free) continue;
+    const double more = std::min(left_.high[k] - slots[k], free);
+    slots[k] += more;
+    free -= more;
+  }
+}
+
+// Those who have ended leave the columns, so that a round costs what is left.
+void SharedPacking::compact() {
+  place_.clear();
+  std::vector<Index> moved(left_.size(), kNone);
+  for (std::size_t k = 0; k < left_.size(); ++k) {
+    if (!(left_.work[k] > 0.0)) continue;
+    moved[k] = static_cast<Index>(place_.size());
+    place_.push_back(static_cast<Index>(k));
+  }
+  for (auto* column : {&left_.work, &left_.low, &left_.high, &left_.idle_end, &factor_, &weight_,
+                       &share_, &slots_, &rate_}) {
+    keep_rows(*column, place_);
+  }
+  keep_rows(row_, place_);
+  std::erase_if(order_, [&](Index k) { return moved[k] == kNone; });
+  for (Index& k : order_) k = moved[k];
+  ended_ = 0;
+}
+
+void SharedPacking::allocate(const Problem& problem, const Rule& rule, std::span<double> slots) {
+  load(problem, rule);
+  split(slots);
+}
+
+void SharedPacking::run(const Problem& problem, const SpeedupView& speedup, const Rule& rule,
+                        std::span<double> completion, Plan* plan) {
+  const std::size_t n = problem.size();
+  load(problem, rule);
+  for (std::size_t j = 0; j < n; ++j) completion[j] = problem.work[j] > 0.0 ? kInfinity : 0.0;
+  if (plan != nullptr) {
+    plan->start.assign(n, problem.now);
+    plan->allocation.assign(n, 0);
+    plan->pieces.clear();
+    since_.assign(n, 0.0);
+    held_.assign(n, 0.0);
+  }
+  // `job` holds so many slots from now on.
+  const auto hold = [&](Index job, double time, double slots) {
+    if (plan == nullptr || slots == held_[job]) return;
+    const double from = problem.now + since_[job], to = problem.now + time;
+    if (held_[job] > 0.0 && to > from) plan->pieces.add(job, from, to, held_[job]);
+    if (held_[job] == 0.0) plan->start[job] = to;
+    if (time == 0.0) plan->allocation[job] = static_cast<std::int64_t>(slots);
+    since_[job] = time;
+    held_[job] = slots;
+  };
+  slots_.assign(n, 0.0);
+  rate_.assign(n, 0.0);
+  std::vector<double> next;
+  double time = 0.0;
+  for (std::size_t round = 0; round < n; ++round) {  // somebody ends in each
+    if (2 * ended_ > left_.size()) compact();
+    const std::size_t m = left_.size();
+    if (power_ < kInfinity && !order_.empty()) {
+      double whole = 0.0;
+      for (std::size_t k = 0; k < m; ++k) whole += left_.work[k] > 0.0 ? share_[k] : 0.0;
+      if (whole < kLittleLeft * leading_) share_by_order();
+    }
+    next.resize(m);
+    split(next);
+    double soonest = kInfinity;
+    for (std::size_t k = 0; k < m; ++k) {
+      if (!(left_.work[k] > 0.0)) continue;
+      if (next[k] != slots_[k]) {
+        slots_[k] = next[k];
+        rate_[k] = speedup.given() ? speedup.at(row_[k], next[k]) : next[k];
+        hold(row_[k], time, next[k]);
+      }
+      if (rate_[k] > 0.0) soonest = std::min(soonest, left_.work[k] / rate_[k]);
+    }
+    if (soonest == kInfinity) break;  // gangs that never fit, or nobody
+    time += soonest;
+    for (std::size_t k = 0; k < m; ++k) {
+      if (!(left_.work[k] > 0.0) || !(rate_[k] > 0.0)) continue;
+      const double rest = left_.work[k] - rate_[k] * soonest;
+      // Within rounding they end together.
+      if (rest > kRounding * problem.work[row_[k]]) {
+        left_.work[k] = rest;
+        continue;
+      }
+      left_.work[k] = left_.low[k] = 0.0;
+      slots_[k] = rate_[k] = 0.0;
+      completion[row_[k]] = time;
+      hold(row_[k], time, 0.0);
+      ++ended_;
+    }
+  }
+}
+
+}  // namespace malleable

@@ -1,0 +1,361 @@
+#include "malleable/policy/concave.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numeric>
+#include <utility>
+
+#include "malleable/kernel/forced_work.hpp"
+#include "malleable/model/tolerance.hpp"
+#include "malleable/policy/budget.hpp"
+#include "malleable/policy/finish_plan.hpp"
+
+namespace malleable {
+namespace {
+
+// Beyond this exponent all slots go to the first: the power of shares would be above 100.
+constexpr double kNearlyLinear = 0.99;
+// With more jobs one order is tried.
+constexpr std::size_t kMostWithRules = 2000;
+// Halvings of a price between 1e-18 and 1. Any price will do for a bound, and around the best one
+// it hardly changes.
+constexpr int kPriceSteps = 24;
+constexpr std::size_t kMostWeights = 32;
+constexpr double kFactors[] = {4.0, 2.0, 1.4, 1.15};
+constexpr OrderRule kRules[] = {OrderRule::kOnTimeSet, OrderRule::kSmith, OrderRule::kModifiedDue,
+                                OrderRule::kApparentCost};
+
+double steepness(double p) { return p >= kNearlyLinear ? kInfinity : 1.0 / (1.0 - p); }
+
+}  // namespace
+
+double most_together(const Problem& problem, const SpeedupView& speedup) {
+  double least = problem.slots, alone = 0.0;
+  for (std::size_t j = 0; j < problem.size(); ++j) {
+    if (problem.work[j] > 0.0) alone += speedup.at(j, problem.high[j]);
+  }
+  least = std::min(least, alone);
+  double low = std::log(1e-18), high = 0.0;
+  for (int step = 0; step < kPriceSteps; ++step) {
+    const double middle = low + (high - low) / 2.0, price = std::exp(middle);
+    double asked = 0.0, made = price * problem.slots;
+    for (std::size_t j = 0; j < problem.size(); ++j) {
+      if (!(problem.work[j] > 0.0)) continue;
+      const double slots = speedup.best(j, price, problem.high[j]);
+      made += std::max(0.0, speedup.at(j, slots) - price * slots);
+      asked += slots;
+    }
+    least = std::min(least, made);
+    (asked > problem.slots ? low : high) = middle;
+  }
+  return least * (1.0 + kAmple);
+}
+
+double hesrpt_bound(const Problem& problem, const SpeedupView& speedup,
+                    const Penalties& penalties) {
+  struct Row {
+    double work, slope;
+  };
+  std::vector<Row> rows;
+  std::vector<double> weights;
+  double bound = 0.0, steepest = 0.0;
+  for (std::size_t j = 0; j < problem.size(); ++j) {
+    const bool works = problem.work[j] > 0.0;
+    bound += penalties(j, works ? problem.now : problem.idle_end[j]);
+    if (!works || !(penalties.slope()[j] > 0.0)) continue;
+    steepest = std::max(steepest, speedup.steepest(j));
+    rows.push_back({problem.work[j], penalties.slope()[j]});
+    weights.push_back(penalties.slope()[j]);
+  }
+  std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.work > b.work; });
+  std::sort(weights.begin(), weights.end());
+  weights.erase(std::unique(weights.begin(), weights.end()), weights.end());
+  if (weights.size() > kMostWeights) {
+    for (std::size_t k = 0; k < kMostWeights; ++k) {
+      weights[k] = weights[k * weights.size() / kMostWeights];
+    }
+    weights.resize(kMostWeights);
+  }
+  // k jobs that end last have these parts of a job's time alone: k^q - (k - 1)^q to the 1 / q.
+  const double q = steepest < 1.0 ? 1.0 / (1.0 - steepest) : kInfinity;
+  std::vector<double> part(rows.size());
+  for (std::size_t k = 0; k < rows.size(); ++k) {
+    const auto count = static_cast<double>(k + 1);
+    part[k] = q == kInfinity ? count
+                             : count * std::pow(-std::expm1(q * std::log1p(-1.0 / count)), 1.0 / q);
+  }
+  const double speed = std::pow(problem.slots, steepest);
+  double before = 0.0, floor = 0.0;
+  for (const double weight : weights) {
+    double total = 0.0;
+    std::size_t k = 0;
+    for (const Row& row : rows) {
+      if (row.slope >= weight) total += row.work * part[k++];
+    }
+    floor += (weight - before) * total / speed;
+    before = weight;
+  }
+  return bound + floor - kRounding * (std::fabs(bound) + floor);
+}
+
+// An order needs no close limit of what all do together, which takes the most time; a bound does.
+void Concave::look(const Task& task, bool for_bound) {
+  const Problem& problem = task.problem;
+  limited_ = relaxed_ = problem;
+  relaxed_.gang = false;
+  if (for_bound) relaxed_.slots = std::max(most_together(problem, task.speedup), kTiny);
+  for (std::size_t j = 0; j < problem.size(); ++j) {
+    const double high = problem.high[j];
+    relaxed_.low[j] = 0.0;
+    relaxed_.high[j] = std::min(relaxed_.slots, task.speedup.at(j, high));
+    if (high > 0.0) limited_.high[j] = std::max(problem.low[j], task.speedup.useful(j, high));
+  }
+  slope_.assign(task.penalties.slope().begin(), task.penalties.slope().end());
+}
+
+double Concave::mean_exponent(const Task& task) const {
+  double sum = 0.0, count = 0.0;
+  for (std::size_t j = 0; j < task.problem.size(); ++j) {
+    if (!(task.problem.work[j] > 0.0)) continue;
+    const auto own = task.speedup.table(j);
+    const double slots = std::min(task.problem.high[j], static_cast<double>(own.size()));
+    sum += own.empty()   ? task.speedup.power(j)
+           : slots > 1.0 ? std::log(task.speedup.at(j, slots)) / std::log(slots)
+                         : 0.0;
+    count += 1.0;
+  }
+  return count > 0.0 ? sum / count : 1.0;
+}
+
+void Concave::own_choice(const Task& task, const Penalties& penalties, Choice& choice) {
+  choice = {};
+  choice.order.resize(task.problem.size());
+  flex_.own_order(relaxed_, penalties, task.aggregate, choice.order);
+  if (task.aggregate == Aggregate::kMax) {
+    fixed_slots(task, penalties, choice);
+  } else {
+    choice.power = steepness(mean_exponent(task));
+    choice.weighted = penalties.linear();
+  }
+}
+
+// The slots of the resource allocation problem as shares; who waits does so in the choice's order.
+void Concave::fixed_slots(const Task& task, const Penalties& penalties, Choice& choice) {
+  const std::vector<Index> order = std::exchange(choice.order, {});
+  choice.share.resize(task.problem.size());
+  allocation_.run(limited_, penalties, task.aggregate, order, kKnapsackEffort / 16, choice.share,
+                  nullptr, false, &task.speedup);
+}
+
+void Concave::by_policy(const Task& task, Choice& choice) {
+  choice = {};
+  const auto sorted = [&](std::span<const double> keys) {
+    choice.order.resize(keys.size());
+    sorter_.sort(keys, choice.order);
+  };
+  switch (task.policy) {
+    case EpochPolicy::kFair:
+      break;
+    case EpochPolicy::kWdeq:
+      choice.share.assign(task.weight.begin(), task.weight.end());
+      break;
+    case EpochPolicy::kFifo:
+      sorted(task.arrival);
+      break;
+    case EpochPolicy::kHeSrpt:
+      sorted(task.problem.work);
+      choice.power = steepness(mean_exponent(task));
+      break;
+    case EpochPolicy::kFlex: {
+      const bool strict = study_deadlines(relaxed_, task.penalties, strict_);
+      Task sum = task;
+      if (strict) sum.aggregate = Aggregate::kSum;
+      own_choice(sum, strict ? strict_.finite() : task.penalties, choice);
+      break;
+    }
+  }
+}
+
+Concave::Rule Concave::rule_of(const Choice& choice) const {
+  return {choice.share, choice.order, choice.power,
+          choice.weighted ? std::span<const double>(slope_) : std::span<const double>()};
+}
+
+double Concave::value_of(const Task& task, const Penalties& penalties, const Choice& choice) {
+  const Problem& problem = task.problem;
+  completion_.resize(problem.size());
+  packing_.run(limited_, task.speedup, rule_of(choice), completion_);
+  absolute_.resize(problem.size());
+  for (std::size_t j = 0; j < problem.size(); ++j) {
+    absolute_[j] = problem.work[j] > 0.0 ? problem.now + completion_[j] : problem.idle_end[j];
+  }
+  return evaluate(penalties, task.aggregate, absolute_);
+}
+
+// Orders of the objective by how steeply shares fall along them, equal shares, fixed slots.
+void Concave::try_all(const Task& task, const Penalties& penalties, Choice& best, double& least) {
+  const std::size_t n = task.problem.size();
+  const auto consider = [&](Choice choice) {
+    const double value = value_of(task, penalties, choice);
+    if (!(value < least)) return;
+    least = value;
+    best = std::move(choice);
+  };
+  std::vector<std::vector<Index>> orders(1, std::vector<Index>(n));
+  flex_.own_order(relaxed_, penalties, task.aggregate, orders[0]);
+  if (task.aggregate == Aggregate::kSum && !penalties.linear() && n <= kMostWithRules) {
+    earliest_.resize(n);
+    earliest_completions(relaxed_, earliest_);
+    orders_.study(relaxed_, penalties, earliest_);
+    for (const OrderRule rule : kRules) {
+      orders_.apply(rule, relaxed_, penalties, earliest_, orders.emplace_back(n));
+    }
+  }
+  const double p = mean_exponent(task);
+  for (const auto& order : orders) {
+    for (const double steep : {p, p / 2.0, (1.0 + p) / 2.0, 1.0}) {
+      consider({{}, order, steepness(steep), false});
+      if (penalties.linear() && steep < kNearlyLinear) {
+        consider({{}, order, steepness(steep), true});
+      }
+    }
+  }
+  consider({});
+  Choice fixed{{}, orders[0], kInfinity, false};
+  fixed_slots(task, penalties, fixed);
+  consider(std::move(fixed));
+}
+
+// Candidates one by one: a job's share times a factor and by it, or, where the first one takes all,
+// neighbours in the order; for a maximum the job that is worst off first. Each is kept if it is
+// better. Returns how many were tried: as many as the effort says, or fewer where none is left.
+std::uint64_t Concave::refine(const Task& task, const Penalties& penalties,
+                              const FlexOptions& options, Choice& best, double& least, bool& late) {
+  const std::size_t n = task.problem.size();
+  const std::function<bool()> over = over_budget(options.budget);
+  const bool in_order = !best.order.empty() && best.power == kInfinity;
+  if (!in_order && best.share.empty()) best.share.assign(n, 1.0);
+  std::vector<Index> turn(n);
+  std::vector<double> paid(n);
+  std::uint64_t tried = 0;
+  const auto better = [&](const auto& change, const auto& undo) {
+    if (tried >= options.effort || late) return false;
+    if (options.progress) options.progress(tried);
+    if (over()) {
+      late = true;
+      return false;
+    }
+    ++tried;
+    change();
+    const double value = value_of(task, penalties, best);
+    if (value < least) {
+      least = value;
+      return true;
+    }
+    undo();
+    return false;
+  };
+  for (const double factor : kFactors) {
+    // Rounds end with the effort, which every job costs.
+    for (bool again = true; again && tried < options.effort && !late;) {
+      again = false;
+      std::iota(turn.begin(), turn.end(), Index{0});
+      if (task.aggregate == Aggregate::kMax) {
+        value_of(task, penalties, best);
+        for (std::size_t j = 0; j < n; ++j) paid[j] = -penalties(j, absolute_[j]);
+        sorter_.sort(paid, turn);
+      }
+      for (std::size_t k = 0; k < n && tried < options.effort && !late; ++k) {
+        if (in_order) {
+          if (k + 1 == n) break;
+          const auto swapped = [&] { std::swap(best.order[k], best.order[k + 1]); };
+          again |= better(swapped, swapped);
+          continue;
+        }
+        double& share = best.share[turn[k]];
+        if (!(task.problem.work[turn[k]] > 0.0)) continue;
+        const double before = share;
+        const auto put_back = [&] { share = before; };
+        if (better([&] { share = before * factor; }, put_back) ||
+            better([&] { share = before / factor; }, put_back)) {
+          again = true;
+        }
+      }
+    }
+    if (in_order) break;
+  }
+  return tried;
+}
+
+// FIFO, FAIR and WDEQ give slots to whoever may have them, whether or not they help.
+const Problem& Concave::limits(const Task& task) const {
+  const bool own = task.policy == EpochPolicy::kFlex || task.policy == EpochPolicy::kHeSrpt;
+  return own ? limited_ : task.problem;
+}
+
+void Concave::finish(const Task& task, const Choice& choice, bool detail, Plan& plan) {
+  completion_.resize(task.problem.size());
+  packing_.run(limits(task), task.speedup, rule_of(choice), completion_, detail ? &plan : nullptr);
+  if (choice.order.empty()) {
+    plan.order.resize(task.problem.size());
+    sorter_.sort(completion_, plan.order);
+  } else {
+    plan.order = choice.order;
+  }
+  if (task.aggregate == Aggregate::kSum && task.penalties.linear()) {
+    plan.lower_bound = hesrpt_bound(task.problem, task.speedup, task.penalties);
+  }
+  finish_plan(relaxed_, task.penalties, task.aggregate, completion_, lower_bound_, plan, !detail);
+}
+
+void Concave::plan(const Task& task, const FlexOptions& options, Plan& plan) {
+  plan = Plan{};
+  if (task.problem.size() == 0) {
+    plan.lower_bound = 0.0;
+    return;
+  }
+  look(task, true);
+  Choice best;
+  if (task.policy != EpochPolicy::kFlex) {
+    by_policy(task, best);
+    finish(task, best, true, plan);
+    return;
+  }
+  Task goal = task;
+  const bool strict = study_deadlines(relaxed_, task.penalties, strict_);
+  if (strict) goal.aggregate = Aggregate::kSum;
+  // A copy: finish() studies them anew.
+  const Penalties penalties = strict ? strict_.finite() : task.penalties;
+  double least = kInfinity;
+  bool late = false;
+  try_all(goal, penalties, best, least);
+  plan.candidates = refine(goal, penalties, options, best, least, late);
+  if (late) plan.status = Status::kTruncated;
+  finish(task, best, true, plan);
+}
+
+void Concave::decide(const Task& task, const Problem& beside, double hysteresis,
+                     std::span<const std::int64_t> held, std::span<double> slots) {
+  look(task, false);
+  by_policy(task, choice_);
+  const std::size_t n = task.problem.size();
+  if (hysteresis > 0.0) {
+    if (choice_.share.empty()) choice_.share.assign(n, 1.0);
+    for (std::size_t j = 0; j < n; ++j) {
+      if (static_cast<double>(held[j]) > task.problem.low[j]) choice_.share[j] *= 1.0 + hysteresis;
+    }
+  }
+  Problem now = beside;
+  const Problem& limits_now = limits(task);
+  for (std::size_t j = 0; j < n; ++j) now.high[j] = std::min(now.high[j], limits_now.high[j]);
+  packing_.allocate(now, rule_of(choice_), slots);
+}
+
+void Concave::plan_decided(const Task& task, bool detail, Plan& plan) {
+  plan = Plan{};
+  look(task, true);
+  finish(task, choice_, detail, plan);
+}
+
+}  // namespace malleable

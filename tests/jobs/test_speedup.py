@@ -1,0 +1,404 @@
+"""Jobs whose speed-up is below linear: plans, bounds, epochs, tables and files."""
+
+import copy
+import io
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import malleable as mb
+from malleable.jobs.check import check_schedule
+from malleable.jobs.snapshot import snapshot
+from malleable.traces.job_table import read_jobs, write_jobs
+from tests.oracles import shared_slots as oracle
+from tests.strategies import (
+    AGGREGATES,
+    KINDS,
+    MIN_MODES,
+    Case,
+    cases,
+    limits,
+    literal_value,
+    random_jobs,
+    with_deadlines,
+)
+
+POLICIES = ("flex", "fair", "fifo", "wdeq", "hesrpt")
+
+
+def rates(rng, count):
+    """Concave rates of 1 to ``count`` slots."""
+    gains = np.sort(rng.uniform(0.0, 1.0, count))[::-1]
+    return np.cumsum(np.append(1.0, gains[1:])).tolist()
+
+
+@st.composite
+def curved_cases(draw, **options):
+    case = draw(cases(**{"min_jobs": 1, "extreme": False, **options}))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    kinds = draw(st.lists(st.integers(0, 4), min_size=len(case.jobs), max_size=len(case.jobs)))
+    rules = [
+        (None, 1.0, 0.0, float(rng.uniform(0.05, 0.999)), rates(rng, int(rng.integers(1, 12))))[
+            kind
+        ]
+        for kind in kinds
+    ]
+    jobs = mb.Jobs(
+        case.jobs.work,
+        arrival=case.jobs.arrival,
+        min_slots=case.jobs.min_slots,
+        max_slots=case.jobs.max_slots,
+        weight=case.jobs.weight,
+        deadline=case.jobs.deadline,
+        sla=case.jobs.sla,
+        size=case.jobs.size,
+        speedup=rules,
+    )
+    return Case(jobs, case.slots, case.now)
+
+
+def rules_of(jobs):
+    return [rule if isinstance(rule, float) else rule.tolist() for rule in jobs.speedup]
+
+
+# Schedules ------------------------------------------------------------------------------------------
+
+
+@given(curved_cases(), st.sampled_from(("fair", "fifo", "wdeq")))
+def test_baselines(case, policy):
+    """They share as they always do, and jobs run at the rates of what they get."""
+    jobs, slots, now = case
+    minimum, maximum = limits(jobs, slots, policy=policy)
+    expected = oracle.by_policy(
+        policy,
+        jobs.work.tolist(),
+        rules_of(jobs),
+        minimum,
+        maximum,
+        slots,
+        arrival=jobs.arrival.tolist(),
+        weight=jobs.weight.tolist(),
+    )
+    plan = mb.plan(jobs, slots, "sum:completion", policy, now=now)
+    ends = np.where(jobs.work > 0.0, now + np.array(expected), jobs.arrival)
+    np.testing.assert_allclose(plan.completion, ends, rtol=1e-9, atol=1e-9)
+
+
+@given(
+    curved_cases(),
+    st.sampled_from(POLICIES),
+    st.sampled_from(AGGREGATES),
+    st.sampled_from(KINDS),
+    st.sampled_from(MIN_MODES),
+)
+def test_plans_are_valid(case, policy, aggregate, kind, min_mode):
+    jobs, slots, now = case
+    if kind == "lateness":
+        jobs = with_deadlines_and_speedup(jobs)
+    objective = f"{aggregate}:{kind}"
+    plan = mb.plan(
+        jobs, slots, objective, policy, 20 if policy == "flex" else None, now=now, min_mode=min_mode
+    )
+    plan.validate()
+    assert plan.value == pytest.approx(
+        literal_value(objective, plan.completion, jobs), rel=1e-9, abs=1e-9
+    )
+    assert plan.lower_bound <= plan.value
+    assert len(plan.explain()) == len(jobs)
+
+
+def with_deadlines_and_speedup(jobs):
+    made = with_deadlines(jobs)
+    return mb.Jobs(
+        **{name: getattr(made, name) for name in ("work", "arrival", "min_slots", "max_slots")},
+        weight=made.weight,
+        deadline=made.deadline,
+        sla=made.sla,
+        size=made.size,
+        speedup=jobs.speedup,
+    )
+
+
+@given(
+    curved_cases(),
+    st.sampled_from(AGGREGATES),
+    st.sampled_from(("response", "tardiness", "sla", "tardy")),
+)
+def test_flex_is_never_worse_than_what_it_tries(case, aggregate, kind):
+    """Equal shares and heSRPT's are among its candidates, where all may have all slots that help."""
+    jobs, slots, now = case
+    free = mb.Jobs(
+        jobs.work, arrival=jobs.arrival, deadline=jobs.deadline, sla=jobs.sla, speedup=0.7
+    )
+    objective = f"{aggregate}:{kind}"
+    flex = mb.plan(free, slots, objective, effort=0, now=now)
+    fair = mb.plan(free, slots, objective, "fair", now=now)
+    assert flex.value <= fair.value * (1 + 1e-9) + 1e-9
+    more = mb.plan(free, slots, objective, effort=60, now=now)
+    assert more.value <= flex.value * (1 + 1e-9) + 1e-9
+    assert more.candidates <= 60
+
+
+def test_without_limits_hesrpt_is_the_best():
+    """Where rounding hardly counts plans attain the closed form, and it is their bound."""
+    rng = np.random.default_rng(3)
+    for p in (0.3, 0.5, 0.8, 0.95):
+        work = rng.lognormal(3.0, 1.5, 12)
+        jobs, slots = mb.Jobs(work, speedup=p), 10_000_000
+        best = oracle.hesrpt_value(work.tolist(), p, slots)
+        for policy in ("hesrpt", "flex"):
+            plan = mb.plan(
+                jobs, slots, "sum:completion", policy, effort=0 if policy == "flex" else None
+            )
+            assert plan.value == pytest.approx(best, rel=1e-5)
+            assert plan.lower_bound == pytest.approx(best, rel=1e-6)
+            assert plan.lower_bound <= best * (1 + 1e-9)
+        fair = mb.plan(jobs, slots, "sum:completion", "fair")
+        assert fair.value > (1.001 if p < 0.5 else 1.02) * best
+
+
+def test_makespan():
+    """All jobs end together, on the slots of the resource allocation problem."""
+    rng = np.random.default_rng(4)
+    for p in (0.4, 0.7, 0.9):
+        work = rng.lognormal(3.0, 1.0, 10)
+        plan = mb.plan(mb.Jobs(work, speedup=p), 100_000, "max:completion")
+        assert plan.value == pytest.approx(oracle.makespan(work.tolist(), p, 100_000), rel=1e-3)
+
+
+@pytest.mark.parametrize("aggregate", AGGREGATES)
+def test_small_optima(aggregate):
+    """No schedule of whole slots that changes at completions is below the bound; plans come near the best."""
+    rng = np.random.default_rng(5)
+    cost = {"sum": sum, "max": max}[aggregate]
+    ratios = []
+    for _ in range(60):
+        count, slots = int(rng.integers(2, 4)), int(rng.integers(1, 5))
+        work = rng.uniform(0.5, 10.0, count).round(2)
+        most = rng.integers(1, slots + 1, count)
+        rules = [float(rng.uniform(0.2, 1.0)), rates(rng, slots), float(rng.uniform(0.5, 0.9))][
+            :count
+        ]
+        best = oracle.best_value(work.tolist(), rules, most.tolist(), slots, cost)
+        plan = mb.plan(
+            mb.Jobs(work, max_slots=most, speedup=rules), slots, f"{aggregate}:completion"
+        )
+        assert plan.lower_bound <= best * (1 + 1e-9)
+        ratios.append(plan.value / best)
+    assert np.mean(ratios) < 1.02
+    assert max(ratios) < 1.2
+
+
+@given(curved_cases(extreme=False), st.sampled_from(POLICIES))
+def test_a_table_of_powers_is_the_power(case, policy):
+    jobs, slots, now = case
+    power, table = 0.6, oracle.whole_table(0.6, slots)
+    columns = {"arrival": jobs.arrival, "max_slots": jobs.max_slots, "min_slots": jobs.min_slots}
+    a = mb.plan(
+        mb.Jobs(jobs.work, **columns, speedup=power),
+        slots,
+        policy=policy,
+        now=now,
+        effort=0 if policy == "flex" else None,
+    )
+    b = mb.plan(
+        mb.Jobs(jobs.work, **columns, speedup=[table] * len(jobs)),
+        slots,
+        policy=policy,
+        now=now,
+        effort=0 if policy == "flex" else None,
+    )
+    assert b.value == pytest.approx(a.value, rel=0.05)
+    if policy in ("fair", "fifo", "wdeq"):
+        np.testing.assert_allclose(b.completion, a.completion, rtol=1e-9)
+
+
+def test_linear_rules_change_nothing():
+    jobs = random_jobs(np.random.default_rng(1), 40, 30)
+    same = jobs._replaced(exponent=np.ones(40))
+    for policy in POLICIES:
+        a, b = (mb.plan(table, 30, "sum:stretch", policy) for table in (jobs, same))
+        assert a.completion.tolist() == b.completion.tolist()
+        assert a.lower_bound == b.lower_bound
+
+
+def test_linear_hesrpt_serves_the_shortest():
+    jobs = mb.Jobs([8.0, 2.0, 4.0])
+    assert mb.plan(jobs, 2, policy="hesrpt").completion.tolist() == [7.0, 1.0, 3.0]
+    epoch = mb.Epoch(2, policy="hesrpt")
+    epoch.add(jobs=jobs)
+    assert epoch.decide(0.0).slots.tolist() == [0, 2, 0]
+
+
+def test_strict_deadlines():
+    """Half the slots do not do for both: the heavier one is met, and nobody could meet both."""
+    jobs = mb.Jobs([10.0, 10.0], deadline=[3.0, 3.0], weight=[1.0, 5.0], speedup=0.5)
+    plan = mb.plan(jobs, 16, "sum:strict")
+    assert plan.met.tolist() == [False, True]
+    easy = mb.plan(mb.Jobs([10.0, 10.0], deadline=[4.0, 4.0], speedup=0.5), 16, "max:strict")
+    assert easy.status == "ok"
+    assert easy.value == 0.0
+
+
+def test_budget_and_progress():
+    jobs = mb.Jobs(np.arange(1.0, 30.0), speedup=0.7)
+    assert mb.plan(jobs, 50, "sum:response", budget=0.0).status == "truncated"
+    seen = []
+    plan = mb.plan(
+        jobs, 50, "sum:response", effort=25, progress=lambda tried, of: seen.append((tried, of))
+    )
+    assert seen[: plan.candidates] == [(k, 25) for k in range(plan.candidates)]
+
+
+def test_the_checker_sees_work_that_was_not_done():
+    """It counts what slots do together, not slots."""
+    jobs = mb.Jobs([10.0], speedup=0.5)
+    plan = mb.plan(jobs, 4)
+    assert plan.completion.tolist() == [5.0]
+    plan.jobs = mb.Jobs([10.0])
+    with pytest.raises(ValueError, match="20.0 slot-seconds done of 10.0"):
+        check_schedule(plan)
+    plan.jobs = mb.Jobs([10.0], speedup=[[1.0, 1.5, 1.75, 1.8]])
+    with pytest.raises(ValueError, match="9.0 slot-seconds done of 10.0"):
+        check_schedule(plan)
+
+
+# Epochs ---------------------------------------------------------------------------------------------
+
+
+@given(
+    curved_cases(),
+    st.sampled_from(POLICIES),
+    st.sampled_from(MIN_MODES),
+    st.sampled_from(("sum:response", "max:stretch", "sum:tardiness")),
+)
+def test_epochs_decide_as_their_plans(case, policy, min_mode, objective):
+    jobs, slots, now = case
+    jobs = jobs.take(np.flatnonzero(jobs.work > 0.0))
+    epoch = mb.Epoch(slots, objective, policy, min_mode=min_mode)
+    epoch.add(jobs=jobs)
+    decision = epoch.decide(now)
+    again = pickle.loads(pickle.dumps(epoch))
+    assert again == epoch
+    assert copy.copy(epoch) == epoch
+    plan = decision.plan()
+    plan.validate()
+    assert plan.allocation.tolist() == decision.slots.tolist()
+    assert decision.value == plan.value
+    assert decision.lower_bound <= plan.lower_bound * (1 + 1e-9)  # the quick one
+    if policy != "flex":
+        whole = mb.plan(jobs, slots, objective, policy, now=now, min_mode=min_mode)
+        assert whole.allocation.tolist() == decision.slots.tolist()
+        np.testing.assert_allclose(plan.completion, whole.completion)
+
+
+@pytest.mark.parametrize("effort", [None, 0, 30])
+def test_an_epoch_lives(effort):
+    """Jobs come, work, run out and leave; those that are left decide as if the others had never been."""
+    rng = np.random.default_rng(6)
+    epoch = mb.Epoch(20, "sum:response", effort=effort)
+    rules = [0.5, None, rates(rng, 9), 0.9, 1.0]
+    ids = epoch.add([10.0, 20.0, 30.0, 5.0, 7.0], speedup=rules)
+    first = epoch.decide(0.0)
+    assert first.slots.sum() == 20
+    epoch.update(ids[[0, 3]], work=[2.0, 0.0])
+    second = epoch.decide(1.0)
+    assert second.slots[3] == 1  # an estimate that ran out keeps a slot
+    epoch.finish(ids[[2, 0, 3]])
+    left = epoch.decide(2.0)
+    assert left.ids.tolist() == ids[[4, 1]].tolist() or left.ids.tolist() == ids[[1, 4]].tolist()
+    linear = mb.Epoch(20, "sum:response", effort=effort)
+    linear.add([20.0, 7.0])
+    assert sorted(left.slots.tolist()) == sorted(linear.decide(2.0).slots.tolist())
+    late = epoch.add([3.0], speedup=[rates(rng, 4)])
+    third = epoch.decide(3.0)
+    assert third.slots[third.ids.tolist().index(int(late[0]))] <= 4
+    third.plan().validate()
+
+
+def test_nobody_starves_where_shares_pay():
+    epoch = mb.Epoch(100)
+    epoch.add([10.0, 20.0, 30.0, 40.0], speedup=0.5)
+    assert epoch.decide(0.0).slots.tolist() == [44, 31, 19, 6]  # 7, 5, 3, 1 of 16
+
+
+def test_hysteresis():
+    """Who holds slots keeps more of them when another one comes."""
+    held = []
+    for hysteresis in (0.0, 1.0):
+        epoch = mb.Epoch(20, hysteresis=hysteresis)
+        epoch.add([10.0], speedup=0.7)
+        assert epoch.decide(0.0).slots.tolist() == [20]
+        epoch.add([9.9], speedup=0.7)
+        held.append(epoch.decide(1.0).slots[0])
+    assert held[0] < held[1] < 10
+
+
+def test_a_refused_call_changes_nothing():
+    epoch = mb.Epoch(4)
+    epoch.add([1.0], speedup=0.5)
+    before = pickle.dumps(epoch)
+    for speedup in (1.5, [[1.0, 3.0]], [0.5, 0.5]):
+        with pytest.raises(ValueError, match="speedup"):
+            epoch.add([1.0], speedup=speedup)
+    assert pickle.dumps(epoch) == before
+
+
+# Tables ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("speedup", "message"),
+    [
+        (1.5, r"speedup\[0\] = 1.5: must be from 0 to 1"),
+        ([0.5, float("nan")], r"speedup\[1\] = nan: must be from 0 to 1"),
+        ([0.5], r"speedup has 1 entry but work has 2"),
+        ([0.5, "fast"], r"speedup\[1\] = 'fast': not a number or rates"),
+        ([0.5, []], r"speedup\[1\] = \[\]: not a number or rates"),
+        ([0.5, [[1.0]]], r"speedup\[1\] = \[\[1.0\]\]: not a number or rates"),
+        ([True, 0.5], r"speedup\[0\] = True: not a number or rates"),
+        ([0.5, [0.9, 1.0]], r"speedup\[1\]\[0\] = 0.9: one slot does 1"),
+        ([0.5, [1.0, 0.5]], r"speedup\[1\]\[1\] = 0.5: more slots must not do less"),
+        ([0.5, [1.0, 1.2, 1.6]], r"speedup\[1\]\[2\] = 1.6: adds more than the slot before"),
+        ([0.5, [1.0, float("inf")]], r"speedup\[1\]\[1\] = inf: must be finite"),
+    ],
+)
+def test_wrong_speedups(speedup, message):
+    with pytest.raises(ValueError, match=message):
+        mb.Jobs([1.0, 2.0], speedup=speedup)
+
+
+def test_tables_keep_their_rules():
+    jobs = mb.Jobs([1.0, 2.0, 3.0], speedup=[0.5, None, [1.0, 1.9, 2.7]])
+    assert rules_of(jobs) == [0.5, 1.0, [1.0, 1.9, 2.7]]
+    for same in (pickle.loads(pickle.dumps(jobs)), copy.deepcopy(jobs), jobs.take([0, 1, 2])):
+        assert same == jobs
+        assert rules_of(same) == rules_of(jobs)
+    assert jobs != mb.Jobs([1.0, 2.0, 3.0], speedup=[0.5, None, [1.0, 1.9, 2.6]])
+    assert rules_of(jobs.take([2, 0])) == [[1.0, 1.9, 2.7], 0.5]
+    assert rules_of(jobs.take([1])) == [1.0]
+    assert jobs.rates([4, 4, 4]).tolist() == [2.0, 4.0, 2.7]
+    assert jobs.rates([2, 0], [2, 1]).tolist() == [1.9, 0.0]
+    assert mb.Jobs([1.0]).speedup is None
+    assert mb.Jobs([], speedup=0.5).take([]).work.tolist() == []
+
+
+def test_files():
+    jobs = mb.Jobs([1.0, 2.0, 3.0], speedup=[0.5, None, [1.0, 1.9, 2.7]])
+    out = io.StringIO()
+    write_jobs(jobs, out)
+    assert "1.0;1.9;2.7" in out.getvalue()
+    assert read_jobs(io.BytesIO(out.getvalue().encode())) == jobs
+    blank = read_jobs(io.BytesIO(b"work,speedup\n1,\n2,0.8\n"))
+    assert rules_of(blank) == [1.0, 0.8]
+    with pytest.raises(ValueError, match="row 0, speedup = 'x;2': not a number"):
+        read_jobs(io.BytesIO(b"work,speedup\n1,x;2\n"))
+
+
+def test_snapshots():
+    """What a job has done by then is what its slots did together."""
+    left = snapshot(mb.Jobs([10.0, 10.0], speedup=0.5), 8, 2.0)
+    assert left.work.tolist() == [6.0, 6.0]
