@@ -45,6 +45,26 @@ def test_both_faces_see_one_object():
     assert b"now = 2" in embed.function("malleable_message")()
 
 
+def test_speedups():
+    """By exponents alone and by tables, as from Python."""
+    work, exponent = np.array([9.0, 5.0, 7.0]), np.array([0.5, 1.0, 1.0])
+    offset, rate = np.array([0, 0, 0, 3]), np.array([1.0, 1.5, 1.75])
+    add = embed.function("malleable_epoch_add")
+    for rules in ([0.5, 1.0, 1.0], [0.5, None, rate]):
+        jobs = np.zeros(1, embed.record("malleable_jobs"))
+        jobs["count"], jobs["work"], jobs["speedup"] = 3, work.ctypes.data, exponent.ctypes.data
+        if rules[2] is rate:
+            jobs["rate_offset"], jobs["rate"] = offset.ctypes.data, rate.ctypes.data
+        ours, theirs = mb.Epoch(20), mb.Epoch(20)
+        assert add(embed.handle(ours), jobs.ctypes, 0) == 0
+        theirs.add(work, speedup=rules)
+        assert ours == theirs
+        assert ours.decide(0.0).slots.tolist() == theirs.decide(0.0).slots.tolist()
+    rate[1] = 3.0
+    assert add(embed.handle(ours), jobs.ctypes, 0) == 1
+    assert b"speedup[2][1] = 3" in embed.function("malleable_message")()
+
+
 def test_errors_name_what_is_wrong():
     with pytest.raises(ValueError, match="no function"):
         embed.function("malleable_epoch_guess")

@@ -1,0 +1,94 @@
+// Jobs whose speed-up is below linear: plans of every policy, and an epoch beside one that is
+// loaded from its bytes.
+#include "malleable/kernel/schedule_check.hpp"
+#include "malleable/policy/epoch.hpp"
+#include "malleable/policy/planner.hpp"
+#include "schedule.hpp"
+#include "sequence.hpp"
+#include "target.hpp"
+
+namespace malleable::fuzz {
+namespace {
+
+constexpr EpochPolicy kPolicies[] = {EpochPolicy::kFlex, EpochPolicy::kFair, EpochPolicy::kFifo,
+                                     EpochPolicy::kWdeq, EpochPolicy::kHeSrpt};
+constexpr Kind kBuiltIn[] = {Kind::kResponse,  Kind::kCompletion, Kind::kStretch, Kind::kTardy,
+                             Kind::kTardiness, Kind::kSla,        Kind::kStrict};
+
+double part(Bytes& bytes) { return static_cast<double>(bytes.integer(0, 1'000'000)) / 1e6; }
+
+// False where something is wrong on purpose.
+bool read_speedups(Bytes& bytes, Table& table) {
+  const bool wrong = table.size() > 0 && bytes.astray(24);
+  for (std::size_t j = 0; j < table.size(); ++j) {
+    std::vector<double> rates;
+    if (bytes.chance(80)) {
+      rates.push_back(1.0);
+      double gain = 1.0;
+      for (std::int64_t more = bytes.integer(0, 12); more > 0; --more) {
+        gain *= part(bytes);
+        rates.push_back(rates.back() + gain);
+      }
+    }
+    table.speedup.add(rates.empty() ? part(bytes) : 1.0, rates);
+  }
+  if (wrong) table.speedup.exponent[bytes.index(table.size())] = bytes.chance(128) ? -0.5 : 1.5;
+  return !wrong;
+}
+
+void check_plan(const JobsView& jobs, const JobPromises& promises, const Plan& plan) {
+  const Pieces& p = plan.pieces;
+  malleable::check_schedule(jobs, promises, {p.job, p.slots, p.start, p.end}, plan.completion);
+  check_bound(plan.value, plan.lower_bound);
+  std::int64_t used = 0;
+  for (const std::int64_t slots : plan.allocation) used += slots;
+  CHECK(used <= promises.slots);
+}
+
+}  // namespace
+
+void fuzz(Bytes bytes) {
+  const EpochPolicy policy = bytes.pick(kPolicies);
+  const Aggregate aggregate = bytes.chance(128) ? Aggregate::kMax : Aggregate::kSum;
+  const MinMode mode = bytes.chance(80) ? MinMode::kGang : MinMode::kGuarantee;
+  const Kind kind = bytes.pick(kBuiltIn);
+  const auto effort = static_cast<std::uint64_t>(bytes.integer(0, 30));
+  const std::int64_t slots = bytes.slots();
+  Table table = read_table(bytes, slots, {12, kLatest, false});
+  const bool right = read_speedups(bytes, table);
+  for (double& arrival : table.arrival) arrival = std::min(arrival, 0.0);
+  CHECK_EQUAL(refused([&] { validate(table.view()); }), !right);
+  if (!right) return;
+  const Penalties penalties = table.penalties(kind);
+  Plan plan;
+  Planner().plan(table.view(), penalties, {policy, aggregate, mode, slots, 0.0, {effort}}, plan);
+  const bool free = policy == EpochPolicy::kFifo;
+  check_plan(table.view(), {slots, 0.0, mode, free}, plan);
+  CHECK(plan.candidates <= effort);
+
+  EpochOptions options;
+  options.policy = policy;
+  options.aggregate = aggregate;
+  options.kind = kind;
+  options.min_mode = mode;
+  if (policy == EpochPolicy::kFlex && bytes.chance(100)) options.effort = effort;
+  Epoch epoch(slots, options);
+  const Jobs jobs = table.jobs();
+  for (double now = 0.0; now < 4.0; now += 1.0) {
+    if (now == 0.0 || bytes.chance(100)) epoch.add(jobs);
+    if (bytes.chance(100) && epoch.size() > 0) {
+      const std::int64_t gone = epoch.ids()[bytes.index(epoch.size())];
+      epoch.remove({&gone, 1});
+    }
+    epoch.decide(now);
+    Epoch copy(1, {});
+    load_copy("epoch", epoch, copy);
+    const Plan decided = epoch.plan(), same = copy.plan();
+    CHECK(decided.completion == same.completion && decided.value == same.value);
+    check_plan(epoch.planned_jobs(), {slots, now, mode, free}, decided);
+    const auto assessed = epoch.assess();
+    check_bound(assessed.value, assessed.lower_bound);
+  }
+}
+
+}  // namespace malleable::fuzz
