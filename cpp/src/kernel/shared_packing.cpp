@@ -109,9 +109,65 @@ void SharedPacking::allocate(const Problem& problem, const Rule& rule, std::span
   split(slots);
 }
 
+// From now on the job holds so many slots.
+void SharedPacking::hold(const Run& run, Index job, double time, double slots) {
+  if (run.plan == nullptr || slots == held_[job]) return;
+  const double from = run.problem.now + since_[job], to = run.problem.now + time;
+  if (held_[job] > 0.0 && to > from) run.plan->pieces.add(job, from, to, held_[job]);
+  if (held_[job] == 0.0) run.plan->start[job] = to;
+  if (time == 0.0) run.plan->allocation[job] = static_cast<std::int64_t>(slots);
+  since_[job] = time;
+  held_[job] = slots;
+}
+
+// Slots and rates of those who are left. Returns how long it takes until somebody ends; infinite if
+// nobody ever does.
+double SharedPacking::share_out(const Run& run, double time) {
+  const std::size_t m = left_.size();
+  if (power_ < kInfinity && !order_.empty()) {
+    double whole = 0.0;
+    for (std::size_t k = 0; k < m; ++k) whole += left_.work[k] > 0.0 ? share_[k] : 0.0;
+    if (whole < kLittleLeft * leading_) share_by_order();
+  }
+  next_.resize(m);
+  split(next_);
+  double soonest = kInfinity;
+  for (std::size_t k = 0; k < m; ++k) {
+    if (!(left_.work[k] > 0.0)) continue;
+    if (next_[k] != slots_[k]) {
+      slots_[k] = next_[k];
+      rate_[k] = run.speedup.at(row_[k], next_[k]);
+      hold(run, row_[k], time, next_[k]);
+    }
+    if (rate_[k] > 0.0) soonest = std::min(soonest, left_.work[k] / rate_[k]);
+  }
+  return soonest;
+}
+
+// So much time passes, until `time`.
+void SharedPacking::work_off(const Run& run, double span, double time) {
+  // No clock shows that something is left for so short a time.
+  const double unseen = kLastDigits * (std::fabs(run.problem.now) + time);
+  for (std::size_t k = 0; k < left_.size(); ++k) {
+    if (!(left_.work[k] > 0.0) || !(rate_[k] > 0.0)) continue;
+    const double rest = left_.work[k] - rate_[k] * span;
+    // Within rounding they end together.
+    if (rest > std::max(kRounding * run.problem.work[row_[k]], unseen * rate_[k])) {
+      left_.work[k] = rest;
+      continue;
+    }
+    left_.work[k] = left_.low[k] = 0.0;
+    slots_[k] = rate_[k] = 0.0;
+    run.completion[row_[k]] = time;
+    hold(run, row_[k], time, 0.0);
+    ++ended_;
+  }
+}
+
 void SharedPacking::run(const Problem& problem, const SpeedupView& speedup, const Rule& rule,
                         std::span<double> completion, Plan* plan) {
   const std::size_t n = problem.size();
+  const Run run{problem, speedup, completion, plan};
   load(problem, rule);
   for (std::size_t j = 0; j < n; ++j) completion[j] = problem.work[j] > 0.0 ? kInfinity : 0.0;
   if (plan != nullptr) {
@@ -121,56 +177,15 @@ void SharedPacking::run(const Problem& problem, const SpeedupView& speedup, cons
     since_.assign(n, 0.0);
     held_.assign(n, 0.0);
   }
-  // `job` holds so many slots from now on.
-  const auto hold = [&](Index job, double time, double slots) {
-    if (plan == nullptr || slots == held_[job]) return;
-    const double from = problem.now + since_[job], to = problem.now + time;
-    if (held_[job] > 0.0 && to > from) plan->pieces.add(job, from, to, held_[job]);
-    if (held_[job] == 0.0) plan->start[job] = to;
-    if (time == 0.0) plan->allocation[job] = static_cast<std::int64_t>(slots);
-    since_[job] = time;
-    held_[job] = slots;
-  };
   slots_.assign(n, 0.0);
   rate_.assign(n, 0.0);
-  std::vector<double> next;
   double time = 0.0;
   for (std::size_t round = 0; round < n; ++round) {  // somebody ends in each
     if (2 * ended_ > left_.size()) compact();
-    const std::size_t m = left_.size();
-    if (power_ < kInfinity && !order_.empty()) {
-      double whole = 0.0;
-      for (std::size_t k = 0; k < m; ++k) whole += left_.work[k] > 0.0 ? share_[k] : 0.0;
-      if (whole < kLittleLeft * leading_) share_by_order();
-    }
-    next.resize(m);
-    split(next);
-    double soonest = kInfinity;
-    for (std::size_t k = 0; k < m; ++k) {
-      if (!(left_.work[k] > 0.0)) continue;
-      if (next[k] != slots_[k]) {
-        slots_[k] = next[k];
-        rate_[k] = speedup.given() ? speedup.at(row_[k], next[k]) : next[k];
-        hold(row_[k], time, next[k]);
-      }
-      if (rate_[k] > 0.0) soonest = std::min(soonest, left_.work[k] / rate_[k]);
-    }
-    if (soonest == kInfinity) break;  // gangs that never fit, or nobody
-    time += soonest;
-    for (std::size_t k = 0; k < m; ++k) {
-      if (!(left_.work[k] > 0.0) || !(rate_[k] > 0.0)) continue;
-      const double rest = left_.work[k] - rate_[k] * soonest;
-      // Within rounding they end together.
-      if (rest > kRounding * problem.work[row_[k]]) {
-        left_.work[k] = rest;
-        continue;
-      }
-      left_.work[k] = left_.low[k] = 0.0;
-      slots_[k] = rate_[k] = 0.0;
-      completion[row_[k]] = time;
-      hold(row_[k], time, 0.0);
-      ++ended_;
-    }
+    const double span = share_out(run, time);
+    if (span == kInfinity) break;  // gangs that never fit, or nobody is left
+    time += span;
+    work_off(run, span, time);
   }
 }
 

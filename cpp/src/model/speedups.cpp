@@ -106,6 +106,26 @@ void SpeedupColumns::add(const SpeedupView& from, std::size_t row) {
   add(from.given() ? from.exponent[row] : 1.0, from.table(row));
 }
 
+namespace {
+
+// The table of row j.
+void check_table(std::size_t j, std::span<const double> own) {
+  double before = 0.0, gain = 1.0;
+  for (std::size_t k = 0; k < own.size(); ++k) {
+    const double more = own[k] - before, slack = kAmple * std::max(1.0, std::fabs(own[k]));
+    const char* wrong = !std::isfinite(own[k])    ? "must be finite"
+                        : k == 0 && own[k] != 1.0 ? "one slot does 1"
+                        : more < 0.0              ? "more slots must not do less than fewer do"
+                        : more > gain + slack     ? "adds more than the slot before"
+                                                  : nullptr;
+    if (wrong != nullptr) throw FieldError("speedup[" + std::to_string(j) + "]", k, own[k], wrong);
+    before = own[k];
+    gain = more;
+  }
+}
+
+}  // namespace
+
 void validate(const SpeedupView& speedup, std::size_t rows, const char* beside) {
   if (!speedup.given()) {
     if (!speedup.offset.empty() || !speedup.rate.empty()) {
@@ -124,23 +144,7 @@ void validate(const SpeedupView& speedup, std::size_t rows, const char* beside) 
   }
   check_length("rate_offset", speedup.offset.size(), rows + 1, "rows");
   check_offsets("rate_offset", speedup.offset, rows, speedup.rate.size());
-  for (std::size_t j = 0; j < rows; ++j) {
-    const auto own = speedup.table(j);
-    double before = 0.0, gain = 1.0;
-    for (std::size_t k = 0; k < own.size(); ++k) {
-      const double more = own[k] - before, slack = kAmple * std::max(1.0, std::fabs(own[k]));
-      const char* wrong = !std::isfinite(own[k])    ? "must be finite"
-                          : k == 0 && own[k] != 1.0 ? "one slot does 1"
-                          : more < 0.0              ? "more slots must not do less than fewer do"
-                          : more > gain + slack     ? "adds more than the slot before"
-                                                    : nullptr;
-      if (wrong != nullptr) {
-        throw FieldError("speedup[" + std::to_string(j) + "]", k, own[k], wrong);
-      }
-      before = own[k];
-      gain = more;
-    }
-  }
+  for (std::size_t j = 0; j < rows; ++j) check_table(j, speedup.table(j));
 }
 
 }  // namespace malleable

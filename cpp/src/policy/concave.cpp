@@ -227,65 +227,76 @@ void Concave::try_all(const Task& task, const Penalties& penalties, Choice& best
   consider(std::move(fixed));
 }
 
-// Candidates one by one: a job's share times a factor and by it, or, where the first one takes all,
-// neighbours in the order; for a maximum the job that is worst off first. Each is kept if it is
-// better. Returns how many were tried: as many as the effort says, or fewer where none is left.
-std::uint64_t Concave::refine(const Task& task, const Penalties& penalties,
-                              const FlexOptions& options, Choice& best, double& least, bool& late) {
-  const std::size_t n = task.problem.size();
-  const std::function<bool()> over = over_budget(options.budget);
-  const bool in_order = !best.order.empty() && best.power == kInfinity;
-  if (!in_order && best.share.empty()) best.share.assign(n, 1.0);
-  std::vector<Index> turn(n);
-  std::vector<double> paid(n);
-  std::uint64_t tried = 0;
-  const auto better = [&](const auto& change, const auto& undo) {
-    if (tried >= options.effort || late) return false;
-    if (options.progress) options.progress(tried);
-    if (over()) {
-      late = true;
-      return false;
-    }
-    ++tried;
-    change();
-    const double value = value_of(task, penalties, best);
-    if (value < least) {
-      least = value;
-      return true;
-    }
-    undo();
+// A candidate: the choice as `change` leaves it, kept if it is better.
+template <typename Change, typename Undo>
+bool Concave::improves(const Search& search, Change change, Undo undo) {
+  if (search.done()) return false;
+  if (search.options.progress) search.options.progress(search.tried);
+  if (search.over()) {
+    search.late = true;
     return false;
-  };
-  for (const double factor : kFactors) {
-    // Rounds end with the effort, which every job costs.
-    for (bool again = true; again && tried < options.effort && !late;) {
-      again = false;
-      std::iota(turn.begin(), turn.end(), Index{0});
-      if (task.aggregate == Aggregate::kMax) {
-        value_of(task, penalties, best);
-        for (std::size_t j = 0; j < n; ++j) paid[j] = -penalties(j, absolute_[j]);
-        sorter_.sort(paid, turn);
-      }
-      for (std::size_t k = 0; k < n && tried < options.effort && !late; ++k) {
-        if (in_order) {
-          if (k + 1 == n) break;
-          const auto swapped = [&] { std::swap(best.order[k], best.order[k + 1]); };
-          again |= better(swapped, swapped);
-          continue;
-        }
-        double& share = best.share[turn[k]];
-        if (!(task.problem.work[turn[k]] > 0.0)) continue;
-        const double before = share;
-        const auto put_back = [&] { share = before; };
-        if (better([&] { share = before * factor; }, put_back) ||
-            better([&] { share = before / factor; }, put_back)) {
-          again = true;
-        }
-      }
-    }
-    if (in_order) break;
   }
-  return tried;
+  ++search.tried;
+  change();
+  const double value = value_of(search.task, search.penalties, search.best);
+  if (value < search.least) {
+    search.least = value;
+    return true;
+  }
+  undo();
+  return false;
+}
+
+// Neighbours in the order change places.
+bool Concave::swap_neighbours(const Search& search) {
+  std::vector<Index>& order = search.best.order;
+  bool better = false;
+  for (std::size_t k = 0; k + 1 < order.size() && !search.done(); ++k) {
+    const auto swapped = [&] { std::swap(order[k], order[k + 1]); };
+    better |= improves(search, swapped, swapped);
+  }
+  return better;
+}
+
+// Shares of single jobs grow by the factor, or fall; for a maximum those of the worst off first.
+bool Concave::change_shares(const Search& search, double factor) {
+  const Task& task = search.task;
+  const std::size_t n = task.problem.size();
+  std::vector<Index> turn(n);
+  std::iota(turn.begin(), turn.end(), Index{0});
+  if (task.aggregate == Aggregate::kMax) {
+    value_of(task, search.penalties, search.best);
+    std::vector<double> paid(n);
+    for (std::size_t j = 0; j < n; ++j) paid[j] = -search.penalties(j, absolute_[j]);
+    sorter_.sort(paid, turn);
+  }
+  bool better = false;
+  for (const Index j : turn) {
+    if (search.done()) break;
+    if (!(task.problem.work[j] > 0.0)) continue;
+    double& share = search.best.share[j];
+    const double before = share;
+    const auto put_back = [&] { share = before; };
+    better |= improves(
+                  search, [&] { share = before * factor; }, put_back) ||
+              improves(search, [&] { share = before / factor; }, put_back);
+  }
+  return better;
+}
+
+// Rounds while they find something better, which every candidate of the effort may do but once.
+void Concave::refine(const Search& search) {
+  Choice& best = search.best;
+  if (!best.order.empty() && best.power == kInfinity) {
+    while (!search.done() && swap_neighbours(search)) {
+    }
+    return;
+  }
+  if (best.share.empty()) best.share.assign(search.task.problem.size(), 1.0);
+  for (const double factor : kFactors) {
+    while (!search.done() && change_shares(search, factor)) {
+    }
+  }
 }
 
 // FIFO, FAIR and WDEQ give slots to whoever may have them, whether or not they help.
@@ -330,7 +341,9 @@ void Concave::plan(const Task& task, const FlexOptions& options, Plan& plan) {
   double least = kInfinity;
   bool late = false;
   try_all(goal, penalties, best, least);
-  plan.candidates = refine(goal, penalties, options, best, least, late);
+  std::uint64_t tried = 0;
+  refine({goal, penalties, options, over_budget(options.budget), best, least, tried, late});
+  plan.candidates = tried;
   if (late) plan.status = Status::kTruncated;
   finish(task, best, true, plan);
 }

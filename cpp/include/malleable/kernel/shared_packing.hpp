@@ -38,7 +38,16 @@ class SharedPacking {
            std::span<double> completion, Plan* plan = nullptr);
 
  private:
+  struct Run {  // what run() was asked
+    const Problem& problem;
+    const SpeedupView& speedup;
+    std::span<double> completion;
+    Plan* plan;
+  };
   void load(const Problem& problem, const Rule& rule);
+  void hold(const Run& run, Index job, double time, double slots);
+  double share_out(const Run& run, double time);
+  void work_off(const Run& run, double span, double time);
   void share_by_order();
   void split(std::span<double> slots);
   void compact();
@@ -50,7 +59,7 @@ class SharedPacking {
   double power_ = kInfinity;
   std::size_t ended_ = 0;  // among left_
   double leading_ = 0.0;   // sum of shares by order, when they were made
-  std::vector<double> slots_, rate_, since_, held_;
+  std::vector<double> slots_, next_, rate_, since_, held_;
   std::vector<Index> place_;
   Waterline waterline_;
 };

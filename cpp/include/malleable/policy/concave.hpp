@@ -15,6 +15,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -73,8 +74,22 @@ class Concave {
   Rule rule_of(const Choice& choice) const;
   double value_of(const Task& task, const Penalties& penalties, const Choice& choice);
   void try_all(const Task& task, const Penalties& penalties, Choice& best, double& least);
-  std::uint64_t refine(const Task& task, const Penalties& penalties, const FlexOptions& options,
-                       Choice& best, double& least, bool& late);
+  struct Search {  // what refine() was asked, and what it has found
+    const Task& task;
+    const Penalties& penalties;
+    const FlexOptions& options;
+    const std::function<bool()>& over;
+    Choice& best;
+    double& least;
+    std::uint64_t& tried;
+    bool& late;
+    bool done() const { return late || tried >= options.effort; }
+  };
+  template <typename Change, typename Undo>
+  bool improves(const Search& search, Change change, Undo undo);
+  bool swap_neighbours(const Search& search);
+  bool change_shares(const Search& search, double factor);
+  void refine(const Search& search);
   void finish(const Task& task, const Choice& choice, bool detail, Plan& plan);
 
   Problem limited_;  // maxima no larger than what makes jobs faster
