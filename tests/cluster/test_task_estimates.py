@@ -66,11 +66,12 @@ def test_auto_learns_unless_told_not_to():
     assert runs[0].tolist() == runs[1].tolist() != runs[2].tolist()
 
 
-@pytest.mark.parametrize(("p", "trusted"), [(0.75, 0.9), (0.5, 1.5)])
-def test_auto_is_not_worse_than_fair_where_tasks_slow_each_other_down(p, trusted):
-    found = [over_fair(uneven(seed), "auto", seed, speedup=p) for seed in range(4)]
-    trusting = [over_fair(uneven(seed), "flex", seed, speedup=p) for seed in range(4)]
-    assert np.mean(found) < 1.03 and np.mean(trusting) > trusted
+@pytest.mark.parametrize("p", [0.75, 0.5])
+@pytest.mark.parametrize(("policy", "options"), [("auto", {}), ("flex", {"in_order": True})])
+def test_not_worse_than_fair_where_tasks_slow_each_other_down(policy, options, p):
+    """`auto` finds it out, FLEX is told."""
+    found = [over_fair(uneven(seed), policy, seed, speedup=p, **options) for seed in range(4)]
+    assert np.mean(found) < 1.03
 
 
 @pytest.mark.parametrize("p", [1.0, 0.8, 0.5])

@@ -141,6 +141,7 @@ void ClusterEpoch::update(const ClusterState& state, int pool, Share& share,
     column->clear();
   }
   new_sla_.clear();
+  new_speedup_.clear();
   new_kind_.clear();
   const std::size_t first_new = share.job.size();
   for (const Index job : jobs) {
@@ -177,6 +178,7 @@ void ClusterEpoch::update(const ClusterState& state, int pool, Share& share,
       deadline_.push_back(state.jobs.deadline_of(job));
       arrival_.push_back(state.jobs.arrival[job]);
       new_sla_.add(state.jobs.steps_of(job));
+      if (!may_guard_) new_speedup_.add(state.jobs.exponent_of(job), {});
       new_kind_.push_back(state.jobs.kind_of(job, options_.kind));
     }
   }
@@ -184,7 +186,8 @@ void ClusterEpoch::update(const ClusterState& state, int pool, Share& share,
   if (!ids_.empty()) share.epoch.update(ids_, {work_, old_weight_, old_deadline_, low_, high_});
   if (!new_work_.empty()) {
     std::int64_t id = share.epoch.add(
-        {{arrival_, weight_, deadline_, size_, new_sla_.view()}, new_work_, new_low_, new_high_},
+        {{arrival_, weight_, deadline_, size_, new_sla_.view()}, new_work_, new_low_, new_high_,
+         new_speedup_.view()},
         new_kind_);
     for (std::size_t k = first_new; k < share.job.size(); ++k) id_[pool][share.job[k]] = id++;
   }

@@ -7,8 +7,8 @@
 // minimum first (policy/user_shares); then each user has an epoch. A
 // decision costs what the epochs' do and O(log n) for each job that changed. FAIR (without gangs
 // and pool minima) keeps a waterline in place of an epoch, WDEQ its jobs for one. FIFO for all
-// users alike needs no decisions: jobs rank by arrival. Kernels: waterline, live_waterline;
-// policies: epoch.
+// users alike needs no decisions: jobs rank by arrival. Jobs that say a p below 1 share slots by it
+// (policy/concave). Kernels: waterline, live_waterline; policies: epoch.
 //
 // AUTO is FLEX that fills targets in its order and asks what finished tasks have shown
 // (scheduler/job_estimates), where its order is Smith's and minima are jobs' own and no gangs:
@@ -106,6 +106,7 @@ class ClusterEpoch final : public ClusterPolicy {
   std::vector<double> work_, size_, weight_, deadline_, arrival_, new_work_, old_weight_,
       old_deadline_;
   SlaColumns new_sla_;
+  SpeedupColumns new_speedup_;
   std::vector<Kind> new_kind_;
   // WDEQ, and FAIR where minima do not fit.
   Waterline waterline_;
