@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, TextIO
 
 from malleable.domain import shown
@@ -12,39 +13,23 @@ from malleable.files.bad_records import BadRecords
 from malleable.files.reading import DAMAGED, damage
 
 
-class CsvRows:
-    """Rows of a CSV text; what the csv module cannot read is a ValueError that names file and line.
+@contextmanager
+def csv_rows(text: Iterable[str], strict: bool = False, between: str = ",") -> Iterator[Any]:
+    """A `csv.reader`; what it cannot read in the block is a ValueError that names the line.
 
     Parameters
     ----------
     text : text stream, or its lines
-    where : str
-        Name of the file.
     strict : bool
         Quotes in odd places are errors.
     between : str
         What stands between two cells.
     """
-
-    def __init__(
-        self, text: Iterable[str], where: str, strict: bool = False, between: str = ","
-    ) -> None:
-        self._rows = csv.reader(text, strict=strict, delimiter=between)
-        self._where = where
-
-    @property
-    def line(self) -> int:
-        """Lines read so far."""
-        return self._rows.line_num
-
-    def __iter__(self) -> Iterator[list[str]]:
-        return self
-
-    def __next__(self) -> list[str]:
-        try:
-            return next(self._rows)
-        except csv.Error as error:
-            raise ValueError(f"{self._where}: line {self.line}: {error}") from None
+    rows = csv.reader(text, strict=strict, delimiter=between)
+    try:
+        yield rows
+    except csv.Error as error:
+        raise ValueError(f"line {rows.line_num}: {error}") from None
 
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
@@ -71,19 +56,14 @@ def csv_text(columns: Mapping[str, Iterable[Any]], plain: Sequence[str] = ()) ->
     Texts are made safe for spreadsheets (`formula_safe`), except those of ``plain`` columns, which
     are no names but numbers in a row.
     """
-    safe, returns = [], False
-    for name, values in columns.items():
-        cells = list(values)
-        if any(isinstance(cell, str) for cell in cells):
-            texts = cells if name in plain else [_safe(cell) for cell in cells]
-            returns = returns or any(isinstance(cell, str) and "\r" in cell for cell in texts)
-            cells = texts
-        safe.append(cells)
+    safe = [
+        list(values if name in plain else map(_safe, values)) for name, values in columns.items()
+    ]
+    returns = any(isinstance(cell, str) and "\r" in cell for cells in safe for cell in cells)
     out = io.StringIO()
     # The csv module quotes a lone carriage return only if it is part of the line terminator.
-    writer = csv.writer(
-        out, lineterminator="\n", quoting=csv.QUOTE_ALL if returns else csv.QUOTE_MINIMAL
-    )
+    quoting = csv.QUOTE_ALL if returns else csv.QUOTE_MINIMAL
+    writer = csv.writer(out, lineterminator="\n", quoting=quoting)
     writer.writerow(columns)
     writer.writerows(zip(*safe, strict=True))
     return out.getvalue()
@@ -105,9 +85,17 @@ def _row(head: list[str], cells: list[str], parse: Callable[[str, str], Any]) ->
     return values
 
 
+def check_head(head: Sequence[str], needed: Sequence[str]) -> None:
+    """ValueError unless these columns are there, and none is twice."""
+    for column in needed:
+        if column not in head:
+            raise ValueError(f"column {column!r} is missing")
+    if len(set(head)) < len(head):
+        raise ValueError("a column occurs twice")
+
+
 def read_columns(
     text: TextIO,
-    where: str,
     known: Sequence[str] | None,
     needed: Sequence[str],
     parse: Callable[[str, str], Any],
@@ -121,30 +109,24 @@ def read_columns(
     Raises
     ------
     ValueError
-        One line that names the file ``where``, the line (from 1) and the column.
+        One line that names the line (from 1) and the column.
     """
-    rows = CsvRows(text, where)
-    head = [cell.strip() for cell in next(rows, [])]
-    for cell in head:
-        if known is not None and cell not in known:
-            raise ValueError(f"{where}: unknown column {shown(cell)}, expected {', '.join(known)}")
-    for column in needed:
-        if column not in head:
-            raise ValueError(f"{where}: column {column!r} is missing")
-    if len(set(head)) < len(head):
-        raise ValueError(f"{where}: a column occurs twice")
-    columns: dict[str, list[Any]] = {cell: [] for cell in head}
-    try:
-        for cells in rows:
-            if not cells:
-                continue
-            try:
-                values = _row(head, cells, parse)
-            except ValueError as error:
-                bad.add(f"line {rows.line}: {error}")
-                continue
-            for column, value in zip(head, values, strict=True):
-                columns[column].append(value)
-    except DAMAGED as error:
-        bad.add(f"after line {rows.line}: {damage(error)}")
+    with csv_rows(text) as rows:
+        head = [cell.strip() for cell in next(rows, [])]
+        for cell in head:
+            if known is not None and cell not in known:
+                raise ValueError(f"unknown column {shown(cell)}, expected {', '.join(known)}")
+        check_head(head, needed)
+        columns: dict[str, list[Any]] = {cell: [] for cell in head}
+        try:
+            for cells in filter(None, rows):
+                try:
+                    values = _row(head, cells, parse)
+                except ValueError as error:
+                    bad.add(f"line {rows.line_num}: {error}")
+                    continue
+                for column, value in zip(head, values, strict=True):
+                    columns[column].append(value)
+        except DAMAGED as error:
+            bad.add(f"after line {rows.line_num}: {damage(error)}")
     return columns

@@ -12,19 +12,18 @@ import io
 import os
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import IO, Any, BinaryIO, TextIO, TypeAlias
 
-from malleable import domain
-from malleable.domain import check_whole
+from malleable.domain import check_whole, shown
 from malleable.files.advice import AdvisedError, LimitError, library
 from malleable.views import printable
 
 Source: TypeAlias = "str | os.PathLike[str] | IO[str] | IO[bytes]"
 
-shown = domain.shown
+
 
 
 class ZstdError(Exception):
@@ -78,10 +77,8 @@ def parse_number(text: str) -> float:
 
 def parse_moment(text: str) -> float:
     """A time in seconds: a number, or an ISO date as seconds since 1970 (UTC unless it says its zone)."""
-    try:
+    with suppress(ValueError):
         return parse_number(text)
-    except ValueError:
-        pass
     text = text.strip()
     try:
         if text[4:5] != "-":
@@ -103,24 +100,25 @@ def too_large(where: str, max_size: int) -> LimitError:
 
 
 class _Relay(io.RawIOBase):
-    """Raw stream over a ``read(n)`` callable; closing it leaves what lies behind it open.
+    """Raw stream over a ``read(n)`` of bytes or text; closing it leaves what lies behind it open.
 
     The head is fetched at once, in as many reads as it takes, so that a single ``peek`` shows it
     even where the source hands out a few bytes at a time (pipes, sockets).
     """
 
-    def __init__(self, read: Callable[[int], bytes], name: str) -> None:
+    def __init__(self, read: Callable[[int], bytes | str | None], name: str) -> None:
         super().__init__()
         self.name = name
-        self._read = read
+        self._source = read
         self._handed_on = 0
         self._most: int | None = None
-        parts: list[bytes] = []
-        missing = _HEAD
-        while missing > 0 and (part := read(missing)):
-            parts.append(part)
-            missing -= len(part)
-        self._head = b"".join(parts)
+        self._head = b""
+        while len(self._head) < _HEAD and (part := self._read(_HEAD - len(self._head))):
+            self._head += part
+
+    def _read(self, size: int) -> bytes:
+        data = self._source(size) or b""
+        return data if isinstance(data, bytes) else data.encode()
 
     def limit(self, most: int | None) -> None:
         """Hand on so many bytes, those before this call included; one more is a `LimitError`."""
@@ -158,10 +156,9 @@ def _zstd_reader(packed: io.BufferedReader, stack: ExitStack) -> Callable[[int],
 
     def read(size: int) -> bytes:
         try:
-            found: bytes = unpacked.read(size)
+            return bytes(unpacked.read(size))
         except OSError as error:
             raise ZstdError(str(error)) from None
-        return found
 
     return read
 
@@ -180,14 +177,7 @@ def name_of(source: object) -> str:
     return name if isinstance(name, str) else "<input>"
 
 
-def _byte_reader(source: IO[str] | IO[bytes]) -> Callable[[int], bytes]:
-    """A ``read(n)`` that gives bytes, whatever kind of file object ``source`` is."""
 
-    def read(size: int) -> bytes:
-        data = source.read(size) or b""
-        return data if isinstance(data, bytes) else data.encode()
-
-    return read
 
 
 @contextmanager
@@ -197,25 +187,17 @@ def telling_of(where: str) -> Iterator[None]:
         yield
     except UnicodeError:
         raise  # `open_bytes` has words for it
-    except AdvisedError as error:
-        told, *ways = error.args
-        if told.startswith(where):
-            raise
-        raise type(error)(f"{where}: {one_line(told)}", *ways) from None
     except ValueError as error:
-        told = str(error)
+        advised = isinstance(error, AdvisedError)
+        told, *ways = error.args if advised else (str(error),)
         if told.startswith(where):
             raise
-        raise ValueError(f"{where}: {one_line(told)}") from None
+        kind = type(error) if advised else ValueError
+        raise kind(f"{where}: {one_line(told)}", *ways) from None
     except OverflowError:
         raise ValueError(f"{where}: a number in it is too large") from None
     except RecursionError:
         raise ValueError(f"{where}: a value in it is nested too deeply") from None
-
-
-def checked_size(max_size: int | None) -> int | None:
-    """A number of bytes, at least 1, or None; ValueError otherwise."""
-    return None if max_size is None else check_whole("max_size", max_size, 1, 1 << 62)
 
 
 @contextmanager
@@ -251,7 +233,7 @@ def open_bytes(
         ``source`` is neither a path nor a file object.
     """
     where = name_of(source)
-    limit = checked_size(max_size)
+    limit = None if max_size is None else check_whole("max_size", max_size, 1, 1 << 62)
     with ExitStack() as stack:
         if isinstance(source, (str, os.PathLike)):
             handle: Any = stack.enter_context(Path(source).open("rb"))
@@ -260,7 +242,7 @@ def open_bytes(
         else:
             raise TypeError(f"expected a path or a file object, got {type(source).__name__}")
         try:
-            relay = _Relay(_byte_reader(handle), where)
+            relay = _Relay(handle.read, where)
             stream: Any = stack.enter_context(io.BufferedReader(relay))
             unpacked = _unpacked(stream, stack)
             if unpacked is not None:

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from functools import cached_property
+
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TextIO, TypeVar
 
@@ -74,11 +74,8 @@ class Head:
         self.data = data
         self.text = data.decode("utf-8-sig", errors="replace").lstrip("\r\n \f\v")
         self.line = self.text.splitlines()[0] if self.text else ""
+        self.cells = [cell.strip().strip('"') for cell in self.line.split(",")]
         self.is_object = self.text.lstrip().startswith("{")
-
-    @cached_property
-    def cells(self) -> list[str]:
-        return [cell.strip().strip('"') for cell in self.line.split(",")]
 
 
 @dataclass(frozen=True)
@@ -133,7 +130,7 @@ class File:
     ) -> dict[str, list[Any]]:
         """Columns of CSV with a header (`read_columns`)."""
         with self.text() as text:
-            return read_columns(text, self.where, known, needed, parse, self.bad)
+            return read_columns(text, known, needed, parse, self.bad)
 
     def json(self) -> Any:
         """The whole file as one JSON value."""

@@ -13,7 +13,7 @@ from itertools import chain
 from typing import IO, Any, TypeAlias
 
 from malleable.domain import shown
-from malleable.files.csv import CsvRows, csv_text, without_apostrophe
+from malleable.files.csv import csv_rows, csv_text, without_apostrophe
 from malleable.files.reading import (
     MAX_SIZE,
     Source,
@@ -176,7 +176,8 @@ def _rows(stream: Any, where: str, max_size: int | None) -> _Rows:
         while head[-1] and not head[-1].strip():
             head.append(text.readline())
         lines, between = chain(head, text), _between(head[-1])
-        rows = [row for row in CsvRows(lines, where, strict=True, between=between) if row]
+        with csv_rows(lines, strict=True, between=between) as cells:
+            rows = [row for row in cells if row]
     if not rows:
         raise ValueError("empty; a job table starts with a header line")
     header = [cell.strip() for cell in rows[0]]
