@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Iterator
-from typing import TextIO
 
 from malleable.files.advice import AdvisedError
-from malleable.files.reading import DAMAGED, damage, one_line
+from malleable.files.reading import one_line
 
 _SHOWN = 3
 
@@ -61,19 +59,3 @@ def _caller() -> int:
     while frame is not None and frame.f_globals.get("__name__", "").startswith("malleable."):
         frame, level = frame.f_back, level + 1
     return level
-
-
-def trace_lines(text: TextIO, bad: BadRecords) -> Iterator[tuple[int, str]]:
-    """Lines that are not blank, with their numbers from 1; damaged gzip or zstd data end them."""
-    number = 0
-    while True:
-        try:
-            line = text.readline()
-        except DAMAGED as error:
-            bad.add(f"after line {number}: {damage(error)}")
-            return
-        if not line:
-            return
-        number += 1
-        if line.strip():
-            yield number, line.rstrip("\r\n")

@@ -62,8 +62,9 @@ def csv_text(columns: Mapping[str, Iterable[Any]], plain: Sequence[str] = ()) ->
     returns = any(isinstance(cell, str) and "\r" in cell for cells in safe for cell in cells)
     out = io.StringIO()
     # The csv module quotes a lone carriage return only if it is part of the line terminator.
-    quoting = csv.QUOTE_ALL if returns else csv.QUOTE_MINIMAL
-    writer = csv.writer(out, lineterminator="\n", quoting=quoting)
+    writer = csv.writer(
+        out, lineterminator="\n", quoting=csv.QUOTE_ALL if returns else csv.QUOTE_MINIMAL
+    )
     writer.writerow(columns)
     writer.writerows(zip(*safe, strict=True))
     return out.getvalue()

@@ -24,8 +24,6 @@ from malleable.views import printable
 Source: TypeAlias = "str | os.PathLike[str] | IO[str] | IO[bytes]"
 
 
-
-
 class ZstdError(Exception):
     """Zstd data are damaged or end too early."""
 
@@ -175,9 +173,6 @@ def name_of(source: object) -> str:
         return os.fspath(source)
     name = getattr(source, "name", None)
     return name if isinstance(name, str) else "<input>"
-
-
-
 
 
 @contextmanager

@@ -47,6 +47,9 @@ class _Task:
         parts = found[2].split("_") if found else []
         self.waits = {int(part) for part in parts if part.isdigit() and len(part) <= 9}
 
+    def error(self, told: str) -> ValueError:
+        return ValueError(f"line {self.line}: task {shown(self.name)}: {told}")
+
 
 def _number(field: str, cell: str, least: float, end: float) -> float:
     try:
@@ -106,23 +109,18 @@ def _stages(tasks: list[_Task]) -> list[Stage]:
     names: set[str] = set()
     for k, task in enumerate(tasks):
         if task.name in names:
-            raise ValueError(f"line {task.line}: task {shown(task.name)}: the name is taken")
+            raise task.error("the name is taken")
         if task.number in index:
-            raise ValueError(f"line {task.line}: task {shown(task.name)}: the number is taken")
+            raise task.error("the number is taken")
         if task.end < task.start:
-            raise ValueError(
-                f"line {task.line}: task {shown(task.name)}: end_time = {task.end:.0f} is before"
-                f" start_time = {task.start:.0f}"
-            )
+            raise task.error(f"end_time = {task.end:.0f} is before start_time = {task.start:.0f}")
         names.add(task.name)
         if task.number is not None:
             index[task.number] = k
     stages = []
     for task in tasks:
         for number in sorted(task.waits - index.keys())[:1]:
-            raise ValueError(
-                f"line {task.line}: task {shown(task.name)}: waits for {number}, which is no task"
-            )
+            raise task.error(f"waits for {number}, which is no task")
         parents = sorted(index[number] for number in task.waits)
         run = (0, task.start, task.end, task.instances)
         stages.append(Stage(task.name, task.instances, [run], parents))

@@ -49,7 +49,12 @@ _OWN = {"map_shuffle": MapShuffleJobs, "map_reduce": MapReduceJobs, "tasks": Clu
 
 
 def assumptions(trace: Trace, converter: str) -> dict[str, Any]:
-    """See `Trace.assumptions`."""
+    """What a converter takes for granted where the trace does not say it: names and defaults.
+
+    Parameters
+    ----------
+    converter : {"jobs", "flows", "map_shuffle", "map_reduce", "tasks"}
+    """
     reduce = trace.reduce
     if isinstance(trace.table, _OWN.get(converter, (Jobs, Flows))):
         return {}

@@ -11,18 +11,19 @@ import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TextIO, TypeVar
 
 from malleable.domain import shown
-from malleable.files.bad_records import BadRecords, trace_lines
+from malleable.files.bad_records import BadRecords
 from malleable.files.csv import read_columns
 from malleable.files.json import parse_json
 from malleable.files.reading import (
+    DAMAGED,
     MAX_SIZE,
     Source,
     as_text,
+    damage,
     open_bytes,
     telling_of,
 )
@@ -107,8 +108,14 @@ class File:
 
     def lines(self) -> Generator[tuple[int, str]]:
         """Lines that are not blank with their numbers; where packed data are damaged goes to ``bad``."""
+        number = 0
         with self.text() as text:
-            yield from trace_lines(text, self.bad)
+            try:
+                for number, line in enumerate(text, start=1):
+                    if line.strip():
+                        yield number, line.rstrip("\r\n")
+            except DAMAGED as error:
+                self.bad.add(f"after line {number}: {damage(error)}")
 
     def records(
         self,

@@ -251,15 +251,12 @@ def frame_trace(frame: Any) -> Trace:
 def _writable(values: Sequence[str], field: str) -> Sequence[str]:
     for index, value in enumerate(values):
         # Lone surrogates, which UTF-8 cannot hold, are not printable either.
-        if not value.isprintable() and ("\0" in value or value != _utf8(value)):
+        utf8 = value.encode(errors="replace").decode()
+        if not value.isprintable() and ("\0" in value or value != utf8):
             raise ValueError(f"{field}[{index}] = {shown(value)}: cannot be written as text")
         if field == "name" and not value:
             raise ValueError(f"name[{index}] = '': a blank name does not survive a job table")
     return values
-
-
-def _utf8(value: str) -> str:
-    return value.encode(errors="replace").decode()
 
 
 def _csv_text(jobs: Jobs) -> str:

@@ -10,7 +10,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, TextIO
 
 import numpy as np
 
@@ -35,11 +35,7 @@ _STEPS = {
 _Run = tuple[float, ...]  # task, from 0, and the times of its steps
 
 
-class _Readable(Protocol):
-    def read(self, size: int, /) -> str: ...
-
-
-def _objects(text: _Readable) -> Iterator[tuple[int, Any]]:
+def _objects(text: TextIO) -> Iterator[tuple[int, Any]]:
     """JSON values one after another, each with the number of its first line.
 
     Holds one value and at most as much again in memory; a value that does not fit is read in
@@ -59,11 +55,10 @@ def _objects(text: _Readable) -> Iterator[tuple[int, Any]]:
             value, end = STRICT_DECODER.raw_decode(buffer)
         except json.JSONDecodeError as error:
             open_ended = error.msg.startswith("Unterminated string")
-            if open_ended or error.pos >= len(buffer) - _LONGEST_TOKEN:
-                more = text.read(max(_CHUNK, len(buffer)))
-                if more:
-                    buffer += more
-                    continue
+            cut = open_ended or error.pos >= len(buffer) - _LONGEST_TOKEN
+            if cut and (more := text.read(max(_CHUNK, len(buffer)))):
+                buffer += more
+                continue
             line += error.lineno - 1
             raise ValueError(f"line {line}: broken or truncated JSON ({error.msg})") from None
         except ValueError as error:

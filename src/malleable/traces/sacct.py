@@ -32,6 +32,7 @@ from typing import NamedTuple
 import numpy as np
 
 from malleable.domain import shown
+from malleable.files.csv import check_head
 from malleable.files.reading import parse_moment, parse_number
 from malleable.traces.formats import File, Head, register
 from malleable.traces.phases import Phase
@@ -175,7 +176,9 @@ def _read(file: File) -> Trace:
     jobs: dict[str, dict[str, _Element]] = {}
     with closing(file.lines()) as lines:
         names = next(lines)[1].lstrip("\ufeff").strip().split("|")
-        _check(names)
+        check_head(names, _NEEDED)
+        if not {"End", "Elapsed", "ElapsedRaw"} & set(names):
+            raise ValueError("column 'End' is missing, and so is 'Elapsed'")
         for element in file.records(partial(_parse, names=names), lines):
             jobs.setdefault(element.job, {})[element.name] = element
     file.settle(len(jobs))
@@ -187,7 +190,10 @@ def _read(file: File) -> Trace:
         name=[job[0].job for job in listed],
         user=[job[0].user for job in listed],
         program=[job[0].program for job in listed],
-        finish=np.array([_last(job) for job in listed]),
+        # NaN if a part of the job has not ended.
+        finish=np.array(
+            [np.max([one.ended for one in job if one.tasks] or [math.nan]) for job in listed]
+        ),
         known=np.array([any(one.tasks and one.end >= one.start for one in job) for job in listed]),
         wall=True,
     )
@@ -204,22 +210,6 @@ def _phase(jobs: list[list[_Element]]) -> Phase:
             [(k, one.start, one.end, one.tasks) for k, one in zip(firsts, own, strict=True)]
         )
     return Phase.of_runs(counts, runs, ("start", "end", "width"))
-
-
-def _last(job: list[_Element]) -> float:
-    """When a job ended; NaN if a part of it has not."""
-    ends = [one.ended for one in job if one.tasks]
-    return math.nan if not ends or any(math.isnan(end) for end in ends) else max(ends)
-
-
-def _check(names: list[str]) -> None:
-    for name in _NEEDED:
-        if name not in names:
-            raise ValueError(f"column {name!r} is missing")
-    if not {"End", "Elapsed", "ElapsedRaw"} & set(names):
-        raise ValueError("column 'End' is missing, and so is 'Elapsed'")
-    if len(set(names)) < len(names):
-        raise ValueError("a column occurs twice")
 
 
 register("Slurm sacct table", _looks, _read)

@@ -35,8 +35,29 @@ _INSTEAD = "; model cluster simulates tasks on nodes"
 _MOST_TASKS = 1 << 26  # reduce tasks of a table
 
 
-def map_shuffle(trace: Trace, assumed: Mapping[str, Any]) -> MapShuffleJobs:
-    """See `Trace.map_shuffle`."""
+def map_shuffle(trace: Trace, **assumed: Any) -> MapShuffleJobs:
+    """Jobs of overlapping map and shuffle phases.
+
+    Map is the work of the map phase [slot-seconds], shuffle the bytes that reduce tasks copied over
+    ``shuffle_rate`` (bytes rather than times, because a first-wave reducer's shuffle contains its
+    waiting for the maps). Where the trace knows bytes only, map is its input over ``map_rate``.
+    Where it has ``columns`` (Google 2011), two of them are the phases, each scaled to mean 1; jobs
+    that did not end, of fewer than ``least_tasks`` tasks or with nothing in either column are left
+    out (Lin et al. 2013, section 5.1, filters in this spirit and, lacking intermediate data too, takes
+    the local disk for the shuffle).
+
+    Parameters
+    ----------
+    **assumed
+        `Trace.assumptions`: ``map_rate``, ``shuffle_rate`` [bytes a second at capacity 1]; ``map_column``,
+        ``shuffle_column``, ``least_tasks``.
+
+    Raises
+    ------
+    ValueError
+        The trace knows nothing of what its jobs shuffle; a job whose bytes are unknown (unless
+        ``skip_bad``); a column that is not there.
+    """
     values = given(trace, "map_shuffle", assumed)
     if isinstance(trace.table, MapShuffleJobs):
         return trace.table
@@ -73,8 +94,29 @@ def _shares(trace: Trace, values: Mapping[str, Any]) -> tuple[Integers, Floats, 
     return rows, size / size[rows].mean(), data / data[rows].mean()
 
 
-def map_reduce(trace: Trace, slot: float | None, assumed: Mapping[str, Any]) -> MapReduceJobs:
-    """See `Trace.map_reduce`."""
+def map_reduce(trace: Trace, slot: float | None = None, **assumed: Any) -> MapReduceJobs:
+    """Jobs of map and reduce tasks in slots of time.
+
+    A map task takes one slot whatever its time was, a reduce task the slots that its time fills,
+    rounded up; the first job comes in slot 1.
+
+    Parameters
+    ----------
+    slot : float, optional
+        Length of a slot [s]: the mean time of the map tasks by default; 20 s where the trace knows
+        bytes only, 60 s where it has ``columns``. A table of such jobs counts slots itself.
+    **assumed
+        `Trace.assumptions`. Bytes only: a map task for each ``block_bytes`` and a reduce task for each
+        ``reduce_bytes``, of ``reduce_seconds``; what is left over makes one more, shorter task.
+        ``reduce_from`` as of `Trace.jobs`. Columns: ``map_units`` and ``reduce_units``, the jobs' mean units,
+        split evenly over at most ``tasks`` reduce tasks; the others as of `map_shuffle`.
+
+    Raises
+    ------
+    ValueError
+        The trace knows no tasks, or none from which to take a slot's length; a job with tasks none
+        of which has a known time (unless ``skip_bad``).
+    """
     values = given(trace, "map_reduce", assumed)
     length = None if slot is None else checked_positive("slot", slot)
     if isinstance(trace.table, MapReduceJobs):

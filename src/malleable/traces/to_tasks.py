@@ -20,8 +20,30 @@ if TYPE_CHECKING:
     from malleable.traces.trace import Trace
 
 
-def tasks(trace: Trace, assumed: Mapping[str, Any]) -> ClusterJobs:
-    """See `Trace.tasks`."""
+def tasks(trace: Trace, **assumed: Any) -> ClusterJobs:
+    """Jobs of single tasks, for a cluster of nodes.
+
+    A task takes the time of its first run that succeeded, and the job's mean where that is unknown;
+    a reduce task what was left of it after its shuffle, and every reduce task of a job copies for the
+    job's mean time from the later of its own start and the end of the job's last map to its shuffle's
+    end. Jobs of flows have map tasks only and wait for their parents. Jobs without tasks are done
+    when they arrive.
+
+    Parameters
+    ----------
+    **assumed
+        `Trace.assumptions`. Bytes only: a map task of ``task_seconds`` for each ``block_bytes`` begun, a reduce
+        task of ``reduce_seconds`` for each ``reduce_bytes``, which copies an even part of the shuffle at
+        ``shuffle_rate`` at most [bytes a second; by default it takes no time of its own], and over
+        the cluster's links where these are limited. Where work is known without tasks: as many equal
+        tasks as the job's ``max_slots``, or tasks of about ``task_seconds``.
+
+    Raises
+    ------
+    ValueError
+        A job with tasks none of which has a known time (unless ``skip_bad``); work that needs
+        ``task_seconds``.
+    """
     values = given(trace, "tasks", assumed)
     if isinstance(trace.table, ClusterJobs):
         return trace.table
