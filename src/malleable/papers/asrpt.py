@@ -87,11 +87,11 @@ def _error(values: Floats) -> float | None:
     return float(values.std(ddof=1) / math.sqrt(len(values))) if len(values) > 1 else None
 
 
-def _simulated(setting: str, kind: str, seed: int) -> list[tuple[str, str, Any]]:
-    """Scenario, policy, and what one simulation says of it."""
+def _simulated(setting: str, kind: str, seed: int) -> dict[tuple[str, str], Any]:
+    """By scenario and policy, what one simulation says of it."""
     slots = _LONG if kind == "convergence" else SLOTS
     jobs = section7(setting, slots=slots, rate=RATE, rng=seed)
-    found = []
+    found: dict[tuple[str, str], Any] = {}
     for scenario, policies in _SCENARIOS.items():
         preemptive = scenario == "preemptive"
         result = simulate(jobs, policies, machines=MACHINES, preemptive=preemptive)
@@ -104,7 +104,7 @@ def _simulated(setting: str, kind: str, seed: int) -> list[tuple[str, str, Any]]
         for policy, own in result.summary.items():
             flows = result.records["turnaround_time"][result.records["policy"] == policy]
             values = own["ratio"], own["tight_ratio"], flows, series.get(policy, [])
-            found.append((scenario, policy, values))
+            found[scenario, policy] = values
     return found
 
 
@@ -119,11 +119,10 @@ def run_curves(run: Run, kind: str, setting: str) -> list[Curve]:
     found = run.steps(work, run.count)
     run.count = len(found)
     curves = []
-    for own in zip(*found, strict=True):
-        ratio, tight, flows, series = zip(*(values for _, _, values in own), strict=True)
-        scenario, policy, _ = own[0]
+    for case in found[0] if found else ():
+        ratio, tight, flows, series = zip(*(own[case] for own in found), strict=True)
         parts = np.array(ratio), np.array(tight), list(flows), np.array(series)
-        curves.append(Curve(scenario, policy, *parts))
+        curves.append(Curve(*case, *parts))
     return curves
 
 
@@ -189,18 +188,15 @@ def _ratio_claims(curves: Curves) -> Iterator[Claim]:
     ours = curves["preemptive"]["asrpt"]
     worst, tight, count = float(ours.ratio.max()), float(ours.tight.max()), len(ours.ratio)
     never = int(np.sum(ours.ratio <= curves["preemptive"]["dsrpt"].ratio))
-    texts = (
-        'preemptive ASRPT "is not greater than 3 times of the lower bound"',
-        "preemptive ASRPT has an efficiency ratio of 2 (corollary 2)",
-        '"the total flow-time of ASRPT will not be greater than DSRPT" (proof of corollary 2)',
-    )
-    found = (
-        (f"{worst:.3f} at worst", worst <= 3.0),
-        (f"{tight:.3f} times our bound at worst, so no more against the optimum", tight <= 2.0),
-        (f"in {never} of {counted(count, 'simulation')}", never == count),
-    )
-    for text, (what, holds) in zip(texts, found, strict=True):
-        yield Claim(text, "", "in all simulations", what, observed(holds))
+    rule = "in all simulations"
+    text = 'preemptive ASRPT "is not greater than 3 times of the lower bound"'
+    yield Claim(text, "", rule, f"{worst:.3f} at worst", observed(worst <= 3.0))
+    text = "preemptive ASRPT has an efficiency ratio of 2 (corollary 2)"
+    what = f"{tight:.3f} times our bound at worst, so no more against the optimum"
+    yield Claim(text, "", rule, what, observed(tight <= 2.0))
+    text = '"the total flow-time of ASRPT will not be greater than DSRPT" (proof of corollary 2)'
+    what = f"in {never} of {counted(count, 'simulation')}"
+    yield Claim(text, "", rule, what, observed(never == count))
 
 
 def _convergence_claims(curves: Curves) -> Iterator[Claim]:

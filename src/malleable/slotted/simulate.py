@@ -34,12 +34,11 @@ def _columns(jobs: MapReduceJobs) -> _Columns:
     return jobs.arrival, jobs.map, jobs.task_offset, jobs.task
 
 
-def _in_order(jobs: MapReduceJobs) -> tuple[MapReduceJobs, Integers]:
-    """The jobs by arrival, ties by place in the table, and their rows there."""
+def _in_order(jobs: MapReduceJobs) -> tuple[_Columns, Integers]:
+    """Columns of the jobs by arrival, ties by place in the table, and their rows there."""
     order = by_arrival(jobs.arrival)
-    if np.array_equal(order, np.arange(len(jobs))):
-        return jobs, order
-    return jobs.take(order), order
+    in_order = np.array_equal(order, np.arange(len(jobs)))
+    return _columns(jobs if in_order else jobs.take(order)), order
 
 
 def checked_machines(machines: Any) -> int:
@@ -69,10 +68,9 @@ def srpt_finish(jobs: MapReduceJobs, machines: int) -> Integers:
     -----
     O(J log J), however many slots. Source: Zheng, Shroff, Sinha 2013, lemma 1.
     """
-    ordered, order = _in_order(jobs)
+    columns, order = _in_order(jobs)
     finish = np.empty(len(jobs), dtype=np.int64)
-    count = checked_machines(machines)
-    finish[order], _ = _core.srpt_finish(*_columns(ordered), machines=count)
+    finish[order], _ = _core.srpt_finish(*columns, machines=checked_machines(machines))
     return finish
 
 
@@ -98,9 +96,9 @@ def lower_bounds(jobs: MapReduceJobs, machines: int, preemptive: bool = True) ->
     The header of the core's `kernel/flow_time_bounds` says how. O(J log J + tasks). Source: Zheng,
     Shroff, Sinha 2013, lemma 1; the second is ours.
     """
-    ordered, _ = _in_order(jobs)
+    columns, _ = _in_order(jobs)
     count = checked_machines(machines)
-    return _core.flow_time_bounds(*_columns(ordered), machines=count, preemptive=bool(preemptive))
+    return _core.flow_time_bounds(*columns, machines=count, preemptive=bool(preemptive))
 
 
 def lognormal_estimates(
@@ -270,8 +268,8 @@ def _bounds(summary: dict[str, float], least: int, tight: int) -> dict[str, floa
 
 
 def _records(jobs: Any, policy: str, sim: Any) -> dict[str, npt.NDArray[Any]]:
-    columns = by_table_row(by_arrival(jobs.arrival), *sim.take_records())
-    rows, start, map_finish, finish = columns
+    order = by_arrival(jobs.arrival)
+    rows, start, map_finish, finish = by_table_row(order, *sim.take_records())
     work = (jobs.map + jobs.reduce_work)[rows].astype(np.float64)
     return job_records(
         "slotted",

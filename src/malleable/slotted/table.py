@@ -158,14 +158,10 @@ class MapReduceJobs(Table):
         first, count = self.task_offset[rows], np.diff(self.task_offset)[rows]
         offset = np.concatenate(([0], np.cumsum(count)))
         place = np.arange(offset[-1]) + np.repeat(first - offset[:-1], count)
-        return MapReduceJobs.from_columns(
-            self.arrival[rows],
-            self.map[rows],
-            offset,
-            self.task[place],
-            None if self._name is None else [self._name[row] for row in rows.tolist()],
-            None if self.reduce_estimate is None else self.reduce_estimate[rows],
-        )
+        columns = self.arrival[rows], self.map[rows], offset, self.task[place]
+        name = None if self._name is None else [self._name[row] for row in rows.tolist()]
+        seen = None if self.reduce_estimate is None else self.reduce_estimate[rows]
+        return MapReduceJobs.from_columns(*columns, name, seen)
 
 
 def join_tables(parts: Sequence[MapReduceJobs]) -> MapReduceJobs:
@@ -174,9 +170,8 @@ def join_tables(parts: Sequence[MapReduceJobs]) -> MapReduceJobs:
         return MapReduceJobs([], [])
     starts = np.cumsum([0] + [len(part.task) for part in parts])
     offsets = [part.task_offset[1:] + start for part, start in zip(parts, starts, strict=False)]
-    return MapReduceJobs.from_columns(
-        np.concatenate([part.arrival for part in parts]),
-        np.concatenate([part.map for part in parts]),
-        np.concatenate([np.zeros(1, np.int64), *offsets]),
-        np.concatenate([part.task for part in parts]),
+    arrival, maps, task = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("arrival", "map", "task")
     )
+    offset = np.concatenate([np.zeros(1, np.int64), *offsets])
+    return MapReduceJobs.from_columns(arrival, maps, offset, task)

@@ -154,17 +154,9 @@ def efficiency_constants(
         b1, b2 = _least(1, count, work), _least(2, count, work)
         common = max(2.0, (1.0 - work.empty) / work.rate, load / work.rate)
         common *= max(1.0, 1.0 / (count * (1.0 - load)))
-    return EfficiencyConstants(
-        load=load,
-        arrival_rate=work.rate,
-        empty_slots=work.empty,
-        mean_reduce=work.mean_reduce,
-        largest_reduce=int(work.largest),
-        b1=b1,
-        b2=b2,
-        preemptive=(b2 + b1 * b1) * common,
-        non_preemptive=(b2 + b1 * b1 + b1 * (work.mean_reduce - 1.0)) * common,
-    )
+    squares, arrives = b2 + b1 * b1, (work.rate, work.empty, work.mean_reduce, int(work.largest))
+    ratios = squares * common, (squares + b1 * (work.mean_reduce - 1.0)) * common
+    return EfficiencyConstants(load, *arrives, b1, b2, *ratios)
 
 
 def interval_moment(

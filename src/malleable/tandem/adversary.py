@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from malleable.columns import Floats
 from malleable.policies import policy_of
 from malleable.tandem.generate import theorem2_jobs
-from malleable.tandem.simulate import POLICIES, core_queue
+from malleable.tandem.simulate import NOTHING, POLICIES, core_queue
 from malleable.tandem.table import MapShuffleJobs
 
 
@@ -58,8 +58,7 @@ def overlap_adversary(policy: str, k: int) -> OverlapAdversary:
     if policy_of("tandem", policy).batches_only:
         raise ValueError(f"policy = {policy!r}: expected one of {', '.join(POLICIES)}")
     jobs = theorem2_jobs(k, 1)
-    first = jobs.arrival == 0.0
-    seen = _fed(policy, jobs, first)
+    seen = _fed(policy, jobs.take(jobs.arrival == 0.0))
     seen.advance(float(k**2))
     ids, map_left, _, _ = seen.state()
     large = jobs.map[ids] == k
@@ -71,21 +70,14 @@ def overlap_adversary(policy: str, k: int) -> OverlapAdversary:
     later = (jobs.map == k) == (case == 1)
     totals = []
     for name in (policy, "order"):
-        queue = _fed(name, jobs, np.ones(len(jobs), dtype=bool), later.astype(np.float64))
+        queue = _fed(name, jobs, later.astype(np.float64))
         queue.advance(math.inf)
         totals.append(queue.total_response)
     return OverlapAdversary(jobs, case, *totals)
 
 
-def _fed(
-    policy: str,
-    jobs: MapShuffleJobs,
-    chosen: npt.NDArray[np.bool_],
-    place: npt.NDArray[np.float64] | None = None,
-) -> Any:
+def _fed(policy: str, jobs: MapShuffleJobs, order: Floats = NOTHING) -> Any:
     queue = core_queue(policy)
-    nothing = np.empty(0)
-    order = nothing if place is None else place[chosen]
-    columns = (jobs.arrival[chosen], jobs.map[chosen], jobs.shuffle[chosen], jobs.weight[chosen])
-    queue.feed(*columns, nothing, nothing, order, order)
+    columns = jobs.arrival, jobs.map, jobs.shuffle, jobs.weight
+    queue.feed(*columns, NOTHING, NOTHING, order, order)
     return queue

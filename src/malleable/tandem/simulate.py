@@ -43,7 +43,7 @@ DEFAULT_EFFORT = 1000
 """Candidates that `best` tries after its fixed plans."""
 
 _SLICE = 64  # candidates between two looks at the clock
-_NOTHING: Floats = np.empty(0)
+NOTHING: Floats = np.empty(0)
 
 _Jobs = MapShuffleJobs | MapShuffleStream
 
@@ -52,7 +52,7 @@ class _Plan(NamedTuple):
     """A policy as the core knows it, with the orders of both stations where they are given."""
 
     policy: str
-    places: Sequence[Floats] | None = None
+    places: Sequence[Floats] = ()
     tried: int = 0
     complete: bool = True
 
@@ -75,11 +75,7 @@ def core_queue(
 
 
 def _is_batch(jobs: _Jobs) -> TypeGuard[MapShuffleJobs]:
-    return (
-        isinstance(jobs, MapShuffleJobs)
-        and len(jobs) > 0
-        and bool((jobs.arrival == jobs.arrival[0]).all())
-    )
+    return isinstance(jobs, MapShuffleJobs) and len(jobs) > 0 and not np.ptp(jobs.arrival)
 
 
 def lower_bound(
@@ -99,10 +95,10 @@ def lower_bound(
     """
     capacity = _capacities(jobs, None, (map_capacity, shuffle_capacity))
     if _is_batch(jobs):
-        return _core.overlap_batch_bound(jobs.map / capacity[0], jobs.shuffle / capacity[1])
+        return _core.overlap_batch_bound(*_at_speed((jobs.map, jobs.shuffle), capacity))
     bound = _core.SrptBound()
     for part, _, _ in Source(jobs, seed_of(rng)).parts():
-        bound.feed(part.arrival, part.map / capacity[0], part.shuffle / capacity[1])
+        bound.feed(part.arrival, *_at_speed((part.map, part.shuffle), capacity))
     return bound.total()
 
 
@@ -164,7 +160,7 @@ def _plan(policy: str, jobs: _Jobs, seen: Sequence[Floats], effort: Any, budget:
     except KeyboardInterrupt:
         complete = False
     name, *places = batch.plan()
-    return _Plan(name, places if name == "order" else None, batch.tried, complete)
+    return _Plan(name, places if name == "order" else (), batch.tried, complete)
 
 
 def chunks_of(jobs: MapShuffleJobs | MapShuffleStream) -> int:
@@ -191,9 +187,9 @@ def capacities_at(jobs: MapShuffleJobs, load: float) -> tuple[float, float]:
 
 def _capacities(jobs: _Jobs, load: float | None, given: tuple[float, float]) -> tuple[float, float]:
     if load is None:
-        return (
-            checked_positive("map_capacity", given[0]),
-            checked_positive("shuffle_capacity", given[1]),
+        maps, shuffles = given
+        return checked_positive("map_capacity", maps), checked_positive(
+            "shuffle_capacity", shuffles
         )
     if isinstance(jobs, MapShuffleStream):
         raise ValueError("load: a stream has its own")
@@ -309,12 +305,8 @@ def run(
     if isinstance(jobs, MapShuffleJobs):
         at_speed = _at_speed(source.seen or (jobs.map, jobs.shuffle), capacity)
     plan = _plan(policy, jobs, at_speed, effort, budget)
-    how = {
-        "overlap": overlap,
-        "estimated": estimates is not None,
-        "bounce": underestimates == "bounce",
-        **station,
-    }
+    bounce, estimated = underestimates == "bounce", estimates is not None
+    how = {"overlap": overlap, "estimated": estimated, "bounce": bounce, **station}
     queue = core_queue(plan.policy, records=keep, **how)
     drain = _drains(jobs, load, capacity)
     lone = _core.SrptBound() if bound and not _is_batch(jobs) else None
@@ -322,10 +314,8 @@ def run(
     def feed(queue: Any, part: Part) -> None:
         own = part.jobs
         sizes = _at_speed((own.map, own.shuffle), capacity)
-        seen = (_NOTHING, _NOTHING) if part.seen is None else _at_speed(part.seen, capacity)
-        places = (_NOTHING, _NOTHING)
-        if plan.places is not None:
-            places = plan.places[0][part.rows], plan.places[1][part.rows]
+        seen = (NOTHING, NOTHING) if part.seen is None else _at_speed(part.seen, capacity)
+        places = [place[part.rows] for place in plan.places] or (NOTHING, NOTHING)
         queue.feed(own.arrival, *sizes, own.weight, *seen, *places)
 
     def feed_all(part: Part) -> None:

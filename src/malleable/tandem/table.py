@@ -115,10 +115,8 @@ class MapShuffleJobs(Table):
     def take(self, index: npt.ArrayLike) -> MapShuffleJobs:
         """The jobs at these rows (integers or a mask), in that order."""
         rows = rows_of(index, len(self))
-        columns = {field: getattr(self, field) for field in _COLUMNS}
-        taken: dict[str, Any] = {
-            f: None if column is None else column[rows] for f, column in columns.items()
-        }
+        columns: dict[str, Any] = {field: getattr(self, field) for field in _COLUMNS}
+        taken = {f: own[rows] for f, own in columns.items() if own is not None}
         name = None if self.name is None else [self.name[row] for row in rows.tolist()]
         return MapShuffleJobs(**taken, name=name)
 
