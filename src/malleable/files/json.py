@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, TypeVar
 
 from malleable.domain import shown
+
+Kind = TypeVar("Kind")
 
 _DIGITS = 300  # a whole number with more of them is as good as infinite
 
@@ -63,9 +65,14 @@ def amount_of(value: object, field: str) -> float:
     return float(value)
 
 
+def of_kind(value: Any, kind: type[Kind], told: str) -> Kind:
+    """The value, an object or a list say; if it is none a ValueError that shows it at ``{}``."""
+    if not isinstance(value, kind):
+        raise ValueError(told.format(shown(value)))
+    return value
+
+
 def texts_of(entry: Mapping[str, Any], field: str) -> list[str]:
     """A list of names in a field of an object, empty where it is not there."""
-    found = entry.get(field) or []
-    if not isinstance(found, list):
-        raise ValueError(f"{field} = {shown(found)}: expected a list of names")
+    found = of_kind(entry.get(field) or [], list, f"{field} = {{}}: expected a list of names")
     return [text_of(name, field) for name in found]

@@ -135,9 +135,8 @@ def figure(run: Run, metric: str, *workloads: int) -> Figure:
     scale = 100.0 if metric == "locality" else 1.0
     rows = []
     for label, one in zip(labels, found, strict=False):
-        means = (one.summary[policy][metric] for policy in NAMES)
-        ours = [Interval(scale * own.mean, scale * own.half) for own in means]
-        rows.append({"benchmark": label, **dict(zip(NAMES, ours, strict=True))})
+        ours = {policy: margin(0.0, (scale, one.summary[policy][metric])) for policy in NAMES}
+        rows.append({"benchmark": label, **ours})
     return figure_of(run, metric, rows)
 
 
@@ -158,13 +157,9 @@ def figure_of(run: Run, metric: str, rows: list[dict[str, Any]]) -> Figure:
     at = [bar_place(group, bar, len(NAMES)) for group in range(len(printed)) for bar in range(3)]
     look = {"color": "black", "marker": "_", "markersize": 9, "linestyle": ""}
     marks = [Series("the paper's", middles, at, look)] if printed else []
-    constants = {
-        "load": LOAD,
-        "skew": SKEW,
-        "map_seconds": MAP_SECONDS,
-        "reduce_seconds": REDUCE_SECONDS,
-        "shuffle_seconds": SHUFFLE_SECONDS,
-    }
+    names = ("load", "skew", "map_seconds", "reduce_seconds", "shuffle_seconds")
+    values = LOAD, SKEW, MAP_SECONDS, REDUCE_SECONDS, SHUFFLE_SECONDS
+    constants = dict(zip(names, values, strict=True))
     users = (f"{user['name']} {user['minimum']}, {user['priority']}" for user in USERS)
     listed = ", ".join(f"{name} {value:g}" for name, value in constants.items())
     note = f"Ours, not in the paper: {listed}; minima and priorities of users: {'; '.join(users)}."

@@ -119,10 +119,10 @@ def run_curves(run: Run, kind: str, setting: str) -> list[Curve]:
     found = run.steps(work, run.count)
     run.count = len(found)
     curves = []
-    for case in found[0] if found else ():
-        ratio, tight, flows, series = zip(*(own[case] for own in found), strict=True)
-        parts = np.array(ratio), np.array(tight), list(flows), np.array(series)
-        curves.append(Curve(*case, *parts))
+    for scenario, policy in found[0] if found else ():
+        ratio, tight, flows, series = zip(*(own[scenario, policy] for own in found), strict=True)
+        arrays = np.array(ratio), np.array(tight)
+        curves.append(Curve(scenario, policy, *arrays, list(flows), np.array(series)))
     return curves
 
 

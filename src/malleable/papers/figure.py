@@ -186,15 +186,9 @@ class Run:
         """
         found = []
         for label, make, own in points:
-            one = replicate(
-                make,
-                self.seeds,
-                policies,
-                executor=self.executor,
-                progress=partial(self.advance, label, self.count * len(points)),
-                **options,
-                **own,
-            )
+            progress = partial(self.advance, label, self.count * len(points))
+            how = {**options, **own, "executor": self.executor, "progress": progress}
+            one = replicate(make, self.seeds, policies, **how)
             self.complete = one.complete
             if not one.complete:
                 break
@@ -257,9 +251,8 @@ class Figure:
         parts: list[Table | str] = [f"{self.run.name}: {self.title}", ""]
         parts += [panel.table() for panel in self.panels]
         if self.claims:
-            heads = [
-                head for head in Claim._fields if any(getattr(own, head) for own in self.claims)
-            ]
+            columns = dict(zip(Claim._fields, zip(*self.claims, strict=True), strict=True))
+            heads = [head for head, own in columns.items() if any(own)]
             cells = [[str(getattr(claim, head)) for head in heads] for claim in self.claims]
             parts.append(table("", heads, cells, left=len(heads)))
             opened = [claim for claim in self.claims if claim.verdict.holds is None]

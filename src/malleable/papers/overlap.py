@@ -54,10 +54,8 @@ def cube_root_jobs(jobs: MapShuffleJobs) -> MapShuffleJobs:
 def generated_jobs(jobs: int, seed: int) -> MapShuffleJobs:
     """A table of section 5.3's jobs: Poisson arrivals, log-normal sizes."""
     parts = list(MapShuffleStream(jobs, 0.5).chunks(seed))
-    maps, shuffles, arrival = (
-        np.concatenate([getattr(part, field) for part in parts])
-        for field in ("map", "shuffle", "arrival")
-    )
+    fields = ("map", "shuffle", "arrival")
+    maps, shuffles, arrival = (np.concatenate([getattr(p, f) for p in parts]) for f in fields)
     return MapShuffleJobs(maps, shuffles, arrival=arrival)
 
 
@@ -76,6 +74,10 @@ def _by_load(points: list[dict[str, Any]]) -> Iterator[tuple[float, dict[str, di
             yield load, by
 
 
+def _advanced(run: Run, name: str, tables: int, _: int, total: int) -> None:
+    run.advance(name, tables * total)
+
+
 def figure7(run: Run) -> Figure:
     """Ratios to the bound over load; generated jobs unless there is a trace."""
     source = generated_jobs(run.count, run.seed) if run.trace is None else run.trace
@@ -84,24 +86,18 @@ def figure7(run: Run) -> Figure:
     points: dict[str, list[dict[str, Any]]] = {}
     panels = []
     for name, jobs in tables.items():
-
-        def advance(done: int, total: int, name: str = name) -> None:
-            run.advance(name, len(tables) * total)
-
         found = replicate(
             partial(_at_load, jobs),
             [run.seed],
             _POLICIES,
             grid={"load": _LOADS},
             workers=os.cpu_count() or 1,
-            progress=advance,
+            progress=partial(_advanced, run, name, len(tables)),
         )
         points[name] = found.rows
         rows = []
         for load, by in _by_load(found.rows):
-            ratio = {
-                policy: own["mean_response"] / own["lower_bound"] for policy, own in by.items()
-            }
+            ratio = {name: own["mean_response"] / own["lower_bound"] for name, own in by.items()}
             rows.append({"load": load, **ratio})
         panels.append(Panel(name, {"load": "g", **dict.fromkeys(_POLICIES, ".3f")}, rows))
         run.complete = found.complete

@@ -89,25 +89,19 @@ def _picture(title: str, unit: str, time: Any, columns: Floats, *more: Series) -
 
 def figure(run: Run, number: int) -> Figure:
     """Figure 2, 3 or 4."""
-    what, unit = "workload left per job", "s"
-    parts: dict[str, Progress] = {}
-    if number == 4:
-        unit = "min"
-        for name, overlap in (("overlapping tandem queue", True), ("tandem queue", False)):
-            parts[name] = Progress(_CLUSTER, policy="k-lps", k=1, overlap=overlap)
-    else:
-        name = "overlapping tandem queue" if number == 2 else "tandem queue"
-        parts[name] = Progress(_EXAMPLE, policy="fcfs", overlap=number == 2)
-    panels, axes = [], []
-    for name, progress in parts.items():
+    overlaps, sizes, unit, how, claims = _FIGURES[number]
+    parts = [Progress(sizes, overlap=overlap, **how) for overlap in overlaps]
+    panels, axes, notes = [], [], []
+    for overlap, progress in zip(overlaps, parts, strict=True):
         rows = progress.rows()
+        name = "overlapping tandem queue" if overlap else "tandem queue"
         panels.append(Panel(name, dict.fromkeys(rows[0], ".3g"), rows))
         pictures = progress.pictures(unit)
         axes += [pictures] if number == 4 else [pictures[:2], pictures[2:]]
-    said: dict[int, Any] = {2: _claims2, 3: _claims3, 4: _claims4}
-    claims = said[number](*parts.values())
-    notes = ["The cluster's own curves are in the paper's picture only."] if number == 4 else []
-    return run.figure(f"{what} [{unit}]", panels, claims=list(claims), notes=notes, axes=axes)
+    if number == 4:
+        notes = ["The cluster's own curves are in the paper's picture only."]
+    what = f"workload left per job [{unit}]"
+    return run.figure(what, panels, claims=list(claims(*parts)), notes=notes, axes=axes)
 
 
 def _said(text: str, ours: str, holds: object) -> Claim:
@@ -166,3 +160,11 @@ def _claims4(own: Progress, other: Progress) -> Iterator[Claim]:
         f"its shuffle station idles for the first {idle:g} min, the other one never at first",
         idle > 0.0 and rates[0] > _EXACT,
     )
+
+
+# With or without overlap, sizes, their unit, the policy, and what the paper says.
+_FIGURES: dict[int, Any] = {
+    2: ([True], _EXAMPLE, "s", {"policy": "fcfs"}, _claims2),
+    3: ([False], _EXAMPLE, "s", {"policy": "fcfs"}, _claims3),
+    4: ([True, False], _CLUSTER, "min", {"policy": "k-lps", "k": 1}, _claims4),
+}

@@ -171,7 +171,8 @@ def join_tables(parts: Sequence[MapReduceJobs]) -> MapReduceJobs:
     starts = np.cumsum([0] + [len(part.task) for part in parts])
     offsets = [part.task_offset[1:] + start for part, start in zip(parts, starts, strict=False)]
     arrival, maps, task = (
-        np.concatenate([getattr(part, name) for part in parts]) for name in ("arrival", "map", "task")
+        np.concatenate([getattr(part, name) for part in parts])
+        for name in ("arrival", "map", "task")
     )
     offset = np.concatenate([np.zeros(1, np.int64), *offsets])
     return MapReduceJobs.from_columns(arrival, maps, offset, task)

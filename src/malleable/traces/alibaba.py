@@ -8,6 +8,7 @@ come before a parent's end, so only the earliest one is used, as the flow's arri
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -26,28 +27,15 @@ def _read(file: File, most: int | None = None) -> Trace:
     A job per task: as many slots as instances (one where the trace has none), work instances times
     duration.
     """
-    names: set[str] = set()
-
-    def parse(line: str) -> tuple[float, str, list[dict[str, Any]]]:
-        arrival, name, jobs = _flow(line)
-        if name in names:
-            raise ValueError(f"job {shown(name)}: the name is taken")
-        Flows([jobs], arrival=arrival, name=[name])  # numbers, parents and cycles
-        names.add(name)
-        return arrival, name, jobs
-
-    found = list(islice(file.records(parse), most))
+    found = list(islice(file.records(partial(_flow, taken=set())), most))
     file.settle(len(found), "flows")
     found.sort(key=lambda flow: flow[0])
-    flows = Flows(
-        [jobs for _, _, jobs in found],
-        arrival=[arrival for arrival, _, _ in found],
-        name=[name for _, name, _ in found],
-    )
-    return trace_of(flows, wall=True)
+    arrival, name, jobs = map(list, zip(*found, strict=True))
+    return trace_of(Flows(jobs, arrival=arrival, name=name), wall=True)
 
 
-def _flow(line: str) -> tuple[float, str, list[dict[str, Any]]]:
+def _flow(line: str, taken: set[str]) -> tuple[float, str, list[dict[str, Any]]]:
+    """Arrival, name, which is ``taken`` then, and jobs of a flow."""
     entry = parse_json(line)
     tasks = entry.get("tasks") if isinstance(entry, Mapping) else None
     if not isinstance(tasks, list) or "job" not in entry:
@@ -66,7 +54,12 @@ def _flow(line: str) -> tuple[float, str, list[dict[str, Any]]]:
                 starts.append(float(start))
             seconds = amount_of(duration, "duration")
             jobs.append(stage(name, count, seconds, texts_of(task, "parents")))
-    return min(starts, default=0.0), text_of(entry["job"], "job"), jobs
+    arrival, flow = min(starts, default=0.0), text_of(entry["job"], "job")
+    if flow in taken:
+        raise ValueError(f"job {shown(flow)}: the name is taken")
+    Flows([jobs], arrival=arrival, name=[flow])  # numbers, parents and cycles
+    taken.add(flow)
+    return arrival, flow, jobs
 
 
 register("Alibaba DAG", lambda head: '"tasks"' in head.line and '"job"' in head.line, _read)

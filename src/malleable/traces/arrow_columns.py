@@ -21,12 +21,8 @@ def is_frame(source: object) -> bool:
 
 
 def _columns(table: Any) -> list[tuple[str, list[Any]]]:
-    names = [str(name) for name in table.column_names]
-    return [
-        (name, table.column(index).to_pylist())
-        for index, name in enumerate(names)
-        if not _PANDAS_INDEX.fullmatch(name)
-    ]
+    named = zip(map(str, table.column_names), table.columns, strict=True)
+    return [(name, own.to_pylist()) for name, own in named if not _PANDAS_INDEX.fullmatch(name)]
 
 
 def frame_columns(frame: Any, where: str) -> list[tuple[str, list[Any]]]:

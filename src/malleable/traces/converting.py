@@ -45,6 +45,7 @@ _OF_COLUMNS: dict[str, dict[str, Any]] = {
     "map_shuffle": SHARES,
     "map_reduce": SHARES | {"map_units": 15.0, "reduce_units": 15.0, "tasks": 10},
 }
+_SIZES = {"map": ("block_bytes", "task_seconds"), "reduce": ("reduce_bytes", "reduce_seconds")}
 _OWN = {"map_shuffle": MapShuffleJobs, "map_reduce": MapReduceJobs, "tasks": ClusterJobs}
 
 
@@ -159,7 +160,5 @@ def left(
 
 def sizes(phase: str, values: Mapping[str, Any]) -> tuple[float, float]:
     """Bytes and seconds of a task of a phase, where they are assumed."""
-    unit, seconds = (
-        ("block_bytes", "task_seconds") if phase == "map" else ("reduce_bytes", "reduce_seconds")
-    )
+    unit, seconds = _SIZES[phase]
     return values.get(unit, 1.0), values.get(seconds, 1.0)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from malleable.domain import shown
-from malleable.files.json import text_of, texts_of
+from malleable.files.json import of_kind, text_of, texts_of
 from malleable.files.reading import MAX_SIZE, Source, telling_of
 from malleable.files.writing import write_file
 from malleable.flows.table import JOB_KEYS, Flows
@@ -20,17 +20,13 @@ from malleable.traces.trace import Trace
 
 _FLOW = ("name", "arrival", "weight", "deadline", "sla", "jobs")
 _NUMBERS = {"arrival": 0.0, "weight": 1.0, "deadline": math.inf}
+_OBJECT = "{}: expected an object"
 
 
 def _items(entry: Any, key: str, keys: tuple[str, ...]) -> list[Any]:
     """A list of an object that has no other keys."""
-    if not isinstance(entry, Mapping):
-        raise ValueError(f"{shown(entry)}: expected an object")
-    check_keys("", entry, keys)
-    found = entry.get(key)
-    if not isinstance(found, list):
-        raise ValueError(f"{key} = {shown(found)}: expected a list")
-    return found
+    check_keys("", of_kind(entry, dict, _OBJECT), keys)
+    return of_kind(entry.get(key), list, f"{key} = {{}}: expected a list")
 
 
 def _value(entry: Mapping[str, Any], key: str, default: float) -> Any:
@@ -41,9 +37,7 @@ def _value(entry: Mapping[str, Any], key: str, default: float) -> Any:
 
 
 def _job(job: Any) -> dict[str, Any]:
-    if not isinstance(job, Mapping):
-        raise ValueError(f"{shown(job)}: expected an object")
-    check_keys("", job, JOB_KEYS)
+    check_keys("", of_kind(job, dict, _OBJECT), JOB_KEYS)
     row = {**job, "work": _value(job, "work", math.nan), "after": texts_of(job, "after")}
     if job.get("name") is not None:
         row["name"] = text_of(job["name"], "name")
@@ -135,8 +129,4 @@ def write_flows(
     write_file(path, json.dumps(flows_dict(flows, slots), indent=1) + "\n", force)
 
 
-register(
-    "file of flows",
-    lambda head: head.is_object and '"flows"' in head.text,
-    _read,
-)
+register("file of flows", lambda head: head.is_object and '"flows"' in head.text, _read)

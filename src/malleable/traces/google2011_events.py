@@ -60,19 +60,18 @@ def _parse(line: str) -> tuple[list[int], str]:
 
 def _read(file: File) -> Trace:
     rows: dict[int, int] = {}
-    names: list[int] = []
     users: list[str] = []
     times, jobs, tasks, kinds = (array("q") for _ in range(4))
     for (time, job, task, kind), user in file.records(_parse):
         row = rows.setdefault(job, len(rows))
-        if row == len(names):
-            names.append(job)
+        if row == len(users):
             users.append(user)
         times.append(time)
         jobs.append(row)
         tasks.append(task)
         kinds.append(kind)
     file.settle(len(times), "events")
+    names = list(rows)
     found = [_Job() for _ in names]
     # By time, and as in the file where that is equal.
     for row in np.argsort(np.asarray(times), kind="stable").tolist():

@@ -208,15 +208,13 @@ def _read(file: File) -> Trace:
     file.settle(len(jobs))
     named = sorted(zip(_names(jobs), jobs, strict=True), key=lambda pair: pair[1].submit)
     jobs = [job for _, job in named]
-    maps, reduces = [job.map for job in jobs], [job.reduce for job in jobs]
+    map_tasks, map_runs, _ = zip(*(job.map for job in jobs), strict=True)
+    tasks, runs, fetched = zip(*(job.reduce for job in jobs), strict=True)
     steps = ("start", "shuffled", "sorted", "end")
-    fetched = [own.fetched for own in reduces]
     return Trace(
         arrival=np.array([job.submit for job in jobs]),
-        map=Phase.of_runs([own.tasks for own in maps], [own.runs for own in maps]),
-        reduce=Phase.of_runs(
-            [own.tasks for own in reduces], [own.runs for own in reduces], steps, fetched
-        ),
+        map=Phase.of_runs(map_tasks, map_runs),
+        reduce=Phase.of_runs(tasks, runs, steps, fetched),
         name=[name for name, _ in named],
         user=[job.user for job in jobs],
         program=[job.program for job in jobs],

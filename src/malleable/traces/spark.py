@@ -28,7 +28,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from malleable.domain import shown
-from malleable.files.json import is_number, parse_json
+from malleable.files.json import is_number, of_kind, parse_json
 from malleable.traces.formats import File, Head, register
 from malleable.traces.stages import Flow, Stage, checked_parents, trace_of_stages
 from malleable.traces.trace import Trace
@@ -44,10 +44,7 @@ def _looks(head: Head) -> bool:
 
 
 def _object(record: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    value = record.get(key)
-    if not isinstance(value, Mapping):
-        raise ValueError(f"{key} = {shown(value)}: not an object")
-    return value
+    return of_kind(record.get(key), dict, f"{key} = {{}}: not an object")
 
 
 def _list(record: Mapping[str, Any], key: str) -> list[Any]:
@@ -210,8 +207,7 @@ _EVENTS = {
 
 def _info(info: Any) -> tuple[int, int, int, list[int]]:
     """Stage, attempt, number of tasks and parents of a Stage Info."""
-    if not isinstance(info, Mapping):
-        raise ValueError(f"Stage Info = {shown(info)}: not an object")
+    of_kind(info, dict, "Stage Info = {}: not an object")
     parents = [_whole(parent, "Parent IDs") for parent in _list(info, "Parent IDs")]
     return (
         _whole(info.get("Stage ID"), "Stage ID"),

@@ -46,7 +46,8 @@ def trace_of_stages(flows: Sequence[Flow], user: str = "", program: str = "", **
     counts = np.array([len(flow.stages) for flow in flows], dtype=np.int64)
     first = np.cumsum(counts) - counts
     row = np.repeat(np.arange(len(flows)), counts)
-    parents = np.cumsum([0] + [len(stage.parents) for stage in stages])
+    parents = np.cumsum([0] + [len(stage.parents) for stage in stages], dtype=np.int64)
+    parent = np.array([one for stage in stages for one in stage.parents], dtype=np.int64)
     return Trace(
         arrival=np.array([flow.arrival for flow in flows])[row],
         map=Phase.of_runs(
@@ -59,15 +60,7 @@ def trace_of_stages(flows: Sequence[Flow], user: str = "", program: str = "", **
         program=[program] * len(stages) if program else None,
         flow=row,
         flow_name=[flow.name for flow in flows],
-        parent_offset=parents.astype(np.int64),
-        parent=np.array(
-            [
-                first[k] + parent
-                for k, flow in enumerate(flows)
-                for stage in flow.stages
-                for parent in stage.parents
-            ],
-            dtype=np.int64,
-        ),
+        parent_offset=parents,
+        parent=np.repeat(first[row], np.diff(parents)) + parent,
         **more,
     )

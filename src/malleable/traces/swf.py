@@ -19,6 +19,7 @@ requested time, group, queue, partition, and what a job waited for (preceding jo
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 
@@ -63,8 +64,8 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-def _parse(line: str) -> list[float] | None:
-    """The numbers of a line; None of a comment or a part of a job."""
+def _parse(line: str, taken: set[float]) -> list[float] | None:
+    """The numbers of a line, whose first is ``taken`` then; None of a comment or a part of a job."""
     if line.startswith(";"):
         return None
     cells = line.split()
@@ -80,6 +81,9 @@ def _parse(line: str) -> list[float] | None:
     if numbers[10] in _PARTS:
         return None
     _check(numbers, cells)
+    if numbers[0] in taken:
+        raise ValueError(f"job number = {numbers[0]:.0f}: the number is taken")
+    taken.add(numbers[0])
     return numbers
 
 
@@ -98,17 +102,7 @@ def _check(numbers: list[float], cells: list[str]) -> None:
 
 
 def _read(file: File) -> Trace:
-    taken: set[float] = set()
-
-    def parse(line: str) -> list[float] | None:
-        job = _parse(line)
-        if job is not None:
-            if job[0] in taken:
-                raise ValueError(f"job number = {job[0]:.0f}: the number is taken")
-            taken.add(job[0])
-        return job
-
-    jobs = list(file.records(parse))
+    jobs = list(file.records(partial(_parse, taken=set())))
     file.settle(len(jobs))
     jobs.sort(key=lambda job: job[1])
     columns = np.array(jobs).T.copy()

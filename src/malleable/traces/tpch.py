@@ -15,7 +15,7 @@ import numpy as np
 
 from malleable.domain import shown
 from malleable.files.advice import AdvisedError
-from malleable.files.json import amount_of, is_number, text_of
+from malleable.files.json import amount_of, is_number, of_kind, text_of
 from malleable.files.reading import Source, name_of, open_text, telling_of
 from malleable.flows.table import Flows
 from malleable.traces.formats import File, Head, register
@@ -58,7 +58,8 @@ def _read(
             if name not in shapes:
                 raise ValueError(f"no graph of query {name}")
             with telling_of(name):
-                table = _jobs(found[scale, count, query], shapes[name])
+                stages = of_kind(found[scale, count, query], list, "expected a list of stages")
+                table = _jobs(stages, shapes[name])
                 Flows([table])
         except ValueError as error:
             file.bad.add(f"{error} (graphs: {named})")
@@ -72,11 +73,8 @@ def _read(
 
 def _profiles(file: File) -> dict[tuple[int, int, int], Any]:
     """Stages by size, cores and number of the query."""
-    content = file.json()
-    if not isinstance(content, Mapping):
-        raise ValueError("expected an object of profiles")
     found: dict[tuple[int, int, int], Any] = {}
-    for key, stages in content.items():
+    for key, stages in of_kind(file.json(), dict, "expected an object of profiles").items():
         match = _PROFILE.fullmatch(str(key))
         if match is None:
             file.bad.add(f"{shown(key)}: expected tpch_q<query>_<size>g_maxCores_<cores>")
@@ -115,9 +113,7 @@ def _choice(field: str, wanted: int | None, there: set[int]) -> int:
     return wanted
 
 
-def _jobs(stages: Any, graph: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
-    if not isinstance(stages, list):
-        raise ValueError("expected a list of stages")
+def _jobs(stages: list[Any], graph: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
     after: dict[str, list[str]] = {str(name): [] for name in graph}
     for parent, children in graph.items():
         for child in map(str, children):
@@ -126,9 +122,7 @@ def _jobs(stages: Any, graph: Mapping[str, Sequence[str]]) -> list[dict[str, Any
             after[child].append(str(parent))
     jobs = []
     for entry in stages:
-        if not isinstance(entry, Mapping):
-            raise ValueError(f"{shown(entry)}: expected a stage")
-        name = text_of(entry.get("stage_id"), "stage_id")
+        name = text_of(of_kind(entry, dict, "{}: expected a stage").get("stage_id"), "stage_id")
         if name not in after:
             raise ValueError(f"stage {name} is not in the query's graph")
         with telling_of(f"stage {name}"):

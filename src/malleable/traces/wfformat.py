@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from malleable.domain import shown
-from malleable.files.json import amount_of, text_of, texts_of
+from malleable.files.json import amount_of, of_kind, text_of, texts_of
 from malleable.files.reading import telling_of
 from malleable.flows.table import Flows
 from malleable.traces.formats import File, Head, register
@@ -40,9 +40,8 @@ def _read(file: File) -> Trace:
     ``work`` is run time times cores [core-seconds], ``max_slots`` the cores.
     """
     content = file.json()
-    workflow = content.get("workflow") if isinstance(content, Mapping) else None
-    if not isinstance(workflow, Mapping):
-        raise ValueError(f"workflow = {shown(workflow)}: expected an object")
+    found = content.get("workflow") if isinstance(content, Mapping) else None
+    workflow = of_kind(found, dict, "workflow = {}: expected an object")
     if "specification" in workflow:
         listed = _tasks(workflow["specification"], "workflow.specification")
         runs = {_key(run): run for run in _tasks(workflow.get("execution"), "workflow.execution")}
