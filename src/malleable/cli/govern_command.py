@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import fcntl
 import fnmatch
 import math
 import os
 import socket
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from malleable.cli.outputs import Outputs, output_arguments
 from malleable.cli.run_command import _Interrupts, _interrupts
@@ -24,7 +21,7 @@ from malleable.live.decider import SchedulerDecider
 from malleable.live.engines.slurm import Slurm, SlurmError
 from malleable.live.engines.slurm_answers import Array, Look
 from malleable.live.govern import COMMENT, Governor, Planned
-from malleable.live.journal import Journal
+from malleable.live.journal import Journal, take_lock
 from malleable.live.lease import JobLease, Lease, ProcessLease, left_behind
 from malleable.live.loop import Progress
 from malleable.live.places import Places
@@ -71,22 +68,14 @@ def _chosen(asked: argparse.Namespace, array: Array) -> bool:
     return not asked.submitted or array.comment.split()[:1] == [COMMENT]
 
 
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
+def _alone(folder: Path) -> IO[str]:
     """One governor a user; the lock goes with the process that holds it."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    descriptor = os.open(folder / "govern-slurm.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "r+") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            owner = printable(lock.read(100).strip()) or "unknown"
-            raise ValueError(f"another governor of yours is at work: {owner}") from None
-        lock.seek(0)
-        lock.truncate()
-        lock.write(f"process {os.getpid()} on {socket.gethostname()}")
-        lock.flush()
-        yield
+    try:
+        me = f"process {os.getpid()} on {socket.gethostname()}"
+        return take_lock(folder / "govern-slurm.lock", me)
+    except BlockingIOError as owner:
+        raise ValueError(f"another governor of yours is at work: {owner}") from None
 
 
 def _lease(asked: argparse.Namespace, engine: Slurm) -> Lease | None:

@@ -480,7 +480,7 @@ class Governor(Loop):
             self._told_jobs = told
             names = [work.name for work in self.jobs]
             rows = [_table(work, [names[row] for row in work.after]) for work in self.jobs]
-            self._journal.set_jobs(self._run, rows, max(1, self.slots))
+            self._journal.describe(self._run, rows, max(1, self.slots))
 
     def flying(self) -> list[Flying]:
         """What runs, by job, as last seen."""

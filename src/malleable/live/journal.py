@@ -22,11 +22,16 @@ from itertools import groupby
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-__all__ = ["Attempt", "Counted", "Decided", "Flying", "Journal", "JournalError", "Run", "Tried"]
+from malleable.views import printable
+
+__all__ = [
+    "Attempt", "Counted", "Decided", "Flying", "Journal", "JournalError", "Run", "Tried",
+    "take_lock",
+]  # fmt: skip
 
 VERSION = 1
 _APPLICATION = 0x6D616C6C  # "mall", in the header of the file
-_LOOKS, _LOOK = 5, 0.02  # times that the lock is tried, seconds between: readers try it, too
+_LOOKS, _LOOK = 6, 0.02  # times that the lock is tried, seconds between: readers try it, too
 _SCHEMA = """
 create table run (
   id integer primary key, began text not null, slots integer not null, objective text not null,
@@ -138,6 +143,28 @@ def _telling(path: Path) -> Iterator[None]:
         raise JournalError(f"{path}: {error}{hint}") from None
 
 
+def take_lock(path: Path, owner: str) -> IO[str]:
+    """A file that nobody else holds until it is closed, or its process ends; it says who that is.
+
+    Raises
+    ------
+    BlockingIOError
+        Who has it, in words.
+    """
+    descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    lock = os.fdopen(descriptor, "r+", errors="replace")
+    for _ in range(_LOOKS):
+        with contextlib.suppress(OSError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock.truncate(0)
+            lock.write(owner)
+            lock.flush()
+            return lock
+        time.sleep(_LOOK)
+    with lock:
+        raise BlockingIOError(printable(lock.read(100).strip()) or "unknown")
+
+
 class Journal:
     """A journal that is open.
 
@@ -158,10 +185,14 @@ class Journal:
 
     def __init__(self, path: str | Path, write: bool = True, durable: bool = False) -> None:
         self.path = Path(path)
-        self._lock: IO[bytes] | None = None
+        self._lock: IO[str] | None = None
         if write:
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._take_lock()
+            try:
+                self._lock = take_lock(self._lock_path(), str(os.getpid()))
+            except BlockingIOError as owner:
+                told = f"{self.path}: another run writes to it (process {owner})"
+                raise JournalError(told) from None
             os.close(os.open(self.path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
         elif not self.path.exists():
             raise JournalError(f"{self.path}: no journal there")
@@ -172,28 +203,8 @@ class Journal:
             self.close()
             raise
 
-    def _take_lock(self) -> None:
-        name = self.path.with_name(self.path.name + ".lock")
-        descriptor = os.open(name, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-        lock = os.fdopen(descriptor, "r+b")
-        for look in range(_LOOKS, -1, -1):
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except OSError:
-                if look:
-                    time.sleep(_LOOK)
-        else:
-            owner = lock.read(20).decode(errors="replace").strip()
-            lock.close()
-            raise JournalError(
-                f"{self.path}: another run writes to it (process {owner or 'unknown'})"
-            ) from None
-        lock.seek(0)
-        lock.truncate()
-        lock.write(str(os.getpid()).encode())
-        lock.flush()
-        self._lock = lock
+    def _lock_path(self) -> Path:
+        return self.path.with_name(self.path.name + ".lock")
 
     def _open(self, write: bool, durable: bool) -> None:
         mode = "rw" if write else "ro"
@@ -226,6 +237,15 @@ class Journal:
     def __exit__(self, *error: object) -> None:
         self.close()
 
+    def _do(self, statement: str, *values: Any) -> sqlite3.Cursor:
+        with _telling(self.path):
+            return self._base.execute(statement, values)
+
+    def _each(self, query: str, *values: Any) -> Iterator[Any]:
+        """Rows, read as they are asked for."""
+        with _telling(self.path):
+            yield from self._base.execute(query, values)
+
     def commit(self) -> None:
         """From now on what was recorded is kept."""
         with _telling(self.path):
@@ -255,58 +275,39 @@ class Journal:
         jobs: Sequence[Mapping[str, Any]],
     ) -> int:
         """A new run; its number."""
-        with _telling(self.path):
-            row = self._base.execute(
-                "insert into run (began, slots, objective, policy, folder, jobs)"
-                " values (?, ?, ?, ?, ?, ?)",
-                (_wall(), slots, objective, policy, folder, json.dumps(list(jobs))),
-            )
+        row = self._do(
+            "insert into run (began, slots, objective, policy, folder, jobs) values (?, ?, ?, ?, ?, ?)",
+            *(_wall(), slots, objective, policy, folder, json.dumps(list(jobs))),
+        )
         assert row.lastrowid is not None
         return row.lastrowid
 
     def enter(self, run: int) -> float:
         """A process goes on with a run; how long the run has lasted."""
-        with _telling(self.path):
-            at = self.run(run).lasted
-            self._base.execute(
-                "insert into session (run, began, at, pid) values (?, ?, ?, ?)",
-                (run, _wall(), at, os.getpid()),
-            )
-            self._base.execute("update run set status = 'running' where id = ?", (run,))
+        at = self.run(run).lasted
+        self._do(
+            "insert into session (run, began, at, pid) values (?, ?, ?, ?)",
+            *(run, _wall(), at, os.getpid()),
+        )
+        self._do("update run set status = 'running' where id = ?", run)
         return at
 
     def run(self, run: int | None = None) -> Run:
         """A run by its number; the last one by default."""
-        query = (
-            "select * from run where id = ?"
-            if run is not None
-            else ("select * from run order by id desc limit 1")
-        )
-        with _telling(self.path):
-            row = self._base.execute(query, (run,) if run is not None else ()).fetchone()
-        if row is None:
-            which = "no run" if run is None else f"no run {run}"
-            raise JournalError(f"{self.path}: {which} in this journal")
-        return Run._make([*row[:6], json.loads(row[6]), *row[7:]])
+        last = "select * from run where id = ifnull(?, (select max(id) from run))"
+        for row in self._each(last, run):
+            return Run._make([*row[:6], json.loads(row[6]), *row[7:]])
+        which = "no run" if run is None else f"no run {run}"
+        raise JournalError(f"{self.path}: {which} in this journal")
 
     def written(self) -> bool:
         """Whether a process writes to it now."""
         try:
-            with self.path.with_name(self.path.name + ".lock").open("rb") as lock:
+            with self._lock_path().open("rb") as lock:
                 fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        except OSError:
-            return False
+        except OSError as error:
+            return isinstance(error, BlockingIOError)
         return False
-
-    def set_jobs(self, run: int, jobs: Sequence[Mapping[str, Any]], slots: int) -> None:
-        """The jobs and slots of a run to which jobs come while it lasts."""
-        with _telling(self.path):
-            self._base.execute(
-                "update run set jobs = ?, slots = ? where id = ?",
-                (json.dumps(list(jobs)), slots, run),
-            )
 
     # What happened.
 
@@ -324,45 +325,39 @@ class Journal:
                 f"insert or ignore into attempt values ({run}, ?, ?, ?, ?, ?, ?, ?, ?, ?)", attempts
             )
             self._base.executemany(f"insert into decision values ({run}, ?, ?, ?, ?)", decided)
-            if status is None:
-                self._base.execute("update run set lasted = ? where id = ?", (at, run))
-            else:
-                self._base.execute(
-                    "update run set lasted = ?, status = ? where id = ?", (at, status, run)
-                )
+        self._do(
+            "update run set lasted = ?, status = ifnull(?, status) where id = ?", at, status, run
+        )
 
-    def describe(self, run: int, jobs: Sequence[Mapping[str, Any]]) -> None:
-        """The jobs of a run that grows."""
-        with _telling(self.path):
-            self._base.execute(
-                "update run set jobs = ? where id = ?", (json.dumps(list(jobs)), run)
-            )
+    def describe(
+        self, run: int, jobs: Sequence[Mapping[str, Any]], slots: int | None = None
+    ) -> None:
+        """The jobs of a run to which some come while it lasts; its slots, if they are others now."""
+        self._do(
+            "update run set jobs = ?, slots = ifnull(?, slots) where id = ?",
+            *(json.dumps(list(jobs)), slots, run),
+        )
 
     # Results of calls.
 
     def keep(self, run: int, job: int, task: int, digest: bytes, value: bytes) -> None:
         """What a call returned; the digest is the call's."""
-        with _telling(self.path):
-            self._base.execute(
-                "insert or replace into result values (?, ?, ?, ?, ?)",
-                (run, job, task, digest, value),
-            )
+        self._do(
+            "insert or replace into result values (?, ?, ?, ?, ?)", run, job, task, digest, value
+        )
 
     def kept(self, run: int, job: int) -> Iterator[tuple[int, bytes, bytes]]:
         """Task, digest and value of each call of a job that returned, in order; read as it is asked for."""
-        with _telling(self.path):
-            yield from self._base.execute(
-                "select task, digest, value from result where run = ? and job = ? order by task",
-                (run, job),
-            )
+        return self._each(
+            "select task, digest, value from result where run = ? and job = ? order by task",
+            run,
+            job,
+        )
 
     def last_tried(self, run: int, job: int) -> int:
         """The last task of a job that was tried; -1: none."""
-        with _telling(self.path):
-            row = self._base.execute(
-                "select max(task) from attempt where run = ? and job = ?", (run, job)
-            ).fetchone()
-        return -1 if row[0] is None else int(row[0])
+        last = "select ifnull(max(task), -1) from attempt where run = ? and job = ?"
+        return int(self._do(last, run, job).fetchone()[0])
 
     def made_again(self, run: int, job: int, task: int) -> tuple[int, int]:
         """Attempts at a call so far, and how many of them were lost.
@@ -371,27 +366,21 @@ class Journal:
         """
         task_is = "run = ? and job = ? and task = ?"
         at = run, job, task
-        with _telling(self.path):
-            rows = self._base.execute(
-                f"select status, how from attempt where {task_is}", at
-            ).fetchall()
-            if any(status == 0 for status, _ in rows):
-                for table in ("attempt", "result"):
-                    self._base.execute(f"delete from {table} where {task_is}", at)
-                return 0, 0
+        rows = list(self._each(f"select status, how from attempt where {task_is}", *at))
+        if any(status == 0 for status, _ in rows):
+            for table in ("attempt", "result"):
+                self._do(f"delete from {table} where {task_is}", *at)
+            return 0, 0
         return len(rows), sum(how == "lost" for _, how in rows)
 
     def attempts(self, run: int) -> Iterator[Attempt]:
         """All attempts of a run that have ended, by job, task and attempt."""
-        with _telling(self.path):
-            yield from map(
-                Attempt._make,
-                self._base.execute(
-                    "select job, task, attempt, status, began, seconds, cpu, memory, how"
-                    " from attempt where run = ? order by job, task, attempt",
-                    (run,),
-                ),
-            )
+        rows = self._each(
+            "select job, task, attempt, status, began, seconds, cpu, memory, how"
+            " from attempt where run = ? order by job, task, attempt",
+            run,
+        )
+        return map(Attempt._make, rows)
 
     def tried(self, run: int) -> Iterator[tuple[int, int, Tried]]:
         """Job, task, and what became of it, of all that were tried, in this order; one at a time."""
@@ -403,22 +392,20 @@ class Journal:
 
     def counted(self, run: int) -> dict[int, Counted]:
         """Tasks that ended well, by job."""
-        with _telling(self.path):
-            rows = self._base.execute(
-                "select job, count(*), sum(seconds), sum(seconds * seconds) from attempt"
-                " where run = ? and status = 0 group by job",
-                (run,),
-            )
-            return {job: Counted(*sums) for job, *sums in rows}
+        rows = self._each(
+            "select job, count(*), sum(seconds), sum(seconds * seconds) from attempt"
+            " where run = ? and status = 0 group by job",
+            run,
+        )
+        return {job: Counted(*sums) for job, *sums in rows}
 
     def failing(self, run: int) -> Iterator[tuple[int, int]]:
         """Job, and attempts that count, of all tasks that were tried and have not ended well."""
-        with _telling(self.path):
-            yield from self._base.execute(
-                "select job, max(attempt) - sum(how = 'lost') from attempt where run = ?"
-                " group by job, task having min(status <> 0)",
-                (run,),
-            )
+        return self._each(
+            "select job, max(attempt) - sum(how = 'lost') from attempt where run = ?"
+            " group by job, task having min(status <> 0)",
+            run,
+        )
 
     def fly(self, run: int, at: float, flying: Iterable[Flying]) -> None:
         """What runs now, in place of what ran before."""
@@ -429,49 +416,36 @@ class Journal:
 
     def flying(self, run: int) -> dict[int, Flying]:
         """What ran when somebody last looked, at most a second ago, by job."""
-        with _telling(self.path):
-            rows = self._base.execute(
-                "select job, tasks, began, latest from flying where run = ?", (run,)
-            )
-            return {row[0]: Flying._make(row) for row in rows}
+        rows = self._each("select job, tasks, began, latest from flying where run = ?", run)
+        return {row[0]: Flying._make(row) for row in rows}
 
     def held(self, run: int) -> dict[int, Decided]:
         """The last decision of each job."""
-        with _telling(self.path):
-            rows = self._base.execute(
-                "select max(at), job, slots, why from decision where run = ? group by job", (run,)
-            )
-            return {row[1]: Decided._make(row) for row in rows}
+        rows = self._each(
+            "select max(at), job, slots, why from decision where run = ? group by job", run
+        )
+        return {row[1]: Decided._make(row) for row in rows}
 
     def decisions(self, run: int) -> Iterator[Decided]:
         """What was decided, in the order of time."""
-        with _telling(self.path):
-            yield from map(
-                Decided._make,
-                self._base.execute(
-                    "select at, job, slots, why from decision where run = ? order by at, job",
-                    (run,),
-                ),
-            )
+        rows = self._each(
+            "select at, job, slots, why from decision where run = ? order by at, job", run
+        )
+        return map(Decided._make, rows)
 
     def history(self, program: str, user: str) -> tuple[int, float, float]:
         """Tasks of a program that ended well in earlier runs; sums of log seconds and their squares."""
-        with _telling(self.path):
-            row = self._base.execute(
-                "select tasks, seconds, squares from history where program = ? and user = ?",
-                (program, user),
-            ).fetchone()
-        return row if row else (0, 0.0, 0.0)
+        known = "select tasks, seconds, squares from history where program = ? and user = ?"
+        return next(self._each(known, program, user), (0, 0.0, 0.0))
 
     def remember(self, program: str, user: str, tasks: int, total: float, squares: float) -> None:
         """Adds to the history of a program: tasks, sums of log seconds and of their squares."""
-        with _telling(self.path):
-            self._base.execute(
-                "insert into history values (?, ?, ?, ?, ?) on conflict do update set"
-                " tasks = tasks + excluded.tasks, seconds = seconds + excluded.seconds,"
-                " squares = squares + excluded.squares",
-                (program, user, tasks, total, squares),
-            )
+        self._do(
+            "insert into history values (?, ?, ?, ?, ?) on conflict do update set"
+            " tasks = tasks + excluded.tasks, seconds = seconds + excluded.seconds,"
+            " squares = squares + excluded.squares",
+            *(program, user, tasks, total, squares),
+        )
 
 
 def _wall() -> str:
