@@ -106,6 +106,11 @@ class Task:
     call: Any = None
     slot: int = 0
 
+    def command(self) -> tuple[Any, ...]:
+        """What a process that starts it is told, in types that marshal knows."""
+        streams = self.source, self.output, self.errors
+        return list(self.argv), dict(self.environment), self.folder, *streams, float(self.seconds)
+
 
 @dataclass(slots=True)
 class Away:

@@ -21,40 +21,11 @@ __all__ = ["Template"]
 
 _FIELD = re.compile(r"\{\{|\}\}|\{([A-Za-z_]\w*)?(//|/\.|/|\.|#)?\}")
 _SHELL = frozenset("|&;<>()$`\\\"'*?[]#~=%!{}\n")
-_BUILT_IN = frozenset(
-    (
-        ".",
-        ":",
-        "alias",
-        "bg",
-        "break",
-        "case",
-        "cd",
-        "command",
-        "continue",
-        "do",
-        "eval",
-        "exec",
-        "exit",
-        "export",
-        "fg",
-        "for",
-        "if",
-        "read",
-        "readonly",
-        "return",
-        "set",
-        "shift",
-        "times",
-        "trap",
-        "umask",
-        "unalias",
-        "unset",
-        "until",
-        "wait",
-        "while",
-    )
-)
+_BUILT_IN = frozenset((
+    ".", ":", "alias", "bg", "break", "case", "cd", "command", "continue", "do", "eval", "exec", "exit",
+    "export", "fg", "for", "if", "read", "readonly", "return", "set", "shift", "times", "trap", "umask",
+    "unalias", "unset", "until", "wait", "while",
+))  # fmt: skip
 
 
 def _changed(value: str, how: str | None) -> str:

@@ -255,12 +255,7 @@ class HyperQueue:
             path = [each or os.getcwd() for each in sys.path]  # noqa: PTH109
             work = "call", mine.number, path, [task.call for task in tasks]
         else:
-            commands = [
-                (list(task.argv), dict(task.environment), task.folder, task.source, task.output,
-                 task.errors, float(task.seconds), _GRACE)
-                for task in tasks
-            ]  # fmt: skip
-            work = "run", mine.number, commands
+            work = "run", mine.number, [(*task.command(), _GRACE) for task in tasks]
         try:
             assert mine.connection
             errand.send(mine.connection, work)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import signal
 import socket
 import subprocess
 import sys
@@ -25,7 +24,6 @@ from malleable.live.engines import nanny
 __all__ = ["Local", "machine_memory"]
 
 _STOPPING = 30.0  # seconds that the nanny has to end everything, beyond the grace
-_BETWEEN = 0.005  # seconds between two looks for what a nanny has left
 _READ = 1 << 16
 
 
@@ -56,7 +54,7 @@ class Local:
 
     def _begin(self) -> None:
         ours, theirs = socket.socketpair()
-        self._batches = nanny.Batches()
+        self._frames = nanny.Frames()
         self._token = secrets.token_hex(8)
         with theirs:
             self._process = subprocess.Popen(
@@ -79,22 +77,7 @@ class Local:
     def start(self, tasks: Sequence[Task]) -> None:
         """Hand commands over."""
         self._keys.update(task.key for task in tasks)
-        self._tell(
-            [
-                (
-                    "start",
-                    task.key,
-                    list(task.argv),
-                    dict(task.environment),
-                    task.folder,
-                    task.source,
-                    task.output,
-                    task.errors,
-                    float(task.seconds),
-                )
-                for task in tasks
-            ]
-        )
+        self._tell([("start", task.key, *task.command()) for task in tasks])
 
     def cancel(self, keys: Sequence[str]) -> None:
         """SIGTERM, and SIGKILL five seconds later."""
@@ -108,18 +91,22 @@ class Local:
         """
         if self._full:
             raise OSError(f"{self._full}; what has ended is kept, --resume goes on")
+        said = self._said(seconds)
+        if said is None:
+            return self._all_lost()
+        self._full = next((str(each[1]) for each in said if each[0] == "full"), "")
+        return [self._event(each) for each in said if each[0] != "full"]
+
+    def _said(self, seconds: float) -> list[tuple[Any, ...]] | None:
+        """What the nanny says within so long; None: it is gone."""
         self._socket.settimeout(max(seconds, 1e-4))
         try:
             data = self._socket.recv(_READ)
         except (TimeoutError, BlockingIOError):
             return []
         except ConnectionResetError:
-            data = b""
-        if not data:
-            return self._all_lost()
-        said = self._batches.feed(data)
-        self._full = next((str(each[1]) for each in said if each[0] == "full"), "")
-        return [self._event(each) for each in said if each[0] != "full"]
+            return None
+        return nanny.unpack(self._frames, data) if data else None
 
     def _event(self, said: tuple[Any, ...]) -> Event:
         kind, key, *rest = said
@@ -146,15 +133,9 @@ class Local:
 
     def _end_orphans(self) -> None:
         """Kills what a nanny that is gone has left: all that carries its token, children of children too."""
-        for _ in range(nanny.SWEEPS):
-            ours = [pid for pid in nanny.processes() if nanny.token_of(pid) == self._token]
-            if not ours:
-                return
-            for number in (signal.SIGSTOP, signal.SIGKILL):  # none of them starts another one
-                for pid in ours:
-                    with suppress(ProcessLookupError, PermissionError):
-                        os.kill(pid, number)
-            time.sleep(_BETWEEN)
+        nanny.kill_all(
+            lambda: [pid for pid in nanny.processes() if nanny.token_of(pid) == self._token]
+        )
 
     def close(self, grace: float = nanny.GRACE) -> int:
         """End everything; how many processes would not go. Closed twice: nothing is left to end."""
@@ -162,17 +143,10 @@ class Local:
             return 0
         self._tell([("stop", float(grace))])
         left, until = 0, time.monotonic() + grace + _STOPPING
-        while time.monotonic() < until:
-            self._socket.settimeout(max(1e-3, until - time.monotonic()))
-            try:
-                data = self._socket.recv(_READ)
-            except OSError:
-                break
-            if not data:
-                break
-            for said in self._batches.feed(data):
-                if said[0] == "stopped":
-                    left = int(said[1])  # type: ignore[call-overload]
+        while (
+            time.monotonic() < until and (heard := self._said(until - time.monotonic())) is not None
+        ):
+            left = sum((int(said[1]) for said in heard if said[0] == "stopped"), left)
         self._socket.close()
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(max(0.1, until - time.monotonic()))

@@ -4,7 +4,7 @@ It runs apart from the loop, so that every command ends when the loop does, howe
 It is a subreaper: whatever a command leaves behind, daemons too, becomes its child and is killed
 when the command has ended. It needs the standard library alone and starts in some milliseconds.
 
-It talks over one socket, in batches, each a length (4 bytes) and a marshalled list. To it:
+It talks over one socket, in batches, each a length (8 bytes) and a marshalled list. To it:
 ``("start", key, argv, environment, folder, input, output, errors, seconds)``, ``("kill", key)``,
 ``("stop", grace)``. From it: ``("ended", key, status, seconds, cpu, memory, late)``, ``("refused", key,
 text)``, ``("full", text)`` where the disk has no room for streams, ``("stopped", left)``. A command gets
@@ -34,44 +34,54 @@ import sys
 import time
 from collections import deque
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
 GRACE = 5.0  # seconds between SIGTERM and SIGKILL
 SWEEPS = 200  # looks for what was left behind, at the end; each kills all that it finds
 PAUSE = 0.004  # seconds between two batches to the loop while commands wait here
 MARK = b"MALLEABLE_TASK"  # in the environment of all that a command starts: token, colon, key
-_DEFAULT = (
-    signal.SIGINT,
-    signal.SIGTERM,
-    signal.SIGHUP,
-    signal.SIGPIPE,
-    signal.SIGXFSZ,
-)  # not ours
+_OURS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # what the loop hears
+_DEFAULT = (*_OURS, signal.SIGPIPE, signal.SIGXFSZ)  # not theirs
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
-_HEAD = 4
+_HEAD = 8
 
 
-def pack(batch: list[tuple[object, ...]]) -> bytes:
-    """A batch as it goes over the socket."""
-    body = marshal.dumps(batch)
-    return len(body).to_bytes(_HEAD, "big") + body
+def framed(body: bytes) -> bytes:
+    """Bytes with their number before them."""
+    return len(body).to_bytes(_HEAD, "little") + body
 
 
-class Batches:
-    """Batches out of the bytes that come in."""
+class Frames:
+    """Frames out of the bytes that come in."""
 
     def __init__(self) -> None:
         self._bytes = bytearray()
 
-    def feed(self, data: bytes) -> list[tuple[object, ...]]:
+    def feed(self, data: bytes) -> list[bytes]:
         """What is complete now."""
         self._bytes += data
-        found: list[tuple[object, ...]] = []
-        while len(self._bytes) >= _HEAD:
-            end = _HEAD + int.from_bytes(self._bytes[:_HEAD], "big")
+        found, at = [], 0
+        while len(self._bytes) - at >= _HEAD:
+            end = at + _HEAD + int.from_bytes(self._bytes[at : at + _HEAD], "little")
             if len(self._bytes) < end:
                 break
-            found += marshal.loads(self._bytes[_HEAD:end])
-            del self._bytes[:end]
+            found.append(bytes(self._bytes[at + _HEAD : end]))
+            at = end
+        del self._bytes[:at]
         return found
+
+
+def pack(batch: list[tuple[object, ...]]) -> bytes:
+    """A batch as it goes over the socket."""
+    return framed(marshal.dumps(batch))
+
+
+def unpack(frames: Frames, data: bytes) -> list[tuple[object, ...]]:
+    """What the batches that are complete now say."""
+    return [each for body in frames.feed(data) for each in marshal.loads(body)]
 
 
 def _children() -> list[int]:
@@ -136,13 +146,49 @@ def _send_signal(pid: int, number: int, group: bool = False) -> None:
         pass  # it has ended, or has become somebody else
 
 
+def kill_all(find: Callable[[], list[int]], reap: Callable[[], object] = lambda: None) -> int:
+    """Kills what is found until that is nothing; how many were left after `SWEEPS` looks."""
+    left: list[int] = []
+    for _ in range(SWEEPS):
+        left = find()
+        if not left:
+            break
+        for number in (signal.SIGSTOP, signal.SIGKILL):  # stopped, none of them starts another one
+            for pid in left:
+                _send_signal(pid, number)
+        time.sleep(0.005)
+        reap()
+    return len(left)
+
+
+def ended_children() -> Iterator[int]:
+    """Pids of children that have ended; each has to be waited for before the next is asked for."""
+    while True:
+        try:
+            found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        except ChildProcessError:
+            return
+        if found is None:
+            return
+        yield found.si_pid
+
+
+def become_reaper() -> tuple[int, int]:
+    """What is orphaned below this process becomes its child; the ends of a pipe that tells when one ends."""
+    ctypes.CDLL(None, use_errno=True).prctl(_SUBREAPER, 1, 0, 0, 0)
+    woken, wakes = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    signal.signal(signal.SIGCHLD, lambda number, frame: None)
+    signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
+    return woken, wakes
+
+
 class Nanny:
     """Commands that run, by pid and by key."""
 
     def __init__(self, loop: socket.socket, slots: int, token: str) -> None:
         self.loop = loop
         self.slots, self.token = slots, token
-        self.queue: deque[tuple[object, ...]] = deque()  # commands that wait for a slot
+        self.queue: deque[tuple[Any, ...]] = deque()  # commands that wait for a slot
         self.told = 0.0
         self.pid_of: dict[str, int] = {}
         self.running: dict[int, tuple[str, float]] = {}  # pid -> key, when it was started
@@ -155,19 +201,11 @@ class Nanny:
     def start_all(self) -> None:
         """Starts what waits, as long as slots are free."""
         while self.queue and len(self.running) < self.slots:
-            self.start(*self.queue.popleft())  # type: ignore[arg-type]
+            self.start(self.queue.popleft())
 
-    def start(
-        self,
-        key: str,
-        argv: list[str],
-        environment: dict[str, str],
-        folder: str,
-        source: str,
-        output: str,
-        errors: str,
-        seconds: float,
-    ) -> None:
+    def start(self, command: tuple[Any, ...]) -> None:
+        """Starts one; its parts are in the order of the message."""
+        key, argv, environment, folder, source, output, errors, seconds = command
         made = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
         files = [
             (os.POSIX_SPAWN_OPEN, 0, source or os.devnull, os.O_RDONLY, 0),
@@ -235,14 +273,7 @@ class Nanny:
     def reap(self) -> None:
         """Takes in what has ended; each time one process less is there."""
         ended = False
-        while True:
-            try:
-                found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-            except ChildProcessError:
-                found = None
-            if found is None:
-                break
-            pid = found.si_pid
+        for pid in ended_children():
             task = self.running.pop(pid, None)
             if task is not None:
                 _send_signal(pid, signal.SIGKILL, group=True)  # while its number is still its own
@@ -277,29 +308,18 @@ class Nanny:
                 self.reap()
                 if select.select([self.loop], [], [], 0.01)[0]:
                     break  # it is gone, or does not want to wait
-        left: list[int] = []
-        for _ in range(SWEEPS):
-            left = descendants(os.getpid())
-            if not left:
-                break
-            for pid in left:  # none of them starts another one
-                _send_signal(pid, signal.SIGSTOP)
-            for pid in left:
-                _send_signal(pid, signal.SIGKILL)
-            time.sleep(0.005)
-            self.reap()
-        return len(left)
+        return kill_all(lambda: descendants(os.getpid()), self.reap)
 
-    def obey(self, command: tuple[object, ...]) -> bool:
+    def obey(self, command: tuple[Any, ...]) -> bool:
         """True once it was told to stop."""
         verb, *rest = command
         if verb == "start":
             self.queue.append(tuple(rest))
             self.start_all()
         elif verb == "kill":
-            self.kill(*rest)  # type: ignore[arg-type]
+            self.kill(*rest)
         elif verb == "stop":
-            self.said.append(("stopped", self.stop(*rest)))  # type: ignore[arg-type]
+            self.said.append(("stopped", self.stop(*rest)))
             return True
         return False
 
@@ -323,13 +343,10 @@ def main(descriptor: int, slots: int, token: str) -> None:
     """Serves the loop at the other end of the socket until it is gone or says stop."""
     loop = socket.socket(fileno=descriptor)
     loop.set_inheritable(False)
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in _OURS:
         signal.signal(number, signal.SIG_IGN)  # the loop hears them and says what is to be done
-    ctypes.CDLL(None, use_errno=True).prctl(_SUBREAPER, 1, 0, 0, 0)
-    woken, wakes = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-    signal.signal(signal.SIGCHLD, lambda number, frame: None)
-    signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
-    nanny, batches = Nanny(loop, slots, token), Batches()
+    woken, _ = become_reaper()
+    nanny, frames = Nanny(loop, slots, token), Frames()
     with selectors.DefaultSelector() as selector:
         selector.register(loop, selectors.EVENT_READ)
         selector.register(woken, selectors.EVENT_READ)
@@ -344,7 +361,7 @@ def main(descriptor: int, slots: int, token: str) -> None:
                     data = loop.recv(1 << 16)
                     if not data:
                         return
-                    for command in batches.feed(data):
+                    for command in unpack(frames, data):
                         if nanny.obey(command):
                             return
                 nanny.tell()

@@ -27,41 +27,22 @@ from contextlib import suppress
 from multiprocessing import get_context
 from typing import Any
 
-from malleable.live.engines.nanny import SWEEPS, descendants
+from malleable.live.engines.nanny import (
+    Frames,
+    become_reaper,
+    descendants,
+    ended_children,
+    framed,
+    kill_all,
+)
 
 __all__ = ["ENDED", "PROTOCOL", "Frames", "framed", "keep"]
 
 ENDED = struct.Struct("<qi")
 PROTOCOL = pickle.HIGHEST_PROTOCOL
 READ = 1 << 18
-_HEAD = 8
-_SUBREAPER, _DEATH_SIGNAL = 36, 1  # of prctl
+_DEATH_SIGNAL = 1  # of prctl
 _HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-
-def framed(body: bytes) -> bytes:
-    """Bytes with their number before them."""
-    return len(body).to_bytes(_HEAD, "little") + body
-
-
-class Frames:
-    """Frames out of the bytes that come in."""
-
-    def __init__(self) -> None:
-        self._bytes = bytearray()
-
-    def feed(self, data: bytes) -> list[bytes]:
-        """What is complete now."""
-        self._bytes += data
-        found, at = [], 0
-        while len(self._bytes) - at >= _HEAD:
-            end = at + _HEAD + int.from_bytes(self._bytes[at : at + _HEAD], "little")
-            if len(self._bytes) < end:
-                break
-            found.append(bytes(self._bytes[at + _HEAD : end]))
-            at = end
-        del self._bytes[:at]
-        return found
 
 
 def _outcome(call: bytes) -> tuple[bool, bytes]:
@@ -128,13 +109,12 @@ class Keeper:
     def __init__(self, control: socket.socket, parent: int) -> None:
         with suppress(PermissionError):
             os.setsid()  # Ctrl-C is the pool's
-        self._handlers = {each: signal.signal(each, signal.SIG_IGN) for each in _HEARD}
+        self._handlers: dict[int, Any] = {
+            each: signal.signal(each, signal.SIG_IGN) for each in _HEARD
+        }
         self._control = control
-        self._prctl = ctypes.CDLL(None, use_errno=True).prctl
-        self._prctl(_SUBREAPER, 1, 0, 0, 0)
-        self._woken, self._wakes = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        self._children = signal.signal(signal.SIGCHLD, lambda number, frame: None)
-        signal.set_wakeup_fd(self._wakes, warn_on_full_buffer=False)
+        self._handlers[signal.SIGCHLD] = signal.getsignal(signal.SIGCHLD)
+        self._woken, self._wakes = become_reaper()
         self._parent = os.pidfd_open(parent)
         self._pid = os.getpid()
         self._workers: dict[int, tuple[int, Any]] = {}  # pid -> number, process
@@ -145,11 +125,11 @@ class Keeper:
 
     def leave(self) -> None:
         """In a worker: nothing of the keeper's stays open, and signals are what they were."""
-        self._prctl(_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
+        ctypes.CDLL(None, use_errno=True).prctl(_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
         if os.getppid() != self._pid:
             os._exit(1)
         signal.set_wakeup_fd(-1)
-        for number, handler in {**self._handlers, signal.SIGCHLD: self._children}.items():
+        for number, handler in self._handlers.items():
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
         self._selector.close()
         self._control.close()
@@ -179,16 +159,10 @@ class Keeper:
 
     def _reap(self) -> None:
         """Takes in what has ended; each time one process less is there."""
-        while True:
-            try:
-                found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-            except ChildProcessError:
-                return
-            if found is None:
-                return
-            number, process = self._workers.pop(found.si_pid, (0, None))
+        for pid in ended_children():
+            number, process = self._workers.pop(pid, (0, None))
             if process is None:
-                os.waitpid(found.si_pid, 0)
+                os.waitpid(pid, 0)
                 continue
             process.join()
             with suppress(OSError):
@@ -196,20 +170,10 @@ class Keeper:
 
     def end(self) -> None:
         """Kills all that is left."""
-        for _ in range(SWEEPS):
-            left = descendants(self._pid)
-            if not left:
-                return
-            for pid in left:
-                with suppress(ProcessLookupError, PermissionError):
-                    os.kill(pid, signal.SIGSTOP)  # none of them starts another one
-            for pid in left:
-                with suppress(ProcessLookupError, PermissionError):
-                    os.kill(pid, signal.SIGKILL)
-            time.sleep(0.002)
-            with suppress(ChildProcessError):
-                while os.waitpid(-1, os.WNOHANG)[0]:
-                    pass
+        kill_all(
+            lambda: descendants(self._pid),
+            lambda: [os.waitpid(pid, 0) for pid in ended_children()],
+        )
 
 
 def keep(
