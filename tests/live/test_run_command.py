@@ -243,7 +243,8 @@ def test_a_program_has_a_history(tmp_path):
     with Journal(tmp_path / ".malleable" / "journal.sqlite") as journal:
         rows = [{"name": name, "program": "a", "command": "x"} for name in ("x", "y")]
         rows[1] |= {"user": "somebody"}  # whose tasks are not known
-        begun = CommandRun(parse_jobs(rows), rows, journal, 1, "sum:response", "flex", "/")
+        began = journal.run(journal.begin(1, "sum:response", "flex", "/", rows))
+        begun = CommandRun(parse_jobs(rows), journal, began)
         works = begun.loop(FakeEngine(1, None, None, None), SchedulerDecider(1)).jobs
         assert [work.seconds for work in works] == [job["seconds"], 0.0]
 

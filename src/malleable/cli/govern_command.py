@@ -21,6 +21,7 @@ from malleable.live.decider import SchedulerDecider
 from malleable.live.engines.slurm import Slurm, SlurmError
 from malleable.live.engines.slurm_answers import Array, Look
 from malleable.live.govern import COMMENT, Governor, Planned
+from malleable.live.history import earlier
 from malleable.live.journal import Journal, take_lock
 from malleable.live.lease import JobLease, Lease, ProcessLease, left_behind
 from malleable.live.loop import Progress
@@ -167,7 +168,7 @@ def _go(
         lease_seconds=asked.lease_seconds,
         no_lease=asked.lease == "none",
         until_done=asked.until_done,
-        prior=partial(_earlier, journal),
+        prior=lambda name, user: earlier(journal, name, user)[0],
         start=max(0.0, start),
         progress=_progress if watched(sys.stderr) else None,
     )
@@ -187,14 +188,6 @@ def _go(
         places.close()
     status = _tell(governor, outputs, "is")
     return status if governor.finished else 130
-
-
-def _earlier(journal: Journal, name: str, user: str) -> float:
-    count, total, squares = journal.history(name, user)
-    if count == 0:
-        return 0.0
-    mean = total / count
-    return math.exp(mean + 0.5 * max(0.0, squares / count - mean * mean))
 
 
 def _progress(progress: Progress) -> None:

@@ -132,7 +132,8 @@ def run(asked: argparse.Namespace) -> int:
     if asked.dry_run:
         return _show_plan(jobs, slots, objective, policy, asked.journal, outputs)
     with Journal(asked.journal, durable=asked.durable) as journal:
-        begun = CommandRun(jobs, rows, journal, slots, objective, policy, folder)
+        run = journal.run(journal.begin(slots, objective, policy, folder, rows))
+        begun = CommandRun(jobs, journal, run)
         return _go(begun, memory, asked, outputs)
 
 
@@ -225,9 +226,10 @@ def _engine(asked: argparse.Namespace, slots: int) -> Engine:
 
 
 def _go(begun: CommandRun, memory: float, asked: argparse.Namespace, outputs: Outputs) -> int:
-    engine = _engine(asked, begun.slots)
+    run = begun.run
+    engine = _engine(asked, run.slots)
     with _interrupts() as interrupts, _progress(begun, asked.watch) as progress:
-        decider = SchedulerDecider(begun.slots, begun.policy, begun.objective, memory)
+        decider = SchedulerDecider(run.slots, run.policy, run.objective, memory)
         try:
             loop = begun.loop(engine, decider, progress=progress)
             left = _loop_to_its_end(loop, interrupts)

@@ -11,10 +11,11 @@ import os
 import pickle
 import threading
 import time
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError
 from contextlib import suppress
+from functools import partial
 from hashlib import blake2b
 from typing import Any, TypeAlias
 
@@ -39,15 +40,8 @@ _DESCRIBED = 1.0  # seconds between two times that the journal is told how many 
 class RemoteError(Exception):
     """Where in a worker it happened; the cause of what a call raised."""
 
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-
     def __str__(self) -> str:
         return f'\n"""\n{self.args[0]}"""'
-
-
-def _digest(call: bytes) -> bytes:
-    return blake2b(call, digest_size=16).digest()
 
 
 class CallJob:
@@ -64,10 +58,6 @@ class CallJob:
         self.tried = -1  # the last call that an earlier session tried
         self.kept: Iterator[tuple[int, bytes, bytes]] | None = None
         self._head: tuple[int, bytes, bytes] | None = None
-
-    def submit(self, call: tuple[Any, tuple[Any, ...], dict[str, Any]]) -> Future:
-        """A future of a call (function, arguments, named arguments) at its end; see `CallRun.submit`."""
-        return self.run.submit(self, call)
 
     def close(self, why: str) -> None:
         """It takes no more calls."""
@@ -132,13 +122,14 @@ class CallRun:
         self.engine, self.journal = engine, journal
         self._decider, self._slots = decider, max(1, engine.slots)
         self.pickled = engine.abilities.calls != "plain"
-        self._pickle = Packing() if engine.abilities.calls == "by value" else _by_name
+        by_name = partial(pickle.dumps, protocol=_PROTOCOL)
+        self._pickle = Packing() if engine.abilities.calls == "by value" else by_name
         self.number, self._reader = 0, None
         known: list[dict[str, Any]] = []
         start = 0.0
         if journal:
             self._reader = Journal(journal.path, write=False)
-            self.number, known = self._last_run(journal) if resume else (0, [])
+            self.number, known = _last_run(journal) if resume else (0, [])
             if self.number == 0:
                 self.number = journal.begin(engine.slots, *described, "", [])
             start = journal.enter(self.number)
@@ -166,13 +157,6 @@ class CallRun:
             self._add(row["name"], row)
         self._thread = threading.Thread(target=self._go, name="malleable-loop", daemon=True)
         self._thread.start()
-
-    def _last_run(self, journal: Journal) -> tuple[int, list[dict[str, Any]]]:
-        with suppress(ValueError):  # there is none
-            run = journal.run()
-            if run.status != "done" and all("calls" in row for row in run.jobs):
-                return run.id, run.jobs
-        return 0, []
 
     # Of clients: any thread.
 
@@ -277,7 +261,7 @@ class CallRun:
             kept: bytes | None = None
             if error is None:
                 if packed is not None and self.journal:
-                    digest = _digest(b"".join(parts))
+                    digest = blake2b(b"".join(parts), digest_size=16).digest()
                     if job.kept is not None:
                         kept = job.kept_value(number, digest)
                     if kept is None:
@@ -357,16 +341,16 @@ class CallRun:
     def _obey(self) -> None:
         asked = self._asked
         while True:
-            grown: dict[int, int] = {}
-            never: dict[tuple[int, bool], list[int]] = {}
+            grown: dict[int, int] = defaultdict(int)
+            never: dict[tuple[int, bool], list[int]] = defaultdict(list)
             while asked:
                 what = asked.popleft()
                 if isinstance(what, int):
-                    grown[what] = grown.get(what, 0) + 1
+                    grown[what] += 1
                 elif isinstance(what, tuple):
                     row, number, good = what
-                    grown[row] = grown.get(row, 0) + 1
-                    never.setdefault((row, good), []).append(number)
+                    grown[row] += 1
+                    never[row, good].append(number)
                 else:
                     self._grow(grown, never)
                     what()
@@ -499,8 +483,13 @@ class CallRun:
             self.journal.commit()
 
 
-def _by_name(call: Any) -> bytes:
-    return pickle.dumps(call, _PROTOCOL)
+def _last_run(journal: Journal) -> tuple[int, list[dict[str, Any]]]:
+    """Number and jobs of the run that goes on; 0: there is none."""
+    with suppress(ValueError):
+        run = journal.run()
+        if run.status != "done" and all("calls" in row for row in run.jobs):
+            return run.id, run.jobs
+    return 0, []
 
 
 def _raised(pickled: bytes) -> BaseException:

@@ -100,15 +100,14 @@ class ExecutorJob:
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future:
         """A future of ``fn(*args, **kwargs)``, as of `Executor.submit`."""
-        return self._job.submit((fn, args, kwargs))
+        return self._job.run.submit(self._job, (fn, args, kwargs))
 
     def map(self, fn: Callable[..., Any], *iterables: Iterable[Any]) -> list[Future]:
         """Futures of ``fn`` on the entries of iterables, in order.
 
         All are submitted before it returns. `Executor.map` gives results instead, as others do.
         """
-        submit = self._job.submit
-        return [submit((fn, args, {})) for args in zip(*iterables)]  # noqa: B905 - as map does
+        return [self.submit(fn, *args) for args in zip(*iterables)]  # noqa: B905 - as map does
 
     def progress(self) -> Progress:
         """How far it is; O(jobs of the pool), and a plan."""
@@ -313,7 +312,7 @@ class Executor(futures.Executor):
         job = self._calls
         if job is None:
             job = self._calls = self._begun().job_of_pool(_CALLS)
-        return job.submit((fn, args, kwargs))
+        return job.run.submit(job, (fn, args, kwargs))
 
     def map(
         self,

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 
-from malleable.live.jobs_file import Job
 from malleable.live.journal import Journal
 
 __all__ = ["earlier"]
 
 
-def earlier(journal: Journal, job: Job) -> tuple[float, float]:
+def earlier(journal: Journal, program: str, user: str) -> tuple[float, float]:
     """Mean and deviation of a program's task seconds, as of lognormal times; 0 where there are none."""
-    count, total, squares = journal.history(job.called, job.user)
+    count, total, squares = journal.history(program, user)
     if count == 0:
         return 0.0, 0.0
     mean = total / count

@@ -159,8 +159,8 @@ class Loop:
         start: float = 0.0,
         epoch: float = 0.5,
         progress: Callable[[Progress], object] | None = None,
-        settled: Callable[[int, int, Event], object] | None = None,
-        dropped: Callable[[int, Sequence[int]], object] | None = None,
+        settled: Callable[[int, int, Event], object] = lambda row, number, event: None,
+        dropped: Callable[[int, Sequence[int]], object] = lambda row, numbers: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.jobs: list[Work] = []
@@ -170,14 +170,12 @@ class Loop:
         self._clock, self._zero = clock, clock() - start
         self._epoch = epoch
         self._progress, self._settled, self._dropped = progress, settled, dropped
-        self._flying: dict[
-            str, tuple[int, int, int, float]
-        ] = {}  # key -> row, number, attempt, since
+        # By key: row, number, attempt, since, slot.
+        self._flying: dict[str, tuple[int, int, int, float, int]] = {}
         self._slot = 0
-        self._slot_of: dict[str, int] = {}  # key -> slot
         self._held: dict[int, int] = {}  # slot -> tasks that are left of those it was given
-        self._attempts: dict[tuple[int, int], int] = {}  # of tasks that were tried more than once
-        self._lost: dict[tuple[int, int], int] = {}
+        # Of tasks that are tried more than once: attempts so far, and how many of them were lost.
+        self._tries: dict[tuple[int, int], tuple[int, int]] = {}
         self._children: dict[int, list[int]] = {}
         self._touched: set[int] = set()  # jobs that may come or end
         self._idle: set[int] = set()  # open jobs that may have nothing to do
@@ -216,8 +214,7 @@ class Loop:
 
     def tried(self, row: int, number: int, attempts: int, lost: int = 0) -> None:
         """So many attempts at a task were made by earlier sessions, and so many of them were lost."""
-        self._attempts[row, number] = attempts
-        self._lost[row, number] = lost
+        self._tries[row, number] = attempts, lost
 
     def grow(self, row: int, tasks: int) -> None:
         """So many more tasks of an open job."""
@@ -238,13 +235,11 @@ class Loop:
     def drop(self, row: int, numbers: Iterable[int], good: bool = False) -> None:
         """Tasks that have not been started never are: cancelled, or ``good`` in an earlier session."""
         work = self.jobs[row]
-        before = len(work.dropped)
+        count = -len(work.dropped)
         work.dropped.update(numbers)
-        count = len(work.dropped) - before
-        if good:
-            work.done += count
-        else:
-            work.failed += count
+        count += len(work.dropped)
+        work.done += count * good
+        work.failed += count * (not good)
         self._counts_changed(row)
 
     def _counts_changed(self, row: int) -> None:
@@ -270,8 +265,7 @@ class Loop:
             self.decider.changed(row)
         self.engine.cancel([key for key, (at, *_) in self._flying.items() if at == row])
         self._touched.add(row)
-        if self._dropped:
-            self._dropped(row, dropped)
+        self._dropped(row, dropped)
         return dropped
 
     def _settle_jobs(self) -> None:
@@ -337,7 +331,7 @@ class Loop:
             if self.finished:
                 self._record()
                 return
-            if self._due or (self._epoch_is_over() and self._flying):
+            if self._due or (self._flying and self.now >= self._decided + self._epoch):
                 self._decide()
             self._start()
         self._record()
@@ -348,9 +342,6 @@ class Loop:
         self._record()
         if self._progress and self.now - self._told >= _LOOK:
             self.tell()
-
-    def _epoch_is_over(self) -> bool:
-        return self.now >= self._decided + self._epoch
 
     def _decide(self) -> None:
         now = self.now
@@ -407,7 +398,7 @@ class Loop:
             if number in work.dropped:
                 work.dropped.discard(number)
                 continue
-            attempt = self._attempts.get((row, number), 0)
+            attempt, _ = self._tries.get((row, number), (0, 0))
             if attempt:  # it goes alone: others should not suffer from what befell it
                 if tasks:
                     work.again.appendleft(number)
@@ -418,23 +409,21 @@ class Loop:
                 work.failed += 1
                 continue
             made.key, made.slot = f"{row}.{number}.{attempt}", self._slot
-            self._flying[made.key] = row, number, attempt, now
-            self._slot_of[made.key] = self._slot
+            self._flying[made.key] = row, number, attempt, now, self._slot
             tasks.append(made)
         if tasks:
             self._held[self._slot] = len(tasks)
             work.running += 1
         return tasks
 
-    def _let_go(self, key: str, work: Work) -> bool:
-        """The slot of a task has one less to do; whether it is free."""
-        slot = self._slot_of.pop(key)
+    def _let_go(self, slot: int, work: Work) -> bool:
+        """A slot has one task less to do; whether it is free."""
         self._held[slot] -= 1
-        free = self._held[slot] == 0
-        if free:
-            del self._held[slot]
-            work.running -= 1
-        return free
+        if self._held[slot]:
+            return False
+        del self._held[slot]
+        work.running -= 1
+        return True
 
     def _given_back(self, row: int, number: int) -> None:
         """A task that the engine has not started after all."""
@@ -443,8 +432,7 @@ class Loop:
             work.again.append(number)
             return
         work.failed += 1
-        if self._dropped:
-            self._dropped(row, [number])
+        self._dropped(row, [number])
 
     def _hear(self, events: Sequence[Event]) -> None:
         heard: set[int] = set()
@@ -455,9 +443,9 @@ class Loop:
             flying = self._flying.pop(event.key, None)
             if flying is None:
                 continue  # told twice, or never ours
-            row, number, attempt, since = flying
+            row, number, attempt, since, slot = flying
             work = self.jobs[row]
-            freed += self._let_go(event.key, work)
+            freed += self._let_go(slot, work)
             heard.add(row)
             if event.kind == "returned":
                 self._given_back(row, number)
@@ -466,19 +454,12 @@ class Loop:
             good = event.kind == "ended" and event.status == 0
             status = event.status if good or event.status else 1
             if self._journal:
-                self._attempted.append(
-                    Attempt(
-                        row, number, attempt, status, since, event.seconds, event.cpu,
-                        event.memory, how,
-                    )
-                )  # fmt: skip
-            task = row, number
-            if not good and self._tried_again(work, task, attempt, event):
-                self._attempts[task] = attempt + 1
+                used = event.seconds, event.cpu, event.memory
+                self._attempted.append(Attempt(row, number, attempt, status, since, *used, how))
+            if not good and self._tried_again(row, number, attempt, event):
                 work.again.append(number)
                 continue
-            self._attempts.pop(task, None)
-            self._lost.pop(task, None)
+            self._tries.pop((row, number), None)
             if good:
                 work.done += 1
                 work.taken += event.seconds
@@ -486,8 +467,7 @@ class Loop:
                 work.recent = past + _WEIGHT * (event.seconds - past)
             else:
                 work.failed += 1
-            if self._settled:
-                self._settled(row, number, event)
+            self._settled(row, number, event)
         self._keep_pace(freed)
         for row in heard:
             if self.jobs[row].left == 0:
@@ -501,13 +481,17 @@ class Loop:
             self._pace += (freed / past - self._pace) * share
             self._paced = self.now
 
-    def _tried_again(self, work: Work, task: tuple[int, int], attempt: int, event: Event) -> bool:
+    def _tried_again(self, row: int, number: int, attempt: int, event: Event) -> bool:
+        work = self.jobs[row]
+        _, lost = self._tries.get((row, number), (0, 0))
         if work.cancelled or self.stopping:
             return False
-        if event.kind == "lost" and self._lost.get(task, 0) < _LOST_AGAIN:
-            self._lost[task] = self._lost.get(task, 0) + 1
-            return True
-        return attempt - self._lost.get(task, 0) < work.retries
+        if event.kind == "lost" and lost < _LOST_AGAIN:
+            lost += 1
+        elif attempt - lost >= work.retries:
+            return False
+        self._tries[row, number] = attempt + 1, lost
+        return True
 
     def _record(self) -> None:
         if self._journal and (self._attempted or self._decisions):
@@ -522,7 +506,7 @@ class Loop:
     def flying(self) -> list[Flying]:
         """What runs, by job; O(tasks that run)."""
         found: dict[int, Flying] = {}
-        for row, _, _, since in self._flying.values():
+        for row, _, _, since, _ in self._flying.values():
             known = found.get(row, Flying(row, 0, 0.0, 0.0))
             count = known.tasks + 1
             mean = known.began + (since - known.began) / count
@@ -549,7 +533,6 @@ class Loop:
         left = self.engine.close(grace)
         self._flying.clear()
         self._flown = -math.inf
-        self._slot_of.clear()
         self._held.clear()
         self._record()
         return left

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from urllib.parse import quote
 from malleable.live.engine import Engine, Event, Task
 from malleable.live.history import earlier
 from malleable.live.jobs_file import Job, parse_jobs
-from malleable.live.journal import Journal, JournalError
+from malleable.live.journal import Journal, JournalError, Run
 from malleable.live.loop import Decider, Loop, Progress, Work
 
 __all__ = ["FAILED", "CommandRun"]
@@ -37,13 +37,9 @@ class CommandRun:
     Parameters
     ----------
     jobs : sequence of Job
-    rows : sequence of mapping
-        The tables they were made of: what the journal keeps.
     journal : Journal
-    slots, objective, policy, folder
-        Kept with the run; names of files are relative to ``folder``.
-    number : int, optional
-        Of a run in the journal that is to go on; else a new one begins.
+    run : Run
+        As the journal has it.
     again : bool
         Whether tasks that failed are run again.
     """
@@ -51,38 +47,25 @@ class CommandRun:
     def __init__(
         self,
         jobs: Sequence[Job],
-        rows: Sequence[Mapping[str, Any]],
         journal: Journal,
-        slots: int,
-        objective: str,
-        policy: str,
-        folder: str,
-        number: int | None = None,
+        run: Run,
         again: bool = False,
     ) -> None:
-        self.jobs = jobs
-        self.journal = journal
-        self.number = (
-            journal.begin(slots, objective, policy, folder, rows) if number is None else number
-        )
+        self.jobs, self.journal, self.run, self.number = jobs, journal, run, run.id
         self.outputs = journal.path.absolute().parent / "output" / str(self.number)
         self.start = journal.enter(self.number)
-        self.slots, self.objective, self.policy = slots, objective, policy
         self._folders = [str(self.outputs / _folder_name(job.name)) for job in jobs]
         self._again = again
         self._took: dict[tuple[str, str], list[float]] = {}  # by program and user: n, logs, squares
         journal.commit()
 
     @classmethod
-    def resume(cls, journal: Journal, number: int | None = None, again: bool = False) -> CommandRun:
-        """A run of the journal, the last one by default, as it was begun."""
-        run = journal.run(number)
+    def resume(cls, journal: Journal, again: bool = False) -> CommandRun:
+        """The last run of the journal, as it was begun."""
+        run = journal.run()
         if run.status == "done" and not again:
             raise JournalError(f"{journal.path}: run {run.id} has ended; nothing to resume")
-        jobs = parse_jobs(run.jobs, run.folder)
-        return cls(
-            jobs, run.jobs, journal, run.slots, run.objective, run.policy, run.folder, run.id, again
-        )
+        return cls(parse_jobs(run.jobs, run.folder), journal, run, again)
 
     def loop(
         self,
@@ -118,35 +101,26 @@ class CommandRun:
         return loop
 
     def _work(self, row: int, job: Job, after: Sequence[int]) -> Work:
-        folder = self._folders[row]
         environment = {**job.environment, "MALLEABLE_JOB": job.name}
 
         def make(number: int, attempt: int) -> Task:
-            stem = f"{folder}/{number}"
+            own = {"MALLEABLE_NUMBER": str(number), "MALLEABLE_ATTEMPT": str(attempt)}
+            output, errors = (f"{self._folders[row]}/{number}.{end}" for end in ("out", "err"))
+            streams: dict[str, Any] = {"output": output, "errors": errors}
+            arguments = job.arguments(number)
             return Task(
-                "",
-                job.arguments(number),
-                {**environment, "MALLEABLE_NUMBER": str(number), "MALLEABLE_ATTEMPT": str(attempt)},
-                job.folder,
-                output=f"{stem}.out",
-                errors=f"{stem}.err",
-                seconds=job.timeout,
+                "", arguments, environment | own, job.folder, seconds=job.timeout, **streams
             )
 
+        kept = ("weight", "deadline", "min_slots", "max_slots", "user", "retries", "memory")
         return Work(
             job.name,
             len(job),
             make,
-            weight=job.weight,
-            deadline=job.deadline,
-            min_slots=job.min_slots,
-            max_slots=job.max_slots,
-            user=job.user,
+            **{name: getattr(job, name) for name in kept},
             program=job.called,
             after=after,
-            retries=job.retries,
-            seconds=job.seconds or earlier(self.journal, job)[0],
-            memory=job.memory,
+            seconds=job.seconds or earlier(self.journal, job.called, job.user)[0],
         )
 
     def _settled(self, row: int, number: int, event: Event) -> None:

@@ -123,7 +123,9 @@ def run_status(journal: Journal, number: int | None = None) -> RunStatus:
 
 def not_begun(job: Job, after: list[int], journal: Journal | None) -> Left:
     """A job of whose tasks none has ended; earlier runs count as one task that has."""
-    seconds, spread = (job.seconds, 0.0) if job.seconds or not journal else earlier(journal, job)
+    seconds, spread = (
+        (job.seconds, 0.0) if job.seconds or not journal else earlier(journal, job.called, job.user)
+    )
     return Left(
         len(job), seconds, job.weight, job.deadline, job.min_slots, job.max_slots, after,
         int(spread > 0.0), spread,

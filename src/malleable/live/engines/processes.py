@@ -156,10 +156,8 @@ class Processes:
         self._number += 1
         try:
             made = _Worker(self._number, self._control)
-        except BlockingIOError:
-            return  # the keeper is busy; whatever happens next comes back here
-        except (BrokenPipeError, ConnectionResetError):
-            return  # it is gone, as poll finds
+        except (BlockingIOError, BrokenPipeError, ConnectionResetError):
+            return  # the keeper is busy, and what happens next comes back here; or it is gone, as poll finds
         self._workers[self._number] = made
         self._idle.append(made)
         self._selector.register(made.socket, selectors.EVENT_READ, made)

@@ -9,11 +9,11 @@ from __future__ import annotations
 import pickle
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
-__all__ = ["Call", "Outcome", "Packing", "by_value", "outcome", "run_bundle"]
+__all__ = ["Call", "Outcome", "Packing", "by_value", "outcome", "outcome_of", "run_bundle"]
 
 _PROTOCOL = pickle.HIGHEST_PROTOCOL
 
@@ -67,19 +67,23 @@ _function = lru_cache(maxsize=8)(pickle.loads)
 
 def outcome(call: Call) -> Outcome:
     """What became of a packed call. What it has to import first does not count: the next one does not."""
+    return outcome_of(lambda: (_function(call[0]), *pickle.loads(call[1])), by_value)
+
+
+def outcome_of(load: Callable[[], tuple[Any, ...]], pack: Callable[[Any], bytes]) -> Outcome:
+    """What became of the call that ``load`` gives: function, arguments, named arguments."""
     began = time.monotonic()
     try:
-        function = _function(call[0])
-        arguments, named = pickle.loads(call[1])
+        function, arguments, named = load()
         began = time.monotonic()
-        result = by_value(function(*arguments, **named))
+        result = pack(function(*arguments, **named))
         return True, result, time.monotonic() - began
     except BaseException as error:
         text = traceback.format_exc()
         try:
-            raised = by_value((error, text))
+            raised = pack((error, text))
         except Exception:  # what was raised does not pickle
-            raised = by_value((RuntimeError(f"{type(error).__name__}: {error}"), text))
+            raised = pack((RuntimeError(f"{type(error).__name__}: {error}"), text))
         return False, raised, time.monotonic() - began
 
 

@@ -24,6 +24,7 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from multiprocessing import get_context
 from typing import Any
 
@@ -35,6 +36,7 @@ from malleable.live.engines.nanny import (
     framed,
     kill_all,
 )
+from malleable.live.engines.remote import outcome_of
 
 __all__ = ["ENDED", "PROTOCOL", "Frames", "framed", "keep"]
 
@@ -45,18 +47,7 @@ _DEATH_SIGNAL = 1  # of prctl
 _HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def _outcome(call: bytes) -> tuple[bool, bytes]:
-    """Whether a call returned, and what; else what it raised, and where."""
-    try:
-        function, arguments, named = pickle.loads(call)
-        return True, pickle.dumps(function(*arguments, **named), PROTOCOL)
-    except BaseException as error:
-        text = traceback.format_exc()
-        try:
-            return False, pickle.dumps((error, text), PROTOCOL)
-        except Exception:  # what was raised does not pickle
-            told = RuntimeError(f"{type(error).__name__}: {error}")
-            return False, pickle.dumps((told, text), PROTOCOL)
+_pickled = partial(pickle.dumps, protocol=PROTOCOL)
 
 
 def _run_calls(connection: socket.socket, tickets: int, most: int | None) -> None:
@@ -75,7 +66,7 @@ def _run_calls(connection: socket.socket, tickets: int, most: int | None) -> Non
                     spare = ticket  # of the next bundle; the rest of this one was taken back
                     break
                 began = time.monotonic()
-                good, result = _outcome(call)
+                good, result, _ = outcome_of(partial(pickle.loads, call), _pickled)
                 answer = (key, good, result, time.monotonic() - began)
                 connection.sendall(framed(pickle.dumps(answer, PROTOCOL)))
                 run += 1
