@@ -359,27 +359,21 @@ class Executor(futures.Executor):
         run = self._begun()
         jobs = list(run.jobs.values())
         now = run.loop.now
-        works = [job.work for job in jobs]
-        counts = [(work.done, work.failed) for work in works]
-        left = [job.count - sum(ended) for job, ended in zip(jobs, counts, strict=True)]
-        seconds = [w.taken / w.done if w.done else w.seconds for w in works]
-        ends = expected_ends(
-            [
-                Left(
-                    left[row], seconds[row], weight=work.weight, deadline=work.deadline,
-                    min_slots=work.min_slots, max_slots=work.max_slots, after=work.after,
-                )
-                for row, work in enumerate(works)
-            ],
-            max(1, self.slots), *self._described, now, draws=0,
-        )  # fmt: skip
-        return {
-            work.name: Progress(
-                *counts[row], left[row], work.slots, work.running, work.why, seconds[row],
-                ends[row].at - now,
+        counts, left = [], []
+        for job in jobs:
+            work, done, failed = job.work, job.work.done, job.work.failed
+            seconds = work.taken / done if done else work.seconds
+            terms = work.weight, work.deadline, work.min_slots, work.max_slots, work.after
+            left.append(Left(job.count - done - failed, seconds, *terms))
+            counts.append((done, failed))
+        ends = expected_ends(left, max(1, self.slots), *self._described, now, draws=0)
+        found = {}
+        for job, count, own, end in zip(jobs, counts, left, ends, strict=True):
+            work = job.work
+            found[work.name] = Progress(
+                *count, own.tasks, work.slots, work.running, work.why, own.seconds, end.at - now
             )
-            for row, work in enumerate(works)
-        }  # fmt: skip
+        return found
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """No more calls are taken; as ``concurrent.futures.Executor.shutdown``."""

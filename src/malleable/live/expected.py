@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from malleable.jobs.plan import POLICIES, plan
 from malleable.jobs.table import Jobs
+from malleable.live.jobs_file import parents_first
 
 __all__ = ["End", "Left", "expected_ends", "task_seconds"]
 
@@ -251,13 +252,7 @@ def _after_parents(
     jobs: Sequence[Left], slots: int, ends: list[float], seconds: Floats
 ) -> list[float]:
     """Ends moved behind those of the jobs that each waits for, parents first; no cycles."""
-    children: list[list[int]] = [[] for _ in jobs]
-    missing = [len(job.after) for job in jobs]
-    for row, job in enumerate(jobs):
-        for parent in job.after:
-            children[parent].append(row)
-    free = [row for row, count in enumerate(missing) if count == 0]
-    for row in free:  # grows while it is read; every job is appended once
+    for row in parents_first([job.after for job in jobs]):
         job = jobs[row]
         if job.after and job.tasks:
             own = float(seconds[row]) * math.ceil(job.tasks / job.width(slots))
@@ -265,8 +260,4 @@ def _after_parents(
             if start:
                 unknown = job.seconds == 0.0 or any(map(math.isnan, start))
                 ends[row] = math.nan if unknown else max(start) + own
-        for child in children[row]:
-            missing[child] -= 1
-            if missing[child] == 0:
-                free.append(child)
     return ends

@@ -7,10 +7,10 @@ of its values.
 
 from __future__ import annotations
 
-import difflib
 import glob
+import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,9 +23,10 @@ from malleable.domain import (
     check_amount,
     check_slots,
     check_whole,
+    near,
     shown,
 )
-from malleable.files.reading import MAX_SIZE, Source, open_text, parse_size, telling_of
+from malleable.files.reading import Source, open_text, parse_size, telling_of
 from malleable.live.templates import Template
 
 if sys.version_info >= (3, 11):
@@ -33,12 +34,13 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["Job", "check_memory", "checked_settings", "described_jobs", "parse_jobs", "read_rows"]
+__all__ = [
+    "Job", "check_memory", "checked_settings", "described_jobs", "parents_first", "parse_jobs",
+    "read_rows",
+]  # fmt: skip
 
 MOST_TASKS = 100_000_000
 """Tasks that all jobs of a run may have together."""
-
-_OVER = ("files", "range", "lines", "matrix", "values")
 
 
 @dataclass(frozen=True)
@@ -108,11 +110,11 @@ class Job:
         return self.command.arguments(self.values[number], number)
 
 
+@dataclass(frozen=True, eq=False)
 class Range(Sequence[str]):
     """Whole numbers as texts, made when they are asked for."""
 
-    def __init__(self, numbers: range) -> None:
-        self._numbers = numbers
+    _numbers: range
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -127,9 +129,7 @@ class Matrix(Sequence[Mapping[str, str]]):
 
     def __init__(self, columns: Mapping[str, Sequence[str]]) -> None:
         self._columns = dict(columns)
-        self._length = 1
-        for values in self._columns.values():
-            self._length *= len(values)
+        self._length = math.prod(map(len, columns.values()))
 
     def __len__(self) -> int:
         return self._length
@@ -141,11 +141,6 @@ class Matrix(Sequence[Mapping[str, str]]):
             at, place = divmod(at, len(values))
             found[name] = values[place]
         return dict(reversed(found.items()))
-
-
-def _near(name: str, known: Sequence[str]) -> str:
-    near = difflib.get_close_matches(name, known, n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def _text(name: str, value: Any) -> str:
@@ -182,46 +177,53 @@ def _range(name: str, value: Any) -> Range:
     return Range(range(numbers[0], numbers[1] + (1 if step > 0 else -1), step))
 
 
-def _lines(name: str, path: str, folder: Path, max_size: int | None) -> list[str]:
-    with open_text(folder / path, max_size) as (text, where), telling_of(where):
+def _lines(name: str, given: Any, folder: Path) -> list[str]:
+    with open_text(folder / _text(name, given)) as (text, where), telling_of(where):
         lines = text.read().split("\n")
     return [line.removesuffix("\r") for line in (lines[:-1] if lines[-1] == "" else lines)]
 
 
-def _values(name: str, over: Any, folder: Path, max_size: int | None) -> Sequence[Any]:
+def _files(name: str, given: Any, folder: Path) -> list[str]:
+    found: list[str] = []
+    for pattern in [_text(name, given)] if isinstance(given, str) else _texts(name, given):
+        matches = sorted(glob.glob(pattern, root_dir=folder, recursive=True))  # noqa: PTH207 - as a shell
+        if not matches:
+            raise ValueError(f"{name}: no file matches {shown(pattern)}")
+        found += matches
+    return found
+
+
+def _matrix(name: str, given: Any, folder: Path) -> Matrix:
+    if not isinstance(given, dict) or not given:
+        raise ValueError(f"{name}: expected names with lists of values")
+    columns = {}
+    for key, own in given.items():
+        listed = isinstance(own, list)
+        columns[key] = (
+            _texts(f"{name}.{key}", own) if listed else _values(f"{name}.{key}", own, folder)
+        )
+    return Matrix(columns)
+
+
+def _values(name: str, over: Any, folder: Path) -> Sequence[Any]:
     if isinstance(over, list):
         over = {"values": over}
     if not isinstance(over, dict) or len(over) != 1:
         raise ValueError(f"{name} = {shown(over)}: expected one of {', '.join(_OVER)}")
     ((kind, given),) = over.items()
     where = f"{name}.{kind}"
-    if kind == "values":
-        return _texts(where, given)
-    if kind == "range":
-        return _range(where, given)
-    if kind == "lines":
-        return _lines(where, _text(where, given), folder, max_size)
-    if kind == "files":
-        patterns = [_text(where, given)] if isinstance(given, str) else _texts(where, given)
-        found: list[str] = []
-        for pattern in patterns:
-            matches = sorted(glob.glob(pattern, root_dir=folder, recursive=True))  # noqa: PTH207 - as a shell
-            if not matches:
-                raise ValueError(f"{where}: no file matches {shown(pattern)}")
-            found += matches
-        return found
-    if kind == "matrix":
-        if not isinstance(given, dict) or not given:
-            raise ValueError(f"{where}: expected names with lists of values")
-        return Matrix(
-            {
-                key: _texts(f"{where}.{key}", values)
-                if isinstance(values, list)
-                else _values(f"{where}.{key}", values, folder, max_size)
-                for key, values in given.items()
-            }
-        )
-    raise ValueError(f"{where}: unknown; expected one of {', '.join(_OVER)}{_near(kind, _OVER)}")
+    if kind in _OVER:
+        return _OVER[kind](where, given, folder)
+    raise ValueError(f"{where}: unknown; expected one of {', '.join(_OVER)}{near(kind, _OVER)}")
+
+
+_OVER: Mapping[str, Callable[[str, Any, Path], Sequence[Any]]] = {
+    "files": _files,
+    "range": lambda name, given, _: _range(name, given),
+    "lines": _lines,
+    "matrix": _matrix,
+    "values": lambda name, given, _: _texts(name, given),
+}
 
 
 def _command(name: str, value: Any, names: Sequence[str]) -> Template:
@@ -280,13 +282,17 @@ _CHECKS: Mapping[str, Any] = {
 _KEYS = ("name", "command", "commands", "over", *_CHECKS)
 
 
+def _check_known(keys: Iterable[str], known: Sequence[str], where: str = "") -> None:
+    for key in keys:
+        if key not in known:
+            raise ValueError(f"{where}{key}: unknown{near(key, known)}")
+
+
 def checked_settings(
     settings: Mapping[str, Any], known: Sequence[str], where: str = ""
 ) -> dict[str, Any]:
     """Settings of a job by name, checked; ValueError names what is wrong, and near misses."""
-    for key in settings:
-        if key not in known:
-            raise ValueError(f"{where}{key}: unknown{_near(key, known)}")
+    _check_known(settings, known, where)
     found = {key: _CHECKS[key](f"{where}{key}", value) for key, value in settings.items()}
     least, most = found.get("min_slots", 0), found.get("max_slots")
     if most is not None and least > most:
@@ -305,13 +311,11 @@ def described_jobs(rows: Sequence[Any], folder: str) -> list[Job]:
     ]  # fmt: skip
 
 
-def _job(row: Any, place: int, folder: Path, max_size: int | None) -> Job:
+def _job(row: Any, place: int, folder: Path) -> Job:
     where = f"job[{place}]"
     if not isinstance(row, Mapping):
         raise ValueError(f"{where} = {shown(row)}: expected a table")
-    for key in row:
-        if key not in _KEYS:
-            raise ValueError(f"{where}.{key}: unknown{_near(key, _KEYS)}")
+    _check_known(row, _KEYS, f"{where}.")
     name = _text(f"{where}.name", row.get("name", f"job{place + 1}"))
     if not name:
         raise ValueError(f"{where}.name: empty")
@@ -327,10 +331,29 @@ def _job(row: Any, place: int, folder: Path, max_size: int | None) -> Job:
             raise ValueError(f"{where}.commands = {shown(given)}: expected a list")
         commands = [_command(f"{where}.commands[{k}]", each, ()) for k, each in enumerate(given)]
         return Job(name, values=(), commands=commands, **checked)
-    values = _values(f"{where}.over", row["over"], folder, max_size) if "over" in row else (None,)
+    values = _values(f"{where}.over", row["over"], folder) if "over" in row else (None,)
     names = tuple(values[0]) if isinstance(values, Matrix) and len(values) else ()
     command = _command(f"{where}.command", row["command"], names)
     return Job(name, command, values, **checked)
+
+
+def parents_first(after: Sequence[Sequence[int]]) -> list[int]:
+    """Rows so that each stands behind those that it is after; none of those in or behind a cycle.
+
+    O(rows + edges).
+    """
+    children: list[list[int]] = [[] for _ in after]
+    for row, parents in enumerate(after):
+        for parent in parents:
+            children[parent].append(row)
+    waits = list(map(len, after))
+    free = [row for row, count in enumerate(waits) if count == 0]
+    for row in free:  # grows while it is read; every row is appended once
+        for child in children[row]:
+            waits[child] -= 1
+            if waits[child] == 0:
+                free.append(child)
+    return free
 
 
 def _check_order(jobs: Sequence[Job]) -> None:
@@ -341,31 +364,20 @@ def _check_order(jobs: Sequence[Job]) -> None:
             raise ValueError(
                 f"job[{k}].name = {shown(job.name)}: job[{place[job.name]}] has it, too"
             )
-    waits = [0] * len(jobs)
-    children: list[list[int]] = [[] for _ in jobs]
     for k, job in enumerate(jobs):
         for parent in job.after:
             if parent not in place:
-                near = _near(parent, list(place))
-                raise ValueError(f"job[{k}].after: no job is called {shown(parent)}{near}")
-            children[place[parent]].append(k)
-            waits[k] += 1
-    free = [k for k, count in enumerate(waits) if count == 0]
-    for k in free:  # grows while it is read; every job is appended once
-        for child in children[k]:
-            waits[child] -= 1
-            if waits[child] == 0:
-                free.append(child)
+                hint = near(parent, place)
+                raise ValueError(f"job[{k}].after: no job is called {shown(parent)}{hint}")
+    free = set(parents_first([[place[name] for name in job.after] for job in jobs]))
     if len(free) < len(jobs):
-        stuck = [jobs[k].name for k, count in enumerate(waits) if count > 0]
+        stuck = [job.name for k, job in enumerate(jobs) if k not in free]
         raise ValueError(
             f"after: {', '.join(stuck[:5])}{', ...' * (len(stuck) > 5)} wait for each other"
         )
 
 
-def parse_jobs(
-    rows: Sequence[Any], folder: Path | str = ".", max_size: int | None = MAX_SIZE
-) -> list[Job]:
+def parse_jobs(rows: Sequence[Any], folder: Path | str = ".") -> list[Job]:
     """Jobs of tables as TOML has them.
 
     Parameters
@@ -383,7 +395,7 @@ def parse_jobs(
     """
     if not rows:
         raise ValueError("no [[job]]: nothing to run")
-    jobs = [_job(row, k, Path(folder), max_size) for k, row in enumerate(rows)]
+    jobs = [_job(row, k, Path(folder)) for k, row in enumerate(rows)]
     _check_order(jobs)
     total = sum(map(len, jobs))
     if total > MOST_TASKS:
@@ -400,16 +412,14 @@ def check_memory(jobs: Sequence[Job], memory: float) -> None:
             )
 
 
-def read_rows(source: Source, max_size: int | None = MAX_SIZE) -> list[dict[str, Any]]:
+def read_rows(source: Source) -> list[dict[str, Any]]:
     """Tables ``[[job]]`` of a TOML file, as they are."""
-    with open_text(source, max_size) as (text, where), telling_of(where):
+    with open_text(source) as (text, where), telling_of(where):
         try:
             found = tomllib.loads(text.read())
         except (tomllib.TOMLDecodeError, RecursionError) as error:
             raise ValueError(f"no TOML: {error}") from None
-        for key in found:
-            if key != "job":
-                raise ValueError(f"{key}: unknown{_near(key, ['job'])}")
+        _check_known(found, ["job"])
         rows = found.get("job", [])
         if not isinstance(rows, list):
             raise ValueError("job: write [[job]], with two brackets")

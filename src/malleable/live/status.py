@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from malleable.live.expected import End, Left, expected_ends, task_seconds
 from malleable.live.history import earlier
-from malleable.live.jobs_file import Job, described_jobs
+from malleable.live.jobs_file import Job, described_jobs, parents_first
 from malleable.live.journal import Counted, Decided, Flying, Journal
 
 __all__ = ["JobStatus", "RunStatus", "not_begun", "run_status"]
@@ -78,11 +78,7 @@ def run_status(journal: Journal, number: int | None = None) -> RunStatus:
     none = Counted(0, 0.0, 0.0)
     sums = [counted.get(row, none) for row in range(len(jobs))]
     done = [each.done for each in sums]
-    every = (
-        Counted(*(sum(column) for column in zip(*counted.values(), strict=True)))
-        if counted
-        else none
-    )
+    every = Counted(*map(sum, zip(none, *counted.values(), strict=True)))
     again = Counter(row for row, tried in journal.failing(run.id) if tried >= jobs[row].retries)
     failed = [again[row] for row in range(len(jobs))]
     place = {job.name: row for row, job in enumerate(jobs)}
@@ -102,21 +98,10 @@ def run_status(journal: Journal, number: int | None = None) -> RunStatus:
     rows = []
     for row, job in enumerate(jobs):
         own = held.get(row) if left[row].tasks else None
-        rows.append(
-            JobStatus(
-                job.name,
-                job.user,
-                own.slots if own else 0,
-                left[row].running,
-                own.why if own else "",
-                done[row],
-                failed[row],
-                left[row].tasks,
-                *task_seconds(left[row]),
-                job.deadline,
-                *ends[row],
-            )
-        )
+        slots, why = (own.slots, own.why) if own else (0, "")
+        here = job.name, job.user, slots, left[row].running, why
+        far = done[row], failed[row], left[row].tasks, *task_seconds(left[row])
+        rows.append(JobStatus(*here, *far, job.deadline, *ends[row]))
     status = "killed" if run.status == "running" and not live else run.status
     return RunStatus(run.id, status, run.lasted, run.slots, rows)
 
@@ -151,16 +136,10 @@ def _left(
     return replace(fresh, tasks=tasks)
 
 
-def _dropped(after: list[list[int]], failed: list[int]) -> list[int]:
+def _dropped(after: list[list[int]], failed: list[int]) -> set[int]:
     """Jobs that never run, as a job that they wait for failed; O(jobs + edges)."""
-    children: list[list[int]] = [[] for _ in after]
-    for row, parents in enumerate(after):
-        for parent in parents:
-            children[parent].append(row)
-    found: dict[int, None] = {}
-    reached = [child for row, count in enumerate(failed) if count for child in children[row]]
-    for row in reached:  # grows while it is read; every job's children are appended once
-        if row not in found:
-            found[row] = None
-            reached += children[row]
-    return list(found)
+    found: set[int] = set()
+    for row in parents_first(after):
+        if any(failed[parent] or parent in found for parent in after[row]):
+            found.add(row)
+    return found
