@@ -26,10 +26,19 @@ from malleable.live.journal import Journal, take_lock
 from malleable.live.lease import JobLease, Lease, ProcessLease, left_behind
 from malleable.live.loop import Progress
 from malleable.live.places import Places
-from malleable.view.text import counted, finite, number, printable, table, wall_time
+from malleable.view.text import (
+    Column,
+    columns_table,
+    counted,
+    fields_of,
+    number,
+    printable,
+    wall_time,
+)
 
 _SHOWN = 40  # arrays that people are shown
 _FOLDER = ".malleable"
+_ENDED = ("name", "done", "failed", "began", "ended", "cancelled")  # told of jobs that have
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -214,36 +223,30 @@ def _moved(now: int, wanted: int) -> str:
     return number(now) if now == wanted else f"{now:,} -> {wanted:,}"
 
 
+_COLUMNS: list[Column] = [
+    ("array", lambda planned: str(planned.array.number)),
+    ("name", lambda planned: planned.array.name),
+    ("partition", lambda planned: planned.array.place),
+    ("wait", lambda planned: number(planned.array.pending)),
+    ("run", lambda planned: number(planned.array.running)),
+    ("slots", lambda planned: number(planned.slots)),
+    ("why", lambda planned: planned.why or "-"),
+    ("Nice", lambda planned: _moved(planned.array.nice, planned.nice)),
+    ("at once", lambda planned: _moved(planned.array.throttle, planned.throttle)),
+]
+
+
 def _tell(governor: Governor, outputs: Outputs, verb: str) -> int:
     others = governor.look.others
     result = {
         "applied": governor.apply, "looks": governor.looks, "changes": governor.changes,
-        "seconds": finite(governor.now), "slots": governor.slots,
+        "seconds": governor.now, "slots": governor.slots,
         "arrays": [_dict(planned) for planned in governor.planned],
-        "ended": [
-            {"name": job.name, "done": job.done, "failed": job.failed, "began": finite(job.began),
-             "ended": finite(job.ended), "cancelled": job.cancelled}
-            for job in governor.jobs if not math.isnan(job.ended)
-        ],
+        "ended": [fields_of(job, *_ENDED) for job in governor.jobs if not math.isnan(job.ended)],
         "others": others._asdict(), "trouble": list(governor.trouble.values()),
     }  # fmt: skip
-    rows = [
-        [
-            str(planned.array.number),
-            printable(planned.array.name),
-            planned.array.place,
-            number(planned.array.pending),
-            number(planned.array.running),
-            number(planned.slots),
-            printable(planned.why) or "-",
-            _moved(planned.array.nice, planned.nice),
-            _moved(planned.array.throttle, planned.throttle),
-        ]
-        for planned in governor.planned[:_SHOWN]
-    ]
     title = f"{counted(len(governor.planned), 'array')} on {counted(governor.slots, 'slot')}: what {verb} done"
-    heads = ["array", "name", "partition", "wait", "run", "slots", "why", "Nice", "at once"]
-    parts: list[Any] = [table(title, heads, rows, left=2)]
+    parts: list[Any] = [columns_table(title, governor.planned[:_SHOWN], _COLUMNS, left=2)]
     if len(governor.planned) > _SHOWN:
         parts.append(f"... and {len(governor.planned) - _SHOWN:,} more")
     if others.tasks:

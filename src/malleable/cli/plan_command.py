@@ -90,7 +90,7 @@ def run(asked: argparse.Namespace) -> int:
     if asked.explain:
         parts.append(why)
     elif count:
-        parts.append(columns_table(min(count, _ROWS), plan_columns(made)))
+        parts.append(columns_table("", range(min(count, _ROWS)), plan_columns(made)))
         if count > _ROWS:
             parts.append(f"and {count - _ROWS:,} more (--json FILE has all)")
     status = outputs.give(

@@ -7,7 +7,7 @@ import argparse
 from malleable.cli.outputs import Outputs, output_arguments
 from malleable.cli.terminal import adder
 from malleable.cluster.replay import replay
-from malleable.view.replay_views import replay_dict, replay_table
+from malleable.view.replay_views import replay_table
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,5 +29,7 @@ def run(asked: argparse.Namespace) -> int:
     outputs = Outputs(asked, inputs=[asked.events])
     names = [None] if asked.policy is None else asked.policy.split(",")
     found = [replay(asked.events, name, objective=asked.objective) for name in names]
-    status = outputs.give(lambda: replay_dict(found), [replay_table(found)])
+    status = outputs.give(
+        lambda: {"replays": [one._asdict() for one in found]}, [replay_table(found)]
+    )
     return status or int(not all(one.same for one in found))

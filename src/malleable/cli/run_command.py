@@ -27,11 +27,11 @@ from malleable.live.engines.local import Local, machine_memory
 from malleable.live.expected import expected_ends
 from malleable.live.jobs_file import Job, check_memory, parse_jobs, read_rows
 from malleable.live.journal import Journal
-from malleable.live.loop import Loop, Progress, Work
+from malleable.live.loop import Loop, Progress
 from malleable.live.run import FAILED, CommandRun
 from malleable.live.status import not_begun, run_status
 from malleable.view.live import plan_json, plan_table
-from malleable.view.text import counted, finite, number, table, wall_time
+from malleable.view.text import Column, columns_table, counted, fields_of, number, wall_time
 
 _INTERRUPTED = 130
 _GRACE = 5.0  # seconds that tasks have after Ctrl-C
@@ -255,28 +255,20 @@ def _loop_to_its_end(loop: Loop, interrupts: _Interrupts) -> int:
         return loop.stop(0.0)
 
 
-def _row(job: Work) -> dict[str, Any]:
-    return {"name": job.name, "tasks": job.tasks, "done": job.done, "failed": job.failed,
-            "began": finite(job.began), "ended": finite(job.ended), "cancelled": job.cancelled}  # fmt: skip
-
-
 def _tell(begun: CommandRun, loop: Loop, outputs: Outputs) -> int:
     failed = sum(job.failed for job in loop.jobs)
+    kept = ("name", "tasks", "done", "failed", "began", "ended", "cancelled")
     result = {"run": begun.number, "finished": loop.finished, "seconds": loop.now,
-              "jobs": [_row(job) for job in loop.jobs]}  # fmt: skip
-    rows = [
-        [
-            job.name,
-            number(job.tasks),
-            number(job.done),
-            number(job.failed),
-            number(round(job.ended, 1)) if not math.isnan(job.ended) else "-",
-        ]
-        for job in loop.jobs
+              "jobs": [fields_of(job, *kept) for job in loop.jobs]}  # fmt: skip
+    columns: list[Column] = [
+        ("job", lambda job: job.name),
+        ("tasks", lambda job: number(job.tasks)),
+        ("done", lambda job: number(job.done)),
+        ("failed", lambda job: number(job.failed)),
+        ("ended [s]", lambda job: "-" if math.isnan(job.ended) else number(round(job.ended, 1))),
     ]
     title = f"run {begun.number}: {wall_time(loop.now)}; output in {begun.outputs}"
-    heads = ["job", "tasks", "done", "failed", "ended [s]"]
-    status = outputs.give(lambda: result, [table(title, heads, rows)])
+    status = outputs.give(lambda: result, [columns_table(title, loop.jobs, columns)])
     if not loop.finished:
         note("interrupted; what has ended is kept, --resume goes on")
         return _INTERRUPTED

@@ -14,7 +14,7 @@ from malleable.domain import check_slots
 from malleable.live.engines.slurm import Slurm
 from malleable.live.jobs_file import parse_jobs
 from malleable.live.submit import submit
-from malleable.view.text import number, printable, table
+from malleable.view.text import Column, columns_table, number, printable
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,10 +45,11 @@ def run(asked: argparse.Namespace) -> int:
     stamp = f"{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}"
     folder = Path(asked.journal).absolute().parent / "slurm" / stamp
     made = submit(Slurm(), jobs, folder, asked.sbatch, cpus)
-    lines = [
-        [printable(each.name), number(each.tasks), ", ".join(map(str, each.arrays)) or "-"]
-        for each in made
+    columns: list[Column] = [
+        ("job", lambda each: each.name),
+        ("tasks", lambda each: number(each.tasks)),
+        ("arrays", lambda each: ", ".join(map(str, each.arrays)) or "-"),
     ]
     result = {"folder": str(folder), "jobs": [each._asdict() for each in made]}
     title = f"handed over; output in {printable(str(folder))}"
-    return outputs.give(lambda: result, [table(title, ["job", "tasks", "arrays"], lines)])
+    return outputs.give(lambda: result, [columns_table(title, made, columns)])

@@ -79,7 +79,6 @@ class Planned:
     """How an array stands, and how it should."""
 
     array: Array
-    row: int
     slots: int
     why: str
     nice: int
@@ -385,7 +384,7 @@ class Governor(Loop):
             throttle = self._cap(work, array, len(free))
             why = "dead" if array.dead else array.reason if array.blocked else work.why
             nice = moves.get(array.number, array.nice)
-            self.planned.append(Planned(array, row, work.slots, why, nice, throttle))
+            self.planned.append(Planned(array, work.slots, why, nice, throttle))
         return moves
 
     def _turnover(self, slots: int) -> int:

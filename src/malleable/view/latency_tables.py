@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from malleable.files.reading import open_text
@@ -22,7 +22,7 @@ from malleable.view.latency import (
     machine,
     most_bytes,
 )
-from malleable.view.text import Table, table, wall_time
+from malleable.view.text import Column, Table, columns_table, fields_of, wall_time
 
 CERTAINTY = 0.99
 """Of the interval in which a ratio lies."""
@@ -34,11 +34,8 @@ _KEYS = ("instance", "policy", "objective", "jobs")
 
 def latency_dict(measured: Measured) -> dict[str, Any]:
     """The results in JSON types; all times in seconds."""
-    cases = []
-    for one in measured.cases:
-        fields = one._asdict()
-        case, times = fields.pop("case"), fields.pop("times")
-        cases.append(case._asdict() | fields | times)
+    kept = ("slots", "epochs", "rounds", "bytes", "bytes_grown")
+    cases = [one.case._asdict() | fields_of(one, *kept) | one.times for one in measured.cases]
     return {
         "unit": "s",
         "share_changed": SHARE,
@@ -70,33 +67,36 @@ def _exponents(results: Sequence[EpochLatency]) -> list[str]:
 def latency_tables(measured: Measured) -> list[Table | str]:
     """The results for people: one table an instance, one row a case."""
     made: list[Table | str] = []
-    heads = [
-        "policy", "objective", "jobs", "median", "p99", "p99.9", "worst",
-        "growth", "changing 1 %", "full plan", "memory a job",
-    ]  # fmt: skip
     for instance, words in INSTANCES.items():
         found = [one for one in measured.cases if one.case.instance == instance]
-        rows = []
-        for one, growth in zip(found, _exponents(found), strict=True):
-            names = [f"decide_{name}" for name in ("median", "p99", "p999", "worst")]
-            rows.append([
-                one.case.policy,
-                one.case.objective,
-                f"{one.case.jobs:,}",
-                *(wall_time(one.times[name]) for name in names),
-                growth,
-                wall_time(one.times["change_median"]),
-                wall_time(one.times["plan_median"]) if "plan_median" in one.times else "-",
-                _size(one.bytes and one.bytes / one.case.jobs),
-            ])  # fmt: skip
-        if rows:
-            made.append(table(f"Latency of an epoch on this machine: {words}", heads, rows, left=2))
+        title = f"Latency of an epoch on this machine: {words}"
+        rows = list(zip(found, _exponents(found), strict=True))
+        made += [columns_table(title, rows, _COLUMNS, left=2)] if found else []
     timed = measured.cases[0].epochs
     grown = [one.bytes_grown for one in measured.cases if one.bytes_grown is not None]
     more = f"; memory grew by {_size(max(grown))} at most meanwhile" if grown else ""
     made.append(f"{timed:,} decisions of each, in {len(measured.sorting)} rounds{more}")
     made.append(f"sorting 100,000 numbers: {wall_time(statistics.median(measured.sorting))}")
     return made
+
+
+def _time(name: str) -> Callable[[tuple[EpochLatency, str]], str]:
+    return lambda row: wall_time(row[0].times[name]) if name in row[0].times else "-"
+
+
+_COLUMNS: list[Column] = [  # of a case, and how it grows
+    ("policy", lambda row: row[0].case.policy),
+    ("objective", lambda row: row[0].case.objective),
+    ("jobs", lambda row: f"{row[0].case.jobs:,}"),
+    ("median", _time("decide_median")),
+    ("p99", _time("decide_p99")),
+    ("p99.9", _time("decide_p999")),
+    ("worst", _time("decide_worst")),
+    ("growth", lambda row: row[1]),
+    ("changing 1 %", _time("change_median")),
+    ("full plan", _time("plan_median")),
+    ("memory a job", lambda row: _size(row[0].bytes and row[0].bytes / row[0].case.jobs)),
+]
 
 
 class Change(NamedTuple):
@@ -181,35 +181,29 @@ def _ratio(before: Sequence[float], after: Sequence[float]) -> tuple[float, floa
 
 def comparison_dict(changes: Sequence[Change]) -> dict[str, Any]:
     """In JSON types."""
-    rows = [
-        one.case | {"verdict": one.verdict}
-        | {key: value for key, value in one._asdict().items() if key != "case"}
-        for one in changes
-    ]  # fmt: skip
+    kept = ("verdict", *Change._fields[1:])
+    rows = [one.case | fields_of(one, *kept) for one in changes]
     return {"unit": "s", "certainty": CERTAINTY, "worth": WORTH, "cases": rows}
 
 
 def comparison_tables(changes: Sequence[Change], left_out: int) -> list[Table | str]:
     """For people: what is slower or faster first in words, then all."""
-    heads = ["instance", "policy", "objective", "jobs", "before [us]", "after [us]", "ratio",
-             f"interval ({CERTAINTY:.0%})", "p99", ""]  # fmt: skip
-    rows = [
-        [
-            *(str(one.case[key]) for key in _KEYS[:3]),
-            f"{one.case['jobs']:,}",
-            f"{1e6 * one.before:,.1f}",
-            f"{1e6 * one.after:,.1f}",
-            f"{one.ratio:.2f}",
-            f"{one.low:.2f} - {one.high:.2f}",
-            f"{one.p99:.2f}",
-            "" if one.verdict == "same" else one.verdict,
-        ]
-        for one in changes
+    columns: list[Column] = [
+        ("instance", lambda one: str(one.case["instance"])),
+        ("policy", lambda one: str(one.case["policy"])),
+        ("objective", lambda one: str(one.case["objective"])),
+        ("jobs", lambda one: f"{one.case['jobs']:,}"),
+        ("before [us]", lambda one: f"{1e6 * one.before:,.1f}"),
+        ("after [us]", lambda one: f"{1e6 * one.after:,.1f}"),
+        ("ratio", lambda one: f"{one.ratio:.2f}"),
+        (f"interval ({CERTAINTY:.0%})", lambda one: f"{one.low:.2f} - {one.high:.2f}"),
+        ("p99", lambda one: f"{one.p99:.2f}"),
+        ("", lambda one: "" if one.verdict == "same" else one.verdict),
     ]
     counts = {word: sum(one.verdict == word for one in changes) for word in ("slower", "faster")}
     told = f"{len(changes):,} cases: {counts['slower']} slower, {counts['faster']} faster"
     parts: list[Table | str] = [
-        table("Median decisions of two runs", heads, rows, left=3),
+        columns_table("Median decisions of two runs", changes, columns, left=3),
         told + f" by {WORTH:.0%} or more, beyond noise",
     ]
     if left_out:

@@ -9,12 +9,9 @@ from typing import Any
 from malleable.live.expected import End, Left
 from malleable.live.jobs_file import Job
 from malleable.live.status import JobStatus, RunStatus
-from malleable.view.text import Table, counted, finite, number, table, wall_time
+from malleable.view.text import Column, Table, columns_table, counted, number, plain, wall_time
 
 __all__ = ["end_text", "plan_json", "plan_table", "status_json", "status_table", "task_text"]
-
-_HEADS = ["job", "user", "why", "slots", "running", "done", "failed", "task [s]",
-          "expected end [s]", "deadline [s]"]  # fmt: skip
 
 
 def end_text(end: float, early: float, late: float) -> str:
@@ -34,20 +31,22 @@ def task_text(seconds: float, spread: float) -> str:
     return " ± ".join(number(round(value, digits)) for value in (seconds, spread))
 
 
-def _cells(job: JobStatus) -> list[str]:
-    deadline = number(job.deadline) if math.isfinite(job.deadline) else "-"
-    return [
-        job.name,
-        job.user or "-",
-        job.why or "-",
-        number(job.slots),
-        number(job.running),
-        f"{job.done:,} of {job.done + job.failed + job.left:,}",
-        number(job.failed),
-        task_text(job.seconds, job.spread) if job.left else "-",
-        end_text(job.end, job.early, job.late) if job.left else "-",
-        f"{deadline}, {job.risk}" if job.risk else deadline,
-    ]
+def _deadline(job: JobStatus | Job) -> str:
+    return number(job.deadline) if math.isfinite(job.deadline) else "-"
+
+
+_COLUMNS: list[Column] = [
+    ("job", lambda job: job.name),
+    ("user", lambda job: job.user or "-"),
+    ("why", lambda job: job.why or "-"),
+    ("slots", lambda job: number(job.slots)),
+    ("running", lambda job: number(job.running)),
+    ("done", lambda job: f"{job.done:,} of {job.done + job.failed + job.left:,}"),
+    ("failed", lambda job: number(job.failed)),
+    ("task [s]", lambda job: task_text(job.seconds, job.spread) if job.left else "-"),
+    ("expected end [s]", lambda job: end_text(job.end, job.early, job.late) if job.left else "-"),
+    ("deadline [s]", lambda job: _deadline(job) + (f", {job.risk}" if job.risk else "")),
+]
 
 
 def _urgency(job: JobStatus) -> tuple[bool, bool, float]:
@@ -69,29 +68,18 @@ def status_table(status: RunStatus, most: int | None = None) -> Table:
         f"run {status.number}, {status.status}: {wall_time(status.now)} on "
         f"{counted(status.slots, 'slot')}{last}{risky}{more}"
     )
-    return table(title, _HEADS, [_cells(job) for job in jobs], left=3)
+    return columns_table(title, jobs, _COLUMNS, left=3)
 
 
 def status_json(status: RunStatus) -> dict[str, Any]:
     """As the table, with all numbers."""
-    numbers = ("deadline", "end", "early", "late")
     return {
         "run": status.number,
         "status": status.status,
         "seconds": status.now,
         "slots": status.slots,
-        **{
-            key: finite(value)
-            for key, value in zip(("end", "early", "late"), status.end, strict=True)
-        },
-        "jobs": [
-            {
-                **job._asdict(),
-                **{key: finite(getattr(job, key)) for key in numbers},
-                "risk": job.risk,
-            }
-            for job in status.jobs
-        ],
+        **dict(zip(("end", "early", "late"), plain(tuple(status.end)), strict=True)),
+        "jobs": [{**plain(job), "risk": job.risk} for job in status.jobs],
     }
 
 
@@ -102,19 +90,15 @@ def plan_table(jobs: Sequence[Job], left: Sequence[Left], ends: Sequence[End], s
     unknown = len(ends) - len(known)
     without = f"; {counted(unknown, 'job')} without seconds that are known" if unknown else ""
     title = f"{counted(len(jobs), 'job')} on {counted(slots, 'slot')}: expected end {last}{without}"
-    rows = [
-        [
-            job.name,
-            " ".join(job.arguments(0)) if len(job) else "-",
-            number(len(job)),
-            number(own.seconds) if own.seconds else "?",
-            end_text(*end),
-            number(job.deadline) if math.isfinite(job.deadline) else "-",
-        ]
-        for job, own, end in zip(jobs, left, ends, strict=True)
+    columns: list[Column] = [
+        ("job", lambda row: jobs[row].name),
+        ("first command", lambda row: " ".join(jobs[row].arguments(0)) if len(jobs[row]) else "-"),
+        ("tasks", lambda row: number(len(jobs[row]))),
+        ("seconds", lambda row: number(left[row].seconds) if left[row].seconds else "?"),
+        ("end [s]", lambda row: end_text(*ends[row])),
+        ("deadline [s]", lambda row: _deadline(jobs[row])),
     ]
-    heads = ["job", "first command", "tasks", "seconds", "end [s]", "deadline [s]"]
-    return table(title, heads, rows, left=2)
+    return columns_table(title, range(len(jobs)), columns, left=2)
 
 
 def plan_json(
@@ -122,13 +106,7 @@ def plan_json(
 ) -> list[dict[str, Any]]:
     """As the table, with all numbers."""
     return [
-        {
-            "name": job.name,
-            "tasks": len(job),
-            "seconds": own.seconds or None,
-            "end": finite(end.at),
-            "early": finite(end.early),
-            "late": finite(end.late),
-        }
+        {"name": job.name, "tasks": len(job), "seconds": own.seconds or None, **known}
         for job, own, end in zip(jobs, left, ends, strict=True)
+        for known in [dict(zip(("end", "early", "late"), plain(tuple(end)), strict=True))]
     ]

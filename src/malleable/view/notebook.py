@@ -31,10 +31,8 @@ from malleable.view.simulations import replications_tables, simulation_tables
 from malleable.view.text import Column, Table, columns_table, counted, number
 
 _MOST = 20  # rows, and columns of matrices
-_CLOCK = Clock()
 
 Parts = Iterable["str | Table"]
-Cells = Callable[[Any, Clock], Callable[[int], str]]
 
 
 def html(shown: object) -> str:
@@ -48,35 +46,30 @@ def html(shown: object) -> str:
 
 def _rows(count: int, columns: Sequence[Column], left: int = 1, noun: str = "row") -> Parts:
     """A table of the first rows, and how many there are more."""
-    return [columns_table(min(count, _MOST), columns, left), *_more(count, noun)]
+    return [columns_table("", range(min(count, _MOST)), columns, left), *_more(count, noun)]
 
 
 def _more(count: int, noun: str) -> list[str]:
     return [f"and {counted(count - _MOST, noun)} more"] if count > _MOST else []
 
 
-def _text(values: Any, clock: Clock) -> Callable[[int], str]:
-    return lambda row: str(values[row])
+_text, _whole, _yes = str, "{:,}".format, {True: "yes", False: ""}.__getitem__
 
 
-def _numbers(values: Any, clock: Clock) -> Callable[[int], str]:
-    return lambda row: number(float(values[row]))
+def _numbers(value: Any) -> str:
+    return number(float(value))
 
 
-def _whole(values: Any, clock: Clock) -> Callable[[int], str]:
-    return lambda row: f"{int(values[row]):,}"
+def _slots(value: Any) -> str:
+    return "all" if value == ALL_SLOTS else _whole(value)
 
 
-def _slots(values: Any, clock: Clock) -> Callable[[int], str]:
-    return lambda row: "all" if values[row] == ALL_SLOTS else f"{values[row]:,}"
+def _times(value: Any, clock: Clock) -> str:
+    return clock.text(float(value)) if np.isfinite(value) else "-"
 
 
-def _times(values: Any, clock: Clock) -> Callable[[int], str]:
-    return lambda row: clock.text(float(values[row])) if np.isfinite(values[row]) else "-"
-
-
-def _yes(values: Any, clock: Clock) -> Callable[[int], str]:
-    return lambda row: "yes" if values[row] else ""
+def _column(head: str, values: Any, cell: Callable[..., str], *clock: Clock) -> Column:
+    return head, lambda row: cell(values[row], *clock)
 
 
 def _lengths(offset: str) -> Callable[[Any], Any]:
@@ -161,10 +154,10 @@ _COLUMNS: dict[type, tuple[tuple[Any, ...], ...]] = {
 def _columns(shown: Any, clock: Clock) -> list[Column]:
     columns: list[Column] = []
     kind = next(each for each in type(shown).__mro__ if each in _COLUMNS)
-    for head, source, cells, *usual in _COLUMNS[kind]:
+    for head, source, cell, *usual in _COLUMNS[kind]:
         values = source(shown) if callable(source) else getattr(shown, source)
         if values is not None and not (usual and np.all(np.asarray(values) == usual[0])):
-            columns.append((head, cells(values, clock)))
+            columns.append(_column(head, values, cell, *([clock] if cell is _times else [])))
     return columns
 
 
@@ -193,10 +186,10 @@ def _(shown: Plan | FlowPlan) -> Parts:
 def _(shown: BaseDecision) -> Parts:
     slots = shown.slots.reshape(len(shown.ids), len(shown.kinds))
     columns: list[Column] = [
-        ("id", _text(shown.ids, _CLOCK)),
-        *((f"{kind}s", _whole(slots[:, k], _CLOCK)) for k, kind in enumerate(shown.kinds)),
-        ("changed", _yes(shown.changed, _CLOCK)),
-        *_columns(shown, _CLOCK),
+        _column("id", shown.ids, _text),
+        *(_column(f"{kind}s", slots[:, k], _whole) for k, kind in enumerate(shown.kinds)),
+        _column("changed", shown.changed, _yes),
+        *_columns(shown, Clock()),
     ]
     starts = _parts(shown.starts) if isinstance(shown, AdaptiveDecision) else []
     return [repr(shown), *_rows(len(shown.ids), columns), *starts]
@@ -204,8 +197,8 @@ def _(shown: BaseDecision) -> Parts:
 
 def _matrix(share: Any, rows: Sequence[str], heads: Sequence[str]) -> Parts:
     """Shares by class and node: the first rows and columns."""
-    columns: list[Column] = [("class", _text(rows, _CLOCK))]
-    columns += [(head, _numbers(share[:, k], _CLOCK)) for k, head in enumerate(heads[:_MOST])]
+    columns = [_column("class", rows, _text)]
+    columns += [_column(head, share[:, k], _numbers) for k, head in enumerate(heads[:_MOST])]
     return [*_rows(len(rows), columns), *_more(len(heads), "column")]
 
 

@@ -15,7 +15,16 @@ from malleable.flows.plan import FlowPlan
 from malleable.jobs.plan import Plan
 from malleable.jobs.table import ALL_SLOTS
 from malleable.view.clock import Clock, moment_text
-from malleable.view.text import Column, counted, finite, number, percent, plain, wall_time
+from malleable.view.text import (
+    Column,
+    counted,
+    fields_of,
+    finite,
+    number,
+    percent,
+    plain,
+    wall_time,
+)
 
 
 def _job_names(plan: Plan | FlowPlan) -> Sequence[str]:
@@ -31,11 +40,6 @@ def _held(plan: FlowPlan) -> Any:
     """Slots of each flow's jobs together."""
     held = np.bincount(plan.flows.flow, weights=plan.allocation, minlength=len(plan.flows))
     return held.astype(np.int64)
-
-
-def _of(holder: Any, *names: str) -> dict[str, Any]:
-    """Attributes by name."""
-    return {name: getattr(holder, name) for name in names}
 
 
 def _rows(**columns: Any) -> list[dict[str, Any]]:
@@ -57,16 +61,16 @@ def plan_dict(plan: Plan | FlowPlan) -> dict[str, Any]:
     more: dict[str, Any] = {}
     below: dict[str, Any] = {}
     if isinstance(plan, FlowPlan):
-        more = _of(plan, "speed", "guarantee", "literal_value")
+        more = fields_of(plan, "speed", "guarantee", "literal_value")
         below["flows"] = _rows(name=names, completion=plan.flow_completion, penalty=plan.penalty)
         paid = [None] * len(plan.start)
     return {
-        **plain(_of(plan, "policy", "objective", "status", "value", "lower_bound", "gap")),
+        **plain(fields_of(plan, "policy", "objective", "status", "value", "lower_bound", "gap")),
         **plain(more),
         "order": [names[row] for row in plan.order.tolist()],
         "jobs": _rows(
             name=_job_names(plan),
-            **_of(plan, "start", "completion"),
+            **fields_of(plan, "start", "completion"),
             penalty=paid,
             allocation=plan.allocation.tolist(),
         ),
@@ -118,9 +122,9 @@ def plan_frame(plan: Plan | FlowPlan, rows: str = "jobs") -> Any:
         jobs = plan.jobs
         columns = {
             "name": list(jobs.name),
-            **_of(plan, "allocation", "start", "completion", "penalty"),
+            **fields_of(plan, "allocation", "start", "completion", "penalty"),
             "place": place,
-            **_of(jobs, "arrival", "work", "min_slots", "max_slots", "weight", "deadline"),
+            **fields_of(jobs, "arrival", "work", "min_slots", "max_slots", "weight", "deadline"),
             **({} if jobs.user is None else {"user": list(jobs.user)}),
         }
     elif rows == "flows":
@@ -133,15 +137,15 @@ def plan_frame(plan: Plan | FlowPlan, rows: str = "jobs") -> Any:
             "place": place,
             "arrival": flows.arrival,
             "work": flows.volume(),
-            **_of(flows, "weight", "deadline"),
+            **fields_of(flows, "weight", "deadline"),
         }
     else:
         flows, names = plan.flows, plan.flows.job_name
         columns = {
             "flow": [flows.name[row] for row in flows.flow.tolist()],
             "name": list(names),
-            **_of(plan, "allocation", "start", "completion"),
-            **_of(flows, "work", "max_slots"),
+            **fields_of(plan, "allocation", "start", "completion"),
+            **fields_of(flows, "work", "max_slots"),
             "after": [[names[p] for p in flows.after(j)] for j in range(len(names))],
         }
     if "max_slots" in columns:

@@ -1,16 +1,11 @@
-"""Replays as tables and JSON."""
+"""Replays as tables."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from malleable.cluster.replay import Replay
-from malleable.view.text import number, percent, table
-
-
-def replay_dict(found: list[Replay]) -> dict[str, Any]:
-    """What ``--json`` writes."""
-    return {"replays": [one._asdict() for one in found]}
+from malleable.view.text import Column, columns_table, number, percent
 
 
 def replay_table(found: list[Replay]) -> Any:
@@ -21,9 +16,12 @@ def replay_table(found: list[Replay]) -> Any:
         f"{first.recorded} decides {how}: {number(first.jobs)} jobs, "
         f"{number(first.decisions)} decisions"
     )
-    parts = [one.differing / one.decisions if one.decisions else None for one in found]
-    rows = [
-        [one.policy, percent(part), number(one.moved)]
-        for one, part in zip(found, parts, strict=True)
+    columns: list[Column] = [
+        ("policy", lambda one: one.policy),
+        (
+            "decisions that differ",
+            lambda one: percent(one.decisions and one.differing / one.decisions),
+        ),
+        ("slots that move", lambda one: number(one.moved)),
     ]
-    return table(title, ["policy", "decisions that differ", "slots that move"], rows)
+    return columns_table(title, found, columns)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import IO, TYPE_CHECKING, Any, Literal
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions
 
 
-Column = tuple[str, Callable[[int], str]]
+Column = tuple[str, Callable[[Any], str]]
 """A head, and the cell of a row."""
 
 _LABEL = 14  # a column of words folds down to that
@@ -193,10 +193,17 @@ def _spread(
 table = Table
 
 
-def columns_table(count: int, columns: Sequence[Column], left: int = 1) -> Table:
-    """The first ``count`` rows of these columns."""
-    heads = [head for head, _ in columns]
-    return Table("", heads, [[cell(row) for _, cell in columns] for row in range(count)], left)
+def columns_table(
+    title: str, rows: Iterable[Any], columns: Iterable[Column], left: int = 1
+) -> Table:
+    """A line for each of these rows."""
+    heads, cells = zip(*columns, strict=True)
+    return Table(title, heads, [[cell(row) for cell in cells] for row in rows], left)
+
+
+def fields_of(holder: Any, *names: str) -> dict[str, Any]:
+    """Attributes by name."""
+    return {name: getattr(holder, name) for name in names}
 
 
 def console_for(stream: IO[str] | None = None, plain: bool = False) -> Console:
