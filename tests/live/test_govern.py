@@ -148,7 +148,7 @@ def test_what_an_array_is_after_is_told_late():
     go(governor, world, until=30.0)
     assert governor.jobs[2].cancelled
     assert governor.jobs[2].failed == late.pending
-    (planned,) = [each for each in governor.planned if each.array is not None and each.row == 2]
+    (planned,) = [each for each in governor.planned if each.array.number == late.number]
     assert (planned.slots, planned.why) == (0, "dead")
 
 

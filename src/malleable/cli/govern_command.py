@@ -161,8 +161,6 @@ def _go(
     if stale:
         note(f"a governor that was killed left {counted(stale, 'array')} changed: set back")
         look = _first(engine)
-    begun = [array.submitted for array in look.arrays.values()]
-    start = look.at - min((at for at in begun if not math.isnan(at)), default=look.at)
     number_of_run = journal.begin(
         max(1, sum(map(look.slots, look.usable))), asked.objective, asked.policy, os.getcwd(), []  # noqa: PTH109
     )  # fmt: skip
@@ -178,7 +176,7 @@ def _go(
         no_lease=asked.lease == "none",
         until_done=asked.until_done,
         prior=lambda name, user: earlier(journal, name, user)[0],
-        start=max(0.0, start),
+        start=max(0.0, look.at - look.earliest(look.at)),
         progress=_progress if watched(sys.stderr) else None,
     )
     said: dict[str, str] = {}

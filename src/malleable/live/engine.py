@@ -8,12 +8,14 @@ counts each task once, whatever it hears.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import queue
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-__all__ = ["Abilities", "Away", "CallEngine", "Engine", "Event", "Task"]
+__all__ = ["Abilities", "Away", "CallEngine", "Engine", "Event", "Task", "heard"]
 
 
 @dataclass(frozen=True)
@@ -160,6 +162,14 @@ class Event:
     late: bool = False
     text: str = ""
     result: Any = None
+
+
+def heard(said: queue.SimpleQueue[Any], seconds: float) -> Iterator[Any]:
+    """What is said: waits at most so long for the first, and takes what else is there."""
+    with suppress(queue.Empty):
+        yield said.get(timeout=max(seconds, 1e-4))
+        while True:
+            yield said.get_nowait()
 
 
 class Engine(Protocol):

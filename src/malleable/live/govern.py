@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
@@ -57,21 +58,19 @@ def wishes_of(comment: str) -> Wishes:
     given: dict[str, float] = {}
     for word in words[1:]:
         name, _, value = word.partition("=")
-        try:
+        with suppress(ValueError):
             given[name] = float(value)
-        except ValueError:
-            continue
+
+    def within(name: str, least: float, most: float, otherwise: float) -> float:
+        return given[name] if name in given and least <= given[name] <= most else otherwise
+
     return Wishes(
-        _within(given.get("weight"), WEIGHT.least, WEIGHT.most, 1.0),
-        _within(given.get("deadline"), 0.0, LATEST_TIME, math.inf),
-        int(_within(given.get("min"), 0, MOST_SLOTS, 0)),
-        int(_within(given.get("max"), 1, MOST_SLOTS, 0)),
-        _within(given.get("seconds"), WORK.least, WORK.most, 0.0),
+        within("weight", WEIGHT.least, WEIGHT.most, 1.0),
+        within("deadline", 0.0, LATEST_TIME, math.inf),
+        int(within("min", 0, MOST_SLOTS, 0)),
+        int(within("max", 1, MOST_SLOTS, 0)),
+        within("seconds", WORK.least, WORK.most, 0.0),
     )
-
-
-def _within(value: float | None, least: float, most: float, otherwise: float) -> float:
-    return value if value is not None and least <= value <= most else otherwise
 
 
 @dataclass(frozen=True)
@@ -170,10 +169,18 @@ class Governor(Loop):
     def _hear(self, events: Sequence[Event]) -> None:
         for event in events:
             if event.kind == "silent":
-                self.trouble["answers"] = f"{event.text}; asked again after {self._slurm.pace:g} s"
+                pause = f"asked again after {self._slurm.pace:g} s"
+                self._trouble("answers", f"{event.text}; {pause}")
             elif event.kind == "seen":
-                self.trouble.pop("answers", None)
+                self._trouble("answers", "")
                 self.take(event.result)
+
+    def _trouble(self, about: str, text: str) -> None:
+        """What does not work there; empty: it does."""
+        if text:
+            self.trouble[about] = text
+        else:
+            self.trouble.pop(about, None)
 
     def take(self, look: Look) -> None:
         """How the queue stands: jobs that came, went or changed."""
@@ -186,7 +193,8 @@ class Governor(Loop):
         self._memory = {place: self.look.memory(place) for place in look.usable}
         for number, array in own.items():
             row = self._row_of.get(number)
-            if row is None or (self._back(row) and not array.dead):
+            ended = row is not None and not math.isnan(self.jobs[row].ended)
+            if row is None or (ended and not array.dead and array.pending + array.running):
                 row = self._come(array)  # also one that has ended, and tasks of which were put back
             self._count(row, array, since)
         for number, row in list(self._row_of.items()):
@@ -200,11 +208,6 @@ class Governor(Loop):
             del self._own[number]
             self._touched_arrays.discard(number)
         self._due = self._fresh = True
-
-    def _back(self, row: int) -> bool:
-        number = self._seen[row].number
-        array = self.look.arrays[number]
-        return not math.isnan(self.jobs[row].ended) and array.pending + array.running > 0
 
     def _come(self, array: Array) -> int:
         wishes = wishes_of(array.comment)
@@ -229,16 +232,14 @@ class Governor(Loop):
         )
         self._row_of[array.number] = row
         self._own.setdefault(array.number, (array.nice, array.throttle))
-        self._seen[row] = _Seen(
-            array.number, array.pending + array.running, array.running, array.elapsed,
-            stated=seconds > 0.0,
-        )  # fmt: skip
+        counts = array.pending + array.running, array.running, array.elapsed
+        self._seen[row] = _Seen(array.number, *counts, stated=seconds > 0.0)
         return row
 
     def _count(self, row: int, array: Array, since: float) -> None:
         work, seen = self.jobs[row], self._seen[row]
         seen.outlook = "waits" if array.blocked else "free"
-        if seen.outlook == "free":
+        if not array.blocked:
             self._touched.add(row)
         waits = array.pending + array.running
         work.tasks += max(0, waits - seen.waits)  # tasks that were put back
@@ -248,10 +249,9 @@ class Governor(Loop):
         seen.waits = waits
         work.running = array.running
         work.next = work.tasks - (0 if array.blocked and not array.dead else array.pending)
-        throttle = self._own[array.number][1]
         if array.number not in self._touched_arrays:
             self._own[array.number] = array.nice, array.throttle
-            throttle = array.throttle
+        throttle = self._own[array.number][1]
         most = wishes_of(array.comment).max_slots
         caps = [cap for cap in (throttle, most and max(1, most // array.width)) if cap]
         seen.limit = min(caps, default=0)
@@ -278,16 +278,9 @@ class Governor(Loop):
         total = max(0.0, seen.spent - elapsed) + _PRIOR * believed
         seconds = total / (seen.gone + _PRIOR)
         work.taken = work.done * seconds
+        began = max(0.0, self.now - seconds)
         self._attempted += [
-            Attempt(
-                row,
-                first + k,
-                0,
-                int(k < bad),
-                max(0.0, self.now - seconds),
-                seconds,
-                how="counted",
-            )
+            Attempt(row, first + k, 0, int(k < bad), began, seconds, how="counted")
             for k in range(count)
         ]
 
@@ -313,9 +306,10 @@ class Governor(Loop):
         rows = self._row_of.values()
         gone = sum(self._seen[row].gone for row in rows)
         if gone:
+            none = Array(0)
             spent = sum(
-                max(0.0, self._seen[row].spent - self._elapsed(self._seen[row].number))
-                for row in rows
+                max(0.0, self._seen[row].spent - self.look.arrays.get(number, none).elapsed)
+                for number, row in self._row_of.items()
             )
             mean = max(spent / gone, 1e-3)
             for row in rows:
@@ -325,14 +319,9 @@ class Governor(Loop):
             self._counted_at = self._looked
             self._account()
 
-    def _elapsed(self, number: int) -> float:
-        array = self.look.arrays.get(number)
-        return array.elapsed if array else 0.0
-
     def _account(self) -> None:
         """Seconds of tasks from accounting, where there is one."""
-        begun = [array.submitted for array in self.look.arrays.values()]
-        since = min((at for at in begun if not math.isnan(at)), default=0.0)
+        since = self.look.earliest(0.0)
         for number, (count, seconds) in self._slurm.ended(list(self.look.arrays), since).items():
             row = self._row_of.get(number)
             if row is not None:
@@ -353,9 +342,7 @@ class Governor(Loop):
         for place in sorted({array.place for array in self.look.arrays.values()}):
             order = self._orders.setdefault(place, NiceOrder())
             moves |= self._plan(place, order)
-            self.trouble.pop(place, None)
-            if order.trouble:
-                self.trouble[place] = f"{place}: {order.trouble}"
+            self._trouble(place, order.trouble and f"{place}: {order.trouble}")
         self._keep_jobs()
         if self.apply:
             self._apply(moves)
@@ -395,16 +382,12 @@ class Governor(Loop):
 
     def _cap(self, work: Work, array: Array, waiting: int) -> int:
         """Tasks at once: an array with a minimum comes first, so it may have no more than it is given."""
-        own = self._own[array.number][1]
         if array.blocked or not array.pending:
             return array.throttle
-        caps = [own] if own else []
-        limit = self._seen[self._row_of[array.number]].limit
-        if limit:
-            caps.append(limit)
+        caps = [self._own[array.number][1], self._seen[self._row_of[array.number]].limit]
         if self._capped(array, waiting):
             caps.append(max(1, -(-max(work.slots, work.min_slots) // work.width)))
-        return min(caps) if caps else 0
+        return min(filter(None, caps), default=0)
 
     def _capped(self, array: Array, waiting: int) -> bool:
         """Whether it has a minimum, and others wait that it could keep from running."""
@@ -413,7 +396,7 @@ class Governor(Loop):
     # What is done about it.
 
     def _apply(self, moves: Mapping[int, int]) -> None:
-        changes = list(self._wanted(moves))
+        changes = self._wanted(moves)
         self._touched_arrays |= {change.number for change in changes}
         saved = self._saved()
         pushed: list[Change] = []
@@ -421,10 +404,10 @@ class Governor(Loop):
             try:
                 seconds = max(self._lease_seconds, 4.0 * self._slurm.pace)
                 pushed = self._lease.keep(saved, self.look, seconds)
-                self.trouble.pop("lease", None)
+                self._trouble("lease", "")
             except (SlurmError, OSError) as error:
                 # Nice that stays does no harm; caps that stay would.
-                self.trouble["lease"] = f"no lease, so no caps: {error}"
+                self._trouble("lease", f"no lease, so no caps: {error}")
                 changes = [change for change in changes if change.key == "Nice"]
         self.changes += len(changes)
         said = self._slurm.change([*pushed, *changes])
@@ -432,31 +415,27 @@ class Governor(Loop):
             here = {n: nice for n, nice in moves.items() if self.look.arrays[n].place == place}
             order.asked(here)
         # Slurm complains of arrays some of whose tasks have ended, and does what it was asked.
-        if said and "No error" not in said and "already finished" not in said:
-            self.trouble["changes"] = said
-        else:
-            self.trouble.pop("changes", None)
+        meant = "No error" in said or "already finished" in said
+        self._trouble("changes", "" if meant else said)
 
-    def _wanted(self, moves: Mapping[int, int]) -> Iterator[Change]:
+    def _wanted(self, moves: Mapping[int, int]) -> list[Change]:
         """Caps that fall, arrays that go back, those that come forward, caps that rise."""
-        caps = [(p.array, p.throttle) for p in self.planned if p.throttle != p.array.throttle]
-        for array, cap in caps:
-            if cap and (not array.throttle or cap < array.throttle):
-                yield Change(array.number, "ArrayTaskThrottle", cap)
-        arrays = self.look.arrays
-        back = [(n, nice) for n, nice in moves.items() if nice > arrays[n].nice]
-        forward = [(n, nice) for n, nice in moves.items() if nice < arrays[n].nice]
-        for number, nice in back + forward:
-            yield Change(number, "Nice", nice)
-        for array, cap in caps:
-            if not cap or (array.throttle and cap > array.throttle):
-                yield Change(array.number, "ArrayTaskThrottle", cap)
+        falls, rises = [], []
+        for planned in self.planned:
+            array, cap = planned.array, planned.throttle
+            change = Change(array.number, "ArrayTaskThrottle", cap)
+            if (cap or math.inf) < (array.throttle or math.inf):
+                falls.append(change)
+            elif cap != array.throttle:
+                rises.append(change)
+        nices = [Change(number, "Nice", nice) for number, nice in moves.items()]
+        nices.sort(key=lambda change: moves[change.number] < self.look.arrays[change.number].nice)
+        return falls + nices + rises
 
     def restore(self) -> bool:
         """Everything as its owners left it; whether that was seen."""
-        restored = (
-            not self.apply or not self._touched_arrays or set_back(self._slurm, self._saved())
-        )
+        saved = self._saved() if self.apply else {}
+        restored = not saved or set_back(self._slurm, saved)
         if restored and self._lease is not None:
             self._lease.release()
         return restored
@@ -484,11 +463,10 @@ class Governor(Loop):
     def flying(self) -> list[Flying]:
         """What runs, by job, as last seen."""
         found: list[Flying] = []
-        for number, row in self._row_of.items():
-            array = self.look.arrays.get(number)
-            if array is not None and array.running:
+        for number, array in self.look.arrays.items():
+            if array.running and number in self._row_of:
                 began = self._looked - array.elapsed / array.running
-                found.append(Flying(row, array.running, began, began))
+                found.append(Flying(self._row_of[number], array.running, began, began))
         return found
 
     def end(self, status: str) -> None:
@@ -513,13 +491,11 @@ class Governor(Loop):
 
 def _table(work: Work, after: list[str]) -> dict[str, Any]:
     """A job as a file of jobs has it."""
-    row: dict[str, Any] = {"name": work.name, "command": ["true"], "weight": work.weight}
-    row["over"] = {"range": max(1, work.tasks)}
-    row |= {"min_slots": work.min_slots, "user": work.user, "program": work.program, "after": after}
-    if math.isfinite(work.deadline):
-        row["deadline"] = work.deadline
-    if work.max_slots:
-        row["max_slots"] = work.max_slots
-    if work.seconds:
-        row["seconds"] = work.seconds
-    return row
+    row = {
+        "name": work.name, "command": ["true"], "weight": work.weight,
+        "over": {"range": max(1, work.tasks)}, "min_slots": work.min_slots, "user": work.user,
+        "program": work.program, "after": after,
+        "deadline": work.deadline if math.isfinite(work.deadline) else None,
+        "max_slots": work.max_slots or None, "seconds": work.seconds or None,
+    }  # fmt: skip
+    return {key: value for key, value in row.items() if value is not None}

@@ -23,7 +23,7 @@ from typing import Any
 
 from malleable.domain import check_slots
 from malleable.files.advice import library
-from malleable.live.engine import Abilities, Away, Event, Task
+from malleable.live.engine import Abilities, Away, Event, Task, heard
 from malleable.live.engines.remote import Outcome, by_value, run_bundle
 
 __all__ = ["Dask"]
@@ -208,15 +208,12 @@ class Dask:
             self._look()
             if self.slots != slots:
                 break
-            try:
-                said = self._said.get(timeout=max(1e-4, min(_LOOK, until - time.monotonic())))
-                while said is not None:
-                    found += self._heard(said)
-                    said = self._said.get_nowait()
-                break  # somebody wants the loop
-            except queue.Empty:
-                if time.monotonic() >= until:
-                    break
+            for said in heard(self._said, min(_LOOK, until - time.monotonic())):
+                if said is None:
+                    return found  # somebody wants the loop
+                found += self._heard(said)
+            if time.monotonic() >= until:
+                break
         return found
 
     def _look(self) -> None:

@@ -29,7 +29,7 @@ from typing import Any
 
 from malleable.domain import check_slots
 from malleable.files.advice import library
-from malleable.live.engine import Abilities, Event, Task
+from malleable.live.engine import Abilities, Event, Task, heard
 from malleable.live.engines import errand
 
 __all__ = ["HyperQueue"]
@@ -361,16 +361,12 @@ class HyperQueue:
             found += self._look()
             wait = 0.0 if found else until - time.monotonic()
             wait = min(wait, _LOOK if self._bundles or self._errands else wait)
-            try:
-                said = self._said.get(timeout=max(1e-4, wait))
-                while True:
-                    if said is None:
-                        return found
-                    found += [said] if isinstance(said, Event) else self._heard(*said)
-                    said = self._said.get_nowait()
-            except queue.Empty:
-                if time.monotonic() >= until:
-                    break
+            for said in heard(self._said, wait):
+                if said is None:
+                    return found
+                found += [said] if isinstance(said, Event) else self._heard(*said)
+            if time.monotonic() >= until:
+                break
         if self.broken and not found:
             raise OSError(self.broken)
         return found

@@ -22,7 +22,6 @@ from itertools import groupby
 from multiprocessing.context import BaseContext
 from typing import Any
 
-from malleable.domain import check_slots
 from malleable.live.engine import Abilities, Event, Task
 from malleable.live.engines import worker
 
@@ -83,9 +82,8 @@ class Processes:
 
     Parameters
     ----------
-    slots : int, optional
-        Workers at most; by default the processors that this process may use. They are started when there
-        is work.
+    slots : int
+        Workers at most. They are started when there is work.
     context : multiprocessing context, optional
         How the process is started that workers are forked from.
     initializer, initargs
@@ -99,13 +97,13 @@ class Processes:
 
     def __init__(
         self,
-        slots: int | None = None,
+        slots: int,
         context: Any = None,
         initializer: Callable[..., Any] | None = None,
         initargs: Sequence[Any] = (),
         max_calls: int | None = None,
     ) -> None:
-        self.slots = len(os.sched_getaffinity(0)) if slots is None else check_slots(slots)
+        self.slots = slots
         self.broken = ""
         self._max_calls = max_calls
         context = context or safe_context()

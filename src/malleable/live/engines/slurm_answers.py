@@ -151,6 +151,11 @@ class Look:
     others: Others = NOBODY
     took: float = 0.0
 
+    def earliest(self, otherwise: float) -> float:
+        """When the first array was submitted, as far as that is known."""
+        every = (array.submitted for array in self.arrays.values())
+        return min((at for at in every if not math.isnan(at)), default=otherwise)
+
     def slots(self, place: str) -> int:
         """What arrays that were seen hold of a partition, and what is free for them.
 
@@ -226,11 +231,8 @@ class Queue:
         if weight >= self._counts.get(number, 0):
             self._counts[number] = weight
             array.place, array.comment = values["P"].partition(",")[0], values["k"]
-            array.width, array.nice, array.priority = (
-                width,
-                _whole(values["y"]),
-                _whole(values["Q"]),
-            )
+            array.width, array.nice = width, _whole(values["y"])
+            array.priority = _whole(values["Q"])
             array.reason = values["r"] if state == "PD" else ""
             array.throttle, array.submitted = throttle, _seconds(values["V"])
             array.after = tuple(map(int, _PARENTS.findall(values["E"])))

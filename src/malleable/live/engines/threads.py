@@ -6,7 +6,6 @@ expected are taken back. A call costs some 2 us here.
 
 from __future__ import annotations
 
-import os
 import queue
 import threading
 import time
@@ -18,8 +17,7 @@ from contextlib import suppress
 from itertools import groupby
 from typing import Any
 
-from malleable.domain import check_slots
-from malleable.live.engine import Abilities, Event, Task
+from malleable.live.engine import Abilities, Event, Task, heard
 
 __all__ = ["Threads"]
 
@@ -32,8 +30,8 @@ class Threads:
 
     Parameters
     ----------
-    slots : int, optional
-        Threads; by default as ``concurrent.futures.ThreadPoolExecutor`` has, processors and 4, 32 at most.
+    slots : int
+        Threads.
     initializer, initargs
         What each thread runs first.
     """
@@ -43,12 +41,11 @@ class Threads:
 
     def __init__(
         self,
-        slots: int | None = None,
+        slots: int,
         initializer: Callable[..., Any] | None = None,
         initargs: Sequence[Any] = (),
     ) -> None:
-        usual = min(32, len(os.sched_getaffinity(0)) + 4)
-        self.slots = usual if slots is None else check_slots(slots)
+        self.slots = slots
         self.broken = ""
         self._bundles: queue.SimpleQueue[deque[Task] | None] = queue.SimpleQueue()
         self._events: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
@@ -116,13 +113,7 @@ class Threads:
         stuck = min((since for since, _ in self._flying.values()), default=None)
         if stuck is not None:
             seconds = min(seconds, stuck + _STUCK - time.monotonic())
-        found: list[Event] = []
-        with suppress(queue.Empty):
-            said = self._events.get(timeout=max(seconds, 1e-4))
-            while True:
-                if said is not None:
-                    found.append(said)
-                said = self._events.get_nowait()
+        found = [said for said in heard(self._events, seconds) if said is not None]
         now = time.monotonic()
         for slot, (since, bundle) in list(self._flying.items()):
             if not bundle:
