@@ -9,11 +9,12 @@ import os
 import socket
 import sys
 from functools import partial
+from itertools import chain, repeat
 from pathlib import Path
 from typing import IO, Any
 
-from malleable.cli.outputs import Outputs, output_arguments
-from malleable.cli.run_command import _Interrupts, _interrupts
+from malleable.cli.outputs import INTERRUPTED, Outputs, output_arguments
+from malleable.cli.run_command import _interrupts
 from malleable.cli.status_command import JOURNAL
 from malleable.cli.streams import note, watched
 from malleable.cluster.nodes import read_cluster
@@ -101,18 +102,12 @@ def _places(asked: argparse.Namespace) -> Places:
         {"name": name, "minimum": least, "priority": weight}
         for name, (least, weight) in users.items()
     ]
-
-    def make(place: str) -> SchedulerDecider:
-        more: dict[str, Any] = {}
-        if asked.record:
-            more["record"] = asked.record if not made else f"{asked.record}.{place}"
-            made.append(place)
-        return SchedulerDecider(1, asked.policy, asked.objective, users=people, **more)
-
-    made: list[str] = []
-    # One that refuses what it does not know.
-    SchedulerDecider(1, asked.policy, asked.objective, users=people)
-    return Places(make)
+    made = partial(SchedulerDecider, 1, asked.policy, asked.objective, users=people)
+    made()  # which refuses what it does not know
+    if not asked.record:
+        return Places(lambda place: made())
+    names = chain([asked.record], repeat(""))  # of the first place, and of others
+    return Places(lambda place: made(record=next(names) or f"{asked.record}.{place}"))
 
 
 def run(asked: argparse.Namespace) -> int:
@@ -125,19 +120,13 @@ def run(asked: argparse.Namespace) -> int:
             raise ValueError(f"--{name.replace('_', '-')}: must be from 0.1 to 3600 seconds")
     if asked.users and not asked.as_operator:
         asked.usage("--users: goes with --as-operator")
-    engine = Slurm(asked.every, asked.as_operator)
-    places = _places(asked)
-    if not asked.apply:
-        governor = Governor(engine, places, partial(_chosen, asked))
-        governor.take(_first(engine))
-        governor.step(0.0)
-        return _tell(governor, outputs, "would be")
-    with (
-        _interrupts() as interrupts,
-        _alone(Path.home() / _FOLDER),
-        Journal(asked.journal) as journal,
-    ):
-        return _go(asked, engine, places, journal, outputs, interrupts)
+    engine, places = Slurm(asked.every, asked.as_operator), _places(asked)
+    if asked.apply:
+        return _go(asked, engine, places, outputs)
+    governor = Governor(engine, places, partial(_chosen, asked))
+    governor.take(_first(engine))
+    governor.step(0.0)
+    return _tell(governor, outputs, "would be")
 
 
 def _first(engine: Slurm) -> Look:
@@ -148,14 +137,32 @@ def _first(engine: Slurm) -> Look:
         raise ValueError(f"no Slurm answers: {error}") from None
 
 
-def _go(
-    asked: argparse.Namespace,
-    engine: Slurm,
-    places: Places,
-    journal: Journal,
-    outputs: Outputs,
-    interrupts: _Interrupts,
-) -> int:
+def _go(asked: argparse.Namespace, engine: Slurm, places: Places, outputs: Outputs) -> int:
+    alone = _alone(Path.home() / _FOLDER)
+    with _interrupts() as interrupts, alone, Journal(asked.journal) as journal:
+        governor, look = _begun(asked, engine, places, journal)
+        said: dict[str, str] = {}
+        try:
+            governor.take(look)
+            while not governor.finished and not interrupts.heard:
+                governor.step()
+                for about, text in governor.trouble.items():
+                    if said.get(about) != text:
+                        note(text, grave=True)
+                said = dict(governor.trouble)
+        finally:
+            if not governor.restore():
+                note("not all could be set back; the lease will, if there is one", grave=True)
+            governor.end("done" if governor.finished else "stopped")
+            places.close()
+        status = _tell(governor, outputs, "is")
+    return status if governor.finished else INTERRUPTED
+
+
+def _begun(
+    asked: argparse.Namespace, engine: Slurm, places: Places, journal: Journal
+) -> tuple[Governor, Look]:
+    """A governor and its first look, after what one that was killed has left is set back."""
     look = _first(engine)
     stale = left_behind(engine, look, Path.home() / _FOLDER)
     if stale:
@@ -166,12 +173,7 @@ def _go(
     )  # fmt: skip
     journal.enter(number_of_run)
     governor = Governor(
-        engine,
-        places,
-        partial(_chosen, asked),
-        _lease(asked, engine),
-        journal,
-        number_of_run,
+        *(engine, places, partial(_chosen, asked), _lease(asked, engine), journal, number_of_run),
         lease_seconds=asked.lease_seconds,
         no_lease=asked.lease == "none",
         until_done=asked.until_done,
@@ -179,22 +181,7 @@ def _go(
         start=max(0.0, look.at - look.earliest(look.at)),
         progress=_progress if watched(sys.stderr) else None,
     )
-    said: dict[str, str] = {}
-    try:
-        governor.take(look)
-        while not governor.finished and not interrupts.heard:
-            governor.step()
-            for about, text in governor.trouble.items():
-                if said.get(about) != text:
-                    note(text, grave=True)
-            said = dict(governor.trouble)
-    finally:
-        if not governor.restore():
-            note("not all could be set back; the lease will, if there is one", grave=True)
-        governor.end("done" if governor.finished else "stopped")
-        places.close()
-    status = _tell(governor, outputs, "is")
-    return status if governor.finished else 130
+    return governor, look
 
 
 def _progress(progress: Progress) -> None:

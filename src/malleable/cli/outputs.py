@@ -14,7 +14,8 @@ from malleable.view.drawing import check_drawing
 from malleable.view.plan_views import json_text
 from malleable.view.text import printable
 
-_INTERRUPTED = 130
+INTERRUPTED = 130
+"""Exit status after Ctrl-C."""
 
 
 def output_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,7 +30,7 @@ def ended(complete: bool) -> int:
     if complete:
         return 0
     note("interrupted")
-    return _INTERRUPTED
+    return INTERRUPTED
 
 
 class Outputs:

@@ -13,7 +13,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
-from malleable.cli.outputs import Outputs, output_arguments
+from malleable.cli.outputs import INTERRUPTED, Outputs, output_arguments
 from malleable.cli.status_command import JOURNAL
 from malleable.cli.streams import note, watched
 from malleable.cli.terminal import size
@@ -33,7 +33,6 @@ from malleable.live.status import not_begun, run_status
 from malleable.view.live import plan_json, plan_table
 from malleable.view.text import Column, columns_table, counted, fields_of, number, wall_time
 
-_INTERRUPTED = 130
 _GRACE = 5.0  # seconds that tasks have after Ctrl-C
 _WIDTH = 80  # of a terminal that does not say
 _OF_JOB = ("retries", "timeout", "weight", "deadline", "min_slots", "max_slots")
@@ -49,8 +48,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--resume goes on. A second Ctrl-C ends tasks at once."
     )
     add = parser.add_argument
-    add("file", metavar="FILE|COMMAND", nargs="?", help="jobs (default: jobs.toml), or a command")
-    add("--job", metavar="NAME", help="one job of this name: COMMAND over lines of standard input")
+    source_arguments(parser)
     add("--slots", type=int, metavar="N", help="tasks at once (default: processors)")
     add("--objective", help="{sum,max}:KIND (default: sum:response)")
     add("--policy", help="default: flex")
@@ -58,18 +56,21 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--resume", action="store_true", help="go on with the journal's last run")
     add("--rerun-failed", action="store_true", help="go on with it, and try what failed again")
     add("--durable", action="store_true", help="what is recorded survives a loss of power")
-    add(
-        "--memory",
-        type=size,
-        metavar="SIZE",
-        help="of all tasks together (default: this machine's)",
-    )
+    told = "of all tasks together (default: this machine's)"
+    add("--memory", type=size, metavar="SIZE", help=told)
     add("--engine", metavar="NAME", help="where: hyperqueue (a server here) or hyperqueue:FOLDER")
     add("--watch", action="store_true", help="show all jobs in place instead of a line")
     add("--dry-run", action="store_true", help="show the plan and its expected end, run nothing")
     job_arguments(parser, "after the start")
     output_arguments(parser)
     parser.set_defaults(run=run, usage=parser.error)
+
+
+def source_arguments(parser: argparse.ArgumentParser) -> None:
+    """Where the jobs are said."""
+    add = parser.add_argument
+    add("file", metavar="FILE|COMMAND", nargs="?", help="jobs (default: jobs.toml), or a command")
+    add("--job", metavar="NAME", help="one job of this name: COMMAND over lines of standard input")
 
 
 def job_arguments(parser: argparse.ArgumentParser, since: str) -> None:
@@ -84,15 +85,16 @@ def job_arguments(parser: argparse.ArgumentParser, since: str) -> None:
     job.add_argument("--seconds", type=float, metavar="S", help="that a task takes, if known")
 
 
-def rows_of(asked: argparse.Namespace) -> list[dict[str, Any]]:
-    """Tables of jobs, as a file has them."""
+def rows_of(asked: argparse.Namespace) -> tuple[list[dict[str, Any]], str]:
+    """Tables of jobs, as a file has them, and the folder that names of files are relative to."""
     of_job = {
         key: value for key in (*_OF_JOB, "seconds") if (value := getattr(asked, key)) is not None
     }
     if asked.job is None:
         for key in of_job:
             asked.usage(f"--{key.replace('_', '-')}: goes with --job; a file says it itself")
-        return read_rows(asked.file or "jobs.toml")
+        source = asked.file or "jobs.toml"
+        return read_rows(source), str(Path(source).parent.absolute())
     if not asked.file:
         asked.usage("--job NAME: needs a COMMAND")
     if sys.stdin is None or sys.stdin.isatty():
@@ -103,7 +105,8 @@ def rows_of(asked: argparse.Namespace) -> list[dict[str, Any]]:
     lines = [line.removesuffix("\r") for line in data.removesuffix("\n").split("\n")]
     if not data:
         raise ValueError("standard input: empty; nothing to run")
-    return [{"name": asked.job, "command": asked.file, "over": lines, **of_job}]
+    rows = [{"name": asked.job, "command": asked.file, "over": lines, **of_job}]
+    return rows, os.getcwd()  # noqa: PTH109
 
 
 def run(asked: argparse.Namespace) -> int:
@@ -111,8 +114,7 @@ def run(asked: argparse.Namespace) -> int:
     outputs = Outputs(asked, inputs=[None if asked.job else asked.file])
     own_memory = math.inf if asked.engine else machine_memory()
     memory = own_memory if asked.memory is None else float(asked.memory)
-    goes_on = asked.resume or asked.rerun_failed
-    if goes_on:
+    if asked.resume or asked.rerun_failed:
         for name in ("file", "job", "slots", "objective", "policy", "dry_run"):
             value = getattr(asked, name)
             if value is not None and value is not False:
@@ -121,43 +123,38 @@ def run(asked: argparse.Namespace) -> int:
             begun = CommandRun.resume(journal, again=asked.rerun_failed)
             check_memory(begun.jobs, memory)
             return _go(begun, memory, asked, outputs)
-    rows = rows_of(asked)
-    from_file = asked.job is None
-    folder = str(Path(asked.file or "jobs.toml").parent.absolute()) if from_file else os.getcwd()  # noqa: PTH109
+    rows, folder = rows_of(asked)
     jobs = parse_jobs(rows, folder)
     check_memory(jobs, memory)
     slots = len(os.sched_getaffinity(0)) if asked.slots is None else check_slots(asked.slots)
-    objective, policy = asked.objective or "sum:response", asked.policy or "flex"
-    SchedulerDecider(slots, policy, objective)  # which refuses what it does not know
+    how = asked.objective or "sum:response", asked.policy or "flex"
+    SchedulerDecider(slots, *reversed(how))  # which refuses what it does not know
     if asked.dry_run:
-        return _show_plan(jobs, slots, objective, policy, asked.journal, outputs)
+        return _show_plan(jobs, slots, how, asked.journal, outputs)
     with Journal(asked.journal, durable=asked.durable) as journal:
-        run = journal.run(journal.begin(slots, objective, policy, folder, rows))
+        run = journal.run(journal.begin(slots, *how, folder, rows))
         begun = CommandRun(jobs, journal, run)
         return _go(begun, memory, asked, outputs)
 
 
 def _show_plan(
-    jobs: list[Job], slots: int, objective: str, policy: str, journal: str, outputs: Outputs
+    jobs: list[Job], slots: int, how: tuple[str, str], journal: str, outputs: Outputs
 ) -> int:
     place = {job.name: row for row, job in enumerate(jobs)}
     after = [[place[name] for name in job.after] for job in jobs]
     known = Journal(journal, write=False) if Path(journal).exists() else None
     with known or nullcontext():
         left = [not_begun(job, own, known) for job, own in zip(jobs, after, strict=True)]
-    ends = expected_ends(left, slots, objective, policy)
-    result = {"slots": slots, "objective": objective, "policy": policy}
-    return outputs.give(
-        lambda: {**result, "jobs": plan_json(jobs, left, ends)},
-        [plan_table(jobs, left, ends, slots)],
-    )
+    ends = expected_ends(left, slots, *how)
+    result = {"slots": slots, "objective": how[0], "policy": how[1]}
+    rows = plan_json(jobs, left, ends)
+    return outputs.give(lambda: {**result, "jobs": rows}, [plan_table(jobs, left, ends, slots)])
 
 
 class _Interrupts:
     """Ctrl-C and SIGTERM: the first is asked about, the second raises KeyboardInterrupt."""
 
-    def __init__(self) -> None:
-        self.heard = False
+    heard = False
 
     def __call__(self, number: int, frame: types.FrameType | None) -> None:
         if self.heard:
@@ -190,8 +187,8 @@ def _rest(loop: Progress) -> str:
 
 
 def _line(progress: Progress) -> None:
-    done, failed = sum(j.done for j in progress.jobs), sum(j.failed for j in progress.jobs)
-    total = sum(j.tasks for j in progress.jobs)
+    counts = zip(*((job.done, job.failed, job.tasks) for job in progress.jobs), strict=True)
+    done, failed, total = map(sum, counts)
     failures = f", {failed:,} failed" if failed else ""
     text = (
         f"{done:,} of {total:,} tasks done{failures}, {progress.running:,} running{_rest(progress)}"
@@ -217,17 +214,11 @@ def _progress(begun: CommandRun, watch: bool) -> Iterator[Callable[[Progress], o
         yield None
 
 
-def _engine(asked: argparse.Namespace, slots: int) -> Engine:
-    if asked.engine is None:
-        return Local(slots)
-    if not asked.engine.startswith("hyperqueue"):
-        raise ValueError(f"--engine {asked.engine}: commands run on hyperqueue")
-    return engine_of(asked.engine, slots)
-
-
 def _go(begun: CommandRun, memory: float, asked: argparse.Namespace, outputs: Outputs) -> int:
     run = begun.run
-    engine = _engine(asked, run.slots)
+    if asked.engine and not asked.engine.startswith("hyperqueue"):
+        raise ValueError(f"--engine {asked.engine}: commands run on hyperqueue")
+    engine: Engine = engine_of(asked.engine, run.slots) if asked.engine else Local(run.slots)
     with _interrupts() as interrupts, _progress(begun, asked.watch) as progress:
         decider = SchedulerDecider(run.slots, run.policy, run.objective, memory)
         try:
@@ -271,7 +262,7 @@ def _tell(begun: CommandRun, loop: Loop, outputs: Outputs) -> int:
     status = outputs.give(lambda: result, [columns_table(title, loop.jobs, columns)])
     if not loop.finished:
         note("interrupted; what has ended is kept, --resume goes on")
-        return _INTERRUPTED
+        return INTERRUPTED
     if failed:
         note(f"{counted(failed, 'task')} failed or did not start; --rerun-failed tries again")
     return status or (FAILED if failed else 0)

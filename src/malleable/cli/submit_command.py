@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from malleable.cli.outputs import Outputs, output_arguments
-from malleable.cli.run_command import job_arguments, rows_of
+from malleable.cli.run_command import job_arguments, rows_of, source_arguments
 from malleable.cli.status_command import JOURNAL
 from malleable.domain import check_slots
 from malleable.live.engines.slurm import Slurm
@@ -24,8 +24,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "array each, after each other where they say so. malleable govern slurm puts them in order."
     )
     add = parser.add_argument
-    add("file", metavar="FILE|COMMAND", nargs="?", help="jobs (default: jobs.toml), or a command")
-    add("--job", metavar="NAME", help="one job of this name: COMMAND over lines of standard input")
+    source_arguments(parser)
     add("--cpus", type=int, default=1, metavar="N", help="slots of a task (default: 1)")
     add("sbatch", metavar="OPTION", nargs="*", help="after --: for sbatch")
     add("--journal", metavar="FILE", default=JOURNAL,
@@ -38,9 +37,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(asked: argparse.Namespace) -> int:
     """Hand over, and tell which arrays they became."""
     outputs = Outputs(asked, inputs=[None if asked.job else asked.file])
-    rows = rows_of(asked)
-    here = Path(asked.file or "jobs.toml").parent if asked.job is None else Path()
-    jobs = parse_jobs(rows, here.absolute())
+    jobs = parse_jobs(*rows_of(asked))
     cpus = check_slots(asked.cpus, "cpus")
     stamp = f"{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}"
     folder = Path(asked.journal).absolute().parent / "slurm" / stamp
