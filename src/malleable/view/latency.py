@@ -115,7 +115,7 @@ def measure(
     cases: Sequence[Case],
     *,
     epochs: int = 1000,
-    progress: Callable[[], object] | None = None,
+    progress: Callable[[], object] = lambda: None,
 ) -> Measured:
     """Time decisions of all cases while jobs come, go and change.
 
@@ -140,15 +140,15 @@ def measure(
     check_whole("epochs", epochs, 1)
     DecisionStream("a", _FEW).change()  # what is made once belongs to no case
     timed = [_Timed(case) for case in cases]
+    numbers, rounds = np.random.default_rng(_SEED).random(_SORTED), rounds_of(epochs)
     sorting: list[float] = []
     complete = True
     try:
-        for count in _parts(epochs):
-            took = _sorting_seconds()
+        for k in range(rounds):
+            took = min(_seconds(lambda: np.sort(numbers)) for _ in range(_SORTS))
             for one in timed:
-                one.round(count)
-                if progress is not None:
-                    progress()
+                one.round(epochs // rounds + (k < epochs % rounds))
+                progress()
             sorting.append(took)
     except KeyboardInterrupt:
         complete = False
@@ -160,11 +160,6 @@ def rounds_of(epochs: int) -> int:
     return min(ROUNDS, epochs)
 
 
-def _parts(epochs: int) -> list[int]:
-    rounds = rounds_of(epochs)
-    return [epochs // rounds + (k < epochs % rounds) for k in range(rounds)]
-
-
 class _Timed:
     """A case with what has been measured of it, by rounds."""
 
@@ -174,8 +169,7 @@ class _Timed:
         self.decide: list[list[float]] = []
         self.change: list[list[float]] = []
         self.plan: list[float] = []
-        for _ in range(_WARM):
-            self._step()
+        self._warm()
         before, after = self.stream.allocated_before, allocated()
         self.bytes = None if before is None or after is None else after - before
         self.grown: list[int] = []
@@ -184,9 +178,12 @@ class _Timed:
         self.stream.change()
         return _seconds(self.stream.decide)
 
-    def round(self, count: int) -> None:
+    def _warm(self) -> None:
         for _ in range(_WARM):
             self._step()
+
+    def round(self, count: int) -> None:
+        self._warm()
         before = allocated()
         decide, change = np.empty(count), np.empty(count)
         for k in range(count):
@@ -204,10 +201,8 @@ class _Timed:
     def told(self, rounds: int) -> EpochLatency:
         decide, change = np.concatenate(self.decide[:rounds]), np.concatenate(self.change[:rounds])
         times = {f"decide_{name}": float(np.quantile(decide, q)) for name, q in _QUANTILES.items()}
-        times |= {
-            f"change_{name}": float(np.quantile(change, _QUANTILES[name]))
-            for name in ("median", "p99")
-        }
+        for name in ("median", "p99"):
+            times[f"change_{name}"] = float(np.quantile(change, _QUANTILES[name]))
         if self.plan:
             times |= {"plan_median": float(np.median(self.plan)), "plan_worst": max(self.plan)}
         return EpochLatency(
@@ -285,11 +280,6 @@ def _seconds(step: Callable[[], object]) -> float:
     began = time.perf_counter()
     step()
     return time.perf_counter() - began
-
-
-def _sorting_seconds() -> float:
-    numbers = np.random.default_rng(_SEED).random(_SORTED)
-    return min(_seconds(lambda: np.sort(numbers)) for _ in range(_SORTS))
 
 
 class _Mallinfo(ctypes.Structure):

@@ -77,9 +77,7 @@ def draw_packing(
     Up to 200 jobs are drawn one by one, more in groups of about the same work. O(P log P) for P
     pieces.
     """
-    figure = axes.figure if axes is not None else new_figure(9.0, 5.0)
-    if axes is None:
-        axes = figure.subplots()
+    axes = new_figure(9.0, 5.0).subplots() if axes is None else axes
     end = float(np.max(plan.pieces["end"], initial=plan.now)) if until is None else until
     span = max(end - plan.now, 1e-9 * max(1.0, abs(plan.now))) or 1.0
     clock = plan_clock(plan)
@@ -97,7 +95,7 @@ def draw_packing(
     axes.yaxis.set_major_formatter("{x:,.0f}")
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_title(title_of(plan) if title is None else title, loc="left", fontsize=10)
-    return figure
+    return axes.figure
 
 
 @picture
@@ -198,7 +196,7 @@ def _draw_blocks(axes: Any, plan: Plan, stack: _Stack, model: Plan) -> npt.NDArr
         edge = np.repeat(stack.time[low : high + 1], 2)[1:-1]
         upper = np.repeat(top[band, low:high], 2)
         lower = upper - np.repeat(stack.height[band, low:high], 2)
-        outline = np.concatenate([edge, edge[::-1]]), np.concatenate([upper, lower[::-1]])
+        outline = np.append(edge, edge[::-1]), np.append(upper, lower[::-1])
         polygons.append(np.column_stack(outline))
     axes.add_collection(
         PolyCollection(
@@ -253,10 +251,9 @@ def _draw_scale(axes: Any, plan: Plan) -> None:
     bar.ax.invert_yaxis()
 
 
-def _runs(mask: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
+def _runs(mask: npt.NDArray[np.bool_]) -> Any:
     """Ranges [low, high) of consecutive true entries."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]])))
-    return zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)
+    return np.flatnonzero(np.diff(mask, prepend=False, append=False)).reshape(-1, 2).tolist()
 
 
 def _name_blocks(
@@ -291,9 +288,10 @@ def _name_blocks(
         look = {"rotation": 90 if upright else 0, "color": "white" if dark else "black"}
         axes.text(x, y, printable(plan.jobs.name[job]), **look, **_NAME)
     rest = [row for row in plan.order.tolist() if row not in spots]
+    names = [_legend_name(plan.jobs.name[row]) for row in rest]
     if rest:
         handles = [
-            Patch(color=colors[row], label=_legend_name(plan.jobs.name[row])) for row in rest
+            Patch(color=colors[row], label=name) for row, name in zip(rest, names, strict=True)
         ]
         _add_legend(axes, handles, "upper left", (1.0, 1.0))
 
@@ -311,20 +309,10 @@ def _rectangles(
             yield float(stack.time[left]), float(stack.time[right + 1]), float(floor), float(roof)
 
 
-def _add_legend(
-    axes: Any,
-    handles: list[Any],
-    where: str,
-    anchor: tuple[float, float],
-    columns: int = 1,
-    below: float = 0.0,
-) -> None:
-    """A legend outside the axes, so many points below its anchor, beside others that there may be."""
-    from matplotlib.transforms import ScaledTranslation
-
-    under = ScaledTranslation(0.0, -below / 72, axes.figure.dpi_scale_trans)
-    place = {"bbox_to_anchor": anchor, "bbox_transform": axes.transAxes + under}
-    legend = axes.legend(handles=handles, loc=where, ncols=columns, **place, **_LEGEND)
+def _add_legend(axes: Any, handles: list[Any], where: str, anchor: Any, **options: Any) -> None:
+    """A legend outside the axes, beside others that there may be."""
+    look = {"loc": where, "bbox_to_anchor": anchor, **options, **_LEGEND}
+    legend = axes.legend(handles=handles, **look)
     for text in legend.get_texts():
         text.set_parse_math(False)
     axes.legend_ = None  # so that the next legend does not replace this one
@@ -342,6 +330,7 @@ def _draw_deadlines(axes: Any, plan: Plan, clock: Clock, colors: npt.NDArray[Any
     """Deadlines as marks above the slots: dark if met, red if missed; those that lie beyond the axis
     as arrows at its ends, so that every deadline that is counted is there."""
     from matplotlib.lines import Line2D
+    from matplotlib.transforms import ScaledTranslation
 
     deadline = plan.jobs.deadline
     has = np.isfinite(deadline)
@@ -374,7 +363,8 @@ def _draw_deadlines(axes: Any, plan: Plan, clock: Clock, colors: npt.NDArray[Any
         keys.append(
             Line2D([], [], marker=mark, color=color, markerfacecolor=face, ls="none", label=label)
         )
-    _add_legend(axes, keys, "upper right", (1.0, 0.0), columns=2, below=_UNDER)
+    under = axes.transAxes + ScaledTranslation(0.0, -_UNDER / 72, axes.figure.dpi_scale_trans)
+    _add_legend(axes, keys, "upper right", (1.0, 0.0), ncols=2, bbox_transform=under)
 
 
 def _say_how_many(axes: Any, moments: Floats, level: float, color: str) -> None:

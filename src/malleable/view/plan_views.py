@@ -57,23 +57,19 @@ def plan_dict(plan: Plan | FlowPlan) -> dict[str, Any]:
     In a plan of flows a job by itself has no penalty.
     """
     _, names = _ordered(plan)
+    told = ["policy", "objective", "status", "value", "lower_bound", "gap"]
     paid: Any = plan.penalty
-    more: dict[str, Any] = {}
-    below: dict[str, Any] = {}
+    below = {}
     if isinstance(plan, FlowPlan):
-        more = fields_of(plan, "speed", "guarantee", "literal_value")
+        told += ["speed", "guarantee", "literal_value"]
         below["flows"] = _rows(name=names, completion=plan.flow_completion, penalty=plan.penalty)
         paid = [None] * len(plan.start)
+    ends = fields_of(plan, "start", "completion")
+    held = plan.allocation.tolist()
     return {
-        **plain(fields_of(plan, "policy", "objective", "status", "value", "lower_bound", "gap")),
-        **plain(more),
+        **plain(fields_of(plan, *told)),
         "order": [names[row] for row in plan.order.tolist()],
-        "jobs": _rows(
-            name=_job_names(plan),
-            **fields_of(plan, "start", "completion"),
-            penalty=paid,
-            allocation=plan.allocation.tolist(),
-        ),
+        "jobs": _rows(name=_job_names(plan), **ends, penalty=paid, allocation=held),
         **below,
     }
 
@@ -93,9 +89,8 @@ def pieces_csv(plan: Plan | FlowPlan) -> str:
     Times keep every bit; names are made safe for spreadsheets. O(P) for P pieces.
     """
     names = _job_names(plan)
-    columns = {
-        key: np.asarray(plan.pieces[key]).tolist() for key in ("job", "start", "end", "slots")
-    }
+    pieces = plan.pieces
+    columns = {key: np.asarray(pieces[key]).tolist() for key in ("job", "start", "end", "slots")}
     return csv_text({**columns, "job": [names[row] for row in columns["job"]]})
 
 

@@ -29,12 +29,20 @@ _PANELS = {
 }
 
 
-def _curves(**labels: Any) -> tuple[Any, Any]:
-    """A figure with one panel, of which these are the labels and scales."""
+def _curves(
+    curves: Mapping[str, tuple[Any, Any]],
+    look: Mapping[str, Any],
+    size: Any = None,
+    **labels: Any,
+) -> Any:
+    """A figure with one panel: a curve a policy, labels and scales; ``size`` of the legend's letters."""
     figure = new_figure(6.0, 4.0)
     axes = figure.add_subplot()
     axes.set(**labels)
-    return figure, axes
+    for policy, places in curves.items():
+        axes.plot(*places, label=policy, **look)
+    axes.legend(fontsize=size)
+    return figure
 
 
 @picture
@@ -42,14 +50,12 @@ def draw_response_cdf(result: SimulationResult) -> Any:
     """The share of jobs with a response of at most t, t on a logarithmic axis."""
     records = result.kept_records()
     unit = "slots" if result.model == "slotted" else "s"
-    figure, axes = _curves(
-        xscale="log", xlabel=f"response [{unit}]", ylabel="share of jobs", ylim=(0.0, 1.0)
-    )
+    curves = {}
     for policy in result.summary:
         response = np.sort(records["turnaround_time"][records["policy"] == policy])
-        axes.step(response, np.arange(1, len(response) + 1) / max(len(response), 1), label=policy)
-    axes.legend()
-    return figure
+        curves[policy] = response, np.arange(1, len(response) + 1) / max(len(response), 1)
+    labels = {"xlabel": f"response [{unit}]", "ylabel": "share of jobs"}
+    return _curves(curves, {"drawstyle": "steps-pre"}, xscale="log", ylim=(0.0, 1.0), **labels)
 
 
 @picture
@@ -67,19 +73,15 @@ def draw_slowdown(result: SimulationResult, *, width: float = 0.25) -> Any:
     if not any((count >= few).any() for count, _ in result.slowdown.values()):
         nobody = f"no bucket of size has {few} jobs" if few > 1 else "no job has finished"
         raise ValueError(f"slowdown: {nobody}")
-    figure, axes = _curves(ylabel="mean slowdown")
+    curves = {}
     for policy, (count, mean) in result.slowdown.items():
         at = np.flatnonzero(count >= few)
-        if tandem:
-            axes.plot((at + 0.5) * width, mean[at], linewidth=1.0, label=policy)
-        else:
-            axes.plot(2.0**at, mean[at], marker=".", label=policy)
+        curves[policy] = (at + 0.5) * width if tandem else 2.0**at, mean[at]
+    labels = {"ylabel": "mean slowdown", "yscale": "log"}
     if tandem:
-        axes.set(yscale="log", xlabel="size max(map, shuffle) [s]")
-    else:
-        axes.set(xscale="log", yscale="log", xlabel="work of a job [units]")
-    axes.legend(fontsize=8 if tandem else None)
-    return figure
+        size = "size max(map, shuffle) [s]"
+        return _curves(curves, {"linewidth": 1.0}, 8, xlabel=size, **labels)
+    return _curves(curves, {"marker": "."}, xscale="log", xlabel="work of a job [units]", **labels)
 
 
 def _draw_decades(result: SimulationResult) -> Any:
@@ -127,7 +129,13 @@ def draw_load(result: SimulationResult) -> Any:
             axes.stairs(scale * own[name], edges, baseline=None, **look)
         axes.set(ylabel=_PANELS[name], ylim=(0, top))
         axes.grid(alpha=0.3)
-    _scale_jobs(rows[-1], [(own["jobs"], times[name]) for name, own in result.series.items()])
+    means = [
+        float(own["jobs"] @ np.diff(times[policy])) / float(times[policy][-1])
+        for policy, own in result.series.items()
+    ]
+    if max(means) > _FAR * min(means):
+        rows[-1].set_yscale("symlog", linthresh=1.0)
+    rows[-1].set_ylim(bottom=0)
     label_times(rows[-1], clock, unit)
     if clock.origin:
         rows[-1].set_xlim(0.0, longest / seconds)  # nothing is there before
@@ -135,22 +143,14 @@ def draw_load(result: SimulationResult) -> Any:
     return figure
 
 
-def _scale_jobs(axes: Any, series: list[tuple[Any, Any]]) -> None:
-    """A logarithmic axis where policies leave very different numbers of jobs."""
-    means = [float(jobs @ np.diff(time)) / float(time[-1]) for jobs, time in series]
-    if max(means) > _FAR * min(means):
-        axes.set_yscale("symlog", linthresh=1.0)
-    axes.set_ylim(bottom=0)
-
-
 @picture
 def draw_ratio_over_time(result: SimulationResult, *, jobs: MapReduceJobs, machines: int) -> Any:
     """Efficiency ratio to the SRPT bound up to every slot, one curve a policy (the paper's figure 9)."""
-    figure, axes = _curves(xlabel="slot", ylabel="flow time so far / that of the SRPT bound")
-    for policy, ratio in efficiency_over_time(result, jobs, machines).items():
-        axes.plot(np.arange(1, len(ratio) + 1), ratio, label=policy)
-    axes.set_ylim(bottom=0.0)
-    axes.legend()
+    found = efficiency_over_time(result, jobs, machines)
+    curves = {policy: (np.arange(1, len(own) + 1), own) for policy, own in found.items()}
+    labels = {"xlabel": "slot", "ylabel": "flow time so far / that of the SRPT bound"}
+    figure = _curves(curves, {}, **labels)
+    figure.axes[0].set_ylim(bottom=0.0)
     return figure
 
 
@@ -167,12 +167,11 @@ def draw_ratio_over_load(rows: Iterable[Mapping[str, Any]]) -> Any:
             at.append(row["mean_response"] / row["lower_bound"])
     if not points:
         raise ValueError("rows: none has a lower bound")
-    figure, axes = _curves(xlabel="load", ylabel="mean response / bound")
-    for policy, found in points.items():
-        loads = sorted(found)
-        axes.plot(loads, [float(np.mean(found[load])) for load in loads], marker=".", label=policy)
-    axes.legend(fontsize=8)
-    return figure
+    curves = {
+        policy: (sorted(found), [float(np.mean(found[load])) for load in sorted(found)])
+        for policy, found in points.items()
+    }
+    return _curves(curves, {"marker": "."}, 8, xlabel="load", ylabel="mean response / bound")
 
 
 @picture

@@ -12,7 +12,16 @@ from typing import Any
 from malleable.replications import Interval, Replications, interval
 from malleable.result import SimulationResult
 from malleable.slotted.theory import EfficiencyConstants
-from malleable.view.text import counted, number, percent, plain, table, wall_time
+from malleable.view.text import (
+    Column,
+    columns_table,
+    counted,
+    number,
+    percent,
+    plain,
+    table,
+    wall_time,
+)
 
 REFERENCE, SUBJECT = "fair", "flex"
 
@@ -173,11 +182,13 @@ def _clock_table(timing: Mapping[str, Value], policies: Sequence[str]) -> Any:
         known = [each for each in _interval(timing.get(name, math.nan)) if not math.isnan(each)]
         return " +- ".join(map(_clock, known)) or "-"
 
-    heads = ("this machine's clock", "epoch, median", "epoch, p99", "run")
-    names = ("{} decision p50", "{} decision p99", "{}")
-    return table(
-        "", heads, [(own, *(cell(name.format(own)) for name in names)) for own in policies]
-    )
+    columns: list[Column] = [
+        ("this machine's clock", str),
+        ("epoch, median", lambda own: cell(f"{own} decision p50")),
+        ("epoch, p99", lambda own: cell(f"{own} decision p99")),
+        ("run", cell),
+    ]
+    return columns_table("", policies, columns)
 
 
 def simulation_tables(result: SimulationResult) -> list[Any]:
@@ -314,14 +325,13 @@ def simulation_dict(result: SimulationResult) -> dict[str, Any]:
 def replications_dict(found: Replications) -> dict[str, Any]:
     """Means and half widths as JSON has them; of a grid a list of points."""
     shown = {"model": found.done[0].model, "complete": found.complete}
-    if found.points != [{}]:
-        points = [(point, found.at(**point)) for point in found.points]
-        grid = [
-            {**point, "flex_over_fair": plain(gain(own)), **_point_dict(own)}
-            for point, own in points
-        ]
-        return {**shown, "grid": grid}
-    return {**shown, **_point_dict(found)}
+    if found.points == [{}]:
+        return {**shown, **_point_dict(found)}
+    grid = []
+    for point in found.points:
+        own = found.at(**point)
+        grid.append({**point, "flex_over_fair": plain(gain(own)), **_point_dict(own)})
+    return {**shown, "grid": grid}
 
 
 def _point_dict(found: Replications) -> dict[str, Any]:
