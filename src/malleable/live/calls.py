@@ -459,26 +459,19 @@ class CallRun:
                 self._closing = True
                 left = [f for job in self.jobs.values() for f in job.futures.values()]
                 left += [future for future, _ in self._over]  # not recorded
+            stopped = self.engine.error("the pool was stopped while this call ran")
             for future in left:
-                if self.broken:
-                    future.finish(None, self.broken)
-                elif not future.cancel():
-                    future.finish(
-                        None, self.engine.error("the pool was stopped while this call ran")
-                    )
-            for journal in (self._reader, self.journal):
-                if journal:
-                    journal.close()
+                if self.broken or not future.cancel():
+                    future.finish(None, self.broken or stopped)
+            for journal in filter(None, (self._reader, self.journal)):
+                journal.close()
 
     def _tell_journal(self, finished: bool) -> None:
         if self.journal:
             self._describe(0.0)
-            whole = all(
-                work.failed == 0 and work.tasks == row["calls"]
-                for row, work in zip(self._rows, self.loop.jobs, strict=True)
-            )
-            well = finished and whole and not self.broken
-            status = "done" if well else "stopped"
+            pairs = zip(self._rows, self.loop.jobs, strict=True)
+            whole = all(work.failed == 0 and work.tasks == row["calls"] for row, work in pairs)
+            status = "done" if finished and whole and not self.broken else "stopped"
             self.journal.record(self.number, self.loop.now, status=status)
             self.journal.commit()
 

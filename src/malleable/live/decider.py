@@ -83,9 +83,8 @@ class SchedulerDecider:
         self._changed: set[int] = set()
         self._common = UNKNOWN  # seconds of a task of which nothing is known
         self._done, self._taken = 0, 0.0  # of all jobs
-        self._counted: dict[
-            int, tuple[int, float]
-        ] = {}  # what of it is a job's, gone ones too, by row
+        # What of it is a job's, gone ones too, by row.
+        self._counted: dict[int, tuple[int, float]] = {}
 
     def _shown(self, work: Work) -> tuple[int, float]:
         """Waiting tasks, in slots, as the scheduler sees them, and seconds of a task then."""
@@ -106,9 +105,7 @@ class SchedulerDecider:
         table = ClusterJobs(
             seen,
             seconds,
-            arrival=[
-                min(work.arrival, now) if work.arrival == work.arrival else now for work in works
-            ],
+            arrival=np.fmin([work.arrival for work in works], now),
             weight=[work.weight for work in works],
             deadline=[work.deadline for work in works],
             min_map_slots=[work.min_slots for work in works],
@@ -137,8 +134,6 @@ class SchedulerDecider:
 
     def _look_at_memory(self) -> None:
         """Jobs that say their memory are shown as many tasks as there is memory for."""
-        if not self._limited:
-            return
         used = sum(self._works[row].running * self._works[row].memory for row in self._limited)
         free = max(0.0, self._memory - used)
         if free != self._free:
@@ -155,7 +150,8 @@ class SchedulerDecider:
 
     def _tell(self, now: float) -> None:
         self._look_around()
-        self._look_at_memory()
+        if self._limited:
+            self._look_at_memory()
         if not self._changed:
             return
         rows = sorted(self._changed)
@@ -163,12 +159,8 @@ class SchedulerDecider:
         works = [self._works[row] for row in rows]
         ids = [self._id_of[row] for row in rows]
         seen, seconds = zip(*map(self._shown, works), strict=True)
-        self._scheduler.observe(
-            ids,
-            pending=np.array(seen),
-            running=np.array([w.running * w.width for w in works]),
-            now=now,
-        )
+        running = np.array([work.running * work.width for work in works])
+        self._scheduler.observe(ids, pending=np.array(seen), running=running, now=now)
         self._scheduler.update(ids, map_seconds=np.array(seconds), max_slots=_most(works), now=now)
 
     def _count(self, row: int) -> None:

@@ -333,26 +333,21 @@ class Executor(futures.Executor):
         end = None if timeout is None else time.monotonic() + timeout
         entries = zip(*iterables)  # noqa: B905 - as map does
         waiting = deque(self.submit(fn, *entry) for entry in islice(entries, buffersize))
-        return self._results(fn, entries, waiting, end)
 
-    def _results(
-        self,
-        fn: Callable[..., Any],
-        entries: Iterator[Any],
-        waiting: deque[Future],
-        end: float | None,
-    ) -> Iterator[Any]:
-        try:
-            while waiting:
-                left = None if end is None else max(0.0, end - time.monotonic())
-                result = waiting[0].result(left)
-                waiting.popleft()
-                waiting.extend(self.submit(fn, *entry) for entry in islice(entries, 1))
-                yield result
-                del result
-        finally:
-            for future in waiting:
-                future.cancel()
+        def results() -> Iterator[Any]:
+            try:
+                while waiting:
+                    left = None if end is None else max(0.0, end - time.monotonic())
+                    result = waiting[0].result(left)
+                    waiting.popleft()
+                    waiting.extend(self.submit(fn, *entry) for entry in islice(entries, 1))
+                    yield result
+                    del result
+            finally:
+                for future in waiting:
+                    future.cancel()
+
+        return results()
 
     def progress(self) -> dict[str, Progress]:
         """How far each job is, by name; O(jobs), and a plan. Calls without a job are of "calls"."""

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Protocol
 
 from malleable.live.engines.slurm import Change, Slurm, SlurmError, clean
-from malleable.live.engines.slurm_answers import LEASE, Look
+from malleable.live.engines.slurm_answers import LEASE, Array, Look
 
 __all__ = ["JobLease", "Lease", "ProcessLease", "left_behind", "set_back"]
 
@@ -164,13 +164,10 @@ def set_back(engine: Slurm, saved: Saved) -> bool:
             continue
         wrong = []
         for number, values in saved.items():
-            array = arrays.get(number)
-            if array is None or not array.pending:
-                continue
+            array = arrays.get(number, Array(number))
             now = {"Nice": array.nice, "ArrayTaskThrottle": array.throttle}
-            wrong += [
-                Change(number, key, value) for key, value in values.items() if now[key] != value
-            ]
+            changed = [own for own in values.items() if own not in now.items()]
+            wrong += [Change(number, *own) for own in changed if array.pending]
         if not wrong:
             return True
         engine.change(wrong)

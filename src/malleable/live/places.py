@@ -19,7 +19,7 @@ class Places:
     def __init__(self, make: Callable[[str], SchedulerDecider]) -> None:
         self._make = make
         self._of: dict[str, SchedulerDecider] = {}
-        self._place: dict[int, str] = {}  # by row
+        self._own: dict[int, SchedulerDecider] = {}  # by row
         self._slots: dict[str, int] = {}
 
     def came(self, rows: Sequence[int], works: Sequence[Work], now: float) -> None:
@@ -28,17 +28,17 @@ class Places:
             if work.place not in self._of:
                 self._of[work.place] = self._make(work.place)
                 self._of[work.place].resize(self._slots.get(work.place, 0), now)
-            self._place[row] = work.place
-            self._of[work.place].came([row], [work], now)
+            self._own[row] = self._of[work.place]
+            self._own[row].came([row], [work], now)
 
     def gone(self, row: int, now: float) -> None:
         """As of a decider."""
-        self._of[self._place.pop(row)].gone(row, now)
+        self._own.pop(row).gone(row, now)
 
     def changed(self, row: int) -> None:
         """As of a decider."""
-        if row in self._place:
-            self._of[self._place[row]].changed(row)
+        if row in self._own:
+            self._own[row].changed(row)
 
     def decide(self, now: float) -> list[Decided]:
         """As of a decider."""

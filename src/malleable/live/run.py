@@ -20,13 +20,13 @@ from malleable.live.jobs_file import Job, parse_jobs
 from malleable.live.journal import Journal, JournalError, Run
 from malleable.live.loop import Decider, Loop, Progress, Work
 
-__all__ = ["FAILED", "CommandRun"]
+__all__ = ["FAILED", "CommandRun", "folder_name"]
 
 FAILED = 3
 """Exit status of a run in which tasks failed."""
 
 
-def _folder_name(name: str) -> str:
+def folder_name(name: str) -> str:
     """A job's name as the name of a folder."""
     return quote(name, safe=" +,-=@_")[:200]
 
@@ -54,7 +54,7 @@ class CommandRun:
         self.jobs, self.journal, self.run, self.number = jobs, journal, run, run.id
         self.outputs = journal.path.absolute().parent / "output" / str(self.number)
         self.start = journal.enter(self.number)
-        self._folders = [str(self.outputs / _folder_name(job.name)) for job in jobs]
+        self._folders = [str(self.outputs / folder_name(job.name)) for job in jobs]
         self._again = again
         self._took: dict[tuple[str, str], list[float]] = {}  # by program and user: n, logs, squares
         journal.commit()
@@ -147,6 +147,4 @@ class CommandRun:
 
 def output_of(journal: Path, run: int, job: str, number: int, suffix: str = "out") -> Path:
     """Where a stream of a task is kept."""
-    return (
-        journal.absolute().parent / "output" / str(run) / _folder_name(job) / f"{number}.{suffix}"
-    )
+    return journal.absolute().parent / "output" / str(run) / folder_name(job) / f"{number}.{suffix}"

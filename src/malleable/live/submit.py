@@ -15,11 +15,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import quote
 
 from malleable.live.engines.slurm import Slurm, SlurmError
 from malleable.live.govern import COMMENT
 from malleable.live.jobs_file import Job
+from malleable.live.run import folder_name
 
 __all__ = ["Submitted", "quoted", "submit"]
 
@@ -114,7 +114,7 @@ def submit(
     while left:  # no cycles: each pass hands one over
         job = next(each for each in left if all(name in done for name in each.after))
         left.remove(job)
-        own = folder / quote(job.name, safe=" +,-=@_")[:200]
+        own = folder / folder_name(job.name)
         own.mkdir(parents=True, mode=0o700)
         file = (own / "commands").absolute()
         with file.open("wb") as out:

@@ -33,9 +33,8 @@ _TOGETHER = 100  # calls at most
 _TOLD = 1 << 16  # bytes of results that a bundle tells at once; what is larger stays on its worker
 _LARGEST = 1 << 27  # bytes of a call: it passes through the scheduler
 _SETTLE = 0.01  # seconds without another call before the first of an idle pool start
-_SHARED = (
-    1 << 16
-)  # bytes from which on a function goes to the workers by itself, once for all its calls
+# Bytes from which on a function goes to the workers by itself, once for all its calls.
+_SHARED = 1 << 16
 _LOOK = 1.0  # seconds between two looks at the workers
 _UNGOVERNED = (
     "what others submit to the cluster is started as Dask decides, whatever the objective says"
@@ -254,16 +253,12 @@ class Dask:
     def _told(self, bundle: _Bundle, told: Sequence[Any]) -> list[Event]:
         """Events of a bundle: the outcomes of its first calls, and those that were not begun."""
         kept = _Kept(bundle.future)
+        keys = self._closed(bundle)
         events = []
-        for place, key in enumerate(self._closed(bundle)):
-            if place >= len(told):
-                events.append(Event("returned", key))
-                continue
-            good, result, took = told[place]
-            if result is None:
-                result = Away(partial(kept.bring, place))
-            events.append(Event("ended", key, 0 if good else 1, took, result=result))
-        return events
+        for place, (key, (good, result, took)) in enumerate(zip(keys, told, strict=False)):
+            found = Away(partial(kept.bring, place)) if result is None else result
+            events.append(Event("ended", key, 0 if good else 1, took, result=found))
+        return events + [Event("returned", key) for key in keys[len(told) :]]
 
     def _ended(self, bundle: _Bundle) -> list[Event]:
         """Events of a bundle that has ended and told nothing."""

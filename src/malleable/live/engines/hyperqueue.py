@@ -155,9 +155,8 @@ class HyperQueue:
         # What follows is changed under the lock; somebody may wait for more work.
         self._lock = threading.Condition()
         self._bundles: dict[int, _Bundle] = {}
-        self._waiting: dict[bool, OrderedDict[int, _Bundle]] = {
-            calls: OrderedDict() for calls in (False, True)
-        }  # for a process, by whether they are calls
+        # For a process, by whether they are calls.
+        self._waiting = {calls: OrderedDict[int, _Bundle]() for calls in (False, True)}
         self._errands: dict[str, _Errand] = {}
         # Of the loop alone.
         self._bundle_of: dict[str, int] = {}  # by key of a task
@@ -188,11 +187,10 @@ class HyperQueue:
             assert self._own.stdout
             with contextlib.suppress(BrokenPipeError):
                 self._own.stdin.close()
-            try:
+            with contextlib.suppress(subprocess.TimeoutExpired):
                 self._own.wait(_STARTS)
-            except subprocess.TimeoutExpired:
-                self._own.kill()
-                self._own.wait()
+            self._own.kill()  # nothing, where it has ended
+            self._own.wait()
             self._own.stdout.close()
 
     # Of threads: one waits at the door, one is with each process that runs.

@@ -150,7 +150,6 @@ class Local:
         self._socket.close()
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(max(0.1, until - time.monotonic()))
-        if self._process.poll() is None:
-            self._process.kill()
-            self._process.wait()
+        self._process.kill()  # nothing, where it has ended
+        self._process.wait()
         return left

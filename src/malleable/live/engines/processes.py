@@ -36,12 +36,10 @@ _BARREN = 10  # workers that may end one after the other before any has answered
 def safe_context() -> BaseContext:
     """How processes are started where nobody says it: as ``multiprocessing`` does it, but nothing is
     forked beside other threads if what the workers need can be imported."""
-    context: BaseContext = multiprocessing.get_context()
+    forks = multiprocessing.get_start_method() == "fork" and threading.active_count() > 1
     main = __import__("__main__")
     importable = getattr(main, "__spec__", None) is not None or hasattr(main, "__file__")
-    if context.get_start_method() == "fork" and threading.active_count() > 1 and importable:
-        return multiprocessing.get_context("forkserver")
-    return context
+    return multiprocessing.get_context("forkserver" if forks and importable else None)
 
 
 class _Worker:
@@ -279,17 +277,16 @@ class Processes:
             pass
         self._take_back(each)
         how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
-        for key in each.sent:  # one at most: a ticket was taken, and no answer given
-            text = f"the worker process of this call ended {how} before the call did"
-            self._events.append(
-                Event("ended", key, code or 1, time.monotonic() - each.since, text=text)
-            )
+        took = time.monotonic() - each.since
+        text = f"the worker process of this call ended {how} before the call did"
+        # One at most: a ticket was taken, and no answer given.
+        self._events += [Event("ended", key, code or 1, took, text=text) for key in each.sent]
         self._barren += 1
         if self._barren > _BARREN:
             self._break(f"workers end {how} before they have answered a call")
-        if each.socket.fileno() in self._selector.get_map():
+        with suppress(KeyError):  # it was unregistered when it was at its end
             self._selector.unregister(each.socket)
-        if each in self._idle:
+        with suppress(ValueError):
             self._idle.remove(each)
         del self._workers[each.number]
         each.close()
@@ -325,11 +322,10 @@ class Processes:
         if alive:
             self._keeper.kill()
             self._keeper.join()
-        for each in self._workers.values():
-            each.close()
+        sockets = self._control, self._woken, self._wakes
+        for own in (*self._workers.values(), *sockets):
+            own.close()
+        self._selector.close()
         self._workers.clear()
         self._idle.clear()
-        self._selector.close()
-        for own in (self._control, self._woken, self._wakes):
-            own.close()
         return int(alive)

@@ -87,12 +87,9 @@ class Change(NamedTuple):
 
 def clean(environment: Mapping[str, str]) -> dict[str, str]:
     """An environment without what would change answers; times in seconds since 1970, lists in full."""
-    kept = {
-        name: value
-        for name, value in environment.items()
-        if name in _KEPT or not _INHERITED.match(name)
-    }
-    return kept | {"SLURM_TIME_FORMAT": "%s", "SLURM_BITSTR_LEN": "0", "LC_ALL": "C"}
+    kept = [name for name in environment if name in _KEPT or not _INHERITED.match(name)]
+    ours = {"SLURM_TIME_FORMAT": "%s", "SLURM_BITSTR_LEN": "0", "LC_ALL": "C"}
+    return {name: environment[name] for name in kept} | ours
 
 
 def call(words: Sequence[str], lines: str = "") -> Reply:
@@ -103,10 +100,9 @@ def call(words: Sequence[str], lines: str = "") -> Reply:
             words, input=lines, capture_output=True, timeout=TIMEOUT, check=False,
             env=clean(os.environ), encoding="utf-8", errors="replace",
         )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return Reply("", f"{words[0]}: no answer within {TIMEOUT:g} s", time.monotonic() - began)
-    except OSError as error:
-        return Reply("", f"{words[0]}: {error.strerror}", time.monotonic() - began)
+    except (subprocess.TimeoutExpired, OSError) as error:
+        why = getattr(error, "strerror", f"no answer within {TIMEOUT:g} s")
+        return Reply("", f"{words[0]}: {why}", time.monotonic() - began)
     said = " ".join(done.stderr.split())[:300]
     why = f"{words[0]}: {said or f'status {done.returncode}'}" if said or done.returncode else ""
     return Reply(done.stdout, why, time.monotonic() - began)
@@ -185,8 +181,8 @@ class Slurm:
 
     # Looks.
 
-    def _told(self, name: str, *words: str, lines: str = "") -> Reply:
-        reply = self._ask([*COMMANDS[name], *words], lines)
+    def _told(self, name: str, *words: str) -> Reply:
+        reply = self._ask([*COMMANDS[name], *words], "")
         if reply.why:
             raise SlurmError(reply.why)
         return reply
@@ -272,17 +268,12 @@ class Slurm:
 
     def script(self, number: int) -> str:
         """The script of a job of ours; empty where it cannot be had."""
-        reply = self._ask([*COMMANDS["script"], str(number), "-"])
-        return reply.text
+        return self._ask([*COMMANDS["script"], str(number), "-"]).text
 
     def ask_config(self) -> dict[str, str]:
         """What the configuration says, by name."""
-        found = {}
-        for line in self._told("config").text.splitlines():
-            name, equals, value = line.partition("=")
-            if equals:
-                found[name.strip()] = value.strip()
-        return found
+        lines = (line.partition("=") for line in self._told("config").text.splitlines())
+        return {name.strip(): value.strip() for name, equals, value in lines if equals}
 
     def ended(self, numbers: Sequence[int], since: float) -> dict[int, tuple[int, float]]:
         """Tasks of arrays that ended well, and seconds of them, from accounting; empty without one."""

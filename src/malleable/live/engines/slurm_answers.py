@@ -275,7 +275,7 @@ def others_in(rows: Iterator[list[str]], own: set[int], at: float) -> Others:
             tasks, _ = tasks_in(listed)
         waited = max(0.0, at - _seconds(since)) if since.isdecimal() else 0.0
         count, total, longest = count + tasks, total + tasks * waited, max(longest, waited)
-    return Others(count, total / count if count else 0.0, longest)
+    return Others(count, total / max(count, 1), longest)
 
 
 def memory_in(text: str) -> dict[int, float]:
