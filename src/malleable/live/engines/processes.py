@@ -322,8 +322,9 @@ class Processes:
         if alive:
             self._keeper.kill()
             self._keeper.join()
-        sockets = self._control, self._woken, self._wakes
-        for own in (*self._workers.values(), *sockets):
+        for each in self._workers.values():
+            each.close()
+        for own in (self._control, self._woken, self._wakes):
             own.close()
         self._selector.close()
         self._workers.clear()
