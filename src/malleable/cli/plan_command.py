@@ -31,7 +31,7 @@ from malleable.view.plan_views import (
     plan_dict,
     plan_headline,
 )
-from malleable.view.text import columns_table, counted
+from malleable.view.text import columns_table, counted, fields_of
 
 _ROWS = 30
 
@@ -113,7 +113,7 @@ def _policy(asked: argparse.Namespace, known: tuple[str, ...], noun: str) -> str
 
 def _planned(asked: argparse.Namespace, table: Any, count: str, **options: Any) -> Any:
     """The plan, made so that Ctrl-C is heard meanwhile."""
-    common = {"objective": asked.objective, "effort": asked.effort, "budget": asked.budget}
+    common = fields_of(asked, "objective", "effort", "budget")
     model = "flows" if isinstance(table, Flows) else "jobs"
     made = interruptible(
         f"planning {count}", lambda tell: plan(table, progress=tell, **common, **options)
@@ -150,24 +150,16 @@ def _plan_jobs(asked: argparse.Namespace, trace: Trace) -> Plan:
     if asked.slots is None:
         asked.usage("--slots N is needed: only files of flows may say it themselves")
     policy = _policy(asked, POLICIES, "jobs")
-    jobs, now, told = take_snapshot(
-        trace,
-        phase=asked.phase,
-        at=asked.at,
-        now=asked.now,
-        policy=asked.snapshot,
-        slots=asked.slots,
-        objective=asked.objective,
-        min_mode=asked.min_mode,
-    )
+    common = fields_of(asked, "slots", "min_mode")
+    when = fields_of(asked, "phase", "at", "now", "objective")
+    jobs, now, told = take_snapshot(trace, policy=asked.snapshot, **when, **common)
     for row in np.flatnonzero(jobs.arrival > now)[:1]:
         raise ValueError(
             f"{asked.file}: arrival[{row}] = {jobs.arrival[row]}: after now = {now}; "
             "--at SECONDS takes a snapshot"
         )
     count = counted(len(jobs), "job")
-    options = {"slots": asked.slots, "policy": policy, "now": now, "min_mode": asked.min_mode}
-    made: Plan = _planned(asked, jobs, count, **options)
+    made: Plan = _planned(asked, jobs, count, policy=policy, now=now, **common)
     for line in told:
         note(line)
     effort = default_effort(len(jobs), jobs.speedup is not None)

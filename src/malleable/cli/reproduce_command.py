@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 from malleable.cli.outputs import Outputs, ended, output_arguments
 from malleable.cli.terminal import (
@@ -43,11 +42,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=run, refuse=parser.error)
 
 
-def _trace(asked: argparse.Namespace) -> Any:
-    with warnings_as_notes():
-        return read_file(asked.trace, asked).map_shuffle()
-
-
 def run(asked: argparse.Namespace) -> int:
     """Run the experiments; after Ctrl-C show and write what was finished."""
     if asked.list:
@@ -61,7 +55,8 @@ def run(asked: argparse.Namespace) -> int:
     outputs = Outputs(asked, pictures=["plot"], inputs=[asked.trace])
     trace = asked.trace
     if trace is not None and FIGURES[name].trace:
-        trace = _trace(asked)
+        with warnings_as_notes():
+            trace = read_file(asked.trace, asked).map_shuffle()
     with progress_bar(name) as advance, workers(asked.processes, asked.engine) as executor:
         figure = reproduce(
             name,

@@ -44,11 +44,6 @@ def _generated(asked: argparse.Namespace, machines: int) -> MapReduceJobs | MapR
     return join_tables(list(made.chunks(asked.seed)))
 
 
-def _read(asked: argparse.Namespace) -> MapReduceJobs:
-    with warnings_as_notes():
-        return read_file(asked.file, asked).map_reduce(asked.slot_seconds)
-
-
 def _machines(asked: argparse.Namespace, jobs: MapReduceJobs) -> int:
     """As many as a table's load asks for."""
     if asked.machines is not None:
@@ -62,10 +57,13 @@ def _machines(asked: argparse.Namespace, jobs: MapReduceJobs) -> int:
 def case(asked: argparse.Namespace) -> Case:
     """Map and reduce tasks in slots, and what the theory promises."""
     machines = _MACHINES if asked.machines is None else asked.machines
-    jobs = _generated(asked, machines) if asked.file is None else _read(asked)
-    if asked.load is not None and asked.file is not None:
-        assert isinstance(jobs, MapReduceJobs)
-        machines = _machines(asked, jobs)
+    jobs: MapReduceJobs | MapReduceStream
+    if asked.file is None:
+        jobs = _generated(asked, machines)
+    else:
+        with warnings_as_notes():
+            jobs = read_file(asked.file, asked).map_reduce(asked.slot_seconds)
+        machines = machines if asked.load is None else _machines(asked, jobs)
     preemptive = not asked.non_preemptive
     guessed = estimates_of(asked, jobs, "column", Trace.map_reduce)
     options = {
@@ -88,10 +86,6 @@ def case(asked: argparse.Namespace) -> Case:
         DEFAULT_POLICIES if preemptive else DEFAULT_BLOCKED,
         -(-expected // _CHUNK),
         told=(f"{counted(machines, 'machine')}, {how} reduce tasks",),
-        facts={
-            "machines": machines,
-            "preemptive": preemptive,
-            "theory": plain(promised),
-        },
+        facts={"machines": machines, "preemptive": preemptive, "theory": plain(promised)},
         below=() if promised is None else tuple(constants_lines(promised, preemptive)),
     )

@@ -26,13 +26,11 @@ def engine_of(text: str, slots: int | None) -> CallEngine:
 
     kind, colon, rest = text.partition(":")
     if kind == "dask" and rest.startswith("//") and rest[2:]:
-        dask: CallEngine = engines.Dask(f"tcp:{rest}", slots=slots)
-        return dask
+        return engines.Dask(f"tcp:{rest}", slots=slots)
     if kind == "hyperqueue" and bool(colon) == bool(rest):
         if slots is None:
             raise ValueError(f"--engine {text}: how many tasks at once?")
-        hyperqueue: CallEngine = engines.HyperQueue(slots, rest or None)
-        return hyperqueue
+        return engines.HyperQueue(slots, rest or None)
     raise ValueError(f"--engine {text}: expected dask://HOST:PORT, hyperqueue or hyperqueue:FOLDER")
 
 

@@ -18,7 +18,6 @@ from concurrent import futures
 from itertools import islice
 from os import PathLike
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple
 
 from malleable.domain import check_slots, check_whole
@@ -258,7 +257,7 @@ class Executor(futures.Executor):
             return Threads(self._slots, *self._how)
         from malleable.live.engines.processes import Processes
 
-        return Processes(self._slots, self._context, *self._how, self._max_calls)
+        return Processes(self._slots, self._context, self._max_calls, *self._how)
 
     def job(
         self, name: str, *, after: ExecutorJob | Sequence[ExecutorJob] = (), **settings: Any
@@ -384,12 +383,6 @@ class Executor(futures.Executor):
         if self._run is not None and self._pid == os.getpid():
             self._run.shutdown(wait, cancel, stop)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> bool | None:
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
         stopped = kind is not None and not issubclass(kind, Exception)
         self._end(True, cancel=stopped, stop=stopped)
-        return None

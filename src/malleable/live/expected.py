@@ -119,10 +119,11 @@ def expected_ends(
     rng = np.random.default_rng(0)
     sigma = np.array([_sigma(job) for job in jobs])
     tails = np.array([_tails(job, slots, rng, draws) for job in jobs]).reshape(-1, draws + 1).T
-    found = [_ends(jobs, slots, objective, policy, now, means, tails[0])]
+    how = slots, objective, policy, now
+    found = [_ends(jobs, how, means, tails[0])]
     for tail in tails[1:]:
         drawn = means * np.exp(sigma * rng.standard_normal(len(jobs)) - 0.5 * sigma * sigma)
-        found.append(_ends(jobs, slots, objective, policy, now, drawn, tail))
+        found.append(_ends(jobs, how, drawn, tail))
     low, high = 0.5 - 0.5 * _SHARE, 0.5 + 0.5 * _SHARE
     early, late = np.quantile(found, [low, high], axis=0)
     return [
@@ -205,15 +206,10 @@ def _tails(job: Left, slots: int, rng: np.random.Generator, draws: int) -> Float
 
 
 def _ends(
-    jobs: Sequence[Left],
-    slots: int,
-    objective: str,
-    policy: str,
-    now: float,
-    seconds: Floats,
-    tails: Floats,
+    jobs: Sequence[Left], how: tuple[int, str, str, float], seconds: Floats, tails: Floats
 ) -> list[float]:
     """When each job ends if its tasks take so long, and the last ones so much longer."""
+    slots, objective, policy, now = how
     known = [
         row
         for row, job in enumerate(jobs)

@@ -60,6 +60,10 @@ create table history (
 """
 
 
+Rows = Sequence[Mapping[str, Any]]
+"""Jobs, a table each."""
+
+
 class JournalError(ValueError):
     """A journal that cannot be used, and why."""
 
@@ -208,16 +212,15 @@ class Journal:
 
     def _open(self, write: bool, durable: bool) -> None:
         mode = "rw" if write else "ro"
-        self._base = sqlite3.connect(
-            f"{self.path.absolute().as_uri()}?mode={mode}",
-            uri=True,
-            isolation_level=None,
-            check_same_thread=False,  # one thread at a time: the executor's
-            timeout=10.0,
+        uri = f"{self.path.absolute().as_uri()}?mode={mode}"
+        # One thread at a time uses it: the executor's.
+        options: dict[str, Any] = {"isolation_level": None, "check_same_thread": False}
+        self._base: sqlite3.Connection = sqlite3.connect(uri, 10.0, uri=True, **options)
+        application, version, pages = (
+            self._base.execute(f"pragma {name}").fetchone()[0]
+            for name in ("application_id", "user_version", "page_count")
         )
-        application = self._base.execute("pragma application_id").fetchone()[0]
-        version = self._base.execute("pragma user_version").fetchone()[0]
-        if write and application == 0 and not self._base.execute("pragma page_count").fetchone()[0]:
+        if write and application == 0 and not pages:
             self._base.execute("pragma journal_mode = wal")
             self._base.executescript(
                 f"begin; pragma application_id = {_APPLICATION};"
@@ -266,14 +269,7 @@ class Journal:
 
     # Runs.
 
-    def begin(
-        self,
-        slots: int,
-        objective: str,
-        policy: str,
-        folder: str,
-        jobs: Sequence[Mapping[str, Any]],
-    ) -> int:
+    def begin(self, slots: int, objective: str, policy: str, folder: str, jobs: Rows) -> int:
         """A new run; its number."""
         row = self._do(
             "insert into run (began, slots, objective, policy, folder, jobs) values (?, ?, ?, ?, ?, ?)",
@@ -329,9 +325,7 @@ class Journal:
             "update run set lasted = ?, status = ifnull(?, status) where id = ?", at, status, run
         )
 
-    def describe(
-        self, run: int, jobs: Sequence[Mapping[str, Any]], slots: int | None = None
-    ) -> None:
+    def describe(self, run: int, jobs: Rows, slots: int | None = None) -> None:
         """The jobs of a run to which some come while it lasts; its slots, if they are others now."""
         self._do(
             "update run set jobs = ?, slots = ifnull(?, slots) where id = ?",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from malleable.live.engine import Engine, Event, Task
 from malleable.live.history import earlier
 from malleable.live.jobs_file import Job, parse_jobs
 from malleable.live.journal import Journal, JournalError, Run
-from malleable.live.loop import Decider, Loop, Progress, Work
+from malleable.live.loop import Decider, Loop, Work
 
 __all__ = ["FAILED", "CommandRun", "folder_name"]
 
@@ -45,11 +45,7 @@ class CommandRun:
     """
 
     def __init__(
-        self,
-        jobs: Sequence[Job],
-        journal: Journal,
-        run: Run,
-        again: bool = False,
+        self, jobs: Sequence[Job], journal: Journal, run: Run, again: bool = False
     ) -> None:
         self.jobs, self.journal, self.run, self.number = jobs, journal, run, run.id
         self.outputs = journal.path.absolute().parent / "output" / str(self.number)
@@ -67,24 +63,10 @@ class CommandRun:
             raise JournalError(f"{journal.path}: run {run.id} has ended; nothing to resume")
         return cls(parse_jobs(run.jobs, run.folder), journal, run, again)
 
-    def loop(
-        self,
-        engine: Engine,
-        decider: Decider,
-        progress: Callable[[Progress], object] | None = None,
-        **options: Any,
-    ) -> Loop:
+    def loop(self, engine: Engine, decider: Decider, **options: Any) -> Loop:
         """The loop with all jobs, and what earlier sessions ended."""
-        loop = Loop(
-            engine,
-            decider,
-            self.journal,
-            self.number,
-            start=self.start,
-            progress=progress,
-            settled=self._settled,
-            **options,
-        )
+        of_run: dict[str, Any] = {"start": self.start, "settled": self._settled}
+        loop = Loop(engine, decider, self.journal, self.number, **of_run, **options)
         place = {job.name: row for row, job in enumerate(self.jobs)}
         counted = self.journal.counted(self.number)
         for folder in (self.outputs.parent, self.outputs, *map(Path, self._folders)):

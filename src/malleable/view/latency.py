@@ -205,15 +205,9 @@ class _Timed:
             times[f"change_{name}"] = float(np.quantile(change, _QUANTILES[name]))
         if self.plan:
             times |= {"plan_median": float(np.median(self.plan)), "plan_worst": max(self.plan)}
-        return EpochLatency(
-            self.case,
-            self.stream.slots,
-            len(decide),
-            times,
-            [float(np.median(part)) for part in self.decide[:rounds]],
-            self.bytes,
-            sum(self.grown) if self.grown else None,
-        )
+        medians = [float(np.median(part)) for part in self.decide[:rounds]]
+        memory = self.bytes, sum(self.grown) if self.grown else None
+        return EpochLatency(self.case, self.stream.slots, len(decide), times, medians, *memory)
 
 
 class DecisionStream:

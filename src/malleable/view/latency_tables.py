@@ -155,15 +155,9 @@ def compare_runs(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Ch
 
 def _change(before: Mapping[str, Any], after: Mapping[str, Any], machine_slower: float) -> Change:
     low, middle, high = (end / machine_slower for end in _ratio(before["rounds"], after["rounds"]))
-    return Change(
-        {key: after[key] for key in _KEYS},
-        before["decide_median"],
-        after["decide_median"],
-        middle,
-        low,
-        high,
-        after["decide_p99"] / before["decide_p99"] / machine_slower,
-    )
+    medians = before["decide_median"], after["decide_median"]
+    tail = after["decide_p99"] / before["decide_p99"] / machine_slower
+    return Change({key: after[key] for key in _KEYS}, *medians, middle, low, high, tail)
 
 
 def _ratio(before: Sequence[float], after: Sequence[float]) -> tuple[float, float, float]:

@@ -198,15 +198,10 @@ def _draw_blocks(axes: Any, plan: Plan, stack: _Stack, model: Plan) -> npt.NDArr
         lower = upper - np.repeat(stack.height[band, low:high], 2)
         outline = np.append(edge, edge[::-1]), np.append(upper, lower[::-1])
         polygons.append(np.column_stack(outline))
-    axes.add_collection(
-        PolyCollection(
-            polygons,
-            facecolors=band_colors[[band for band, _, _ in blocks]] if blocks else "none",
-            edgecolors="white",
-            linewidths=1.0 if jobs <= _NAMED else 0.3 if jobs <= 3 * _NAMED else 0.0,
-            antialiaseds=jobs <= 3 * _NAMED,
-        )
-    )
+    faces: Any = band_colors[[band for band, _, _ in blocks]] if blocks else "none"
+    width = 1.0 if jobs <= _NAMED else 0.3 if jobs <= 3 * _NAMED else 0.0
+    look: dict[str, Any] = {"edgecolors": "white", "linewidths": width, "antialiaseds": width > 0.0}
+    axes.add_collection(PolyCollection(polygons, facecolors=faces, **look))
     if jobs <= _NAMED:
         _name_blocks(axes, plan, stack, blocks, colors)
     else:
@@ -257,11 +252,7 @@ def _runs(mask: npt.NDArray[np.bool_]) -> Any:
 
 
 def _name_blocks(
-    axes: Any,
-    plan: Plan,
-    stack: _Stack,
-    blocks: list[tuple[int, int, int]],
-    colors: npt.NDArray[Any],
+    axes: Any, plan: Plan, stack: _Stack, blocks: Sequence[tuple[int, int, int]], colors: Any
 ) -> None:
     """Names inside blocks that are large enough, upright if need be; the others in a legend."""
     from matplotlib.patches import Patch

@@ -194,7 +194,7 @@ def _clock_table(timing: Mapping[str, Value], policies: Sequence[str]) -> Any:
 def simulation_tables(result: SimulationResult) -> list[Any]:
     """One run: a table, or for a cluster several, and where policies lose to FAIR."""
     stretch = {policy: mean.tolist() for policy, (_, mean) in result.slowdown.items()}
-    return _tables(result.model, result.summary, result.slowdown, stretch, result.timing)
+    return _tables(result, result.model, stretch)
 
 
 def replications_tables(found: Replications, most: int | None = None) -> list[Any]:
@@ -204,17 +204,14 @@ def replications_tables(found: Replications, most: int | None = None) -> list[An
     return [
         f"{counted(len(found.seeds), 'replication')}, means and half widths of "
         f"{100 * found.confidence:g} % intervals",
-        *_tables(found.done[0].model, found.summary, found.slowdown, found.by_size, found.timing),
+        *_tables(found, found.done[0].model, found.by_size),
     ]
 
 
 def _tables(
-    model: str,
-    summary: Summary,
-    slowdown: Mapping[str, tuple[Any, Any]],
-    stretch: Mapping[str, Sequence[Value]],
-    timing: Mapping[str, Value],
+    found: SimulationResult | Replications, model: str, stretch: Mapping[str, Sequence[Value]]
 ) -> list[Any]:
+    summary: Summary = found.summary
     parts = [
         part
         for title, metrics in _TABLES[model].items()
@@ -222,13 +219,13 @@ def _tables(
     ]
     if model != "cluster":
         return parts
-    jobs: list[int] = next((count.tolist() for count, _ in slowdown.values()), [])
+    jobs: list[int] = next((count.tolist() for count, _ in found.slowdown.values()), [])
     return [
         *parts,
         *_size_tables(jobs, stretch),
         *_user_tables(summary),
-        _clock_table(timing, list(summary)),
-        *_losses(summary, slowdown),
+        _clock_table(found.timing, list(summary)),
+        *_losses(summary, found.slowdown),
     ]
 
 

@@ -57,14 +57,11 @@ class Local:
         self._frames = nanny.Frames()
         self._token = secrets.token_hex(8)
         with theirs:
-            self._process = subprocess.Popen(
-                [
-                    *(sys.executable, "-I", "-S", str(Path(nanny.__file__))),
-                    *(str(theirs.fileno()), str(self.slots), self._token),
-                ],
-                pass_fds=(theirs.fileno(),),
-                stdin=subprocess.DEVNULL,
-                start_new_session=True,  # Ctrl-C is the loop's
+            nobody = subprocess.DEVNULL
+            words = [sys.executable, "-I", "-S", str(Path(nanny.__file__)), str(theirs.fileno())]
+            words += [str(self.slots), self._token]
+            self._process = subprocess.Popen(  # of its own session: Ctrl-C is the loop's
+                words, pass_fds=(theirs.fileno(),), stdin=nobody, start_new_session=True
             )
         self._socket = ours
 

@@ -15,7 +15,7 @@ import socket
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from itertools import groupby
@@ -84,23 +84,16 @@ class Processes:
         Workers at most. They are started when there is work.
     context : multiprocessing context, optional
         How the process is started that workers are forked from.
-    initializer, initargs
-        What each worker runs first.
     max_calls : int, optional
         After so many calls a worker ends and another takes its place.
+    *how
+        What each worker runs first, or None, and its arguments.
     """
 
     abilities = Abilities(grain=_GRAIN, together=200, calls="pickled")
     error = BrokenProcessPool
 
-    def __init__(
-        self,
-        slots: int,
-        context: Any = None,
-        initializer: Callable[..., Any] | None = None,
-        initargs: Sequence[Any] = (),
-        max_calls: int | None = None,
-    ) -> None:
+    def __init__(self, slots: int, context: Any, max_calls: int | None, *how: Any) -> None:
         self.slots = slots
         self.broken = ""
         self._max_calls = max_calls
@@ -108,14 +101,9 @@ class Processes:
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         forked = context.get_start_method() == "fork"
         with theirs:
-            self._keeper = context.Process(
-                target=worker.keep,
-                args=(
-                    theirs, [self._control.fileno()] if forked else [], os.getpid(), initializer,
-                    initargs, max_calls,
-                ),
-                name="malleable-keeper",
-            )  # fmt: skip
+            unused = [self._control.fileno()] if forked else []
+            args = theirs, unused, os.getpid(), max_calls, *how
+            self._keeper = context.Process(target=worker.keep, args=args, name="malleable-keeper")
             self._keeper.start()
         self._control.setblocking(False)
         self._woken, self._wakes = socket.socketpair()

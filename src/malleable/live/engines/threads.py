@@ -32,28 +32,21 @@ class Threads:
     ----------
     slots : int
         Threads.
-    initializer, initargs
-        What each thread runs first.
+    *how
+        What each thread runs first, or None, and its arguments.
     """
 
     abilities = Abilities(grain=_GRAIN, together=200, calls="plain")
     error = BrokenThreadPool
 
-    def __init__(
-        self,
-        slots: int,
-        initializer: Callable[..., Any] | None = None,
-        initargs: Sequence[Any] = (),
-    ) -> None:
+    def __init__(self, slots: int, *how: Any) -> None:
         self.slots = slots
         self.broken = ""
         self._bundles: queue.SimpleQueue[deque[Task] | None] = queue.SimpleQueue()
         self._events: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
         self._flying: dict[int, tuple[float, deque[Task]]] = {}  # by slot, those with calls behind
         self._threads = [
-            threading.Thread(
-                target=self._work, args=(initializer, initargs), name=f"malleable-{k}", daemon=True
-            )
+            threading.Thread(target=self._work, args=how, name=f"malleable-{k}", daemon=True)
             for k in range(self.slots)
         ]
         for thread in self._threads:

@@ -22,7 +22,7 @@ import socket
 import struct
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from multiprocessing import get_context
@@ -75,9 +75,8 @@ def _run_calls(connection: socket.socket, tickets: int, most: int | None) -> Non
 
 
 def _work(
-    keeper: Keeper, descriptors: Sequence[int], initializer: Callable[..., Any] | None, initargs: Any,
-    most: int | None,
-) -> None:  # fmt: skip
+    keeper: Keeper, descriptors: Sequence[int], most: int | None, initializer: Any, initargs: Any
+) -> None:
     """A worker, from its start to its end."""
     keeper.leave()
     connection = socket.socket(fileno=descriptors[0])
@@ -167,14 +166,7 @@ class Keeper:
         )
 
 
-def keep(
-    control: socket.socket,
-    unused: Sequence[int],
-    parent: int,
-    initializer: Callable[..., Any] | None,
-    initargs: Any,
-    most: int | None,
-) -> None:
+def keep(control: socket.socket, unused: Sequence[int], parent: int, *how: Any) -> None:
     """Starts workers until the pool is gone.
 
     Parameters
@@ -185,10 +177,8 @@ def keep(
         Descriptors of the pool that a fork has copied.
     parent : int
         Pid of the pool.
-    initializer, initargs
-        What each worker runs first.
-    most : int or None
-        Calls after which a worker ends.
+    *how
+        Calls after which a worker ends, or None; what each runs first, or None, and its arguments.
     """
     for descriptor in unused:
         os.close(descriptor)
@@ -197,7 +187,7 @@ def keep(
     except ProcessLookupError:
         return  # it is gone already
     try:
-        keeper.serve(initializer, initargs, most)
+        keeper.serve(*how)
     except OSError:
         pass  # the pool is gone
     finally:
