@@ -83,9 +83,8 @@ def case(asked: argparse.Namespace) -> Case:
         "trace": asked.task_records is not None,
         **dict(option(text) for text in asked.set or ()),
     }
-    return Case(
-        jobs, options, DEFAULT_POLICIES, len(jobs), told=(how_read,), facts={"reading": how_read}
-    )
+    facts = {"reading": how_read}
+    return Case(jobs, options, DEFAULT_POLICIES, len(jobs), told=(how_read,), facts=facts)
 
 
 def _grid(asked: argparse.Namespace) -> dict[str, list[float]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -68,7 +69,12 @@ class _Output:
     def __init__(self, asked: argparse.Namespace) -> None:
         self.folder, self.force = Path(asked.output), asked.force
         self.result: dict[str, Any] = {}
-        self.draws = _can_draw()
+        self.draws = True
+        try:
+            check_drawing()
+        except ImportError as error:
+            note(f"no pictures: {error}")
+            self.draws = False
         if self.folder.exists() and not self.folder.is_dir():
             raise NotADirectoryError(f"--output {self.folder}: not a folder")
         self.files = Outputs(asked, inputs=[asked.trace or None])
@@ -122,15 +128,6 @@ def run(asked: argparse.Namespace) -> int:
     return 0
 
 
-def _can_draw() -> bool:
-    try:
-        check_drawing()
-    except ImportError as error:
-        note(f"no pictures: {error}")
-        return False
-    return True
-
-
 def _generated(seed: int) -> _Workload:
     if seed < 0:
         raise ValueError(f"--seed {seed}: must be at least 0")
@@ -157,14 +154,9 @@ def _compare(workload: _Workload, picture: str, output: _Output) -> dict[str, An
     """Table and picture of one workload; returns the rows."""
     title, jobs, slots, now, objectives = workload
     with progress_bar("plans") as advance:
-        rows = compare(
-            jobs,
-            slots,
-            objectives,
-            _POLICIES,
-            now=now,
-            progress=lambda: advance("plans", len(objectives) * len(_POLICIES)),
-        )
+        steps = len(objectives) * len(_POLICIES)
+        step = partial(advance, "plans", steps)
+        rows = compare(jobs, slots, objectives, _POLICIES, progress=step, now=now)
     title += f": {counted(len(jobs), 'job')}, {counted(slots, 'slot')}"
     output.say(comparison_table(rows, title))
     if output.draws:

@@ -16,6 +16,7 @@ from malleable.cli.workers import ENGINE, workers
 from malleable.papers import FIGURES, reproduce
 from malleable.papers.catalogue import list_table, listed
 from malleable.view.drawing import image_bytes
+from malleable.view.text import fields_of
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,15 +59,8 @@ def run(asked: argparse.Namespace) -> int:
         with warnings_as_notes():
             trace = read_file(asked.trace, asked).map_shuffle()
     with progress_bar(name) as advance, workers(asked.processes, asked.engine) as executor:
-        figure = reproduce(
-            name,
-            getattr(asked, unit + "s"),
-            seed=asked.seed,
-            quick=asked.quick,
-            trace=trace,
-            executor=executor,
-            progress=advance,
-        )
+        how = {"executor": executor, "progress": advance, **fields_of(asked, "seed", "quick")}
+        figure = reproduce(name, getattr(asked, unit + "s"), trace=trace, **how)
     if not figure.panels:
         return ended(figure.run.complete)
     parts = figure.parts()

@@ -29,6 +29,7 @@ from malleable.traces import Trace
 from malleable.view.drawing import image_bytes
 from malleable.view.simulation_pictures import draw_ratio_over_time
 from malleable.view.simulations import simulation_dict, simulation_tables
+from malleable.view.text import fields_of
 
 DEFAULT_POLICIES = "max-srpt,split-srpt,k-lps"
 
@@ -136,14 +137,9 @@ def run(asked: argparse.Namespace) -> int:
             raise ValueError(f"--{name.replace('_', '-')}: a generated stream keeps no records")
     policies = [name.strip() for name in (asked.policy or case.policies).split(",")]
     with warnings_as_notes(), progress_bar("jobs") as advance:
-        result = simulate(
-            case.jobs,
-            policies,
-            rng=asked.seed,
-            horizon=asked.horizon,
-            progress=lambda *_: advance("jobs", case.steps * len(policies)),
-            **case.options,
-        )
+        common = {"rng": asked.seed, "horizon": asked.horizon, **case.options}
+        steps = case.steps * len(policies)
+        result = simulate(case.jobs, policies, progress=lambda *_: advance("jobs", steps), **common)
     if idle := idle_effort(asked.model, policies, case.options.get("effort")):
         note(idle)
     return outputs.give(
@@ -175,14 +171,8 @@ def _writers(case: Case, result: SimulationResult, force: bool) -> dict[str, Any
 
 def _tandem(asked: argparse.Namespace) -> Case:
     """Map and shuffle phases that overlap."""
-    options: dict[str, Any] = {
-        "k": asked.k,
-        "conserving": not asked.as_printed,
-        "overlap": not asked.no_overlap,
-        "map_capacity": asked.map_capacity,
-        "shuffle_capacity": asked.shuffle_capacity,
-        "underestimates": asked.underestimates,
-    }
+    options = fields_of(asked, "k", "map_capacity", "shuffle_capacity", "underestimates")
+    options |= {"conserving": not asked.as_printed, "overlap": not asked.no_overlap}
     jobs: Any
     if asked.file is None:
         jobs = MapShuffleStream(asked.generate, 0.75 if asked.load is None else asked.load)

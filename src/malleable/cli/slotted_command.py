@@ -76,9 +76,7 @@ def case(asked: argparse.Namespace) -> Case:
         expected, bounded = round(jobs.slots * jobs.rate), math.isfinite(jobs.largest_reduce)
     else:
         expected, bounded = len(jobs), len(jobs) > 0
-    promised = None
-    if bounded and machines > 0:
-        promised = efficiency_constants(jobs, machines)
+    promised = efficiency_constants(jobs, machines) if bounded and machines > 0 else None
     how = "preemptive" if preemptive else "non-preemptive"
     return Case(
         jobs,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -53,9 +54,7 @@ def take_snapshot(
     with warnings_as_notes():
         jobs = trace.jobs(phase)
 
-    def left(moment: float) -> tuple[Jobs, str]:
-        return _left(trace, jobs, phase, moment, policy, options)
-
+    left = partial(_left, trace, jobs, phase, policy, options)
     when = []
     if at is not None:
         moment = check_time("--at", at)
@@ -81,7 +80,7 @@ def take_snapshot(
 
 
 def _left(
-    trace: Trace, jobs: Jobs, phase: str, moment: float, policy: str, options: dict[str, Any]
+    trace: Trace, jobs: Jobs, phase: str, policy: str, options: dict[str, Any], moment: float
 ) -> tuple[Jobs, str]:
     """The jobs of a snapshot, and what such a snapshot is."""
     when = f"snapshot at {moment:.10g} s"

@@ -144,13 +144,8 @@ def _watch(what: str, thread: threading.Thread, steps: list[tuple[int, int]]) ->
     """A bar on standard error while a thread runs, and the time that it has taken."""
     from rich import progress as bars
 
-    columns = (
-        bars.SpinnerColumn(),
-        bars.TextColumn("{task.description}"),
-        bars.BarColumn(),
-        bars.MofNCompleteColumn(),
-        bars.TimeElapsedColumn(),
-    )
+    text, clock = bars.TextColumn("{task.description}"), bars.TimeElapsedColumn()
+    columns = bars.SpinnerColumn(), text, bars.BarColumn(), bars.MofNCompleteColumn(), clock
     with bars.Progress(*columns, console=console(sys.stderr), transient=True) as progress:
         task = progress.add_task(what, total=None)
         while thread.is_alive():

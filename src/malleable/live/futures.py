@@ -38,7 +38,8 @@ class Future(futures.Future):  # type: ignore[type-arg]
     """
 
     __slots__ = (
-        "_exception", "_forget", "_own", "_result", "_state", "_to_call", "_waiting", "call", "number",
+        "_done_callbacks", "_exception", "_forget", "_own", "_result", "_state", "_waiters", "call",
+        "number",
     )  # fmt: skip
 
     def __init__(self, call: Any, number: int, forget: Callable[[int], object]) -> None:
@@ -53,20 +54,10 @@ class Future(futures.Future):  # type: ignore[type-arg]
         if self._own is None:
             with _lock:
                 if self._own is None:
-                    self._waiting: list[Any] = []
-                    self._to_call: list[Any] = []
+                    self._waiters: list[Any] = []  # both are used under the condition alone
+                    self._done_callbacks: list[Any] = []
                     self._own = threading.Condition()
         return self._own
-
-    # Both are used under the condition alone.
-
-    @property
-    def _waiters(self) -> list[Any]:  # type: ignore[override]
-        return self._waiting
-
-    @property
-    def _done_callbacks(self) -> list[Any]:
-        return self._to_call
 
     def done(self) -> bool:
         """Whether it has ended or was cancelled."""

@@ -45,9 +45,9 @@ class JobStatus(NamedTuple):
         """Of its deadline: "late" as expected, "at risk" if more than 10 of 100 times, else nothing."""
         if self.left == 0:
             return ""
-        return (
-            "late" if self.end > self.deadline else "at risk" if self.late > self.deadline else ""
-        )
+        if self.end > self.deadline:
+            return "late"
+        return "at risk" if self.late > self.deadline else ""
 
 
 class RunStatus(NamedTuple):
@@ -62,12 +62,9 @@ class RunStatus(NamedTuple):
     @property
     def end(self) -> End:
         """When the last job ends, NaN if that of any is not known."""
-        left = [job for job in self.jobs if job.left]
-        ends = [
-            max(column, default=self.now) for column in zip(*(j[-3:] for j in left), strict=True)
-        ]
-        known = not any(math.isnan(job.end) for job in left)
-        return End(*ends) if known and left else End(*([math.nan if left else self.now] * 3))
+        ends = [End(*job[-3:]) for job in self.jobs if job.left] or [End(*[self.now] * 3)]
+        unknown = any(math.isnan(end.at) for end in ends)
+        return End(*[math.nan] * 3 if unknown else map(max, zip(*ends, strict=True)))
 
 
 def run_status(journal: Journal, number: int | None = None) -> RunStatus:

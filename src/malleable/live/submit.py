@@ -76,13 +76,6 @@ def _script(job: Job, file: Path, first: int) -> str:
     )  # fmt: skip
 
 
-def _check(jobs: Sequence[Job]) -> None:
-    for job in jobs:
-        for name in job.environment:
-            if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
-                raise ValueError(f"job {job.name!r}: {name!r} is no name of a shell's variable")
-
-
 def submit(
     engine: Slurm, jobs: Sequence[Job], folder: Path, options: Sequence[str] = (), cpus: int = 1
 ) -> list[Submitted]:
@@ -105,7 +98,10 @@ def submit(
     SlurmError
         One was not taken; those before it were, and are named.
     """
-    _check(jobs)
+    for job in jobs:
+        for name in job.environment:
+            if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
+                raise ValueError(f"job {job.name!r}: {name!r} is no name of a shell's variable")
     largest = engine.ask_config().get("MaxArraySize", "")
     most = int(largest) if largest.isdecimal() and int(largest) > 1 else _LARGEST
     done: dict[str, Submitted] = {}

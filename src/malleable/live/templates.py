@@ -57,13 +57,11 @@ class Template:
         self.parts: list[str] = [command] if isinstance(command, str) else list(command)
         if not self.parts or not self.parts[0].strip():
             raise ValueError("command: empty")
-        for part in self.parts:
-            if "\0" in part:
-                raise ValueError("command: has a NUL character")
+        if any("\0" in part for part in self.parts):
+            raise ValueError("command: has a NUL character")
         self.names = tuple(names)
-        fields = [
-            m for part in self.parts for m in _FIELD.finditer(part) if m[0] not in ("{{", "}}")
-        ]
+        found = (match for part in self.parts for match in _FIELD.finditer(part))
+        fields = [match for match in found if match[0] not in ("{{", "}}")]
         for field in fields:
             name = field[1]
             if name and name not in self.names:

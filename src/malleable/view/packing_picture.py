@@ -335,12 +335,9 @@ def _draw_deadlines(axes: Any, plan: Plan, clock: Clock, colors: npt.NDArray[Any
     left, right = axes.get_xlim()
     where = clock.shift(deadline)
     level = plan.slots * 1.03
+    at = np.clip(where, left, right)
     for mask, color, word in ((has & met, MET, "met"), (has & ~met, MISSED, "missed")):
-        for inside, shape, at in (
-            ((where >= left) & (where <= right), mark, where),
-            (where < left, "<", np.full(len(where), left)),
-            (where > right, ">", np.full(len(where), right)),
-        ):
+        for inside, shape in ((where == at, mark), (where < left, "<"), (where > right, ">")):
             rows = np.flatnonzero(mask & inside)
             if not len(rows):
                 continue
