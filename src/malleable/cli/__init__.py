@@ -52,6 +52,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     except (ValueError, OSError, ImportError, MemoryError) as error:
         streams.discard_output()
-        streams.complain(streams.wording(error))
+        streams.note(f"error: {streams.wording(error)}", grave=True)
         return 1
     return status

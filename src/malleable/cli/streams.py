@@ -82,11 +82,6 @@ def note(text: str, grave: bool = False) -> None:
         print(f"malleable: {printable(text)}", file=sys.stderr)
 
 
-def complain(text: str) -> None:
-    """The one line that says what is wrong."""
-    note(f"error: {text}", grave=True)
-
-
 def wording(error: BaseException) -> str:
     """An exception in words: what is wrong and where."""
     if isinstance(error, OSError) and error.strerror:

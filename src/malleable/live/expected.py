@@ -125,10 +125,10 @@ def expected_ends(
         drawn = means * np.exp(sigma * rng.standard_normal(len(jobs)) - 0.5 * sigma * sigma)
         found.append(_ends(jobs, how, drawn, tail))
     low, high = 0.5 - 0.5 * _SHARE, 0.5 + 0.5 * _SHARE
-    early, late = np.quantile(found, [low, high], axis=0)
+    spread = np.quantile(found, [low, high], axis=0).T.tolist()
     return [
-        End(at, min(at, first), max(at, last))
-        for at, first, last in zip(found[0], early.tolist(), late.tolist(), strict=True)
+        End(at, min(at, early), max(at, late))
+        for at, (early, late) in zip(found[0], spread, strict=True)
     ]
 
 

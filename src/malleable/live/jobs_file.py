@@ -198,10 +198,8 @@ def _matrix(name: str, given: Any, folder: Path) -> Matrix:
         raise ValueError(f"{name}: expected names with lists of values")
     columns = {}
     for key, own in given.items():
-        listed = isinstance(own, list)
-        columns[key] = (
-            _texts(f"{name}.{key}", own) if listed else _values(f"{name}.{key}", own, folder)
-        )
+        where = f"{name}.{key}"
+        columns[key] = _texts(where, own) if isinstance(own, list) else _values(where, own, folder)
     return Matrix(columns)
 
 

@@ -384,10 +384,8 @@ class HyperQueue:
         del self._bundle_of[task.key]
         if not bundle.tasks:
             self._gone(who)
-        if kind == "refused":
-            return [Event("refused", task.key, text=rest[1])]
-        if kind == "returned":
-            return [Event("returned", task.key)]
+        if kind != "ended":
+            return [Event(kind, task.key, text="".join(rest[1:]))]
         if task.call is None:
             return [Event("ended", task.key, *rest[1:])]
         good, result, took = rest[1:]

@@ -131,7 +131,7 @@ class Local:
     def _end_orphans(self) -> None:
         """Kills what a nanny that is gone has left: all that carries its token, children of children too."""
         nanny.kill_all(
-            lambda: [pid for pid in nanny.processes() if nanny.token_of(pid) == self._token]
+            lambda: [pid for pid in nanny.processes() if nanny.mark_of(pid)[0] == self._token]
         )
 
     def close(self, grace: float = nanny.GRACE) -> int:

@@ -121,7 +121,7 @@ def descendants(root: int) -> list[int]:
     return found
 
 
-def _mark_of(pid: int) -> tuple[str, str]:
+def mark_of(pid: int) -> tuple[str, str]:
     """Token of the nanny and key of the command that a process belongs to; empty where to none."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
@@ -132,11 +132,6 @@ def _mark_of(pid: int) -> tuple[str, str]:
     except OSError:
         pass
     return "", ""
-
-
-def token_of(pid: int) -> str:
-    """Token of the nanny whose command a process belongs to."""
-    return _mark_of(pid)[0]
 
 
 def _send_signal(pid: int, number: int, group: bool = False) -> None:
@@ -229,9 +224,10 @@ class Nanny:
                 setsigdef=_DEFAULT,
             )
         except (OSError, ValueError) as error:
-            full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
-            said = ("full", _wording(error)) if full else ("refused", key, _wording(error))
-            self.said.append(said)
+            full = getattr(error, "errno", 0) in (errno.ENOSPC, errno.EDQUOT)
+            self.said.append(
+                ("full", _wording(error)) if full else ("refused", key, _wording(error))
+            )
             return
         now = time.monotonic()
         self.pid_of[key] = pid
@@ -294,7 +290,7 @@ class Nanny:
     def sweep(self) -> None:
         """Kills what ended commands have left behind."""
         for pid in _children():
-            if pid not in self.running and _mark_of(pid)[1] not in self.pid_of:
+            if pid not in self.running and mark_of(pid)[1] not in self.pid_of:
                 _send_signal(pid, signal.SIGKILL)
 
     def stop(self, grace: float) -> int:
