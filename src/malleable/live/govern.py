@@ -193,8 +193,7 @@ class Governor(Loop):
         self._memory = {place: self.look.memory(place) for place in look.usable}
         for number, array in own.items():
             row = self._row_of.get(number)
-            ended = row is not None and not math.isnan(self.jobs[row].ended)
-            if row is None or (ended and not array.dead and array.pending + array.running):
+            if row is None or (self._back(row, array) and not array.dead):
                 row = self._come(array)  # also one that has ended, and tasks of which were put back
             self._count(row, array, since)
         for number, row in list(self._row_of.items()):
@@ -208,6 +207,9 @@ class Governor(Loop):
             del self._own[number]
             self._touched_arrays.discard(number)
         self._due = self._fresh = True
+
+    def _back(self, row: int, array: Array) -> bool:
+        return not math.isnan(self.jobs[row].ended) and array.pending + array.running > 0
 
     def _come(self, array: Array) -> int:
         wishes = wishes_of(array.comment)

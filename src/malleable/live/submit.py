@@ -76,6 +76,13 @@ def _script(job: Job, file: Path, first: int) -> str:
     )  # fmt: skip
 
 
+def _check(jobs: Sequence[Job]) -> None:
+    for job in jobs:
+        for name in job.environment:
+            if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
+                raise ValueError(f"job {job.name!r}: {name!r} is no name of a shell's variable")
+
+
 def submit(
     engine: Slurm, jobs: Sequence[Job], folder: Path, options: Sequence[str] = (), cpus: int = 1
 ) -> list[Submitted]:
@@ -98,10 +105,7 @@ def submit(
     SlurmError
         One was not taken; those before it were, and are named.
     """
-    for job in jobs:
-        for name in job.environment:
-            if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
-                raise ValueError(f"job {job.name!r}: {name!r} is no name of a shell's variable")
+    _check(jobs)
     largest = engine.ask_config().get("MaxArraySize", "")
     most = int(largest) if largest.isdecimal() and int(largest) > 1 else _LARGEST
     done: dict[str, Submitted] = {}

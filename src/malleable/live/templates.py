@@ -57,7 +57,7 @@ class Template:
         self.parts: list[str] = [command] if isinstance(command, str) else list(command)
         if not self.parts or not self.parts[0].strip():
             raise ValueError("command: empty")
-        if any("\0" in part for part in self.parts):
+        if "\0" in "".join(self.parts):
             raise ValueError("command: has a NUL character")
         self.names = tuple(names)
         found = (match for part in self.parts for match in _FIELD.finditer(part))

@@ -279,10 +279,9 @@ def _name_blocks(
         look = {"rotation": 90 if upright else 0, "color": "white" if dark else "black"}
         axes.text(x, y, printable(plan.jobs.name[job]), **look, **_NAME)
     rest = [row for row in plan.order.tolist() if row not in spots]
-    names = [_legend_name(plan.jobs.name[row]) for row in rest]
     if rest:
         handles = [
-            Patch(color=colors[row], label=name) for row, name in zip(rest, names, strict=True)
+            Patch(color=colors[row], label=_legend_name(plan.jobs.name[row])) for row in rest
         ]
         _add_legend(axes, handles, "upper left", (1.0, 1.0))
 

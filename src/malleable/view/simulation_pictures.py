@@ -129,18 +129,20 @@ def draw_load(result: SimulationResult) -> Any:
             axes.stairs(scale * own[name], edges, baseline=None, **look)
         axes.set(ylabel=_PANELS[name], ylim=(0, top))
         axes.grid(alpha=0.3)
-    means = [
-        float(own["jobs"] @ np.diff(times[policy])) / float(times[policy][-1])
-        for policy, own in result.series.items()
-    ]
-    if max(means) > _FAR * min(means):
-        rows[-1].set_yscale("symlog", linthresh=1.0)
-    rows[-1].set_ylim(bottom=0)
+    _scale_jobs(rows[-1], [(own["jobs"], times[name]) for name, own in result.series.items()])
     label_times(rows[-1], clock, unit)
     if clock.origin:
         rows[-1].set_xlim(0.0, longest / seconds)  # nothing is there before
     rows[0].legend(fontsize=8, ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1.0))
     return figure
+
+
+def _scale_jobs(axes: Any, series: list[tuple[Any, Any]]) -> None:
+    """A logarithmic axis where policies leave very different numbers of jobs."""
+    means = [float(jobs @ np.diff(time)) / float(time[-1]) for jobs, time in series]
+    if max(means) > _FAR * min(means):
+        axes.set_yscale("symlog", linthresh=1.0)
+    axes.set_ylim(bottom=0)
 
 
 @picture
