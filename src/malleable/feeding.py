@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from malleable.columns import Floats, Integers
 from malleable.estimates import believed, error_sigma
+from malleable.records import by_table_row, job_names, job_records
 
 PART = 1 << 16
 """Jobs of a table that are fed at once."""
@@ -129,3 +131,33 @@ class Source:
 
 def _taken(columns: tuple[Floats, ...] | None, rows: Integers) -> tuple[Floats, ...] | None:
     return None if columns is None else tuple(column[rows] for column in columns)
+
+
+def queue_records(
+    model: str, policy: str, jobs: Any, taken: Sequence[Any], sizes: Floats, zero: float = 0.0
+) -> dict[str, npt.NDArray[Any]]:
+    """Records of a table's jobs, from those that the core kept of them as they came.
+
+    Parameters
+    ----------
+    taken : sequence of ndarray
+        Which job, its start, the end of its maps, and its end.
+    sizes : ndarray of float64, shape (J,)
+        What each job of the table needs alone.
+    zero : float
+        What arrivals and starts say where 0 is meant.
+    """
+    rows, *times = by_table_row(by_arrival(jobs.arrival), *taken)
+    start, map_completion, completion = (each.astype(np.float64) for each in times)
+    return job_records(
+        model,
+        policy,
+        rows,
+        job_names(jobs.name, rows),
+        arrival=jobs.arrival[rows].astype(np.float64) - zero,
+        start=start - zero,
+        map_completion=map_completion,
+        completion=completion,
+        size=sizes[rows],
+        requested_time=sizes[rows],
+    )

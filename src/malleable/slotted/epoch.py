@@ -95,17 +95,13 @@ class SlottedEpoch(BaseEpoch):
     def __init__(self, slots: int, policy: str = "asrpt", *, slot_seconds: float = 1.0) -> None:
         policy_of("slotted", policy, in_loop=True)
         self._policy = policy
-        self._core: _core.SlottedEpoch = _core.SlottedEpoch(
-            check_whole("slots", slots, 0, 2**40),
-            check_amount("slot_seconds", slot_seconds, RATE),
-            policy,
-        )
+        count = check_whole("slots", slots, 0, 2**40)
+        length = check_amount("slot_seconds", slot_seconds, RATE)
+        self._core: _core.SlottedEpoch = _core.SlottedEpoch(count, length, policy)
 
     def __repr__(self) -> str:
-        return (
-            f"SlottedEpoch({self._policy}: {views.counted(len(self), 'job')}, "
-            f"{views.counted(self.slots, 'slot')})"
-        )
+        jobs, slots = views.counted(len(self), "job"), views.counted(self.slots, "slot")
+        return f"SlottedEpoch({self._policy}: {jobs}, {slots})"
 
     @property
     def slots(self) -> int:

@@ -9,15 +9,21 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from malleable import _core
 from malleable.columns import Floats, Integers
 from malleable.domain import WEIGHT, check_amount, check_whole, checked_choice, checked_flag
 from malleable.estimates import UNDERESTIMATES, believed
-from malleable.feeding import Part, Source, by_arrival, kept_records, seed_of, warn_of_load
+from malleable.feeding import (
+    Part,
+    Source,
+    by_arrival,
+    kept_records,
+    queue_records,
+    seed_of,
+    warn_of_load,
+)
 from malleable.policies import policy_names, policy_of
-from malleable.records import by_table_row, job_names, job_records
 from malleable.result import SimulationResult
 from malleable.slotted.generate import MapReduceStream
 from malleable.slotted.table import MapReduceJobs, join_tables
@@ -213,13 +219,8 @@ def run(
     seed = seed_of(rng)
     errors = None if isinstance(jobs, MapReduceStream) else seed
     source = Source(jobs, seed, estimates, _sizes, errors)
-    sim = _core.SlottedSim(
-        machines=count,
-        policy=policy,
-        preemptive=bool(preemptive),
-        records=keep,
-        bounce=underestimates == "bounce",
-    )
+    how = {"preemptive": bool(preemptive), "records": keep, "bounce": underestimates == "bounce"}
+    sim = _core.SlottedSim(machines=count, policy=policy, **how)
     bounded = not source.stream if bound is None else bound
     fed: list[MapReduceJobs] = []
 
@@ -234,14 +235,13 @@ def run(
     summary = sim.summary()
     if bounded and complete and summary["jobs"] == entered > 0:
         summary |= _bounds(summary, *lower_bounds(join_tables(fed), count, bool(preemptive)))
-    return SimulationResult(
-        model="slotted",
-        records=_records(jobs, policy, sim) if keep else None,
-        summary={policy: summary},
-        slowdown={policy: sim.slowdown()},
-        timing={policy: seconds},
-        complete=complete,
-    )
+    kept = None
+    if keep and isinstance(jobs, MapReduceJobs):
+        units = (jobs.map + jobs.reduce_work).astype(np.float64)
+        # Slot a begins at a - 1.
+        kept = queue_records("slotted", policy, jobs, sim.take_records(), units, zero=1.0)
+    parts = {policy: summary}, {policy: sim.slowdown()}, {policy: seconds}
+    return SimulationResult("slotted", kept, *parts, complete)
 
 
 def _length(jobs: MapReduceJobs | MapReduceStream, machines: int, horizon: Any) -> tuple[int, int]:
@@ -265,25 +265,6 @@ def _bounds(summary: dict[str, float], least: int, tight: int) -> dict[str, floa
     done, total = summary["jobs"], summary["total_response"]
     bounds = {"lower_bound": least / done, "tight_bound": tight / done}
     return bounds | ({"ratio": total / least, "tight_ratio": total / tight} if least > 0 else {})
-
-
-def _records(jobs: Any, policy: str, sim: Any) -> dict[str, npt.NDArray[Any]]:
-    order = by_arrival(jobs.arrival)
-    rows, start, map_finish, finish = by_table_row(order, *sim.take_records())
-    work = (jobs.map + jobs.reduce_work)[rows].astype(np.float64)
-    return job_records(
-        "slotted",
-        policy,
-        rows,
-        job_names(jobs.name, rows),
-        # Slot a begins at a - 1.
-        arrival=jobs.arrival[rows].astype(np.float64) - 1.0,
-        start=start.astype(np.float64) - 1.0,
-        map_completion=map_finish.astype(np.float64),
-        completion=finish.astype(np.float64),
-        size=work,
-        requested_time=work,
-    )
 
 
 def _in_system(arrival: Integers, finish: Integers, slots: int) -> Floats:

@@ -278,15 +278,10 @@ def _of_table(jobs: MapReduceJobs, slots: int | None) -> _Work:
     empty = slots - len(busy)
     value = np.append(amount, 0.0)
     weight = np.append(times, empty) / slots
-    return _Work(
-        len(jobs) / slots,
-        empty / slots,
-        float(reduce.mean()),
-        int(reduce.max()),
-        float(amount.max()),
-        _plain(value[weight > 0.0], weight[weight > 0.0]),
-        len(value),
-    )
+    means = len(jobs) / slots, empty / slots, float(reduce.mean())
+    largest = int(reduce.max()), float(amount.max())
+    generating = _plain(value[weight > 0.0], weight[weight > 0.0])
+    return _Work(*means, *largest, generating, len(value))
 
 
 def _least(power: int, machines: int, work: _Work) -> float:

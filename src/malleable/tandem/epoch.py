@@ -75,20 +75,14 @@ class OverlapEpoch(BaseEpoch):
         row = policy_of("tandem", policy, in_loop=True)
         checked_choice("underestimates", underestimates, ("first", "bounce"))
         self.policy = policy
-        self._core: _core.OverlapEpoch = _core.OverlapEpoch(
-            policy,
-            bool(conserving) or not row.may_idle,
-            underestimates == "bounce",
-            *_both(slots),
-        )
+        hands_on = bool(conserving) or not row.may_idle
+        bounce, both = underestimates == "bounce", _both(slots)
+        self._core: _core.OverlapEpoch = _core.OverlapEpoch(policy, hands_on, bounce, *both)
 
     def __repr__(self) -> str:
-        map_slots, shuffle_slots = self.slots
-        return (
-            f"OverlapEpoch({self.policy}: {views.counted(len(self), 'job')}, "
-            f"{views.counted(map_slots, 'map slot')}, "
-            f"{views.counted(shuffle_slots, 'shuffle slot')})"
-        )
+        nouns = ("job", "map slot", "shuffle slot")
+        parts = map(views.counted, (len(self), *self.slots), nouns)
+        return f"OverlapEpoch({self.policy}: {', '.join(parts)})"
 
     @property
     def slots(self) -> tuple[int, int]:

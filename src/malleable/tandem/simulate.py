@@ -18,13 +18,12 @@ from malleable.feeding import (
     PART,
     Part,
     Source,
-    by_arrival,
     kept_records,
+    queue_records,
     seed_of,
     warn_of_load,
 )
 from malleable.policies import policy_of
-from malleable.records import by_table_row, job_names, job_records
 from malleable.result import SimulationResult
 from malleable.tandem.series import checked_times, left_over_time
 from malleable.tandem.table import STREAM_CHUNK, MapShuffleJobs, MapShuffleStream
@@ -341,15 +340,12 @@ def run(
         summary["tried"] = plan.tried
     if estimates is None and overlap:
         summary |= _guarantee(policy, jobs, at_speed)
-    return SimulationResult(
-        model="tandem",
-        records=_records(jobs, policy, queue, capacity) if keep else None,
-        summary={policy: summary},
-        slowdown={policy: queue.slowdown()},
-        timing={policy: seconds},
-        complete=complete and plan.complete,
-        series=series,
-    )
+    kept = None
+    if keep and isinstance(jobs, MapShuffleJobs):
+        alone = np.maximum(*_at_speed((jobs.map, jobs.shuffle), capacity))
+        kept = queue_records("tandem", policy, jobs, queue.take_records(), alone)
+    parts = {policy: summary}, {policy: queue.slowdown()}, {policy: seconds}
+    return SimulationResult("tandem", kept, *parts, complete and plan.complete, series=series)
 
 
 def _check_policy(policy: str, jobs: _Jobs) -> None:
@@ -384,23 +380,3 @@ def _total_bound(jobs: _Jobs, capacity: tuple[float, float], lone: Any) -> float
     if lone is None and isinstance(jobs, MapShuffleJobs):
         return _core.overlap_batch_bound(*_at_speed((jobs.map, jobs.shuffle), capacity))
     return float(lone.total())
-
-
-def _records(
-    jobs: Any, policy: str, queue: Any, capacity: tuple[float, float]
-) -> dict[str, npt.NDArray[Any]]:
-    order = by_arrival(jobs.arrival)
-    rows, start, map_completion, completion = by_table_row(order, *queue.take_records())
-    alone = np.maximum(*_at_speed((jobs.map[rows], jobs.shuffle[rows]), capacity))
-    return job_records(
-        "tandem",
-        policy,
-        rows,
-        job_names(jobs.name, rows),
-        arrival=jobs.arrival[rows],
-        start=start,
-        map_completion=map_completion,
-        completion=completion,
-        size=alone,
-        requested_time=alone,
-    )

@@ -57,9 +57,8 @@ def _number(field: str, cell: str, least: float, end: float) -> float:
     except ValueError:
         raise ValueError(f"{field} = {shown(cell)}: not a number") from None
     if not (least <= value < end and value.is_integer()):
-        raise ValueError(
-            f"{field} = {shown(cell)}: must be a whole number from {least:.0f} to {end - 1:.0f}"
-        )
+        ends = f"from {least:.0f} to {end - 1:.0f}"
+        raise ValueError(f"{field} = {shown(cell)}: must be a whole number {ends}")
     return value
 
 

@@ -95,8 +95,4 @@ def _read(file: File) -> Trace:
     return trace_of(ClusterJobs(**sound_columns))
 
 
-register(
-    "table of cluster jobs",
-    lambda head: not {"maps", "map_seconds"}.isdisjoint(head.cells),
-    _read,
-)
+register("table of cluster jobs", lambda head: head.has("maps", "map_seconds"), _read)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -71,13 +71,19 @@ def assumptions(trace: Trace, converter: str) -> dict[str, Any]:
     return {} if reduce is None or reduce.shuffled is None else {"reduce_from": "shuffled"}
 
 
+def not_for(option: str, format: str, known: Iterable[str]) -> ValueError:
+    """The error of an option that a format, or a converter of its traces, does not take."""
+    told = ", ".join(known)
+    told = f"expected one of {told}" if told else "it has none"
+    return ValueError(f"option {option!r} does not apply to a {format}: {told}")
+
+
 def given(trace: Trace, converter: str, assumed: Mapping[str, Any]) -> dict[str, Any]:
     """All assumptions of a converter, with the values that its caller gave."""
     known = assumptions(trace, converter)
     for name, value in assumed.items():
         if name not in known:
-            told = f"expected one of {', '.join(known)}" if known else "it has none"
-            raise ValueError(f"option {name!r} does not apply to a {trace.format}: {told}")
+            raise not_for(name, trace.format, known)
         if name == "reduce_from":
             checked_choice(name, value, ("start", "shuffled", "sorted"))
         elif isinstance(known[name], float) and not (value == known[name] == math.inf):

@@ -28,6 +28,7 @@ from malleable.files.reading import (
     telling_of,
 )
 from malleable.traces.arrow_columns import is_frame
+from malleable.traces.converting import not_for
 from malleable.traces.trace import Trace
 
 Record = TypeVar("Record")
@@ -35,24 +36,10 @@ Table = TypeVar("Table")
 
 # Where a head looks like several formats, the first of them reads it.
 _MODULES = (
-    "alibaba",
-    "alibaba_csv",
-    "tpch",
-    "flow_files",
-    "wfformat",
-    "spark",
-    "rumen",
-    "swim",
-    "google2011",
-    "google2011_events",
-    "sacct",
-    "cluster_jobs",
-    "map_reduce_jobs",
-    "map_shuffle_jobs",
-    "job_table",
-    "swf",
-    "hawk",
-)
+    "alibaba", "alibaba_csv", "tpch", "flow_files", "wfformat", "spark", "rumen", "swim",
+    "google2011", "google2011_events", "sacct", "cluster_jobs", "map_reduce_jobs",
+    "map_shuffle_jobs", "job_table", "swf", "hawk",
+)  # fmt: skip
 
 
 class Head:
@@ -77,6 +64,10 @@ class Head:
         self.line = self.text.splitlines()[0] if self.text else ""
         self.cells = [cell.strip().strip('"') for cell in self.line.split(",")]
         self.is_object = self.text.lstrip().startswith("{")
+
+    def has(self, *names: str) -> bool:
+        """Whether one of these columns is among ``cells``."""
+        return not set(names).isdisjoint(self.cells)
 
 
 @dataclass(frozen=True)
@@ -212,10 +203,8 @@ def _format_of(head: Head) -> Format:
             return format
     if b"\0" in head.data:
         raise ValueError("binary data, neither gzip, zstd nor Parquet")
-    raise ValueError(
-        f"unknown format, begins with {shown(head.line)}; expected one of "
-        + ", ".join(format.name for format in _formats())
-    )
+    names = ", ".join(format.name for format in _formats())
+    raise ValueError(f"unknown format, begins with {shown(head.line)}; expected one of {names}")
 
 
 def reading_options() -> set[str]:
@@ -276,17 +265,8 @@ def read(
         format = _format_of(Head(stream.peek()))
         for name in options:
             if name not in format.options:
-                told = ", ".join(format.options)
-                raise ValueError(
-                    f"option {name!r} does not apply to a {format.name}: "
-                    + (f"expected one of {told}" if told else "it has none")
-                )
+                raise not_for(name, format.name, format.options)
         file = File(stream, where, BadRecords(skip_bad), max_size, path)
         trace = format.read(file, **options)
-        return replace(
-            trace,
-            format=format.name,
-            where=where,
-            skip_bad=skip_bad,
-            options=format.options | options,
-        )
+        told: dict[str, Any] = {"format": format.name, "where": where, "skip_bad": skip_bad}
+        return replace(trace, options=format.options | options, **told)

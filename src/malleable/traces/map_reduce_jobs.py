@@ -48,4 +48,4 @@ def write_map_reduce_jobs(
     write_file(path, csv_text(dict(zip(_COLUMNS, columns, strict=False))), force=force)
 
 
-register("table of map and reduce jobs", lambda head: "reduce" in head.cells, _read)
+register("table of map and reduce jobs", lambda head: head.has("reduce"), _read)

@@ -25,8 +25,4 @@ def _read(file: File) -> Trace:
     return trace_of(MapShuffleJobs(**columns))
 
 
-register(
-    "table of map and shuffle jobs",
-    lambda head: not {"map", "shuffle"}.isdisjoint(head.cells),
-    _read,
-)
+register("table of map and shuffle jobs", lambda head: head.has("map", "shuffle"), _read)

@@ -169,11 +169,10 @@ class Phase:
         """The same with a run for every task of those that ran together; ValueError if they are too many."""
         if self.width is None:
             return self
-        if self.tasks.sum(dtype=np.float64) > _MOST_TASKS:
-            raise ValueError(
-                f"{self.tasks.sum(dtype=np.float64):,.0f} tasks; there may be {_MOST_TASKS:,} where"
-                " tasks of a job differ"
-            )
+        count = self.tasks.sum(dtype=np.float64)
+        if count > _MOST_TASKS:
+            limit = f"there may be {_MOST_TASKS:,} where tasks of a job differ"
+            raise ValueError(f"{count:,.0f} tasks; {limit}")
         width = self.width.astype(np.int64)
         ends = np.cumsum(width)
         within = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - width, width)

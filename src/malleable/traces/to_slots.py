@@ -197,12 +197,11 @@ def _whole(field: str, values: Floats) -> Integers:
 
 def _all_tasks(counts: Integers) -> Integers:
     """Offsets of so many reduce tasks a job."""
-    if counts.sum(dtype=np.float64) > _MOST_TASKS:
+    total = counts.sum(dtype=np.float64)
+    if total > _MOST_TASKS:
         row = int(np.argmax(counts))
-        raise ValueError(
-            f"{counts.sum(dtype=np.float64):,.0f} reduce tasks, {counts[row]:,} of them of job {row};"
-            f" there may be {_MOST_TASKS:,}"
-        )
+        most = f"{counts[row]:,} of them of job {row}; there may be {_MOST_TASKS:,}"
+        raise ValueError(f"{total:,.0f} reduce tasks, {most}")
     return np.concatenate(([0], np.cumsum(counts)))
 
 
