@@ -8,9 +8,8 @@ running tasks (``r1;`` where they are one); ``sla`` is ``t:p;t:p``. Not ``after`
 from __future__ import annotations
 
 import math
+from itertools import compress
 from typing import Any
-
-import numpy as np
 
 from malleable.cluster.table import ClusterJobs, checked_rates
 from malleable.files.csv import without_apostrophe
@@ -68,31 +67,25 @@ def _cell(column: str, cell: str) -> Any:
 def _read(file: File) -> Trace:
     columns = file.columns(_COLUMNS, ("maps", "map_seconds"), _cell)
     count = len(columns["maps"])
-    sound = np.ones(count, dtype=bool)
+    sound = [True] * count
     for phase in ("map", "reduce"):
         times = columns.get(f"{phase}_seconds", [])
         if not any(isinstance(value, list) for value in times):
             continue
         tasks = columns.get(f"{phase}s", [0] * count)
         if sum(tasks) > _MOST_TIMED:
-            raise ValueError(
-                f"{sum(tasks):,.0f} {phase} tasks; where some have times of their own there"
-                f" may be {_MOST_TIMED:,}"
-            )
+            most = f"where some have times of their own there may be {_MOST_TIMED:,}"
+            raise ValueError(f"{sum(tasks):,.0f} {phase} tasks; {most}")
         for row, (value, number) in enumerate(zip(times, tasks, strict=True)):
             if not isinstance(value, list):
                 times[row] = [value] * int(number)
             elif len(value) != number:
                 sound[row] = False
-                file.bad.add(
-                    f"{phase}_seconds[{row}]: {counted(len(value), 'time')} for {number:g} tasks"
-                )
-    file.bad.settle(file.where, int(sound.sum()))
-    rows = np.flatnonzero(sound).tolist()
-    sound_columns: dict[str, Any] = {
-        name: [values[row] for row in rows] for name, values in columns.items()
-    }
-    return trace_of(ClusterJobs(**sound_columns))
+                told = f"{counted(len(value), 'time')} for {number:g} tasks"
+                file.bad.add(f"{phase}_seconds[{row}]: {told}")
+    file.bad.settle(file.where, sum(sound))
+    taken: Any = {name: [*compress(values, sound)] for name, values in columns.items()}
+    return trace_of(ClusterJobs(**taken))
 
 
 register("table of cluster jobs", lambda head: head.has("maps", "map_seconds"), _read)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import os
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -109,16 +109,17 @@ class File:
                 self.bad.add(f"after line {number}: {damage(error)}")
 
     def records(
-        self,
-        parse: Callable[[str], Record | None],
-        lines: Iterable[tuple[int, str]] | None = None,
+        self, parse: Callable[[Any], Record | None], lines: Any = None, noun: str = "line"
     ) -> Iterator[Record]:
-        """What ``parse`` makes of each line, or of these, without None; ValueErrors go to ``bad``."""
+        """What ``parse`` makes of each line, or of these with numbers, without None.
+
+        ValueErrors go to ``bad``, with the ``noun`` and the number.
+        """
         for number, line in self.lines() if lines is None else lines:
             try:
                 found = parse(line)
             except ValueError as error:
-                self.bad.add(f"line {number}: {error}")
+                self.bad.add(f"{noun} {number}: {error}")
                 continue
             if found is not None:
                 yield found

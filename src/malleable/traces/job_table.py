@@ -41,12 +41,10 @@ _INT64_END = 2**63
 
 
 def _float(cell: Any) -> float:
-    if isinstance(cell, str):
-        return parse_number(cell)
     if isinstance(cell, bool):
         raise ValueError("not a number")
     try:
-        return float(cell)
+        return parse_number(cell) if isinstance(cell, str) else float(cell)
     except (ValueError, TypeError, OverflowError):
         raise ValueError("not a number") from None
 

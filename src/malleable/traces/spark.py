@@ -25,6 +25,7 @@ import math
 import re
 from bisect import bisect_right
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from malleable.domain import shown
@@ -88,11 +89,12 @@ class _Stage:
         return index + bisect_right(self.before, index)
 
 
+@dataclass
 class _Job:
-    def __init__(self, arrival: float, stages: list[int]) -> None:
-        self.arrival = arrival
-        self.stages = stages  # that no job before it has
-        self.result: str | None = None
+    number: int
+    arrival: float
+    stages: list[int]  # that no job before it has
+    result: str | None = None
 
 
 class _Log:
@@ -125,7 +127,7 @@ class _Log:
         ids = [_whole(stage, "Stage IDs") for stage in _list(record, "Stage IDs")]
         infos = [_info(info) for info in _list(record, "Stage Infos")]
         fresh = list(dict.fromkeys(stage for stage in ids if stage not in self.stages))
-        self.jobs[job] = _Job(arrival, fresh)
+        self.jobs[job] = _Job(job, arrival, fresh)
         for stage in fresh:
             self.stages[stage] = _Stage()
         for stage, _, tasks, parents in infos:
@@ -175,7 +177,7 @@ class _Log:
         stage.done.add(task)
         stage.runs.append((task, start, end, 1.0))
 
-    def flow(self, number: int, job: _Job) -> Flow | None:
+    def flow(self, job: _Job) -> Flow | None:
         """The flow of a job; None if it is not known to its end or ran nothing."""
         stages = {stage: self.stages[stage] for stage in sorted(job.stages)}
         if job.result is None and not all(stage.completed for stage in stages.values()):
@@ -192,7 +194,7 @@ class _Log:
             parents = sorted({row[parent] for parent in stage.parents if parent in row})
             found.append(Stage(f"stage{k}", stage.tasks, _with_the_rest(stage), parents))
         checked_parents(found)
-        return Flow(f"job{number}", job.arrival, found)
+        return Flow(f"job{job.number}", job.arrival, found)
 
 
 _EVENTS = {
@@ -250,15 +252,7 @@ def _read(file: File) -> Trace:
                 cut = f"line {number}: {error}"
             else:
                 file.bad.add(f"line {number}: {error}")
-    flows = []
-    for number, job in log.jobs.items():
-        try:
-            flow = log.flow(number, job)
-        except ValueError as error:
-            file.bad.add(f"Job ID = {number}: {error}")
-            continue
-        if flow is not None:
-            flows.append(flow)
+    flows = list(file.records(log.flow, log.jobs.items(), "Job ID ="))
     if not flows and not file.bad.count:
         raise ValueError("no Spark job in it that ran to its end")
     file.settle(len(flows), "flows")

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -116,19 +117,12 @@ def _read(file: File) -> Trace:
         start = submit + np.maximum(wait, 0.0)
         finish = np.where(run >= 0, start + seconds, math.nan)
         phase = Phase.of_blocks(tasks, start, np.where(known, finish, math.nan))
-    return Trace(
-        arrival=submit,
-        map=phase,
-        name=[f"{one:.0f}" for one in name.tolist()],
-        user=_texts(columns[11].tolist()),
-        program=_texts(columns[13].tolist()),
-        finish=finish,
-        known=known,
+    names = [f"{one:.0f}" for one in name.tolist()]
+    user, program = (
+        ["" if one == -1.0 else f"{one:.0f}" for one in columns[k].tolist()] for k in (11, 13)
     )
-
-
-def _texts(numbers: list[float]) -> list[str]:
-    return ["" if number == -1.0 else f"{number:.0f}" for number in numbers]
+    texts: Any = {"name": names, "user": user, "program": program}
+    return Trace(arrival=submit, map=phase, finish=finish, known=known, **texts)
 
 
 register("SWF log", _looks, _read)

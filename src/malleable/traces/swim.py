@@ -58,12 +58,8 @@ def _read(file: File) -> Trace:
     file.settle(len(jobs))
     jobs.sort(key=lambda job: job[1][0])
     arrival, _, bytes_in, shuffled, _ = np.array([numbers for _, numbers in jobs]).T.copy()
-    return Trace(
-        arrival=arrival,
-        map=Phase(bytes=bytes_in),
-        reduce=Phase(bytes=shuffled),
-        name=[name for name, _ in jobs],
-    )
+    maps, reduces, names = Phase(bytes=bytes_in), Phase(bytes=shuffled), [name for name, _ in jobs]
+    return Trace(arrival=arrival, map=maps, reduce=reduces, name=names)
 
 
 register("SWIM trace", _looks, _read)

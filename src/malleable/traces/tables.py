@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -42,22 +43,15 @@ def trace_of(table: Any, **more: Any) -> Trace:
         return Trace(map=Phase(work=table.map), reduce=Phase(work=table.shuffle), **known)
     if isinstance(table, MapReduceJobs):
         maps = Phase(tasks=table.map, seconds=np.ones(len(table)))
-        reduces = Phase(
-            tasks=np.diff(table.task_offset),
-            offset=table.task_offset,
-            seconds=table.task.astype(np.float64),
-        )
+        offset, times = table.task_offset, table.task.astype(np.float64)
+        reduces = Phase(tasks=np.diff(offset), seconds=times, offset=offset)
         known["arrival"] = table.arrival - 1.0
         return Trace(map=maps, reduce=reduces, **known)
     assert isinstance(table, ClusterJobs)
     maps = Phase(tasks=table.maps, seconds=table.map_seconds, offset=table.map_offset)
-    reduces = Phase(
-        tasks=table.reduces,
-        seconds=table.reduce_seconds,
-        offset=table.reduce_offset,
-        bytes=table.shuffle_bytes if table.shuffle_bytes.any() else None,
-    )
-    return Trace(map=maps, reduce=reduces, **known)
+    reduces = Phase(tasks=table.reduces, seconds=table.reduce_seconds, offset=table.reduce_offset)
+    copied = table.shuffle_bytes if table.shuffle_bytes.any() else None
+    return Trace(map=maps, reduce=replace(reduces, bytes=copied), **known)
 
 
 def _of_flows(flows: Flows, more: dict[str, Any]) -> Trace:
