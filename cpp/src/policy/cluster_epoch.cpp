@@ -185,10 +185,12 @@ void ClusterEpoch::update(const ClusterState& state, int pool, Share& share,
   if (!gone_.empty()) share.epoch.remove(gone_);
   if (!ids_.empty()) share.epoch.update(ids_, {work_, old_weight_, old_deadline_, low_, high_});
   if (!new_work_.empty()) {
-    std::int64_t id = share.epoch.add(
-        {{arrival_, weight_, deadline_, size_, new_sla_.view()}, new_work_, new_low_, new_high_,
-         new_speedup_.view()},
-        new_kind_);
+    std::int64_t id = share.epoch.add({{arrival_, weight_, deadline_, size_, new_sla_.view()},
+                                       new_work_,
+                                       new_low_,
+                                       new_high_,
+                                       new_speedup_.view()},
+                                      new_kind_);
     for (std::size_t k = first_new; k < share.job.size(); ++k) id_[pool][share.job[k]] = id++;
   }
   if (pool_minimum_ > 0.0) share_minimum(state, pool, share);
