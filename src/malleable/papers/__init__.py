@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -122,7 +123,5 @@ def reproduce(name: str, count: int | None = None, *, seed: int = 0, **options: 
         raise ValueError(f"--trace: {name} takes no trace")
     file, function = experiment.place.split(".")
     run = Run(name, experiment.shows, count, seed, unit=experiment.unit, **options)
-    found: Figure = getattr(import_module(f"{__name__}.{file}"), function)(
-        run, *experiment.arguments
-    )
-    return found
+    make: Callable[..., Figure] = getattr(import_module(f"{__name__}.{file}"), function)
+    return make(run, *experiment.arguments)

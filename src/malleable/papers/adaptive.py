@@ -70,17 +70,11 @@ def benchmark_jobs(workload: int, ordering: int, seed: int) -> ClusterJobs:
     generator = np.random.default_rng([workload, ordering, seed])
     kind = generator.choice(len(kinds), size=JOBS, p=share)
     owner = generator.integers(len(USERS), size=JOBS)
-    return ClusterJobs(
-        maps[kind],
-        MAP_SECONDS,
-        reduces[kind],
-        REDUCE_SECONDS,
-        arrival=np.cumsum(generator.standard_exponential(JOBS)) * gap,
-        shuffle=SHUFFLE_SECONDS,
-        block=_BLOCK,
-        user=[f"user{u + 1}" for u in owner.tolist()],
-        program=[kinds[k] for k in kind.tolist()],
-    )
+    arrival = np.cumsum(generator.standard_exponential(JOBS)) * gap
+    tasks = maps[kind], MAP_SECONDS, reduces[kind], REDUCE_SECONDS
+    copying: dict[str, Any] = {"shuffle": SHUFFLE_SECONDS, "block": _BLOCK}
+    user, program = [f"user{u + 1}" for u in owner.tolist()], [kinds[k] for k in kind.tolist()]
+    return ClusterJobs(*tasks, arrival=arrival, user=user, program=program, **copying)
 
 
 # What section 7.2 says, by metric.
@@ -125,13 +119,9 @@ def figure(run: Run, metric: str, *workloads: int) -> Figure:
     """One figure or table; Ctrl-C keeps the benchmarks that are finished."""
     points = [(workload, ordering) for workload in workloads for ordering in (1, 2, 3)]
     labels = [f"BM {workload}.{ordering}" for workload, ordering in points]
-    found = run.replicate(
-        [(label, partial(benchmark_jobs, *p), {}) for label, p in zip(labels, points, strict=True)],
-        POLICIES,
-        cluster=table3_cluster(),
-        replicas=3,
-        slow_start=1.0,
-    )
+    made = zip(labels, (partial(benchmark_jobs, *point) for point in points), strict=True)
+    how = {"cluster": table3_cluster(), "replicas": 3, "slow_start": 1.0}
+    found = run.replicate([(*one, {}) for one in made], POLICIES, **how)
     scale = 100.0 if metric == "locality" else 1.0
     rows = []
     for label, one in zip(labels, found, strict=False):

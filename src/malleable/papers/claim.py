@@ -120,10 +120,8 @@ def observed(holds: object) -> Verdict:
 
 def margin(constant: float, *terms: tuple[float, Interval]) -> Interval:
     """A constant and multiples of means; half widths add up, however the means hang together."""
-    return Interval(
-        constant + sum(factor * own.mean for factor, own in terms),
-        sum(abs(factor) * own.half for factor, own in terms),
-    )
+    mean = constant + sum(factor * own.mean for factor, own in terms)
+    return Interval(mean, sum(abs(factor) * own.half for factor, own in terms))
 
 
 def between(low: float, own: Interval, high: float) -> list[Interval]:

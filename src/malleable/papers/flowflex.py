@@ -18,7 +18,7 @@ once for each metric.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -54,11 +54,8 @@ def bounds(run: Run, aggregate: str) -> Figure:
     # With weight 1 the largest tardy penalty is 1 or 0, so the paper leaves it out.
     metrics = [each for each in _METRICS if (aggregate, each) != ("max", "tardy")]
     cases = [(f"{aggregate}:{each.split()[-1].lower()}", "weighted" in each) for each in metrics]
-    work = (
-        (metric, _ratios(*case, seed))
-        for metric, case in zip(metrics, cases, strict=True)
-        for seed in run.seeds
-    )
+    named = zip(metrics, cases, strict=True)
+    work = ((metric, _ratios(*case, seed)) for metric, case in named for seed in run.seeds)
     found = run.steps(work, run.count * len(cases))
     rows, samples = [], {}
     for k in range(len(found) // run.count):
@@ -103,6 +100,12 @@ def _better(
     return _claim(text, criterion, margins, ours, samples)
 
 
+def _at_most(most: float, text: str, ratios: Collection[Any], samples: _Samples) -> Claim:
+    margins = [paired((-1.0, own), constant=most) for own in ratios]
+    criterion, means = f"all means at most {most:g}", (own.mean() for own in ratios)
+    return _claim(text, criterion, margins, means, samples)
+
+
 def _claims10(samples: _Samples) -> Iterator[Claim]:
     for policy in _POLICIES[:2]:
         text = f'{policy} "performs significantly better than either Fair or FIFO"'
@@ -116,35 +119,21 @@ def _claims10(samples: _Samples) -> Iterator[Claim]:
         yield _better(policy, text, 2.0, late, samples)
     times = ("completion", "weighted completion", "stretch")
     *others, stretch = (samples[metric]["fifo"] for metric in times)
-    yield _claim(
-        '"FIFO performs particularly poorly on average stretch"',
-        "its mean there above 1.5 times those of completion",
-        [paired((1.0, stretch), (-_CLEARLY, own)) for own in others],
-        (own.mean() for own in (*others, stretch)),
-        samples,
-    )
+    text = '"FIFO performs particularly poorly on average stretch"'
+    criterion = "its mean there above 1.5 times those of completion"
+    margins = [paired((1.0, stretch), (-_CLEARLY, own)) for own in others]
+    yield _claim(text, criterion, margins, (own.mean() for own in (*others, stretch)), samples)
 
 
 def _claims11(samples: _Samples) -> Iterator[Claim]:
-    makespan = samples["makespan"]
-    yield _claim(
-        '"makespan is fine for all schemes"',
-        "all means at most 1.1",
-        [paired((-1.0, own), constant=_NEAR) for own in makespan.values()],
-        (own.mean() for own in makespan.values()),
-        samples,
-    )
+    makespan = samples["makespan"].values()
+    yield _at_most(_NEAR, '"makespan is fine for all schemes"', makespan, samples)
     for policy in _POLICIES[:2]:
         text = f'{policy} "does far better than either Fair or FIFO on all the others"'
         others = [metric for metric in samples if metric != "makespan"]
         yield _better(policy, text, _CLEARLY, others, samples)
-        yield _claim(
-            f'"In all 8 sets of experiments, {policy} is within 1.26 of optimal on average"',
-            "all means at most 1.26",
-            [paired((-1.0, own[policy]), constant=1.26) for own in samples.values()],
-            (own[policy].mean() for own in samples.values()),
-            samples,
-        )
+        text = f'"In all 8 sets of experiments, {policy} is within 1.26 of optimal on average"'
+        yield _at_most(1.26, text, [own[policy] for own in samples.values()], samples)
 
 
 _CLAIMS = {"sum": _claims10, "max": _claims11}
@@ -188,20 +177,13 @@ def gridmix_flows(seed: int, gap: float) -> ClusterJobs:
 def figure12(run: Run) -> Figure:
     """By arrivals, metric and rival, by what part FlowFlex is lower (paired over simulations)."""
     cases = [(arrivals, metric) for arrivals in ARRIVALS for metric in METRICS]
-    found = run.replicate(
-        [
-            (metric, partial(gridmix_flows, gap=ARRIVALS[arrivals]), {"objective": objective})
-            for arrivals, (metric, objective, _) in cases
-        ],
-        ("flowflex", *RIVALS),
-        cluster=Cluster([{"count": 10, "slots": 8}]),
-        estimates="learn",
-        prior=20.0,
-        epoch=2.0,
-        heartbeat=1.0,
-        slow_start=0.5,
-        noise=0.2,
-    )
+    points = [
+        (metric, partial(gridmix_flows, gap=ARRIVALS[arrivals]), {"objective": objective})
+        for arrivals, (metric, objective, _) in cases
+    ]
+    learning = {"estimates": "learn", "prior": 20.0, "slow_start": 0.5, "noise": 0.2}
+    rounds = {"epoch": 2.0, "heartbeat": 1.0, "cluster": Cluster([{"count": 10, "slots": 8}])}
+    found = run.replicate(points, ("flowflex", *RIVALS), **learning, **rounds)
     gains: dict[str, list[dict[str, Any]]] = {arrivals: [] for arrivals in ARRIVALS}
     for (arrivals, (metric, _, where)), one in zip(cases, found, strict=False):
         ours, *others = ([own[where] for own in runs] for runs in one.runs.values())

@@ -86,14 +86,9 @@ def figure7(run: Run) -> Figure:
     points: dict[str, list[dict[str, Any]]] = {}
     panels = []
     for name, jobs in tables.items():
-        found = replicate(
-            partial(_at_load, jobs),
-            [run.seed],
-            _POLICIES,
-            grid={"load": _LOADS},
-            workers=os.cpu_count() or 1,
-            progress=partial(_advanced, run, name, len(tables)),
-        )
+        progress, threads = partial(_advanced, run, name, len(tables)), os.cpu_count() or 1
+        how: dict[str, Any] = {"grid": {"load": _LOADS}, "workers": threads, "progress": progress}
+        found = replicate(partial(_at_load, jobs), [run.seed], _POLICIES, **how)
         points[name] = found.rows
         rows = []
         for load, by in _by_load(found.rows):

@@ -110,10 +110,8 @@ class MapReduceStream:
         self.split = checked_choice("split", split, ("even", "random"))
 
     def __repr__(self) -> str:
-        return (
-            f"MapReduceStream({views.counted(self.slots, 'slot')}, {self.rate:g} jobs and "
-            f"{self.rate * self.mean_work:.6g} units a slot)"
-        )
+        slots, units = views.counted(self.slots, "slot"), self.rate * self.mean_work
+        return f"MapReduceStream({slots}, {self.rate:g} jobs and {units:.6g} units a slot)"
 
     _repr_html_ = views.as_html
 
@@ -146,9 +144,8 @@ class MapReduceStream:
         step = max(1, int(_CHUNK_JOBS / self.rate))
         for first in range(1, self.slots + 1, step):
             count = min(step, self.slots + 1 - first)
-            arrival = np.repeat(
-                np.arange(first, first + count), generator.poisson(self.rate, count)
-            )
+            of_each = generator.poisson(self.rate, count)
+            arrival = np.repeat(np.arange(first, first + count), of_each)
             maps = self._draw(map_size, len(arrival), generator)
             work = self._draw(reduce_size, len(arrival), generator)
             tasks = generator.integers(*self.tasks, len(arrival), endpoint=True)

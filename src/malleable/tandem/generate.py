@@ -56,10 +56,8 @@ def corollary4_jobs(
     half = count // 2
     pair = [(1.0, ratio), (ratio - epsilon, 1.0)]
     maps, shuffles = np.array(pair).T
-    return (
-        MapShuffleJobs(np.repeat(maps[::-1], half), np.repeat(shuffles[::-1], half)),
-        MapShuffleJobs(np.tile(maps, half), np.tile(shuffles, half)),
-    )
+    batch = MapShuffleJobs(np.repeat(maps[::-1], half), np.repeat(shuffles[::-1], half))
+    return batch, MapShuffleJobs(np.tile(maps, half), np.tile(shuffles, half))
 
 
 def corollary6_jobs(jobs: int, beta: float) -> MapShuffleJobs:

@@ -64,13 +64,10 @@ def core_queue(
     policy: str, *, k: int = 100, buckets: int = 400, bucket_width: float = 0.25, **options: bool
 ) -> Any:
     """The core's queue for a policy of `POLICIES`, or for the given orders of ``order``."""
-    return _core.TandemQueue(
-        policy,
-        check_whole("k", k, 1),
-        buckets=check_whole("buckets", buckets, 0, 10**7),
-        bucket_width=checked_positive("bucket_width", bucket_width),
-        **{name: bool(value) for name, value in options.items()},
-    )
+    oldest, count = check_whole("k", k, 1), check_whole("buckets", buckets, 0, 10**7)
+    width = checked_positive("bucket_width", bucket_width)
+    flags = {name: bool(value) for name, value in options.items()}
+    return _core.TandemQueue(policy, oldest, buckets=count, bucket_width=width, **flags)
 
 
 def _is_batch(jobs: _Jobs) -> TypeGuard[MapShuffleJobs]:
@@ -186,10 +183,9 @@ def capacities_at(jobs: MapShuffleJobs, load: float) -> tuple[float, float]:
 
 def _capacities(jobs: _Jobs, load: float | None, given: tuple[float, float]) -> tuple[float, float]:
     if load is None:
-        maps, shuffles = given
-        return checked_positive("map_capacity", maps), checked_positive(
-            "shuffle_capacity", shuffles
-        )
+        names = ("map_capacity", "shuffle_capacity")
+        maps, shuffles = map(checked_positive, names, given)
+        return maps, shuffles
     if isinstance(jobs, MapShuffleStream):
         raise ValueError("load: a stream has its own")
     return capacities_at(jobs, load)

@@ -45,12 +45,10 @@ def _read(file: File) -> Trace:
     order = np.argsort(columns["submit_us"], kind="stable")
     known: dict[str, Any] = {name: np.array(cells)[order] for name, cells in columns.items()}
     finished, seconds = (known.get(name, np.zeros(len(order))) for name in _SECONDS)
+    mean = np.divide(seconds, finished, out=np.zeros(len(order)), where=finished > 0)
     return Trace(
         arrival=known["submit_us"] / 1e6,
-        map=Phase(
-            tasks=known["n_tasks"].astype(np.int64),
-            seconds=np.divide(seconds, finished, out=np.zeros(len(order)), where=finished > 0),
-        ),
+        map=Phase(tasks=known["n_tasks"].astype(np.int64), seconds=mean),
         name=[names[row] for row in order],
         known=(known["complete"] != 0) & (known["n_tasks"] > 0) & (finished > 0),
         columns=known,

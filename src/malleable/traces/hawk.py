@@ -42,10 +42,8 @@ def _read(file: File) -> Trace:
     jobs = list(file.records(_parse))
     file.settle(len(jobs))
     jobs.sort(key=lambda job: job[0])
-    return Trace(
-        arrival=np.array([arrival for arrival, _ in jobs]),
-        map=Phase.of_seconds([seconds for _, seconds in jobs]),
-    )
+    arrival, seconds = zip(*jobs, strict=True)
+    return Trace(arrival=np.array(arrival), map=Phase.of_seconds(seconds))
 
 
 register("Hawk trace", _looks, _read)

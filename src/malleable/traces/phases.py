@@ -83,24 +83,16 @@ class Phase:
     def of_blocks(cls, tasks: Integers, start: Floats, end: Floats) -> Phase:
         """A phase all of whose tasks start and end together: columns of shape (J,)."""
         some = tasks > 0
-        return cls(
-            tasks=tasks,
-            offset=_offset(some.astype(np.int64)),
-            task=np.zeros(int(some.sum()), dtype=np.int64),
-            width=tasks[some].astype(np.float64),
-            start=start[some],
-            end=end[some],
-        )
+        first, width = np.zeros(int(some.sum()), dtype=np.int64), tasks[some].astype(np.float64)
+        runs = {"task": first, "width": width, "start": start[some], "end": end[some]}
+        return cls(tasks=tasks, offset=_offset(some.astype(np.int64)), **runs)
 
     @classmethod
     def of_seconds(cls, seconds: Sequence[Sequence[float]]) -> Phase:
         """A phase of tasks whose times are known, but not when they ran: a list for each job [s]."""
         counts = [len(job) for job in seconds]
-        return cls(
-            tasks=np.array(counts, dtype=np.int64),
-            offset=_offset(counts),
-            seconds=np.array([time for job in seconds for time in job], dtype=np.float64),
-        )
+        times = np.array([time for job in seconds for time in job], dtype=np.float64)
+        return cls(tasks=np.array(counts, dtype=np.int64), offset=_offset(counts), seconds=times)
 
     def untimed(self, first: str) -> list[int]:
         """Jobs with tasks none of which has a known time from the step ``first`` to its end."""
@@ -176,13 +168,9 @@ class Phase:
         width = self.width.astype(np.int64)
         ends = np.cumsum(width)
         within = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - width, width)
-        return Phase(
-            tasks=self.tasks,
-            offset=np.concatenate([[0], ends])[self.offset],
-            task=np.repeat(self.task, width) + within,
-            start=np.repeat(self.start, width),
-            end=np.repeat(self.end, width),
-        )
+        offset = np.concatenate([[0], ends])[self.offset]
+        task, start, end = (np.repeat(own, width) for own in (self.task, self.start, self.end))
+        return Phase(tasks=self.tasks, offset=offset, task=task + within, start=start, end=end)
 
     def task_seconds(self, first: str, per_second: float) -> list[Floats]:
         """Times of each job's tasks [s]: all runs of a task together, the job's mean where unknown."""

@@ -43,6 +43,7 @@ def trace_of_stages(flows: Sequence[Flow], user: str = "", program: str = "", **
     """The trace of these flows, by arrival; ties as they stand."""
     flows = sorted(flows, key=lambda flow: flow.arrival)
     stages = [stage for flow in flows for stage in flow.stages]
+    tasks, runs = [stage.tasks for stage in stages], [stage.runs for stage in stages]
     counts = np.array([len(flow.stages) for flow in flows], dtype=np.int64)
     first = np.cumsum(counts) - counts
     row = np.repeat(np.arange(len(flows)), counts)
@@ -50,11 +51,7 @@ def trace_of_stages(flows: Sequence[Flow], user: str = "", program: str = "", **
     parent = np.array([one for stage in stages for one in stage.parents], dtype=np.int64)
     return Trace(
         arrival=np.array([flow.arrival for flow in flows])[row],
-        map=Phase.of_runs(
-            [stage.tasks for stage in stages],
-            [stage.runs for stage in stages],
-            ("start", "end", "width"),
-        ),
+        map=Phase.of_runs(tasks, runs, ("start", "end", "width")),
         name=[stage.name for stage in stages],
         user=[user] * len(stages) if user else None,
         program=[program] * len(stages) if program else None,

@@ -56,16 +56,7 @@ def trace_of(table: Any, **more: Any) -> Trace:
 
 def _of_flows(flows: Flows, more: dict[str, Any]) -> Trace:
     row = flows.flow
-    return Trace(
-        table=flows,
-        arrival=flows.arrival[row],
-        map=Phase(work=flows.work, tasks=flows.max_slots),
-        name=flows.job_name,
-        weight=flows.weight[row],
-        deadline=flows.deadline[row],
-        flow=row,
-        flow_name=flows.name,
-        parent_offset=flows.parent_offset,
-        parent=flows.parent,
-        **more,
-    )
+    known: dict[str, Any] = {"table": flows, "name": flows.job_name, "flow_name": flows.name} | more
+    known |= {field: getattr(flows, field)[row] for field in ("arrival", "weight", "deadline")}
+    known |= {field: getattr(flows, field) for field in ("parent_offset", "parent")}
+    return Trace(map=Phase(work=flows.work, tasks=flows.max_slots), flow=row, **known)

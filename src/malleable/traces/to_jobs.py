@@ -83,13 +83,9 @@ def jobs(
             if trace.finish is not None:
                 keep &= ~(trace.finish <= now)
         kept = rows[keep[rows]]
-        return Jobs(
-            work[kept],
-            arrival=moments(trace, trace.arrival[kept], origin),
-            max_slots=slots[kept],
-            size=size[kept],
-            **take(trace, kept, "weight", "deadline", "sla", "name", "user"),
-        )
+        arrival = moments(trace, trace.arrival[kept], origin)
+        said = take(trace, kept, "weight", "deadline", "sla", "name", "user")
+        return Jobs(work[kept], arrival=arrival, max_slots=slots[kept], size=size[kept], **said)
 
 
 def _whole_flows(trace: Trace, at: float | None, values: Mapping[str, Any]) -> Jobs:
@@ -156,14 +152,8 @@ def _own_flows(trace: Trace, values: Mapping[str, Any]) -> Flows:
     counts = np.bincount(trace.flow, minlength=len(trace.flow_name))
     offset = np.concatenate([[0], np.cumsum(counts)])
     first = offset[:-1]
-    return Flows.from_arrays(
-        offset,
-        work,
-        trace.parent_offset,
-        trace.parent,
-        max_slots=slots,
-        arrival=moments(trace, trace.arrival[first], zero(trace)),
-        name=trace.flow_name,
-        job_name=trace.name,
-        **take(trace, first, "weight", "deadline", "sla"),
-    )
+    columns = offset, work, trace.parent_offset, trace.parent
+    said = take(trace, first, "weight", "deadline", "sla")
+    said |= {"name": trace.flow_name, "job_name": trace.name}
+    arrival = moments(trace, trace.arrival[first], zero(trace))
+    return Flows.from_arrays(*columns, max_slots=slots, arrival=arrival, **said)

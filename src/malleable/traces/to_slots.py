@@ -74,12 +74,9 @@ def map_shuffle(trace: Trace, **assumed: Any) -> MapShuffleJobs:
             if trace.bytes_only:
                 maps = trace.map.bytes / values["map_rate"]
             shuffles = trace.reduce.bytes / values["shuffle_rate"]
-        return MapShuffleJobs(
-            maps[rows],
-            shuffles[rows],
-            arrival=moments(trace, trace.arrival[rows], zero(trace, rows)),
-            **take(trace, rows, "weight", "name"),
-        )
+        arrival = moments(trace, trace.arrival[rows], zero(trace, rows))
+        said = take(trace, rows, "weight", "name")
+        return MapShuffleJobs(maps[rows], shuffles[rows], arrival=arrival, **said)
 
 
 def _shares(trace: Trace, values: Mapping[str, Any]) -> tuple[Integers, Floats, Floats]:
@@ -174,12 +171,9 @@ def _of_tasks(trace: Trace, slot: float | None, values: Mapping[str, Any]) -> Ma
     if trace.reduce is not None:
         reduces = trace.reduce.task_seconds(first, trace.per_second)
         lengths = [[max(1, math.ceil(s / slot - 1e-9)) for s in own.tolist()] for own in reduces]
-    return MapReduceJobs(
-        maps,
-        [lengths[row] for row in rows.tolist()],
-        arrival=_slots_of(moments(trace, trace.arrival[rows], zero(trace, rows)), slot),
-        **take(trace, rows, "name"),
-    )
+    arrival = _slots_of(moments(trace, trace.arrival[rows], zero(trace, rows)), slot)
+    chosen = [lengths[row] for row in rows.tolist()]
+    return MapReduceJobs(maps, chosen, arrival=arrival, **take(trace, rows, "name"))
 
 
 def _slots_of(seconds: Floats, slot: float) -> Integers:

@@ -114,11 +114,8 @@ def _copying(
     if trace.bytes_only:
         shuffled = reduce.bytes[rows]
         copied = np.divide(shuffled, reduces, out=np.zeros(len(rows)), where=reduces > 0)
-        return {
-            "shuffle": copied / values["shuffle_rate"],
-            "shuffle_bytes": shuffled,
-            "block": values["block_bytes"],
-        }
+        seconds, block = copied / values["shuffle_rate"], values["block_bytes"]
+        return {"shuffle": seconds, "shuffle_bytes": shuffled, "block": block}
     if reduce.shuffled is None:
         return {}
     maps = trace.map.first_runs("start", trace.per_second)
