@@ -90,11 +90,8 @@ def parse_moment(text: str) -> float:
 
 def too_large(where: str, max_size: int) -> LimitError:
     """The error of a file with more bytes than ``max_size``, unpacked."""
-    return LimitError(
-        f"{where}: more than {_told_size(max_size)}, unpacked",
-        "a larger max_size reads it",
-        "a larger --max-size reads it",
-    )
+    ways = "a larger max_size reads it", "a larger --max-size reads it"
+    return LimitError(f"{where}: more than {_told_size(max_size)}, unpacked", *ways)
 
 
 class _Relay(io.RawIOBase):

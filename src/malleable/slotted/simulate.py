@@ -254,10 +254,9 @@ def _length(jobs: MapReduceJobs | MapReduceStream, machines: int, horizon: Any) 
         return last, round(jobs.slots * jobs.rate)
     units = int(jobs.map.sum() + jobs.task.sum())
     if horizon is None and units > _MOST_BUSY * machines:
-        raise ValueError(
-            f"jobs: {units} units fill {units // machines} slots of machines = {machines}, more than"
-            " 2^31; say horizon, or count work in larger units"
-        )
+        told = f"jobs: {units} units fill {units // machines} slots of machines = {machines}"
+        ways = "say horizon, or count work in larger units"
+        raise ValueError(f"{told}, more than 2^31; {ways}")
     return last, len(jobs)
 
 

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import math
 import re
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import partial
 from typing import NamedTuple
 
@@ -86,15 +86,13 @@ def _elapsed(cells: dict[str, str]) -> float:
         cell = cells.get(field, "")
         if cell in _UNKNOWN:
             continue
-        found = _ELAPSED.fullmatch(cell)
-        try:
-            if found:
-                days, hours, minutes, seconds = (float(part or 0) for part in found.groups())
-                value = ((days * 24 + hours) * 60 + minutes) * 60 + seconds
-            else:
+        found, value = _ELAPSED.fullmatch(cell), math.nan
+        if found:
+            days, hours, minutes, seconds = (float(part or 0) for part in found.groups())
+            value = ((days * 24 + hours) * 60 + minutes) * 60 + seconds
+        else:
+            with suppress(ValueError):
                 value = parse_number(cell)
-        except ValueError:
-            value = math.nan
         if not 0.0 <= value < _LONGEST:
             raise ValueError(f"{field} = {shown(cell)}: not a time such as 1-02:03:04")
         return value
@@ -145,9 +143,8 @@ def _parse(line: str, names: list[str]) -> _Element | None:
     count = 1 if listed is None else _elements(listed)
     tasks = count * _cpus(cells) if runs else 0
     if tasks >= _MOST:
-        raise ValueError(
-            f"{count:,} elements of {_cpus(cells):,} CPUs: there may be {_MOST - 1:,} tasks"
-        )
+        most = f"there may be {_MOST - 1:,} tasks"
+        raise ValueError(f"{count:,} elements of {_cpus(cells):,} CPUs: {most}")
     user, program = cells.get("User", ""), cells.get("JobName", "")
     return _Element(job, cells["JobID"], submit, start, end, ended, tasks, user, program)
 
@@ -166,9 +163,8 @@ def _times(cells: dict[str, str]) -> tuple[float, float, float, bool]:
     elif math.isnan(start) or (state.startswith("CANCELLED") and end == start):
         runs = False  # it never did and will not
     if end < start:
-        raise ValueError(
-            f"End = {shown(cells.get('End', ''))}: before Start = {shown(cells['Start'])}"
-        )
+        first, last = cells["Start"], cells.get("End", "")
+        raise ValueError(f"End = {shown(last)}: before Start = {shown(first)}")
     return start, end, end if math.isnan(ended) else ended, runs
 
 

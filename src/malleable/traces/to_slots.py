@@ -126,9 +126,8 @@ def map_reduce(trace: Trace, slot: float | None = None, **assumed: Any) -> MapRe
         if trace.columns:
             return _of_shares(trace, 60.0 if length is None else length, values)
         if trace.flow is not None or trace.map.work is not None:
-            raise ValueError(
-                f"a {trace.format} does not say what map and reduce tasks its jobs have{_INSTEAD}"
-            )
+            unknown = f"what map and reduce tasks its jobs have{_INSTEAD}"
+            raise ValueError(f"a {trace.format} does not say {unknown}")
         return _of_tasks(trace, length, values)
 
 
@@ -161,11 +160,8 @@ def _of_tasks(trace: Trace, slot: float | None, values: Mapping[str, Any]) -> Ma
     work, maps = left(trace, "map", None, {})[0][rows], trace.map.tasks[rows]
     if slot is None:
         if not work.sum() > 0.0:
-            raise AdvisedError(
-                "no map task has a time that could be a slot's length",
-                "say slot",
-                "--slot-seconds S says it",
-            )
+            ways = "say slot", "--slot-seconds S says it"
+            raise AdvisedError("no map task has a time that could be a slot's length", *ways)
         slot = float(work.sum() / maps.sum())
     lengths: list[list[int]] = [[] for _ in range(len(trace))]
     if trace.reduce is not None:

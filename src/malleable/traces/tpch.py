@@ -95,11 +95,8 @@ def _shapes(file: File, graphs: Any) -> tuple[Mapping[str, Mapping[str, Sequence
             raise ValueError("graphs: needed where profiles are no path")
         graphs = file.path.with_name(_GRAPHS)
         if not graphs.exists():
-            raise AdvisedError(
-                f"no {_GRAPHS} with its query graphs beside it",
-                "say graphs",
-                "simulate --model cluster --graphs FILE names them",
-            )
+            ways = "say graphs", "simulate --model cluster --graphs FILE names them"
+            raise AdvisedError(f"no {_GRAPHS} with its query graphs beside it", *ways)
     return _read_graphs(graphs, file.max_size), name_of(graphs)
 
 
@@ -107,9 +104,8 @@ def _choice(field: str, wanted: int | None, there: set[int]) -> int:
     if wanted is None:
         return min(there)
     if wanted not in there:
-        raise ValueError(
-            f"{field} = {shown(wanted)}: the file has {', '.join(map(str, sorted(there)))}"
-        )
+        known = ", ".join(map(str, sorted(there)))
+        raise ValueError(f"{field} = {shown(wanted)}: the file has {known}")
     return wanted
 
 
