@@ -271,6 +271,7 @@ def test_run_and_sweep(server, tmp_path, monkeypatch, capsys):
     )
     where = ["--engine", f"hyperqueue:{server}"]
     assert main(["run", "--slots", "2", *where, "--json", "run.json"]) == 3
+    assert "the order of jobs is fixed" in capsys.readouterr().err  # what the engine cannot do
     told = json.loads((tmp_path / "run.json").read_text())
     assert [(job["done"], job["failed"]) for job in told["jobs"]] == [(1, 1), (1, 0)]
     assert (tmp_path / ".malleable/output/1/a/0.out").read_text() == "0\n"

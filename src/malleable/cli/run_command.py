@@ -219,6 +219,8 @@ def _go(begun: CommandRun, memory: float, asked: argparse.Namespace, outputs: Ou
     if asked.engine and not asked.engine.startswith("hyperqueue"):
         raise ValueError(f"--engine {asked.engine}: commands run on hyperqueue")
     engine: Engine = engine_of(asked.engine, run.slots) if asked.engine else Local(run.slots)
+    for text in engine.abilities.lost():
+        note(f"--engine {asked.engine}: {text}")
     with _interrupts() as interrupts, _progress(begun, asked.watch) as progress:
         decider = SchedulerDecider(run.slots, run.policy, run.objective, memory)
         try:
