@@ -101,6 +101,22 @@ TEST(shares_by_order) {
   CHECK(slots == (Doubles{120, 30, 10, 0}));  // 12, 3, 1, 0 of 16
 }
 
+// Ends that are five steps of the clock apart are no common end.
+TEST(the_clock_tells_ends_apart) {
+  Table table;
+  table.add(1e-12, 0, 2);
+  table.add(1e-12 + 1.9e-15, 0, 1);
+  for (std::size_t j = 0; j < table.size(); ++j) table.speedup.add(0.0, {});
+  for (const double now : {0.0, 1.0, 1.99, 2.0, 3.9}) {
+    context = text("now ", now);
+    Plan plan;
+    Planner().plan(table.view(), table.penalties(Kind::kResponse),
+                   {EpochPolicy::kFair, Aggregate::kSum, MinMode::kGuarantee, 3, now, {}}, plan);
+    check_promises(table, {3, now, MinMode::kGuarantee, false}, plan);
+  }
+  context.clear();
+}
+
 TEST(plans_keep_their_promises) {
   Random random(2);
   Planner planner;

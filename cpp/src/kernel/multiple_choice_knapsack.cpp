@@ -193,9 +193,10 @@ bool MultipleChoiceKnapsack::search(double capacity, double bound, double& best,
         if (cost + multiplier_ * (size - capacity) + rest_priced[k + 1] >= target) continue;
         merged.push_back({size, cost, static_cast<std::uint32_t>(s), o});
       }
+      // Now, not after the layer: a layer may have as many states as the effort times the options.
+      if (visited + merged.size() > effort) return false;
     }
     visited += merged.size();
-    if (visited > effort) return false;
     layers[k + 1] = undominated(merged);
     if (layers[k + 1].empty()) return true;  // nothing beats what we have
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "malleable/model/tolerance.hpp"
@@ -146,8 +147,9 @@ double SharedPacking::share_out(const Run& run, double time) {
 
 // So much time passes, until `time`.
 void SharedPacking::work_off(const Run& run, double span, double time) {
-  // No clock shows that something is left for so short a time.
-  const double unseen = kLastDigits * (std::fabs(run.problem.now) + time);
+  // No clock shows that something is left for so short a time: one or two of its smallest steps.
+  const double unseen =
+      std::numeric_limits<double>::epsilon() * (std::fabs(run.problem.now) + time);
   for (std::size_t k = 0; k < left_.size(); ++k) {
     if (!(left_.work[k] > 0.0) || !(rate_[k] > 0.0)) continue;
     const double rest = left_.work[k] - rate_[k] * span;
