@@ -9,27 +9,20 @@
 namespace malleable {
 namespace {
 
-// Where s tasks together do s^p, shares by size gain little over equal ones below the first p; from
-// the second on the first job may have what it can use. From whole runs of Facebook 2009. To take p
-// for too low costs little, for too high a lot: it counts less its standard deviation.
-constexpr double kFairBelow = 0.65, kLinearFrom = 0.9;
-
-// Reduce work that waits for maps, in all that has to be done before it can end, over itself.
-double with_maps(const ClusterState& state, Index job, int pool) {
-  const double reduces = state.phase(job, kReduce).remaining();
-  if (state.cluster.generic || pool == kMap || !(reduces > 0.0)) return 1.0;
-  return 1.0 + state.phase(job, kMap).remaining() / reduces;
-}
+// From this p on the first job may have what it can use; below, shares are so much less steep than
+// heSRPT's. From whole runs of Facebook 2009 and NASA. To take p for too low costs little, for too
+// high a lot: it counts less its standard deviation.
+constexpr double kLinearFrom = 0.9, kSteep = 0.5;
 
 }  // namespace
 
 ClusterEpoch::ClusterEpoch(const EpochOptions& options, bool at_least_one, bool by_user,
-                           double pool_minimum, bool guard)
+                           double pool_minimum, bool asks)
     : options_(options),
       at_least_one_(at_least_one),
       by_user_(by_user),
       pool_minimum_(pool_minimum),
-      in_order_(guard) {
+      asks_(asks) {
   const Promises& promises = find_policy(options.policy).promises;
   options_.stable = true;
   fair_ = promises.shares != Shares::kByOrder && options.min_mode == MinMode::kGuarantee &&
@@ -37,8 +30,8 @@ ClusterEpoch::ClusterEpoch(const EpochOptions& options, bool at_least_one, bool 
   weighted_ = promises.shares == Shares::kWeighted;
   follows_objective_ = promises.follows_objective;
   depends_on_time_ = promises.depends_on_time;
-  may_guard_ =
-      guard && follows_objective_ && pool_minimum == 0.0 && options.min_mode == MinMode::kGuarantee;
+  may_share_ =
+      asks && follows_objective_ && pool_minimum == 0.0 && options.min_mode == MinMode::kGuarantee;
 }
 
 // Smith's ratios say the same at any time.
@@ -49,12 +42,22 @@ void ClusterEpoch::look_at_kinds(const ClusterState& state) {
     plain = plain && info(static_cast<Kind>(kind)).steady;
   }
   time_matters_ = depends_on_time_ && !plain;
-  guard_ = may_guard_ && !time_matters_;
+  can_share_ = may_share_ && !time_matters_;
 }
 
-// FLEX's order where it is Smith's: work left over weight, for stretch times original size.
-double ClusterEpoch::precedence(const ClusterState& state, Index job, int pool) const {
-  return !follows_objective_ || time_matters_ ? 0.0 : key(state, job, pool);
+bool ClusterEpoch::shares_by_size(const ClusterState& state) const {
+  return can_share_ && state.learned.speedup_low < kLinearFrom;
+}
+
+// FLEX's order where it is Smith's: work left over weight, for stretch times original size. Shares
+// by size: where the next slot does most.
+double ClusterEpoch::precedence(const ClusterState& state, Index job, int pool,
+                                std::int64_t running) const {
+  if (!follows_objective_ || time_matters_) return 0.0;
+  if (!shares_by_size(state)) return key(state, job, pool);
+  const double part = part_[pool][job];
+  const double next = SteepShares::next(state.learned.speedup_low, static_cast<double>(running));
+  return part > 0.0 ? next / part : 0.0;
 }
 
 double ClusterEpoch::key(const ClusterState& state, Index job, int pool) const {
@@ -69,7 +72,7 @@ void ClusterEpoch::begin(const ClusterState& state) {
     shares_[pool].clear();
     id_[pool].clear();
     most_[pool].clear();
-    row_[pool].clear();
+    part_[pool].clear();
   }
   look_at_kinds(state);
   added(state, {});
@@ -84,7 +87,7 @@ void ClusterEpoch::added(const ClusterState& state, std::span<const Index>) {
     }
     id_[pool].resize(state.jobs.size(), kAbsent);
     most_[pool].resize(state.jobs.size(), 0);
-    if (guard_) row_[pool].resize(state.jobs.size(), kAbsent);
+    part_[pool].resize(state.jobs.size(), 0.0);
   }
   if (by_user_) between_.begin(state);
 }
@@ -93,7 +96,7 @@ void ClusterEpoch::keep(const ClusterState&, State& s) {
   for (auto& shares : shares_) {
     for (Share& share : shares) s(share);
   }
-  s(id_, most_, row_);
+  s(id_, most_, part_);
 }
 
 std::int64_t ClusterEpoch::least(const ClusterState::Demand& demand) const {
@@ -120,7 +123,6 @@ void ClusterEpoch::user_changed(const ClusterState&, Index job, std::size_t befo
     std::int64_t& id = id_[pool][job];
     if (id == kAbsent) continue;
     Share& share = shares_[pool][before];
-    if (guard_) set_row({}, job, share, row_[pool][job]);
     if (fair_) {
       share.fair.erase(static_cast<std::size_t>(id));
     } else {
@@ -149,10 +151,10 @@ void ClusterEpoch::update(const ClusterState& state, int pool, Share& share,
     std::int64_t& id = id_[pool][job];
     share.most += static_cast<double>(demand.most - most_[pool][job]);
     most_[pool][job] = demand.most;
-    if (guard_) set_row(demand, job, share, row_[pool][job]);
     if (demand.most == 0) {
       if (id != kAbsent) gone_.push_back(id);
       id = kAbsent;
+      part_[pool][job] = 0.0;
       answer.set(job, 0.0);
       continue;
     }
@@ -178,7 +180,7 @@ void ClusterEpoch::update(const ClusterState& state, int pool, Share& share,
       deadline_.push_back(state.jobs.deadline_of(job));
       arrival_.push_back(state.jobs.arrival[job]);
       new_sla_.add(state.jobs.steps_of(job));
-      if (!may_guard_) new_speedup_.add(state.jobs.exponent_of(job), {});
+      if (!may_share_) new_speedup_.add(state.jobs.exponent_of(job), {});
       new_kind_.push_back(state.jobs.kind_of(job, options_.kind));
     }
   }
@@ -253,35 +255,25 @@ void ClusterEpoch::share_minimum(const ClusterState& state, int pool, Share& sha
   share.epoch.update(ids_, {{}, {}, {}, low_, {}});
 }
 
-// Where tasks slow each other down: FAIR's slots of the part that the estimates do not vouch for,
-// heSRPT's of what minima leave.
-void ClusterEpoch::give_guarded(const ClusterState& state, int pool, Share& share,
+// Whose part is another one stands elsewhere in the order of filling.
+void ClusterEpoch::give_by_size(const ClusterState& state, int pool, Share& share,
                                 std::int64_t slots, Answer& answer) {
-  share.fair.compact(
-      [&](Index job, std::size_t row) { row_[pool][job] = static_cast<std::int64_t>(row); });
-  const double p = state.learned.speedup_low;
-  const double part = p < kFairBelow ? 1.0 : std::clamp(2.0 - 2.0 * state.learned.trust, 0.0, 1.0);
-  give_fair(state, share, static_cast<std::int64_t>(part * static_cast<double>(slots)),
-            [](Index, double) {});
   order_.clear();
-  auto free = static_cast<double>(slots);
-  for (std::size_t row = 0; row < share.fair.items().size(); ++row) {
-    const Index job = share.fair.items()[row];
-    if (job == kNone) continue;
-    const double low = std::max(share.fair.given()[row], share.fair.low()[row]);
-    order_.push_back({0.0, std::min(free, low), share.fair.high()[row], job});
-    free -= order_.back().given;
+  for (const std::int64_t id : share.epoch.ids()) {
+    const Index job = share.job[static_cast<std::size_t>(id)];
+    const auto low = static_cast<double>(least(state.demand(job, pool)));
+    order_.push_back({key(state, job, pool), low, static_cast<double>(most_[pool][job]), job});
   }
-  if (free > 0.0) {
-    for (Placed& row : order_) {
-      row.key = key(state, row.job, pool) * with_maps(state, row.job, pool);
-    }
-    std::sort(order_.begin(), order_.end(), [&](const Placed& a, const Placed& b) {
-      return a.key != b.key ? a.key < b.key : state.rank[a.job] < state.rank[b.job];
-    });
-    parts_.give(p, free, std::span<Placed>(order_), [](const Placed& row) { return row.most; });
+  std::sort(order_.begin(), order_.end(), [&](const Placed& a, const Placed& b) {
+    return a.key != b.key ? a.key < b.key : state.rank[a.job] < state.rank[b.job];
+  });
+  const double p = state.learned.speedup_low;
+  by_size_.give(p, kSteep * p, static_cast<double>(slots), std::span<Placed>(order_));
+  for (std::size_t k = 0; k < order_.size(); ++k) {
+    const Index job = order_[k].job;
+    if (std::exchange(part_[pool][job], by_size_.part(k)) != by_size_.part(k)) answer.stir(job);
+    answer.set(job, order_[k].given);
   }
-  for (const Placed& row : order_) answer.set(row.job, row.given);
 }
 
 void ClusterEpoch::give(const ClusterState& state, int pool, Share& share, std::int64_t slots,
@@ -295,8 +287,8 @@ void ClusterEpoch::give(const ClusterState& state, int pool, Share& share, std::
     for (const std::int64_t id : ids) answer.set(share.job[static_cast<std::size_t>(id)], 0.0);
     return;
   }
-  if (guard_ && state.learned.speedup_low < kLinearFrom) {
-    give_guarded(state, pool, share, slots, answer);
+  if (shares_by_size(state)) {
+    give_by_size(state, pool, share, slots, answer);
     return;
   }
   // Tasks may be so long that a simulation goes on beyond the last time there is.
@@ -336,7 +328,7 @@ void ClusterEpoch::decide(const ClusterState& state, int pool, Answer& answer) {
   for (std::size_t user = 0; user < shares.size(); ++user) {
     Share& share = shares[user];
     const auto slots = static_cast<std::int64_t>(parts[user]);
-    if (share.changed || slots != share.before || time_matters_ || guard_) {
+    if (share.changed || slots != share.before || time_matters_ || can_share_) {
       give(state, pool, share, slots, answer);
     }
     share.changed = false;

@@ -40,9 +40,9 @@ double ClusterScheduler::key(Index job, int pool, std::int64_t more) const {
   const double value = value_[pool][job];
   if (style_ == ClusterPolicy::Style::kNode) return -value;
   if (style_ == ClusterPolicy::Style::kRanks) return value;
-  const double after = options_.in_order ? policy_->precedence(state_, job, pool) : 0.0;
-  if (value <= 0.0) return after > 0.0 ? kRanked * (2.0 - 1.0 / (1.0 + after)) : kNoTarget;
   const std::int64_t running = running_of(job, pool) + more;
+  const double after = options_.in_order ? policy_->precedence(state_, job, pool, running) : 0.0;
+  if (value <= 0.0) return after > 0.0 ? kRanked * (2.0 - 1.0 / (1.0 + after)) : kNoTarget;
   const bool below = static_cast<double>(running) < value;
   if (after > 0.0 && below) return -1.0 / (1.0 + after);
   if (options_.assignment == Assignment::kDeficit) {
@@ -158,7 +158,6 @@ void ClusterScheduler::assign_queue(int pool, std::vector<TaskStart>& starts) {
     }
     if (aged(job, pool)) amount = 1;
     start(job, p, std::max(amount, gang), kNone, starts);
-    refresh(job, pool);
   }
   unskip(pool);
 }
@@ -193,7 +192,6 @@ bool ClusterScheduler::offer_one(Index node, int pool, std::vector<TaskStart>& s
       return gathering_[pool].job == job && hold(node, pool, starts);
     }
     start(job, p, 1, node, starts);
-    refresh(job, pool);
     return true;
   }
   Index job = kNone;
@@ -219,7 +217,6 @@ bool ClusterScheduler::offer_one(Index node, int pool, std::vector<TaskStart>& s
   unskip(pool);
   if (job == kNone || held) return held;
   start(job, p, 1, node, starts);
-  refresh(job, pool);
   return true;
 }
 
@@ -295,7 +292,7 @@ void ClusterScheduler::start(Index job, Phase p, std::int64_t amount, Index node
     starts.push_back({job, p, placed(job, p) ? task_near(job, place) : next_task(job, p), place});
   }
   state_.free[pool] -= amount;
-  count(job, p, -amount, amount);
+  started(job, p, amount);
 }
 
 }  // namespace malleable

@@ -206,8 +206,7 @@ void ClusterScheduler::set_blocks(Index job, std::size_t copies, std::vector<Ind
 void ClusterScheduler::arrive(Index job) {
   policy_->job_arrived(state_, job);
   make_ready(job, kMap);
-  const bool starts = state_.phases[2 * job].total == 0 || options_.slow_start <= 0.0;
-  if (starts && !options_.split_copy) make_ready(job, kReduce);
+  start_slowly(job);
 }
 
 void ClusterScheduler::leave(Index job) {
@@ -239,6 +238,7 @@ void ClusterScheduler::drop(Index job) {
 
 void ClusterScheduler::started(Index job, Phase p, std::int64_t tasks) {
   count(job, p, -tasks, tasks);
+  if (p == kMap) start_slowly(job);
   refresh(job, pool_of(p));
 }
 
@@ -261,11 +261,12 @@ void ClusterScheduler::set_counts(Index job, Phase p, std::int64_t waiting, std:
   refresh(job, pool_of(p));
 }
 
-// Reduces may start once enough maps have finished.
+// Reduces may start once enough maps have finished, and none waits where the policy says so.
 void ClusterScheduler::start_slowly(Index job) {
   const PhaseState& reduces = state_.phases[2 * job + 1];
   if (options_.split_copy || reduces.ready || reduces.total == 0) return;
   const PhaseState& maps = state_.phases[2 * job];
+  if (policy_->reduces_wait() && maps.waiting > 0) return;
   const double enough = std::ceil(options_.slow_start * static_cast<double>(maps.total) - 1e-9);
   if (static_cast<double>(maps.finished) >= enough) make_ready(job, kReduce);
 }

@@ -12,16 +12,16 @@
 //
 // AUTO is FLEX that fills targets in its order and asks what finished tasks have shown
 // (scheduler/job_estimates), where its order is Smith's and minima are jobs' own and no gangs:
-// where s tasks of a phase do s^p and p is not surely 0.9 or more, jobs get heSRPT's parts
-// (kernel/hesrpt). FAIR's come first for twice the part of the scatter of sizes that the estimates
-// do not explain: for all slots, where that is half of it or p may be below 0.65. There a reduce
-// phase counts with its maps that have not finished.
+// where s tasks of a phase do s^p and p is not surely 0.9 or more, jobs share by size
+// (kernel/steep_shares), half as steeply as heSRPT: unequal shares do less work, which heSRPT, made
+// for jobs that are all there, does not count. Its reduce tasks wait until a job's last map task
+// has started: then they hold their slots for one task's time at most.
 #pragma once
 
 #include <vector>
 
-#include "malleable/kernel/hesrpt.hpp"
 #include "malleable/kernel/live_waterline.hpp"
+#include "malleable/kernel/steep_shares.hpp"
 #include "malleable/kernel/waterline.hpp"
 #include "malleable/policy/cluster_policy.hpp"
 #include "malleable/policy/epoch.hpp"
@@ -41,20 +41,22 @@ class ClusterEpoch final : public ClusterPolicy {
   // work can be estimated. With `by_user`, users share first. `pool_minimum` is a part of each
   // pool's slots that its jobs are guaranteed in equal shares, rounded down, beyond their own
   // minima (section 4.2: all jobs in one pool that has a minimum).
-  // With `guard`, FLEX asks what was learnt (see above).
+  // With `asks`, FLEX asks what was learnt (see above).
   ClusterEpoch(const EpochOptions& options, bool at_least_one, bool by_user,
-               double pool_minimum = 0.0, bool guard = false);
+               double pool_minimum = 0.0, bool asks = false);
 
   Style style() const override { return Style::kTargets; }
   bool depends_on_time() const override { return time_matters_; }
   bool reads_estimate(const PhaseState&) const override { return !fair_; }
-  bool fills_in_order() const override { return in_order_; }
+  bool fills_in_order() const override { return asks_; }
+  bool reduces_wait() const override { return asks_; }
   void begin(const ClusterState& state) override;
   void added(const ClusterState& state, std::span<const Index> jobs) override;
   void keep(const ClusterState& state, State& s) override;
   void user_changed(const ClusterState& state, Index job, std::size_t before) override;
   void decide(const ClusterState& state, int pool, Answer& answer) override;
-  double precedence(const ClusterState& state, Index job, int pool) const override;
+  double precedence(const ClusterState& state, Index job, int pool,
+                    std::int64_t running) const override;
 
  private:
   static constexpr std::int64_t kAbsent = -1;
@@ -77,7 +79,8 @@ class ClusterEpoch final : public ClusterPolicy {
   template <typename Tell>
   void give_fair(const ClusterState& state, Share& share, std::int64_t slots, const Tell& tell);
   void share_minimum(const ClusterState& state, int pool, Share& share);
-  void give_guarded(const ClusterState& state, int pool, Share& share, std::int64_t slots,
+  bool shares_by_size(const ClusterState& state) const;
+  void give_by_size(const ClusterState& state, int pool, Share& share, std::int64_t slots,
                     Answer& answer);
   double key(const ClusterState& state, Index job, int pool) const;
   std::int64_t least(const ClusterState::Demand& demand) const;
@@ -95,12 +98,12 @@ class ClusterEpoch final : public ClusterPolicy {
   bool depends_on_time_ = false, time_matters_ = false;
   bool fair_ = false, weighted_ = false, follows_objective_ = false;
   double pool_minimum_;
-  bool may_guard_ = false, guard_ = false, in_order_;
+  bool asks_, may_share_ = false, can_share_ = false;
   std::vector<Share> shares_[2];               // by pool and user
   std::vector<std::int64_t> id_[2], most_[2];  // by job; FAIR: row instead of id
-  std::vector<std::int64_t> row_[2];           // guard: row of the waterline
+  std::vector<double> part_[2];                // by job, of its share's slots, where by size
   std::vector<Placed> order_;
-  HeSrptParts parts_;
+  SteepShares by_size_;
   std::vector<Index> changed_;
   std::vector<std::int64_t> ids_, gone_, low_, high_, new_low_, new_high_;
   std::vector<double> work_, size_, weight_, deadline_, arrival_, new_work_, old_weight_,

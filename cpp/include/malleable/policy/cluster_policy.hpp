@@ -155,6 +155,8 @@ class ClusterPolicy {
   virtual bool depends_on_time() const { return false; }
   // Whether it looks at the estimate of a phase with these counts: only then it follows its tasks.
   virtual bool reads_estimate(const PhaseState&) const { return true; }
+  // Whether reduce tasks start when none of a job's map tasks waits any more, no earlier.
+  virtual bool reduces_wait() const { return false; }
   // Whether task_finished is to be called.
   virtual bool listens() const { return false; }
 
@@ -188,6 +190,8 @@ class ClusterPolicy {
       if (value_[job] != value) move(job, value);
     }
     double get(Index job) const { return value_[job]; }
+    // Its precedence is another one.
+    void stir(Index job) { move(job, value_[job]); }
 
    private:
     void move(Index job, double value) {
@@ -204,8 +208,11 @@ class ClusterPolicy {
   // kTargets: targets are to be filled in its order, the first job's before the next one's.
   virtual bool fills_in_order() const { return false; }
   // kTargets, where targets are filled in order: who below its target gets a slot of this pool
-  // first, the least value above 0; 0 for all: there is no order.
-  virtual double precedence(const ClusterState&, Index /*job*/, int /*pool*/) const { return 0.0; }
+  // first where so many of its tasks run, the least value above 0; 0 for all: there is no order.
+  virtual double precedence(const ClusterState&, Index /*job*/, int /*pool*/,
+                            std::int64_t /*running*/) const {
+    return 0.0;
+  }
 
   // kNode: a node has a free slot of this pool. job == kNone: leave it idle until the next event
   // or heartbeat.

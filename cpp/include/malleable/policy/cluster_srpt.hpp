@@ -60,7 +60,8 @@ class ClusterSrpt final : public ClusterPolicy {
   void job_arrived(const ClusterState& state, Index job) override;
   void job_finished(const ClusterState&, Index job) override { here_[job] = 0; }
   void decide(const ClusterState& state, int pool, Answer& answer) override;
-  double precedence(const ClusterState& state, Index job, int pool) const override {
+  double precedence(const ClusterState& state, Index job, int pool,
+                    std::int64_t /*running*/) const override {
     return options_.kind == SrptKind::kHeSrpt ? key(state, job, pool) : 0.0;
   }
 

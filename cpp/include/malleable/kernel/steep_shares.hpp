@@ -1,0 +1,107 @@
+// Slots by size where s tasks of a job do s^p: heSRPT's parts (kernel/hesrpt) for an exponent q of
+// the caller's, in whole slots. q = p serves jobs that are all there best; q = 0 are equal shares,
+// which do most work while jobs keep coming.
+//
+// The next slot goes to the job with the least next(slots that it has) / part, as long as it can
+// use one: Sainte-Lague's apportionment, whose first slot is worth what a slot alone does more than
+// one of many. So a slot goes where it does most for what the parts say, a job that needs little
+// leaves the rest to all others, and where jobs are more than slots the smallest get one each. The
+// factor between parts and slots is halved in: O(n) for each of at most 64 + 52 steps, and n powers
+// when n or q is another one than before. Allocates nothing once warm.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace malleable {
+
+class SteepShares {
+ public:
+  // What a job's next slot comes at, in slots of its part: the s + 1st does p (s + 1/2)^(p - 1),
+  // the first one 1. 0 <= p <= 1.
+  static double next(double p, double slots) {
+    if (slots > 0.0) return slots + 0.5;
+    return p < 1.0 ? std::pow(p, 1.0 / (1.0 - p)) : std::exp(-1.0);
+  }
+
+  // Rows, the smallest job first: `given` is its minimum and becomes its slots, `most` what it can
+  // use, both whole. Minima that do not fit go to the first. 0 <= p <= 1, 0 <= q <= 1.
+  template <typename Row>
+  void give(double p, double q, double slots, std::span<Row> rows) {
+    look(q, rows.size());
+    first_ = next(p, 0.0);
+    double below = 0.0, above = slots;
+    for (int k = 0; k < kDoublings && sum(rows, above) < slots; ++k) {
+      below = above;
+      above *= 2.0;
+    }
+    for (int k = 0; k < kHalvings && below < above; ++k) {
+      const double middle = 0.5 * (below + above), all = sum(rows, middle);
+      if (all <= slots) below = middle;
+      if (all >= slots) above = middle;
+    }
+    double free = slots;
+    for (std::size_t k = 0; k < rows.size(); ++k) {
+      Row& row = rows[k];
+      rest_[k] = slots_of(row, k, above);
+      row.given = std::min(free, slots_of(row, k, below));
+      rest_[k] -= row.given;
+      free -= row.given;
+    }
+    for (std::size_t k = 0; k < rows.size() && free > 0.0; ++k) {
+      const double more = std::min(free, rest_[k]);
+      rows[k].given += more;
+      free -= more;
+    }
+    // Parts of 0, or nearly.
+    for (std::size_t k = 0; k < rows.size() && free > 0.0; ++k) {
+      const double more = std::min(free, std::max(0.0, rows[k].most - rows[k].given));
+      rows[k].given += more;
+      free -= more;
+    }
+  }
+  // Of the k-th row of the last call, of all slots.
+  double part(std::size_t k) const { return parts_[k]; }
+
+ private:
+  static constexpr int kDoublings = 64, kHalvings = 52;
+
+  template <typename Row>
+  double slots_of(const Row& row, std::size_t k, double factor) const {
+    const double part = parts_[k] * factor;
+    const double own = part < first_ || part <= 0.0 ? 0.0 : std::max(1.0, std::floor(part + 0.5));
+    return std::clamp(own, std::min(row.given, row.most), row.most);
+  }
+  template <typename Row>
+  double sum(std::span<const Row> rows, double factor) const {
+    double all = 0.0;
+    for (std::size_t k = 0; k < rows.size(); ++k) all += slots_of(rows[k], k, factor);
+    return all;
+  }
+  template <typename Row>
+  double sum(std::span<Row> rows, double factor) const {
+    return sum(std::span<const Row>(rows), factor);
+  }
+  void look(double q, std::size_t jobs) {
+    if (parts_.size() == jobs && q_ == q) return;
+    parts_.resize(jobs);
+    rest_.resize(jobs);
+    q_ = q;
+    double above = 1.0;
+    for (std::size_t k = 0; k < jobs; ++k) {
+      const double left = 1.0 - static_cast<double>(k + 1) / static_cast<double>(jobs);
+      const double height = q < 1.0 ? std::pow(left, 1.0 / (1.0 - q)) : 0.0;
+      // Differences of equal ones are not quite equal.
+      parts_[k] = q > 0.0 ? above - height : 1.0 / static_cast<double>(jobs);
+      above = height;
+    }
+  }
+
+  std::vector<double> parts_, rest_;
+  double q_ = -1.0, first_ = 0.0;
+};
+
+}  // namespace malleable
