@@ -25,7 +25,7 @@ from malleable.traces.trace import Trace
 _MODELS: dict[str, tuple[Any, tuple[type, ...], str, str]] = {
     "tandem": (tandem.run, (MapShuffleJobs, MapShuffleStream), "map_shuffle", "max-srpt"),
     "slotted": (slotted.run, (MapReduceJobs, MapReduceStream), "map_reduce", "asrpt"),
-    "cluster": (cluster.run, (ClusterJobs,), "tasks", "flex"),
+    "cluster": (cluster.run, (ClusterJobs,), "tasks", "auto"),
 }
 
 
@@ -52,7 +52,7 @@ def simulate(
         For the tandem queue ``fcfs``, ``ps``, ``wps``, ``k-lps``, ``max-srpt`` (the default),
         ``split-srpt``, ``two-srpt``, and for batches ``best`` and ``makespan``; in slots ``asrpt`` (the
         default), ``unlock``, ``dsrpt``, ``srpt``, ``lrpt``, ``fifo``, ``fair``; on a cluster those of
-        `malleable.cluster.simulate.CLUSTER_POLICIES` (``flex`` by default), a `malleable.Adaptive` and
+        `malleable.cluster.simulate.CLUSTER_POLICIES` (``auto`` by default), a `malleable.Adaptive` and
         one's own.
     model : {"tandem", "slotted", "cluster"}, optional
         Of a `Trace` that is no table of one of them: which of `Trace.map_shuffle`, `Trace.map_reduce`

@@ -21,7 +21,7 @@ from malleable.view.drawing import image_bytes
 from malleable.view.simulation_pictures import draw_grid
 from malleable.view.simulations import replications_dict, replications_tables
 
-DEFAULT_POLICIES = "flex,fair,fifo"
+DEFAULT_POLICIES = "auto,flex,fair,fifo"
 
 # Of a grid by its argument: which option of the simulation varies, which one goes not beside it, and
 # what --grid takes.

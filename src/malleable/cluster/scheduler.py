@@ -123,7 +123,7 @@ class Scheduler(Kept):
     def __init__(
         self,
         cluster: Any,
-        policy: Any = "flex",
+        policy: Any = "auto",
         objective: str = "sum:response",
         *,
         hysteresis: float = 0.0,
