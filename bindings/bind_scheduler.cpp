@@ -2,6 +2,8 @@
 
 #include <memory>
 #include <optional>
+#include <string>
+#include <tuple>
 
 #include "arrays.hpp"
 #include "malleable/scheduler/replay.hpp"
@@ -247,10 +249,15 @@ class PyScheduler {
     return d;
   }
 
-  // (trust, p) as finished tasks have shown them
-  std::pair<double, double> learned() {
-    return call(
-        [](Scheduler& s) { return std::pair(s.state().learned.trust, s.state().learned.speedup); });
+  // (trust, p, p less its standard deviation) as finished tasks have shown them
+  std::tuple<double, double, double> learned() {
+    return call([](Scheduler& s) {
+      const Learned& now = s.state().learned;
+      return std::tuple(now.trust, now.speedup, now.speedup_low);
+    });
+  }
+  std::string rule() {
+    return call([](Scheduler& s) { return std::string(s.rule()); });
   }
   // (sums over all phases, numbers of programs by map and by reduce phase, shape (programs, 3))
   py::tuple history() {
@@ -371,6 +378,7 @@ void bind_scheduler(py::module_& module) {
       .def("counts", &PyScheduler::counts, py::arg("ids"))
       .def_property_readonly("users", &PyScheduler::users)
       .def_property_readonly("learned", &PyScheduler::learned)
+      .def_property_readonly("rule", &PyScheduler::rule)
       .def("history", &PyScheduler::history)
       .def("recall", &PyScheduler::recall, py::arg("common"), py::arg("maps"), py::arg("reduces"))
       .def_property_readonly("now", &PyScheduler::now)

@@ -1,5 +1,6 @@
 """What tasks take, as the scheduler learns it: what was said, the job's own tasks, earlier runs."""
 
+import collections
 import json
 
 import numpy as np
@@ -57,6 +58,77 @@ def test_auto_is_flex_in_order_where_tasks_do_not_slow_each_other_down():
     )
 
 
+def run_many(scheduler, p, rounds=150):
+    """Jobs of 1 to 29 tasks, one after the other: s tasks together do s^p."""
+    rng = np.random.default_rng(1)
+    now = 0.0
+    for _ in range(rounds):
+        tasks, alone = int(rng.integers(1, 30)), float(rng.lognormal(2.0, 1.0))
+        (job,) = scheduler.add(mb.ClusterJobs([tasks], alone * rng.lognormal(0.0, 0.05)), now)
+        scheduler.started([job], count=tasks, now=now)
+        done = took = 0.0
+        for work in np.sort(alone * rng.lognormal(0.0, 0.2, tasks)):
+            took += (work - done) * tasks ** (1.0 - p)
+            scheduler.finished([job], seconds=took, now=now + took)
+            done, tasks = work, tasks - 1
+        now += took
+        scheduler.finish([job], now)
+    return now
+
+
+def test_auto_says_what_it_does_and_why():
+    scheduler = mb.Scheduler(**ONE)
+    assert scheduler.rule.startswith("by size: tasks may slow each other down (p = 0.90, 0.60")
+    low = scheduler.learned["speedup_low"]
+    run_many(scheduler, 1.0)
+    assert scheduler.rule.startswith("in order: tasks hardly slow each other down (p = ")
+    assert low < 0.9 <= scheduler.learned["speedup_low"] <= scheduler.learned["speedup"]
+    slower = mb.Scheduler(**ONE)
+    run_many(slower, 0.6)
+    assert slower.rule.startswith("by size") and slower.learned["speedup"] < 0.7
+    assert mb.Scheduler(**ONE, objective="max:lateness").rule.startswith("flex: no order by size")
+    assert mb.Scheduler(**ONE, policy="flex").rule == ""
+
+
+def test_auto_shares_by_size_where_tasks_slow_each_other_down():
+    scheduler = mb.Scheduler(mb.Cluster([{"slots": 40}]))
+    run_many(scheduler, 0.6)
+    small, middle, large = scheduler.add(mb.ClusterJobs([50, 60, 70], 10.0), scheduler.now)
+    given = collections.defaultdict(int)  # decisions say what changes
+
+    def decide():
+        decision = scheduler.decide(scheduler.now)
+        given.update(zip(decision.ids.tolist(), decision.slots.tolist(), strict=True))
+
+    decide()
+    # Half as steep as heSRPT: parts (k / 3)^(1 / (1 - p / 2)) of the smallest k jobs.
+    height = (np.arange(4) / 3) ** (1 / (1 - scheduler.learned["speedup_low"] / 2))
+    parts = 40 * np.diff(height)[::-1]
+    assert [given[j] for j in (small, middle, large)] == pytest.approx(parts, abs=1.0)
+    # A job that can use less leaves the rest to all others, by their parts.
+    (tiny,) = scheduler.add(mb.ClusterJobs([2], 10.0), scheduler.now)
+    decide()
+    assert given[tiny] == 2 and given[small] > given[middle] > given[large] > 5
+    # Jobs beyond the slots: one each for the smallest.
+    crowd = scheduler.add(mb.ClusterJobs([3] * 100, 10.0), scheduler.now).tolist()
+    decide()
+    assert given[tiny] >= 1 and sum(given[j] for j in crowd) == 40 - given[tiny]
+    assert given[large] == 0 and max(given[j] for j in crowd) <= 2
+
+
+def test_auto_starts_reduces_with_the_last_map():
+    jobs = mb.ClusterJobs([6, 1], 10.0, [2, 1], 5.0, arrival=[0.0, 1.0])
+    cluster = mb.Cluster([{"map_slots": 2, "reduce_slots": 2}])
+    with_fair = mb.simulate(jobs, "fair", cluster=cluster, slow_start=0.1)
+    # The second job's one map runs from 10 to 20; FAIR has given the reduce slots away then.
+    assert with_fair.records["completion"].tolist() == [45, 50]
+    own = mb.simulate(jobs, "auto", cluster=cluster, slow_start=0.1)
+    assert own.records["completion"].tolist() == [45, 25]
+    # `slow_start` counts beside it.
+    late = mb.simulate(jobs, "auto", cluster=cluster, slow_start=1.0)
+    assert late.records["completion"].tolist() == [45, 25]
+
+
 def test_auto_learns_unless_told_not_to():
     jobs = uneven(2)
     runs = [
@@ -77,19 +149,7 @@ def test_not_worse_than_fair_where_tasks_slow_each_other_down(policy, options, p
 @pytest.mark.parametrize("p", [1.0, 0.8, 0.5])
 def test_the_speedup_is_fitted(p):
     scheduler = mb.Scheduler(**ONE, policy="auto")
-    rng = np.random.default_rng(1)
-    now = 0.0
-    for _ in range(150):
-        tasks, alone = int(rng.integers(1, 30)), float(rng.lognormal(2.0, 1.0))
-        (job,) = scheduler.add(mb.ClusterJobs([tasks], alone * rng.lognormal(0.0, 0.05)), now)
-        scheduler.started([job], count=tasks, now=now)
-        done = took = 0.0
-        for work in np.sort(alone * rng.lognormal(0.0, 0.2, tasks)):
-            took += (work - done) * tasks ** (1.0 - p)
-            scheduler.finished([job], seconds=took, now=now + took)
-            done, tasks = work, tasks - 1
-        now += took
-        scheduler.finish([job], now)
+    now = run_many(scheduler, p)
     assert scheduler.learned["speedup"] == pytest.approx(p, abs=0.06)
     assert 0.5 < scheduler.learned["trust"] <= 1.0
     # Seconds are those of a task alone.

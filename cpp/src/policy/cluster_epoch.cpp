@@ -49,6 +49,12 @@ bool ClusterEpoch::shares_by_size(const ClusterState& state) const {
   return can_share_ && state.learned.speedup_low < kLinearFrom;
 }
 
+std::string_view ClusterEpoch::rule(const ClusterState& state) const {
+  if (!asks_) return {};
+  if (!can_share_) return "flex";
+  return shares_by_size(state) ? "by size" : "in order";
+}
+
 // FLEX's order where it is Smith's: work left over weight, for stretch times original size. Shares
 // by size: where the next slot does most.
 double ClusterEpoch::precedence(const ClusterState& state, Index job, int pool,

@@ -647,10 +647,21 @@ class Scheduler(Kept):
     @property
     def learned(self) -> dict[str, float]:
         """What finished phases have shown: ``trust``, how much of the scatter of logarithms of their work the
-        estimates explained (R^2), and ``speedup``, the p of s^p that s tasks of a phase do together; 1 and
-        1 without ``learn``."""
-        trust, speedup = self._core.learned
-        return {"trust": trust, "speedup": speedup}
+        estimates explained (R^2), ``speedup``, the p of s^p that s tasks of a phase do together, and
+        ``speedup_low``, p less its standard deviation; 1 each without ``learn``."""
+        return dict(zip(("trust", "speedup", "speedup_low"), self._core.learned, strict=True))
+
+    @property
+    def rule(self) -> str:
+        """Which of its rules ``auto`` follows now, and why; "" for other policies."""
+        rule, learned = self._core.rule, self.learned
+        shown = f"p = {learned['speedup']:.2f}, {learned['speedup_low']:.2f} less its deviation"
+        reasons = {
+            "in order": f"tasks hardly slow each other down ({shown})",
+            "by size": f"tasks may slow each other down ({shown})",
+            "flex": f"no order by size serves {self._objective}, gangs, minima of pools or an effort",
+        }
+        return f"{rule}: {reasons[rule]}" if rule else ""
 
 
 def _numbered(known: dict[_Name, int], names: Sequence[_Name]) -> tuple[Integers, dict[_Name, int]]:

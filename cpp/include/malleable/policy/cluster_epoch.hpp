@@ -50,6 +50,7 @@ class ClusterEpoch final : public ClusterPolicy {
   bool reads_estimate(const PhaseState&) const override { return !fair_; }
   bool fills_in_order() const override { return asks_; }
   bool reduces_wait() const override { return asks_; }
+  std::string_view rule(const ClusterState& state) const override;
   void begin(const ClusterState& state) override;
   void added(const ClusterState& state, std::span<const Index> jobs) override;
   void keep(const ClusterState& state, State& s) override;

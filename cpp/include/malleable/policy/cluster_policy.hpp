@@ -15,6 +15,7 @@
 #include <cmath>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -159,6 +160,9 @@ class ClusterPolicy {
   virtual bool reduces_wait() const { return false; }
   // Whether task_finished is to be called.
   virtual bool listens() const { return false; }
+
+  // Which of its rules it follows now; empty where it has one alone.
+  virtual std::string_view rule(const ClusterState&) const { return {}; }
 
   // Once, before the first job.
   virtual void begin(const ClusterState&) {}

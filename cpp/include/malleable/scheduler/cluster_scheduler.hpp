@@ -138,6 +138,7 @@ class ClusterScheduler {
   // So many tasks have finished after as many seconds each; `nodes` where they ran, for policies
   // that listen. Their slots are released apart.
   bool listens() const { return policy_->listens(); }
+  std::string_view rule() const { return policy_->rule(state_); }
   void ended(Index job, Phase p, std::int64_t count, double seconds, std::span<const Index> nodes);
   // So many tasks started that nobody here had start.
   void started(Index job, Phase p, std::int64_t count);

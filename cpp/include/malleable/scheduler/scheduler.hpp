@@ -150,6 +150,7 @@ class Scheduler {
   std::size_t users() const { return table_.user_priority.size(); }
   double now() const { return core_.state().now; }
   const ClusterState& state() const { return core_.state(); }
+  std::string_view rule() const { return core_.rule(); }
   ClusterScheduler::Estimate estimate_of(Index row, Phase p) const {
     return core_.estimate_of(row, p);
   }
