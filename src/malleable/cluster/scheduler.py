@@ -77,7 +77,8 @@ class Scheduler(Kept):
     cluster : Cluster, mapping or path
         Nodes and users.
     policy : str, Adaptive or function, optional
-        As for a simulated cluster: a name, or ``policy(state, now) -> slots`` of your own, see Notes.
+        As for a simulated cluster: a name (``auto``: see `rule`), or ``policy(state, now) -> slots`` of
+        your own, see Notes.
     objective, hysteresis, effort, at_least_one, by_user
         As for `malleable.simulate` with ``model="cluster"``.
     learn : bool
