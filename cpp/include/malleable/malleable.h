@@ -455,7 +455,7 @@ MALLEABLE_FUNCTION(int, malleable_adaptive_epoch_size,
 
 /* Sets the defaults. */
 MALLEABLE_FUNCTION(int, malleable_scheduler_defaults, (malleable_scheduler_options * options));
-/* policy: flex, fair, fifo, wdeq, srpt, max-srpt, split-srpt, asrpt, hesrpt, las, gittins,
+/* policy: auto, flex, fair, fifo, wdeq, srpt, max-srpt, split-srpt, asrpt, hesrpt, las, gittins,
  * psbs, flowflex, flowflex-fast; options: null for the defaults. */
 MALLEABLE_FUNCTION(int, malleable_scheduler_new,
                    (const malleable_cluster* cluster, const char* policy, const char* objective,

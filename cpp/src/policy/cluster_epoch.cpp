@@ -14,6 +14,9 @@ namespace {
 // high a lot: it counts less its standard deviation.
 constexpr double kLinearFrom = 0.9, kSteep = 0.5;
 
+// Who stands where in the order of filling follows parts as far as they change by more.
+constexpr double kSamePart = 1.0 / 16.0;
+
 }  // namespace
 
 ClusterEpoch::ClusterEpoch(const EpochOptions& options, bool at_least_one, bool by_user,
@@ -79,6 +82,8 @@ void ClusterEpoch::begin(const ClusterState& state) {
     id_[pool].clear();
     most_[pool].clear();
     part_[pool].clear();
+    stale_[pool].clear();
+    placed_[pool].clear();
   }
   look_at_kinds(state);
   added(state, {});
@@ -89,11 +94,13 @@ void ClusterEpoch::added(const ClusterState& state, std::span<const Index>) {
   for (int pool = 0; pool < 2; ++pool) {
     while (shares_[pool].size() < users) {
       shares_[pool].push_back(
-          {Epoch(std::max<std::int64_t>(state.slots[pool], 1), options_), {}, {}});
+          {Epoch(std::max<std::int64_t>(state.slots[pool], 1), options_), {}, {}, {}});
     }
     id_[pool].resize(state.jobs.size(), kAbsent);
     most_[pool].resize(state.jobs.size(), 0);
     part_[pool].resize(state.jobs.size(), 0.0);
+    stale_[pool].resize(state.jobs.size(), 0);
+    placed_[pool].resize(state.jobs.size(), kAbsent);
   }
   if (by_user_) between_.begin(state);
 }
@@ -103,6 +110,10 @@ void ClusterEpoch::keep(const ClusterState&, State& s) {
     for (Share& share : shares) s(share);
   }
   s(id_, most_, part_);
+  for (int pool = 0; s.reading() && pool < 2; ++pool) {
+    for (Share& share : shares_[pool]) share.by_size.clear();
+    placed_[pool].assign(placed_[pool].size(), kAbsent);
+  }
 }
 
 std::int64_t ClusterEpoch::least(const ClusterState::Demand& demand) const {
@@ -136,7 +147,7 @@ void ClusterEpoch::user_changed(const ClusterState&, Index job, std::size_t befo
     }
     share.most -= static_cast<double>(std::exchange(most_[pool][job], 0));
     share.changed = true;
-    id = kAbsent;
+    id = placed_[pool][job] = kAbsent;
   }
 }
 
@@ -157,9 +168,11 @@ void ClusterEpoch::update(const ClusterState& state, int pool, Share& share,
     std::int64_t& id = id_[pool][job];
     share.most += static_cast<double>(demand.most - most_[pool][job]);
     most_[pool][job] = demand.most;
+    stale_[pool][job] = 1;
     if (demand.most == 0) {
       if (id != kAbsent) gone_.push_back(id);
       id = kAbsent;
+      placed_[pool][job] = kAbsent;
       part_[pool][job] = 0.0;
       answer.set(job, 0.0);
       continue;
@@ -261,24 +274,48 @@ void ClusterEpoch::share_minimum(const ClusterState& state, int pool, Share& sha
   share.epoch.update(ids_, {{}, {}, {}, low_, {}});
 }
 
-// Whose part is another one stands elsewhere in the order of filling.
+ClusterEpoch::Placed ClusterEpoch::place(const ClusterState& state, int pool, Index job) const {
+  const ClusterState::Demand demand = state.demand(job, pool);
+  return {key(state, job, pool),
+          static_cast<double>(least(demand)),
+          static_cast<double>(demand.most),
+          0.0,
+          state.rank[job],
+          job,
+          placed_[pool][job]};
+}
+
 void ClusterEpoch::give_by_size(const ClusterState& state, int pool, Share& share,
                                 std::int64_t slots, Answer& answer) {
-  order_.clear();
+  KeptOrder<Placed>& order = share.by_size;
+  std::vector<std::int64_t>& placed = placed_[pool];
+  using Place = KeptOrder<Placed>::Place;
+  order.each([&](Placed& row) {
+    if (placed[row.job] != row.stamp) return Place::kGone;
+    if (std::exchange(stale_[pool][row.job], 0) == 0) return Place::kSame;
+    const double before = std::exchange(row, place(state, pool, row.job)).key;
+    return row.key == before ? Place::kSame : Place::kOther;
+  });
   for (const std::int64_t id : share.epoch.ids()) {
     const Index job = share.job[static_cast<std::size_t>(id)];
-    const auto low = static_cast<double>(least(state.demand(job, pool)));
-    order_.push_back({key(state, job, pool), low, static_cast<double>(most_[pool][job]), job});
+    if (placed[job] != kAbsent) continue;
+    placed[job] = stamps_++;
+    stale_[pool][job] = 0;
+    order.add(place(state, pool, job));
   }
-  std::sort(order_.begin(), order_.end(), [&](const Placed& a, const Placed& b) {
-    return a.key != b.key ? a.key < b.key : state.rank[a.job] < state.rank[b.job];
-  });
+  order.settle();
+  const std::span<Placed> rows = order.entries();
+  for (Placed& row : rows) row.given = row.low;
   const double p = state.learned.speedup_low;
-  by_size_.give(p, kSteep * p, static_cast<double>(slots), std::span<Placed>(order_));
-  for (std::size_t k = 0; k < order_.size(); ++k) {
-    const Index job = order_[k].job;
-    if (std::exchange(part_[pool][job], by_size_.part(k)) != by_size_.part(k)) answer.stir(job);
-    answer.set(job, order_[k].given);
+  by_size_.give(p, kSteep * p, static_cast<double>(slots), rows);
+  for (std::size_t k = 0; k < rows.size(); ++k) {
+    const Index job = rows[k].job;
+    double& part = part_[pool][job];
+    if (std::fabs(by_size_.part(k) - part) > kSamePart * part) {
+      part = by_size_.part(k);
+      answer.stir(job);
+    }
+    answer.set(job, rows[k].given);
   }
 }
 

@@ -6,8 +6,9 @@
 // use one: Sainte-Lague's apportionment, whose first slot is worth what a slot alone does more than
 // one of many. So a slot goes where it does most for what the parts say, a job that needs little
 // leaves the rest to all others, and where jobs are more than slots the smallest get one each. The
-// factor between parts and slots is halved in: O(n) for each of at most 64 + 52 steps, and n powers
-// when n or q is another one than before. Allocates nothing once warm.
+// factor between parts and slots is sought by chords and halves: O(n) for each of at most 64 + 104
+// steps, ten or so in practice, and n powers when n or q is another one than before. Allocates
+// nothing once warm.
 #pragma once
 
 #include <algorithm>
@@ -33,15 +34,29 @@ class SteepShares {
   void give(double p, double q, double slots, std::span<Row> rows) {
     look(q, rows.size());
     first_ = next(p, 0.0);
-    double below = 0.0, above = slots;
-    for (int k = 0; k < kDoublings && sum(rows, above) < slots; ++k) {
+    double all = 0.0;
+    for (std::size_t k = rows.size(); k-- > 0;) low_[k] = all += slots_of(rows[k], k, 0.0);
+    double below = 0.0, above = slots, least = all, most = sum<Row>(rows, above);
+    for (int k = 0; k < kDoublings && most < slots; ++k) {
       below = above;
+      least = most;
       above *= 2.0;
+      most = sum<Row>(rows, above);
     }
-    for (int k = 0; k < kHalvings && below < above; ++k) {
-      const double middle = 0.5 * (below + above), all = sum(rows, middle);
-      if (all <= slots) below = middle;
-      if (all >= slots) above = middle;
+    if (least >= slots) above = below;
+    for (int k = 0; k < kSteps && below < above; ++k) {
+      // Every other step halves: a chord may creep.
+      double middle = below + (above - below) * (slots - least) / (most - least);
+      if (k % 2 == 1 || !(below < middle && middle < above)) middle = 0.5 * (below + above);
+      all = sum<Row>(rows, middle);
+      if (all <= slots) {
+        below = middle;
+        least = all;
+      }
+      if (all >= slots) {
+        above = middle;
+        most = all;
+      }
     }
     double free = slots;
     for (std::size_t k = 0; k < rows.size(); ++k) {
@@ -67,7 +82,7 @@ class SteepShares {
   double part(std::size_t k) const { return parts_[k]; }
 
  private:
-  static constexpr int kDoublings = 64, kHalvings = 52;
+  static constexpr int kDoublings = 64, kSteps = 104;
 
   template <typename Row>
   double slots_of(const Row& row, std::size_t k, double factor) const {
@@ -75,20 +90,21 @@ class SteepShares {
     const double own = part < first_ || part <= 0.0 ? 0.0 : std::max(1.0, std::floor(part + 0.5));
     return std::clamp(own, std::min(row.given, row.most), row.most);
   }
+  // Parts fall: behind the first job that gets none all have their minima.
   template <typename Row>
   double sum(std::span<const Row> rows, double factor) const {
     double all = 0.0;
-    for (std::size_t k = 0; k < rows.size(); ++k) all += slots_of(rows[k], k, factor);
+    for (std::size_t k = 0; k < rows.size(); ++k) {
+      if (parts_[k] * factor < first_) return all + low_[k];
+      all += slots_of(rows[k], k, factor);
+    }
     return all;
-  }
-  template <typename Row>
-  double sum(std::span<Row> rows, double factor) const {
-    return sum(std::span<const Row>(rows), factor);
   }
   void look(double q, std::size_t jobs) {
     if (parts_.size() == jobs && q_ == q) return;
     parts_.resize(jobs);
     rest_.resize(jobs);
+    low_.resize(jobs);
     q_ = q;
     double above = 1.0;
     for (std::size_t k = 0; k < jobs; ++k) {
@@ -101,6 +117,7 @@ class SteepShares {
   }
 
   std::vector<double> parts_, rest_;
+  std::vector<double> low_;  // minima from here on
   double q_ = -1.0, first_ = 0.0;
 };
 

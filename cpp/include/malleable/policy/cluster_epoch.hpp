@@ -20,6 +20,7 @@
 
 #include <vector>
 
+#include "malleable/kernel/kept_order.hpp"
 #include "malleable/kernel/live_waterline.hpp"
 #include "malleable/kernel/steep_shares.hpp"
 #include "malleable/kernel/waterline.hpp"
@@ -61,11 +62,21 @@ class ClusterEpoch final : public ClusterPolicy {
 
  private:
   static constexpr std::int64_t kAbsent = -1;
+  struct Placed {
+    double key, low, most, given;
+    Index rank, job;
+    std::int64_t stamp;
+
+    bool operator<(const Placed& other) const {
+      return key != other.key ? key < other.key : rank < other.rank;
+    }
+  };
   struct Share {
     Epoch epoch;
     std::vector<Index> job;  // by id
     LiveWaterline fair;
-    double most = 0.0;  // slots that its jobs could use
+    KeptOrder<Placed> by_size;  // where shared so; made anew from the epoch's jobs when read
+    double most = 0.0;          // slots that its jobs could use
     bool changed = false;
     std::int64_t before = -1;  // slots at the last decision
 
@@ -89,10 +100,7 @@ class ClusterEpoch final : public ClusterPolicy {
                std::int64_t& row) const;
   void give(const ClusterState& state, int pool, Share& share, std::int64_t slots, Answer& answer);
 
-  struct Placed {
-    double key, given, most;
-    Index job;
-  };
+  Placed place(const ClusterState& state, int pool, Index job) const;
 
   EpochOptions options_;
   bool at_least_one_, by_user_;
@@ -102,8 +110,12 @@ class ClusterEpoch final : public ClusterPolicy {
   bool asks_, may_share_ = false, can_share_ = false;
   std::vector<Share> shares_[2];               // by pool and user
   std::vector<std::int64_t> id_[2], most_[2];  // by job; FAIR: row instead of id
-  std::vector<double> part_[2];                // by job, of its share's slots, where by size
-  std::vector<Placed> order_;
+  // By job, where shared by size: its part of its share's slots, about; whether its work or counts
+  // are others than its share's order knows; the stamp of its entry there.
+  std::vector<double> part_[2];
+  std::vector<std::uint8_t> stale_[2];
+  std::vector<std::int64_t> placed_[2];
+  std::int64_t stamps_ = 0;
   SteepShares by_size_;
   std::vector<Index> changed_;
   std::vector<std::int64_t> ids_, gone_, low_, high_, new_low_, new_high_;
