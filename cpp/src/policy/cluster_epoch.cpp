@@ -17,6 +17,9 @@ constexpr double kLinearFrom = 0.9, kSteep = 0.5;
 // Who stands where in the order of filling follows parts as far as they change by more.
 constexpr double kSamePart = 1.0 / 16.0;
 
+// What a first slot comes at there (kernel/steep_shares), for p from 0.5 to 0.9.
+constexpr double kFirst = 0.3;
+
 }  // namespace
 
 ClusterEpoch::ClusterEpoch(const EpochOptions& options, bool at_least_one, bool by_user,
@@ -59,14 +62,13 @@ std::string_view ClusterEpoch::rule(const ClusterState& state) const {
 }
 
 // FLEX's order where it is Smith's: work left over weight, for stretch times original size. Shares
-// by size: where the next slot does most.
+// by size: where the next slot does most, by what the last decision said.
 double ClusterEpoch::precedence(const ClusterState& state, Index job, int pool,
                                 std::int64_t running) const {
   if (!follows_objective_ || time_matters_) return 0.0;
-  if (!shares_by_size(state)) return key(state, job, pool);
   const double part = part_[pool][job];
-  const double next = SteepShares::next(state.learned.speedup_low, static_cast<double>(running));
-  return part > 0.0 ? next / part : 0.0;
+  if (part <= 0.0) return key(state, job, pool);
+  return (running > 0 ? static_cast<double>(running) + 0.5 : kFirst) / part;
 }
 
 double ClusterEpoch::key(const ClusterState& state, Index job, int pool) const {
@@ -338,7 +340,9 @@ void ClusterEpoch::give(const ClusterState& state, int pool, Share& share, std::
   share.epoch.decide(std::min(state.now, kLatestTime), slots);
   const auto given = share.epoch.given();
   for (std::size_t row = 0; row < ids.size(); ++row) {
-    answer.set(share.job[static_cast<std::size_t>(ids[row])], static_cast<double>(given[row]));
+    const Index job = share.job[static_cast<std::size_t>(ids[row])];
+    if (std::exchange(part_[pool][job], 0.0) > 0.0) answer.stir(job);
+    answer.set(job, static_cast<double>(given[row]));
   }
 }
 

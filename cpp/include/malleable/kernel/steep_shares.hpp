@@ -2,13 +2,13 @@
 // the caller's, in whole slots. q = p serves jobs that are all there best; q = 0 are equal shares,
 // which do most work while jobs keep coming.
 //
-// The next slot goes to the job with the least next(slots that it has) / part, as long as it can
-// use one: Sainte-Lague's apportionment, whose first slot is worth what a slot alone does more than
-// one of many. So a slot goes where it does most for what the parts say, a job that needs little
-// leaves the rest to all others, and where jobs are more than slots the smallest get one each. The
-// factor between parts and slots is sought by chords and halves: O(n) for each of at most 64 + 104
-// steps, ten or so in practice, and n powers when n or q is another one than before. Allocates
-// nothing once warm.
+// The next slot goes to the job with the least (s + 1/2) / part, s its slots, as long as it can use
+// one: Sainte-Lague's apportionment, as the s + 1st slot does p (s + 1/2)^(p - 1), nearly. The
+// first one does 1, as much as one at p^(1 / (1 - p)) in place of s + 1/2. So a slot goes where it
+// does most for what the parts say, a job that needs little leaves the rest to all others, and
+// where jobs are more than slots the smallest get one each. The factor between parts and slots is
+// sought by chords and halves: O(n) for each of at most 64 + 104 steps, ten or so in practice, and
+// n powers when n or q is another one than before. Allocates nothing once warm.
 #pragma once
 
 #include <algorithm>
@@ -21,19 +21,12 @@ namespace malleable {
 
 class SteepShares {
  public:
-  // What a job's next slot comes at, in slots of its part: the s + 1st does p (s + 1/2)^(p - 1),
-  // the first one 1. 0 <= p <= 1.
-  static double next(double p, double slots) {
-    if (slots > 0.0) return slots + 0.5;
-    return p < 1.0 ? std::pow(p, 1.0 / (1.0 - p)) : std::exp(-1.0);
-  }
-
   // Rows, the smallest job first: `given` is its minimum and becomes its slots, `most` what it can
   // use, both whole. Minima that do not fit go to the first. 0 <= p <= 1, 0 <= q <= 1.
   template <typename Row>
   void give(double p, double q, double slots, std::span<Row> rows) {
     look(q, rows.size());
-    first_ = next(p, 0.0);
+    first_ = p < 1.0 ? std::pow(p, 1.0 / (1.0 - p)) : std::exp(-1.0);
     double all = 0.0;
     for (std::size_t k = rows.size(); k-- > 0;) low_[k] = all += slots_of(rows[k], k, 0.0);
     double below = 0.0, above = slots, least = all, most = sum<Row>(rows, above);

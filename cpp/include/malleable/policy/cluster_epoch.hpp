@@ -8,7 +8,7 @@
 // decision costs what the epochs' do and O(log n) for each job that changed. FAIR (without gangs
 // and pool minima) keeps a waterline in place of an epoch, WDEQ its jobs for one. FIFO for all
 // users alike needs no decisions: jobs rank by arrival. Jobs that say a p below 1 share slots by it
-// (policy/concave). Kernels: waterline, live_waterline; policies: epoch.
+// (policy/concave). Kernels: waterline, live_waterline, steep_shares, kept_order; policies: epoch.
 //
 // AUTO is FLEX that fills targets in its order and asks what finished tasks have shown
 // (scheduler/job_estimates), where its order is Smith's and minima are jobs' own and no gangs:
