@@ -249,7 +249,14 @@ def _highs(speed: Floats, rank: Floats) -> Floats:
     program.a_matrix_.start_ = start
     program.a_matrix_.index_ = row
     program.a_matrix_.value_ = value
-    solver = highspy.Highs()
+
+    class Quiet(highspy.Highs):  # type: ignore[misc]
+        """Since 1.16 a solver prints a line as soon as callbacks are there, before options can be set."""
+
+        def enableCallbacks(self) -> None:  # noqa: N802
+            pass
+
+    solver = Quiet()
     for option, setting in (
         ("output_flag", False),
         ("threads", 1),
