@@ -69,7 +69,7 @@ def held(client):
 
 
 def test_calls_futures_and_errors(pool, client, tmp_path):
-    assert repr(pool) == "Executor(4 slots, Dask, flex, sum:response)"
+    assert repr(pool) == "Executor(4 slots, Dask, auto, sum:response)"
     assert pool.submit(pow, 2, 8).result(PATIENCE) == 256
     assert list(pool.map(pow, range(3000), [2] * 3000)) == [n * n for n in range(3000)]
     bad = pool.submit(calls.divide, 1, 0)

@@ -48,7 +48,7 @@ def pool(engine):
 
 
 def test_calls_futures_and_errors(pool, tmp_path):
-    assert repr(pool) == "Executor(4 slots, HyperQueue, flex, sum:response)"
+    assert repr(pool) == "Executor(4 slots, HyperQueue, auto, sum:response)"
     assert pool.submit(pow, 2, 8).result(PATIENCE) == 256
     assert list(pool.map(pow, range(2000), [2] * 2000)) == [n * n for n in range(2000)]
     bad = pool.submit(calls.divide, 1, 0)

@@ -58,7 +58,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--name", metavar="PATTERN", help="only arrays of such a name (* and ?)")
     add("--submitted", action="store_true", help="only what malleable submit handed over")
     add("--objective", default="sum:response", help="{sum,max}:KIND (default: %(default)s)")
-    add("--policy", default="flex", help="default: %(default)s")
+    add("--policy", default="auto", help="default: %(default)s")
     add("--every", type=float, default=5.0, metavar="S", help="between looks (default: 5 s)")
     add("--lease", choices=("both", "process", "job", "none"), default="both",
         help="what sets everything back if the governor is killed: a process of this machine, a job that "

@@ -51,7 +51,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     source_arguments(parser)
     add("--slots", type=int, metavar="N", help="tasks at once (default: processors)")
     add("--objective", help="{sum,max}:KIND (default: sum:response)")
-    add("--policy", help="default: flex")
+    add("--policy", help="default: auto")
     add("--journal", metavar="FILE", default=JOURNAL, help="default: %(default)s")
     add("--resume", action="store_true", help="go on with the journal's last run")
     add("--rerun-failed", action="store_true", help="go on with it, and try what failed again")
@@ -127,7 +127,7 @@ def run(asked: argparse.Namespace) -> int:
     jobs = parse_jobs(rows, folder)
     check_memory(jobs, memory)
     slots = len(os.sched_getaffinity(0)) if asked.slots is None else check_slots(asked.slots)
-    how = asked.objective or "sum:response", asked.policy or "flex"
+    how = asked.objective or "sum:response", asked.policy or "auto"
     SchedulerDecider(slots, *reversed(how))  # which refuses what it does not know
     if asked.dry_run:
         return _show_plan(jobs, slots, how, asked.journal, outputs)

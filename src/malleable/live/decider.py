@@ -64,7 +64,7 @@ class SchedulerDecider:
     def __init__(
         self,
         slots: int,
-        policy: str = "flex",
+        policy: str = "auto",
         objective: str = "sum:response",
         memory: float = math.inf,
         users: Sequence[Mapping[str, Any]] = (),

@@ -176,7 +176,7 @@ class Executor(futures.Executor):
         *,
         threads: bool = False,
         objective: str = "sum:response",
-        policy: str = "flex",
+        policy: str = "auto",
         mp_context: Any = None,
         initializer: Callable[..., Any] | None = None,
         initargs: Sequence[Any] = (),
