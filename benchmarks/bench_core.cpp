@@ -1,5 +1,5 @@
 // Times the kernels of one epoch from C++, each as a ratio to std::sort of as many random doubles.
-// Usage: bench_core [jobs] [repeats]. Instances (a) and (b) of benchmarks/instances.py in spirit:
+// Usage: bench_core [jobs] [repeats]. Instances (a) and (b) of benchmarks/instances in spirit:
 // the same distributions, drawn by the standard library's generator.
 #include <algorithm>
 #include <chrono>

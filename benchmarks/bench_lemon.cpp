@@ -1,5 +1,5 @@
 // The min-cost flow against LEMON's network simplex, build and solve, in one process.
-// Usage: bench_lemon [flows] [repeats]. Networks like cell_network() of benchmarks/instances.py:
+// Usage: bench_lemon [flows] [repeats]. Networks like cell_network() of benchmarks/instances:
 // the same distributions, drawn by the standard library's generator. LEMON gets the network in two
 // forms, and the quicker one counts: every arc from a flow to a cell (transport), or arcs t + 1 ->
 // t and from each flow only those to cells behind which its cost rises (chain).

@@ -1,5 +1,5 @@
 // Times the scheduler from C++: 1,000 events and a decision among 10,000 jobs with 200,000 running
-// tasks, the instance of benchmarks/instances.py (`busy_scheduler`) drawn by the standard library.
+// tasks, the instance of benchmarks/instances (`busy_scheduler`) drawn by the standard library.
 // Usage: bench_scheduler [policy ...]: medians of so many turns, and the best one.
 #include <algorithm>
 #include <chrono>

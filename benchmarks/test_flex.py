@@ -1,6 +1,6 @@
 """Speed of FLEX's kernels, plans and epochs from Python.
 
-Run `python -m pytest benchmarks --benchmark-only`; instances are those of benchmarks/instances.py. Ratios
+Run `python -m pytest benchmarks --benchmark-only`; instances are those of benchmarks/instances. Ratios
 to std::sort in one process, from C++: `bench_core`. The yardsticks below (np.argsort, np.sort) are timed in
 the same run, so ratios of medians can be read from one table.
 """

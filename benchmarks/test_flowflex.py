@@ -1,7 +1,7 @@
 """Speed of FlowFlex from Python, and of its min-cost flow against OR-tools (extra `bench`).
 
 Run `python -m pytest benchmarks/test_flowflex.py --benchmark-only`; instances are those of
-benchmarks/instances.py. OR-tools solves the same network with costs rounded to integers: figure 7 of
+benchmarks/instances. OR-tools solves the same network with costs rounded to integers: figure 7 of
 the paper to the letter, or only the arcs to cells behind which a cost rises; only its solve() is timed.
 LEMON is compared with in C++: benchmarks/bench_lemon.cpp.
 """

@@ -1,7 +1,7 @@
 """Speed of map and reduce in slots: a large cluster, one decision among many live jobs, the bounds.
 
 Run `python -m pytest benchmarks/test_slotted.py --benchmark-only`; instances are those of
-benchmarks/instances.py.
+benchmarks/instances.
 """
 
 import numpy as np

@@ -1,0 +1,203 @@
+"""Loops that ask a rule for slots, exact between two questions.
+
+A rule is a function ``rule(state, now) -> slots``: ``state`` has arrays by name with an entry for each job
+that is there, ``slots`` has as many. Ours is asked by the same calls: `JobEpoch` and `FlowEpochRule` do what a
+user's loop does with `malleable.Epoch` and `malleable.FlowEpoch`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import malleable as mb
+
+State = dict[str, Any]
+Rule = Callable[[State, float], Any]
+
+_DONE = 1e-9  # slot-seconds that count as none
+
+
+def _has_period(method: Any) -> bool:
+    return "period" in inspect.signature(method).parameters
+
+
+class JobEpoch:
+    """A user's loop around `malleable.Epoch`: new jobs are added, what is left is told, jobs that ended finish.
+
+    ``period``: said with each decision where decisions take one; 0: not said.
+    """
+
+    def __init__(self, slots: int, objective: str, policy: str = "flex", period: float = 0.0):
+        self.epoch = mb.Epoch(slots, objective, policy)
+        self.said = {"period": period} if period and _has_period(mb.Epoch.decide) else {}
+        self.id_of = np.full(1, -1)
+        self.there = np.empty(0, dtype=np.int64)
+
+    def __call__(self, state: State, now: float) -> Any:
+        rows = state["ids"]
+        if len(self.id_of) <= rows.max(initial=0):
+            self.id_of = np.append(self.id_of, np.full(rows.max() + 1, -1))
+        ended = self.there[~np.isin(self.there, rows)]
+        if len(ended):
+            self.epoch.finish(self.id_of[ended])
+        new = self.id_of[rows] < 0
+        if new.any():
+            names = ("arrival", "max_slots", "weight", "deadline", "size")
+            columns = {name: state[name][new] for name in names}
+            self.id_of[rows[new]] = self.epoch.add(state["work"][new], **columns)
+        if not new.all():
+            self.epoch.update(self.id_of[rows[~new]], work=state["work"][~new])
+        self.there = rows
+        decision = self.epoch.decide(now, **self.said)
+        given = np.zeros(decision.ids.max(initial=0) + 1, dtype=np.int64)
+        given[decision.ids] = decision.slots
+        return given[self.id_of[rows]]
+
+
+def hold_jobs(
+    jobs: mb.Jobs,
+    slots: int,
+    rule: Rule,
+    period: float,
+    believed: Any = None,
+    between: bool = False,
+) -> Any:
+    """Completions if ``rule`` is asked at each multiple of the period and its slots are held until the next.
+
+    ``believed``: the works as the rule is told them (default: the truth). ``between``: it is also asked
+    whenever a job ends.
+    """
+    size = jobs.work if believed is None else np.asarray(believed)
+    left, done = jobs.work.copy(), np.full(len(jobs), np.nan)
+    by_arrival = np.argsort(jobs.arrival, kind="stable")
+    comes = jobs.arrival[by_arrival]
+    first, now, ended = 0, 0.0, 0
+    rows = np.empty(0, dtype=np.int64)
+    while ended < len(jobs):
+        last = int(np.searchsorted(comes, now, side="right"))
+        if last > first:
+            rows = np.concatenate([rows, by_arrival[first:last]])
+            first = last
+        if not len(rows):
+            now = period * math.ceil(comes[first] / period)
+            continue
+        attained = jobs.work[rows] - left[rows]
+        state = {
+            "ids": rows,
+            "arrival": jobs.arrival[rows],
+            "weight": jobs.weight[rows],
+            "deadline": jobs.deadline[rows],
+            "work": np.maximum(size[rows] - attained, 0.0),
+            "size": size[rows],
+            "attained": attained,
+            "min_slots": jobs.min_slots[rows],
+            "max_slots": np.minimum(jobs.max_slots[rows], slots),
+            "capacity": slots,
+            "period": period,
+        }
+        given = np.asarray(rule(state, now))
+        if given.sum() > slots or (given < 0).any() or (given > state["max_slots"]).any():
+            raise ValueError(f"the rule hands out {given.tolist()} of {slots} slots at {now} s")
+        take = np.divide(left[rows], given, out=np.full(len(rows), np.inf), where=given > 0)
+        until = period * (math.floor(now / period + 1e-9) + 1)
+        if between:
+            until = min(until, now + take.min())
+        ends = now + take <= until + 1e-12 * max(1.0, until)
+        left[rows] -= given * (until - now)
+        ends |= left[rows] <= _DONE
+        done[rows[ends]] = np.minimum(now + take[ends], until)
+        ended += int(ends.sum())
+        rows, now = rows[~ends], until
+    return done
+
+
+class FlowEpochRule:
+    """A user's loop around `malleable.FlowEpoch`, as `JobEpoch` is one."""
+
+    def __init__(
+        self, flows: mb.Flows, slots: int, objective: str, period: float = 0.0, **options: Any
+    ):
+        self.flows, self.epoch = flows, mb.FlowEpoch(slots, objective, **options)
+        self.said = {"period": period} if period and _has_period(mb.FlowEpoch.decide) else {}
+        self.id_of = np.full(len(flows.work), -1)
+        self.here = 0
+        self.there = np.empty(0, dtype=np.int64)
+
+    def __call__(self, state: State, now: float) -> Any:
+        rows = state["ids"]
+        ended = self.there[~np.isin(self.there, rows)]
+        if len(ended):
+            self.epoch.finish(self.id_of[ended])
+        have = self.id_of[rows] >= 0
+        self.epoch.update(self.id_of[rows[have]], work=state["work"][have])
+        come = int((self.flows.arrival <= now).sum())
+        if come > self.here:  # flows arrive in the order of their rows
+            ids = self.epoch.add(self.flows.take(np.arange(self.here, come))).jobs
+            first, last = self.flows.job_offset[[self.here, come]]
+            self.id_of[first:last] = ids
+            self.here = come
+        self.there = rows
+        decision = self.epoch.decide(now, **self.said)
+        given = np.zeros(decision.ids.max(initial=0) + 1, dtype=np.int64)
+        given[decision.ids] = decision.slots
+        return given[self.id_of[rows]]
+
+
+def hold_flows(flows: mb.Flows, slots: int, rule: Rule, period: float) -> Any:
+    """Completions of flows; a job is ready at the first question after all that it waits for ended.
+
+    The state's rows are jobs of flows that came and did not end: ``ids`` (rows of the table), ``flow``,
+    ``work``, ``max_slots``, ``ready``, ``arrival``, ``weight``; ``flows`` is the table itself.
+    """
+    left = flows.work.copy()
+    flow = flows.flow
+    over, done = np.zeros(len(left), dtype=bool), np.full(len(flows), np.nan)
+    waits = np.diff(flows.parent_offset).copy()
+    children: list[list[int]] = [[] for _ in range(len(left))]
+    for row in range(len(left)):
+        for parent in flows.after(row):
+            children[parent].append(row)
+    open_jobs = np.diff(flows.job_offset).copy()
+    now = 0.0
+    while np.isnan(done).any():
+        rows = np.flatnonzero(~over & (flows.arrival[flow] <= now))
+        if not len(rows):
+            now = period * math.ceil(flows.arrival[np.isnan(done)].min() / period)
+            continue
+        ready = waits[rows] == 0
+        state = {
+            "ids": rows,
+            "flow": flow[rows],
+            "work": left[rows],
+            "max_slots": np.minimum(flows.max_slots[rows], slots),
+            "ready": ready,
+            "arrival": flows.arrival[flow[rows]],
+            "weight": flows.weight[flow[rows]],
+            "capacity": slots,
+            "period": period,
+            "flows": flows,
+        }
+        given = np.where(ready, np.asarray(rule(state, now)), 0)
+        if given.sum() > slots or (given < 0).any():
+            raise ValueError(f"the rule hands out {given.tolist()} of {slots} slots at {now} s")
+        used = np.minimum(given, state["max_slots"])
+        take = np.divide(left[rows], used, out=np.full(len(rows), np.inf), where=used > 0)
+        until = period * (math.floor(now / period + 1e-9) + 1)
+        ends = now + take <= until + 1e-12 * max(1.0, until)
+        left[rows] -= used * (until - now)
+        ends |= ready & (left[rows] <= _DONE)
+        for row, at in zip(rows[ends].tolist(), take[ends].tolist(), strict=True):
+            over[row] = True
+            for child in children[row]:
+                waits[child] -= 1
+            own = flow[row]
+            open_jobs[own] -= 1
+            if not open_jobs[own]:
+                done[own] = min(now + at, until)
+        now = until
+    return done

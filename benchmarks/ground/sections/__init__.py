@@ -1,0 +1,3 @@
+"""The sections; importing this package registers them all, in this order."""
+
+from benchmarks.ground.sections import periods  # noqa: F401

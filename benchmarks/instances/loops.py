@@ -1,0 +1,102 @@
+"""Jobs and flows that come one after the other, for loops that ask for decisions.
+
+held_jobs(seed, load, period, jobs=400): works lognormal(3, 1.5), maxima U{1..64}, minima 0, 100 slots, Poisson
+    arrivals E[work] / (100 load) apart, E[work] = exp(3 + 1.5^2 / 2); deadlines arrival + work / max x
+    U(1.5, 6) + 2 period, weights U{1..9}. Works, maxima and arrivals depend on the seed alone, so the
+    same jobs are held for any period. Seeds HELD_SEEDS, periods HELD_PERIODS x SERVICE, the mean time of a
+    job at its maximum.
+held_errors(seed, sigma, jobs=400): factors exp(sigma Z) of what is believed of their works.
+held_flows(seed, load=0.8, flows=80): DAGs of U{3..8} jobs of works lognormal(2.5, 1), maxima U{1..29}, an arrow
+    from each earlier job with chance 0.35, 50 slots, Poisson arrivals E[work of a flow] / (50 load) apart.
+due_stream(seed, jobs): 100 slots, three in ten jobs there at the start, the others come Poisson E[work] / 90
+    apart (load 0.9); works lognormal(3, 1.5), maxima U{1..64}, weights U{1..9}, deadlines arrival + work / max
+    + U(0.05, 1.2) x 0.35 x all work / 100. Decisions at completions and every DUE_EVERY seconds.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from malleable import Flows, Jobs
+
+__all__ = [
+    "DUE_EVERY",
+    "HELD_PERIODS",
+    "HELD_SEEDS",
+    "SERVICE",
+    "due_stream",
+    "held_errors",
+    "held_flows",
+    "held_jobs",
+]
+
+HELD_PERIODS = (0.05, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
+"""How long decisions are held, in mean times of a job at its maximum (`SERVICE`)."""
+
+HELD_SEEDS = range(20)
+"""Seeds of loops whose decisions are held."""
+
+DUE_EVERY = 5.0
+"""Seconds between decisions of `due_stream` beside those at completions."""
+
+_MU, _SIGMA = 3.0, 1.5
+_MEAN = math.exp(_MU + _SIGMA**2 / 2)  # slot-seconds of a job
+SERVICE = _MEAN * sum(1 / most for most in range(1, 65)) / 64
+"""E[work / maximum] of these jobs: 4.59 s."""
+
+
+def held_jobs(
+    seed: int, load: float = 0.8, period: float = 1.0, jobs: int = 400
+) -> tuple[Jobs, int]:
+    """Malleable jobs that come while decisions are held for a period."""
+    rng, slots = np.random.default_rng(seed), 100
+    work = rng.lognormal(_MU, _SIGMA, jobs)
+    most = rng.integers(1, 65, jobs)
+    arrival = np.cumsum(rng.exponential(size=jobs)) * _MEAN / (slots * load)
+    due = arrival + work / most * rng.uniform(1.5, 6.0, jobs) + 2 * period
+    weight = rng.integers(1, 10, jobs)
+    return Jobs(work, arrival=arrival, max_slots=most, deadline=due, weight=weight), slots
+
+
+def held_errors(seed: int, sigma: float, jobs: int = 400) -> npt.NDArray[np.float64]:
+    """What somebody believes of each job's work, over the truth."""
+    return np.random.default_rng([seed, 1]).lognormal(0.0, sigma, jobs)
+
+
+def held_flows(seed: int, load: float = 0.8, flows: int = 80) -> tuple[Flows, int]:
+    """DAGs that come while decisions are held for a period."""
+    rng, slots = np.random.default_rng(seed), 50
+    tables = []
+    for size in rng.integers(3, 9, flows).tolist():
+        work, most = rng.lognormal(2.5, 1.0, size), rng.integers(1, 30, size)
+        arrows = rng.random((size, size)) < 0.35
+        tables.append(
+            [
+                {
+                    "name": f"job{row}",
+                    "work": float(work[row]),
+                    "max_slots": int(most[row]),
+                    "after": [f"job{parent}" for parent in range(row) if arrows[parent, row]],
+                }
+                for row in range(size)
+            ]
+        )
+    gap = 5.5 * math.exp(2.5 + 0.5) / (slots * load)
+    return Flows(tables, arrival=np.cumsum(rng.exponential(size=flows)) * gap), slots
+
+
+def due_stream(seed: int, jobs: int) -> tuple[Jobs, int]:
+    """Jobs with weights and tight deadlines, three in ten there at the start."""
+    rng, slots = np.random.default_rng(seed), 100
+    work = rng.lognormal(_MU, _SIGMA, jobs)
+    most = rng.integers(1, 65, jobs)
+    weight = rng.integers(1, 10, jobs)
+    there = round(0.3 * jobs)
+    gaps = rng.exponential(_MEAN / (0.9 * slots), jobs)
+    gaps[:there] = 0.0
+    arrival = np.cumsum(gaps)
+    due = arrival + work / most + rng.uniform(0.05, 1.2, jobs) * 0.35 * work.sum() / slots
+    return Jobs(work, arrival=arrival, max_slots=most, weight=weight, deadline=due), slots

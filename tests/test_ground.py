@@ -1,0 +1,154 @@
+"""The proving ground: its loops and rivals on cases done by hand, and its tables."""
+
+import json
+
+import numpy as np
+import pytest
+
+import malleable as mb
+from benchmarks import instances
+from benchmarks.ground import loops, rivals, sections, table  # noqa: F401
+
+
+def state(work, most, slots, period=1.0, **more):
+    """What a rule sees."""
+    count = len(work)
+    plain = {
+        "ids": np.arange(count),
+        "work": np.asarray(work, dtype=float),
+        "size": np.asarray(work, dtype=float),
+        "attained": np.zeros(count),
+        "arrival": np.zeros(count),
+        "weight": np.ones(count),
+        "deadline": np.full(count, np.inf),
+        "min_slots": np.zeros(count, dtype=np.int64),
+        "max_slots": np.asarray(most),
+        "capacity": slots,
+        "period": period,
+    }
+    return plain | {name: np.asarray(value) for name, value in more.items()}
+
+
+@pytest.mark.parametrize(
+    ("most", "slots", "given"),
+    [
+        ([5, 5], 4, [2, 2]),
+        ([1, 9, 9], 7, [1, 3, 3]),
+        ([1, 2], 9, [1, 2]),
+        ([9, 9, 9], 2, [1, 1, 0]),
+    ],
+)
+def test_equal_shares(most, slots, given):
+    assert rivals.equal_shares(state([9.0] * len(most), most, slots), 0.0).tolist() == given
+
+
+def test_equal_shares_are_those_of_fair():
+    rng = np.random.default_rng(3)
+    for _ in range(50):
+        count, slots = int(rng.integers(1, 12)), int(rng.integers(0, 40))
+        most = rng.integers(1, 15, count)
+        epoch = mb.Epoch(slots, policy="fair")
+        epoch.add(np.ones(count), max_slots=most)
+        found = rivals.equal_shares(state(np.ones(count), most, slots), 0.0)
+        assert found.tolist() == epoch.decide(0.0).slots.tolist()
+
+
+def test_caps_and_left_over_slots():
+    # Works 3 and 10, P = 2: they need 2 and 5 slots to end in time, and 11 slots are there.
+    case = state([3.0, 10.0], [4, 8], 11, period=2.0)
+    assert rivals.fair_capped(case, 0.0).tolist() == [2, 5]
+    assert rivals.srpt_capped(case, 0.0).tolist() == [2, 5]
+    # Gains of the next slot: 3 / (2 x 3) and 10 / (5 x 6), then 3 / (3 x 4) against 10 / 30, 10 / 42 ...
+    assert rivals.srpt_left_over(case, 0.0).tolist() == [4, 7]
+    assert rivals.srpt(case, 0.0).tolist() == [4, 7]
+    assert rivals.srpt(state([10.0, 3.0], [8, 4], 9), 0.0).tolist() == [5, 4]
+    # A job that outlived its estimate is taken to have a quarter of what it had.
+    late = state([0.0], [9], 9, period=2.0, attained=[24.0])
+    assert rivals.fair_capped(late, 0.0).tolist() == [3]
+
+
+def test_deadlines():
+    case = state([4.0, 4.0], [4, 4], 4, deadline=[9.0, 5.0])
+    assert rivals.edf(case, 0.0).tolist() == [0, 4]
+    # Both have ages of slack; the heavier one costs more.
+    alike = case | {"deadline": np.array([9.0, 9.0]), "weight": np.array([1.0, 3.0])}
+    assert rivals.apparent_cost(alike, 0.0).tolist() == [0, 4]
+    assert rivals.apparent_cost(alike | {"deadline": np.array([5.0, 99.0])}, 0.0).tolist() == [4, 0]
+    # Only one of two can end by 1.5; the lighter one waits, however early it is due.
+    tight = state([4.0, 4.0], [4, 4], 4, deadline=[1.5, 1.4], weight=[2.0, 1.0])
+    assert rivals.latest_start(tight, 0.0).tolist() == [4, 0]
+    assert rivals.edf(tight, 0.0).tolist() == [0, 4]
+    both = state([4.0, 4.0], [4, 4], 4, deadline=[2.0, 1.4], weight=[2.0, 1.0])
+    assert rivals.latest_start(both, 0.0).tolist() == [0, 4]
+
+
+def test_a_held_loop_by_hand():
+    """Works 3 and 1 on one slot each of two, P = 2: the second comes at 0.5 and waits until 2."""
+    jobs = mb.Jobs([3.0, 1.0], arrival=[0.0, 0.5], max_slots=1)
+    done = loops.hold_jobs(jobs, 2, rivals.equal_shares, 2.0)
+    assert done.tolist() == [3.0, 3.0]
+    between = mb.Jobs([1.0, 2.0], max_slots=2)
+    assert loops.hold_jobs(between, 2, rivals.srpt, 5.0).tolist() == [0.5, 6.0]
+    assert loops.hold_jobs(between, 2, rivals.srpt, 5.0, between=True).tolist() == [0.5, 1.5]
+    with pytest.raises(ValueError, match="hands out"):
+        loops.hold_jobs(jobs, 1, lambda state, now: np.ones(len(state["ids"]) + 1), 2.0)
+
+
+def test_a_held_loop_asks_our_epoch():
+    jobs, slots = instances.held_jobs(0, jobs=30)
+    plain = jobs._replaced(weight=np.ones(30))
+    fair = loops.hold_jobs(plain, slots, loops.JobEpoch(slots, "sum:response", "fair"), 1.0)
+    # The two may give the last slot of a tie to another job.
+    assert fair == pytest.approx(loops.hold_jobs(plain, slots, rivals.equal_shares, 1.0), rel=0.01)
+
+
+def test_flows_by_hand():
+    """A chain of works 2 and 2 and a job of 6 on two slots, P = 1."""
+    chain = [
+        {"name": "a", "work": 2.0, "max_slots": 2},
+        {"name": "b", "work": 2.0, "max_slots": 2, "after": ["a"]},
+    ]
+    flows = mb.Flows([chain, [{"name": "c", "work": 6.0, "max_slots": 2}]])
+    assert loops.hold_flows(flows, 2, rivals.srwf, 1.0).tolist() == [2.0, 5.0]
+    assert loops.hold_flows(flows, 2, rivals.equal_in_turn, 1.0).tolist() == [4.0, 5.0]
+    ours = loops.FlowEpochRule(flows, 2, "sum:response")
+    assert loops.hold_flows(flows, 2, ours, 1.0).tolist() == [2.0, 5.0]
+
+
+def test_a_rival_that_wins_is_marked():
+    values = {"ours": 3.0, "more": 1.9, "rival": 2.0, "floor": 1.0}
+    row = table.Row(
+        "made up", lambda rule, seed: values[rule], ["ours", "more"], ["rival"], floors=["floor"]
+    )
+    table.SECTIONS["made-up"] = table.Section("made-up", "by hand", lambda quick: [row])
+    try:
+        ((each, found),) = table.measure(["made-up"], workers=1)
+    finally:
+        del table.SECTIONS["made-up"]
+    text = "\n".join(table.lines(each, found))
+    assert "3 (1.500!)" in text
+    assert "1.9 (0.950)" in text
+    assert "2 *" not in text  # the best of ours wins
+    values["more"] = 2.5
+    found[0].cells["more"] = table.Cell(2.5, 0.0)
+    assert "2 *" in "\n".join(table.lines(each, found))
+    assert json.loads(json.dumps(table.as_data([(each, found)])))["made-up"]["made up"][
+        "value"
+    ] == {
+        "ours": 3.0,
+        "more": 2.5,
+        "rival": 2.0,
+        "floor": 1.0,
+    }
+
+
+def test_a_section_without_traces_says_why():
+    def rows(quick):
+        raise table.SkippedError("no traces")
+
+    table.SECTIONS["made-up"] = table.Section("made-up", "by hand", rows)
+    try:
+        ((each, found),) = table.measure(["made-up"], workers=1)
+    finally:
+        del table.SECTIONS["made-up"]
+    assert "skipped: no traces" in "\n".join(table.lines(each, found))
