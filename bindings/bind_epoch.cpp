@@ -71,7 +71,7 @@ class PyEpoch {
   }
 
   // (version, ids, slots, changed)
-  py::tuple decide(double now, std::optional<std::int64_t> slots) {
+  py::tuple decide(double now, std::optional<std::int64_t> slots, std::optional<double> period) {
     const Turn turn(busy_);
     const std::size_t n = epoch_.size();
     auto given = fresh<std::int64_t>(n), ids = fresh<std::int64_t>(n);
@@ -81,7 +81,7 @@ class PyEpoch {
     auto* ids_data = ids.mutable_data();
     {
       py::gil_scoped_release release;
-      epoch_.decide(now, slots);
+      epoch_.decide(now, slots, period);
       std::copy(epoch_.given().begin(), epoch_.given().end(), given_data);
       std::copy(epoch_.changed().begin(), epoch_.changed().end(), changed_data);
       std::copy(epoch_.ids().begin(), epoch_.ids().end(), ids_data);
@@ -157,24 +157,24 @@ void bind_epoch(py::module_& module) {
   py::class_<PyEpoch> epoch(module, "Epoch");
   bind_state(epoch);
   epoch
-      .def(
-          py::init([](std::int64_t slots, bool is_max, std::int64_t kind, const std::string& policy,
-                      bool gang, double hysteresis, std::optional<std::uint64_t> effort) {
-            return std::make_unique<PyEpoch>(
-                slots,
-                EpochOptions{aggregate_of(is_max), kind_of(kind),
-                             policy_code<EpochPolicy>(Model::kJobs, policy),
-                             gang ? MinMode::kGang : MinMode::kGuarantee, hysteresis, effort});
-          }),
-          py::arg("slots"), py::arg("is_max"), py::arg("kind"), py::arg("policy"), py::arg("gang"),
-          py::arg("hysteresis"), py::arg("effort"))
+      .def(py::init([](std::int64_t slots, bool is_max, std::int64_t kind,
+                       const std::string& policy, bool gang, double hysteresis,
+                       std::optional<std::uint64_t> effort, double period) {
+             return std::make_unique<PyEpoch>(
+                 slots, EpochOptions{aggregate_of(is_max), kind_of(kind),
+                                     policy_code<EpochPolicy>(Model::kJobs, policy),
+                                     gang ? MinMode::kGang : MinMode::kGuarantee, hysteresis,
+                                     effort, period});
+           }),
+           py::arg("slots"), py::arg("is_max"), py::arg("kind"), py::arg("policy"), py::arg("gang"),
+           py::arg("hysteresis"), py::arg("effort"), py::arg("period"))
       .def("add", &PyEpoch::add_columns, py::arg("columns"), py::arg("kind").noconvert())
       .def("add", &PyEpoch::add_table, py::arg("jobs"), py::arg("kind").noconvert())
       .def("update", &PyEpoch::update, py::arg("ids"), py::arg("columns"))
       .def("finish", &PyEpoch::remove, py::arg("ids"))
       .def("remove", &PyEpoch::remove, py::arg("ids"))
       .def("set_penalty", &PyEpoch::set_penalty, py::arg("address"))
-      .def("decide", &PyEpoch::decide, py::arg("now"), py::arg("slots"))
+      .def("decide", &PyEpoch::decide, py::arg("now"), py::arg("slots"), py::arg("period"))
       .def("plan", &PyEpoch::plan, py::arg("version"))
       .def("assess", &PyEpoch::assess, py::arg("version"))
       .def_property_readonly("slots", &PyEpoch::slots)

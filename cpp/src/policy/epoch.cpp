@@ -15,6 +15,7 @@ namespace malleable {
 Epoch::Epoch(std::int64_t slots, const EpochOptions& options) : options_(options), slots_(slots) {
   validate_capacity(slots);
   check_amount("hysteresis", options.hysteresis, kWeightRange);
+  check_amount("period", options.period, kWeightRange);
   const Policy& policy = find_policy(options.policy);
   if (!policy.promises.follows_objective && (options.hysteresis > 0.0 || options.effort)) {
     throw std::invalid_argument("hysteresis and effort apply to the policy flex only");
@@ -81,7 +82,7 @@ void Epoch::decide_by_key() {
   all_touched_ = false;
 }
 
-void Epoch::build_instance() {
+void Epoch::build_instance(std::span<const double> left) {
   const std::size_t n = id_.size();
   sla_columns_.clear();
   for (const HeldSteps::Range& row : sla_) sla_columns_.add(steps_.of(row));
@@ -95,7 +96,7 @@ void Epoch::build_instance() {
       of_kind_[kOwn] > 0 ? std::span<const std::int64_t>(id_) : std::span<const std::int64_t>();
   penalties_.build(planned_jobs(), planned_kinds(), custom_, names);
   if (!names.empty()) penalties_.remember(seen_);
-  problem_.build(work_, ended_, min_slots_, max_slots_, slots_, now_, options_.min_mode);
+  problem_.build(left, ended_, min_slots_, max_slots_, slots_, now_, options_.min_mode);
   if (ignores_minima_) problem_.drop_minima();
 }
 
@@ -116,7 +117,7 @@ void Epoch::make_order() {
   if (options_.policy == EpochPolicy::kFifo) {
     sorter_.sort(arrival_, order_);
   } else if (options_.policy == EpochPolicy::kHeSrpt) {
-    sorter_.sort(work_, order_);
+    sorter_.sort(problem_.work, order_);
   } else if (options_.effort) {
     planned_.emplace();
     flex_.plan(problem_, penalties_, options_.aggregate, {*options_.effort, kInfinity}, *planned_);
@@ -233,7 +234,7 @@ void Epoch::decide_concave(const Problem& beside) {
 
 // Any policy, by way of an instance of all jobs.
 void Epoch::decide_by_instance() {
-  build_instance();
+  build_instance(work_);
   built_ = true;
   const Problem& problem = set_kept_aside();
   share_.assign(id_.size(), 0.0);
@@ -270,12 +271,15 @@ void Epoch::check_now(double now) const {
   }
 }
 
-void Epoch::decide(double now, std::optional<std::int64_t> slots) {
+void Epoch::decide(double now, std::optional<std::int64_t> slots, std::optional<double> period) {
   if (slots) validate_capacity(*slots);
+  if (period) check_amount("period", *period, kWeightRange);
   check_now(now);
+  count_service(now);
   if (slots) set_slots(*slots);
   ++version_;
   now_ = now;
+  period_ = period.value_or(options_.period);
   planned_.reset();
   // Who held what since the last decision; not before, so that its plan follows its own keys.
   for (const std::int64_t id : held_anew_) {
@@ -289,9 +293,11 @@ void Epoch::decide(double now, std::optional<std::int64_t> slots) {
   }
   std::fill(changed_.begin(), changed_.end(), 0);
   affected_.clear();
-  by_key_ = slots_ > 0 && keyed() && minima_ <= static_cast<double>(slots_);
+  by_key_ = slots_ > 0 && period_ == 0.0 && keyed() && minima_ <= static_cast<double>(slots_);
   if (slots_ == 0) {
     decide_nothing();
+  } else if (period_ > 0.0) {
+    decide_for_period();
   } else if (by_key_) {
     decide_by_key();
   } else {
@@ -312,12 +318,16 @@ std::span<const double> Epoch::shared_by() const {
 }
 
 void Epoch::recall() {
+  if (period_ > 0.0) {
+    throw std::invalid_argument("period = " + std::to_string(period_) +
+                                ": a decision that is held has no plan, value or bound");
+  }
   if (!by_key_) {
-    if (!built_) build_instance();
+    if (!built_) build_instance(work_);
     built_ = true;
     return;
   }
-  build_instance();
+  build_instance(work_);
   order_.resize(id_.size());
   sorter_.sort(key_, order_);
 }
@@ -355,7 +365,9 @@ Plan Epoch::plan() {
 }
 
 void Epoch::state(State& s) {
-  s(options_, slots_, now_, latest_arrival_, version_, next_id_, id_, arrival_, work_, size_);
+  s(options_, slots_, now_, period_, latest_arrival_, version_, next_id_, id_, arrival_, work_,
+    size_);
+  s(done_);
   s(min_slots_, max_slots_, weight_, deadline_, sla_, steps_);
   s(kind_, of_kind_, exponent_, rates_, curved_);
   s(low_, room_, key_, minima_, minima_stale_, given_, winners_, touched_, held_anew_);

@@ -92,6 +92,7 @@ std::int64_t Epoch::add(const JobsView& jobs, std::span<const Kind> kinds) {
   for (auto* column : {&changed_, &marked_}) column->resize(rows, 0);
   for (std::size_t j = 0; j < jobs.size(); ++j) {
     const std::size_t row = id_.size();
+    done_.push_back(std::max(0.0, jobs.original[j] - jobs.work[j]));
     kind_.push_back(kind_at(j));
     ++of_kind_[static_cast<std::size_t>(kind_at(j))];
     steps_.replace(sla_.emplace_back(), jobs.sla.of(j));
@@ -236,6 +237,7 @@ void Epoch::each_column(Close close) {
   for (auto* column : {&given_, &before_}) close(*column);
   close(sla_);
   close(seen_);
+  close(done_);
   for (auto* column : {&changed_, &marked_}) close(*column);
   close(kind_);
   if (exponent_.empty()) return;

@@ -92,6 +92,9 @@ class Epoch(PlannedEpoch):
     effort : int, optional
         FLEX: None: the objective's own order, by selection; a number: every fixed order, then so many
         candidates, as in `malleable.plan`.
+    period : float
+        For how long the loop holds a decision [s], unless `decide` says so; 0: until something ends.
+        From 1e-12 to 1e12 otherwise.
     penalty : numba cfunc or function, optional
         For jobs of kind ``custom``: penalty of (job id, absolute completion), non-decreasing in the
         completion and never NaN; infinite from some time on: a strict deadline. An epoch with one
@@ -123,6 +126,7 @@ class Epoch(PlannedEpoch):
         *,
         min_mode: str = "guarantee",
         effort: int | None = None,
+        period: float = 0.0,
         penalty: PenaltyLike | None = None,
     ) -> None:
         check_min_mode(min_mode)
@@ -136,6 +140,7 @@ class Epoch(PlannedEpoch):
             min_mode == "gang",
             check_amount("hysteresis", hysteresis, WEIGHT),
             None if effort is None else check_effort(effort),
+            check_amount("period", period, WEIGHT),
         )
         self._tell_penalty()
 
@@ -213,7 +218,9 @@ class Epoch(PlannedEpoch):
             columns = columns_of(columns, len(ids)) | flat_sla(sla, len(ids), "ids")
         self._update(ids, columns)
 
-    def decide(self, now: float, *, slots: int | None = None) -> Decision:
+    def decide(
+        self, now: float, *, slots: int | None = None, period: float | None = None
+    ) -> Decision:
         """Slots now.
 
         Parameters
@@ -223,10 +230,16 @@ class Epoch(PlannedEpoch):
             arrive later.
         slots : int, optional
             New capacity, kept from now on (nodes come and go); 0: nobody gets any.
+        period : float, optional
+            For how long this decision is held [s] (default: the epoch's ``period``). A job then gets more
+            slots than it can use for the whole period only if no other job can use them better. A job that
+            outlives its estimate counts as having a quarter of its work so far left. 0: the caller asks
+            again as soon as something ends. Such a decision has no ``plan()``, value and bound.
         """
         moment = now if type(now) is float else check_time("now", now)
         capacity = None if slots is None else check_slots(slots, least=0)
-        version, ids, given, changed = self._core.decide(moment, capacity)
+        held = None if period is None else check_amount("period", period, WEIGHT)
+        version, ids, given, changed = self._core.decide(moment, capacity, held)
         return Decision(moment, ids, given, changed, self, version, None)
 
     def _plan(self, decision: Decision) -> Plan:

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "malleable/kernel/priority_selection.hpp"
+#include "malleable/kernel/slot_periods.hpp"
 #include "malleable/model/held_steps.hpp"
 #include "malleable/model/jobs.hpp"
 #include "malleable/model/named_rows.hpp"
@@ -42,11 +43,13 @@ struct EpochOptions {
   double hysteresis = 0.0;
   // FLEX: candidates after all fixed orders; nothing: the objective's own order alone.
   std::optional<std::uint64_t> effort;
+  // [s] How long a decision is held unless it says so itself; 0: until something ends.
+  double period = 0.0;
   // Rows stay in the order in which jobs were added, so that ties go to the oldest; a removal then
   // costs O(J).
   bool stable = false;
 
-  void state(State& s) { s(aggregate, kind, policy, min_mode, hysteresis, effort, stable); }
+  void state(State& s) { s(aggregate, kind, policy, min_mode, hysteresis, effort, period, stable); }
 };
 
 class alignas(kLine) Epoch {
@@ -87,13 +90,19 @@ class alignas(kLine) Epoch {
 
   // Decides, from now on with `slots` (0: nobody gets any) if given. Afterwards the decision is
   // here, row by row. Throws before anything changes if a job arrives after `now`, or an earlier
-  // decision was made.
-  void decide(double now, std::optional<std::int64_t> slots = std::nullopt);
+  // decision was made. `period`: for how long the caller will hold the slots, the option's unless
+  // given (epoch_period.cpp has how this is decided).
+  void decide(double now, std::optional<std::int64_t> slots = std::nullopt,
+              std::optional<double> period = std::nullopt);
   std::span<const std::int64_t> ids() const { return id_; }
   std::span<const std::int64_t> given() const { return given_; }
   std::span<const std::uint8_t> changed() const { return changed_; }
 
+  // [s] For how long the last decision is held.
+  double period() const { return period_; }
+
   // The plan behind the last decision, with the same rows; the state must not have changed since.
+  // std::invalid_argument for a decision that is held for a period, here and in assess().
   Plan plan();
   // Its value and a floor under every schedule, without pieces and, for sums, by the quick bound:
   // what a loop can afford to ask for after every decision.
@@ -146,6 +155,12 @@ class alignas(kLine) Epoch {
   void decide_nothing();
   void plan_nothing(Plan& plan);
   void decide_by_instance();
+  void decide_for_period();
+  void share_capped();
+  void count_service(double now);
+  double rate_of(std::size_t row, double slots) const;
+  double left_of_row(std::size_t row) const;
+  std::span<const double> value_of_seconds();
   void add_speedups(const JobsView& jobs);
   // Some job's speed-up is below linear.
   bool concave() const { return curved_ > 0; }
@@ -157,9 +172,9 @@ class alignas(kLine) Epoch {
   std::int64_t kept_by(std::size_t row) const { return std::max<std::int64_t>(1, min_slots_[row]); }
   void reset(std::size_t row);
   void give(std::size_t row, double slots);
-  void build_instance();  // problem_ and penalties_
-  void make_order();      // into order_
-  void look_up();         // what the policy promises
+  void build_instance(std::span<const double> left);  // problem_ and penalties_
+  void make_order();                                  // into order_
+  void look_up();                                     // what the policy promises
   std::span<const double> shared_by() const;
   void recall();     // the instance and the order of the last decision
   void find_rows();  // pages_, from the ids
@@ -169,12 +184,16 @@ class alignas(kLine) Epoch {
   Shares shares_ = Shares::kByOrder;
   std::int64_t slots_;
   double now_ = -kInfinity;  // of the last decision
+  double period_ = 0.0;      // of the last decision
   double latest_arrival_ = -kInfinity;
   std::uint64_t version_ = 0;
 
   std::vector<std::int64_t> id_, min_slots_, max_slots_;
   std::vector<double> work_, size_, arrival_, weight_, deadline_;
   std::vector<Kind> kind_;
+  // [slot-seconds at speed 1] What the decisions for a period gave so far, and what was done
+  // before.
+  std::vector<double> done_;
   // Of all jobs while some are not linear, of which there are curved_.
   std::vector<double> exponent_;
   std::vector<std::vector<double>> rates_;
@@ -219,6 +238,8 @@ class alignas(kLine) Epoch {
   Plan sketch_;     // without pieces
   Problem beside_;  // what is left beside those without work, while there are some
   std::vector<double> share_, rank_, kept_, rest_;
+  std::vector<double> left_, value_;  // for a period: as estimated; of an earlier second
+  LeftOverSlots left_over_;
   std::vector<std::int64_t> most_;
   std::vector<Index> order_;
   SlaColumns sla_columns_;

@@ -1,0 +1,46 @@
+// Slots that are held for a period: caps at whole slot-periods, and the slots left over.
+//
+// A decision that holds for P seconds wastes what a job cannot use within them: with w slot-seconds
+// left the job needs q = ceil(w / P) slot-periods, however they are spread, and more than q slots
+// idle when it ends. Any policy is told so by maxima of max(m, min(M, q)). What nobody can use
+// fully is left over and goes, slot by slot, to the job that ends earlier by it the most, by
+// value: v w / (a (a + 1)) for the slot behind a slots. Only jobs that end within the period gain
+// so; all others are at their maxima. Below linear speed-up q is the fewest slots that do w within
+// P. Caps: O(J). Left-over slots: O(J) expected (kernel unit_selection), and the logarithm of
+// the slots more where a speed-up is below linear.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "malleable/kernel/unit_selection.hpp"
+#include "malleable/model/problem.hpp"
+#include "malleable/model/scratch.hpp"
+#include "malleable/model/speedups.hpp"
+
+namespace malleable {
+
+// Whole slot-periods that so much work takes; a quotient that misses a whole number by rounding is
+// that number. At least 1 where there is work.
+double slot_periods(double work, double period);
+
+// max(low, min(high, q)).
+double cap_at_period(double work, double period, double low, double high);
+
+// Cuts the maxima of an instance to whole slot-periods. Jobs without work keep theirs.
+void cap_at_period(Problem& problem, double period, const SpeedupView& speedup = {});
+
+class LeftOverSlots {
+ public:
+  // Adds what `slots` leave of problem.slots, up to problem.high: `value` is what a second earlier
+  // is worth for each job (empty: 1). Where no value is gained, slots stay free; their number comes
+  // back. Equal gains go to the lower index. Allocates nothing once warm.
+  double hand_out(const Problem& problem, double period, std::span<const double> value,
+                  std::span<double> slots, const SpeedupView& speedup = {});
+
+ private:
+  Scratch<double> low_, high_, scale_;
+  std::vector<Unit> units_;
+};
+
+}  // namespace malleable

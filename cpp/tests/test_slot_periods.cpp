@@ -1,0 +1,112 @@
+#include "instances.hpp"
+#include "malleable/kernel/slot_periods.hpp"
+
+namespace malleable::check {
+namespace {
+
+Problem random_problem(Random& random, double period) {
+  Problem problem;
+  const auto jobs = static_cast<std::size_t>(integer(random, 1, chance(random, 0.1) ? 6000 : 12));
+  problem.slots = static_cast<double>(integer(random, 1, 20 * static_cast<int>(jobs)));
+  for (std::size_t j = 0; j < jobs; ++j) {
+    const double most = static_cast<double>(integer(random, 1, 30));
+    problem.work.push_back(chance(random, 0.1) ? 0.0 : period * real(random, 0.01, 12.0));
+    problem.high.push_back(std::min(most, problem.slots));
+    problem.low.push_back(0.0);
+  }
+  return problem;
+}
+
+// One slot at a time, to the largest gain.
+double hand_out_slowly(const Problem& problem, double period, const Doubles& value,
+                       const SpeedupView& speedup, Doubles& slots) {
+  double left = problem.slots;
+  for (const double a : slots) left -= a;
+  for (; left > 0.0; left -= 1.0) {
+    double most = 0.0;
+    std::size_t best = problem.size();
+    for (std::size_t j = 0; j < problem.size(); ++j) {
+      const double a = slots[j], work = problem.work[j];
+      if (a == 0.0 || a >= problem.high[j] || speedup.at(j, a) * period < work) continue;
+      const double gain =
+          value[j] * work / speedup.at(j, a) - value[j] * work / speedup.at(j, a + 1.0);
+      if (gain > most * (1.0 + 1e-9)) {
+        most = gain;
+        best = j;
+      }
+    }
+    if (best == problem.size()) break;
+    slots[best] += 1.0;
+  }
+  return left;
+}
+
+double gained(const Problem& problem, const Doubles& value, const SpeedupView& speedup,
+              const Doubles& slots) {
+  double sum = 0.0;
+  for (std::size_t j = 0; j < problem.size(); ++j) {
+    if (slots[j] > 0.0) sum += value[j] * problem.work[j] / speedup.at(j, slots[j]);
+  }
+  return sum;
+}
+
+TEST(whole_slot_periods) {
+  CHECK_EQUAL(slot_periods(0.0, 5.0), 0.0);
+  CHECK_EQUAL(slot_periods(1e-12, 5.0), 1.0);
+  CHECK_EQUAL(slot_periods(5.0, 5.0), 1.0);
+  CHECK_EQUAL(slot_periods(5.1, 5.0), 2.0);
+  CHECK_EQUAL(slot_periods(3.0 * 0.1, 0.1), 3.0);  // 3.0000000000000004
+  CHECK_EQUAL(cap_at_period(12.0, 5.0, 0.0, 64.0), 3.0);
+  CHECK_EQUAL(cap_at_period(12.0, 5.0, 4.0, 64.0), 4.0);
+  CHECK_EQUAL(cap_at_period(12.0, 5.0, 0.0, 2.0), 2.0);
+}
+
+// As many slots as end a job within the period, and no fewer.
+TEST(caps_below_linear_speed_up) {
+  trials(1, 200, [](Random& random) {
+    const double period = real(random, 0.1, 10.0);
+    Problem problem = random_problem(random, period);
+    const Problem whole = problem;
+    Doubles power(problem.size());
+    for (double& p : power) p = chance(random, 0.3) ? 1.0 : real(random, 0.0, 1.0);
+    const SpeedupView speedup{power, {}, {}};
+    cap_at_period(problem, period, speedup);
+    for (std::size_t j = 0; j < problem.size(); ++j) {
+      const double c = problem.high[j], work = problem.work[j];
+      CHECK(c <= whole.high[j]);
+      if (work == 0.0) CHECK_EQUAL(c, whole.high[j]);
+      if (work == 0.0) continue;
+      CHECK(c == whole.high[j] || speedup.at(j, c) * period >= work * (1.0 - 1e-8));
+      CHECK(c == 1.0 || speedup.at(j, c - 1.0) * period < work);
+    }
+  });
+}
+
+TEST(left_over_slots) {
+  LeftOverSlots left_over;
+  trials(2, 400, [&](Random& random) {
+    const double period = real(random, 0.1, 10.0);
+    const Problem problem = random_problem(random, period);
+    const std::size_t n = problem.size();
+    Doubles value(n), power(n, 1.0), slots(n, 0.0);
+    const bool curved = n < 100 && chance(random, 0.4);
+    double free = problem.slots;
+    for (std::size_t j = 0; j < n; ++j) {
+      value[j] = chance(random, 0.1) ? 0.0 : static_cast<double>(integer(random, 1, 5));
+      if (curved) power[j] = real(random, 0.3, 1.0);
+      const double cap = cap_at_period(problem.work[j], period, 0.0, problem.high[j]);
+      if (problem.work[j] > 0.0 && chance(random, 0.8)) slots[j] = std::min(free, cap);
+      free -= slots[j];
+    }
+    const SpeedupView speedup = curved ? SpeedupView{power, {}, {}} : SpeedupView{};
+    Doubles slowly = slots;
+    const double idle = hand_out_slowly(problem, period, value, speedup, slowly);
+    CHECK_EQUAL(left_over.hand_out(problem, period, value, slots, speedup), idle);
+    CHECK_NEAR(gained(problem, value, speedup, slots), gained(problem, value, speedup, slowly),
+               1e-9);
+    for (std::size_t j = 0; j < n; ++j) CHECK(slots[j] <= problem.high[j]);
+  });
+}
+
+}  // namespace
+}  // namespace malleable::check
