@@ -66,8 +66,9 @@ def test_every_option_exists(page):
         script = re.match(r"python (?:-m )?(benchmarks[\w./]+)", text)
         if script:
             path = ROOT / re.sub(r"\.(?!py$)", "/", script[1].removesuffix(".py"))
+            path = path / "__main__.py" if path.is_dir() else path.with_suffix(".py")
             for option in OPTION.findall(text):
-                assert f'"{option}"' in path.with_suffix(".py").read_text(), text
+                assert f'"{option}"' in path.read_text(), text
             continue
         command = re.match(r"malleable (\w+)", text)
         known = COMMANDS[command[1]] if command else ANYWHERE

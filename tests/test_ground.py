@@ -7,7 +7,8 @@ import pytest
 
 import malleable as mb
 from benchmarks import instances
-from benchmarks.ground import loops, rivals, sections, table  # noqa: F401
+from benchmarks.ground import keep, loops, rivals, sections, table  # noqa: F401
+from malleable.jobs.kernels import malleable_packing
 
 
 def state(work, most, slots, period=1.0, **more):
@@ -152,3 +153,143 @@ def test_a_section_without_traces_says_why():
     finally:
         del table.SECTIONS["made-up"]
     assert "skipped: no traces" in "\n".join(table.lines(each, found))
+
+
+@pytest.mark.parametrize("name", list(table.SECTIONS))
+def test_each_section_prints(name):
+    """The first row of each, one seed: all rules run and give a number."""
+    try:
+        row = next(iter(table.SECTIONS[name].rows(True)))
+    except table.SkippedError as reason:
+        pytest.skip(str(reason))
+    row.seeds = row.seeds[:1]
+    small = table.Section(name, table.SECTIONS[name].title, lambda quick: [row])
+    known, table.SECTIONS[name] = table.SECTIONS[name], small
+    try:
+        ((each, found),) = table.measure([name], quick=True, workers=1)
+    finally:
+        table.SECTIONS[name] = known
+    assert [row.errors() for row in found] == [[]]
+    assert all(np.isfinite(cell.value) for cell in found[0].cells.values())
+    text = list(table.lines(each, found))
+    assert text[0].startswith(f"{name}: ")
+    for rule in (*row.ours, *row.rivals):
+        assert rule in text[1]
+    # Marks stand where a rival wins, and nowhere else.
+    assert ("!)" in text[2]) == any(found[0].loses(rule) for rule in row.ours)
+
+
+def test_a_rule_that_crashes_is_seen():
+    def one(rule, seed):
+        if rule == "bad":
+            raise ZeroDivisionError("by hand")
+        return 2.0
+
+    row = table.Row("made up", one, ["ours"], ["bad", "good"])
+    table.SECTIONS["made-up"] = table.Section("made-up", "by hand", lambda quick: [row])
+    try:
+        ((each, found),) = table.measure(["made-up"], workers=1)
+    finally:
+        del table.SECTIONS["made-up"]
+    text = "\n".join(table.lines(each, found))
+    assert "CRASHED: made up, bad: ZeroDivisionError: by hand" in text
+    assert "2 (1.000)" in text
+
+
+def test_first_figures_stay(tmp_path):
+    def data(value):
+        cells = {"ours": value, "rival": 2.0}
+        row = {
+            "ours": ["ours"],
+            "rivals": ["rival"],
+            "floors": [],
+            "value": cells,
+            "seconds": cells,
+        }
+        return {"made-up": {"made up": row}}
+
+    kept, page = tmp_path / "kept.json", tmp_path / "page.md"
+    for value in (3.0, 1.0, 1.5):
+        keep.keep(data(value), kept, page)
+        keep.keep({"made-up": {"skipped": "no traces"}}, kept, page)
+    assert "| made up | 3 (1.500 **!**) | 1.5 (0.750) |  | rival 2 |" in page.read_text()
+    assert json.loads(kept.read_text())["first"]["made-up"]["made up"]["value"]["ours"] == 3.0
+
+
+def test_the_page_is_what_was_kept():
+    if keep.KEPT.exists():
+        assert keep.PAGE.read_text() == keep.as_page(json.loads(keep.KEPT.read_text()))
+
+
+def test_orders_of_a_cluster():
+    state = {
+        "ids": np.arange(3),
+        "waiting": np.array([[4, 0], [1, 0], [2, 0]]),
+        "running": np.array([[0, 0], [1, 0], [0, 0]]),
+        "finished": np.array([[2, 0], [1, 0], [0, 0]]),
+        "attained": np.array([2.0, 9.0, 0.0]),  # means 1, 9; of all 11 / 3
+        "max_slots": np.array([4, 2, 2]),
+        "capacity": 5,
+    }
+    assert rivals.cluster_fair(state, 0.0).tolist() == [2, 2, 1]
+    # 4 x 1, 2 x 9 and 2 x 11 / 3 seconds are left.
+    assert rivals.ended_mean(state, 0.0).tolist() == [4, 0, 1]
+    right = rivals.RightSizes(np.array([[9.0, 0.0], [1.0, 0.0], [3.0, 0.0]]), 0.5)
+    assert right.srpt(state, 0.0).tolist() == [1, 2, 2]
+    # Of 5 slots the smallest of three gets 5 (1 - (2/3)^2), the two smallest 5 (1 - (1/3)^2).
+    assert right.hesrpt(state, 0.0).tolist() == [1, 2, 2]
+    assert right.price(state, 0.0).tolist() == [2, 2, 1]
+    mixed = rivals.RightSizes(right.seconds, np.array([0.8, 0.5, 0.5]))
+    assert mixed.price(state, 0.0).tolist() == [3, 1, 1]  # 4, 1, 1 of 6
+
+
+def test_fair_of_the_package_is_the_rival():
+    jobs, cluster = instances.two_phase(0, 1.0, jobs=60)
+    means = [
+        next(iter(mb.simulate(jobs, rule, cluster=cluster, records=False).summary.values()))
+        for rule in ("fair", rivals.cluster_fair)
+    ]
+    assert means[0]["mean_response"] == pytest.approx(means[1]["mean_response"], rel=0.02)
+
+
+def test_srwf_on_a_cluster():
+    """A chain of one task of 5 s and two of 1 s; a flow of three tasks of 2 s; one slot, then two."""
+    rule = rivals.Srwf([0, 0, 1], [1, 2, 3], [5.0, 1.0, 2.0], [[], [0], []])
+    assert rule.path.tolist() == [6.0, 1.0, 2.0]
+    count = np.zeros((2, 2), dtype=np.int64)
+    state = {
+        "ids": np.array([0, 2]),
+        "waiting": np.array([[1, 0], [3, 0]]),
+        "running": count,
+        "finished": count,
+        "max_slots": np.array([1, 3]),
+        "capacity": 1,
+    }
+    assert rule(state, 0.0).tolist() == [0, 1]  # 7 against 6
+    later = state | {
+        "ids": np.array([1, 2]),
+        "max_slots": np.array([2, 3]),
+        "waiting": np.array([[2, 0], [2, 0]]),
+        "capacity": 3,
+        "finished": np.array([[0, 0], [1, 0]]),
+    }
+    assert rule(later, 5.0).tolist() == [2, 1]  # 2 against 4
+
+
+def test_packing_by_hand():
+    # Works 4, 6 and 3 on 3 slots, maxima 2, 3, 3, in this order: (2, 1), then (0, 3), then 3.
+    done = rivals.pack(np.arange(3), np.array([4.0, 6.0, 3.0]), [0, 0, 0], [2, 3, 3], 3)
+    assert done == pytest.approx([2.0, 2 + 4 / 3, 2 + 4 / 3 + 1])
+    # Minima of 1: the last job runs on one slot from the start, and ends before its turn.
+    done = rivals.pack(np.arange(2), np.array([6.0, 2.0]), [1, 1], [2, 3], 3)
+    assert done == pytest.approx([3.0, 2.0])
+
+
+def test_packing_is_malleable_packing():
+    for seed in range(5):
+        jobs, slots = instances.section41_larger(30, seed)
+        order = np.random.default_rng(seed).permutation(30)
+        found = rivals.pack(
+            order, jobs.work, jobs.min_slots, np.minimum(jobs.max_slots, slots), slots
+        )
+        assert found == pytest.approx(malleable_packing(jobs, slots, order))

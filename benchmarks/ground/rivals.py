@@ -5,6 +5,7 @@ None uses the package: what they share with it is the call, ``rule(state, now) -
 
 from __future__ import annotations
 
+import heapq
 from typing import Any
 
 import numpy as np
@@ -129,29 +130,27 @@ def apparent_cost_capped(state: State, now: float) -> Any:
 
 def latest_start(state: State, now: float) -> Any:
     """The on-time set: jobs by weight / work join while all of the set can end in time; by latest start."""
-    left, most, slots = state["work"], state["max_slots"], state["capacity"]
+    left, most = state["work"], state["max_slots"]
     due = state["deadline"] - now
-    chosen: list[int] = []
-    for job in np.argsort(-state["weight"] / np.maximum(left, 1e-12), kind="stable").tolist():
-        if left[job] <= most[job] * due[job] and in_time([*chosen, job], left, most, due, slots):
-            chosen.append(job)
-    late = np.ones(len(left))
-    late[chosen] = 0.0
-    start = due - left / most
-    order = np.lexsort((np.where(late > 0, left / state["weight"], start), late))
+    chosen = on_time_set(left, most, due, state["weight"], state["capacity"])
+    order = np.lexsort((np.where(chosen, due - left / most, left / state["weight"]), ~chosen))
     place = np.empty(len(left))
     place[order] = np.arange(len(left))
-    return in_order(place, most, slots)
+    return in_order(place, most, state["capacity"])
 
 
-def in_time(chosen: list[int], left: Any, most: Any, due: Any, slots: int) -> bool:
-    """Whether at each due time t the work that must be done by t fits."""
-    set_ = np.array(chosen)
-    left, most, due = left[set_], most[set_], due[set_]
-    times = np.unique(np.concatenate([due, due - left / most]))
-    times = times[times > 0]
-    forced = np.maximum(0.0, left - most * np.maximum(due - times[:, None], 0.0))
-    return bool((forced.sum(axis=1) <= slots * times * (1 + 1e-9)).all())
+def on_time_set(left: Any, most: Any, due: Any, weight: Any, slots: int) -> Any:
+    """Which jobs join: at each due time t the work that must be done by t has to fit."""
+    times = np.unique(due[due > 0])
+    room = slots * times * (1 + 1e-9)
+    chosen = np.zeros(len(left), dtype=bool)
+    for job in np.argsort(-weight / np.maximum(left, 1e-12), kind="stable").tolist():
+        if left[job] > most[job] * due[job]:
+            continue
+        rest = room - np.maximum(left[job] - most[job] * np.maximum(due[job] - times, 0.0), 0.0)
+        if rest.min(initial=0.0) >= 0.0:
+            chosen[job], room = True, rest
+    return chosen
 
 
 def equal_in_turn(state: State, now: float) -> Any:
@@ -193,3 +192,156 @@ def longest_paths(state: State) -> Any:
                 j = place[parent]
                 behind[j] = max(behind[j], own[k] + behind[k])
     return own + behind
+
+
+# On a cluster: the state is that of a policy of one's own (`malleable.Scheduler`, Notes), phases are columns.
+
+
+def by_pool(state: State, give: Any) -> Any:
+    """``give(tasks left, most, slots)`` for the only kind of slots, or for map and for reduce slots apart."""
+    left = state["waiting"] + state["running"]
+    if np.ndim(state["capacity"]) == 0:
+        return give(left, state["max_slots"], int(state["capacity"]))
+    pools = [
+        give(left[:, [k]], state["max_slots"][:, k], int(state["capacity"][k])) for k in (0, 1)
+    ]
+    return np.stack(pools, axis=1)
+
+
+def cluster_fair(state: State, now: float) -> Any:
+    """Equal shares of each kind of slots."""
+    return by_pool(state, lambda left, most, slots: level(most, slots))
+
+
+def ended_mean(state: State, now: float) -> Any:
+    """Least tasks left x mean seconds of the job's own ended tasks first; before that the mean of all jobs."""
+    count, seconds = state["finished"].sum(axis=1), state["attained"]
+    common = seconds.sum() / max(count.sum(), 1) or 1.0
+    mean = np.where(count > 0, seconds / np.maximum(count, 1), common)
+    return by_pool(state, lambda left, most, slots: in_order(left.sum(axis=1) * mean, most, slots))
+
+
+class RightSizes:
+    """What rules know that are told a table's mean seconds of a map and of a reduce task, shape (J, 2)."""
+
+    def __init__(self, seconds: Any, p: Any = 1.0):
+        self.seconds, self.p = seconds, p
+
+    def left(self, state: State) -> Any:
+        tasks = state["waiting"] + state["running"]
+        return (tasks * self.seconds[state["ids"]]).sum(axis=1)
+
+    def srpt(self, state: State, now: float) -> Any:
+        """Least work left first."""
+        key = self.left(state)
+        return by_pool(state, lambda left, most, slots: in_order(key, most, slots))
+
+    def hesrpt(self, state: State, now: float) -> Any:
+        """heSRPT: steepness p; what a job cannot use goes to the next in the order."""
+        return self.steep(state, min(float(np.mean(self.p)), 0.95))
+
+    def steep(self, state: State, x: float) -> Any:
+        """The k smallest of n jobs together get 1 - (1 - k / n)^(1 / (1 - x)) of the slots."""
+        key = self.left(state)
+        return by_pool(state, lambda left, most, slots: steep_shares(key, most, slots, x))
+
+    def price(self, state: State, now: float) -> Any:
+        """Shares by price (WHAM): p / (1 - p) slots for each unit of the inverse price, p by job."""
+        p = np.broadcast_to(np.minimum(self.p, 0.95), len(self.seconds))[state["ids"]]
+        return by_pool(state, lambda left, most, slots: level(most, slots, p / (1 - p)))
+
+
+def steep_shares(key: Any, most: Any, slots: int, x: float) -> Any:
+    """Whole slots by these shares, smallest job first; what it cannot use goes on to the next."""
+    given, rest = np.zeros(len(key), dtype=np.int64), slots
+    order = np.argsort(key, kind="stable")
+    for rank, job in enumerate(order.tolist(), start=1):
+        upto = slots * (1 - (1 - rank / len(key)) ** (1 / (1 - x)))
+        given[job] = min(most[job], round(upto) - (slots - rest), rest)
+        rest -= given[job]
+    for job in order.tolist():  # what the caps left
+        more = min(most[job] - given[job], rest)
+        given[job] += more
+        rest -= more
+    return given
+
+
+class Srwf:
+    """`srwf` on a cluster, told the stages of all flows: ``seconds`` of a task of each job, and ``after``."""
+
+    def __init__(self, flow: Any, tasks: Any, seconds: Any, after: Any):
+        self.flow, self.seconds = np.asarray(flow), np.asarray(seconds)
+        self.volume = np.bincount(self.flow, weights=tasks * self.seconds)
+        self.path = self.seconds.astype(float).copy()
+        for row in reversed(range(len(after))):  # parents stand before their children
+            for parent in after[row]:
+                self.path[parent] = max(self.path[parent], self.seconds[parent] + self.path[row])
+        self.done = np.zeros(len(self.seconds))
+        self.tasks = np.asarray(tasks)
+        self.there: set[int] = set()
+
+    def __call__(self, state: State, now: float) -> Any:
+        rows = state["ids"]
+        for row in self.there - set(rows.tolist()):
+            self.done[row] = self.tasks[row]
+        self.there = set(rows.tolist())
+        self.done[rows] = state["finished"][:, 0]
+        left = self.volume - np.bincount(self.flow, weights=self.done * self.seconds)
+        order = np.lexsort((-self.path[rows], self.flow[rows], left[self.flow[rows]]))
+        place = np.empty(len(rows))
+        place[order] = np.arange(len(rows))
+        return by_pool(state, lambda _, most, slots: in_order(place, most, slots))
+
+
+# For a table: whole plans.
+
+
+def pack(order: Any, work: Any, least: Any, most: Any, slots: int) -> Any:
+    """Completions if jobs get all that they can use in this order, and the others their minima.
+
+    One event a job: the first that waits gets its maximum as soon as so many slots are free, and before
+    that what there is.
+    """
+    count, now, first = len(order), 0.0, 0
+    left, done = np.asarray(work, dtype=float)[order].copy(), np.zeros(len(order))
+    low, high = np.asarray(least)[order].astype(float), np.asarray(most)[order].astype(float)
+    free = slots - float(low.sum())
+    full: list[tuple[float, int]] = []  # ends of jobs at their maximum
+    waiting = [(left[k] / low[k], k) for k in range(count) if low[k] > 0]
+    heapq.heapify(waiting)  # ends of jobs that stay at their minimum
+    part = 0.0  # slots of the first one that waits, beyond its minimum
+    over = np.zeros(count, dtype=bool)
+    since = np.zeros(count)  # when the work left was noted
+    started = np.zeros(count, dtype=bool)
+    for _ in range(2 * count):
+        if over[-1] and over.all():
+            break
+        while first < count and (over[first] or started[first]):
+            first, part = first + 1, 0.0
+        if first < count:
+            left[first] -= (low[first] + part) * (now - since[first])
+            since[first] = now
+            part = min(free, high[first] - low[first])
+            if part == high[first] - low[first]:
+                free -= part
+                started[first] = True
+                heapq.heappush(full, (now + max(left[first], 0.0) / high[first], first))
+                part = 0.0
+                continue
+        ends = [full[0] if full else (np.inf, -1)]
+        while waiting and (waiting[0][1] <= first or over[waiting[0][1]]):
+            heapq.heappop(waiting)  # it is served by now
+        if waiting:
+            ends.append(waiting[0])
+        if first < count and low[first] + part > 0:
+            ends.append((now + max(left[first], 0.0) / (low[first] + part), first))
+        now, job = min(ends)
+        over[job], done[job] = True, now
+        if started[job]:
+            heapq.heappop(full)
+            free += high[job]
+        else:
+            free += low[job]
+    found = np.empty(count)
+    found[order] = done
+    return found

@@ -56,10 +56,11 @@ class Section(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """Mean over the seeds, and processor seconds of one of them."""
+    """Mean over the seeds, and processor seconds of one of them; an error that it ended with."""
 
     value: float
     seconds: float
+    error: str = ""
 
 
 @dataclass
@@ -73,7 +74,8 @@ class Measured:
     cells: dict[str, Cell] = field(default_factory=dict)
 
     def best_rival(self) -> str:
-        return min(self.rivals, key=lambda rule: self.cells[rule].value)
+        """The name of the best one that did not crash."""
+        return min(self.rivals, key=lambda rule: _known(self.cells[rule].value))
 
     def ratio(self, rule: str) -> float:
         """Over the best rival."""
@@ -83,9 +85,17 @@ class Measured:
             return 1.0
         return value / least if least else math.inf
 
+    def errors(self) -> list[str]:
+        """Rules that crashed, and how."""
+        return [f"{rule}: {cell.error}" for rule, cell in self.cells.items() if cell.error]
+
     def loses(self, rule: str) -> bool:
         """Whether a rival is better, beyond the third digit."""
         return self.ratio(rule) > 1.0005
+
+
+def _known(value: float) -> float:
+    return math.inf if math.isnan(value) else value
 
 
 def section(name: str, title: str) -> Callable[[Any], Any]:
@@ -103,7 +113,10 @@ def _cell(task: tuple[str, int, str, bool]) -> Cell:
     name, place, rule, quick = task
     row = _rows(name, quick)[place]
     began = time.process_time()
-    found = [row.run(rule, seed) for seed in row.seeds]
+    try:
+        found = [row.run(rule, seed) for seed in row.seeds]
+    except Exception as error:  # the other cells are worth having
+        return Cell(math.nan, 0.0, f"{type(error).__name__}: {error}")
     return Cell(float(np.mean(found)), (time.process_time() - began) / len(found))
 
 
@@ -184,7 +197,7 @@ def lines(section: Section, rows: list[Measured] | str) -> Iterator[str]:
         head = ["", *names, "seconds"]
         table = [head]
         for row in block:
-            least = min(row.cells[rule].value for rule in row.ours)
+            least = min(_known(row.cells[rule].value) for rule in row.ours)
             texts = [row.instance]
             for rule in names:
                 value = row.cells[rule].value
@@ -205,6 +218,8 @@ def lines(section: Section, rows: list[Measured] | str) -> Iterator[str]:
                     for k, (text, width) in enumerate(zip(line, widths, strict=True))
                 ).rstrip()
             )
+    for row in rows:
+        yield from (f"  CRASHED: {row.instance}, {text}" for text in row.errors())
 
 
 def _blocks(rows: list[Measured]) -> Iterator[tuple[list[str], list[Measured]]]:
@@ -224,7 +239,7 @@ def _rules(row: Measured) -> list[str]:
 
 
 def as_data(found: Iterable[tuple[Section, list[Measured] | str]]) -> dict[str, Any]:
-    """What ``--json`` writes: section -> instance -> rules with value and seconds."""
+    """What ``--json`` writes: section -> instance -> rules with value and processor seconds."""
     data: dict[str, Any] = {}
     for each, rows in found:
         if isinstance(rows, str):

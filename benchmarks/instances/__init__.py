@@ -6,5 +6,8 @@ default generator (PCG64) from the seed alone, so an instance is the same wherev
 NumPy. All names are found here: ``from benchmarks.instances import held_jobs``.
 """
 
+from benchmarks.instances.clusters import *  # noqa: F403
 from benchmarks.instances.loops import *  # noqa: F403
 from benchmarks.instances.speed import *  # noqa: F403
+from benchmarks.instances.tables import *  # noqa: F403
+from benchmarks.instances.workflows import *  # noqa: F403

@@ -1,16 +1,17 @@
 """Jobs and flows that come one after the other, for loops that ask for decisions.
 
-held_jobs(seed, load, period, jobs=400): works lognormal(3, 1.5), maxima U{1..64}, minima 0, 100 slots, Poisson
-    arrivals E[work] / (100 load) apart, E[work] = exp(3 + 1.5^2 / 2); deadlines arrival + work / max x
-    U(1.5, 6) + 2 period, weights U{1..9}. Works, maxima and arrivals depend on the seed alone, so the
-    same jobs are held for any period. Seeds HELD_SEEDS, periods HELD_PERIODS x SERVICE, the mean time of a
-    job at its maximum.
+held_jobs(seed, load, period, jobs=400): works lognormal(3, 1.5), maxima U{1..64}, minima 0, 100 slots,
+    Poisson arrivals E[work] / (100 load) apart, E[work] = exp(3 + 1.5^2 / 2); deadlines arrival + work / max
+    x U(1.5, 6) + 2 period, weights U{1..9}. Works, maxima and arrivals depend on the seed alone, so the same
+    jobs are held for any period. Seeds HELD_SEEDS, periods HELD_PERIODS x SERVICE, the mean time of a job at
+    its maximum.
 held_errors(seed, sigma, jobs=400): factors exp(sigma Z) of what is believed of their works.
-held_flows(seed, load=0.8, flows=80): DAGs of U{3..8} jobs of works lognormal(2.5, 1), maxima U{1..29}, an arrow
-    from each earlier job with chance 0.35, 50 slots, Poisson arrivals E[work of a flow] / (50 load) apart.
-due_stream(seed, jobs): 100 slots, three in ten jobs there at the start, the others come Poisson E[work] / 90
-    apart (load 0.9); works lognormal(3, 1.5), maxima U{1..64}, weights U{1..9}, deadlines arrival + work / max
-    + U(0.05, 1.2) x 0.35 x all work / 100. Decisions at completions and every DUE_EVERY seconds.
+held_flows(seed, load=0.8, flows=80): DAGs of U{3..8} jobs of works lognormal(2.5, 1), maxima U{1..29}, an
+    arrow from each earlier job with chance 0.35, 50 slots, Poisson arrivals E[work of a flow] / (50 load)
+    apart.
+due_stream(seed, jobs, load=0.9): 100 slots, three in ten jobs there at the start, the others come Poisson
+    E[work] / (100 load) apart; works lognormal(3, 1.5), maxima U{1..64}, weights U{1..9}, deadlines arrival +
+    work / max + U(0.05, 1.2) x 0.35 x all work / 100. Decisions at completions and every DUE_EVERY seconds.
 """
 
 from __future__ import annotations
@@ -88,14 +89,14 @@ def held_flows(seed: int, load: float = 0.8, flows: int = 80) -> tuple[Flows, in
     return Flows(tables, arrival=np.cumsum(rng.exponential(size=flows)) * gap), slots
 
 
-def due_stream(seed: int, jobs: int) -> tuple[Jobs, int]:
+def due_stream(seed: int, jobs: int, load: float = 0.9) -> tuple[Jobs, int]:
     """Jobs with weights and tight deadlines, three in ten there at the start."""
     rng, slots = np.random.default_rng(seed), 100
     work = rng.lognormal(_MU, _SIGMA, jobs)
     most = rng.integers(1, 65, jobs)
     weight = rng.integers(1, 10, jobs)
     there = round(0.3 * jobs)
-    gaps = rng.exponential(_MEAN / (0.9 * slots), jobs)
+    gaps = rng.exponential(_MEAN / (load * slots), jobs)
     gaps[:there] = 0.0
     arrival = np.cumsum(gaps)
     due = arrival + work / most + rng.uniform(0.05, 1.2, jobs) * 0.35 * work.sum() / slots

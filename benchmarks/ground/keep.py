@@ -1,0 +1,87 @@
+"""Figures that stay: those of the first measurement beside those of the last one, as a page of the docs.
+
+``kept.json`` has both. A row's first figures are written once, when the row is new, and never again; its
+present ones whenever it is measured. The page is made from that file alone.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from benchmarks.ground.table import SECTIONS, Cell, Measured, figure
+
+ROOT = Path(__file__).parents[2]
+KEPT = Path(__file__).with_name("kept.json")
+PAGE = ROOT / "docs" / "ground.md"
+_HEAD = """# The proving ground
+Every rule against the plainest rivals, run the way a user runs it: `python -m benchmarks.ground` prints all of
+it, `python -m benchmarks.ground --keep` also writes this page. Less is better everywhere. In brackets: over the
+best rival of the same measurement; **!** says that a rival wins. "First" is what was measured when the row was
+new, and stays; "now" is the last measurement. Instances are those of `benchmarks/instances`, rivals those of
+`benchmarks/ground/rivals.py`; both say how they are drawn and what they do. Floors are what nobody can have
+or reach: right sizes, lower bounds. Seconds are processor time of one run, ours / the best rival.
+"""
+
+
+def keep(data: dict[str, Any], kept: Path = KEPT, page: Path = PAGE) -> None:
+    """Add what was measured to the file and write the page anew."""
+    old = json.loads(kept.read_text()) if kept.exists() else {"first": {}, "now": {}}
+    for name, rows in data.items():
+        if "skipped" in rows:
+            continue
+        for instance, row in rows.items():
+            old["first"].setdefault(name, {}).setdefault(instance, _short(row))
+            old["now"].setdefault(name, {})[instance] = _short(row)
+    kept.write_text(json.dumps(old, separators=(",", ":")).replace('},"', '},\n"') + "\n")
+    page.write_text(as_page(old))
+
+
+def _short(row: dict[str, Any]) -> dict[str, Any]:
+    digits = {"value": 6, "seconds": 2}
+    return row | {
+        field: {rule: float(f"{value:.{count}g}") for rule, value in row[field].items()}
+        for field, count in digits.items()
+    }
+
+
+def measured(instance: str, row: dict[str, Any]) -> Measured:
+    """A row as it was when it was measured."""
+    cells = {rule: Cell(value, row["seconds"][rule]) for rule, value in row["value"].items()}
+    return Measured(instance, row["ours"], row["rivals"], row["floors"], cells)
+
+
+def as_page(kept: dict[str, Any]) -> str:
+    """A table for each section, in the order of the command."""
+    text = _HEAD
+    for name in [*SECTIONS, *(name for name in kept["now"] if name not in SECTIONS)]:
+        if name not in kept["now"]:
+            continue
+        title = SECTIONS[name].title if name in SECTIONS else ""
+        text += f"\n## {name}\n{title[:1].upper()}{title[1:]}.\n\n"
+        text += "| instance | first | now | also ours, now | best rival, now | floors | seconds |\n"
+        text += "|---|---|---|---|---|---|---|\n"
+        for instance, row in kept["now"][name].items():
+            first = measured(instance, kept["first"][name][instance])
+            text += _line(first, measured(instance, row))
+    return text
+
+
+def _line(first: Measured, now: Measured) -> str:
+    best, default = now.best_rival(), now.ours[0]
+    cells = [
+        now.instance,
+        _ours(first, first.ours[0]),
+        _ours(now, default),
+        "; ".join(f"{rule} {_ours(now, rule)}" for rule in now.ours[1:]),
+        f"{best} {figure(now.cells[best].value)}",
+        "; ".join(f"{rule} {figure(now.cells[rule].value)}" for rule in now.floors),
+        f"{now.cells[default].seconds:.2g} / {now.cells[best].seconds:.2g}",
+    ]
+    return "| " + " | ".join(cells) + " |\n"
+
+
+def _ours(row: Measured, rule: str) -> str:
+    mark = " **!**" if row.loses(rule) else ""
+    return f"{figure(row.cells[rule].value)} ({row.ratio(rule):.3f}{mark})"

@@ -1,0 +1,235 @@
+"""Jobs of tasks on nodes, by `malleable.simulate`: what the policy a user gets by default makes of them.
+
+"auto" is asked for by name alone, nothing else said; where sizes are not known (``learn``) so it is for every
+rule but the floors, which are told the truth. Rivals of `rivals` are policies of one's own, in Python; FAIR
+and FIFO are the package's, which `tests/test_ground.py` holds against the rival of ten lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+import malleable as mb
+from benchmarks.ground import rivals
+from benchmarks.ground.table import Row, section
+from benchmarks.instances import (
+    batch,
+    changing_times,
+    mixed_speeds,
+    mixed_stream,
+    short_history,
+    single_tasks,
+    small_run,
+    stream,
+    two_phase,
+)
+from malleable.cluster.named_policies import _OPTIONS
+
+FAIRS = ("FAIR .05", "FAIR .8", "FAIR ended")
+_STARTS = {".05": 0.05, ".8": 0.8, "ended": 1.0}
+
+
+def mean_seconds(jobs: mb.ClusterJobs) -> Any:
+    """True mean seconds of a map and of a reduce task of each job, shape (J, 2)."""
+    work = np.stack([jobs.map_work, jobs.reduce_work], axis=1)
+    return work / np.maximum(np.stack([jobs.maps, jobs.reduces], axis=1), 1)
+
+
+def run(rule: str, jobs: mb.ClusterJobs, cluster: mb.Cluster, said: Any, **options: Any) -> float:
+    """Mean response of jobs [s] under a rule by its name (see the module)."""
+    name, _, rest = rule.partition(", ")
+    told = rest == "right sizes"
+    policy: Any = name.lower()
+    p = options.get("speedup", 1.0) if jobs.speedup is None else np.array(jobs.speedup)
+    right = rivals.RightSizes(mean_seconds(jobs), p)
+    if name == "mean of ended tasks":
+        policy = rivals.ended_mean
+    elif name == "shares by price":
+        policy = right.price
+    elif name == "heSRPT":
+        policy = right.hesrpt
+    elif name.startswith("steep"):
+        policy = lambda state, now: right.steep(state, float(name.split()[1]))  # noqa: E731
+    elif name == "SRPT" and told:
+        policy = right.srpt
+    elif name.startswith("FAIR "):
+        policy, options = "fair", options | {"slow_start": _STARTS[name.split()[1]]}
+    result = mb.simulate(
+        jobs,
+        policy,
+        cluster=cluster,
+        estimates=None if told else said,
+        records=False,
+        rng=1,
+        **options,
+    )
+    return float(next(iter(result.summary.values()))["mean_response"])
+
+
+def _option(name: str) -> bool:
+    """Whether simulations take it by now."""
+    return name in _OPTIONS
+
+
+_SMALL = {
+    "even": {},
+    "heavy": {},
+    "drift": {},
+    "wrong": {},
+    "even, p = 0.8": {"speedup": 0.8},
+    "even, p = 0.5": {"speedup": 0.5},
+    "heavy, p = 0.5": {"speedup": 0.5},
+    "wrong, p = 0.5": {"speedup": 0.5},
+}
+
+
+@section(
+    "small-runs",
+    "small_run: mean response [s], nothing said but where it is wrong; p = 1 unless said",
+)
+def small_rows(quick: bool) -> Iterator[Row]:
+    for kind, options in _SMALL.items():
+        if quick and kind not in ("even", "wrong", "even, p = 0.5"):
+            continue
+
+        def one(rule: str, seed: int, kind: str = kind, options: Any = options) -> float:
+            jobs, cluster, said = small_run(seed, kind.partition(",")[0])
+            return run(
+                rule, jobs, cluster, said if kind.startswith("wrong") else "learn", **options
+            )
+
+        floors = ("SRPT, right sizes", "heSRPT, right sizes")
+        yield Row(
+            kind,
+            one,
+            ours=("auto", "flex"),
+            rivals=("mean of ended tasks", "FAIR"),
+            seeds=range(4 if quick else 20),
+            floors=floors if options else floors[:1],
+        )
+
+
+_STEEP = ("SRPT, right sizes", "heSRPT, right sizes", "FAIR", "steep 0.4, right sizes",
+          "steep 0.7, right sizes", "shares by price, right sizes")  # fmt: skip
+
+
+@section(
+    "streams-p",
+    "batch and stream: mean response [s], sizes known, p known to rivals and not to auto",
+)
+def streams_rows(quick: bool) -> Iterator[Row]:
+    for p in (0.8,) if quick else (1.0, 0.8, 0.5):
+        yield Row(
+            f"batch of 100, p = {p:g}",
+            lambda rule, seed, p=p: run(rule, *batch(seed, 30 if quick else 100), 0.0, speedup=p),
+            ours=("auto", "flex"),
+            rivals=_STEEP,
+            seeds=range(1 if quick else 3),
+        )
+    for p in (0.8,) if quick else (1.0, 0.8, 0.5):
+        yield Row(
+            f"stream, p = {p:g}",
+            lambda rule, seed, p=p: run(rule, *stream(seed, 100 if quick else 500), 0.0, speedup=p),
+            ours=("auto", "flex"),
+            rivals=_STEEP[:3] if quick else _STEEP,
+            seeds=range(1 if quick else 2),
+        )
+    if not quick:
+        yield Row(
+            "mixed_stream, half p = 0.5",
+            lambda rule, seed: run(rule, *mixed_stream(seed, 500), 0.0),
+            ours=("auto", "flex"),
+            rivals=_STEEP,
+            seeds=range(2),
+        )
+
+
+@section(
+    "two-phase",
+    "two_phase: mean response [s], nothing known; FAIR starts reduces at .05, .8 or all maps ended",
+)
+def phases_rows(quick: bool) -> Iterator[Row]:
+    ours = ("auto", *(["auto, backups"] if _option("backups") else []))
+    for sigma in (1.0,) if quick else (0.0, 0.5, 1.0, 1.5, 2.0):
+        yield Row(
+            f"sigma {sigma:g}",
+            lambda rule, seed, sigma=sigma: _phases(rule, *two_phase(seed, sigma)),
+            ours=ours,
+            rivals=FAIRS,
+            seeds=range(2 if quick else 20),
+            floors=("flex, right sizes", "asrpt, right sizes", "srpt, right sizes"),
+        )
+
+
+def _phases(rule: str, jobs: mb.ClusterJobs, cluster: mb.Cluster) -> float:
+    if rule == "auto, backups":
+        return run("auto", jobs, cluster, "learn", backups=True)
+    # Floors start reduces once all maps have ended, as the default has become.
+    late = {"slow_start": 1.0} if rule.endswith("right sizes") else {}
+    return run(rule, jobs, cluster, "learn", **late)
+
+
+@section("short-histories", "short_history, 17 to 46 jobs: mean response [s], nothing known")
+def short_rows(quick: bool) -> Iterator[Row]:
+    yield Row(
+        "short_history",
+        lambda rule, seed: _phases(rule, *short_history(seed)),
+        ours=("auto", "flex"),
+        rivals=FAIRS,
+        seeds=range(5 if quick else 40),
+        floors=("asrpt, right sizes", "srpt, right sizes"),
+    )
+
+
+@section(
+    "mixed-speeds",
+    "mixed_speeds: mean response [s], nothing known; nodes of rates 1 and 4, and of 2.5",
+)
+def speeds_rows(quick: bool) -> Iterator[Row]:
+    for label, fast in (("rates 1 and 4", 4.0), ("all alike", 1.0)):
+        yield Row(
+            label,
+            lambda rule, seed, fast=fast: run(rule, *mixed_speeds(seed, fast), "learn"),
+            ours=("auto", "flex"),
+            rivals=("FAIR", "srpt", "fifo"),
+            seeds=range(2 if quick else 20),
+            floors=("srpt, right sizes",),
+        )
+
+
+@lru_cache(maxsize=1)
+def _single(jobs: int) -> Any:
+    return single_tasks(jobs)
+
+
+@section(
+    "single-task", "single_tasks: mean response [s] and processor time, nothing known but programs"
+)
+def single_rows(quick: bool) -> Iterator[Row]:
+    for jobs in (2_000,) if quick else (40_000, 200_000):
+        yield Row(
+            f"{jobs:,} jobs",
+            lambda rule, _, jobs=jobs: run(rule, *_single(jobs), "learn"),
+            ours=("auto", "flex"),
+            rivals=("FAIR", "fifo", "srpt"),
+            floors=("flex, right sizes",),
+        )
+
+
+@section(
+    "changing-times",
+    "changing_times: mean response [s]; each program's times change by five at half",
+)
+def changing_rows(quick: bool) -> Iterator[Row]:
+    yield Row(
+        "changing_times",
+        lambda rule, seed: run(rule, *changing_times(seed), "learn"),
+        ours=("auto", "flex"),
+        rivals=("FAIR", "srpt", "mean of ended tasks"),
+        seeds=range(1 if quick else 8),
+        floors=("srpt, right sizes",),
+    )

@@ -1,0 +1,151 @@
+"""Deadlines: plans of large tables, and loops that decide whenever a job ends.
+
+A plan's rivals are list schedules (`rivals.pack`): jobs get all that they can use, in one order. Floors: the
+plan's own lower bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+import malleable as mb
+from benchmarks.ground import rivals
+from benchmarks.ground.loops import JobEpoch, hold_jobs
+from benchmarks.ground.sections.periods import penalty
+from benchmarks.ground.table import Row, section
+from benchmarks.instances import (
+    DUE_EVERY,
+    due_steps,
+    due_stream,
+    due_table,
+    facebook_due,
+    section41_larger,
+    traces,
+)
+
+_LARGE_EFFORT = 4_000
+
+
+def _keys(jobs: mb.Jobs, slots: int) -> dict[str, Any]:
+    """Orders of the list schedules, by their keys; steps count as due at the last of them."""
+    most = np.minimum(jobs.max_slots, slots)
+    steps = jobs.sla_time.reshape(len(jobs), -1)
+    due = steps[:, -1] if steps.size and not np.isfinite(jobs.deadline).any() else jobs.deadline
+    short = jobs.work / np.maximum(jobs.weight, 1e-12)
+    start = due - jobs.work / most
+    on_time = (
+        rivals.on_time_set(jobs.work, most, due, jobs.weight, slots) if len(jobs) <= 5_000 else None
+    )
+    found = {
+        "EDF": due,
+        "latest start": start,
+        "Smith": short,
+        "apparent cost": -np.log(1 / short)
+        + np.maximum(start, 0.0) / (2.0 * jobs.work.sum() / slots / 10),
+    }
+    if on_time is not None:
+        place = np.empty(len(jobs))
+        place[np.lexsort((np.where(on_time, start, short), ~on_time))] = np.arange(len(jobs))
+        found["on-time set"] = place
+    return found
+
+
+def _cost(jobs: mb.Jobs, kind: str, done: Any) -> float:
+    late = np.maximum(done - jobs.deadline, 0.0)
+    if kind == "sla":
+        passed = done[:, None] > jobs.sla_time.reshape(len(jobs), -1) * (1 + 1e-9)
+        return float((jobs.weight * passed.sum(axis=1)).sum())
+    return float(
+        (jobs.weight * (late if kind == "tardiness" else late > 1e-9 * jobs.deadline)).sum()
+    )
+
+
+@lru_cache(maxsize=2)
+def _default(name: str, size: Any, kind: str) -> Any:
+    jobs, slots = _TABLES[name](size)
+    return mb.plan(jobs, slots, f"sum:{kind}")
+
+
+def _planned(name: str, size: Any, kind: str, rule: str) -> float:
+    jobs, slots = _TABLES[name](size)
+    if rule in ("plan", "bound"):
+        plan = _default(name, size, kind)
+        return float(plan.value if rule == "plan" else plan.lower_bound)
+    if rule == "large effort":
+        return float(mb.plan(jobs, slots, f"sum:{kind}", effort=_LARGE_EFFORT).value)
+    key = _keys(jobs, slots)[rule]
+    most = np.minimum(jobs.max_slots, slots)
+    order = np.argsort(key, kind="stable")
+    return _cost(jobs, kind, rivals.pack(order, jobs.work, jobs.min_slots, most, slots))
+
+
+_TABLES: dict[str, Any] = {
+    "T(n, 1)": lambda n: due_table(n, 1.0),
+    "T(n, 0.35)": lambda n: due_table(n, 0.35),
+    "T(n, 0.06)": lambda n: due_table(n, 0.06),
+    "P(n)": lambda n: section41_larger(n, 1, weighted=True),
+    "F(0.35)": lambda n: facebook_due(0.35, jobs=n),
+    "steps(n, 0.35)": lambda n: due_steps(n, 0.35),
+}
+
+
+@section(
+    "tables-deadlines",
+    "plans of n jobs: weighted sum of tardiness [s], tardy jobs, SLA steps; floor: their bound",
+)
+def tables_rows(quick: bool) -> Iterator[Row]:
+    names = ("EDF", "latest start", "Smith", "apparent cost")
+    for size in (500,) if quick else (1_000, 10_000):
+        rules = (*names, "on-time set") if size <= 5_000 else names
+        for name in _TABLES:
+            if name.startswith("F") and traces() is None:
+                continue
+            for kind in ("sla",) if name.startswith("steps") else ("tardiness", "tardy"):
+                yield Row(
+                    f"{name}, n = {size:,}, {kind}",
+                    lambda rule, _, name=name, size=size, kind=kind: _planned(
+                        name, size, kind, rule
+                    ),
+                    ours=("plan",) if quick or size > 1_000 else ("plan", "large effort"),
+                    rivals=rules,
+                    floors=("bound",),
+                )
+
+
+_LOOP = {
+    "FAIR": rivals.equal_shares,
+    "EDF": rivals.edf,
+    "apparent cost": rivals.apparent_cost,
+    "latest start": rivals.latest_start,
+    "SRPT": rivals.srpt,
+}
+
+
+def _loop(jobs: int, load: float, kind: str, rule: str, seed: int) -> float:
+    """Weighted sum over the jobs."""
+    table, slots = due_stream(seed, jobs, load)
+    asked: Any = _LOOP.get(rule) or JobEpoch(slots, f"sum:{kind}")
+    done = hold_jobs(table, slots, asked, DUE_EVERY, between=True)
+    return penalty(f"sum:{kind}", table, done) * float(table.weight.sum())
+
+
+@section(
+    "loops-deadlines",
+    "due_stream: weighted sum of tardiness [s] and of tardy jobs; asked whenever a job ends",
+)
+def loops_rows(quick: bool) -> Iterator[Row]:
+    for jobs, load in ((200, 0.9),) if quick else ((500, 0.9), (1_500, 1.2)):
+        for kind in ("tardiness", "tardy"):
+            yield Row(
+                f"{jobs} jobs, load {load:g}, {kind}",
+                lambda rule, seed, jobs=jobs, load=load, kind=kind: _loop(
+                    jobs, load, kind, rule, seed
+                ),
+                ours=("FLEX",),
+                rivals=tuple(_LOOP),
+                seeds=range(1 if quick else 2 if jobs > 500 else 5),
+            )

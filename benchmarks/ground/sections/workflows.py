@@ -1,0 +1,52 @@
+"""DAGs that arrive, on generic slots of a cluster: mean response of flows, and their mean stretch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import malleable as mb
+from benchmarks.ground import rivals
+from benchmarks.ground.sections.clusters import mean_seconds
+from benchmarks.ground.table import Row, SkippedError, section
+from benchmarks.instances import tpch_stream, traces, wf_stream
+
+_CASES = (
+    ("TPC-H", tpch_stream, 0.5, 36, 100),
+    ("TPC-H", tpch_stream, 0.8, 23, 100),
+    ("TPC-H", tpch_stream, 0.8, 58, 100),
+    ("WfInstances", wf_stream, 0.5, 86, 20),
+    ("WfInstances", wf_stream, 0.8, 54, 20),
+)
+
+
+def _srwf(jobs: mb.ClusterJobs) -> Any:
+    number: dict[str, int] = {}
+    flow = [number.setdefault(name, len(number)) for name in jobs.flow or ()]
+    first = jobs.after_offset.tolist()
+    after = [jobs.after[a:b].tolist() for a, b in zip(first, first[1:], strict=False)]
+    return rivals.Srwf(flow, jobs.maps, mean_seconds(jobs)[:, 0], after)
+
+
+def _run(rule: str, field: str, jobs: mb.ClusterJobs, cluster: mb.Cluster) -> float:
+    policy: Any = _srwf(jobs) if rule == "srwf" else rule.lower()
+    result = mb.simulate(jobs, policy, cluster=cluster, records=False)
+    return float(next(iter(result.summary.values()))[field])
+
+
+@section("flows", "tpch_stream and wf_stream: mean response [s] and stretch of flows, stages known")
+def flows_rows(quick: bool) -> Iterator[Row]:
+    if traces() is None:
+        raise SkippedError("no folder of traces: MALLEABLE_TRACES names none")
+    for name, make, load, slots, flows in _CASES[:1] if quick else _CASES:
+        count = 15 if quick else flows
+        for field in ("flow_response",) if quick else ("flow_response", "flow_stretch"):
+            yield Row(
+                f"{name}, {slots} slots, load {load:g}, {field.split('_')[1]}",
+                lambda rule, seed, make=make, load=load, slots=slots, count=count, field=field: (
+                    _run(rule, field, *make(seed, load, slots, count))
+                ),
+                ours=("flowflex", "auto"),
+                rivals=("srwf", "FIFO", "FAIR"),
+                seeds=range(1),
+            )

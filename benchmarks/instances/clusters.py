@@ -1,0 +1,201 @@
+"""Jobs of tasks on nodes.
+
+Times of tasks are lognormal with mean m and sigma s as m exp(s Z - s^2 / 2). Poisson streams have the mean
+gap that gives the load, by the work that was drawn. p is not part of a table: say ``speedup=p`` to the
+simulation.
+
+small_run(seed, kind): six jobs at time 0 of U{6..60} tasks each (about 200), on SMALL_SLOTS slots of
+    single-slot nodes. A job's mean second is lognormal(mean 2.5, 0.4). Kinds: "even": tasks U(0.8, 1.2) of
+    that; "heavy": sigma 1.5; "drift": the first half short, the second half eight times as long; "wrong":
+    even, but what is said is ten times too large or too small, at random. Returns what is said, too (0:
+    nothing).
+batch(seed, jobs=100): the same at time 0 with tasks of sigma 0.5 and U{6..60} tasks a job, on 24 slots.
+stream(seed, jobs=1000, load=0.8): geometric(1 / 33) tasks a job (at most 300), a job's mean second
+    lognormal(mean 2.5, 1), tasks of sigma 0.3, Poisson, on 24 slots.
+mixed_stream(seed, jobs=1000): that stream with ten programs; those of even number have p = 1, the others 0.5.
+two_phase(seed, sigma, jobs=900): maps geometric(0.06), at most 200, a quarter as many reduces (at least one),
+    mean seconds of a map lognormal(exp(2.5), 0.6) and of a reduce lognormal(exp(3), 0.6) for each job, each
+    task's times exp(sigma Z - sigma^2 / 2), 15 nodes of 4 map and 2 reduce slots, load 0.8 of the busier
+    kind.
+short_history(seed): U{17..46} such jobs, tasks of sigma 0.3, mean seconds of jobs of sigma 1.2, on 5 nodes.
+mixed_speeds(seed, fast=4.0, jobs=400): geometric(1 / 30) tasks a job, mean seconds lognormal(mean 20, 0.8),
+    tasks of sigma 0.3, eight nodes of rate 1 and eight of rate ``fast``, four slots each, load 0.8 of all
+    rates.
+single_tasks(jobs, seed=1): one task a job, seconds lognormal(3, 1.5), twenty programs whose means differ by
+    sigma 1, on 20 slots at load 0.95.
+changing_times(seed, jobs=600): ten programs, geometric(1 / 30) tasks a job, mean seconds of a program
+    lognormal(mean 20, 0.8), tasks of sigma 0.3; at half of the jobs each program becomes five times slower or
+    faster, at random; 40 slots at load 0.7.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from malleable import Cluster, ClusterJobs
+
+__all__ = [
+    "SMALL_SLOTS",
+    "batch",
+    "changing_times",
+    "mixed_speeds",
+    "mixed_stream",
+    "short_history",
+    "single_tasks",
+    "small_run",
+    "stream",
+    "two_phase",
+]
+
+SMALL_SLOTS = 24
+
+
+def _times(
+    rng: np.random.Generator, mean: float, sigma: float, count: int
+) -> npt.NDArray[np.float64]:
+    """Lognormal with that mean."""
+    return rng.lognormal(math.log(mean) - sigma**2 / 2, sigma, count)
+
+
+def _arrivals(rng: np.random.Generator, count: int, span: float) -> npt.NDArray[np.float64]:
+    """Poisson: ``count`` jobs in about ``span`` seconds."""
+    return np.cumsum(rng.exponential(size=count)) * span / count
+
+
+def _split(values: npt.NDArray[np.float64], counts: npt.NDArray[np.int64]) -> list[list[float]]:
+    return [part.tolist() for part in np.split(values, np.cumsum(counts)[:-1])]
+
+
+def small_run(
+    seed: int, kind: str = "even"
+) -> tuple[ClusterJobs, Cluster, npt.NDArray[np.float64]]:
+    """Six jobs at once, and what is said of their tasks' seconds, shape (6, 2)."""
+    rng = np.random.default_rng(seed)
+    tasks = rng.integers(6, 61, 6)
+    mean = _times(rng, 2.5, 0.4, 6)
+    wrong = 10.0 ** rng.choice([-1.0, 1.0], 6)
+    said = np.zeros((6, 2))
+    seconds = []
+    for count, each, factor in zip(tasks.tolist(), mean.tolist(), wrong.tolist(), strict=True):
+        if kind == "heavy":
+            own = _times(rng, each, 1.5, count)
+        elif kind == "drift":
+            own = each * np.where(np.arange(count) < count // 2, 1.0, 8.0) / 4.5
+        else:
+            own = each * rng.uniform(0.8, 1.2, count)
+        if kind == "wrong":
+            said[len(seconds), 0] = each * factor
+        seconds.append(own.tolist())
+    jobs = ClusterJobs(tasks, seconds)
+    return jobs, Cluster([{"slots": 1, "count": SMALL_SLOTS}]), said
+
+
+def batch(seed: int, jobs: int = 100) -> tuple[ClusterJobs, Cluster]:
+    """Many jobs at once."""
+    rng = np.random.default_rng(seed)
+    tasks = rng.integers(6, 61, jobs)
+    mean = _times(rng, 2.5, 0.4, jobs)
+    seconds = _split(np.repeat(mean, tasks) * _times(rng, 1.0, 0.5, int(tasks.sum())), tasks)
+    return ClusterJobs(tasks, seconds), Cluster([{"slots": 1, "count": SMALL_SLOTS}])
+
+
+def _stream(seed: int, jobs: int, load: float) -> dict[str, object]:
+    rng = np.random.default_rng(seed)
+    tasks = np.minimum(rng.geometric(1 / 33, jobs), 300)
+    times = np.repeat(_times(rng, 2.5, 1.0, jobs), tasks) * _times(rng, 1.0, 0.3, int(tasks.sum()))
+    arrival = _arrivals(rng, jobs, times.sum() / (SMALL_SLOTS * load))
+    return {"maps": tasks, "map_seconds": _split(times, tasks), "arrival": arrival}
+
+
+def stream(seed: int, jobs: int = 1000, load: float = 0.8) -> tuple[ClusterJobs, Cluster]:
+    """Jobs that come one after the other."""
+    table = ClusterJobs(**_stream(seed, jobs, load))  # type: ignore[arg-type]
+    return table, Cluster([{"slots": 1, "count": SMALL_SLOTS}])
+
+
+def mixed_stream(seed: int, jobs: int = 1000) -> tuple[ClusterJobs, Cluster]:
+    """The same with programs half of which speed up in full and half by the root."""
+    program = np.random.default_rng([seed, 1]).integers(10, size=jobs).tolist()
+    columns = _stream(seed, jobs, 0.7)
+    table = ClusterJobs(
+        **columns,  # type: ignore[arg-type]
+        program=[f"program{k}" for k in program],
+        speedup=[1.0 if k % 2 == 0 else 0.5 for k in program],
+    )
+    return table, Cluster([{"slots": 1, "count": SMALL_SLOTS}])
+
+
+def _two_phase(
+    rng: np.random.Generator, jobs: int, sigma: float, unlike: float, nodes: int
+) -> tuple[ClusterJobs, Cluster]:
+    maps = np.minimum(rng.geometric(0.06, jobs), 200)
+    reduces = np.maximum(maps // 4, 1)
+    each = rng.lognormal(2.5, unlike, jobs), rng.lognormal(3.0, unlike, jobs)
+    times = [
+        np.repeat(mean, count) * _times(rng, 1.0, sigma, int(count.sum()))
+        for mean, count in zip(each, (maps, reduces), strict=True)
+    ]
+    span = max(times[0].sum() / (4 * nodes), times[1].sum() / (2 * nodes)) / 0.8
+    table = ClusterJobs(
+        maps,
+        _split(times[0], maps),
+        reduces,
+        _split(times[1], reduces),
+        arrival=_arrivals(rng, jobs, span),
+    )
+    return table, Cluster([{"map_slots": 4, "reduce_slots": 2, "count": nodes}])
+
+
+def two_phase(seed: int, sigma: float, jobs: int = 900) -> tuple[ClusterJobs, Cluster]:
+    """Map and reduce jobs whose tasks differ within each job."""
+    return _two_phase(np.random.default_rng(seed), jobs, sigma, 0.6, 15)
+
+
+def short_history(seed: int) -> tuple[ClusterJobs, Cluster]:
+    """So few jobs that little can be learnt from those before."""
+    rng = np.random.default_rng([seed, 2])
+    return _two_phase(rng, int(rng.integers(17, 47)), 0.3, 1.2, 5)
+
+
+def mixed_speeds(seed: int, fast: float = 4.0, jobs: int = 400) -> tuple[ClusterJobs, Cluster]:
+    """Half of the nodes are faster; ``fast=1``: none is."""
+    rng = np.random.default_rng(seed)
+    tasks = np.minimum(rng.geometric(1 / 30, jobs), 300)
+    times = np.repeat(_times(rng, 20.0, 0.8, jobs), tasks) * _times(rng, 1.0, 0.3, int(tasks.sum()))
+    arrival = _arrivals(rng, jobs, times.sum() / (32 * (1 + fast) * 0.8))
+    nodes = [{"slots": 4, "rate": rate, "count": 8} for rate in (1.0, fast)]
+    return ClusterJobs(tasks, _split(times, tasks), arrival=arrival), Cluster(nodes)
+
+
+def single_tasks(jobs: int, seed: int = 1) -> tuple[ClusterJobs, Cluster]:
+    """Nothing to share out: the order is all."""
+    rng = np.random.default_rng(seed)
+    program = rng.integers(20, size=jobs)
+    seconds = (
+        rng.lognormal(3.0, math.sqrt(1.5**2 - 1.0), jobs) * rng.lognormal(0.0, 1.0, 20)[program]
+    )
+    arrival = _arrivals(rng, jobs, seconds.sum() / (20 * 0.95))
+    names = [f"program{k}" for k in program.tolist()]
+    table = ClusterJobs(np.ones(jobs, dtype=np.int64), seconds, arrival=arrival, program=names)
+    return table, Cluster([{"slots": 10, "count": 2}])
+
+
+def changing_times(seed: int, jobs: int = 600) -> tuple[ClusterJobs, Cluster]:
+    """What was learnt of programs is wrong from the middle on."""
+    rng = np.random.default_rng(seed)
+    program = rng.integers(10, size=jobs)
+    tasks = np.minimum(rng.geometric(1 / 30, jobs), 300)
+    mean = _times(rng, 20.0, 0.8, 10)
+    later = mean * 5.0 ** rng.choice([-1.0, 1.0], 10)
+    each = np.where(np.arange(jobs) < jobs // 2, mean[program], later[program])
+    times = np.repeat(each, tasks) * _times(rng, 1.0, 0.3, int(tasks.sum()))
+    table = ClusterJobs(
+        tasks,
+        _split(times, tasks),
+        arrival=_arrivals(rng, jobs, times.sum() / (40 * 0.7)),
+        program=[f"program{k}" for k in program.tolist()],
+    )
+    return table, Cluster([{"slots": 4, "count": 10}])
