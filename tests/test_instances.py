@@ -142,3 +142,119 @@ def test_network_stream():
     options = instances.NETWORK_OPTIONS
     summary = mb.simulate(jobs, "fair", cluster=cluster, **options).summary["fair"]
     assert summary["rack_utilisation"] > summary["link_utilisation"] > 0
+
+
+def test_loops():
+    jobs, slots = instances.held_jobs(3, 0.9, 2.0)
+    assert (len(jobs), slots) == (400, 100)
+    assert set(jobs.weight) == set(range(1, 10))
+    assert (jobs.max_slots.min(), jobs.max_slots.max()) == (1, 64)
+    slack = (jobs.deadline - jobs.arrival - 4.0) / (jobs.work / jobs.max_slots)
+    assert slack.min() >= 1.5 and slack.max() <= 6.0
+    assert pytest.approx(4.586, abs=1e-3) == instances.SERVICE
+    gaps = [np.diff(instances.held_jobs(seed, 0.9)[0].arrival).mean() for seed in range(10)]
+    assert np.mean(gaps) * 100 * 0.9 == pytest.approx(np.exp(3 + 1.5**2 / 2), rel=0.05)
+    # The same jobs for any period, but for their deadlines.
+    other, _ = instances.held_jobs(3, 0.9, 1.0)
+    assert other.work.tolist() == jobs.work.tolist()
+    assert other.deadline + 2.0 == pytest.approx(jobs.deadline)
+    errors = np.log(instances.held_errors(3, 0.5))
+    assert errors.std() == pytest.approx(0.5, rel=0.1)
+
+
+def test_flows_that_are_held():
+    flows, slots = instances.held_flows(3)
+    assert (len(flows), slots) == (80, 50)
+    sizes = np.diff(flows.job_offset)
+    assert (sizes.min(), sizes.max()) == (3, 8)
+    assert (flows.max_slots.min(), flows.max_slots.max()) == (1, 29)
+    pairs = (sizes * (sizes - 1) / 2).sum()
+    assert len(flows.parent) / pairs == pytest.approx(0.35, abs=0.05)
+    assert instances.held_flows(3)[0].work.tolist() == flows.work.tolist()
+
+
+@pytest.mark.parametrize(("jobs", "load"), [(500, 0.9), (1500, 1.2)])
+def test_loop_with_deadlines(jobs, load):
+    table, slots = instances.due_stream(2, jobs, load)
+    assert (len(table), slots) == (jobs, 100)
+    assert (table.arrival == 0).sum() == round(0.3 * jobs)
+    slack = table.deadline - table.arrival - table.work / table.max_slots
+    unit = 0.35 * table.work.sum() / 100
+    assert 0.05 * unit <= slack.min() and slack.max() <= 1.2 * unit
+    span = table.arrival.max() * 100 * load / (0.7 * jobs)
+    assert span == pytest.approx(np.exp(3 + 1.5**2 / 2), rel=0.15)
+
+
+def test_tables_with_deadlines():
+    for g in (1.0, 0.35):
+        table, slots = instances.due_table(1000, g)
+        assert (len(table), slots) == (1000, 100)
+        slack = table.deadline - table.work / table.max_slots
+        assert slack.max() <= 1.2 * g * table.work.sum() / slots
+        assert slack.min() >= 0.05 * g * table.work.sum() / slots
+    steps, _ = instances.due_steps(100, 0.35)
+    assert [len(own) for own in steps.sla] == [3] * 100
+    assert steps.work.tolist() == instances.due_table(100, 1.0)[0].work.tolist()
+
+
+def test_small_runs():
+    even, cluster, said = instances.small_run(1)
+    assert (len(even), cluster.map_slots.sum(), said.max()) == (6, 24, 0.0)
+    totals = [instances.small_run(seed)[0].maps.sum() for seed in range(50)]
+    assert np.mean(totals) == pytest.approx(200, rel=0.1)
+    wrong, _, said = instances.small_run(1, "wrong")
+    assert wrong.map_seconds.tolist() == even.map_seconds.tolist()
+    off = np.log10(said[:, 0] * wrong.maps / wrong.map_work)
+    assert np.abs(np.abs(off) - 1).max() < 0.1
+    drift, _, _ = instances.small_run(1, "drift")
+    first = drift.map_seconds[: drift.maps[0]]
+    assert first[-1] == pytest.approx(8 * first[0])
+    heavy, _, _ = instances.small_run(1, "heavy")
+    parts = np.split(np.log(heavy.map_seconds), np.cumsum(heavy.maps)[:-1])
+    assert np.mean([part.std() for part in parts]) == pytest.approx(1.5, rel=0.25)
+
+
+def test_streams_and_two_phases():
+    jobs, cluster = instances.stream(1, 300)
+    span = jobs.arrival.max()
+    assert jobs.map_work.sum() / (span * 24) == pytest.approx(0.8, rel=0.15)
+    mixed, _ = instances.mixed_stream(1, 300)
+    even = [int(name[7:]) % 2 == 0 for name in mixed.program]
+    assert [p == 1.0 for p in mixed.speedup] == even
+    jobs, cluster = instances.two_phase(1, 1.0)
+    assert (len(jobs), cluster.map_slots.sum(), cluster.reduce_slots.sum()) == (900, 60, 30)
+    assert jobs.maps.max() <= 200
+    assert jobs.reduces.tolist() == np.maximum(jobs.maps // 4, 1).tolist()
+    loads = np.array([jobs.map_work.sum() / 60, jobs.reduce_work.sum() / 30]) / jobs.arrival.max()
+    assert loads.max() == pytest.approx(0.8, rel=0.1)
+    alike, _ = instances.two_phase(1, 0.0)
+    assert np.ptp(alike.map_seconds[: alike.maps[0]]) == pytest.approx(0.0)
+    sizes = {len(instances.short_history(seed)[0]) for seed in range(60)}
+    assert min(sizes) >= 17 and max(sizes) <= 46
+
+
+def test_speeds_and_programs():
+    jobs, cluster = instances.mixed_speeds(1)
+    rates = cluster.rate @ cluster.map_slots
+    assert (rates, sorted(set(cluster.rate.tolist()))) == (160.0, [1.0, 4.0])
+    assert jobs.map_work.sum() / (jobs.arrival.max() * rates) == pytest.approx(0.8, rel=0.15)
+    single, _ = instances.single_tasks(2_000)
+    assert set(single.maps) == {1} and len(set(single.program)) == 20
+    jobs, _ = instances.changing_times(1)
+    mean = jobs.map_work / jobs.maps
+    for program in set(jobs.program):
+        own = [row for row in range(600) if jobs.program[row] == program]
+        before = np.mean([mean[row] for row in own if row < 300])
+        after = np.mean([mean[row] for row in own if row >= 300])
+        assert abs(np.log(after / before)) == pytest.approx(np.log(5.0), rel=0.15)
+
+
+def test_workflows_of_traces():
+    if instances.traces() is None:
+        pytest.skip("no folder of traces")
+    jobs, cluster = instances.tpch_stream(1, 0.8, 23, 20)
+    assert len(set(jobs.flow)) == 20
+    assert cluster.map_slots.sum() == 23
+    assert instances.tpch_stream(1, 0.8, 23, 20)[0].arrival.tolist() == jobs.arrival.tolist()
+    facebook, slots = instances.facebook_due(0.35, jobs=500)
+    assert len(facebook) == 500 and 0 < slots < 3000
