@@ -212,7 +212,7 @@ def test_first_figures_stay(tmp_path):
     for value in (3.0, 1.0, 1.5):
         keep.keep(data(value), kept, page)
         keep.keep({"made-up": {"skipped": "no traces"}}, kept, page)
-    assert "| made up | 3 (1.500 **!**) | 1.5 (0.750) |  | rival 2 |" in page.read_text()
+    assert "| made up | 3 (1.500 **!**) | 1.5 (0.750) |  |  | rival 2 |" in page.read_text()
     assert json.loads(kept.read_text())["first"]["made-up"]["made up"]["value"]["ours"] == 3.0
 
 

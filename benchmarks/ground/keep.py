@@ -21,7 +21,8 @@ it, `python -m benchmarks.ground --keep` also writes this page. Less is better e
 best rival of the same measurement; **!** says that a rival wins. "First" is what was measured when the row was
 new, and stays; "now" is the last measurement. Instances are those of `benchmarks/instances`, rivals those of
 `benchmarks/ground/rivals.py`; both say how they are drawn and what they do. Floors are what nobody can have
-or reach: right sizes, lower bounds. Seconds are processor time of one run, ours / the best rival.
+or reach: right sizes, lower bounds. The worst draw is ours, now, over the rival that is best on average.
+Seconds are processor time of one run, ours / the best rival.
 """
 
 
@@ -60,20 +61,22 @@ def as_page(kept: dict[str, Any]) -> str:
             continue
         title = SECTIONS[name].title if name in SECTIONS else ""
         text += f"\n## {name}\n{title[:1].upper()}{title[1:]}.\n\n"
-        text += "| instance | first | now | also ours, now | best rival, now | floors | seconds |\n"
-        text += "|---|---|---|---|---|---|---|\n"
+        columns = "first | now | worst draw | also ours, now | best rival, now | floors | seconds"
+        text += f"| instance | {columns} |\n"
+        text += "|---|---|---|---|---|---|---|---|\n"
         for instance, row in kept["now"][name].items():
             first = measured(instance, kept["first"][name][instance])
-            text += _line(first, measured(instance, row))
+            text += _line(first, measured(instance, row), row.get("worst"))
     return text
 
 
-def _line(first: Measured, now: Measured) -> str:
+def _line(first: Measured, now: Measured, worst: float | None) -> str:
     best, default = now.best_rival(), now.ours[0]
     cells = [
         now.instance,
         _ours(first, first.ours[0]),
         _ours(now, default),
+        "" if worst is None else f"{worst:g}",
         "; ".join(f"{rule} {_ours(now, rule)}" for rule in now.ours[1:]),
         f"{best} {figure(now.cells[best].value)}",
         "; ".join(f"{rule} {figure(now.cells[rule].value)}" for rule in now.floors),

@@ -56,11 +56,12 @@ class Section(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """Mean over the seeds, and processor seconds of one of them; an error that it ended with."""
+    """Mean over the seeds, and processor seconds of one of them; its error; values by seed."""
 
     value: float
     seconds: float
     error: str = ""
+    draws: tuple[float, ...] = ()
 
 
 @dataclass
@@ -84,6 +85,13 @@ class Measured:
         if value == least:
             return 1.0
         return value / least if least else math.inf
+
+    def worst(self) -> float:
+        """The default's largest ratio of all draws to the rival that is best on average; NaN: one draw."""
+        own, least = self.cells[self.ours[0]].draws, self.cells[self.best_rival()].draws
+        if len(own) < 2 or len(own) != len(least) or min(least) <= 0.0:
+            return math.nan
+        return max(a / b for a, b in zip(own, least, strict=True))
 
     def errors(self) -> list[str]:
         """Rules that crashed, and how."""
@@ -117,7 +125,8 @@ def _cell(task: tuple[str, int, str, bool]) -> Cell:
         found = [row.run(rule, seed) for seed in row.seeds]
     except Exception as error:  # the other cells are worth having
         return Cell(math.nan, 0.0, f"{type(error).__name__}: {error}")
-    return Cell(float(np.mean(found)), (time.process_time() - began) / len(found))
+    seconds = (time.process_time() - began) / len(found)
+    return Cell(float(np.mean(found)), seconds, draws=tuple(map(float, found)))
 
 
 _KNOWN: dict[tuple[str, bool], list[Row]] = {}
@@ -194,7 +203,7 @@ def lines(section: Section, rows: list[Measured] | str) -> Iterator[str]:
         yield f"  skipped: {rows}"
         return
     for names, block in _blocks(rows):
-        head = ["", *names, "seconds"]
+        head = ["", *names, "worst", "seconds"]
         table = [head]
         for row in block:
             least = min(_known(row.cells[rule].value) for rule in row.ours)
@@ -207,6 +216,7 @@ def lines(section: Section, rows: list[Measured] | str) -> Iterator[str]:
                 elif rule in row.rivals and value < least / 1.0005:
                     text += " *"
                 texts.append(text)
+            texts.append(figure(row.worst()))
             texts.append("/".join(f"{row.cells[rule].seconds:.2g}" for rule in names))
             table.append(texts)
         widths = [max(len(line[k]) for line in table) for k in range(len(head))]
@@ -252,6 +262,7 @@ def as_data(found: Iterable[tuple[Section, list[Measured] | str]]) -> dict[str, 
                 "floors": row.floors,
                 "value": {rule: cell.value for rule, cell in row.cells.items()},
                 "seconds": {rule: cell.seconds for rule, cell in row.cells.items()},
+                "worst": None if math.isnan(row.worst()) else round(row.worst(), 3),
             }
             for row in rows
         }
