@@ -205,6 +205,8 @@ def test_first_figures_stay(tmp_path):
             "floors": [],
             "value": cells,
             "seconds": cells,
+            "worst": None,
+            "draws": 1,
         }
         return {"made-up": {"made up": row}}
 

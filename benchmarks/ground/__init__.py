@@ -8,9 +8,10 @@ ours; floors, which nobody can have or reach (right sizes, lower bounds); of all
 default to the best rival; processor seconds of one run of each rule, in the order of the columns.
 Exit status 1: a rule crashed; what was measured is printed.
 
-``--quick`` takes fewer seeds and smaller instances (some ten seconds of processor time). ``--json`` writes
-all figures; ``--keep`` writes docs/ground.md, where a row's first figures stay beside its present ones;
-``--keep --measured FILE`` does so with figures that ``--json`` wrote.
+``--quick`` takes fewer seeds and smaller instances (some ten seconds of processor time). ``--draws N``
+at most N draws of each instance. ``--json`` writes all figures; ``--keep`` writes docs/ground.md, where a
+row's first figures stay beside its present ones; ``--keep --measured FILE`` does so with figures that
+``--json`` wrote.
 
 To add an instance: a function of a seed in `benchmarks.instances` that says its parameters, and a row in a
 section of `benchmarks.ground.sections`::

@@ -22,6 +22,7 @@ def main() -> int:
     parser.add_argument("sections", nargs="*", metavar="SECTION", help=", ".join(SECTIONS))
     parser.add_argument("--quick", action="store_true", help="fewer seeds, smaller instances")
     parser.add_argument("--workers", type=int, default=2, help="processes [2]")
+    parser.add_argument("--draws", type=int, help="at most so many of an instance")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures")
     parser.add_argument(
         "--measured", type=Path, metavar="FILE", help="figures of --json: measure nothing"
@@ -39,7 +40,7 @@ def main() -> int:
         keep(json.loads(asked.measured.read_text()))
         return 0
     found = []
-    for each in measure(asked.sections or list(SECTIONS), asked.quick, asked.workers):
+    for each in measure(asked.sections or list(SECTIONS), asked.quick, asked.workers, asked.draws):
         found.append(each)
         print(*lines(*each), "", sep="\n", flush=True)
     if asked.json:

@@ -61,25 +61,28 @@ def as_page(kept: dict[str, Any]) -> str:
             continue
         title = SECTIONS[name].title if name in SECTIONS else ""
         text += f"\n## {name}\n{title[:1].upper()}{title[1:]}.\n\n"
-        columns = "first | now | worst draw | also ours, now | best rival, now | floors | seconds"
+        columns = (
+            "first | now | worst draw | also ours, now | best rival, now | floors | draws | seconds"
+        )
         text += f"| instance | {columns} |\n"
-        text += "|---|---|---|---|---|---|---|---|\n"
+        text += "|---|---|---|---|---|---|---|---|---|\n"
         for instance, row in kept["now"][name].items():
             first = measured(instance, kept["first"][name][instance])
-            text += _line(first, measured(instance, row), row.get("worst"))
+            text += _line(first, measured(instance, row), row)
     return text
 
 
-def _line(first: Measured, now: Measured, worst: float | None) -> str:
+def _line(first: Measured, now: Measured, row: dict[str, Any]) -> str:
     best, default = now.best_rival(), now.ours[0]
     cells = [
         now.instance,
         _ours(first, first.ours[0]),
         _ours(now, default),
-        "" if worst is None else f"{worst:g}",
+        "" if row["worst"] is None else f"{row['worst']:g}",
         "; ".join(f"{rule} {_ours(now, rule)}" for rule in now.ours[1:]),
         f"{best} {figure(now.cells[best].value)}",
         "; ".join(f"{rule} {figure(now.cells[rule].value)}" for rule in now.floors),
+        f"{row['draws']}",
         f"{now.cells[default].seconds:.2g} / {now.cells[best].seconds:.2g}",
     ]
     return "| " + " | ".join(cells) + " |\n"

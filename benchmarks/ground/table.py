@@ -139,9 +139,9 @@ def _rows(name: str, quick: bool) -> list[Row]:
 
 
 def measure(
-    names: Sequence[str], quick: bool = False, workers: int = 2
+    names: Sequence[str], quick: bool = False, workers: int = 2, draws: int | None = None
 ) -> Iterator[tuple[Section, list[Measured] | str]]:
-    """The rows of each section, or why it is skipped, as soon as they are there."""
+    """The rows of each section, or why it is skipped, as soon as they are there; at most so many draws."""
     _KNOWN.clear()
     tasks: list[tuple[str, int, str, bool]] = []
     skipped: dict[str, str] = {}
@@ -152,6 +152,7 @@ def measure(
             skipped[name] = str(reason)
             continue
         for place, row in enumerate(rows):
+            row.seeds = list(row.seeds)[:draws]
             rules = dict.fromkeys([*row.ours, *row.rivals, *row.floors])
             tasks += [(name, place, rule, quick) for rule in rules]
     with _Workers(workers) as run:
@@ -262,6 +263,7 @@ def as_data(found: Iterable[tuple[Section, list[Measured] | str]]) -> dict[str, 
                 "floors": row.floors,
                 "value": {rule: cell.value for rule, cell in row.cells.items()},
                 "seconds": {rule: cell.seconds for rule, cell in row.cells.items()},
+                "draws": max(len(cell.draws) for cell in row.cells.values()),
                 "worst": None if math.isnan(row.worst()) else round(row.worst(), 3),
             }
             for row in rows
