@@ -8,6 +8,7 @@ from malleable.live.expected import Left, expected_ends, task_seconds
 from malleable.live.journal import Attempt, Decided, Flying, Journal
 from malleable.live.status import run_status
 from malleable.view.live import task_text
+from tests.live.outputs import rows_of
 
 
 @pytest.mark.parametrize(
@@ -104,7 +105,7 @@ def test_status(tmp_path):
         {"name": "c", "command": "x", "over": {"range": 2}},
     ]
     with Journal(tmp_path / "j") as journal:
-        run = journal.begin(1, "sum:response", "flex", str(tmp_path), rows)
+        run = journal.begin(1, "sum:response", "flex", rows_of(rows, tmp_path))
         journal.record(
             run,
             9.0,

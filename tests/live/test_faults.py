@@ -18,7 +18,7 @@ import pytest
 from malleable.live import journal as journal_module
 from malleable.live.engine import Task
 from malleable.live.journal import Attempt, Journal, JournalError
-from malleable.live.run import output_of
+from tests.live.outputs import output_of
 from tests.live.test_local import ends, engine
 from tests.live.waiting import PATIENCE, until
 
@@ -200,7 +200,7 @@ def test_daemons_of_a_nanny_that_was_killed_end_too(tmp_path):
 
 def test_a_journal_without_room_keeps_what_it_has(tmp_path):
     with Journal(tmp_path / "j") as journal:
-        number = journal.begin(1, "sum:response", "flex", "/", [{"command": "x"}])
+        number = journal.begin(1, "sum:response", "flex")
         journal.commit()
         pages = journal._base.execute("pragma page_count").fetchone()[0]
         journal._base.execute(f"pragma max_page_count = {pages + 3}")
@@ -270,7 +270,7 @@ def test_a_wall_clock_that_jumps_changes_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(journal_module, "_wall", lambda: next(jumps))
     with Journal(tmp_path / "j") as journal:
         for lasted in (5.0, 7.0):
-            number = journal.begin(1, "sum:response", "flex", "/", [{"command": "x"}])
+            number = journal.begin(1, "sum:response", "flex")
             journal.record(number, lasted)
         assert journal.run().id == 2
         assert [journal.enter(number) for number in (2, 1, 2)] == [7.0, 5.0, 7.0]
@@ -341,7 +341,10 @@ def test_names_and_values_reach_no_shell_no_terminal_and_no_other_folder(tmp_pat
     for name in nasty:
         printed = [output_of(journal, 1, name, k).read_text() for k in range(len(nasty))]
         assert printed == nasty
-    assert len(list((tmp_path / ".malleable" / "output" / "1").iterdir())) == len(nasty) + 1
+    assert (
+        len(list((tmp_path / ".malleable" / "journal.sqlite.output" / "1").iterdir()))
+        == len(nasty) + 1
+    )
 
 
 def test_all_files_are_their_owners_alone(tmp_path):

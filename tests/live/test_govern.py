@@ -401,7 +401,7 @@ def test_the_journal_has_what_local_runs_have(tmp_path):
     world.submit(60, 2.0, name="first")
     world.submit(30, 2.0, name="second", comment="malleable weight=2")
     with Journal(tmp_path / "j") as journal:
-        journal.begin(24, "sum:response", "flex", "/", [])
+        journal.begin(24, "sum:response", "flex", kind="arrays")
         journal.enter(1)
         governor = governed(world, journal=journal)
         go(governor, world, until=7.0)
@@ -413,7 +413,8 @@ def test_the_journal_has_what_local_runs_have(tmp_path):
         status = run_status(journal)
         assert [(job.done, job.failed, job.left) for job in status.jobs] == [(60, 0, 0), (30, 0, 0)]
         assert list(journal.decisions(1))
-        assert journal.history("first", "me")[0] == 60
+        programs = {(p["program"], p["user"]): p["map"][0] for p in journal.history()["programs"]}
+        assert programs == {("first", "me"): 1.0, ("second", "me"): 1.0}
 
 
 def test_the_order_of_changes():

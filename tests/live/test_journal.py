@@ -6,7 +6,7 @@ import stat
 
 import pytest
 
-from malleable.live.journal import Attempt, Decided, Journal, JournalError
+from malleable.live.journal import Attempt, Decided, JobRow, Journal, JournalError
 
 
 @pytest.fixture
@@ -15,7 +15,7 @@ def path(tmp_path):
 
 
 def begun(journal):
-    return journal.begin(4, "sum:response", "flex", "/", [{"name": "a", "command": "x"}])
+    return journal.begin(4, "sum:response", "flex", [JobRow({"name": "a"}, 3)])
 
 
 def test_what_is_recorded_is_kept(path):
@@ -23,7 +23,7 @@ def test_what_is_recorded_is_kept(path):
         run = begun(journal)
         assert journal.enter(run) == 0.0
         attempts = [Attempt(0, 1, 0, 0, 0.5, 1.0), Attempt(0, 0, 0, 1, 0.25, 2.0, how="late")]
-        journal.record(run, 3.0, attempts, [Decided(0.0, 0, 4, "its share")])
+        journal.record(run, 3.0, attempts, [Decided(0.0, 0, 4, "its share", 2.0, 9.0)])
         journal.record(run, 4.0, [Attempt(0, 1, 0, 7, 9.0, 9.0)])  # told twice: the first stands
         journal.commit()
         journal.record(run, 5.0, [Attempt(0, 2, 0, 0, 0.5, 1.0)])
@@ -31,7 +31,7 @@ def test_what_is_recorded_is_kept(path):
         assert list(journal.attempts(run)) == [
             attempts[1], attempts[0], Attempt(0, 2, 0, 0, 0.5, 1.0),
         ]  # fmt: skip
-        assert list(journal.decisions(run)) == [Decided(0.0, 0, 4, "its share")]
+        assert list(journal.decisions(run)) == [Decided(0.0, 0, 4, "its share", 2.0, 9.0)]
         assert journal.enter(run) == 5.0
         assert journal.run().id == run
 

@@ -190,7 +190,7 @@ def test_a_job_that_grows():
 @pytest.mark.parametrize("seed", range(3))
 def test_decisions_and_attempts_are_in_the_journal(tmp_path, seed):
     with Journal(tmp_path / "j") as journal:
-        journal.begin(4, "sum:response", "flex", "/", [])
+        journal.begin(4, "sum:response", "flex")
         works = [work("a", 20, max_slots=2), work("b", 20)]
         loop, engine, _ = made(works, journal=journal, seed=seed, twice=0.5, never=0.1)
         go(loop)

@@ -12,10 +12,12 @@ from pathlib import Path
 import pytest
 
 from malleable.live.decider import SchedulerDecider
+from malleable.live.history import Earlier
 from malleable.live.jobs_file import parse_jobs
 from malleable.live.journal import Journal
-from malleable.live.run import CommandRun, output_of
+from malleable.live.run import CommandRun
 from tests.live.fake_engine import FakeEngine
+from tests.live.outputs import output_of
 from tests.live.waiting import PATIENCE, until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
@@ -85,7 +87,9 @@ def test_failed_tasks_and_running_them_again(tmp_path):
     assert {j["name"]: (j["done"], j["failed"]) for j in status["jobs"]} == counts
     with journal_of(tmp_path) as journal:
         assert Counter(a.task for a in journal.attempts(1) if a.job == 0)[2] == 2
-    assert run(tmp_path, "run", "--resume").returncode == 1  # it has ended
+    again = run(tmp_path, "run", "--resume", "--json", "-")  # it has ended: the same is told again
+    assert again.returncode == 3
+    assert {j["name"]: (j["done"], j["failed"]) for j in json.loads(again.stdout)["jobs"]} == counts
     (tmp_path / "mended").touch()
     done = run(tmp_path, "run", "--rerun-failed", "--json", "-")
     assert done.returncode == 0, done.stderr
@@ -228,23 +232,26 @@ def test_interrupted(tmp_path, times):
 
 
 def test_a_program_has_a_history(tmp_path):
-    for total in (3, 6):
+    for runs in (1, 2):
         done = run(tmp_path, "run", "--job", "a", "sleep 0.1; true", lines="1\n2\n3\n")
         assert done.returncode == 0, done.stderr
         with journal_of(tmp_path) as journal:
-            count, logs, squares = journal.history("a", "")
-        assert count == total
-        assert -2.4 < logs / count < 1.0
-        assert squares >= logs * logs / count * (1 - 1e-9)
+            (program,) = journal.history()["programs"]
+            seconds, spread = Earlier(journal)("a", "")
+        count, mean, squares = program["map"]
+        assert (program["program"], program["user"], count) == ("a", "", runs)
+        assert -2.4 < mean < 1.0
+        assert squares >= 0.0
+        assert seconds == pytest.approx(math.exp(mean), rel=1.0)
+        assert spread > 0.0
     plan = run(tmp_path, "run", "--dry-run", "--json", "-", "--job", "a", "true", lines="1\n2\n")
     (job,) = json.loads(plan.stdout)["jobs"]
-    assert job["seconds"] == pytest.approx(math.exp(logs / count), rel=0.5)
+    assert job["seconds"] == seconds
     assert job["early"] < job["end"] < job["late"]
     with Journal(tmp_path / ".malleable" / "journal.sqlite") as journal:
         rows = [{"name": name, "program": "a", "command": "x"} for name in ("x", "y")]
         rows[1] |= {"user": "somebody"}  # whose tasks are not known
-        began = journal.run(journal.begin(1, "sum:response", "flex", "/", rows))
-        begun = CommandRun(parse_jobs(rows), journal, began)
+        begun = CommandRun.begin(journal, parse_jobs(rows), rows, 1, "sum:response", "flex")
         works = begun.loop(FakeEngine(1, None, None, None), SchedulerDecider(1)).jobs
         assert [work.seconds for work in works] == [job["seconds"], 0.0]
 

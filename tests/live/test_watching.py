@@ -11,6 +11,7 @@ from malleable.live.journal import Attempt, Decided, Flying, Journal
 from malleable.live.status import run_status
 from malleable.view.live import end_text, status_json, status_table, task_text
 from tests.live.on_a_terminal import shown
+from tests.live.outputs import rows_of
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 COMMAND = [sys.executable, "-m", "malleable"]
@@ -58,7 +59,7 @@ def test_a_line_where_standard_error_is_a_terminal(folder):
 
 def test_all_jobs_in_place(folder):
     text, status, seen = shown(
-        [*COMMAND, "run", "--slots", "2", "--watch"], folder, until=b"at risk"
+        [*COMMAND, "run", "--slots", "2", "--watch"], folder, until=b"deadline missed"
     )
     assert status == 0
     assert seen
@@ -106,7 +107,7 @@ def test_a_view_needs_a_terminal(folder):
 def test_a_killed_run_is_called_so_and_has_no_slots(tmp_path):
     rows = [{"name": f"j{k}", "command": "x", "over": {"range": 9}} for k in range(5)]
     with Journal(tmp_path / "j") as journal:
-        run = journal.begin(2, "sum:response", "flex", str(tmp_path), rows)
+        run = journal.begin(2, "sum:response", "flex", rows_of(rows, tmp_path))
         journal.record(run, 4.0, [Attempt(0, 0, 0, 0, 0.0, 2.0)], [Decided(0.0, 3, 2, "x")])
         journal.fly(run, 4.0, [Flying(3, 2, 3.0, 3.5)])
         status = run_status(journal)

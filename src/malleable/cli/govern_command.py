@@ -22,10 +22,12 @@ from malleable.live.decider import SchedulerDecider
 from malleable.live.engines.slurm import Slurm, SlurmError
 from malleable.live.engines.slurm_answers import Array, Look
 from malleable.live.govern import COMMENT, Governor, Planned
-from malleable.live.history import earlier
+from malleable.live.guard import Guard
+from malleable.live.history import Earlier
 from malleable.live.journal import Journal, take_lock
 from malleable.live.lease import JobLease, Lease, ProcessLease, left_behind
 from malleable.live.loop import Progress
+from malleable.live.own_files import OURS, own_folder
 from malleable.live.places import Places
 from malleable.view.text import (
     Column,
@@ -38,7 +40,6 @@ from malleable.view.text import (
 )
 
 _SHOWN = 40  # arrays that people are shown
-_FOLDER = ".malleable"
 _ENDED = ("name", "done", "failed", "began", "ended", "cancelled")  # told of jobs that have
 
 
@@ -81,7 +82,7 @@ def _chosen(asked: argparse.Namespace, array: Array) -> bool:
 
 def _alone(folder: Path) -> IO[str]:
     """One governor a user; the lock goes with the process that holds it."""
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    own_folder(folder)
     try:
         me = f"process {os.getpid()} on {socket.gethostname()}"
         return take_lock(folder / "govern-slurm.lock", me)
@@ -93,7 +94,7 @@ def _lease(asked: argparse.Namespace, engine: Slurm) -> Lease | None:
     if not asked.apply or asked.lease == "none":
         return None
     job = JobLease(engine) if asked.lease != "process" else None
-    return job if asked.lease == "job" else ProcessLease(Path.home() / _FOLDER, job)
+    return job if asked.lease == "job" else ProcessLease(Path.home() / OURS, job)
 
 
 def _places(asked: argparse.Namespace) -> Places:
@@ -138,7 +139,7 @@ def _first(engine: Slurm) -> Look:
 
 
 def _go(asked: argparse.Namespace, engine: Slurm, places: Places, outputs: Outputs) -> int:
-    alone = _alone(Path.home() / _FOLDER)
+    alone = _alone(Path.home() / OURS)
     with _interrupts() as interrupts, alone, Journal(asked.journal) as journal:
         governor, look = _begun(asked, engine, places, journal)
         said: dict[str, str] = {}
@@ -164,20 +165,27 @@ def _begun(
 ) -> tuple[Governor, Look]:
     """A governor and its first look, after what one that was killed has left is set back."""
     look = _first(engine)
-    stale = left_behind(engine, look, Path.home() / _FOLDER)
+    stale = left_behind(engine, look, Path.home() / OURS)
     if stale:
         note(f"a governor that was killed left {counted(stale, 'array')} changed: set back")
         look = _first(engine)
     number_of_run = journal.begin(
-        max(1, sum(map(look.slots, look.usable))), asked.objective, asked.policy, os.getcwd(), []  # noqa: PTH109
+        max(1, sum(map(look.slots, look.usable))), asked.objective, asked.policy, kind="arrays",
     )  # fmt: skip
     journal.enter(number_of_run)
+    guard = Guard(lambda text: note(text, grave=True))
+    earlier = guard("the history of programs", lambda: Earlier(journal)) or Earlier(None)
+
+    def prior(name: str, user: str) -> float:
+        return guard("the history of programs", lambda: earlier(name, user)[0]) or 0.0
+
     governor = Governor(
         *(engine, places, partial(_chosen, asked), _lease(asked, engine), journal, number_of_run),
         lease_seconds=asked.lease_seconds,
         no_lease=asked.lease == "none",
         until_done=asked.until_done,
-        prior=lambda name, user: earlier(journal, name, user)[0],
+        prior=prior,
+        guard=guard,
         start=max(0.0, look.at - look.earliest(look.at)),
         progress=_progress if watched(sys.stderr) else None,
     )

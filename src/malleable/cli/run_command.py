@@ -8,8 +8,8 @@ import os
 import signal
 import sys
 import types
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from malleable.cli.outputs import INTERRUPTED, Outputs, output_arguments
 from malleable.cli.status_command import JOURNAL
 from malleable.cli.streams import note, watched
 from malleable.cli.terminal import size
-from malleable.cli.watch_command import view
+from malleable.cli.watch_command import check_terminal, view
 from malleable.cli.workers import engine_of
 from malleable.domain import check_slots
 from malleable.files.reading import MAX_SIZE
@@ -25,13 +25,24 @@ from malleable.live.decider import SchedulerDecider, seconds_of
 from malleable.live.engine import Engine
 from malleable.live.engines.local import Local, machine_memory
 from malleable.live.expected import expected_ends
+from malleable.live.guard import Guard
+from malleable.live.history import Earlier
 from malleable.live.jobs_file import Job, check_memory, parse_jobs, read_rows
 from malleable.live.journal import Journal
-from malleable.live.loop import Loop, Progress
+from malleable.live.loop import Loop, Progress, Work
+from malleable.live.output import output_folder
 from malleable.live.run import FAILED, CommandRun
-from malleable.live.status import not_begun, run_status
+from malleable.live.status import JobStatus, not_begun, run_status
 from malleable.view.live import plan_json, plan_table
-from malleable.view.text import Column, columns_table, counted, fields_of, number, wall_time
+from malleable.view.text import (
+    Column,
+    columns_table,
+    counted,
+    fields_of,
+    number,
+    plain,
+    wall_time,
+)
 
 _GRACE = 5.0  # seconds that tasks have after Ctrl-C
 _WIDTH = 80  # of a terminal that does not say
@@ -112,6 +123,10 @@ def rows_of(asked: argparse.Namespace) -> tuple[list[dict[str, Any]], str]:
 def run(asked: argparse.Namespace) -> int:
     """Begin or go on with a run, and see it to its end."""
     outputs = Outputs(asked, inputs=[None if asked.job else asked.file])
+    if asked.engine and not asked.engine.startswith("hyperqueue"):
+        raise ValueError(f"--engine {asked.engine}: commands run on hyperqueue")
+    if asked.watch and not asked.dry_run:
+        check_terminal()
     own_memory = math.inf if asked.engine else machine_memory()
     memory = own_memory if asked.memory is None else float(asked.memory)
     if asked.resume or asked.rerun_failed:
@@ -120,7 +135,9 @@ def run(asked: argparse.Namespace) -> int:
             if value is not None and value is not False:
                 asked.usage(f"--resume: a run goes on as it was begun, without {name}")
         with Journal(asked.journal, durable=asked.durable) as journal:
-            begun = CommandRun.resume(journal, again=asked.rerun_failed)
+            if journal.run().status == "done" and not asked.rerun_failed:
+                return _tell_again(journal, outputs)
+            begun = CommandRun.resume(journal, again=asked.rerun_failed, guard=_guard())
             check_memory(begun.jobs, memory)
             return _go(begun, memory, asked, outputs)
     rows, folder = rows_of(asked)
@@ -132,9 +149,12 @@ def run(asked: argparse.Namespace) -> int:
     if asked.dry_run:
         return _show_plan(jobs, slots, how, asked.journal, outputs)
     with Journal(asked.journal, durable=asked.durable) as journal:
-        run = journal.run(journal.begin(slots, *how, folder, rows))
-        begun = CommandRun(jobs, journal, run)
+        begun = CommandRun.begin(journal, jobs, rows, slots, *how, guard=_guard())
         return _go(begun, memory, asked, outputs)
+
+
+def _guard() -> Guard:
+    return Guard(lambda text: note(text, grave=True))
 
 
 def _show_plan(
@@ -144,7 +164,8 @@ def _show_plan(
     after = [[place[name] for name in job.after] for job in jobs]
     known = Journal(journal, write=False) if Path(journal).exists() else None
     with known or nullcontext():
-        left = [not_begun(job, own, known) for job, own in zip(jobs, after, strict=True)]
+        earlier = Earlier(known)
+    left = [not_begun(job, own, earlier) for job, own in zip(jobs, after, strict=True)]
     ends = expected_ends(left, slots, *how)
     result = {"slots": slots, "objective": how[0], "policy": how[1]}
     rows = plan_json(jobs, left, ends)
@@ -202,29 +223,32 @@ def _line(progress: Progress) -> None:
 @contextmanager
 def _progress(begun: CommandRun, watch: bool) -> Iterator[Callable[[Progress], object] | None]:
     """What is told of progress: all jobs, a line, or nothing where nobody looks."""
-    if watch:
-        with view() as show:
-            yield lambda _: show(run_status(begun.journal, begun.number))
-    elif watched(sys.stderr):
+    told: Callable[[Progress], object] | None = None
+    with ExitStack() as views:
+        if watch:
+            show = begun.guard("the view of the run", lambda: views.enter_context(view()))
+            if show:
+                told = lambda _: show(run_status(begun.journal, begun.number))  # noqa: E731
+        elif watched(sys.stderr):
+            told = _line
         try:
-            yield _line
+            yield told
         finally:
-            sys.stderr.write("\r\x1b[K")
-    else:
-        yield None
+            begun.guard("the view of the run", views.close)
+            if told is _line:
+                begun.guard("the view of the run", lambda: sys.stderr.write("\r\x1b[K"))
 
 
 def _go(begun: CommandRun, memory: float, asked: argparse.Namespace, outputs: Outputs) -> int:
     run = begun.run
-    if asked.engine and not asked.engine.startswith("hyperqueue"):
-        raise ValueError(f"--engine {asked.engine}: commands run on hyperqueue")
     engine: Engine = engine_of(asked.engine, run.slots) if asked.engine else Local(run.slots)
     for text in engine.abilities.lost():
         note(f"--engine {asked.engine}: {text}")
     with _interrupts() as interrupts, _progress(begun, asked.watch) as progress:
+        how: dict[str, Any] = {"progress": progress, "guard": begun.guard}
         decider = SchedulerDecider(run.slots, run.policy, run.objective, memory)
         try:
-            loop = begun.loop(engine, decider, progress=progress)
+            loop = begun.loop(engine, decider, **how)
             left = _loop_to_its_end(loop, interrupts)
         except BaseException:
             engine.close(0.0)
@@ -233,7 +257,7 @@ def _go(begun: CommandRun, memory: float, asked: argparse.Namespace, outputs: Ou
         loop.tell()
     if left:
         note(f"{counted(left, 'process')} would not end", grave=True)
-    return _tell(begun, loop, outputs)
+    return _tell(begun.number, begun.outputs, loop.now, loop.jobs, loop.finished, outputs)
 
 
 def _loop_to_its_end(loop: Loop, interrupts: _Interrupts) -> int:
@@ -248,11 +272,28 @@ def _loop_to_its_end(loop: Loop, interrupts: _Interrupts) -> int:
         return loop.stop(0.0)
 
 
-def _tell(begun: CommandRun, loop: Loop, outputs: Outputs) -> int:
-    failed = sum(job.failed for job in loop.jobs)
+def _tell_again(journal: Journal, outputs: Outputs) -> int:
+    """What came of a run that has ended, perhaps a moment before somebody could be told."""
+    status = run_status(journal)
+    folder = output_folder(journal.path, journal.run())
+    note(f"run {status.number} has ended; nothing is left to do")
+    return _tell(
+        status.number, folder or journal.path.parent, status.now, status.jobs, True, outputs
+    )
+
+
+def _tell(
+    run: int,
+    folder: Path,
+    seconds: float,
+    jobs: Sequence[Work] | Sequence[JobStatus],
+    finished: bool,
+    outputs: Outputs,
+) -> int:
+    failed = sum(job.failed for job in jobs)
     kept = ("name", "tasks", "done", "failed", "began", "ended", "cancelled")
-    result = {"run": begun.number, "finished": loop.finished, "seconds": loop.now,
-              "jobs": [fields_of(job, *kept) for job in loop.jobs]}  # fmt: skip
+    result = {"run": run, "finished": finished, "seconds": seconds,
+              "jobs": [fields_of(job, *kept) for job in jobs]}  # fmt: skip
     columns: list[Column] = [
         ("job", lambda job: job.name),
         ("tasks", lambda job: number(job.tasks)),
@@ -260,9 +301,9 @@ def _tell(begun: CommandRun, loop: Loop, outputs: Outputs) -> int:
         ("failed", lambda job: number(job.failed)),
         ("ended [s]", lambda job: "-" if math.isnan(job.ended) else number(round(job.ended, 1))),
     ]
-    title = f"run {begun.number}: {wall_time(loop.now)}; output in {begun.outputs}"
-    status = outputs.give(lambda: result, [columns_table(title, loop.jobs, columns)])
-    if not loop.finished:
+    title = f"run {run}: {wall_time(seconds)}; output in {folder}"
+    status = outputs.give(lambda: plain(result), [columns_table(title, jobs, columns)])
+    if not finished:
         note("interrupted; what has ended is kept, --resume goes on")
         return INTERRUPTED
     if failed:

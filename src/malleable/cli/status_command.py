@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from malleable.cli.outputs import Outputs, output_arguments
+from malleable.cli.streams import note
 from malleable.live.journal import Journal
 from malleable.live.status import run_status
 from malleable.view.live import status_json, status_table
@@ -32,4 +33,6 @@ def run(asked: argparse.Namespace) -> int:
     outputs = Outputs(asked, inputs=[asked.journal])
     with Journal(asked.journal, write=False) as journal:
         status = run_status(journal, asked.number)
+    if status.trouble:
+        note(status.trouble)
     return outputs.give(lambda: status_json(status), [status_table(status)])

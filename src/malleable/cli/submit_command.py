@@ -13,6 +13,7 @@ from malleable.cli.status_command import JOURNAL
 from malleable.domain import check_slots
 from malleable.live.engines.slurm import Slurm
 from malleable.live.jobs_file import parse_jobs
+from malleable.live.own_files import check_parent, own_folder
 from malleable.live.submit import submit
 from malleable.view.text import Column, columns_table, number, printable
 
@@ -40,7 +41,10 @@ def run(asked: argparse.Namespace) -> int:
     jobs = parse_jobs(*rows_of(asked))
     cpus = check_slots(asked.cpus, "cpus")
     stamp = f"{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}"
-    folder = Path(asked.journal).absolute().parent / "slurm" / stamp
+    above = Path(asked.journal).absolute().parent
+    check_parent(above)
+    own_folder(above / "slurm")
+    folder = above / "slurm" / stamp
     made = submit(Slurm(), jobs, folder, asked.sbatch, cpus)
     columns: list[Column] = [
         ("job", lambda each: each.name),

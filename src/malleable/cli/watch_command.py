@@ -42,6 +42,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=run)
 
 
+def check_terminal() -> None:
+    """ValueError where nobody would see a table that stays in place."""
+    if not quiet() and not sys.stdout.isatty():
+        raise ValueError("standard output is no terminal; malleable status tells once")
+
+
 @contextmanager
 def view() -> Iterator[Callable[[RunStatus], None]]:
     """A table that stays in place on a terminal's standard output: yields what shows it anew, if any."""
@@ -50,8 +56,7 @@ def view() -> Iterator[Callable[[RunStatus], None]]:
         return
     from rich.live import Live
 
-    if not sys.stdout.isatty():
-        raise ValueError("standard output is no terminal; malleable status tells once")
+    check_terminal()
     on = console(sys.stdout)
     with Live(console=on, auto_refresh=False) as live:
         yield lambda status: live.update(

@@ -14,7 +14,6 @@ import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError
-from contextlib import suppress
 from functools import partial
 from hashlib import blake2b
 from typing import Any, TypeAlias
@@ -23,7 +22,8 @@ from malleable.live.decider import SchedulerDecider
 from malleable.live.engine import Away, CallEngine, Event, Task
 from malleable.live.engines.remote import Call, Packing
 from malleable.live.futures import Future
-from malleable.live.journal import Journal
+from malleable.live.jobs_file import described_jobs
+from malleable.live.journal import JobRow, Journal
 from malleable.live.loop import Loop, Work
 
 __all__ = ["CallJob", "CallRun"]
@@ -131,7 +131,7 @@ class CallRun:
             self._reader = Journal(journal.path, write=False)
             self.number, known = _last_run(journal) if resume else (0, [])
             if self.number == 0:
-                self.number = journal.begin(engine.slots, *described, "", [])
+                self.number = journal.begin(engine.slots, *described, kind="calls")
             start = journal.enter(self.number)
             journal.commit()
         self.loop = Loop(
@@ -151,7 +151,7 @@ class CallRun:
         self._over: list[tuple[Future, Event]] = []
         self._closing = self._shut_down = self._stopping = False
         self.broken: BrokenExecutor | None = None
-        self._described = 0.0
+        self._described, self._known_rows = 0.0, 0
         self._pid = os.getpid()
         for row in known:
             self._add(row["name"], row)
@@ -329,11 +329,11 @@ class CallRun:
                 self._obey()
                 self._settle()
                 self._look_at_slots()
+                self._describe()
                 self.loop.step(_REST)
                 self._deliver()
                 if self.engine.broken:
                     raise self.engine.error(self.engine.broken)
-                self._describe()
         except BaseException as error:
             self._break(error)
         self._end()
@@ -429,11 +429,15 @@ class CallRun:
 
     def _describe(self, least: float = _DESCRIBED) -> None:
         now = time.monotonic()
+        if len(self._rows) > self._known_rows:  # before anything is told of a new job
+            least = 0.0
         if self.journal and now - self._described >= least:
+            self._known_rows = len(self._rows)
             self._described = now
             for row, work in zip(self._rows, self.loop.jobs, strict=False):
                 row["calls"] = max(row["calls"], work.tasks)
-            self.journal.describe(self.number, self._rows)
+            rows = [dict(row) for row in self._rows]
+            self.journal.describe(self.number, [JobRow(row, row.pop("calls")) for row in rows])
 
     def _break(self, error: BaseException) -> None:
         """Nothing more can be run."""
@@ -478,11 +482,16 @@ class CallRun:
 
 def _last_run(journal: Journal) -> tuple[int, list[dict[str, Any]]]:
     """Number and jobs of the run that goes on; 0: there is none."""
-    with suppress(ValueError):
-        run = journal.run()
-        if run.status != "done" and all("calls" in row for row in run.jobs):
-            return run.id, run.jobs
-    return 0, []
+    if not journal.has_runs():
+        return 0, []
+    run = journal.run()
+    if run.kind != "calls" or run.status == "done":
+        return 0, []
+    journal.check(run.id)
+    rows = journal.jobs(run.id)
+    described_jobs(rows)
+    fresh = {"deadline": None}
+    return run.id, [{**fresh, **row.described, "calls": row.tasks} for row in rows]
 
 
 def _raised(pickled: bytes) -> BaseException:

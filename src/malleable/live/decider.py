@@ -185,16 +185,31 @@ class SchedulerDecider:
         decision = self._scheduler.decide(now)
         rows = [self._row_of[number] for number in decision.ids.tolist()]
         slots = dict(zip(rows, decision.slots.tolist(), strict=True))
-        ceased = [Decided(now, row, 0, _OTHERS_FIRST) for row in self._held if not slots.get(row)]
+        ceased = [
+            Decided(now, row, 0, _OTHERS_FIRST, *self._believed(row))
+            for row in self._held
+            if not slots.get(row)
+        ]
         moved = [row for row, count in slots.items() if count and self._held.get(row) != count]
         self._held = {row: count for row, count in slots.items() if count}
         if not moved:
             return ceased
         why = dict(zip(rows, decision.explain(), strict=True))
         return ceased + [
-            Decided(now, row, slots[row], why[row].partition(" (")[2].removesuffix(")"))
+            Decided(
+                *(now, row, slots[row], why[row].partition(" (")[2].removesuffix(")")),
+                *self._believed(row),
+            )
             for row in moved
         ]
+
+    def _believed(self, row: int) -> tuple[float, float]:
+        """Seconds of a task, and the work that is left [slot-seconds]; NaN of a job that is gone."""
+        work = self._works.get(row)
+        if work is None:
+            return math.nan, math.nan
+        waiting, seconds = self._shown(work)
+        return seconds, (waiting + work.running * work.width) * seconds
 
     def ahead(self, now: float, free: int) -> list[int]:
         """Jobs in the order in which their next tasks would start, if so many slots came free; none do."""

@@ -7,6 +7,7 @@ callers see.
 from __future__ import annotations
 
 import atexit
+import math
 import os
 import sys
 import threading
@@ -60,9 +61,10 @@ class Progress(NamedTuple):
     why : str
         It has these.
     seconds : float
-        A call takes in the mean, 0: not known.
+        A call takes in the mean: of those that returned, else as the job says, else of other jobs' calls;
+        NaN: nothing is known of any.
     end : float
-        When it is expected to end, in seconds from now; NaN: not known.
+        When it is expected to end, in seconds from now, 0 if nothing is left; NaN: not known.
     """
 
     done: int
@@ -354,9 +356,11 @@ class Executor(futures.Executor):
         jobs = list(run.jobs.values())
         now = run.loop.now
         counts, left = [], []
+        returned = sum(job.work.done for job in jobs)
+        common = sum(job.work.taken for job in jobs) / returned if returned else 0.0
         for job in jobs:
             work, done, failed = job.work, job.work.done, job.work.failed
-            seconds = work.taken / done if done else work.seconds
+            seconds = work.taken / done if done else work.seconds or common
             terms = work.weight, work.deadline, work.min_slots, work.max_slots, work.after
             left.append(Left(job.count - done - failed, seconds, *terms))
             counts.append((done, failed))
@@ -365,7 +369,8 @@ class Executor(futures.Executor):
         for job, count, own, end in zip(jobs, counts, left, ends, strict=True):
             work = job.work
             found[work.name] = Progress(
-                *count, own.tasks, work.slots, work.running, work.why, own.seconds, end.at - now
+                *(*count, own.tasks, work.slots, work.running, work.why),
+                *(own.seconds or math.nan, end.at - now),
             )
         return found
 

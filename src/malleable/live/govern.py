@@ -23,7 +23,8 @@ from malleable.live.decider import UNKNOWN
 from malleable.live.engine import Event, Task
 from malleable.live.engines.slurm import Change, Slurm, SlurmError
 from malleable.live.engines.slurm_answers import Array, Look
-from malleable.live.journal import Attempt, Flying, Journal
+from malleable.live.history import Took, learnt
+from malleable.live.journal import Attempt, Flying, JobRow, Journal
 from malleable.live.lease import Lease, set_back
 from malleable.live.loop import Loop, Work
 from malleable.live.nice import NiceOrder
@@ -459,7 +460,7 @@ class Governor(Loop):
         if told != self._told_jobs:
             self._told_jobs = told
             names = [work.name for work in self.jobs]
-            rows = [_table(work, [names[row] for row in work.after]) for work in self.jobs]
+            rows = [_row(work, [names[row] for row in work.after]) for work in self.jobs]
             self._journal.describe(self._run, rows, max(1, self.slots))
 
     def flying(self) -> list[Flying]:
@@ -475,14 +476,20 @@ class Governor(Loop):
         """The run's last words, and what its arrays' tasks took."""
         if self._journal is None:
             return
-        for work in self.jobs:
-            if work.done:
-                log = math.log(max(work.taken / work.done, 1e-9))
-                self._journal.remember(
-                    work.program, work.user, work.done, work.done * log, work.done * log * log
-                )
+        self.guard("the history of programs", self._learn)
         self._journal.record(self._run, self.now, status=status)
         self._journal.commit()
+
+    def _learn(self) -> None:
+        assert self._journal
+        took = [
+            Took(work.program, work.user, [work.taken / work.done], work.done)
+            for work in self.jobs
+            if work.done
+        ]
+        history = learnt(self._journal.history(), took)
+        if history is not None:
+            self._journal.learn(history)
 
     @property
     def slots(self) -> int:
@@ -491,13 +498,13 @@ class Governor(Loop):
         return sum(self.look.slots(place) for place in places)
 
 
-def _table(work: Work, after: list[str]) -> dict[str, Any]:
-    """A job as a file of jobs has it."""
+def _row(work: Work, after: list[str]) -> JobRow:
+    """A job as the journal has it."""
+    most = work.max_slots and max(work.max_slots, work.min_slots)
     row = {
-        "name": work.name, "command": ["true"], "weight": work.weight,
-        "over": {"range": max(1, work.tasks)}, "min_slots": work.min_slots, "user": work.user,
+        "name": work.name, "weight": work.weight, "min_slots": work.min_slots, "user": work.user,
         "program": work.program, "after": after,
         "deadline": work.deadline if math.isfinite(work.deadline) else None,
-        "max_slots": work.max_slots or None, "seconds": work.seconds or None,
+        "max_slots": most or None, "seconds": work.seconds or None,
     }  # fmt: skip
-    return {key: value for key, value in row.items() if value is not None}
+    return JobRow({key: value for key, value in row.items() if value is not None}, work.tasks)

@@ -27,6 +27,7 @@ from malleable.domain import (
     shown,
 )
 from malleable.files.reading import Source, open_text, parse_size, telling_of
+from malleable.live.recorded import JobRow
 from malleable.live.templates import Template
 
 if sys.version_info >= (3, 11):
@@ -35,10 +36,12 @@ else:
     import tomli as tomllib
 
 __all__ = [
-    "Job", "check_memory", "checked_settings", "described_jobs", "parents_first", "parse_jobs",
-    "read_rows",
+    "UNRECORDED", "Job", "check_memory", "checked_settings", "depends_on_files", "described_jobs",
+    "parents_first", "parse_jobs", "read_rows", "recalled", "recorded",
 ]  # fmt: skip
 
+UNRECORDED = "unrecorded"
+"""In the description of a job of version 1 whose tasks were not recorded: what they were made of."""
 MOST_TASKS = 100_000_000
 """Tasks that all jobs of a run may have together."""
 
@@ -114,13 +117,13 @@ class Job:
 class Range(Sequence[str]):
     """Whole numbers as texts, made when they are asked for."""
 
-    _numbers: range
+    numbers: range
 
     def __len__(self) -> int:
-        return len(self._numbers)
+        return len(self.numbers)
 
     def __getitem__(self, index: Any) -> Any:
-        found = self._numbers[index]
+        found = self.numbers[index]
         return Range(found) if isinstance(found, range) else str(found)
 
 
@@ -128,7 +131,7 @@ class Matrix(Sequence[Mapping[str, str]]):
     """All combinations of values by name, the last name quickest."""
 
     def __init__(self, columns: Mapping[str, Sequence[str]]) -> None:
-        self._columns = dict(columns)
+        self.columns = dict(columns)
         self._length = math.prod(map(len, columns.values()))
 
     def __len__(self) -> int:
@@ -137,7 +140,7 @@ class Matrix(Sequence[Mapping[str, str]]):
     def __getitem__(self, index: Any) -> Any:
         at = range(self._length)[index]
         found = {}
-        for name, values in reversed(self._columns.items()):
+        for name, values in reversed(self.columns.items()):
             at, place = divmod(at, len(values))
             found[name] = values[place]
         return dict(reversed(found.items()))
@@ -152,6 +155,8 @@ def _text(name: str, value: Any) -> str:
 def _texts(name: str, value: Any) -> list[str]:
     if not isinstance(value, list):
         raise ValueError(f"{name} = {shown(value)}: expected a list")
+    if all(type(each) is str and "\0" not in each for each in value):  # a million of them, quickly
+        return value
     return [
         _text(f"{name}[{k}]", str(each) if type(each) in (int, float) else each)
         for k, each in enumerate(value)
@@ -298,15 +303,79 @@ def checked_settings(
     return found
 
 
-def described_jobs(rows: Sequence[Any], folder: str) -> list[Job]:
-    """Jobs of a run as its journal has them, of commands or of calls."""
-    if not all("calls" in row for row in rows):
-        return parse_jobs(rows, folder)
-    return [
-        Job(**{key: each for key, each in row.items() if key != "calls" and each is not None},
-            values=range(row["calls"]))
-        for row in rows
-    ]  # fmt: skip
+def depends_on_files(row: Any) -> bool:
+    """Whether a table of a job names files that say what its tasks are."""
+
+    def looks(over: Any) -> bool:
+        if not isinstance(over, Mapping):
+            return False
+        columns = over.get("matrix", ())
+        below = columns.values() if isinstance(columns, Mapping) else ()
+        return "files" in over or "lines" in over or any(map(looks, below))
+
+    return isinstance(row, Mapping) and looks(row.get("over"))
+
+
+def _frozen(values: Sequence[Any]) -> dict[str, Any]:
+    """Values as a table says them that depends on nothing outside."""
+    if isinstance(values, Range) and len(values):
+        numbers = values.numbers
+        return {"range": [numbers.start, numbers[-1], numbers.step]}
+    if isinstance(values, Matrix):
+        return {"matrix": {name: _frozen(own) for name, own in values.columns.items()}}
+    return {"values": list(values)}
+
+
+def recorded(jobs: Sequence[Job], rows: Sequence[Mapping[str, Any]]) -> list[JobRow]:
+    """Jobs and the tables that they were made of, as a journal keeps them: with the values that were found."""
+    found = []
+    for job, row in zip(jobs, rows, strict=True):
+        settings = {key: each for key, each in row.items() if key not in ("over", "commands")}
+        content = {"over": _frozen(job.values)} if "over" in row else None
+        if "commands" in row:
+            content = {"commands": row["commands"]}
+        settings |= {"name": job.name, "folder": job.folder}
+        found.append(JobRow(settings, len(job), content))
+    return found
+
+
+def recalled(rows: Sequence[JobRow]) -> list[Job]:
+    """Jobs of commands out of a journal; nothing outside is looked at.
+
+    Raises
+    ------
+    ValueError
+        Tasks were not recorded, or are not what a run of ours has recorded.
+    """
+    for row in rows:
+        if UNRECORDED in row.described:
+            over = ", ".join(row.described[UNRECORDED] or ()) or "files"
+            raise ValueError(
+                f"job {shown(row.described.get('name'))}: an older version began this run, and did not record "
+                f"which tasks over.{over} gave; they cannot be known now. Begin a new run with what is left"
+            )
+    jobs = parse_jobs([{**row.described, **(row.content or {})} for row in rows], "/")
+    for job, row in zip(jobs, rows, strict=True):
+        if len(job) != row.tasks:
+            raise ValueError(f"job {job.name!r}: {row.tasks:,} tasks, but values for {len(job):,}")
+    return jobs
+
+
+def described_jobs(rows: Sequence[JobRow]) -> list[Job]:
+    """Jobs of any run as its journal describes them: all but what their tasks are."""
+    jobs = []
+    for place, row in enumerate(rows):
+        where = f"job[{place}]"
+        name = _text(f"{where}.name", row.described.get("name"))
+        settings = {
+            key: each
+            for key, each in row.described.items()
+            if key not in ("name", "command", UNRECORDED) and each is not None
+        }
+        checked = checked_settings(settings, _KEYS, f"{where}.")
+        jobs.append(Job(name, values=range(row.tasks), **checked))
+    _check_order(jobs)
+    return jobs
 
 
 def _job(row: Any, place: int, folder: Path) -> Job:

@@ -2,11 +2,12 @@
 
 One process writes, others may read at any time (write-ahead log). What is recorded is in the file once
 ``commit`` returns: it survives the death of the process, and of the machine where ``durable`` says so.
-A task is done when an attempt of status 0 is recorded; so a run that was killed goes on where it was,
-with each task run at least once and counted once. Time within a run is seconds of its sessions added
-up; it does not know the wall clock.
+Tasks are recorded as they are when a run begins; nothing outside is looked at again. A task is done when an
+attempt of status 0 is recorded; so a run that was killed goes on where it was, with each task run at least
+once and counted once. Time within a run is seconds of its sessions added up; it does not know the wall clock.
 
-The schema is documented in docs/live.md. An attempt costs some 5 us to record, 100 bytes on disk.
+The schema is documented in docs/live.md. What stands in a file is not believed: rows that no run of ours writes
+are errors with a name. An attempt costs some 5 us to record, 100 bytes on disk; a task of a job 10 bytes or so.
 """
 
 from __future__ import annotations
@@ -14,39 +15,65 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import json
+import math
 import os
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
+from malleable.domain import check_whole, shown
+from malleable.files.json import parse_json
+from malleable.live.own_files import check_parent, open_file
+from malleable.live.recorded import (
+    LOST_AGAIN,
+    SOUND,
+    Attempt,
+    Counted,
+    Decided,
+    Flying,
+    JobRow,
+    JournalError,
+    Run,
+    Tried,
+    checked_run,
+    packed,
+    unpacked,
+)  # fmt: skip
 from malleable.views import printable
 
 __all__ = [
-    "Attempt", "Counted", "Decided", "Flying", "Journal", "JournalError", "Run", "Tried",
+    "Attempt", "Counted", "Decided", "Flying", "JobRow", "Journal", "JournalError", "Run", "Tried",
     "take_lock",
 ]  # fmt: skip
 
-VERSION = 1
+VERSION = 2
 _APPLICATION = 0x6D616C6C  # "mall", in the header of the file
 _LOOKS, _LOOK = 6, 0.02  # times that the lock is tried, seconds between: readers try it, too
-_SCHEMA = """
+_OWNER = 100  # bytes of a lock, at most
+_WHY = 200  # characters of what an engine said
+_SIDES = ("-wal", "-shm", "-journal")  # SQLite's own files beside a journal
+SCHEMA = """
 create table run (
-  id integer primary key, began text not null, slots integer not null, objective text not null,
-  policy text not null, folder text not null, jobs text not null, lasted real not null default 0,
-  status text not null default 'running');
+  id integer primary key, began text not null, kind text not null, slots integer not null,
+  objective text not null, policy text not null, output text not null default '',
+  lasted real not null default 0, status text not null default 'running');
+create table job (
+  run integer not null, job integer not null, tasks integer not null, described text not null,
+  content blob, primary key (run, job));
 create table session (
   id integer primary key, run integer not null, began text not null, at real not null,
   pid integer not null);
 create table attempt (
   run integer not null, job integer not null, task integer not null, attempt integer not null,
   status integer not null, began real not null, seconds real not null, cpu real not null,
-  memory real not null, how text not null, primary key (run, job, task, attempt)) without rowid;
+  memory real not null, how text not null, why text not null default '', backup_of integer,
+  primary key (run, job, task, attempt)) without rowid;
 create table decision (
   run integer not null, at real not null, job integer not null, slots integer not null,
-  why text not null);
+  why text not null, seconds real, work real);
 create index decision_of on decision (run, at);
 create table flying (
   run integer not null, job integer not null, tasks integer not null, began real not null,
@@ -54,94 +81,15 @@ create table flying (
 create table result (
   run integer not null, job integer not null, task integer not null, digest blob not null,
   value blob not null, primary key (run, job, task)) without rowid;
-create table history (
-  program text not null, user text not null, tasks integer not null, seconds real not null,
-  squares real not null, primary key (program, user)) without rowid;
+create table history (id integer primary key check (id = 0), learnt text not null);
 """
-
-
-Rows = Sequence[Mapping[str, Any]]
-"""Jobs, a table each."""
-
-
-class JournalError(ValueError):
-    """A journal that cannot be used, and why."""
-
-
-class Attempt(NamedTuple):
-    """One attempt of a task that has ended.
-
-    ``how``: "" (by itself), "late", "refused", "lost", "cancelled"; "counted": seen to have gone from a
-    queue, its seconds those of the job's tasks in the mean.
-    """
-
-    job: int
-    task: int
-    attempt: int
-    status: int
-    began: float
-    seconds: float
-    cpu: float = 0.0
-    memory: float = 0.0
-    how: str = ""
-
-
-class Tried(NamedTuple):
-    """What became of a task so far: its last attempt, and how many were lost without its doing."""
-
-    last: Attempt
-    lost: int
-
-    def over(self, retries: int) -> bool:
-        """Whether it has ended for good."""
-        return self.last.status == 0 or self.last.attempt - self.lost >= retries
-
-
-class Decided(NamedTuple):
-    """Slots of a job from some time of the run on."""
-
-    at: float
-    job: int
-    slots: int
-    why: str
-
-
-class Flying(NamedTuple):
-    """Tasks of a job that run, when they began in the mean, and when the last one did."""
-
-    job: int
-    tasks: int
-    began: float
-    latest: float
-
-
-class Counted(NamedTuple):
-    """Tasks of a job that ended well: their number, seconds in all, and the seconds' squares."""
-
-    done: int
-    seconds: float
-    squares: float
-
-
-class Run(NamedTuple):
-    """A run as it was begun."""
-
-    id: int
-    began: str
-    slots: int
-    objective: str
-    policy: str
-    folder: str
-    jobs: list[dict[str, Any]]
-    lasted: float
-    status: str
 
 
 @contextlib.contextmanager
 def _telling(path: Path) -> Iterator[None]:
     try:
         yield
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.Error, OverflowError, UnicodeError) as error:
         full = "disk is full" in str(error)
         hint = "; what was recorded is kept, --resume goes on" if full else ""
         raise JournalError(f"{path}: {error}{hint}") from None
@@ -154,19 +102,23 @@ def take_lock(path: Path, owner: str) -> IO[str]:
     ------
     BlockingIOError
         Who has it, in words.
+    ValueError
+        What is there is no lock of one's own.
     """
-    descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-    lock = os.fdopen(descriptor, "r+", errors="replace")
+    lock = os.fdopen(open_file(path, os.O_CREAT | os.O_RDWR), "r+", errors="replace")
+    if os.fstat(lock.fileno()).st_size > _OWNER:  # it would be emptied
+        lock.close()
+        raise ValueError(f"{path}: stands where a lock has to be, and is none")
     for _ in range(_LOOKS):
         with contextlib.suppress(OSError):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             lock.truncate(0)
-            lock.write(owner)
+            lock.write(owner[:_OWNER])
             lock.flush()
             return lock
         time.sleep(_LOOK)
     with lock:
-        raise BlockingIOError(printable(lock.read(100).strip()) or "unknown")
+        raise BlockingIOError(printable(lock.read(_OWNER).strip()) or "unknown")
 
 
 class Journal:
@@ -175,7 +127,9 @@ class Journal:
     Parameters
     ----------
     path : path
-        Made where it does not exist, for its owner alone.
+        Made where it does not exist, for its owner alone. What belongs to somebody else and links are refused;
+        one's own that others may use is closed to them. A file of version 1 is converted: where it is
+        written in the file, else in memory.
     write : bool
         Whether to write; one process at a time can.
     durable : bool
@@ -184,28 +138,42 @@ class Journal:
     Raises
     ------
     JournalError
-        The file is no journal, of another version, or in use by another run.
+        The file is no journal, of another version, somebody else's, or in use by another run.
     """
 
     def __init__(self, path: str | Path, write: bool = True, durable: bool = False) -> None:
         self.path = Path(path)
         self._lock: IO[str] | None = None
+        self._told: dict[tuple[int, int], tuple[int, str]] = {}  # of jobs, as they were written
+        try:
+            self._own(write)
+            with _telling(self.path):
+                self._open(write, durable)
+        except BaseException as error:
+            self.close()
+            if isinstance(error, ValueError):
+                raise JournalError(str(error)) from None
+            raise
+
+    def _own(self, write: bool) -> None:
+        """The lock, and the files' owner and modes."""
+        if not write and not os.path.lexists(self.path):
+            raise JournalError(f"{self.path}: no journal there")
+        check_parent(self.path.absolute().parent)
         if write:
-            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             try:
                 self._lock = take_lock(self._lock_path(), str(os.getpid()))
             except BlockingIOError as owner:
                 told = f"{self.path}: another run writes to it (process {owner})"
                 raise JournalError(told) from None
-            os.close(os.open(self.path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
-        elif not self.path.exists():
-            raise JournalError(f"{self.path}: no journal there")
-        try:
-            with _telling(self.path):
-                self._open(write, durable)
-        except JournalError:
-            self.close()
-            raise
+        os.close(open_file(self.path, os.O_CREAT | os.O_RDWR if write else os.O_RDONLY, False))
+        self._look_at_files(False)
+
+    def _look_at_files(self, closed: bool) -> None:
+        for side in ("", *_SIDES):
+            with contextlib.suppress(FileNotFoundError):
+                path = self.path.with_name(self.path.name + side)
+                os.close(open_file(path, os.O_RDONLY, closed))
 
     def _lock_path(self) -> Path:
         return self.path.with_name(self.path.name + ".lock")
@@ -216,6 +184,7 @@ class Journal:
         # One thread at a time uses it: the executor's.
         options: dict[str, Any] = {"isolation_level": None, "check_same_thread": False}
         self._base: sqlite3.Connection = sqlite3.connect(uri, 10.0, uri=True, **options)
+        self._base.execute("pragma trusted_schema = off")
         application, version, pages = (
             self._base.execute(f"pragma {name}").fetchone()[0]
             for name in ("application_id", "user_version", "page_count")
@@ -224,15 +193,33 @@ class Journal:
             self._base.execute("pragma journal_mode = wal")
             self._base.executescript(
                 f"begin; pragma application_id = {_APPLICATION};"
-                f" pragma user_version = {VERSION}; {_SCHEMA} commit;"
+                f" pragma user_version = {VERSION}; {SCHEMA} commit;"
             )
+            version = VERSION
         elif application != _APPLICATION:
             raise JournalError(f"{self.path}: not a journal of runs")
+        self._look_at_files(True)  # only now: another file keeps its mode
+        if version == 1:
+            self._convert(write)
         elif version != VERSION:
             raise JournalError(f"{self.path}: of version {version}; this one knows {VERSION}")
         if write:
             self._base.execute(f"pragma synchronous = {'full' if durable else 'off'}")
             self._base.execute("begin")
+
+    def _convert(self, write: bool) -> None:
+        """From version 1: all of it or nothing."""
+        from malleable.live.version_1 import convert
+
+        if not write:  # the file stays as it is
+            copied = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+            with contextlib.closing(self._base) as base:
+                base.backup(copied)
+            self._base = copied
+        self._base.execute("begin immediate")
+        convert(self._base)
+        self._base.execute(f"pragma user_version = {VERSION}")
+        self._base.execute("commit")
 
     def __enter__(self) -> Journal:
         return self
@@ -247,7 +234,9 @@ class Journal:
     def _each(self, query: str, *values: Any) -> Iterator[Any]:
         """Rows, read as they are asked for."""
         with _telling(self.path):
-            yield from self._base.execute(query, values)
+            cursor = self._base.execute(query, values)
+            while (row := cursor.fetchone()) is not None:
+                yield row
 
     def commit(self) -> None:
         """From now on what was recorded is kept."""
@@ -269,14 +258,42 @@ class Journal:
 
     # Runs.
 
-    def begin(self, slots: int, objective: str, policy: str, folder: str, jobs: Rows) -> int:
-        """A new run; its number."""
-        row = self._do(
-            "insert into run (began, slots, objective, policy, folder, jobs) values (?, ?, ?, ?, ?, ?)",
-            *(_wall(), slots, objective, policy, folder, json.dumps(list(jobs))),
-        )
-        assert row.lastrowid is not None
+    def begin(
+        self,
+        slots: int,
+        objective: str,
+        policy: str,
+        jobs: Iterable[JobRow] = (),
+        kind: str = "commands",
+    ) -> int:
+        """A new run with its jobs, all of it or nothing; its number."""
+        self._do("savepoint begun")
+        try:
+            row = self._do(
+                "insert into run (began, kind, slots, objective, policy) values (?, ?, ?, ?, ?)",
+                *(_wall(), kind, slots, objective, policy),
+            )
+            assert row.lastrowid is not None
+            self.describe(row.lastrowid, jobs)
+        except BaseException:
+            with contextlib.suppress(JournalError):
+                self._do("rollback to begun")
+            raise
+        self._do("release begun")
         return row.lastrowid
+
+    def describe(self, run: int, jobs: Iterable[JobRow], slots: int | None = None) -> None:
+        """All jobs of a run, of which those are written that are others than before; its slots, if given."""
+        for row, job in enumerate(jobs):
+            told = job.tasks, json.dumps(job.described)
+            if self._told.get((run, row)) != told:
+                self._do(
+                    "insert or replace into job values (?, ?, ?, ?, ?)",
+                    *(run, row, *told, packed(job.content)),
+                )
+                self._told[run, row] = told
+        if slots is not None:
+            self._do("update run set slots = ? where id = ?", slots, run)
 
     def enter(self, run: int) -> float:
         """A process goes on with a run; how long the run has lasted."""
@@ -288,20 +305,87 @@ class Journal:
         self._do("update run set status = 'running' where id = ?", run)
         return at
 
+    def place(self, run: int, output: str) -> None:
+        """The name of the folder that the run has its output in."""
+        self._do("update run set output = ? where id = ?", output, run)
+
     def run(self, run: int | None = None) -> Run:
         """A run by its number; the last one by default."""
-        last = "select * from run where id = ifnull(?, (select max(id) from run))"
-        for row in self._each(last, run):
-            return Run._make([*row[:6], json.loads(row[6]), *row[7:]])
+        last = (
+            "select id, began, kind, slots, objective, policy, output, lasted, status from run"
+            " where id = ifnull(?, (select max(id) from run))"
+        )
+        for row in self._each(last, run) if run is None or abs(run) < 2**63 else ():
+            with self._naming(f"table run, id {shown(row[0])}"):
+                return checked_run(row)
         which = "no run" if run is None else f"no run {run}"
         raise JournalError(f"{self.path}: {which} in this journal")
+
+    def has_runs(self) -> bool:
+        """Whether there is any run."""
+        return bool(self._do("select exists (select 1 from run)").fetchone()[0])
+
+    def jobs(self, run: int, content: bool = False) -> list[JobRow]:
+        """The jobs of a run; without what their tasks are made of unless asked for."""
+        column = "content" if content else "null"
+        query = f"select job, tasks, described, {column} from job where run = ? order by job"
+        found: list[JobRow] = []
+        for number, tasks, described, made_of in self._each(query, run):
+            with self._naming(f"table job, run {run}, job {shown(number)}"):
+                check_whole("job", number, len(found), len(found))
+                check_whole("tasks", tasks, 0, 2**53)
+                settings = (
+                    parse_json(described, "described") if isinstance(described, str) else None
+                )
+                if not isinstance(settings, dict):
+                    raise ValueError(f"described = {shown(described)}: expected an object")
+                found.append(JobRow(settings, tasks, unpacked(made_of)))
+        return found
+
+    @contextlib.contextmanager
+    def _naming(self, what: str) -> Iterator[None]:
+        """A ValueError of what stands in a row says which one it is."""
+        try:
+            yield
+        except ValueError as error:
+            raise JournalError(f"{self.path}: {what}: {error}") from None
+
+    def check(self, run: int) -> dict[int, int]:
+        """The last task that was tried, by job.
+
+        Raises
+        ------
+        JournalError
+            For a row of what happened in the run that no run of ours writes. O(rows).
+        """
+        for table, sound in SOUND.items():
+            wrong = f"select job from {table} where run = ? and not ifnull({sound}, 0) limit 1"
+            for (job,) in self._each(wrong, run):
+                told = f"a row of job {shown(job)} has what no run writes"
+                raise JournalError(f"{self.path}: table {table}, run {run}: {told}")
+        return dict(
+            self._each("select job, max(task) from attempt where run = ? group by job", run)
+        )
+
+    @contextlib.contextmanager
+    def one_state(self) -> Iterator[None]:
+        """What is read within is of one moment, whatever is written meanwhile."""
+        if self._base.in_transaction:  # the one who writes
+            yield
+            return
+        self._do("begin")
+        try:
+            yield
+        finally:
+            with contextlib.suppress(sqlite3.Error):
+                self._base.execute("commit")
 
     def written(self) -> bool:
         """Whether a process writes to it now."""
         try:
-            with self._lock_path().open("rb") as lock:
+            with os.fdopen(open_file(self._lock_path(), os.O_RDONLY)) as lock:
                 fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except OSError as error:
+        except (OSError, ValueError) as error:
             return isinstance(error, BlockingIOError)
         return False
 
@@ -316,20 +400,16 @@ class Journal:
         status: str | None = None,
     ) -> None:
         """Attempts that have ended, and decisions; a repeated attempt is the one that is there."""
+        rows = (each._replace(why=_said(each.why)) if each.why else each for each in attempts)
         with _telling(self.path):
             self._base.executemany(
-                f"insert or ignore into attempt values ({run}, ?, ?, ?, ?, ?, ?, ?, ?, ?)", attempts
+                f"insert or ignore into attempt values ({run}, {', '.join('?' * 11)})", rows
             )
-            self._base.executemany(f"insert into decision values ({run}, ?, ?, ?, ?)", decided)
+            self._base.executemany(
+                f"insert into decision values ({run}, ?, ?, ?, ?, ?, ?)", decided
+            )
         self._do(
             "update run set lasted = ?, status = ifnull(?, status) where id = ?", at, status, run
-        )
-
-    def describe(self, run: int, jobs: Rows, slots: int | None = None) -> None:
-        """The jobs of a run to which some come while it lasts; its slots, if they are others now."""
-        self._do(
-            "update run set jobs = ?, slots = ifnull(?, slots) where id = ?",
-            *(json.dumps(list(jobs)), slots, run),
         )
 
     # Results of calls.
@@ -370,7 +450,7 @@ class Journal:
     def attempts(self, run: int) -> Iterator[Attempt]:
         """All attempts of a run that have ended, by job, task and attempt."""
         rows = self._each(
-            "select job, task, attempt, status, began, seconds, cpu, memory, how"
+            "select job, task, attempt, status, began, seconds, cpu, memory, how, why, backup_of"
             " from attempt where run = ? order by job, task, attempt",
             run,
         )
@@ -379,16 +459,21 @@ class Journal:
     def tried(self, run: int) -> Iterator[tuple[int, int, Tried]]:
         """Job, task, and what became of it, of all that were tried, in this order; one at a time."""
         for (job, task), attempts in groupby(self.attempts(run), lambda each: each[:2]):
-            lost = 0
+            lost = backups = 0
+            good = False
             for last in attempts:
                 lost += last.how == "lost"
-            yield job, task, Tried(last, lost)
+                backups += last.backup_of is not None
+                good = good or last.status == 0
+            yield job, task, Tried(last, min(lost, LOST_AGAIN) + backups, good)
 
     def counted(self, run: int) -> dict[int, Counted]:
-        """Tasks that ended well, by job."""
+        """Tasks that ended well, each once, by job; jobs of which something was tried."""
         rows = self._each(
-            "select job, count(*), sum(seconds), sum(seconds * seconds) from attempt"
-            " where run = ? and status = 0 group by job",
+            "select job, count(good), ifnull(sum(good), 0.0), ifnull(sum(good * good), 0.0),"
+            " min(began), max(ended) from (select job, min(case when status = 0 then seconds end) as good,"
+            " min(began) as began, max(began + seconds) as ended"
+            " from attempt where run = ? group by job, task) group by job",
             run,
         )
         return {job: Counted(*sums) for job, *sums in rows}
@@ -396,7 +481,8 @@ class Journal:
     def failing(self, run: int) -> Iterator[tuple[int, int]]:
         """Job, and attempts that count, of all tasks that were tried and have not ended well."""
         return self._each(
-            "select job, max(attempt) - sum(how = 'lost') from attempt where run = ?"
+            f"select job, max(attempt) - min({LOST_AGAIN}, sum(how = 'lost'))"
+            " - sum(backup_of is not null) from attempt where run = ?"
             " group by job, task having min(status <> 0)",
             run,
         )
@@ -418,29 +504,40 @@ class Journal:
         rows = self._each(
             "select max(at), job, slots, why from decision where run = ? group by job", run
         )
-        return {row[1]: Decided._make(row) for row in rows}
+        return {row[1]: Decided(*row) for row in rows}
 
     def decisions(self, run: int) -> Iterator[Decided]:
-        """What was decided, in the order of time."""
+        """What was decided, in the order of time, and what was believed then."""
         rows = self._each(
-            "select at, job, slots, why from decision where run = ? order by at, job", run
+            "select at, job, slots, why, seconds, work"
+            " from decision where run = ? order by at, job",
+            run,
         )
-        return map(Decided._make, rows)
+        for *decided, seconds, work in rows:
+            believed = (math.nan if each is None else each for each in (seconds, work))
+            yield Decided._make([*decided, *believed])
 
-    def history(self, program: str, user: str) -> tuple[int, float, float]:
-        """Tasks of a program that ended well in earlier runs; sums of log seconds and their squares."""
-        known = "select tasks, seconds, squares from history where program = ? and user = ?"
-        return next(self._each(known, program, user), (0, 0.0, 0.0))
+    # What was learnt.
 
-    def remember(self, program: str, user: str, tasks: int, total: float, squares: float) -> None:
-        """Adds to the history of a program: tasks, sums of log seconds and of their squares."""
-        self._do(
-            "insert into history values (?, ?, ?, ?, ?) on conflict do update set"
-            " tasks = tasks + excluded.tasks, seconds = seconds + excluded.seconds,"
-            " squares = squares + excluded.squares",
-            *(program, user, tasks, total, squares),
-        )
+    def history(self) -> dict[str, Any] | None:
+        """What runs have shown of programs, as `malleable.Scheduler.history` says it; None: nothing."""
+        for (learnt,) in self._each("select learnt from history"):
+            with self._naming("table history"):
+                found = parse_json(learnt, "learnt") if isinstance(learnt, str) else None
+                if not isinstance(found, dict):
+                    raise ValueError(f"learnt = {shown(learnt)}: expected an object")
+                return found
+        return None
+
+    def learn(self, history: Mapping[str, Any]) -> None:
+        """A history in place of the one before."""
+        self._do("insert or replace into history values (0, ?)", json.dumps(history))
 
 
 def _wall() -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
+def _said(text: str) -> str:
+    """What an engine said, as SQLite takes it."""
+    return text[:_WHY].encode("utf-8", "backslashreplace").decode()

@@ -19,14 +19,15 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from malleable.live.engine import Engine, Event, Task
+from malleable.live.guard import Guard
 from malleable.live.journal import Attempt, Decided, Flying, Journal
+from malleable.live.recorded import LOST_AGAIN
 
 __all__ = ["Decider", "Loop", "Progress", "Work"]
 
 _LOOK = 1.0  # seconds between two times that others are told what runs
 _PACE = 0.25  # seconds over which the pace of ends is averaged
 _WEIGHT = 0.05  # of the latest task in `Work.recent`
-_LOST_AGAIN = 3  # times that a task may be lost without its own doing, beyond its retries
 
 
 class Decider(Protocol):
@@ -103,6 +104,8 @@ class Work:
     recent: float = math.inf  # seconds of a task, of late
     slots: int = 0
     why: str = ""
+    came: float = math.nan  # when an earlier session began it, if one did
+    last: float = math.nan  # when its last task ended in an earlier session
     began: float = math.nan
     ended: float = math.nan
     cancelled: bool = False
@@ -142,11 +145,13 @@ class Loop:
     epoch : float
         Seconds between decisions while nothing but tasks ends.
     progress : callable, optional
-        Called with a `Progress` after each pass, at most once a second.
+        Called with a `Progress` after each pass, at most once a second; its errors end nothing.
     settled : callable, optional
         Called with (row, number, Event) for each task that has ended for good.
     dropped : callable, optional
         Called with (row, numbers) for tasks that never start, as their job was cancelled.
+    guard : Guard, optional
+        Of what only shows or predicts.
     """
 
     def __init__(
@@ -162,7 +167,9 @@ class Loop:
         settled: Callable[[int, int, Event], object] = lambda row, number, event: None,
         dropped: Callable[[int, Sequence[int]], object] = lambda row, numbers: None,
         clock: Callable[[], float] = time.monotonic,
+        guard: Guard | None = None,
     ) -> None:
+        self.guard = guard or Guard()
         self.jobs: list[Work] = []
         self.engine = engine
         self.decider = decider
@@ -283,7 +290,8 @@ class Loop:
                 if outlook == "dead":
                     self.cancel(row)
                 elif outlook == "free":
-                    work.began = self.now if math.isnan(work.began) else work.began
+                    if math.isnan(work.began):
+                        work.began = self.now if math.isnan(work.came) else work.came
                     self._due = True
                     if work.left:
                         work.here = True
@@ -292,7 +300,8 @@ class Loop:
                 self._idle.add(row)
             came_once = work.cancelled or not math.isnan(work.began)
             if came_once and not work.open and work.left == 0:
-                work.ended, work.slots = self.now, 0
+                earlier = not work.here and not math.isnan(work.last)
+                work.ended, work.slots = work.last if earlier else self.now, 0
                 if work.here:
                     self.decider.gone(row, self.now)
                     self._due = True
@@ -455,7 +464,10 @@ class Loop:
             status = event.status if good or event.status else 1
             if self._journal:
                 used = event.seconds, event.cpu, event.memory
-                self._attempted.append(Attempt(row, number, attempt, status, since, *used, how))
+                why = "" if good else event.text
+                self._attempted.append(
+                    Attempt(row, number, attempt, status, since, *used, how, why)
+                )
             if not good and self._tried_again(row, number, attempt, event):
                 work.again.append(number)
                 continue
@@ -486,7 +498,7 @@ class Loop:
         _, lost = self._tries.get((row, number), (0, 0))
         if work.cancelled or self.stopping:
             return False
-        if event.kind == "lost" and lost < _LOST_AGAIN:
+        if event.kind == "lost" and lost < LOST_AGAIN:
             lost += 1
         elif attempt - lost >= work.retries:
             return False
@@ -516,8 +528,10 @@ class Loop:
     def tell(self) -> None:
         """Progress now."""
         self._told = self.now
-        if self._progress:
-            self._progress(Progress(self.now, self.jobs, len(self._flying), self.engine.slots))
+        view = self._progress
+        if view:
+            now = Progress(self.now, self.jobs, len(self._flying), self.engine.slots)
+            self.guard("the view of the run", lambda: view(now))
 
     def go(self) -> None:
         """Until all jobs have ended."""

@@ -1,34 +1,33 @@
-"""A run of commands on this machine: jobs as they were read, a journal, an engine, a loop.
+"""A run of commands on this machine: jobs as they were recorded, a journal, an engine, a loop.
 
-A run is begun once and may have several sessions: what was killed goes on with ``resume``. Tasks' streams
-are files of the user's alone beside the journal; empty ones are removed.
+A run is begun once and may have several sessions: what was killed goes on with ``resume``. What its tasks are
+the journal alone says. Tasks' streams are files of the user's alone below the journal's folder, one of each
+attempt (`malleable.live.output`); empty ones are removed.
 """
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Sequence
+from array import array
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from malleable.live.engine import Engine, Event, Task
-from malleable.live.history import earlier
-from malleable.live.jobs_file import Job, parse_jobs
+from malleable.live.guard import Guard
+from malleable.live.history import Earlier, Took, learnt
+from malleable.live.jobs_file import Job, recalled, recorded
 from malleable.live.journal import Journal, JournalError, Run
 from malleable.live.loop import Decider, Loop, Work
+from malleable.live.output import SUFFIXES, job_folder, own_output_folder, stream_of
+from malleable.live.own_files import own_folder
 
-__all__ = ["FAILED", "CommandRun", "folder_name"]
+__all__ = ["FAILED", "CommandRun"]
 
 FAILED = 3
 """Exit status of a run in which tasks failed."""
-
-
-def folder_name(name: str) -> str:
-    """A job's name as the name of a folder."""
-    return quote(name, safe=" +,-=@_")[:200]
+_LOOKED_AT = 10  # attempts at a task whose streams are removed if empty
 
 
 class CommandRun:
@@ -36,32 +35,70 @@ class CommandRun:
 
     Parameters
     ----------
-    jobs : sequence of Job
     journal : Journal
     run : Run
         As the journal has it.
+    jobs : sequence of Job
+        As the journal has them.
     again : bool
         Whether tasks that failed are run again.
+    guard : Guard, optional
+        Of what only shows or predicts.
     """
 
     def __init__(
-        self, jobs: Sequence[Job], journal: Journal, run: Run, again: bool = False
+        self,
+        journal: Journal,
+        run: Run,
+        jobs: Sequence[Job],
+        again: bool = False,
+        guard: Guard | None = None,
     ) -> None:
         self.jobs, self.journal, self.run, self.number = jobs, journal, run, run.id
-        self.outputs = journal.path.absolute().parent / "output" / str(self.number)
-        self.start = journal.enter(self.number)
-        self._folders = [str(self.outputs / folder_name(job.name)) for job in jobs]
+        self.guard = guard or Guard()
         self._again = again
-        self._took: dict[tuple[str, str], list[float]] = {}  # by program and user: n, logs, squares
+        self._last = journal.check(run.id)
+        self.outputs = own_output_folder(journal, run)
+        self._folders = [
+            str(self.outputs / job_folder(row, job.name)) for row, job in enumerate(jobs)
+        ]
+        self._took: dict[int, array[float]] = {}  # seconds of tasks that ended well, by job
+        self.start = journal.enter(self.number)
         journal.commit()
 
     @classmethod
-    def resume(cls, journal: Journal, again: bool = False) -> CommandRun:
+    def begin(
+        cls,
+        journal: Journal,
+        jobs: Sequence[Job],
+        rows: Sequence[Mapping[str, Any]],
+        slots: int,
+        objective: str,
+        policy: str,
+        guard: Guard | None = None,
+    ) -> CommandRun:
+        """A new run of jobs, and of the tables that they were made of; from now on the journal has them."""
+        number = journal.begin(slots, objective, policy, recorded(jobs, rows))
+        journal.commit()
+        return cls(journal, journal.run(number), jobs, guard=guard)
+
+    @classmethod
+    def resume(
+        cls, journal: Journal, again: bool = False, guard: Guard | None = None
+    ) -> CommandRun:
         """The last run of the journal, as it was begun."""
         run = journal.run()
-        if run.status == "done" and not again:
-            raise JournalError(f"{journal.path}: run {run.id} has ended; nothing to resume")
-        return cls(parse_jobs(run.jobs, run.folder), journal, run, again)
+        if run.kind != "commands":
+            raise JournalError(
+                f"{journal.path}: run {run.id} is of {run.kind}; what began it goes on with it"
+            )
+        try:
+            jobs = recalled(journal.jobs(run.id, content=True))
+        except JournalError:
+            raise
+        except ValueError as error:
+            raise JournalError(f"{journal.path}: run {run.id}: {error}") from None
+        return cls(journal, run, jobs, again, guard)
 
     def loop(self, engine: Engine, decider: Decider, **options: Any) -> Loop:
         """The loop with all jobs, and what earlier sessions ended."""
@@ -69,25 +106,31 @@ class CommandRun:
         loop = Loop(engine, decider, self.journal, self.number, **of_run, **options)
         place = {job.name: row for row, job in enumerate(self.jobs)}
         counted = self.journal.counted(self.number)
-        for folder in (self.outputs.parent, self.outputs, *map(Path, self._folders)):
-            folder.mkdir(exist_ok=True, mode=0o700)
+        for row, last in self._last.items():
+            if row >= len(self.jobs) or last >= len(self.jobs[row]):
+                told = f"table attempt, run {self.number}: task {last} of job {row}, which is not there"
+                raise JournalError(f"{self.journal.path}: {told}")
+        earlier = self.guard("the history of programs", lambda: Earlier(self.journal))
+        earlier = earlier or Earlier(None)
         for row, job in enumerate(self.jobs):
-            work = self._work(row, job, [place[name] for name in job.after])
-            work.taken = counted[row].seconds if row in counted else 0.0
+            work = self._work(row, job, [place[name] for name in job.after], earlier)
+            if row in counted:
+                work.taken, work.came, work.last = counted[row].seconds, *counted[row][-2:]
+            own_folder(Path(self._folders[row]))
             loop.add(work)
         for row, number, task in self.journal.tried(self.number):
-            if task.last.status == 0 or (not self._again and task.over(self.jobs[row].retries)):
-                loop.over(row, number, task.last.status)
+            if task.good or (not self._again and task.over(self.jobs[row].retries)):
+                loop.over(row, number, 0 if task.good else 1)
             else:
                 loop.tried(row, number, task.last.attempt + 1, task.lost)
         return loop
 
-    def _work(self, row: int, job: Job, after: Sequence[int]) -> Work:
+    def _work(self, row: int, job: Job, after: Sequence[int], earlier: Earlier) -> Work:
         environment = {**job.environment, "MALLEABLE_JOB": job.name}
 
         def make(number: int, attempt: int) -> Task:
             own = {"MALLEABLE_NUMBER": str(number), "MALLEABLE_ATTEMPT": str(attempt)}
-            output, errors = (f"{self._folders[row]}/{number}.{end}" for end in ("out", "err"))
+            output, errors = (stream_of(self._folders[row], number, attempt, s) for s in SUFFIXES)
             streams: dict[str, Any] = {"output": output, "errors": errors}
             arguments = job.arguments(number)
             return Task(
@@ -102,31 +145,38 @@ class CommandRun:
             **{name: getattr(job, name) for name in kept},
             program=job.called,
             after=after,
-            seconds=job.seconds or earlier(self.journal, job.called, job.user)[0],
+            seconds=job.seconds or self._believed(job, earlier),
         )
 
+    def _believed(self, job: Job, earlier: Earlier) -> float:
+        """Seconds of a task as of earlier runs; 0: not known."""
+        ask = lambda: earlier(job.called, job.user)[0]  # noqa: E731
+        return self.guard("the history of programs", ask) or 0.0
+
     def _settled(self, row: int, number: int, event: Event) -> None:
-        job = self.jobs[row]
         if event.kind == "ended" and event.status == 0:
-            log = math.log(max(event.seconds, 1e-9))
-            sums = self._took.setdefault((job.called, job.user), [0, 0.0, 0.0])
-            for place, value in enumerate((1, log, log * log)):
-                sums[place] += value
-        for suffix in ("out", "err"):
-            path = f"{self._folders[row]}/{number}.{suffix}"
-            with suppress(OSError):  # it was removed, or never made
-                if os.stat(path).st_size == 0:  # noqa: PTH116 - twice a task
-                    os.unlink(path)  # noqa: PTH108
+            self._took.setdefault(row, array("d")).append(event.seconds)
+        attempts = int(event.key.rpartition(".")[2]) + 1
+        for attempt in range(max(0, attempts - _LOOKED_AT), attempts):
+            for suffix in SUFFIXES:
+                path = stream_of(self._folders[row], number, attempt, suffix)
+                with suppress(OSError):  # it was removed, or never made
+                    if os.stat(path).st_size == 0:  # noqa: PTH116 - twice a task
+                        os.unlink(path)  # noqa: PTH108
 
     def end(self, loop: Loop, status: str) -> None:
         """The run's last words: its status, and what its programs' tasks took."""
-        for (program, user), (count, logs, squares) in self._took.items():
-            self.journal.remember(program, user, int(count), logs, squares)
-        self._took.clear()
+        self.guard("the history of programs", self._learn)
         self.journal.record(self.number, loop.now, status=status)
         self.journal.commit()
 
-
-def output_of(journal: Path, run: int, job: str, number: int, suffix: str = "out") -> Path:
-    """Where a stream of a task is kept."""
-    return journal.absolute().parent / "output" / str(run) / folder_name(job) / f"{number}.{suffix}"
+    def _learn(self) -> None:
+        took = [
+            Took(job.called, job.user, self._took[row], said=job.seconds)
+            for row, job in enumerate(self.jobs)
+            if row in self._took
+        ]
+        history = learnt(self.journal.history(), took)
+        if history is not None:
+            self.journal.learn(history)
+        self._took.clear()

@@ -19,7 +19,8 @@ from typing import NamedTuple
 from malleable.live.engines.slurm import Slurm, SlurmError
 from malleable.live.govern import COMMENT
 from malleable.live.jobs_file import Job
-from malleable.live.run import folder_name
+from malleable.live.output import job_folder
+from malleable.live.own_files import own_folder
 
 __all__ = ["Submitted", "quoted", "submit"]
 
@@ -108,14 +109,15 @@ def submit(
     _check(jobs)
     largest = engine.ask_config().get("MaxArraySize", "")
     most = int(largest) if largest.isdecimal() and int(largest) > 1 else _LARGEST
+    own_folder(folder)
     done: dict[str, Submitted] = {}
     now = time.time()
-    left = list(jobs)
+    left = list(enumerate(jobs))
     while left:  # no cycles: each pass hands one over
-        job = next(each for each in left if all(name in done for name in each.after))
-        left.remove(job)
-        own = folder / folder_name(job.name)
-        own.mkdir(parents=True, mode=0o700)
+        row, job = next(each for each in left if all(name in done for name in each[1].after))
+        left.remove((row, job))
+        own = folder / job_folder(row, job.name)
+        own.mkdir(mode=0o700)
         file = (own / "commands").absolute()
         with file.open("wb") as out:
             for number in range(len(job)):

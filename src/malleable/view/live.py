@@ -18,7 +18,8 @@ def end_text(end: float, early: float, late: float) -> str:
     """An expected end and its spread."""
     if math.isnan(end):
         return "?"
-    digits = max(0, 1 - math.floor(math.log10(late - early))) if late > early else 1
+    wide = math.isfinite(late - early) and late > early
+    digits = max(0, 1 - math.floor(math.log10(late - early))) if wide else 1
     at, first, last = (number(round(value, min(digits, 3))) for value in (end, early, late))
     return at if first == last else f"{at} ({first} to {last})"
 
@@ -35,6 +36,10 @@ def _deadline(job: JobStatus | Job) -> str:
     return number(job.deadline) if math.isfinite(job.deadline) else "-"
 
 
+def _has_end(job: JobStatus) -> bool:
+    return job.left > 0 or not math.isnan(job.ended)
+
+
 _COLUMNS: list[Column] = [
     ("job", lambda job: job.name),
     ("user", lambda job: job.user or "-"),
@@ -44,7 +49,7 @@ _COLUMNS: list[Column] = [
     ("done", lambda job: f"{job.done:,} of {job.done + job.failed + job.left:,}"),
     ("failed", lambda job: number(job.failed)),
     ("task [s]", lambda job: task_text(job.seconds, job.spread) if job.left else "-"),
-    ("expected end [s]", lambda job: end_text(job.end, job.early, job.late) if job.left else "-"),
+    ("end [s]", lambda job: end_text(job.end, job.early, job.late) if _has_end(job) else "-"),
     ("deadline [s]", lambda job: _deadline(job) + (f", {job.risk}" if job.risk else "")),
 ]
 
@@ -62,8 +67,11 @@ def status_table(status: RunStatus, most: int | None = None) -> Table:
         more = f"; {counted(len(status.jobs) - most, 'job')} not shown"
     end = status.end
     last = f", expected end {end_text(*end)} s" if any(job.left for job in status.jobs) else ""
-    risks = sum(1 for job in status.jobs if job.risk)
-    risky = f", {counted(risks, 'deadline')} at risk" if risks else ""
+    words = [job.risk for job in status.jobs]
+    missed = words.count("missed")
+    risks = len(words) - words.count("") - missed
+    risky = f", {counted(missed, 'deadline')} missed" if missed else ""
+    risky += f", {counted(risks, 'deadline')} at risk" if risks else ""
     title = (
         f"run {status.number}, {status.status}: {wall_time(status.now)} on "
         f"{counted(status.slots, 'slot')}{last}{risky}{more}"
@@ -79,8 +87,15 @@ def status_json(status: RunStatus) -> dict[str, Any]:
         "seconds": status.now,
         "slots": status.slots,
         **dict(zip(("end", "early", "late"), plain(tuple(status.end)), strict=True)),
-        "jobs": [{**plain(job), "risk": job.risk} for job in status.jobs],
+        "jobs": [{**_plain_job(job), "risk": job.risk} for job in status.jobs],
     }
+
+
+def _plain_job(job: JobStatus) -> dict[str, Any]:
+    """Its fields; those that are the run's are not repeated."""
+    found = plain(job)
+    del found["now"]
+    return dict(found)
 
 
 def plan_table(jobs: Sequence[Job], left: Sequence[Left], ends: Sequence[End], slots: int) -> Table:

@@ -76,7 +76,8 @@ def receive(connection: socket) -> Any:
 
 def _begin(argv: list[str], environment: Any, folder: str, streams: Sequence[str]) -> int:
     """Pid of a command that leads a process group of its own; OSError if it cannot be started."""
-    flags = (os.O_RDONLY, *[os.O_WRONLY | os.O_CREAT | os.O_TRUNC] * 2)
+    made = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+    flags = os.O_RDONLY, made, made
     if folder:
         os.chdir(folder)
     actions = [

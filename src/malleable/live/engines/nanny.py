@@ -201,7 +201,7 @@ class Nanny:
     def start(self, command: tuple[Any, ...]) -> None:
         """Starts one; its parts are in the order of the message."""
         key, argv, environment, folder, source, output, errors, seconds = command
-        made = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+        made = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
         files = [
             (os.POSIX_SPAWN_OPEN, 0, source or os.devnull, os.O_RDONLY, 0),
             (os.POSIX_SPAWN_OPEN, 1, output or os.devnull, made, 0o600),

@@ -1,0 +1,40 @@
+"""What shows or predicts cannot end a run: its errors are told once, and the run goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+__all__ = ["Guard"]
+
+Answer = TypeVar("Answer")
+
+
+class Guard:
+    """Calls views.
+
+    Parameters
+    ----------
+    report : callable
+        Called with a sentence, once for each view that failed. Its own errors are passed over.
+    """
+
+    def __init__(self, report: Callable[[str], object] = lambda text: None) -> None:
+        self._report = report
+        self._told: set[str] = set()
+
+    def __call__(
+        self, about: str, view: Callable[[], Answer], otherwise: Answer | None = None
+    ) -> Answer | None:
+        """What a view returns; ``otherwise`` if it fails. Only an interrupt goes on."""
+        try:
+            return view()
+        except (Exception, SystemExit) as error:
+            if about not in self._told:
+                self._told.add(about)
+                words = str(error) or type(error).__name__
+                try:
+                    self._report(f"{about} failed, the run goes on: {words}")
+                except Exception:  # nobody listens
+                    return otherwise
+        return otherwise

@@ -1,0 +1,65 @@
+"""Where tasks' output is: a folder of the journal's own, one of each run, of each job, a file an attempt.
+
+``journal.sqlite.output/RUN/JOB-NAME/TASK.ATTEMPT.out`` and ``.err``: numbers from the journal. The name is for
+people alone, short and without anything but letters, digits and ``. _ + = @ -``.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import count
+from pathlib import Path
+
+from malleable.live.journal import Journal, JournalError, Run
+from malleable.live.own_files import make_folder, own_folder
+
+__all__ = ["job_folder", "output_folder", "own_output_folder", "stream_of"]
+
+_NAME = 40  # characters of a job's name
+_UNREADABLE = re.compile(r"[^\w.+=@-]+")
+_OF_RUN = re.compile(r"\d+(-\d+)?", re.ASCII)
+SUFFIXES = ("out", "err")
+"""Of a task's streams."""
+
+
+def job_folder(row: int, name: str) -> str:
+    """The name of a job's folder: its number, and what can be read of its name."""
+    return f"{row}-{_UNREADABLE.sub('_', name)[:_NAME]}"
+
+
+def _of_journal(journal: Path) -> Path:
+    return journal.absolute().with_name(journal.name + ".output")
+
+
+def output_folder(journal: Path, run: Run) -> Path | None:
+    """Where a run keeps its output; None: nowhere so far."""
+    if not run.output:
+        return None
+    if not _OF_RUN.fullmatch(run.output):
+        raise JournalError(
+            f"{journal}: table run, id {run.id}: output = {run.output!r}: no folder of ours"
+        )
+    return _of_journal(journal) / run.output
+
+
+def own_output_folder(journal: Journal, run: Run) -> Path:
+    """A run's folder, made with the run's first session.
+
+    A folder that is there from a journal that was removed is left alone: the run takes another name, and
+    the journal knows it.
+    """
+    found = output_folder(journal.path, run)
+    parent = _of_journal(journal.path)
+    own_folder(parent)
+    if found is None:
+        names = (f"{run.id}-{k}" if k > 1 else str(run.id) for k in count(1))
+        found = next(parent / name for name in names if make_folder(parent / name))
+        journal.place(run.id, found.name)
+        journal.commit()
+    own_folder(found)
+    return found
+
+
+def stream_of(folder: str, number: int, attempt: int, suffix: str) -> str:
+    """A stream of an attempt at a task, below its job's folder."""
+    return f"{folder}/{number}.{attempt}.{suffix}"

@@ -1,0 +1,212 @@
+"""Rows of a journal, and what a row of ours can be: whatever else stands there is an error with a name."""
+
+from __future__ import annotations
+
+import json
+import math
+import zlib
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from malleable.domain import LATEST_TIME, MOST_SLOTS, check_whole, shown
+from malleable.files.json import is_number, parse_json
+
+__all__ = [
+    "KINDS", "LOST_AGAIN", "SOUND", "Attempt", "Counted", "Decided", "Flying", "JobRow",
+    "JournalError", "Run", "Tried", "checked_run", "packed", "unpacked",
+]  # fmt: skip
+
+KINDS = ("commands", "calls", "arrays")
+"""What the tasks of a run are: commands, calls of a pool, or tasks of a queue that is governed."""
+STATES = ("running", "stopped", "done")
+LOST_AGAIN = 3
+"""Times that a task may be lost without its own doing, beyond its retries."""
+_MOST_TASKS = 2**53
+_LARGEST = 1 << 32  # bytes of a job's tasks, unpacked
+
+
+class JournalError(ValueError):
+    """A journal that cannot be used, and why."""
+
+
+class JobRow(NamedTuple):
+    """A job as it was when its run began.
+
+    ``described`` are its settings in JSON's types; ``content`` what its tasks are made of (``over`` or
+    ``commands`` of a file of jobs, as values that were found then), None where they are not commands or
+    there is one without a value.
+    """
+
+    described: dict[str, Any]
+    tasks: int
+    content: dict[str, Any] | None = None
+
+
+class Attempt(NamedTuple):
+    """One attempt of a task that has ended.
+
+    ``how``: "" (by itself), "late", "refused", "lost", "cancelled"; "counted": seen to have gone from a
+    queue, its seconds those of the job's tasks in the mean. ``why`` is what the engine said of that.
+    ``backup_of``: the attempt beside which this one was started; None: it is no backup.
+    """
+
+    job: int
+    task: int
+    attempt: int
+    status: int
+    began: float
+    seconds: float
+    cpu: float = 0.0
+    memory: float = 0.0
+    how: str = ""
+    why: str = ""
+    backup_of: int | None = None
+
+
+class Tried(NamedTuple):
+    """What became of a task so far: its last attempt, how many are not its own fault, whether one was good."""
+
+    last: Attempt
+    lost: int
+    good: bool
+
+    def over(self, retries: int) -> bool:
+        """Whether it has ended for good."""
+        return self.good or self.last.attempt - self.lost >= retries
+
+
+class Decided(NamedTuple):
+    """Slots of a job from some time of the run on; what was believed then of a task's seconds, and of
+    the work that was left [slot-seconds]; NaN: not known."""
+
+    at: float
+    job: int
+    slots: int
+    why: str
+    seconds: float = math.nan
+    work: float = math.nan
+
+
+class Flying(NamedTuple):
+    """Tasks of a job that run, when they began in the mean, and when the last one did."""
+
+    job: int
+    tasks: int
+    began: float
+    latest: float
+
+
+class Counted(NamedTuple):
+    """Tasks of a job that ended well: their number, seconds in all, and the seconds' squares; when the first
+    attempt at any of its tasks began, and when the last one ended."""
+
+    done: int
+    seconds: float
+    squares: float
+    began: float = math.nan
+    ended: float = math.nan
+
+
+class Run(NamedTuple):
+    """A run as it was begun; ``output`` is its folder below that of the journal, empty: none so far."""
+
+    id: int
+    began: str
+    kind: str
+    slots: int
+    objective: str
+    policy: str
+    output: str
+    lasted: float
+    status: str
+
+
+def _whole(name: str, least: int, most: int) -> str:
+    return f"typeof({name}) = 'integer' and {name} between {least} and {most}"
+
+
+def _amount(name: str, least: float = 0.0, most: float = LATEST_TIME) -> str:
+    return f"typeof({name}) in ('real', 'integer') and {name} between {least!r} and {most!r}"
+
+
+def _text(name: str) -> str:
+    return f"typeof({name}) = 'text'"
+
+
+def _or_none(name: str, sound: str) -> str:
+    return f"({name} is null or {sound})"
+
+
+_JOB = _whole("job", 0, _MOST_TASKS)
+_TASK = _whole("task", 0, _MOST_TASKS - 1)
+_STATUS = 2**31
+
+SOUND: Mapping[str, str] = {
+    "attempt": " and ".join((
+        _JOB, _TASK, _whole("attempt", 0, _STATUS), _whole("status", -_STATUS, _STATUS),
+        _amount("began"), _amount("seconds"), _amount("cpu"), _amount("memory", most=1e300),
+        _text("how"), _text("why"), _or_none("backup_of", _whole("backup_of", 0, _STATUS)),
+    )),
+    "decision": " and ".join((
+        _amount("at", -LATEST_TIME), _JOB, _whole("slots", 0, MOST_SLOTS), _text("why"),
+        _or_none("seconds", _amount("seconds", most=1e300)),
+        _or_none("work", _amount("work", most=1e300)),
+    )),
+    "flying": " and ".join((
+        _JOB, _whole("tasks", 0, _MOST_TASKS), _amount("began", -LATEST_TIME),
+        _amount("latest", -LATEST_TIME),
+    )),
+    "result": f"{_JOB} and {_TASK} and typeof(digest) = 'blob' and typeof(value) = 'blob'",
+}  # fmt: skip
+"""By table, as SQL: what holds of every row of ours."""
+
+
+def packed(content: Mapping[str, Any] | None) -> bytes | None:
+    """What tasks are made of, small."""
+    return None if content is None else zlib.compress(json.dumps(content).encode(), 1)
+
+
+def unpacked(content: Any) -> dict[str, Any] | None:
+    """The reverse; ValueError for anything else."""
+    if content is None:
+        return None
+    if not isinstance(content, bytes):
+        raise ValueError(f"content = {shown(content)}: expected a blob")
+    unpacking = zlib.decompressobj()
+    try:
+        text = unpacking.decompress(content, _LARGEST).decode()
+    except (zlib.error, UnicodeDecodeError) as error:
+        raise ValueError(f"content: {error}") from None
+    if not unpacking.eof:
+        raise ValueError("content: ends too early")
+    found = parse_json(text, "content")
+    if not isinstance(found, dict):
+        raise ValueError(f"content = {shown(found)}: expected an object")
+    return found
+
+
+def _one_of(name: str, value: Any, known: tuple[str, ...]) -> str:
+    if value not in known:
+        raise ValueError(f"{name} = {shown(value)}: expected one of {', '.join(known)}")
+    return str(value)
+
+
+def checked_text(name: str, value: Any) -> str:
+    """ValueError where it is none."""
+    if not isinstance(value, str):
+        raise ValueError(f"{name} = {shown(value)}: expected text")
+    return value
+
+
+def checked_run(row: tuple[Any, ...]) -> Run:
+    """A row of the table; ValueError for what no run of ours has there."""
+    run = Run(*row)
+    check_whole("id", run.id, 0, 2**63)
+    for name in ("began", "objective", "policy", "output"):
+        checked_text(name, getattr(run, name))
+    _one_of("kind", run.kind, KINDS)
+    _one_of("status", run.status, STATES)
+    check_whole("slots", run.slots, 0, MOST_SLOTS)
+    if not is_number(run.lasted) or not 0.0 <= run.lasted <= LATEST_TIME:
+        raise ValueError(f"lasted = {shown(run.lasted)}: expected seconds")
+    return run
