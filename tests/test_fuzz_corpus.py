@@ -40,7 +40,7 @@ def test_every_reader_has_a_corpus(load):
     assert sorted(load("fuzz_readers").READERS) == READERS
 
 
-@pytest.mark.parametrize("name", ["flow_epoch", "command_line"])
+@pytest.mark.parametrize("name", ["flow_epoch", "command_line", "journals"])
 def test_sequences(load, name):
     target = load(f"fuzz_{name}").target
     for data in inputs(name):

@@ -204,6 +204,7 @@ class Journal:
         elif version != VERSION:
             raise JournalError(f"{self.path}: of version {version}; this one knows {VERSION}")
         if write:
+            self._base.execute("pragma journal_mode = wal")  # somebody may have changed it
             self._base.execute(f"pragma synchronous = {'full' if durable else 'off'}")
             self._base.execute("begin")
 
