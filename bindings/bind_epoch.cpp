@@ -8,8 +8,10 @@
 #include "malleable/embed/handle.hpp"
 #include "malleable/policy/epoch.hpp"
 #include "malleable/policy/registry.hpp"
+#include "malleable/sim/held_plan.hpp"
 #include "plan_dict.hpp"
 #include "saved_state.hpp"
+#include "signals.hpp"
 #include "tables.hpp"
 #include "turn.hpp"
 
@@ -98,7 +100,7 @@ class PyEpoch {
     std::vector<double> paid;
     {
       py::gil_scoped_release release;
-      plan = epoch_.plan();
+      plan = epoch_.held() ? plan_decided(epoch_, poll_signals) : epoch_.plan();
       paid.resize(plan.completion.size());
       for (std::size_t j = 0; j < paid.size(); ++j) {
         paid[j] = epoch_.planned_penalties()(j, plan.completion[j]);
@@ -116,7 +118,12 @@ class PyEpoch {
     Epoch::Assessment found{};
     {
       py::gil_scoped_release release;
-      found = epoch_.assess();
+      if (epoch_.held()) {
+        const Plan plan = plan_decided(epoch_, poll_signals);
+        found = {plan.value, plan.lower_bound};
+      } else {
+        found = epoch_.assess();
+      }
     }
     return py::make_tuple(found.value, found.lower_bound);
   }
@@ -124,6 +131,11 @@ class PyEpoch {
   std::int64_t slots() const {
     const Turn turn(busy_);
     return epoch_.slots();
+  }
+  // [s] For how long the last decision is held.
+  double period() const {
+    const Turn turn(busy_);
+    return epoch_.held() ? epoch_.period() : 0.0;
   }
   std::uintptr_t handle() { return reinterpret_cast<std::uintptr_t>(&handle_); }
   std::size_t size() const {
@@ -178,6 +190,7 @@ void bind_epoch(py::module_& module) {
       .def("plan", &PyEpoch::plan, py::arg("version"))
       .def("assess", &PyEpoch::assess, py::arg("version"))
       .def_property_readonly("slots", &PyEpoch::slots)
+      .def_property_readonly("period", &PyEpoch::period)
       .def_property_readonly("handle", &PyEpoch::handle)
       .def("__len__", &PyEpoch::size);
 }

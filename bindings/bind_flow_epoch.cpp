@@ -96,18 +96,17 @@ class PyFlowEpoch {
     epoch_.set_task_work(task_work);
   }
 
-  // (version, ids, slots, changed, ready, ended, order)
-  py::tuple decide(double now, std::optional<std::int64_t> slots, std::optional<double> period) {
+  // (version, ids, slots, changed, ready, ended)
+  py::tuple decide(double now, std::optional<std::int64_t> slots) {
     const Turn turn(busy_);
     const FlowEpoch::Decision* made = nullptr;
     {
       py::gil_scoped_release release;
-      made = &epoch_.decide(now, slots, period);
+      made = &epoch_.decide(now, slots);
     }
     return py::make_tuple(epoch_.version(), copy(std::span<const std::int64_t>(made->ids)),
                           copy(std::span<const std::int64_t>(made->slots)), bools(made->changed),
-                          bools(made->ready), copy(std::span<const std::int64_t>(made->ended)),
-                          copy(std::span<const std::int64_t>(made->order)));
+                          bools(made->ready), copy(std::span<const std::int64_t>(made->ended)));
   }
 
   // Of the decision that has this version: (plan, the flows that it is about, their ids, names of
@@ -162,12 +161,11 @@ void bind_flow_epoch(py::module_& module) {
   epoch
       .def(py::init([](std::int64_t slots, double task_work, bool is_max, const std::string& policy,
                        std::optional<std::uint64_t> effort, double hysteresis,
-                       double ready_fraction, double period) {
+                       double ready_fraction) {
              FlowEpochOptions options{.aggregate = aggregate_of(is_max),
                                       .effort = effort,
                                       .hysteresis = hysteresis,
-                                      .ready_fraction = ready_fraction,
-                                      .period = period};
+                                      .ready_fraction = ready_fraction};
              const PolicyCode& code = find_policy(Model::kFlows, policy).code;
              if (const auto* baseline = std::get_if<FlowBaseline>(&code)) {
                options.baseline = *baseline;
@@ -177,7 +175,7 @@ void bind_flow_epoch(py::module_& module) {
              return std::make_unique<PyFlowEpoch>(slots, task_work, options);
            }),
            py::arg("slots"), py::arg("task_work"), py::arg("is_max"), py::arg("policy"),
-           py::arg("effort"), py::arg("hysteresis"), py::arg("ready_fraction"), py::arg("period"))
+           py::arg("effort"), py::arg("hysteresis"), py::arg("ready_fraction"))
       .def("set_penalty", &PyFlowEpoch::set_penalty, py::arg("address"))
       .def("add", &PyFlowEpoch::add, py::arg("flows"), py::arg("kind").noconvert(),
            py::arg("tasks").noconvert(), py::arg("continues").noconvert(), py::arg("name"))
@@ -185,7 +183,7 @@ void bind_flow_epoch(py::module_& module) {
       .def("finish", &PyFlowEpoch::finish, py::arg("ids"))
       .def("remove", &PyFlowEpoch::remove, py::arg("ids"), py::arg("flows"))
       .def("set_task_work", &PyFlowEpoch::set_task_work, py::arg("task_work"))
-      .def("decide", &PyFlowEpoch::decide, py::arg("now"), py::arg("slots"), py::arg("period"))
+      .def("decide", &PyFlowEpoch::decide, py::arg("now"), py::arg("slots"))
       .def("plan", &PyFlowEpoch::plan, py::arg("version"))
       .def_property_readonly("slots", &PyFlowEpoch::slots)
       .def_property_readonly("handle", &PyFlowEpoch::handle)

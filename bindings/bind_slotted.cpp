@@ -9,6 +9,7 @@
 #include "malleable/sim/slotted.hpp"
 #include "means.hpp"
 #include "saved_state.hpp"
+#include "signals.hpp"
 #include "tables.hpp"
 
 namespace malleable::bindings {
@@ -28,12 +29,6 @@ MapReduceView view_of(const Integers& arrival, const Integers& map, const Intege
 template <typename T>
 std::span<const T> view_or_nothing(const std::optional<Array<T>>& array) {
   return array ? view(*array) : std::span<const T>();
-}
-
-// Lets Ctrl-C through between slots.
-void poll_signals() {
-  py::gil_scoped_acquire acquire;
-  if (PyErr_CheckSignals() != 0) throw py::error_already_set();
 }
 
 class PySlottedSim {
@@ -98,8 +93,8 @@ class PySlottedSim {
 
 class PySlottedEpoch {
  public:
-  PySlottedEpoch(std::int64_t slots, double slot_seconds, const std::string& policy, double period)
-      : epoch_(slots, slot_seconds, policy, period) {}
+  PySlottedEpoch(std::int64_t slots, double slot_seconds, const std::string& policy)
+      : epoch_(slots, slot_seconds, policy) {}
 
   Integers add(const py::dict& columns) {
     const Given<Arriving<SlottedEpoch::Columns>> jobs(columns);
@@ -120,13 +115,13 @@ class PySlottedEpoch {
   }
   void finish(const py::object& ids) { leave(ids, false); }
   void remove(const py::object& ids) { leave(ids, true); }
-  // (ids, machines held, changed, map tasks, reduce tasks, order, bounds)
-  py::tuple decide(double now, std::optional<std::int64_t> slots, std::optional<double> period) {
+  // (ids, machines held, changed, map tasks, reduce tasks, bounds)
+  py::tuple decide(double now, std::optional<std::int64_t> slots) {
     const Turn turn(busy_);
     std::span<const SlottedEpoch::Grant> grants;
     {
       py::gil_scoped_release release;
-      grants = epoch_.decide(now, slots, period);
+      grants = epoch_.decide(now, slots);
     }
     const auto count = static_cast<py::ssize_t>(grants.size());
     Integers ids(count), held(count), maps(count), reduces(count);
@@ -146,7 +141,7 @@ class PySlottedEpoch {
       reduces_at[k] = grant.reduces;
       bound_at[k] = static_cast<std::uint8_t>(grant.bound);
     }
-    return py::make_tuple(ids, held, changed, maps, reduces, copy(epoch_.order()), bound);
+    return py::make_tuple(ids, held, changed, maps, reduces, bound);
   }
   std::uintptr_t handle() { return reinterpret_cast<std::uintptr_t>(&handle_); }
   std::size_t size() const {
@@ -160,7 +155,7 @@ class PySlottedEpoch {
 
   std::string save() { return saved("SlottedEpoch", epoch_, busy_); }
   static std::unique_ptr<PySlottedEpoch> load(const py::bytes& bytes) {
-    auto made = std::make_unique<PySlottedEpoch>(1, 1.0, "fifo", 0.0);
+    auto made = std::make_unique<PySlottedEpoch>(1, 1.0, "fifo");
     restore("SlottedEpoch", bytes, made->epoch_);
     return made;
   }
@@ -230,13 +225,13 @@ void bind_slotted(py::module_& module) {
   py::class_<PySlottedEpoch> epoch(module, "SlottedEpoch");
   bind_state(epoch);
   epoch
-      .def(py::init<std::int64_t, double, const std::string&, double>(), py::arg("slots"),
-           py::arg("slot_seconds"), py::arg("policy"), py::arg("period"))
+      .def(py::init<std::int64_t, double, const std::string&>(), py::arg("slots"),
+           py::arg("slot_seconds"), py::arg("policy"))
       .def("add", &PySlottedEpoch::add, py::arg("columns"))
       .def("update", &PySlottedEpoch::update, py::arg("ids"), py::arg("columns"))
       .def("finish", &PySlottedEpoch::finish, py::arg("ids"))
       .def("remove", &PySlottedEpoch::remove, py::arg("ids"))
-      .def("decide", &PySlottedEpoch::decide, py::arg("now"), py::arg("slots"), py::arg("period"))
+      .def("decide", &PySlottedEpoch::decide, py::arg("now"), py::arg("slots"))
       .def_property_readonly("slots", &PySlottedEpoch::slots)
       .def_property_readonly("handle", &PySlottedEpoch::handle)
       .def("__len__", &PySlottedEpoch::size);

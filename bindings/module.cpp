@@ -10,6 +10,7 @@ void bind_model(py::module_& module);
 void bind_kernel(py::module_& module);
 void bind_policy(py::module_& module);
 void bind_epoch(py::module_& module);
+void bind_held_loop(py::module_& module);
 void bind_flows(py::module_& module);
 void bind_flow_epoch(py::module_& module);
 void bind_tandem(py::module_& module);
@@ -46,6 +47,7 @@ PYBIND11_MODULE(_core_bound, module, py::mod_gil_not_used()) {
   malleable::bindings::bind_kernel(module);
   malleable::bindings::bind_policy(module);
   malleable::bindings::bind_epoch(module);
+  malleable::bindings::bind_held_loop(module);
   malleable::bindings::bind_flows(module);
   malleable::bindings::bind_flow_epoch(module);
   malleable::bindings::bind_tandem(module);

@@ -157,7 +157,6 @@ def hold_flows(flows: mb.Flows, slots: int, rule: Rule, period: float) -> Any:
     left = flows.work.copy()
     flow = flows.flow
     over, done = np.zeros(len(left), dtype=bool), np.full(len(flows), np.nan)
-    latest = np.zeros(len(flows))  # end of a flow's jobs so far
     waits = np.diff(flows.parent_offset).copy()
     children: list[list[int]] = [[] for _ in range(len(left))]
     for row in range(len(left)):
@@ -197,9 +196,8 @@ def hold_flows(flows: mb.Flows, slots: int, rule: Rule, period: float) -> Any:
             for child in children[row]:
                 waits[child] -= 1
             own = flow[row]
-            latest[own] = max(latest[own], min(now + at, until))
             open_jobs[own] -= 1
             if not open_jobs[own]:
-                done[own] = latest[own]
+                done[own] = min(now + at, until)
         now = until
     return done

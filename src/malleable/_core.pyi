@@ -210,7 +210,7 @@ class SlottedSim:
     def slowdown(self) -> tuple[_Integers, _Floats]: ...
 
 class SlottedEpoch:
-    def __init__(self, slots: int, slot_seconds: float, policy: str, period: float) -> None: ...
+    def __init__(self, slots: int, slot_seconds: float, policy: str) -> None: ...
     @property
     def handle(self) -> int: ...
     def __len__(self) -> int: ...
@@ -221,8 +221,8 @@ class SlottedEpoch:
     def finish(self, ids: Any) -> None: ...
     def remove(self, ids: Any) -> None: ...
     def decide(
-        self, now: float, slots: int | None, period: float | None
-    ) -> tuple[_Integers, _Integers, _Bools, _Integers, _Integers, _Integers, _Codes]: ...
+        self, now: float, slots: int | None
+    ) -> tuple[_Integers, _Integers, _Bools, _Integers, _Integers, _Codes]: ...
 
 def validate_cluster_jobs(columns: dict[str, Any]) -> None: ...
 def validate_map_reduce(
@@ -271,7 +271,6 @@ class OverlapEpoch:
         bounce: bool,
         map_slots: int,
         shuffle_slots: int,
-        period: float,
     ) -> None: ...
     @property
     def slots(self) -> tuple[int, int]: ...
@@ -283,8 +282,8 @@ class OverlapEpoch:
     def finish(self, ids: Any) -> None: ...
     def remove(self, ids: Any) -> None: ...
     def decide(
-        self, now: float, slots: tuple[int, int] | None, period: float | None
-    ) -> tuple[_Integers, _Integers, _Bools, _Floats, tuple[_Integers, _Integers], _Codes]: ...
+        self, now: float, slots: tuple[int, int] | None
+    ) -> tuple[_Integers, _Integers, _Bools, _Floats, _Codes]: ...
 
 class ClusterState:
     def __init__(self, *args: Any, **kwargs: Any) -> None: ...
@@ -512,6 +511,8 @@ class Epoch:
         period: float,
     ) -> None: ...
     @property
+    def period(self) -> float: ...
+    @property
     def handle(self) -> int: ...
     def __len__(self) -> int: ...
     @property
@@ -530,6 +531,25 @@ class Epoch:
     def plan(self, version: int) -> tuple[dict[str, Any], Jobs, _Floats, npt.NDArray[np.uint8]]: ...
     def assess(self, version: int) -> tuple[float, float]: ...
 
+class HeldLoop:
+    def __init__(
+        self,
+        jobs: Jobs,
+        believed: _Floats | None,
+        kinds: npt.NDArray[np.uint8],
+        slots: int,
+        is_max: bool,
+        policy: str,
+        gang: bool,
+        hysteresis: float,
+        effort: int | None,
+        period: float,
+        told: bool,
+    ) -> None: ...
+    def advance(self, until: float) -> bool: ...
+    def times(self) -> tuple[_Floats, _Floats]: ...
+    def totals(self) -> dict[str, Any]: ...
+
 class FlowEpoch:
     def __init__(
         self,
@@ -540,7 +560,6 @@ class FlowEpoch:
         effort: int | None,
         hysteresis: float,
         ready_fraction: float,
-        period: float,
     ) -> None: ...
     @property
     def handle(self) -> int: ...
@@ -561,15 +580,9 @@ class FlowEpoch:
     def remove(self, ids: Any, flows: Any) -> None: ...
     def set_task_work(self, task_work: float) -> None: ...
     def decide(
-        self, now: float, slots: int | None, period: float | None
+        self, now: float, slots: int | None
     ) -> tuple[
-        int,
-        _Integers,
-        _Integers,
-        npt.NDArray[np.bool_],
-        npt.NDArray[np.bool_],
-        _Integers,
-        _Integers,
+        int, _Integers, _Integers, npt.NDArray[np.bool_], npt.NDArray[np.bool_], _Integers
     ]: ...
     def plan(
         self, version: int
@@ -587,6 +600,19 @@ def plan(
     effort: int,
     budget: float,
     progress: Callable[[int, int], object] | None = None,
+) -> dict[str, Any]: ...
+def plan_held(
+    jobs: Jobs,
+    slots: int,
+    now: float,
+    penalties: Penalties,
+    kinds: npt.NDArray[np.uint8],
+    custom: int,
+    is_max: bool,
+    policy: str,
+    effort: int | None,
+    gang: bool,
+    period: float,
 ) -> dict[str, Any]: ...
 def resource_allocation(
     jobs: Jobs,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -83,3 +84,21 @@ def by_table_row(order: Integers, sequence: Integers, *columns: Any) -> tuple[An
 def job_names(names: Sequence[str] | None, rows: Integers) -> list[str]:
     """Names of these rows of a table, ``job`` and the row where it has none."""
     return [f"job{row}" if names is None else names[row] for row in rows.tolist()]
+
+
+def quantile(sorted_values: Floats, fraction: float) -> float:
+    """The least value that this part of all values does not exceed; NaN without any."""
+    if not len(sorted_values):
+        return math.nan
+    return float(sorted_values[max(0, math.ceil(fraction * len(sorted_values)) - 1)])
+
+
+def by_decade(work: Floats, stretch: Floats) -> tuple[Integers, Floats]:
+    """Jobs and mean stretch in each decade of work: below 10, [10, 100) ... slot-seconds."""
+    decade = np.zeros(len(work), dtype=np.int64)
+    some = work >= 1.0
+    decade[some] = np.floor(np.log10(work[some])).astype(np.int64)
+    count = np.bincount(decade, minlength=1)
+    total = np.bincount(decade, weights=stretch, minlength=1)
+    mean = np.divide(total, count, out=np.zeros(len(count)), where=count > 0)
+    return count.astype(np.int64), mean

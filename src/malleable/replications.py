@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -153,6 +154,24 @@ class Replications:
     def timing(self) -> dict[str, Interval]:
         """Intervals of wall-clock seconds, of the run and of decisions, which are not reproducible."""
         return self._intervals([run.timing for run in self.done])
+
+    def plot(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        force: bool = True,
+        *,
+        kind: str | None = None,
+    ) -> Any:
+        """A picture of a grid, written to ``path`` if given (needs matplotlib).
+
+        ``kind="periods"``: mean response and tardiness over the period, one curve a policy;
+        ``"grid"``: FLEX over FAIR against the error of sizes. By default what the grid varies says it.
+        """
+        varied = any("period" in point for point in self.points)
+        kind = ("periods" if varied else "grid") if kind is None else kind
+        if kind not in ("periods", "grid"):
+            raise ValueError(f"kind = {kind!r}: expected periods or grid")
+        return views.present(f"replications_{kind}", self, path, force=force)
 
     def _intervals(self, rows: Sequence[Mapping[str, float]]) -> dict[str, Interval]:
         names = dict.fromkeys(name for row in rows for name in row)

@@ -12,6 +12,8 @@ from malleable.cluster.named_policies import policy_name
 from malleable.cluster.recorded import recorded_jobs
 from malleable.cluster.table import ClusterJobs
 from malleable.domain import shown
+from malleable.jobs import simulate as malleable_jobs
+from malleable.jobs.table import Jobs
 from malleable.result import SimulationResult, merged
 from malleable.slotted import simulate as slotted
 from malleable.slotted.generate import MapReduceStream
@@ -26,6 +28,7 @@ _MODELS: dict[str, tuple[Any, tuple[type, ...], str, str]] = {
     "tandem": (tandem.run, (MapShuffleJobs, MapShuffleStream), "map_shuffle", "max-srpt"),
     "slotted": (slotted.run, (MapReduceJobs, MapReduceStream), "map_reduce", "asrpt"),
     "cluster": (cluster.run, (ClusterJobs,), "tasks", "auto"),
+    "jobs": (malleable_jobs.run, (Jobs,), "jobs", "flex"),
 }
 
 
@@ -42,21 +45,22 @@ def simulate(
 
     Parameters
     ----------
-    jobs : MapShuffleJobs or MapShuffleStream; MapReduceJobs or MapReduceStream; ClusterJobs; Trace; path
+    jobs : MapShuffleJobs or MapShuffleStream; MapReduceJobs or MapReduceStream; ClusterJobs; Jobs; Trace; path
         What arrives. The model follows from the table: an overlapping tandem queue of map and shuffle
         (`malleable.tandem.simulate.run`), map and reduce tasks in slots
-        (`malleable.slotted.simulate.run`), or tasks on nodes (`malleable.cluster.simulate.run`). A path is
-        that of recorded events (`malleable.Scheduler`, ``record=``): task times that were seen are the truth,
-        on the cluster of the record unless another one is given.
+        (`malleable.slotted.simulate.run`), tasks on nodes (`malleable.cluster.simulate.run`), or malleable
+        jobs in a loop that decides every few seconds (`malleable.jobs.simulate.run`). A path is that of
+        recorded events (`malleable.Scheduler`, ``record=``): task times that were seen are the truth, on
+        the cluster of the record unless another one is given.
     policy : str, policy of one's own, or sequence of them
         For the tandem queue ``fcfs``, ``ps``, ``wps``, ``k-lps``, ``max-srpt`` (the default),
         ``split-srpt``, ``two-srpt``, and for batches ``best`` and ``makespan``; in slots ``asrpt`` (the
         default), ``unlock``, ``dsrpt``, ``srpt``, ``lrpt``, ``fifo``, ``fair``; on a cluster those of
         `malleable.cluster.simulate.CLUSTER_POLICIES` (``auto`` by default), a `malleable.Adaptive` and
-        one's own.
-    model : {"tandem", "slotted", "cluster"}, optional
-        Of a `Trace` that is no table of one of them: which of `Trace.map_shuffle`, `Trace.map_reduce`
-        and `Trace.tasks` makes the table.
+        one's own. For malleable jobs ``flex`` (the default), ``fair``, ``fifo``, ``wdeq``, ``hesrpt``.
+    model : {"tandem", "slotted", "cluster", "jobs"}, optional
+        Of a `Trace` that is no table of one of them: which of `Trace.map_shuffle`, `Trace.map_reduce`,
+        `Trace.tasks` and `Trace.jobs` makes the table.
     rng : numpy Generator or seed, optional
         For streams; every policy sees the same jobs.
     estimates : optional
@@ -114,7 +118,5 @@ def _model_of(jobs: Any, model: str | None) -> str:
     told = "" if model is None else f"model = {model!r}: "
     wanted = f"model to be one of {', '.join(_MODELS)} for a trace"
     if not isinstance(jobs, Trace):
-        wanted = (
-            "a table of its own model: MapShuffleJobs, MapReduceJobs or ClusterJobs, or a Trace"
-        )
+        wanted = "a table of its own model: MapShuffleJobs, MapReduceJobs, ClusterJobs or Jobs, or a Trace"
     raise ValueError(f"{told}{shown(jobs)}: expected {wanted}")

@@ -318,9 +318,9 @@ std::span<const double> Epoch::shared_by() const {
 }
 
 void Epoch::recall() {
-  if (period_ > 0.0) {
-    throw std::invalid_argument("period = " + std::to_string(period_) +
-                                ": a decision that is held has no plan, value or bound");
+  if (held()) {
+    if (!built_) build_held();
+    return;
   }
   if (!by_key_) {
     if (!built_) build_instance(work_);
@@ -348,6 +348,10 @@ void Epoch::plan_nothing(Plan& plan) {
 // Its slots now are those of the decision.
 Plan Epoch::plan() {
   Plan plan;
+  if (held()) {
+    throw std::invalid_argument("period = " + std::to_string(period_) +
+                                ": what follows a decision that is held depends on its loop");
+  }
   recall();
   if (slots_ == 0) {
     plan_nothing(plan);
@@ -384,7 +388,7 @@ void Epoch::state(State& s) {
 }
 
 Epoch::Assessment Epoch::assess() {
-  if (planned_ || shares_ != Shares::kByOrder || slots_ == 0) {
+  if (planned_ || shares_ != Shares::kByOrder || slots_ == 0 || held()) {
     const Plan whole = plan();
     return {whole.value, whole.lower_bound};
   }

@@ -69,12 +69,17 @@ void Epoch::share_capped() {
   decide_by_order(beside_, order_);
 }
 
-void Epoch::decide_for_period() {
-  const std::size_t n = id_.size();
-  left_.resize(n);
-  for (std::size_t r = 0; r < n; ++r) left_[r] = left_of_row(r);
+// The instance of a decision that is held.
+void Epoch::build_held() {
+  left_.resize(id_.size());
+  for (std::size_t r = 0; r < left_.size(); ++r) left_[r] = left_of_row(r);
   build_instance(left_);
   built_ = true;
+}
+
+void Epoch::decide_for_period() {
+  const std::size_t n = id_.size();
+  build_held();
   const SpeedupView speedup = concave() ? speedup_columns_.view() : SpeedupView{};
   beside_ = problem_;
   cap_at_period(beside_, period_, speedup);

@@ -43,3 +43,18 @@ def estimates_of(
     if len(guessed) != len(jobs):
         raise ValueError(f"{text}: {counted(len(guessed), 'job')}, expected {len(jobs)}")
     return guessed
+
+
+def option(text: str, of: str = "set") -> tuple[str, Any]:
+    """``name=value`` with a number or true, false."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise ValueError(f"--{of} {text}: write NAME=VALUE")
+    if value in ("true", "false"):
+        return name, value == "true"
+    for kind in (int, float):
+        try:
+            return name, kind(value)
+        except ValueError:
+            pass
+    raise ValueError(f"--{of} {text}: not a number, true or false")

@@ -53,6 +53,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         int,
     )
     add("--budget S", "flex: ceiling of wall-clock time [s]", float)
+    add("--period S", "jobs: slots are decided every S seconds and held in between", float, 0.0)
     when = adder(parser.add_mutually_exclusive_group())
     when("--now S", "time of the plan [s]", float)
     when(
@@ -113,7 +114,7 @@ def _policy(asked: argparse.Namespace, known: tuple[str, ...], noun: str) -> str
 
 def _planned(asked: argparse.Namespace, table: Any, count: str, **options: Any) -> Any:
     """The plan, made so that Ctrl-C is heard meanwhile."""
-    common = fields_of(asked, "objective", "effort", "budget")
+    common = fields_of(asked, "objective", "effort", "budget", "period")
     model = "flows" if isinstance(table, Flows) else "jobs"
     made = interruptible(
         f"planning {count}", lambda tell: plan(table, progress=tell, **common, **options)
@@ -163,7 +164,8 @@ def _plan_jobs(asked: argparse.Namespace, trace: Trace) -> Plan:
     for line in told:
         note(line)
     effort = default_effort(len(jobs), jobs.speedup is not None)
-    if asked.effort is None and policy == "flex" and effort < DEFAULT_EFFORT:
+    searches = asked.effort is None and policy == "flex" and asked.period == 0.0
+    if searches and effort < DEFAULT_EFFORT:
         note(
             f"effort {effort:,} for {count}, so that planning takes seconds "
             f"(--effort N: more candidates; {DEFAULT_EFFORT:,} for small tables)"

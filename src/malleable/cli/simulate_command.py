@@ -6,9 +6,10 @@ import argparse
 from functools import partial
 from typing import Any
 
-from malleable.cli import cluster_command, slotted_command
+from malleable.cli import cluster_command, jobs_command, slotted_command
 from malleable.cli.cases import Case, estimates_of
 from malleable.cli.outputs import Outputs, output_arguments
+from malleable.cli.replicated import replicated, several
 from malleable.cli.streams import note
 from malleable.cli.terminal import (
     adder,
@@ -33,7 +34,8 @@ from malleable.view.text import fields_of
 
 DEFAULT_POLICIES = "max-srpt,split-srpt,k-lps"
 
-_MODELS = ("tandem", "slotted", "cluster")
+_MODELS = ("tandem", "slotted", "cluster", "jobs")
+_REPLICATED = ("cluster", "jobs")
 _TABLES = ("records", "task_records")
 _PICTURES = ("plot", "plot_slowdown", "plot_ratio", "plot_load")
 _OF_RECORDS = ("records", "plot", "plot_ratio")
@@ -43,12 +45,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Those of the command; ``only``: which models have an option that not all have."""
     parser.description = (
         "Simulate policies on a table or a stream: map and shuffle phases that overlap (tandem), map and "
-        "reduce tasks in slots (slotted), or tasks on nodes (cluster)."
+        "reduce tasks in slots (slotted), tasks on nodes (cluster), or malleable jobs in a loop that "
+        "decides every few seconds (jobs)."
     )
     models, only = _MODELS, dict[str, tuple[str, ...]]()
     add = adder(parser)
     groups = {model: adder(parser.add_argument_group(f"{model} only")) for model in models}
-    tandem, slotted, cluster = groups.values()
+    tandem, slotted = groups["tandem"], groups["slotted"]
 
     def own(to: str, *words: Any, **how: Any) -> None:
         of = tuple(to.split())
@@ -62,21 +65,26 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     own("tandem slotted", "--generate N", generated, int)
     add("--model", default=models[0], choices=models)
-    usual = (DEFAULT_POLICIES, slotted_command.DEFAULT_POLICIES, cluster_command.DEFAULT_POLICIES)
+    own_usual = (slotted_command, cluster_command, jobs_command)
+    usual = (DEFAULT_POLICIES, *(each.DEFAULT_POLICIES for each in own_usual))
     add("--policy A,B", f"default: {'; '.join(usual)}")
     add("--load L", "scale capacities to it; of a stream (0.75; 0.9)", float)
     add(
         "--estimates SIGMA|column|FILE|learn",
         "sizes as policies see them: log-normal error; slotted: the table's column, another "
-        "table; cluster: learned from finished tasks",
+        "table; cluster: learned from finished tasks; jobs: another table",
     )
     overrun = "jobs that overrun, in tandem and slotted"
     add("--underestimates", overrun, default="first", choices=("first", "bounce"))
     add("--horizon S", "stop then [s; slots]", float)
     add("--seed", "of a stream", int, 0)
     add("--records FILE", "one row a job, CSV or .parquet")
-    add("--plot FILE", "distribution of the responses, or FLEX over FAIR on a grid")
-    own("tandem cluster", "--plot-slowdown FILE", "mean slowdown by size (tandem, cluster)")
+    add(
+        "--plot FILE",
+        "distribution of the responses; of a grid FLEX over FAIR, or responses over the period",
+    )
+    sizes = "mean slowdown by size (tandem, cluster, jobs)"
+    own("tandem cluster jobs", "--plot-slowdown FILE", sizes)
     reading_arguments(parser)
 
     tandem("--map-capacity C", "", float, 1.0)
@@ -84,7 +92,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     tandem("-k N", "jobs that map at once under k-lps", int, 100)
     own("tandem", "--as-printed", "capacity left over is not handed on", bool)
     own("tandem", "--no-overlap", "shuffle only after the map phase", bool)
-    own("tandem", "--effort N", "best: candidates (default: 1000)", int)
+    own("tandem jobs", "--effort N", "tandem: candidates of best (1000); jobs: of flex (none)", int)
 
     own("slotted", "--machines N", "default: 100, or what --load asks for", int)
     own("slotted", "--non-preemptive", "a reduce task keeps its machine to its end", bool)
@@ -94,19 +102,24 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     own("slotted", "--plot-ratio FILE", "efficiency ratio over time")
 
     own("cluster", "--cluster FILE", "its nodes (TOML; or give --load)")
-    own("cluster", "--objective", "of flex (default: sum:response)")
-    own("cluster", "--set NAME=VALUE", "any other option", action="append")
+    own("cluster jobs", "--objective", "of flex (default: sum:response)")
+    own("cluster jobs", "--set NAME=VALUE", "any other option", action="append")
     own("cluster", "--read NAME=VALUE", "an option of the trace", action="append")
     own("cluster", "--graphs FILE", "tpch: query graphs (default: queries.yaml beside FILE)")
-    cluster("--replications N", "seeds, with intervals", int, 1)
-    own("cluster", "--processes N", "replications side by side (default: 1)", int)
-    own("cluster", "--engine NAME", f"replications {ENGINE}")
+    add("--replications N", "seeds, with intervals (cluster, jobs)", int, 1)
+    own("cluster jobs", "--processes N", "replications side by side (default: 1)", int)
+    own("cluster jobs", "--engine NAME", f"replications {ENGINE}")
     own("cluster", "--grid", "speed-ups p 1, .8, .5 x size errors sigma 0, .2, 1", bool)
-    own("cluster", "--loads L,L", "a grid of loads")
+    own("cluster jobs", "--loads L,L", "a grid of loads")
     own("cluster", "--speedups P,P", "a grid of speed-ups: s tasks do s^p")
-    own("cluster", "--errors S,S", "a grid of size errors sigma")
+    own("cluster jobs", "--errors S,S", "a grid of size errors sigma")
     own("cluster", "--task-records FILE", "one row a task, with its slot, CSV or .parquet")
     own("cluster", "--plot-load FILE", "utilisation and jobs in the system over time")
+
+    own("jobs", "--slots N", "capacity (or give --load)", int)
+    own("jobs", "--period S", "the loop asks every S seconds (default: at every event)", float)
+    own("jobs", "--untold", "policies do not know the period", bool)
+    own("jobs", "--periods S,S", "a grid of periods; --plot draws it")
     output_arguments(parser)
     parser.set_defaults(run=run, only=only)
 
@@ -117,7 +130,9 @@ def _check(asked: argparse.Namespace) -> None:
         if asked.model not in models and getattr(asked, option) not in (None, False):
             name = option.replace("_", "-")
             raise ValueError(f"--{name}: of --model {' or '.join(models)}")
-    if asked.model != "cluster" and (asked.generate is not None) == (asked.file is not None):
+    if asked.model in ("tandem", "slotted") and (asked.generate is not None) == (
+        asked.file is not None
+    ):
         raise ValueError("one of FILE and --generate N is needed")
 
 
@@ -128,10 +143,14 @@ def run(asked: argparse.Namespace) -> int:
     _check(asked)
     inputs = [asked.file, asked.cluster]
     outputs = Outputs(asked, tables=_TABLES, pictures=_PICTURES, inputs=inputs)
-    if asked.model == "cluster" and cluster_command.several(asked):
-        return cluster_command.replicated(asked, outputs)
-    prepare = {"slotted": slotted_command.case, "cluster": cluster_command.case}
+    prepare = {
+        "slotted": slotted_command.case,
+        "cluster": cluster_command.case,
+        "jobs": jobs_command.case,
+    }
     case = prepare.get(asked.model, _tandem)(asked)
+    if asked.model in _REPLICATED and several(asked):
+        return replicated(asked, outputs, case)
     if isinstance(case.jobs, (MapShuffleStream, MapReduceStream)):
         for name in (name for name in _OF_RECORDS if name in outputs.files):
             raise ValueError(f"--{name.replace('_', '-')}: a generated stream keeps no records")

@@ -14,16 +14,9 @@ from malleable.cluster.table import ClusterJobs
 from malleable.columns import Floats
 from malleable.jobs.table import Jobs
 from malleable.objective import parse_objective
-from malleable.records import job_names, job_records
+from malleable.records import by_decade, job_names, job_records, quantile
 
 EXTRA_COLUMNS = ("user", "work", "deadline")
-
-
-def _quantile(sorted_values: Floats, fraction: float) -> float:
-    """The least value that this part of all values does not exceed."""
-    if not len(sorted_values):
-        return math.nan
-    return float(sorted_values[max(0, math.ceil(fraction * len(sorted_values)) - 1)])
 
 
 def _ratio(part: float, whole: float) -> float:
@@ -54,9 +47,9 @@ def summary_of(
         "unfinished": float(len(jobs) - len(rows)),
         "mean_response": float(response.mean()) if len(rows) else math.nan,
         "weighted_response": _ratio(float(weight @ response), float(weight.sum())),
-        "p50": _quantile(order, 0.5),
-        "p95": _quantile(order, 0.95),
-        "p99": _quantile(order, 0.99),
+        "p50": quantile(order, 0.5),
+        "p95": quantile(order, 0.95),
+        "p99": quantile(order, 0.99),
         "max_response": float(order[-1]) if len(rows) else math.nan,
         "mean_stretch": float(stretch.mean()) if len(rows) else math.nan,
         "max_stretch": float(stretch.max()) if len(rows) else math.nan,
@@ -145,13 +138,7 @@ def slowdown_of(
     """Jobs and mean response / work in each decade of work: [1, 10), [10, 100) ... slot-seconds."""
     rows, _, stretch = _outcome(jobs, found)
     work = (jobs.map_work + jobs.reduce_work)[rows]
-    decade = np.zeros(len(rows), dtype=np.int64)
-    some = work >= 1.0
-    decade[some] = np.floor(np.log10(work[some])).astype(np.int64)
-    count = np.bincount(decade, minlength=1)
-    total = np.bincount(decade, weights=stretch, minlength=1)
-    mean = np.divide(total, count, out=np.zeros(len(count)), where=count > 0)
-    return count.astype(np.int64), mean
+    return by_decade(work, stretch)
 
 
 def records_of(

@@ -27,6 +27,7 @@ class Schedule(Protocol):
     policy: str
     min_mode: str
     live: bool
+    period: float
     allocation: Integers
     completion: Floats
     pieces: Mapping[str, npt.NDArray[Any]]
@@ -87,6 +88,25 @@ def _done(speedup: Sequence[float | Floats], held: Held) -> Floats:
     return done
 
 
+def _check_calls(plan: Schedule, pieces: Pieces) -> None:
+    """Slots change at multiples of the period only, but for those of a job that ends: they idle."""
+
+    def between(time: Floats) -> Mask:
+        span = time - plan.now
+        off = np.abs(span - np.round(span / plan.period) * plan.period)
+        return off > 4 * np.spacing(np.abs(time)) + _SAME * np.abs(span)
+
+    def refuse(what: str, time: Floats, bad: Mask) -> None:
+        pieces.refuse(
+            bad & between(time),
+            lambda at: f"a piece {what} at {time[at]}, between two decisions",
+            pieces.job,
+        )
+
+    refuse("starts", pieces.start, np.ones(len(pieces.start), dtype=bool))
+    refuse("ends", pieces.end, pieces.end < plan.completion[pieces.job])
+
+
 def check_schedule(plan: Schedule) -> None:
     """Raise ValueError for the first thing that is wrong with the plan's schedule."""
     jobs, pieces = plan.jobs, Pieces(plan.pieces, plan.jobs.name)
@@ -130,6 +150,8 @@ def check_schedule(plan: Schedule) -> None:
     )
     _check_allocation(plan, has_work, pieces)
     pieces.check_capacity(plan.slots)
+    if plan.period > 0.0:
+        _check_calls(plan, pieces)
     held = pieces.held()
 
     def refuse(bad: Mask, what: str, than: Integers) -> None:

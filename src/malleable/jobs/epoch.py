@@ -234,7 +234,8 @@ class Epoch(PlannedEpoch):
             For how long this decision is held [s] (default: the epoch's ``period``). A job then gets more
             slots than it can use for the whole period only if no other job can use them better. A job that
             outlives its estimate counts as having a quarter of its work so far left. 0: the caller asks
-            again as soon as something ends. Such a decision has no ``plan()``, value and bound.
+            again as soon as something ends. The decision's ``plan()`` is that of the loop that asks every
+            ``period`` seconds from now on, and so are its value and bound (as `malleable.plan`).
         """
         moment = now if type(now) is float else check_time("now", now)
         capacity = None if slots is None else check_slots(slots, least=0)
@@ -261,4 +262,5 @@ class Epoch(PlannedEpoch):
             paid,
             took,
             live=True,
+            period=self._core.period,
         )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Mapping
 from typing import Any, overload
 
 from malleable import _core
 from malleable.columns import Floats
-from malleable.domain import check_count, refuse
+from malleable.domain import WEIGHT, check_amount, check_count, refuse, shown
 from malleable.flows.plan import FlowPlan, plan_flows
 from malleable.flows.table import Flows
 from malleable.jobs.check import check_schedule
@@ -15,6 +17,7 @@ from malleable.jobs.table import Jobs, check_min_mode
 from malleable.objective import (
     Objective,
     ObjectiveLike,
+    Penalty,
     PenaltyLike,
     parse_objective,
 )
@@ -53,6 +56,8 @@ class Plan(BasePlan):
         Job rows by priority.
     pieces : dict of ndarray
         ``job, start, end, slots``: the whole schedule; pieces of one job may overlap and add up.
+    period : float
+        For how long the slots of each decision are held [s]; 0: whenever a job ends others follow at once.
     live : bool
         Behind an epoch's decision: jobs without work end now rather than at their arrival, and keep
         slots in ``allocation`` until they are removed.
@@ -72,9 +77,11 @@ class Plan(BasePlan):
         penalty: Floats,
         seconds: float,
         live: bool = False,
+        period: float = 0.0,
     ) -> None:
         super().__init__(slots, objective, policy, now, result, penalty, seconds)
         self.live = live
+        self.period = period
         self.jobs = jobs
         self.min_mode = min_mode
         self._meet(jobs.deadline, self.completion)
@@ -100,6 +107,7 @@ def plan(
     budget: float | None = ...,
     now: float = ...,
     *,
+    period: float = ...,
     min_mode: str = ...,
     penalty: PenaltyLike | None = ...,
     progress: Callable[[int, int], object] | None = ...,
@@ -116,6 +124,7 @@ def plan(
     budget: float | None = ...,
     now: float = ...,
     *,
+    period: float = ...,
     min_mode: str = ...,
     penalty: PenaltyLike | None = ...,
     progress: Callable[[int, int], object] | None = ...,
@@ -131,6 +140,7 @@ def plan(
     budget: float | None = None,
     now: float = 0.0,
     *,
+    period: float = 0.0,
     min_mode: str = "guarantee",
     penalty: PenaltyLike | None = None,
     progress: Callable[[int, int], object] | None = None,
@@ -161,6 +171,11 @@ def plan(
         worked out. 0: nothing else.
     now : float
         Absolute time [s].
+    period : float
+        Jobs: plan a loop that decides at ``now`` and every so many seconds after, and holds the slots
+        between two decisions; those of a job that ends idle until the next one. The plan is that of
+        `malleable.Epoch` asked at each of these times, and its bound holds for all such loops. FLEX
+        searches only if an ``effort`` is given. 0 (the default): slots may change at any time.
     min_mode : str
         ``guarantee``: a job has its minimum while it has work; ``gang``: none or at least that many.
     penalty : numba cfunc or function, optional
@@ -180,13 +195,16 @@ def plan(
 
     Notes
     -----
-    O(J log J) per order or candidate, O(J^2) where speed-ups are below linear. FLEX: Wolf et al.,
+    O(J log J) per order or candidate, O(J^2) where speed-ups are below linear. With a period one
+    decision for each until the last job ends, and some seconds at most for the bound. FLEX: Wolf et al.,
     Middleware 2010. heSRPT: Berg, Vesilo, Harchol-Balter 2020.
     """
     if isinstance(jobs, Flows):
         check_min_mode(min_mode)
         if min_mode != "guarantee":
             raise ValueError(f"min_mode = {min_mode!r}: jobs of flows have no minima")
+        if period != 0.0:
+            raise ValueError(f"period = {shown(period)}: plans of flows have none")
         chosen = "flowflex" if policy is None else policy
         return plan_flows(jobs, slots, objective, chosen, effort, budget, now, penalty=penalty)
     policy = "flex" if policy is None else policy
@@ -195,12 +213,49 @@ def plan(
     goal = parse_objective(objective, len(jobs))
     tries = check_effort(effort, len(jobs), jobs.speedup is not None)
     check_min_mode(min_mode)
+    held = check_amount("period", period, WEIGHT)
+    if goal.custom and penalty is not None:
+        penalty = Penalty(penalty)
     asked = Request.of("jobs", jobs, goal, slots, now, policy, tries, budget, penalty)
     late = f"after now = {asked.now}; take a snapshot with jobs.at(now)"
     refuse("arrival", jobs.arrival, jobs.arrival > asked.now, late)
-    result, seconds = asked.run(_core.plan, jobs, min_mode == "gang", progress)
+    if held > 0.0:
+        own = penalty.address if isinstance(penalty, Penalty) else 0
+        result, seconds = _plan_held(jobs, asked, goal, held, effort, min_mode == "gang", own)
+    else:
+        result, seconds = asked.run(_core.plan, jobs, min_mode == "gang", progress)
     paid = asked.penalties.of_jobs(result["completion"])
-    return Plan(jobs, asked.slots, goal, policy, asked.now, min_mode, result, paid, seconds)
+    told = asked.slots, goal, policy, asked.now, min_mode
+    return Plan(jobs, *told, result, paid, seconds, period=held)
+
+
+def _plan_held(
+    jobs: Jobs,
+    asked: Request,
+    goal: Objective,
+    period: float,
+    effort: int | None,
+    gang: bool,
+    own: int,
+) -> tuple[dict[str, Any], float]:
+    """What an epoch does that is asked every ``period`` seconds, and the seconds that this took."""
+    if asked.budget < math.inf:
+        raise ValueError("budget: a plan with a period does not search; leave it out")
+    began = time.perf_counter()
+    result = _core.plan_held(
+        jobs,
+        asked.slots,
+        asked.now,
+        asked.penalties,
+        goal.kinds,
+        own,
+        asked.is_max,
+        asked.policy,
+        None if effort is None else asked.effort,
+        gang,
+        period,
+    )
+    return result, time.perf_counter() - began
 
 
 def default_effort(jobs: int, curved: bool = False) -> int:

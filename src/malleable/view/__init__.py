@@ -13,7 +13,13 @@ from malleable.view.notebook import html
 from malleable.view.packing_picture import draw_packing
 from malleable.view.plan_explain import explain_lines
 from malleable.view.plan_views import plan_dict, plan_frame
-from malleable.view.simulation_pictures import draw_load, draw_response_cdf, draw_slowdown
+from malleable.view.simulation_pictures import (
+    draw_grid,
+    draw_load,
+    draw_periods,
+    draw_response_cdf,
+    draw_slowdown,
+)
 
 
 def draw_plan(plan: Plan | FlowPlan, *place: Any, **options: Any) -> Any:
@@ -31,5 +37,7 @@ for _name, _presenter in {
     "simulation_cdf": draw_response_cdf,
     "simulation_slowdown": draw_slowdown,
     "simulation_load": draw_load,
+    "replications_grid": draw_grid,
+    "replications_periods": draw_periods,
 }.items():
     views.register(_name, _presenter)

@@ -168,6 +168,8 @@ def plan_headline(plan: Plan | FlowPlan) -> list[str]:
         f"value {number(plan.value)}, lower bound {number(plan.lower_bound)}, gap "
         f"{percent(plan.gap)}, planned in {wall_time(plan.timing['seconds'])}",
     ]
+    if isinstance(plan, Plan) and plan.period > 0.0:
+        lines.append(f"decided every {number(plan.period)} s and held in between")
     if isinstance(plan, FlowPlan) and math.isfinite(plan.speed):
         goal = "at its bound" if plan.lower_bound < math.inf else "all deadlines met"
         lines.append(f"{goal} if the slots were {plan.speed:.4g} times as fast")

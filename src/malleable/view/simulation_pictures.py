@@ -63,10 +63,10 @@ def draw_slowdown(result: SimulationResult, *, width: float = 0.25) -> Any:
     """Mean slowdown by size, one curve a policy, as `SimulationResult.slowdown` has it.
 
     ``width`` is that of the tandem queue's buckets [s]. Those of the slotted model are powers of two,
-    those of the cluster decades of work, with the number of jobs below them. ValueError where no bucket
-    has enough jobs.
+    those of the cluster and of jobs decades of work, with the number of jobs below them. ValueError
+    where no bucket has enough jobs.
     """
-    if result.model == "cluster":
+    if result.model in ("cluster", "jobs"):
         return _draw_decades(result)
     tandem = result.model == "tandem"
     few = _FEWEST if tandem else 1
@@ -174,6 +174,41 @@ def draw_ratio_over_load(rows: Iterable[Mapping[str, Any]]) -> Any:
         for policy, found in points.items()
     }
     return _curves(curves, {"marker": "."}, 8, xlabel="load", ylabel="mean response / bound")
+
+
+@picture
+def draw_periods(found: Replications) -> Any:
+    """Mean response and mean tardiness over the period, one curve a policy; seeds are averaged.
+
+    ValueError unless several periods were run.
+    """
+    periods = sorted({point.get("period", 0.0) for point in found.points})
+    if len(periods) < 2 or any(set(point) != {"period"} for point in found.points):
+        raise ValueError("the picture of periods is of a grid of periods, and of nothing else")
+    panels = {"mean_response": "mean response [s]", "mean_tardiness": "mean tardiness [s]"}
+    summary = {period: found.at(period=period).summary for period in periods}
+    late = any("mean_tardiness" in own for own in summary[periods[0]].values())
+    shown = [name for name in panels if late or name == "mean_response"]
+    figure = new_figure(1.0 + 4.4 * len(shown), 3.8)
+    for axes, name in zip(figure.subplots(1, len(shown), squeeze=False)[0], shown, strict=True):
+        for policy in found.policies:
+            own = [summary[period][policy].get(name) for period in periods]
+            means = np.array([math.nan if each is None else each.mean for each in own])
+            half = np.array([0.0 if each is None else each.half for each in own])
+            error = np.minimum(np.nan_to_num(half), 0.9 * np.abs(means))
+            axes.errorbar(
+                periods, means, yerr=error if error.any() else None, label=policy, **_POINTS
+            )
+        axes.set(xscale="symlog" if periods[0] == 0.0 else "log", xlabel="period [s]")
+        axes.set(ylabel=panels[name], yscale="log" if name == "mean_response" else "symlog")
+        if periods[0] == 0.0:
+            axes.set_xscale("symlog", linthresh=periods[1])
+            axes.set_xlim(left=0.0)
+        axes.set_xticks(periods, [f"{period:g}" for period in periods])
+        axes.set_xticks([], minor=True)
+        axes.grid(alpha=0.3)
+    figure.axes[0].legend(fontsize=8)
+    return figure
 
 
 @picture

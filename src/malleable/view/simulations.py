@@ -40,6 +40,16 @@ _TABLES: dict[str, dict[str, tuple[str, ...]]] = {
             *("utilisation", "unfinished"),
         )
     },
+    "jobs": {
+        "response [s]": (
+            *("mean_response", "mean_stretch", "p50", "p95", "p99"),
+            *("max_response", "longest_wait"),
+        ),
+        "loop": (
+            *("mean_tardiness", "max_tardiness", "tardy_share"),
+            *("utilisation", "idle_held", "overload", "decisions", "unfinished"),
+        ),
+    },
     "cluster": {
         "response [s]": ("mean_response", "p50", "p95", "p99", "longest_wait", "makespan"),
         "flows [s]": ("flow_response", "flow_max_response", "flow_stretch", "flow_max_stretch"),
@@ -64,6 +74,11 @@ _HEADS = {
     "tight_ratio": "/ our bound",
     "p50": "median p50",
     "utilisation": "busy",
+    "mean_tardiness": "mean tardiness [s]",
+    "max_tardiness": "max tardiness [s]",
+    "tardy_share": "late",
+    "idle_held": "idle until next",
+    "overload": "overloaded",
     "jain_fairness": "Jain",
     "missed_deadlines": "late",
     "dissatisfaction": "dissatisfied",
@@ -73,8 +88,10 @@ _HEADS = {
     "remote_bytes": "remote [B]",
     "rack_bytes": "across racks [B]",
 }
-_SHARES = ("utilisation", "locality", "off_rack", "busiest_link")  # how names of shares end
-_AXES = {"load": "load", "speedup": "p", "estimates": "sigma"}
+# How names of shares end.
+_SHARES = ("utilisation", "locality", "off_rack", "busiest_link", "share", "idle_held", "overload")
+_AXES = {"load": "load", "speedup": "p", "estimates": "sigma", "period": "period [s]"}
+_DECADES = ("cluster", "jobs")  # models with slowdown by decade of work
 _USERS = 12  # that are shown
 _COLUMNS = 8  # of one table
 _INTERVALS = 5  # of one table
@@ -217,16 +234,13 @@ def _tables(
         for title, metrics in _TABLES[model].items()
         for part in _metrics(title, metrics, summary)
     ]
-    if model != "cluster":
+    if model not in _DECADES:
         return parts
     jobs: list[int] = next((count.tolist() for count, _ in found.slowdown.values()), [])
-    return [
-        *parts,
-        *_size_tables(jobs, stretch),
-        *_user_tables(summary),
-        _clock_table(found.timing, list(summary)),
-        *_losses(summary, found.slowdown),
-    ]
+    parts += _size_tables(jobs, stretch)
+    if model == "cluster":
+        parts += [*_user_tables(summary), _clock_table(found.timing, list(summary))]
+    return [*parts, *_losses(summary, found.slowdown)]
 
 
 def _losses(summary: Summary, slowdown: Mapping[str, tuple[Any, Any]]) -> list[str]:
@@ -290,9 +304,10 @@ def _grid_tables(found: Replications, most: int | None) -> list[Any]:
             best = min(own.summary, key=lambda policy: own.summary[policy]["mean_response"].mean)
             losses.append(f"{where} ({ratio.mean:.3f} x, {best} wins)")
     heads = (*(_AXES.get(axis, axis) for axis in axes), *columns, f"{SUBJECT} / {REFERENCE}")
+    words = {"speedup": "s tasks do s^p", "estimates": "policies see sizes times exp(sigma Z)"}
+    told = ", ".join(words[axis] for axis in axes if axis in words)
     shown: list[Any] = [
-        "mean response; s tasks do s^p, policies see sizes times exp(sigma Z); "
-        f"{counted(len(found.seeds), 'draw')}",
+        f"mean response; {told}{'; ' * bool(told)}{counted(len(found.seeds), 'draw')}",
         table("", heads, rows[:most]),
     ]
     if most is not None and len(rows) > most:
@@ -313,7 +328,7 @@ def simulation_dict(result: SimulationResult) -> dict[str, Any]:
         "policies": plain(result.summary),
         "timing": dict(result.timing),
     }
-    if result.model == "cluster":
+    if result.model in _DECADES:
         stretch = {policy: mean.tolist() for policy, (_, mean) in result.slowdown.items()}
         shown["slowdown"] = _sizes_dict(result.slowdown, stretch)
     return shown

@@ -19,11 +19,10 @@ enum class Bound : std::uint8_t {
   kUnready,
   kMinimum,
   kShare,
-  kPeriod,
 };
 
 // By code.
-inline constexpr std::array<const char*, 13> kBoundTexts = {
+inline constexpr std::array<const char*, 12> kBoundTexts = {
     "nothing waits",
     "all that waited has started",
     "the whole station",
@@ -36,7 +35,6 @@ inline constexpr std::array<const char*, 13> kBoundTexts = {
     "waits for its maps",
     "its minimum",
     "its share",
-    "all that it can use within the period",
 };
 
 }  // namespace malleable

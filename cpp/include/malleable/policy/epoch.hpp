@@ -98,11 +98,15 @@ class alignas(kLine) Epoch {
   std::span<const std::int64_t> given() const { return given_; }
   std::span<const std::uint8_t> changed() const { return changed_; }
 
-  // [s] For how long the last decision is held.
+  // [s] When the last decision was made, and for how long it is held.
+  double now() const { return now_; }
   double period() const { return period_; }
+  const EpochOptions& options() const { return options_; }
+  CustomPenalty penalty() const { return custom_; }
 
   // The plan behind the last decision, with the same rows; the state must not have changed since.
-  // std::invalid_argument for a decision that is held for a period, here and in assess().
+  // std::invalid_argument for a decision that is held for a period, here and in assess(): what
+  // follows it depends on the calls that come (sim/held_plan).
   Plan plan();
   // Its value and a floor under every schedule, without pieces and, for sums, by the quick bound:
   // what a loop can afford to ask for after every decision.
@@ -110,10 +114,14 @@ class alignas(kLine) Epoch {
     double value, lower_bound;
   };
   Assessment assess();
+  // Makes planned_jobs() and planned_penalties() those of the last decision, as plan() does.
+  void recall();
+  // Whether slots are held, so that what is left of jobs is as decide_for_period() has it.
+  bool held() const { return period_ > 0.0 && slots_ > 0; }
   // The jobs that plan() saw.
   JobsView planned_jobs() const {
     return {{arrival_, weight_, deadline_, size_, sla_columns_.view()},
-            work_,
+            held() ? left_ : work_,
             min_slots_,
             max_slots_,
             speedup_columns_.view()};
@@ -160,6 +168,7 @@ class alignas(kLine) Epoch {
   void count_service(double now);
   double rate_of(std::size_t row, double slots) const;
   double left_of_row(std::size_t row) const;
+  void build_held();
   std::span<const double> value_of_seconds();
   void add_speedups(const JobsView& jobs);
   // Some job's speed-up is below linear.
@@ -176,7 +185,6 @@ class alignas(kLine) Epoch {
   void make_order();                                  // into order_
   void look_up();                                     // what the policy promises
   std::span<const double> shared_by() const;
-  void recall();     // the instance and the order of the last decision
   void find_rows();  // pages_, from the ids
 
   EpochOptions options_;

@@ -1,0 +1,118 @@
+#include <pybind11/stl.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "kinds.hpp"
+#include "malleable/policy/registry.hpp"
+#include "malleable/sim/held_loop.hpp"
+#include "malleable/sim/held_plan.hpp"
+#include "plan_dict.hpp"
+#include "signals.hpp"
+#include "turn.hpp"
+
+namespace malleable::bindings {
+namespace {
+
+using Doubles = Array<double>;
+using Codes = Array<std::uint8_t>;
+
+EpochOptions options_of(bool is_max, std::span<const Kind> kinds, const std::string& policy,
+                        bool gang, double hysteresis, std::optional<std::uint64_t> effort) {
+  EpochOptions options;
+  if (kinds.size() == 1) options.kind = kinds.front();
+  options.aggregate = aggregate_of(is_max);
+  options.policy = policy_code<EpochPolicy>(Model::kJobs, policy);
+  options.min_mode = gang ? MinMode::kGang : MinMode::kGuarantee;
+  options.hysteresis = hysteresis;
+  options.effort = effort;
+  return options;
+}
+
+py::dict plan_held(const Jobs& jobs, std::int64_t slots, double now, const Penalties& penalties,
+                   const Codes& kinds, std::uintptr_t custom, bool is_max,
+                   const std::string& policy, std::optional<std::uint64_t> effort, bool gang,
+                   double period) {
+  const auto codes = kinds_of(kinds);
+  HeldPlanRequest request{options_of(is_max, codes, policy, gang, 0.0, effort),
+                          slots,
+                          now,
+                          codes,
+                          reinterpret_cast<CustomPenalty>(custom),
+                          poll_signals};
+  request.epoch.period = period;
+  Plan plan;
+  {
+    py::gil_scoped_release release;
+    plan = malleable::plan_held(jobs, penalties, request);
+  }
+  return plan_dict(std::move(plan));
+}
+
+// A loop over jobs by arrival.
+class PyHeldLoop {
+ public:
+  PyHeldLoop(std::shared_ptr<Jobs> jobs, const std::optional<Doubles>& believed, const Codes& kinds,
+             std::int64_t slots, bool is_max, const std::string& policy, bool gang,
+             double hysteresis, std::optional<std::uint64_t> effort, double period, bool told)
+      : jobs_(std::move(jobs)),
+        kinds_(kinds_of(kinds)),
+        loop_(Epoch(slots, options_of(is_max, kinds_, policy, gang, hysteresis, effort)),
+              {.period = period, .told = told}) {
+    if (believed) believed_.assign(view(*believed).begin(), view(*believed).end());
+    loop_.feed(*jobs_, believed_, kinds_);
+    loop_.set_poll(poll_signals);
+  }
+
+  bool advance(double until) {
+    const Turn turn(busy_);
+    py::gil_scoped_release release;
+    return loop_.advance(until);
+  }
+  // (start, completion): infinite where that has not come yet.
+  py::tuple times() const {
+    const Turn turn(busy_);
+    const auto start = loop_.start(), completion = loop_.completion();
+    return py::make_tuple(to_numpy(std::vector<double>(start.begin(), start.end())),
+                          to_numpy(std::vector<double>(completion.begin(), completion.end())));
+  }
+  py::dict totals() const {
+    const Turn turn(busy_);
+    const HeldLoop::Totals& t = loop_.totals();
+    py::dict d;
+    d["decisions"] = t.calls;
+    d["overloaded"] = t.overloaded;
+    d["held"] = t.held;
+    d["idle"] = t.idle;
+    return d;
+  }
+
+ private:
+  std::shared_ptr<Jobs> jobs_;
+  std::vector<double> believed_;
+  std::vector<Kind> kinds_;
+  HeldLoop loop_;
+  Busy busy_;
+};
+
+}  // namespace
+
+void bind_held_loop(py::module_& module) {
+  module.def("plan_held", &plan_held, py::arg("jobs"), py::arg("slots"), py::arg("now"),
+             py::arg("penalties"), py::arg("kinds").noconvert(), py::arg("custom"),
+             py::arg("is_max"), py::arg("policy"), py::arg("effort"), py::arg("gang"),
+             py::arg("period"));
+  py::class_<PyHeldLoop>(module, "HeldLoop")
+      .def(py::init<std::shared_ptr<Jobs>, const std::optional<Doubles>&, const Codes&,
+                    std::int64_t, bool, const std::string&, bool, double,
+                    std::optional<std::uint64_t>, double, bool>(),
+           py::arg("jobs"), py::arg("believed").noconvert(), py::arg("kinds").noconvert(),
+           py::arg("slots"), py::arg("is_max"), py::arg("policy"), py::arg("gang"),
+           py::arg("hysteresis"), py::arg("effort"), py::arg("period"), py::arg("told"))
+      .def("advance", &PyHeldLoop::advance, py::arg("until"))
+      .def("times", &PyHeldLoop::times)
+      .def("totals", &PyHeldLoop::totals);
+}
+
+}  // namespace malleable::bindings

@@ -1,0 +1,14 @@
+// Ctrl-C, heard while the core runs without the interpreter's lock.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+namespace malleable::bindings {
+
+// What the core calls now and then: throws what a signal's handler raised.
+inline void poll_signals() {
+  const pybind11::gil_scoped_acquire acquire;
+  if (PyErr_CheckSignals() != 0) throw pybind11::error_already_set();
+}
+
+}  // namespace malleable::bindings

@@ -1,0 +1,45 @@
+// A lower bound on any maximum of penalties of a loop that decides every P seconds and holds its
+// slots: the deadline test in whole slot-periods.
+//
+// A job that must end by D = (K + f) P from now, K whole and 0 <= f < 1, can do at most M P in each
+// later period and M f P in period K. So during the periods 0 ... k together it holds at least
+//   must(k) = max(0, ceil(w / P - M f) - M (K - 1 - k))     for k < K
+// slot-periods, and from K on ceil(w / P), or M K + ceil((w - M K P) / (f P)) if the K whole
+// periods do not suffice. Deadlines can be met only if w <= M D for every job and sum_j must_j(k)
+// <= S (k + 1) for every k. A job's part is constant, rises by M a period, then jumps once: the sum
+// is linear in k between these events, so that only events and the periods before them are tested.
+// The least level whose deadlines pass is a lower bound, found by halving. Minima are left out, and
+// a speed-up below linear counts as linear: both let more loops compete.
+//
+// O(J log J) a test, some sixty tests. Source: ours.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "malleable/model/penalties.hpp"
+#include "malleable/model/problem.hpp"
+
+namespace malleable {
+
+class HeldLevel {
+ public:
+  // Whether such a loop may meet these deadlines (from problem.now, may be infinite).
+  bool may_meet(const Problem& problem, double period, std::span<const double> due);
+
+  // Between `from` (no loop is below it) and `to` (some loop's value), both finite.
+  double run(const Problem& problem, const Penalties& penalties, double period, double from,
+             double to);
+
+ private:
+  struct Event {
+    double period;  // whole
+    double jump;    // slot-periods more from there on
+    double slope;   // slot-periods more a period after it
+  };
+  std::vector<Event> events_;
+  std::vector<double> due_;
+};
+
+}  // namespace malleable

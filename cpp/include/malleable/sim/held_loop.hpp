@@ -1,0 +1,105 @@
+// A loop as a host runs it: jobs arrive, an epoch is asked every P seconds, and what it says is
+// held until the next call. With period 0 it is asked whenever a job comes or ends.
+//
+// Between two calls nothing changes but that jobs end, each at its exact time; their slots idle
+// until the next call. At a call the epoch is told of all that happened since: jobs that came, jobs
+// that ended, and what is left of those that ran, by its own estimates. What a job truly needs is
+// known here alone. Calls without a job in the system are left out.
+//
+// O(present jobs) a call beside the epoch's decision. Allocates nothing once warm, but for pieces.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "malleable/model/jobs.hpp"
+#include "malleable/model/plan.hpp"
+#include "malleable/policy/epoch.hpp"
+
+namespace malleable {
+
+struct HeldLoopOptions {
+  double period = 0.0;  // [s]
+  bool told = true;     // whether the epoch knows the period
+  double start = 0.0;   // time of the first call; the others come at multiples of the period after
+  bool pieces = false;  // keep the schedule
+};
+
+class HeldLoop {
+ public:
+  // The epoch must have no jobs, but for adopt().
+  HeldLoop(Epoch epoch, const HeldLoopOptions& options);
+
+  // Valid jobs by arrival, once, with the work that the epoch is told of each (empty: the truth)
+  // and the kinds of their penalties (empty: the epoch's). Rows are their places here. The columns
+  // must outlive the loop.
+  void feed(const JobsView& jobs, std::span<const double> believed, std::span<const Kind> kinds);
+
+  // The same with the jobs of the epoch, which has decided at options.start; rows are those of its
+  // ids then, and `jobs` says what is left of them.
+  void adopt(const JobsView& jobs);
+
+  // Makes all calls before `until`; true once no call is left, be it that all jobs have ended or
+  // that nothing more can happen.
+  bool advance(double until);
+  // Called every few thousand calls; may throw, and the loop can go on afterwards.
+  void set_poll(std::function<void()> poll) { poll_ = std::move(poll); }
+
+  std::span<const double> start() const { return start_; }
+  std::span<const double> completion() const { return completion_; }  // infinite: not yet
+  const Pieces& pieces() const { return pieces_; }
+  std::span<const Index> order() const { return order_; }  // by first slot
+  std::size_t ended() const { return ended_count_; }
+  struct Totals {
+    std::int64_t calls = 0, overloaded = 0;
+    double held = 0.0;  // slot-seconds, idle ones and all
+    double idle = 0.0;  // of these, behind jobs that had ended
+  };
+  const Totals& totals() const { return totals_; }
+
+ private:
+  void begin(const JobsView& jobs, std::span<const double> believed);
+  std::size_t row_of(std::int64_t id) const {
+    return adopted_.empty() ? rows_[static_cast<std::size_t>(id)] : adopted_.at(id);
+  }
+  void plan_call();
+  void tell(double now);
+  void list_running(double now);
+  void hold(double now);
+  void keep_piece(std::size_t row, std::int64_t slots, double from, double to);
+
+  Epoch epoch_;
+  HeldLoopOptions options_;
+  JobsView jobs_;
+  std::span<const double> believed_;
+  std::span<const Kind> kinds_;
+  std::function<void()> poll_;
+
+  std::size_t arrived_ = 0, ended_count_ = 0;
+  std::int64_t call_ = 0;          // number of the next one, or of one before it
+  double next_ = kInfinity;        // time of the next one that is to be made
+  bool decided_ = false;           // the decision of the next call has been made
+  std::vector<std::size_t> rows_;  // of the epoch's ids
+  std::unordered_map<std::int64_t, std::size_t> adopted_;  // the same
+  std::vector<double> left_, start_, completion_;
+  std::vector<std::size_t> last_piece_;
+  std::vector<Index> order_;
+  Pieces pieces_;
+  Totals totals_;
+  // Since the last call: ids that ended, ids that ran and what is left of them as the epoch sees
+  // it.
+  std::vector<std::int64_t> gone_, ran_;
+  std::vector<double> seen_;
+  // Of the decision that is held: rows with slots.
+  struct Running {
+    std::size_t row;
+    std::int64_t id, slots;
+    double end;
+  };
+  std::vector<Running> running_;
+};
+
+}  // namespace malleable

@@ -1,0 +1,36 @@
+// The plan of a loop that decides every P seconds and holds its slots: what an epoch does if nobody
+// else comes and all sizes are right, its value, and a floor under every such loop.
+//
+// The epoch itself is asked at every multiple of the period (sim/held_loop). The bound is the
+// larger of that of all schedules (kernel/lower_bound) and that of such loops: kernel/held_prices
+// for sums, kernel/held_level for maxima. O(calls) decisions, and what the bounds cost.
+#pragma once
+
+#include <functional>
+#include <span>
+
+#include "malleable/model/jobs.hpp"
+#include "malleable/model/penalties.hpp"
+#include "malleable/model/plan.hpp"
+#include "malleable/policy/epoch.hpp"
+
+namespace malleable {
+
+struct HeldPlanRequest {
+  EpochOptions epoch;  // with the period
+  std::int64_t slots = 1;
+  double now = 0.0;
+  std::span<const Kind> kinds;  // of the jobs: one for all, or each its own
+  CustomPenalty custom = nullptr;
+  std::function<void()> poll = nullptr;  // called every few thousand calls; may throw
+};
+
+// All jobs have arrived: FieldError otherwise, and for slots that cannot be. `penalties` are
+// theirs.
+Plan plan_held(const JobsView& jobs, const Penalties& penalties, const HeldPlanRequest& request);
+
+// The same for the jobs of an epoch from its last decision on, which is held for epoch.period().
+// Rows are those of epoch.planned_jobs(). The epoch itself stays as it is.
+Plan plan_decided(Epoch& epoch, const std::function<void()>& poll = nullptr);
+
+}  // namespace malleable

@@ -1,0 +1,111 @@
+#include "malleable/sim/held_plan.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <string>
+
+#include "malleable/kernel/held_level.hpp"
+#include "malleable/kernel/held_prices.hpp"
+#include "malleable/model/error.hpp"
+#include "malleable/policy/finish_plan.hpp"
+#include "malleable/policy/registry.hpp"
+#include "malleable/sim/held_loop.hpp"
+
+namespace malleable {
+namespace {
+
+// Whether no such loop meets all strict deadlines.
+bool surely_late(const Problem& problem, const Penalties& penalties, double period) {
+  std::vector<double> due(problem.size());
+  for (std::size_t j = 0; j < problem.size(); ++j) {
+    const double last = penalties.last_finite(j);
+    due[j] = last < kInfinity ? last + tolerance(last) - problem.now : kInfinity;
+  }
+  return !HeldLevel().may_meet(problem, period, due);
+}
+
+void raise_bound(const Problem& problem, const Penalties& penalties, Aggregate aggregate,
+                 double period, std::span<const double> completion, Plan& plan) {
+  if (plan.value == kInfinity) {
+    if (plan.status != Status::kUnmet || !surely_late(problem, penalties, period)) return;
+    plan.status = Status::kInfeasible;
+    plan.lower_bound = kInfinity;
+    return;
+  }
+  if (!(plan.lower_bound < plan.value) || !std::isfinite(plan.lower_bound)) return;
+  const double found =
+      aggregate == Aggregate::kSum
+          ? HeldPrices().run(problem, penalties, period, completion, plan.value)
+          : HeldLevel().run(problem, penalties, period, plan.lower_bound, plan.value);
+  plan.lower_bound = std::max(plan.lower_bound, found);
+}
+
+// What a loop did, as a plan.
+Plan plan_of(HeldLoop& loop, const JobsView& jobs, const Penalties& penalties,
+             const EpochOptions& epoch, std::int64_t slots, double now, double period) {
+  loop.advance(kInfinity);
+  const std::size_t n = jobs.size();
+  Problem problem;
+  problem.build(jobs.work, jobs.arrival, jobs.min_slots, jobs.max_slots, slots, now,
+                epoch.min_mode);
+  if (find_policy(epoch.policy).promises.ignores_minima) problem.drop_minima();
+  // The bounds take every job for linear. It would then end earlier, and its minimum with it.
+  if (jobs.speedup.curved()) std::fill(problem.low.begin(), problem.low.end(), 0.0);
+  Plan plan;
+  plan.pieces = loop.pieces();
+  plan.start.assign(loop.start().begin(), loop.start().end());
+  plan.order.assign(loop.order().begin(), loop.order().end());
+  std::vector<std::uint8_t> listed(n, 0);
+  for (const Index j : plan.order) listed[j] = 1;
+  std::vector<double> completion(n);
+  for (std::size_t j = 0; j < n; ++j) {
+    if (!listed[j]) plan.order.push_back(static_cast<Index>(j));
+    completion[j] = loop.completion()[j] - now;
+  }
+  LowerBound lower_bound;
+  finish_plan(problem, penalties, epoch.aggregate, completion, lower_bound, plan);
+  raise_bound(problem, penalties, epoch.aggregate, period, completion, plan);
+  plan.allocation.assign(n, 0);
+  for (std::size_t k = 0; k < plan.pieces.size(); ++k) {
+    if (plan.pieces.start[k] != now) continue;
+    plan.allocation[static_cast<std::size_t>(plan.pieces.job[k])] += plan.pieces.slots[k];
+  }
+  return plan;
+}
+
+}  // namespace
+
+Plan plan_held(const JobsView& jobs, const Penalties& penalties, const HeldPlanRequest& request) {
+  validate_slots(request.slots);
+  if (penalties.size() != jobs.size()) {
+    throw std::invalid_argument("penalties and jobs differ in length");
+  }
+  for (std::size_t j = 0; j < jobs.size(); ++j) {
+    if (jobs.arrival[j] <= request.now) continue;
+    throw FieldError("arrival", j, jobs.arrival[j], "after now = " + std::to_string(request.now));
+  }
+  Epoch epoch(request.slots, request.epoch);
+  epoch.set_penalty(request.custom);
+  const double period = request.epoch.period;
+  HeldLoop loop(std::move(epoch), {.period = period, .start = request.now, .pieces = true});
+  loop.set_poll(request.poll);
+  loop.feed(jobs, {}, request.kinds);
+  return plan_of(loop, jobs, penalties, request.epoch, request.slots, request.now, period);
+}
+
+Plan plan_decided(Epoch& epoch, const std::function<void()>& poll) {
+  Epoch copy(0, {});
+  load_state("Epoch", save_state("Epoch", epoch), copy);
+  copy.set_penalty(epoch.penalty());
+  const double now = epoch.now(), period = epoch.period();
+  HeldLoop loop(std::move(copy), {.period = period, .start = now, .pieces = true});
+  loop.set_poll(poll);
+  epoch.recall();
+  const JobsView jobs = epoch.planned_jobs();
+  loop.adopt(jobs);
+  return plan_of(loop, jobs, epoch.planned_penalties(), epoch.options(), epoch.slots(), now,
+                 period);
+}
+
+}  // namespace malleable

@@ -1,0 +1,40 @@
+"""``malleable simulate --model jobs``: malleable jobs in a loop that decides every few seconds."""
+
+from __future__ import annotations
+
+import argparse
+
+from malleable.cli.cases import Case, estimates_of, option
+from malleable.cli.terminal import read_file, warnings_as_notes
+from malleable.jobs.simulate import PARTS
+from malleable.jobs.table import Jobs
+from malleable.traces import Trace
+from malleable.view.text import fields_of
+from malleable.views import counted
+
+DEFAULT_POLICIES = "flex,fair,fifo"
+
+
+def case(asked: argparse.Namespace) -> Case:
+    """Jobs of a table, or of a trace's phase."""
+    if asked.file is None:
+        raise ValueError("FILE is needed: a table of jobs or a trace")
+    with warnings_as_notes():
+        jobs: Jobs = read_file(asked.file, asked).jobs()
+    options = {
+        **fields_of(asked, "slots", "load"),
+        "period": asked.period or 0.0,
+        "objective": asked.objective or "sum:response",
+        "told": not asked.untold,
+        **dict(option(text) for text in asked.set or ()),
+    }
+    guessed = estimates_of(asked, jobs, "", Trace.jobs)
+    options["estimates"] = guessed.work if isinstance(guessed, Jobs) else guessed
+    if asked.effort is not None:
+        options["effort"] = asked.effort
+    period = asked.period or 0.0
+    how = "asked whenever a job comes or ends"
+    if period > 0.0:
+        how = f"asked every {period:g} s" + ", which policies do not know" * asked.untold
+    told = () if asked.periods else (f"{counted(len(jobs), 'job')}, {how}",)
+    return Case(jobs, options, DEFAULT_POLICIES, PARTS, told=told)

@@ -1,0 +1,83 @@
+"""``malleable simulate`` with several seeds, or at every point of a grid."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from malleable.cli.cases import Case
+from malleable.cli.outputs import Outputs, ended
+from malleable.cli.terminal import progress_bar
+from malleable.cli.workers import workers
+from malleable.replications import replicate
+from malleable.view.drawing import image_bytes
+from malleable.view.simulations import replications_dict, replications_tables
+
+# Of a grid by its argument: which option of the simulation varies, which one goes not beside it, and
+# what --grid takes.
+_AXES: dict[str, tuple[str, str, Sequence[float]]] = {
+    "loads": ("load", "load", ()),
+    "speedups": ("speedup", "", (1.0, 0.8, 0.5)),
+    "periods": ("period", "period", ()),
+    "errors": ("estimates", "estimates", (0.0, 0.2, 1.0)),
+}
+
+
+def _grid(asked: argparse.Namespace) -> dict[str, list[float]]:
+    """What varies, if a grid is asked for."""
+    axes = {}
+    for name, (varied, beside, usual) in _AXES.items():
+        text = getattr(asked, name)
+        if text is not None and beside and getattr(asked, beside) is not None:
+            raise ValueError(f"--{name}: not beside --{beside}")
+        if text is not None:
+            try:
+                axes[varied] = [float(part) for part in text.split(",")]
+            except ValueError:
+                raise ValueError(f"--{name} {text}: numbers with commas between them") from None
+        elif asked.grid and usual:
+            axes[varied] = list(usual)
+    return axes
+
+
+def several(asked: argparse.Namespace) -> bool:
+    """Whether more than one run is asked for."""
+    return asked.replications > 1 or asked.grid or any(getattr(asked, name) for name in _AXES)
+
+
+def _same(jobs: Any, seed: int) -> Any:
+    return jobs
+
+
+def replicated(asked: argparse.Namespace, outputs: Outputs, made: Case) -> int:
+    """Replications, at every point of a grid if there is one; after Ctrl-C what was finished."""
+    grid = _grid(asked)
+    for name in outputs.files:
+        if name != "json" and not (grid and name == "plot"):
+            raise ValueError(f"--{name.replace('_', '-')}: of a single run")
+    names = [name.strip() for name in (asked.policy or made.policies).split(",")]
+    with (
+        workers(asked.processes, asked.engine) as executor,
+        progress_bar("replications") as advance,
+    ):
+        found = replicate(
+            partial(_same, made.jobs),
+            range(asked.seed, asked.seed + asked.replications),
+            names,
+            grid=grid,
+            executor=executor,
+            model=asked.model,
+            horizon=asked.horizon,
+            progress=lambda _, total: advance("replications", total),
+            **made.options,
+        )
+    if not found.done:
+        return ended(False)
+    return outputs.give(
+        lambda: {**made.facts, **replications_dict(found)},
+        [*made.told, *replications_tables(found)],
+        found.complete,
+        plot=lambda path: image_bytes(found.plot(), path),
+    )
