@@ -96,17 +96,18 @@ class PyFlowEpoch {
     epoch_.set_task_work(task_work);
   }
 
-  // (version, ids, slots, changed, ready, ended)
-  py::tuple decide(double now, std::optional<std::int64_t> slots) {
+  // (version, ids, slots, changed, ready, ended, order)
+  py::tuple decide(double now, std::optional<std::int64_t> slots, std::optional<double> period) {
     const Turn turn(busy_);
     const FlowEpoch::Decision* made = nullptr;
     {
       py::gil_scoped_release release;
-      made = &epoch_.decide(now, slots);
+      made = &epoch_.decide(now, slots, period);
     }
     return py::make_tuple(epoch_.version(), copy(std::span<const std::int64_t>(made->ids)),
                           copy(std::span<const std::int64_t>(made->slots)), bools(made->changed),
-                          bools(made->ready), copy(std::span<const std::int64_t>(made->ended)));
+                          bools(made->ready), copy(std::span<const std::int64_t>(made->ended)),
+                          copy(std::span<const std::int64_t>(made->order)));
   }
 
   // Of the decision that has this version: (plan, the flows that it is about, their ids, names of
@@ -161,11 +162,12 @@ void bind_flow_epoch(py::module_& module) {
   epoch
       .def(py::init([](std::int64_t slots, double task_work, bool is_max, const std::string& policy,
                        std::optional<std::uint64_t> effort, double hysteresis,
-                       double ready_fraction) {
+                       double ready_fraction, double period) {
              FlowEpochOptions options{.aggregate = aggregate_of(is_max),
                                       .effort = effort,
                                       .hysteresis = hysteresis,
-                                      .ready_fraction = ready_fraction};
+                                      .ready_fraction = ready_fraction,
+                                      .period = period};
              const PolicyCode& code = find_policy(Model::kFlows, policy).code;
              if (const auto* baseline = std::get_if<FlowBaseline>(&code)) {
                options.baseline = *baseline;
@@ -175,7 +177,7 @@ void bind_flow_epoch(py::module_& module) {
              return std::make_unique<PyFlowEpoch>(slots, task_work, options);
            }),
            py::arg("slots"), py::arg("task_work"), py::arg("is_max"), py::arg("policy"),
-           py::arg("effort"), py::arg("hysteresis"), py::arg("ready_fraction"))
+           py::arg("effort"), py::arg("hysteresis"), py::arg("ready_fraction"), py::arg("period"))
       .def("set_penalty", &PyFlowEpoch::set_penalty, py::arg("address"))
       .def("add", &PyFlowEpoch::add, py::arg("flows"), py::arg("kind").noconvert(),
            py::arg("tasks").noconvert(), py::arg("continues").noconvert(), py::arg("name"))
@@ -183,7 +185,7 @@ void bind_flow_epoch(py::module_& module) {
       .def("finish", &PyFlowEpoch::finish, py::arg("ids"))
       .def("remove", &PyFlowEpoch::remove, py::arg("ids"), py::arg("flows"))
       .def("set_task_work", &PyFlowEpoch::set_task_work, py::arg("task_work"))
-      .def("decide", &PyFlowEpoch::decide, py::arg("now"), py::arg("slots"))
+      .def("decide", &PyFlowEpoch::decide, py::arg("now"), py::arg("slots"), py::arg("period"))
       .def("plan", &PyFlowEpoch::plan, py::arg("version"))
       .def_property_readonly("slots", &PyFlowEpoch::slots)
       .def_property_readonly("handle", &PyFlowEpoch::handle)

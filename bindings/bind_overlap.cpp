@@ -64,13 +64,15 @@ class PyOverlapEpoch {
     epoch_.remove(rows.get());
   }
 
-  // (ids, slots, changed, shares, bounds), by station where there are two columns
-  py::tuple decide(double now, const std::optional<std::pair<std::int64_t, std::int64_t>>& slots) {
+  // (ids, slots, changed, shares, orders, bounds), by station where there are two columns
+  py::tuple decide(double now, const std::optional<std::pair<std::int64_t, std::int64_t>>& slots,
+                   std::optional<double> period) {
     const Turn turn(busy_);
     std::span<const OverlapEpoch::Service> services;
     {
       py::gil_scoped_release release;
-      services = slots ? epoch_.decide(now, slots->first, slots->second) : epoch_.decide(now);
+      services = slots ? epoch_.decide(now, slots->first, slots->second, period)
+                       : epoch_.decide(now, {}, {}, period);
     }
     const auto count = static_cast<py::ssize_t>(services.size());
     Integers ids(count), given({count, py::ssize_t{2}});
@@ -93,7 +95,9 @@ class PyOverlapEpoch {
       bound_at[2 * k] = static_cast<std::uint8_t>(service.map_bound);
       bound_at[2 * k + 1] = static_cast<std::uint8_t>(service.shuffle_bound);
     }
-    return py::make_tuple(ids, given, changed, share, bound);
+    return py::make_tuple(ids, given, changed, share,
+                          py::make_tuple(copy(epoch_.order(true)), copy(epoch_.order(false))),
+                          bound);
   }
 
   std::uintptr_t handle() { return reinterpret_cast<std::uintptr_t>(&handle_); }
@@ -180,18 +184,18 @@ void bind_overlap(py::module_& module) {
   bind_state(epoch);
   epoch
       .def(py::init([](const std::string& policy, bool conserving, bool bounce,
-                       std::int64_t map_slots, std::int64_t shuffle_slots) {
+                       std::int64_t map_slots, std::int64_t shuffle_slots, double period) {
              return std::make_unique<PyOverlapEpoch>(
                  OverlapEpochOptions{policy_code<OverlapPolicy>(Model::kTandem, policy), conserving,
-                                     bounce, map_slots, shuffle_slots});
+                                     bounce, map_slots, shuffle_slots, period});
            }),
            py::arg("policy"), py::arg("conserving"), py::arg("bounce"), py::arg("map_slots"),
-           py::arg("shuffle_slots"))
+           py::arg("shuffle_slots"), py::arg("period"))
       .def("add", &PyOverlapEpoch::add, py::arg("columns"))
       .def("update", &PyOverlapEpoch::update, py::arg("ids"), py::arg("columns"))
       .def("finish", &PyOverlapEpoch::remove, py::arg("ids"))
       .def("remove", &PyOverlapEpoch::remove, py::arg("ids"))
-      .def("decide", &PyOverlapEpoch::decide, py::arg("now"), py::arg("slots"))
+      .def("decide", &PyOverlapEpoch::decide, py::arg("now"), py::arg("slots"), py::arg("period"))
       .def_property_readonly("slots", &PyOverlapEpoch::slots)
       .def_property_readonly("handle", &PyOverlapEpoch::handle)
       .def("__len__", &PyOverlapEpoch::size);

@@ -93,8 +93,8 @@ class PySlottedSim {
 
 class PySlottedEpoch {
  public:
-  PySlottedEpoch(std::int64_t slots, double slot_seconds, const std::string& policy)
-      : epoch_(slots, slot_seconds, policy) {}
+  PySlottedEpoch(std::int64_t slots, double slot_seconds, const std::string& policy, double period)
+      : epoch_(slots, slot_seconds, policy, period) {}
 
   Integers add(const py::dict& columns) {
     const Given<Arriving<SlottedEpoch::Columns>> jobs(columns);
@@ -115,13 +115,13 @@ class PySlottedEpoch {
   }
   void finish(const py::object& ids) { leave(ids, false); }
   void remove(const py::object& ids) { leave(ids, true); }
-  // (ids, machines held, changed, map tasks, reduce tasks, bounds)
-  py::tuple decide(double now, std::optional<std::int64_t> slots) {
+  // (ids, machines held, changed, map tasks, reduce tasks, order, bounds)
+  py::tuple decide(double now, std::optional<std::int64_t> slots, std::optional<double> period) {
     const Turn turn(busy_);
     std::span<const SlottedEpoch::Grant> grants;
     {
       py::gil_scoped_release release;
-      grants = epoch_.decide(now, slots);
+      grants = epoch_.decide(now, slots, period);
     }
     const auto count = static_cast<py::ssize_t>(grants.size());
     Integers ids(count), held(count), maps(count), reduces(count);
@@ -141,7 +141,7 @@ class PySlottedEpoch {
       reduces_at[k] = grant.reduces;
       bound_at[k] = static_cast<std::uint8_t>(grant.bound);
     }
-    return py::make_tuple(ids, held, changed, maps, reduces, bound);
+    return py::make_tuple(ids, held, changed, maps, reduces, copy(epoch_.order()), bound);
   }
   std::uintptr_t handle() { return reinterpret_cast<std::uintptr_t>(&handle_); }
   std::size_t size() const {
@@ -155,7 +155,7 @@ class PySlottedEpoch {
 
   std::string save() { return saved("SlottedEpoch", epoch_, busy_); }
   static std::unique_ptr<PySlottedEpoch> load(const py::bytes& bytes) {
-    auto made = std::make_unique<PySlottedEpoch>(1, 1.0, "fifo");
+    auto made = std::make_unique<PySlottedEpoch>(1, 1.0, "fifo", 0.0);
     restore("SlottedEpoch", bytes, made->epoch_);
     return made;
   }
@@ -225,13 +225,13 @@ void bind_slotted(py::module_& module) {
   py::class_<PySlottedEpoch> epoch(module, "SlottedEpoch");
   bind_state(epoch);
   epoch
-      .def(py::init<std::int64_t, double, const std::string&>(), py::arg("slots"),
-           py::arg("slot_seconds"), py::arg("policy"))
+      .def(py::init<std::int64_t, double, const std::string&, double>(), py::arg("slots"),
+           py::arg("slot_seconds"), py::arg("policy"), py::arg("period"))
       .def("add", &PySlottedEpoch::add, py::arg("columns"))
       .def("update", &PySlottedEpoch::update, py::arg("ids"), py::arg("columns"))
       .def("finish", &PySlottedEpoch::finish, py::arg("ids"))
       .def("remove", &PySlottedEpoch::remove, py::arg("ids"))
-      .def("decide", &PySlottedEpoch::decide, py::arg("now"), py::arg("slots"))
+      .def("decide", &PySlottedEpoch::decide, py::arg("now"), py::arg("slots"), py::arg("period"))
       .def_property_readonly("slots", &PySlottedEpoch::slots)
       .def_property_readonly("handle", &PySlottedEpoch::handle)
       .def("__len__", &PySlottedEpoch::size);

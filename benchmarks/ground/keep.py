@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from benchmarks.ground.table import SECTIONS, Cell, Measured, figure
+from benchmarks.ground.table import SECTIONS, Cell, Measured, figure, times
 
 ROOT = Path(__file__).parents[2]
 KEPT = Path(__file__).with_name("kept.json")
@@ -60,7 +60,7 @@ def as_page(kept: dict[str, Any]) -> str:
         if name not in kept["now"]:
             continue
         title = SECTIONS[name].title if name in SECTIONS else ""
-        text += f"\n## {name}\n{title[:1].upper()}{title[1:]}.\n\n"
+        text += f"\n## {name}\n{title}.\n\n"
         columns = (
             "first | now | worst draw | also ours, now | best rival, now | floors | draws | seconds"
         )
@@ -90,4 +90,4 @@ def _line(first: Measured, now: Measured, row: dict[str, Any]) -> str:
 
 def _ours(row: Measured, rule: str) -> str:
     mark = " **!**" if row.loses(rule) else ""
-    return f"{figure(row.cells[rule].value)} ({row.ratio(rule):.3f}{mark})"
+    return f"{figure(row.cells[rule].value)} ({times(row.ratio(rule))}{mark})"

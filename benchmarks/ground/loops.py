@@ -157,6 +157,7 @@ def hold_flows(flows: mb.Flows, slots: int, rule: Rule, period: float) -> Any:
     left = flows.work.copy()
     flow = flows.flow
     over, done = np.zeros(len(left), dtype=bool), np.full(len(flows), np.nan)
+    latest = np.zeros(len(flows))  # end of a flow's jobs so far
     waits = np.diff(flows.parent_offset).copy()
     children: list[list[int]] = [[] for _ in range(len(left))]
     for row in range(len(left)):
@@ -196,8 +197,9 @@ def hold_flows(flows: mb.Flows, slots: int, rule: Rule, period: float) -> Any:
             for child in children[row]:
                 waits[child] -= 1
             own = flow[row]
+            latest[own] = max(latest[own], min(now + at, until))
             open_jobs[own] -= 1
             if not open_jobs[own]:
-                done[own] = min(now + at, until)
+                done[own] = latest[own]
         now = until
     return done

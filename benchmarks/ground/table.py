@@ -197,6 +197,11 @@ def figure(value: float) -> str:
     return f"{value:.4g}"
 
 
+def times(ratio: float) -> str:
+    """A ratio, to three digits behind the point while that means something."""
+    return f"{ratio:.3f}" if ratio < 10.0 else figure(ratio)
+
+
 def lines(section: Section, rows: list[Measured] | str) -> Iterator[str]:
     """A section as text: ours with ratios to the best rival; ``!``: a rival wins; ``*``: this one does."""
     yield f"{section.name}: {section.title}"
@@ -213,7 +218,7 @@ def lines(section: Section, rows: list[Measured] | str) -> Iterator[str]:
                 value = row.cells[rule].value
                 text = figure(value)
                 if rule in row.ours:
-                    text += f" ({row.ratio(rule):.3f}{'!' * row.loses(rule)})"
+                    text += f" ({times(row.ratio(rule))}{'!' * row.loses(rule)})"
                 elif rule in row.rivals and value < least / 1.0005:
                     text += " *"
                 texts.append(text)

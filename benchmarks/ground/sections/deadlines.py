@@ -27,7 +27,7 @@ from benchmarks.instances import (
     traces,
 )
 
-_LARGE_EFFORT = 4_000
+_LARGE_EFFORT = 50_000
 
 
 def _keys(jobs: mb.Jobs, slots: int) -> dict[str, Any]:

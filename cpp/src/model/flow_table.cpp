@@ -104,6 +104,7 @@ std::size_t FlowTable::add(Additions&& added, bool custom) {
       whole.push_back(takes);
       tasks.push_back(guessed);
       first_tasks.push_back(guessed);
+      attained.push_back(0.0);
       max_slots.push_back(flows.max_slots[i]);
       given.push_back(0);
       const std::int64_t before = added.continues.empty() ? -1 : added.continues[i];
@@ -332,7 +333,7 @@ bool FlowTable::tidy() {
       parent_first[i] = edge;
       for (std::size_t e = from; e < from + parents[i]; ++e) parent[edge++] = parent[e];
     }
-    for (auto* column : {&work, &whole, &tasks, &first_tasks}) move(*column);
+    for (auto* column : {&work, &whole, &tasks, &first_tasks, &attained}) move(*column);
     for (auto* column : {&follows, &topological, &parents}) move(*column);
     for (auto* column : {&max_slots, &given}) move(*column);
     move(parent_first);
@@ -343,7 +344,7 @@ bool FlowTable::tidy() {
     flows_[kept++] = flow;
   }
   flows_.resize(kept);
-  for (auto* column : {&work, &whole, &tasks, &first_tasks}) column->resize(row);
+  for (auto* column : {&work, &whole, &tasks, &first_tasks, &attained}) column->resize(row);
   for (auto* column : {&follows, &topological, &parents}) column->resize(row);
   for (auto* column : {&max_slots, &given}) column->resize(row);
   parent_first.resize(row);
@@ -356,8 +357,8 @@ bool FlowTable::tidy() {
 
 void FlowTable::state(State& s) {
   s(task_work_, flows_, there_, open_, gone_, next_flow_, next_job_);
-  s(work, whole, tasks, first_tasks, max_slots, given, follows, topological, parent_first, parents,
-    stage);
+  s(work, whole, tasks, first_tasks, attained, max_slots, given, follows, topological, parent_first,
+    parents, stage);
   s(name, parent, steps);
 }
 

@@ -24,6 +24,7 @@ FlowEpoch::FlowEpoch(std::int64_t slots, double task_work, const FlowEpochOption
     : options_(options), slots_(slots) {
   if (slots != 0) validate_slots(slots);
   check_amount("hysteresis", options.hysteresis, kWeightRange);
+  check_amount("period", options.period, kWeightRange);
   if (!(options.ready_fraction >= 0.0 && options.ready_fraction <= 1.0)) {
     throw FieldError("ready_fraction", options.ready_fraction, "must be 0 to 1");
   }
@@ -129,6 +130,9 @@ void FlowEpoch::refresh(const FlowTable::Flow& flow, View& view) {
     }
     ready_[row] = table_.stage[row] == JobStage::kOpen && pending_[row] == 0;
   }
+  for (std::size_t row = flow.first; row < flow.end(); ++row) {
+    if (ready_[row]) work_[row] = left_of(row);
+  }
   join_phases(flow);
   double longest = 0.0;
   Index queued = 0;
@@ -141,7 +145,7 @@ void FlowEpoch::refresh(const FlowTable::Flow& flow, View& view) {
     }
     view.volume += work_[row];
     longest = std::max(longest, head_[row] + work_[row] / high_[row]);
-    view.held += ready_[row] && table_.work[row] == 0.0 ? 1 : 0;
+    view.held += ready_[row] && left_of(row) == 0.0 ? 1 : 0;
     if (ready_[row] && work_[row] > 0.0 && pending_[row] == 0) {
       queue_[flow.first + queued++] = table_.topological[at];
     }
@@ -294,7 +298,7 @@ bool FlowEpoch::hold() {
     if (!flows[j].there || views_[j].held == 0 || waits(flows[j])) continue;
     any = true;
     for (std::size_t row = flows[j].first; free_ > 0.0 && row < flows[j].end(); ++row) {
-      if (!ready_[row] || table_.work[row] > 0.0) continue;
+      if (!ready_[row] || left_of(row) > 0.0) continue;
       share_[row] = 1.0;
       free_ -= 1.0;
     }
@@ -358,13 +362,16 @@ void FlowEpoch::serve() {
   }
   if (!planned || held) fill({});
   split_phases();
-  if (!held) return;
-  // Those who have work come before those who may have none.
+  if (held) serve_spent();
+}
+
+// Those who have work come before those who may have none.
+void FlowEpoch::serve_spent() {
   const std::span<const FlowTable::Flow> flows = table_.rows();
   for (const std::size_t j : ordered_) {
     if (views_[j].held == 0 || waits(flows[j])) continue;
     for (std::size_t row = flows[j].first; free_ > 0.0 && row < flows[j].end(); ++row) {
-      if (!ready_[row] || table_.work[row] > 0.0) continue;
+      if (!ready_[row] || left_of(row) > 0.0) continue;
       const double more = std::min(room(row) - share_[row], free_);
       share_[row] += more;
       free_ -= more;
@@ -391,7 +398,8 @@ void FlowEpoch::serve_fair() {
       arrived_.push_back(row);
       const Index late = second_[row];
       relaxed_.low.push_back(share_[row] + (late == kNone ? 0.0 : share_[flow.first + late]));
-      relaxed_.high.push_back(high_[row]);
+      relaxed_.high.push_back(period_ > 0.0 ? cap_at_period(work_[row], period_, 1.0, high_[row])
+                                            : high_[row]);
     }
   }
   const std::size_t n = arrived_.size();
@@ -399,6 +407,7 @@ void FlowEpoch::serve_fair() {
   relaxed_.idle_end.assign(n, now_);
   poured_.assign(n, 0.0);
   waterline_.allocate(relaxed_, {}, poured_);
+  if (period_ > 0.0) raise_fair();
   for (std::size_t k = 0; k < n; ++k) share_[arrived_[k]] = poured_[k];
   for (const FlowTable::Flow& flow : flows) {  // the first has all of both
     if (!flow.there) continue;
@@ -434,7 +443,9 @@ void FlowEpoch::report() {
   for (const std::size_t j : ordered_) order_.push_back(table_.rows()[j].id);
 }
 
-const FlowEpoch::Decision& FlowEpoch::decide(double now, std::optional<std::int64_t> slots) {
+const FlowEpoch::Decision& FlowEpoch::decide(double now, std::optional<std::int64_t> slots,
+                                             std::optional<double> period) {
+  if (period) check_amount("period", *period, kWeightRange);
   check_time("now", now);
   if (now < now_) {
     throw FieldError("now", now, "before " + std::to_string(now_) + ", times never fall");
@@ -444,10 +455,15 @@ const FlowEpoch::Decision& FlowEpoch::decide(double now, std::optional<std::int6
     slots_ = *slots;
     touch_all();
   }
+  count_held(now);
+  const double held = period.value_or(options_.period);
+  if ((held > 0.0) != (period_ > 0.0)) touch_all();  // whose estimates have run out
+  period_ = held;
   ++version_;
   now_ = now;
   planned_.reset();
   decision_.ended.clear();
+  decision_.order.clear();
   for (std::size_t j = 0; j < table_.rows().size(); ++j) {
     const FlowTable::Flow& flow = table_.rows()[j];
     if (!flow.there || flow.open > 0) continue;
@@ -471,7 +487,13 @@ const FlowEpoch::Decision& FlowEpoch::decide(double now, std::optional<std::int6
     for (const Index k : planned_->order) ordered_.push_back(arrived_[k]);
   }
   if (slots_ > 0) {
-    options_.baseline == FlowBaseline::kFair ? serve_fair() : serve();
+    if (options_.baseline == FlowBaseline::kFair) {
+      serve_fair();
+    } else if (period_ > 0.0) {
+      serve_period();
+    } else {
+      serve();
+    }
   }
   report();
   return decision_;
@@ -543,6 +565,10 @@ void FlowEpoch::make_plan(const Table& table, bool keep_order, FlowPlan& plan) {
 
 void FlowEpoch::plan(Table& table, FlowPlan& plan, std::vector<double>& penalty) {
   if (slots_ == 0) throw std::invalid_argument("slots = 0: nothing can be planned");
+  if (period_ > 0.0) {
+    throw std::invalid_argument("period = " + std::to_string(period_) +
+                                ": a decision that is held has no plan, value or bound");
+  }
   refresh_touched();
   build_table(table);
   if (planned_) {
@@ -558,7 +584,7 @@ void FlowEpoch::plan(Table& table, FlowPlan& plan, std::vector<double>& penalty)
 }
 
 void FlowEpoch::state(State& s) {
-  s(options_, table_, slots_, now_, version_, order_, planned_);
+  s(options_, table_, slots_, now_, period_, version_, order_, planned_);
   if (s.reading()) touch_all();
 }
 

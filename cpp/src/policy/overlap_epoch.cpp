@@ -4,6 +4,7 @@
 #include <cmath>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "malleable/model/domain.hpp"
 #include "malleable/model/error.hpp"
@@ -13,6 +14,9 @@
 
 namespace malleable {
 namespace {
+
+// Of the work done so far, what is left of a phase whose estimate has run out.
+constexpr double kStillLeft = 0.25;
 
 // What is left of a phase, or below 0: by how much it has overrun its estimate.
 void check_left(const char* field, std::span<const double> values) {
@@ -57,6 +61,7 @@ OverlapEpoch::OverlapEpoch(const OverlapEpochOptions& options)
     : options_(options), split_(options.policy == OverlapPolicy::kSplitSrpt) {
   check_capacity(0, options.map_slots);
   check_capacity(1, options.shuffle_slots);
+  check_amount("period", options.period, kWeightRange);
 }
 
 void OverlapEpoch::check(const Columns& columns, std::size_t count) const {
@@ -230,8 +235,9 @@ double OverlapEpoch::fill_map(std::size_t group, double quota, double slots) {
     const Row row = head(group);
     if (row == kNone) break;
     drop_head(group);
-    const double most = jobs_[row].most_map / slots;
-    const Bound bound = most < 1.0 ? Bound::kMaximum : Bound::kWhole;
+    double most = jobs_[row].most_map / slots;
+    Bound bound = most < 1.0 ? Bound::kMaximum : Bound::kWhole;
+    if (cap(row, true, slots, most)) bound = Bound::kPeriod;
     quota = map_[group].add(row, quota, std::min(1.0, most), bound);
   }
   return quota;
@@ -252,9 +258,12 @@ double OverlapEpoch::fill_shuffle(std::size_t group, double quota, double slots)
     most = std::min(1.0, most);
     if (flows) {
       if (flow.back().rate < most) bound = Bound::kProgress;
-      most = std::min(most, flow.back().rate);
+      // Slots that are held are whole ones.
+      if (period_ == 0.0) most = std::min(most, flow.back().rate);
+      if (cap(row, false, slots, most)) bound = Bound::kProgress;
       flow.pop_back();
     } else {
+      if (cap(row, false, slots, most)) bound = Bound::kPeriod;
       drop_head(group);
     }
     quota = parts.add(row, quota, most, bound);
@@ -320,6 +329,72 @@ void OverlapEpoch::to_slots(const Parts (&groups)[2], std::int64_t slots, bool m
   }
 }
 
+// What a job can do at a station within the period, in slot-seconds. Of a phase that has overrun
+// its estimate a part of what was done counts as left.
+double OverlapEpoch::usable(Row row, bool map, double slots) const {
+  const Job& job = jobs_[row];
+  const double seconds = map ? job.map : job.shuffle, size = map ? job.map_size : job.shuffle_size;
+  double left = seconds >= 0.0 ? seconds : kStillLeft * (size - seconds);
+  if (!map && job.map != 0.0) {
+    const double share = service_at_[row] == 0 ? 0.0 : service_[service_at_[row] - 1].map;
+    const double ratio = job.map_size > 0.0 ? job.shuffle_size / job.map_size : 0.0;
+    const double comes = std::min(share * ratio * period_, std::max(0.0, left - job.ready));
+    left = job.ready + comes;
+  }
+  return left * slots;
+}
+
+// Cuts what a job may have of a station (a share) to whole slot-periods; whether that cut it.
+bool OverlapEpoch::cap(Row row, bool map, double slots, double& most) const {
+  if (period_ == 0.0) return false;
+  const double whole = std::floor(std::min(1.0, most) * slots + kCount);
+  const double capped = cap_at_period(usable(row, map, slots), period_, 1.0, whole) / slots;
+  return std::exchange(most, capped) > capped;
+}
+
+// Slots that are left over go to jobs that end a phase earlier by them. Shares are what is held.
+void OverlapEpoch::hand_out_rest(bool map, double slots) {
+  if (period_ == 0.0) return;
+  Parts(&groups)[2] = map ? map_ : shuffle_;
+  std::vector<Part*> parts;
+  for (auto* column : {&rest_.work, &rest_.high, &held_slots_}) column->clear();
+  for (Parts& group : groups) {
+    for (Part& part : group.parts) {
+      const Job& job = jobs_[part.row];
+      if (part.share <= 0.0) continue;
+      const Service& service = service_of(part.row);
+      const bool flows = part.bound == Bound::kProgress;
+      parts.push_back(&part);
+      rest_.work.push_back(flows ? 0.0 : usable(part.row, map, slots));
+      rest_.high.push_back(std::min(slots, map ? job.most_map : job.most_shuffle));
+      held_slots_.push_back(static_cast<double>(map ? service.map_slots : service.shuffle_slots));
+    }
+  }
+  rest_.low.assign(parts.size(), 0.0);
+  rest_.slots = slots;
+  if (lends_) left_over_.hand_out(rest_, period_, {}, held_slots_);
+  for (std::size_t k = 0; k < parts.size(); ++k) {
+    Service& service = service_of(parts[k]->row);
+    (map ? service.map_slots : service.shuffle_slots) = static_cast<std::int64_t>(held_slots_[k]);
+    (map ? service.map : service.shuffle) = parts[k]->share = held_slots_[k] / slots;
+  }
+}
+
+// Everybody who waits at a station, by rank.
+void OverlapEpoch::order_all(bool map) {
+  std::vector<std::int64_t>& turn = turn_[map ? 0 : 1];
+  turn.clear();
+  if (period_ == 0.0) return;
+  const std::vector<double>& first = map ? map_first_ : shuffle_first_;
+  const std::vector<OverlapRank>& rank = map ? map_rank_ : shuffle_rank_;
+  by_rank_.clear();
+  for (Row row = 0; row < first.size(); ++row) {
+    if (first[row] < kInfinity) by_rank_.push_back(row);
+  }
+  std::sort(by_rank_.begin(), by_rank_.end(), [&](Row a, Row b) { return rank[a] < rank[b]; });
+  for (const Row row : by_rank_) turn.push_back(ids_.id_of(row));
+}
+
 void OverlapEpoch::find_latest() {
   latest_arrival_ = -kInfinity;
   for (Row row = 0; row < jobs_.size(); ++row) {
@@ -330,8 +405,9 @@ void OverlapEpoch::find_latest() {
 
 std::span<const OverlapEpoch::Service> OverlapEpoch::decide(
     double now, std::optional<std::int64_t> new_map_slots,
-    std::optional<std::int64_t> new_shuffle_slots) {
+    std::optional<std::int64_t> new_shuffle_slots, std::optional<double> period) {
   check_now(now, now_);
+  if (period) check_amount("period", *period, kWeightRange);
   const std::int64_t map_slots = new_map_slots.value_or(options_.map_slots);
   const std::int64_t shuffle_slots = new_shuffle_slots.value_or(options_.shuffle_slots);
   check_capacity(0, map_slots);
@@ -342,6 +418,7 @@ std::span<const OverlapEpoch::Service> OverlapEpoch::decide(
                                 std::to_string(latest_arrival_));
   }
   now_ = now;
+  period_ = period.value_or(options_.period);
   options_.map_slots = map_slots;
   options_.shuffle_slots = shuffle_slots;
   for (std::size_t c = 0; c < 2; ++c) {
@@ -356,6 +433,7 @@ std::span<const OverlapEpoch::Service> OverlapEpoch::decide(
     line_up(map_first_, map_rank_);
     share(true, heavy, static_cast<double>(map_slots));
     to_slots(map_, map_slots, true);
+    hand_out_rest(true, static_cast<double>(map_slots));
   }
   for (std::size_t c = 0; c < 2; ++c) {
     for (const Part& part : map_[c].parts) {
@@ -374,7 +452,9 @@ std::span<const OverlapEpoch::Service> OverlapEpoch::decide(
     line_up(shuffle_first_, shuffle_rank_);
     share(false, heavy, static_cast<double>(shuffle_slots));
     to_slots(shuffle_, shuffle_slots, false);
+    hand_out_rest(false, static_cast<double>(shuffle_slots));
   }
+  for (const bool map : {true, false}) order_all(map);
   return told();
 }
 

@@ -44,12 +44,15 @@ void check(const SlottedEpoch::Columns& columns, std::size_t count) {
 
 }  // namespace
 
-SlottedEpoch::SlottedEpoch(std::int64_t slots, double slot_seconds, const std::string& policy)
+SlottedEpoch::SlottedEpoch(std::int64_t slots, double slot_seconds, const std::string& policy,
+                           double period)
     : slots_(slots),
       slot_seconds_(slot_seconds),
       policy_name_(policy),
-      policy_(make_slotted_policy(policy, false)) {
+      policy_(make_slotted_policy(policy, false)),
+      period_(period) {
   check_slots(slots);
+  check_amount("period", period, kWeightRange);
   check_amount("slot_seconds", slot_seconds, kRateRange);
 }
 
@@ -149,9 +152,70 @@ void SlottedEpoch::remove(std::span<const std::int64_t> ids, bool cancelled) {
   }
 }
 
+// What waits, as machines that run tasks of their job one after the other for so many slots.
+std::span<const SlottedJob> SlottedEpoch::cap(double slots) {
+  if (slots <= 1.0) return jobs_;
+  const auto machines = [](std::int64_t tasks, double each) {
+    const double needed = std::ceil(static_cast<double>(tasks) / each);
+    return std::min(tasks, static_cast<std::int64_t>(needed));
+  };
+  capped_.assign(jobs_.begin(), jobs_.end());
+  for (SlottedJob& job : capped_) {
+    job.maps = machines(job.maps, slots);
+    if (job.ready == 0) continue;
+    const double length = std::max(1.0, job.reduce_left / static_cast<double>(job.ready));
+    job.ready = machines(job.ready, std::max(1.0, std::floor(slots / length + kCount)));
+  }
+  return capped_;
+}
+
+// Machines that are left over go to jobs whose waiting tasks end earlier by them.
+std::int64_t SlottedEpoch::hand_out_rest(double slots, std::int64_t idle) {
+  const std::size_t n = grants_.size();
+  if (slots <= 1.0 || idle <= 0) return idle;
+  for (auto* column : {&rest_.work, &rest_.high, &machines_}) column->resize(n);
+  rest_.low.assign(n, 0.0);
+  double used = 0.0;
+  for (std::size_t k = 0; k < n; ++k) {
+    const SlottedGrant& grant = grants_[k];
+    const SlottedJob& job = jobs_[grant.row];
+    // Either kind of task waits, not both.
+    rest_.work[k] = job.maps > 0 ? static_cast<double>(job.maps) : job.reduce_left;
+    rest_.high[k] = static_cast<double>(job.maps > 0 ? job.maps : job.ready);
+    machines_[k] = static_cast<double>(grant.maps + grant.reduces);
+    used += machines_[k];
+  }
+  rest_.slots = used + static_cast<double>(idle);
+  left_over_.hand_out(rest_, slots, {}, machines_);
+  for (std::size_t k = 0; k < n; ++k) {
+    SlottedGrant& grant = grants_[k];
+    const auto more = static_cast<std::int64_t>(machines_[k]) - grant.maps - grant.reduces;
+    (jobs_[grant.row].maps > 0 ? grant.maps : grant.reduces) += more;
+    idle -= more;
+  }
+  return idle;
+}
+
+void SlottedEpoch::line_up() {
+  line_.clear();
+  for (const SlottedGrant& grant : grants_) line_.push_back(grant.row);
+  const std::size_t first = line_.size();
+  for (Index row = 0; row < jobs_.size(); ++row) {
+    if (ids_.has(row) && jobs_[row].maps + jobs_[row].ready > 0) line_.push_back(row);
+  }
+  std::sort(line_.begin() + static_cast<std::ptrdiff_t>(first), line_.end(),
+            [this](Index a, Index b) { return jobs_[a].sequence < jobs_[b].sequence; });
+  std::vector<std::uint8_t> seen(jobs_.size(), 0);
+  for (const Index row : line_) {
+    if (seen[row]++ == 0) order_.push_back(ids_.id_of(row));
+  }
+}
+
 std::span<const SlottedEpoch::Grant> SlottedEpoch::decide(double now,
-                                                          std::optional<std::int64_t> slots) {
+                                                          std::optional<std::int64_t> slots,
+                                                          std::optional<double> period) {
   if (slots) check_slots(*slots);
+  if (period) check_amount("period", *period, kWeightRange);
   check_now(now, now_);
   if (!in_reach(now, now))
     throw FieldError("now", now, "more than 2^50 slots after the first call");
@@ -161,11 +225,16 @@ std::span<const SlottedEpoch::Grant> SlottedEpoch::decide(double now,
   slots_ = slots.value_or(slots_);
   grants_.clear();
   std::int64_t idle = std::max<std::int64_t>(slots_ - running_, 0);
+  const double held = period.value_or(period_);
+  const double whole = std::floor(held / slot_seconds_ + kCount);  // slots
   if (slots_ > 0) {
-    policy_->decide(jobs_, slots_, idle, told_ < slot, grants_);
+    policy_->decide(cap(whole), slots_, idle, told_ < slot, grants_);
     told_ = slot;
   }
   for (const SlottedGrant& grant : grants_) idle -= grant.maps + grant.reduces;
+  idle = hand_out_rest(whole, idle);
+  order_.clear();
+  if (held > 0.0) line_up();
   shown_.clear();
   held_.begin();
   for (const SlottedGrant& grant : grants_) {
@@ -193,8 +262,8 @@ void SlottedEpoch::state(State& s) {
   s(policy_name_);
   if (s.reading()) policy_ = make_slotted_policy(policy_name_, false);
   policy_->state(s);
-  s(slots_, slot_seconds_, jobs_, map_task_, ids_, held_, origin_, now_, sequence_, running_,
-    told_);
+  s(slots_, slot_seconds_, period_, jobs_, map_task_, ids_, held_, origin_, now_, sequence_,
+    running_, told_);
 }
 
 }  // namespace malleable

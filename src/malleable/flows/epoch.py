@@ -41,16 +41,23 @@ class FlowDecision(BaseDecision):
         Whether all jobs that this one waits for have finished, and its flow has come.
     ended : ndarray of int64
         Flows of which nothing is left since the decision before; they are gone.
+    period : float
+        Seconds for which it is held; 0: until something ends.
+    order : ndarray of int64
+        With a period: ready jobs, first the one that should get a slot that becomes free before the
+        next decision. Empty otherwise.
     value, lower_bound : float
         The plan's, worked out with it when first asked for.
     gap : float or None
         As a plan's.
     """
 
-    __slots__ = ("_epoch", "_planned", "_version", "ended", "ready")
-    _more = ("ready", "ended", "_epoch", "_version", "_planned")
+    __slots__ = ("_epoch", "_planned", "_version", "ended", "order", "period", "ready")
+    _more = ("ready", "ended", "period", "order", "_epoch", "_version", "_planned")
     ready: npt.NDArray[np.bool_]
     ended: Integers
+    period: float
+    order: Integers
     _epoch: FlowEpoch
     _version: int
     _planned: FlowPlan | None
@@ -68,8 +75,16 @@ class FlowDecision(BaseDecision):
         return self.plan().gap
 
     def explain(self) -> list[str]:
-        """One line per flow, as of the plan."""
-        return self.plan().explain()
+        """One line per flow, as of the plan; with a period one line per job."""
+        if not self.period:
+            return self.plan().explain()
+        lines = []
+        for job, slots, ready in zip(
+            self.ids.tolist(), self.slots.tolist(), self.ready, strict=True
+        ):
+            why = "" if ready else " (waits for its parents or its flow's arrival)"
+            lines.append(f"job {job}: {counted(slots, 'slot')}{why}")
+        return lines
 
     def __repr__(self) -> str:
         return f"{super().__repr__()[:-1]}, {counted(len(self.ended), 'flow')} ended)"
@@ -85,7 +100,7 @@ class FlowDecision(BaseDecision):
         RuntimeError
             If the epoch has moved on in the meantime.
         ValueError
-            If there are no slots.
+            If there are no slots, or the decision is held for a period.
         """
         if self._planned is None:
             self._planned = self._epoch._plan(self._version, self.now)
@@ -118,6 +133,9 @@ class FlowEpoch(PlannedEpoch):
         A second phase (see ``continues`` in `add`) is ready once this share of the first one's work is
         done and nothing else holds it back. Both then count as one job with the work and the
         maxima of the two (section 5.2). 1: when the first phase has finished.
+    period : float
+        Seconds for which the loop holds a decision, unless `decide` says so: 0, or from 1e-12 to 1e12.
+        0: the loop asks again whenever a job ends.
     penalty : numba cfunc or function, optional
         For flows of kind ``custom``: penalty of (flow id, absolute completion), non-decreasing in the
         completion and never NaN; infinite from some time on: a strict deadline. An epoch with one
@@ -148,12 +166,14 @@ class FlowEpoch(PlannedEpoch):
         hysteresis: float = 0.0,
         ready_fraction: float = 1.0,
         *,
+        period: float = 0.0,
         penalty: PenaltyLike | None = None,
     ) -> None:
         goal = self._aim("flows", objective, policy, penalty)
         share = check_time("ready_fraction", ready_fraction)
         if not 0.0 <= share <= 1.0:
             raise ValueError(f"ready_fraction = {ready_fraction}: must be 0 to 1")
+        self._period = check_amount("period", period, WEIGHT)
         # Only the best plan is never worse than the literal one, which the theorems are about.
         self._best = (effort is not None or policy == "flowflex-literal") and hysteresis == 0.0
         self._core: _core.FlowEpoch = _core.FlowEpoch(
@@ -164,6 +184,7 @@ class FlowEpoch(PlannedEpoch):
             None if effort is None else check_count("effort", effort),
             check_amount("hysteresis", hysteresis, WEIGHT),
             share,
+            self._period,
         )
         self._tell_penalty()
 
@@ -250,16 +271,35 @@ class FlowEpoch(PlannedEpoch):
         """Cancel jobs, by ``ids``, with all that wait for them, and whole flows, by ``flows``."""
         self._core.remove(ids_of(ids), ids_of(flows, "flows"))
 
-    def decide(self, now: float, *, slots: int | None = None) -> FlowDecision:
-        """Slots of all jobs that have not ended, at ``now`` [s], which never falls.
+    def decide(
+        self, now: float, *, slots: int | None = None, period: float | None = None
+    ) -> FlowDecision:
+        """Slots of all jobs that have not ended.
 
-        ``slots``: the capacity from now on; 0 is one. O(jobs + F log F) for F flows, unless every
-        decision plans (``effort``).
+        O(jobs + F log F) for F flows, unless every decision plans (``effort``). With a period also
+        O(parents + R log R) for R jobs that are ready.
+
+        Parameters
+        ----------
+        now : float
+            Absolute time [s]; it never falls.
+        slots : int, optional
+            The capacity from now on; 0 is one.
+        period : float, optional
+            Seconds for which this decision is held (the epoch's ``period`` by default). A job then gets
+            more slots than it can use for the whole period only if no other job can use them better:
+            first the jobs whose delay makes their flow end a period later, in the order of flows.
+            A job that has outlived its estimate counts as having a quarter of its work so far left.
         """
         moment = check_time("now", now)
         capacity = None if slots is None else check_slots(slots, least=0)
-        version, ids, given, changed, ready, ended = self._core.decide(moment, capacity)
-        return FlowDecision(moment, ids, given, changed, ready, ended, self, version, None)
+        held = self._period if period is None else check_amount("period", period, WEIGHT)
+        version, ids, given, changed, ready, ended, order = self._core.decide(
+            moment, capacity, held
+        )
+        return FlowDecision(
+            moment, ids, given, changed, ready, ended, held, order, self, version, None
+        )
 
     def _plan(self, version: int, now: float) -> FlowPlan:
         began = time.perf_counter()

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core, views
-from malleable.domain import RATE, WORK, check_amount, check_whole, floats
+from malleable.domain import RATE, WEIGHT, WORK, check_amount, check_whole, floats
 from malleable.epoch import BaseEpoch, ExplainedDecision
 from malleable.jobs.table import Floats, Integers, check_time
 from malleable.policies import policy_names, policy_of
@@ -24,13 +24,18 @@ class SlottedDecision(ExplainedDecision):
     slots : ndarray of int64, shape (n,)
         Machines that each of them holds once these tasks have started.
     maps, reduces : ndarray of int64, shape (n,)
-        How many map and how many reduce tasks of each job start.
+        How many map and how many reduce tasks of each job start. With a period of several slots: on
+        how many machines, each of which runs waiting tasks of the job one after the other.
+    order : ndarray of int64
+        With a period: jobs whose tasks wait, first the one that should get a machine that becomes idle
+        before the next decision. Empty otherwise.
     """
 
-    __slots__ = ("maps", "reduces")
-    _more = ("maps", "reduces", "_bound")
+    __slots__ = ("maps", "order", "reduces")
+    _more = ("maps", "reduces", "order", "_bound")
     maps: Integers
     reduces: Integers
+    order: Integers
 
 
 def bounce_left(estimate: npt.ArrayLike, done: npt.ArrayLike) -> Floats:
@@ -71,6 +76,9 @@ class SlottedEpoch(BaseEpoch):
         As in `malleable.slotted.simulate.run`.
     slot_seconds : float
         Length of a slot, about the time of a map task [s].
+    period : float
+        Seconds for which the loop holds a decision, unless `decide` says so: 0, or from 1e-12 to 1e12.
+        0: the loop asks in every slot.
 
     Raises
     ------
@@ -92,12 +100,20 @@ class SlottedEpoch(BaseEpoch):
 
     _optional = ("map_left",)
 
-    def __init__(self, slots: int, policy: str = "asrpt", *, slot_seconds: float = 1.0) -> None:
+    def __init__(
+        self,
+        slots: int,
+        policy: str = "asrpt",
+        *,
+        slot_seconds: float = 1.0,
+        period: float = 0.0,
+    ) -> None:
         policy_of("slotted", policy, in_loop=True)
         self._policy = policy
         count = check_whole("slots", slots, 0, 2**40)
         length = check_amount("slot_seconds", slot_seconds, RATE)
-        self._core: _core.SlottedEpoch = _core.SlottedEpoch(count, length, policy)
+        held = check_amount("period", period, WEIGHT)
+        self._core: _core.SlottedEpoch = _core.SlottedEpoch(count, length, policy, held)
 
     def __repr__(self) -> str:
         jobs, slots = views.counted(len(self), "job"), views.counted(self.slots, "slot")
@@ -180,7 +196,9 @@ class SlottedEpoch(BaseEpoch):
             },
         )
 
-    def decide(self, now: float, *, slots: int | None = None) -> SlottedDecision:
+    def decide(
+        self, now: float, *, slots: int | None = None, period: float | None = None
+    ) -> SlottedDecision:
         """Which waiting tasks start now, on the machines that nobody holds.
 
         Parameters
@@ -189,7 +207,13 @@ class SlottedEpoch(BaseEpoch):
             Time [s]; never before that of an earlier decision or arrival.
         slots : int, optional
             New number of machines, kept from now on; 0 is one.
+        period : float, optional
+            Seconds for which this decision is held (the epoch's ``period`` by default). A machine then
+            runs waiting tasks of its job one after the other for as many whole slots as fit into it, so a
+            job gets fewer machines; those that are left over go to jobs whose tasks end earlier by
+            them. Below two slots a period changes nothing.
         """
         moment = check_time("now", now)
         new = None if slots is None else check_whole("slots", slots, 0, 2**40)
-        return SlottedDecision(moment, *self._core.decide(moment, new))
+        held = None if period is None else check_amount("period", period, WEIGHT)
+        return SlottedDecision(moment, *self._core.decide(moment, new, held))

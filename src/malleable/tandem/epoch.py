@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from malleable import _core, views
-from malleable.domain import checked_choice, shown
+from malleable.domain import WEIGHT, check_amount, checked_choice, shown
 from malleable.epoch import BaseEpoch, ExplainedDecision
 from malleable.jobs.table import Floats, Integers, check_slots, check_time
 from malleable.policies import policy_names, policy_of
@@ -29,12 +29,16 @@ class OverlapDecision(ExplainedDecision):
         rounded up).
     share : ndarray of float64, shape (n, 2)
         Shares of the map and of the shuffle station, at most 1 in all.
+    order : (ndarray of int64, ndarray of int64)
+        With a period: for each station the jobs that wait there, first the one that should get a
+        slot that becomes free before the next decision. Empty otherwise.
     """
 
-    __slots__ = ("share",)
-    _more = ("share", "_bound")
+    __slots__ = ("order", "share")
+    _more = ("share", "order", "_bound")
     kinds = ("map slot", "shuffle slot")
     share: Floats
+    order: tuple[Integers, Integers]
 
 
 class OverlapEpoch(BaseEpoch):
@@ -52,6 +56,9 @@ class OverlapEpoch(BaseEpoch):
         False: MaxSRPT, SplitSRPT and FCFS as printed, which hand nothing on.
     underestimates : {"first", "bounce"}
         How a job ranks that has done more than was estimated: see `simulate`.
+    period : float
+        Seconds for which the loop holds a decision, unless `decide` says so: 0, or from 1e-12 to 1e12.
+        0: the loop asks again whenever something changes.
 
     Notes
     -----
@@ -71,13 +78,16 @@ class OverlapEpoch(BaseEpoch):
         *,
         conserving: bool = True,
         underestimates: str = "first",
+        period: float = 0.0,
     ) -> None:
         row = policy_of("tandem", policy, in_loop=True)
         checked_choice("underestimates", underestimates, ("first", "bounce"))
         self.policy = policy
         hands_on = bool(conserving) or not row.may_idle
         bounce, both = underestimates == "bounce", _both(slots)
-        self._core: _core.OverlapEpoch = _core.OverlapEpoch(policy, hands_on, bounce, *both)
+        self._core: _core.OverlapEpoch = _core.OverlapEpoch(
+            policy, hands_on, bounce, *both, check_amount("period", period, WEIGHT)
+        )
 
     def __repr__(self) -> str:
         nouns = ("job", "map slot", "shuffle slot")
@@ -160,7 +170,9 @@ class OverlapEpoch(BaseEpoch):
             },
         )
 
-    def decide(self, now: float, *, slots: Sequence[int] | None = None) -> OverlapDecision:
+    def decide(
+        self, now: float, *, slots: Sequence[int] | None = None, period: float | None = None
+    ) -> OverlapDecision:
         """Who runs now.
 
         Parameters
@@ -169,10 +181,17 @@ class OverlapEpoch(BaseEpoch):
             Absolute time [s], never before that of an earlier decision; no job may arrive later.
         slots : (int, int), optional
             New map and shuffle slots, kept from now on; 0 is one.
+        period : float, optional
+            Seconds for which this decision is held (the epoch's ``period`` by default). A job then gets
+            no more slots than it can use for the whole period, unless nobody else can use them. At the
+            shuffle station counts what is ready, and what becomes ready within the period. Of a phase
+            that has overrun its estimate, a quarter of its work so far counts as left. Shares are whole
+            slots then.
         """
         moment = check_time("now", now)
         new = None if slots is None else _both(slots)
-        return OverlapDecision(moment, *self._core.decide(moment, new))
+        held = None if period is None else check_amount("period", period, WEIGHT)
+        return OverlapDecision(moment, *self._core.decide(moment, new, held))
 
 
 def _both(slots: Sequence[int]) -> tuple[int, int]:

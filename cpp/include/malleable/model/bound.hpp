@@ -19,10 +19,11 @@ enum class Bound : std::uint8_t {
   kUnready,
   kMinimum,
   kShare,
+  kPeriod,
 };
 
 // By code.
-inline constexpr std::array<const char*, 12> kBoundTexts = {
+inline constexpr std::array<const char*, 13> kBoundTexts = {
     "nothing waits",
     "all that waited has started",
     "the whole station",
@@ -35,6 +36,7 @@ inline constexpr std::array<const char*, 12> kBoundTexts = {
     "waits for its maps",
     "its minimum",
     "its share",
+    "all that it can use within the period",
 };
 
 }  // namespace malleable

@@ -96,6 +96,7 @@ class FlowTable {
   Index find_flow(std::int64_t id) const;  // its row, or kNone
   // Per job, by row.
   std::vector<double> work, whole, tasks, first_tasks;  // whole: when it came
+  std::vector<double> attained;                         // slot-seconds, by decisions
   std::vector<std::int64_t> max_slots, given;           // given: the caller's, 0 at first
   std::vector<Index> follows;                           // in its flow, or kNone
   std::vector<Index> topological;         // flow by flow, places in the flow: parents first

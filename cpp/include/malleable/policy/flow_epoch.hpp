@@ -8,6 +8,8 @@
 // for its order, O(jobs + parents) of the flows that changed. FIFO and FAIR do the same by arrival
 // and by waterline. With an effort, and for the literal policy, a whole plan is made and begun.
 //
+// A decision may be held for a period (flow_epoch_period.cpp).
+//
 // Only finish() ends a job. Until then one whose work has run out holds a slot, capacity
 // permitting, counts as ending now and holds its children back. Two phases of a job (`continues`)
 // are one job with the work and the maxima of both once a share of the first is done. Kernels:
@@ -20,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "malleable/kernel/slot_periods.hpp"
 #include "malleable/kernel/waterline.hpp"
 #include "malleable/model/flow_table.hpp"
 #include "malleable/policy/flow_baseline.hpp"
@@ -36,8 +39,11 @@ struct FlowEpochOptions {
       {};                       // of a whole plan for every decision; nothing: none is made
   double hysteresis = 0.0;      // the last order stays unless another is better by this share
   double ready_fraction = 1.0;  // of a first phase, before the second one is ready
+  double period = 0.0;          // seconds for which a decision holds; 0: until something ends
 
-  void state(State& s) { s(aggregate, method, baseline, effort, hysteresis, ready_fraction); }
+  void state(State& s) {
+    s(aggregate, method, baseline, effort, hysteresis, ready_fraction, period);
+  }
 };
 
 class FlowEpoch {
@@ -63,9 +69,14 @@ class FlowEpoch {
   struct Decision {
     std::vector<std::int64_t> ids, slots, ended;
     std::vector<std::uint8_t> changed, ready;
+    // With a period: ready jobs, first the one that should get a slot that becomes free before the
+    // next call.
+    std::vector<std::int64_t> order;
   };
-  // `slots`, if given: from now on; 0 is one. `now` may not fall.
-  const Decision& decide(double now, std::optional<std::int64_t> slots = std::nullopt);
+  // `slots`, if given: from now on; 0 is one. `now` may not fall. `period`, if given: of this
+  // decision.
+  const Decision& decide(double now, std::optional<std::int64_t> slots = std::nullopt,
+                         std::optional<double> period = std::nullopt);
 
   // The whole schedule behind the last decision, and the flows as it sees them; nothing must have
   // changed since. There is none for 0 slots.
@@ -106,7 +117,20 @@ class FlowEpoch {
   void order_flows();
   void serve();
   void serve_fair();
+  // With a period (flow_epoch_period.cpp).
+  void count_held(double now);
+  double left_of(std::size_t row) const;
+  double count_periods(const FlowTable::Flow& flow);
+  bool ends_now(const FlowTable::Flow& flow, const View& view) const;
+  void line_up();
+  void value_ends();
+  void hand_out_rest();
+  void hand(std::size_t row, double most);
+  void serve_period();
+  void raise_fair();
+  void tell_turn(std::size_t flow, std::size_t row);
   bool hold();
+  void serve_spent();
   void fill(std::span<const std::int64_t> limit);
   void split_phases();
   void report();
@@ -135,6 +159,18 @@ class FlowEpoch {
   std::vector<Index> pending_, second_, queue_;
   std::vector<std::uint8_t> ready_;
   // Workspaces.
+  // A ready job in a decision that is held: its row, its flow's place in the order, how many
+  // periods it can wait before its flow ends later, and what it can use fully.
+  struct Ready {
+    std::size_t row, place;
+    double slack, most;
+  };
+  double period_ = 0.0;  // of the decision at hand
+  std::vector<Ready> ready_line_;
+  std::vector<double> periods_;  // per job row: from its start to the end of its flow
+  std::vector<double> worth_;    // by place: of a second at which the flow ends earlier
+  std::vector<double> value_;
+  LeftOverSlots left_over_;
   Decision decision_;
   std::vector<std::size_t> ordered_;  // flow rows, by priority
   std::vector<double> share_;         // per job row: slots now

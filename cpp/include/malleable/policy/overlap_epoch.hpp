@@ -6,6 +6,11 @@
 // simulator's (sim/tandem); beyond it, jobs may have a most of slots, and what the first cannot use
 // goes down the order. Shares are rounded to whole slots by largest remainder, first the sum up.
 //
+// A decision that is held for a period gives a job no more slots than it can use fully: at the map
+// station whole slot-periods of what is left, at the shuffle station of what is ready or becomes
+// ready within the period. What nobody can use fully goes to the job that ends its phase earlier by
+// it the most. Shares are then whole slots.
+//
 // Ranks are kept up to date as jobs change. A decision is one pass over them, O(n), while the first
 // jobs can use a whole station; jobs with few slots each make it O(n + k log n) for k that run.
 // Warm, it allocates nothing. Source: Lin, Wierman, Zhang, Tan 2013, section 4.
@@ -16,9 +21,11 @@
 #include <span>
 #include <vector>
 
+#include "malleable/kernel/slot_periods.hpp"
 #include "malleable/model/bound.hpp"
 #include "malleable/model/held_slots.hpp"
 #include "malleable/model/job_ids.hpp"
+#include "malleable/model/problem.hpp"
 #include "malleable/model/terms.hpp"
 #include "malleable/policy/overlap.hpp"
 
@@ -29,8 +36,9 @@ struct OverlapEpochOptions {
   bool conserving = true;  // as printed otherwise: see sim/tandem
   bool bounce = false;     // overrun estimates bounce
   std::int64_t map_slots = 1, shuffle_slots = 1;
+  double period = 0.0;  // seconds for which a decision holds; 0: until something ends
 
-  void state(State& s) { s(policy, conserving, bounce, map_slots, shuffle_slots); }
+  void state(State& s) { s(policy, conserving, bounce, map_slots, shuffle_slots, period); }
 };
 
 class OverlapEpoch {
@@ -75,8 +83,13 @@ class OverlapEpoch {
   // lost all their slots. Valid until the next call. Capacities that are given hold from now on; 0
   // is one. Throws before anything changes if `now` is before the decision before, or a job arrives
   // later.
+  // `period`, if given: of this decision.
   std::span<const Service> decide(double now, std::optional<std::int64_t> map_slots = {},
-                                  std::optional<std::int64_t> shuffle_slots = {});
+                                  std::optional<std::int64_t> shuffle_slots = {},
+                                  std::optional<double> period = {});
+  // Of the last decision, if it had a period: by station, the jobs that could use a slot which
+  // becomes free, by rank.
+  std::span<const std::int64_t> order(bool map) const { return turn_[map ? 0 : 1]; }
 
   std::size_t size() const { return ids_.size(); }
   const OverlapEpochOptions& options() const { return options_; }
@@ -133,6 +146,10 @@ class OverlapEpoch {
   // Hand up to `quota` of a station down the line of a class; what is left over is returned.
   double fill_map(std::size_t group, double quota, double slots);
   double fill_shuffle(std::size_t group, double quota, double slots);
+  double usable(Row row, bool map, double slots) const;
+  bool cap(Row row, bool map, double slots, double& most) const;
+  void hand_out_rest(bool map, double slots);
+  void order_all(bool map);
   void share(bool map, double heavy, double slots);
   void to_slots(const Parts (&groups)[2], std::int64_t slots, bool map);
   Service& service_of(Row row);
@@ -143,6 +160,7 @@ class OverlapEpoch {
   JobIds ids_;
   HeldSlots<2> held_;
   double now_ = -kInfinity;  // of the last decision
+  double period_ = 0.0;      // of the decision at hand
   bool split_;
   bool lends_ = true;  // what is left over at a station, in the decision at hand
   std::vector<Job> jobs_;
@@ -169,6 +187,12 @@ class OverlapEpoch {
     std::size_t service;
   };
   std::vector<Remainder> remainder_;
+  // For a period.
+  Problem rest_;
+  std::vector<double> held_slots_, value_;
+  LeftOverSlots left_over_;
+  std::vector<Row> by_rank_;
+  std::vector<std::int64_t> turn_[2];
 };
 
 }  // namespace malleable

@@ -4,8 +4,10 @@
 // slot moves the policy's virtual schedule on, further ones in the same slot only hand out what is
 // idle. Work is estimated in machine seconds. A machine that a job is said to run on is not idle:
 // report no running machines if every task may be stopped, and all of them otherwise. Without
-// machines nothing starts, in the virtual schedule neither. O(log n) a change with n live jobs;
-// decide as the policy, and O(1) for each job that holds machines.
+// machines nothing starts, in the virtual schedule neither. A decision may be held for a period of
+// several slots: a machine then runs waiting tasks of its job one after the other, so a job gets no
+// more machines than its tasks need that way, unless nobody else can use them. O(log n) a change
+// with n live jobs; decide as the policy, and O(1) for each job that holds machines.
 #pragma once
 
 #include <cmath>
@@ -16,9 +18,11 @@
 #include <string>
 #include <vector>
 
+#include "malleable/kernel/slot_periods.hpp"
 #include "malleable/model/bound.hpp"
 #include "malleable/model/held_slots.hpp"
 #include "malleable/model/job_ids.hpp"
+#include "malleable/model/problem.hpp"
 #include "malleable/model/terms.hpp"
 #include "malleable/policy/slotted_policy.hpp"
 
@@ -27,7 +31,9 @@ namespace malleable {
 class SlottedEpoch {
  public:
   // A policy by name, of those that need no preemption.
-  SlottedEpoch(std::int64_t slots, double slot_seconds, const std::string& policy);
+  // `period`: seconds for which decisions are held; 0: until something ends.
+  SlottedEpoch(std::int64_t slots, double slot_seconds, const std::string& policy,
+               double period = 0.0);
 
   // A job's state; equally long columns. Waiting reduce tasks count only once they may start.
   struct Columns {
@@ -67,7 +73,12 @@ class SlottedEpoch {
   // Those that start tasks in the policy's order, then the others that hold machines or lost all.
   // Times must not fall. `slots`, if given, is the number of machines from now on, 0 or more;
   // throws before anything changes. Valid until the next call.
-  std::span<const Grant> decide(double now, std::optional<std::int64_t> slots = {});
+  // `period`, if given: of this decision.
+  std::span<const Grant> decide(double now, std::optional<std::int64_t> slots = {},
+                                std::optional<double> period = {});
+  // Of the last decision, if it had a period: jobs with tasks that still wait, first those that
+  // the policy gave machines, then the oldest.
+  std::span<const std::int64_t> order() const { return order_; }
 
   std::size_t size() const { return ids_.size(); }
   std::int64_t slots() const { return slots_; }
@@ -80,6 +91,9 @@ class SlottedEpoch {
   void set_map_left(Index row, double work);
   void hear(double now);
   void tell(std::int64_t slot);
+  std::span<const SlottedJob> cap(double slots);
+  std::int64_t hand_out_rest(double slots, std::int64_t idle);
+  void line_up();
   void show(const SlottedGrant& grant, const HeldSlots<1>::Slots& slots, bool changed,
             std::int64_t idle);
 
@@ -93,6 +107,14 @@ class SlottedEpoch {
   HeldSlots<1> held_;
   std::vector<SlottedGrant> grants_;
   std::vector<Grant> shown_;
+  double period_;  // of decisions that do not say
+  // For a period.
+  std::vector<SlottedJob> capped_;
+  Problem rest_;
+  std::vector<double> machines_;
+  LeftOverSlots left_over_;
+  std::vector<Index> line_;
+  std::vector<std::int64_t> order_;
   double origin_ = 0.0, now_ = -kInfinity;  // of the first slot; the latest that was heard of
   std::int64_t sequence_ = 0, running_ = 0, told_ = -1;
 };
