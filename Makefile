@@ -150,7 +150,7 @@ slurm: develop
 full: test slurm sanitize tsan $(if $(shell command -v clang++),clang-test) sdist-test
 	$(BIN)/python -m pytest benchmarks --benchmark-disable
 	$(MAKE) fuzz FUZZ_SECONDS=1200 FUZZ_SEED=2
-	MALLEABLE_KILLS=50 $(BIN)/python -m pytest tests/live/test_faults.py -k killed_at_random
+	MALLEABLE_KILLS=200 $(BIN)/python -m pytest tests/live/test_faults.py -k killed_at_random
 	$(MAKE) environments EXTRAS='none plot tables custom lp dask hyperqueue completion all'
 
 bench: develop

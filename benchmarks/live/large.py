@@ -24,6 +24,7 @@ from pathlib import Path
 
 import numpy as np
 
+from malleable.live.jobs_file import parse_jobs, recorded
 from malleable.live.journal import Attempt, Journal
 
 COMMAND = [sys.executable, "-m", "malleable", "run"]
@@ -65,7 +66,8 @@ def prepared(folder: Path, tasks: int, seed: int) -> None:
     rows = [{"name": "a", "command": "touch started; true", "over": {"range": tasks}}]
     ended = np.sort(np.random.default_rng(seed).choice(tasks, tasks // 2, replace=False)).tolist()
     with Journal(folder / ".malleable" / "journal.sqlite") as journal:
-        run = journal.begin(2, "sum:response", "flex", str(folder), rows)
+        jobs = recorded(parse_jobs(rows, folder), rows)
+        run = journal.begin(2, "sum:response", "flex", jobs)
         journal.enter(run)
         attempts = (Attempt(0, k, 0, 0, 0.001 * k, 0.01, 0.005, 1e6) for k in ended)
         journal.record(run, 0.001 * tasks, attempts)

@@ -274,8 +274,10 @@ def test_run_and_sweep(server, tmp_path, monkeypatch, capsys):
     assert "the order of jobs is fixed" in capsys.readouterr().err  # what the engine cannot do
     told = json.loads((tmp_path / "run.json").read_text())
     assert [(job["done"], job["failed"]) for job in told["jobs"]] == [(1, 1), (1, 0)]
-    assert (tmp_path / ".malleable/output/1/a/0.out").read_text() == "0\n"
-    assert (tmp_path / ".malleable/output/1/b/0.out").read_text() == f"{tmp_path}\n"
+    assert (tmp_path / ".malleable/journal.sqlite.output/1/0-a/0.0.out").read_text() == "0\n"
+    assert (
+        tmp_path / ".malleable/journal.sqlite.output/1/1-b/0.0.out"
+    ).read_text() == f"{tmp_path}\n"
     assert main(["run", "--slots", "2", "--engine", "dask://here:1"]) == 1
     assert main(["run", "--slots", "2", "--engine", "hyperqueue:/none"]) == 1
     (tmp_path / "jobs.csv").write_text(JOBS)

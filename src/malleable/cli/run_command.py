@@ -247,6 +247,7 @@ def _go(begun: CommandRun, memory: float, asked: argparse.Namespace, outputs: Ou
     with _interrupts() as interrupts, _progress(begun, asked.watch) as progress:
         how: dict[str, Any] = {"progress": progress, "guard": begun.guard}
         decider = SchedulerDecider(run.slots, run.policy, run.objective, memory)
+        decider.guard = begun.guard
         try:
             loop = begun.loop(engine, decider, **how)
             left = _loop_to_its_end(loop, interrupts)

@@ -66,9 +66,10 @@ def view() -> Iterator[Callable[[RunStatus], None]]:
 
 def run(asked: argparse.Namespace) -> int:
     """Look again and again; nothing is written to the journal."""
-    with Journal(asked.journal, write=False) as journal, view() as show:
+    with view() as show:
         while True:
-            status = run_status(journal, asked.number)
+            with Journal(asked.journal, write=False) as journal:
+                status = run_status(journal, asked.number)
             show(status)
             if status.status != "running":
                 return 0

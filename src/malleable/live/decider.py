@@ -19,6 +19,7 @@ from malleable.cluster.nodes import Cluster
 from malleable.cluster.scheduler import Scheduler
 from malleable.cluster.table import ClusterJobs
 from malleable.domain import MOST_SLOTS
+from malleable.live.guard import Guard
 from malleable.live.journal import Decided
 from malleable.live.loop import Work
 
@@ -73,6 +74,7 @@ class SchedulerDecider:
         self._scheduler = Scheduler(
             Cluster([{"slots": slots}], users=users), policy, objective, learn=False, **options
         )
+        self.guard = Guard()
         self._memory = self._free = memory
         self.behind = False
         self._limited: set[int] = set()  # rows of jobs whose tasks say their memory
@@ -194,7 +196,8 @@ class SchedulerDecider:
         self._held = {row: count for row, count in slots.items() if count}
         if not moved:
             return ceased
-        why = dict(zip(rows, decision.explain(), strict=True))
+        reasons = self.guard("the reasons of decisions", decision.explain) or [""] * len(rows)
+        why = dict(zip(rows, reasons, strict=True))
         return ceased + [
             Decided(
                 *(now, row, slots[row], why[row].partition(" (")[2].removesuffix(")")),

@@ -470,14 +470,23 @@ class Journal:
 
     def counted(self, run: int) -> dict[int, Counted]:
         """Tasks that ended well, each once, by job; jobs of which something was tried."""
+        sums = (
+            "count({0}), ifnull(sum({0}), 0.0), ifnull(sum({0} * {0}), 0.0), min(began), max({1})"
+        )
+        good, ended = "case when status = 0 then seconds end", "began + seconds"
         rows = self._each(
-            "select job, count(good), ifnull(sum(good), 0.0), ifnull(sum(good * good), 0.0),"
-            " min(began), max(ended) from (select job, min(case when status = 0 then seconds end) as good,"
-            " min(began) as began, max(began + seconds) as ended"
-            " from attempt where run = ? group by job, task) group by job",
+            f"select max(attempt), job, {sums.format(good, ended)}"
+            " from attempt where run = ? group by job",
             run,
         )
-        return {job: Counted(*sums) for job, *sums in rows}
+        each_once = (
+            f"select {sums.format('good', 'ended')} from (select min({good}) as good, min(began) as"
+            f" began, max({ended}) as ended from attempt where run = ? and job = ? group by task)"
+        )
+        found = {}
+        for attempts, job, *counts in rows:  # of several attempts two may have ended well
+            found[job] = Counted(*(next(self._each(each_once, run, job)) if attempts else counts))
+        return found
 
     def failing(self, run: int) -> Iterator[tuple[int, int]]:
         """Job, and attempts that count, of all tasks that were tried and have not ended well."""

@@ -126,7 +126,7 @@ def _whole(name: str, least: int, most: int) -> str:
 
 
 def _amount(name: str, least: float = 0.0, most: float = LATEST_TIME) -> str:
-    return f"typeof({name}) in ('real', 'integer') and {name} between {least!r} and {most!r}"
+    return f"+{name} between {least!r} and {most!r}"  # + takes the column's type: text is above numbers
 
 
 def _text(name: str) -> str:
