@@ -295,3 +295,33 @@ def test_packing_is_malleable_packing():
             order, jobs.work, jobs.min_slots, np.minimum(jobs.max_slots, slots), slots
         )
         assert found == pytest.approx(malleable_packing(jobs, slots, order))
+
+
+def test_elastic_shares_by_hand():
+    tables = [np.array([0.0, 1.0, 1.8, 2.0]), np.array([0.0, 1.0, 1.5, 1.6])]
+    state = {"work": np.array([2.0, 9.0]), "max_slots": np.array([3, 3]), "tables": tables}
+    # The short job first; then 1 of 1 for the other against 0.8 of 1; then 0.8 of 1 against 0.5 of 1.5; then
+    # the other's 0.5 of 1.5 against 0.2 of 1.8.
+    shares = [rivals.elastic_shares(state | {"capacity": slots}, 0.0) for slots in (1, 2, 3, 4)]
+    assert shares == [[1, 0], [1, 1], [2, 1], [2, 2]]
+    more = {"arrival": np.array([1.0, 0.0]), "capacity": 4}
+    assert rivals.first_come(state | more, 0.0).tolist() == [1, 3]
+    # GPU-time left: 2 / 2 x 3 and 9 / 1.6 x 3.
+    assert rivals.smallest_service(state | more, 0.0).tolist() == [3, 1]
+
+
+def test_majorant():
+    table = np.array([0.0, 1.0, 1.2, 2.4, 2.5, 2.2])
+    assert loops.majorant(table) == pytest.approx([0.0, 1.0, 1.7, 2.4, 2.5, 2.5])
+
+
+def test_published_figures_of_gpu_jobs():
+    """Digit by digit as PCS prints them, over AFS; on a workload of 956 jobs."""
+    if instances.traces() is None:
+        pytest.skip("no folder of traces")
+    name = "2869ce"
+    jobs, slots = instances.gpu_jobs(name)
+    rules = (rivals.elastic_shares, rivals.smallest_service, rivals.first_come)
+    afs, *others = [loops.share_gpus(*jobs, slots, rule).mean() for rule in rules]
+    assert round(others[0] / afs, 3) == instances.PUBLISHED[name]["SRSF"]
+    assert round(others[1] / afs, 2) == instances.PUBLISHED[name]["FIFO"]

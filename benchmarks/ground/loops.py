@@ -203,3 +203,74 @@ def hold_flows(flows: mb.Flows, slots: int, rule: Rule, period: float) -> Any:
                 done[own] = latest[own]
         now = until
     return done
+
+
+def share_gpus(
+    arrival: Any, work: Any, most: Any, tables: list[Any], slots: int, rule: Rule
+) -> Any:
+    """Responses if the rule is asked whenever a job comes or ends; k slots of a job do ``tables[job][k]``."""
+    left, done, now, first = work.copy(), np.full(len(work), np.nan), 0.0, 0
+    rows = np.empty(0, dtype=np.int64)
+    while first < len(work) or len(rows):
+        if not len(rows):
+            now = max(now, arrival[first])
+        last = int(np.searchsorted(arrival, now, side="right"))
+        rows, first = np.concatenate([rows, np.arange(first, last)]), last
+        state = {"ids": rows, "arrival": arrival[rows], "work": left[rows], "size": work[rows]}
+        state |= {"max_slots": most[rows], "tables": [tables[row] for row in rows.tolist()]}
+        given = np.asarray(rule(state | {"capacity": slots}, now))
+        if given.sum() > slots or (given < 0).any() or (given > most[rows]).any():
+            raise ValueError(f"the rule hands out {given.tolist()} of {slots} slots at {now} s")
+        rate = np.array([own[k] for own, k in zip(state["tables"], given.tolist(), strict=True)])
+        take = np.divide(left[rows], rate, out=np.full(len(rows), np.inf), where=rate > 0)
+        step = min(take.min(), arrival[first] - now if first < len(work) else np.inf)
+        ends = take <= step * (1 + 1e-12)
+        left[rows] -= rate * step
+        now += step
+        done[rows[ends]] = now
+        rows = rows[~ends]
+    return done - arrival
+
+
+class GpuEpoch:
+    """`malleable.Epoch` told the tables; until it takes such as are not concave, their concave majorants."""
+
+    def __init__(self, slots: int, policy: str = "flex", told: bool = True):
+        self.epoch, self.told = mb.Epoch(slots, "sum:response", policy), told
+        self.id_of: dict[int, int] = {}
+
+    def __call__(self, state: State, now: float) -> Any:
+        rows = state["ids"].tolist()
+        self.epoch.finish([self.id_of.pop(row) for row in list(self.id_of) if row not in set(rows)])
+        known = [k for k, row in enumerate(rows) if row in self.id_of]
+        self.epoch.update([self.id_of[rows[k]] for k in known], work=state["work"][known])
+        for k, row in enumerate(rows):
+            if row not in self.id_of:
+                columns = {
+                    "max_slots": [int(state["max_slots"][k])],
+                    "arrival": [state["arrival"][k]],
+                }
+                self.id_of[row] = self._add([state["size"][k]], columns, state["tables"][k])
+        decision = self.epoch.decide(now)
+        given = dict(zip(decision.ids.tolist(), decision.slots.tolist(), strict=True))
+        return [given[self.id_of[row]] for row in rows]
+
+    def _add(self, work: Any, columns: Any, table: Any) -> int:
+        if not self.told:
+            return int(self.epoch.add(work, **columns)[0])
+        try:
+            return int(self.epoch.add(work, speedup=[table[1:]], **columns)[0])
+        except ValueError:
+            return int(self.epoch.add(work, speedup=[majorant(table)[1:]], **columns)[0])
+
+
+def majorant(table: Any) -> Any:
+    """The least concave function of whole numbers that is nowhere below the table."""
+    hull: list[int] = []
+    for k in range(len(table)):
+        while len(hull) > 1 and (table[k] - table[hull[-2]]) * (hull[-1] - hull[-2]) >= (
+            table[hull[-1]] - table[hull[-2]]
+        ) * (k - hull[-2]):
+            hull.pop()
+        hull.append(k)
+    return np.maximum.accumulate(np.interp(np.arange(len(table)), hull, table[hull]))

@@ -5,6 +5,7 @@ None uses the package: what they share with it is the call, ``rule(state, now) -
 
 from __future__ import annotations
 
+import functools
 import heapq
 from typing import Any
 
@@ -291,6 +292,46 @@ class Srwf:
         place = np.empty(len(rows))
         place[order] = np.arange(len(rows))
         return by_pool(state, lambda _, most, slots: in_order(place, most, slots))
+
+
+# Jobs with speed-ups of their own: ``tables`` has what 0, 1, 2, ... slots of each do.
+
+
+def smallest_service(state: State, now: float) -> Any:
+    """SRSF of PCS: least GPU-time left first, at the most that a job can use."""
+    top = [table[most] for table, most in zip(state["tables"], state["max_slots"], strict=True)]
+    key = state["work"] / np.array(top) * state["max_slots"]
+    return in_order(key, state["max_slots"], state["capacity"])
+
+
+def first_come(state: State, now: float) -> Any:
+    """FIFO."""
+    return in_order(state["arrival"], state["max_slots"], state["capacity"])
+
+
+def elastic_shares(state: State, now: float) -> Any:
+    """AFS (Hwang et al., NSDI 2021): each slot to the job that wins against all others, two by two."""
+    left, tables = state["work"].tolist(), [table.tolist() for table in state["tables"]]
+    most, given = state["max_slots"].tolist(), [0] * len(left)
+
+    def end(job: int) -> float:
+        return left[job] / tables[job][given[job]] if given[job] else np.inf
+
+    def better(a: int, b: int) -> int:
+        if given[a] == given[b] == 0:
+            return a if left[a] <= left[b] else b
+        if end(b) < end(a):
+            a, b = b, a  # a ends first
+        gain_a = (tables[a][given[a] + 1] - tables[a][given[a]]) / tables[a][given[a]]
+        gain_b = (tables[b][given[b] + 1] - tables[b][given[b]]) / tables[b][given[b] + 1]
+        return b if gain_b > gain_a else a
+
+    for _ in range(state["capacity"]):
+        open_ = [job for job in range(len(left)) if given[job] < most[job]]
+        if not open_:
+            break
+        given[functools.reduce(better, open_)] += 1
+    return given
 
 
 # For a table: whole plans.

@@ -4,3 +4,4 @@ from benchmarks.ground.sections import periods  # noqa: F401, I001
 from benchmarks.ground.sections import deadlines  # noqa: F401
 from benchmarks.ground.sections import clusters  # noqa: F401
 from benchmarks.ground.sections import workflows  # noqa: F401
+from benchmarks.ground.sections import speedups  # noqa: F401
