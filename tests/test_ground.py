@@ -112,6 +112,10 @@ def test_flows_by_hand():
     flows = mb.Flows([chain, [{"name": "c", "work": 6.0, "max_slots": 2}]])
     assert loops.hold_flows(flows, 2, rivals.srwf, 1.0).tolist() == [2.0, 5.0]
     assert loops.hold_flows(flows, 2, rivals.equal_in_turn, 1.0).tolist() == [4.0, 5.0]
+    # With a period of 3 the chain's first job needs one slot, and ends earlier on the one that is left.
+    chain_alone = mb.Flows([chain])
+    assert loops.hold_flows(chain_alone, 2, rivals.srwf_capped, 3.0).tolist() == [5.0]
+    assert loops.hold_flows(chain_alone, 2, rivals.srwf_left_over, 3.0).tolist() == [4.0]
     ours = loops.FlowEpochRule(flows, 2, "sum:response")
     assert loops.hold_flows(flows, 2, ours, 1.0).tolist() == [2.0, 5.0]
 

@@ -152,7 +152,7 @@ def hold_flows(flows: mb.Flows, slots: int, rule: Rule, period: float) -> Any:
     """Completions of flows; a job is ready at the first question after all that it waits for ended.
 
     The state's rows are jobs of flows that came and did not end: ``ids`` (rows of the table), ``flow``,
-    ``work``, ``max_slots``, ``ready``, ``arrival``, ``weight``; ``flows`` is the table itself.
+    ``work``, ``attained``, ``max_slots``, ``ready``, ``arrival``, ``weight``; ``flows`` is the table itself.
     """
     left = flows.work.copy()
     flow = flows.flow
@@ -175,6 +175,7 @@ def hold_flows(flows: mb.Flows, slots: int, rule: Rule, period: float) -> Any:
             "ids": rows,
             "flow": flow[rows],
             "work": left[rows],
+            "attained": flows.work[rows] - left[rows],
             "max_slots": np.minimum(flows.max_slots[rows], slots),
             "ready": ready,
             "arrival": flows.arrival[flow[rows]],

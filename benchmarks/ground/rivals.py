@@ -172,6 +172,11 @@ def srwf_capped(state: State, now: float) -> Any:
     return in_order(srwf_key(state), most, state["capacity"])
 
 
+def srwf_left_over(state: State, now: float) -> Any:
+    """The same, and slots that nobody then wants end jobs earlier that end within the period."""
+    return hand_on(srwf_capped(state, now), state, left_of(state))
+
+
 def srwf_key(state: State) -> Any:
     """Places of jobs in that order, from 0."""
     volume = np.bincount(state["flow"], weights=state["work"])[state["flow"]]

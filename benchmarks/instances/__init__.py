@@ -1,10 +1,10 @@
 """Every instance that a measurement names: its generator, its parameters and its seeds.
 
 Each module says at its top what it has: `speed` (what kernels, epochs and simulators are timed on, and the
-papers' generators), `loops` (jobs and flows that come while somebody decides), `tables` (large, with deadlines), `clusters` (tasks
-on nodes), `workflows` (DAGs of real traces), `gpus` (measured speed-ups). Generators draw with NumPy's
-default generator (PCG64) from the seed alone, so an instance is the same wherever it is drawn with the same
-NumPy. All names are found here: ``from benchmarks.instances import held_jobs``.
+papers' generators), `loops` (jobs and flows that come while somebody decides), `tables` (large, with
+deadlines), `clusters` (tasks on nodes), `workflows` (DAGs of real traces), `gpus` (measured speed-ups).
+Generators draw with NumPy's default generator (PCG64) from the seed alone, so an instance is the same wherever
+it is drawn with the same NumPy. All names are found here: ``from benchmarks.instances import held_jobs``.
 """
 
 from benchmarks.instances.clusters import *  # noqa: F403

@@ -114,6 +114,7 @@ _FLOWS = {
     "equal shares": rivals.equal_in_turn,
     "srwf": rivals.srwf,
     "srwf capped": rivals.srwf_capped,
+    "srwf, left-over": rivals.srwf_left_over,
 }
 
 
