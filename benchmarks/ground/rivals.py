@@ -64,7 +64,8 @@ def hand_on(given: Any, state: State, gain: Any) -> Any:
     if spare <= 0:
         return given
     most, enough = state["max_slots"], left_of(state) <= given * state["period"] * (1 + 1e-9)
-    worth = np.where(enough & (given > 0) & (given < most), gain / (given * (given + 1.0)), 0.0)
+    worth = np.where(enough & (given > 0) & (given < most), gain, 0.0)
+    worth = worth / np.maximum(given * (given + 1.0), 1.0)
     while spare > 0:
         best = int(worth.argmax())
         if worth[best] <= 0:
