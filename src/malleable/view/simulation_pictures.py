@@ -199,11 +199,15 @@ def draw_periods(found: Replications) -> Any:
             axes.errorbar(
                 periods, means, yerr=error if error.any() else None, label=policy, **_POINTS
             )
-        axes.set(xscale="symlog" if periods[0] == 0.0 else "log", xlabel="period [s]")
-        axes.set(ylabel=panels[name], yscale="log" if name == "mean_response" else "symlog")
+        axes.set(xlabel="period [s]", ylabel=panels[name])
+        axes.set_yscale("symlog" if name == "mean_tardiness" else "log")
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.yaxis.set_minor_formatter("{x:g}")
         if periods[0] == 0.0:
             axes.set_xscale("symlog", linthresh=periods[1])
             axes.set_xlim(left=0.0)
+        else:
+            axes.set_xscale("log")
         axes.set_xticks(periods, [f"{period:g}" for period in periods])
         axes.set_xticks([], minor=True)
         axes.grid(alpha=0.3)
