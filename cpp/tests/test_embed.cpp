@@ -585,6 +585,8 @@ TEST(schedulers_and_warm_ones_allocate_nothing) {
   cluster.map_slots = slots.data();
   malleable_scheduler_options options;
   OK(malleable_scheduler_defaults(&options));
+  CHECK_EQUAL(options.slow_start, 1.0);
+  CHECK_EQUAL(options.ageing, 600.0);
   malleable_scheduler* scheduler = nullptr;
   CHECK(refused(malleable_scheduler_new(&cluster, "adaptive", "sum:response", &options, &scheduler),
                 "an epoch of its own"));

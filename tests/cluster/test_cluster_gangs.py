@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import malleable as mb
-from tests.cluster.cluster_runs import AllOnNodeZero, Oldest
+from tests.cluster.cluster_runs import BUILT_IN, AllOnNodeZero, Oldest
 
 
 def run(jobs, policy="fifo", nodes=({"map_slots": 1, "count": 2},), **options):
@@ -94,7 +94,7 @@ class Never:
 
 
 def test_a_policy_that_never_chooses_ends():
-    result = run(mb.ClusterJobs([1], 1), Never(), [{"map_slots": 1}], heartbeat=1)
+    result = run(mb.ClusterJobs([1], 1), Never(), [{"map_slots": 1}], heartbeat=1, ageing=0)
     assert result.summary["never"]["unfinished"] == 1
 
 
@@ -102,7 +102,7 @@ def test_a_policy_that_never_chooses_ends():
 def test_ageing_with_adaptive(policy):
     jobs = mb.generate_cluster_jobs(60, 3, gap=2.0, mean_maps=10)
     node = [{"map_slots": 3, "reduce_slots": 1, "count": 3}, {"map_slots": 1, "rate": 0.25}]
-    plain = run(jobs, policy, node, gang=False).summary[policy]
+    plain = run(jobs, policy, node, gang=False, ageing=0).summary[policy]
     aged = run(jobs, policy, node, gang=False, ageing=20).summary[policy]
     assert aged["jobs"] == 60
     if policy == "adaptive":
@@ -177,6 +177,27 @@ def test_ageing_lets_a_large_job_run():
     aged = run(jobs, "flex", node, gang=False, ageing=10, trace=True)
     assert plain.records["starting_time"][0] == 50
     assert aged.records["starting_time"][0] == 11
+
+
+@pytest.mark.parametrize("policy", [name for name in BUILT_IN if name != "adaptive"])
+def test_nobody_waits_longer_than_ten_minutes_for_a_task(policy):
+    # The same with 2,000 short jobs of 1 s. What ends last has 600 s behind it, by whatever policy.
+    short = 2_000
+    jobs = mb.ClusterJobs(
+        [1] * short + [1],
+        [1] * short + [30],
+        arrival=[*range(short), 0.5],
+        user=["a"] * (short + 1),
+    )
+    node = [{"map_slots": 1}]
+    waits = [run(jobs, policy, node, gang=False, **more) for more in ({}, {"ageing": 0})]
+    aged, endless = (float(found.records["starting_time"].max()) for found in waits)
+    assert aged <= 2_031
+    wait = [np.max(found.records["starting_time"] - jobs.arrival) for found in waits]
+    assert wait[0] <= 601 + 30
+    assert wait[0] <= wait[1]
+    if policy in ("flex", "srpt", "max-srpt", "asrpt"):
+        assert wait[1] > 1_900 and endless >= 2_000
 
 
 def test_gangs_run_whole_or_not_at_all():

@@ -24,7 +24,7 @@ class OnNodeZero:
 
 
 def run(jobs, cluster, policy="fifo", **options):
-    options.setdefault("epoch", 0)
+    options = {"epoch": 0, "slow_start": 0.05, **options}  # copying begins while maps run
     return mb.simulate(jobs, policy, cluster=cluster, rng=1, **options)
 
 

@@ -59,10 +59,14 @@ void ClusterScheduler::watch_age(Index job, int pool, bool starves) {
   if (!starves) {
     starving_[pool][job] = -1.0;
     aged_[pool][job] = 0;
-  } else if (starving_[pool][job] < 0.0) {
-    starving_[pool][job] = state_.now;
-    add_timer(state_.now + options_.ageing, 2 * job + static_cast<Index>(pool));
+    return;
   }
+  double& since = starving_[pool][job];
+  if (since < 0.0) since = state_.now;
+  // One timer a job: it waits on when it finds that the job has starved for less.
+  if (timed_[pool][job] || aged(job, pool)) return;
+  timed_[pool][job] = 1;
+  add_timer(since + options_.ageing, 2 * job + static_cast<Index>(pool));
 }
 
 // Tasks of a job that a slot of the pool could start now.

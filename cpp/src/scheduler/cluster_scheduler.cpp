@@ -49,6 +49,7 @@ ClusterScheduler::ClusterScheduler(const ClusterView& cluster, const ClusterJobs
     short_[pool].assign(n, 0.0);
     if (options_.ageing > 0.0) {
       starving_[pool].assign(n, -1.0);
+      timed_[pool].assign(n, 0);
       aged_[pool].assign(n, 0);
     }
   }
@@ -95,6 +96,7 @@ void ClusterScheduler::add(std::span<const Index> jobs, const ClusterView& clust
     short_[pool].resize(n);
     if (options_.ageing == 0.0) continue;
     starving_[pool].resize(n);
+    timed_[pool].resize(n);
     aged_[pool].resize(n);
   }
   for (std::size_t k = 0; k < jobs.size(); ++k) {
@@ -261,12 +263,11 @@ void ClusterScheduler::set_counts(Index job, Phase p, std::int64_t waiting, std:
   refresh(job, pool_of(p));
 }
 
-// Reduces may start once enough maps have finished, and none waits where the policy says so.
+// Reduces may start once enough maps have finished.
 void ClusterScheduler::start_slowly(Index job) {
   const PhaseState& reduces = state_.phases[2 * job + 1];
   if (options_.split_copy || reduces.ready || reduces.total == 0) return;
   const PhaseState& maps = state_.phases[2 * job];
-  if (policy_->reduces_wait() && maps.waiting > 0) return;
   const double enough = std::ceil(options_.slow_start * static_cast<double>(maps.total) - 1e-9);
   if (static_cast<double>(maps.finished) >= enough) make_ready(job, kReduce);
 }
@@ -392,7 +393,7 @@ void ClusterScheduler::clear_changes() {
 }
 
 void ClusterScheduler::state(State& s) {
-  s(state_, jobs_, value_, marked_, starving_, aged_, short_, all_short_, running_, ready_);
+  s(state_, jobs_, value_, marked_, starving_, timed_, aged_, short_, all_short_, running_, ready_);
   s(user_ready_, last_decision_, by_clock_, taken_, decisions_, gathering_, timers_, refused_,
     passes_, reconsidered_);
   s(estimates_, rack_blocks_, news_, arrivals_);
@@ -427,8 +428,13 @@ void ClusterScheduler::expire() {
     }
     const Index job = what / 2;
     const int pool = static_cast<int>(what % 2);
+    timed_[pool][job] = 0;
     const double since = starving_[pool][job];
-    if (since < 0.0 || state_.now < since + options_.ageing) continue;
+    if (since < 0.0) continue;
+    if (state_.now < since + options_.ageing) {  // it had a task meanwhile
+      watch_age(job, pool, true);
+      continue;
+    }
     aged_[pool][job] = 1;
     refresh(job, pool);
   }

@@ -132,8 +132,11 @@ void ClusterSimulation::integrate(double until) {
 
 double ClusterSimulation::next_event() const {
   double next = events_.empty() ? kInfinity : events_.front().time();
-  next = std::min({next, arrivals_.next_time(), clocks_.next_end(), scheduler_.next_timer()});
-  return network_ ? std::min(next, net_.next_end()) : next;
+  next = std::min({next, arrivals_.next_time(), clocks_.next_end()});
+  if (network_) next = std::min(next, net_.next_end());
+  // Whoever has waited long enough gets nothing where no slot is free, or ever will be.
+  if (next == kInfinity && state().free[0] + state().free[1] == 0) return kInfinity;
+  return std::min(next, scheduler_.next_timer());
 }
 
 // All that ends now, and nodes that leave or return; true if there was any.

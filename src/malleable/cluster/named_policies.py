@@ -217,6 +217,10 @@ _OPTIONS: dict[str, Callable[[str, Any], Any]] = {
 }
 
 
+DEFAULTS = {"slow_start": 1.0, "ageing": 600.0}
+"""As in the core, for records: what they were made with stays what it was."""
+
+
 def checked_options(given: Mapping[str, Any]) -> dict[str, Any]:
     """Options of a cluster as the core takes them; ValueError that names the first wrong one."""
     checked: dict[str, Any] = {}
@@ -229,4 +233,6 @@ def checked_options(given: Mapping[str, Any]) -> dict[str, Any]:
         else:
             known = ", ".join(["speedup", *_OPTIONS])
             raise ValueError(f"{name}: unknown option, expected one of {known}")
+    if checked.get("split_copy"):  # copying that takes no slot may begin early
+        checked.setdefault("slow_start", 0.05)
     return checked

@@ -110,7 +110,12 @@ def replay(
 def _scheduler(header: Mapping[str, Any], policy: Any, objective: str | None) -> Scheduler:
     goal = header["objective"] if objective is None else objective
     history = header.get("history")
-    return Scheduler(cluster_of(header), policy, goal, history=history, **header["options"])
+    options = {**_UNSAID, **header["options"]}
+    return Scheduler(cluster_of(header), policy, goal, history=history, **options)
+
+
+# What counted when records did not say it yet.
+_UNSAID = {"slow_start": 0.05, "ageing": 0.0}
 
 
 _START, _END, _FAILED, _KILLED, _LOST = range(5)

@@ -16,6 +16,7 @@ from malleable.cluster.epoch import TaskStarts
 from malleable.cluster.events import EventWriter, checksum, cluster_header, plain_options
 from malleable.cluster.history import History, read_history
 from malleable.cluster.named_policies import (
+    DEFAULTS,
     checked_options,
     core_policy,
     exponents_of,
@@ -90,8 +91,8 @@ class Scheduler(Kept):
     record : path, optional
         A file that all calls are written to, for `malleable.replay`; `close` ends it.
     **options
-        ``slow_start`` [0.05], ``split_copy`` [False: reduces wait for slow start; True: for `ready`],
-        ``delay``, ``rack_delay``, ``replicas``, ``ageing``, ``assignment``, ``in_order``, ``gang``,
+        ``slow_start`` [1], ``split_copy`` [False: reduces wait for slow start; True: for `ready`],
+        ``delay``, ``rack_delay``, ``replicas``, ``ageing`` [600 s], ``assignment``, ``in_order``, ``gang``,
         ``pool_minimum``, ``prior``, ``speedup`` as for `malleable.simulate`.
 
     Notes
@@ -165,7 +166,9 @@ class Scheduler(Kept):
                 "cluster": cluster_header(place),
                 "policy": name,
                 "objective": objective,
-                "options": plain_options({**options, **self._how, "learn": bool(learn)}),
+                "options": plain_options(
+                    {**DEFAULTS, **options, **self._how, "learn": bool(learn)}
+                ),
             }
             if known is not None:
                 header["history"] = known.plain()

@@ -130,8 +130,9 @@ def run(
         ``flex``, ``fair`` and ``wdeq`` decide for map and for reduce slots apart; ``fifo``; ``srpt``,
         ``max-srpt``, ``split-srpt``, ``asrpt``, ``hesrpt`` on estimated work left; ``psbs`` in the order
         in which a virtual FAIR run ends jobs; ``las`` and ``gittins`` by what jobs had; ``auto`` as ``flex``
-        with ``in_order``, but for p below 0.9, as tasks show it (s of a phase do s^p): then as ``hesrpt``,
-        below 0.65 as ``fair``; ``flowflex`` and
+        with ``in_order``, on what finished tasks have shown (``learn``), but where s tasks of a phase do
+        s^p and p less its standard deviation is below 0.9: then every job gets a part of the slots, small
+        jobs more, half as steeply as with ``hesrpt``; ``flowflex`` and
         ``flowflex-fast`` on flows (generic slots); ``adaptive``, ``adaptive-literal`` or a
         `malleable.Adaptive`, which choose for each node and so know no ``delay`` and ``by_user`` but have
         rules of their own. One of your own: a
@@ -176,8 +177,10 @@ def run(
         Called with finished jobs and all jobs.
     **options
         ``epoch`` [0.5 s] between decisions (0: at every event); ``heartbeat`` [0 s] of nodes (0: free
-        slots are offered at once); ``tasks_per_heartbeat`` [0: all]; ``slow_start`` [0.05] of the maps
-        that have finished when reduces may start; ``split_copy`` [False]; ``shuffle_steps`` [64], so
+        slots are offered at once); ``tasks_per_heartbeat`` [0: all]; ``slow_start`` [1: all] of the maps
+        that have finished when reduces may start (a reduce task that starts earlier holds its slot until the
+        last map has ended); ``split_copy`` [False]: copying takes no slot, and begins when ``slow_start``
+        [then 0.05] of the maps have finished; ``shuffle_steps`` [64], so
         many times reduce tasks hear of map output to fetch (0: of every map); ``network_epoch`` [0 s: at
         once] between changes of transfers' rates, for large networks; ``replicas`` [0] of each
         block; ``delay`` [0 s] that a job waits for a local slot, then ``rack_delay`` [0 s] for one in
@@ -190,8 +193,8 @@ def run(
         the least running / target; ``"difference"``: with the largest target - running; ``"deficit"``: with
         the most slot-seconds below its targets so far; ``in_order`` [False]: FLEX's targets are filled in
         its order, the first job's wholly before the next one's, instead of evenly; ``prior`` [1 s];
-        ``ageing`` [0 s: never]: a job whose ready tasks have waited so long without one that runs goes
-        first, with one task; ``gang`` [False]: minima are gang sizes, of a phase run no tasks or at least
+        ``ageing`` [600 s; 0: never]: a job whose ready tasks have waited so long without one that runs
+        goes first, with one task; ``gang`` [False]: minima are gang sizes, of a phase run no tasks or at least
         so many; ``pool_minimum`` [0]: the part of each kind of slots that all jobs
         are guaranteed in equal shares (flex, fair, wdeq).
 

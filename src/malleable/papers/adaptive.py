@@ -120,7 +120,7 @@ def figure(run: Run, metric: str, *workloads: int) -> Figure:
     points = [(workload, ordering) for workload in workloads for ordering in (1, 2, 3)]
     labels = [f"BM {workload}.{ordering}" for workload, ordering in points]
     made = zip(labels, (partial(benchmark_jobs, *point) for point in points), strict=True)
-    how = {"cluster": table3_cluster(), "replicas": 3, "slow_start": 1.0}
+    how = {"cluster": table3_cluster(), "replicas": 3, "slow_start": 1.0, "ageing": 0.0}
     found = run.replicate([(*one, {}) for one in made], POLICIES, **how)
     scale = 100.0 if metric == "locality" else 1.0
     rows = []

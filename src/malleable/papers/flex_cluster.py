@@ -55,6 +55,8 @@ _HOW: dict[str, Any] = {
     "prior": _MAP_SECONDS,
     "at_least_one": True,
     "heartbeat": 1.0,
+    "slow_start": 0.05,
+    "ageing": 0.0,
     "noise": 0.2,
 }
 _MAPS_PER_REDUCE, _SHUFFLE, _REDUCE_SECONDS = 6.7, 20.0, 60.0

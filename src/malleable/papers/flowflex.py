@@ -181,7 +181,7 @@ def figure12(run: Run) -> Figure:
         (metric, partial(gridmix_flows, gap=ARRIVALS[arrivals]), {"objective": objective})
         for arrivals, (metric, objective, _) in cases
     ]
-    learning = {"estimates": "learn", "prior": 20.0, "slow_start": 0.5, "noise": 0.2}
+    learning = {"estimates": "learn", "prior": 20.0, "slow_start": 0.5, "noise": 0.2, "ageing": 0.0}
     rounds = {"epoch": 2.0, "heartbeat": 1.0, "cluster": Cluster([{"count": 10, "slots": 8}])}
     found = run.replicate(points, ("flowflex", *RIVALS), **learning, **rounds)
     gains: dict[str, list[dict[str, Any]]] = {arrivals: [] for arrivals in ARRIVALS}

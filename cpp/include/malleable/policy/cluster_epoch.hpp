@@ -14,8 +14,7 @@
 // (scheduler/job_estimates), where its order is Smith's and minima are jobs' own and no gangs:
 // where s tasks of a phase do s^p and p is not surely 0.9 or more, jobs share by size
 // (kernel/steep_shares), half as steeply as heSRPT: unequal shares do less work, which heSRPT, made
-// for jobs that are all there, does not count. Its reduce tasks wait until a job's last map task
-// has started: then they hold their slots for one task's time at most.
+// for jobs that are all there, does not count.
 #pragma once
 
 #include <vector>
@@ -50,7 +49,6 @@ class ClusterEpoch final : public ClusterPolicy {
   bool depends_on_time() const override { return time_matters_; }
   bool reads_estimate(const PhaseState&) const override { return !fair_; }
   bool fills_in_order() const override { return asks_; }
-  bool reduces_wait() const override { return asks_; }
   std::string_view rule(const ClusterState& state) const override;
   void begin(const ClusterState& state) override;
   void added(const ClusterState& state, std::span<const Index> jobs) override;

@@ -156,8 +156,6 @@ class ClusterPolicy {
   virtual bool depends_on_time() const { return false; }
   // Whether it looks at the estimate of a phase with these counts: only then it follows its tasks.
   virtual bool reads_estimate(const PhaseState&) const { return true; }
-  // Whether reduce tasks start when none of a job's map tasks waits any more, no earlier.
-  virtual bool reduces_wait() const { return false; }
   // Whether task_finished is to be called.
   virtual bool listens() const { return false; }
 

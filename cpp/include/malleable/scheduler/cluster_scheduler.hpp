@@ -41,14 +41,14 @@ enum class Assignment : std::uint8_t { kRatio, kDifference, kDeficit };
 struct SchedulerOptions {
   double epoch = 0.5;         // seconds between decisions; 0: at every event
   bool offered = false;       // nodes offer their free slots themselves; else all are known at once
-  double slow_start = 0.05;   // part of the maps that has finished when reduces may start
+  double slow_start = 1.0;    // part of the maps that has finished when reduces may start
   bool split_copy = false;    // reduces may start when told so instead
   double delay = 0.0;         // seconds a job waits for a local slot
   double rack_delay = 0.0;    // then for one in the rack of a block
   std::int64_t replicas = 0;  // copies of each block; 0: tasks have no place
   bool learn = false;         // estimates follow the tasks, here and in earlier runs
   double prior = 1.0;         // then: seconds of a task before anything is known
-  double ageing = 0.0;        // a job without a running task for so long goes first, once; 0: never
+  double ageing = 600.0;      // a job without a running task for so long goes first, once; 0: never
   Assignment assignment = Assignment::kRatio;
   bool in_order = false;  // targets are filled in the policy's order, not evenly
   bool gang = false;      // minima are gangs: none of a phase's tasks run, or at least that many
@@ -335,7 +335,8 @@ class ClusterScheduler {
   std::vector<std::uint8_t> is_stirred_;
   std::uint64_t arrivals_ = 0;
   std::vector<std::uint8_t> marked_[2];
-  std::vector<double> starving_[2];  // ageing: since when, by job
+  std::vector<double> starving_[2];     // ageing: since when, by job
+  std::vector<std::uint8_t> timed_[2];  // a timer will look at that
   std::vector<std::uint8_t> aged_[2];
   std::vector<double> short_[2];  // by job: slots below its target
   double all_short_[2] = {0.0, 0.0};
