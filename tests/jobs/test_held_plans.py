@@ -251,3 +251,10 @@ def test_without_slots_nobody_ends():
     decision = epoch.decide(0.0, slots=0)
     assert decision.value == math.inf
     assert decision.plan().status == "infeasible"
+
+
+def test_a_plan_says_whose_slots_are_all_that_a_period_needs():
+    made = mb.plan(mb.Jobs(work=[40.0, 9.0], max_slots=8), 8, period=5.0)
+    long, short = made.explain()
+    assert "ends within the 5 s that they are held" in short
+    assert "held" not in long

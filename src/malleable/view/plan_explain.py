@@ -85,6 +85,8 @@ def _reason(plan: Plan, promises: Policy, row: int, now: int, place: str, scaled
     share = "a weighted share" if promises.shares == "weighted" else "an equal share"
     if now >= min(high, plan.slots):
         return "its maximum" if high <= plan.slots else "all there are"
+    if plan.period > 0.0 and now * plan.period >= plan.jobs.work[row] * (1 - 1e-9):
+        return f"it ends within the {number(plan.period)} s that they are held"
     if scaled:
         return f"its minimum of {low:,}, scaled to what there is"
     if now == 0:
