@@ -98,6 +98,7 @@ clang-test: develop
 FUZZ_SECONDS ?= 120
 FUZZ_RUNS ?= 1000000
 FUZZ_SIMULATION_RUNS ?= 50000
+FUZZ_JOURNALS ?= 30000
 FUZZ_SEED ?= 1
 FUZZ_LONG_SEED ?= 20
 FUZZ_COMPILER ?= $(shell command -v clang++)
@@ -150,6 +151,7 @@ slurm: develop
 full: test slurm sanitize tsan $(if $(shell command -v clang++),clang-test) sdist-test
 	$(BIN)/python -m pytest benchmarks --benchmark-disable
 	$(MAKE) fuzz FUZZ_SECONDS=1200 FUZZ_SEED=2
+	$(BIN)/python fuzz/run.py --build $(FUZZ) --only journals --simulation-runs $(FUZZ_JOURNALS) --seed 3
 	MALLEABLE_KILLS=200 $(BIN)/python -m pytest tests/live/test_faults.py -k killed_at_random
 	$(MAKE) environments EXTRAS='none plot tables custom lp dask hyperqueue completion all'
 

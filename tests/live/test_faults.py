@@ -62,8 +62,11 @@ def nothing_left(mark):
 # Runs that are killed. MALLEABLE_KILLS=200 in `make full`.
 
 EAT = """
+set -e  # whatever is killed of it, it has failed
 if [ -e "$1" ]; then  # else an attempt before this one ate it, and nobody heard
-  cat "$1" >>ran && sync ran && rm "$1"
+  cat "$1" >>ran
+  sync ran
+  rm "$1"
 fi
 sleep 0.04
 setsid sleep 60 &
@@ -109,7 +112,7 @@ def shot(rng, process, mark, nannies):
 @pytest.mark.parametrize("seed", [int(os.environ.get("MALLEABLE_KILLS_SEED", "1"))])
 def test_killed_at_random_moments_nothing_is_lost_or_counted_twice(tmp_path, seed):
     """Tasks remove their inputs; whatever process of the run is killed, and whenever."""
-    rng, tasks, mark = random.Random(seed), 30 * KILLS, f"MALLEABLE_KILLED={os.getpid()}"
+    rng, tasks, mark = random.Random(seed), 100 + 15 * KILLS, f"MALLEABLE_KILLED={os.getpid()}"
     name, _, value = mark.partition("=")
     (tmp_path / "eat").write_text(EAT)
     (tmp_path / "in").mkdir()
