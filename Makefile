@@ -153,6 +153,7 @@ full: test slurm sanitize tsan $(if $(shell command -v clang++),clang-test) sdis
 	$(MAKE) fuzz FUZZ_SECONDS=1200 FUZZ_SEED=2
 	$(BIN)/python fuzz/run.py --build $(FUZZ) --only journals --simulation-runs $(FUZZ_JOURNALS) --seed 3
 	MALLEABLE_KILLS=200 $(BIN)/python -m pytest tests/live/test_faults.py -k killed_at_random
+	MALLEABLE_COMMANDS=100000 MALLEABLE_TEMPLATES=500 $(BIN)/python -m pytest tests/live/test_random_commands.py tests/live/test_templates.py
 	$(MAKE) environments EXTRAS='none plot tables custom lp dask hyperqueue completion all'
 
 bench: develop

@@ -229,11 +229,11 @@ _OVER: Mapping[str, Callable[[str, Any, Path], Sequence[Any]]] = {
 }
 
 
-def _command(name: str, value: Any, names: Sequence[str]) -> Template:
+def _command(name: str, value: Any, names: Sequence[str], valued: bool = True) -> Template:
     if not isinstance(value, str):
         value = _texts(name, value)
     try:
-        return Template(value, names)
+        return Template(value, names, valued)
     except ValueError as error:
         raise ValueError(str(error).replace("command", name, 1)) from None
 
@@ -396,11 +396,13 @@ def _job(row: Any, place: int, folder: Path) -> Job:
         given = row["commands"]
         if not isinstance(given, list):
             raise ValueError(f"{where}.commands = {shown(given)}: expected a list")
-        commands = [_command(f"{where}.commands[{k}]", each, ()) for k, each in enumerate(given)]
+        commands = [
+            _command(f"{where}.commands[{k}]", each, (), False) for k, each in enumerate(given)
+        ]
         return Job(name, values=(), commands=commands, **checked)
     values = _values(f"{where}.over", row["over"], folder) if "over" in row else (None,)
     names = tuple(values[0]) if isinstance(values, Matrix) and len(values) else ()
-    command = _command(f"{where}.command", row["command"], names)
+    command = _command(f"{where}.command", row["command"], names, "over" in row)
     return Job(name, command, values, **checked)
 
 
