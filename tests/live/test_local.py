@@ -88,6 +88,67 @@ def test_what_a_command_leaves_behind_is_killed(tmp_path):
         until(lambda: gone(pid))
 
 
+BARE = "env -i setsid sh -c 'echo $$ >$0; exec sleep 60' {} >/dev/null 2>&1 & sleep 0.2; "
+
+
+def test_the_end_of_a_command_leaves_daemons_of_others_alone(tmp_path):
+    """Such without our environment, too; and these end when their own command does."""
+    os.mkfifo(tmp_path / "fifo")
+    with engine() as made:
+        made.start([sh("long", BARE.format("pid") + "cat fifo", folder=str(tmp_path))])
+        (pid,) = pids_in(tmp_path / "pid")
+        for k in range(20):
+            made.start([sh(f"short{k}", "(exit 0); exit 0")])
+        ends(made, 20)
+        time.sleep(0.1)
+        assert not gone(pid)
+        (tmp_path / "fifo").write_text("")
+        assert ends(made, 1)["long"].status == 0
+        until(lambda: gone(pid))
+
+
+def test_daemons_of_unknown_commands_end_with_the_last_that_may_be_theirs(tmp_path):
+    os.mkfifo(tmp_path / "fifo")
+    with engine() as made:
+        made.start([sh("old", "cat fifo", folder=str(tmp_path))])
+        time.sleep(0.1)
+        made.start([sh("parent", BARE.format("pid"), folder=str(tmp_path))])
+        (pid,) = pids_in(tmp_path / "pid")
+        assert ends(made, 1)["parent"].status == 0
+        time.sleep(0.1)
+        made.start([sh("young", "sleep 60")])  # began later: the daemon cannot be its own
+        assert not gone(pid)
+        (tmp_path / "fifo").write_text("")
+        assert ends(made, 1)["old"].status == 0
+        until(lambda: gone(pid))
+
+
+def test_what_is_left_in_the_session_of_a_command_ends_with_it(tmp_path):
+    """Whatever became of its environment and its group, and whoever else runs."""
+    group = (
+        "import os; os.setpgid(0, 0); open('pid', 'w').write(f'{os.getpid()}\\n');"
+        " os.execlp('sleep', 'sleep', '60')"
+    )
+    with engine() as made:
+        made.start([sh("old", "sleep 60")])
+        made.start(
+            [sh("a", f'env -i {sys.executable} -c "{group}" & sleep 1', folder=str(tmp_path))]
+        )
+        (pid,) = pids_in(tmp_path / "pid")
+        assert not gone(pid)
+        assert ends(made, 1)["a"].status == 0
+        until(lambda: gone(pid))
+
+
+def test_daemons_of_daemons_end(tmp_path):
+    text = "setsid sh -c '(setsid sh -c \"echo \\$\\$ >pid; exec sleep 60\" &) ; exec sleep 60' & sleep 0.4"
+    with engine() as made:
+        made.start([sh("old", "sleep 60"), sh("parent", text, folder=str(tmp_path))])
+        (pid,) = pids_in(tmp_path / "pid")
+        assert ends(made, 1)["parent"].status == 0
+        until(lambda: gone(pid))
+
+
 def test_nothing_survives_the_engine(tmp_path):
     with engine() as made:
         made.start([sh("parent", DAEMON + "sleep 60", folder=str(tmp_path))])

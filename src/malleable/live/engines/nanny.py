@@ -1,8 +1,9 @@
 """The process that starts a run's commands and outlives nothing of them.
 
 It runs apart from the loop, so that every command ends when the loop does, however the loop ended.
-It is a subreaper: whatever a command leaves behind, daemons too, becomes its child and is killed
-when the command has ended. It needs the standard library alone and starts in some milliseconds.
+It is a subreaper: whatever a command leaves behind, daemons too, becomes its child, and is killed when the
+command has ended (`Nanny.sweep` says how it is known whose it was). It needs the standard library alone
+and starts in some milliseconds.
 
 It talks over one socket, in batches, each a length (8 bytes) and a marshalled list. To it:
 ``("start", key, argv, environment, folder, input, output, errors, seconds)``, ``("kill", key)``,
@@ -47,28 +48,35 @@ _OURS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # what the loop hears
 _DEFAULT = (*_OURS, signal.SIGPIPE, signal.SIGXFSZ)  # not theirs
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
 _HEAD = 8
+_TICKS = os.sysconf("SC_CLK_TCK")  # in a second
 
 
-def framed(body: bytes) -> bytes:
-    """Bytes with their number before them."""
-    return len(body).to_bytes(_HEAD, "little") + body
+def framed(body: bytes, seal: bytes = b"") -> bytes:
+    """Bytes with a seal and their number before them."""
+    return seal + len(body).to_bytes(_HEAD, "little") + body
 
 
 class Frames:
-    """Frames out of the bytes that come in."""
+    """Frames out of the bytes that come in; what stands before a seal is no frame."""
 
-    def __init__(self) -> None:
+    def __init__(self, seal: bytes = b"") -> None:
         self._bytes = bytearray()
+        self._seal, self._head = seal, len(seal) + _HEAD
 
     def feed(self, data: bytes) -> list[bytes]:
         """What is complete now."""
         self._bytes += data
         found, at = [], 0
-        while len(self._bytes) - at >= _HEAD:
-            end = at + _HEAD + int.from_bytes(self._bytes[at : at + _HEAD], "little")
+        while len(self._bytes) - at >= self._head:
+            if not self._bytes.startswith(self._seal, at):
+                begin = self._bytes.find(self._seal, at)
+                at = begin if begin >= 0 else len(self._bytes) - len(self._seal) + 1
+                continue
+            begin = at + self._head
+            end = begin + int.from_bytes(self._bytes[begin - _HEAD : begin], "little")
             if len(self._bytes) < end:
                 break
-            found.append(bytes(self._bytes[at + _HEAD : end]))
+            found.append(bytes(self._bytes[begin:end]))
             at = end
         del self._bytes[:at]
         return found
@@ -134,6 +142,23 @@ def mark_of(pid: int) -> tuple[str, str]:
     return "", ""
 
 
+def started(pid: int) -> int:
+    """When a process began, in ticks since the machine did; -1: not known."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return int(file.read().rpartition(b")")[2].split()[19])
+    except (OSError, ValueError, IndexError):
+        return -1
+
+
+def session_of(pid: int) -> int:
+    """Its session; 0: not known."""
+    try:
+        return os.getsid(pid)
+    except OSError:
+        return 0
+
+
 def _send_signal(pid: int, number: int, group: bool = False) -> None:
     try:
         (os.killpg if group else os.kill)(pid, number)
@@ -186,7 +211,9 @@ class Nanny:
         self.queue: deque[tuple[Any, ...]] = deque()  # commands that wait for a slot
         self.told = 0.0
         self.pid_of: dict[str, int] = {}
-        self.running: dict[int, tuple[str, float]] = {}  # pid -> key, when it was started
+        self.running: dict[
+            int, tuple[str, float, int]
+        ] = {}  # pid -> key, when it began: [s], in ticks
         self.late: set[str] = set()
         self.timers: list[tuple[float, int, str, int]] = []  # when, pid, key, signal
         self.said: list[tuple[object, ...]] = []
@@ -209,6 +236,7 @@ class Nanny:
             if errors == output
             else (os.POSIX_SPAWN_OPEN, 2, errors or os.devnull, made, 0o600),
         ]
+        began = int(time.clock_gettime(time.CLOCK_BOOTTIME) * _TICKS)
         own = {os.fsencode(name): os.fsencode(value) for name, value in environment.items()}
         try:
             if (folder or self.here) != self.folder:
@@ -231,7 +259,7 @@ class Nanny:
             return
         now = time.monotonic()
         self.pid_of[key] = pid
-        self.running[pid] = key, now
+        self.running[pid] = key, now, began
         if seconds > 0.0:
             heapq.heappush(self.timers, (now + seconds, pid, key, signal.SIGTERM))
 
@@ -268,29 +296,44 @@ class Nanny:
 
     def reap(self) -> None:
         """Takes in what has ended; each time one process less is there."""
-        ended = False
         for pid in ended_children():
             task = self.running.pop(pid, None)
             if task is not None:
-                _send_signal(pid, signal.SIGKILL, group=True)  # while its number is still its own
+                del self.pid_of[task[0]]
+                _send_signal(pid, signal.SIGKILL, group=True)
+            self.sweep(pid if task else -1)  # while its number is still its own
             _, status, used = os.wait4(pid, 0)
             if task is not None:
-                ended = True
-                key, since = task
-                del self.pid_of[key]
+                key, since, _ = task
                 late = key in self.late
                 self.late.discard(key)
                 seconds = time.monotonic() - since
                 cpu = used.ru_utime + used.ru_stime
                 code = os.waitstatus_to_exitcode(status)
                 self.said.append(("ended", key, code, seconds, cpu, used.ru_maxrss * 1024, late))
-        if ended:
-            self.sweep()
 
-    def sweep(self) -> None:
-        """Kills what ended commands have left behind."""
+    def sweep(self, ended: int) -> None:
+        """Kills what is known to be left by commands that have ended; ``ended`` has just done so (-1: none).
+
+        An orphan is of the command that its environment names, or of that whose session it is in. If a
+        daemon has neither any more, it is left alone as long as a command runs that began before the daemon
+        did: it may be of that one. Once there is none, it can be of ended ones alone.
+        """
         for pid in _children():
-            if pid not in self.running and mark_of(pid)[1] not in self.pid_of:
+            if pid in self.running or pid == ended:
+                continue
+            token, key = mark_of(pid)
+            if token == self.token:
+                over = key not in self.pid_of
+            else:
+                session = session_of(pid)
+                over = session == ended
+                if not over and session not in self.running:
+                    since = started(pid)
+                    over = since >= 0 and all(
+                        began > since for _, _, began in self.running.values()
+                    )
+            if over:
                 _send_signal(pid, signal.SIGKILL)
 
     def stop(self, grace: float) -> int:
