@@ -2,10 +2,13 @@
 
 import os
 import signal
+import socket
+import stat
 import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 STARTED = []
@@ -131,3 +134,101 @@ def sleeper(folder):
     daemon = subprocess.Popen(["sh", "-c", "sleep 60 & wait"], start_new_session=True)
     (folder / "pids").write_text(f"{os.getpid()} {child.pid} {daemon.pid}\n")
     time.sleep(60)
+
+
+class Raises:
+    """Raises as soon as somebody unpickles it, but in the process that has made it."""
+
+    def __init__(self, error, *arguments):
+        self.error, self.arguments = error, arguments
+
+    def __reduce__(self):
+        return _raise, (self.error, *self.arguments)
+
+
+def _raise(error, *arguments):
+    raise error(*arguments)
+
+
+class UnreadableError(Exception):
+    """Can be pickled, and raises when it is unpickled."""
+
+    def __reduce__(self):
+        return _raise, (SystemExit, 3)
+
+
+class Wordless(BaseException):
+    """Neither its words nor its pickle can be had."""
+
+    def __str__(self):
+        raise SystemExit(4)
+
+    def __reduce__(self):
+        raise KeyboardInterrupt
+
+
+class Unpicklable:
+    def __reduce__(self):
+        raise SystemExit(5)
+
+
+def unpickled_badly(error, *arguments):
+    return Raises(error, *arguments)
+
+
+def raised(error, *arguments):
+    raise error(*arguments)
+
+
+def unpicklable():
+    return Unpicklable()
+
+
+def forks(value, how="return"):
+    """Parent and child come back."""
+    if os.fork() == 0:
+        if how == "exit":
+            sys.exit(9)
+        if how == "raise":
+            raise ValueError(value)
+        return -1
+    os.wait()
+    return value
+
+
+def forked_status(code):
+    """What a child ends with that has left the call by SystemExit."""
+    if os.fork() == 0:
+        sys.exit(code)
+    return os.waitstatus_to_exitcode(os.wait()[1])
+
+
+def closes_descriptors(replaced=False):
+    os.closerange(3, 256)
+    if replaced:  # something else has these numbers now
+        for _ in range(200):
+            socket.socketpair()[0].detach()
+
+
+def writes_everywhere(data=b"\0" * 100):
+    """Into all sockets that this process has."""
+    for number in range(3, 256):
+        with suppress(OSError):
+            if stat.S_ISSOCK(os.fstat(number).st_mode):
+                os.write(number, data)
+    return 1
+
+
+def deep(depth=10**6):
+    return deep(depth - 1) + 1 if depth else 0
+
+
+def writes_for_ever():
+    """A thread of this call writes until its process ends."""
+
+    def write():
+        end = time.monotonic() + 20.0
+        while time.monotonic() < end:
+            writes_everywhere(b"\xee" * 37)
+
+    threading.Thread(target=write, daemon=True).start()

@@ -273,6 +273,40 @@ def test_a_scheduler_that_comes_back(threads):
         assert [each.result(PATIENCE) for each in many] == list(range(24))
 
 
+def test_calls_that_wait_for_workers_say_so(threads, caplog, monkeypatch):
+    monkeypatch.setattr("malleable.live.engines.dask._PATIENCE", 0.2)
+    port = free_port()
+    first = threads(scheduler_port=port)
+    with (
+        distributed.Client(f"tcp://127.0.0.1:{port}", set_as_default=False) as client,
+        mb.Executor(engine=mb.engines.Dask(client)) as pool,
+    ):
+        job = pool.job("waits")
+        assert job.submit(calls.same, 1).result(PATIENCE) == 1
+        first.close()
+        second = threads(scheduler_port=port, n_workers=0)
+        future = job.submit(calls.same, 2)
+        until(lambda: "1 calls wait: the scheduler at tcp://127.0.0.1" in caplog.text)
+        until(lambda: "has no workers" in job.progress().why)
+        assert not future.done()
+        second.scale(1)
+        assert future.result(PATIENCE) == 2
+        until(lambda: "calls go on" in caplog.text)
+        assert "no workers" not in job.progress().why
+
+
+def test_calls_that_no_worker_may_run_say_so(threads, caplog, monkeypatch):
+    monkeypatch.setattr("malleable.live.engines.dask._PATIENCE", 0.2)
+    cluster = threads()
+    with distributed.Client(cluster, set_as_default=False) as client:
+        engine = mb.engines.Dask(client, slots=1, resources={"GPU": 1})
+        with mb.Executor(engine=engine) as pool:
+            future = pool.submit(calls.same, 1)
+            until(lambda: "1 calls wait: other tasks hold all workers" in caplog.text)
+            client.close()
+            assert isinstance(future.exception(PATIENCE), futures.BrokenExecutor)
+
+
 def test_a_scheduler_that_is_gone_and_the_journal(threads, tmp_path):
     def session(cluster, end=None):
         client = distributed.Client(cluster.scheduler_address, timeout=1, set_as_default=False)

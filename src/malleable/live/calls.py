@@ -1,18 +1,20 @@
 """A run of Python calls: jobs that grow, a loop in a thread of its own, an engine, a journal.
 
-Clients append what they want to one queue and wake the loop; all counts are the loop's. What a call returned
+Clients append what they want to one queue and wake the loop. A job and a call are there from one assignment
+on, and all else follows from this assignment, so that Ctrl-C at any moment loses neither. What a call returned
 is in the journal, where there is one, before anybody sees it. A call is known again by its job, its place
 there and a digest of what was pickled: function by name, and arguments.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import pickle
 import threading
 import time
-from collections import defaultdict, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError
 from functools import partial
 from hashlib import blake2b
@@ -20,7 +22,7 @@ from typing import Any, TypeAlias
 
 from malleable.live.decider import SchedulerDecider
 from malleable.live.engine import Away, CallEngine, Event, Task
-from malleable.live.engines.remote import Call, Packing
+from malleable.live.engines.remote import Call, Packing, worded
 from malleable.live.futures import Future
 from malleable.live.jobs_file import described_jobs
 from malleable.live.journal import JobRow, Journal
@@ -28,9 +30,10 @@ from malleable.live.loop import Loop, Work
 
 __all__ = ["CallJob", "CallRun"]
 
-# A job has one call more; that one is never run, and is done or has failed; or whatever is to be done.
-Asked: TypeAlias = int | tuple[int, int, bool] | Callable[[], object]
+Asked: TypeAlias = int | Callable[[], object]
+"""A job may have more calls; or whatever is to be done."""
 
+_log = logging.getLogger("malleable")
 _PROTOCOL = pickle.HIGHEST_PROTOCOL
 _SEEN = 1000  # calls with kept results that the loop is told of at once
 _REST = 60.0  # seconds that the loop waits where nothing happens
@@ -47,12 +50,14 @@ class RemoteError(Exception):
 class CallJob:
     """Calls of one job; see `CallRun.job`."""
 
-    def __init__(self, run: CallRun, row: int, name: str) -> None:
-        self.run, self.row = run, row
+    def __init__(self, run: CallRun, row: int, name: str, described: dict[str, Any]) -> None:
+        self.run, self.row, self.described = run, row, described
         self.work = Work(name, 0, self.make, program=name, open=True)
         self.futures: dict[int, Future] = {}  # that have not ended
         self.digests: dict[int, bytes] = {}  # of these, where there is a journal
-        self.count = 0
+        self.never: dict[int, bool] = {}  # calls that are not run: whether they are done
+        self.count = 0  # a call is there once this counts it
+        self.told = 0  # of these, to the loop
         self.declared = False
         self.closed_by = ""
         self.tried = -1  # the last call that an earlier session tried
@@ -62,6 +67,7 @@ class CallJob:
     def close(self, why: str) -> None:
         """It takes no more calls."""
         self.closed_by = self.closed_by or why
+        self.run.ask(self.row)
         self.run.ask(lambda: self.run.loop.close(self.row))
 
     def make(self, number: int, attempt: int) -> Task | None:
@@ -144,13 +150,15 @@ class CallRun:
             dropped=self._dropped,
         )
         self.jobs: dict[str, CallJob] = {}
-        self._rows: list[dict[str, Any]] = []
         self._lock = threading.Lock()
         self._asked: deque[Asked] = deque()
-        self._asleep = False
+        self._rests = self._woken = (
+            0  # how often the loop has gone to rest; the last time that it was woken
+        )
         self._over: list[tuple[Future, Event]] = []
         self._closing = self._shut_down = self._stopping = False
         self.broken: BrokenExecutor | None = None
+        self._waits = ""
         self._described, self._known_rows = 0.0, 0
         self._pid = os.getpid()
         for row in known:
@@ -161,26 +169,25 @@ class CallRun:
     # Of clients: any thread.
 
     def ask(self, what: Asked) -> None:
-        """The loop does that soon; a number: a job of this row has one call more."""
+        """The loop does that soon; a number: a job of this row may have more calls."""
         self._asked.append(what)
         self.wake()
 
     def wake(self) -> None:
         """The loop does what was asked for."""
-        if self._asleep:
-            self._asleep = False
+        rests = self._rests
+        if self._woken != rests:
             self.engine.wake()
+            self._woken = rests
 
     def _add(self, name: str, described: dict[str, Any] | None = None) -> CallJob:
         row = len(self.jobs)
-        job = CallJob(self, row, name)
-        work = job.work
+        job = CallJob(self, row, name, described or {"name": name, "deadline": None, "calls": 0})
         if self._reader:
             job.kept = self._reader.kept(self.number, row)
             job.tried = self._reader.last_tried(self.number, row)
         self.jobs[name] = job
-        self._rows.append(described or {"name": name, "deadline": None, "calls": 0})
-        self.ask(lambda: self.loop.add(work))
+        self.ask(row)
         return job
 
     def job(self, name: str, after: Sequence[CallJob] = (), **more: Any) -> CallJob:
@@ -206,7 +213,7 @@ class CallRun:
             if job.declared:
                 raise ValueError(f"name = {name!r}: there is a job of this name")
             job.declared = True
-            described = self._rows[job.row]
+            described = job.described
             deadline = more.pop("deadline", None)
             if described["deadline"] is None and deadline is not None:
                 described["deadline"] = self.loop.now + deadline
@@ -256,30 +263,31 @@ class CallRun:
             if job.closed_by:
                 raise RuntimeError(f"job {job.work.name!r} takes no more calls: {job.closed_by}")
             number = job.count
-            job.count += 1
             future = Future(packed if self.pickled else call, number, job.forget)
             kept: bytes | None = None
-            if error is None:
-                if packed is not None and self.journal:
-                    digest = blake2b(b"".join(parts), digest_size=16).digest()
-                    if job.kept is not None:
-                        kept = job.kept_value(number, digest)
-                    if kept is None:
-                        job.digests[number] = digest
-                if kept is None:
-                    job.futures[number] = future
-                    if number <= job.tried:
-                        self._asked.append(lambda: self._try_again(job.row, number))
-                    self.ask(job.row)
-                    return future
-            self._asked.append((job.row, number, error is None))
-        if kept is None:
-            assert error is not None
-            future.finish(None, self._not_pickled(job, number, call[0], error))
-        else:
-            _finish(future, kept)
-        if kept is None or number % _SEEN == 0:
+            job.digests.pop(number, None)  # of a submit that was interrupted
+            if error is None and packed is not None and self.journal:
+                digest = blake2b(b"".join(parts), digest_size=16).digest()
+                if job.kept is not None:
+                    kept = job.kept_value(number, digest)
+                job.digests[number] = digest
+            if error is None and kept is None:
+                if number <= job.tried:
+                    self._asked.append(lambda: self._try_again(job.row, number))
+                job.never.pop(number, None)
+                job.futures[number] = future
+            else:
+                job.digests.pop(number, None)
+                job.futures.pop(number, None)
+                job.never[number] = error is None
+            job.count = number + 1
+        self._asked.append(job.row)
+        if number in job.futures or number % _SEEN == 0 or error is not None:
             self.wake()
+        if error is not None:
+            future.finish(None, self._not_pickled(job, number, call[0], error))
+        elif kept is not None:
+            _finish(future, kept)
         return future
 
     def _not_pickled(
@@ -305,11 +313,12 @@ class CallRun:
         self.ask(lambda: self._shut(cancel))
         self._stopping = self._stopping or stop
         self.ask(lambda: None)
-        if wait:
+        if wait and threading.current_thread() is not self._thread:  # as a callback is
             self._thread.join()
 
     def _shut(self, cancel: bool) -> None:
         self._shut_down = True
+        self._grow(range(len(self.jobs)))
         for job in list(self.jobs.values()):
             self.loop.close(job.row)
             if cancel:
@@ -341,32 +350,40 @@ class CallRun:
     def _obey(self) -> None:
         asked = self._asked
         while True:
-            grown: dict[int, int] = defaultdict(int)
-            never: dict[tuple[int, bool], list[int]] = defaultdict(list)
+            rows: set[int] = set()
             while asked:
                 what = asked.popleft()
                 if isinstance(what, int):
-                    grown[what] += 1
-                elif isinstance(what, tuple):
-                    row, number, good = what
-                    grown[row] += 1
-                    never[row, good].append(number)
+                    rows.add(what)
                 else:
-                    self._grow(grown, never)
+                    self._grow(rows)
+                    rows.clear()
                     what()
-            self._grow(grown, never)
-            self._asleep = True
+            self._grow(rows)
+            self._rests += 1
             if not asked:
                 return
-            self._asleep = False
 
-    def _grow(self, grown: dict[int, int], never: dict[tuple[int, bool], list[int]]) -> None:
-        for row, count in grown.items():
-            self.loop.grow(row, count)
-        for (row, good), numbers in never.items():
-            self.loop.drop(row, numbers, good)
-        grown.clear()
-        never.clear()
+    def _grow(self, rows: Iterable[int]) -> None:
+        """The loop is told of new jobs, and of new calls of these."""
+        if len(self.loop.jobs) < len(self.jobs):
+            for job in list(self.jobs.values())[len(self.loop.jobs) :]:
+                self.loop.add(job.work)
+        for row in rows:
+            job = self._job_of(row)
+            count = job.count
+            if count > job.told:
+                self.loop.grow(row, count - job.told)
+                job.told = count
+            if job.never:
+                for good in (False, True):
+                    numbers = [
+                        n for n, done in list(job.never.items()) if n < count and done == good
+                    ]
+                    for number in numbers:
+                        del job.never[number]
+                    if numbers:
+                        self.loop.drop(row, numbers, good)
 
     def _job_of(self, row: int) -> CallJob:
         return self.jobs[self.loop.jobs[row].name]
@@ -384,7 +401,7 @@ class CallRun:
                     value = event.result = value.bring()
                 if not self.pickled:
                     value = pickle.dumps(value, _PROTOCOL)
-            except Exception:  # it is not kept, and called again by the next session
+            except BaseException:  # it is not kept, and called again by the next session
                 return
             self.journal.keep(self.number, row, number, digest, value)
 
@@ -426,17 +443,27 @@ class CallRun:
             self._slots = self.engine.slots
             self._decider.resize(self._slots, self.loop.now)
             self.loop.decide_soon()
+        waits = getattr(self.engine, "waits", "")
+        left = sum(work.left for work in self.loop.jobs) if waits != self._waits else 0
+        if waits != self._waits and (left or not waits):
+            self._waits = waits
+            _log.warning(
+                "%s: %s",
+                f"{left:,} calls wait" if waits else "calls go on",
+                waits or "nothing is missing",
+            )
 
     def _describe(self, least: float = _DESCRIBED) -> None:
         now = time.monotonic()
-        if len(self._rows) > self._known_rows:  # before anything is told of a new job
+        jobs = list(self.jobs.values())
+        if len(jobs) > self._known_rows:  # before anything is told of a new job
             least = 0.0
         if self.journal and now - self._described >= least:
-            self._known_rows = len(self._rows)
+            self._known_rows = len(jobs)
             self._described = now
-            for row, work in zip(self._rows, self.loop.jobs, strict=False):
-                row["calls"] = max(row["calls"], work.tasks)
-            rows = [dict(row) for row in self._rows]
+            for job, work in zip(jobs, self.loop.jobs, strict=False):
+                job.described["calls"] = max(job.described["calls"], work.tasks)
+            rows = [dict(job.described) for job in jobs]
             self.journal.describe(self.number, [JobRow(row, row.pop("calls")) for row in rows])
 
     def _break(self, error: BaseException) -> None:
@@ -445,7 +472,7 @@ class CallRun:
             if isinstance(error, BrokenExecutor):
                 self.broken = error
             else:
-                self.broken = self.engine.error(f"{type(error).__name__}: {error}")
+                self.broken = self.engine.error(worded(error))
                 self.broken.__cause__ = error
 
     def _end(self) -> None:
@@ -455,10 +482,9 @@ class CallRun:
             self.loop.stop(0.0 if self._stopping or self.broken else 5.0)
             self._deliver()
             self._tell_journal(finished)
-        except Exception as error:
+        except BaseException as error:
             self._break(error)
         finally:
-            self._asleep = False
             with self._lock:
                 self._closing = True
                 left = [f for job in self.jobs.values() for f in job.futures.values()]
@@ -473,8 +499,10 @@ class CallRun:
     def _tell_journal(self, finished: bool) -> None:
         if self.journal:
             self._describe(0.0)
-            pairs = zip(self._rows, self.loop.jobs, strict=True)
-            whole = all(work.failed == 0 and work.tasks == row["calls"] for row, work in pairs)
+            pairs = zip(self.jobs.values(), self.loop.jobs, strict=True)
+            whole = all(
+                work.failed == 0 and work.tasks == job.described["calls"] for job, work in pairs
+            )
             status = "done" if finished and whole and not self.broken else "stopped"
             self.journal.record(self.number, self.loop.now, status=status)
             self.journal.commit()
@@ -498,16 +526,16 @@ def _raised(pickled: bytes) -> BaseException:
     try:
         error, text = pickle.loads(pickled)
         assert isinstance(error, BaseException)
-    except Exception as failed:
-        return RuntimeError(f"the call raised what cannot be unpickled here: {failed!r}")
-    error.__cause__ = RemoteError(text)
+        error.__cause__ = RemoteError(text)
+    except BaseException as failed:  # whatever its class does: the loop goes on
+        return RuntimeError(f"the call raised what cannot be unpickled here: {worded(failed)}")
     return error
 
 
 def _finish(future: Future, pickled: bytes) -> None:
     try:
         value = pickle.loads(pickled)
-    except Exception as failed:
+    except BaseException as failed:  # as above
         future.finish(None, failed)
     else:
         future.finish(value)

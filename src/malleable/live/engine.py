@@ -200,6 +200,9 @@ class CallEngine(Engine, Protocol):
     ----------
     broken : str
         Why it can run nothing any more; empty: it can.
+    waits : str
+        Why nothing runs now, such as missing workers; empty: nothing is missing. Optional, for engines
+        whose slots may go away.
     error : type
         Of what calls raise that it could not run to their ends.
     """

@@ -366,10 +366,12 @@ class Executor(futures.Executor):
             counts.append((done, failed))
         ends = expected_ends(left, max(1, self.slots), *self._described, now, draws=0)
         found = {}
+        waits = getattr(self._engine, "waits", "")
         for job, count, own, end in zip(jobs, counts, left, ends, strict=True):
             work = job.work
+            why = waits if waits and own.tasks else work.why
             found[work.name] = Progress(
-                *(*count, own.tasks, work.slots, work.running, work.why),
+                *(*count, own.tasks, work.slots, work.running, why),
                 *(own.seconds or math.nan, end.at - now),
             )
         return found

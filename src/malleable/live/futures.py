@@ -7,6 +7,7 @@ changes of state are made under one lock of all; with one, under it, as everywhe
 
 from __future__ import annotations
 
+import logging
 import pickle
 import threading
 from collections.abc import Callable
@@ -22,6 +23,7 @@ _PENDING, _RUNNING, _CANCELLED = "PENDING", "RUNNING", "CANCELLED"
 _NOTIFIED, _FINISHED = "CANCELLED_AND_NOTIFIED", "FINISHED"
 _ENDED = (_CANCELLED, _NOTIFIED, _FINISHED)
 _lock = threading.Lock()
+_log = logging.getLogger("concurrent.futures")  # where others tell it, too
 
 
 class Future(futures.Future):  # type: ignore[type-arg]
@@ -123,3 +125,15 @@ class Future(futures.Future):  # type: ignore[type-arg]
                 self.set_result(result)
             else:
                 self.set_exception(error)
+
+    def _invoke_callbacks(self) -> None:
+        """All of them, whatever one raises: the thread is the pool's, or that of who cancels."""
+        for callback in self._done_callbacks:
+            try:
+                callback(self)
+            except BaseException as error:
+                _log.exception("exception calling callback for %r", self)
+                if threading.current_thread() is threading.main_thread() and not isinstance(
+                    error, Exception
+                ):
+                    raise

@@ -24,7 +24,7 @@ from typing import Any
 from malleable.domain import check_slots
 from malleable.files.advice import library
 from malleable.live.engine import Abilities, Away, Event, Task, heard
-from malleable.live.engines.remote import Outcome, by_value, run_bundle
+from malleable.live.engines.remote import Outcome, by_value, run_bundle, worded
 
 __all__ = ["Dask"]
 
@@ -36,6 +36,7 @@ _SETTLE = 0.01  # seconds without another call before the first of an idle pool 
 # Bytes from which on a function goes to the workers by itself, once for all its calls.
 _SHARED = 1 << 16
 _LOOK = 1.0  # seconds between two looks at the workers
+_PATIENCE = 3.0  # seconds without anybody to run calls before this is said
 _UNGOVERNED = (
     "what others submit to the cluster is started as Dask decides, whatever the objective says"
 )
@@ -142,9 +143,10 @@ class Dask:
         self._said: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._comm: Any = None  # the connection that bundles tell over
         self._looking, self._looked = False, time.monotonic()
-        threads = self._client.nthreads().values()
-        self.slots = sum(threads) if self._fixed is None else self._fixed
-        self._threads = self.slots
+        self._threads = sum(self._client.nthreads().values())
+        self.slots = self._threads if self._fixed is None else self._fixed
+        self.waits = ""
+        self._well, self._stuck = time.monotonic(), False
         self._listen()
 
     def wake(self) -> None:
@@ -202,10 +204,10 @@ class Dask:
     def poll(self, seconds: float) -> list[Event]:
         """What happened; waits at most so long for the first."""
         until = time.monotonic() + seconds
-        slots, found = self.slots, list[Event]()
+        slots, waits, found = self.slots, self.waits, list[Event]()
         while not found and not self.broken:
             self._look()
-            if self.slots != slots:
+            if self.slots != slots or self.waits != waits:
                 break
             for said in heard(self._said, min(_LOOK, until - time.monotonic())):
                 if said is None:
@@ -220,7 +222,8 @@ class Dask:
         client = self._client
         if client.status in ("closing", "closed"):
             self._break(f"the client is {client.status}")
-        self.slots = self._threads
+        self.slots = self._threads if self._fixed is None else self._fixed
+        self._see_what_is_missing()
         if self._looking or time.monotonic() - self._looked < _LOOK or client.status != "running":
             return
         self._looking = True
@@ -229,9 +232,30 @@ class Dask:
 
     async def _count_threads(self) -> None:
         with suppress(OSError, AttributeError):  # the client finds out, too, and connects again
-            if self._fixed is None:
-                self._threads = sum((await self._client.scheduler.ncores()).values())
+            self._threads = sum((await self._client.scheduler.ncores()).values())
+            self._stuck = False
+            if self._fixed is not None and self._bundles:
+                processing = await self._client.scheduler.processing(workers=None)
+                running = {key for keys in processing.values() for key in keys}
+                self._stuck = running.isdisjoint(self._bundles)
         self._looking, self._looked = False, time.monotonic()
+
+    def _see_what_is_missing(self) -> None:
+        """That nobody runs calls counts as missing after some seconds."""
+        if self._client.status == "connecting":
+            waits = f"the scheduler at {self._address()} does not answer; the client tries again"
+        elif self._threads == 0:
+            waits = f"the scheduler at {self._address()} has no workers"
+        elif self._stuck:
+            waits = "other tasks hold all workers of Dask, or none is as asked for"
+        else:
+            waits, self._well = "", time.monotonic()
+        if not waits or self.waits or time.monotonic() - self._well >= _PATIENCE:
+            self.waits = waits
+
+    def _address(self) -> str:
+        scheduler = self._client.scheduler
+        return str(getattr(scheduler, "address", None) or getattr(scheduler, "addr", "its address"))
 
     def _heard(self, said: Any) -> list[Event]:
         if isinstance(said, Event):
@@ -263,7 +287,9 @@ class Dask:
     def _ended(self, bundle: _Bundle) -> list[Event]:
         """Events of a bundle that has ended and told nothing."""
         future, error = bundle.future, None
-        with suppress(Exception):  # the connection is lost
+        with suppress(
+            BaseException
+        ):  # the connection is lost, or what is there cannot be unpickled
             if future.status == "finished":
                 return self._told(bundle, future.result())
             if future.status == "error":
@@ -272,7 +298,11 @@ class Dask:
         if error is None or (len(keys) > 1 and type(error).__name__ == "KilledWorker"):
             text = f"Dask lost it: {error or future.status}"
             return [Event("lost", key, text=text) for key in keys]
-        result = by_value((error, f"Dask could not run it: {error}"))
+        text = f"Dask could not run it: {worded(error)}"
+        try:
+            result = by_value((error, text))
+        except BaseException:  # whatever its class does
+            result = by_value((RuntimeError(worded(error)), text))
         return [Event("ended", key, 1, result=result) for key in keys]
 
     def _break(self, why: str) -> None:

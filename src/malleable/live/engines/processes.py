@@ -10,6 +10,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import pickle
+import secrets
 import selectors
 import socket
 import threading
@@ -50,10 +51,11 @@ class _Worker:
         self.socket, theirs = socket.socketpair()
         self.tickets, self.gives = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         with theirs:
-            name = number.to_bytes(8, "little")
-            socket.send_fds(control, [name], [theirs.fileno(), self.tickets])
+            name, seal = number.to_bytes(8, "little"), secrets.token_bytes(worker.SEAL)
+            socket.send_fds(control, [name + seal], [theirs.fileno(), self.tickets])
         self.socket.setblocking(False)
-        self.frames = worker.Frames()
+        self.frames = worker.Frames(seal)
+        self.mad = False  # it is about to be killed
         self.unsent = bytearray()
         self.sent: deque[str] = deque()
         self.since = 0.0  # when the last bundle was sent
@@ -223,10 +225,16 @@ class Processes:
             self._selector.unregister(each.socket)
             return False
         for frame in each.frames.feed(data):
-            key, good, result, took = pickle.loads(frame)
+            try:
+                key, good, result, took = pickle.loads(frame)
+            except Exception:  # a thread of a call writes here, too
+                self._kill(each)
+                break
             if key is None:
                 self._break(f"an initializer raised an error:\n{result}")
                 continue
+            if each.mad or not each.sent or key != each.sent[0]:
+                continue  # nobody asked for it
             self._barren = 0
             each.sent.popleft()
             each.answered += 1
@@ -234,9 +242,14 @@ class Processes:
         self._rest(each)
         return True
 
+    def _kill(self, each: _Worker) -> None:
+        each.mad = True
+        with suppress(OSError):  # the keeper is gone, as poll finds
+            self._control.send(each.number.to_bytes(8, "little"))
+
     def _rest(self, each: _Worker) -> None:
         """A worker that has nothing to do gets the next bundle, unless it is about to end."""
-        if not each.sent and each not in self._idle:
+        if not each.sent and each not in self._idle and not each.mad:
             each.whole = False
             if self._max_calls is None or each.answered < self._max_calls:
                 self._idle.append(each)

@@ -6,14 +6,20 @@ start elsewhere. Needs nothing of the pool that sent it.
 
 from __future__ import annotations
 
+import os
 import pickle
+import sys
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import lru_cache
-from typing import Any
+from typing import Any, NoReturn
 
-__all__ = ["Call", "Outcome", "Packing", "by_value", "outcome", "outcome_of", "run_bundle"]
+__all__ = [
+    "Call", "Outcome", "Packing", "by_value", "exit_code", "leave", "outcome", "outcome_of", "run_bundle",
+    "worded",
+]  # fmt: skip
 
 _PROTOCOL = pickle.HIGHEST_PROTOCOL
 
@@ -70,21 +76,56 @@ def outcome(call: Call) -> Outcome:
     return outcome_of(lambda: (_function(call[0]), *pickle.loads(call[1])), by_value)
 
 
+def worded(error: BaseException) -> str:
+    """Its class and words; the class alone if its words raise."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except BaseException:
+        return type(error).__name__
+
+
 def outcome_of(load: Callable[[], tuple[Any, ...]], pack: Callable[[Any], bytes]) -> Outcome:
-    """What became of the call that ``load`` gives: function, arguments, named arguments."""
+    """What became of the call that ``load`` gives: function, arguments, named arguments.
+
+    If the call forks, its child ends here: a call has one answer.
+    """
     began = time.monotonic()
+    process = os.getpid()
+    good, status = True, 0
     try:
         function, arguments, named = load()
         began = time.monotonic()
         result = pack(function(*arguments, **named))
-        return True, result, time.monotonic() - began
     except BaseException as error:
+        good, status = False, exit_code(error)
+        result = _packed_error(error, pack)
+    if os.getpid() != process:
+        leave(status)
+    return good, result, time.monotonic() - began
+
+
+def exit_code(error: BaseException) -> int:
+    """What a process ends with that raised this."""
+    code = error.code if isinstance(error, SystemExit) else 1
+    return code & 255 if isinstance(code, int) else int(code is not None)
+
+
+def leave(status: int) -> NoReturn:
+    """Ends this process, which was forked by a call, at once; what it has printed is written."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(BaseException):
+            stream.flush()
+    os._exit(status)
+
+
+def _packed_error(error: BaseException, pack: Callable[[Any], bytes]) -> bytes:
+    try:
         text = traceback.format_exc()
-        try:
-            raised = pack((error, text))
-        except Exception:  # what was raised does not pickle
-            raised = pack((RuntimeError(f"{type(error).__name__}: {error}"), text))
-        return False, raised, time.monotonic() - began
+    except BaseException:  # its words raise
+        text = worded(error)
+    with suppress(BaseException):  # what was raised does not pickle
+        return pack((error, text))
+    return pack((RuntimeError(worded(error)), text))
 
 
 def run_bundle(calls: Sequence[Call], seconds: float) -> list[Outcome]:

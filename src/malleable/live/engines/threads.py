@@ -6,6 +6,7 @@ expected are taken back. A call costs some 2 us here.
 
 from __future__ import annotations
 
+import os
 import queue
 import threading
 import time
@@ -18,6 +19,7 @@ from itertools import groupby
 from typing import Any
 
 from malleable.live.engine import Abilities, Event, Task, heard
+from malleable.live.engines.remote import exit_code, leave
 
 __all__ = ["Threads"]
 
@@ -42,6 +44,7 @@ class Threads:
     def __init__(self, slots: int, *how: Any) -> None:
         self.slots = slots
         self.broken = ""
+        self._pid = os.getpid()
         self._bundles: queue.SimpleQueue[deque[Task] | None] = queue.SimpleQueue()
         self._events: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
         self._flying: dict[int, tuple[float, deque[Task]]] = {}  # by slot, those with calls behind
@@ -80,11 +83,13 @@ class Threads:
     def _run(self, task: Task) -> None:
         began = time.monotonic()
         function, arguments, named = task.call
-        status, result = 0, None
+        status, result, code = 0, None, 0
         try:
             result = function(*arguments, **named)
         except BaseException as error:
-            status, result = 1, error
+            status, result, code = 1, error, exit_code(error)
+        if os.getpid() != self._pid:  # the call has forked, and this is its child
+            leave(code)
         took = time.monotonic() - began
         self._events.put(Event("ended", task.key, status, took, result=result))
 

@@ -9,6 +9,9 @@ and the end of a pipe of tickets. The keeper answers with (number, exit code) of
 A worker gets bundles, pickled ``(bundle, [(key, call), ...])``, and answers each call at once with
 ``(key, good, result, seconds)``. It takes a ticket, a byte with the number of the bundle, before each call:
 what the pool takes out of the pipe itself is surely never run.
+
+Answers are sealed: a number with two descriptors comes with the seal of its worker, and what a call itself
+writes into the socket has none. A number alone: this worker has to be killed.
 """
 
 from __future__ import annotations
@@ -36,11 +39,12 @@ from malleable.live.engines.nanny import (
     framed,
     kill_all,
 )
-from malleable.live.engines.remote import outcome_of
+from malleable.live.engines.remote import leave, outcome_of
 
-__all__ = ["ENDED", "PROTOCOL", "Frames", "framed", "keep"]
+__all__ = ["ENDED", "PROTOCOL", "SEAL", "Frames", "framed", "keep"]
 
 ENDED = struct.Struct("<qi")
+SEAL = 8  # bytes
 PROTOCOL = pickle.HIGHEST_PROTOCOL
 READ = 1 << 18
 _DEATH_SIGNAL = 1  # of prctl
@@ -50,9 +54,10 @@ _HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _pickled = partial(pickle.dumps, protocol=PROTOCOL)
 
 
-def _run_calls(connection: socket.socket, tickets: int, most: int | None) -> None:
+def _run_calls(connection: socket.socket, tickets: int, seal: bytes, most: int | None) -> None:
     """Answers calls until the pool is gone, or ``most`` calls were run."""
     frames, spare, run = Frames(), b"", 0
+    own = os.fstat(connection.fileno()).st_ino
     while data := connection.recv(READ):
         for frame in frames.feed(data):
             bundle, calls = pickle.loads(frame)
@@ -68,17 +73,25 @@ def _run_calls(connection: socket.socket, tickets: int, most: int | None) -> Non
                 began = time.monotonic()
                 good, result, _ = outcome_of(partial(pickle.loads, call), _pickled)
                 answer = (key, good, result, time.monotonic() - began)
-                connection.sendall(framed(pickle.dumps(answer, PROTOCOL)))
+                if os.fstat(connection.fileno()).st_ino != own:
+                    os._exit(1)  # the call has closed it, and something else has its number
+                connection.sendall(framed(pickle.dumps(answer, PROTOCOL), seal))
                 run += 1
                 if run == most:
                     return
 
 
 def _work(
-    keeper: Keeper, descriptors: Sequence[int], most: int | None, initializer: Any, initargs: Any
+    keeper: Keeper,
+    seal: bytes,
+    descriptors: Sequence[int],
+    most: int | None,
+    initializer: Any,
+    initargs: Any,
 ) -> None:
     """A worker, from its start to its end."""
     keeper.leave()
+    process = os.getpid()
     connection = socket.socket(fileno=descriptors[0])
     try:
         if initializer is not None:
@@ -86,9 +99,12 @@ def _work(
                 initializer(*initargs)
             except BaseException:
                 answer = (None, False, traceback.format_exc(), 0.0)
-                connection.sendall(framed(pickle.dumps(answer, PROTOCOL)))
+                if os.getpid() == process:
+                    connection.sendall(framed(pickle.dumps(answer, PROTOCOL), seal))
                 return
-        _run_calls(connection, descriptors[1], most)
+            if os.getpid() != process:
+                leave(0)  # it has forked, and this is its child
+        _run_calls(connection, descriptors[1], seal, most)
     except (BrokenPipeError, ConnectionResetError):
         return  # the pool is gone
 
@@ -137,15 +153,24 @@ class Keeper:
                         os.read(self._woken, 4096)
                     self._reap()
                     continue
-                data, descriptors, _, _ = socket.recv_fds(self._control, 8, 2)
+                data, descriptors, _, _ = socket.recv_fds(self._control, 8 + SEAL, 2)
                 if not data:
                     return
-                process = self._fork(target=_work, args=(self, descriptors, *how))
+                number, seal = int.from_bytes(data[:8], "little"), data[8:]
+                if not descriptors:
+                    self._kill(number)
+                    continue
+                process = self._fork(target=_work, args=(self, seal, descriptors, *how))
                 process.start()
                 for each in descriptors:
                     os.close(each)
                 assert process.pid is not None
-                self._workers[process.pid] = int.from_bytes(data, "little"), process
+                self._workers[process.pid] = number, process
+
+    def _kill(self, number: int) -> None:
+        for own, process in self._workers.values():
+            if own == number:
+                process.kill()
 
     def _reap(self) -> None:
         """Takes in what has ended; each time one process less is there."""
