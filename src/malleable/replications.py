@@ -74,9 +74,9 @@ class Run:
     point: dict[str, Any]
     seed: int
     model: str
-    summary: dict[str, dict[str, float]]
+    summary: dict[str, dict[Any, float]]
     slowdown: dict[str, tuple[Any, Any]]
-    timing: dict[str, float]
+    timing: dict[Any, float]
 
 
 @by_value()
@@ -139,19 +139,19 @@ class Replications:
         return Replications(some, self.complete, self.confidence)
 
     @property
-    def runs(self) -> dict[str, list[dict[str, float]]]:
+    def runs(self) -> dict[str, list[dict[Any, float]]]:
         """By policy the summaries, one a seed."""
         if len(self.points) > 1:
             raise ValueError(f"{len(self.points)} points: at(...) chooses one of them")
         return {policy: [run.summary[policy] for run in self.done] for policy in self.policies}
 
     @cached_property
-    def summary(self) -> dict[str, dict[str, Interval]]:
+    def summary(self) -> dict[str, dict[Any, Interval]]:
         """By policy and metric an `Interval`."""
         return {policy: self._intervals(own) for policy, own in self.runs.items()}
 
     @property
-    def timing(self) -> dict[str, Interval]:
+    def timing(self) -> dict[Any, Interval]:
         """Intervals of wall-clock seconds, of the run and of decisions, which are not reproducible."""
         return self._intervals([run.timing for run in self.done])
 
@@ -173,7 +173,7 @@ class Replications:
             raise ValueError(f"kind = {kind!r}: expected periods or grid")
         return views.present(f"replications_{kind}", self, path, force=force)
 
-    def _intervals(self, rows: Sequence[Mapping[str, float]]) -> dict[str, Interval]:
+    def _intervals(self, rows: Sequence[Mapping[Any, float]]) -> dict[Any, Interval]:
         names = dict.fromkeys(name for row in rows for name in row)
         return {
             name: interval([row.get(name, math.nan) for row in rows], self.confidence)

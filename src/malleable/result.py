@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,11 +32,13 @@ class SimulationResult:
     summary : dict of str to dict
         By policy: ``jobs``, ``unfinished``, ``mean_response`` [s], ``weighted_response``,
         ``mean_stretch``, ``max_response``, ``p50``, ``p90``, ``p99`` (response), ``map_utilisation``,
-        ``shuffle_utilisation``, ``lower_bound`` (of the mean response) and so on.
+        ``shuffle_utilisation``, ``lower_bound`` (of the mean response) and so on. Metrics of one user
+        have pairs as names: ``("response", user)``, ``("stretch", user)``.
     slowdown : dict of str to tuple of arrays
         By policy: number of jobs and mean stretch in each bucket of size max(map, shuffle).
     timing : dict of str to float
-        Wall-clock seconds by policy; not reproducible.
+        Wall-clock seconds by policy, and of a decision by ``(policy, "decision p50")`` and ``"decision
+        p99"`` (cluster model); not reproducible.
     complete : bool
         False after Ctrl-C: what was finished by then.
     trace : dict of str to dict of arrays, or None
@@ -58,9 +60,9 @@ class SimulationResult:
 
     model: str
     records: dict[str, npt.NDArray[Any]] | None
-    summary: dict[str, dict[str, float]]
+    summary: dict[str, dict[Any, float]]
     slowdown: dict[str, tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]]
-    timing: dict[str, float]
+    timing: dict[Any, float]
     complete: bool = True
     trace: dict[str, dict[str, npt.NDArray[Any]]] | None = None
     series: dict[str, dict[str, npt.NDArray[Any]]] | None = None
@@ -125,6 +127,25 @@ def _write(records: dict[str, npt.NDArray[Any]], path: str | os.PathLike[str], f
         write_file(path, packed.getvalue(), force)
         return
     write_file(path, csv_text({k: v.tolist() for k, v in records.items()}), force)
+
+
+def renamed(part: SimulationResult, old: str, new: str) -> SimulationResult:
+    """The result of one policy, called otherwise."""
+
+    def key(name: Any) -> Any:
+        return new if name == old else (new, *name[1:]) if isinstance(name, tuple) else name
+
+    changed: dict[str, Any] = {}
+    for field in ("records", "tasks"):
+        columns = getattr(part, field)
+        if columns is not None:
+            names = np.full(len(columns["policy"]), new)
+            changed[field] = {**columns, "policy": names}
+    for field in ("summary", "slowdown", "timing", "trace", "series", "batches"):
+        own = getattr(part, field)
+        if own is not None:
+            changed[field] = {key(name): value for name, value in own.items()}
+    return replace(part, **changed)
 
 
 def merged(parts: Sequence[SimulationResult]) -> SimulationResult:

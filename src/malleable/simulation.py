@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from malleable.cluster import simulate as cluster
 from malleable.cluster.named_policies import policy_name
+from malleable.cluster.nodes import Cluster
 from malleable.cluster.recorded import recorded_jobs
 from malleable.cluster.table import ClusterJobs
 from malleable.domain import shown
 from malleable.jobs import simulate as malleable_jobs
 from malleable.jobs.table import Jobs
-from malleable.result import SimulationResult, merged
+from malleable.result import SimulationResult, merged, renamed
 from malleable.slotted import simulate as slotted
 from malleable.slotted.generate import MapReduceStream
 from malleable.slotted.table import MapReduceJobs
@@ -53,6 +55,8 @@ def simulate(
         recorded events (`malleable.Scheduler`, ``record=``): task times that were seen are the truth, on
         the cluster of the record unless another one is given.
     policy : str, policy of one's own, or sequence of them
+        A name may have options of its own, which go before those for all: ``fair(slow_start=0.8)``; several
+        with semicolons between them.
         For the tandem queue ``fcfs``, ``ps``, ``wps``, ``k-lps``, ``max-srpt`` (the default),
         ``split-srpt``, ``two-srpt``, and for batches ``best`` and ``makespan``; in slots ``asrpt`` (the
         default), ``unlock``, ``dsrpt``, ``srpt``, ``lrpt``, ``fifo``, ``fair``; on a cluster those of
@@ -98,11 +102,66 @@ def simulate(
         seed = int(np.random.default_rng().integers(2**63))
     parts = []
     for name in names:
-        part = run(jobs, name, rng=seed, estimates=estimates, **options)
-        parts.append(part)
+        base, own = own_options(name)
+        part = run(jobs, base, **{"rng": seed, "estimates": estimates, **options, **own})
+        parts.append(renamed(part, base, name) if own else part)
         if not part.complete:
             break
     return merged(parts)
+
+
+def own_options(policy: Any) -> tuple[Any, dict[str, Any]]:
+    """The policy, and options that its name has in parentheses."""
+    if not isinstance(policy, str) or not policy.endswith(")"):
+        return policy, {}
+    name, _, words = policy[:-1].partition("(")
+    return name, dict(
+        parsed_option(word.strip(), f"policy = {policy!r}") for word in words.split(";")
+    )
+
+
+def parsed_option(text: str, where: str) -> tuple[str, Any]:
+    """``name=value`` with a number or true, false; ``where`` it stands, for the error."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise ValueError(f"{where}: write NAME=VALUE")
+    if value in ("true", "false"):
+        return name, value == "true"
+    for kind in (int, float):
+        try:
+            return name, kind(value)
+        except ValueError:
+            pass
+    raise ValueError(f"{where}: not a number, true or false")
+
+
+FAIR = "fair"
+_STARTS = (0.05, 0.8, 1.0)
+
+
+def is_fair(name: str) -> bool:
+    """Whether this is FAIR, with options of its own or without."""
+    return bool(own_options(name)[0] == FAIR)
+
+
+def other_fairs(jobs: Any, policies: Sequence[Any], options: Mapping[str, Any]) -> list[str]:
+    """FAIR with reduce tasks that start early, late or last, as far as it is not among the policies.
+
+    Nothing unless other policies of a cluster are compared with FAIR, and jobs have both phases. What is
+    compared with FAIR should be compared with the best of these.
+    """
+    rivals = isinstance(jobs, ClusterJobs) and FAIR in policies and len(policies) > 1
+    if not rivals or options.get("split_copy") or not (jobs.maps * jobs.reduces).any():
+        return []
+    place = options.get("cluster")
+    given = {**(place.options if isinstance(place, Cluster) else {}), **options}
+    names = [f"{FAIR}(slow_start={start:g})" for start in _STARTS]
+    known = float(given.get("slow_start", 1.0))
+    return [
+        name
+        for start, name in zip(_STARTS, names, strict=True)
+        if start != known and name not in policies
+    ]
 
 
 def _model_of(jobs: Any, model: str | None) -> str:

@@ -164,3 +164,64 @@ def test_a_network_has_a_table_of_its_own(capsys):
     assert shown["policies"]["fair"]["rack_bytes"] == pytest.approx(2000)
     assert call("--policy", "fair,fifo", "--replications", "2") == 0
     assert "across racks" in capsys.readouterr().out
+
+
+def test_compares_with_fair_at_its_best(capsys):
+    assert call("--policy", "flex,fair", "--json", "s.json", "--records", "r.csv") == 0
+    out = " ".join(capsys.readouterr().out.split())
+    policies = json.loads(Path("s.json").read_text())["policies"]
+    fairs = [name for name in policies if name != "flex"]
+    assert fairs == ["fair", "fair(slow_start=0.05)", "fair(slow_start=0.8)"]
+    jobs, cluster = mb.read("jobs.csv").tasks(), mb.read_cluster("cluster.toml")
+    for start, name in zip((1.0, 0.05, 0.8), fairs, strict=True):
+        own = mb.simulate(jobs, "fair", cluster=cluster, rng=0, slow_start=start).summary["fair"]
+        assert policies[name] == json.loads(json.dumps(policies[name])) and (
+            policies[name]["mean_response"] == own["mean_response"]
+        )
+    best = min(fairs, key=lambda name: policies[name]["mean_response"])
+    assert f"{best}: the best of fair, fair(slow_start=0.05) and fair(slow_start=0.8)" in out
+    ratio = policies["flex"]["mean_response"] / policies[best]["mean_response"]
+    assert f"flex: mean response {ratio:.3f} x {best}" in out
+    # Nobody asked for the others' records.
+    with Path("r.csv").open(encoding="utf-8", newline="") as handle:
+        assert {row["policy"] for row in csv.DictReader(handle)} == {"flex", "fair"}
+    # Nothing to compare, nothing to choose: no more runs.
+    for more in (["--policy", "fair"], ["--policy", "flex,fifo"]):
+        assert call(*more, "--json", "s.json", "--force") == 0
+        assert list(json.loads(Path("s.json").read_text())["policies"]) == more[1].split(",")
+    # What the call says of all is one of the three.
+    assert (
+        call("--policy", "flex,fair", "--set", "slow_start=0.8", "--json", "s.json", "--force") == 0
+    )
+    assert list(json.loads(Path("s.json").read_text())["policies"]) == [
+        "flex", "fair", "fair(slow_start=0.05)", "fair(slow_start=1)",
+    ]  # fmt: skip
+
+
+def test_a_grid_shows_tails_and_the_best_fair(capsys):
+    assert call("--policy", "flex,fair", "--speedups", "1,0.5") == 0
+    out = " ".join(capsys.readouterr().out.split())
+    for words in (
+        "mean response",
+        "p95 of the response",
+        "longest wait",
+        "best FAIR",
+        "flex / fair",
+    ):
+        assert words in out
+    assert "the one with the least mean at that point" in out
+
+
+def test_names_of_users_are_names(capsys):
+    odd = "org/team", "\x1b[31mred", "mean_response/lower_bound"
+    header, *rows = JOBS.splitlines()
+    named = [row.rsplit(",", 1)[0] + f',"{user}"' for row, user in zip(rows, odd, strict=True)]
+    Path("jobs.csv").write_text("\n".join([header, *named, ""]))
+    assert call("--policy", "flex,fair", "--json", "s.json") == 0
+    out = capsys.readouterr().out
+    assert "org/team" in out and "\x1b" not in out and "\\x1b[31mred" in out
+    flex = json.loads(Path("s.json").read_text())["policies"]["flex"]
+    assert set(flex["users"]) == set(odd)
+    assert all(own["response"] > 0 for own in flex["users"].values())
+    assert call("--policy", "flex,fair", "--replications", "2") == 0
+    assert "\\x1b[31mred" in capsys.readouterr().out

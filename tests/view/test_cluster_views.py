@@ -50,9 +50,11 @@ def test_every_metric_has_an_interval(replicated, capsys):
         assert head in shown
     found = json.loads(json.dumps(replications_dict(replicated)), parse_constant=pytest.fail)
     for policy in POLICIES:
-        for metric in ("mean_response", "p99", "churn", "longest_wait", "stretch of user1"):
-            assert found["policies"][policy][metric]["half"] >= 0
-        assert found["timing"][f"{policy} decision p99"]["mean"] >= 0
+        own = found["policies"][policy]
+        for metric in ("mean_response", "p99", "churn", "longest_wait"):
+            assert own[metric]["half"] >= 0
+        assert own["users"]["user1"]["stretch"]["half"] >= 0
+        assert found["timing"]["decisions"][policy]["decision p99"]["mean"] >= 0
         sizes = found["slowdown"][policy]
         assert sum(row["jobs"] for row in sizes) == 120
         assert any(row["half"] for row in sizes)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from malleable.cli.terminal import read_file
+from malleable.simulation import parsed_option
 from malleable.traces import Trace
 from malleable.views import counted
 
@@ -47,14 +48,4 @@ def estimates_of(
 
 def option(text: str, of: str = "set") -> tuple[str, Any]:
     """``name=value`` with a number or true, false."""
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise ValueError(f"--{of} {text}: write NAME=VALUE")
-    if value in ("true", "false"):
-        return name, value == "true"
-    for kind in (int, float):
-        try:
-            return name, kind(value)
-        except ValueError:
-            pass
-    raise ValueError(f"--{of} {text}: not a number, true or false")
+    return parsed_option(text, f"--{of} {text}")

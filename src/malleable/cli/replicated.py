@@ -12,6 +12,7 @@ from malleable.cli.outputs import Outputs, ended
 from malleable.cli.terminal import progress_bar
 from malleable.cli.workers import workers
 from malleable.replications import replicate
+from malleable.simulation import other_fairs
 from malleable.view.drawing import image_bytes
 from malleable.view.simulations import replications_dict, replications_tables
 
@@ -58,6 +59,7 @@ def replicated(asked: argparse.Namespace, outputs: Outputs, made: Case) -> int:
         if name != "json" and not (grid and name == "plot"):
             raise ValueError(f"--{name.replace('_', '-')}: of a single run")
     names = [name.strip() for name in (asked.policy or made.policies).split(",")]
+    rivals = other_fairs(made.jobs, names, made.options)
     with (
         workers(asked.processes, asked.engine) as executor,
         progress_bar("replications") as advance,
@@ -65,7 +67,7 @@ def replicated(asked: argparse.Namespace, outputs: Outputs, made: Case) -> int:
         found = replicate(
             partial(_same, made.jobs),
             range(asked.seed, asked.seed + asked.replications),
-            names,
+            [*names, *rivals],
             grid=grid,
             executor=executor,
             model=asked.model,
@@ -77,7 +79,7 @@ def replicated(asked: argparse.Namespace, outputs: Outputs, made: Case) -> int:
         return ended(False)
     return outputs.give(
         lambda: {**made.facts, **replications_dict(found)},
-        [*made.told, *replications_tables(found)],
+        [*made.told, *replications_tables(found, rivals=rivals)],
         found.complete,
         plot=lambda path: image_bytes(found.plot(), path),
     )

@@ -21,8 +21,8 @@ from malleable.cli.terminal import (
 from malleable.cli.workers import ENGINE
 from malleable.cluster.events import is_events
 from malleable.policies import idle_effort
-from malleable.result import SimulationResult
-from malleable.simulation import simulate
+from malleable.result import SimulationResult, merged
+from malleable.simulation import other_fairs, simulate
 from malleable.slotted.generate import SETTINGS, MapReduceStream
 from malleable.tandem.simulate import chunks_of
 from malleable.tandem.table import MapShuffleStream
@@ -159,11 +159,16 @@ def run(asked: argparse.Namespace) -> int:
         common = {"rng": asked.seed, "horizon": asked.horizon, **case.options}
         steps = case.steps * len(policies)
         result = simulate(case.jobs, policies, progress=lambda *_: advance("jobs", steps), **common)
+        rivals = other_fairs(case.jobs, policies, common) if result.complete else []
+        shown = result
+        if rivals:
+            plain = {**common, "records": False, "trace": False}
+            shown = merged([result, simulate(case.jobs, rivals, **plain)])
     if idle := idle_effort(asked.model, policies, case.options.get("effort")):
         note(idle)
     return outputs.give(
-        lambda: {**case.facts, **simulation_dict(result)},
-        [*case.told, *simulation_tables(result), *case.below],
+        lambda: {**case.facts, **simulation_dict(shown)},
+        [*case.told, *simulation_tables(shown, rivals), *case.below],
         result.complete,
         **_writers(case, result, asked.force),
     )

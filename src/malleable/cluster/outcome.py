@@ -33,7 +33,7 @@ def _outcome(jobs: ClusterJobs, found: Mapping[str, Any]) -> tuple[Any, Floats, 
 
 def summary_of(
     jobs: ClusterJobs, totals: Mapping[str, Any], found: Mapping[str, Any], users: list[str]
-) -> dict[str, float]:
+) -> dict[Any, float]:
     rows, response, stretch = _outcome(jobs, found)
     order = np.sort(response)
     weight = jobs.weight[rows]
@@ -42,7 +42,7 @@ def summary_of(
     late = found["completion"] > jobs.deadline + 1e-9 * np.maximum(1.0, np.abs(jobs.deadline))
     late |= ~np.isfinite(found["completion"]) & (jobs.deadline < now)
     placed = totals["local"] + totals["remote"]
-    summary = {
+    summary: dict[Any, float] = {
         "jobs": float(len(rows)),
         "unfinished": float(len(jobs) - len(rows)),
         "mean_response": float(response.mean()) if len(rows) else math.nan,
@@ -85,8 +85,8 @@ def summary_of(
         for user in users:
             own = owner == user
             if own.any():
-                summary[f"response of {user}"] = float(response[own].mean())
-                summary[f"stretch of {user}"] = float(stretch[own].mean())
+                summary["response", user] = float(response[own].mean())
+                summary["stretch", user] = float(stretch[own].mean())
     return summary
 
 

@@ -316,10 +316,10 @@ def _changes(cluster: Cluster) -> dict[str, Any]:
     }
 
 
-def _latencies(policy: str, seconds: npt.NDArray[Any]) -> dict[str, float]:
+def _latencies(policy: str, seconds: npt.NDArray[Any]) -> dict[Any, float]:
     """Quantiles of the wall-clock time of a decision."""
     parts = (50, 99) if len(seconds) else ()
-    return {f"{policy} decision p{k}": float(np.quantile(seconds, k / 100)) for k in parts}
+    return {(policy, f"decision p{k}"): float(np.quantile(seconds, k / 100)) for k in parts}
 
 
 def _check_deadlines(jobs: ClusterJobs, goal: Objective) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from malleable.replications import Interval, Replications, interval
 from malleable.result import SimulationResult
+from malleable.simulation import FAIR, is_fair
 from malleable.slotted.theory import EfficiencyConstants
 from malleable.view.text import (
     Column,
@@ -23,7 +24,7 @@ from malleable.view.text import (
     wall_time,
 )
 
-REFERENCE, SUBJECT = "fair", "flex"
+REFERENCE, SUBJECT = FAIR, "flex"
 
 # By model and title the metrics, or one over another. Where all policies have none of a metric it has no
 # column. A column's head is what _HEADS says, else the metric's name.
@@ -99,7 +100,10 @@ _ALL = 1e-9
 _FAR = 1.5  # times FAIR's mean response: said in the end
 
 Value = float | Interval
-Summary = Mapping[str, Mapping[str, Value]]
+# A metric by its name, or of a user: what of it, and the name.
+Metric = str | tuple[str, str]
+Summary1 = Mapping[Metric, Value]
+Summary = Mapping[str, Summary1]
 
 
 def _interval(value: Value) -> Interval:
@@ -123,7 +127,9 @@ def _short(value: float, digits: int) -> str:
     return f"{value:.0f}" if 10**digits <= abs(value) < 1e9 else f"{value:.{digits}g}"
 
 
-def _value(summary: Mapping[str, Value], metric: str) -> Value:
+def _value(summary: Summary1, metric: Metric) -> Value:
+    if isinstance(metric, tuple):
+        return summary.get(metric, math.nan)
     part, _, whole = metric.partition("/")
     if not whole:
         return summary.get(part, math.nan)
@@ -131,8 +137,10 @@ def _value(summary: Mapping[str, Value], metric: str) -> Value:
     return _interval(summary[part]).mean / over if over else math.nan
 
 
-def _cell(summary: Mapping[str, Value], metric: str) -> str:
+def _cell(summary: Summary1, metric: Metric) -> str:
     value = _value(summary, metric)
+    if isinstance(metric, tuple):
+        return interval_cell(value)
     if isinstance(value, float) and "ratio" in metric and not math.isnan(value):
         return f"{value:.3f}"
     return interval_cell(value, metric.endswith(_SHARES))
@@ -172,14 +180,16 @@ def _size_tables(jobs: Sequence[int], stretch: Mapping[str, Sequence[Value]]) ->
     return _chunked("stretch by work from", heads, rows)
 
 
+def _users_of(summary: Summary1) -> list[str]:
+    return [name[1] for name in summary if isinstance(name, tuple) and name[0] == "response"]
+
+
 def _user_tables(summary: Summary) -> list[Any]:
-    mark = "response of "
-    first: Mapping[str, Value] = next(iter(summary.values()), {})
-    users = [name.removeprefix(mark) for name in first if name.startswith(mark)]
+    users = _users_of(next(iter(summary.values()), {}))
     shown: list[Any] = []
     for metric, head in (("response", "response [s] of"), ("stretch", "stretch of")):
         rows = {
-            policy: [_cell(own, f"{metric} of {user}") for user in users[:_USERS]]
+            policy: [_cell(own, (metric, user)) for user in users[:_USERS]]
             for policy, own in summary.items()
         }
         shown += _chunked(head, users[:_USERS], rows)
@@ -192,43 +202,64 @@ def _clock(seconds: float) -> str:
     return f"{1e6 * seconds:.2g} us" if seconds < 1e-5 else wall_time(seconds)
 
 
-def _clock_table(timing: Mapping[str, Value], policies: Sequence[str]) -> Any:
+def _clock_table(timing: Summary1, policies: Sequence[str]) -> Any:
     """Wall-clock figures, which are no part of the records."""
 
-    def cell(name: str) -> str:
+    def cell(name: Metric) -> str:
         known = [each for each in _interval(timing.get(name, math.nan)) if not math.isnan(each)]
         return " +- ".join(map(_clock, known)) or "-"
 
     columns: list[Column] = [
         ("this machine's clock", str),
-        ("epoch, median", lambda own: cell(f"{own} decision p50")),
-        ("epoch, p99", lambda own: cell(f"{own} decision p99")),
+        ("epoch, median", lambda own: cell((own, "decision p50"))),
+        ("epoch, p99", lambda own: cell((own, "decision p99"))),
         ("run", cell),
     ]
     return columns_table("", policies, columns)
 
 
-def simulation_tables(result: SimulationResult) -> list[Any]:
-    """One run: a table, or for a cluster several, and where policies lose to FAIR."""
+def simulation_tables(result: SimulationResult, rivals: Sequence[str] = ()) -> list[Any]:
+    """One run: a table, or for a cluster several, and where policies lose to FAIR at its best.
+
+    Of ``rivals``, which only the comparison asked for, those that are not the best are not shown.
+    """
     stretch = {policy: mean.tolist() for policy, (_, mean) in result.slowdown.items()}
-    return _tables(result, result.model, stretch)
+    return _tables(result, result.model, stretch, rivals)
 
 
-def replications_tables(found: Replications, most: int | None = None) -> list[Any]:
-    """The same with confidence intervals; of a grid, mean responses at every point, or the first."""
+def replications_tables(
+    found: Replications, most: int | None = None, rivals: Sequence[str] = ()
+) -> list[Any]:
+    """The same with confidence intervals; of a grid, responses at every point, or the first."""
     if found.points != [{}]:
-        return _grid_tables(found, most)
+        return _grid_tables(found, most, rivals)
     return [
         f"{counted(len(found.seeds), 'replication')}, means and half widths of "
         f"{100 * found.confidence:g} % intervals",
-        *_tables(found, found.done[0].model, found.by_size),
+        *_tables(found, found.done[0].model, found.by_size, rivals),
     ]
 
 
+def _mean(summary: Summary, policy: str) -> float:
+    return _interval(summary[policy]["mean_response"]).mean
+
+
+def best_fair(summary: Summary) -> str | None:
+    """The name of FAIR with the options that give the least mean response; none where FAIR is not there."""
+    fairs = [policy for policy in summary if is_fair(policy)]
+    return min(fairs, key=lambda policy: _mean(summary, policy), default=None)
+
+
 def _tables(
-    found: SimulationResult | Replications, model: str, stretch: Mapping[str, Sequence[Value]]
+    found: SimulationResult | Replications,
+    model: str,
+    stretch: Mapping[str, Sequence[Value]],
+    rivals: Sequence[str],
 ) -> list[Any]:
-    summary: Summary = found.summary
+    best = best_fair(found.summary) if model in _DECADES else None
+    hidden = set(rivals) - {best}
+    summary = {policy: own for policy, own in found.summary.items() if policy not in hidden}
+    stretch = {policy: own for policy, own in stretch.items() if policy not in hidden}
     parts = [
         part
         for title, metrics in _TABLES[model].items()
@@ -240,17 +271,26 @@ def _tables(
     parts += _size_tables(jobs, stretch)
     if model == "cluster":
         parts += [*_user_tables(summary), _clock_table(found.timing, list(summary))]
-    return [*parts, *_losses(summary, found.slowdown)]
+    if rivals:
+        parts.append(f"{best}: the best of fair{_tried(rivals)}")
+    return [*parts, *_losses(summary, {name: found.slowdown[name] for name in summary}, best)]
 
 
-def _losses(summary: Summary, slowdown: Mapping[str, tuple[Any, Any]]) -> list[str]:
-    """Where each policy does worse than FAIR, in the mean and by sizes of jobs, and which one is best there;
-    in the end those that are far worse."""
-    if REFERENCE not in summary:
+def _tried(rivals: Sequence[str]) -> str:
+    """``, fair(slow_start=0.05) and fair(slow_start=0.8)``"""
+    return "".join(f", {name}" for name in rivals[:-1]) + f" and {rivals[-1]}"
+
+
+def _losses(
+    summary: Summary, slowdown: Mapping[str, tuple[Any, Any]], best: str | None
+) -> list[str]:
+    """Where each policy does worse than the best FAIR, in the mean and by sizes of jobs, and which one is best
+    there; in the end those that are far worse."""
+    if best is None:
         return []
-    means = {policy: _interval(own["mean_response"]).mean for policy, own in summary.items()}
-    base = means.pop(REFERENCE)
-    jobs, normal = slowdown[REFERENCE]
+    means = {policy: _mean(summary, policy) for policy in summary if not is_fair(policy)}
+    base = _mean(summary, best)
+    jobs, normal = slowdown[best]
     lines, far = [], []
     for policy, mean in means.items():
         ratio = mean / base if base else math.nan
@@ -262,10 +302,10 @@ def _losses(summary: Summary, slowdown: Mapping[str, tuple[Any, Any]]) -> list[s
         ]
         where = f"jobs of {', '.join(worse)} slot-seconds" if worse else "no size of jobs"
         loses = " (loses)" if ratio > 1 + _ALL else ""
-        lines.append(f"{policy}: mean response {ratio:.3f} x {REFERENCE}{loses}; loses for {where}")
+        lines.append(f"{policy}: mean response {ratio:.3f} x {best}{loses}; loses for {where}")
         if ratio >= _FAR:
             far.append(f"{policy} ({ratio:.1f} x)")
-    return [*lines, *([f"far worse than {REFERENCE}: {', '.join(far)}"] if far else [])]
+    return [*lines, *([f"far worse than {best}: {', '.join(far)}"] if far else [])]
 
 
 def _best_of_size(slowdown: Mapping[str, tuple[Any, Any]], decade: int) -> str:
@@ -279,45 +319,74 @@ def _best_of_size(slowdown: Mapping[str, tuple[Any, Any]], decade: int) -> str:
 
 
 def gain(found: Replications, policy: str = SUBJECT) -> Interval:
-    """Mean response of one policy over FAIR's at one point, paired over seeds; NaN without both."""
-    if not {policy, REFERENCE} <= set(found.policies):
+    """Mean response of one policy over that of FAIR at its best at one point, paired over seeds; NaN without
+    both."""
+    best = best_fair(found.summary)
+    if best is None or policy not in found.policies:
         return Interval(math.nan, math.nan)
-    both = zip(found.runs[policy], found.runs[REFERENCE], strict=True)
+    both = zip(found.runs[policy], found.runs[best], strict=True)
     pairs = [(own["mean_response"], base["mean_response"]) for own, base in both]
     return interval([own / base if base else math.nan for own, base in pairs], found.confidence)
 
 
-def _grid_tables(found: Replications, most: int | None) -> list[Any]:
-    """Mean responses at every point, FLEX over FAIR, and where FLEX loses."""
-    columns, axes = found.policies[:_INTERVALS], list(found.points[0])
-    rows, losses = [], []
+# What tables of a grid show of the responses.
+_OF_GRID = {
+    "mean_response": "mean response",
+    "p95": "p95 of the response",
+    "longest_wait": "longest wait",
+}
+
+
+def _grid_tables(found: Replications, most: int | None, rivals: Sequence[str]) -> list[Any]:
+    """Responses at every point, FLEX over FAIR, and where FLEX loses."""
+    policies = [name for name in found.policies if name not in rivals]
+    columns, axes = policies[:_INTERVALS], list(found.points[0])
+    rows: dict[str, list[tuple[str, ...]]] = {metric: [] for metric in _OF_GRID}
+    losses = []
     for point in found.points:
         own = found.at(**point)
-        ratio = gain(own)
+        ratio, summary = gain(own), own.summary
         named = {
             name: value if isinstance(value, str) else f"{value:g}" for name, value in point.items()
         }
-        means = [interval_cell(own.summary[name]["mean_response"]) for name in columns]
-        rows.append((*named.values(), *means, interval_cell(ratio)))
+        for metric, cells in rows.items():
+            shown = [_cell(summary[name], metric) for name in columns]
+            cells.append((*named.values(), *shown, *_of_best_fair(summary, metric, rivals)))
+        rows["mean_response"][-1] += (interval_cell(ratio),)
         if ratio.mean > 1.0:
             where = ", ".join(f"{_AXES.get(axis, axis)} = {named[axis]}" for axis in axes)
-            best = min(own.summary, key=lambda policy: own.summary[policy]["mean_response"].mean)
+            best = min(summary, key=lambda policy: _mean(summary, policy))
             losses.append(f"{where} ({ratio.mean:.3f} x, {best} wins)")
-    heads = (*(_AXES.get(axis, axis) for axis in axes), *columns, f"{SUBJECT} / {REFERENCE}")
+    heads = (
+        *(_AXES.get(axis, axis) for axis in axes),
+        *columns,
+        *(["best FAIR"] if rivals else []),
+    )
     words = {"speedup": "s tasks do s^p", "estimates": "policies see sizes times exp(sigma Z)"}
     told = ", ".join(words[axis] for axis in axes if axis in words)
-    shown: list[Any] = [
-        f"mean response; {told}{'; ' * bool(told)}{counted(len(found.seeds), 'draw')}",
-        table("", heads, rows[:most]),
+    parts: list[Any] = [
+        f"responses [s]; {told}{'; ' * bool(told)}{counted(len(found.seeds), 'draw')}"
     ]
-    if most is not None and len(rows) > most:
-        shown.append(f"and {counted(len(rows) - most, 'point')} more")
-    if len(found.policies) > len(columns):
-        shown.append(f"and {', '.join(found.policies[_INTERVALS:])}: see --json")
-    if {SUBJECT, REFERENCE} <= set(found.policies):
+    if rivals:
+        parts.append(
+            f"best FAIR: of fair{_tried(rivals)} the one with the least mean at that point"
+        )
+    for metric, title in _OF_GRID.items():
+        more = (f"{SUBJECT} / {REFERENCE}",) if metric == "mean_response" else ()
+        parts.append(table(title, (*heads, *more), rows[metric][:most]))
+    if most is not None and len(found.points) > most:
+        parts.append(f"and {counted(len(found.points) - most, 'point')} more")
+    if len(policies) > len(columns):
+        parts.append(f"and {', '.join(policies[_INTERVALS:])}: see --json")
+    if SUBJECT in found.policies and best_fair(found.at(**found.points[0]).summary):
         where = "at " + ", ".join(losses) if losses else "nowhere on this grid"
-        shown.append(f"FLEX loses to FAIR in the mean {where}")
-    return shown
+        parts.append(f"FLEX loses to FAIR in the mean {where}")
+    return parts
+
+
+def _of_best_fair(summary: Summary, metric: str, rivals: Sequence[str]) -> list[str]:
+    best = best_fair(summary)
+    return [] if best is None or not rivals else [_cell(summary[best], metric)]
 
 
 def simulation_dict(result: SimulationResult) -> dict[str, Any]:
@@ -325,8 +394,8 @@ def simulation_dict(result: SimulationResult) -> dict[str, Any]:
     shown = {
         "model": result.model,
         "complete": result.complete,
-        "policies": plain(result.summary),
-        "timing": dict(result.timing),
+        "policies": _summary_dict(result.summary),
+        "timing": _timing_dict(result.timing),
     }
     if result.model in _DECADES:
         stretch = {policy: mean.tolist() for policy, (_, mean) in result.slowdown.items()}
@@ -349,10 +418,34 @@ def replications_dict(found: Replications) -> dict[str, Any]:
 def _point_dict(found: Replications) -> dict[str, Any]:
     return {
         "seeds": found.seeds,
-        "policies": plain(found.summary),
+        "policies": _summary_dict(found.summary),
         "slowdown": _sizes_dict(found.slowdown, found.by_size),
-        "timing": plain(found.timing),
+        "timing": _timing_dict(found.timing),
     }
+
+
+def _summary_dict(summary: Summary) -> dict[str, Any]:
+    """Metrics by name; those of users below ``users``, by the user's name."""
+    shown = {}
+    for policy, own in summary.items():
+        shown[policy] = {name: plain(own[name]) for name in own if isinstance(name, str)}
+        users = _users_of(own)
+        if users:
+            shown[policy]["users"] = {
+                user: {what: plain(own[what, user]) for what in ("response", "stretch")}
+                for user in users
+            }
+    return shown
+
+
+def _timing_dict(timing: Summary1) -> dict[str, Any]:
+    """Seconds by policy; those of decisions below ``decisions``."""
+    shown: dict[str, Any] = {name: plain(timing[name]) for name in timing if isinstance(name, str)}
+    for name in timing:
+        if isinstance(name, tuple):
+            policy, what = name
+            shown.setdefault("decisions", {}).setdefault(policy, {})[what] = plain(timing[name])
+    return shown
 
 
 def _sizes_dict(

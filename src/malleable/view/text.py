@@ -88,8 +88,8 @@ class Table:
     def __init__(
         self, title: str, heads: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1
     ) -> None:
-        self.title = title
-        self.heads = list(heads)
+        self.title = printable(title)
+        self.heads = [printable(head) for head in heads]
         self.rows = [[printable(cell) for cell in row] for row in rows]
         self.left = left
 
