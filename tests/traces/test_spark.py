@@ -217,3 +217,33 @@ def test_real_logs(name: str, arrival: list[float], work: list[float], slots: li
     pa = pytest.importorskip("pyarrow")
     packed = pa.compress(gzip.decompress(path.read_bytes()), codec="zstd", asbytes=True)
     assert mb.read(io.BytesIO(packed)).flows() == flows
+
+
+def test_a_rolling_log_is_its_folder(tmp_path) -> None:
+    folder = tmp_path / "eventlog_v2_app-1"
+    folder.mkdir()
+    (folder / "appstatus_app-1").touch()
+    with pytest.raises(ValueError, match=r"eventlog_v2_app-1: a folder without parts of a Spark"):
+        mb.read(folder)
+    cuts = [0, 7, 16, len(LOG)]
+    for number, (first, last) in enumerate(zip(cuts, cuts[1:], strict=False), start=9):
+        text = "\n".join(LOG[first:last]).encode()
+        name = f"events_{number}_app-1"
+        if number == 10:  # parts are in order by number, not by name
+            (folder / f"{name}.gz").write_bytes(gzip.compress(text))
+        else:
+            (folder / name).write_bytes(text)
+    with pytest.raises(
+        ValueError, match=r"eventlog_v2_app-1: part 1 of the Spark event log is miss"
+    ):
+        mb.read(folder)
+    (folder / "events_9_app-1").rename(folder / "events_9_app-1.compact")
+    (folder / "events_8_app-1").write_text("compacted with those before\n")
+    assert mb.read(folder).flows() == read().flows()
+    with pytest.raises(ValueError, match=r"more than 100 bytes"):
+        mb.read(folder, max_size=100)
+
+
+def test_a_folder_is_no_file(tmp_path) -> None:
+    with pytest.raises(ValueError, match=r"a folder, not a file"):
+        mb.read_cluster(tmp_path)

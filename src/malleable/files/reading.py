@@ -11,7 +11,7 @@ import gzip
 import io
 import os
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime, timezone
 from pathlib import Path
@@ -219,8 +219,8 @@ def open_bytes(
     ImportError
         Zstd, and pyarrow is not installed.
     ValueError
-        Raised here or inside the ``with`` body: damaged or truncated gzip or zstd, text that is not UTF-8,
-        more bytes than ``max_size`` (`LimitError`).
+        A folder. Raised here or inside the ``with`` body: damaged or truncated gzip or zstd, text that is not
+        UTF-8, more bytes than ``max_size`` (`LimitError`).
     TypeError
         ``source`` is neither a path nor a file object.
     """
@@ -228,6 +228,8 @@ def open_bytes(
     limit = None if max_size is None else check_whole("max_size", max_size, 1, 1 << 62)
     with ExitStack() as stack:
         if isinstance(source, (str, os.PathLike)):
+            if Path(source).is_dir():
+                raise ValueError(f"{where}: a folder, not a file")
             handle: Any = stack.enter_context(Path(source).open("rb"))
         elif hasattr(source, "read"):
             handle = source
@@ -246,6 +248,34 @@ def open_bytes(
             raise ValueError(f"{where}: not UTF-8 text ({error.reason})") from None
         except DAMAGED as error:
             raise ValueError(f"{where}: {damage(error)}") from None
+
+
+@contextmanager
+def open_parts(
+    parts: Iterable[Path], where: str, max_size: int | None = MAX_SIZE
+) -> Iterator[tuple[io.BufferedReader, str]]:
+    """`open_bytes` of several files of lines, one after another; ``max_size`` is for all together."""
+
+    def lines() -> Iterator[bytes]:
+        for part in parts:
+            with open_bytes(part, None) as (stream, _):
+                yield from stream
+            yield b"\n"  # a part may be cut before its end
+
+    chunks = lines()
+    rest = b""
+
+    def read(size: int) -> bytes:
+        nonlocal rest
+        rest = rest or next(chunks, b"")
+        data, rest = rest[:size], rest[size:]
+        return data
+
+    relay = _Relay(read, where)
+    relay.limit(None if max_size is None else check_whole("max_size", max_size, 1, 1 << 62))
+    stream: Any
+    with io.BufferedReader(relay) as stream:
+        yield stream, where
 
 
 @contextmanager

@@ -25,6 +25,7 @@ from malleable.files.reading import (
     as_text,
     damage,
     open_bytes,
+    open_parts,
     telling_of,
 )
 from malleable.traces.arrow_columns import is_frame
@@ -213,6 +214,14 @@ def reading_options() -> set[str]:
     return {name for format in _formats() for name in format.options}
 
 
+def _opened(source: Any, path: Path | None, max_size: int | None) -> Any:
+    if path is None or not path.is_dir():
+        return open_bytes(source, max_size)
+    from malleable.traces.spark import parts_of
+
+    return open_parts(parts_of(path), str(path), max_size)
+
+
 def read(
     source: Source | Any,
     *,
@@ -225,7 +234,7 @@ def read(
     Parameters
     ----------
     source : path, file object or data frame
-        Plain, gzip or zstd; the format is known by content.
+        Plain, gzip or zstd; the format is known by content. Of a rolling log of Spark its folder, too.
     skip_bad : bool
         Malformed records: False, one error that counts them and shows the first; True, a warning that
         counts them, and the trace has the others. Also what lies behind damage to the file.
@@ -262,7 +271,7 @@ def read(
 
         return frame_trace(source)
     path = Path(source) if isinstance(source, (str, os.PathLike)) else None
-    with open_bytes(source, max_size) as (stream, where), telling_of(where):
+    with _opened(source, path, max_size) as (stream, where), telling_of(where):
         format = _format_of(Head(stream.peek()))
         for name in options:
             if name not in format.options:

@@ -1,8 +1,8 @@
 """Event logs of Apache Spark applications: JSON lines, stages as DAGs with the times of their tasks.
 
 Format: https://spark.apache.org/docs/latest/monitoring.html (``spark.eventLog.enabled``); the fields are
-those of ``org.apache.spark.util.JsonProtocol``. Plain, gzip or zstd; the parts of a rolling log one after
-another in one file. Times in Unix milliseconds.
+those of ``org.apache.spark.util.JsonProtocol``. Plain, gzip or zstd; of a rolling log the folder, or its
+parts one after another in one file. Times in Unix milliseconds.
 
 Taken: a Spark job is a flow, which arrives at the submission of ``SparkListenerJobStart``; its stages
 (``Stage Infos``: ``Stage ID``, ``Parent IDs``, ``Number of Tasks``) are its jobs. A ``SparkListenerTaskEnd``
@@ -26,6 +26,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from malleable.domain import shown
@@ -35,8 +36,35 @@ from malleable.traces.stages import Flow, Stage, checked_parents, trace_of_stage
 from malleable.traces.trace import Trace
 
 _EVENT = re.compile(r'\s*\{\s*"Event"\s*:\s*"([^"\\]*)"')
+_PART = re.compile(r"events_([0-9]{1,9})_")
 _LATEST = 2.0**53  # ms
 _MOST = 2**31  # ids, tasks
+
+
+def parts_of(folder: Path) -> list[Path]:
+    """The files of a rolling log in their order, from the last one that is compacted on.
+
+    Their names are ``events_NUMBER_APPLICATION``, with ``.compact`` and the name of a codec behind.
+    ValueError if there are none, or if one is missing.
+    """
+    found: dict[int, Path] = {}
+    first = 0
+    for path in sorted(folder.iterdir()):
+        named = _PART.match(path.name)
+        if named is None:
+            continue
+        number = int(named[1])
+        compact = ".compact" in path.name
+        if compact or number not in found:
+            found[number] = path
+        first = max(first, number if compact else 0)
+    if not found:
+        raise ValueError(f"{folder}: a folder without parts of a Spark event log (events_1_ ...)")
+    numbers = range(first or 1, max(found) + 1)
+    for number in numbers:
+        if number not in found:
+            raise ValueError(f"{folder}: part {number} of the Spark event log is missing")
+    return [found[number] for number in numbers]
 
 
 def _looks(head: Head) -> bool:
