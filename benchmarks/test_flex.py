@@ -92,6 +92,16 @@ def test_decide(benchmark, jobs, which):
     benchmark.pedantic(stream.decide, setup=stream.change, rounds=200 if jobs < 10**6 else 20)
 
 
+@pytest.mark.parametrize("jobs", [10_000, 100_000])
+@pytest.mark.parametrize("objective", ["sum:response", "sum:stretch", "sum:tardiness"])
+def test_decide_for_a_period(benchmark, jobs, objective):
+    table, slots = instances.instance_a(jobs)
+    epoch = mb.Epoch(slots, objective, period=5.0)
+    due = np.random.default_rng(1).uniform(5, 500, jobs)
+    epoch.add(table.work, min_slots=table.min_slots, max_slots=table.max_slots, deadline=due)
+    benchmark(epoch.decide, 0.0)
+
+
 @pytest.mark.parametrize("aggregate", ["sum", "max"])
 @pytest.mark.parametrize("which", ["response", "steady", "tardiness", "mixed"])
 @pytest.mark.parametrize("jobs", [10_000, 100_000])

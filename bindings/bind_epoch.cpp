@@ -59,12 +59,15 @@ class PyEpoch {
     epoch_.update(rows.get(), changes.view());
   }
 
-  void remove(const py::object& ids) {
+  void finish(const py::object& ids) { leave(&Epoch::finish, ids); }
+  void remove(const py::object& ids) { leave(&Epoch::remove, ids); }
+  template <typename Leave>
+  void leave(Leave method, const py::object& ids) {
     const Wholes rows(ids);
     rows.needed();
     const Turn turn(busy_);
     py::gil_scoped_release release;
-    epoch_.remove(rows.get());
+    (epoch_.*method)(rows.get());
   }
 
   void set_penalty(std::uintptr_t custom) {
@@ -72,7 +75,7 @@ class PyEpoch {
     epoch_.set_penalty(reinterpret_cast<CustomPenalty>(custom));
   }
 
-  // (version, ids, slots, changed)
+  // (version, ids, slots, changed, overloaded)
   py::tuple decide(double now, std::optional<std::int64_t> slots, std::optional<double> period) {
     const Turn turn(busy_);
     const std::size_t n = epoch_.size();
@@ -88,7 +91,7 @@ class PyEpoch {
       std::copy(epoch_.changed().begin(), epoch_.changed().end(), changed_data);
       std::copy(epoch_.ids().begin(), epoch_.ids().end(), ids_data);
     }
-    return py::make_tuple(epoch_.version(), ids, given, changed);
+    return py::make_tuple(epoch_.version(), ids, given, changed, epoch_.overloaded());
   }
 
   // Of the decision that has this version: (plan, the jobs that it is about,
@@ -109,6 +112,17 @@ class PyEpoch {
     auto jobs = std::make_shared<Jobs>(Jobs::of_valid(JobColumns::of(epoch_.planned_jobs())));
     return py::make_tuple(plan_dict(std::move(plan)), std::move(jobs), to_numpy(std::move(paid)),
                           codes_of(epoch_.planned_kinds()));
+  }
+
+  Integers order(std::uint64_t version) {
+    const Turn turn(busy_);
+    must_be(version, "order");
+    std::vector<std::int64_t> ids;
+    {
+      py::gil_scoped_release release;
+      ids = epoch_.order();
+    }
+    return to_numpy(std::move(ids));
   }
 
   // (value, lower bound)
@@ -183,11 +197,12 @@ void bind_epoch(py::module_& module) {
       .def("add", &PyEpoch::add_columns, py::arg("columns"), py::arg("kind").noconvert())
       .def("add", &PyEpoch::add_table, py::arg("jobs"), py::arg("kind").noconvert())
       .def("update", &PyEpoch::update, py::arg("ids"), py::arg("columns"))
-      .def("finish", &PyEpoch::remove, py::arg("ids"))
+      .def("finish", &PyEpoch::finish, py::arg("ids"))
       .def("remove", &PyEpoch::remove, py::arg("ids"))
       .def("set_penalty", &PyEpoch::set_penalty, py::arg("address"))
       .def("decide", &PyEpoch::decide, py::arg("now"), py::arg("slots"), py::arg("period"))
       .def("plan", &PyEpoch::plan, py::arg("version"))
+      .def("order", &PyEpoch::order, py::arg("version"))
       .def("assess", &PyEpoch::assess, py::arg("version"))
       .def_property_readonly("slots", &PyEpoch::slots)
       .def_property_readonly("period", &PyEpoch::period)

@@ -7,7 +7,7 @@ import malleable as mb
 EPOCH = 10.0  # seconds between two decisions
 
 rng = np.random.default_rng(1)
-epoch = mb.Epoch(slots=100, objective="sum:stretch", hysteresis=0.2)
+epoch = mb.Epoch(slots=100, objective="sum:stretch", hysteresis=0.2, period=EPOCH)
 left: dict[int, float] = {}  # id -> slot-seconds still to do
 
 for now in np.arange(0.0, 400.0, EPOCH):

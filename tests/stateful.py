@@ -72,9 +72,16 @@ def epoch_step(epoch, memory, rng):
         epoch.remove(gone)
         memory["ids"] = [k for k in ids if k not in gone]
         return len(epoch)
-    decision = epoch.decide(now, slots=int(rng.integers(1, 40)) if rng.random() < 0.3 else None)
+    slots = int(rng.integers(1, 40)) if rng.random() < 0.3 else None
+    period = float(rng.uniform(0.1, 5)) if rng.random() < 0.5 else None
+    decision = epoch.decide(now, slots=slots, period=period)
     said = lists(decision.ids, decision.slots, decision.changed)
-    if call == 3:
+    if period:
+        ended = some(rng, ids, 0.1)
+        said += [decision.order.tolist(), decision.overloaded]
+        epoch.finish(ended)
+        memory["ids"] = [k for k in ids if k not in ended]
+    elif call == 3:
         said += [decision.value, decision.lower_bound]
     elif sums:
         plan = decision.plan()

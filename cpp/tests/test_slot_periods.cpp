@@ -101,7 +101,10 @@ TEST(left_over_slots) {
     const SpeedupView speedup = curved ? SpeedupView{power, {}, {}} : SpeedupView{};
     Doubles slowly = slots;
     const double idle = hand_out_slowly(problem, period, value, speedup, slowly);
-    CHECK_EQUAL(left_over.hand_out(problem, period, value, slots, speedup), idle);
+    CHECK_EQUAL(left_over.hand_out({problem.slots, period, problem.work, problem.low, problem.high,
+                                    value, speedup},
+                                   slots),
+                idle);
     CHECK_NEAR(gained(problem, value, speedup, slots), gained(problem, value, speedup, slowly),
                1e-9);
     for (std::size_t j = 0; j < n; ++j) CHECK(slots[j] <= problem.high[j]);

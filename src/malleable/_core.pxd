@@ -220,6 +220,13 @@ cdef int malleable_epoch_assess(
 ) noexcept nogil
 cdef int malleable_epoch_plan(malleable_epoch *epoch, malleable_plan **made) noexcept nogil
 cdef int malleable_epoch_size(malleable_epoch *epoch, int64_t *jobs) noexcept nogil
+cdef int malleable_epoch_decide_period(
+    malleable_epoch *epoch, double now, int64_t slots, double period, int64_t *ids,
+    int64_t *given, uint8_t *changed, int64_t room, int64_t *rows, int64_t *overloaded
+) noexcept nogil
+cdef int malleable_epoch_order(
+    malleable_epoch *epoch, int64_t *ids, int64_t room, int64_t *rows
+) noexcept nogil
 cdef int malleable_flow_epoch_new(
     int64_t slots, const char *objective, const char *policy, int64_t effort,
     double task_work, double hysteresis, double ready_fraction,

@@ -45,6 +45,32 @@ def test_both_faces_see_one_object():
     assert b"now = 2" in embed.function("malleable_message")()
 
 
+def test_decisions_for_a_period():
+    """As from Python: slots, who is next, overload; the number in the wrong place is refused."""
+    ours, theirs = mb.Epoch(12), mb.Epoch(12, period=5.0)
+    for epoch in (ours, theirs):
+        epoch.add([10.0, 12.0, 200.0], max_slots=12)
+    rows, overloaded = ctypes.c_int64(), ctypes.c_int64(-1)
+    ids, given = np.zeros(3, np.int64), np.zeros(3, np.int64)
+    decide = embed.function("malleable_epoch_decide_period")
+    order = embed.function("malleable_epoch_order")
+
+    def ask(period):
+        out = (ids.ctypes, given.ctypes, 0, 3, ctypes.byref(rows), ctypes.byref(overloaded))
+        return decide(embed.handle(ours), 0.0, -1, period, *out)
+
+    want = theirs.decide(0.0)
+    assert ask(5.0) == 0
+    assert (given.tolist(), overloaded.value) == (want.slots.tolist(), 0)
+    assert order(embed.handle(ours), ids.ctypes, 3, ctypes.byref(rows)) == 0
+    assert ids[: rows.value].tolist() == want.order.tolist()
+    assert order(embed.handle(ours), ids.ctypes, 2, ctypes.byref(rows)) == 1
+    assert ask(-1.0) == 1
+    assert b"period = -1" in embed.function("malleable_message")()
+    ours.add([1.0])
+    assert order(embed.handle(ours), 0, 4, 0) == 1
+
+
 def test_speedups():
     """By exponents alone and by tables, as from Python."""
     work, exponent = np.array([9.0, 5.0, 7.0]), np.array([0.5, 1.0, 1.0])

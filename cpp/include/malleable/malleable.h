@@ -42,7 +42,7 @@ extern "C" {
 #endif
 
 /* Grows with every function that is added. */
-#define MALLEABLE_API_VERSION 1
+#define MALLEABLE_API_VERSION 2
 
 /* max_slots of a job that may use every slot. */
 #define MALLEABLE_ALL_SLOTS (INT64_C(1) << 62)
@@ -317,6 +317,16 @@ MALLEABLE_FUNCTION(int, malleable_epoch_assess,
 /* The same in full; rows as decided. */
 MALLEABLE_FUNCTION(int, malleable_epoch_plan, (malleable_epoch * epoch, malleable_plan** made));
 MALLEABLE_FUNCTION(int, malleable_epoch_size, (malleable_epoch * epoch, int64_t* jobs));
+/* As malleable_epoch_decide, for slots that are held for `period` seconds (0: until something
+ * ends). overloaded: 1 if the jobs that keep coming need more whole slot-periods than there are. */
+MALLEABLE_FUNCTION(int, malleable_epoch_decide_period,
+                   (malleable_epoch * epoch, double now, int64_t slots, double period, int64_t* ids,
+                    int64_t* given, uint8_t* changed, int64_t room, int64_t* rows,
+                    int64_t* overloaded));
+/* Of the last decision, before anything else changes: who gets slots that become free before the
+ * next one. Room: the size of the epoch. */
+MALLEABLE_FUNCTION(int, malleable_epoch_order,
+                   (malleable_epoch * epoch, int64_t* ids, int64_t room, int64_t* rows));
 
 /* ---- FlowEpoch: DAGs of malleable jobs ---- */
 
@@ -599,7 +609,8 @@ MALLEABLE_FUNCTION(int, malleable_check_flows,
   X(scheduler_finish) X(scheduler_remove) X(scheduler_decide) X(scheduler_assign)                  \
   X(scheduler_starts) X(scheduler_counts) X(scheduler_next) X(scheduler_size) X(plan_jobs)         \
   X(plan_flows) X(plan_free) X(plan_value) X(plan_size) X(plan_job_columns) X(plan_flow_columns)   \
-  X(plan_order) X(plan_pieces) X(check_jobs) X(check_flows)
+  X(plan_order) X(plan_pieces) X(check_jobs) X(check_flows)                                      \
+  X(epoch_decide_period) X(epoch_order)
 /* clang-format on */
 #define MALLEABLE_MEMBER(name) malleable_##name##_function* name;
 typedef struct malleable_api {

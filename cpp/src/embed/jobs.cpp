@@ -75,23 +75,55 @@ int malleable_epoch_update(malleable_epoch* epoch, int64_t count, const int64_t*
 }
 
 int malleable_epoch_finish(malleable_epoch* epoch, int64_t count, const int64_t* ids) {
-  return malleable_epoch_remove(epoch, count, ids);
+  return with(epoch, [&](Epoch& of) { of.finish(needed("ids", ids, length("count", count))); });
 }
 
 int malleable_epoch_remove(malleable_epoch* epoch, int64_t count, const int64_t* ids) {
   return with(epoch, [&](Epoch& of) { of.remove(needed("ids", ids, length("count", count))); });
 }
 
+namespace {
+
+// What every decision writes.
+void tell_decision(malleable_epoch* epoch, int64_t* ids, int64_t* given, uint8_t* changed,
+                   int64_t* rows) {
+  Epoch& of = *epoch->object;
+  epoch->decided = of.version();
+  put(ids, of.ids());
+  put(given, of.given());
+  put(changed, of.changed());
+  tell(rows, of.size());
+}
+
+}  // namespace
+
 int malleable_epoch_decide(malleable_epoch* epoch, double now, int64_t slots, int64_t* ids,
                            int64_t* given, uint8_t* changed, int64_t room, int64_t* rows) {
   return with(epoch, [&](Epoch& of) {
     check_room(room, of.size());
     of.decide(now, slots_of(slots));
-    epoch->decided = of.version();
-    put(ids, of.ids());
-    put(given, of.given());
-    put(changed, of.changed());
-    tell(rows, of.size());
+    tell_decision(epoch, ids, given, changed, rows);
+  });
+}
+
+int malleable_epoch_decide_period(malleable_epoch* epoch, double now, int64_t slots, double period,
+                                  int64_t* ids, int64_t* given, uint8_t* changed, int64_t room,
+                                  int64_t* rows, int64_t* overloaded) {
+  return with(epoch, [&](Epoch& of) {
+    check_room(room, of.size());
+    of.decide(now, slots_of(slots), period);
+    tell_decision(epoch, ids, given, changed, rows);
+    if (overloaded != nullptr) *overloaded = of.overloaded() ? 1 : 0;
+  });
+}
+
+int malleable_epoch_order(malleable_epoch* epoch, int64_t* ids, int64_t room, int64_t* rows) {
+  return with(epoch, [&](Epoch& of) {
+    if (of.version() != epoch->decided) throw_moved_on();
+    check_room(room, of.size());
+    const std::vector<std::int64_t> order = of.order();
+    put(ids, order);
+    tell(rows, order.size());
   });
 }
 

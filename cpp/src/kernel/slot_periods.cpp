@@ -80,39 +80,39 @@ void cap_at_period(Problem& problem, double period, const SpeedupView& speedup) 
   }
 }
 
-double LeftOverSlots::hand_out(const Problem& problem, double period, std::span<const double> value,
-                               std::span<double> slots, const SpeedupView& speedup) {
-  const std::size_t n = problem.size();
+double LeftOverSlots::hand_out(const HeldJobs& jobs, std::span<double> slots) {
+  const std::size_t n = jobs.work.size();
+  double used = 0.0;
+  for (const double a : slots) used += a;
+  if (!(used < jobs.slots)) return 0.0;
   for (auto* column : {&low_, &high_, &scale_}) column->resize(n);
-  double used = 0.0, most = 0.0, cheapest = kInfinity;
-  const bool curved = speedup.given();
+  double most = 0.0, cheapest = kInfinity;
+  const bool curved = jobs.speedup.given();
   for (std::size_t j = 0; j < n; ++j) {
-    const double a = slots[j], work = problem.work[j];
-    const double rate = curved && a > 0.0 ? speedup.at(j, a) : a;
-    const double worth = (value.empty() ? 1.0 : value[j]) * work;
+    const double a = slots[j], high = jobs.high[j], worth = jobs.worth(j);
+    const double rate = curved && a > 0.0 ? jobs.speedup.at(j, a) : a;
     const bool gains =
-        a > 0.0 && worth > 0.0 && a < problem.high[j] && rate * period >= work * (1.0 - kCount);
+        a > 0.0 && worth > 0.0 && a < high && rate * jobs.period >= jobs.work[j] * (1.0 - kCount);
     low_[j] = a;
-    high_[j] = gains ? problem.high[j] : a;
+    high_[j] = gains ? high : a;
     scale_[j] = gains ? worth : 0.0;
-    used += a;
     most += high_[j];
     if (gains && !curved) cheapest = std::min(cheapest, a * (a + 1.0) / worth);
   }
-  if (!(used < problem.slots) || most == used) return problem.slots - used;
+  if (most == used) return jobs.slots - used;
   if (curved) {
-    const SecondsSaved cost(speedup, scale_, low_, high_);
+    const SecondsSaved cost(jobs.speedup, scale_, low_, high_);
     for (std::size_t j = 0; j < n; ++j) {
       if (high_[j] > low_[j]) cheapest = std::min(cheapest, cost.price(j, low_[j]));
     }
     most = cost.total(cost.dearest(), 0, n);
-    select_units(cost, high_, problem.slots, used, most, cheapest, slots, units_);
+    select_units(cost, high_, jobs.slots, used, most, cheapest, slots, units_);
   } else {
-    select_units(ClosedForm(scale_, {}, {}, low_, high_), high_, problem.slots, used, most,
+    select_units(ClosedForm(scale_, {}, {}, low_, high_), high_, jobs.slots, used, most,
                  cheapest * (1.0 - kRounding), slots, units_);
   }
   for (std::size_t j = 0; j < n; ++j) used += slots[j] - low_[j];
-  return problem.slots - used;
+  return jobs.slots - used;
 }
 
 }  // namespace malleable

@@ -371,7 +371,7 @@ Plan Epoch::plan() {
 void Epoch::state(State& s) {
   s(options_, slots_, now_, period_, latest_arrival_, version_, next_id_, id_, arrival_, work_,
     size_);
-  s(done_);
+  s(done_, history_, prices_);
   s(min_slots_, max_slots_, weight_, deadline_, sla_, steps_);
   s(kind_, of_kind_, exponent_, rates_, curved_);
   s(low_, room_, key_, minima_, minima_stale_, given_, winners_, touched_, held_anew_);

@@ -93,6 +93,7 @@ std::int64_t Epoch::add(const JobsView& jobs, std::span<const Kind> kinds) {
   for (std::size_t j = 0; j < jobs.size(); ++j) {
     const std::size_t row = id_.size();
     done_.push_back(std::max(0.0, jobs.original[j] - jobs.work[j]));
+    if (period_ > 0.0) history_.arrive(period_ * slot_periods(jobs.work[j], period_));
     kind_.push_back(kind_at(j));
     ++of_kind_[static_cast<std::size_t>(kind_at(j))];
     steps_.replace(sla_.emplace_back(), jobs.sla.of(j));
@@ -197,6 +198,11 @@ void Epoch::update(std::span<const std::int64_t> ids, const Changes& changes) {
   }
   tidy_steps();
   ++version_;
+}
+
+void Epoch::finish(std::span<const std::int64_t> ids) {
+  for (const Index row : rows_of(ids)) note_size(row);
+  remove(ids);
 }
 
 void Epoch::remove(std::span<const std::int64_t> ids) {

@@ -1,9 +1,15 @@
-// Decisions that the caller holds for a period: the same policies, with maxima cut to whole
-// slot-periods, and slots left over for jobs that end sooner by them (kernel slot_periods).
+// Decisions that the caller holds for a period.
 //
-// What is left of a job that outlives its estimate is a quarter of what it has done: what the
-// decisions gave it counts, and what it had done when it came. O(J) beside the policy.
+// FLEX with sums of response, completion, stretch and lateness goes by prices (kernel
+// period_prices); if sizes err much, it shares like FAIR. All else is decided as ever, with maxima
+// cut to whole slot-periods, orders that look ahead in whole slot-periods, and slots left over for
+// jobs that end sooner by them (kernel slot_periods). O(J) beside that.
+//
+// What is left of a job that outlives its estimate is a quarter of what it has done; where shares
+// are equal, what a lognormal error of the spread seen so far (period_history) lets expect.
 #include <algorithm>
+#include <cmath>
+#include <numbers>
 
 #include "malleable/model/domain.hpp"
 #include "malleable/policy/epoch.hpp"
@@ -14,17 +20,24 @@ namespace {
 
 // Of the work done so far, what is left of a job whose estimate has run out.
 constexpr double kStillLeft = 0.25;
+// Spreads of sizes from which an order by them is worse than equal shares, and below which an
+// estimate is taken as it is.
+constexpr double kMuch = 0.75, kLittle = 0.2;
+
+double tail(double z) { return 0.5 * std::erfc(z / std::numbers::sqrt2); }
+
+// E[W - done | W > done] for log W normal around log(estimate).
+double expected_left(double estimate, double done, double spread) {
+  if (!(estimate > 0.0)) return 0.0;
+  const double mean = estimate * std::exp(spread * spread / 2.0);
+  if (!(done > 0.0)) return mean;
+  const double z = std::log(done / estimate) / spread;
+  const double beyond = tail(z);
+  if (beyond < 1e-12) return done * spread / std::max(0.5, z);
+  return std::max(0.0, mean * tail(z - spread) / beyond - done);
+}
 
 }  // namespace
-
-// What every job did since the last decision, if that was held.
-void Epoch::count_service(double now) {
-  if (!(period_ > 0.0) || !(now > now_)) return;
-  const double span = now - now_;
-  for (std::size_t r = 0; r < done_.size(); ++r) {
-    if (given_[r] > 0) done_[r] += span * rate_of(r, static_cast<double>(given_[r]));
-  }
-}
 
 // What so many slots of a job do together.
 double Epoch::rate_of(std::size_t row, double slots) const {
@@ -33,9 +46,49 @@ double Epoch::rate_of(std::size_t row, double slots) const {
   return SpeedupView{{&exponent_[row], 1}, offset, rates_[row]}.at(0, slots);
 }
 
-double Epoch::left_of_row(std::size_t row) const {
-  if (work_[row] > 0.0) return work_[row];
-  return std::max(kWorkRange.least, kStillLeft * std::max(done_[row], size_[row]));
+// What every job did since the last decision, if that was held.
+void Epoch::count_service(double now) {
+  if (!(period_ > 0.0) || !(now > now_)) return;
+  const double span = now - now_;
+  history_.pass(span);
+  for (std::size_t r = 0; r < done_.size(); ++r) {
+    if (given_[r] > 0) done_[r] += span * rate_of(r, static_cast<double>(given_[r]));
+  }
+}
+
+// A job that ends says how far its estimate was off.
+void Epoch::note_size(std::size_t row) {
+  if (!(period_ > 0.0) || given_[row] == 0) return;
+  // Callers may have told what is left before or after what was done since the last decision.
+  const double estimate = std::max(size_[row], work_[row] > 0.0 ? done_[row] + work_[row] : 0.0);
+  const double more = period_ * rate_of(row, static_cast<double>(given_[row]));
+  history_.finish(estimate, done_[row], done_[row] + more);
+}
+
+double Epoch::left_of_row(std::size_t row, double spread) const {
+  const bool outlived = !(work_[row] > 0.0);
+  const double done = outlived ? std::max(done_[row], size_[row]) : done_[row];
+  double left = outlived ? kStillLeft * done : work_[row];
+  if (spread > kLittle) left = expected_left(outlived ? size_[row] : done + left, done, spread);
+  return std::max(kWorkRange.least, left);
+}
+
+// By prices, or by equal shares if sizes err much.
+bool Epoch::priced() const {
+  if (options_.policy != EpochPolicy::kFlex || options_.aggregate != Aggregate::kSum) return false;
+  if (options_.min_mode == MinMode::kGang || concave()) return false;
+  for (std::size_t k = 0; k < std::size(kKinds); ++k) {
+    if (of_kind_[k] > 0 && !kKinds[k].steady) return false;
+  }
+  return true;
+}
+
+bool Epoch::shares_equally() const {
+  return shares_ != Shares::kByOrder || (priced() && history_.spread() > kMuch);
+}
+
+bool Epoch::overloaded() const {
+  return period_ > 0.0 && history_.overloaded(static_cast<double>(slots_));
 }
 
 // What a job pays for each second, by the policy.
@@ -43,10 +96,30 @@ std::span<const double> Epoch::value_of_seconds() {
   if (shares_ == Shares::kWeighted) return weight_;
   if (!find_policy(options_.policy).promises.follows_objective) return {};
   value_.assign(weight_.begin(), weight_.end());
+  if (of_kind_[static_cast<std::size_t>(Kind::kStretch)] == 0) return value_;
   for (std::size_t r = 0; r < value_.size(); ++r) {
     if (info(kind_[r]).per_size && size_[r] > 0.0) value_[r] /= size_[r];
   }
   return value_;
+}
+
+void Epoch::share_by_price() {
+  const std::size_t n = id_.size();
+  std::span<const double> low = low_;
+  if (minima_ > static_cast<double>(slots_)) {
+    rest_.assign(low_.begin(), low_.end());
+    scale_minima(rest_, static_cast<double>(slots_));
+    low = rest_;
+  }
+  kept_.resize(n);  // maxima
+  for (std::size_t r = 0; r < n; ++r) {
+    kept_[r] = static_cast<double>(std::min(max_slots_[r], slots_));
+  }
+  rank_.clear();  // what they hold
+  if (options_.hysteresis > 0.0) rank_.assign(given_.begin(), given_.end());
+  const auto slots = static_cast<double>(slots_);
+  prices_.run({slots, period_, left_, low, kept_, value_of_seconds()}, history_.scarcity(slots),
+              options_.hysteresis, rank_, share_);
 }
 
 // By any policy, as if maxima were those of beside_.
@@ -55,7 +128,7 @@ void Epoch::share_capped() {
     concave_.decide(concave_task(), beside_, options_.hysteresis, given_, share_);
     return;
   }
-  if (shares_ != Shares::kByOrder) {
+  if (shares_equally()) {
     waterline_.allocate(beside_, shared_by(), share_);
     return;
   }
@@ -69,29 +142,84 @@ void Epoch::share_capped() {
   decide_by_order(beside_, order_);
 }
 
+void Epoch::share_by_instance() {
+  build_instance(left_);
+  built_ = true;
+  const SpeedupView speedup = concave() ? speedup_columns_.view() : SpeedupView{};
+  beside_ = problem_;
+  cap_at_period(beside_, period_, speedup);
+  std::fill(share_.begin(), share_.end(), 0.0);
+  share_capped();
+  left_over_.hand_out(problem_, period_, value_of_seconds(), share_, speedup);
+}
+
+void Epoch::estimate_left() {
+  const double spread = shares_equally() ? history_.spread() : 0.0;
+  left_.resize(id_.size());
+  for (std::size_t r = 0; r < left_.size(); ++r) left_[r] = left_of_row(r, spread);
+}
+
 // The instance of a decision that is held.
 void Epoch::build_held() {
-  left_.resize(id_.size());
-  for (std::size_t r = 0; r < left_.size(); ++r) left_[r] = left_of_row(r);
+  estimate_left();
   build_instance(left_);
   built_ = true;
 }
 
 void Epoch::decide_for_period() {
   const std::size_t n = id_.size();
-  build_held();
-  const SpeedupView speedup = concave() ? speedup_columns_.view() : SpeedupView{};
-  beside_ = problem_;
-  cap_at_period(beside_, period_, speedup);
-  share_.assign(n, 0.0);
-  share_capped();
-  left_over_.hand_out(problem_, period_, value_of_seconds(), share_, speedup);
+  estimate_left();
+  share_.resize(n);
+  built_ = false;
+  if (priced() && !shares_equally()) {
+    order_.clear();
+    share_by_price();
+  } else {
+    share_by_instance();
+  }
   for (std::size_t r = 0; r < n; ++r) {
     reset(r);
     given_[r] = static_cast<std::int64_t>(share_[r]);
   }
   winners_.clear();
   all_touched_ = true;
+}
+
+std::vector<std::int64_t> Epoch::order() {
+  struct Wish {
+    bool ends;  // before the next decision
+    double key;
+    std::int64_t id;
+  };
+  std::vector<Wish> wishes;
+  if (!(period_ > 0.0) || slots_ == 0) return {};
+  estimate_left();
+  const std::size_t n = id_.size();
+  std::vector<double> key(n);
+  const bool equal = shares_equally();
+  if (equal || concave()) {
+    const auto weight = shared_by();
+    for (std::size_t r = 0; r < n; ++r) {
+      key[r] = static_cast<double>(given_[r]) / (weight.empty() ? 1.0 : weight[r]);
+    }
+  } else if (priced()) {
+    const auto value = value_of_seconds();
+    for (std::size_t r = 0; r < n; ++r) key[r] = slot_periods(left_[r], period_) / value[r];
+  } else {
+    for (std::size_t p = 0; p < n; ++p) key[order_[p]] = static_cast<double>(p);
+  }
+  for (std::size_t r = 0; r < n; ++r) {
+    if (given_[r] >= std::min(max_slots_[r], slots_)) continue;
+    const double done = period_ * rate_of(r, static_cast<double>(given_[r]));
+    wishes.push_back({done >= left_[r] * (1.0 - kCount), key[r], id_[r]});
+  }
+  std::sort(wishes.begin(), wishes.end(), [](const Wish& a, const Wish& b) {
+    if (a.ends != b.ends) return b.ends;
+    return a.key != b.key ? a.key < b.key : a.id < b.id;
+  });
+  std::vector<std::int64_t> ids;
+  for (const Wish& wish : wishes) ids.push_back(wish.id);
+  return ids;
 }
 
 }  // namespace malleable

@@ -70,7 +70,11 @@ int main(void) {
   int epochs = 0;
   for (;; ++epochs) {
     CHECK(epochs < 1000);
-    CHECK(malleable_epoch_decide(epoch, now, -1, ids, given, NULL, JOBS, &rows) == MALLEABLE_OK);
+    int64_t overloaded = -1, order[JOBS], wishes = 0;
+    CHECK(malleable_epoch_decide_period(epoch, now, -1, 0.5, ids, given, NULL, JOBS, &rows,
+                                        &overloaded) == MALLEABLE_OK);
+    CHECK(overloaded == 0);
+    CHECK(malleable_epoch_order(epoch, order, JOBS, &wishes) == MALLEABLE_OK && wishes <= rows);
     if (rows == 0) break;
     int64_t used = 0, done[JOBS], finished = 0;
     double remaining[JOBS];

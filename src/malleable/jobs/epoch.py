@@ -18,7 +18,7 @@ from malleable.objective import Objective, PenaltyLike, relative_gap
 from malleable.values import by_value
 
 
-@by_value(without=("_assessment", "_epoch", "_version"))
+@by_value(without=("_assessment", "_epoch", "_order", "_version"))
 class Decision(BaseDecision):
     """Slots of every job now; see `BaseDecision`.
 
@@ -32,10 +32,20 @@ class Decision(BaseDecision):
         a sum is the quick one; the plan's may be stronger.
     gap : float or None
         As a plan's.
+    overloaded : bool
+        With a period: the jobs that keep coming need more whole slot-periods than there are. Then no rule
+        keeps up, and a shorter period may. Known after fifty arrivals.
+    order : ndarray of int64
+        With a period: who gets slots that become free before the next decision, for callers that can hand
+        them over at once: the ids of the jobs that could use more than they have, first those that will
+        still be there at the next decision. Each may have up to its ``max_slots``. Empty without a
+        period. Worked out when first asked for, before the epoch moves on: O(J log J).
     """
 
-    __slots__ = ("_assessment", "_epoch", "_version")
-    _more = ("_epoch", "_version", "_assessment")
+    __slots__ = ("_assessment", "_epoch", "_order", "_version", "overloaded")
+    _more = ("overloaded", "_epoch", "_version", "_assessment", "_order")
+    overloaded: bool
+    _order: Integers | None
     _epoch: Epoch
     _version: int
     _assessment: tuple[float, float] | None
@@ -51,6 +61,12 @@ class Decision(BaseDecision):
     @property
     def gap(self) -> float | None:
         return relative_gap(*self._assessed())
+
+    @property
+    def order(self) -> Integers:
+        if self._order is None:
+            self._order = self._epoch._core.order(self._version)
+        return self._order
 
     def _assessed(self) -> tuple[float, float]:
         if self._assessment is None:
@@ -240,8 +256,8 @@ class Epoch(PlannedEpoch):
         moment = now if type(now) is float else check_time("now", now)
         capacity = None if slots is None else check_slots(slots, least=0)
         held = None if period is None else check_amount("period", period, WEIGHT)
-        version, ids, given, changed = self._core.decide(moment, capacity, held)
-        return Decision(moment, ids, given, changed, self, version, None)
+        version, ids, given, changed, overloaded = self._core.decide(moment, capacity, held)
+        return Decision(moment, ids, given, changed, overloaded, self, version, None, None)
 
     def _plan(self, decision: Decision) -> Plan:
         began = time.perf_counter()

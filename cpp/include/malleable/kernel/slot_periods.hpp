@@ -30,13 +30,26 @@ double cap_at_period(double work, double period, double low, double high);
 // Cuts the maxima of an instance to whole slot-periods. Jobs without work keep theirs.
 void cap_at_period(Problem& problem, double period, const SpeedupView& speedup = {});
 
+// Jobs that share slots for one period.
+struct HeldJobs {
+  double slots, period;
+  std::span<const double> work, low, high;  // what is left; minima that fit together; maxima
+  std::span<const double> value;            // of a second earlier; empty: 1
+  SpeedupView speedup = {};                 // linear
+
+  double worth(std::size_t j) const { return value.empty() ? work[j] : value[j] * work[j]; }
+};
+
 class LeftOverSlots {
  public:
-  // Adds what `slots` leave of problem.slots, up to problem.high: `value` is what a second earlier
-  // is worth for each job (empty: 1). Where no value is gained, slots stay free; their number comes
-  // back. Equal gains go to the lower index. Allocates nothing once warm.
+  // Adds what `slots` leave free, up to maxima. Where no value is gained, slots stay free; their
+  // number comes back. Equal gains go to the lower index. Allocates nothing once warm.
+  double hand_out(const HeldJobs& jobs, std::span<double> slots);
   double hand_out(const Problem& problem, double period, std::span<const double> value,
-                  std::span<double> slots, const SpeedupView& speedup = {});
+                  std::span<double> slots, const SpeedupView& speedup = {}) {
+    return hand_out(
+        {problem.slots, period, problem.work, problem.low, problem.high, value, speedup}, slots);
+  }
 
  private:
   Scratch<double> low_, high_, scale_;

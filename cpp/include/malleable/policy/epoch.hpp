@@ -20,6 +20,7 @@
 #include <span>
 #include <vector>
 
+#include "malleable/kernel/period_prices.hpp"
 #include "malleable/kernel/priority_selection.hpp"
 #include "malleable/kernel/slot_periods.hpp"
 #include "malleable/model/held_steps.hpp"
@@ -31,6 +32,7 @@
 #include "malleable/policy/concave.hpp"
 #include "malleable/policy/epoch_policy.hpp"
 #include "malleable/policy/flex.hpp"
+#include "malleable/policy/period_history.hpp"
 
 namespace malleable {
 
@@ -83,6 +85,8 @@ class alignas(kLine) Epoch {
   };
   void update(std::span<const std::int64_t> ids, const Changes& changes);
 
+  // They have ended, or will not end here.
+  void finish(std::span<const std::int64_t> ids);
   void remove(std::span<const std::int64_t> ids);
 
   void set_slots(std::int64_t slots);
@@ -103,6 +107,13 @@ class alignas(kLine) Epoch {
   double period() const { return period_; }
   const EpochOptions& options() const { return options_; }
   CustomPenalty penalty() const { return custom_; }
+  // Jobs keep coming that need more whole slot-periods than there are.
+  bool overloaded() const;
+  // Ids of the jobs that could use more slots than the last decision gave them, in the order in
+  // which slots that become free before the next one should go to them: up to max_slots each, first
+  // those that are still there at its end. Nobody without a period. The state must not have changed
+  // since. O(J log J).
+  std::vector<std::int64_t> order();
 
   // The plan behind the last decision, with the same rows; the state must not have changed since.
   // std::invalid_argument for a decision that is held for a period, here and in assess(): what
@@ -165,10 +176,16 @@ class alignas(kLine) Epoch {
   void decide_by_instance();
   void decide_for_period();
   void share_capped();
+  bool priced() const;
+  void share_by_price();
+  void share_by_instance();
+  bool shares_equally() const;
+  void estimate_left();
+  void note_size(std::size_t row);
   void count_service(double now);
   double rate_of(std::size_t row, double slots) const;
-  double left_of_row(std::size_t row) const;
   void build_held();
+  double left_of_row(std::size_t row, double spread) const;
   std::span<const double> value_of_seconds();
   void add_speedups(const JobsView& jobs);
   // Some job's speed-up is below linear.
@@ -248,6 +265,8 @@ class alignas(kLine) Epoch {
   std::vector<double> share_, rank_, kept_, rest_;
   std::vector<double> left_, value_;  // for a period: as estimated; of an earlier second
   LeftOverSlots left_over_;
+  PeriodPrices prices_;
+  PeriodHistory history_;
   std::vector<std::int64_t> most_;
   std::vector<Index> order_;
   SlaColumns sla_columns_;

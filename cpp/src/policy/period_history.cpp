@@ -1,0 +1,72 @@
+#include "malleable/policy/period_history.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace malleable {
+namespace {
+
+constexpr double kArrivals = 500.0, kJobs = 200.0;
+// Fewer arrivals do not show a load: sizes differ too much.
+constexpr double kFewArrivals = 50.0;
+// Factors of the price: in a batch, and where more would not help.
+constexpr double kLeastScarcity = 2.0, kMostScarcity = 8.0;
+// What a small spread is believed ahead of a large one, as a logarithm a unit.
+constexpr double kTrust = 6.0;
+// Odds of a job whose size was not an estimate at all.
+constexpr double kStray = 1e-6;
+
+double part_below(double z) { return 0.5 * std::erfc(-z / std::sqrt(2.0)); }
+
+}  // namespace
+
+void PeriodHistory::arrive(double work) {
+  constexpr double kKept = 1.0 - 1.0 / kArrivals;
+  arrivals_ = arrivals_ * kKept + 1.0;
+  work_ = work_ * kKept + work;
+  seconds_ *= kKept;
+}
+
+void PeriodHistory::finish(double estimate, double least, double most) {
+  if (!(estimate > 0.0) || !(most > 0.0)) return;
+  const double above = std::log(most / estimate) + 1e-6;  // a size that is met is in the interval
+  const double below = least > 0.0 ? std::log(least / estimate) - 1e-6 : -1e300;
+  for (std::size_t k = 0; k < kSpreads.size(); ++k) {
+    const double part = part_below(above / kSpreads[k]) - part_below(below / kSpreads[k]);
+    likelihood_[k] = likelihood_[k] * (1.0 - 1.0 / kJobs) + std::log(std::max(part, 0.0) + kStray);
+  }
+}
+
+double PeriodHistory::load(double slots) const {
+  if (!(seconds_ > 0.0) || !(slots > 0.0)) return 0.0;
+  return work_ / (seconds_ * slots);
+}
+
+bool PeriodHistory::overloaded(double slots) const {
+  return arrivals_ >= kFewArrivals && load(slots) > 1.0;
+}
+
+double PeriodHistory::scarcity(double slots) const {
+  const double free = 1.0 - load(slots);
+  const double seen = arrivals_ / (arrivals_ + 10.0);
+  const double factor =
+      std::clamp(free > 0.0 ? 1.0 / free : kMostScarcity, kLeastScarcity, kMostScarcity);
+  return kLeastScarcity + seen * (factor - kLeastScarcity);
+}
+
+double PeriodHistory::spread() const {
+  double highest = -1e300, sum = 0.0, total = 0.0;
+  std::array<double, kSpreads.size()> belief{};
+  for (std::size_t k = 0; k < kSpreads.size(); ++k) {
+    belief[k] = likelihood_[k] - kTrust * kSpreads[k];
+    highest = std::max(highest, belief[k]);
+  }
+  for (std::size_t k = 0; k < kSpreads.size(); ++k) {
+    const double odds = std::exp(belief[k] - highest);
+    sum += odds * kSpreads[k];
+    total += odds;
+  }
+  return sum / total;
+}
+
+}  // namespace malleable

@@ -1,0 +1,59 @@
+#include <cmath>
+#include <random>
+
+#include "instances.hpp"
+#include "malleable/policy/period_history.hpp"
+
+namespace malleable::check {
+namespace {
+
+TEST(load_of_what_arrives) {
+  PeriodHistory history;
+  CHECK_EQUAL(history.load(10.0), 0.0);
+  CHECK_EQUAL(history.scarcity(10.0), 2.0);
+  for (int k = 0; k < 2000; ++k) {
+    history.arrive(8.0);
+    history.pass(1.0);
+  }
+  CHECK_NEAR(history.load(10.0), 0.8, 0.005);
+  CHECK_NEAR(history.scarcity(10.0), 5.0, 0.2);
+  CHECK(!history.overloaded(10.0));
+  CHECK(history.overloaded(7.0));
+  CHECK_NEAR(history.scarcity(7.0), 8.0, 0.2);
+  for (int k = 0; k < 100; ++k) history.pass(1000.0);  // nothing comes any more
+  CHECK_NEAR(history.scarcity(7.0), 2.0, 0.01);
+}
+
+TEST(few_arrivals_are_no_overload) {
+  PeriodHistory history;
+  for (int k = 0; k < 20; ++k) {
+    history.arrive(100.0);
+    history.pass(1.0);
+  }
+  CHECK(!history.overloaded(1.0));
+}
+
+double spread_found(double spread, double period, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::normal_distribution<double> normal;
+  PeriodHistory history;
+  for (int k = 0; k < 400; ++k) {
+    const double estimate = std::exp(3.0 + normal(random));
+    const double work = estimate * std::exp(spread * normal(random));
+    const double least = std::floor(work / period) * period;  // on one slot
+    history.finish(estimate, least, least + period);
+  }
+  return history.spread();
+}
+
+TEST(spread_of_sizes) {
+  CHECK_AT_MOST(PeriodHistory().spread(), 0.3, 0.0);
+  for (const double period : {1.0, 5.0, 20.0}) {
+    CHECK_AT_MOST(spread_found(0.0, period, 1), 0.06, 0.0);
+    CHECK_NEAR(spread_found(0.5, period, 2), 0.5, 0.1);
+    CHECK_NEAR(spread_found(1.0, period, 3), 1.0, 0.15);
+  }
+}
+
+}  // namespace
+}  // namespace malleable::check

@@ -1,0 +1,97 @@
+#include "instances.hpp"
+#include "malleable/kernel/period_prices.hpp"
+
+namespace malleable::check {
+namespace {
+
+struct Held {
+  double slots = 10.0, period = 1.0;
+  Doubles work, low, high, value;
+  HeldJobs jobs() const { return {slots, period, work, low, high, value}; }
+  Doubles run(double kappa) const {
+    PeriodPrices prices;
+    Doubles slots_now(work.size(), -1.0);
+    prices.run(jobs(), kappa, 0.0, {}, slots_now);
+    return slots_now;
+  }
+};
+
+// One job waits, so that a slot-period is worth kappa / 10: a third slot saves 1/3 of a second, a
+// fourth 1/6; of the other job a fourth 1/4, a fifth 3/20.
+TEST(by_hand) {
+  const Held held{10.0, 1.0, {2.0, 3.0, 20.0}, {0.0, 0.0, 0.0}, {10.0, 10.0, 10.0}, {}};
+  CHECK(held.run(2.0) == (Doubles{3.0, 4.0, 3.0}));
+  CHECK(held.run(1.0) == (Doubles{4.0, 5.0, 1.0}));
+  CHECK(held.run(9.0) == (Doubles{2.0, 3.0, 5.0}));
+  CHECK(held.run(0.0) == (Doubles{2.0, 3.0, 5.0}));
+}
+
+TEST(nobody_waits) {
+  const Held held{10.0, 1.0, {2.0, 3.0}, {0.0, 0.0}, {10.0, 4.0}, {}};
+  CHECK(held.run(4.0) == (Doubles{6.0, 4.0}));
+}
+
+TEST(minima_and_urgency) {
+  const Held held{6.0, 1.0, {9.0, 1.0, 4.0}, {2.0, 0.0, 0.0}, {6.0, 6.0, 6.0}, {1.0, 1.0, 8.0}};
+  CHECK(held.run(100.0) == (Doubles{2.0, 0.0, 4.0}));
+  PeriodPrices prices;
+  Doubles slots(2);
+  const Held alike{2.0, 1.0, {2.0, 2.0}, {0.0, 0.0}, {2.0, 2.0}, {1.0, 1.0}};
+  const Doubles given{0.0, 1.0};
+  prices.run(alike.jobs(), 2.0, 0.0, {}, slots);
+  CHECK(slots == (Doubles{2.0, 0.0}));
+  prices.run(alike.jobs(), 2.0, 0.5, given, slots);
+  CHECK(slots == (Doubles{0.0, 2.0}));
+}
+
+Held random_held(Random& random) {
+  Held held;
+  held.period = real(random, 0.1, 10.0);
+  held.slots = static_cast<double>(integer(random, 1, 60));
+  const int jobs = integer(random, 1, 14);
+  double minima = 0.0;
+  for (int j = 0; j < jobs; ++j) {
+    held.work.push_back(held.period * real(random, 0.01, 12.0));
+    const double high = std::min(held.slots, static_cast<double>(integer(random, 1, 30)));
+    const double low = chance(random, 0.7) ? 0.0 : std::min(high, real(random, 0.0, 3.0));
+    held.high.push_back(high);
+    held.low.push_back(minima + std::floor(low) <= held.slots ? std::floor(low) : 0.0);
+    minima += held.low.back();
+    held.value.push_back(static_cast<double>(integer(random, 1, 5)));
+  }
+  return held;
+}
+
+// More than whole slot-periods only for jobs that save as much by it as a slot-period is worth, as
+// long as somebody else could use the slot for the whole period; and all of that in order.
+TEST(slots_go_where_they_are_worth_most) {
+  trials(1, 2000, [](Random& random) {
+    const Held held = random_held(random);
+    const std::size_t n = held.work.size();
+    PeriodPrices prices;
+    Doubles slots(n);
+    prices.run(held.jobs(), real(random, 0.5, 8.0), 0.0, {}, slots);
+    double used = 0.0, slowest = -1.0;
+    for (std::size_t j = 0; j < n; ++j) {
+      CHECK(slots[j] >= held.low[j] && slots[j] <= held.high[j]);
+      used += slots[j];
+    }
+    CHECK(used <= held.slots);
+    bool wanted = false;
+    for (std::size_t j = 0; j < n; ++j) {
+      const double cap = cap_at_period(held.work[j], held.period, held.low[j], held.high[j]);
+      if (slots[j] > held.low[j]) slowest = std::max(slowest, prices.key()[j]);
+      wanted |= slots[j] < cap;
+    }
+    CHECK(!wanted || used == held.slots);
+    for (std::size_t j = 0; j < n; ++j) {
+      const double a = slots[j], worth = held.value[j] * held.work[j];
+      const double cap = cap_at_period(held.work[j], held.period, held.low[j], held.high[j]);
+      if (a < cap) CHECK(prices.key()[j] >= slowest * (1.0 - 1e-12));
+      if (wanted && a > cap) CHECK(worth / (a * (a - 1.0)) >= prices.price() * (1.0 - 1e-9));
+    }
+  });
+}
+
+}  // namespace
+}  // namespace malleable::check
