@@ -26,7 +26,7 @@ from typing import IO, Any
 
 from malleable.domain import check_whole, shown
 from malleable.files.json import parse_json
-from malleable.live.own_files import check_parent, open_file
+from malleable.live.own_files import check_file, check_parent, open_file
 from malleable.live.recorded import (
     LOST_AGAIN,
     SOUND,
@@ -166,14 +166,13 @@ class Journal:
             except BlockingIOError as owner:
                 told = f"{self.path}: another run writes to it (process {owner})"
                 raise JournalError(told) from None
-        os.close(open_file(self.path, os.O_CREAT | os.O_RDWR if write else os.O_RDONLY, False))
         self._look_at_files(False)
+        if write and not self.path.exists():
+            os.close(open_file(self.path, os.O_CREAT | os.O_RDWR))
 
     def _look_at_files(self, closed: bool) -> None:
         for side in ("", *_SIDES):
-            with contextlib.suppress(FileNotFoundError):
-                path = self.path.with_name(self.path.name + side)
-                os.close(open_file(path, os.O_RDONLY, closed))
+            check_file(self.path.with_name(self.path.name + side), closed)
 
     def _lock_path(self) -> Path:
         return self.path.with_name(self.path.name + ".lock")

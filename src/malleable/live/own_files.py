@@ -14,7 +14,7 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["check_parent", "make_folder", "open_file", "own_folder"]
+__all__ = ["check_file", "check_parent", "make_folder", "open_file", "own_folder"]
 
 _OTHERS = 0o077
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -78,6 +78,22 @@ def open_file(path: Path, flags: int, closed: bool = True) -> int:
         os.close(descriptor)
         raise
     return descriptor
+
+
+def check_file(path: Path, closed: bool) -> None:
+    """As `open_file` of a file that is there, without opening it; nothing where none is.
+
+    For files of SQLite: closing any descriptor of them would drop the locks that this process holds.
+    """
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return
+    if not stat.S_ISREG(found.st_mode):
+        raise _other_kind(path, "file")
+    _owner(path, found)
+    if closed and found.st_mode & _OTHERS:
+        path.chmod(stat.S_IMODE(found.st_mode) & ~_OTHERS)
 
 
 def _entries(path: Path, descriptor: int) -> None:
