@@ -44,6 +44,16 @@ double ClusterService::rank_of(const ClusterState& state, Index job, int pool) c
   return -index_[first ? kMap : kReduce].of(attained(first ? maps : reduces));
 }
 
+double ClusterService::first_rank(const ClusterState& state, Index job, int pool) {
+  if (kind_ != ServiceKind::kPsbs) return rank_of(state, job, pool);
+  double first = kInfinity;
+  virtual_[pool].advance(state, pool);
+  virtual_[pool].each(state.now, [&](Index other, double rank) {
+    if (other == job) first = rank;
+  });
+  return first;
+}
+
 void ClusterService::look_at_history(const ClusterState& state) {
   bool anew = false;
   for (const Phase p : {kMap, kReduce}) anew |= index_[p].look(state.learned.work[p]);

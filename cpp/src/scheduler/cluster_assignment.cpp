@@ -100,6 +100,7 @@ void ClusterScheduler::settle_places(int pool) {
   for (const Index job : displaced_[pool]) {
     is_displaced_[pool][job] = 0;
     if (startable(job, pool) > 0) {
+      look_for_rank(job, pool);
       waiting_[pool].set(job, key(job, pool, 0));
     } else {
       waiting_[pool].erase(job);

@@ -40,10 +40,7 @@ ClusterScheduler::ClusterScheduler(const ClusterView& cluster, const ClusterJobs
     state_.free[pool] = state_.slots[pool];
     if (!options_.offered) queue_[pool].reset(slots);
     waiting_[pool].reset(rank);
-    value_[pool].resize(n, 0.0);
-    if (style_ == ClusterPolicy::Style::kRanks) {
-      for (std::size_t j = 0; j < n; ++j) value_[pool][j] = rank[j];
-    }
+    value_[pool].resize(n, untold());
     marked_[pool].assign(n, 0);
     is_displaced_[pool].assign(n, 0);
     short_[pool].assign(n, 0.0);
@@ -113,7 +110,7 @@ void ClusterScheduler::add(std::span<const Index> jobs, const ClusterView& clust
     for (int pool = 0; pool < 2; ++pool) {
       waiting_[pool].erase(job);  // whoever had the row
       waiting_[pool].set_rank(job, rank[k]);
-      value_[pool][job] = style_ == ClusterPolicy::Style::kRanks ? rank[k] : 0.0;
+      value_[pool][job] = untold();
       if (options_.ageing == 0.0) continue;
       starving_[pool][job] = -1.0;
       aged_[pool][job] = 0;
@@ -355,6 +352,19 @@ void ClusterScheduler::set_free(int pool, std::span<const std::int64_t> free) {
   queue_[pool].reset(free);
 }
 
+// Whether there is something to decide for a pool.
+bool ClusterScheduler::is_due(int pool) const {
+  if (!state_.changed[pool].empty() || policy_->depends_on_time()) return true;
+  const bool both = policy_->looks_at_both() && !state_.cluster.generic;
+  return both && !state_.changed[1 - pool].empty();
+}
+
+void ClusterScheduler::look_for_rank(Index job, int pool) {
+  double& value = value_[pool][job];
+  if (style_ != ClusterPolicy::Style::kRanks || value < kInfinity) return;
+  value = policy_->first_rank(state_, job, pool);
+}
+
 void ClusterScheduler::decide(std::vector<float>& latency) {
   const bool changed = undecided();
   if (estimates_.used()) estimate_changed();
@@ -363,13 +373,16 @@ void ClusterScheduler::decide(std::vector<float>& latency) {
     for (int pool = 0; pool < 2; ++pool) settle(state_.present[k], pool);
   }
   for (int pool = 0; pool < 2; ++pool) {
-    if (state_.changed[pool].empty() && !policy_->depends_on_time()) continue;
+    if (!is_due(pool)) continue;
     moved_.clear();
     old_.clear();
     ClusterPolicy::Answer answer(value_[pool], moved_, old_);
     const auto begin = std::chrono::steady_clock::now();
     policy_->decide(state_, pool, answer);
     const std::chrono::duration<float> took = std::chrono::steady_clock::now() - begin;
+    for (const Index job : state_.changed[pool]) {
+      if (state_.demand(job, pool).most > 0) look_for_rank(job, pool);
+    }
     latency.push_back(took.count());
     ++decisions_;
     for (std::size_t k = 0; k < moved_.size(); ++k) {

@@ -33,6 +33,9 @@ class ClusterFifo final : public ClusterPolicy {
  public:
   Style style() const override { return Style::kRanks; }
   bool reads_estimate(const PhaseState&) const override { return false; }
+  double first_rank(const ClusterState& state, Index job, int /*pool*/) override {
+    return state.rank[job];
+  }
 };
 
 class ClusterEpoch final : public ClusterPolicy {

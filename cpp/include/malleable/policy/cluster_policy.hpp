@@ -154,6 +154,8 @@ class ClusterPolicy {
   virtual Style style() const = 0;
   // Decisions are asked for only when something changed, unless they depend on time itself.
   virtual bool depends_on_time() const { return false; }
+  // Whether a decision for one pool looks at counts of the other one, too.
+  virtual bool looks_at_both() const { return false; }
   // Whether it looks at the estimate of a phase with these counts: only then it follows its tasks.
   virtual bool reads_estimate(const PhaseState&) const { return true; }
   // Whether task_finished is to be called.
@@ -182,7 +184,7 @@ class ClusterPolicy {
   }
 
   // Overwrite the values of jobs (rows of the whole table) that change, and call `moved` for each.
-  // Targets are slots, at least 0. Jobs have target 0 (rank: their row) until told. kNode: slots
+  // Targets are slots, at least 0. Jobs have target 0 (rank: first_rank) until told. kNode: slots
   // beyond those that a job holds, 0 until told, which `choose` does not look at.
   class Answer {
    public:
@@ -206,6 +208,9 @@ class ClusterPolicy {
     std::vector<double>& old_;
   };
   virtual void decide(const ClusterState&, int /*pool*/, Answer&) {}
+  // kRanks: of a job that no decision has ranked yet. What the next one would say, so that a job
+  // that comes between two decisions waits for none; by default after all that have a rank.
+  virtual double first_rank(const ClusterState&, Index /*job*/, int /*pool*/) { return kInfinity; }
 
   // kTargets: targets are to be filled in its order, the first job's before the next one's.
   virtual bool fills_in_order() const { return false; }

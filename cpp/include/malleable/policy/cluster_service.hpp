@@ -36,10 +36,12 @@ class ClusterService final : public ClusterPolicy {
   bool reads_estimate(const PhaseState& s) const override {
     return kind_ == ServiceKind::kPsbs || s.finished != s.timed;
   }
+  bool looks_at_both() const override { return kind_ == ServiceKind::kLas; }
   Style style() const override { return by_user_ ? Style::kTargets : Style::kRanks; }
   void begin(const ClusterState& state) override;
   void added(const ClusterState& state, std::span<const Index> jobs) override;
   void decide(const ClusterState& state, int pool, Answer& answer) override;
+  double first_rank(const ClusterState& state, Index job, int pool) override;
   void keep(const ClusterState& state, State& s) override;
 
  private:

@@ -54,12 +54,16 @@ class ClusterSrpt final : public ClusterPolicy {
   Style style() const override {
     return options_.by_user || counts_slots() ? Style::kTargets : Style::kRanks;
   }
+  bool looks_at_both() const override { return options_.kind != SrptKind::kHeSrpt; }
   void begin(const ClusterState& state) override;
   void added(const ClusterState& state, std::span<const Index> jobs) override;
   void keep(const ClusterState& state, State& s) override;
   void job_arrived(const ClusterState& state, Index job) override;
   void job_finished(const ClusterState&, Index job) override { here_[job] = 0; }
   void decide(const ClusterState& state, int pool, Answer& answer) override;
+  double first_rank(const ClusterState& state, Index job, int pool) override {
+    return key(state, job, pool);
+  }
   double precedence(const ClusterState& state, Index job, int pool,
                     std::int64_t /*running*/) const override {
     return options_.kind == SrptKind::kHeSrpt ? key(state, job, pool) : 0.0;

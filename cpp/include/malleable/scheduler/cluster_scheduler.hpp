@@ -271,6 +271,10 @@ class ClusterScheduler {
   };
   using Timer = std::pair<double, Index>;  // kNone, or 2 * job + pool that ages
 
+  // A job's slots, or its rank, before anybody said anything of it.
+  double untold() const { return style_ == ClusterPolicy::Style::kRanks ? kInfinity : 0.0; }
+  bool is_due(int pool) const;
+  void look_for_rank(Index job, int pool);
   void clear_changes();
   void start_slowly(Index job);
   bool placed(Index job, Phase p) const {
