@@ -45,6 +45,7 @@ using Wholes = std::vector<std::int64_t>;
 using Bytes = std::vector<std::uint8_t>;
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+constexpr std::int64_t kHuge = std::numeric_limits<std::int64_t>::max();
 
 #define OK(call) CHECK_EQUAL(std::string((call) == MALLEABLE_OK ? "" : malleable_message()), "")
 
@@ -575,6 +576,24 @@ TEST(adaptive_epochs_and_warm_ones_allocate_nothing) {
   CHECK_EQUAL(malleable_adaptive_epoch_add(epoch, &jobs, ids.data()), int{MALLEABLE_FAILED});
   CHECK_EQUAL(std::string(malleable_message()), "matcher: status 3");
   malleable_adaptive_epoch_free(epoch);
+}
+
+TEST(huge_counts_are_refused_by_name) {
+  malleable_epoch* epoch = nullptr;
+  OK(malleable_epoch_new(8, "sum:response", "flex", "guarantee", 0.0, -1, &epoch));
+  malleable_jobs jobs{};
+  std::int64_t ids[1];
+  for (const std::int64_t count : {std::int64_t{-1}, std::int64_t{1} << 32, kHuge}) {
+    jobs.count = count;
+    CHECK(refused(malleable_epoch_add(epoch, &jobs, ids), "count = "));
+    CHECK(std::string(malleable_message()).find("from 0 to 4294967294") != std::string::npos);
+  }
+  malleable_epoch_free(epoch);
+  malleable_cluster cluster{};
+  cluster.nodes = kHuge;
+  malleable_scheduler* scheduler = nullptr;
+  CHECK(refused(malleable_scheduler_new(&cluster, "flex", "sum:response", nullptr, &scheduler),
+                "nodes = 9223372036854775807: must be from 0 to 4294967294"));
 }
 
 TEST(schedulers_and_warm_ones_allocate_nothing) {

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstring>
+#include <limits>
 #include <new>
 
 #include "malleable/model/error.hpp"
@@ -48,9 +49,9 @@ void throw_no_room(std::int64_t room, std::size_t rows) {
   throw std::invalid_argument("room = " + std::to_string(room) + ": must be at least " +
                               std::to_string(rows));
 }
-void throw_negative(const char* field, std::int64_t count) {
+void throw_count(const char* field, std::int64_t count, std::int64_t most) {
   throw std::invalid_argument(std::string(field) + " = " + std::to_string(count) +
-                              ": must be at least 0");
+                              ": must be from 0 to " + std::to_string(most));
 }
 void throw_moved_on() {
   throw std::invalid_argument("the epoch has moved on since its last decision; decide again first");
@@ -78,7 +79,8 @@ MinMode min_mode_of(const char* name) {
 
 std::optional<std::uint64_t> effort_of(std::int64_t effort) {
   if (effort == -1) return std::nullopt;
-  return length("effort", effort);
+  if (effort < 0) throw_count("effort", effort, std::numeric_limits<std::int64_t>::max());
+  return static_cast<std::uint64_t>(effort);
 }
 std::optional<std::int64_t> slots_of(std::int64_t slots) {
   if (slots == -1) return std::nullopt;

@@ -16,6 +16,9 @@
 
 namespace malleable::embed {
 
+// Entries of one call: as many rows as Index tells apart.
+inline constexpr std::int64_t kMostRows = std::int64_t{kNone} - 1;
+
 // Notes the exception at hand.
 int failure() noexcept;
 
@@ -32,7 +35,7 @@ int guarded(const Call& call) noexcept {
 [[noreturn]] void throw_no_handle();
 [[noreturn]] void throw_null(const char* field);
 [[noreturn]] void throw_no_room(std::int64_t room, std::size_t rows);
-[[noreturn]] void throw_negative(const char* field, std::int64_t count);
+[[noreturn]] void throw_count(const char* field, std::int64_t count, std::int64_t most);
 [[noreturn]] void throw_moved_on();
 
 template <typename Kind, typename Call>
@@ -67,7 +70,7 @@ Field& needed(const char* name, Field* given) {
 }
 inline std::string_view text(const char* name, const char* given) { return &needed(name, given); }
 inline std::size_t length(const char* name, std::int64_t count) {
-  if (count < 0) throw_negative(name, count);
+  if (count < 0 || count > kMostRows) throw_count(name, count, kMostRows);
   return static_cast<std::size_t>(count);
 }
 
