@@ -88,7 +88,7 @@ def test_what_a_command_leaves_behind_is_killed(tmp_path):
         until(lambda: gone(pid))
 
 
-BARE = "env -i setsid sh -c 'echo $$ >$0; exec sleep 60' {} >/dev/null 2>&1 & sleep 0.2; "
+BARE = "(env -i setsid sh -c 'echo $$ >$0; exec sleep 60' {} >/dev/null 2>&1 &) ; sleep 0.2; "
 
 
 def test_the_end_of_a_command_leaves_daemons_of_others_alone(tmp_path):
