@@ -266,7 +266,7 @@ def test_who_does_not_know_the_secret_learns_nothing(pool, engine):
 def test_run_and_sweep(server, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "jobs.toml").write_text(
-        '[[job]]\nname = "a"\ncommand = "sh -c \'echo {}; exit {}\'"\nover = ["0", "4"]\n'
+        '[[job]]\nname = "a"\ncommand = "sh -c \'echo $1; exit $1\' sh {}"\nover = ["0", "4"]\n'
         '[[job]]\nname = "b"\ncommand = "pwd"\n'
     )
     where = ["--engine", f"hyperqueue:{server}"]

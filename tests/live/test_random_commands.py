@@ -155,5 +155,8 @@ def test_an_answer_or_an_error_with_a_name(what, tmp_path, monkeypatch):
         except ValueError as error:
             assert str(error), seed
             assert what != "command line", seed
+        except OSError as error:  # a file of lines
+            assert what == "jobs", seed
+            assert error.filename, seed
         except BaseException as error:
             raise AssertionError(f"{what} {seed}: {error!r}") from error
