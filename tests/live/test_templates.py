@@ -265,6 +265,7 @@ REFUSED = [
     "got ${}; got",
     "for i in 1 2; do got; done",
     "got a &",
+    "got a #",
     "got > x;",
 ]
 
@@ -334,7 +335,8 @@ def test_folder_of_a_file_in_the_root():
 def test_a_value_without_a_field_goes_to_the_end(place):
     assert Template("echo x").arguments("a b", 0) == ["echo", "x", "a b"]
     assert Template("echo x", valued=False).arguments(None, 0) == ["echo", "x"]
-    assert place.run("sh", Template("got a; got b > x # c"), "d", 0)[0] == [["a"], ["b", "d"]]
+    assert place.run("sh", Template("got a; got b > x"), "d", 0)[0] == [["a"], ["b", "d"]]
+    assert place.run("sh", Template("(got a) # {}"), "d", 0)[0] == [["a"]]
 
 
 def test_values_by_name():

@@ -20,7 +20,7 @@ JOBS = f"""
 [[job]]
 name = "a\\u001b[31m\\nb"
 user = "\\u001b]0;x"
-command = "sleep 0.6 #"
+command = "sleep 0.6 # {{}}"
 over.range = 6
 deadline = 1
 

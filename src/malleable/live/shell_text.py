@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NoReturn
 
 from malleable.live.interpreters import code_in
 
@@ -174,7 +175,14 @@ def fill(text: str, append: bool) -> tuple[str, list[re.Match[str]]]:
         What is not of the grammar, and how it can be written.
     """
     if append:
-        end = _Reader(text).end()
+        first = _Reader(text)
+        end = first.end()
+        if end is None:
+            first.refuse("say with {} where the value goes")
+        elif first.comment > end:  # who wrote it may mean it to hide the value
+            first.refuse(
+                "a comment at the end; say with {} where the value goes, or # {} for nowhere"
+            )
         text = f"{text[:end]} {{}}{text[end:]}"
     reader = _Reader(text)
     reader.end()
@@ -186,23 +194,18 @@ class _Reader:
     """Reads a text from left to right and writes what a shell gets."""
 
     def __init__(self, text: str) -> None:
-        self.text, self.at, self.depth = text, 0, 0
+        self.text, self.at, self.depth, self.comment = text, 0, 0, -1
         self.out: list[str] = []
         self.fields: list[re.Match[str]] = []
 
-    def end(self) -> int:
-        """Reads all; where the words of the last command end."""
-        last = self.commands(())
-        if last is None:
-            if self.fields:
-                return 0
-            self.refuse("say with {} where the value goes")
-        return last or 0
+    def end(self) -> int | None:
+        """Reads all; where the words of the last command end, None: it has no end for another word."""
+        return self.commands(())
 
-    def refuse(self, why: str) -> None:
+    def refuse(self, why: str) -> NoReturn:
         raise ValueError(f"command: {why}; {HOW}")
 
-    def unknown(self, what: str) -> None:
+    def unknown(self, what: str) -> NoReturn:
         self.refuse(
             f"{what} beside values: some shells would run what a value says, or read on otherwise"
         )
@@ -226,6 +229,7 @@ class _Reader:
             else:
                 break
         if self.next() == "#":  # to the end of the line
+            self.comment = self.at
             end = self.text.find("\n", self.at)
             self.at = len(self.text) if end < 0 else end
 
