@@ -233,3 +233,17 @@ def test_gangs_keep_their_size(data):
         np.add.at(left, trace["job"][now & (trace["kind"] == 1)], -1)
         least = np.minimum(jobs.min_map_slots, left)
         assert ((running == 0) | (running >= least)).all()
+
+
+def test_where_most_jobs_starve_the_order_stays():
+    # More work than the slots can do: nearly every job waits for longer than 10 s. Jobs that have waited
+    # so long go first in one slot of twenty; if they went first in all, FLEX would be FIFO.
+    rng = np.random.default_rng(3)
+    jobs = mb.ClusterJobs([1] * 3_000, rng.lognormal(3, 1.5, 3_000), arrival=np.arange(3_000))
+    node = [{"map_slots": 40}]
+    mean = {
+        (policy, ageing): run(jobs, policy, node, gang=False, ageing=ageing).summary[policy]["mean_response"]
+        for policy, ageing in [("flex", 0), ("flex", 10), ("fifo", 0)]
+    }  # fmt: skip
+    assert mean["flex", 0] < 0.5 * mean["fifo", 0]
+    assert mean["flex", 10] < 1.2 * mean["flex", 0]

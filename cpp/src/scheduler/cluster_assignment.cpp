@@ -11,6 +11,8 @@ namespace {
 
 constexpr double kNoTarget = 1e300;  // key of jobs that have none: after all others, by arrival
 constexpr double kRanked = 1e290;    // or, in the policy's order, up to twice that
+// Jobs that starve hold one slot in so many.
+constexpr std::int64_t kAgedPart = 20;
 
 }  // namespace
 
@@ -55,18 +57,52 @@ double ClusterScheduler::key(Index job, int pool, std::int64_t more) const {
   return static_cast<double>(running) / value;
 }
 
+// A job that has ready tasks and none that runs starves.
 void ClusterScheduler::watch_age(Index job, int pool, bool starves) {
+  const std::uint8_t how = aged_[pool][job];
+  const bool runs = running_of(job, pool) > 0;
+  if (how == kFirst && !starves) mark_aged(job, pool, runs ? kHelped : 0);
+  if (how == kHelped && !runs) mark_aged(job, pool, 0);
+  double& since = starving_[pool][job];
   if (!starves) {
-    starving_[pool][job] = -1.0;
-    aged_[pool][job] = 0;
+    since = -1.0;
     return;
   }
-  double& since = starving_[pool][job];
   if (since < 0.0) since = state_.now;
   // One timer a job: it waits on when it finds that the job has starved for less.
   if (timed_[pool][job] || aged(job, pool)) return;
   timed_[pool][job] = 1;
   add_timer(since + options_.ageing, 2 * job + static_cast<Index>(pool));
+}
+
+// Whether the job whose timer has come has starved for `ageing` now; its timer goes on if it has
+// not.
+bool ClusterScheduler::starves_for_long(Index job, int pool) {
+  const double since = starving_[pool][job];
+  if (since >= 0.0 && state_.now >= since + options_.ageing) return true;
+  timed_[pool][job] = 0;
+  if (since >= 0.0) watch_age(job, pool, true);  // it had a task meanwhile
+  return false;
+}
+
+void ClusterScheduler::mark_aged(Index job, int pool, std::uint8_t how) {
+  const bool was = aged_[pool][job] != 0, is = how != 0;
+  helped_[pool] += static_cast<std::int64_t>(is) - static_cast<std::int64_t>(was);
+  aged_[pool][job] = how;
+}
+
+void ClusterScheduler::let_aged_go_first(int pool) {
+  auto& overdue = overdue_[pool];
+  const std::int64_t most = std::max<std::int64_t>(1, state_.slots[pool] / kAgedPart);
+  while (!overdue.empty() && helped_[pool] < most) {
+    const Index job = overdue.front().second;
+    std::pop_heap(overdue.begin(), overdue.end(), std::greater<>());
+    overdue.pop_back();
+    if (!starves_for_long(job, pool)) continue;
+    timed_[pool][job] = 0;
+    mark_aged(job, pool, kFirst);
+    refresh(job, pool);
+  }
 }
 
 // Tasks of a job that a slot of the pool could start now.
@@ -97,6 +133,7 @@ void ClusterScheduler::refresh(Index job, int pool) {
 
 // Jobs whose counts or values moved stand where they belong again.
 void ClusterScheduler::settle_places(int pool) {
+  let_aged_go_first(pool);
   for (const Index job : displaced_[pool]) {
     is_displaced_[pool][job] = 0;
     if (startable(job, pool) > 0) {

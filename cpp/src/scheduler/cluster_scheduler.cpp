@@ -113,7 +113,7 @@ void ClusterScheduler::add(std::span<const Index> jobs, const ClusterView& clust
       value_[pool][job] = untold();
       if (options_.ageing == 0.0) continue;
       starving_[pool][job] = -1.0;
-      aged_[pool][job] = 0;
+      mark_aged(job, pool, 0);
     }
   }
   const std::size_t users = std::max<std::size_t>(table.user_priority.size(), 1);
@@ -406,7 +406,8 @@ void ClusterScheduler::clear_changes() {
 }
 
 void ClusterScheduler::state(State& s) {
-  s(state_, jobs_, value_, marked_, starving_, timed_, aged_, short_, all_short_, running_, ready_);
+  s(state_, jobs_, value_, marked_, starving_, timed_, aged_, overdue_, helped_, short_, all_short_,
+    running_, ready_);
   s(user_ready_, last_decision_, by_clock_, taken_, decisions_, gathering_, timers_, refused_,
     passes_, reconsidered_);
   s(estimates_, rack_blocks_, news_, arrivals_);
@@ -441,15 +442,11 @@ void ClusterScheduler::expire() {
     }
     const Index job = what / 2;
     const int pool = static_cast<int>(what % 2);
-    timed_[pool][job] = 0;
-    const double since = starving_[pool][job];
-    if (since < 0.0) continue;
-    if (state_.now < since + options_.ageing) {  // it had a task meanwhile
-      watch_age(job, pool, true);
-      continue;
+    if (starves_for_long(job, pool)) {
+      overdue_[pool].emplace_back(starving_[pool][job], job);
+      std::push_heap(overdue_[pool].begin(), overdue_[pool].end(), std::greater<>());
+      stir(job);
     }
-    aged_[pool][job] = 1;
-    refresh(job, pool);
   }
 }
 

@@ -12,7 +12,8 @@
 // that is most below its target (see Assignment), to the least rank, or as the policy chooses for
 // the node. With delay scheduling a job leaves a slot to others while it waits for a block of its
 // own; gangs start together (scheduler/cluster_gangs.cpp); a job that starves for `ageing` goes
-// first, once.
+// first, once, the longest wait before others. Such jobs hold one slot in twenty at most, so that
+// the policy's order stays what it is where most jobs wait for longer than `ageing`.
 //
 // An event takes O(log jobs), and O(1) a task; a decision what the policy takes and O(log jobs) for
 // each job whose target moved; a task that starts O(log jobs) at most. Memory: O(jobs + slots).
@@ -269,6 +270,7 @@ class ClusterScheduler {
 
     void state(State& s) { s(job, phase, since, nodes); }
   };
+  enum : std::uint8_t { kFirst = 1, kHelped = 2 };
   using Timer = std::pair<double, Index>;  // kNone, or 2 * job + pool that ages
 
   // A job's slots, or its rank, before anybody said anything of it.
@@ -297,8 +299,13 @@ class ClusterScheduler {
   std::int64_t running_of(Index job, int pool) const;
   void settle(Index job, int pool);
   std::int64_t needs(Index job, Phase p) const;
-  bool aged(Index job, int pool) const { return !aged_[pool].empty() && aged_[pool][job]; }
+  bool aged(Index job, int pool) const {
+    return !aged_[pool].empty() && aged_[pool][job] == kFirst;
+  }
   void watch_age(Index job, int pool, bool starves);
+  bool starves_for_long(Index job, int pool);
+  void mark_aged(Index job, int pool, std::uint8_t how);
+  void let_aged_go_first(int pool);
   std::int64_t startable(Index job, int pool) const;
   void settle_places(int pool);
   bool goes_by_clock() const {
@@ -340,9 +347,11 @@ class ClusterScheduler {
   std::uint64_t arrivals_ = 0;
   std::vector<std::uint8_t> marked_[2];
   std::vector<double> starving_[2];     // ageing: since when, by job
-  std::vector<std::uint8_t> timed_[2];  // a timer will look at that
-  std::vector<std::uint8_t> aged_[2];
-  std::vector<double> short_[2];  // by job: slots below its target
+  std::vector<std::uint8_t> timed_[2];  // a timer will look at that, or it is overdue
+  std::vector<std::uint8_t> aged_[2];  // kFirst: goes first; kHelped: its task that went first runs
+  std::vector<Timer> overdue_[2];      // heap: jobs that starved for long enough, by since when
+  std::int64_t helped_[2] = {0, 0};    // jobs that aged_ marks
+  std::vector<double> short_[2];       // by job: slots below its target
   double all_short_[2] = {0.0, 0.0};
   std::int64_t running_[2] = {0, 0}, ready_[2] = {0, 0};
   std::vector<std::int64_t> user_ready_;
