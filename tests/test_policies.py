@@ -20,7 +20,7 @@ NONE = np.empty(0)
 
 
 def makers():
-    yield "Epoch", lambda kind: _core.Epoch(4, False, kind, "flex", False, 0.0, None)
+    yield "Epoch", lambda kind: _core.Epoch(4, False, kind, "flex", False, 0.0, None, 0.0)
     yield (
         "ClusterEpoch",
         lambda kind: _core.ClusterEpoch("flex", False, kind, 0.0, None, False, False, False, 0.0),

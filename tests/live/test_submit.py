@@ -53,7 +53,7 @@ JOBS = [
 
 def test_what_sbatch_is_told(tmp_path):
     ask = Taking()
-    made = submit(Slurm(ask=ask), parse_jobs(JOBS, tmp_path), tmp_path / "kept", ["-p", "x"], 2)
+    made = submit(Slurm(ask=ask), parse_jobs(JOBS, tmp_path), tmp_path / "kept %a", ["-p", "x"], 2)
     assert [(each.name, each.tasks, each.arrays) for each in made] == [
         ("map", 5, [101]), ("reduce %a", 1, [102]),
     ]  # fmt: skip
@@ -62,7 +62,7 @@ def test_what_sbatch_is_told(tmp_path):
     wishes = wishes_of(next(w for w in first if w.startswith("--comment=")).partition("=")[2])
     assert wishes == Wishes(2.0, wishes.deadline, 2, 0, 2.5)
     assert {"--array=0-0%1", "--dependency=afterok:101"} <= set(then)
-    assert any(word.endswith("/reduce %%25a/%a.out") for word in then)
+    assert any(word.endswith("/kept %%a/0-reduce_a/%a.out") for word in then)
 
 
 def test_the_script_runs_its_line(tmp_path):

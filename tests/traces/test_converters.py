@@ -224,7 +224,7 @@ def test_simulate_knows_the_model() -> None:
     with pytest.raises(ValueError, match="model to be one of tandem, slotted, cluster"):
         mb.simulate(swim, "fifo")
     with pytest.raises(ValueError, match="expected a table of its own model"):
-        mb.simulate(mb.Jobs([1.0]), "fifo")
+        mb.simulate(mb.Cluster([{"slots": 1}]), "fifo")
 
 
 def test_damaged_jobs_of_a_converter_are_counted_as_records_are() -> None:

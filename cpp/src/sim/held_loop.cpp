@@ -88,7 +88,7 @@ void HeldLoop::plan_call() {
 
 // What happened since the last call.
 void HeldLoop::tell(double now) {
-  epoch_.remove(gone_);
+  epoch_.finish(gone_);
   if (!ran_.empty()) {
     Epoch::Changes changes;
     changes.work = seen_;

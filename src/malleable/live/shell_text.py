@@ -7,7 +7,7 @@ redirections; ``( )``, ``{ }``, ``for``, ``while``, ``until``, ``if``. All else 
 
 A value stands in a variable, and the text has this variable in double quotes. What could be built into some
 shell is started through ``env``, which starts programs alone; a few commands are built in for certain
-(`_BUILT_IN`), with the arguments that no shell evaluates. Comments are left out. O(characters).
+(`BUILT_IN`), with the arguments that no shell evaluates. Comments are left out. O(characters).
 """
 
 from __future__ import annotations
