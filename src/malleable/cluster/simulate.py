@@ -195,8 +195,8 @@ def run(
         its order, the first job's wholly before the next one's, instead of evenly; ``prior`` [1 s];
         ``ageing`` [600 s; 0: never]: a job whose ready tasks have waited so long without one that runs
         goes first, with one task (such jobs hold one slot in twenty at most); ``gang`` [False]: minima are
-        gang sizes, of a phase run no tasks or at least so many; ``pool_minimum`` [0]: the part of each kind of slots that all jobs
-        are guaranteed in equal shares (flex, fair, wdeq).
+        gang sizes, of a phase run no tasks or at least so many; ``pool_minimum`` [0]: the part of each kind
+        of slots that all jobs are guaranteed in equal shares (flex, fair, wdeq).
 
     Returns
     -------
