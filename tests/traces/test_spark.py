@@ -223,7 +223,9 @@ def test_a_rolling_log_is_its_folder(tmp_path) -> None:
     folder = tmp_path / "eventlog_v2_app-1"
     folder.mkdir()
     (folder / "appstatus_app-1").touch()
-    with pytest.raises(ValueError, match=r"eventlog_v2_app-1: a directory without parts of a Spark"):
+    with pytest.raises(
+        ValueError, match=r"eventlog_v2_app-1: a directory without parts of a Spark"
+    ):
         mb.read(folder)
     cuts = [0, 7, 16, len(LOG)]
     for number, (first, last) in enumerate(zip(cuts, cuts[1:], strict=False), start=9):

@@ -59,7 +59,9 @@ def parts_of(folder: Path) -> list[Path]:
             found[number] = path
         first = max(first, number if compact else 0)
     if not found:
-        raise ValueError(f"{folder}: a directory without parts of a Spark event log (events_1_ ...)")
+        raise ValueError(
+            f"{folder}: a directory without parts of a Spark event log (events_1_ ...)"
+        )
     numbers = range(first or 1, max(found) + 1)
     for number in numbers:
         if number not in found:
