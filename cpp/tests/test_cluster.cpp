@@ -335,6 +335,7 @@ TEST(a_delay_of_many_heartbeats) {
       options.heartbeat = 1.0;
       options.replicas = 1;
       options.delay = 1e6;
+      options.ageing = 0.0;  // the delay alone
       options.seed = seed;
       ClusterFifo fifo;
       const double end = completions(world, options, fifo)[0];

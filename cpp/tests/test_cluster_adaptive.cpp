@@ -67,6 +67,7 @@ TEST(who_is_refused_everywhere_is_overdue_once) {
     ClusterAdaptive policy(options, everywhere(&asked), true, false);
     ClusterOptions cluster;
     cluster.heartbeat = heartbeat;
+    cluster.ageing = 0.0;  // the policy's own end of waits
     ClusterSimulation simulation(given.cluster(), given.jobs(), cluster, {}, {}, policy);
     simulation.advance(kInfinity);
     CHECK_NEAR(simulation.start[0], options.max_wait, heartbeat);
