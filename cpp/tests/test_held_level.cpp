@@ -62,8 +62,8 @@ TEST(events_say_what_periods_say) {
     (slowly ? met : missed) += 1;
     CHECK(HeldLevel().may_meet(problem, period, due) == slowly);
   });
-  CHECK(met > 200);
-  CHECK(missed > 200);
+  CHECK(10 * met > met + missed);  // sanitizers run fewer trials
+  CHECK(10 * missed > met + missed);
 }
 
 TEST(no_loop_is_better) {
