@@ -85,7 +85,7 @@ def test_links_are_not_followed(begun, name):
     path.symlink_to(elsewhere)
     before = elsewhere.read_bytes() if elsewhere.is_file() else b""
     refused(run(begun, "run", "--rerun-failed"), "is a link")
-    assert (begun / "ran").read_text() == "1\n2\n"
+    assert sorted((begun / "ran").read_text().split()) == ["1", "2"]
     assert not elsewhere.is_file() or elsewhere.read_bytes() == before
 
 

@@ -124,7 +124,8 @@ def _packed_error(error: BaseException, pack: Callable[[Any], bytes]) -> bytes:
     except BaseException:  # its words raise
         text = worded(error)
     with suppress(BaseException):  # what was raised does not pickle
-        return pack((error, text))
+        # The text has the frames: a package that teaches pickle tracebacks fails at deep ones.
+        return pack((error.with_traceback(None), text))
     return pack((RuntimeError(worded(error)), text))
 
 
