@@ -33,7 +33,7 @@ TEST(slots_wait_for_the_next_call) {
   CHECK_NEAR(loop.totals().idle, 9.0, 1e-12);
 }
 
-// Asked at every event, slots that are freed go to whoever is there.
+// Asked at every event, slots that are freed go to jobs that are there.
 TEST(without_a_period_it_asks_when_something_happens) {
   Table table;
   table.add(2.0, 0, 4, 1.0, kInfinity, 0.0);

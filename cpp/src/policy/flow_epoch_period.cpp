@@ -106,7 +106,7 @@ void FlowEpoch::value_ends() {
   }
 }
 
-// Left-over slots: where flows end earlier, then where jobs do, then to whoever may have more.
+// Left-over slots: where flows end earlier, then where jobs do, then to any job that may have more.
 void FlowEpoch::hand_out_rest() {
   if (!options_.baseline && options_.aggregate == Aggregate::kSum) {
     const std::size_t n = ready_line_.size();
