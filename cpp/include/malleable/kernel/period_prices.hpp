@@ -6,8 +6,8 @@
 // what those jobs pay a second. So a job that ends in this period may have more than q slots as
 // long as the a-th saves v w / (a (a - 1)) >= y; others have their maxima. V falls as y rises, and
 // the price is found by halving. Slots beyond q of jobs that end, and slots left over, go to the
-// jobs that end sooner by them the most (slot_periods). kappa is 1 / (1 - load) if jobs keep coming,
-// load in whole slot-periods: a slot-period that is missing is caught up with so slowly.
+// jobs that end sooner by them the most (slot_periods). kappa is 1 / (1 - load) if jobs keep
+// coming, load in whole slot-periods: a slot-period that is missing is caught up with so slowly.
 //
 // With kappa = 0 all get c = max(m, min(M, q)) before anybody gets more. O(J) for keys and
 // selection, O(h log h) for the h jobs that get slots behind their minima.
